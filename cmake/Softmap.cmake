@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# softmap_engine(target [DEFECT n] [WITHOUT_DECODER]): the mapping engine as a static library; the
+# tests link several. The decoder library is wanted by it alone, and it works without.
+find_package(Zydis QUIET)
+set(softmap_sources barrier.c flush.c lock.c memory.c module.c options.c pages.c service.c trap.c
+    views.c wire.c)
+if(Zydis_FOUND AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    set(softmap_decoder decode_x86.c vector.c)
+    set(softmap_definitions SOFTMAP_HAS_DECODER=1)
+    set(softmap_libraries Zydis::Zydis)
+else()
+    set(softmap_decoder decode_none.c)
+endif()
+
+function(softmap_engine target)
+    cmake_parse_arguments(E "WITHOUT_DECODER" "DEFECT" "" ${ARGN})
+    set(decoder ${softmap_decoder})
+    set(libraries ${softmap_libraries})
+    set(definitions ${softmap_definitions})
+    if(E_WITHOUT_DECODER)
+        set(decoder decode_none.c)
+        set(libraries "")
+        set(definitions "")
+    endif()
+    set(sources ${softmap_sources} ${decoder} ../pageswap/segvchain.c)
+    list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/librsm/core/softmap/)
+    add_library(${target} STATIC ${sources})
+    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include
+                                                ${PROJECT_SOURCE_DIR}/librsm)
+    target_compile_definitions(${target} PUBLIC ${definitions})
+    if(E_DEFECT)
+        target_compile_definitions(${target} PRIVATE RSM_SOFTMAP_DEFECT=${E_DEFECT})
+    endif()
+    # Who links it brings rsm_shared.
+    target_link_libraries(${target} PUBLIC ${libraries} Threads::Threads)
+    rsm_warnings(${target})
+endfunction()

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Tests are named <preset>.<level>.<part>, so that several builds can run in one ctest.
+get_filename_component(_preset ${PROJECT_BINARY_DIR} NAME)
+set(RSM_TEST_PREFIX "${_preset}." CACHE STRING "Prefix of every test name")
+
+# What a sanitizer found must fail the test, whatever the test itself says.
+set(RSM_TEST_ENVIRONMENT
+    "ASAN_OPTIONS=detect_leaks=1:exitcode=99:abort_on_error=0:handle_segv=0:allow_user_segv_handler=1"
+    "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
+    "TSAN_OPTIONS=exitcode=66:halt_on_error=1:handle_segv=0:allow_user_segv_handler=1:die_after_fork=0"
+    "RSM_RSMD=${PROJECT_BINARY_DIR}/bin/rsmd"
+    "RSM_MODULE_DIR=${PROJECT_BINARY_DIR}/lib/rsm"
+    "RSM_BUILD_DIR=${PROJECT_BINARY_DIR}"
+    "RSM_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+
+# rsm_test(NAME name COMMAND ... LABELS ... [TIMEOUT seconds] [PROPERTIES ...]): register a test.
+function(rsm_test)
+    cmake_parse_arguments(T "" "NAME;TIMEOUT" "COMMAND;LABELS;PROPERTIES;ENVIRONMENT" ${ARGN})
+    if(NOT T_TIMEOUT)
+        set(T_TIMEOUT 120)
+    endif()
+    set(name ${RSM_TEST_PREFIX}${T_NAME})
+    add_test(NAME ${name} COMMAND ${T_COMMAND})
+    set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT}
+        SKIP_RETURN_CODE 77 ENVIRONMENT "${RSM_TEST_ENVIRONMENT};${T_ENVIRONMENT}" ${T_PROPERTIES})
+endfunction()
+
+# rsm_cmocka(target SOURCES ... LIBS ...): a cmocka program with the project's warnings.
+function(rsm_cmocka target)
+    cmake_parse_arguments(T "" "" "SOURCES;LIBS;INCLUDES" ${ARGN})
+    add_executable(${target} ${T_SOURCES})
+    set_target_properties(${target} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/bin)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include
+        ${PROJECT_SOURCE_DIR}/librsm ${PROJECT_SOURCE_DIR}/tests ${T_INCLUDES})
+    target_link_libraries(${target} PRIVATE ${T_LIBS} PkgConfig::CMOCKA Threads::Threads)
+    rsm_warnings(${target})
+endfunction()

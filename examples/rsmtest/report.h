@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What rsmtest tells its user apart from the dialogue: RSMAPI errors in words, and progress.
+ * Everything here goes to stderr.
+ */
+#ifndef RSMTEST_REPORT_H
+#define RSMTEST_REPORT_H
+
+#include <stdbool.h>
+
+/** The macro name of an RSMAPI error, "RSMERR_..."; "unknown error" if it has none. */
+const char *rsm_error_name(int error);
+
+/** What the error means and what to do about it, in words. */
+const char *rsm_error_text(int error);
+
+/** Say that the RSMAPI function @p call failed, with name, number and text of the error.
+ *  Returns @p error, so that a call and its report fit one expression; says nothing for 0. */
+int report_call(const char *call, int error);
+
+/** Say one line. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/** Say one line if -v was given. */
+void narrate(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+void report_verbose(bool verbose);
+
+#endif

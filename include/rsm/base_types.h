@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The Solaris base types and constants that RSMAPI is written in and that Linux lacks.
+ *
+ * Other packages with a Solaris past define the same names. Each one here is therefore guarded by
+ * `__<name>_defined`, in glibc's manner: whoever has a type already defines that macro before
+ * including an RSMAPI header and keeps his own.
+ */
+#ifndef _RSM_BASE_TYPES_H
+#define _RSM_BASE_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef __uchar_t_defined
+#define __uchar_t_defined
+typedef unsigned char uchar_t;
+#endif
+
+#ifndef __ushort_t_defined
+#define __ushort_t_defined
+typedef unsigned short ushort_t;
+#endif
+
+#ifndef __uint_t_defined
+#define __uint_t_defined
+typedef unsigned int uint_t;
+#endif
+
+#ifndef __ulong_t_defined
+#define __ulong_t_defined
+typedef unsigned long ulong_t;
+#endif
+
+/* 64 bits in 32-bit programs too. */
+#ifndef __offset_t_defined
+#define __offset_t_defined
+#ifdef __GNUC__
+__extension__ typedef long long offset_t;
+#else
+typedef long long offset_t;
+#endif
+#endif
+
+/* glibc has it, but not under -std=c99 and its like. */
+#if !defined(__daddr_t_defined) && !defined(__caddr_t_defined)
+#define __caddr_t_defined
+typedef char *caddr_t;
+#endif
+
+/* Size of the name arrays in the topology structures, terminating NUL included. */
+#ifndef MAXNAMELEN
+#define MAXNAMELEN 256
+#elif MAXNAMELEN != 256
+#error "MAXNAMELEN is part of RSMAPI's binary interface and must be 256"
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

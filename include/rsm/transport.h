@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The transport vtable: what a fabric has to do so that librsm runs over it.
+ *
+ * A transport has two halves because two processes take part:
+ *
+ *  - the *import half* runs in the importing application. It connects with the offer that the
+ *    exporter's node made, and moves data. Nothing it receives may be trusted further than the
+ *    descriptors and keys in that offer reach.
+ *  - the *node half* runs in rsmd. It owns the port, makes the memory extents that exported
+ *    segments live in, and turns them into offers with exactly the rights that were granted.
+ *
+ * Neither half ever sees a type of RSMAPI or of SISCI. Every operation is thread-safe unless its
+ * comment says otherwise. A table may leave any operation marked *optional* NULL; the core
+ * supplies the generic form, so no caller ever tests for NULL.
+ *
+ * doc/transports.md walks through a complete transport.
+ */
+#ifndef RSM_TRANSPORT_H
+#define RSM_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Version of both tables; raised when a member changes meaning. New members only ever follow the
+ *  existing ones, so a table's `size` says which of them it knows. */
+#define RSM_TRANSPORT_ABI 1u
+
+/** Every outcome of an operation inside librsm, grouped by what is damaged. The faces (RSMAPI,
+ *  SISCI) translate; the numbers travel on the control protocol and never change. */
+#define RSM_STATUS_LIST(X)                                                                         \
+    X(OK, 0, "success")                                                                            \
+    /* the call itself: nothing happened */                                                        \
+    X(INVALID, 1, "invalid argument")                                                              \
+    X(RANGE, 2, "range lies outside the segment")                                                  \
+    X(ALIGNMENT, 3, "address, offset or length is not aligned")                                    \
+    X(FAULT, 4, "memory is not mapped or cannot be exported")                                      \
+    X(DENIED, 5, "permission denied")                                                              \
+    X(NO_MEMORY, 6, "out of memory")                                                               \
+    X(NO_RESOURCES, 7, "out of descriptors, table entries or fabric resources")                    \
+    X(UNSUPPORTED, 8, "not supported by this transport")                                           \
+    X(TIMEOUT, 9, "timed out")                                                                     \
+    X(INTERRUPTED, 10, "interrupted by a signal")                                                  \
+    X(BUSY, 11, "in use")                                                                          \
+    /* the segment */                                                                              \
+    X(NOT_FOUND, 20, "no such segment")                                                            \
+    X(NOT_TO_NODE, 21, "segment is not published to this node")                                    \
+    X(ID_IN_USE, 22, "segment id is in use on this node")                                          \
+    X(NOT_CREATOR, 23, "caller did not create the segment")                                        \
+    X(BAD_ACL, 24, "invalid access list")                                                          \
+    X(NOT_PUBLISHED, 25, "segment is not published")                                               \
+    X(ALREADY_PUBLISHED, 26, "segment is already published")                                       \
+    X(MAP_FAILED, 27, "mapping failed")                                                            \
+    X(ABORTED, 28, "connection to the segment was aborted")                                        \
+    X(STALE, 29, "handle belongs to a daemon that has gone")                                       \
+    /* the peer or the fabric */                                                                   \
+    X(NO_CONTROLLER, 40, "no such controller")                                                     \
+    X(UNREACHABLE, 41, "node is not reachable")                                                    \
+    X(NO_ROUTE, 42, "node is not known on this controller")                                        \
+    X(VERSION, 43, "peer speaks another version")                                                  \
+    X(PROTOCOL, 44, "peer broke the protocol")                                                     \
+    X(TRANSFER, 45, "transfer failed on the fabric")
+
+enum rsm_status {
+#define RSM_STATUS_ENUM(name, value, text) RSM_ST_##name = (value),
+    RSM_STATUS_LIST(RSM_STATUS_ENUM)
+#undef RSM_STATUS_ENUM
+};
+
+/** Rights over a segment; the bits of an rwx digit so that they need no translation. */
+#define RSM_RIGHT_READ  4u
+#define RSM_RIGHT_WRITE 2u
+
+/** Capabilities that a transport declares. */
+#define RSM_CAP_MAP           0x01u /**< map() gives memory that plain loads and stores reach */
+#define RSM_CAP_REMOTE_SIGNAL 0x02u /**< signal() crosses the fabric behind the data */
+#define RSM_CAP_LOCAL_MEMORY  0x04u /**< register_memory() avoids copies */
+#define RSM_CAP_ASYNC         0x08u /**< put and get may return before the data has moved */
+
+/** Most descriptors and bytes that one offer carries. */
+#define RSM_OFFER_MAX_FDS      64u
+#define RSM_OFFER_MAX_BLOB     2048u
+#define RSM_TRANSPORT_NAME_MAX 32u
+
+/**
+ * What the exporter's node hands to one importer for one connection: opaque bytes whose layout
+ * only the two halves of the transport know, and descriptors. Descriptors in an offer given to
+ * connect() stay the caller's; the transport duplicates what it keeps.
+ */
+struct rsm_offer {
+    uint32_t blob_len; /**< bytes used in blob, at most RSM_OFFER_MAX_BLOB */
+    uint32_t fd_count; /**< descriptors used, at most RSM_OFFER_MAX_FDS */
+    uint8_t blob[RSM_OFFER_MAX_BLOB];
+    int fds[RSM_OFFER_MAX_FDS];
+};
+
+/** One piece of a vectored transfer. */
+struct rsm_transfer {
+    void *local;     /**< address in this process */
+    uint64_t remote; /**< byte offset from the start of the segment */
+    size_t length;   /**< bytes, may be 0 */
+};
+
+/** One controller as its node's configuration describes it. */
+struct rsm_controller_info {
+    const char *name;    /**< the administrator's name, e.g. "sci0" */
+    const char *device;  /**< device name, or "" */
+    const char *options; /**< the transport's own options, or "" */
+};
+
+/** Limits and abilities of a port, in the units that the APIs report. */
+struct rsm_port_attr {
+    uint32_t access_sizes;       /**< bits 1, 2, 4, 8: widths of single accesses, in bytes */
+    uint32_t atomic_sizes;       /**< the same for accesses that are never torn */
+    uint64_t page_size;          /**< bytes */
+    uint64_t max_segment_size;   /**< bytes in one exported segment */
+    uint64_t total_segment_size; /**< bytes exported together */
+    uint64_t max_segments;       /**< exported segments */
+    uint64_t max_map_size;       /**< bytes in one mapping */
+    uint64_t total_map_size;     /**< bytes mapped together */
+    uint64_t max_imports;        /**< connections */
+    uint64_t hardware_address;   /**< unique on the fabric, 0 where there is none */
+};
+
+/* ------------------------------------------------------------------ import half */
+
+struct rsm_port; /**< the transport's state for one open controller */
+struct rsm_import_ops;
+
+/** One connection. A transport's own structure starts with this one. */
+struct rsm_conn {
+    const struct rsm_import_ops *ops; /**< the completed table; the core sets it after connect() */
+};
+
+struct rsm_import_ops {
+    uint32_t abi_version; /**< RSM_TRANSPORT_ABI */
+    size_t size;          /**< sizeof(struct rsm_import_ops) as the transport was compiled */
+    const char *name;     /**< e.g. "shm"; at most RSM_TRANSPORT_NAME_MAX - 1 characters */
+    uint32_t caps;        /**< RSM_CAP_* */
+
+    /* port */
+
+    /** Open the controller for this process. Called once per controller and process. */
+    enum rsm_status (*open)(const struct rsm_controller_info *info, struct rsm_port **port);
+    void (*close)(struct rsm_port *port);
+
+    /* connection */
+
+    /**
+     * Connect to a segment of @p size bytes with the rights of the offer. The offer comes from
+     * another process: every length, count and offset in it is checked here.
+     */
+    enum rsm_status (*connect)(struct rsm_port *port, const struct rsm_offer *offer, uint64_t size,
+                               uint32_t rights, struct rsm_conn **conn);
+    void (*disconnect)(struct rsm_conn *conn);
+
+    /* transfer: the core has checked rights and range; offset + length is inside the segment.
+     *
+     * Without RSM_CAP_MAP the mapping engine calls put, get, put_elems, putv, order, complete and
+     * health from a SIGSEGV handler too, with all signals blocked. So they allocate nothing; and
+     * they hold no lock while they touch memory that they were handed, because that memory may be
+     * a mapping of another connection. */
+
+    /** Copy to or from the segment, in any access width. */
+    enum rsm_status (*put)(struct rsm_conn *conn, uint64_t offset, const void *src, size_t length);
+    enum rsm_status (*get)(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length);
+    /** @p count elements of @p width (1, 2, 4 or 8) bytes, ascending, each one single access.
+     *  Offset and address are aligned to the width. Optional: generic form is put() per element. */
+    enum rsm_status (*put_elems)(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                 unsigned width, size_t count);
+    enum rsm_status (*get_elems)(struct rsm_conn *conn, uint64_t offset, void *dst, unsigned width,
+                                 size_t count);
+    /** In order; on failure *done says how many entries are complete. Optional: generic form is
+     *  put() or get() per entry. */
+    enum rsm_status (*putv)(struct rsm_conn *conn, const struct rsm_transfer *vec, unsigned count,
+                            unsigned *done);
+    enum rsm_status (*getv)(struct rsm_conn *conn, const struct rsm_transfer *vec, unsigned count,
+                            unsigned *done);
+
+    /* mapping: RSM_CAP_MAP; optional, generic form refuses with RSM_ST_UNSUPPORTED */
+
+    /**
+     * Map [offset, offset + length) of the segment, offset a multiple of the page size, length a
+     * multiple or reaching into the last page. @p rights chooses the protection and is a subset of
+     * the granted ones. *address is a hint, or with @p fixed the exact place, replacing what is
+     * there. Independent mappings of one connection may coexist.
+     */
+    enum rsm_status (*map)(struct rsm_conn *conn, uint64_t offset, size_t length, uint32_t rights,
+                           bool fixed, void **address);
+    enum rsm_status (*unmap)(struct rsm_conn *conn, void *address, size_t length);
+
+    /* ordering */
+
+    /** All earlier writes of this connection are visible before any later one. */
+    enum rsm_status (*order)(struct rsm_conn *conn);
+    /** All earlier accesses have happened, or an error that occurred since the last complete() is
+     *  returned; it is never lost. */
+    enum rsm_status (*complete)(struct rsm_conn *conn);
+
+    /* signals: RSM_CAP_REMOTE_SIGNAL; optional, the core signals through shared counters */
+
+    enum rsm_status (*signal)(struct rsm_conn *conn, bool coalesce);
+
+    /* health: optional, generic form says RSM_ST_OK */
+
+    /** RSM_ST_OK while the fabric still carries this connection; makes no system call. */
+    enum rsm_status (*health)(struct rsm_conn *conn);
+
+    /* local memory: RSM_CAP_LOCAL_MEMORY; optional, generic form accepts and does nothing */
+
+    enum rsm_status (*register_memory)(struct rsm_port *port, void *address, size_t length,
+                                       void **cookie);
+    void (*unregister_memory)(struct rsm_port *port, void *cookie);
+};
+
+/* ------------------------------------------------------------------ node half */
+
+struct rsm_node_port;  /**< the transport's state for one controller in rsmd */
+struct rsm_extent;     /**< shareable memory that segments live in */
+struct rsm_node_offer; /**< an offer that has been made and can be revoked */
+
+/** A run of bytes of one extent; a segment is a list of these in ascending order. */
+struct rsm_extent_piece {
+    struct rsm_extent *extent;
+    uint64_t offset; /**< bytes into the extent, a multiple of the page size */
+    uint64_t length; /**< bytes, a multiple of the page size */
+};
+
+/** Who will use an offer, as the kernel and the cluster vouch for it. */
+struct rsm_importer {
+    uint32_t node;
+    uid_t uid;
+    gid_t gid;
+    pid_t pid;
+};
+
+/** Abilities of a node half. */
+
+/** The descriptor of an extent is that of memory which processes of this host may map: a memfd of
+ *  ordinary (not huge) pages, sealed against shrinking, of mode 0400, so that who is given a
+ *  descriptor for reading can open no other. */
+#define RSM_NODE_EXTENTS_SHAREABLE 0x01u
+
+/**
+ * What a node half tells rsmd from within dispatch(), and from nowhere else. rsmd passes the same
+ * table and context each time. `made` names an offer that has not been revoked; from within lost()
+ * rsmd may revoke it, and any other offer from within either, so that a transport looks its lists
+ * up anew after an upcall. An offer that rsmd does not know is ignored.
+ */
+struct rsm_node_upcalls {
+    size_t size; /**< sizeof(struct rsm_node_upcalls) as rsmd was compiled; members may follow */
+    /** The importer has signalled @p count times (not 0); every write that it made before has
+     *  arrived. @p coalesced: these count for nothing while an earlier one is unconsumed, and for
+     *  one otherwise. */
+    void (*signalled)(void *context, struct rsm_node_offer *made, uint32_t count, bool coalesced);
+    /** The fabric has lost the importer, for good: it ended, or cannot be reached. */
+    void (*lost)(void *context, struct rsm_node_offer *made);
+};
+
+struct rsm_node_ops {
+    uint32_t abi_version; /**< RSM_TRANSPORT_ABI */
+    size_t size;          /**< sizeof(struct rsm_node_ops) as the transport was compiled */
+    const char *name;     /**< the same as the import half's */
+
+    /* port */
+
+    enum rsm_status (*open)(const struct rsm_controller_info *info, struct rsm_node_port **port);
+    void (*close)(struct rsm_node_port *port);
+    void (*attributes)(struct rsm_node_port *port, struct rsm_port_attr *attr);
+
+    /* extents */
+
+    /**
+     * Make an extent of @p length bytes (a multiple of the page size) of zeros and store in *fd a
+     * descriptor through which the exporting process maps it; the descriptor stays the transport's
+     * until extent_free(). Must not take long: rsmd serves everybody from one thread, so memory is
+     * populated by the exporter.
+     */
+    enum rsm_status (*extent_make)(struct rsm_node_port *port, uint64_t length,
+                                   struct rsm_extent **extent, int *fd);
+    /** Give the extent up. Importers that still hold it keep valid memory that is nobody's. */
+    void (*extent_free)(struct rsm_node_port *port, struct rsm_extent *extent);
+
+    /* offers */
+
+    /**
+     * Fill *offer so that this one importer reaches these pieces with exactly these rights. The
+     * descriptors put into the offer belong to the caller, who closes them after sending.
+     */
+    enum rsm_status (*offer)(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+                             unsigned count, uint32_t rights, const struct rsm_importer *importer,
+                             struct rsm_offer *offer, struct rsm_node_offer **made);
+    /** End the offer. From the return on the fabric carries no further access by it where the
+     *  fabric can do that; where it cannot (shared memory), the exporter leaves the extent. */
+    void (*revoke)(struct rsm_node_port *port, struct rsm_node_offer *made);
+
+    /* news of the fabric: optional, generic form has none; both or neither */
+
+    /**
+     * A descriptor that polls readable whenever dispatch() has something to do, for as long as it
+     * has; -1: nothing ever happens on this port. It stays the transport's, open and the same from
+     * open() to close(). An offer of a port that has one is told apart by its address: offer()
+     * returns another *made each time.
+     */
+    int (*event_fd)(struct rsm_node_port *port);
+    /** Deal with what has happened and return without waiting for more. rsmd calls it from the
+     *  thread that calls everything else of the node half, when the descriptor polls readable. */
+    void (*dispatch)(struct rsm_node_port *port, const struct rsm_node_upcalls *up, void *context);
+
+    /* memory that several transports know: optional */
+
+    uint32_t node_caps; /**< RSM_NODE_* */
+    /**
+     * Make an extent of memory that another transport has made: @p fd is as
+     * RSM_NODE_EXTENTS_SHAREABLE says, of @p length bytes (a multiple of the page size), and stays
+     * the caller's. The extent is given up by extent_free() like any other. Generic form refuses
+     * with RSM_ST_UNSUPPORTED. RSM_ST_INVALID: it is not such memory.
+     */
+    enum rsm_status (*extent_adopt)(struct rsm_node_port *port, int fd, uint64_t length,
+                                    struct rsm_extent **extent);
+};
+
+/** Symbols that a transport module (librsm_NAME.so in <libdir>/rsm/) defines; the version in the
+ *  name keeps a module of another ABI from being taken for one of this. */
+#define RSM_IMPORT_OPS_SYMBOL "rsm_transport_import_ops_v1"
+#define RSM_NODE_OPS_SYMBOL   "rsm_transport_node_ops_v1"
+
+/** Where a module's messages go: one line of text without newline; @p level 0 error, 1 warning, 2
+ *  information, 3 debugging. Any thread may call it. */
+typedef void (*rsm_transport_log)(int level, const char *text);
+
+/** A module may define a function of this name and of type void (rsm_transport_log log): it is
+ * called before any of its operations, perhaps more than once with the same value. */
+#define RSM_MODULE_LOG_SYMBOL "rsm_transport_log_v1"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RSM_TRANSPORT_H */

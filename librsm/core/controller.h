@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Controllers that this process has opened, and the topology behind them. */
+#ifndef RSMCORE_CONTROLLER_H
+#define RSMCORE_CONTROLLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/proto.h"
+
+struct rsmcore_controller;
+
+/**
+ * Open the controller of that type (matched without regard to case) and unit on this node. Every
+ * call makes an object of its own; whoever wants one handle per controller keeps a table.
+ * @return RSM_ST_OK; RSM_ST_NO_CONTROLLER: not configured, its transport is not installed or no
+ *         daemon answers; RSM_ST_NO_MEMORY.
+ */
+enum rsm_status rsmcore_controller_open(const char *type, unsigned unit,
+                                        struct rsmcore_controller **controller);
+
+/** Give up the opener's reference. Segments made through the controller keep it until they end. */
+void rsmcore_controller_close(struct rsmcore_controller *controller);
+
+const struct rsm_port_attr *rsmcore_controller_attr(const struct rsmcore_controller *controller);
+/** Name as configured on this node. */
+const char *rsmcore_controller_name(const struct rsmcore_controller *controller);
+/** Whether it reaches the own node alone. */
+bool rsmcore_controller_is_loopback(const struct rsmcore_controller *controller);
+
+/** Make local memory ready for transfers through this controller (transport's
+ *  register_memory()). *cookie is for unregister and may be NULL. */
+enum rsm_status rsmcore_controller_register(struct rsmcore_controller *controller, void *address,
+                                            size_t length, void **cookie);
+void rsmcore_controller_unregister(struct rsmcore_controller *controller, void *cookie);
+
+/** The own node's id. RSM_ST_UNREACHABLE when there is no daemon. */
+enum rsm_status rsmcore_local_node(uint32_t *node);
+
+struct rsmcore_topology_controller {
+    char name[RSM_PROTO_NAME_MAX];
+    uint64_t hardware_address;
+    uint32_t peer_count;
+    struct rsm_topology_peer *peers;
+};
+struct rsmcore_topology {
+    uint32_t local_node;
+    uint32_t controller_count; /* loopback is not among them */
+    struct rsmcore_topology_controller *controllers;
+};
+
+/** A consistent snapshot; free with rsmcore_topology_free(). */
+enum rsm_status rsmcore_topology_get(struct rsmcore_topology **topology);
+void rsmcore_topology_free(struct rsmcore_topology *topology);
+
+#endif

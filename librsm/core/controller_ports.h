@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file What the rest of the core needs of a controller: references and transport ports. */
+#ifndef RSMCORE_CONTROLLER_PORTS_H
+#define RSMCORE_CONTROLLER_PORTS_H
+
+#include "core/controller.h"
+
+/** One more reference; rsmcore_controller_close() gives it up. */
+struct rsmcore_controller *rsmcore_controller_hold(struct rsmcore_controller *controller);
+
+/** The controller's port on a transport, opened at first use and kept. Nodes of one host reach
+ *  each other by another transport than the controller's own, so there can be several. */
+enum rsm_status rsmcore_controller_port(struct rsmcore_controller *controller,
+                                        const struct rsm_import_ops *ops, struct rsm_port **port);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "core/event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/event_internal.h"
+
+enum {
+    SPINS_BEFORE_SLEEP = 200, /* a few microseconds: the length of a futex wake */
+    /* Sleep no longer than this before looking again, so that a peer that scribbles over the
+     * shared words can delay a wake-up but not swallow it. */
+    SLEEP_SLICE_MS = 500,
+    NS_PER_MS = 1000000,
+};
+
+enum rsm_status rsmcore_event_create(struct rsmcore_link *link, enum rsm_event_end end, uint32_t id,
+                                     struct rsmcore_event **event)
+{
+    struct rsmcore_event *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->link = rsmcore_link_hold(link);
+    made->end = end;
+    made->id = id;
+    made->pipe_read = made->pipe_write = -1;
+    pthread_mutex_init(&made->lock, NULL);
+    *event = made;
+    return RSM_ST_OK;
+}
+
+void rsmcore_event_destroy(struct rsmcore_event *event)
+{
+    rsmcore_event_forget_peers(event);
+    struct rsm_event_cell *cell = atomic_load(&event->cell);
+    if (cell != NULL)
+        rsm_event_cell_unmap(cell);
+    if (event->pipe_read >= 0) {
+        close(event->pipe_read);
+        close(event->pipe_write);
+    }
+    rsmcore_link_release(event->link);
+    pthread_mutex_destroy(&event->lock);
+    free(event);
+}
+
+/* The own counter, opened at first use. A counter that rsmd can no longer introduce (the daemon or
+ * the connection has gone) is replaced by one that nobody can post to: waiting on it ends by
+ * time-out or signal, as waiting on a dead segment does. */
+static enum rsm_status own_cell(struct rsmcore_event *event, struct rsm_event_cell **cell)
+{
+    *cell = atomic_load_explicit(&event->cell, memory_order_acquire);
+    if (*cell != NULL)
+        return RSM_ST_OK;
+    pthread_mutex_lock(&event->lock);
+    enum rsm_status status = RSM_ST_OK;
+    *cell = atomic_load(&event->cell);
+    if (*cell == NULL) {
+        struct rsm_packet_fds fds;
+        struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN,
+                              .u.event_open = {.end = event->end, .id = event->id}};
+        status = rsmcore_link_call(event->link, &msg, NULL, &fds);
+        if (status == RSM_ST_OK) {
+            *cell = fds.count == 1 ? rsm_event_cell_map(fds.fds[0]) : NULL;
+            rsm_packet_fds_close(&fds);
+        }
+        bool gone = status == RSM_ST_STALE || status == RSM_ST_NOT_FOUND ||
+                    status == RSM_ST_PROTOCOL || status == RSM_ST_DENIED;
+        if (gone)
+            *cell = rsm_event_cell_map(-1);
+        if (status == RSM_ST_OK || gone)
+            status = *cell != NULL ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+        atomic_store_explicit(&event->cell, *cell, memory_order_release);
+    }
+    pthread_mutex_unlock(&event->lock);
+    return status;
+}
+
+/* ---------------------------------------------------------------- consuming */
+
+static bool consume(struct rsm_event_cell *cell)
+{
+    uint32_t pending = atomic_load_explicit(&cell->pending, memory_order_relaxed);
+    while (pending > 0)
+        if (atomic_compare_exchange_weak(&cell->pending, &pending, pending - 1))
+            return true;
+    return false;
+}
+
+/* Make the poll descriptor agree with the counter: readable exactly while it is not 0. A poster
+ * that comes between the two steps has written its own byte or finds ours missing and the counter
+ * is looked at again. */
+static void settle_descriptor(struct rsmcore_event *event, struct rsm_event_cell *cell)
+{
+    char bytes[64];
+    if (!atomic_load(&event->descriptor_given))
+        return;
+    while (read(event->pipe_read, bytes, sizeof bytes) == (ssize_t)sizeof bytes)
+        continue;
+    if (atomic_load(&cell->pending) > 0) {
+        /* A full pipe is readable, which is all that is wanted. */
+        ssize_t ignored = write(event->pipe_write, "", 1);
+        (void)ignored;
+    }
+}
+
+static bool consume_and_settle(struct rsmcore_event *event, struct rsm_event_cell *cell)
+{
+    bool consumed = consume(cell);
+    if (atomic_load(&cell->pending) == 0)
+        settle_descriptor(event, cell);
+    return consumed;
+}
+
+static struct timespec deadline_after_ms(int timeout_ms)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += timeout_ms / 1000;
+    at.tv_nsec += (long)(timeout_ms % 1000) * NS_PER_MS;
+    if (at.tv_nsec >= 1000L * NS_PER_MS) {
+        at.tv_sec++;
+        at.tv_nsec -= 1000L * NS_PER_MS;
+    }
+    return at;
+}
+
+static bool earlier(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
+
+static bool has_passed(const struct timespec *deadline)
+{
+    struct timespec now = deadline_after_ms(0);
+    return !earlier(&now, deadline);
+}
+
+/* Sleep while the counter is 0, until `deadline`. The kernel restarts a futex wait after a handler
+ * with SA_RESTART only if it has no time-out; this one always has, so EINTR is always seen. */
+static int sleep_on(struct rsm_event_cell *cell, const struct timespec *deadline)
+{
+    atomic_fetch_add(&cell->waiters, 1);
+    long result = syscall(SYS_futex, &cell->pending, FUTEX_WAIT_BITSET, 0, deadline, NULL,
+                          FUTEX_BITSET_MATCH_ANY);
+    int error = result < 0 ? errno : 0;
+    atomic_fetch_sub(&cell->waiters, 1);
+    return error;
+}
+
+static bool spin(struct rsm_event_cell *cell)
+{
+    for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
+        if (atomic_load_explicit(&cell->pending, memory_order_acquire) > 0)
+            return true;
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
+    }
+    return false;
+}
+
+enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms)
+{
+    struct rsm_event_cell *cell;
+    struct timespec deadline = deadline_after_ms(timeout_ms < 0 ? 0 : timeout_ms);
+    enum rsm_status status;
+    do /* a daemon that does not answer now may do so later */
+        status = own_cell(event, &cell);
+    while (status == RSM_ST_TIMEOUT && (timeout_ms < 0 || !has_passed(&deadline)));
+    if (status != RSM_ST_OK)
+        return status;
+    if (consume_and_settle(event, cell))
+        return RSM_ST_OK;
+    if (timeout_ms == 0)
+        return RSM_ST_TIMEOUT;
+    spin(cell);
+    for (;;) {
+        if (consume_and_settle(event, cell))
+            return RSM_ST_OK;
+        struct timespec until = deadline_after_ms(SLEEP_SLICE_MS);
+        bool last = timeout_ms > 0 && earlier(&deadline, &until);
+        int error = sleep_on(cell, last ? &deadline : &until);
+        if (error == EINTR)
+            return RSM_ST_INTERRUPTED;
+        if (error == ETIMEDOUT && last)
+            return consume_and_settle(event, cell) ? RSM_ST_OK : RSM_ST_TIMEOUT;
+    }
+}
+
+/* ---------------------------------------------------------------- poll descriptor */
+
+/* A pipe, because its read end reports POLLRDNORM, as the API demands, and because every poster
+ * can have a write end of its own that gives it no power over anybody else's. */
+static enum rsm_status make_pipe(struct rsmcore_event *event)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+        return RSM_ST_NO_RESOURCES;
+    ends[0] = rsm_fd_above_stdio(ends[0]);
+    ends[1] = rsm_fd_above_stdio(ends[1]);
+    if (ends[0] < 0 || ends[1] < 0) {
+        close(ends[0] < 0 ? ends[1] : ends[0]);
+        return RSM_ST_NO_RESOURCES;
+    }
+    struct rsm_packet_fds fds = {.count = 1, .fds = {ends[1]}};
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_ARM,
+                          .u.event_arm = {.end = event->end, .id = event->id}};
+    enum rsm_status status = rsmcore_link_call(event->link, &msg, &fds, NULL);
+    if (status == RSM_ST_NO_RESOURCES || status == RSM_ST_NO_MEMORY) {
+        close(ends[0]);
+        close(ends[1]);
+        return status;
+    }
+    /* Any other failure means that nobody is left who could post: the descriptor stays silent. */
+    event->pipe_read = ends[0];
+    event->pipe_write = ends[1];
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_event_descriptor(struct rsmcore_event *event, int *fd)
+{
+    struct rsm_event_cell *cell;
+    enum rsm_status status = own_cell(event, &cell);
+    if (status != RSM_ST_OK)
+        return status;
+    pthread_mutex_lock(&event->lock);
+    if (event->pipe_read < 0)
+        status = make_pipe(event);
+    if (status == RSM_ST_OK && !atomic_load(&event->descriptor_given)) {
+        atomic_store(&event->descriptor_given, true);
+        atomic_store(&cell->armed, 1);
+        settle_descriptor(event, cell);
+    }
+    pthread_mutex_unlock(&event->lock);
+    if (status == RSM_ST_OK)
+        *fd = event->pipe_read;
+    return status;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Event counters of segments: N posts satisfy N waits.
+ *
+ * Each export and each import has one counter in a page shared with those who may post to it. A
+ * post is an addition there, a futex wake if somebody sleeps, and a byte into a pipe if the owner
+ * asked for a poll descriptor. rsmd only introduces the parties. All functions are thread-safe.
+ */
+#ifndef RSMCORE_EVENT_H
+#define RSMCORE_EVENT_H
+
+#include <stdbool.h>
+
+#include "core/link.h"
+
+struct rsmcore_event;
+
+/** The counter of handle @p id at @p end on @p link. No communication happens until it is used. */
+enum rsm_status rsmcore_event_create(struct rsmcore_link *link, enum rsm_event_end end, uint32_t id,
+                                     struct rsmcore_event **event);
+void rsmcore_event_destroy(struct rsmcore_event *event);
+
+/**
+ * Consume one event, waiting up to @p timeout_ms milliseconds (0: not at all, negative: for ever).
+ * @return RSM_ST_OK, RSM_ST_TIMEOUT, RSM_ST_INTERRUPTED (a signal handler ran, whether or not it
+ *         was installed with SA_RESTART), RSM_ST_NO_RESOURCES.
+ */
+enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms);
+
+/**
+ * Post to the peers of the handle: of an import the exporter, of an export every import that is
+ * connected now. A peer that has gone is not an error: the event is lost.
+ * @param coalesce  leave a counter alone that is not 0.
+ */
+enum rsm_status rsmcore_event_post(struct rsmcore_event *event, bool coalesce);
+
+/** A descriptor that poll(2), select(2) and epoll(7) report readable (POLLIN | POLLRDNORM) while
+ *  the counter is not 0. The same for every call; closed by rsmcore_event_destroy(). Reading it is
+ *  not the way to consume events: rsmcore_event_wait() is. */
+enum rsm_status rsmcore_event_descriptor(struct rsmcore_event *event, int *fd);
+
+#endif

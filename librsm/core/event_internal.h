@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file An event counter from the inside: event.c consumes, event_post.c posts. */
+#ifndef RSMCORE_EVENT_INTERNAL_H
+#define RSMCORE_EVENT_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/event.h"
+#include "core/eventcell.h"
+
+/** Somebody else's counter that posts of this handle reach. */
+struct rsmcore_event_peer {
+    uint32_t name; /**< for EVENT_KICK */
+    int kick;      /**< write end of its pipe, -1 until needed, -2 if there is none */
+    struct rsm_event_cell *cell;
+};
+
+struct rsmcore_event {
+    struct rsmcore_link *link;
+    enum rsm_event_end end;
+    uint32_t id;
+    _Atomic(struct rsm_event_cell *) cell; /**< own counter; NULL until first used */
+    atomic_bool descriptor_given;
+    int pipe_read, pipe_write; /**< set before descriptor_given, then constant */
+    const _Atomic uint32_t *slot;
+    uint32_t slot_value;
+
+    pthread_mutex_t lock; /**< guards making the cell and the pipe, and the peers */
+    bool peers_known;
+    uint32_t peers_epoch;
+    unsigned peer_count;
+    struct rsmcore_event_peer *peers;
+};
+
+/** Unmap all peers. The caller has excluded every other user of the event, or holds its lock. */
+void rsmcore_event_forget_peers(struct rsmcore_event *event);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file How exports and imports tell their event counter whom a post reaches. */
+#ifndef RSMCORE_EVENT_PEERS_H
+#define RSMCORE_EVENT_PEERS_H
+
+#include "core/event.h"
+
+/**
+ * Tie the peers of an event to a slot of the generation table. Of an import: once the slot no
+ * longer holds @p value the exporter is out of reach and posts are lost. Of an export (@p value is
+ * ignored): whenever the slot moves the set of importers has changed.
+ */
+void rsmcore_event_follow(struct rsmcore_event *event, const _Atomic uint32_t *slot,
+                          uint32_t value);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/event_internal.h"
+#include "core/event_peers.h"
+
+enum {
+    REFRESH_TRIES = 8,  /* until a set of importers that keeps changing is taken as it is */
+    PEERS_MOST = 65536, /* bound on what a daemon can make us map */
+    KICK_UNKNOWN = -1,
+    KICK_NONE = -2,
+};
+
+static void release_peer(struct rsmcore_event_peer *peer)
+{
+    rsm_event_cell_unmap(peer->cell);
+    if (peer->kick >= 0)
+        close(peer->kick);
+}
+
+void rsmcore_event_forget_peers(struct rsmcore_event *event)
+{
+    for (unsigned i = 0; i < event->peer_count; i++)
+        release_peer(&event->peers[i]);
+    free(event->peers);
+    event->peers = NULL;
+    event->peer_count = 0;
+    event->peers_known = false;
+}
+
+void rsmcore_event_follow(struct rsmcore_event *event, const _Atomic uint32_t *slot, uint32_t value)
+{
+    event->slot = slot;
+    event->slot_value = value;
+}
+
+/* ---------------------------------------------------------------- who the peers are */
+
+/* Add the cells of one page of the answer. */
+static enum rsm_status take_cells(struct rsmcore_event *event,
+                                  const struct rsm_event_peers_reply *page,
+                                  const struct rsm_packet_fds *fds)
+{
+    if (page->count != fds->count || event->peer_count + page->count > PEERS_MOST)
+        return RSM_ST_PROTOCOL;
+    struct rsmcore_event_peer *grown =
+        realloc(event->peers, (event->peer_count + page->count) * sizeof *grown);
+    if (grown == NULL)
+        return RSM_ST_NO_MEMORY;
+    event->peers = grown;
+    for (unsigned i = 0; i < page->count; i++) {
+        struct rsm_event_cell *cell = rsm_event_cell_map(fds->fds[i]);
+        if (cell == NULL)
+            return RSM_ST_NO_MEMORY;
+        event->peers[event->peer_count++] =
+            (struct rsmcore_event_peer){.name = page->peers[i], .kick = KICK_UNKNOWN, .cell = cell};
+    }
+    return RSM_ST_OK;
+}
+
+/* Ask for all peers once. RSM_ST_BUSY: they changed between two pages of the answer. */
+static enum rsm_status fetch_peers(struct rsmcore_event *event)
+{
+    uint32_t total;
+    rsmcore_event_forget_peers(event);
+    do {
+        struct rsm_packet_fds fds;
+        struct rsm_msg msg = {
+            .type = RSM_MSG_EVENT_PEERS,
+            .u.event_peers = {.end = event->end, .id = event->id, .first = event->peer_count}};
+        enum rsm_status status = rsmcore_link_call(event->link, &msg, NULL, &fds);
+        if (status != RSM_ST_OK)
+            return status;
+        const struct rsm_event_peers_reply *page = &msg.u.event_peers_reply;
+        bool same = event->peer_count == 0 || page->epoch == event->peers_epoch;
+        event->peers_epoch = page->epoch;
+        total = page->total;
+        if (page->count > 0)
+            status = take_cells(event, page, &fds);
+        rsm_packet_fds_close(&fds);
+        if (status != RSM_ST_OK || !same)
+            return status != RSM_ST_OK ? status : RSM_ST_BUSY;
+        if (page->count == 0)
+            break;
+    } while (event->peer_count < total);
+    event->peers_known = true;
+    return RSM_ST_OK;
+}
+
+static bool peers_current(const struct rsmcore_event *event)
+{
+    if (!event->peers_known)
+        return false;
+    return event->end == RSM_EVENT_IMPORT ||
+           (event->slot != NULL && atomic_load(event->slot) == event->peers_epoch);
+}
+
+static enum rsm_status know_peers(struct rsmcore_event *event)
+{
+    if (peers_current(event))
+        return RSM_ST_OK;
+    enum rsm_status status = RSM_ST_BUSY;
+    for (int tries = REFRESH_TRIES; status == RSM_ST_BUSY && tries > 0; tries--)
+        status = fetch_peers(event);
+    if (status != RSM_ST_OK && status != RSM_ST_BUSY)
+        rsmcore_event_forget_peers(event);
+    return status == RSM_ST_BUSY ? RSM_ST_OK : status;
+}
+
+/* ---------------------------------------------------------------- posting */
+
+/* Write to a pipe whose reader may have gone: SIGPIPE is ours to swallow, not the program's. */
+static void write_without_sigpipe(int fd)
+{
+    sigset_t sigpipe, before, pending;
+    sigemptyset(&sigpipe);
+    sigaddset(&sigpipe, SIGPIPE);
+    sigpending(&pending);
+    bool was_pending = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
+    if (write(fd, "", 1) < 0 && errno == EPIPE && !was_pending) {
+        struct timespec none = {0};
+        while (sigtimedwait(&sigpipe, NULL, &none) < 0 && errno == EINTR)
+            continue;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Make the peer's poll descriptor readable. */
+static void kick_peer(struct rsmcore_event *event, struct rsmcore_event_peer *peer)
+{
+    if (peer->kick == KICK_UNKNOWN) {
+        struct rsm_packet_fds fds;
+        struct rsm_msg msg = {
+            .type = RSM_MSG_EVENT_KICK,
+            .u.event_kick = {.end = event->end, .id = event->id, .peer = peer->name}};
+        enum rsm_status status = rsmcore_link_call(event->link, &msg, NULL, &fds);
+        peer->kick = status == RSM_ST_OK && fds.count == 1 ? fds.fds[0] : KICK_NONE;
+        if (status == RSM_ST_OK && fds.count != 1)
+            rsm_packet_fds_close(&fds);
+    }
+    if (peer->kick >= 0)
+        write_without_sigpipe(peer->kick);
+}
+
+static void post_to(struct rsmcore_event *event, struct rsmcore_event_peer *peer, bool coalesce)
+{
+    if (rsm_event_cell_post(peer->cell, 1, coalesce))
+        kick_peer(event, peer);
+}
+
+enum rsm_status rsmcore_event_post(struct rsmcore_event *event, bool coalesce)
+{
+    if (event->end == RSM_EVENT_IMPORT) {
+        if (!rsmcore_gentable_alive(rsmcore_link_gentable(event->link)))
+            return RSM_ST_UNREACHABLE;
+        if (event->slot != NULL && atomic_load(event->slot) != event->slot_value)
+            return RSM_ST_OK;
+    }
+    pthread_mutex_lock(&event->lock);
+    enum rsm_status status = know_peers(event);
+    for (unsigned i = 0; i < event->peer_count; i++)
+        post_to(event, &event->peers[i], coalesce);
+    pthread_mutex_unlock(&event->lock);
+    bool delivery_failed = status == RSM_ST_STALE || status == RSM_ST_TIMEOUT ||
+                           status == RSM_ST_NOT_FOUND || status == RSM_ST_ABORTED;
+    if (delivery_failed)
+        return event->end == RSM_EVENT_IMPORT && status != RSM_ST_NOT_FOUND &&
+                       status != RSM_ST_ABORTED
+                   ? RSM_ST_UNREACHABLE
+                   : RSM_ST_OK;
+    return status;
+}

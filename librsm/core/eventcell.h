@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Posting to an event cell (core/sharedmem.h): what processes do to each other's, and rsmd to those
+ * of its clients when an event comes from another host. Any number of threads and processes may.
+ */
+#ifndef RSMCORE_EVENTCELL_H
+#define RSMCORE_EVENTCELL_H
+
+#include <stdbool.h>
+
+#include "core/sharedmem.h"
+
+/** Map a received cell, or with -1 a private one; NULL if that is no cell, or it cannot be mapped.
+ *  The descriptor stays the caller's. */
+struct rsm_event_cell *rsm_event_cell_map(int fd);
+void rsm_event_cell_unmap(struct rsm_event_cell *cell);
+
+/**
+ * Post @p count events, or with @p coalesce one unless some are pending, and wake who sleeps. A
+ * counter at its end stays there. On a relay cell a coalesced event is recorded for the other host,
+ * where alone it can be told whether it counts.
+ * @return whether the owner's poll descriptor has to be kicked.
+ */
+bool rsm_event_cell_post(struct rsm_event_cell *cell, uint32_t count, bool coalesce);
+
+/** What has been posted to a relay cell, to be passed on: the coalesced event, if there was one,
+ *  came first. */
+struct rsm_event_batch {
+    uint32_t count;
+    bool coalesced;
+};
+
+/** Take what a relay cell holds. Its poster kicks when the next comes. */
+struct rsm_event_batch rsm_event_cell_take(struct rsm_event_cell *cell);
+
+#endif

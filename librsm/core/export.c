@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "core/export.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "core/controller_ports.h"
+#include "core/event_peers.h"
+#include "core/log.h"
+#include "core/region.h"
+#include "core/status.h"
+
+/* The region lock guards the list and the state of every segment: what happens to one segment's
+ * pages depends on which others lie over them. */
+struct rsmcore_export {
+    struct rsmcore_export *next;
+    struct rsmcore_controller *controller;
+    struct rsmcore_link *link;
+    struct rsmcore_event *event;
+    const _Atomic uint32_t *epoch; /* slot of the generation table that tells of its importers */
+    unsigned process_epoch;
+    uint32_t id;
+    uintptr_t start;
+    size_t length;
+    bool published;
+    bool connections_kept;   /* unpublished, but those connected before still use the pages */
+    bool publish_unanswered; /* rsmd may have published it after we stopped waiting */
+};
+
+static struct rsmcore_export *segments;
+static unsigned segments_epoch; /* process that the list belongs to */
+
+/* ---------------------------------------------------------------- who lies over which pages */
+
+/* In a forked child the parent's segments are not the child's to care for. */
+static void enter_registry(void)
+{
+    rsmcore_region_lock();
+    if (segments_epoch != rsmcore_process_epoch()) {
+        segments = NULL;
+        segments_epoch = rsmcore_process_epoch();
+    }
+}
+
+static uintptr_t end_of(const struct rsmcore_export *segment)
+{
+    return segment->start + segment->length;
+}
+
+static bool in_use(const struct rsmcore_export *segment)
+{
+    return segment->published || segment->connections_kept;
+}
+
+/* Another segment over `address`, of those that count; else the nearest one above in *next. */
+static const struct rsmcore_export *other_over(const struct rsmcore_export *segment,
+                                               uintptr_t address, bool only_in_use, uintptr_t *next)
+{
+    for (const struct rsmcore_export *other = segments; other != NULL; other = other->next) {
+        if (other == segment || (only_in_use && !in_use(other)))
+            continue;
+        if (other->start <= address && address < end_of(other))
+            return other;
+        if (other->start > address && other->start < *next)
+            *next = other->start;
+    }
+    return NULL;
+}
+
+/* Take the pages of the segment off their extents, except those that other segments need. */
+static enum rsm_status leave_extents(const struct rsmcore_export *segment, bool only_in_use)
+{
+    enum rsm_status status = RSM_ST_OK;
+    for (uintptr_t at = segment->start; at < end_of(segment) && status == RSM_ST_OK;) {
+        uintptr_t next = end_of(segment);
+        const struct rsmcore_export *other = other_over(segment, at, only_in_use, &next);
+        if (other != NULL) {
+            at = end_of(other);
+            continue;
+        }
+        status = rsmcore_region_uncover(at, next - at);
+        at = next;
+    }
+    return status;
+}
+
+static bool overlaps_another(const struct rsmcore_export *segment, uintptr_t start)
+{
+    for (const struct rsmcore_export *other = segments; other != NULL; other = other->next)
+        if (other != segment && other->start < start + segment->length && start < end_of(other))
+            return true;
+    return false;
+}
+
+static void remove_from_list(struct rsmcore_export *segment)
+{
+    struct rsmcore_export **place = &segments;
+    while (*place != NULL && *place != segment)
+        place = &(*place)->next;
+    if (*place != NULL)
+        *place = segment->next;
+}
+
+/* ---------------------------------------------------------------- create, destroy */
+
+/* The extent that came with a new segment. */
+struct given_extent {
+    uint32_t id; /* 0: none */
+    int fd;
+};
+
+/* Take the reply apart. What rsmd made is known afterwards even if something is wrong with it. */
+static enum rsm_status take_registration(struct rsmcore_export *segment,
+                                         const struct rsm_export_create_reply *reply,
+                                         struct rsm_packet_fds *fds, struct given_extent *given)
+{
+    segment->id = reply->export;
+    if (reply->epoch_slot >= RSM_GENTABLE_SLOTS || fds->count != (reply->extent != 0)) {
+        rsm_packet_fds_close(fds);
+        return RSM_ST_PROTOCOL;
+    }
+    if (reply->extent != 0)
+        *given = (struct given_extent){.id = reply->extent, .fd = fds->fds[0]};
+    segment->epoch = &rsmcore_link_gentable(segment->link)->slot[reply->epoch_slot];
+    return RSM_ST_OK;
+}
+
+static enum rsm_status make_event(struct rsmcore_export *segment)
+{
+    enum rsm_status status =
+        rsmcore_event_create(segment->link, RSM_EVENT_EXPORT, segment->id, &segment->event);
+    if (status == RSM_ST_OK)
+        rsmcore_event_follow(segment->event, segment->epoch, 0);
+    return status;
+}
+
+/* Register with rsmd. Memory that nobody has exported yet gets its extent by the same request. */
+static enum rsm_status register_segment(struct rsmcore_export *segment, unsigned mode,
+                                        struct given_extent *given)
+{
+    struct rsm_packet_fds fds;
+    bool bare = rsmcore_region_is_bare(segment->start, segment->length);
+    struct rsm_msg msg = {
+        .type = RSM_MSG_EXPORT_CREATE,
+        .u.export_create = {.length = segment->length, .mode = mode, .want_extent = bare}};
+    strcpy(msg.u.export_create.controller, rsmcore_controller_name(segment->controller));
+    enum rsm_status status = rsmcore_link_call(segment->link, &msg, NULL, &fds);
+    if (status == RSM_ST_OK)
+        status = take_registration(segment, &msg.u.export_create_reply, &fds, given);
+    return status;
+}
+
+/* Put the pages of a new segment on extents. The given one is used up. */
+static enum rsm_status cover_segment(const struct rsmcore_export *segment,
+                                     const struct given_extent *given)
+{
+    if (given->id != 0)
+        return rsmcore_region_cover_with(segment->link, given->id, given->fd, segment->start,
+                                         segment->length);
+    return rsmcore_region_cover(segment->link, rsmcore_controller_name(segment->controller),
+                                segment->start, segment->length);
+}
+
+static enum rsm_status begin_segment(struct rsmcore_export *segment, unsigned mode)
+{
+    struct given_extent given = {.id = 0};
+    enum rsm_status status = register_segment(segment, mode, &given);
+    if (status == RSM_ST_OK)
+        status = cover_segment(segment, &given);
+    else if (given.id != 0)
+        rsmcore_region_give_back(segment->link, given.id, given.fd);
+    if (status != RSM_ST_OK)
+        return status;
+    /* Not before: what it maps could come to lie where the program has nothing mapped, and make
+     * a wrong address look right. */
+    status = make_event(segment);
+    if (status != RSM_ST_OK)
+        (void)leave_extents(segment, false);
+    return status;
+}
+
+/* Tell rsmd that the segment ends. Returns whether its extents may be in other hands; when rsmd
+ * cannot say so, they may. */
+static bool unregister_segment(struct rsmcore_export *segment)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy.export = segment->id};
+    enum rsm_status status = rsmcore_link_call(segment->link, &msg, NULL, NULL);
+    return status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
+}
+
+static void free_segment(struct rsmcore_export *segment)
+{
+    if (segment->event != NULL)
+        rsmcore_event_destroy(segment->event);
+    rsmcore_link_release(segment->link);
+    rsmcore_controller_close(segment->controller);
+    free(segment);
+}
+
+enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, void *address,
+                                      size_t length, unsigned mode, struct rsmcore_export **out)
+{
+    struct rsmcore_link *link;
+    enum rsm_status status = rsmcore_link_own(&link);
+    if (status != RSM_ST_OK)
+        return status == RSM_ST_UNREACHABLE ? RSM_ST_NO_CONTROLLER : status;
+    struct rsmcore_export *segment = calloc(1, sizeof *segment);
+    if (segment == NULL) {
+        rsmcore_link_release(link);
+        return RSM_ST_NO_MEMORY;
+    }
+    segment->controller = rsmcore_controller_hold(controller);
+    segment->link = link;
+    segment->process_epoch = rsmcore_process_epoch();
+    segment->start = (uintptr_t)address;
+    segment->length = length;
+
+    enter_registry();
+    status = begin_segment(segment, mode);
+    if (status == RSM_ST_OK) {
+        segment->next = segments;
+        segments = segment;
+    } else if (segment->id != 0) {
+        unregister_segment(segment);
+    }
+    rsmcore_region_unlock();
+    if (status != RSM_ST_OK) {
+        free_segment(segment);
+        return status;
+    }
+    *out = segment;
+    return RSM_ST_OK;
+}
+
+void rsmcore_export_destroy(struct rsmcore_export *segment)
+{
+    if (rsmcore_export_is_creator(segment)) {
+        enter_registry();
+        bool cut_off = unregister_segment(segment);
+        segment->published = segment->connections_kept = false;
+        /* Pages that may be in other hands stay only where another segment's importers need them;
+         * others stay for any segment over them. */
+        (void)leave_extents(segment, cut_off);
+        remove_from_list(segment);
+        rsmcore_region_unlock();
+    }
+    free_segment(segment);
+}
+
+/* ---------------------------------------------------------------- publish and its kin */
+
+static void copy_acl(struct rsm_acl_entry *into, const struct rsm_acl_entry *acl, uint32_t count)
+{
+    if (count > 0)
+        memcpy(into, acl, count * sizeof *acl);
+}
+
+/* rsmd carries out late what it did not answer in time. Nobody must find a segment whose exporter
+ * was told that it is not published, so that is taken back at once; who connected in between has
+ * the extents, which the segment leaves before it is published again. */
+static void take_back_publish(struct rsmcore_export *segment)
+{
+    struct rsm_msg undo = {.type = RSM_MSG_EXPORT_UNPUBLISH,
+                           .u.export_unpublish.export = segment->id};
+    rsmcore_link_post(segment->link, &undo);
+    segment->publish_unanswered = true;
+}
+
+static enum rsm_status request_publish(struct rsmcore_export *segment, uint32_t *segment_id,
+                                       const struct rsm_acl_entry *acl, uint32_t acl_count)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_PUBLISH,
+                          .u.export_publish = {.export = segment->id,
+                                               .segment_id = *segment_id,
+                                               .acl_count = acl_count}};
+    struct rsm_export_publish_request *request = &msg.u.export_publish;
+    copy_acl(request->acl, acl, acl_count);
+    enum rsm_status status = RSM_ST_OK;
+    if (segment->publish_unanswered)
+        status = leave_extents(segment, true);
+    segment->publish_unanswered = status != RSM_ST_OK;
+    if (status == RSM_ST_OK)
+        status = rsmcore_region_cover(segment->link, rsmcore_controller_name(segment->controller),
+                                      segment->start, segment->length);
+    if (status == RSM_ST_OK)
+        status = rsmcore_region_pieces(segment->start, segment->length, request->pieces,
+                                       RSM_PROTO_PIECES_MAX, &request->piece_count);
+    if (status == RSM_ST_OK)
+        status = rsmcore_link_call(segment->link, &msg, NULL, NULL);
+    if (status == RSM_ST_TIMEOUT)
+        take_back_publish(segment);
+    if (status == RSM_ST_OK && *segment_id == 0)
+        *segment_id = msg.u.export_publish_reply.segment_id;
+    return status;
+}
+
+enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, uint32_t *segment_id,
+                                       const struct rsm_acl_entry *acl, uint32_t acl_count)
+{
+    if (!rsmcore_export_is_creator(segment))
+        return RSM_ST_NOT_CREATOR;
+    if (acl_count > RSM_PROTO_ACL_MAX)
+        return RSM_ST_BAD_ACL;
+    enter_registry();
+    enum rsm_status status = segment->published
+                                 ? RSM_ST_ALREADY_PUBLISHED
+                                 : request_publish(segment, segment_id, acl, acl_count);
+    if (status == RSM_ST_OK)
+        segment->published = true;
+    rsmcore_region_unlock();
+    return status;
+}
+
+enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
+                                         const struct rsm_acl_entry *acl, uint32_t acl_count)
+{
+    if (!rsmcore_export_is_creator(segment))
+        return RSM_ST_NOT_CREATOR;
+    if (acl_count > RSM_PROTO_ACL_MAX)
+        return RSM_ST_BAD_ACL;
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_REPUBLISH,
+                          .u.export_republish = {.export = segment->id, .acl_count = acl_count}};
+    copy_acl(msg.u.export_republish.acl, acl, acl_count);
+    enter_registry();
+    enum rsm_status status = segment->published ? rsmcore_link_call(segment->link, &msg, NULL, NULL)
+                                                : RSM_ST_NOT_PUBLISHED;
+    rsmcore_region_unlock();
+    return status;
+}
+
+enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_t flags)
+{
+    if (!rsmcore_export_is_creator(segment))
+        return RSM_ST_NOT_CREATOR;
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
+                          .u.export_unpublish = {.export = segment->id, .flags = flags}};
+    bool keep = (flags & RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0;
+    enter_registry();
+    enum rsm_status status = RSM_ST_NOT_PUBLISHED;
+    if (segment->published) {
+        status = rsmcore_link_call(segment->link, &msg, NULL, NULL);
+        /* Not published: rsmd carried an earlier request out after we stopped waiting for it. */
+        bool ended =
+            status == RSM_ST_OK || status == RSM_ST_STALE || status == RSM_ST_NOT_PUBLISHED;
+        bool offered = status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
+        if (ended) {
+            segment->published = false;
+            segment->connections_kept = keep && offered;
+            status = offered && !keep ? leave_extents(segment, true) : RSM_ST_OK;
+        }
+    }
+    rsmcore_region_unlock();
+    return status;
+}
+
+/* ---------------------------------------------------------------- rebind */
+
+enum rsm_status rsmcore_export_rebind(struct rsmcore_export *segment, void *address)
+{
+    if (!rsmcore_export_is_creator(segment))
+        return RSM_ST_NOT_CREATOR;
+    uintptr_t to = (uintptr_t)address;
+    enum rsm_status status = RSM_ST_OK;
+    enter_registry();
+    if (to != segment->start) {
+        if (overlaps_another(segment, to) || overlaps_another(segment, segment->start))
+            status = RSM_ST_BUSY;
+        else if (in_use(segment))
+            status = rsmcore_region_move(segment->start, to, segment->length);
+        else
+            status = rsmcore_region_cover(
+                segment->link, rsmcore_controller_name(segment->controller), to, segment->length);
+        if (status == RSM_ST_OK) {
+            if (!in_use(segment))
+                (void)leave_extents(segment, true);
+            segment->start = to;
+        }
+    }
+    rsmcore_region_unlock();
+    return status;
+}
+
+/* ---------------------------------------------------------------- accessors */
+
+bool rsmcore_export_is_creator(const struct rsmcore_export *segment)
+{
+    return segment->process_epoch == rsmcore_process_epoch();
+}
+
+bool rsmcore_export_is_published(const struct rsmcore_export *segment)
+{
+    return segment->published;
+}
+
+void *rsmcore_export_address(const struct rsmcore_export *segment)
+{
+    return (void *)segment->start;
+}
+
+size_t rsmcore_export_length(const struct rsmcore_export *segment)
+{
+    return segment->length;
+}
+
+struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment)
+{
+    return segment->event;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "core/import.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/controller_ports.h"
+#include "core/event_peers.h"
+#include "core/link.h"
+#include "core/log.h"
+#include "transport/module.h"
+#include "transport/registry_import.h"
+
+/* Find the rsmd that answers for `node`: the own one, or that of another node of this host. */
+static enum rsm_status link_for_node(const struct rsmcore_controller *controller, uint32_t node,
+                                     struct rsmcore_link **link)
+{
+    struct rsmcore_link *own;
+    enum rsm_status status = rsmcore_link_own(&own);
+    if (status != RSM_ST_OK)
+        return status;
+    if (node == rsmcore_link_node(own)) {
+        *link = own;
+        return RSM_ST_OK;
+    }
+    struct rsm_msg msg = {.type = RSM_MSG_LOCATE, .u.locate = {.node = node}};
+    strcpy(msg.u.locate.controller, rsmcore_controller_name(controller));
+    status = rsmcore_link_call(own, &msg, NULL, NULL);
+    if (status == RSM_ST_OK && msg.u.locate_reply.kind == RSM_LOCATE_SAME_HOST) {
+        status = rsmcore_link_to(node, msg.u.locate_reply.path, link);
+        rsmcore_link_release(own);
+        bool known = status == RSM_ST_OK || status == RSM_ST_VERSION ||
+                     status == RSM_ST_NO_MEMORY || status == RSM_ST_NO_RESOURCES;
+        return known ? status : RSM_ST_UNREACHABLE;
+    }
+    if (status == RSM_ST_OK) {
+        *link = own;
+        return RSM_ST_OK;
+    }
+    rsmcore_link_release(own);
+    return status;
+}
+
+static enum rsm_status request_connection(struct rsmcore_link *link,
+                                          const struct rsmcore_controller *controller,
+                                          uint32_t node, uint32_t segment_id, uint32_t rights,
+                                          struct rsm_msg *msg, struct rsm_packet_fds *fds)
+{
+    *msg = (struct rsm_msg){
+        .type = RSM_MSG_IMPORT_CONNECT,
+        .u.import_connect = {.node = node, .segment_id = segment_id, .rights = rights}};
+    strcpy(msg->u.import_connect.controller, rsmcore_controller_name(controller));
+    enum rsm_status status = rsmcore_link_call(link, msg, NULL, fds);
+    if (status == RSM_ST_OK && msg->u.import_connect_reply.slot >= RSM_GENTABLE_SLOTS) {
+        rsm_packet_fds_close(fds);
+        status = RSM_ST_PROTOCOL;
+    }
+    return status;
+}
+
+static void end_connection(struct rsmcore_link *link, uint32_t id)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect.import = id};
+    /* If rsmd cannot be told it has gone, and the connection with it. */
+    (void)rsmcore_link_call(link, &msg, NULL, NULL);
+}
+
+/* Let the transport named in the offer connect with it. */
+static enum rsm_status connect_transport(struct rsmcore_import *import,
+                                         const struct rsm_import_connect_reply *reply,
+                                         const struct rsm_packet_fds *fds)
+{
+    struct rsm_port *port;
+    const struct rsm_import_ops *ops = rsmcore_transport_import(reply->transport);
+    if (ops == NULL)
+        return RSM_ST_NO_CONTROLLER;
+    enum rsm_status status = rsmcore_controller_port(import->controller, ops, &port);
+    if (status != RSM_ST_OK)
+        return status;
+    struct rsm_offer *offer = calloc(1, sizeof *offer);
+    if (offer == NULL)
+        return RSM_ST_NO_MEMORY;
+    offer->blob_len = reply->blob_len;
+    memcpy(offer->blob, reply->blob, reply->blob_len);
+    offer->fd_count = fds->count;
+    memcpy(offer->fds, fds->fds, fds->count * sizeof fds->fds[0]);
+    struct rsm_conn *conn;
+    status = ops->connect(port, offer, reply->length, reply->rights, &conn);
+    free(offer);
+    if (status == RSM_ST_OK) {
+        conn->ops = ops;
+        atomic_store(&import->conn, conn);
+    }
+    return status;
+}
+
+static void disconnect_transport(struct rsmcore_import *import)
+{
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    conn->ops->disconnect(conn);
+}
+
+/* Fill an import from rsmd's answer. */
+static enum rsm_status build_import(struct rsmcore_import *import,
+                                    const struct rsm_import_connect_reply *reply,
+                                    const struct rsm_packet_fds *fds)
+{
+    import->id = reply->import;
+    import->rights = reply->rights;
+    import->length = reply->length;
+    import->generation = reply->generation;
+    import->table = rsmcore_link_gentable(import->link);
+    import->slot = &import->table->slot[reply->slot];
+    import->process_epoch = rsmcore_process_epoch();
+    enum rsm_status status = connect_transport(import, reply, fds);
+    if (status != RSM_ST_OK)
+        return status;
+    status = rsmcore_event_create(import->link, RSM_EVENT_IMPORT, import->id, &import->event);
+    if (status != RSM_ST_OK) {
+        disconnect_transport(import);
+        return status;
+    }
+    rsmcore_event_follow(import->event, import->slot, import->generation);
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, uint32_t node,
+                                       uint32_t segment_id, uint32_t rights,
+                                       struct rsmcore_import **out)
+{
+    struct rsmcore_import *import = calloc(1, sizeof *import);
+    struct rsm_packet_fds fds;
+    struct rsm_msg msg;
+    if (import == NULL)
+        return RSM_ST_NO_MEMORY;
+    enum rsm_status status = link_for_node(controller, node, &import->link);
+    if (status != RSM_ST_OK)
+        goto free_import;
+    status = request_connection(import->link, controller, node, segment_id, rights, &msg, &fds);
+    if (status == RSM_ST_STALE || status == RSM_ST_TIMEOUT)
+        status = RSM_ST_UNREACHABLE;
+    if (status != RSM_ST_OK)
+        goto release_link;
+    import->controller = rsmcore_controller_hold(controller);
+    status = build_import(import, &msg.u.import_connect_reply, &fds);
+    rsm_packet_fds_close(&fds);
+    if (status != RSM_ST_OK)
+        goto drop_connection;
+    *out = import;
+    return RSM_ST_OK;
+
+drop_connection:
+    end_connection(import->link, msg.u.import_connect_reply.import);
+    rsmcore_controller_close(controller);
+release_link:
+    rsmcore_link_release(import->link);
+free_import:
+    free(import);
+    return status;
+}
+
+void rsmcore_import_disconnect(struct rsmcore_import *import)
+{
+    rsmcore_event_destroy(import->event);
+    disconnect_transport(import);
+    end_connection(import->link, import->id);
+    rsmcore_controller_close(import->controller);
+    rsmcore_link_release(import->link);
+    free(import);
+}
+
+static enum rsm_status transfer_vector(struct rsmcore_import *import,
+                                       const struct rsm_transfer *vec, unsigned count,
+                                       unsigned *done, uint32_t right)
+{
+    *done = 0;
+    if ((import->rights & right) == 0)
+        return RSM_ST_DENIED;
+    unsigned inside = 0;
+    while (inside < count &&
+           rsmcore_import_in_range(import, vec[inside].remote, vec[inside].length))
+        inside++;
+    enum rsm_status status = RSM_ST_OK;
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    if (inside > 0)
+        status = right == RSM_RIGHT_WRITE ? conn->ops->putv(conn, vec, inside, done)
+                                          : conn->ops->getv(conn, vec, inside, done);
+    return status == RSM_ST_OK && inside < count ? RSM_ST_RANGE : status;
+}
+
+enum rsm_status rsmcore_import_putv(struct rsmcore_import *import, const struct rsm_transfer *vec,
+                                    unsigned count, unsigned *done)
+{
+    return transfer_vector(import, vec, count, done, RSM_RIGHT_WRITE);
+}
+
+enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct rsm_transfer *vec,
+                                    unsigned count, unsigned *done)
+{
+    return transfer_vector(import, vec, count, done, RSM_RIGHT_READ);
+}
+
+enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce,
+                                    enum rsm_status *earlier)
+{
+    *earlier = RSM_ST_OK;
+    if (!rsmcore_gentable_alive(import->table))
+        return RSM_ST_UNREACHABLE;
+    if (rsmcore_import_aborted(import))
+        return RSM_ST_OK; /* to nobody */
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    if ((conn->ops->caps & RSM_CAP_REMOTE_SIGNAL) != 0)
+        return conn->ops->signal(conn, coalesce);
+    *earlier = conn->ops->complete(conn);
+    if (*earlier != RSM_ST_OK)
+        return *earlier == RSM_ST_ABORTED ? RSM_ST_OK : *earlier;
+    return rsmcore_event_post(import->event, coalesce);
+}
+
+/* ---------------------------------------------------------------- mapping */
+
+/* The mapping engine, loaded when it is first wanted; NULL if it is not installed. */
+static const struct rsm_softmap_ops *mapping_engine(void)
+{
+    static const struct rsm_softmap_ops *engine;
+    char reason[512];
+    if (engine != NULL)
+        return engine;
+    const struct rsm_softmap_ops *found =
+        rsmcore_module_symbol(RSM_SOFTMAP_NAME, RSM_SOFTMAP_SYMBOL, reason, sizeof reason);
+    if (found == NULL)
+        rsm_log_error("no mapping: the transport has none, and the mapping engine: %s", reason);
+    else if (found->abi_version != RSM_SOFTMAP_ABI || found->size < sizeof *found)
+        rsm_log_error("no mapping: the mapping engine is that of another version");
+    else
+        engine = found;
+    return engine;
+}
+
+/* Make the connection one that can map. */
+static enum rsm_status make_mappable(struct rsmcore_import *import)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    enum rsm_status status = RSM_ST_OK;
+    pthread_mutex_lock(&lock);
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    if ((conn->ops->caps & RSM_CAP_MAP) == 0) {
+        const struct rsm_softmap_ops *engine = mapping_engine();
+        struct rsm_conn *wrapped;
+        status = engine == NULL ? RSM_ST_UNSUPPORTED
+                                : engine->wrap(conn, import->length, import->rights, &wrapped);
+        if (engine != NULL && status == RSM_ST_UNSUPPORTED)
+            rsm_log_error("no mapping: the transport has none, and the mapping engine is switched "
+                          "on by RSM_MAP_MODE, see rsm_map(7)");
+        if (status == RSM_ST_OK) {
+            atomic_store(&import->conn, wrapped);
+            atomic_store(&import->soft, engine);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offset, size_t length,
+                                   uint32_t rights, bool fixed, void **address)
+{
+    if (rsmcore_import_aborted(import))
+        return RSM_ST_ABORTED;
+    if ((rights & ~import->rights) != 0)
+        return RSM_ST_DENIED;
+    if (length == 0 || !rsmcore_import_in_range(import, offset, length))
+        return RSM_ST_RANGE;
+    enum rsm_status status = make_mappable(import);
+    if (status != RSM_ST_OK)
+        return status;
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    return conn->ops->map(conn, offset, length, rights, fixed, address);
+}
+
+enum rsm_status rsmcore_import_unmap(struct rsmcore_import *import, void *address, size_t length)
+{
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    return conn->ops->unmap(conn, address, length);
+}

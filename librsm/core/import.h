@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Imported segments: connections to memory of other processes and nodes.
+ *
+ * Transfers, order, complete and the abort test take no lock and, on a transport with direct
+ * access, make no system call. A handle must not be used after rsmcore_import_disconnect().
+ */
+#ifndef RSMCORE_IMPORT_H
+#define RSMCORE_IMPORT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "core/controller.h"
+#include "core/event.h"
+#include "core/softmap/softmap.h"
+
+/** A connection. The members are for the inline functions below; nobody else touches them. */
+struct rsmcore_import {
+    struct rsm_conn *_Atomic conn;              /* replaced once, by what makes it mappable */
+    const struct rsm_softmap_ops *_Atomic soft; /* of conn, if it has been replaced */
+    const _Atomic uint32_t *slot;               /* of the exporter's node; moves when aborted */
+    const struct rsm_gentable *table;           /* its generation table, for the liveness word */
+    uint32_t generation;                        /* value of the slot at connect */
+    uint32_t rights;                            /* RSM_RIGHT_* granted */
+    uint64_t length;                            /* bytes of the segment */
+    struct rsmcore_link *link;
+    struct rsmcore_controller *controller;
+    struct rsmcore_event *event;
+    uint32_t id;
+    unsigned process_epoch;
+};
+
+/**
+ * Connect to segment @p segment_id of @p node with @p rights (RSM_RIGHT_*, may be 0).
+ * @return RSM_ST_OK, RSM_ST_NO_CONTROLLER (loopback to another node), RSM_ST_NO_ROUTE,
+ *         RSM_ST_UNREACHABLE, RSM_ST_ABORTED, RSM_ST_VERSION, RSM_ST_NOT_FOUND (not published),
+ *         RSM_ST_NOT_TO_NODE, RSM_ST_DENIED, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES.
+ */
+enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, uint32_t node,
+                                       uint32_t segment_id, uint32_t rights,
+                                       struct rsmcore_import **out);
+/** Drop the connection; all mappings have been unmapped by the caller. */
+void rsmcore_import_disconnect(struct rsmcore_import *import);
+
+/** The connection that transfers go through now. */
+static inline struct rsm_conn *rsmcore_import_conn(const struct rsmcore_import *import)
+{
+    return atomic_load_explicit(&import->conn, memory_order_acquire);
+}
+
+/** Whether the connection was cut: unpublished, exporter or its daemon gone, fabric lost. Once
+ *  true it stays true. */
+static inline bool rsmcore_import_aborted(const struct rsmcore_import *import)
+{
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    return atomic_load_explicit(import->slot, memory_order_acquire) != import->generation ||
+           !rsmcore_gentable_alive(import->table) || conn->ops->health(conn) != RSM_ST_OK;
+}
+
+static inline bool rsmcore_import_in_range(const struct rsmcore_import *import, uint64_t offset,
+                                           uint64_t length)
+{
+    return offset <= import->length && length <= import->length - offset;
+}
+
+/* Transfers: RSM_ST_DENIED without the right, RSM_ST_RANGE outside the segment (both unchecked by
+ * transports), else what the transport says. An aborted connection is not an error here: data goes
+ * to or comes from memory that is nobody's. */
+
+static inline enum rsm_status rsmcore_import_put(struct rsmcore_import *import, uint64_t offset,
+                                                 const void *src, size_t length)
+{
+    if ((import->rights & RSM_RIGHT_WRITE) == 0)
+        return RSM_ST_DENIED;
+    if (!rsmcore_import_in_range(import, offset, length))
+        return RSM_ST_RANGE;
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    return conn->ops->put(conn, offset, src, length);
+}
+
+static inline enum rsm_status rsmcore_import_get(struct rsmcore_import *import, uint64_t offset,
+                                                 void *dst, size_t length)
+{
+    if ((import->rights & RSM_RIGHT_READ) == 0)
+        return RSM_ST_DENIED;
+    if (!rsmcore_import_in_range(import, offset, length))
+        return RSM_ST_RANGE;
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    return conn->ops->get(conn, offset, dst, length);
+}
+
+/** @p count elements of @p width bytes; offset and address aligned; count * width must not
+ *  overflow (the caller has checked). */
+static inline enum rsm_status rsmcore_import_put_elems(struct rsmcore_import *import,
+                                                       uint64_t offset, const void *src,
+                                                       unsigned width, size_t count)
+{
+    if ((import->rights & RSM_RIGHT_WRITE) == 0)
+        return RSM_ST_DENIED;
+    if (!rsmcore_import_in_range(import, offset, (uint64_t)count * width))
+        return RSM_ST_RANGE;
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    return conn->ops->put_elems(conn, offset, src, width, count);
+}
+
+static inline enum rsm_status rsmcore_import_get_elems(struct rsmcore_import *import,
+                                                       uint64_t offset, void *dst, unsigned width,
+                                                       size_t count)
+{
+    if ((import->rights & RSM_RIGHT_READ) == 0)
+        return RSM_ST_DENIED;
+    if (!rsmcore_import_in_range(import, offset, (uint64_t)count * width))
+        return RSM_ST_RANGE;
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    return conn->ops->get_elems(conn, offset, dst, width, count);
+}
+
+/** Entries in order, the first failure stops; *done counts the complete ones. */
+enum rsm_status rsmcore_import_putv(struct rsmcore_import *import, const struct rsm_transfer *vec,
+                                    unsigned count, unsigned *done);
+enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct rsm_transfer *vec,
+                                    unsigned count, unsigned *done);
+
+/** All earlier writes are visible before later ones. */
+static inline enum rsm_status rsmcore_import_order(struct rsmcore_import *import)
+{
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    return conn->ops->order(conn);
+}
+
+/** All earlier accesses have happened. RSM_ST_ABORTED if the connection was cut. */
+static inline enum rsm_status rsmcore_import_complete(struct rsmcore_import *import)
+{
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    enum rsm_status status = conn->ops->complete(conn);
+    return rsmcore_import_aborted(import) ? RSM_ST_ABORTED : status;
+}
+
+/** Loads from mappings see, from now on, what the segment has at this moment or later. */
+static inline void rsmcore_import_acquire(struct rsmcore_import *import)
+{
+    const struct rsm_softmap_ops *soft = atomic_load_explicit(&import->soft, memory_order_acquire);
+    if (__builtin_expect(soft != NULL, 0))
+        soft->acquire(rsmcore_import_conn(import));
+}
+
+/**
+ * Post an event to the exporter, who finds all that this connection has written before.
+ * @param coalesce  leave a counter alone that is not 0.
+ * @param earlier   what became of the earlier transfers, as rsmcore_import_complete() would tell;
+ *                  it is told once, so the caller keeps a failure for who asks next. No event is
+ *                  posted in front of data that did not arrive.
+ * @return RSM_ST_OK, also where nobody is left who could be told; RSM_ST_UNREACHABLE: the daemon is
+ *         gone or silent; RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY; else what the transport says.
+ */
+enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce,
+                                    enum rsm_status *earlier);
+
+/**
+ * Map part of the segment: see map() in <rsm/transport.h>. Any number of mappings may coexist.
+ * Where the transport cannot map, the mapping engine (softmap/) does it.
+ * @return RSM_ST_OK, RSM_ST_ABORTED, RSM_ST_DENIED (more rights than granted), RSM_ST_RANGE,
+ *         RSM_ST_ALIGNMENT, RSM_ST_UNSUPPORTED, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES,
+ *         RSM_ST_MAP_FAILED.
+ */
+enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offset, size_t length,
+                                   uint32_t rights, bool fixed, void **address);
+enum rsm_status rsmcore_import_unmap(struct rsmcore_import *import, void *address, size_t length);
+
+#endif

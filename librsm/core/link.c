@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "core/link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/runtime.h"
+#include "core/spawn.h"
+#include "core/status.h"
+#include "rsm/rsm_common.h"
+
+enum {
+    HELLO_TIMEOUT_MS = 3000,     /* until rsmd tells its own */
+    OWN_NODE_TIMEOUT_MS = 10000, /* for finding or starting the own node's rsmd */
+    SILENT_MOST_MS = 1024,       /* longest pause after a start that came to nothing */
+    RETRY_PAUSE_MS = 5,
+    TIMEOUT_LEAST_MS = 100,
+    TIMEOUT_MOST_MS = 60000,
+};
+
+struct rsmcore_link {
+    struct rsmcore_link *next; /* in `links` */
+    unsigned references;       /* under links_lock; one is the list's own */
+    unsigned process_epoch;
+    uint32_t node;
+    const struct rsm_gentable *gentable;
+    uint32_t timeout_ms;
+    atomic_bool broken;
+    pthread_mutex_t lock; /* one request at a time; guards what follows */
+    int socket;
+    uint32_t sequence;
+    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
+};
+
+static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rsmcore_link *links; /* all links of this process that are not broken */
+static uint32_t own_node;          /* of the link to the own node; 0: none yet */
+static atomic_uint process_epoch = 1;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* ---------------------------------------------------------------- fork */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&links_lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&links_lock);
+}
+
+/* The daemon must see the parent go when the parent goes, so the child gives its copies of the
+ * sockets up. The links stay allocated for handles that still point at them. */
+static void after_fork_in_child(void)
+{
+    atomic_fetch_add(&process_epoch, 1);
+    for (struct rsmcore_link *link = links; link != NULL; link = link->next)
+        close(link->socket);
+    links = NULL;
+    own_node = 0;
+    pthread_mutex_unlock(&links_lock);
+}
+
+static void watch_fork(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+unsigned rsmcore_process_epoch(void)
+{
+    return atomic_load_explicit(&process_epoch, memory_order_relaxed);
+}
+
+/* ---------------------------------------------------------------- requests */
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Wait until the socket can be read or written, or the deadline. */
+static enum rsm_status await(int socket, short events, int64_t deadline)
+{
+    for (;;) {
+        int64_t left = deadline - now_ms();
+        if (left <= 0)
+            return RSM_ST_TIMEOUT;
+        struct pollfd ready = {.fd = socket, .events = events};
+        int count = poll(&ready, 1, (int)left);
+        if (count > 0)
+            return RSM_ST_OK;
+        if (count < 0 && errno != EINTR)
+            return RSM_ST_NO_MEMORY;
+    }
+}
+
+static enum rsm_status send_request(struct rsmcore_link *link, const struct rsm_msg *msg,
+                                    const struct rsm_packet_fds *fds, int64_t deadline)
+{
+    size_t length = rsm_msg_encode(msg, link->buffer, sizeof link->buffer);
+    if (length == 0)
+        return RSM_ST_INVALID;
+    for (;;) {
+        int failure = rsm_packet_send(link->socket, link->buffer, length, fds, 1);
+        if (failure == 0)
+            return RSM_ST_OK;
+        if (failure == -ETOOMANYREFS || failure == -EBADF)
+            return RSM_ST_NO_RESOURCES;
+        if (failure == -ENOBUFS || failure == -ENOMEM)
+            return RSM_ST_NO_MEMORY;
+        if (failure != -EAGAIN)
+            return RSM_ST_STALE;
+        enum rsm_status status = await(link->socket, POLLOUT, deadline);
+        if (status != RSM_ST_OK)
+            return status;
+    }
+}
+
+/* Send a request whose reply nobody waits for. */
+static void undo(struct rsmcore_link *link, struct rsm_msg *msg)
+{
+    msg->sequence = ++link->sequence;
+    size_t length = rsm_msg_encode(msg, link->buffer, sizeof link->buffer);
+    (void)rsm_packet_send(link->socket, link->buffer, length, NULL, 1);
+}
+
+static void undo_extent(struct rsmcore_link *link, uint32_t extent)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free.extent = extent};
+    undo(link, &msg);
+}
+
+static void undo_export(struct rsmcore_link *link, const struct rsm_export_create_reply *made)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy.export = made->export};
+    undo(link, &msg);
+    if (made->extent != 0)
+        undo_extent(link, made->extent);
+}
+
+static void undo_import(struct rsmcore_link *link, uint32_t import)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect.import = import};
+    undo(link, &msg);
+}
+
+/* A request that timed out is still carried out when the daemon gets to it. Nobody holds what it
+ * made, so when its late reply comes the thing is given back; that reply is thrown away in turn. */
+static void undo_late_success(struct rsmcore_link *link, const struct rsm_msg *late)
+{
+    if (late->status != RSM_ST_OK)
+        return;
+    switch (late->type & ~RSM_MSG_REPLY) {
+    case RSM_MSG_EXTENT_ALLOC:
+        undo_extent(link, late->u.extent_alloc_reply.extent);
+        break;
+    case RSM_MSG_EXPORT_CREATE:
+        undo_export(link, &late->u.export_create_reply);
+        break;
+    case RSM_MSG_IMPORT_CONNECT:
+        undo_import(link, late->u.import_connect_reply.import);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Receive the next packet, or a negative errno. The first of a call is waited for in the receive
+ * itself, which saves a system call; then there is a deadline to be kept. */
+static ssize_t receive_packet(struct rsmcore_link *link, struct rsm_packet_fds *fds, bool first,
+                              int64_t deadline, enum rsm_status *status)
+{
+    ssize_t length = -EAGAIN;
+    *status = RSM_ST_OK;
+    if (first)
+        length = rsm_packet_await(link->socket, link->buffer, sizeof link->buffer, fds);
+    while (length == -EAGAIN) {
+        *status = await(link->socket, POLLIN, deadline);
+        if (*status != RSM_ST_OK)
+            break;
+        length = rsm_packet_receive(link->socket, link->buffer, sizeof link->buffer, fds, NULL);
+    }
+    return length;
+}
+
+/* Receive until the reply to `sequence` comes; older ones belong to requests that timed out. */
+static enum rsm_status receive_reply(struct rsmcore_link *link, uint32_t type, uint32_t sequence,
+                                     struct rsm_msg *msg, struct rsm_packet_fds *fds,
+                                     int64_t deadline)
+{
+    for (bool first = true;; first = false) {
+        enum rsm_status status;
+        ssize_t length = receive_packet(link, fds, first, deadline, &status);
+        if (status != RSM_ST_OK)
+            return status;
+        if (length == -EMFILE)
+            return RSM_ST_NO_RESOURCES;
+        if (length <= 0)
+            return RSM_ST_STALE;
+        status = rsm_msg_decode(msg, link->buffer, (size_t)length);
+        if (status != RSM_ST_OK) {
+            rsm_packet_fds_close(fds);
+            return status;
+        }
+        if (msg->sequence == sequence && msg->type == (type | RSM_MSG_REPLY))
+            return RSM_ST_OK;
+        rsm_packet_fds_close(fds);
+        if (msg->sequence == sequence)
+            return RSM_ST_PROTOCOL;
+        undo_late_success(link, msg);
+    }
+}
+
+enum rsm_status rsmcore_link_call(struct rsmcore_link *link, struct rsm_msg *msg,
+                                  const struct rsm_packet_fds *send, struct rsm_packet_fds *receive)
+{
+    struct rsm_packet_fds fds = {.count = 0};
+    if (receive != NULL)
+        receive->count = 0;
+    if (link->process_epoch != rsmcore_process_epoch() || atomic_load(&link->broken))
+        return RSM_ST_STALE;
+
+    pthread_mutex_lock(&link->lock);
+    int64_t deadline = now_ms() + link->timeout_ms;
+    uint32_t type = msg->type;
+    msg->sequence = ++link->sequence;
+    msg->status = RSM_ST_OK;
+    enum rsm_status status = send_request(link, msg, send, deadline);
+    if (status == RSM_ST_OK)
+        status = receive_reply(link, type, link->sequence, msg, &fds, deadline);
+    if (status == RSM_ST_STALE || status == RSM_ST_PROTOCOL || status == RSM_ST_VERSION)
+        atomic_store(&link->broken, true);
+    pthread_mutex_unlock(&link->lock);
+
+    if (status == RSM_ST_OK)
+        status = (enum rsm_status)msg->status;
+    if (status == RSM_ST_OK && receive != NULL)
+        *receive = fds;
+    else
+        rsm_packet_fds_close(&fds);
+    return status;
+}
+
+void rsmcore_link_post(struct rsmcore_link *link, struct rsm_msg *msg)
+{
+    if (link->process_epoch != rsmcore_process_epoch() || atomic_load(&link->broken))
+        return;
+    pthread_mutex_lock(&link->lock);
+    msg->sequence = ++link->sequence;
+    if (send_request(link, msg, NULL, now_ms()) != RSM_ST_OK)
+        atomic_store(&link->broken, true);
+    pthread_mutex_unlock(&link->lock);
+}
+
+/* ---------------------------------------------------------------- making and ending links */
+
+/* Map the peer's generation table; it must not be able to shrink under us. */
+static const struct rsm_gentable *map_gentable(const struct rsm_packet_fds *fds)
+{
+    struct stat status;
+    if (fds->count != 1 || fstat(fds->fds[0], &status) < 0 ||
+        status.st_size < (off_t)sizeof(struct rsm_gentable))
+        return NULL;
+    int seals = fcntl(fds->fds[0], F_GET_SEALS);
+    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
+        return NULL;
+    void *mapped = mmap(NULL, sizeof(struct rsm_gentable), PROT_READ, MAP_SHARED, fds->fds[0], 0);
+    if (mapped == MAP_FAILED)
+        return NULL;
+    const struct rsm_gentable *table = mapped;
+    if (table->magic == RSM_GENTABLE_MAGIC && table->version == RSM_GENTABLE_VERSION &&
+        table->slots == RSM_GENTABLE_SLOTS)
+        return table;
+    munmap(mapped, sizeof(struct rsm_gentable));
+    return NULL;
+}
+
+static void free_link(struct rsmcore_link *link)
+{
+    if (link->gentable != NULL)
+        munmap((void *)(uintptr_t)link->gentable, sizeof *link->gentable);
+    if (link->process_epoch == rsmcore_process_epoch())
+        close(link->socket);
+    pthread_mutex_destroy(&link->lock);
+    free(link);
+}
+
+static enum rsm_status set_timeout(struct rsmcore_link *link, uint32_t timeout_ms)
+{
+    link->timeout_ms = timeout_ms;
+    return rsm_packet_await_most(link->socket, timeout_ms) == 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+}
+
+static enum rsm_status greet(struct rsmcore_link *link, uint32_t node)
+{
+    struct rsm_packet_fds fds;
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
+                          .u.hello = {.api_version = RSM_VERSION, .node = node}};
+    enum rsm_status status = rsmcore_link_call(link, &msg, NULL, &fds);
+    if (status != RSM_ST_OK)
+        return status;
+    link->gentable = map_gentable(&fds);
+    rsm_packet_fds_close(&fds);
+    if (link->gentable == NULL)
+        return RSM_ST_PROTOCOL;
+    link->node = msg.u.hello_reply.node;
+    uint32_t timeout = msg.u.hello_reply.peer_timeout_ms;
+    return set_timeout(link, timeout < TIMEOUT_LEAST_MS  ? TIMEOUT_LEAST_MS
+                             : timeout > TIMEOUT_MOST_MS ? TIMEOUT_MOST_MS
+                                                         : timeout);
+}
+
+/* Connect to a socket and say hello as a process of `node`. */
+static enum rsm_status make_link(const char *path, uint32_t node, struct rsmcore_link **made)
+{
+    int socket = rsm_packet_connect(path);
+    if (socket < 0)
+        return errno == ENOENT || errno == ECONNREFUSED ? RSM_ST_NOT_FOUND
+               : errno == EAGAIN                        ? RSM_ST_BUSY
+               : errno == EMFILE || errno == ENFILE     ? RSM_ST_NO_RESOURCES
+                                                        : RSM_ST_DENIED;
+    struct rsmcore_link *link = calloc(1, sizeof *link);
+    if (link == NULL) {
+        close(socket);
+        return RSM_ST_NO_MEMORY;
+    }
+    link->socket = socket;
+    link->process_epoch = rsmcore_process_epoch();
+    pthread_mutex_init(&link->lock, NULL);
+    enum rsm_status status = set_timeout(link, HELLO_TIMEOUT_MS);
+    if (status == RSM_ST_OK)
+        status = greet(link, node);
+    if (status != RSM_ST_OK) {
+        free_link(link);
+        return status;
+    }
+    link->references = 2; /* the list's and the caller's */
+    *made = link;
+    return RSM_ST_OK;
+}
+
+/* Under links_lock. */
+static void drop_reference(struct rsmcore_link *link)
+{
+    if (--link->references == 0)
+        free_link(link);
+}
+
+/* Under links_lock: a usable link to the node; links that broke leave the list. */
+static struct rsmcore_link *find_link(uint32_t node)
+{
+    struct rsmcore_link **place = &links;
+    while (*place != NULL) {
+        struct rsmcore_link *link = *place;
+        if (atomic_load(&link->broken) || !rsmcore_gentable_alive(link->gentable)) {
+            atomic_store(&link->broken, true);
+            *place = link->next;
+            drop_reference(link);
+            continue;
+        }
+        if (link->node == node) {
+            link->references++;
+            return link;
+        }
+        place = &link->next;
+    }
+    return NULL;
+}
+
+static void pause_ms(int ms)
+{
+    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    nanosleep(&pause, NULL);
+}
+
+/* Find or start the own node's daemon. A daemon that is just ending accepts and hangs up, one that
+ * lost the race to start says nothing, a crowded one has no room for another connection yet: all
+ * mean another attempt. */
+static enum rsm_status make_own_link(struct rsmcore_link **link)
+{
+    struct rsmcore_runtime runtime;
+    char path[RSM_PROTO_PATH_MAX];
+    enum rsm_status status = rsmcore_runtime_find(&runtime);
+    if (status != RSM_ST_OK)
+        return status;
+    rsmcore_runtime_socket(&runtime, runtime.node, path);
+    int silent_ms = 1;
+    for (int64_t deadline = now_ms() + OWN_NODE_TIMEOUT_MS; now_ms() < deadline;) {
+        status = make_link(path, runtime.node, link);
+        if (status == RSM_ST_OK)
+            return RSM_ST_OK;
+        if (status == RSM_ST_STALE || status == RSM_ST_BUSY) {
+            pause_ms(RETRY_PAUSE_MS);
+            continue;
+        }
+        if (status != RSM_ST_NOT_FOUND || runtime.system)
+            break;
+        status = rsmcore_runtime_prepare(&runtime);
+        if (status == RSM_ST_OK)
+            status = rsmcore_daemon_start(&runtime);
+        if (status == RSM_ST_OK) {
+            silent_ms = 1; /* it listened; should it have gone again, it was used meanwhile */
+        } else if (status == RSM_ST_BUSY && silent_ms <= SILENT_MOST_MS) {
+            /* Ever longer: whoever won the race may be slow, or what was started is no daemon. */
+            pause_ms(silent_ms);
+            silent_ms *= 2;
+        } else {
+            status = status == RSM_ST_BUSY ? RSM_ST_TIMEOUT : status;
+            break;
+        }
+    }
+    rsm_log_error("no daemon for node %u at %s: %s", (unsigned)runtime.node, path,
+                  rsmcore_status_text(status));
+    return status == RSM_ST_VERSION || status == RSM_ST_NO_RESOURCES ? status : RSM_ST_UNREACHABLE;
+}
+
+/* Under links_lock. */
+static void remember(struct rsmcore_link *link)
+{
+    link->next = links;
+    links = link;
+}
+
+enum rsm_status rsmcore_link_own(struct rsmcore_link **link)
+{
+    pthread_once(&fork_once, watch_fork);
+    pthread_mutex_lock(&links_lock);
+    enum rsm_status status = RSM_ST_OK;
+    *link = own_node != 0 ? find_link(own_node) : NULL;
+    if (*link == NULL) {
+        status = make_own_link(link);
+        if (status == RSM_ST_OK) {
+            own_node = (*link)->node;
+            remember(*link);
+        }
+    }
+    pthread_mutex_unlock(&links_lock);
+    return status;
+}
+
+enum rsm_status rsmcore_link_to(uint32_t node, const char *path, struct rsmcore_link **link)
+{
+    pthread_mutex_lock(&links_lock);
+    enum rsm_status status = RSM_ST_OK;
+    *link = find_link(node);
+    if (*link == NULL) {
+        status = make_link(path, own_node, link);
+        if (status == RSM_ST_OK && (*link)->node != node) {
+            free_link(*link);
+            status = RSM_ST_PROTOCOL;
+        }
+        if (status == RSM_ST_OK)
+            remember(*link);
+    }
+    pthread_mutex_unlock(&links_lock);
+    return status;
+}
+
+struct rsmcore_link *rsmcore_link_hold(struct rsmcore_link *link)
+{
+    pthread_mutex_lock(&links_lock);
+    link->references++;
+    pthread_mutex_unlock(&links_lock);
+    return link;
+}
+
+void rsmcore_link_release(struct rsmcore_link *link)
+{
+    if (link == NULL)
+        return;
+    pthread_mutex_lock(&links_lock);
+    drop_reference(link);
+    pthread_mutex_unlock(&links_lock);
+}
+
+uint32_t rsmcore_link_node(const struct rsmcore_link *link)
+{
+    return link->node;
+}
+
+const struct rsm_gentable *rsmcore_link_gentable(const struct rsmcore_link *link)
+{
+    return link->gentable;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Copying pages that other threads and processes are storing into.
+ *
+ * Eight bytes at a time and never twice from the same place in one pass, so that an aligned word is
+ * copied whole. The sanitizers are told to look away: the race is meant, and the memory is the
+ * application's, redzones and all.
+ */
+#ifndef RSMCORE_COPY_H
+#define RSMCORE_COPY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/** Copy @p length bytes, a multiple of 8, between addresses aligned to 8. */
+void rsmcore_copy_words(void *to, const void *from, size_t length);
+
+/** As rsmcore_copy_words(), but only words that differ are stored. @return whether any did. */
+bool rsmcore_copy_changed_words(void *to, const void *from, size_t length);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Finding out that no thread is on its way into a signal handler any more. */
+#ifndef RSMCORE_QUIET_H
+#define RSMCORE_QUIET_H
+
+#include <stdbool.h>
+
+/**
+ * Wait until every thread that had a memory fault before this call has entered the SIGSEGV handler
+ * or gone on: its signal is no longer pending, and it is not between the fault and the signal.
+ * @param limit_ms  how long to wait at most
+ * @return whether that is certain.
+ */
+bool rsmcore_quiet_wait(unsigned limit_ms);
+
+#endif

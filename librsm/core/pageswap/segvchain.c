@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "core/pageswap/segvchain.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <ucontext.h>
+
+/* The handlers below ours, oldest first. There is more than one when the application installs its
+ * own while ours is in place: that one may hand on to ours, and ours must then go on to the one
+ * that was there first instead of back to the application's. */
+#define CHAIN_MAX 8
+static struct sigaction below[CHAIN_MAX];
+static _Atomic unsigned below_count;
+
+static rsmcore_segv_handler installed;
+
+/* The fault that this thread is handing on at present. */
+static __thread struct {
+    const void *context;
+    uintptr_t frame;
+    unsigned level; /* index into below */
+} handing_on __attribute__((tls_model("initial-exec")));
+
+static bool same_action(const struct sigaction *a, const struct sigaction *b)
+{
+    return a->sa_sigaction == b->sa_sigaction && a->sa_flags == b->sa_flags;
+}
+
+static void push(const struct sigaction *action)
+{
+    unsigned count = atomic_load(&below_count);
+    if (count > 0 && same_action(&below[count - 1], action))
+        return;
+    if (count == CHAIN_MAX) { /* the oldest ones but the first are the least likely to be needed */
+        memmove(&below[1], &below[2], (CHAIN_MAX - 2) * sizeof below[0]);
+        count--;
+    }
+    below[count] = *action;
+    atomic_store(&below_count, count + 1);
+}
+
+static bool is_function(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) ||
+           (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
+}
+
+bool rsmcore_segvchain_install(rsmcore_segv_handler handler)
+{
+    struct sigaction present;
+    if (sigaction(SIGSEGV, NULL, &present) != 0)
+        return false;
+    if ((present.sa_flags & SA_SIGINFO) && present.sa_sigaction == handler)
+        return true;
+    push(&present);
+
+    /* All signals are blocked in the handler: another handler on top of a waiting thread could
+     * fault in its turn, which the kernel answers with death. */
+    struct sigaction action = {.sa_sigaction = handler,
+                               .sa_flags = SA_SIGINFO | (present.sa_flags & SA_RESTART)};
+    if (!is_function(&present) || (present.sa_flags & SA_ONSTACK))
+        action.sa_flags |= SA_ONSTACK;
+    sigfillset(&action.sa_mask);
+    if (sigaction(SIGSEGV, &action, NULL) != 0)
+        return false;
+    installed = handler;
+    return true;
+}
+
+void rsmcore_segvchain_restore(void)
+{
+    struct sigaction present;
+    unsigned count = atomic_load(&below_count);
+    if (installed == NULL || sigaction(SIGSEGV, NULL, &present) != 0)
+        return;
+    if ((present.sa_flags & SA_SIGINFO) && present.sa_sigaction == installed) {
+        (void)sigaction(SIGSEGV, &below[count - 1], NULL);
+        installed = NULL;
+    }
+}
+
+static void take_default_action(int signal, const siginfo_t *info)
+{
+    (void)sigaction(SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    /* A fault happens again when the instruction does, a signal that was sent has to be sent again;
+     * it is delivered when the handler returns. */
+    if (info->si_code <= 0)
+        (void)pthread_kill(pthread_self(), signal);
+}
+
+/* The mask that the action's handler would run with. */
+static void enter_mask_of(const struct sigaction *action, int signal, const ucontext_t *context)
+{
+    sigset_t mask;
+    sigorset(&mask, &context->uc_sigmask, &action->sa_mask);
+    if (!(action->sa_flags & SA_NODEFER))
+        sigaddset(&mask, signal);
+    (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
+}
+
+static void call(struct sigaction *action, int signal, siginfo_t *info, void *context)
+{
+    struct sigaction copy = *action;
+    if (copy.sa_flags & (int)SA_RESETHAND)
+        *action = (struct sigaction){.sa_handler = SIG_DFL};
+    enter_mask_of(&copy, signal, context);
+    if (copy.sa_flags & SA_SIGINFO)
+        copy.sa_sigaction(signal, info, context);
+    else
+        copy.sa_handler(signal);
+}
+
+void rsmcore_segvchain_next(int signal, siginfo_t *info, void *context)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    unsigned level = atomic_load(&below_count) - 1;
+    /* Called again for the fault that is being handed on: the outer call is further up the same
+     * stack. A handler that was left by siglongjmp() is not, so this is no counter. */
+    if (handing_on.context == context && frame < handing_on.frame)
+        level = handing_on.level > 0 ? handing_on.level - 1 : 0;
+    struct sigaction *action = &below[level];
+
+    if (!is_function(action)) {
+        if (action->sa_handler == SIG_DFL || info->si_code > 0)
+            take_default_action(signal, info);
+        return;
+    }
+    handing_on.context = context;
+    handing_on.frame = frame;
+    handing_on.level = level;
+    call(action, signal, info, context);
+    handing_on.context = NULL;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Write protection by userfaultfd. */
+#ifndef RSMCORE_UFFD_H
+#define RSMCORE_UFFD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** A userfaultfd that can write-protect, or -1. @param user_only  one whose protection fails system
+ *  calls with EFAULT instead of making them wait; others need a privilege. */
+int rsmcore_uffd_open(bool user_only);
+
+/** Whether a descriptor is one of those, still. */
+bool rsmcore_uffd_is_one(int fd);
+
+/** Make threads that store into the range wait. False if this memory or kernel cannot. All pages
+ *  of private memory have been touched. */
+bool rsmcore_uffd_protect(int uffd, uintptr_t address, size_t length);
+
+/** Give up the protection and wake the waiting threads. */
+void rsmcore_uffd_release(int uffd, uintptr_t address, size_t length);
+
+/** Wake the waiting threads after the protected mapping was replaced. */
+void rsmcore_uffd_wake(int uffd, uintptr_t address, size_t length);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Where a node's daemon is found: runtime directory, socket and lock names, node id. Used by the
+ * library, which looks there, and by rsmd, which listens there.
+ *
+ * Order: `RSM_RUNTIME_DIR`; else the system directory, if a system rsmd listens there; else
+ * `$XDG_RUNTIME_DIR/rsm`; else `/tmp/rsm-<uid>`. In a set-user-id program the environment is not
+ * looked at. The node id is `RSM_NODE`, else that of the system rsmd that listens (the lowest if
+ * there are several), else 1.
+ */
+#ifndef RSMCORE_RUNTIME_H
+#define RSMCORE_RUNTIME_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/proto.h"
+
+struct rsmcore_runtime {
+    char directory[RSM_PROTO_PATH_MAX - 16]; /* room for the names below it */
+    bool system;                             /* the system directory: nothing is started there */
+    uint32_t node;                           /* 1..RSM_NODE_ID_MAX */
+};
+
+/** Decide from environment and file system. RSM_ST_INVALID: RSM_NODE is no node id;
+ *  RSM_ST_DENIED: the directory would be unsafe. Nothing is created. */
+enum rsm_status rsmcore_runtime_find(struct rsmcore_runtime *runtime);
+
+/** Make sure that the directory exists, belongs to this user (or root) and is not writable by
+ *  others. Creates it with mode 0700. */
+enum rsm_status rsmcore_runtime_prepare(const struct rsmcore_runtime *runtime);
+
+/** `<directory>/node-<id>.sock`. @p path has RSM_PROTO_PATH_MAX bytes. */
+void rsmcore_runtime_socket(const struct rsmcore_runtime *runtime, uint32_t node, char *path);
+
+/** `<directory>/node-<id>.lock`, held (flock) by a running rsmd of that node. */
+void rsmcore_runtime_lock(const struct rsmcore_runtime *runtime, uint32_t node, char *path);
+
+/** Parse a node id, 1..RSM_NODE_ID_MAX, decimal; 0 if it is none. */
+uint32_t rsmcore_node_id_parse(const char *text);
+
+#endif

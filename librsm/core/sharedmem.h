@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The two layouts that processes and rsmd share in memory: the generation table and the event
+ * cell. Both are part of the control protocol (proto.h) and change only with its version.
+ */
+#ifndef RSMCORE_SHAREDMEM_H
+#define RSMCORE_SHAREDMEM_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/**
+ * The generation table of one rsmd: written by it alone, mapped read-only by all its clients, so
+ * that an importer sees an abort by one load. `alive` is a robust futex that rsmd's main thread
+ * holds: when rsmd dies, however it dies, the kernel itself sets RSM_GENTABLE_OWNER_DIED there.
+ */
+enum {
+    RSM_GENTABLE_MAGIC = 0x47534d52, /* "RMSG" as bytes */
+    RSM_GENTABLE_VERSION = 1,
+    RSM_GENTABLE_SLOTS = 65536,
+    RSM_GENTABLE_HEADER = 4096, /* bytes before the slots */
+};
+#define RSM_GENTABLE_OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
+
+struct rsm_gentable {
+    uint32_t magic;
+    uint32_t version;
+    uint32_t slots;
+    _Atomic uint32_t alive;
+    uint8_t reserved[RSM_GENTABLE_HEADER - 16];
+    _Atomic uint32_t slot[RSM_GENTABLE_SLOTS];
+};
+_Static_assert(sizeof(struct rsm_gentable) == RSM_GENTABLE_HEADER + 4 * RSM_GENTABLE_SLOTS,
+               "the generation table is shared between builds");
+
+/**
+ * An event counter: one page of a memfd of its own, mapped by the owner of the handle and by those
+ * who may post to it. A poster adds to `pending`, wakes a sleeper if `waiters` is not 0 and
+ * kicks the poll descriptor if `armed` is set. The owner trusts nothing here but that a changed
+ * counter means that somebody entitled to post has posted.
+ */
+struct rsm_event_cell {
+    _Atomic uint32_t pending; /* events posted and not yet consumed; also the futex */
+    _Atomic uint32_t waiters; /* threads that sleep on the futex */
+    _Atomic uint32_t armed;   /* 1: the owner has a poll descriptor */
+    uint32_t relay;           /* 1: the cell is rsmd's own, which passes events on to another host;
+                                 constant */
+    uint32_t reserved[12];
+};
+/** In `pending` of a relay: a coalesced event came before the others. */
+#define RSM_EVENT_COALESCED_FIRST 0x80000000u
+_Static_assert(sizeof(struct rsm_event_cell) == 64, "the event cell is shared between builds");
+
+#endif

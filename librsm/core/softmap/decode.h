@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What a store instruction that was refused would have stored. Async-signal-safe.
+ *
+ * It need not know every instruction: what it does not, gets a twin.
+ */
+#ifndef RSMCORE_SOFTMAP_DECODE_H
+#define RSMCORE_SOFTMAP_DECODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#ifndef SOFTMAP_HAS_DECODER
+#define SOFTMAP_HAS_DECODER 0
+#endif
+
+enum { SOFTMAP_STORE_MAX = 64 }; /* bytes that one instruction stores at most */
+
+struct softmap_store {
+    uintptr_t address;                /**< where the store begins */
+    size_t width;                     /**< bytes of one element, 1 to SOFTMAP_STORE_MAX */
+    uint8_t bytes[SOFTMAP_STORE_MAX]; /**< what an element gets, where source is 0 */
+    uintptr_t source;                 /**< of string moves: where the elements come from */
+    uint64_t elements;                /**< 1, or what a repeated instruction still has to do */
+    bool string;                      /**< registers advance with each element */
+    bool repeated;                    /**< it ends when the count register is 0 */
+    unsigned instruction;             /**< bytes of the instruction */
+};
+
+/** The store at which @p context stopped because of @p fault. False: the decoder has none, does not
+ *  know the instruction, or it does more than store (locked, read-modify-write, push...). */
+bool softmap_decode(const ucontext_t *context, uintptr_t fault, struct softmap_store *store);
+
+/** Go on as if @p elements of the store had been executed. */
+void softmap_retire(ucontext_t *context, const struct softmap_store *store, uint64_t elements);
+
+/** Whether the fault was a store. Without a processor that tells: @p guess. */
+bool softmap_is_store(const ucontext_t *context, bool guess);
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The connection that a program uses in place of the transport's. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/softmap/decode.h"
+#include "core/softmap/memory.h"
+#include "core/softmap/softmap_internal.h"
+#include "core/softmap/vector.h"
+
+enum { BOUNCE_BYTES = 16 * 1024, NS_PER_US = 1000, US_PER_S = 1000000 };
+
+static struct softmap *softmap_of(struct rsm_conn *conn)
+{
+    return (struct softmap *)conn;
+}
+
+static struct rsm_conn *inner_of(struct rsm_conn *conn)
+{
+    return softmap_of(conn)->space.inner;
+}
+
+/* Whether there may be pages to think of. */
+static bool has_views(struct softmap *softmap)
+{
+    return atomic_load(&softmap->views) > 0 && !softmap_is_foreign(softmap);
+}
+
+static void enter(struct softmap *softmap, sigset_t *before)
+{
+    softmap_block(before);
+    softmap_lock(&softmap->space.lock);
+}
+
+static void leave(struct softmap *softmap, const sigset_t *before)
+{
+    softmap_unlock(&softmap->space.lock);
+    softmap_unblock(before);
+}
+
+/* ---------------------------------------------------------------- transfers */
+
+struct transfer {
+    uint64_t offset;
+    const void *src; /* of a put */
+    void *dst;       /* of a get */
+    unsigned width;  /* of elements, 0: a block */
+    size_t length;   /* bytes */
+};
+
+static enum rsm_status to_inner(struct rsm_conn *inner, const struct transfer *what)
+{
+    const struct rsm_import_ops *ops = inner->ops;
+    size_t count = what->width > 0 ? what->length / what->width : 0;
+    if (what->src != NULL)
+        return what->width == 0
+                   ? ops->put(inner, what->offset, what->src, what->length)
+                   : ops->put_elems(inner, what->offset, what->src, what->width, count);
+    return what->width == 0 ? ops->get(inner, what->offset, what->dst, what->length)
+                            : ops->get_elems(inner, what->offset, what->dst, what->width, count);
+}
+
+static enum rsm_status to_space(struct softmap *softmap, const struct transfer *what)
+{
+    sigset_t before;
+    if (!has_views(softmap))
+        return to_inner(softmap->space.inner, what);
+    enter(softmap, &before);
+    enum rsm_status status =
+        what->src != NULL
+            ? softmap_put(&softmap->space, what->offset, what->src, what->width, what->length)
+            : softmap_get(&softmap->space, what->offset, what->dst, what->width, what->length);
+    leave(softmap, &before);
+    return status;
+}
+
+/* From or to memory that faults: nobody may hold a lock while touching it, so it is copied here. */
+static enum rsm_status bounced(struct softmap *softmap, const struct transfer *what)
+{
+    _Alignas(uint64_t) uint8_t buffer[BOUNCE_BYTES];
+    enum rsm_status status = RSM_ST_OK;
+    for (size_t done = 0; done < what->length && status == RSM_ST_OK;) {
+        size_t length = what->length - done < sizeof buffer ? what->length - done : sizeof buffer;
+        struct transfer part = {
+            .offset = what->offset + done, .width = what->width, .length = length};
+        if (what->src != NULL) {
+            memcpy(buffer, (const uint8_t *)what->src + done, length);
+            part.src = buffer;
+        } else {
+            part.dst = buffer;
+        }
+        status = to_space(softmap, &part);
+        /* The buffer is about to change, or to be looked at. */
+        if (status == RSM_ST_OK && (softmap->conn.ops->caps & RSM_CAP_ASYNC))
+            status = softmap->space.inner->ops->complete(softmap->space.inner);
+        if (status == RSM_ST_OK && what->dst != NULL)
+            memcpy((uint8_t *)what->dst + done, buffer, length);
+        done += length;
+    }
+    return status;
+}
+
+static enum rsm_status transfer(struct rsm_conn *conn, const struct transfer *what)
+{
+    if (what->length == 0)
+        return RSM_ST_OK;
+    const void *local = what->src != NULL ? what->src : what->dst;
+    bool faults = softmap_view_overlaps(local, what->length);
+    return faults ? bounced(softmap_of(conn), what) : to_space(softmap_of(conn), what);
+}
+
+static enum rsm_status conn_put(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                size_t length)
+{
+    return transfer(conn, &(struct transfer){.offset = offset, .src = src, .length = length});
+}
+
+static enum rsm_status conn_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
+{
+    return transfer(conn, &(struct transfer){.offset = offset, .dst = dst, .length = length});
+}
+
+static enum rsm_status conn_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                      unsigned width, size_t count)
+{
+    return transfer(
+        conn,
+        &(struct transfer){.offset = offset, .src = src, .width = width, .length = count * width});
+}
+
+static enum rsm_status conn_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst,
+                                      unsigned width, size_t count)
+{
+    return transfer(
+        conn,
+        &(struct transfer){.offset = offset, .dst = dst, .width = width, .length = count * width});
+}
+
+static enum rsm_status conn_putv(struct rsm_conn *conn, const struct rsm_transfer *vec,
+                                 unsigned count, unsigned *done)
+{
+    enum rsm_status status = RSM_ST_OK;
+    for (*done = 0; *done < count && status == RSM_ST_OK; *done += status == RSM_ST_OK)
+        status = conn_put(conn, vec[*done].remote, vec[*done].local, vec[*done].length);
+    return status;
+}
+
+static enum rsm_status conn_getv(struct rsm_conn *conn, const struct rsm_transfer *vec,
+                                 unsigned count, unsigned *done)
+{
+    enum rsm_status status = RSM_ST_OK;
+    for (*done = 0; *done < count && status == RSM_ST_OK; *done += status == RSM_ST_OK)
+        status = conn_get(conn, vec[*done].remote, vec[*done].local, vec[*done].length);
+    return status;
+}
+
+/* ---------------------------------------------------------------- order */
+
+/* Whether there is anything that a barrier of the transport would not know. What other threads do
+ * at this moment is not before it. */
+static bool is_idle(struct softmap *softmap)
+{
+    return softmap_is_foreign(softmap) || (atomic_load(&softmap->space.dirty_count) == 0 &&
+                                           atomic_load(&softmap->space.pending) == RSM_ST_OK);
+}
+
+static enum rsm_status conn_order(struct rsm_conn *conn)
+{
+    struct softmap *softmap = softmap_of(conn);
+    sigset_t before;
+    if (is_idle(softmap)) {
+        atomic_fetch_add(&softmap->space.epoch, 1);
+        return softmap->space.inner->ops->order(softmap->space.inner);
+    }
+    enter(softmap, &before);
+    enum rsm_status status = softmap_barrier_order(&softmap->space);
+    leave(softmap, &before);
+    return status;
+}
+
+static enum rsm_status conn_complete(struct rsm_conn *conn)
+{
+    struct softmap *softmap = softmap_of(conn);
+    sigset_t before;
+    if (is_idle(softmap)) {
+        atomic_fetch_add(&softmap->space.epoch, 1);
+        enum rsm_status status = softmap->space.inner->ops->complete(softmap->space.inner);
+        /* An error that a flush got meanwhile instead of this call. */
+        enum rsm_status earlier =
+            status == RSM_ST_OK ? softmap_take_error(&softmap->space) : RSM_ST_OK;
+        return earlier != RSM_ST_OK ? earlier : status;
+    }
+    enter(softmap, &before);
+    enum rsm_status status = softmap_barrier_complete(&softmap->space);
+    leave(softmap, &before);
+    return status;
+}
+
+static void acquire(struct rsm_conn *conn)
+{
+    struct softmap *softmap = softmap_of(conn);
+    sigset_t before;
+    if (!has_views(softmap) || (atomic_load(&softmap->space.dirty_count) == 0 &&
+                                atomic_load(&softmap->space.clean_count) == 0))
+        return;
+    enter(softmap, &before);
+    softmap_acquire(&softmap->space);
+    leave(softmap, &before);
+}
+
+static enum rsm_status conn_signal(struct rsm_conn *conn, bool coalesce)
+{
+    enum rsm_status status = conn_complete(conn);
+    enum rsm_status none = RSM_ST_OK;
+    /* Nobody is told of what has not arrived, and the next barrier says why. */
+    if (status != RSM_ST_OK)
+        atomic_compare_exchange_strong(&softmap_of(conn)->space.pending, &none, status);
+    return status == RSM_ST_OK ? inner_of(conn)->ops->signal(inner_of(conn), coalesce) : status;
+}
+
+static enum rsm_status conn_health(struct rsm_conn *conn)
+{
+    return inner_of(conn)->ops->health(inner_of(conn));
+}
+
+/* ---------------------------------------------------------------- mapping */
+
+static void *place_view(const struct softmap *softmap, const struct softmap_view *view, bool fixed,
+                        void *hint)
+{
+    size_t page = softmap->space.page_size;
+    size_t length = (size_t)view->count * page;
+    void *address =
+        mmap(hint, length, PROT_NONE, MAP_SHARED | MAP_NORESERVE | (fixed ? MAP_FIXED : 0),
+             softmap->fd, (off_t)(view->first * page));
+    /* A child that touches it dies at once instead of storing into its parent's. */
+    if (address != MAP_FAILED)
+        (void)madvise(address, length, MADV_DONTFORK);
+    return address == MAP_FAILED ? NULL : address;
+}
+
+/* Called with the mapping lock held. */
+static enum rsm_status add_view(struct softmap *softmap, struct softmap_view *view)
+{
+    bool first = atomic_load(&softmap->views) == 0;
+    sigset_t before;
+    enum rsm_status status = first ? softmap_service_start(softmap) : RSM_ST_OK;
+    if (status != RSM_ST_OK)
+        return status;
+    /* Its pages begin inaccessible as the new view is, and see what was put before. */
+    enter(softmap, &before);
+    softmap_acquire(&softmap->space);
+    softmap_settle(&softmap->space);
+    leave(softmap, &before);
+    status = softmap_view_add(view);
+    if (status != RSM_ST_OK && first)
+        softmap_service_stop(softmap);
+    return status;
+}
+
+static enum rsm_status conn_map(struct rsm_conn *conn, uint64_t offset, size_t length,
+                                uint32_t rights, bool fixed, void **address)
+{
+    struct softmap *softmap = softmap_of(conn);
+    size_t page = softmap->space.page_size;
+    if (softmap_is_foreign(softmap))
+        return RSM_ST_STALE;
+    if (offset % page != 0 || (fixed && (uintptr_t)*address % page != 0))
+        return RSM_ST_ALIGNMENT;
+    if (length == 0 || offset > softmap->space.size || length > softmap->space.size - offset)
+        return RSM_ST_RANGE;
+    if (fixed && *address == NULL)
+        return RSM_ST_MAP_FAILED;
+    struct softmap_view *view = calloc(1, sizeof *view);
+    if (view == NULL)
+        return RSM_ST_NO_MEMORY;
+    *view = (struct softmap_view){.owner = softmap,
+                                  .first = softmap_page_of(&softmap->space, offset),
+                                  .count = (uint32_t)((length + page - 1) / page),
+                                  .rights = rights};
+    pthread_mutex_lock(&softmap->mapping);
+    enum rsm_status status = RSM_ST_NO_MEMORY;
+    view->address = place_view(softmap, view, fixed, *address);
+    if (view->address != NULL) {
+        status = add_view(softmap, view);
+        if (status != RSM_ST_OK)
+            munmap(view->address, view->count * page);
+    }
+    pthread_mutex_unlock(&softmap->mapping);
+    if (status == RSM_ST_OK)
+        *address = view->address;
+    else
+        free(view);
+    return status;
+}
+
+/* No view is left: what was cached is not what the next one will see. */
+static void close_space(struct softmap *softmap)
+{
+    sigset_t before;
+    softmap_service_stop(softmap);
+    enter(softmap, &before);
+    softmap_forget(&softmap->space, 0, softmap->space.page_count);
+    leave(softmap, &before);
+    softmap_memory_trim(&softmap->space);
+}
+
+static enum rsm_status conn_unmap(struct rsm_conn *conn, void *address, size_t length)
+{
+    struct softmap *softmap = softmap_of(conn);
+    (void)length;
+    if (softmap_is_foreign(softmap))
+        return RSM_ST_OK; /* the child never had it */
+    pthread_mutex_lock(&softmap->mapping);
+    struct softmap_view *view = softmap_view_remove(softmap, address);
+    if (view == NULL) {
+        pthread_mutex_unlock(&softmap->mapping);
+        return RSM_ST_INVALID;
+    }
+    if (atomic_load(&softmap->views) == 0)
+        close_space(softmap);
+    pthread_mutex_unlock(&softmap->mapping);
+    free(view);
+    return RSM_ST_OK;
+}
+
+/* ---------------------------------------------------------------- making and ending */
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * US_PER_S + (uint64_t)time.tv_nsec / NS_PER_US;
+}
+
+static void release(struct softmap *softmap, bool inherited)
+{
+    softmap_memory_free(&softmap->space, softmap->fd, inherited);
+    pthread_mutex_destroy(&softmap->mapping);
+    free((void *)(uintptr_t)softmap->conn.ops);
+    free(softmap);
+}
+
+static void conn_disconnect(struct rsm_conn *conn)
+{
+    struct softmap *softmap = softmap_of(conn);
+    struct rsm_conn *inner = softmap->space.inner;
+    bool inherited = softmap_is_foreign(softmap);
+    /* A thread may still be on its way out of the handler after a fault that came too late. */
+    while (!inherited && atomic_load(&softmap->users) > 0)
+        sched_yield();
+    release(softmap, inherited);
+    inner->ops->disconnect(inner);
+}
+
+/* The transport's own table, so that name, port operations and abilities stay what they are. */
+static struct rsm_import_ops *make_ops(const struct rsm_import_ops *inner)
+{
+    struct rsm_import_ops *ops = malloc(sizeof *ops);
+    if (ops == NULL)
+        return NULL;
+    *ops = *inner;
+    ops->caps |= RSM_CAP_MAP;
+    ops->disconnect = conn_disconnect;
+    ops->put = conn_put;
+    ops->get = conn_get;
+    ops->put_elems = conn_put_elems;
+    ops->get_elems = conn_get_elems;
+    ops->putv = conn_putv;
+    ops->getv = conn_getv;
+    ops->map = conn_map;
+    ops->unmap = conn_unmap;
+    ops->order = conn_order;
+    ops->complete = conn_complete;
+    ops->signal = conn_signal;
+    ops->health = conn_health;
+    return ops;
+}
+
+static enum rsm_status init_space(struct softmap *made, struct rsm_conn *inner, uint64_t size,
+                                  uint32_t rights)
+{
+    struct softmap_space *space = &made->space;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (size == 0 || size / page >= SOFTMAP_NO_PAGE)
+        return RSM_ST_RANGE;
+    space->inner = inner;
+    space->size = size;
+    space->page_size = page;
+    space->page_count = (uint32_t)((size + page - 1) / page);
+    space->rights = rights;
+    space->protect = softmap_view_protect;
+    space->now = now;
+    space->woken = softmap_service_wake;
+    space->dirty_first = space->dirty_last = space->streak = SOFTMAP_NO_PAGE;
+    return softmap_memory_make(space, &made->fd);
+}
+
+static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t rights,
+                            struct rsm_conn **wrapped)
+{
+    struct softmap_options options;
+    enum rsm_status status = softmap_options_read(&options);
+    if (status == RSM_ST_OK)
+        status = options.mode == SOFTMAP_OFF ? RSM_ST_UNSUPPORTED : softmap_watch_fork();
+    if (status != RSM_ST_OK)
+        return status;
+    struct softmap *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->fd = -1;
+    made->process = softmap_process();
+    pthread_mutex_init(&made->mapping, NULL);
+    made->conn.ops = make_ops(inner->ops);
+    status = made->conn.ops == NULL ? RSM_ST_NO_MEMORY : init_space(made, inner, size, rights);
+    made->space.options = options;
+#if SOFTMAP_HAS_DECODER
+    softmap_vector_init();
+#endif
+    if (status != RSM_ST_OK) {
+        release(made, false);
+        return status;
+    }
+    *wrapped = &made->conn;
+    return RSM_ST_OK;
+}
+
+__attribute__((visibility("default"))) const struct rsm_softmap_ops rsm_softmap_ops_v1 = {
+    .abi_version = RSM_SOFTMAP_ABI,
+    .size = sizeof(struct rsm_softmap_ops),
+    .wrap = wrap,
+    .acquire = acquire,
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file A software-mapped connection: its space, its views, its thread, its place among others. */
+#ifndef RSMCORE_SOFTMAP_INTERNAL_H
+#define RSMCORE_SOFTMAP_INTERNAL_H
+
+#include <pthread.h>
+
+#include "core/softmap/barrier.h"
+#include "core/softmap/softmap.h"
+
+/** Addresses at which a program sees part of a segment. */
+struct softmap_view {
+    struct softmap_view *next;    /* of all views of the process; guarded by the list's lock */
+    struct softmap_view *sibling; /* of the owner's; guarded by its space's lock */
+    struct softmap *owner;
+    uint8_t *address;
+    uint32_t first, count; /* pages of the segment */
+    uint32_t rights;       /* RSM_RIGHT_* that the view was asked for */
+};
+
+/** What wrap() makes. */
+struct softmap {
+    struct rsm_conn conn; /* first: this is a connection */
+    struct softmap_space space;
+    struct softmap_view *first; /* newest view; guarded by the space's lock */
+    int fd;                     /* of the copy */
+    unsigned process;           /* softmap_process() of who made it */
+    _Atomic unsigned views;     /* how many it has */
+    _Atomic uint32_t users;     /* threads in the handler that may use it */
+    pthread_mutex_t mapping;    /* serialises map and unmap */
+    pthread_t thread;           /* runs while there are views */
+    _Atomic uint32_t work;      /* moves when the thread should look; a futex */
+    _Atomic bool stopping;
+};
+
+/* ---- views.c */
+
+/** Moves in a forked child: what the parent mapped is not there. */
+unsigned softmap_process(void);
+static inline bool softmap_is_foreign(const struct softmap *softmap)
+{
+    return softmap->process != softmap_process();
+}
+/** Register fork handlers, once. */
+enum rsm_status softmap_watch_fork(void);
+
+/** Add a view, which must be complete; the first one installs the signal handler. */
+enum rsm_status softmap_view_add(struct softmap_view *view);
+/** End the view at exactly this address: what was stored is sent, later stores to it are faults of
+ *  the program. The last one of the process removes the handler. NULL if @p owner has none there.
+ *  Threads that still are in the handler may use the owner. */
+struct softmap_view *softmap_view_remove(struct softmap *owner, const void *address);
+/** From the handler: the connection that shows memory at @p address, held until released. NULL if
+ *  none does. */
+struct softmap *softmap_view_owner(uintptr_t address);
+/** The newest view of @p owner at @p address, or NULL. The space's lock is held. */
+const struct softmap_view *softmap_view_at(const struct softmap *owner, uintptr_t address);
+void softmap_view_release(struct softmap *owner);
+/** Whether any view shows part of [address, address + length). */
+bool softmap_view_overlaps(const void *address, size_t length);
+/** struct softmap_space's protect. */
+bool softmap_view_protect(struct softmap_space *space, uint32_t first, uint32_t count,
+                          enum softmap_state state);
+
+/* ---- trap.c */
+
+/** Install the handler for faults on views, and take it away. Callers are serialised. */
+enum rsm_status softmap_trap_install(void);
+void softmap_trap_remove(void);
+
+/* ---- service.c */
+
+enum rsm_status softmap_service_start(struct softmap *softmap);
+void softmap_service_stop(struct softmap *softmap);
+/** struct softmap_space's woken. */
+void softmap_service_wake(struct softmap_space *space);
+
+/* ---- module.c */
+
+static inline struct softmap *softmap_of_space(struct softmap_space *space)
+{
+    return (struct softmap *)(void *)((char *)space - offsetof(struct softmap, space));
+}
+
+#endif

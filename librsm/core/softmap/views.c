@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "core/softmap/softmap_internal.h"
+
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+/* All views, newest first: a program may have put one over another. Taken inside a space's lock. */
+static struct softmap_lock lock;
+static struct softmap_view *views; /* guarded by lock */
+/* Addresses that ever were a view's: what lies outside need not be looked for. */
+static _Atomic uintptr_t lowest = UINTPTR_MAX, highest;
+
+static atomic_uint process = 1;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static bool fork_unwatched;
+
+/* ---------------------------------------------------------------- fork */
+
+/* The views are not inherited, and the list may be in the midst of a change by another thread. */
+static void after_fork_in_child(void)
+{
+    atomic_fetch_add(&process, 1);
+    atomic_store(&lock.word, 0);
+    views = NULL;
+    atomic_store(&lowest, UINTPTR_MAX);
+    atomic_store(&highest, 0);
+}
+
+static void watch_fork(void)
+{
+    fork_unwatched = pthread_atfork(NULL, NULL, after_fork_in_child) != 0;
+}
+
+unsigned softmap_process(void)
+{
+    return atomic_load(&process);
+}
+
+enum rsm_status softmap_watch_fork(void)
+{
+    pthread_once(&fork_once, watch_fork);
+    return fork_unwatched ? RSM_ST_NO_MEMORY : RSM_ST_OK;
+}
+
+/* ---------------------------------------------------------------- the list */
+
+static size_t length_of(const struct softmap_view *view)
+{
+    return (size_t)view->count * view->owner->space.page_size;
+}
+
+/* The list's lock is held. */
+static enum rsm_status link_view(struct softmap_view *view)
+{
+    uintptr_t from = (uintptr_t)view->address, to = from + length_of(view);
+    enum rsm_status status = views == NULL ? softmap_trap_install() : RSM_ST_OK;
+    if (status != RSM_ST_OK)
+        return status;
+    if (from < atomic_load(&lowest))
+        atomic_store(&lowest, from);
+    if (to > atomic_load(&highest))
+        atomic_store(&highest, to);
+    view->next = views;
+    views = view;
+    return RSM_ST_OK;
+}
+
+/* The same. */
+static void unlink_view(const struct softmap_view *view)
+{
+    struct softmap_view **link = &views;
+    while (*link != view)
+        link = &(*link)->next;
+    *link = view->next;
+    if (views == NULL)
+        softmap_trap_remove();
+}
+
+enum rsm_status softmap_view_add(struct softmap_view *view)
+{
+    struct softmap *owner = view->owner;
+    sigset_t before;
+    softmap_block(&before);
+    softmap_lock(&owner->space.lock);
+    softmap_lock(&lock);
+    enum rsm_status status = link_view(view);
+    softmap_unlock(&lock);
+    if (status == RSM_ST_OK) {
+        view->sibling = owner->first;
+        owner->first = view;
+        atomic_fetch_add(&owner->views, 1);
+    }
+    softmap_unlock(&owner->space.lock);
+    softmap_unblock(&before);
+    return status;
+}
+
+/* The space's lock is held from before the flush until the memory has gone, so that no store comes
+ * between the two. */
+static void end_view(struct softmap *owner, struct softmap_view **link)
+{
+    struct softmap_view *view = *link;
+    softmap_flush(&owner->space);
+    softmap_settle(&owner->space);
+    *link = view->sibling;
+    softmap_lock(&lock);
+    unlink_view(view);
+    softmap_unlock(&lock);
+    munmap(view->address, length_of(view));
+    atomic_fetch_sub(&owner->views, 1);
+}
+
+struct softmap_view *softmap_view_remove(struct softmap *owner, const void *address)
+{
+    sigset_t before;
+    softmap_block(&before);
+    softmap_lock(&owner->space.lock);
+    struct softmap_view **link = &owner->first;
+    while (*link != NULL && (*link)->address != address)
+        link = &(*link)->sibling;
+    struct softmap_view *view = *link;
+    if (view != NULL)
+        end_view(owner, link);
+    softmap_unlock(&owner->space.lock);
+    softmap_unblock(&before);
+    return view;
+}
+
+static bool shows(const struct softmap_view *view, uintptr_t address)
+{
+    return address - (uintptr_t)view->address < length_of(view);
+}
+
+const struct softmap_view *softmap_view_at(const struct softmap *owner, uintptr_t address)
+{
+    const struct softmap_view *view = owner->first;
+    while (view != NULL && !shows(view, address))
+        view = view->sibling;
+    return view;
+}
+
+struct softmap *softmap_view_owner(uintptr_t address)
+{
+    struct softmap *owner = NULL;
+    if (address < atomic_load(&lowest) || address >= atomic_load(&highest))
+        return NULL;
+    softmap_lock(&lock);
+    const struct softmap_view *view = views;
+    while (view != NULL && !shows(view, address))
+        view = view->next;
+    if (view != NULL) {
+        owner = view->owner;
+        atomic_fetch_add(&owner->users, 1);
+    }
+    softmap_unlock(&lock);
+    return owner;
+}
+
+void softmap_view_release(struct softmap *owner)
+{
+    atomic_fetch_sub(&owner->users, 1);
+}
+
+bool softmap_view_overlaps(const void *address, size_t length)
+{
+    uintptr_t from = (uintptr_t)address;
+    if (from >= atomic_load(&highest) || from + length <= atomic_load(&lowest))
+        return false;
+    sigset_t before;
+    softmap_block(&before);
+    softmap_lock(&lock);
+    const struct softmap_view *view = views;
+    while (view != NULL && (from >= (uintptr_t)view->address + length_of(view) ||
+                            from + length <= (uintptr_t)view->address))
+        view = view->next;
+    softmap_unlock(&lock);
+    softmap_unblock(&before);
+    return view != NULL;
+}
+
+/* ---------------------------------------------------------------- access */
+
+static int protection_of(const struct softmap_view *view, enum softmap_state state)
+{
+    if (state == SOFTMAP_NONE || view->rights == 0)
+        return PROT_NONE;
+    return state == SOFTMAP_RW && (view->rights & RSM_RIGHT_WRITE) ? PROT_READ | PROT_WRITE
+                                                                   : PROT_READ;
+}
+
+bool softmap_view_protect(struct softmap_space *space, uint32_t first, uint32_t count,
+                          enum softmap_state state)
+{
+    bool done = true;
+    for (const struct softmap_view *view = softmap_of_space(space)->first; view != NULL;
+         view = view->sibling) {
+        uint32_t from = first > view->first ? first : view->first;
+        uint32_t end =
+            first + count < view->first + view->count ? first + count : view->first + view->count;
+        if (from < end &&
+            mprotect(view->address + (size_t)(from - view->first) * space->page_size,
+                     (size_t)(end - from) * space->page_size, protection_of(view, state)) != 0)
+            done = false;
+    }
+    return done;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Access lists as programs hand them to publish and republish. */
+#ifndef RSMAPI_ACL_H
+#define RSMAPI_ACL_H
+
+#include <stdbool.h>
+
+#include "core/proto.h"
+#include "rsm/rsmapi.h"
+
+/**
+ * Copy @p count entries of a program's list to @p acl, which has RSM_PROTO_ACL_MAX, checking them.
+ * @param loopback  the segment is on loopback: one entry at most, naming the own node.
+ * @return RSM_SUCCESS; RSMERR_BAD_ACL; RSMERR_BAD_ADDR: the list cannot be read.
+ */
+int rsmapi_acl_read(const rsmapi_access_entry_t *list, uint32_t count, bool loopback,
+                    struct rsm_acl_entry *acl);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rsm_get_controller(3RSM), rsm_get_controller_attr(3RSM), rsm_release_controller(3RSM) */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "rsmapi/export.h"
+#include "rsmapi/handle.h"
+#include "rsmapi/status.h"
+
+#define LOOPBACK "loopback"
+
+/* All controllers that are open, and the lock for them and their counts. */
+static pthread_mutex_t controllers_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct __rsmapi_controller_handle *controllers;
+
+/* ---------------------------------------------------------------- fork */
+
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&controllers_lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&controllers_lock);
+}
+
+/* Handlers run in reverse order before a fork. This lock is held over calls that take those of the
+ * core, so its handler is installed after theirs: when a controller has been opened. */
+static void watch_fork(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+/* ---------------------------------------------------------------- names */
+
+struct controller_name {
+    char type[MAXNAMELEN];
+    unsigned unit;
+};
+
+/* Split "sci0" into type and unit; false if no controller can have that name. */
+static bool parse_name(const char *text, struct controller_name *name)
+{
+    size_t length = strnlen(text, MAXNAMELEN);
+    if (length == MAXNAMELEN)
+        return false;
+    size_t type_length = length;
+    while (type_length > 0 && text[type_length - 1] >= '0' && text[type_length - 1] <= '9')
+        type_length--;
+    if (type_length == 0)
+        return false;
+    memcpy(name->type, text, type_length);
+    name->type[type_length] = '\0';
+    unsigned long unit = 0;
+    for (const char *digit = text + type_length; *digit != '\0'; digit++) {
+        unit = unit * 10 + (unsigned long)(*digit - '0');
+        if (unit > INT_MAX)
+            return false;
+    }
+    /* There is one loopback, whatever number it is called by. */
+    name->unit = strcasecmp(name->type, LOOPBACK) == 0 ? 0 : (unsigned)unit;
+    return true;
+}
+
+static struct __rsmapi_controller_handle *find_open(const struct controller_name *name)
+{
+    struct __rsmapi_controller_handle *found = controllers;
+    while (found != NULL && (found->unit != name->unit || strcasecmp(found->type, name->type) != 0))
+        found = found->next;
+    return found;
+}
+
+/* Open a controller that is not open yet and put it on the list. */
+static int open_new(const struct controller_name *name, struct __rsmapi_controller_handle **opened)
+{
+    struct __rsmapi_controller_handle *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSMERR_INSUFFICIENT_MEM;
+    enum rsm_status status = rsmcore_controller_open(name->type, name->unit, &made->core);
+    pthread_once(&fork_once, watch_fork);
+    if (status != RSM_ST_OK) {
+        free(made);
+        return rsmapi_error(RSMAPI_CONTROLLER, status);
+    }
+    made->tag = RSMAPI_TAG_CONTROLLER;
+    made->unit = name->unit;
+    memcpy(made->type, name->type, sizeof made->type);
+    made->next = controllers;
+    controllers = made;
+    *opened = made;
+    return RSM_SUCCESS;
+}
+
+RSM_API int rsm_get_controller(char *name, rsmapi_controller_handle_t *controller)
+{
+    struct controller_name wanted;
+    if (controller == NULL)
+        return RSMERR_BAD_CTLR_HNDL;
+    if (!parse_name(name == NULL ? LOOPBACK : name, &wanted))
+        return RSMERR_CTLR_NOT_PRESENT;
+
+    int error = RSM_SUCCESS;
+    pthread_mutex_lock(&controllers_lock);
+    struct __rsmapi_controller_handle *found = find_open(&wanted);
+    if (found == NULL)
+        error = open_new(&wanted, &found);
+    if (found != NULL) {
+        found->references++;
+        *controller = found;
+    }
+    pthread_mutex_unlock(&controllers_lock);
+    return error;
+}
+RSM_API_EXPORT(rsm_get_controller);
+
+/* What the program's word size can express of a limit. */
+static size_t limit(uint64_t value)
+{
+    return (size_t)(value < SIZE_MAX ? value : SIZE_MAX);
+}
+
+RSM_API int rsm_get_controller_attr(rsmapi_controller_handle_t chdl, rsmapi_controller_attr_t *attr)
+{
+    if (!rsmapi_is_controller(chdl))
+        return RSMERR_BAD_CTLR_HNDL;
+    if (attr == NULL)
+        return RSMERR_BAD_ADDR;
+    const struct rsm_port_attr *port = rsmcore_controller_attr(chdl->core);
+    *attr = (rsmapi_controller_attr_t){
+        .attr_direct_access_sizes = port->access_sizes,
+        .attr_atomic_sizes = port->atomic_sizes,
+        .attr_page_size = limit(port->page_size),
+        .attr_max_export_segment_size = limit(port->max_segment_size),
+        .attr_tot_export_segment_size = limit(port->total_segment_size),
+        .attr_max_export_segments = limit(port->max_segments),
+        .attr_max_import_map_size = limit(port->max_map_size),
+        .attr_tot_import_map_size = limit(port->total_map_size),
+        .attr_max_import_segments = limit(port->max_imports),
+    };
+    return RSM_SUCCESS;
+}
+RSM_API_EXPORT(rsm_get_controller_attr);
+
+/* Called with the lock held. */
+static void unlist(struct __rsmapi_controller_handle *controller)
+{
+    struct __rsmapi_controller_handle **link = &controllers;
+    while (*link != controller)
+        link = &(*link)->next;
+    *link = controller->next;
+}
+
+/* Free what nobody has open and nobody holds. Called with the lock held. */
+static void free_if_unused(struct __rsmapi_controller_handle *controller)
+{
+    if (controller->references > 0 || controller->holders > 0)
+        return;
+    rsmcore_controller_close(controller->core);
+    free(controller);
+}
+
+RSM_API int rsm_release_controller(rsmapi_controller_handle_t chdl)
+{
+    int error = RSMERR_BAD_CTLR_HNDL;
+    if (chdl == NULL)
+        return error;
+    pthread_mutex_lock(&controllers_lock);
+    if (chdl->tag == RSMAPI_TAG_CONTROLLER) {
+        error = RSM_SUCCESS;
+        if (--chdl->references == 0) {
+            rsmapi_tag_clear(&chdl->tag);
+            unlist(chdl);
+            free_if_unused(chdl);
+        }
+    }
+    pthread_mutex_unlock(&controllers_lock);
+    return error;
+}
+RSM_API_EXPORT(rsm_release_controller);
+
+void rsmapi_controller_hold(struct __rsmapi_controller_handle *controller)
+{
+    pthread_mutex_lock(&controllers_lock);
+    controller->holders++;
+    pthread_mutex_unlock(&controllers_lock);
+}
+
+void rsmapi_controller_drop(struct __rsmapi_controller_handle *controller)
+{
+    pthread_mutex_lock(&controllers_lock);
+    controller->holders--;
+    free_if_unused(controller);
+    pthread_mutex_unlock(&controllers_lock);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What stands behind RSMAPI's opaque handles.
+ *
+ * Every handle starts with a tag that says what it is, so that a handle of another kind is refused
+ * and the functions that take either kind of segment can tell them apart. The tag is cleared
+ * before a handle is freed; using a freed handle is undefined all the same.
+ */
+#ifndef RSMAPI_HANDLE_H
+#define RSMAPI_HANDLE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/controller.h"
+#include "core/event.h"
+#include "core/export.h"
+#include "core/import.h"
+#include "rsm/rsmapi.h"
+
+enum {
+    RSMAPI_TAG_CONTROLLER = 0x4c52544e,
+    RSMAPI_TAG_EXPORT = 0x54505845,
+    RSMAPI_TAG_IMPORT = 0x54504d49,
+    RSMAPI_TAG_LOCAL_MEMORY = 0x4d454d4c,
+};
+
+/** An open controller: one per controller and process, in the list of controller.c. */
+struct __rsmapi_controller_handle {
+    uint32_t tag;
+    unsigned references; /* opens not yet released; 0: no longer in the list */
+    unsigned holders;    /* local memory handles that keep the core's controller alive */
+    struct rsmcore_controller *core;
+    struct __rsmapi_controller_handle *next;
+    unsigned unit;
+    char type[MAXNAMELEN];
+};
+
+/** What exports and imports have in common; the first member of both. */
+struct rsmapi_segment {
+    uint32_t tag;
+    unsigned pollfd_references; /* guarded by lock */
+    struct rsmcore_event *event;
+    pthread_mutex_t lock; /* guards pollfd references and the mapping of an import */
+    /* In the table of poll descriptors while pollfd_references is not 0; guarded by its lock. */
+    int pollfd;
+    struct rsmapi_segment *next_pollfd;
+};
+
+struct __rsm_memseg_export_handle {
+    struct rsmapi_segment segment;
+    struct rsmcore_export *core;
+    bool loopback;
+    bool rebind_allowed;
+};
+
+/**
+ * A connection. What put and get read is atomic, for they take no lock: a transfer that races with
+ * map or unmap sees the range of either, and the core holds it inside the segment in any case.
+ */
+struct __rsm_memseg_import_handle {
+    struct rsmapi_segment segment;
+    struct rsmcore_import *core;
+    uint32_t rights;           /* RSM_RIGHT_* granted at connect */
+    _Atomic uint32_t usable;   /* of these, what an explicit mapping leaves to put and get */
+    _Atomic uint64_t first;    /* [first, end): segment bytes that put and get may touch */
+    _Atomic uint64_t end;      /* UINT64_MAX while not mapped: the whole segment */
+    _Atomic bool mapped;       /* changed under the lock */
+    _Atomic bool has_barrier;  /* one was initialised and none destroyed since */
+    _Atomic uint32_t mode;     /* rsm_barrier_mode_t */
+    _Atomic uint32_t failures; /* transfers that failed so far; barriers compare */
+    void *address;             /* of the mapping; guarded by the lock, as is its length */
+    size_t length;
+};
+
+/** Memory prepared for scatter-gather transfers. */
+struct __rsm_localmemory_handle {
+    uint32_t tag;
+    struct __rsmapi_controller_handle *controller; /* held */
+    void *address;                                 /* no length: transfers are not held to it */
+    void *cookie;                                  /* of the transport's registration */
+};
+
+static inline bool rsmapi_is_controller(const struct __rsmapi_controller_handle *handle)
+{
+    return handle != NULL && handle->tag == RSMAPI_TAG_CONTROLLER;
+}
+
+static inline bool rsmapi_is_export(const struct __rsm_memseg_export_handle *handle)
+{
+    return handle != NULL && handle->segment.tag == RSMAPI_TAG_EXPORT;
+}
+
+static inline bool rsmapi_is_import(const struct __rsm_memseg_import_handle *handle)
+{
+    return handle != NULL && handle->segment.tag == RSMAPI_TAG_IMPORT;
+}
+
+/** The common part of an export or import handle; NULL if @p handle is neither. */
+struct rsmapi_segment *rsmapi_segment_of(void *handle);
+
+void rsmapi_segment_init(struct rsmapi_segment *segment, uint32_t tag, struct rsmcore_event *event);
+/** Before the handle is freed. No poll descriptor reference may be left. */
+void rsmapi_segment_end(struct rsmapi_segment *segment);
+
+/** The import that a segment is, or NULL. */
+static inline struct __rsm_memseg_import_handle *rsmapi_import_of(struct rsmapi_segment *segment)
+{
+    return segment->tag == RSMAPI_TAG_IMPORT ? (struct __rsm_memseg_import_handle *)segment : NULL;
+}
+
+/** After an event of the segment: loads see what its poster stored before. */
+static inline void rsmapi_see_stores(struct rsmapi_segment *segment)
+{
+    struct __rsm_memseg_import_handle *import = rsmapi_import_of(segment);
+    if (import != NULL)
+        rsmcore_import_acquire(import->core);
+}
+
+/** Make a handle that is about to be freed unrecognisable. */
+void rsmapi_tag_clear(uint32_t *tag);
+
+/** Keep a controller's core object beyond the controller's last release. Thread-safe. */
+void rsmapi_controller_hold(struct __rsmapi_controller_handle *controller);
+void rsmapi_controller_drop(struct __rsmapi_controller_handle *controller);
+
+/** Bytes of a page: the alignment that RSMAPI asks of memory and offsets. */
+size_t rsmapi_page_size(void);
+
+/** Remember what became of a transfer, for the barriers that are open. Returns @p status. */
+static inline enum rsm_status rsmapi_note(struct __rsm_memseg_import_handle *handle,
+                                          enum rsm_status status)
+{
+    if (__builtin_expect(status != RSM_ST_OK && status != RSM_ST_ABORTED, 0))
+        atomic_fetch_add_explicit(&handle->failures, 1, memory_order_relaxed);
+    return status;
+}
+
+#endif

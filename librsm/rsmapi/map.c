@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rsm_memseg_import_map(3RSM), rsm_memseg_import_unmap(3RSM) */
+#include "rsmapi/export.h"
+#include "rsmapi/handle.h"
+#include "rsmapi/rights.h"
+#include "rsmapi/status.h"
+
+/* What a program asks of a mapping, in its own terms. */
+struct wish {
+    rsm_attribute_t attr;
+    rsm_permission_t perm;
+    off_t offset;
+    size_t length;
+};
+
+static int check_wish(const struct rsmcore_import *core, const struct wish *wish,
+                      const void *address)
+{
+    size_t page = rsmapi_page_size();
+    if (wish->perm > RSM_PERM_RDWR)
+        return RSMERR_BAD_PERMS;
+    if (wish->length == 0 || wish->offset < 0 ||
+        !rsmcore_import_in_range(core, (uint64_t)wish->offset, wish->length))
+        return RSMERR_BAD_LENGTH;
+    if ((uint64_t)wish->offset % page != 0)
+        return RSMERR_BAD_MEM_ALIGNMENT;
+    if (wish->attr == RSM_MAP_FIXED && (uintptr_t)address % page != 0)
+        return RSMERR_BAD_MEM_ALIGNMENT;
+    return RSM_SUCCESS;
+}
+
+/* A mapping narrows put and get to its own range, and to the accesses that it allows itself.
+ * Memory that can be written can be read on every machine. */
+static void narrow(struct __rsm_memseg_import_handle *handle, const struct wish *wish)
+{
+    uint32_t usable = 0;
+    if ((wish->perm & RSM_PERM_WRITE) != 0)
+        usable = handle->rights;
+    else if ((wish->perm & RSM_PERM_READ) != 0)
+        usable = handle->rights & RSM_RIGHT_READ;
+    atomic_store(&handle->usable, usable);
+    atomic_store(&handle->first, (uint64_t)wish->offset);
+    atomic_store(&handle->end, (uint64_t)wish->offset + wish->length);
+}
+
+static void widen(struct __rsm_memseg_import_handle *handle)
+{
+    atomic_store(&handle->usable, handle->rights);
+    atomic_store(&handle->first, 0);
+    atomic_store(&handle->end, UINT64_MAX);
+}
+
+/* Called with the handle's lock held. */
+static int map_locked(struct __rsm_memseg_import_handle *handle, void **address,
+                      const struct wish *wish)
+{
+    if (atomic_load(&handle->mapped))
+        return RSMERR_SEG_ALREADY_MAPPED;
+    int error = check_wish(handle->core, wish, *address);
+    if (error != RSM_SUCCESS)
+        return error;
+    void *place = *address;
+    enum rsm_status status =
+        rsmcore_import_map(handle->core, (uint64_t)wish->offset, wish->length,
+                           rsmapi_rights(wish->perm), wish->attr == RSM_MAP_FIXED, &place);
+    if (status != RSM_ST_OK)
+        return rsmapi_error(RSMAPI_MAP, status);
+    narrow(handle, wish);
+    atomic_store(&handle->mapped, true);
+    handle->address = place;
+    handle->length = wish->length;
+    *address = place;
+    return RSM_SUCCESS;
+}
+
+RSM_API int rsm_memseg_import_map(rsm_memseg_import_handle_t im_memseg, void **address,
+                                  rsm_attribute_t attr, rsm_permission_t perm, off_t offset,
+                                  size_t length)
+{
+    struct wish wish = {.attr = attr, .perm = perm, .offset = offset, .length = length};
+    if (im_memseg == NULL)
+        return RSMERR_BAD_SEG_HNDL;
+    if (address == NULL)
+        return RSMERR_BAD_ADDR;
+    if (!rsmapi_is_import(im_memseg))
+        return RSMERR_BAD_SEG_HNDL;
+    pthread_mutex_lock(&im_memseg->segment.lock);
+    int error = map_locked(im_memseg, address, &wish);
+    pthread_mutex_unlock(&im_memseg->segment.lock);
+    return error;
+}
+RSM_API_EXPORT(rsm_memseg_import_map);
+
+/* Called with the handle's lock held. */
+static int unmap_locked(struct __rsm_memseg_import_handle *handle)
+{
+    if (!atomic_load(&handle->mapped))
+        return RSMERR_SEG_NOT_MAPPED;
+    if (handle->segment.pollfd_references > 0)
+        return RSMERR_POLLFD_IN_USE;
+    enum rsm_status status = rsmcore_import_unmap(handle->core, handle->address, handle->length);
+    if (status != RSM_ST_OK)
+        return rsmapi_error(RSMAPI_MAP, status);
+    atomic_store(&handle->mapped, false);
+    widen(handle);
+    return RSM_SUCCESS;
+}
+
+RSM_API int rsm_memseg_import_unmap(rsm_memseg_import_handle_t im_memseg)
+{
+    if (!rsmapi_is_import(im_memseg))
+        return RSMERR_BAD_SEG_HNDL;
+    pthread_mutex_lock(&im_memseg->segment.lock);
+    int error = unmap_locked(im_memseg);
+    pthread_mutex_unlock(&im_memseg->segment.lock);
+    return error;
+}
+RSM_API_EXPORT(rsm_memseg_import_unmap);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rsm_memseg_get_pollfd(3RSM), rsm_memseg_release_pollfd(3RSM), rsm_intr_signal_wait_pollfd(3RSM)
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "rsmapi/export.h"
+#include "rsmapi/handle.h"
+#include "rsmapi/status.h"
+
+/*
+ * The segments that have a poll descriptor reference, by descriptor. The lock is taken inside a
+ * segment's own one, and held while an event is consumed, so that the segment stays.
+ */
+enum { BUCKETS = 64, NS_PER_MS = 1000000 };
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rsmapi_segment *table[BUCKETS];
+
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&table_lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&table_lock);
+}
+
+static void watch_fork(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+static struct rsmapi_segment **bucket_of(int fd)
+{
+    return &table[(unsigned)fd % BUCKETS];
+}
+
+static void table_add(struct rsmapi_segment *segment, int fd)
+{
+    pthread_once(&fork_once, watch_fork);
+    pthread_mutex_lock(&table_lock);
+    segment->pollfd = fd;
+    segment->next_pollfd = *bucket_of(fd);
+    *bucket_of(fd) = segment;
+    pthread_mutex_unlock(&table_lock);
+}
+
+static void table_remove(struct rsmapi_segment *segment)
+{
+    pthread_mutex_lock(&table_lock);
+    struct rsmapi_segment **link = bucket_of(segment->pollfd);
+    while (*link != segment)
+        link = &(*link)->next_pollfd;
+    *link = segment->next_pollfd;
+    pthread_mutex_unlock(&table_lock);
+}
+
+/* Called with the table's lock held. */
+static struct rsmapi_segment *table_find(int fd)
+{
+    struct rsmapi_segment *segment = *bucket_of(fd);
+    while (segment != NULL && segment->pollfd != fd)
+        segment = segment->next_pollfd;
+    return segment;
+}
+
+RSM_API int rsm_memseg_get_pollfd(void *memseg, struct pollfd *pollfd)
+{
+    int fd;
+    struct rsmapi_segment *segment = rsmapi_segment_of(memseg);
+    if (segment == NULL)
+        return RSMERR_BAD_SEG_HNDL;
+    if (pollfd == NULL)
+        return RSMERR_BAD_ADDR;
+    pthread_mutex_lock(&segment->lock);
+    enum rsm_status status = rsmcore_event_descriptor(segment->event, &fd);
+    if (status == RSM_ST_OK && segment->pollfd_references++ == 0)
+        table_add(segment, fd);
+    pthread_mutex_unlock(&segment->lock);
+    if (status == RSM_ST_OK) {
+        pollfd->fd = fd;
+        pollfd->events = POLLRDNORM;
+    }
+    return rsmapi_error(RSMAPI_WAIT, status);
+}
+RSM_API_EXPORT(rsm_memseg_get_pollfd);
+
+RSM_API int rsm_memseg_release_pollfd(void *memseg)
+{
+    struct rsmapi_segment *segment = rsmapi_segment_of(memseg);
+    if (segment == NULL)
+        return RSMERR_BAD_SEG_HNDL;
+    pthread_mutex_lock(&segment->lock);
+    if (segment->pollfd_references > 0 && --segment->pollfd_references == 0)
+        table_remove(segment);
+    pthread_mutex_unlock(&segment->lock);
+    return RSM_SUCCESS;
+}
+RSM_API_EXPORT(rsm_memseg_release_pollfd);
+
+/* A program may have asked for more than POLLRDNORM; the answer for a segment is that or nothing.
+ * Take one event from it. */
+static void consume(struct pollfd *entry)
+{
+    if (entry->fd < 0 || (entry->revents & (POLLIN | POLLRDNORM)) == 0)
+        return;
+    pthread_mutex_lock(&table_lock);
+    struct rsmapi_segment *segment = table_find(entry->fd);
+    if (segment != NULL)
+        entry->revents = rsmcore_event_wait(segment->event, 0) == RSM_ST_OK ? POLLRDNORM : 0;
+    if (segment != NULL && entry->revents != 0)
+        rsmapi_see_stores(segment);
+    pthread_mutex_unlock(&table_lock);
+}
+
+static int poll_error(void)
+{
+    switch (errno) {
+    case EINTR:
+        return RSMERR_INTERRUPTED;
+    case EAGAIN:
+        return RSMERR_INSUFFICIENT_RESOURCES;
+    case EFAULT:
+        return RSMERR_BAD_ADDR;
+    case ENOMEM:
+        return RSMERR_INSUFFICIENT_MEM;
+    default:
+        return RSMERR_BAD_ARGS_ERRORS;
+    }
+}
+
+/* One poll. *ready is the number of entries that are left with something to report. */
+static int poll_once(struct pollfd fds[], nfds_t nfds, int timeout, int *ready)
+{
+    *ready = 0;
+    int polled = poll(fds, nfds, timeout);
+    if (polled < 0)
+        return poll_error();
+    for (nfds_t i = 0; polled > 0 && i < nfds; i++) {
+        consume(&fds[i]);
+        *ready += fds[i].revents != 0;
+    }
+    return *ready > 0 ? RSM_SUCCESS : RSMERR_TIMEOUT;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Milliseconds until then, rounded up so that nobody is told of a timeout before its time. */
+static int left_until(int64_t end)
+{
+    int64_t left = end - now_ns();
+    return left <= 0 ? 0 : (int)((left + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+/* Where every event was taken by another thread, waiting goes on for the rest of the time. */
+RSM_API int rsm_intr_signal_wait_pollfd(struct pollfd fds[], nfds_t nfds, int timeout, int *numfdsp)
+{
+    int ready;
+    if (numfdsp != NULL)
+        *numfdsp = 0;
+    int64_t end = timeout > 0 ? now_ns() + timeout * (int64_t)NS_PER_MS : 0;
+    int left = timeout;
+    int error;
+    do {
+        error = poll_once(fds, nfds, left, &ready);
+        if (timeout > 0)
+            left = left_until(end);
+    } while (error == RSMERR_TIMEOUT && left != 0);
+    if (error == RSM_SUCCESS && numfdsp != NULL)
+        *numfdsp = ready;
+    return error;
+}
+RSM_API_EXPORT(rsm_intr_signal_wait_pollfd);

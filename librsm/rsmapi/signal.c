@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rsm_intr_signal_post(3RSM), rsm_intr_signal_wait(3RSM) */
+#include "rsmapi/export.h"
+#include "rsmapi/handle.h"
+#include "rsmapi/status.h"
+
+/* Whether it is the importers that could not be told, as opposed to this process lacking means. An
+ * exporter does not hear of them: they come and go without asking it. */
+static bool delivery_failed(enum rsm_status status)
+{
+    return status != RSM_ST_NO_MEMORY && status != RSM_ST_NO_RESOURCES;
+}
+
+/* Behind what was put before; a put that turns out to have failed is remembered for the barriers.
+ */
+static enum rsm_status post_import(struct __rsm_memseg_import_handle *handle, bool coalesce)
+{
+    enum rsm_status earlier;
+    enum rsm_status status = rsmcore_import_post(handle->core, coalesce, &earlier);
+    rsmapi_note(handle, earlier);
+    return status;
+}
+
+RSM_API int rsm_intr_signal_post(void *memseg, uint_t flags)
+{
+    struct rsmapi_segment *segment = rsmapi_segment_of(memseg);
+    bool coalesce = (flags & RSM_SIGPOST_NO_ACCUMULATE) != 0;
+    if (segment == NULL)
+        return RSMERR_BAD_SEG_HNDL;
+    if (segment->tag == RSMAPI_TAG_IMPORT)
+        return rsmapi_error(RSMAPI_POST, post_import(memseg, coalesce));
+    enum rsm_status status = rsmcore_event_post(segment->event, coalesce);
+    return delivery_failed(status) ? RSM_SUCCESS : rsmapi_error(RSMAPI_POST, status);
+}
+RSM_API_EXPORT(rsm_intr_signal_post);
+
+RSM_API int rsm_intr_signal_wait(void *memseg, int timeout)
+{
+    struct rsmapi_segment *segment = rsmapi_segment_of(memseg);
+    if (segment == NULL)
+        return RSMERR_BAD_SEG_HNDL;
+    enum rsm_status status = rsmcore_event_wait(segment->event, timeout);
+    if (status == RSM_ST_OK)
+        rsmapi_see_stores(segment);
+    return rsmapi_error(RSMAPI_WAIT, status);
+}
+RSM_API_EXPORT(rsm_intr_signal_wait);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file The memory of an extent that processes of this host may map: RSM_NODE_EXTENTS_SHAREABLE in
+ *  <rsm/transport.h> says what is promised of it. */
+#ifndef RSMCORE_EXTENT_MEMFD_H
+#define RSMCORE_EXTENT_MEMFD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Make such memory of @p length bytes, sparse and zero. @return a descriptor above 2, or -1 with
+ *  errno. */
+int rsmcore_extent_memfd(uint64_t length);
+
+/** Whether @p fd, which another transport has made, is such memory of at least @p length bytes. */
+bool rsmcore_extent_is_shareable(int fd, uint64_t length);
+
+#endif

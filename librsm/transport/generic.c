@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transport/generic.h"
+
+#include <string.h>
+
+#define HEAD_MATCHES(table)                                                                        \
+    (offsetof(table, abi_version) == offsetof(struct rsmcore_table_head, abi_version) &&           \
+     offsetof(table, size) == offsetof(struct rsmcore_table_head, size) &&                         \
+     offsetof(table, name) == offsetof(struct rsmcore_table_head, name))
+_Static_assert(HEAD_MATCHES(struct rsm_import_ops), "both tables begin alike");
+_Static_assert(HEAD_MATCHES(struct rsm_node_ops), "both tables begin alike");
+
+#define END_OF(table, member) (offsetof(table, member) + sizeof(((table *)0)->member))
+
+static const char other_abi[] = "it was built for another version of the transport interface";
+
+/* ------------------------------------------------------------------ generic forms */
+
+static enum rsm_status generic_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                         unsigned width, size_t count)
+{
+    const char *from = src;
+    enum rsm_status status = RSM_ST_OK;
+    for (size_t i = 0; i < count && status == RSM_ST_OK; i++)
+        status = conn->ops->put(conn, offset + i * width, from + i * width, width);
+    return status;
+}
+
+static enum rsm_status generic_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst,
+                                         unsigned width, size_t count)
+{
+    char *to = dst;
+    enum rsm_status status = RSM_ST_OK;
+    for (size_t i = 0; i < count && status == RSM_ST_OK; i++)
+        status = conn->ops->get(conn, offset + i * width, to + i * width, width);
+    return status;
+}
+
+static enum rsm_status generic_putv(struct rsm_conn *conn, const struct rsm_transfer *vec,
+                                    unsigned count, unsigned *done)
+{
+    enum rsm_status status = RSM_ST_OK;
+    *done = 0;
+    while (*done < count && status == RSM_ST_OK) {
+        const struct rsm_transfer *entry = &vec[*done];
+        status = conn->ops->put(conn, entry->remote, entry->local, entry->length);
+        *done += status == RSM_ST_OK;
+    }
+    return status;
+}
+
+static enum rsm_status generic_getv(struct rsm_conn *conn, const struct rsm_transfer *vec,
+                                    unsigned count, unsigned *done)
+{
+    enum rsm_status status = RSM_ST_OK;
+    *done = 0;
+    while (*done < count && status == RSM_ST_OK) {
+        const struct rsm_transfer *entry = &vec[*done];
+        status = conn->ops->get(conn, entry->remote, entry->local, entry->length);
+        *done += status == RSM_ST_OK;
+    }
+    return status;
+}
+
+static enum rsm_status generic_map(struct rsm_conn *conn, uint64_t offset, size_t length,
+                                   uint32_t rights, bool fixed, void **address)
+{
+    (void)conn, (void)offset, (void)length, (void)rights, (void)fixed, (void)address;
+    return RSM_ST_UNSUPPORTED;
+}
+
+static enum rsm_status generic_unmap(struct rsm_conn *conn, void *address, size_t length)
+{
+    (void)conn, (void)address, (void)length;
+    return RSM_ST_UNSUPPORTED;
+}
+
+static enum rsm_status generic_signal(struct rsm_conn *conn, bool coalesce)
+{
+    (void)conn, (void)coalesce;
+    return RSM_ST_UNSUPPORTED;
+}
+
+static enum rsm_status generic_health(struct rsm_conn *conn)
+{
+    (void)conn;
+    return RSM_ST_OK;
+}
+
+static enum rsm_status generic_register_memory(struct rsm_port *port, void *address, size_t length,
+                                               void **cookie)
+{
+    (void)port, (void)address, (void)length;
+    *cookie = NULL;
+    return RSM_ST_OK;
+}
+
+static void generic_unregister_memory(struct rsm_port *port, void *cookie)
+{
+    (void)port, (void)cookie;
+}
+
+static int generic_event_fd(struct rsm_node_port *port)
+{
+    (void)port;
+    return -1;
+}
+
+static void generic_dispatch(struct rsm_node_port *port, const struct rsm_node_upcalls *up,
+                             void *context)
+{
+    (void)port, (void)up, (void)context;
+}
+
+static enum rsm_status generic_extent_adopt(struct rsm_node_port *port, int fd, uint64_t length,
+                                            struct rsm_extent **extent)
+{
+    (void)port, (void)fd, (void)length, (void)extent;
+    return RSM_ST_UNSUPPORTED;
+}
+
+/* ------------------------------------------------------------------ checks */
+
+bool rsmcore_transport_name_valid(const char *name)
+{
+    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    return length > 0 && length < RSM_TRANSPORT_NAME_MAX && name[length] == '\0';
+}
+
+/* Only `abi_version` may be looked at before it is known to be ours. */
+static const char *head_flaw(const struct rsmcore_table_head *head, size_t mandatory)
+{
+    if (head->abi_version != RSM_TRANSPORT_ABI)
+        return other_abi;
+    if (head->size < mandatory || head->size % sizeof(void *) != 0)
+        return "its table has an impossible size";
+    if (head->name == NULL || !rsmcore_transport_name_valid(head->name))
+        return "its name is not made of 1 to 31 of a-z, 0-9 and _";
+    return NULL;
+}
+
+/* A local copy that ends where both versions know the members; the rest is NULL. */
+static void copy_table(void *to, size_t capacity, const struct rsmcore_table_head *from)
+{
+    memset(to, 0, capacity);
+    memcpy(to, from, from->size < capacity ? from->size : capacity);
+}
+
+const char *rsmcore_import_ops_flaw(const struct rsm_import_ops *given)
+{
+    const char *flaw = head_flaw((const struct rsmcore_table_head *)given,
+                                 END_OF(struct rsm_import_ops, complete));
+    if (flaw != NULL)
+        return flaw;
+    struct rsm_import_ops ops;
+    copy_table(&ops, sizeof ops, (const struct rsmcore_table_head *)given);
+    if (!ops.open || !ops.close || !ops.connect || !ops.disconnect)
+        return "open, close, connect or disconnect is missing";
+    if (!ops.put || !ops.get || !ops.order || !ops.complete)
+        return "put, get, order or complete is missing";
+    if (!ops.put_elems != !ops.get_elems)
+        return "put_elems and get_elems come together";
+    if (!ops.putv != !ops.getv)
+        return "putv and getv come together";
+    if (!ops.map != !ops.unmap)
+        return "map and unmap come together";
+    if (!ops.register_memory != !ops.unregister_memory)
+        return "register_memory and unregister_memory come together";
+    if (!ops.map != !(ops.caps & RSM_CAP_MAP))
+        return "RSM_CAP_MAP disagrees with map";
+    if (!ops.signal != !(ops.caps & RSM_CAP_REMOTE_SIGNAL))
+        return "RSM_CAP_REMOTE_SIGNAL disagrees with signal";
+    if (!ops.register_memory != !(ops.caps & RSM_CAP_LOCAL_MEMORY))
+        return "RSM_CAP_LOCAL_MEMORY disagrees with register_memory";
+    return NULL;
+}
+
+const char *rsmcore_node_ops_flaw(const struct rsm_node_ops *given)
+{
+    const char *flaw =
+        head_flaw((const struct rsmcore_table_head *)given, END_OF(struct rsm_node_ops, revoke));
+    if (flaw != NULL)
+        return flaw;
+    struct rsm_node_ops ops;
+    copy_table(&ops, sizeof ops, (const struct rsmcore_table_head *)given);
+    if (!ops.open || !ops.close || !ops.attributes)
+        return "open, close or attributes is missing";
+    if (!ops.extent_make || !ops.extent_free)
+        return "extent_make or extent_free is missing";
+    if (!ops.offer || !ops.revoke)
+        return "offer or revoke is missing";
+    if (!ops.event_fd != !ops.dispatch)
+        return "event_fd and dispatch come together";
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ completion */
+
+static enum rsm_status status_of_flaw(const char *flaw)
+{
+    if (flaw == NULL)
+        return RSM_ST_OK;
+    return flaw == other_abi ? RSM_ST_VERSION : RSM_ST_INVALID;
+}
+
+#define SUPPLY(table, member)                                                                      \
+    do {                                                                                           \
+        if ((table)->member == NULL)                                                               \
+            (table)->member = generic_##member;                                                    \
+    } while (0)
+
+enum rsm_status rsmcore_import_ops_complete(const struct rsm_import_ops *given,
+                                            struct rsm_import_ops *full)
+{
+    const char *flaw = rsmcore_import_ops_flaw(given);
+    if (flaw != NULL)
+        return status_of_flaw(flaw);
+    copy_table(full, sizeof *full, (const struct rsmcore_table_head *)given);
+    full->size = sizeof *full;
+    full->caps &= RSM_CAP_MAP | RSM_CAP_REMOTE_SIGNAL | RSM_CAP_LOCAL_MEMORY | RSM_CAP_ASYNC;
+    SUPPLY(full, put_elems);
+    SUPPLY(full, get_elems);
+    SUPPLY(full, putv);
+    SUPPLY(full, getv);
+    SUPPLY(full, map);
+    SUPPLY(full, unmap);
+    SUPPLY(full, signal);
+    SUPPLY(full, health);
+    SUPPLY(full, register_memory);
+    SUPPLY(full, unregister_memory);
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_node_ops_complete(const struct rsm_node_ops *given,
+                                          struct rsm_node_ops *full)
+{
+    const char *flaw = rsmcore_node_ops_flaw(given);
+    if (flaw != NULL)
+        return status_of_flaw(flaw);
+    copy_table(full, sizeof *full, (const struct rsmcore_table_head *)given);
+    full->size = sizeof *full;
+    full->node_caps &= RSM_NODE_EXTENTS_SHAREABLE;
+    SUPPLY(full, event_fd);
+    SUPPLY(full, dispatch);
+    SUPPLY(full, extent_adopt);
+    return RSM_ST_OK;
+}

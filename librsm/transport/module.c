@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transport/module.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "rsm/transport.h"
+
+static const char *module_directory(void)
+{
+    const char *wanted = secure_getenv("RSM_MODULE_DIR");
+    return wanted != NULL && wanted[0] != '\0' ? wanted : RSM_MODULE_DIR;
+}
+
+static void explain(char *reason, size_t capacity, const char *fallback)
+{
+    const char *text = dlerror();
+    snprintf(reason, capacity, "%s", text != NULL ? text : fallback);
+}
+
+static void log_for_module(int level, const char *text)
+{
+    if (level >= RSMCORE_LOG_ERROR && level <= RSMCORE_LOG_DEBUG)
+        rsmcore_log((enum rsmcore_log_level)level, "%s", text);
+}
+
+/* A module that has a log of its own is told where this process has its. */
+static void lend_log(void *module)
+{
+    void (*take)(rsm_transport_log log);
+    void *symbol = dlsym(module, RSM_MODULE_LOG_SYMBOL);
+    memcpy(&take, &symbol, sizeof take); /* ISO C knows no cast from object to function */
+    if (symbol != NULL)
+        take(log_for_module);
+    dlerror();
+}
+
+const void *rsmcore_module_symbol(const char *name, const char *symbol, char *reason,
+                                  size_t capacity)
+{
+    char path[PATH_MAX];
+    /* The slash keeps the loader from searching its own path for the file. */
+    int length = snprintf(path, sizeof path, "%s/librsm_%s.so", module_directory(), name);
+    if (length < 0 || (size_t)length >= sizeof path) {
+        snprintf(reason, capacity, "path of the module directory is too long");
+        return NULL;
+    }
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (module == NULL) {
+        explain(reason, capacity, path);
+        return NULL;
+    }
+    lend_log(module);
+    const void *address = dlsym(module, symbol);
+    if (address == NULL)
+        explain(reason, capacity, "symbol is null");
+    dlclose(module); /* RTLD_NODELETE keeps the code and data where they are */
+    return address;
+}

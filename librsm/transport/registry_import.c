@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transport/registry_import.h"
+
+#include <pthread.h>
+
+#include "transport/registry.h"
+#include "transport/shm/shm.h"
+
+static const char *flaw(const void *given)
+{
+    return rsmcore_import_ops_flaw(given);
+}
+
+static enum rsm_status complete(const void *given, void *full)
+{
+    return rsmcore_import_ops_complete(given, full);
+}
+
+static const void *built_in[] = {&rsmcore_shm_import_ops, NULL};
+static pthread_once_t choice_once = PTHREAD_ONCE_INIT;
+
+static void choose(void)
+{
+    built_in[0] = rsmcore_shm_import_ops_chosen();
+}
+
+static struct rsmcore_registry registry = {
+    .half = "import",
+    .symbol = RSM_IMPORT_OPS_SYMBOL,
+    .table_size = sizeof(struct rsm_import_ops),
+    .built_in = built_in,
+    .flaw = flaw,
+    .complete = complete,
+};
+
+const struct rsm_import_ops *rsmcore_transport_import(const char *name)
+{
+    pthread_once(&choice_once, choose);
+    return rsmcore_registry_find(&registry, name);
+}
+
+enum rsm_status rsmcore_transport_import_add(const struct rsm_import_ops *given)
+{
+    return rsmcore_registry_add(&registry, given);
+}

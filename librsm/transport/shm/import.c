@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * shm, import half: the whole segment is mapped once at connect; put and get are copies.
+ *
+ * No transfer and no barrier makes a system call. The other side may read and write the same bytes
+ * at the same time, which is what shared memory is for; what that means for the contents is agreed
+ * between the programs by barriers and events, so the copies here are not data races to report.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "transport/shm/window.h"
+
+#define RACES_BY_DESIGN __attribute__((no_sanitize_thread))
+
+#if defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREAD_SANITIZER 1
+#endif
+#endif
+
+struct rsm_port {
+    uint64_t page; /* bytes */
+};
+
+struct shm_conn {
+    struct rsm_conn conn;
+    uint8_t *base; /* the view's, NULL without rights; here to be near */
+    uint64_t size;
+    uint64_t page;
+    struct shm_view view;
+};
+
+static struct shm_conn *shm_of(struct rsm_conn *conn)
+{
+    return (struct shm_conn *)conn;
+}
+
+static enum rsm_status shm_open_port(const struct rsm_controller_info *info, struct rsm_port **port)
+{
+    (void)info; /* see the node half */
+    struct rsm_port *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->page = (uint64_t)sysconf(_SC_PAGESIZE);
+    *port = made;
+    return RSM_ST_OK;
+}
+
+static void shm_close_port(struct rsm_port *port)
+{
+    free(port);
+}
+
+/* ------------------------------------------------------------------ connection */
+
+/* Whether every byte of the piece is there and stays there. */
+static bool piece_is_safe(int fd, const struct shm_piece *piece)
+{
+    struct stat file;
+    if (!shm_memory_is_safe(fd, &file))
+        return false;
+    uint64_t present = (uint64_t)file.st_size;
+    return piece->offset <= present && piece->length <= present - piece->offset;
+}
+
+/* Decode the offer and check that it is a segment of @p size bytes. */
+static enum rsm_status check_offer(const struct rsm_offer *offer, uint64_t size, uint64_t page,
+                                   struct shm_piece *pieces)
+{
+    if (offer->fd_count > RSM_OFFER_MAX_FDS || offer->blob_len != offer->fd_count * SHM_PIECE_BYTES)
+        return RSM_ST_PROTOCOL;
+    struct rsm_codec codec = rsm_decoder(offer->blob, offer->blob_len);
+    shm_pieces_codec(&codec, pieces, offer->fd_count);
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < offer->fd_count; i++) {
+        const struct shm_piece *piece = &pieces[i];
+        if (piece->length == 0 || (piece->offset | piece->length) % page != 0 ||
+            piece->length > size - sum || !piece_is_safe(offer->fds[i], piece))
+            return RSM_ST_PROTOCOL;
+        sum += piece->length;
+    }
+    return sum == size && size > 0 ? RSM_ST_OK : RSM_ST_PROTOCOL;
+}
+
+static enum rsm_status connect_without_rights(const struct rsm_offer *offer)
+{
+    return offer->fd_count == 0 && offer->blob_len == 0 ? RSM_ST_OK : RSM_ST_PROTOCOL;
+}
+
+static enum rsm_status connect_with_rights(struct shm_conn *made, const struct rsm_offer *offer,
+                                           uint32_t rights)
+{
+    struct shm_piece pieces[RSM_OFFER_MAX_FDS];
+    enum rsm_status status = check_offer(offer, made->size, made->page, pieces);
+    if (status != RSM_ST_OK)
+        return status;
+    status = shm_view_make(&made->view, offer->fds, pieces, offer->fd_count, made->size,
+                           shm_protection(rights));
+    made->base = made->view.base;
+    return status;
+}
+
+static enum rsm_status shm_connect(struct rsm_port *port, const struct rsm_offer *offer,
+                                   uint64_t size, uint32_t rights, struct rsm_conn **conn)
+{
+    if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0)
+        return RSM_ST_INVALID;
+    struct shm_conn *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->size = size;
+    made->page = port->page;
+    enum rsm_status status =
+        rights == 0 ? connect_without_rights(offer) : connect_with_rights(made, offer, rights);
+    if (status != RSM_ST_OK) {
+        free(made);
+        return status;
+    }
+    *conn = &made->conn;
+    return RSM_ST_OK;
+}
+
+static void shm_disconnect(struct rsm_conn *conn)
+{
+    struct shm_conn *shm = shm_of(conn);
+    shm_view_end(&shm->view);
+    free(shm);
+}
+
+/* ------------------------------------------------------------------ transfer */
+
+#ifdef THREAD_SANITIZER
+/* memcpy() would be checked for races; volatile keeps this loop from becoming one. */
+RACES_BY_DESIGN static void copy(void *to, const void *from, size_t length)
+{
+    volatile uint8_t *target = to;
+    const volatile uint8_t *source = from;
+    size_t i = 0;
+    /* Whole words, as memcpy() does it: a counter must not arrive in parts. */
+    if (((uintptr_t)to | (uintptr_t)from) % sizeof(uint64_t) == 0)
+        for (; i + sizeof(uint64_t) <= length; i += sizeof(uint64_t))
+            *(volatile uint64_t *)(target + i) = *(const volatile uint64_t *)(source + i);
+    for (; i < length; i++)
+        target[i] = source[i];
+}
+#else
+/* The C library already goes past the cache where that pays, by what it knows of this machine. */
+static inline void copy(void *to, const void *from, size_t length)
+{
+    memcpy(to, from, length);
+}
+#endif
+
+static enum rsm_status shm_put(struct rsm_conn *conn, uint64_t offset, const void *src,
+                               size_t length)
+{
+    copy(shm_of(conn)->base + offset, src, length);
+    return RSM_ST_OK;
+}
+
+static enum rsm_status shm_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
+{
+    copy(dst, shm_of(conn)->base + offset, length);
+    return RSM_ST_OK;
+}
+
+/* Volatile: each element is one access, in ascending order, and no two are merged. */
+#define COPY_ELEMENTS(type, to, from, count)                                                       \
+    do {                                                                                           \
+        volatile type *target_ = (void *)(to);                                                     \
+        const volatile type *source_ = (const void *)(from);                                       \
+        for (size_t i_ = 0; i_ < (count); i_++)                                                    \
+            target_[i_] = source_[i_];                                                             \
+    } while (0)
+
+RACES_BY_DESIGN static enum rsm_status copy_elements(void *to, const void *from, unsigned width,
+                                                     size_t count)
+{
+    switch (width) {
+    case 1:
+        COPY_ELEMENTS(uint8_t, to, from, count);
+        return RSM_ST_OK;
+    case 2:
+        COPY_ELEMENTS(uint16_t, to, from, count);
+        return RSM_ST_OK;
+    case 4:
+        COPY_ELEMENTS(uint32_t, to, from, count);
+        return RSM_ST_OK;
+    case 8:
+        COPY_ELEMENTS(uint64_t, to, from, count);
+        return RSM_ST_OK;
+    default:
+        return RSM_ST_INVALID;
+    }
+}
+
+static enum rsm_status shm_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                     unsigned width, size_t count)
+{
+    return copy_elements(shm_of(conn)->base + offset, src, width, count);
+}
+
+static enum rsm_status shm_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst,
+                                     unsigned width, size_t count)
+{
+    return copy_elements(dst, shm_of(conn)->base + offset, width, count);
+}
+
+static enum rsm_status shm_putv(struct rsm_conn *conn, const struct rsm_transfer *vec,
+                                unsigned count, unsigned *done)
+{
+    uint8_t *base = shm_of(conn)->base;
+    for (unsigned i = 0; i < count; i++)
+        copy(base + vec[i].remote, vec[i].local, vec[i].length);
+    *done = count;
+    return RSM_ST_OK;
+}
+
+static enum rsm_status shm_getv(struct rsm_conn *conn, const struct rsm_transfer *vec,
+                                unsigned count, unsigned *done)
+{
+    const uint8_t *base = shm_of(conn)->base;
+    for (unsigned i = 0; i < count; i++)
+        copy(vec[i].local, base + vec[i].remote, vec[i].length);
+    *done = count;
+    return RSM_ST_OK;
+}
+
+/* ------------------------------------------------------------------ mapping */
+
+static enum rsm_status shm_map(struct rsm_conn *conn, uint64_t offset, size_t length,
+                               uint32_t rights, bool fixed, void **address)
+{
+    struct shm_conn *shm = shm_of(conn);
+    /* Segments are whole pages, so the last page of the window is inside. */
+    uint64_t whole = (length + shm->page - 1) / shm->page * shm->page;
+    if (length == 0 || whole < length || offset > shm->size || whole > shm->size - offset)
+        return RSM_ST_RANGE;
+    if (offset % shm->page != 0 || (fixed && (uintptr_t)*address % shm->page != 0))
+        return RSM_ST_ALIGNMENT;
+    if (shm->base == NULL)
+        return shm_window_none(whole, fixed, address);
+    return shm_window_make(&shm->view, offset, whole, shm_protection(rights), fixed, address);
+}
+
+static enum rsm_status shm_unmap(struct rsm_conn *conn, void *address, size_t length)
+{
+    (void)conn;
+    return munmap(address, length) == 0 ? RSM_ST_OK : RSM_ST_INVALID;
+}
+
+/* ------------------------------------------------------------------ ordering */
+
+/* mfence by two others that take a quarter of its time: sfence for stores past the cache, which
+ * memcpy() may use for large copies and programs on their mappings, and a locked instruction, which
+ * nothing passes, for the rest. It is told a line of the stack that nobody waits for: the one at
+ * the top holds the return address, and using that costs 3 ns. */
+static enum rsm_status shm_order(struct rsm_conn *conn)
+{
+    (void)conn;
+#if defined(__x86_64__)
+    __asm__ volatile("sfence\n\tlock orl $0, -64(%%rsp)" ::: "memory", "cc");
+#elif defined(__i386__)
+    __asm__ volatile("sfence\n\tlock orl $0, (%%esp)" ::: "memory", "cc");
+#else
+    __sync_synchronize();
+#endif
+    return RSM_ST_OK;
+}
+
+static enum rsm_status shm_health(struct rsm_conn *conn)
+{
+    (void)conn; /* that the exporter lives is the core's to know, memory does not break */
+    return RSM_ST_OK;
+}
+
+/* What both tables have in common. */
+#define OPERATIONS                                                                                 \
+    .abi_version = RSM_TRANSPORT_ABI, .size = sizeof(struct rsm_import_ops), .name = "shm",        \
+    .open = shm_open_port, .close = shm_close_port, .connect = shm_connect,                        \
+    .disconnect = shm_disconnect, .put = shm_put, .get = shm_get, .put_elems = shm_put_elems,      \
+    .get_elems = shm_get_elems, .putv = shm_putv, .getv = shm_getv, .order = shm_order,            \
+    .complete = shm_order, /* an access that has been executed has happened */                     \
+        .health = shm_health
+
+const struct rsm_import_ops rsmcore_shm_import_ops = {
+    .caps = RSM_CAP_MAP, .map = shm_map, .unmap = shm_unmap, OPERATIONS};
+
+static const struct rsm_import_ops without_mapping = {OPERATIONS};
+
+const struct rsm_import_ops *rsmcore_shm_import_ops_chosen(void)
+{
+    const char *direct = secure_getenv("RSM_SHM_DIRECT");
+    return direct != NULL && strcmp(direct, "0") == 0 ? &without_mapping : &rsmcore_shm_import_ops;
+}

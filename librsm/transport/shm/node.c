@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * shm, node half: extents are sealed memfds, an offer is their descriptors.
+ *
+ * A descriptor is the right: the read-only one is a file description of its own that was opened
+ * for reading, so that the kernel refuses a writable mapping and any mprotect() that would make
+ * one. The mode of the memfd keeps others than its owner and root from opening it anew through
+ * /proc with more than they were given.
+ */
+#include "transport/shm/shm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/packet.h"
+#include "core/sharedmem.h"
+#include "core/status.h"
+#include "transport/extent_memfd.h"
+
+struct rsm_node_port {
+    uint64_t page; /* bytes */
+};
+
+struct rsm_extent {
+    int fd;
+    uint64_t length;
+};
+
+/* An offer leaves nothing behind in the daemon; all of them are this one. */
+struct rsm_node_offer {
+    char unused;
+};
+static struct rsm_node_offer no_state;
+
+static enum rsm_status shm_open_port(const struct rsm_controller_info *info,
+                                     struct rsm_node_port **port)
+{
+    /* Any controller falls back on shm within a host: device and options are another's. */
+    (void)info;
+    struct rsm_node_port *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->page = (uint64_t)sysconf(_SC_PAGESIZE);
+    *port = made;
+    return RSM_ST_OK;
+}
+
+static void shm_close_port(struct rsm_node_port *port)
+{
+    free(port);
+}
+
+/* Every extent takes one of the daemon's descriptors. */
+static uint64_t most_extents(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur > RSM_GENTABLE_SLOTS)
+        return RSM_GENTABLE_SLOTS;
+    return files.rlim_cur;
+}
+
+static void shm_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
+{
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * port->page;
+    *attr = (struct rsm_port_attr){
+        .access_sizes = 1 | 2 | 4 | 8,
+        .atomic_sizes = 1 | 2 | 4 | 8,
+        .page_size = port->page,
+        .max_segment_size = memory,
+        .total_segment_size = memory,
+        .max_segments = most_extents(),
+        .max_map_size = memory,
+        .total_map_size = memory,
+        .max_imports = RSM_GENTABLE_SLOTS,
+        .hardware_address = 0,
+    };
+}
+
+/* ------------------------------------------------------------------ extents */
+
+static enum rsm_status shm_extent_make(struct rsm_node_port *port, uint64_t length,
+                                       struct rsm_extent **extent, int *fd)
+{
+    if (length == 0 || length > INT64_MAX || length % port->page != 0)
+        return RSM_ST_INVALID;
+    struct rsm_extent *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->length = length;
+    made->fd = rsmcore_extent_memfd(length);
+    if (made->fd < 0) {
+        enum rsm_status status = rsmcore_status_from_errno(errno);
+        free(made);
+        return status;
+    }
+    *extent = made;
+    *fd = made->fd;
+    return RSM_ST_OK;
+}
+
+static enum rsm_status shm_extent_adopt(struct rsm_node_port *port, int fd, uint64_t length,
+                                        struct rsm_extent **extent)
+{
+    if (length == 0 || length % port->page != 0 || !rsmcore_extent_is_shareable(fd, length))
+        return RSM_ST_INVALID;
+    struct rsm_extent *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->length = length;
+    made->fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (made->fd < 0) {
+        enum rsm_status status = rsmcore_status_from_errno(errno);
+        free(made);
+        return status;
+    }
+    *extent = made;
+    return RSM_ST_OK;
+}
+
+static void shm_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
+{
+    (void)port;
+    close(extent->fd);
+    free(extent);
+}
+
+/* ------------------------------------------------------------------ offers */
+
+static bool pieces_lie_in_their_extents(const struct rsm_node_port *port,
+                                        const struct rsm_extent_piece *pieces, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const struct rsm_extent_piece *piece = &pieces[i];
+        if (piece->length == 0 || (piece->offset | piece->length) % port->page != 0 ||
+            piece->offset > piece->extent->length ||
+            piece->length > piece->extent->length - piece->offset)
+            return false;
+    }
+    return count > 0 && count <= RSM_OFFER_MAX_FDS;
+}
+
+/* A new descriptor for the caller, who closes it after sending; -1 with errno. */
+static int descriptor_with_rights(int memfd, uint32_t rights)
+{
+    if ((rights & RSM_RIGHT_WRITE) != 0)
+        return fcntl(memfd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", memfd);
+    /* O_NONBLOCK: an importer's file lease must not hold the daemon up. */
+    return rsm_fd_above_stdio(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
+
+static enum rsm_status add_pieces(const struct rsm_extent_piece *pieces, unsigned count,
+                                  uint32_t rights, struct rsm_offer *offer)
+{
+    struct shm_piece layout[RSM_OFFER_MAX_FDS];
+    for (unsigned i = 0; i < count; i++) {
+        int fd = descriptor_with_rights(pieces[i].extent->fd, rights);
+        if (fd < 0)
+            return rsmcore_status_from_errno(errno);
+        offer->fds[offer->fd_count++] = fd;
+        layout[i] = (struct shm_piece){.offset = pieces[i].offset, .length = pieces[i].length};
+    }
+    struct rsm_codec codec = rsm_encoder(offer->blob, sizeof offer->blob);
+    shm_pieces_codec(&codec, layout, count);
+    offer->blob_len = count * SHM_PIECE_BYTES;
+    return RSM_ST_OK;
+}
+
+static enum rsm_status shm_offer(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+                                 unsigned count, uint32_t rights,
+                                 const struct rsm_importer *importer, struct rsm_offer *offer,
+                                 struct rsm_node_offer **made)
+{
+    (void)importer; /* only who is sent the descriptors has them */
+    if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0 ||
+        !pieces_lie_in_their_extents(port, pieces, count))
+        return RSM_ST_INVALID;
+    offer->blob_len = 0;
+    offer->fd_count = 0;
+    enum rsm_status status = rights == 0 ? RSM_ST_OK : add_pieces(pieces, count, rights, offer);
+    if (status != RSM_ST_OK) {
+        while (offer->fd_count > 0)
+            close(offer->fds[--offer->fd_count]);
+        return status;
+    }
+    *made = &no_state;
+    return RSM_ST_OK;
+}
+
+static void shm_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    /* A mapping in another process cannot be taken back. The exporter therefore leaves the extent
+     * (the page swap), and what importers go on to read and write is memory that is nobody's. */
+    (void)port, (void)made;
+}
+
+const struct rsm_node_ops rsmcore_shm_node_ops = {
+    .abi_version = RSM_TRANSPORT_ABI,
+    .size = sizeof(struct rsm_node_ops),
+    .name = "shm",
+    .open = shm_open_port,
+    .close = shm_close_port,
+    .attributes = shm_attributes,
+    .extent_make = shm_extent_make,
+    .extent_free = shm_extent_free,
+    .offer = shm_offer,
+    .revoke = shm_revoke,
+    .node_caps = RSM_NODE_EXTENTS_SHAREABLE,
+    .extent_adopt = shm_extent_adopt,
+};

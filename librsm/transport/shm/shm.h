@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What the two halves of the shm transport share: the layout of an offer, and their tables.
+ *
+ * An offer's blob is one entry for each descriptor, in the order of the segment: where in that
+ * memfd the piece lies. With no rights there is neither entry nor descriptor.
+ */
+#ifndef RSMCORE_SHM_H
+#define RSMCORE_SHM_H
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "core/codec.h"
+#include "rsm/transport.h"
+
+extern const struct rsm_import_ops rsmcore_shm_import_ops;
+/* The same, or if RSM_SHM_DIRECT is 0 one that cannot map: for trying on any machine what a fabric
+ * without loads and stores gives. */
+const struct rsm_import_ops *rsmcore_shm_import_ops_chosen(void);
+extern const struct rsm_node_ops rsmcore_shm_node_ops;
+
+struct shm_piece {
+    uint64_t offset; /* bytes into the memfd, a multiple of the page size */
+    uint64_t length; /* bytes, a multiple of the page size, not 0 */
+};
+enum { SHM_PIECE_BYTES = 16 };
+_Static_assert(RSM_OFFER_MAX_FDS *SHM_PIECE_BYTES <= RSM_OFFER_MAX_BLOB, "an offer must fit");
+
+/* What keeps an importer's loads and stores from ever running past the end of the memory. */
+#define SHM_SEALS_NEEDED F_SEAL_SHRINK
+
+/* Whether loads and stores on a mapping of this file can never raise SIGBUS, whatever its maker
+ * does; then *file tells of it. Memory of huge pages can, when none is left. */
+static inline bool shm_memory_is_safe(int fd, struct stat *file)
+{
+    /* The seal first: behind it the size that fstat() says can only grow. And only memory has
+     * seals, so no server of a file system can keep the later calls waiting. */
+    int seals = fcntl(fd, F_GET_SEALS);
+    struct statfs system;
+    return seals >= 0 && (seals & SHM_SEALS_NEEDED) == SHM_SEALS_NEEDED && fstat(fd, file) == 0 &&
+           S_ISREG(file->st_mode) && fstatfs(fd, &system) == 0 && system.f_type == TMPFS_MAGIC;
+}
+
+/* Encode or decode the blob of an offer. */
+static inline void shm_pieces_codec(struct rsm_codec *codec, struct shm_piece *pieces,
+                                    unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        rsm_codec_u64(codec, &pieces[i].offset);
+        rsm_codec_u64(codec, &pieces[i].length);
+    }
+}
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transport/shm/window.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int shm_protection(uint32_t rights)
+{
+    if ((rights & RSM_RIGHT_WRITE) != 0)
+        return PROT_READ | PROT_WRITE;
+    return (rights & RSM_RIGHT_READ) != 0 ? PROT_READ : PROT_NONE;
+}
+
+/* Addresses that nothing else in the process can take; NULL with errno. */
+static uint8_t *reserve(void *hint, uint64_t size)
+{
+    void *base = mmap(hint, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return base == MAP_FAILED ? NULL : base;
+}
+
+static enum rsm_status status_of_mapping(int error)
+{
+    return error == ENOMEM || error == EAGAIN ? RSM_ST_NO_MEMORY : RSM_ST_MAP_FAILED;
+}
+
+/* ------------------------------------------------------------------ the first view */
+
+enum ability { UNKNOWN, COPIES, CANNOT, SHALL_NOT };
+static atomic_int ability; /* of the kernel, to map shared memory once more by mremap() */
+
+static int try_to_copy(void)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *first = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (first == MAP_FAILED)
+        return UNKNOWN;
+    void *second = mremap(first, 0, page, MREMAP_MAYMOVE);
+    if (second != MAP_FAILED)
+        munmap(second, page);
+    munmap(first, page);
+    return second != MAP_FAILED ? COPIES : CANNOT;
+}
+
+static bool mappings_can_be_copied(void)
+{
+    int known = atomic_load_explicit(&ability, memory_order_relaxed);
+    if (known == UNKNOWN) {
+        known = try_to_copy();
+        atomic_store_explicit(&ability, known, memory_order_relaxed);
+    }
+    return known == COPIES;
+}
+
+void shm_view_keep_descriptors(bool keep)
+{
+    atomic_store_explicit(&ability, keep ? SHALL_NOT : UNKNOWN, memory_order_relaxed);
+}
+
+static enum rsm_status keep_descriptors(struct shm_view *view, const int *fds)
+{
+    for (unsigned i = 0; i < view->count; i++) {
+        view->pieces[i].fd = fcntl(fds[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        if (view->pieces[i].fd < 0)
+            return RSM_ST_NO_RESOURCES;
+    }
+    return RSM_ST_OK;
+}
+
+static enum rsm_status map_pieces(struct shm_view *view, const int *fds,
+                                  const struct shm_piece *pieces)
+{
+    /* One piece finds its own place; several need one that holds them all. */
+    uint8_t *start = view->count > 1 ? reserve(NULL, view->size) : NULL;
+    int flags = view->count > 1 ? MAP_SHARED | MAP_FIXED : MAP_SHARED;
+    if (view->count > 1 && start == NULL)
+        return RSM_ST_NO_MEMORY;
+    uint8_t *at = start;
+    for (unsigned i = 0; i < view->count; i++) {
+        void *mapped =
+            mmap(at, pieces[i].length, view->protection, flags, fds[i], (off_t)pieces[i].offset);
+        if (mapped == MAP_FAILED) {
+            int error = errno;
+            if (start != NULL)
+                munmap(start, view->size);
+            return error == EACCES || error == EPERM ? RSM_ST_PROTOCOL : RSM_ST_NO_MEMORY;
+        }
+        if (i == 0)
+            view->base = mapped;
+        at = (uint8_t *)mapped + pieces[i].length;
+    }
+    return RSM_ST_OK;
+}
+
+enum rsm_status shm_view_make(struct shm_view *view, const int *fds, const struct shm_piece *pieces,
+                              unsigned count, uint64_t size, int protection)
+{
+    uint64_t end = 0;
+    view->base = NULL;
+    view->size = size;
+    view->protection = protection;
+    view->count = count;
+    for (unsigned i = 0; i < count; i++) {
+        end += pieces[i].length;
+        view->pieces[i].end = end;
+        view->pieces[i].offset = pieces[i].offset;
+        view->pieces[i].fd = -1;
+    }
+    enum rsm_status status = map_pieces(view, fds, pieces);
+    if (status == RSM_ST_OK && !mappings_can_be_copied())
+        status = keep_descriptors(view, fds);
+    if (status != RSM_ST_OK)
+        shm_view_end(view);
+    return status;
+}
+
+void shm_view_end(struct shm_view *view)
+{
+    for (unsigned i = 0; i < view->count; i++)
+        if (view->pieces[i].fd >= 0)
+            close(view->pieces[i].fd);
+    if (view->base != NULL)
+        munmap(view->base, view->size);
+    view->base = NULL;
+    view->count = 0;
+}
+
+/* ------------------------------------------------------------------ further ones */
+
+struct part {
+    const struct shm_view *view;
+    uint64_t offset; /* bytes from the view's base */
+    uint64_t length;
+    int protection; /* that it gets */
+};
+
+/* A run of the part that lies in one piece. */
+struct run {
+    unsigned piece;
+    uint64_t from; /* bytes from the view's base */
+    uint64_t to;   /* bytes from the part's beginning */
+    uint64_t length;
+};
+
+/* Advance to the next run, from a zeroed one to the first; false behind the last. */
+static bool next_run(const struct part *part, struct run *run)
+{
+    uint64_t done = run->to + run->length;
+    if (done == part->length)
+        return false;
+    uint64_t from = part->offset + done, left = part->length - done;
+    unsigned piece = run->piece;
+    while (part->view->pieces[piece].end <= from)
+        piece++;
+    uint64_t most = part->view->pieces[piece].end - from;
+    *run =
+        (struct run){.piece = piece, .from = from, .to = done, .length = most < left ? most : left};
+    return true;
+}
+
+/* Map one run at @p target, or with NULL where there is room; MAP_FAILED with errno. */
+static void *map_run(const struct part *part, const struct run *run, uint8_t *target)
+{
+    const struct shm_view *view = part->view;
+    uint64_t start = run->piece > 0 ? view->pieces[run->piece - 1].end : 0;
+    if (view->pieces[run->piece].fd >= 0)
+        return mmap(target, run->length, part->protection,
+                    target != NULL ? MAP_SHARED | MAP_FIXED : MAP_SHARED,
+                    view->pieces[run->piece].fd,
+                    (off_t)(view->pieces[run->piece].offset + (run->from - start)));
+    /* An old length of 0 asks for a second mapping of the same shared pages. */
+    uint8_t *source = view->base + run->from;
+    void *mapped = target != NULL
+                       ? mremap(source, 0, run->length, MREMAP_MAYMOVE | MREMAP_FIXED, target)
+                       : mremap(source, 0, run->length, MREMAP_MAYMOVE);
+    if (mapped == MAP_FAILED || part->protection == view->protection ||
+        mprotect(mapped, run->length, part->protection) == 0)
+        return mapped;
+    int error = errno;
+    munmap(mapped, run->length);
+    errno = error;
+    return MAP_FAILED;
+}
+
+/* Build the part somewhere, at the hint if possible; NULL with errno. */
+static uint8_t *build(const struct part *part, void *hint)
+{
+    struct run run = {0};
+    (void)next_run(part, &run);
+    if (run.length == part->length && hint == NULL) {
+        void *mapped = map_run(part, &run, NULL);
+        return mapped == MAP_FAILED ? NULL : mapped;
+    }
+    uint8_t *built = reserve(hint, part->length);
+    if (built == NULL)
+        return NULL;
+    do {
+        if (map_run(part, &run, built + run.to) == MAP_FAILED) {
+            int error = errno;
+            munmap(built, part->length);
+            errno = error;
+            return NULL;
+        }
+    } while (next_run(part, &run));
+    return built;
+}
+
+/* Move what was built at @p built to @p target, piece by piece as the kernel demands. After a
+ * failure nothing is left at either: half a window is worse than a hole. */
+static int move(const struct part *part, uint8_t *built, uint8_t *target)
+{
+    struct run run = {0};
+    while (next_run(part, &run)) {
+        if (mremap(built + run.to, run.length, run.length, MREMAP_MAYMOVE | MREMAP_FIXED,
+                   target + run.to) == MAP_FAILED) {
+            int error = errno;
+            if (run.to > 0)
+                munmap(target, run.to);
+            munmap(built + run.to, part->length - run.to);
+            errno = error;
+            return -1;
+        }
+    }
+    return 0;
+}
+
+enum rsm_status shm_window_make(const struct shm_view *view, uint64_t offset, uint64_t length,
+                                int protection, bool fixed, void **address)
+{
+    struct part part = {.view = view, .offset = offset, .length = length, .protection = protection};
+    uint8_t *target = *address;
+    if (fixed && target == NULL)
+        return RSM_ST_MAP_FAILED;
+    uint8_t *built = build(&part, fixed ? NULL : target);
+    if (built == NULL)
+        return status_of_mapping(errno);
+    if (fixed && move(&part, built, target) < 0)
+        return status_of_mapping(errno);
+    *address = fixed ? target : built;
+    return RSM_ST_OK;
+}
+
+enum rsm_status shm_window_none(uint64_t length, bool fixed, void **address)
+{
+    if (fixed && *address == NULL)
+        return RSM_ST_MAP_FAILED;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (fixed ? MAP_FIXED : 0);
+    void *made = mmap(*address, length, PROT_NONE, flags, -1, 0);
+    if (made == MAP_FAILED)
+        return status_of_mapping(errno);
+    *address = made;
+    return RSM_ST_OK;
+}

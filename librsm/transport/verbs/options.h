@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The options of a controller on verbs: words NAME=VALUE of rsm.conf's `options`, separated by
+ * commas or spaces. doc/verbs.md says what each is good for.
+ */
+#ifndef VERBS_OPTIONS_H
+#define VERBS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    VERBS_ADDRESS_TEXT = 46, /* INET6_ADDRSTRLEN */
+    VERBS_RETRY_MOST = 6,    /* 7 means for ever to some devices */
+    VERBS_SPIN_AUTO = -1,
+    VERBS_GID_AUTO = -1,
+};
+
+#define VERBS_REGISTER_AUTO  UINT64_C(0)
+#define VERBS_REGISTER_NEVER UINT64_MAX
+
+struct verbs_options {
+    int gid;                          /**< index into the table of the port, or VERBS_GID_AUTO */
+    uint32_t port;                    /**< that the node listens on; 0: any free one */
+    char address[VERBS_ADDRESS_TEXT]; /**< of the device, or "" */
+    uint32_t timeout_ms;              /**< after which a silent peer has failed */
+    uint32_t retry;                   /**< transport retries, 0..VERBS_RETRY_MOST */
+    int32_t spin_us;                  /**< polling before sleeping, or VERBS_SPIN_AUTO */
+    uint32_t inline_bytes;            /**< wanted; the device may give less */
+    uint32_t mtu;                     /**< bytes, 0: what the path says */
+    uint64_t pool;                    /**< bytes that rsmd keeps registered ahead */
+    uint64_t bounce;                  /**< bytes of landing memory of each connection */
+    uint64_t register_from; /**< bytes from which a get registers its memory, or one of: */
+    bool windows;           /**< use type-2 memory windows where the device has them */
+};
+
+/** The defaults. */
+struct verbs_options verbs_options_default(void);
+
+/**
+ * Read @p text over the defaults.
+ * @param why  on failure, what was expected instead, for the log.
+ */
+bool verbs_options_parse(const char *text, struct verbs_options *options, char *why,
+                         size_t why_size);
+
+/** The exponent e of the transport's timeout, 4.096 us * 2^e, that lets (retry + 1) of them end
+ *  within @p timeout_ms; 1..31. */
+uint8_t verbs_ack_timeout(uint32_t timeout_ms, uint32_t retry);
+
+#endif

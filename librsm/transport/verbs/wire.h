@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What the two halves of the verbs transport tell each other, and nothing else does.
+ *
+ * The node's offer says where it listens and which token opens the connection. The importer shows
+ * the token in the private data of its connection request; the node accepts, binds the memory
+ * windows to that connection and sends a grant: one address and key for each piece. From then on
+ * the importer posts to the fabric alone; the node only returns credits for the signals (writes
+ * with immediate data) it has taken. Either side ends it by disconnecting.
+ *
+ * All of it is little-endian and decoded with bounds; the decoders below accept only what an
+ * honest half of this version would have written.
+ */
+#ifndef VERBS_WIRE_H
+#define VERBS_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "rsm/transport.h"
+
+enum {
+    VERBS_WIRE_VERSION = 1,
+    VERBS_TOKEN_BYTES = 16,
+    VERBS_PIECES_MAX = RSM_OFFER_MAX_FDS,
+    VERBS_HELLO_BYTES = 24,   /* private data of a request; the fabric pads it to 56 */
+    VERBS_WELCOME_BYTES = 8,  /* private data of the answer */
+    VERBS_MESSAGE_MAX = 1024, /* a grant of the most pieces, or a credit */
+    VERBS_SIGNALS_AHEAD = 256 /* signals that an importer may send before it has credit for more */
+};
+
+/** The blob of an offer. */
+struct verbs_offer {
+    struct sockaddr_storage address; /**< of the node's listener, with its port */
+    uint8_t token[VERBS_TOKEN_BYTES];
+    uint32_t count;                    /**< pieces; 0 without rights */
+    uint64_t length[VERBS_PIECES_MAX]; /**< bytes of each, not 0 */
+};
+
+/** @return bytes written, 0 if it does not fit. */
+size_t verbs_offer_encode(const struct verbs_offer *offer, void *bytes, size_t capacity);
+/** @return RSM_ST_OK; RSM_ST_VERSION; RSM_ST_PROTOCOL: nonsense, or the pieces do not make up
+ *          @p size bytes (with @p rights 0 there must be none). */
+enum rsm_status verbs_offer_decode(const void *bytes, size_t length, uint64_t size, uint32_t rights,
+                                   struct verbs_offer *offer);
+
+/** Private data of a connection request. */
+struct verbs_hello {
+    uint8_t token[VERBS_TOKEN_BYTES];
+    uint16_t mtu; /**< most that the importer wants, bytes; 0: what the path says */
+};
+
+void verbs_hello_encode(const struct verbs_hello *hello, uint8_t bytes[VERBS_HELLO_BYTES]);
+/** The fabric may have padded the data: bytes behind the message are not looked at. */
+bool verbs_hello_decode(const void *bytes, size_t length, struct verbs_hello *hello);
+
+/** Private data of the answer: the MTU that both take, 0: what the path says. */
+void verbs_welcome_encode(uint16_t mtu, uint8_t bytes[VERBS_WELCOME_BYTES]);
+bool verbs_welcome_decode(const void *bytes, size_t length, uint16_t *mtu);
+
+/** What the node sends on the connection. */
+enum verbs_message_type { VERBS_GRANT = 1, VERBS_CREDIT = 2 };
+
+struct verbs_message {
+    uint32_t type;
+    uint32_t credit; /**< of VERBS_CREDIT: signals taken, 1..VERBS_SIGNALS_AHEAD */
+    uint32_t count;  /**< of VERBS_GRANT: pieces, as in the offer */
+    struct {
+        uint64_t address;
+        uint32_t key;
+    } piece[VERBS_PIECES_MAX];
+};
+
+/** @return bytes written, 0 if it does not fit. */
+size_t verbs_message_encode(const struct verbs_message *message, void *bytes, size_t capacity);
+bool verbs_message_decode(const void *bytes, size_t length, struct verbs_message *message);
+
+/** Immediate data of a signal, host order. */
+#define VERBS_SIGNAL_COALESCE UINT32_C(0x80000000)
+static inline uint32_t verbs_signal_encode(bool coalesce)
+{
+    return 1u | (coalesce ? VERBS_SIGNAL_COALESCE : 0u);
+}
+
+#endif

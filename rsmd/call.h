@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file One request being answered, and the functions that answer each kind. */
+#ifndef RSMD_CALL_H
+#define RSMD_CALL_H
+
+#include "node.h"
+
+/**
+ * A request and its reply. A handler returns the status of the reply; it fills the reply's body
+ * and attaches descriptors only when that is RSM_ST_OK, and then cannot fail any more. One that
+ * has set the client's `forward` will answer later, exactly once, by the client's answer().
+ */
+struct rsmd_call {
+    struct rsmd_node *node;
+    struct rsmd_client *client;
+    struct rsmd_identity who; /* sender of this packet */
+    const struct rsm_msg *request;
+    struct rsm_msg *reply;
+    struct rsm_packet_fds *received; /* with the request; what is left here is closed afterwards */
+    struct rsm_packet_fds attached;  /* to the reply */
+    bool close_attached;             /* they were made for this reply */
+};
+
+typedef enum rsm_status rsmd_handler(struct rsmd_call *call);
+
+/* controllers.c */
+rsmd_handler rsmd_answer_controller;
+/* topology.c */
+rsmd_handler rsmd_answer_topology;
+rsmd_handler rsmd_answer_locate;
+/* publish.c */
+rsmd_handler rsmd_answer_extent_alloc;
+rsmd_handler rsmd_answer_extent_free;
+rsmd_handler rsmd_answer_export_create;
+rsmd_handler rsmd_answer_export_publish;
+rsmd_handler rsmd_answer_export_republish;
+rsmd_handler rsmd_answer_export_unpublish;
+rsmd_handler rsmd_answer_export_destroy;
+/* connect.c */
+rsmd_handler rsmd_answer_import_connect;
+rsmd_handler rsmd_answer_import_disconnect;
+/* events.c */
+rsmd_handler rsmd_answer_event_open;
+rsmd_handler rsmd_answer_event_peers;
+rsmd_handler rsmd_answer_event_arm;
+rsmd_handler rsmd_answer_event_kick;
+/* inspect.c */
+rsmd_handler rsmd_answer_inspect;
+/* links.c */
+rsmd_handler rsmd_answer_links;
+
+/** Answer a request: exactly one reply, whatever it asks, but for a request that is answered later.
+ *  Descriptors in @p call->received that
+ *  the handler did not keep are the caller's to close. */
+void rsmd_dispatch(struct rsmd_call *call);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "connection.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "core/codec.h"
+#include "core/log.h"
+#include "registry.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+enum {
+    PACKETS_PER_TURN = 16, /* before the others have theirs */
+    HEADER_BYTES = 20,     /* of every message */
+};
+
+/* ------------------------------------------------------------------ packets */
+
+static bool send_reply(struct rsmd_connection *connection, const struct rsm_packet_fds *fds)
+{
+    struct rsmd_server *server = connection->server;
+    size_t length = rsm_msg_encode(&server->reply, server->outgoing, sizeof server->outgoing);
+    int error = length > 0 ? rsm_packet_send(connection->socket, server->outgoing, length, fds, 0)
+                           : -EMSGSIZE;
+    if (error != 0) {
+        errno = -error;
+        rsm_log_info("dropping process %d: cannot send it a reply: %m",
+                     (int)connection->client.peer.pid);
+    }
+    return error == 0;
+}
+
+/* Answer a packet that was not understood, or not received whole, as far as its header can be
+ * read. */
+static bool refuse(struct rsmd_connection *connection, size_t length, enum rsm_status status)
+{
+    struct rsmd_server *server = connection->server;
+    struct rsm_codec header = rsm_decoder(server->incoming, length);
+    uint32_t magic = 0, version = 0, type = 0, sequence = 0;
+    rsm_codec_u32(&header, &magic);
+    rsm_codec_u32(&header, &version);
+    rsm_codec_u32(&header, &type);
+    rsm_codec_u32(&header, &sequence);
+    if (header.bad || magic != RSM_PROTO_MAGIC)
+        return false;
+    memset(&server->reply, 0, sizeof server->reply);
+    server->reply.type = type | RSM_MSG_REPLY;
+    server->reply.sequence = sequence;
+    server->reply.status = status;
+    return send_reply(connection, NULL);
+}
+
+/* Who sent this packet. The kernel's word for the packet counts; the connection's peer is asked
+ * when it gives none, and for the supplementary groups, which only belong to that user. */
+static struct rsmd_identity sender_of(const struct rsmd_connection *connection,
+                                      const struct rsm_packet_sender *told)
+{
+    struct rsmd_identity who = connection->client.peer;
+    if (told->pid == 0)
+        return who;
+    if (told->uid != who.uid)
+        who.group_count = 0;
+    who.pid = told->pid;
+    who.uid = told->uid;
+    who.gid = told->gid;
+    return who;
+}
+
+/* Serve one packet. False: the connection is to end. */
+static bool serve(struct rsmd_connection *connection, size_t length, struct rsm_packet_fds *fds,
+                  const struct rsm_packet_sender *told)
+{
+    struct rsmd_server *server = connection->server;
+    enum rsm_status decoded = rsm_msg_decode(&server->request, server->incoming, length);
+    if (decoded != RSM_ST_OK) {
+        refuse(connection, length, decoded);
+        return false;
+    }
+    struct rsmd_call call = {.node = server->node,
+                             .client = &connection->client,
+                             .who = sender_of(connection, told),
+                             .request = &server->request,
+                             .reply = &server->reply,
+                             .received = fds};
+    bool greeted = connection->client.greeted;
+    rsmd_dispatch(&call);
+    if (!greeted && connection->client.greeted)
+        rsmd_server_greeted(server, 1);
+    if (connection->client.forward != NULL)
+        return true; /* what else it asks waits in its socket */
+    bool sent = send_reply(connection, &call.attached);
+    if (call.close_attached)
+        rsm_packet_fds_close(&call.attached);
+    /* Whoever breaks the protocol once is not worth guessing what it means next. */
+    return sent && server->reply.status != RSM_ST_PROTOCOL;
+}
+
+/* Receive and serve one packet: 1 done, 0 nothing there, -1 the connection is to end. */
+static int serve_next(struct rsmd_connection *connection)
+{
+    struct rsmd_server *server = connection->server;
+    struct rsm_packet_fds fds = {.count = 0};
+    struct rsm_packet_sender told;
+    memset(server->incoming, 0, HEADER_BYTES);
+    ssize_t length = rsm_packet_receive(connection->socket, server->incoming,
+                                        sizeof server->incoming, &fds, &told);
+    if (length == -EAGAIN)
+        return 0;
+    if (length == -EMFILE)
+        return refuse(connection, HEADER_BYTES, RSM_ST_NO_RESOURCES) ? 1 : -1;
+    if (length == -EMSGSIZE)
+        refuse(connection, HEADER_BYTES, RSM_ST_PROTOCOL);
+    if (length <= 0)
+        return -1;
+    bool go_on = serve(connection, (size_t)length, &fds, &told);
+    rsm_packet_fds_close(&fds);
+    return go_on ? 1 : -1;
+}
+
+/* ------------------------------------------------------------------ events */
+
+static void on_readable(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    struct rsmd_connection *connection = argument;
+    int result = 1;
+    for (int i = 0; i < PACKETS_PER_TURN && result > 0 && connection->client.forward == NULL; i++)
+        result = serve_next(connection);
+    if (result < 0)
+        rsmd_connection_end(connection);
+    else if (connection->client.forward != NULL)
+        event_del(connection->readable);
+}
+
+/* The reply to the request that had to wait. */
+static void answer_later(struct rsmd_client *client, const struct rsm_msg *reply)
+{
+    struct rsmd_connection *connection =
+        (struct rsmd_connection *)(void *)((char *)client -
+                                           offsetof(struct rsmd_connection, client));
+    connection->server->reply = *reply;
+    /* Its end is left to the loop: whoever answers may be walking along what that would free. */
+    if (!send_reply(connection, NULL))
+        shutdown(connection->socket, SHUT_RDWR);
+    event_add(connection->readable, NULL);
+}
+
+/* The process has ended although its socket is open: somebody inherited that. */
+static void on_death(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    rsmd_connection_end(argument);
+}
+
+/* ------------------------------------------------------------------ begin and end */
+
+static bool read_groups(struct rsmd_connection *connection)
+{
+    socklen_t size = 0;
+    if (getsockopt(connection->socket, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) == 0)
+        return true;
+    if (errno != ERANGE || size > RSMD_GROUPS_MAX * sizeof(gid_t))
+        return false;
+    connection->groups = malloc(size);
+    if (connection->groups == NULL ||
+        getsockopt(connection->socket, SOL_SOCKET, SO_PEERGROUPS, connection->groups, &size) < 0)
+        return false;
+    connection->client.peer.groups = connection->groups;
+    connection->client.peer.group_count = size / sizeof(gid_t);
+    return true;
+}
+
+/* A pidfd of the peer, or -1 with errno. */
+static int peer_pidfd(const struct rsmd_connection *connection)
+{
+    int fd = -1;
+    socklen_t size = sizeof fd;
+    if (getsockopt(connection->socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0)
+        return fd;
+    if (errno != ENOPROTOOPT || connection->client.peer.pid == 0)
+        return -1;
+    /* Before Linux 6.5 */
+    return (int)syscall(SYS_pidfd_open, connection->client.peer.pid, 0);
+}
+
+/* Watch the peer's process. False: it is gone already. */
+static bool watch_process(struct rsmd_connection *connection)
+{
+    connection->process = peer_pidfd(connection);
+    if (connection->process < 0 && errno == EMFILE && rsmd_server_use_spare(connection->server))
+        connection->process = peer_pidfd(connection);
+    if (connection->process >= 0)
+        return true;
+    /* For other reasons this kernel does not show the process: the end of the connection must do.
+     */
+    return errno != ESRCH && errno != EINVAL && errno != EMFILE && errno != ENFILE &&
+           errno != ENOMEM;
+}
+
+static bool identify(struct rsmd_connection *connection)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    int on = 1;
+    if (setsockopt(connection->socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0 ||
+        getsockopt(connection->socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+        return false;
+    connection->client.peer =
+        (struct rsmd_identity){.pid = peer.pid, .uid = peer.uid, .gid = peer.gid};
+    return read_groups(connection) && watch_process(connection);
+}
+
+/* Whether there is room for one more client of this user. */
+static bool is_welcome(const struct rsmd_server *server, uid_t uid)
+{
+    const struct rsmd_connection *other;
+    uint32_t same_user = 0;
+    DL_FOREACH(server->connections, other)
+    same_user += other->client.peer.uid == uid;
+    bool welcome = server->connection_count < RSMD_CLIENTS_MAX &&
+                   (uid == 0 || same_user < RSMD_CLIENTS_PER_USER_MAX);
+    if (!welcome)
+        rsm_log_warning("turning away a client of user %u: there are %u", (unsigned)uid,
+                        (unsigned)server->connection_count);
+    return welcome;
+}
+
+static bool listen_to(struct rsmd_connection *connection)
+{
+    struct event_base *base = connection->server->base;
+    connection->readable =
+        event_new(base, connection->socket, EV_READ | EV_PERSIST, on_readable, connection);
+    if (connection->readable == NULL || event_add(connection->readable, NULL) < 0)
+        return false;
+    if (connection->process < 0)
+        return true;
+    connection->died = event_new(base, connection->process, EV_READ, on_death, connection);
+    return connection->died != NULL && event_add(connection->died, NULL) == 0;
+}
+
+static void free_connection(struct rsmd_connection *connection)
+{
+    if (connection->readable != NULL)
+        event_free(connection->readable);
+    if (connection->died != NULL)
+        event_free(connection->died);
+    if (connection->process >= 0)
+        close(connection->process);
+    close(connection->socket);
+    free(connection->groups);
+    free(connection);
+}
+
+void rsmd_connection_begin(struct rsmd_server *server, int socket)
+{
+    struct rsmd_connection *connection = calloc(1, sizeof *connection);
+    if (connection == NULL) {
+        close(socket);
+        return;
+    }
+    connection->server = server;
+    connection->socket = socket;
+    connection->process = -1;
+    connection->client.answer = answer_later;
+    if (!identify(connection) || !is_welcome(server, connection->client.peer.uid) ||
+        !listen_to(connection)) {
+        free_connection(connection);
+        return;
+    }
+    DL_APPEND(server->connections, connection);
+    server->connection_count++;
+}
+
+void rsmd_connection_end(struct rsmd_connection *connection)
+{
+    struct rsmd_server *server = connection->server;
+    DL_DELETE(server->connections, connection);
+    server->connection_count--;
+    rsmd_client_clear(server->node, &connection->client);
+    if (connection->client.greeted)
+        rsmd_server_greeted(server, -1);
+    free_connection(connection);
+}

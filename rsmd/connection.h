@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file One client's socket: who is behind it, its packets, its end. */
+#ifndef RSMD_CONNECTION_H
+#define RSMD_CONNECTION_H
+
+#include "server.h"
+
+struct rsmd_connection {
+    struct rsmd_server *server;
+    struct rsmd_client client;
+    int socket;
+    int process; /* pidfd of the peer; -1: it is in a place that we cannot see */
+    struct event *readable;
+    struct event *died;
+    gid_t *groups;
+    struct rsmd_connection *prev, *next;
+};
+
+/** Take an accepted socket in. It is closed at once if there is no room, or its process is gone. */
+void rsmd_connection_begin(struct rsmd_server *server, int socket);
+
+/** Close it and give up everything the client had. */
+void rsmd_connection_end(struct rsmd_connection *connection);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "daemon.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "conf_file.h"
+#include "core/log.h"
+#include "core/status.h"
+#include "far/far.h"
+#include "lifeline.h"
+#include "node.h"
+#include "notify.h"
+#include "peer/peers.h"
+#include "server.h"
+#include "topology.h"
+
+enum { WHY_MAX = 1024 };
+
+/* Everything that lives as long as the daemon does. */
+struct daemon {
+    const struct rsmd_options *options;
+    bool everybody; /* a system daemon: any user may connect */
+    struct rsmd_conf conf;
+    struct rsmcore_runtime runtime;
+    struct rsmd_lifeline lifeline;
+    struct rsmd_node node;
+    struct rsmd_server server;
+    char why[WHY_MAX]; /* the start failed */
+};
+
+static const char *config_path(const struct rsmd_options *options)
+{
+    return options->config != NULL ? options->config : RSM_CONFIG_DIR "/rsm.conf";
+}
+
+static bool read_configuration(struct rsmd_conf *conf, const struct rsmd_options *options,
+                               char *why)
+{
+    /* An embedded node is what a user has where nobody configured anything. */
+    if (options->embedded && options->config == NULL) {
+        rsmd_conf_defaults(conf);
+        return true;
+    }
+    return rsmd_conf_read(conf, config_path(options), options->config == NULL, why, WHY_MAX);
+}
+
+static uint32_t own_node(const struct rsmd_conf *conf, const struct rsmd_options *options,
+                         char *why)
+{
+    char hostname[256] = "";
+    gethostname(hostname, sizeof hostname - 1);
+    return rsmd_conf_own_node(conf, options->node, hostname, why, WHY_MAX);
+}
+
+int rsmd_check(const struct rsmd_options *options)
+{
+    struct rsmd_conf *conf = malloc(sizeof *conf);
+    char why[WHY_MAX] = "out of memory";
+    bool good = conf != NULL && rsmd_conf_read(conf, config_path(options), false, why, WHY_MAX);
+    free(conf);
+    if (good)
+        printf("%s: ok\n", config_path(options));
+    else
+        fprintf(stderr, "%s\n", why);
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+__attribute__((format(printf, 2, 3))) static bool fail(struct daemon *d, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(d->why, sizeof d->why, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static bool prepare_runtime(struct daemon *d)
+{
+    const char *directory =
+        d->options->runtime_dir != NULL ? d->options->runtime_dir : RSM_SYSTEM_RUNTIME_DIR;
+    struct rsmcore_runtime *runtime = &d->runtime;
+    if (strlen(directory) >= sizeof runtime->directory)
+        return fail(d, "runtime directory %s: expected a name of at most %zu characters", directory,
+                    sizeof runtime->directory - 1);
+    strcpy(runtime->directory, directory);
+    runtime->system = d->everybody;
+    if (d->everybody && mkdir(directory, 0755) < 0 && errno != EEXIST)
+        return fail(d, "cannot create runtime directory %s: %s", directory, strerror(errno));
+    enum rsm_status status = rsmcore_runtime_prepare(runtime);
+    if (status != RSM_ST_OK)
+        return fail(d, "cannot use runtime directory %s: %s", directory,
+                    rsmcore_status_text(status));
+    return true;
+}
+
+/* A socket that the service manager made must be the one that clients look for. */
+static bool is_our_path(int fd, const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNSPEC};
+    socklen_t size = sizeof address;
+    return getsockname(fd, (struct sockaddr *)&address, &size) == 0 &&
+           strncmp(address.sun_path, path, sizeof address.sun_path) == 0;
+}
+
+static bool open_listener(struct daemon *d, int *listener)
+{
+    *listener = rsmd_passed_socket();
+    if (*listener >= 0 && is_our_path(*listener, d->lifeline.socket_path))
+        return true;
+    if (*listener != -1)
+        return fail(d, "expected one SEQPACKET socket %s from the service manager",
+                    d->lifeline.socket_path);
+    *listener = rsmd_lifeline_listen(&d->lifeline, d->everybody);
+    if (*listener >= 0)
+        return true;
+    return fail(d, "cannot listen at %s: %s", d->lifeline.socket_path, strerror(errno));
+}
+
+/* Every extent, counter and client takes a descriptor. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static bool is_neighbour(void *context, uint32_t node)
+{
+    return rsmd_peer_probe(context, node) == RSMD_PEER_ACTIVE;
+}
+
+static bool send_to(void *context, uint32_t node, const struct rsm_peer_msg *msg)
+{
+    const struct rsmd_node *own = context;
+    return rsmd_peers_send(own->peers, node, msg);
+}
+
+static size_t queued_to(void *context, uint32_t node)
+{
+    const struct rsmd_node *own = context;
+    return rsmd_peers_queued(own->peers, node);
+}
+
+static bool start_links(struct daemon *d)
+{
+    const struct rsmd_carrier carrier = {.context = &d->node, .send = send_to, .queued = queued_to};
+    const struct rsmd_peers_user user = {
+        .context = &d->node, .up = rsmd_far_up, .down = rsmd_far_down, .message = rsmd_far_message};
+    if (!rsmd_far_start(&d->node, d->server.base, &carrier))
+        return fail(d, "out of memory");
+    d->node.peers =
+        rsmd_peers_start(d->server.base, &d->node.conf, d->node.id, &user, d->why, sizeof d->why);
+    if (d->node.peers == NULL)
+        return false;
+    rsmd_peers_ask_neighbours(d->node.peers, is_neighbour, &d->node);
+    return true;
+}
+
+/* The node and its server; the lock is held. */
+static bool start_serving(struct daemon *d)
+{
+    int listener;
+    int linger_ms = d->options->embedded ? d->options->linger_ms : -1;
+    if (!rsmd_node_init(&d->node, d->runtime.node, d->options->embedded, &d->runtime, &d->conf,
+                        d->why, sizeof d->why))
+        return false;
+    enum rsm_status status = rsmd_gentable_hold(d->node.gentable);
+    if (status != RSM_ST_OK) {
+        fail(d, "cannot hold the generation table: %s", rsmcore_status_text(status));
+        goto end_node;
+    }
+    if (!open_listener(d, &listener))
+        goto end_node;
+    if (!rsmd_server_init(&d->server, &d->node, listener, linger_ms)) {
+        fail(d, "cannot make the event loop: %s", strerror(errno));
+        goto end_node;
+    }
+    if (start_links(d))
+        return true;
+    rsmd_server_end(&d->server, &d->lifeline);
+end_node:
+    rsmd_node_end(&d->node);
+    return false;
+}
+
+static void serve(struct daemon *d)
+{
+    const struct rsmd_conf *conf = &d->conf;
+    /* An embedded node has no manager: the one in its environment is the application's. */
+    bool managed = !d->options->embedded;
+    /* Keep no directory busy, unless the names that we still need depend on it. */
+    if (d->runtime.directory[0] == '/' && chdir("/") < 0)
+        rsm_log_debug("cannot leave the working directory: %m");
+    rsm_log_info("node %u listens at %s", d->runtime.node, d->lifeline.socket_path);
+    if (conf->ineffective_keys)
+        rsm_log_info("segment-hashtable-size and enable-dynamic-reconfiguration have no effect");
+    rsmd_ready(d->options->ready_fd);
+    if (managed)
+        rsmd_notify("READY=1");
+    rsmd_server_run(&d->server);
+    if (managed)
+        rsmd_notify("STOPPING=1");
+    rsm_log_info("node %u ends", d->runtime.node);
+    rsmd_server_end(&d->server, &d->lifeline);
+    rsmd_node_end(&d->node);
+}
+
+/* Read, check and lock. False: d->why says why not, or is empty if there is nothing to do because
+ * another daemon is this node already. */
+static bool prepare(struct daemon *d)
+{
+    if (!read_configuration(&d->conf, d->options, d->why))
+        return false;
+    d->runtime.node = own_node(&d->conf, d->options, d->why);
+    if (d->runtime.node == 0 || !prepare_runtime(d))
+        return false;
+    const struct rsmd_conf_node *self = rsmd_conf_node(&d->conf, d->runtime.node);
+    const char *path = self != NULL && self->socket[0] != '\0' ? self->socket : NULL;
+    switch (rsmd_lifeline_take(&d->lifeline, &d->runtime, path)) {
+    case RSMD_LOCK_TAKEN:
+        return true;
+    case RSMD_LOCK_BUSY:
+        if (d->options->embedded)
+            return false;
+        return fail(d, "node %u is served by another rsmd already: %s is locked", d->runtime.node,
+                    d->lifeline.lock_path);
+    case RSMD_LOCK_FAILED:
+        break;
+    }
+    return fail(d, "cannot lock %s: %s", d->lifeline.lock_path, strerror(errno));
+}
+
+int rsmd_run(const struct rsmd_options *options)
+{
+    struct daemon *d = calloc(1, sizeof *d);
+    if (d == NULL) {
+        rsmd_not_ready(options->ready_fd, "out of memory");
+        return EXIT_FAILURE;
+    }
+    d->options = options;
+    d->everybody = !options->embedded && geteuid() == 0;
+    rsmd_server_hold_signals();
+    raise_descriptor_limit();
+    umask(022);
+    bool started = prepare(d);
+    if (started) {
+        started = start_serving(d);
+        if (started)
+            serve(d);
+        rsmd_lifeline_end(&d->lifeline);
+    }
+    bool failed = !started && d->why[0] != '\0';
+    if (failed) {
+        rsm_log_error("%s", d->why);
+        rsmd_not_ready(options->ready_fd, d->why);
+    } else if (!started && options->ready_fd >= 0) {
+        close(options->ready_fd);
+    }
+    free(d);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "far/relay.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/eventcell.h"
+#include "core/status.h"
+#include "events.h"
+#include "far/internal.h"
+
+enum {
+    RELAY_DESCRIPTORS = 3,
+    QUEUED_MOST = 65536, /* bytes on the way to a node, beyond which events wait */
+    QUEUED_PAUSE_MS = 5,
+};
+
+struct rsmd_relay {
+    struct rsmd_node *node;
+    struct rsmd_import *import;
+    struct rsmd_events events; /* what posters get */
+    struct rsm_event_cell *cell;
+    int kicked; /* read end of the pipe */
+    struct event *readable;
+    struct event *again; /* timer: the link did not keep up */
+};
+
+/* ------------------------------------------------------------------ sending on */
+
+static void send_on(const struct rsmd_relay *relay)
+{
+    const struct rsmd_import *import = relay->import;
+    bool to_export = import->there.id != 0;
+    struct rsm_event_batch batch = rsm_event_cell_take(relay->cell);
+    struct rsm_peer_msg msg = {.type = RSM_PEER_EVENT,
+                               .u.event = {.import = to_export ? import->there.id : import->id,
+                                           .end = to_export ? RSM_EVENT_EXPORT : RSM_EVENT_IMPORT,
+                                           .count = batch.count,
+                                           .coalesced = batch.coalesced}};
+    if (batch.count > 0 || batch.coalesced)
+        rsmd_far_send(relay->node, import->far, &msg);
+}
+
+static void send_on_or_wait(const struct rsmd_relay *relay)
+{
+    const struct rsmd_carrier *carrier = &relay->node->hosts->carrier;
+    const struct timeval pause = {.tv_usec = QUEUED_PAUSE_MS * 1000};
+    if (carrier->queued(carrier->context, relay->import->far->node) > QUEUED_MOST)
+        event_add(relay->again, &pause);
+    else
+        send_on(relay);
+}
+
+static void on_kick(evutil_socket_t fd, short what, void *argument)
+{
+    (void)what;
+    char bytes[256];
+    /* Before the counter is looked at, so that who posts afterwards kicks again. What a pipe full
+     * of kicks leaves here brings us back. */
+    ssize_t ignored = read(fd, bytes, sizeof bytes);
+    (void)ignored;
+    send_on_or_wait(argument);
+}
+
+static void on_pause_over(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    send_on_or_wait(argument);
+}
+
+void rsmd_relay_flush(struct rsmd_import *import)
+{
+    if (import->relay != NULL)
+        send_on(import->relay);
+}
+
+/* ------------------------------------------------------------------ making */
+
+static enum rsm_status open_cell(struct rsmd_relay *relay)
+{
+    enum rsm_status status = rsmd_event_cell_make(&relay->events.cell);
+    if (status != RSM_ST_OK)
+        return status;
+    relay->cell = rsm_event_cell_map(relay->events.cell);
+    if (relay->cell == NULL)
+        return rsmcore_status_from_errno(errno);
+    relay->cell->relay = 1;
+    atomic_store(&relay->cell->armed, 1);
+    return RSM_ST_OK;
+}
+
+static enum rsm_status open_pipe(struct rsmd_relay *relay)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+        return rsmcore_status_from_errno(errno);
+    relay->kicked = rsm_fd_above_stdio(ends[0]);
+    relay->events.pipe = rsm_fd_above_stdio(ends[1]);
+    return relay->kicked >= 0 && relay->events.pipe >= 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+}
+
+static enum rsm_status watch(struct rsmd_relay *relay)
+{
+    struct event_base *base = relay->node->hosts->base;
+    relay->readable = event_new(base, relay->kicked, EV_READ | EV_PERSIST, on_kick, relay);
+    relay->again = evtimer_new(base, on_pause_over, relay);
+    bool watched =
+        relay->readable != NULL && relay->again != NULL && event_add(relay->readable, NULL) == 0;
+    return watched ? RSM_ST_OK : RSM_ST_NO_MEMORY;
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static void end(struct rsmd_relay *relay)
+{
+    if (relay->readable != NULL)
+        event_free(relay->readable);
+    if (relay->again != NULL)
+        event_free(relay->again);
+    if (relay->cell != NULL)
+        rsm_event_cell_unmap(relay->cell);
+    close_fd(relay->events.cell);
+    close_fd(relay->events.pipe);
+    close_fd(relay->kicked);
+    free(relay);
+}
+
+enum rsm_status rsmd_relay_need(struct rsmd_node *node, struct rsmd_import *import)
+{
+    struct rsmd_client *client = import->client;
+    if (import->relay != NULL)
+        return RSM_ST_OK;
+    if (client->descriptor_count + RELAY_DESCRIPTORS > node->descriptors_per_client)
+        return RSM_ST_NO_RESOURCES;
+    struct rsmd_relay *relay = calloc(1, sizeof *relay);
+    if (relay == NULL)
+        return RSM_ST_NO_MEMORY;
+    relay->node = node;
+    relay->import = import;
+    relay->kicked = -1;
+    rsmd_events_init(&relay->events);
+    enum rsm_status status = open_cell(relay);
+    if (status == RSM_ST_OK)
+        status = open_pipe(relay);
+    if (status == RSM_ST_OK)
+        status = watch(relay);
+    if (status != RSM_ST_OK) {
+        end(relay);
+        return status;
+    }
+    import->relay = relay;
+    client->descriptor_count += RELAY_DESCRIPTORS;
+    return RSM_ST_OK;
+}
+
+const struct rsmd_events *rsmd_relay_events(const struct rsmd_import *import)
+{
+    return &import->relay->events;
+}
+
+void rsmd_relay_free(struct rsmd_import *import)
+{
+    if (import->relay == NULL)
+        return;
+    end(import->relay);
+    import->relay = NULL;
+    import->client->descriptor_count -= RELAY_DESCRIPTORS;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rsmd, the node daemon: see rsmd(8). This file prepares the process; daemon.c goes on. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon.h"
+#include "logging.h"
+
+/* Let no descriptor of ours ever be taken for stdin, stdout or stderr. */
+static void fill_stdio(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void leave_stdio(bool keep_stderr)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        return;
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    if (!keep_stderr)
+        dup2(null, STDERR_FILENO);
+    close(null);
+}
+
+/* Wait in the parent for what the daemon says; the exit status. */
+static int await_daemon(int from_daemon)
+{
+    char line[1024];
+    size_t length = 0;
+    ssize_t got;
+    while (length < sizeof line &&
+           ((got = read(from_daemon, line + length, sizeof line - length)) > 0 ||
+            (got < 0 && errno == EINTR)))
+        length += got > 0 ? (size_t)got : 0;
+    if (length == 1 && line[0] == 'R')
+        return EXIT_SUCCESS;
+    fprintf(stderr, "rsmd: %.*s", (int)length, line);
+    return EXIT_FAILURE;
+}
+
+/* Go into the background; only the child returns. */
+static bool go_into_background(struct rsmd_options *options)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return false;
+    pid_t child = fork();
+    if (child < 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return false;
+    }
+    if (child > 0) {
+        close(ends[1]);
+        _exit(await_daemon(ends[0]));
+    }
+    close(ends[0]);
+    setsid();
+    options->ready_fd = ends[1];
+    return true;
+}
+
+/* An application started us: what it left open is not ours to keep. */
+static void drop_inheritance(int ready_fd)
+{
+    unsigned first = STDERR_FILENO + 1;
+    if (ready_fd > STDERR_FILENO) {
+        if ((unsigned)ready_fd > first)
+            close_range(first, (unsigned)ready_fd - 1, 0);
+        first = (unsigned)ready_fd + 1;
+    }
+    close_range(first, ~0u, 0);
+}
+
+static void reset_signals(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+}
+
+static int run(struct rsmd_options *options)
+{
+    bool background = !options->foreground && !options->embedded;
+    reset_signals();
+    if (background && !go_into_background(options)) {
+        fprintf(stderr, "rsmd: cannot go into the background: %s\n", strerror(errno));
+        return EXIT_FAILURE;
+    }
+    if (options->embedded)
+        drop_inheritance(options->ready_fd);
+    /* An embedded node is silent unless RSM_LOG asks, as the library that started it is. */
+    if (!options->embedded || options->log_level >= 0)
+        rsmd_logging_start(options->to_syslog, options->log_level >= 0
+                                                   ? (enum rsmcore_log_level)options->log_level
+                                                   : RSMCORE_LOG_INFO);
+    if (!options->foreground) {
+        bool wanted = options->log_level >= 0 || getenv("RSM_LOG") != NULL;
+        leave_stdio(options->embedded ? wanted : !options->to_syslog);
+    }
+    return rsmd_run(options);
+}
+
+int main(int argc, char **argv)
+{
+    struct rsmd_options options;
+    fill_stdio();
+    if (!rsmd_options_parse(&options, argc, argv))
+        return EXIT_FAILURE;
+    if (options.help) {
+        rsmd_options_help();
+        return EXIT_SUCCESS;
+    }
+    if (options.version) {
+        puts("rsmd " RSM_RELEASE);
+        return EXIT_SUCCESS;
+    }
+    return options.check ? rsmd_check(&options) : run(&options);
+}

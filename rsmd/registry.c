@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "registry.h"
+
+#include <stdlib.h>
+
+#include "events.h"
+#include "far/far.h"
+#include "far/relay.h"
+#include "offer.h"
+
+/* One numbering for all kinds, so that an id never means two things. */
+static uint32_t new_id(struct rsmd_node *node)
+{
+    for (;;) {
+        uint32_t id = ++node->last_id;
+        struct rsmd_extent *extent;
+        struct rsmd_export *export;
+        struct rsmd_import *import;
+        if (id == 0)
+            continue;
+        HASH_FIND_INT(node->extents, &id, extent);
+        HASH_FIND_INT(node->exports, &id, export);
+        HASH_FIND_INT(node->imports, &id, import);
+        if (extent == NULL && export == NULL && import == NULL)
+            return id;
+    }
+}
+
+/* ------------------------------------------------------------------ extents */
+
+struct rsmd_extent *rsmd_client_extent(const struct rsmd_node *node,
+                                       const struct rsmd_client *client, uint32_t id)
+{
+    struct rsmd_extent *extent;
+    HASH_FIND_INT(node->extents, &id, extent);
+    return extent != NULL && extent->client == client ? extent : NULL;
+}
+
+enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *client,
+                                 struct rsmd_controller *controller, uint64_t length,
+                                 struct rsmd_extent **made)
+{
+    if (length > node->exported_most - node->exported_bytes)
+        return RSM_ST_NO_MEMORY;
+    if (client->extent_count >= RSMD_EXTENTS_PER_CLIENT_MAX ||
+        client->descriptor_count >= node->descriptors_per_client)
+        return RSM_ST_NO_RESOURCES;
+    struct rsmd_extent *extent = calloc(1, sizeof *extent);
+    if (extent == NULL)
+        return RSM_ST_NO_MEMORY;
+    enum rsm_status status =
+        controller->ops->extent_make(controller->port, length, &extent->memory, &extent->fd);
+    if (status != RSM_ST_OK) {
+        free(extent);
+        return status;
+    }
+    extent->id = new_id(node);
+    extent->client = client;
+    extent->controller = controller;
+    extent->length = length;
+    HASH_ADD_INT(node->extents, id, extent);
+    if (extent->hh.tbl == NULL) {
+        controller->ops->extent_free(controller->port, extent->memory);
+        free(extent);
+        return RSM_ST_NO_MEMORY;
+    }
+    DL_APPEND(client->extents, extent);
+    client->extent_count++;
+    client->descriptor_count++;
+    node->exported_bytes += length;
+    *made = extent;
+    return RSM_ST_OK;
+}
+
+void rsmd_extent_free(struct rsmd_node *node, struct rsmd_extent *extent)
+{
+    struct rsmd_client *client = extent->client;
+    rsmd_offer_disown(node, extent);
+    HASH_DEL(node->extents, extent);
+    DL_DELETE(client->extents, extent);
+    client->extent_count--;
+    client->descriptor_count--;
+    node->exported_bytes -= extent->length;
+    extent->controller->ops->extent_free(extent->controller->port, extent->memory);
+    free(extent);
+}
+
+/* ------------------------------------------------------------------ pieces */
+
+struct rsmd_pieces *rsmd_pieces_make(void)
+{
+    struct rsmd_pieces *pieces = calloc(1, sizeof *pieces);
+    if (pieces != NULL)
+        pieces->references = 1;
+    return pieces;
+}
+
+void rsmd_pieces_add(struct rsmd_pieces *pieces, struct rsmd_extent *extent, uint64_t offset,
+                     uint64_t length)
+{
+    extent->uses++;
+    pieces->piece[pieces->count].extent = extent;
+    pieces->piece[pieces->count].offset = offset;
+    pieces->piece[pieces->count].length = length;
+    pieces->count++;
+}
+
+struct rsmd_pieces *rsmd_pieces_hold(struct rsmd_pieces *pieces)
+{
+    pieces->references++;
+    return pieces;
+}
+
+void rsmd_pieces_drop(struct rsmd_pieces *pieces)
+{
+    if (--pieces->references > 0)
+        return;
+    for (uint32_t i = 0; i < pieces->count; i++)
+        pieces->piece[i].extent->uses--;
+    free(pieces);
+}
+
+bool rsmd_pieces_offered(const struct rsmd_pieces *pieces)
+{
+    for (uint32_t i = 0; i < pieces->count; i++)
+        if (pieces->piece[i].extent->offered)
+            return true;
+    return false;
+}
+
+void rsmd_pieces_mark_offered(struct rsmd_pieces *pieces)
+{
+    for (uint32_t i = 0; i < pieces->count; i++)
+        pieces->piece[i].extent->offered = true;
+}
+
+/* ------------------------------------------------------------------ exports */
+
+bool rsmd_segment_fits(const struct rsmd_node *node)
+{
+    return node->segment_count < node->conf.max_segments;
+}
+
+struct rsmd_export *rsmd_client_export(const struct rsmd_node *node,
+                                       const struct rsmd_client *client, uint32_t id)
+{
+    struct rsmd_export *export;
+    HASH_FIND_INT(node->exports, &id, export);
+    return export != NULL && export->client == client ? export : NULL;
+}
+
+enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *client,
+                                 struct rsmd_controller *controller, struct rsmd_export **made)
+{
+    if (!rsmd_segment_fits(node))
+        return RSM_ST_NO_RESOURCES;
+    struct rsmd_export *export = calloc(1, sizeof *export);
+    if (export == NULL)
+        return RSM_ST_NO_MEMORY;
+    export->epoch_slot = rsmd_gentable_take(node->gentable);
+    if (export->epoch_slot == 0) {
+        free(export);
+        return RSM_ST_NO_RESOURCES;
+    }
+    export->id = new_id(node);
+    export->client = client;
+    export->controller = controller;
+    rsmd_events_init(&export->events);
+    HASH_ADD_INT(node->exports, id, export);
+    if (export->hh.tbl == NULL) {
+        rsmd_gentable_release(node->gentable, export->epoch_slot);
+        free(export);
+        return RSM_ST_NO_MEMORY;
+    }
+    DL_APPEND(client->exports, export);
+    node->segment_count++;
+    *made = export;
+    return RSM_ST_OK;
+}
+
+/* Part an import from its export. The generation moves first: whoever sees the fabric refuse must
+ * be able to see why. */
+static void sever(struct rsmd_node *node, struct rsmd_import *import)
+{
+    struct rsmd_export *export = import->export;
+    rsmd_gentable_move(node->gentable, import->slot);
+    rsmd_gentable_move(node->gentable, export->epoch_slot);
+    if (import->hh_made.tbl != NULL)
+        HASH_DELETE(hh_made, node->offers, import);
+    import->by->ops->revoke(import->by->port, import->made);
+    rsmd_pieces_drop(import->pieces);
+    DL_DELETE2(export->imports, import, export_prev, export_next);
+    export->import_count--;
+    import->export = NULL;
+    import->made = NULL;
+    import->pieces = NULL;
+}
+
+/* Cut a connection. An importer here keeps its handle; the one that stands for an importer on
+ * another host has done its duty when that host is told. */
+static void cut(struct rsmd_node *node, struct rsmd_import *import)
+{
+    bool far = import->far != NULL;
+    sever(node, import);
+    if (!far)
+        return;
+    rsmd_relay_flush(import);
+    rsmd_far_tell_abort(node, import);
+    rsmd_import_free(node, import);
+}
+
+void rsmd_import_abort(struct rsmd_node *node, struct rsmd_import *import)
+{
+    if (import->export != NULL)
+        cut(node, import);
+}
+
+void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *export)
+{
+    while (export->imports != NULL)
+        cut(node, export->imports);
+}
+
+void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export)
+{
+    if (!export->published)
+        return;
+    export->published = false;
+    HASH_DELETE(hh_segment, node->published, export);
+    rsmd_pieces_drop(export->pieces);
+    export->pieces = NULL;
+}
+
+void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export)
+{
+    rsmd_export_abort(node, export);
+    rsmd_export_withdraw(node, export);
+    rsmd_events_close(export->client, &export->events);
+    rsmd_gentable_release(node->gentable, export->epoch_slot);
+    HASH_DEL(node->exports, export);
+    DL_DELETE(export->client->exports, export);
+    node->segment_count--;
+    free(export);
+}
+
+/* ------------------------------------------------------------------ imports */
+
+struct rsmd_import *rsmd_import_offered(const struct rsmd_node *node,
+                                        const struct rsm_node_offer *made)
+{
+    struct rsmd_import *import;
+    HASH_FIND(hh_made, node->offers, &made, sizeof(void *), import);
+    return import;
+}
+
+struct rsmd_import *rsmd_client_import(const struct rsmd_node *node,
+                                       const struct rsmd_client *client, uint32_t id)
+{
+    struct rsmd_import *import;
+    HASH_FIND_INT(node->imports, &id, import);
+    return import != NULL && import->client == client ? import : NULL;
+}
+
+/* False: a table could not grow, and it is in none. */
+static bool enter_tables(struct rsmd_node *node, struct rsmd_import *import)
+{
+    HASH_ADD_INT(node->imports, id, import);
+    if (import->hh.tbl == NULL)
+        return false;
+    if (import->by == NULL || import->by->event_fd < 0)
+        return true;
+    HASH_ADD(hh_made, node->offers, made, sizeof(void *), import);
+    if (import->hh_made.tbl != NULL)
+        return true;
+    HASH_DEL(node->imports, import);
+    return false;
+}
+
+/* A connection with what every one has, in no table and no list. */
+static enum rsm_status new_import(struct rsmd_node *node, struct rsmd_client *client,
+                                  struct rsmd_controller *controller, struct rsmd_import **made)
+{
+    if (!rsmd_segment_fits(node))
+        return RSM_ST_NO_RESOURCES;
+    struct rsmd_import *import = calloc(1, sizeof *import);
+    if (import == NULL)
+        return RSM_ST_NO_MEMORY;
+    import->slot = rsmd_gentable_take(node->gentable);
+    if (import->slot == 0) {
+        free(import);
+        return RSM_ST_NO_RESOURCES;
+    }
+    import->id = new_id(node);
+    import->client = client;
+    import->controller = controller;
+    import->exporter = node->id;
+    rsmd_events_init(&import->events);
+    *made = import;
+    return RSM_ST_OK;
+}
+
+/* Into the tables and its client's list. False: out of memory, and it is freed. */
+static bool enter(struct rsmd_node *node, struct rsmd_import *import)
+{
+    if (!enter_tables(node, import)) {
+        rsmd_gentable_release(node->gentable, import->slot);
+        free(import);
+        return false;
+    }
+    DL_APPEND(import->client->imports, import);
+    node->segment_count++;
+    return true;
+}
+
+enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
+                                 struct rsmd_export *export, struct rsmd_controller *by,
+                                 struct rsm_node_offer *offer, struct rsmd_import **made)
+{
+    struct rsmd_import *import;
+    enum rsm_status status = new_import(node, client, export->controller, &import);
+    if (status != RSM_ST_OK)
+        return status;
+    import->export = export;
+    import->by = by;
+    import->made = offer;
+    if (!enter(node, import))
+        return RSM_ST_NO_MEMORY;
+    import->pieces = rsmd_pieces_hold(export->pieces);
+    DL_APPEND2(export->imports, import, export_prev, export_next);
+    export->import_count++;
+    rsmd_gentable_move(node->gentable, export->epoch_slot);
+    *made = import;
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmd_import_make_far(struct rsmd_node *node, struct rsmd_client *client,
+                                     struct rsmd_controller *controller, struct rsmd_import **made)
+{
+    enum rsm_status status = new_import(node, client, controller, made);
+    if (status != RSM_ST_OK)
+        return status;
+    return enter(node, *made) ? RSM_ST_OK : RSM_ST_NO_MEMORY;
+}
+
+void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
+{
+    if (import->export != NULL)
+        sever(node, import);
+    if (import->there.id != 0)
+        rsmd_far_disconnect(node, import);
+    rsmd_relay_free(import);
+    rsmd_events_close(import->client, &import->events);
+    rsmd_gentable_release(node->gentable, import->slot);
+    HASH_DEL(node->imports, import);
+    DL_DELETE(import->client->imports, import);
+    node->segment_count--;
+    free(import);
+}
+
+/* ------------------------------------------------------------------ clients */
+
+void rsmd_client_clear(struct rsmd_node *node, struct rsmd_client *client)
+{
+    rsmd_far_abandon(client);
+    while (client->imports != NULL)
+        rsmd_import_free(node, client->imports);
+    while (client->exports != NULL)
+        rsmd_export_free(node, client->exports);
+    /* No piece list names these any more: only exports of the same client do. */
+    while (client->extents != NULL)
+        rsmd_extent_free(node, client->extents);
+}

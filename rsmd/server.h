@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file The event loop: accepts clients, serves them one packet at a time, ends in time. */
+#ifndef RSMD_SERVER_H
+#define RSMD_SERVER_H
+
+#include <event2/event.h>
+
+#include "lifeline.h"
+#include "node.h"
+
+enum {
+    RSMD_CLIENTS_MAX = 4096,
+    RSMD_CLIENTS_PER_USER_MAX = 3072, /* root excepted: one user cannot keep all others out */
+};
+
+struct rsmd_connection;
+struct rsmd_fabric;
+
+struct rsmd_server {
+    struct rsmd_node *node;
+    struct event_base *base;
+    int listener;
+    int spare; /* a descriptor held so that an accepted client can have its pidfd; -1: used up */
+    struct event *accepting;
+    struct event *accept_again; /* timer, while there are no descriptors to accept with */
+    int signals;                /* signalfd */
+    struct event *terminated;
+    struct event *unused; /* timer of an embedded node: nobody is there */
+    struct rsmd_fabric *fabric;
+    int linger_ms;
+    struct rsmd_connection *connections;
+    uint32_t connection_count;
+    uint32_t greeted_count;
+    struct rsm_msg request; /* the one in hand, and its reply */
+    struct rsm_msg reply;
+    uint8_t incoming[RSM_PROTO_MESSAGE_MAX];
+    uint8_t outgoing[RSM_PROTO_MESSAGE_MAX];
+};
+
+/** Hold back the signals that end the daemon until it serves: whatever it has made by then is
+ *  removed in order. To be called before anything is made. */
+void rsmd_server_hold_signals(void);
+
+/**
+ * Prepare to serve on @p listener, which becomes the server's.
+ * @param linger_ms  an embedded node ends when it was unused for so long; negative: never ends.
+ * @return false: out of memory or descriptors.
+ */
+bool rsmd_server_init(struct rsmd_server *server, struct rsmd_node *node, int listener,
+                      int linger_ms);
+
+/** Serve until a signal or disuse ends it. */
+void rsmd_server_run(struct rsmd_server *server);
+
+/** Accept nobody more, drop all clients (their connections are aborted) and free the rest. The
+ *  socket's name goes first: a client that comes late must not find it. */
+void rsmd_server_end(struct rsmd_server *server, struct rsmd_lifeline *lifeline);
+
+/** Free the spare descriptor for who needs one now. False: it is used up. Nobody is accepted until
+ *  there is another. */
+bool rsmd_server_use_spare(struct rsmd_server *server);
+
+/** A connection has said HELLO, or one that had is gone. */
+void rsmd_server_greeted(struct rsmd_server *server, int change);
+
+#endif

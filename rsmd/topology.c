@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "topology.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "controllers.h"
+#include "far/far.h"
+
+/* Where a node of this host listens, whether or not it does. */
+static void peer_path(const struct rsmd_node *node, uint32_t peer, char *path)
+{
+    const struct rsmd_conf_node *configured = rsmd_conf_node(&node->conf, peer);
+    if (configured != NULL && configured->socket[0] != '\0')
+        memcpy(path, configured->socket, sizeof configured->socket);
+    else
+        rsmcore_runtime_socket(&node->runtime, peer, path);
+}
+
+enum rsmd_peer_state rsmd_peer_probe(const struct rsmd_node *node, uint32_t peer)
+{
+    char path[RSM_PROTO_PATH_MAX];
+    peer_path(node, peer, path);
+    int fd = rsm_packet_connect(path);
+    if (fd >= 0) {
+        close(fd);
+        return RSMD_PEER_ACTIVE;
+    }
+    switch (errno) {
+    case EAGAIN: /* somebody listens and has much to do */
+        return RSMD_PEER_ACTIVE;
+    case ENOENT:
+    case ENOTDIR:
+        return RSMD_PEER_UNKNOWN;
+    case EMFILE:
+    case ENFILE:
+        return node->topology.state[peer]; /* cannot look: nothing new */
+    default:
+        return RSMD_PEER_DOWN;
+    }
+}
+
+bool rsmd_node_known(const struct rsmd_node *node, uint32_t id)
+{
+    if (id < 1 || id > RSM_NODE_ID_MAX)
+        return false;
+    return node->embedded || id == node->id || rsmd_conf_node(&node->conf, id) != NULL ||
+           rsmd_peer_probe(node, id) != RSMD_PEER_UNKNOWN;
+}
+
+enum rsm_status rsmd_locate(const struct rsmd_node *node, const struct rsmd_controller *controller,
+                            uint32_t id, struct rsm_locate_reply *reply)
+{
+    if (controller->loopback && id != node->id)
+        return RSM_ST_NO_CONTROLLER;
+    if (id < 1 || id > RSM_NODE_ID_MAX)
+        return RSM_ST_NO_ROUTE;
+    peer_path(node, id, reply->path);
+    reply->kind = id == node->id ? RSM_LOCATE_SELF : RSM_LOCATE_SAME_HOST;
+    if (id == node->id || rsmd_peer_probe(node, id) == RSMD_PEER_ACTIVE)
+        return RSM_ST_OK;
+    if (rsmd_far_is_up(node, id)) {
+        *reply = (struct rsm_locate_reply){.kind = RSM_LOCATE_REMOTE};
+        return RSM_ST_OK;
+    }
+    return rsmd_node_known(node, id) ? RSM_ST_UNREACHABLE : RSM_ST_NO_ROUTE;
+}
+
+enum rsm_status rsmd_answer_locate(struct rsmd_call *call)
+{
+    const struct rsm_locate_request *asked = &call->request->u.locate;
+    const struct rsmd_controller *controller = rsmd_controller_named(call->node, asked->controller);
+    if (controller == NULL)
+        return RSM_ST_NO_CONTROLLER;
+    return rsmd_locate(call->node, controller, asked->node, &call->reply->u.locate_reply);
+}
+
+/* A node of this host is reached here; of another one the link tells. */
+static enum rsmd_peer_state look_at(const struct rsmd_node *node, uint32_t id)
+{
+    enum rsmd_peer_state state = rsmd_peer_probe(node, id);
+    if (state == RSMD_PEER_ACTIVE || rsmd_far_is_up(node, id))
+        return RSMD_PEER_ACTIVE;
+    bool configured = rsmd_conf_node(&node->conf, id) != NULL;
+    return state == RSMD_PEER_UNKNOWN && configured ? RSMD_PEER_DOWN : state;
+}
+
+/* Look at all nodes; the generation moves when something is new. */
+static void refresh(struct rsmd_node *node)
+{
+    struct rsmd_topology *topology = &node->topology;
+    bool changed = topology->generation == 0;
+    for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++) {
+        if (id == node->id)
+            continue;
+        enum rsmd_peer_state state = look_at(node, id);
+        changed |= state != topology->state[id];
+        topology->state[id] = (uint8_t)state;
+    }
+    if (changed)
+        topology->generation++;
+}
+
+static void add_peer(struct rsm_topology_reply *reply, const struct rsmd_controller *controller,
+                     uint32_t id, uint32_t state)
+{
+    struct rsm_topology_peer *peer = &reply->peers[reply->peer_count++];
+    peer->node = id;
+    memcpy(peer->name, controller->name, sizeof peer->name);
+    peer->hardware_address = id;
+    peer->state = state;
+}
+
+/* The controller at an index that does not count loopback; NULL beyond the last. */
+static const struct rsmd_controller *controller_at(const struct rsmd_node *node, uint32_t index,
+                                                   uint32_t *count)
+{
+    const struct rsmd_controller *controller, *found = NULL;
+    *count = 0;
+    LL_FOREACH(node->controllers, controller)
+    {
+        if (controller->loopback)
+            continue;
+        if (*count == index)
+            found = controller;
+        ++*count;
+    }
+    return found;
+}
+
+enum rsm_status rsmd_answer_topology(struct rsmd_call *call)
+{
+    const struct rsm_topology_request *asked = &call->request->u.topology;
+    struct rsm_topology_reply *reply = &call->reply->u.topology_reply;
+    struct rsmd_node *node = call->node;
+    refresh(node);
+    reply->generation = node->topology.generation;
+    const struct rsmd_controller *controller =
+        controller_at(node, asked->controller, &reply->controllers);
+    if (controller == NULL)
+        return RSM_ST_OK;
+    memcpy(reply->name, controller->name, sizeof reply->name);
+    reply->hardware_address = rsmd_controller_address(controller, node->id);
+    for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++) {
+        uint32_t state = node->topology.state[id];
+        if (state == RSMD_PEER_UNKNOWN)
+            continue;
+        if (reply->total_peers++ >= asked->first_peer && reply->peer_count < RSM_PROTO_PEERS_MAX)
+            add_peer(reply, controller, id, state);
+    }
+    return RSM_ST_OK;
+}

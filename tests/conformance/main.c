@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The program: which tests, over which controller, and what came of it. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "run.h"
+
+enum { TESTS_MAX = 1024, AREAS = 26 };
+
+struct conformance_options options = {.controller = "sci0", .exporter_node = 1, .importer_node = 2};
+
+static struct conformance_test *registered;
+static unsigned registered_count;
+
+static struct selection {
+    char area; /* 0: all */
+    const char *name;
+    bool list;
+} selection;
+
+/* What came of each test. */
+static struct result {
+    const struct conformance_test *test;
+    enum outcome outcome;
+    char reason[REASON_BYTES];
+} results[TESTS_MAX];
+static unsigned result_count;
+
+void conformance_register(struct conformance_test *test)
+{
+    test->next = registered;
+    registered = test;
+    registered_count++;
+}
+
+/* ---------------------------------------------------------------- which */
+
+static void usage(FILE *to)
+{
+    fputs("Usage: conformance [OPTION]...\n"
+          "Check librsm against the numbered assertions about RSMAPI.\n"
+          "\n"
+          "  --controller NAME  the controller to go through (default sci0)\n"
+          "  --nodes E,I        exporter's and importer's node, maybe the same (default 1,2)\n"
+          "  --conf-node1 FILE  two hosts: nodes have a runtime directory and a daemon of their\n"
+          "  --conf-node2 FILE  own each, linked by TCP on loopback addresses. FILE is what "
+          "rsm.conf\n"
+          "                     of the exporter's (1) and the importer's (2) host says beside the\n"
+          "                     sections [cluster] and [node], which are made up: the controllers\n"
+          "  --no-map           the controller has no load and store: what maps does not apply\n"
+          "  --area LETTER      only the assertions of this area, as C or E\n"
+          "  --test NAME        only this assertion, as C-01\n"
+          "  --list             print names and texts; run nothing\n"
+          "\n"
+          "Exit status 0: none failed; 1: some failed; 2: bad command line.\n",
+          to);
+}
+
+static bool take_nodes(const char *text)
+{
+    int end = 0;
+    unsigned exporter, importer;
+    /* NOLINTNEXTLINE(cert-err34-c): bounded by the check that follows */
+    if (sscanf(text, "%2u,%2u%n", &exporter, &importer, &end) != 2 || text[end] != '\0' ||
+        exporter < 1 || exporter > 64 || importer < 1 || importer > 64)
+        return false;
+    options.exporter_node = exporter;
+    options.importer_node = importer;
+    return true;
+}
+
+/* The text of a file; NULL with a message. */
+static const char *read_file(const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = fopen(path, "re");
+    if (file == NULL || getdelim(&text, &size, '\0', file) < 0) {
+        perror(path);
+        free(text);
+        text = NULL;
+    }
+    if (file != NULL)
+        fclose(file);
+    return text;
+}
+
+static bool take(int code, const char *value)
+{
+    switch (code) {
+    case 'c':
+        options.controller = value;
+        return *value != '\0';
+    case 'n':
+        return take_nodes(value);
+    case '1':
+    case '2':
+        options.configurations[code - '1'] = read_file(value);
+        return options.configurations[code - '1'] != NULL;
+    case 'm':
+        options.no_map = true;
+        return true;
+    case 'a':
+        selection.area = value[0];
+        return value[0] >= 'A' && value[0] <= 'Z' && value[1] == '\0';
+    case 't':
+        selection.name = value;
+        return true;
+    case 'l':
+        selection.list = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void parse(int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"controller", required_argument, NULL, 'c'},
+        {"nodes", required_argument, NULL, 'n'},
+        {"conf-node1", required_argument, NULL, '1'},
+        {"conf-node2", required_argument, NULL, '2'},
+        {"no-map", no_argument, NULL, 'm'},
+        {"area", required_argument, NULL, 'a'},
+        {"test", required_argument, NULL, 't'},
+        {"list", no_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int code;
+    while ((code = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        if (code == 'h') {
+            usage(stdout);
+            exit(0);
+        }
+        if (!take(code, optarg)) {
+            usage(stderr);
+            exit(2);
+        }
+    }
+    bool one_conf = (options.configurations[0] == NULL) != (options.configurations[1] == NULL);
+    bool one_host = options.exporter_node == options.importer_node;
+    if (optind < argc || one_conf || (options.configurations[0] != NULL && one_host)) {
+        usage(stderr);
+        exit(2);
+    }
+}
+
+static bool selected(const struct conformance_test *test)
+{
+    return (selection.area == 0 || test->name[0] == selection.area) &&
+           (selection.name == NULL || strcmp(test->name, selection.name) == 0);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct result *first = a, *second = b;
+    return strcmp(first->test->name, second->test->name);
+}
+
+static void select_tests(void)
+{
+    if (registered_count > TESTS_MAX)
+        abort();
+    for (const struct conformance_test *test = registered; test != NULL; test = test->next)
+        if (selected(test))
+            results[result_count++].test = test;
+    qsort(results, result_count, sizeof results[0], by_name);
+}
+
+/* ---------------------------------------------------------------- what came of it */
+
+static void run_one(struct result *result)
+{
+    static const char *const words[OUTCOMES] = {"ok", "FAILED", "n/a"};
+    result->outcome = conformance_run(result->test, result->reason);
+    printf("%-6s  %s  %s\n", words[result->outcome], result->test->name, result->test->text);
+    if (result->reason[0] != '\0')
+        printf("              %s\n", result->reason);
+    fflush(stdout);
+}
+
+/* How many tests of an area do not apply, reason by reason. */
+static void print_reasons(char area)
+{
+    for (unsigned i = 0; i < result_count; i++) {
+        const struct result *one = &results[i];
+        if (one->test->name[0] != area || one->outcome != OUTCOME_DOES_NOT_APPLY)
+            continue;
+        unsigned count = 0;
+        bool told = false;
+        for (unsigned k = 0; k < result_count; k++) {
+            bool same = results[k].test->name[0] == area &&
+                        results[k].outcome == OUTCOME_DOES_NOT_APPLY &&
+                        strcmp(results[k].reason, one->reason) == 0;
+            told |= same && k < i;
+            count += same;
+        }
+        if (!told)
+            printf("        %u: %s\n", count, one->reason);
+    }
+}
+
+static unsigned print_area(char area)
+{
+    unsigned counts[OUTCOMES] = {0};
+    for (unsigned i = 0; i < result_count; i++)
+        if (results[i].test->name[0] == area)
+            counts[results[i].outcome]++;
+    if (counts[OUTCOME_PASSED] + counts[OUTCOME_FAILED] + counts[OUTCOME_DOES_NOT_APPLY] == 0)
+        return 0;
+    printf("%c: %3u passed, %u failed, %u do not apply\n", area, counts[OUTCOME_PASSED],
+           counts[OUTCOME_FAILED], counts[OUTCOME_DOES_NOT_APPLY]);
+    print_reasons(area);
+    return counts[OUTCOME_FAILED];
+}
+
+int main(int argc, char **argv)
+{
+    unsigned failed = 0;
+    parse(argc, argv);
+    umask(022); /* what is expected without an access list follows from it */
+    setenv("RSM_RSMD", CONFORMANCE_RSMD, 0);
+    select_tests();
+    if (result_count == 0) {
+        fputs("conformance: no such test\n", stderr);
+        return 2;
+    }
+    for (unsigned i = 0; i < result_count; i++) {
+        if (selection.list)
+            printf("%s  %s\n", results[i].test->name, results[i].test->text);
+        else
+            run_one(&results[i]);
+    }
+    if (selection.list)
+        return 0;
+    printf("\n%s, exporter on node %u, importer on node %u%s\n", options.controller,
+           options.exporter_node, options.importer_node,
+           options.configurations[0] != NULL ? ", on two hosts" : "");
+    for (unsigned i = 0; i < AREAS; i++)
+        failed += print_area((char)('A' + i));
+    return failed == 0 ? 0 : 1;
+}

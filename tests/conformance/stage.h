@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The test's own process: the side it takes, and the objects that most tests begin with. What does
+ * not go as it should fails the test. Handles made here need not be given back.
+ *
+ * Peers (peer.h) are started before the test's own first call of RSMAPI.
+ */
+#ifndef TESTS_CONFORMANCE_STAGE_H
+#define TESTS_CONFORMANCE_STAGE_H
+
+#include <unistd.h>
+
+#include "peer.h"
+#include "suite.h"
+
+/** Split a new world into two hosts, if there are to be two. */
+void stage_split(struct world *world);
+/** Be a process of that world, on no side yet. */
+void stage_set(struct world *world);
+/** Start what the test needs before its first line: the daemons, if there are two hosts. */
+void stage_open(void);
+/** End the daemons that the test started. */
+void stage_clear(void);
+
+/* The side, before the first call of RSMAPI. */
+void act_as_exporter(void);
+void act_as_importer(void);
+
+/** A process of the exporter's or the importer's node. */
+struct actor *exporter_start(void);
+struct actor *importer_start(void);
+
+bool two_hosts(void);         /* ... on two hosts, with a daemon each */
+bool one_node(void);          /* exporter and importer are on the same */
+bool on_loopback(void);       /* the controller is loopback */
+bool mapping_is_direct(void); /* not by the mapping engine */
+
+/** rsm_memseg_import_map(), where the controller can; else the test does not apply. What is refused
+ *  for another reason is refused in any case. */
+int import_map(rsm_memseg_import_handle_t handle, void **address, rsm_attribute_t attributes,
+               rsm_permission_t rights, off_t offset, size_t length);
+
+/** Daemons that serve every user, on all nodes of the test; applies to root only. Before everything
+ *  else. */
+void serve_all_users(void);
+/** An importer without privilege: where the suite runs as root another user, else this one. Serves
+ *  all users in the former case. Before everything else. */
+struct actor *unprivileged_importer(void);
+/** A node other than this one that a list may name. */
+rsm_node_id_t node_other_than(rsm_node_id_t node);
+/** A daemon of one node with this rsm.conf. */
+void serve_configured(unsigned node, const char *configuration);
+/** End a node's daemon and wait until nobody answers there. */
+void node_end(unsigned node);
+
+/** The controller under test, and loopback. Opened once. */
+rsmapi_controller_handle_t controller(void);
+rsmapi_controller_handle_t loopback(void);
+/** rsm_get_controller() of a string that is not modified. */
+int get_controller(const char *name, rsmapi_controller_handle_t *handle);
+
+/** Fresh memory, all zero. */
+uint8_t *pages(size_t count);
+
+/** An export segment over memory; published by the second, under that id, to both nodes. */
+rsm_memseg_export_handle_t created(void *memory, size_t length, uint_t flags);
+void publish(rsm_memseg_export_handle_t segment, rsm_memseg_id_t id);
+/** Both at once: SEGMENT_ID over `count` pages of memory. */
+rsm_memseg_export_handle_t published(void *memory, size_t count);
+
+/** Be the importer; a peer is the exporter and has published SEGMENT_ID with so many pages. */
+struct actor *offered(size_t count);
+/** Connect to SEGMENT_ID of the exporter's node. RSM_PERM_RDWR and the like. */
+rsm_memseg_import_handle_t connected(rsm_permission_t rights);
+/** The same as a call to be judged. */
+int connect_to(rsm_memseg_id_t id, rsm_permission_t rights, rsm_memseg_import_handle_t *handle);
+/** Map so many bytes of it with all rights, from the start. */
+uint8_t *mapped(rsm_memseg_import_handle_t handle, size_t length);
+/** Initialise a barrier. */
+rsmapi_barrier_t *barrier_of(rsm_memseg_import_handle_t handle);
+/** Connected with all rights, with a barrier initialised. */
+rsm_memseg_import_handle_t ready(void);
+/** Wait until the connection is known to be aborted. */
+void await_abort(rsm_memseg_import_handle_t handle);
+
+/** Let the exporter unpublish, and the importer's host hear of it: the same moment on one host. */
+void unpublish_and_tell(struct actor *exporter, rsm_memseg_import_handle_t handle);
+
+/** Run a function in a forked child; its result, 0 to 255. A child that crashes fails the test. */
+int in_child(int (*function)(void *argument), void *argument);
+
+/** The 4 bytes and the 8 bytes at an address, which another process may change. */
+uint32_t load32(const void *address);
+uint64_t load64(const void *address);
+void store64(void *address, uint64_t value);
+
+#endif

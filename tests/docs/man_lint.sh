@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# man_lint.sh DIR: every manual page in DIR is free of mandoc's warnings.
+set -u
+shopt -s nullglob
+if ! command -v mandoc >/dev/null; then
+    echo "skipped: mandoc is not installed"
+    exit 77
+fi
+pages=("$1"/*.[1-9] "$1"/*.[1-9]{rsm,lib})
+if [ ${#pages[@]} -eq 0 ]; then
+    echo "no manual page in $1"
+    exit 1
+fi
+echo "${#pages[@]} pages"
+exec mandoc -T lint -W warning "${pages[@]}"

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an importer and a node of the verbs transport read of each other: an offer that is accepted
+ * makes up the segment, and whatever is decoded encodes to the same bytes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "transport/verbs/wire.h"
+
+static void try_offer(const uint8_t *data, size_t size)
+{
+    uint8_t again[RSM_OFFER_MAX_BLOB];
+    struct verbs_offer offer;
+    uint64_t segment;
+    if (size < sizeof segment || size - sizeof segment > sizeof again)
+        return;
+    memcpy(&segment, data, sizeof segment);
+    data += sizeof segment;
+    size -= sizeof segment;
+    if (verbs_offer_decode(data, size, segment, RSM_RIGHT_READ, &offer) != RSM_ST_OK)
+        return;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < offer.count; i++) {
+        if (offer.length[i] == 0 || offer.length[i] > segment - sum)
+            abort();
+        sum += offer.length[i];
+    }
+    if (sum != segment || verbs_offer_encode(&offer, again, sizeof again) != size ||
+        memcmp(again, data, size) != 0)
+        abort();
+}
+
+static void try_message(const uint8_t *data, size_t size)
+{
+    uint8_t again[VERBS_MESSAGE_MAX];
+    struct verbs_message message;
+    if (!verbs_message_decode(data, size, &message))
+        return;
+    if (message.count > VERBS_PIECES_MAX || message.credit > VERBS_SIGNALS_AHEAD ||
+        verbs_message_encode(&message, again, sizeof again) != size ||
+        memcmp(again, data, size) != 0)
+        abort();
+}
+
+static void try_private_data(const uint8_t *data, size_t size)
+{
+    uint8_t again[VERBS_HELLO_BYTES];
+    struct verbs_hello hello;
+    uint16_t mtu;
+    if (verbs_hello_decode(data, size, &hello)) {
+        verbs_hello_encode(&hello, again);
+        if (memcmp(again, data, 4 + VERBS_TOKEN_BYTES) != 0)
+            abort();
+    }
+    (void)verbs_welcome_decode(data, size, &mtu);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    switch (data[0] % 3) {
+    case 0:
+        try_offer(data + 1, size - 1);
+        break;
+    case 1:
+        try_message(data + 1, size - 1);
+        break;
+    default:
+        try_private_data(data + 1, size - 1);
+    }
+    return 0;
+}

@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Install the build into a directory of its own, look whether everything is there, and build and run
+# programs against it in the two ways that others will: pkg-config and find_package.
+#
+#   install.sh CMAKE COMPILER BUILD_DIR LIBDIR SBINDIR BINDIR VERSION [SANITIZERS]
+#
+# The directories are relative to the prefix. RSM_SOURCE_DIR is the source tree.
+set -u
+cmake=$1 compiler=$2 build=$3 libdir=$4 sbindir=$5 bindir=$6 version=$7 sanitizers=${8:-}
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../published/private_node.sh"
+private_node_begin
+
+prefix=$work/prefix
+failed=0
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+run_hello() {
+    said=$(timeout 60 "$1" 2>&1)
+    [ "$said" = hello ] || fail "$1 said: $said"
+}
+
+"$cmake" --install "$build" --prefix "$prefix" > "$work/log" 2>&1 || {
+    cat "$work/log"
+    exit 1
+}
+
+for file in include/rsmapi.h include/rsm/rsmapi.h include/rsm/rsm_common.h \
+    include/rsm/rsmapi_common.h include/rsm/base_types.h include/rsm/rsmpai.h \
+    include/rsm/transport.h include/sys/rsm/rsm_common.h include/sys/rsm/rsmapi_common.h \
+    "$libdir/librsm.so.2" "$libdir/rsm/librsm_softmap.so" "$libdir/pkgconfig/rsm.pc" \
+    "$libdir/cmake/rsm/rsm-config.cmake" \
+    "$libdir/cmake/rsm/rsm-config-version.cmake" "$libdir/cmake/rsm/rsm-targets.cmake" \
+    "$sbindir/rsmd" "$bindir/rsmtest"; do
+    [ -f "$prefix/$file" ] || fail "$file is not installed"
+done
+[ -L "$prefix/$libdir/librsm.so" ] || fail "librsm.so is not a symbolic link"
+case $(readlink "$prefix/$libdir/librsm.so") in
+librsm.so.2*) ;;
+*) fail "librsm.so is no link to librsm.so.2 beside it" ;;
+esac
+readelf -d "$prefix/$libdir/librsm.so.2" > "$work/dynamic" || fail "no dynamic section"
+grep -q 'SONAME.*\[librsm\.so\.2\]' "$work/dynamic" || fail "the soname is not librsm.so.2"
+grep -rlF "$RSM_SOURCE_DIR" "$prefix/include" "$prefix/$libdir/pkgconfig" \
+    "$prefix/$libdir/cmake" && fail "these files know where they were built"
+
+said=$("$prefix/$sbindir/rsmd" --version 2>&1) || fail "rsmd --version: $said"
+case $said in
+*"$version"*) ;;
+*) fail "rsmd --version says \"$said\", not $version" ;;
+esac
+
+# The library must find the daemon that was installed with it, in a prefix it was not built for.
+unset RSM_RSMD
+LD_LIBRARY_PATH=$prefix/$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+sanitize=${sanitizers:+-fsanitize=$sanitizers}
+
+PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig
+export PKG_CONFIG_PATH
+pkg() {
+    pkg-config "$@" rsm
+}
+[ "$(pkg --modversion)" = "$version" ] || fail "pkg-config says version $(pkg --modversion)"
+# shellcheck disable=SC2046,SC2086 # words
+if "$compiler" -std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror $sanitize $(pkg --cflags) \
+    "$here/hello.c" $(pkg --libs) -o "$work/hello"; then
+    run_hello "$work/hello"
+else
+    fail "no program by pkg-config"
+fi
+
+if "$cmake" -S "$here/find_package" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_C_COMPILER="$compiler" -DCMAKE_C_FLAGS="$sanitize" -DWANTED_VERSION="$version" \
+    > "$work/log" 2>&1 && "$cmake" --build "$work/cmake" >> "$work/log" 2>&1; then
+    run_hello "$work/cmake/hello"
+else
+    cat "$work/log"
+    fail "no program by find_package"
+fi
+
+private_node_finished || failed=1
+[ $failed -eq 0 ] && echo "librsm $version installs, and programs build against it and run"
+exit $failed

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "hosts.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/packet.h"
+#include "process.h"
+#include "rsm/rsm_common.h"
+
+enum {
+    PORT = 19247, /* below those that the kernel gives away */
+    LINK_TIMEOUT_MS = 20000,
+    TICK_US = 1000,
+    LOOPBACK_NETWORK = 127,
+};
+
+/* ------------------------------------------------------------------ splitting */
+
+/* An address that no other test has: the machine has 2^24 of them, and fewer processes. */
+static void print_address(FILE *to, unsigned index)
+{
+    unsigned number = ((unsigned)getpid() & 0x3fffff) << 2 | (index + 1);
+    fprintf(to, "address = %d.%u.%u.%u:%d\n", LOOPBACK_NETWORK, number >> 16 & 0xff,
+            number >> 8 & 0xff, number & 0xff, PORT);
+}
+
+static void configuration_path(const struct world *world, unsigned node, char *path, size_t size)
+{
+    snprintf(path, size, "%s/h%u.conf", world->directory, node);
+}
+
+static void write_configuration(const struct world *world, const struct host hosts[2],
+                                unsigned which)
+{
+    char path[WORLD_PATH_BYTES];
+    configuration_path(world, hosts[which].node, path, sizeof path);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fprintf(file, "[cluster]\nauth = none\n");
+    for (unsigned i = 0; i < 2; i++) {
+        fprintf(file, "[node %u]\nhost = host%u\n", hosts[i].node, hosts[i].node);
+        print_address(file, i);
+    }
+    fprintf(file, "%s\n", hosts[which].configuration);
+    assert_int_equal(fclose(file), 0);
+}
+
+void hosts_split(struct world *world, const struct host hosts[2])
+{
+    char path[WORLD_PATH_BYTES];
+    assert_int_equal(chmod(world->directory, 0755), 0);
+    world->split = true;
+    for (unsigned i = 0; i < 2; i++) {
+        world->hosts[i] = hosts[i].node;
+        world_node_directory(world, hosts[i].node, path);
+        assert_int_equal(mkdir(path, 0755), 0);
+        assert_int_equal(chmod(path, 0755), 0); /* whatever the umask */
+        write_configuration(world, hosts, i);
+    }
+}
+
+bool hosts_remove(const struct world *world)
+{
+    bool clean = true;
+    char path[WORLD_PATH_BYTES];
+    for (unsigned i = 0; i < 2; i++) {
+        world_node_directory(world, world->hosts[i], path);
+        clean = world_remove_directory(world, path) && clean;
+        configuration_path(world, world->hosts[i], path, sizeof path);
+        unlink(path);
+    }
+    return clean;
+}
+
+/* ------------------------------------------------------------------ daemons */
+
+pid_t host_start(struct world *world, unsigned node)
+{
+    char option[WORLD_PATH_BYTES + 16] = "--config=";
+    size_t used = strlen(option);
+    configuration_path(world, node, option + used, sizeof option - used);
+    return world_daemon_start_with(world, node, option);
+}
+
+void hosts_start(struct world *world, pid_t daemons[2])
+{
+    /* The one with the lower id calls: it finds the other one there, and need not try again. */
+    const unsigned *nodes = world->hosts;
+    unsigned later = nodes[0] < nodes[1] ? 0 : 1;
+    daemons[1 - later] = host_start(world, nodes[1 - later]);
+    daemons[later] = host_start(world, nodes[later]);
+    host_await_link(world, nodes[0], nodes[1], true);
+    host_await_link(world, nodes[1], nodes[0], true);
+}
+
+/* ------------------------------------------------------------------ links */
+
+static void ask(int socket, struct rsm_msg *msg)
+{
+    static uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
+    struct rsm_packet_fds fds = {.count = 0};
+    struct pollfd readable = {.fd = socket, .events = POLLIN};
+    size_t length = rsm_msg_encode(msg, buffer, sizeof buffer);
+    assert_int_equal(rsm_packet_send(socket, buffer, length, NULL, 1), 0);
+    assert_int_equal(poll(&readable, 1, CALL_TIMEOUT_MS), 1);
+    ssize_t got = rsm_packet_receive(socket, buffer, sizeof buffer, &fds, NULL);
+    rsm_packet_fds_close(&fds);
+    assert_true(got > 0);
+    assert_int_equal(rsm_msg_decode(msg, buffer, (size_t)got), RSM_ST_OK);
+    assert_int_equal(msg->status, RSM_ST_OK);
+}
+
+static int hello(const struct world *world, unsigned node)
+{
+    char path[RSM_PROTO_PATH_MAX];
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
+                          .u.hello = {.api_version = RSM_VERSION, .node = node}};
+    world_socket(world, node, path);
+    int socket = rsm_packet_connect(path);
+    assert_true(socket >= 0);
+    ask(socket, &msg);
+    return socket;
+}
+
+void host_ask(const struct world *world, unsigned node, struct rsm_msg *msg)
+{
+    int socket = hello(world, node);
+    ask(socket, msg);
+    close(socket);
+}
+
+static bool is_up(int socket, unsigned other)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_LINKS, .u.links.first = other};
+    ask(socket, &msg);
+    const struct rsm_links_reply *reply = &msg.u.links_reply;
+    return reply->count > 0 && reply->items[0].node == other &&
+           reply->items[0].state == RSM_LINK_UP;
+}
+
+void host_await_link(const struct world *world, unsigned node, unsigned other, bool up)
+{
+    int64_t deadline = now_ms() + LINK_TIMEOUT_MS;
+    int socket = hello(world, node);
+    while (is_up(socket, other) != up) {
+        if (now_ms() > deadline)
+            fail_msg("the link from node %u to node %u does not become %s", node, other,
+                     up ? "up" : "down");
+        usleep(TICK_US);
+    }
+    close(socket);
+}
+
+void host_await_segments(const struct world *world, unsigned node, unsigned count)
+{
+    int64_t deadline = now_ms() + LINK_TIMEOUT_MS;
+    for (;;) {
+        struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect.what = RSM_INSPECT_IMPORTS};
+        host_ask(world, node, &msg);
+        if (msg.u.inspect_reply.segments == count)
+            return;
+        if (now_ms() > deadline)
+            fail_msg("node %u has %u exports and imports, not %u", node,
+                     (unsigned)msg.u.inspect_reply.segments, count);
+        usleep(TICK_US);
+    }
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Two hosts on one machine: nodes with a runtime directory of their own each, which therefore do
+ * not find each other's sockets, and rsmds that are linked by TCP on loopback addresses. Data goes
+ * over whatever transport their configuration names.
+ *
+ * The daemons are started and ended by the test; they do not end by themselves.
+ */
+#ifndef TESTS_INTEGRATION_HOSTS_H
+#define TESTS_INTEGRATION_HOSTS_H
+
+#include "harness.h"
+
+/** A host: its node, and what its rsm.conf says beside the nodes (controllers, limits). */
+struct host {
+    unsigned node;
+    const char *configuration;
+};
+
+/** Split the world into two hosts. Before any actor is started. Nothing runs yet. */
+void hosts_split(struct world *world, const struct host hosts[2]);
+
+/** Start the daemon of a node and wait until it listens. End it by world_daemon_end(), or let the
+ *  harness find it killed. */
+pid_t host_start(struct world *world, unsigned node);
+
+/** Start both daemons, in the order of the hosts, and wait until the link is up. */
+void hosts_start(struct world *world, pid_t daemons[2]);
+
+/** Wait until the daemon of @p node says that its link to @p other is up, or is not. */
+void host_await_link(const struct world *world, unsigned node, unsigned other, bool up);
+
+/** One request to a node's daemon, as a client of that node; it must succeed. */
+struct rsm_msg;
+void host_ask(const struct world *world, unsigned node, struct rsm_msg *msg);
+
+/** Wait until the daemon of a node has so many exports and imports together. */
+void host_await_segments(const struct world *world, unsigned node, unsigned count);
+
+/** Remove what hosts_split() has made. False with a message: there was more. For
+ *  world_teardown(). */
+bool hosts_remove(const struct world *world);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two commands, and what is left when either of them ends, in order or not. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "figures.h"
+#include "party.h"
+#include "process.h"
+
+enum { SERVER_ID = 0x4f5246, SLOT_WORDS = 8, SLOTS = 63 };
+
+/* A server on node 1, which answers; the next commands are node 2's. */
+static struct run start_server(const struct world *world)
+{
+    be_node(1);
+    struct run server = run_begin(world, geteuid(), "--serve", -1);
+    run_await(&server, "Serving as node 1, segment 0x4f5246", 1);
+    be_node(2);
+    return server;
+}
+
+static void stop_server(struct run *server)
+{
+    assert_int_equal(kill(server->pid, SIGTERM), 0);
+    struct outcome outcome = run_end(server);
+    assert_int_equal(outcome.status, 0);
+    assert_string_equal(outcome.err, "");
+    outcome_free(&outcome);
+}
+
+/* What it has written is of no use. */
+static void end_by_kill(struct run *run)
+{
+    int status;
+    assert_int_equal(kill(run->pid, SIGKILL), 0);
+    assert_int_equal(child_await(run->pid, 0, RUN_MS, &status), run->pid);
+    close(run->out);
+    close(run->err);
+    free(run->seen);
+}
+
+static void test_two_commands(void **state)
+{
+    struct run server = start_server(*state);
+    struct json_value *root = run_json(*state, geteuid(), "-n 1 -s 8,64K -t 5", 0);
+    check_figures(root, 2 * 4 + 14, false);
+    assert_int_equal(get_number(root, "node"), 2);
+    assert_int_equal(get_number(root, "server_node"), 1);
+    json_free(root);
+    root = run_json(*state, geteuid(), "-n 1 -i 2 -s 1M -o put,get,post-sleep -t 5", 0);
+    check_figures(root, 3, false);
+    json_free(root);
+    be_node(1);
+    check_fails(*state, "--serve", 1, "RSMERR_SEGID_IN_USE: another 'rsmperf --serve' runs");
+    stop_server(&server);
+}
+
+static void test_peer_missing(void **state)
+{
+    struct actor *actor = actor_start(*state, 1);
+    TELL_OK(actor, open);
+    be_node(2);
+    check_fails(*state, "-n 1", 1, "RSMERR_SEG_NOT_PUBLISHED: no 'rsmperf --serve' runs");
+    check_fails(*state, "-n 9 -i 3", 1, "RSMERR_REMOTE_NODE_UNREACHABLE: the node cannot be");
+}
+
+/* A segment under the server's id that nobody answers for. */
+static void test_not_a_server(void **state)
+{
+    struct actor *actor = actor_start(*state, 1);
+    TELL_OK(actor, offer, .id = SERVER_ID, .length = PARTY_PAGE);
+    be_node(2);
+    check_fails(*state, "-n 1 -s 8", 1, "asking the server: the far side does not answer");
+}
+
+static void test_server_killed(void **state)
+{
+    struct run server = start_server(*state);
+    struct run client = run_begin(*state, geteuid(), "-n 1 -o put,post-sleep -s 8 -t 60000", -1);
+    struct actor *actor = actor_start(*state, 1);
+    TELL_OK(actor, open);
+    await_exports(*state, 3); /* slots, commands, data: it is measuring or about to */
+    end_by_kill(&server);
+    struct outcome outcome = run_end(&client);
+    assert_int_equal(outcome.status, 1);
+    if (strstr(outcome.err, "RSMERR_CONN_ABORTED") == NULL &&
+        strstr(outcome.err, "does not answer") == NULL &&
+        strstr(outcome.err, "RSMERR_SEG_NOT_PUBLISHED") == NULL)
+        fail_msg("%s", outcome.err);
+    outcome_free(&outcome);
+    await_left(*state, 0);
+    await_exports(*state, 0);
+}
+
+/* The server notices and goes on. */
+static void test_client_killed(void **state)
+{
+    struct run server = start_server(*state);
+    struct actor *actor = actor_start(*state, 1);
+    TELL_OK(actor, open);
+    for (int i = 0; i < 2; i++) {
+        struct run client = run_begin(*state, geteuid(),
+                                      i == 0 ? "-n 1 -i 2 -o put -s 64K -t 60000"
+                                             : "-n 1 -i 2 -o pingpong -s 64K -t 60000",
+                                      -1);
+        await_exports(*state, 5);
+        end_by_kill(&client);
+        await_left(*state, 1);
+        await_exports(*state, 1);
+    }
+    struct json_value *root = run_json(*state, geteuid(), "-n 1 -o put -s 8 -t 5", 0);
+    check_figures(root, 1, false);
+    json_free(root);
+    stop_server(&server);
+}
+
+static void test_killed(void **state)
+{
+    struct actor *actor = actor_start(*state, 1);
+    TELL_OK(actor, open);
+    struct run both = run_begin(*state, geteuid(), "-i 2 -o put -s 8 -t 60000", -1);
+    await_exports(*state, 7); /* of the server 1 + 2 * 2, of each importer its answers */
+    end_by_kill(&both);
+    await_left(*state, 0);
+    await_exports(*state, 0);
+}
+
+static void test_interrupted(void **state)
+{
+    struct actor *actor = actor_start(*state, 1);
+    TELL_OK(actor, open);
+    static const int signals[] = {SIGINT, SIGTERM};
+    for (int i = 0; i < 2; i++) {
+        struct run both = run_begin(*state, geteuid(), "-o put -s 8 -t 60000", -1);
+        await_exports(*state, 4);
+        assert_int_equal(kill(both.pid, signals[i]), 0);
+        struct outcome outcome = run_end(&both);
+        assert_int_equal(outcome.status, 1);
+        assert_string_equal(outcome.err, "rsmperf: interrupted\n");
+        outcome_free(&outcome);
+        await_left(*state, 0);
+        await_exports(*state, 0);
+    }
+}
+
+/* Requests that make no sense are refused or passed over, and the next one is served. */
+static void test_hostile_requests(void **state)
+{
+    static const uint64_t requests[][SLOT_WORDS] = {
+        {1, 1, 1, UINT64_MAX, UINT64_MAX, UINT64_MAX},
+        {2, 2, 1, 1, SERVER_ID, 0},
+        {3, 3, 1, 2, 0x400000, 1 << 20},
+        {4, 5, 1, 2, 0x400000, 4096},
+        {6, 6, 99, 2, 0x400000, 4096},
+        {7, 7, 1, 64, 0x7fffffff, 4096},
+        {8, 8, 1, 1, SERVER_ID, 4096}, /* the server's own slots as the answer page */
+    };
+    struct run server = start_server(*state);
+    struct actor *actor = actor_start(*state, 2);
+    TELL_OK(actor, connect, .node = 1, .id = SERVER_ID, .length = PARTY_PAGE);
+    TELL_OK(actor, init_barrier);
+    for (size_t i = 0; i < SLOTS; i++) {
+        const uint64_t *words = requests[i % (sizeof requests / sizeof *requests)];
+        for (size_t w = SLOT_WORDS; w-- > 0;)
+            TELL_OK(actor, put64, .offset = (off_t)(8 * (i * SLOT_WORDS + w)), .value = words[w]);
+        TELL_OK(actor, post_import);
+    }
+    struct json_value *root = run_json(*state, geteuid(), "-n 1 -o put -s 8 -t 5", 0);
+    check_figures(root, 1, false);
+    json_free(root);
+    TELL_OK(actor, disconnect);
+    stop_server(&server);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RSMPERF_TEST(test_two_commands),  RSMPERF_TEST(test_peer_missing),
+        RSMPERF_TEST(test_not_a_server),  RSMPERF_TEST(test_server_killed),
+        RSMPERF_TEST(test_client_killed), RSMPERF_TEST(test_killed),
+        RSMPERF_TEST(test_interrupted),   RSMPERF_TEST(test_hostile_requests),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What rsmperf shows, and how it refuses what it does not understand. */
+#include <string.h>
+#include <unistd.h>
+
+#include "figures.h"
+
+enum { SIZED = 4, FIXED = 14 }; /* operations with and without a choice of sizes */
+
+static void test_table(void **state)
+{
+    static const char *const operations[] = {
+        "put ",     "get ",       "put-stream ", "get-stream ", "put64 ",      "get64 ",
+        "barrier ", "put64-span", "get64-span ", "pingpong ",   "order ",      "post-spin ",
+        "create ",  "publish ",   "connect ",    "map ",        "post-sleep ", "setup "};
+    struct outcome outcome = run(*state, "-s 1,8,4K -t 5");
+    if (outcome.status != 0)
+        fail_msg("%s", outcome.err);
+    assert_string_equal(outcome.err, "");
+    assert_non_null(strstr(outcome.out, "controller sci0, node 1 to node 1, importers: 1\n"));
+    assert_non_null(strstr(outcome.out, "OPERATION"));
+    assert_non_null(strstr(outcome.out, "memcpy"));
+    assert_non_null(strstr(outcome.out, "\nTargets: "));
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        char line[32] = "\n";
+        strcat(line, operations[i]);
+        if (strstr(outcome.out, line) == NULL)
+            fail_msg("no line '%s' in %s", operations[i], outcome.out);
+    }
+    outcome_free(&outcome);
+}
+
+static void test_json(void **state)
+{
+    struct json_value *root = run_json(*state, geteuid(), "-s 1,8,5000,64K -t 5", 0);
+    check_figures(root, 4 * SIZED + FIXED, true);
+    assert_string_equal(get_string(root, "controller"), "sci0");
+    assert_int_equal(get_number(root, "importers"), 1);
+    assert_true(get_number(get(root, "machine", JSON_OBJECT), "processors") > 0);
+    const struct json_value *put = figure_of(root, "put", 8);
+    assert_string_equal(get_string(get(put, "limit", JSON_OBJECT), "name"), "memcpy");
+    assert_string_equal(get_string(get(put, "target", JSON_OBJECT), "text"), "<= 20 ns");
+    assert_true(get_is_null(figure_of(root, "put", 1), "target"));
+    assert_true(get_real(figure_of(root, "get", 5000), "mb_per_s") > 0);
+    assert_true(get_is_null(figure_of(root, "barrier", 0), "mb_per_s"));
+    const struct json_value *setup = figure_of(root, "setup", 4096);
+    assert_string_equal(get_string(get(setup, "limit", JSON_OBJECT), "name"), "3 socket+fd");
+    json_free(root);
+}
+
+/* What is at each end of the range, on two nodes. */
+static void test_sizes(void **state)
+{
+    struct json_value *root = run_json(*state, geteuid(), "--pair 1,2 -o put,get -s 1,64M -t 5", 0);
+    check_figures(root, 4, true);
+    assert_int_equal(get_number(root, "node"), 1);
+    assert_int_equal(get_number(root, "server_node"), 2);
+    figure_of(root, "put", 1);
+    figure_of(root, "get", 64 << 20);
+    json_free(root);
+    root = run_json(*state, geteuid(), "-o get -s 2-16,4K-16K -t 1", 0);
+    check_figures(root, 7, true);
+    figure_of(root, "get", 16);
+    figure_of(root, "get", 8192);
+    json_free(root);
+}
+
+static void test_importers(void **state)
+{
+    struct json_value *root = run_json(*state, geteuid(), "--pair 2,1 -i 3 -s 8,64K -t 5", 0);
+    check_figures(root, 2 * SIZED + FIXED, true);
+    assert_int_equal(get_number(root, "importers"), 3);
+    assert_true(get_is_null(figure_of(root, "put", 8), "target")); /* they are for one */
+    json_free(root);
+}
+
+static void test_only(void **state)
+{
+    struct json_value *root = run_json(*state, geteuid(), "-o barrier,put64 -s 8 -t 5", 0);
+    check_figures(root, 2, true);
+    figure_of(root, "put64", 8);
+    figure_of(root, "barrier", 0);
+    json_free(root);
+    root = run_json(*state, geteuid(), "-c loopback -o put,post-sleep -s 8 -t 5", 0);
+    check_figures(root, 2, true);
+    json_free(root);
+}
+
+static void test_options(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"-s 0", "--sizes: expected"},
+        {"-s 65M", "--sizes: expected"},
+        {"-s 8,4", "ascending"},
+        {"-s 8-4", "--sizes: expected"},
+        {"-s 1-", "--sizes: expected"},
+        {"-s 8x", "--sizes: expected"},
+        {"-s 99999999999999999999", "--sizes: expected"},
+        {"-n 0", "--node: expected a node id from 1 to 64, not '0'"},
+        {"-n 65", "--node: expected"},
+        {"-i 0", "--importers: expected"},
+        {"-i 17", "--importers: expected"},
+        {"-t 0", "--time: expected"},
+        {"-o nothing", "--only: expected operations that --help lists, not 'nothing'"},
+        {"-o ,", "--only: expected"},
+        {"--id 5", "--id: expected"},
+        {"--pair 1", "--pair: expected"},
+        {"--pair 1,65", "--pair: expected"},
+        {"--limit-device ,b", "--limit-device: expected"},
+        {"--limit-device a,b,c", "--limit-device: expected"},
+        {"--limit-args -x", "--limit-device, which is missing"},
+        {"--serve -n 1", "only one of --serve, --node and --pair"},
+        {"--serve --pair 1,2", "only one of"},
+        {"nonsense", "expected an option, not 'nonsense'"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        check_fails(*state, wrong[i][0], 2, wrong[i][1]);
+    struct outcome outcome = run(*state, "--version");
+    assert_int_equal(outcome.status, 0);
+    assert_string_equal(outcome.out, "rsmperf (librsm) " RSM_RELEASE "\n");
+    outcome_free(&outcome);
+}
+
+static void test_wrong_controller(void **state)
+{
+    check_fails(*state, "-c nothing0 -s 8", 1,
+                "rsm_get_controller: RSMERR_CTLR_NOT_PRESENT: this node has no such controller");
+    check_fails(*state, "-c nothing0 --serve", 1, "RSMERR_CTLR_NOT_PRESENT");
+    struct outcome outcome = run(*state, "-c nothing0 --json");
+    assert_int_equal(outcome.status, 1);
+    struct json_value *root = parse(outcome.out, outcome.out_length);
+    assert_non_null(strstr(get_string(root, "error"), "RSMERR_CTLR_NOT_PRESENT"));
+    assert_int_equal(json_count(get(root, "figures", JSON_ARRAY)), 0);
+    json_free(root);
+    outcome_free(&outcome);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RSMPERF_TEST(test_table),
+        RSMPERF_TEST(test_json),
+        RSMPERF_TEST(test_sizes),
+        RSMPERF_TEST(test_importers),
+        RSMPERF_TEST(test_only),
+        RSMPERF_TEST(test_options),
+        RSMPERF_TEST(test_wrong_controller),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What rsmstat shows is what there is. */
+#include <pwd.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/proto.h"
+#include "party.h"
+#include "process.h"
+#include "run.h"
+
+enum { OTHER_UID = 65533 };
+
+/* ---------------------------------------------------------------- two nodes */
+
+static void check_export(const struct json_value *node, const struct actor *exporter, uint32_t id,
+                         size_t length, unsigned connections)
+{
+    char text[16];
+    const struct json_value *export = find(node, "exports", "segment_id", id);
+    assert_non_null(export);
+    snprintf(text, sizeof text, "0x%x", (unsigned)id);
+    assert_string_equal(get_string(export, "segment"), text);
+    assert_string_equal(get_string(export, "controller"), "sci0");
+    assert_int_equal(get_number(export, "length"), length);
+    assert_int_equal(get_number(export, "node"), exporter->node);
+    assert_int_equal(get_number(export, "pid"), exporter->pid);
+    assert_int_equal(get_number(export, "uid"), geteuid());
+    assert_int_equal(get_number(export, "gid"), getegid());
+    assert_int_equal(get_number(export, "connections"), connections);
+    assert_true(get(export, "published", JSON_BOOL)->truth);
+    const struct passwd *user = getpwuid(geteuid());
+    if (user != NULL)
+        assert_string_equal(get_string(export, "user"), user->pw_name);
+    else
+        assert_true(get_is_null(export, "user"));
+}
+
+static void check_import(const struct json_value *node, const struct actor *importer, uint32_t id,
+                         size_t length, const char *rights)
+{
+    const struct json_value *import = find(node, "imports", "segment_id", id);
+    assert_non_null(import);
+    assert_int_equal(get_number(import, "length"), length);
+    assert_int_equal(get_number(import, "node"), importer->node);
+    assert_int_equal(get_number(import, "exporter_node"), 1);
+    assert_int_equal(get_number(import, "pid"), importer->pid);
+    assert_int_equal(get_number(import, "uid"), geteuid());
+    assert_string_equal(get_string(import, "rights"), rights);
+    assert_string_equal(get_string(import, "state"), "connected");
+}
+
+static void check_node(const struct json_value *node, struct world *world, unsigned exports,
+                       unsigned clients, size_t bytes)
+{
+    char path[RSM_PROTO_PATH_MAX];
+    unsigned id = (unsigned)get_number(node, "node");
+    world_socket(world, id, path);
+    assert_string_equal(get_string(node, "socket"), path);
+    assert_string_equal(get_string(node, "daemon"), "embedded");
+    assert_int_equal(get_number(node, "pid"), world_daemon(world, id));
+    assert_int_equal(get_number(node, "clients"), clients);
+    assert_int_equal(get_number(node, "exported_bytes"), bytes);
+    assert_int_equal(json_count(get(node, "exports", JSON_ARRAY)), exports);
+    assert_int_equal(json_count(get(node, "notes", JSON_ARRAY)), 0);
+}
+
+static void check_surroundings(const struct json_value *node, unsigned peer)
+{
+    const struct json_value *controllers = get(node, "controllers", JSON_ARRAY);
+    assert_int_equal(json_count(controllers), 2);
+    const struct json_value *sci0 = json_element(controllers, 0);
+    assert_string_equal(get_string(sci0, "name"), "sci0");
+    assert_string_equal(get_string(sci0, "transport"), "shm");
+    assert_int_equal(get_number(sci0, "page_size"), sysconf(_SC_PAGESIZE));
+    assert_int_equal(json_count(get(sci0, "access_sizes", JSON_ARRAY)), 4);
+    assert_string_equal(get_string(json_element(controllers, 1), "name"), "loopback");
+    const struct json_value *topology = get(node, "topology", JSON_ARRAY);
+    assert_int_equal(json_count(topology), 1);
+    const struct json_value *peers = get(json_element(topology, 0), "peers", JSON_ARRAY);
+    assert_int_equal(json_count(peers), 1);
+    assert_int_equal(get_number(json_element(peers, 0), "node"), peer);
+    assert_string_equal(get_string(json_element(peers, 0), "state"), "active");
+}
+
+static void test_two_nodes(void **state)
+{
+    struct world *world = *state;
+    struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
+    TELL_OK(exporter, offer, .length = 2 * PARTY_PAGE);
+    TELL_OK(exporter, offer, .slot = 1, .id = PARTY_ID + 1, .length = 5 * PARTY_PAGE,
+            .acl_count = 2, .acl = {{1, 0666}, {2, 0444}});
+    TELL_OK(exporter, create, .slot = 2, .length = PARTY_PAGE);
+    TELL_OK(importer, connect, .node = 1);
+    TELL_OK(importer, connect, .slot = 1, .node = 1, .id = PARTY_ID + 1,
+            .permission = RSM_PERM_READ);
+    TELL_OK(importer, post_import);
+    TELL_OK(importer, post_import);
+    TELL_OK(exporter, post_export, .slot = 1);
+    struct json_value *root = run_json(world, geteuid(), "--all-nodes", 0);
+    assert_int_equal(json_count(get(root, "nodes", JSON_ARRAY)), 2);
+    const struct json_value *one = get_node(root, 1), *two = get_node(root, 2);
+
+    /* Whoever looks is a client, too; node 2's imports are asked for at node 1. */
+    check_node(one, world, 3, 3, 8 * PARTY_PAGE);
+    check_node(two, world, 0, 2, 0);
+    check_surroundings(one, 2);
+    check_surroundings(two, 1);
+    check_export(one, exporter, PARTY_ID, 2 * PARTY_PAGE, 1);
+    check_export(one, exporter, PARTY_ID + 1, 5 * PARTY_PAGE, 1);
+    const struct json_value *open = find(one, "exports", "segment_id", PARTY_ID);
+    assert_int_equal(get_number(open, "pending_events"), 2);
+    const struct json_value *listed = find(one, "exports", "segment_id", PARTY_ID + 1);
+    assert_int_equal(get_number(listed, "access_list_entries"), 2);
+    const struct json_value *created = json_element(get(one, "exports", JSON_ARRAY), 2);
+    assert_true(get_is_null(created, "segment_id") && get_is_null(created, "segment"));
+    assert_false(get(created, "published", JSON_BOOL)->truth);
+    for (unsigned i = 1; i <= 2; i++) { /* both ends tell of the same */
+        const struct json_value *node = get_node(root, i);
+        assert_int_equal(json_count(get(node, "imports", JSON_ARRAY)), 2);
+        check_import(node, importer, PARTY_ID, 2 * PARTY_PAGE, "rw");
+        check_import(node, importer, PARTY_ID + 1, 5 * PARTY_PAGE, "r");
+    }
+    const struct json_value *import = find(two, "imports", "segment_id", PARTY_ID + 1);
+    assert_int_equal(get_number(import, "pending_events"), 1);
+    assert_int_equal(get_number(import, "export"), get_number(listed, "id"));
+    json_free(root);
+}
+
+static void test_aborted(void **state)
+{
+    struct world *world = *state;
+    struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
+    TELL_OK(exporter, offer, .length = PARTY_PAGE);
+    TELL_OK(importer, connect, .node = 1);
+    TELL_OK(exporter, withdraw);
+    struct json_value *root = run_json(world, geteuid(), "--node 2 --imports", 0);
+    const struct json_value *imports = get(get_node(root, 2), "imports", JSON_ARRAY);
+    assert_int_equal(json_count(imports), 1);
+    const struct json_value *import = json_element(imports, 0);
+    assert_string_equal(get_string(import, "state"), "aborted");
+    assert_true(get_is_null(import, "segment_id") && get_is_null(import, "export") &&
+                get_is_null(import, "length"));
+    json_free(root);
+}
+
+static void test_many(void **state)
+{
+    enum { COUNT = 77 };
+    struct world *world = *state;
+    struct actor *exporter = actor_start(world, 1);
+    for (int i = 0; i < COUNT; i++)
+        TELL_OK(exporter, offer, .slot = i, .id = PARTY_ID + (uint32_t)i, .length = PARTY_PAGE);
+    struct json_value *root = run_json(world, geteuid(), "--exports", 0);
+    const struct json_value *exports = get(get_node(root, 1), "exports", JSON_ARRAY);
+    assert_int_equal(json_count(exports), COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(get_number(json_element(exports, i), "segment_id"), PARTY_ID + i);
+    json_free(root);
+}
+
+/* ---------------------------------------------------------------- for people */
+
+static bool has_line(const char *text, const char *pattern)
+{
+    char expression[256];
+    snprintf(expression, sizeof expression, "(^|\n)%s\n", pattern);
+    regex_t compiled;
+    assert_int_equal(regcomp(&compiled, expression, REG_EXTENDED | REG_NOSUB), 0);
+    bool found = regexec(&compiled, text, 0, NULL, 0) == 0;
+    regfree(&compiled);
+    return found;
+}
+
+static void test_tables(void **state)
+{
+    struct world *world = *state;
+    struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
+    TELL_OK(exporter, umask, .value = 022);
+    TELL_OK(exporter, create, .length = 3 * PARTY_PAGE);
+    TELL_OK(exporter, publish, .id = PARTY_ID);
+    TELL_OK(exporter, offer, .slot = 1, .id = PARTY_ID + 1, .length = PARTY_PAGE, .acl_count = 1,
+            .acl = {{2, 0666}});
+    TELL_OK(importer, connect, .node = 1);
+    struct outcome outcome = run(world, "-n 1");
+    assert_int_equal(outcome.status, 0);
+    assert_string_equal(outcome.err, "");
+    assert_true(has_line(outcome.out, "Node 1: rsmd [0-9]+ of user .*, embedded, .*/node-1.sock"));
+    assert_true(has_line(outcome.out, "Exported memory: 16384 .*clients: 3"));
+    assert_true(has_line(outcome.out, "EXPORTED +SIZE +OWNER +PID +ACCESS +CONNECTIONS +EVENTS +"
+                                      "CONTROLLER"));
+    assert_true(has_line(outcome.out, "0x400000 +12288 +[^ ]+ +[0-9]+ +0755 +1 +0 +sci0"));
+    assert_true(has_line(outcome.out, "0x400001 +4096 +[^ ]+ +[0-9]+ +list of 1 +0 +0 +sci0"));
+    assert_true(has_line(outcome.out, "0x400000 +1 +12288 +2 +[^ ]+ +[0-9]+ +rw +connected +0 +"
+                                      "sci0"));
+    assert_true(has_line(outcome.out, "sci0 +2 +sci0 +2 +active"));
+    assert_true(has_line(outcome.out, "sci0 +shm +- +1 +1,2,4,8 +1,2,4,8 +4096 .*"));
+    outcome_free(&outcome);
+    outcome = run(world, "--human --exports");
+    assert_true(has_line(outcome.out, "Exported memory: 16K .*"));
+    assert_true(has_line(outcome.out, "0x400000 +12K .*"));
+    assert_true(has_line(outcome.out, "0x400001 +4.0K .*"));
+    assert_null(strstr(outcome.out, "IMPORTED"));
+    assert_null(strstr(outcome.out, "TRANSPORT"));
+    assert_null(strstr(outcome.out, "PEER"));
+    outcome_free(&outcome);
+}
+
+static void test_sections(void **state)
+{
+    static const char *const names[] = {"controllers", "topology", "exports", "imports"};
+    struct world *world = *state;
+    struct actor *exporter = actor_start(world, 1);
+    TELL_OK(exporter, offer, .length = PARTY_PAGE);
+    for (unsigned wanted = 1; wanted < 16; wanted++) {
+        char options[128] = "";
+        for (unsigned i = 0; i < 4; i++)
+            if ((wanted & 1u << i) != 0)
+                snprintf(options + strlen(options), sizeof options - strlen(options), " --%s",
+                         names[i]);
+        struct json_value *root = run_json(world, geteuid(), options, 0);
+        for (unsigned i = 0; i < 4; i++)
+            assert_int_equal(json_member(get_node(root, 1), names[i]) != NULL,
+                             (wanted & 1u << i) != 0);
+        json_free(root);
+    }
+}
+
+/* ---------------------------------------------------------------- users */
+
+static pid_t system_daemon;
+
+static int shared_setup(void **state)
+{
+    if (geteuid() != 0) {
+        print_message("needs root, for several users\n");
+        exit(77);
+    }
+    if (world_setup(state) != 0)
+        return -1;
+    system_daemon = world_daemon_start(*state, 1);
+    return 0;
+}
+
+static int shared_teardown(void **state)
+{
+    struct world *world = *state;
+    for (unsigned i = 0; i < world->actor_count; i++)
+        actor_stop(&world->actors[i]);
+    world_daemon_end(system_daemon);
+    return world_teardown(state);
+}
+
+static void count_segments(const struct world *world, uid_t uid, size_t exports, size_t imports)
+{
+    struct json_value *root = run_json(world, uid, "", 0);
+    const struct json_value *node = get_node(root, 1);
+    assert_string_equal(get_string(node, "daemon"), "system");
+    assert_int_equal(get_number(node, "uid"), 0);
+    assert_int_equal(get_number(node, "segments"), 3);
+    assert_int_equal(json_count(get(node, "exports", JSON_ARRAY)), exports);
+    assert_int_equal(json_count(get(node, "imports", JSON_ARRAY)), imports);
+    json_free(root);
+}
+
+static void test_users(void **state)
+{
+    if (!build_is_reachable()) {
+        print_message("not run: other users cannot get at the programs of this build\n");
+        skip();
+    }
+    struct world *world = *state;
+    struct actor *owner = actor_start_as(world, 1, UNPRIVILEGED_UID);
+    struct actor *other = actor_start_as(world, 1, OTHER_UID);
+    TELL_OK(owner, offer, .length = PARTY_PAGE, .acl_count = 1, .acl = {{1, 0644}});
+    TELL_OK(owner, create, .slot = 1, .length = PARTY_PAGE);
+    TELL_OK(other, connect, .node = 1, .permission = RSM_PERM_READ);
+    count_segments(world, 0, 2, 1);
+    count_segments(world, UNPRIVILEGED_UID, 2, 1);
+    count_segments(world, OTHER_UID, 1, 1);
+    count_segments(world, 65532, 0, 0);
+    struct json_value *root = run_json(world, OTHER_UID, "--exports", 0);
+    const struct json_value *export = find(get_node(root, 1), "exports", "segment_id", PARTY_ID);
+    assert_int_equal(get_number(export, "uid"), UNPRIVILEGED_UID);
+    assert_true(get_is_null(export, "mode") && get_is_null(export, "connections") &&
+                get_is_null(export, "access_list_entries"));
+    json_free(root);
+}
+
+/* ---------------------------------------------------------------- nobody there */
+
+static void test_no_daemon(void **state)
+{
+    struct world *world = *state;
+    char expected[256];
+    struct outcome outcome = run(world, "--node 5");
+    snprintf(expected, sizeof expected, "rsmstat: no rsmd for node 5 at %s/node-5.sock\n",
+             world->directory);
+    assert_int_equal(outcome.status, 1);
+    assert_string_equal(outcome.err, expected);
+    assert_string_equal(outcome.out, "");
+    assert_int_equal(world_daemon_count(world), 0);
+    outcome_free(&outcome);
+    outcome = run(world, "--all-nodes");
+    assert_int_equal(outcome.status, 1);
+    assert_non_null(strstr(outcome.err, "no rsmd in "));
+    outcome_free(&outcome);
+    struct json_value *root = run_json(world, geteuid(), "--node 5", 1);
+    assert_non_null(strstr(get_string(get_node(root, 5), "error"), "no rsmd for node 5"));
+    json_free(root);
+}
+
+/* One of several has left its socket behind. */
+static void test_dead_daemon(void **state)
+{
+    struct world *world = *state;
+    struct actor *one = actor_start(world, 1), *two = actor_start(world, 2);
+    TELL_OK(one, offer, .length = PARTY_PAGE);
+    TELL_OK(two, offer, .length = PARTY_PAGE);
+    world_daemon_kill(world, 2);
+    struct json_value *root = run_json(world, geteuid(), "-a", 1);
+    assert_int_equal(json_count(get(get_node(root, 1), "exports", JSON_ARRAY)), 1);
+    assert_non_null(strstr(get_string(get_node(root, 2), "error"), "no rsmd for node 2"));
+    json_free(root);
+}
+
+static void test_usage(void **state)
+{
+    static const char *const wrong[] = {"--node 0",  "--node 65",        "--node x",
+                                        "--nothing", "--watch=0",        "--watch=3601",
+                                        "--watch=x", "--all-nodes -n 1", "word"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct outcome outcome = run(*state, wrong[i]);
+        assert_int_equal(outcome.status, 2);
+        assert_string_equal(outcome.out, "");
+        assert_string_not_equal(outcome.err, "");
+        outcome_free(&outcome);
+    }
+    struct outcome outcome = run(*state, "--help");
+    assert_int_equal(outcome.status, 0);
+    assert_non_null(strstr(outcome.out, "--runtime-dir"));
+    outcome_free(&outcome);
+    outcome = run(*state, "--version");
+    assert_int_equal(outcome.status, 0);
+    assert_int_equal(strncmp(outcome.out, "rsmstat (librsm) ", 17), 0);
+    outcome_free(&outcome);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(test_two_nodes),
+        WORLD_TEST(test_aborted),
+        WORLD_TEST(test_many),
+        WORLD_TEST(test_tables),
+        WORLD_TEST(test_sections),
+        WORLD_TEST(test_no_daemon),
+        WORLD_TEST(test_dead_daemon),
+        WORLD_TEST(test_usage),
+        cmocka_unit_test_setup_teardown(test_users, shared_setup, shared_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* --watch: again and again, until somebody has had enough. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "party.h"
+#include "process.h"
+#include "run.h"
+
+static void end_by(struct run *run, int signal)
+{
+    assert_int_equal(kill(run->pid, signal), 0);
+    int64_t before = now_ms();
+    struct outcome outcome = run_end(run);
+    assert_int_equal(outcome.status, 0);
+    assert_in_range(now_ms() - before, 0, 1500); /* not only when the interval is over */
+    assert_string_equal(outcome.err, "");
+    outcome_free(&outcome);
+}
+
+static void test_blocks(void **state)
+{
+    struct actor *exporter = actor_start(*state, 1);
+    TELL_OK(exporter, offer, .length = PARTY_PAGE);
+    struct run run = run_begin(*state, geteuid(), "--exports --watch=1", -1);
+    run_await(&run, "\n0x400000 ", 3);
+    end_by(&run, SIGINT);
+    run = run_begin(*state, geteuid(), "--watch=3600", -1);
+    run_await(&run, "rsmstat at ", 1);
+    end_by(&run, SIGTERM);
+}
+
+static void test_lines(void **state)
+{
+    struct actor *exporter = actor_start(*state, 1);
+    TELL_OK(exporter, offer, .length = PARTY_PAGE);
+    struct run run = run_begin(*state, geteuid(), "--json --watch=1", -1);
+    run_await(&run, "\n", 2);
+    assert_int_equal(kill(run.pid, SIGINT), 0);
+    struct outcome outcome = run_end(&run);
+    assert_int_equal(outcome.status, 0);
+    for (char *line = outcome.out, *end; *line != '\0'; line = end) {
+        end = strchr(line, '\n');
+        assert_non_null(end);
+        end++;
+        json_free(parse(line, (size_t)(end - line)));
+    }
+    outcome_free(&outcome);
+}
+
+/* What comes and goes between two pictures shows in the second, without the daemon too. */
+static void test_changes(void **state)
+{
+    struct run run = run_begin(*state, geteuid(), "--exports --watch=1", -1);
+    run_await(&run, "rsmstat at ", 1);
+    struct actor *exporter = actor_start(*state, 1);
+    TELL_OK(exporter, offer, .length = PARTY_PAGE);
+    run_await(&run, "\n0x400000 ", 1);
+    assert_int_equal(kill(run.pid, SIGINT), 0);
+    struct outcome outcome = run_end(&run);
+    assert_int_equal(outcome.status, 0);
+    assert_non_null(strstr(outcome.err, "no rsmd for node 1"));
+    outcome_free(&outcome);
+}
+
+static void test_terminal(void **state)
+{
+    struct actor *exporter = actor_start(*state, 1);
+    TELL_OK(exporter, offer, .length = PARTY_PAGE);
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    int terminal = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(terminal >= 0);
+    struct run run = run_begin(*state, geteuid(), "--exports --watch=1", terminal);
+    run.out = master;
+    run_await(&run, "\033[H\033[2Jrsmstat at ", 2);
+    end_by(&run, SIGINT);
+}
+
+/* The reader of a pipe has gone: rsmstat goes, too. */
+static void test_broken_pipe(void **state)
+{
+    int ends[2], status;
+    struct actor *exporter = actor_start(*state, 1);
+    TELL_OK(exporter, offer, .length = PARTY_PAGE);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    close(ends[0]);
+    struct run run = run_begin(*state, geteuid(), "--watch=1", ends[1]);
+    assert_int_equal(child_await(run.pid, 0, RUN_MS, &status), run.pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
+    close(run.err);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(test_blocks),   WORLD_TEST(test_lines),       WORLD_TEST(test_changes),
+        WORLD_TEST(test_terminal), WORLD_TEST(test_broken_pipe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

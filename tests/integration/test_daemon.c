@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The node's daemon dies or stops: nobody hangs, everybody learns of it, work goes on. */
+#include <signal.h>
+
+#include "party.h"
+#include "process.h"
+
+enum {
+    LENGTH = 4 * PARTY_PAGE,
+    PEER_TIMEOUT = 3000, /* ms, the default */
+    /* What a call on a silent daemon may take at most, on a busy machine. */
+    CALL_MOST = PEER_TIMEOUT + 2000,
+    AT_ONCE = 3000,
+};
+
+static struct actor *exporter, *importer;
+
+static void begin(void **state)
+{
+    exporter = actor_start(*state, 1);
+    importer = actor_start(*state, 2);
+    TELL_OK(exporter, offer, .length = LENGTH);
+    TELL_OK(exporter, fill, .value = 1);
+    TELL_OK(importer, attach, .node = 1, .length = LENGTH);
+    TELL_OK(importer, open_barrier);
+}
+
+/* A verb that must fail, in time. */
+#define TELL_FAILS(actor, verb, ...)                                                               \
+    do {                                                                                           \
+        int64_t start_ = now_ms();                                                                 \
+        int error_ = TELL(actor, verb, __VA_ARGS__);                                               \
+        assert_true(error_ > RSM_SUCCESS);                                                         \
+        assert_true(now_ms() - start_ < CALL_MOST);                                                \
+    } while (0)
+
+/* ---------------------------------------------------------------- killed */
+
+static void test_exporters_daemon_killed(void **state)
+{
+    begin(state);
+    TELL_OK(importer, start_storing, .offset = 0);
+    TELL_OK(importer, progress, .value = 1000);
+    world_daemon_kill(*state, 1);
+    TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = AT_ONCE);
+    TELL_OK(importer, progress, .value = 1000);
+    TELL_OK(importer, stop_storing);
+    TELL_GET(importer, put64, RSMERR_CONN_ABORTED);
+    TELL_FAILS(importer, post_import);
+    TELL_OK(importer, detach);
+    TELL_GET(exporter, wait_export, RSMERR_TIMEOUT, .timeout = 10);
+    TELL_FAILS(exporter, republish);
+    int unpublished = TELL(exporter, unpublish);
+    assert_true(unpublished == RSM_SUCCESS || unpublished == RSMERR_SEG_NOT_PUBLISHED ||
+                unpublished == RSMERR_BAD_SEG_HNDL);
+    TELL_OK(exporter, destroy);
+    TELL_OK(exporter, drop);
+
+    /* A new process of that node gets a new daemon, and then the old ones work again. */
+    struct actor *successor = actor_start(*state, 1);
+    TELL_OK(successor, offer, .length = LENGTH);
+    TELL_OK(importer, attach, .node = 1, .length = LENGTH);
+    TELL_OK(importer, poke, .value = 3);
+    assert_int_equal(ASK(successor, load).value, 3);
+    TELL_OK(exporter, offer, .length = LENGTH, .id = PARTY_ID + 1);
+    TELL_OK(importer, attach, .slot = 1, .node = 1, .length = LENGTH, .id = PARTY_ID + 1);
+    TELL_OK(importer, detach, .slot = 1);
+    assert_true(world_daemon(*state, 1) > 0);
+}
+
+/* Stores made after the daemon's death must not reach memory that the exporter has taken back. */
+static void test_exporter_leaves_dead_daemon(void **state)
+{
+    begin(state);
+    TELL_OK(importer, start_storing, .offset = 0);
+    TELL_OK(importer, progress, .value = 1000);
+    world_daemon_kill(*state, 1);
+    TELL_OK(exporter, destroy);
+    uint64_t after = ASK(exporter, load).value;
+    TELL_OK(importer, progress, .value = 10000);
+    assert_int_equal(ASK(exporter, load).value, after);
+    TELL_OK(importer, stop_storing);
+}
+
+static void test_importers_daemon_killed(void **state)
+{
+    begin(state);
+    world_daemon_kill(*state, 2);
+    /* The connection is between importer and the exporter's node; its own daemon may go. */
+    TELL_OK(importer, poke, .value = 4);
+    assert_int_equal(ASK(exporter, load).value, 4);
+    TELL_OK(importer, close_barrier);
+    TELL_OK(importer, post_import);
+    TELL_OK(exporter, wait_export, .timeout = AT_ONCE);
+    TELL_OK(importer, detach);
+    TELL_OK(importer, attach, .node = 1, .length = LENGTH);
+    assert_true(world_daemon(*state, 2) > 0);
+}
+
+static void test_both_killed_while_waiting(void **state)
+{
+    begin(state);
+    BEGIN(exporter, wait_export, .timeout = 500);
+    BEGIN(importer, wait_import, .timeout = 500);
+    world_daemon_kill(*state, 1);
+    world_daemon_kill(*state, 2);
+    assert_int_equal(ANSWER(exporter), RSMERR_TIMEOUT);
+    assert_int_equal(ANSWER(importer), RSMERR_TIMEOUT);
+    TELL_GET(importer, close_barrier, RSMERR_CONN_ABORTED);
+}
+
+/* ---------------------------------------------------------------- stopped */
+
+static void test_daemon_stopped(void **state)
+{
+    begin(state);
+    TELL_OK(exporter, create, .slot = 1, .length = LENGTH);
+    pid_t daemon = world_daemon(*state, 1);
+    process_freeze(daemon);
+    /* What needs no daemon goes on. */
+    TELL_OK(importer, poke, .value = 6);
+    TELL_OK(importer, close_barrier);
+    assert_int_equal(ASK(exporter, load).value, 6);
+    TELL_OK(importer, put64, .offset = 8, .value = 7);
+    /* What needs it ends, all at the same time. */
+    int64_t start = now_ms();
+    BEGIN(exporter, create, .slot = 2, .length = LENGTH);
+    BEGIN(importer, connect, .slot = 1, .node = 1);
+    struct actor *newcomer = actor_start(*state, 1);
+    BEGIN(newcomer, open);
+    assert_true(ANSWER(exporter) > RSM_SUCCESS);
+    assert_int_equal(ANSWER(importer), RSMERR_REMOTE_NODE_UNREACHABLE);
+    assert_int_equal(ANSWER(newcomer), RSMERR_CTLR_NOT_PRESENT);
+    assert_true(now_ms() - start < CALL_MOST);
+    TELL_FAILS(exporter, publish, .slot = 1, .id = PARTY_ID + 1);
+
+    process_thaw(daemon);
+    TELL_OK(importer, open_barrier);
+    TELL_OK(importer, poke, .value = 8);
+    TELL_OK(importer, close_barrier);
+    assert_int_equal(ASK(exporter, load).value, 8);
+    TELL_OK(importer, connect, .slot = 1, .node = 1);
+    TELL_OK(exporter, create, .slot = 2);
+    TELL_OK(newcomer, open);
+    /* The publication that was not answered can be had now, and nobody has it by accident. */
+    TELL_OK(exporter, publish, .slot = 1, .id = PARTY_ID + 1, .acl_count = 1, .acl = {{2, 0666}});
+    TELL_OK(importer, connect, .slot = 2, .node = 1, .id = PARTY_ID + 1);
+    TELL_OK(exporter, withdraw, .slot = 1);
+    TELL_OK(exporter, withdraw);
+    TELL_GET(importer, close_barrier, RSMERR_CONN_ABORTED);
+}
+
+/* An unpublish that the daemon does not answer is not done; one that it answers late is not
+ * undone. */
+static void test_unpublish_of_stopped_daemon(void **state)
+{
+    begin(state);
+    pid_t daemon = world_daemon(*state, 1);
+    process_freeze(daemon);
+    TELL_FAILS(exporter, unpublish);
+    process_thaw(daemon);
+    int again = TELL(exporter, unpublish);
+    assert_true(again == RSM_SUCCESS || again == RSMERR_SEG_NOT_PUBLISHED);
+    TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = AT_ONCE);
+    uint64_t before = ASK(exporter, load).value;
+    TELL_OK(importer, poke, .value = before + 1);
+    assert_int_equal(ASK(exporter, load).value, before);
+    TELL_OK(exporter, publish, .id = PARTY_ID, .acl_count = 1, .acl = {{2, 0666}});
+    TELL_OK(importer, connect, .slot = 1, .node = 1);
+    TELL_OK(exporter, withdraw);
+}
+
+/* Ending a segment must work without the daemon, and the memory must be the program's own then. */
+static void test_destroy_with_stopped_daemon(void **state)
+{
+    begin(state);
+    TELL_OK(importer, start_storing, .offset = 0);
+    TELL_OK(importer, progress, .value = 1000);
+    pid_t daemon = world_daemon(*state, 1);
+    process_freeze(daemon);
+    int64_t start = now_ms();
+    TELL_OK(exporter, destroy);
+    assert_true(now_ms() - start < 3 * CALL_MOST);
+    uint64_t after = ASK(exporter, load).value;
+    TELL_OK(importer, progress, .value = 10000);
+    assert_int_equal(ASK(exporter, load).value, after);
+    process_thaw(daemon);
+    TELL_OK(importer, stop_storing);
+    TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = AT_ONCE);
+    struct actor *other = actor_start(*state, 1);
+    TELL_OK(other, offer, .length = LENGTH);
+}
+
+static void test_importers_daemon_stopped(void **state)
+{
+    begin(state);
+    pid_t daemon = world_daemon(*state, 2);
+    process_freeze(daemon);
+    TELL_OK(importer, poke, .value = 9);
+    TELL_OK(importer, close_barrier);
+    int64_t start = now_ms();
+    TELL_OK(exporter, post_export);
+    TELL_OK(importer, wait_import, .timeout = AT_ONCE);
+    TELL_OK(exporter, unpublish);
+    assert_true(now_ms() - start < AT_ONCE);
+    TELL_GET(importer, close_barrier, RSMERR_CONN_ABORTED);
+    TELL_FAILS(importer, connect, .slot = 1, .node = 1);
+    process_thaw(daemon);
+    TELL_GET(importer, connect, RSMERR_SEG_NOT_PUBLISHED, .slot = 1, .node = 1);
+}
+
+/* ---------------------------------------------------------------- asked to end */
+
+static void test_daemon_terminated(void **state)
+{
+    begin(state);
+    world_daemon_end(world_daemon(*state, 1));
+    TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = AT_ONCE);
+    TELL_OK(importer, detach);
+    TELL_OK(exporter, destroy);
+    TELL_OK(exporter, drop);
+    TELL_OK(exporter, offer, .length = LENGTH);
+    TELL_OK(importer, attach, .node = 1, .length = LENGTH);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(test_exporters_daemon_killed),
+        WORLD_TEST(test_exporter_leaves_dead_daemon),
+        WORLD_TEST(test_importers_daemon_killed),
+        WORLD_TEST(test_both_killed_while_waiting),
+        WORLD_TEST(test_daemon_stopped),
+        WORLD_TEST(test_unpublish_of_stopped_daemon),
+        WORLD_TEST(test_destroy_with_stopped_daemon),
+        WORLD_TEST(test_importers_daemon_stopped),
+        WORLD_TEST(test_daemon_terminated),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

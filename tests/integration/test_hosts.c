@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Segments between two hosts: deaths, partitions, races and storms. */
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/proto.h"
+#include "hosts.h"
+#include "party.h"
+#include "process.h"
+
+enum {
+    LENGTH = 4 * PARTY_PAGE,
+    NOTICED_MS = 20000, /* far more than the peer timeout below */
+    WAIT_MS = 20000,
+    STORM = 20000,
+    IMPORTS = 64,
+};
+
+#define CONFIGURATION                                                                              \
+    "[controller sci0]\ntransport = " TRANSPORT "\n[limits]\npeer-timeout-ms = 2000\n"
+
+static pid_t daemons[2]; /* 0: ended */
+static struct world *world;
+static struct actor *exporter, *importer;
+
+#define ACCESS .acl_count = 2, .acl = {{1, 0666}, {2, 0666}}
+
+static void offer(void)
+{
+    TELL_OK(exporter, offer, .length = LENGTH, ACCESS);
+}
+
+/* An exporter on host 1, with a segment, and an importer on host 2. */
+static void begin(void **state)
+{
+    const struct host hosts[] = {{1, CONFIGURATION}, {2, CONFIGURATION}};
+    world = *state;
+    hosts_split(world, hosts);
+    hosts_start(world, daemons);
+    exporter = actor_start(world, 1);
+    importer = actor_start(world, 2);
+    offer();
+}
+
+static int tear_down(void **state)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        if (daemons[i] == 0)
+            continue;
+        kill(daemons[i], SIGCONT); /* a test that failed has perhaps left it so */
+        world_daemon_end(daemons[i]);
+        daemons[i] = 0;
+    }
+    return world_teardown(state);
+}
+
+/* Connect in a slot, with a barrier, and see that data and events get through. */
+static void connect_and_use(struct actor *from, struct actor *to, int slot)
+{
+    TELL_OK(from, connect, .node = 1, .slot = slot, .length = LENGTH);
+    TELL_OK(from, init_barrier, .slot = slot);
+    TELL_OK(from, open_barrier, .slot = slot);
+    TELL_OK(from, put64, .slot = slot, .offset = 8, .value = 77);
+    TELL_OK(from, post_import, .slot = slot);
+    TELL_OK(to, wait_export, .timeout = WAIT_MS);
+    assert_int_equal(ASK(to, load, .offset = 8).value, 77);
+    TELL_OK(from, close_barrier, .slot = slot);
+    TELL_OK(to, post_export);
+    TELL_OK(from, wait_import, .slot = slot, .timeout = WAIT_MS);
+}
+
+/* The connection of slot 0 is over for good; the importer still has its wits together. */
+static void expect_aborted(void)
+{
+    TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = NOTICED_MS);
+    TELL_OK(importer, open_barrier);
+    TELL_GET(importer, close_barrier, RSMERR_CONN_ABORTED);
+    TELL_GET(importer, put64, RSMERR_CONN_ABORTED, .value = 5);
+    TELL_OK(importer, disconnect);
+}
+
+static void start_again(unsigned node)
+{
+    daemons[node - 1] = host_start(world, node);
+    host_await_link(world, 1, 2, true);
+    host_await_link(world, 2, 1, true);
+}
+
+/* ------------------------------------------------------------------ deaths */
+
+static void test_data_and_events(void **state)
+{
+    begin(state);
+    connect_and_use(importer, exporter, 0);
+    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect.what = RSM_INSPECT_IMPORTS};
+    for (unsigned node = 1; node <= 2; node++) {
+        msg = (struct rsm_msg){.type = RSM_MSG_INSPECT, .u.inspect.what = RSM_INSPECT_IMPORTS};
+        host_ask(world, node, &msg);
+        assert_int_equal(msg.u.inspect_reply.count, 1);
+        assert_int_equal(msg.u.inspect_reply.items[0].exporter, 1);
+        assert_int_equal(msg.u.inspect_reply.items[0].node, 2);
+        assert_int_equal(msg.u.inspect_reply.items[0].pid, importer->pid);
+        assert_int_equal(msg.u.inspect_reply.items[0].length, LENGTH);
+    }
+    TELL_OK(importer, disconnect);
+    host_await_segments(world, 1, 1);
+    host_await_segments(world, 2, 0);
+}
+
+static void test_exporter_is_killed(void **state)
+{
+    begin(state);
+    connect_and_use(importer, exporter, 0);
+    actor_kill(exporter);
+    expect_aborted();
+    exporter = actor_start(*state, 1);
+    offer();
+    connect_and_use(importer, exporter, 0);
+}
+
+static void test_importer_is_killed(void **state)
+{
+    begin(state);
+    connect_and_use(importer, exporter, 0);
+    actor_kill(importer);
+    host_await_segments(world, 1, 1);
+    host_await_segments(world, 2, 0);
+    TELL_OK(exporter, post_export);
+    importer = actor_start(*state, 2);
+    connect_and_use(importer, exporter, 0);
+}
+
+static void test_exporters_daemon_is_killed(void **state)
+{
+    begin(state);
+    connect_and_use(importer, exporter, 0);
+    world_daemon_kill(*state, 1);
+    daemons[0] = 0;
+    TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = NOTICED_MS);
+    host_await_link(world, 2, 1, false);
+    TELL_GET(importer, connect, RSMERR_REMOTE_NODE_UNREACHABLE, .node = 1, .slot = 1);
+    start_again(1);
+    exporter = actor_start(*state, 1);
+    offer();
+    connect_and_use(importer, exporter, 1);
+    expect_aborted();
+}
+
+static void test_importers_daemon_is_killed(void **state)
+{
+    begin(state);
+    connect_and_use(importer, exporter, 0);
+    world_daemon_kill(*state, 2);
+    daemons[1] = 0;
+    TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = NOTICED_MS);
+    host_await_segments(world, 1, 1);
+    TELL_OK(exporter, post_export);
+    start_again(2);
+    importer = actor_start(*state, 2);
+    connect_and_use(importer, exporter, 0);
+}
+
+/* ------------------------------------------------------------------ partition */
+
+static void test_exporters_daemon_stops(void **state)
+{
+    begin(state);
+    connect_and_use(importer, exporter, 0);
+    struct actor *dying = actor_start(*state, 2), *busy = actor_start(*state, 2);
+    process_freeze(daemons[0]);
+    /* Two that wait; meanwhile their daemon serves others. */
+    BEGIN(importer, connect, .node = 1, .slot = 1);
+    BEGIN(dying, connect, .node = 1);
+    TELL_OK(busy, create, .length = LENGTH);
+    TELL_OK(busy, destroy);
+    actor_kill(dying);
+    assert_int_equal(ANSWER(importer), RSMERR_REMOTE_NODE_UNREACHABLE);
+    expect_aborted();
+    process_thaw(daemons[0]);
+    host_await_link(world, 1, 2, true);
+    host_await_link(world, 2, 1, true);
+    host_await_segments(world, 1, 1);
+    connect_and_use(importer, exporter, 0);
+}
+
+static void test_importers_daemon_stops(void **state)
+{
+    begin(state);
+    connect_and_use(importer, exporter, 0);
+    process_freeze(daemons[1]);
+    /* The exporter waits for nobody. */
+    TELL_OK(exporter, post_export);
+    TELL_OK(exporter, unpublish);
+    uint64_t value = ASK(exporter, load, .offset = 0).value;
+    TELL_GET(importer, put64, RSMERR_CONN_ABORTED, .offset = 0, .value = value + 1);
+    assert_int_equal(ASK(exporter, load, .offset = 0).value, value);
+    process_thaw(daemons[1]);
+    expect_aborted();
+    TELL_OK(exporter, publish, .id = PARTY_ID, ACCESS);
+    host_await_link(world, 1, 2, true);
+    host_await_link(world, 2, 1, true);
+    connect_and_use(importer, exporter, 0);
+}
+
+/* ------------------------------------------------------------------ races */
+
+/* Put 1, 2, 3 ... until a put is refused; .value: the last that was not. */
+static int put_until_refused(void *bytes)
+{
+    struct order *order = bytes;
+    rsm_memseg_import_handle_t handle = party_import(0)->handle;
+    uint64_t value = 1;
+    int error;
+    while ((error = rsm_memseg_import_put64(handle, 0, &value, 1)) == RSM_SUCCESS)
+        value++;
+    order->value = value - 1;
+    return error;
+}
+
+static void test_no_put_lands_after_unpublish(void **state)
+{
+    begin(state);
+    for (int round = 0; round < 20; round++) {
+        struct order order = {.result = 0};
+        TELL_OK(exporter, store, .offset = 0, .value = 0);
+        TELL_OK(importer, connect, .node = 1, .length = LENGTH);
+        TELL_OK(importer, init_barrier);
+        actor_begin(importer, put_until_refused, &order, sizeof order);
+        while (ASK(exporter, load, .offset = 0).value < 10)
+            continue;
+        TELL_OK(exporter, unpublish);
+        uint64_t landed = ASK(exporter, load, .offset = 0).value;
+        assert_int_equal(actor_end(importer, &order, sizeof order), RSMERR_CONN_ABORTED);
+        assert_int_equal(ASK(exporter, load, .offset = 0).value, landed);
+        /* One may have landed whose success could not be told any more. */
+        assert_true(landed == order.value || landed == order.value + 1);
+        TELL_OK(importer, disconnect);
+        TELL_OK(exporter, publish, .id = PARTY_ID, ACCESS);
+    }
+}
+
+/* ------------------------------------------------------------------ storms */
+
+static int post_and_wait(void *segment, const struct order *order)
+{
+    for (uint64_t i = 0; i < order->value; i++)
+        NEED(rsm_intr_signal_post(segment, order->flags) == RSM_SUCCESS);
+    uint64_t expected = order->flags == 0 ? order->value : 1;
+    for (uint64_t i = 0; i < expected; i++)
+        NEED(rsm_intr_signal_wait(segment, WAIT_MS) == RSM_SUCCESS);
+    return 0;
+}
+
+static int storm_exporter(void *order)
+{
+    return post_and_wait(party_export(0)->handle, order);
+}
+
+static int storm_importer(void *order)
+{
+    return post_and_wait(party_import(0)->handle, order);
+}
+
+/* Both ends post as fast as they can, and then find what the other has posted. */
+static void storm(uint32_t flags)
+{
+    struct order order = {.value = STORM, .flags = flags};
+    actor_begin(exporter, storm_exporter, &order, sizeof order);
+    actor_begin(importer, storm_importer, &order, sizeof order);
+    assert_int_equal(actor_end(exporter, &order, sizeof order), 0);
+    assert_int_equal(actor_end(importer, &order, sizeof order), 0);
+}
+
+static void test_storms_lose_nothing(void **state)
+{
+    begin(state);
+    connect_and_use(importer, exporter, 0);
+    storm(0);
+    TELL_GET(exporter, wait_export, RSMERR_TIMEOUT, .timeout = 0);
+    TELL_GET(importer, wait_import, RSMERR_TIMEOUT, .timeout = 0);
+    storm(RSM_SIGPOST_NO_ACCUMULATE);
+    TELL_OK(importer, disconnect);
+}
+
+/* Of one process; a post of the exporter reaches each once, and each reaches the exporter. */
+static void test_many_imports(void **state)
+{
+    begin(state);
+    for (int slot = 0; slot < IMPORTS; slot++)
+        TELL_OK(importer, connect, .node = 1, .slot = slot, .length = LENGTH);
+    TELL_OK(exporter, post_export);
+    for (int slot = 0; slot < IMPORTS; slot++) {
+        TELL_OK(importer, wait_import, .slot = slot, .timeout = WAIT_MS);
+        TELL_GET(importer, wait_import, RSMERR_TIMEOUT, .slot = slot, .timeout = 0);
+        TELL_OK(importer, post_import, .slot = slot);
+    }
+    for (int slot = 0; slot < IMPORTS; slot++)
+        TELL_OK(exporter, wait_export, .timeout = WAIT_MS);
+    TELL_GET(exporter, wait_export, RSMERR_TIMEOUT, .timeout = 0);
+    host_await_segments(world, 1, 1 + IMPORTS);
+    TELL_OK(exporter, destroy);
+    for (int slot = 0; slot < IMPORTS; slot++) {
+        TELL_OK(importer, init_barrier, .slot = slot);
+        TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .slot = slot, .timeout = NOTICED_MS);
+        TELL_OK(importer, disconnect, .slot = slot);
+    }
+    host_await_segments(world, 1, 0);
+    host_await_segments(world, 2, 0);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_data_and_events),
+        TEST(test_exporter_is_killed),
+        TEST(test_importer_is_killed),
+        TEST(test_exporters_daemon_is_killed),
+        TEST(test_importers_daemon_is_killed),
+        TEST(test_exporters_daemon_stops),
+        TEST(test_importers_daemon_stops),
+        TEST(test_no_put_lands_after_unpublish),
+        TEST(test_storms_lose_nothing),
+        TEST(test_many_imports),
+    };
+    return cmocka_run_group_tests_name("integration.hosts." TRANSPORT, tests, NULL, NULL);
+}

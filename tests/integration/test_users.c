@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A node that several users share: nobody gets more than was granted, by whatever means. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/packet.h"
+#include "party.h"
+#include "process.h"
+
+enum { LENGTH = 2 * PARTY_PAGE, OTHER_UID = 65533, REPLY_TIMEOUT_MS = 5000 };
+
+/* A world with a daemon of the system's kind on node 1. */
+static pid_t system_daemon;
+
+static int shared_setup(void **state)
+{
+    if (geteuid() != 0) {
+        print_message("needs root, for several users\n");
+        exit(77);
+    }
+    if (world_setup(state) != 0)
+        return -1;
+    system_daemon = world_daemon_start(*state, 1);
+    return 0;
+}
+
+static int shared_teardown(void **state)
+{
+    struct world *world = *state;
+    for (unsigned i = 0; i < world->actor_count; i++)
+        if (world->actors[i].pid != 0 && !world->actors[i].busy)
+            actor_stop(&world->actors[i]);
+    world_daemon_end(system_daemon);
+    return world_teardown(state);
+}
+
+#define SHARED_TEST(test) cmocka_unit_test_setup_teardown(test, shared_setup, shared_teardown)
+
+static struct actor *start_user(void **state, uid_t uid)
+{
+    return actor_start_as(*state, 1, uid);
+}
+
+/* ---------------------------------------------------------------- access lists */
+
+/* What another user gets from a segment with that permission. */
+static void check_other(struct actor *exporter, struct actor *other, uint32_t permission,
+                        int reading, int writing)
+{
+    TELL_OK(exporter, offer, .length = LENGTH, .acl_count = 1, .acl = {{1, permission}});
+    assert_int_equal(TELL(other, connect, .node = 1, .permission = RSM_PERM_READ), reading);
+    assert_int_equal(TELL(other, connect, .slot = 1, .node = 1, .permission = RSM_PERM_WRITE),
+                     writing);
+    int both = reading != RSM_SUCCESS ? reading : writing;
+    assert_int_equal(TELL(other, connect, .slot = 2, .node = 1), both);
+    if (reading == RSM_SUCCESS)
+        TELL_OK(other, disconnect);
+    if (writing == RSM_SUCCESS)
+        TELL_OK(other, disconnect, .slot = 1);
+    if (both == RSM_SUCCESS)
+        TELL_OK(other, disconnect, .slot = 2);
+    TELL_OK(exporter, withdraw);
+}
+
+static void test_access_lists(void **state)
+{
+    struct actor *owner = start_user(state, UNPRIVILEGED_UID);
+    struct actor *other = start_user(state, OTHER_UID);
+    struct actor *same = start_user(state, UNPRIVILEGED_UID);
+    struct actor *root = start_user(state, 0);
+    check_other(owner, other, 0600, RSMERR_PERM_DENIED, RSMERR_PERM_DENIED);
+    check_other(owner, other, 0644, RSM_SUCCESS, RSMERR_PERM_DENIED);
+    check_other(owner, other, 0662, RSMERR_PERM_DENIED, RSM_SUCCESS);
+    check_other(owner, other, 0666, RSM_SUCCESS, RSM_SUCCESS);
+    check_other(owner, other, 0006, RSM_SUCCESS, RSM_SUCCESS);
+    check_other(owner, other, 0660, RSMERR_PERM_DENIED, RSMERR_PERM_DENIED);
+    check_other(owner, same, 0600, RSM_SUCCESS, RSM_SUCCESS);
+    check_other(owner, same, 0466, RSM_SUCCESS, RSMERR_PERM_DENIED);
+    check_other(owner, same, 0066, RSMERR_PERM_DENIED, RSMERR_PERM_DENIED);
+    check_other(owner, root, 0000, RSM_SUCCESS, RSM_SUCCESS);
+    check_other(root, other, 0600, RSMERR_PERM_DENIED, RSMERR_PERM_DENIED);
+    check_other(root, other, 0604, RSM_SUCCESS, RSMERR_PERM_DENIED);
+}
+
+static void test_umask(void **state)
+{
+    struct actor *owner = start_user(state, UNPRIVILEGED_UID);
+    struct actor *other = start_user(state, OTHER_UID);
+    TELL_OK(owner, umask, .value = 022);
+    TELL_OK(owner, create, .length = LENGTH);
+    TELL_OK(owner, umask, .value = 0);
+    TELL_OK(owner, create, .slot = 1, .length = LENGTH);
+    TELL_OK(owner, umask, .value = 077);
+    TELL_OK(owner, publish, .id = PARTY_ID);
+    TELL_OK(owner, publish, .slot = 1, .id = PARTY_ID + 1);
+    TELL_GET(other, connect, RSMERR_PERM_DENIED, .node = 1);
+    TELL_OK(other, connect, .node = 1, .permission = RSM_PERM_READ);
+    TELL_OK(other, attach, .slot = 1, .node = 1, .id = PARTY_ID + 1, .length = LENGTH);
+    TELL_OK(other, poke, .slot = 1, .value = 3);
+    assert_int_equal(ASK(owner, load, .slot = 1).value, 3);
+    TELL_OK(owner, unpublish, .slot = 1);
+    TELL_OK(other, poke, .slot = 1, .value = 4);
+    assert_int_equal(ASK(owner, load, .slot = 1).value, 3);
+}
+
+/* ---------------------------------------------------------------- mappings */
+
+/* Try to make every shared mapping of this process that cannot be written writable. Answers how
+ * many there are; -1 if one gave way. */
+static int widen_mappings(void *bytes)
+{
+    struct order *order = bytes;
+    char line[512], permissions[8];
+    unsigned long start, end;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    NEED(maps != NULL);
+    order->value = 0;
+    while (fgets(line, sizeof line, maps) != NULL) {
+        if (sscanf(line, "%lx-%lx %7s", &start, &end, permissions) != 3 || permissions[1] == 'w' ||
+            permissions[3] != 's' || strstr(line, "memfd:") == NULL)
+            continue;
+        order->value++;
+        void *address = (void *)start; /* NOLINT: that is what the text means */
+        NEED(mprotect(address, end - start, PROT_READ | PROT_WRITE) < 0 && errno == EACCES);
+    }
+    fclose(maps);
+    return 0;
+}
+
+static void check_read_only(struct actor *exporter, struct actor *reader)
+{
+    TELL_OK(exporter, offer, .length = LENGTH, .acl_count = 1, .acl = {{1, 0644}});
+    TELL_OK(exporter, fill, .value = 4);
+    TELL_OK(reader, attach, .node = 1, .length = LENGTH, .permission = RSM_PERM_READ);
+    struct order found = party_ask(reader, widen_mappings, (struct order){0});
+    assert_int_equal(found.result, 0);
+    assert_true(found.value >= 2); /* the segment's and the daemon's table */
+    assert_int_equal(ASK(reader, peek, .offset = 8).value, ASK(exporter, load, .offset = 8).value);
+    TELL_OK(reader, detach);
+    assert_int_equal(TELL(exporter, check, .value = 4), 0);
+    TELL_OK(exporter, withdraw);
+}
+
+static void test_read_only_stays_so(void **state)
+{
+    struct actor *owner = start_user(state, UNPRIVILEGED_UID), *root = start_user(state, 0);
+    check_read_only(owner, start_user(state, OTHER_UID));
+    check_read_only(owner, owner);
+    check_read_only(owner, root);
+    check_read_only(root, start_user(state, OTHER_UID));
+    check_read_only(root, start_user(state, 0));
+}
+
+/* ---------------------------------------------------------------- without the library */
+
+/* Ask the daemon in its own language, as a program would that wants more than the library gives. */
+static int converse(int socket, struct rsm_msg *msg, struct rsm_packet_fds *fds)
+{
+    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
+    size_t length = rsm_msg_encode(msg, buffer, sizeof buffer);
+    struct pollfd readable = {.fd = socket, .events = POLLIN};
+    NEED(length > 0 && rsm_packet_send(socket, buffer, length, NULL, 1) == 0);
+    NEED(poll(&readable, 1, REPLY_TIMEOUT_MS) == 1);
+    ssize_t got = rsm_packet_receive(socket, buffer, sizeof buffer, fds, NULL);
+    NEED(got > 0 && rsm_msg_decode(msg, buffer, (size_t)got) == RSM_ST_OK);
+    return (int)msg->status;
+}
+
+static int connect_raw(const struct order *order, int *socket, struct rsm_packet_fds *fds)
+{
+    char path[RSM_PROTO_PATH_MAX];
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
+                          .u.hello = {.api_version = RSM_VERSION, .node = order->node}};
+    snprintf(path, sizeof path, "%s/node-1.sock", getenv("RSM_RUNTIME_DIR"));
+    *socket = rsm_packet_connect(path);
+    NEED(*socket >= 0);
+    NEED(converse(*socket, &msg, fds) == RSM_ST_OK);
+    rsm_packet_fds_close(fds);
+    msg = (struct rsm_msg){
+        .type = RSM_MSG_IMPORT_CONNECT,
+        .u.import_connect = {
+            .controller = "sci0", .node = 1, .segment_id = PARTY_ID, .rights = order->flags}};
+    return converse(*socket, &msg, fds);
+}
+
+/* Whether a descriptor for reading gives nothing else, to this user. */
+static int check_descriptor(int fd, bool reopening_fails)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    NEED((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY);
+    NEED(mmap(NULL, PARTY_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
+    NEED(write(fd, "x", 1) < 0 && ftruncate(fd, 0) < 0 && fchmod(fd, 0666) < 0);
+    NEED(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) < 0);
+    int again = open(link, O_RDWR | O_CLOEXEC);
+    NEED((again < 0) == reopening_fails);
+    if (again >= 0)
+        close(again);
+    return 0;
+}
+
+/* Connect for reading, and look at each descriptor of the answer. */
+static int look_at_offer(void *bytes)
+{
+    const struct order *order = bytes;
+    struct rsm_packet_fds fds = {.count = 0};
+    int socket;
+    NEED(connect_raw(order, &socket, &fds) == RSM_ST_OK && fds.count > 0);
+    for (unsigned i = 0; i < fds.count; i++)
+        NEED(check_descriptor(fds.fds[i], order->value != 0) == 0);
+    rsm_packet_fds_close(&fds);
+    close(socket);
+    return 0;
+}
+
+static int ask_for_too_much(void *bytes)
+{
+    const struct order *order = bytes;
+    struct rsm_packet_fds fds = {.count = 0};
+    int socket;
+    int status = connect_raw(order, &socket, &fds);
+    NEED(fds.count == 0);
+    close(socket);
+    return status;
+}
+
+static void test_offers_hold_no_more(void **state)
+{
+    struct actor *owner = start_user(state, UNPRIVILEGED_UID), *root = start_user(state, 0);
+    struct actor *other = start_user(state, OTHER_UID);
+    struct order order = {.node = 1, .flags = RSM_RIGHT_READ, .value = 1};
+    TELL_OK(owner, offer, .length = LENGTH, .acl_count = 1, .acl = {{1, 0644}});
+    assert_int_equal(party_ask(other, look_at_offer, order).result, 0);
+    TELL_OK(root, offer, .length = LENGTH, .id = PARTY_ID + 1, .acl_count = 1, .acl = {{1, 0666}});
+    order.flags = RSM_RIGHT_READ | RSM_RIGHT_WRITE;
+    assert_int_equal(party_ask(other, ask_for_too_much, order).result, RSM_ST_DENIED);
+    order.flags = RSM_RIGHT_WRITE;
+    assert_int_equal(party_ask(other, ask_for_too_much, order).result, RSM_ST_DENIED);
+    /* To claim another node opens nothing, either. */
+    order.node = 2;
+    order.flags = RSM_RIGHT_READ;
+    assert_int_equal(party_ask(other, ask_for_too_much, order).result, RSM_ST_NOT_TO_NODE);
+}
+
+/* ---------------------------------------------------------------- a private node */
+
+static int open_private_node(void *bytes)
+{
+    char path[RSM_PROTO_PATH_MAX];
+    (void)bytes;
+    snprintf(path, sizeof path, "%s/node-2.sock", getenv("RSM_RUNTIME_DIR"));
+    int socket = rsm_packet_connect(path);
+    if (socket < 0)
+        return errno;
+    close(socket);
+    return 0;
+}
+
+/* The embedded node of one user is not another's to reach or to replace. */
+static void test_private_node(void **state)
+{
+    if (!build_is_reachable()) {
+        print_message("not run: other users cannot get at the programs of this build\n");
+        skip();
+    }
+    struct world *world = *state;
+    struct actor *root = actor_start(world, 2);
+    world->daemons_may_fail = true; /* those of the users who may not have one here */
+    TELL_OK(root, offer, .length = LENGTH);
+    struct actor *other = start_user(state, OTHER_UID);
+    assert_int_equal(actor_run(other, open_private_node, NULL, 0), EACCES);
+    TELL_GET(other, connect, RSMERR_REMOTE_NODE_UNREACHABLE, .node = 2);
+    struct actor *intruder = actor_start_as(world, 2, OTHER_UID);
+    TELL_GET(intruder, open, RSMERR_CTLR_NOT_PRESENT);
+    struct actor *founder = actor_start_as(world, 5, OTHER_UID);
+    TELL_GET(founder, open, RSMERR_CTLR_NOT_PRESENT);
+    TELL_OK(root, attach, .node = 2, .length = LENGTH);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SHARED_TEST(test_access_lists),       SHARED_TEST(test_umask),
+        SHARED_TEST(test_read_only_stays_so), SHARED_TEST(test_offers_hold_no_more),
+        SHARED_TEST(test_private_node),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The adapter: carries out what importers ask for, as far as their offers reach. */
+#include "adapter.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct rsm_node_offer *peek_find(const struct rsm_node_port *port, uint64_t key)
+{
+    struct rsm_node_offer *offer = port->offers;
+    while (offer != NULL && offer->key != key)
+        offer = offer->next;
+    return offer;
+}
+
+/* ------------------------------------------------------------------ memory */
+
+/* Both sides of an element access may be read or written by others at the same time. */
+static void copy_elements(void *to, const void *from, size_t length, unsigned width)
+{
+    for (size_t i = 0; i < length; i += width) {
+        void *target = (uint8_t *)to + i;
+        const void *source = (const uint8_t *)from + i;
+        switch (width) {
+        case 8:
+            __atomic_store_n((uint64_t *)target,
+                             __atomic_load_n((const uint64_t *)source, __ATOMIC_RELAXED),
+                             __ATOMIC_RELAXED);
+            break;
+        case 4:
+            __atomic_store_n((uint32_t *)target,
+                             __atomic_load_n((const uint32_t *)source, __ATOMIC_RELAXED),
+                             __ATOMIC_RELAXED);
+            break;
+        case 2:
+            __atomic_store_n((uint16_t *)target,
+                             __atomic_load_n((const uint16_t *)source, __ATOMIC_RELAXED),
+                             __ATOMIC_RELAXED);
+            break;
+        default:
+            *(volatile uint8_t *)target = *(const volatile uint8_t *)source;
+            break;
+        }
+    }
+}
+
+/* The width in which a run can be moved: that asked for, or the most that its place allows, so that
+ * aligned words are never torn. `data` is where the other side is. */
+static unsigned width_for(unsigned asked, uintptr_t memory, uintptr_t data, size_t length)
+{
+    if (asked != 0 && (memory | data | length) % asked == 0)
+        return asked;
+    for (unsigned width = 8; width > 1; width /= 2)
+        if ((memory | data | length) % width == 0)
+            return width;
+    return 1;
+}
+
+static void copy(uint8_t *memory, uint8_t *data, size_t length, bool put, unsigned asked)
+{
+    unsigned width = width_for(asked, (uintptr_t)memory, (uintptr_t)data, length);
+    copy_elements(put ? memory : data, put ? data : memory, length, width);
+}
+
+/* Under the lock. */
+static enum rsm_status transfer(const struct rsm_node_offer *offer,
+                                const struct peek_request *request, uint8_t *data)
+{
+    bool put = request->operation == PEEK_PUT;
+    uint64_t place = request->offset;
+    size_t done = 0;
+    if ((offer->rights & (put ? RSM_RIGHT_WRITE : RSM_RIGHT_READ)) == 0)
+        return RSM_ST_DENIED;
+    for (unsigned i = 0; i < offer->count && done < request->length; i++) {
+        if (place >= offer->pieces[i].length) {
+            place -= offer->pieces[i].length;
+            continue;
+        }
+        uint64_t room = offer->pieces[i].length - place;
+        size_t part = request->length - done < room ? request->length - done : (size_t)room;
+        copy(offer->pieces[i].memory + place, data + done, part, put, request->width);
+        done += part;
+        place = 0;
+    }
+    return done == request->length ? RSM_ST_OK : RSM_ST_RANGE;
+}
+
+/* ------------------------------------------------------------------ news */
+
+/* Under the lock. */
+static void tell(struct rsm_node_port *port, uint64_t key, bool lost, bool coalesced)
+{
+    struct peek_news *news = calloc(1, sizeof *news);
+    const uint64_t one = 1;
+    if (news == NULL || port->news_fd < 0) {
+        free(news);
+        return;
+    }
+    *news = (struct peek_news){.key = key, .lost = lost, .coalesced = coalesced};
+    *port->news_end = news;
+    port->news_end = &news->next;
+    ssize_t ignored = write(port->news_fd, &one, sizeof one);
+    (void)ignored;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+/* Under the lock. */
+static enum rsm_status carry_out(struct rsm_node_port *port, struct peek_link *link,
+                                 struct peek_request *request, struct peek_reply *reply)
+{
+    if (request->operation == PEEK_BEGIN && link->key == 0) {
+        link->key = request->offset;
+        return peek_find(port, link->key) != NULL ? RSM_ST_OK : RSM_ST_ABORTED;
+    }
+    const struct rsm_node_offer *offer = peek_find(port, link->key);
+    if (offer == NULL)
+        return RSM_ST_ABORTED;
+    switch (request->operation) {
+    case PEEK_PUT:
+        return transfer(offer, request, request->data);
+    case PEEK_GET:
+        return transfer(offer, request, reply->data);
+    case PEEK_SIGNAL:
+        tell(port, link->key, false, request->offset != 0);
+        return RSM_ST_OK;
+    default:
+        return RSM_ST_PROTOCOL;
+    }
+}
+
+/* Whether a packet is as long as it says. */
+static bool is_whole(const struct peek_request *request, ssize_t length)
+{
+    size_t head = offsetof(struct peek_request, data);
+    if (length < (ssize_t)head || request->length > PEEK_CHUNK)
+        return false;
+    return (size_t)length == head + (request->operation == PEEK_PUT ? request->length : 0);
+}
+
+/* False: the importer has gone, or talks nonsense. */
+static bool serve(struct rsm_node_port *port, struct peek_link *link)
+{
+    static _Thread_local _Alignas(8) struct peek_request request;
+    static _Thread_local _Alignas(8) struct peek_reply reply;
+    ssize_t length = recv(link->socket, &request, sizeof request, MSG_DONTWAIT);
+    if (length <= 0 || !is_whole(&request, length))
+        return false;
+    pthread_mutex_lock(&port->lock);
+    reply.status = carry_out(port, link, &request, &reply);
+    pthread_mutex_unlock(&port->lock);
+    size_t size = sizeof reply.status;
+    if (reply.status == RSM_ST_OK && request.operation == PEEK_GET)
+        size += request.length;
+    return send(link->socket, &reply, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size;
+}
+
+static void end_link(struct rsm_node_port *port, unsigned index)
+{
+    struct peek_link *link = &port->links[index];
+    pthread_mutex_lock(&port->lock);
+    if (peek_find(port, link->key) != NULL)
+        tell(port, link->key, true, false);
+    pthread_mutex_unlock(&port->lock);
+    close(link->socket);
+    *link = port->links[--port->link_count];
+}
+
+static void take_importer(struct rsm_node_port *port)
+{
+    int socket = accept4(port->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (socket < 0)
+        return;
+    if (port->link_count == PEEK_CONNECTIONS_MAX)
+        close(socket);
+    else
+        port->links[port->link_count++] = (struct peek_link){.socket = socket};
+}
+
+void *peek_adapter(void *argument)
+{
+    struct rsm_node_port *port = argument;
+    struct pollfd ready[PEEK_CONNECTIONS_MAX + 2];
+    for (;;) {
+        unsigned count = port->link_count;
+        for (unsigned i = 0; i < count; i++)
+            ready[i] = (struct pollfd){.fd = port->links[i].socket, .events = POLLIN};
+        ready[count] = (struct pollfd){.fd = port->listener, .events = POLLIN};
+        ready[count + 1] = (struct pollfd){.fd = port->stop, .events = POLLIN};
+        poll(ready, count + 2, -1);
+        if (ready[count + 1].revents != 0)
+            break;
+        if (ready[count].revents != 0)
+            take_importer(port);
+        /* Backwards, for one that ends gives its place to the last. */
+        for (unsigned i = count; i-- > 0;)
+            if (ready[i].revents != 0 && !serve(port, &port->links[i]))
+                end_link(port, i);
+    }
+    while (port->link_count > 0)
+        close(port->links[--port->link_count].socket);
+    return NULL;
+}

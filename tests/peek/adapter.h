@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file The node half's two sides: rsmd's thread, which makes and revokes offers, and the thread
+ *  that plays the adapter. */
+#ifndef TESTS_PEEK_ADAPTER_H
+#define TESTS_PEEK_ADAPTER_H
+
+#include <pthread.h>
+
+#include "peek.h"
+
+enum { PEEK_CONNECTIONS_MAX = 1024, PEEK_PIECES_MAX = 64 };
+
+struct rsm_extent {
+    int fd;
+    uint64_t length;
+    uint8_t *memory;
+};
+
+struct rsm_node_offer {
+    uint64_t key;
+    uint32_t rights;
+    unsigned count;
+    struct {
+        uint8_t *memory;
+        uint64_t length;
+    } pieces[PEEK_PIECES_MAX];
+    struct rsm_node_offer *next;
+};
+
+/** What dispatch() is to tell: a signal of an offer's importer, or that it has gone. */
+struct peek_news {
+    uint64_t key;
+    bool lost;
+    bool coalesced;
+    struct peek_news *next;
+};
+
+/** One importer's socket. The offer may have been revoked meanwhile. */
+struct peek_link {
+    int socket;
+    uint64_t key; /* 0: has not said it yet */
+};
+
+struct rsm_node_port {
+    struct peek_blob self; /* without key */
+    int listener;
+    int stop; /* eventfd: the thread is to end */
+    int news_fd;
+    pthread_t thread;
+    unsigned link_count; /* the thread's */
+    struct peek_link links[PEEK_CONNECTIONS_MAX];
+    pthread_mutex_t lock; /* guards what follows, held while memory is accessed */
+    struct rsm_node_offer *offers;
+    struct peek_news *news, **news_end;
+    uint64_t last_key;
+};
+
+/** The thread: serves until `stop` is readable. */
+void *peek_adapter(void *port);
+
+/** Under the lock: the offer of that key, NULL if it was revoked. */
+struct rsm_node_offer *peek_find(const struct rsm_node_port *port, uint64_t key);
+
+#endif

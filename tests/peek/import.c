@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The import half: one packet and one answer for each chunk that is moved. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "peek.h"
+
+enum { PATIENCE_MS = 3000 };
+
+struct rsm_port {
+    int unused;
+};
+
+struct peek_conn {
+    struct rsm_conn base;
+    int socket;
+    pid_t process;
+    pthread_mutex_t lock;   /* one request at a time; guards what follows */
+    atomic_int broken;      /* enum rsm_status: what every further access gets; read by anybody */
+    enum rsm_status failed; /* since the last complete() */
+};
+
+static struct peek_conn *conn_of(struct rsm_conn *base)
+{
+    return (struct peek_conn *)(void *)base;
+}
+
+/* ------------------------------------------------------------------ packets */
+
+static enum rsm_status exchange(int socket, const struct peek_request *request, size_t sent,
+                                struct peek_reply *reply, size_t wanted)
+{
+    struct pollfd readable = {.fd = socket, .events = POLLIN};
+    ssize_t length;
+    int ready;
+    do
+        length = send(socket, request, sent, MSG_NOSIGNAL);
+    while (length < 0 && errno == EINTR);
+    if (length != (ssize_t)sent)
+        return RSM_ST_TRANSFER;
+    do
+        ready = poll(&readable, 1, PATIENCE_MS);
+    while (ready < 0 && errno == EINTR);
+    if (ready != 1)
+        return RSM_ST_TRANSFER;
+    length = recv(socket, reply, sizeof *reply, MSG_DONTWAIT);
+    if (length < (ssize_t)sizeof reply->status)
+        return RSM_ST_TRANSFER;
+    if (reply->status == RSM_ST_OK && length != (ssize_t)(sizeof reply->status + wanted))
+        return RSM_ST_TRANSFER;
+    return (enum rsm_status)reply->status;
+}
+
+static enum rsm_status ask(struct peek_conn *conn, const struct peek_request *request,
+                           size_t outward, struct peek_reply *reply, size_t inward)
+{
+    if (conn->process != getpid())
+        return RSM_ST_STALE;
+    enum rsm_status status = (enum rsm_status)atomic_load(&conn->broken);
+    if (status == RSM_ST_OK)
+        status = exchange(conn->socket, request, offsetof(struct peek_request, data) + outward,
+                          reply, inward);
+    atomic_store(&conn->broken, (int)status);
+    if (status != RSM_ST_OK)
+        conn->failed = status;
+    return status;
+}
+
+/* ------------------------------------------------------------------ port and connection */
+
+static enum rsm_status peek_open(const struct rsm_controller_info *info, struct rsm_port **port)
+{
+    (void)info;
+    *port = calloc(1, sizeof **port);
+    return *port != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
+}
+
+static void peek_close(struct rsm_port *port)
+{
+    free(port);
+}
+
+static int reach(const struct peek_blob *blob)
+{
+    struct sockaddr_un address;
+    socklen_t length = peek_address(&address, blob->name, blob->length);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, length) == 0)
+        return fd;
+    if (fd >= 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+    }
+    return -1;
+}
+
+static enum rsm_status peek_connect(struct rsm_port *port, const struct rsm_offer *offer,
+                                    uint64_t size, uint32_t rights, struct rsm_conn **made)
+{
+    struct peek_blob blob;
+    struct peek_request request = {.operation = PEEK_BEGIN};
+    struct peek_reply reply;
+    (void)port, (void)size, (void)rights;
+    if (offer->fd_count != 0 || offer->blob_len != sizeof blob)
+        return RSM_ST_PROTOCOL;
+    memcpy(&blob, offer->blob, sizeof blob);
+    if (blob.length > PEEK_NAME_BYTES)
+        return RSM_ST_PROTOCOL;
+    struct peek_conn *conn = calloc(1, sizeof *conn);
+    if (conn == NULL)
+        return RSM_ST_NO_MEMORY;
+    conn->process = getpid();
+    conn->socket = reach(&blob);
+    request.offset = blob.key;
+    enum rsm_status status = conn->socket >= 0 ? ask(conn, &request, 0, &reply, 0)
+                             : errno == EMFILE || errno == ENFILE ? RSM_ST_NO_RESOURCES
+                                                                  : RSM_ST_UNREACHABLE;
+    if (status != RSM_ST_OK) {
+        if (conn->socket >= 0)
+            close(conn->socket);
+        free(conn);
+        return status;
+    }
+    pthread_mutex_init(&conn->lock, NULL);
+    *made = &conn->base;
+    return RSM_ST_OK;
+}
+
+static void peek_disconnect(struct rsm_conn *base)
+{
+    struct peek_conn *conn = conn_of(base);
+    close(conn->socket);
+    pthread_mutex_destroy(&conn->lock);
+    free(conn);
+}
+
+/* ------------------------------------------------------------------ transfer */
+
+static enum rsm_status move(struct rsm_conn *base, enum peek_operation operation, uint64_t offset,
+                            void *local, size_t length, unsigned width)
+{
+    struct peek_conn *conn = conn_of(base);
+    struct peek_request request = {.operation = operation, .width = width};
+    struct peek_reply reply;
+    enum rsm_status status = RSM_ST_OK;
+    bool put = operation == PEEK_PUT;
+    pthread_mutex_lock(&conn->lock);
+    for (size_t done = 0; status == RSM_ST_OK && done < length; done += request.length) {
+        uint8_t *here = (uint8_t *)local + done;
+        request.offset = offset + done;
+        request.length = (uint32_t)(length - done < PEEK_CHUNK ? length - done : PEEK_CHUNK);
+        if (put)
+            memcpy(request.data, here, request.length);
+        status = ask(conn, &request, put ? request.length : 0, &reply, put ? 0 : request.length);
+        if (status == RSM_ST_OK && !put)
+            memcpy(here, reply.data, request.length);
+    }
+    pthread_mutex_unlock(&conn->lock);
+    return status;
+}
+
+static enum rsm_status peek_put(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                size_t length)
+{
+    return move(conn, PEEK_PUT, offset, (void *)(uintptr_t)src, length, 0);
+}
+
+static enum rsm_status peek_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
+{
+    return move(conn, PEEK_GET, offset, dst, length, 0);
+}
+
+static enum rsm_status peek_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                      unsigned width, size_t count)
+{
+    return move(conn, PEEK_PUT, offset, (void *)(uintptr_t)src, count * width, width);
+}
+
+static enum rsm_status peek_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst,
+                                      unsigned width, size_t count)
+{
+    return move(conn, PEEK_GET, offset, dst, count * width, width);
+}
+
+static enum rsm_status peek_order(struct rsm_conn *base)
+{
+    (void)base; /* each access has happened when its call returns */
+    return RSM_ST_OK;
+}
+
+static enum rsm_status peek_complete(struct rsm_conn *base)
+{
+    struct peek_conn *conn = conn_of(base);
+    pthread_mutex_lock(&conn->lock);
+    enum rsm_status status = conn->failed;
+    conn->failed = RSM_ST_OK;
+    pthread_mutex_unlock(&conn->lock);
+    return status;
+}
+
+/* What is broken stays so, and every barrier says it. */
+static enum rsm_status peek_health(struct rsm_conn *base)
+{
+    return (enum rsm_status)atomic_load(&conn_of(base)->broken);
+}
+
+#ifdef PEEK_SIGNALS
+static enum rsm_status peek_signal(struct rsm_conn *base, bool coalesce)
+{
+    struct peek_conn *conn = conn_of(base);
+    struct peek_request request = {.operation = PEEK_SIGNAL, .offset = coalesce};
+    struct peek_reply reply;
+    pthread_mutex_lock(&conn->lock);
+    enum rsm_status status = ask(conn, &request, 0, &reply, 0);
+    pthread_mutex_unlock(&conn->lock);
+    return status;
+}
+#endif
+
+PEEK_VISIBLE extern const struct rsm_import_ops rsm_transport_import_ops_v1;
+const struct rsm_import_ops rsm_transport_import_ops_v1 = {
+    .abi_version = RSM_TRANSPORT_ABI,
+    .size = sizeof(struct rsm_import_ops),
+    .name = PEEK_NAME,
+    .open = peek_open,
+    .close = peek_close,
+    .connect = peek_connect,
+    .disconnect = peek_disconnect,
+    .put = peek_put,
+    .get = peek_get,
+    .put_elems = peek_put_elems,
+    .get_elems = peek_get_elems,
+    .order = peek_order,
+    .complete = peek_complete,
+    .health = peek_health,
+#ifdef PEEK_SIGNALS
+    .caps = RSM_CAP_REMOTE_SIGNAL,
+    .signal = peek_signal,
+#endif
+};

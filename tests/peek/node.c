@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The node half, rsmd's side. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "adapter.h"
+
+/* ------------------------------------------------------------------ port */
+
+/* A listener with a name that the kernel chooses. */
+static bool open_listener(struct rsm_node_port *port)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t length = sizeof address.sun_family;
+    port->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (port->listener < 0 || bind(port->listener, (const struct sockaddr *)&address, length) < 0 ||
+        listen(port->listener, SOMAXCONN) < 0)
+        return false;
+    length = sizeof address;
+    if (getsockname(port->listener, (struct sockaddr *)&address, &length) < 0)
+        return false;
+    port->self.length = (uint32_t)(length - sizeof address.sun_family);
+    memcpy(port->self.name, address.sun_path, port->self.length);
+    return true;
+}
+
+/* Signals are for rsmd's own thread. */
+static bool start_thread(struct rsm_node_port *port)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&port->thread, NULL, peek_adapter, port);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error == 0;
+}
+
+static void close_all(struct rsm_node_port *port)
+{
+    const int fds[] = {port->listener, port->stop, port->news_fd};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    free(port);
+}
+
+static enum rsm_status peek_open(const struct rsm_controller_info *info,
+                                 struct rsm_node_port **made)
+{
+    (void)info;
+    struct rsm_node_port *port = calloc(1, sizeof *port);
+    if (port == NULL)
+        return RSM_ST_NO_MEMORY;
+    port->listener = port->news_fd = -1;
+    port->news_end = &port->news;
+    port->stop = eventfd(0, EFD_CLOEXEC);
+#ifdef PEEK_SIGNALS
+    port->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+#endif
+    pthread_mutex_init(&port->lock, NULL);
+    if (port->stop < 0 || !open_listener(port) || !start_thread(port)) {
+        close_all(port);
+        return RSM_ST_NO_RESOURCES;
+    }
+    *made = port;
+    return RSM_ST_OK;
+}
+
+static void peek_close(struct rsm_node_port *port)
+{
+    const uint64_t one = 1;
+    if (write(port->stop, &one, sizeof one) == (ssize_t)sizeof one)
+        pthread_join(port->thread, NULL);
+    while (port->news != NULL) {
+        struct peek_news *news = port->news;
+        port->news = news->next;
+        free(news);
+    }
+    pthread_mutex_destroy(&port->lock);
+    close_all(port);
+}
+
+static void peek_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
+{
+    (void)port;
+    *attr = (struct rsm_port_attr){.access_sizes = 1 | 2 | 4 | 8,
+                                   .atomic_sizes = 1 | 2 | 4 | 8,
+                                   .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
+                                   .max_segment_size = UINT64_MAX,
+                                   .total_segment_size = UINT64_MAX,
+                                   .max_segments = UINT32_MAX,
+                                   .max_imports = PEEK_CONNECTIONS_MAX};
+}
+
+/* ------------------------------------------------------------------ extents */
+
+static enum rsm_status give_up(struct rsm_extent *extent)
+{
+    if (extent->fd >= 0)
+        close(extent->fd);
+    free(extent);
+    return RSM_ST_NO_RESOURCES;
+}
+
+static enum rsm_status peek_extent_make(struct rsm_node_port *port, uint64_t length,
+                                        struct rsm_extent **made, int *fd)
+{
+    (void)port;
+    struct rsm_extent *extent = calloc(1, sizeof *extent);
+    if (extent == NULL)
+        return RSM_ST_NO_MEMORY;
+    extent->length = length;
+    extent->fd = memfd_create("rsm-peek", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (extent->fd < 0 || ftruncate(extent->fd, (off_t)length) < 0 ||
+        fchmod(extent->fd, S_IRUSR) < 0 ||
+        fcntl(extent->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        return give_up(extent);
+    extent->memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, extent->fd, 0);
+    if (extent->memory == MAP_FAILED)
+        return give_up(extent);
+    *made = extent;
+    *fd = extent->fd;
+    return RSM_ST_OK;
+}
+
+static void peek_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
+{
+    (void)port; /* no offer reaches it any more */
+    munmap(extent->memory, extent->length);
+    close(extent->fd);
+    free(extent);
+}
+
+/* ------------------------------------------------------------------ offers */
+
+static enum rsm_status peek_offer(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+                                  unsigned count, uint32_t rights,
+                                  const struct rsm_importer *importer, struct rsm_offer *offer,
+                                  struct rsm_node_offer **made)
+{
+    struct peek_blob blob = port->self;
+    (void)importer;
+    if (count > PEEK_PIECES_MAX)
+        return RSM_ST_RANGE;
+    struct rsm_node_offer *granted = calloc(1, sizeof *granted);
+    if (granted == NULL)
+        return RSM_ST_NO_MEMORY;
+    if (getrandom(&granted->key, sizeof granted->key, 0) != (ssize_t)sizeof granted->key) {
+        free(granted);
+        return RSM_ST_NO_RESOURCES;
+    }
+    granted->key |= 1; /* never 0 */
+    granted->rights = rights;
+    granted->count = count;
+    for (unsigned i = 0; i < count; i++) {
+        granted->pieces[i].memory = pieces[i].extent->memory + pieces[i].offset;
+        granted->pieces[i].length = pieces[i].length;
+    }
+    blob.key = granted->key;
+    memcpy(offer->blob, &blob, sizeof blob);
+    offer->blob_len = sizeof blob;
+    pthread_mutex_lock(&port->lock);
+    granted->next = port->offers;
+    port->offers = granted;
+    pthread_mutex_unlock(&port->lock);
+    *made = granted;
+    return RSM_ST_OK;
+}
+
+/* Whoever accesses the memory holds the lock: behind this nobody does by that offer. */
+static void peek_revoke(struct rsm_node_port *port, struct rsm_node_offer *granted)
+{
+    pthread_mutex_lock(&port->lock);
+    struct rsm_node_offer **place = &port->offers;
+    while (*place != granted)
+        place = &(*place)->next;
+    *place = granted->next;
+    pthread_mutex_unlock(&port->lock);
+    free(granted);
+}
+
+/* ------------------------------------------------------------------ news */
+
+#ifdef PEEK_SIGNALS
+static int peek_event_fd(struct rsm_node_port *port)
+{
+    return port->news_fd;
+}
+
+static void peek_dispatch(struct rsm_node_port *port, const struct rsm_node_upcalls *up,
+                          void *context)
+{
+    uint64_t count;
+    ssize_t ignored = read(port->news_fd, &count, sizeof count);
+    (void)ignored;
+    for (;;) {
+        pthread_mutex_lock(&port->lock);
+        struct peek_news *news = port->news;
+        struct rsm_node_offer *offer = news != NULL ? peek_find(port, news->key) : NULL;
+        if (news != NULL)
+            port->news = news->next;
+        if (port->news == NULL)
+            port->news_end = &port->news;
+        pthread_mutex_unlock(&port->lock);
+        if (news == NULL)
+            return;
+        if (offer != NULL && news->lost)
+            up->lost(context, offer);
+        else if (offer != NULL)
+            up->signalled(context, offer, 1, news->coalesced);
+        free(news);
+    }
+}
+#endif
+
+PEEK_VISIBLE extern const struct rsm_node_ops rsm_transport_node_ops_v1;
+const struct rsm_node_ops rsm_transport_node_ops_v1 = {
+    .abi_version = RSM_TRANSPORT_ABI,
+    .size = sizeof(struct rsm_node_ops),
+    .name = PEEK_NAME,
+    .open = peek_open,
+    .close = peek_close,
+    .attributes = peek_attributes,
+    .extent_make = peek_extent_make,
+    .extent_free = peek_extent_free,
+    .offer = peek_offer,
+    .revoke = peek_revoke,
+#ifdef PEEK_SIGNALS
+    .event_fd = peek_event_fd,
+    .dispatch = peek_dispatch,
+#endif
+    .node_caps = RSM_NODE_EXTENTS_SHAREABLE,
+};

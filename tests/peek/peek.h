@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * "peek", a transport for tests alone: a fabric without load and store between "hosts" that are
+ * runtime directories of one machine. A thread of rsmd plays the adapter: it has the segments'
+ * memory, and importers ask it to put and get, by packets on a unix socket. So an importer that
+ * dies or is stopped holds nobody up, and a revoked offer carries nothing any more.
+ *
+ * librsm_peek.so has the least that a transport must have. librsm_peeksig.so, made of the same
+ * sources with PEEK_SIGNALS, also carries signals and tells rsmd of importers that have gone.
+ */
+#ifndef TESTS_PEEK_PEEK_H
+#define TESTS_PEEK_PEEK_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "rsm/transport.h"
+
+#ifdef PEEK_SIGNALS
+#define PEEK_NAME "peeksig"
+#else
+#define PEEK_NAME "peek"
+#endif
+
+#define PEEK_VISIBLE __attribute__((visibility("default")))
+
+enum {
+    PEEK_CHUNK = 32768, /* bytes in one packet */
+    PEEK_NAME_BYTES = 32,
+};
+
+/** The offer's blob: where the adapter listens (in the abstract namespace), and what to say. */
+struct peek_blob {
+    uint64_t key;
+    uint32_t length;
+    char name[PEEK_NAME_BYTES];
+};
+
+enum peek_operation {
+    PEEK_BEGIN = 1, /* first: offset is the key */
+    PEEK_PUT = 2,
+    PEEK_GET = 3,
+    PEEK_SIGNAL = 4, /* offset 1: coalesced */
+};
+
+struct peek_request {
+    uint32_t operation;
+    uint32_t width; /* 1, 2, 4, 8: in accesses of that many bytes; 0: any */
+    uint64_t offset;
+    uint32_t length;
+    uint8_t data[PEEK_CHUNK]; /* of put: `length` of them are sent */
+};
+
+struct peek_reply {
+    uint32_t status;          /* enum rsm_status */
+    uint8_t data[PEEK_CHUNK]; /* of get */
+};
+
+/** The abstract address; its length. */
+static inline socklen_t peek_address(struct sockaddr_un *address, const char *name, uint32_t length)
+{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    for (uint32_t i = 0; i < length && i < PEEK_NAME_BYTES; i++)
+        address->sun_path[i] = name[i];
+    return (socklen_t)(sizeof address->sun_family + length);
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A program of RSMAPI over shm with direct mapping switched off; the peer is the exporter. */
+#include "litmus.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rsm/rsmapi.h"
+
+enum { SEGMENT = 0x400000, EXPORTER = 2 };
+
+static rsmapi_controller_handle_t controller;
+static rsm_memseg_import_handle_t import;
+static rsmapi_barrier_t barrier;
+static struct sync *shared;
+static pid_t peer_pid;
+
+static rsmapi_controller_handle_t open_controller(void)
+{
+    char name[] = "sci0";
+    rsmapi_controller_handle_t handle;
+    CHECK(rsm_get_controller(name, &handle) == RSM_SUCCESS);
+    return handle;
+}
+
+static void be_peer(litmus_peer peer, size_t length)
+{
+    setenv("RSM_NODE", "2", 1);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    rsm_memseg_export_handle_t segment;
+    rsm_memseg_id_t id = SEGMENT;
+    void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory != MAP_FAILED);
+    rsmapi_controller_handle_t handle = open_controller();
+    CHECK(rsm_memseg_export_create(handle, &segment, memory, length, 0) == RSM_SUCCESS);
+    /* The test before may have been ended without a word a moment ago. */
+    AWAIT(rsm_memseg_export_publish(segment, &id, NULL, 0) == RSM_SUCCESS);
+    atomic_store(&shared->peer_ready, 1);
+    if (peer != NULL)
+        peer(memory, shared);
+    /* The memory is the importer's for as long as it wants. */
+    while (atomic_load(&shared->peer_ready) != 2)
+        usleep(1000);
+    rsm_memseg_export_destroy(segment);
+    rsm_release_controller(handle);
+    _exit(0);
+}
+
+struct sync *bed_start(litmus_peer peer, size_t pages)
+{
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(shared != MAP_FAILED);
+    peer_pid = fork();
+    CHECK(peer_pid >= 0);
+    if (peer_pid == 0)
+        be_peer(peer, pages * PAGE);
+    AWAIT(atomic_load(&shared->peer_ready) == 1);
+    setenv("RSM_NODE", "1", 1);
+    controller = open_controller();
+    AWAIT(rsm_memseg_import_connect(controller, EXPORTER, SEGMENT, RSM_PERM_RDWR, &import) ==
+          RSM_SUCCESS);
+    CHECK(rsm_memseg_import_set_mode(import, RSM_BARRIER_MODE_EXPLICIT) == RSM_SUCCESS);
+    CHECK(rsm_memseg_import_init_barrier(import, RSM_BAR_DEFAULT, &barrier) == RSM_SUCCESS);
+    CHECK(rsm_memseg_import_open_barrier(&barrier) == RSM_SUCCESS);
+    return shared;
+}
+
+/* RSMAPI has one mapping for each handle. */
+volatile uint8_t *bed_map(size_t offset, size_t length, int rights)
+{
+    void *address = NULL;
+    rsm_permission_t perm = rights == MAY_ALL ? RSM_PERM_RDWR : RSM_PERM_READ;
+    int error = rsm_memseg_import_map(import, &address, RSM_MAP_NONE, perm, (off_t)offset, length);
+    if (error == RSMERR_SEG_ALREADY_MAPPED)
+        litmus_skip("RSMAPI maps a handle once");
+    CHECK(error == RSM_SUCCESS);
+    return address;
+}
+
+void bed_unmap(volatile uint8_t *map)
+{
+    (void)map;
+    CHECK(rsm_memseg_import_unmap(import) == RSM_SUCCESS);
+}
+
+int bed_open(void)
+{
+    return rsm_memseg_import_open_barrier(&barrier);
+}
+
+int bed_order(void)
+{
+    return rsm_memseg_import_order_barrier(&barrier);
+}
+
+int bed_close(void)
+{
+    int error = rsm_memseg_import_close_barrier(&barrier);
+    CHECK(rsm_memseg_import_open_barrier(&barrier) == RSM_SUCCESS);
+    return error;
+}
+
+int bed_put(size_t offset, const void *src, size_t length)
+{
+    return rsm_memseg_import_put(import, (off_t)offset, (void *)(uintptr_t)src, length);
+}
+
+int bed_get(size_t offset, void *dst, size_t length)
+{
+    return rsm_memseg_import_get(import, (off_t)offset, dst, length);
+}
+
+void bed_end(void)
+{
+    int status;
+    rsm_memseg_import_destroy_barrier(&barrier);
+    CHECK(rsm_memseg_import_disconnect(import) == RSM_SUCCESS);
+    CHECK(rsm_release_controller(controller) == RSM_SUCCESS);
+    atomic_store(&shared->peer_ready, 2);
+    CHECK(waitpid(peer_pid, &status, 0) == peer_pid);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+bool bed_inject(unsigned failures)
+{
+    (void)failures;
+    return false;
+}
+
+void bed_cut(void)
+{
+    kill(peer_pid, SIGKILL);
+    CHECK(waitpid(peer_pid, NULL, 0) == peer_pid);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Litmus tests of software mappings: an importer that loads and stores, and a second process, the
+ * peer, that has the segment's memory itself.
+ *
+ * Each runs in processes of its own, over whatever bed the program is linked with. The mode is
+ * RSM_MAP_MODE's. What does not hold ends the test's process with status 1.
+ */
+#ifndef TESTS_SOFTMAP_LITMUS_H
+#define TESTS_SOFTMAP_LITMUS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PAGE ((size_t)4096)
+
+/** Ordinary shared memory beside the segment, through which both sides know of each other. */
+struct sync {
+    _Atomic uint64_t word[16];
+    _Atomic uint32_t peer_ready;
+};
+
+typedef void (*litmus_peer)(volatile uint8_t *segment, struct sync *sync);
+
+struct litmus {
+    const char *name;
+    void (*run)(void);
+};
+extern const struct litmus litmus_order[], litmus_value[], litmus_memory[], litmus_process[],
+    litmus_fault[];
+
+void litmus_fail(const char *file, int line, const char *what) __attribute__((noreturn));
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            litmus_fail(__FILE__, __LINE__, #condition);                                           \
+    } while (0)
+
+/** Wait until a condition holds; far longer than it can take is a failure. */
+#define AWAIT(condition)                                                                           \
+    do {                                                                                           \
+        int64_t limit_ = litmus_ms() + litmus_limit_ms();                                          \
+        while (!(condition))                                                                       \
+            if (litmus_ms() > limit_)                                                              \
+                litmus_fail(__FILE__, __LINE__, "waited in vain: " #condition);                    \
+    } while (0)
+int64_t litmus_ms(void);
+int64_t litmus_limit_ms(void);
+
+/** End the test: it does not say anything here. */
+void litmus_skip(const char *why) __attribute__((noreturn));
+bool mode_is(const char *name);
+/** Whether stores are decoded. */
+bool stores_are_trapped(void);
+
+/* ---- the bed */
+
+enum { MAY_READ = 4, MAY_WRITE = 2, MAY_ALL = 6 };
+
+/** Start the peer over a segment of so many zero pages and connect to it; once a test. */
+struct sync *bed_start(litmus_peer peer, size_t pages);
+/** Map part of it. */
+volatile uint8_t *bed_map(size_t offset, size_t length, int rights);
+void bed_unmap(volatile uint8_t *map);
+/** The barriers; 0 or the error. */
+int bed_open(void);
+int bed_order(void);
+int bed_close(void);
+/** put() and get() on the same import; 0 or the error. */
+int bed_put(size_t offset, const void *src, size_t length);
+int bed_get(size_t offset, void *dst, size_t length);
+/** The peer has done its part and ended well. */
+void bed_end(void);
+/** Let the next so many writes fail; false if this bed cannot. */
+bool bed_inject(unsigned failures);
+/** The peer is gone for good, without a word. */
+void bed_cut(void);
+
+/* ---- accesses that the compiler leaves as they are */
+
+static inline uint8_t load8(const volatile uint8_t *at)
+{
+    return *at;
+}
+static inline void store8(volatile uint8_t *at, uint8_t value)
+{
+    *at = value;
+}
+static inline uint64_t load64(const volatile uint8_t *at)
+{
+    return *(const volatile uint64_t *)(const volatile void *)at;
+}
+static inline void store64(volatile uint8_t *at, uint64_t value)
+{
+    *(volatile uint64_t *)(volatile void *)at = value;
+}
+static inline uint32_t load32(const volatile uint8_t *at)
+{
+    return *(const volatile uint32_t *)(const volatile void *)at;
+}
+static inline void store32(volatile uint8_t *at, uint32_t value)
+{
+    *(volatile uint32_t *)(volatile void *)at = value;
+}
+
+#endif

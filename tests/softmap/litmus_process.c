@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads, signals, system calls and other processes around a mapping. */
+#include "litmus.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { WORD_GO, WORD_ACK, WORD_STOP };
+
+/* ---------------------------------------------------------------- 10, 13: the program's handlers
+ */
+
+static volatile sig_atomic_t caught;
+static void *volatile caught_address;
+static volatile int caught_code;
+static sigjmp_buf escape;
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)context;
+    caught = caught + 1;
+    caught_address = info->si_addr;
+    caught_code = info->si_code;
+    siglongjmp(escape, 1);
+}
+
+static void catch_faults(int flags)
+{
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | flags};
+    CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+}
+
+/* Store there; true if the program's handler was called for it. */
+static bool store_faults(volatile uint8_t *at)
+{
+    volatile sig_atomic_t before = caught;
+    if (sigsetjmp(escape, 1) == 0)
+        store8(at, 1);
+    return caught != before;
+}
+
+static void read_only(void)
+{
+    bed_start(NULL, 2);
+    catch_faults(0);
+    volatile uint8_t *map = bed_map(0, 2 * PAGE, MAY_READ);
+    CHECK(load8(map + 5) == 0);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK(store_faults(map + 5));
+        CHECK(caught_address == (void *)(uintptr_t)(map + 5) && caught_code == SEGV_ACCERR);
+        CHECK(store_faults(map + PAGE + 7)); /* a page that is not there yet */
+    }
+    CHECK(load8(map + 5) == 0 && load8(map + PAGE + 7) == 0);
+    bed_unmap(map);
+    CHECK(store_faults(map));
+    bed_end();
+}
+
+/* Faults elsewhere are the program's, whether its handler came before the mapping or after. */
+static void other_faults(void)
+{
+    uint8_t *other = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(other != MAP_FAILED);
+    bed_start(NULL, 1);
+    catch_faults(0);
+    volatile uint8_t *map = bed_map(0, PAGE, MAY_ALL);
+    CHECK(store_faults(other) && caught_address == other);
+    store8(map, 3);
+    volatile uint8_t *nowhere = (volatile uint8_t *)64;
+    CHECK(store_faults(nowhere) && caught_address == (void *)64 && caught_code == SEGV_MAPERR);
+    CHECK(load8(map) == 3);
+    bed_unmap(map);
+    CHECK(store_faults(other));
+    struct sigaction present;
+    CHECK(sigaction(SIGSEGV, NULL, &present) == 0 && present.sa_sigaction == on_fault);
+    bed_end();
+}
+
+static void handler_goes_again(void)
+{
+    bed_start(NULL, 1);
+    struct sigaction before, after;
+    CHECK(sigaction(SIGSEGV, NULL, &before) == 0);
+    volatile uint8_t *map = bed_map(0, PAGE, MAY_ALL);
+    store8(map, 1);
+    bed_unmap(map);
+    CHECK(sigaction(SIGSEGV, NULL, &after) == 0);
+    CHECK(before.sa_handler == SIG_DFL && after.sa_handler == SIG_DFL);
+    bed_end();
+}
+
+static void *use_own_stack(void *argument)
+{
+    volatile uint8_t *map = argument;
+    static uint8_t memory[1 << 16];
+    stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
+    CHECK(sigaltstack(&stack, NULL) == 0);
+    for (uint32_t i = 0; i < 100; i++) {
+        store32(map, i);
+        CHECK(load32(map) == i);
+    }
+    stack.ss_flags = SS_DISABLE;
+    CHECK(sigaltstack(&stack, NULL) == 0);
+    return NULL;
+}
+
+static volatile uint8_t *usr1_target;
+
+static void store_in_handler(int signal)
+{
+    (void)signal;
+    store32(usr1_target, load32(usr1_target) + 1);
+}
+
+static void handlers_that_store(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    litmus_skip("this sanitizer runs handlers with all signals blocked");
+#endif
+    bed_start(NULL, 1);
+    volatile uint8_t *map = bed_map(0, PAGE, MAY_ALL);
+    pthread_t thread;
+    usr1_target = map + 512;
+    CHECK(signal(SIGUSR1, store_in_handler) != SIG_ERR);
+    CHECK(pthread_create(&thread, NULL, use_own_stack, (void *)(uintptr_t)map) == 0);
+    for (uint32_t i = 1; i <= 200; i++) {
+        CHECK(raise(SIGUSR1) == 0);
+        store32(map + 1024, i);
+        CHECK(load32(map + 1024) == i && load32(map + 512) == i);
+    }
+    CHECK(pthread_join(thread, NULL) == 0);
+    bed_unmap(map);
+    bed_end();
+}
+
+/* ---------------------------------------------------------------- 12: threads */
+
+enum { THREADS = 8, OWN_STORES = 3000 };
+
+static volatile uint8_t *common;
+static atomic_bool finished;
+
+/* Each thread owns a byte of each 8 of two pages. */
+static void *store_own_bytes(void *argument)
+{
+    size_t own = (size_t)(uintptr_t)argument;
+    for (unsigned i = 0; i < OWN_STORES; i++)
+        store8(common + i * 8 % (2 * PAGE) + own, (uint8_t)(i / 1024 + own + 1));
+    return NULL;
+}
+
+static void *loop_over_barriers(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&finished))
+        CHECK(bed_order() == 0 && bed_close() == 0);
+    return NULL;
+}
+
+static void *loop_over_open(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&finished))
+        CHECK(bed_open() == 0);
+    return NULL;
+}
+
+static void check_bytes(volatile uint8_t *segment, struct sync *sync)
+{
+    AWAIT(atomic_load(&sync->word[WORD_GO]) == 1);
+    for (unsigned i = OWN_STORES - 1024; i < OWN_STORES; i++)
+        for (size_t own = 0; own < THREADS; own++)
+            CHECK(segment[i * 8 % (2 * PAGE) + own] == (uint8_t)(i / 1024 + own + 1));
+}
+
+static void threads(void)
+{
+    struct sync *sync = bed_start(check_bytes, 2);
+    pthread_t thread[THREADS], barriers, opener;
+    common = bed_map(0, 2 * PAGE, MAY_ALL);
+    CHECK(pthread_create(&barriers, NULL, loop_over_barriers, NULL) == 0);
+    CHECK(pthread_create(&opener, NULL, loop_over_open, NULL) == 0);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&thread[i], NULL, store_own_bytes, (void *)i) == 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        CHECK(pthread_join(thread[i], NULL) == 0);
+    atomic_store(&finished, true);
+    CHECK(pthread_join(barriers, NULL) == 0 && pthread_join(opener, NULL) == 0);
+    CHECK(bed_close() == 0);
+    atomic_store(&sync->word[WORD_GO], 1);
+    bed_unmap(common);
+    bed_end();
+}
+
+/* A store that comes too late is the program's fault, and no earlier one is lost. */
+static _Atomic uint32_t last_stored;
+static sigjmp_buf late;
+
+static void on_late_store(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info, (void)context;
+    siglongjmp(late, 1);
+}
+
+static void *store_until_fault(void *unused)
+{
+    (void)unused;
+    if (sigsetjmp(late, 1) == 0)
+        for (uint32_t i = 1;; i++) {
+            store32(common + 64, i);
+            atomic_store(&last_stored, i);
+        }
+    return NULL;
+}
+
+static void store_during_unmap(void)
+{
+    bed_start(NULL, 1);
+    struct sigaction action = {.sa_sigaction = on_late_store, .sa_flags = SA_SIGINFO};
+    CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+    for (unsigned round = 0; round < 20; round++) {
+        pthread_t thread;
+        uint32_t arrived;
+        atomic_store(&last_stored, 0);
+        common = bed_map(0, PAGE, MAY_ALL);
+        CHECK(pthread_create(&thread, NULL, store_until_fault, NULL) == 0);
+        AWAIT(atomic_load(&last_stored) > 300);
+        bed_unmap(common);
+        CHECK(pthread_join(thread, NULL) == 0);
+        CHECK(bed_get(64, &arrived, sizeof arrived) == 0);
+        /* The last one may have been executed and not counted. */
+        CHECK(arrived == atomic_load(&last_stored) || arrived == atomic_load(&last_stored) + 1);
+    }
+    bed_end();
+}
+
+/* ---------------------------------------------------------------- 14: system calls */
+
+/* As rsm_map(7) says: from a page that is there they work, to one only if it has its twin. */
+static void system_calls(void)
+{
+    bed_start(NULL, 3);
+    volatile uint8_t *map = bed_map(0, 3 * PAGE, MAY_ALL);
+    uint8_t *plain = (uint8_t *)(uintptr_t)map;
+    char text[16] = "0123456789abcde";
+    int pipes[2];
+    CHECK(pipe(pipes) == 0);
+    /* A refused call is refused as a whole and harms nothing. */
+    CHECK(write(pipes[1], text, sizeof text) == sizeof text);
+    ssize_t count = read(pipes[0], plain + PAGE, sizeof text);
+    CHECK(count == -1 && errno == EFAULT);
+    count = write(pipes[1], plain + 2 * PAGE, 4);
+    CHECK(count == 4 || (count == -1 && errno == EFAULT));
+    /* What the manual advises: through memory of one's own. */
+    memcpy(plain + PAGE, text, sizeof text);
+    CHECK(memcmp(plain + PAGE, text, sizeof text) == 0);
+    /* stdio has such memory, unless it is told otherwise. */
+    FILE *file = tmpfile();
+    CHECK(file != NULL && fwrite(text, 1, sizeof text, file) == sizeof text);
+    rewind(file);
+    CHECK(fread(plain + 10, 1, sizeof text, file) == sizeof text);
+    CHECK(memcmp(plain + 10, text, sizeof text) == 0);
+    fclose(file);
+    CHECK(bed_close() == 0);
+    bed_unmap(map);
+    bed_end();
+}
+
+/* ---------------------------------------------------------------- 13, 15: other processes */
+
+static int status_of(void (*act)(volatile uint8_t *map), volatile uint8_t *map)
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        act(map);
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    return status;
+}
+
+static void touch(volatile uint8_t *map)
+{
+    store8(map, 99);
+}
+
+static void touch_by_load(volatile uint8_t *map)
+{
+    (void)load8(map);
+}
+
+static void run_another(volatile uint8_t *map)
+{
+    (void)map;
+    execl("/bin/true", "true", (char *)NULL);
+    _exit(1);
+}
+
+static void leave_it_alone(volatile uint8_t *map)
+{
+    (void)map;
+    usleep(2000);
+}
+
+static bool died_of_fault(int status)
+{
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
+}
+
+static void forked_child(void)
+{
+    bed_start(NULL, 2);
+    volatile uint8_t *map = bed_map(0, 2 * PAGE, MAY_ALL);
+    for (unsigned i = 0; i < 5; i++) {
+        store8(map, 7);
+        store8(map + PAGE, 8);
+        CHECK(died_of_fault(status_of(touch, map)));
+        CHECK(died_of_fault(status_of(touch_by_load, map + PAGE)));
+        CHECK(status_of(run_another, map) == 0);
+        CHECK(status_of(leave_it_alone, map) == 0);
+        CHECK(load8(map) == 7 && load8(map + PAGE) == 8);
+        store8(map, (uint8_t)i);
+        CHECK(load8(map) == i);
+    }
+    bed_unmap(map);
+    bed_end();
+}
+
+const struct litmus litmus_process[] = {
+    {"read_only", read_only},
+    {"other_faults", other_faults},
+    {"handler_goes_again", handler_goes_again},
+    {"handlers_that_store", handlers_that_store},
+    {"threads", threads},
+    {"store_during_unmap", store_during_unmap},
+    {"system_calls", system_calls},
+    {"forked_child", forked_child},
+    {NULL, NULL},
+};

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bytes that belong to somebody else, and stores of the value that is there already. */
+#include "litmus.h"
+
+enum { WORD_GO, WORD_ACK, WORD_STOP };
+
+/* ---------------------------------------------------------------- 3: neighbours */
+
+enum { STEPS = 60 };
+
+/* The peer owns the odd bytes, writes them all the time and finds in each what it wrote last. */
+static void own_odd_bytes(volatile uint8_t *segment, struct sync *sync)
+{
+    uint8_t value = 0;
+    for (uint64_t step = 1; step <= STEPS; step++) {
+        do {
+            for (size_t i = 1; i < 2 * PAGE; i += 2) {
+                CHECK(load8(segment + i) == value);
+                store8(segment + i, (uint8_t)(value + 1));
+            }
+            value++;
+        } while (atomic_load(&sync->word[WORD_GO]) < step);
+        for (size_t i = 0; i < 2 * PAGE; i += 2)
+            CHECK(load8(segment + i) == (uint8_t)(step * 3 + i));
+        atomic_store(&sync->word[WORD_ACK], step);
+    }
+}
+
+static void neighbours(void)
+{
+    struct sync *sync = bed_start(own_odd_bytes, 2);
+    volatile uint8_t *map = bed_map(0, 2 * PAGE, MAY_ALL);
+    for (uint64_t step = 1; step <= STEPS; step++) {
+        for (size_t i = 0; i < 2 * PAGE; i += 2)
+            store8(map + i, (uint8_t)(step * 3 + i));
+        CHECK(bed_close() == 0);
+        atomic_store(&sync->word[WORD_GO], step);
+        AWAIT(atomic_load(&sync->word[WORD_ACK]) == step);
+    }
+    bed_unmap(map);
+    bed_end();
+}
+
+/* ---------------------------------------------------------------- 4: the same value again */
+
+enum { RINGS = 200, BELL = 256 };
+
+/* Clears the bell each time it rings and says so beside the segment. */
+static void clear_bell(volatile uint8_t *segment, struct sync *sync)
+{
+    for (uint64_t ring = 1; ring <= RINGS; ring++) {
+        AWAIT(load32(segment + BELL) == 1);
+        store32(segment + BELL, 0);
+        atomic_thread_fence(memory_order_seq_cst);
+        atomic_store(&sync->word[WORD_ACK], ring);
+    }
+}
+
+static void ring(void (*meanwhile)(volatile uint8_t *map, struct sync *sync, uint64_t ring))
+{
+    struct sync *sync = bed_start(clear_bell, 1);
+    volatile uint8_t *map = bed_map(0, PAGE, MAY_ALL);
+    for (uint64_t number = 1; number <= RINGS; number++) {
+        meanwhile(map, sync, number);
+        store32(map + BELL, 1);
+        AWAIT((meanwhile(map, sync, 0), atomic_load(&sync->word[WORD_ACK]) == number));
+    }
+    bed_unmap(map);
+    bed_end();
+}
+
+static void do_nothing(volatile uint8_t *map, struct sync *sync, uint64_t number)
+{
+    (void)map, (void)sync, (void)number;
+}
+
+static void bell_alone(void)
+{
+    ring(do_nothing);
+}
+
+static void read_bell_before(volatile uint8_t *map, struct sync *sync, uint64_t number)
+{
+    (void)sync;
+    if (number == 0)
+        (void)load32(map + BELL); /* cached with the 1 that the peer is about to clear */
+}
+
+static void bell_that_is_read(void)
+{
+    ring(read_bell_before);
+}
+
+static void poll_beside(volatile uint8_t *map, struct sync *sync, uint64_t number)
+{
+    (void)sync;
+    if (number == 0)
+        (void)load32(map + 2048);
+}
+
+static void bell_beside_polled_word(void)
+{
+    ring(poll_beside);
+}
+
+static void payload_with_barrier(volatile uint8_t *map, struct sync *sync, uint64_t number)
+{
+    (void)sync;
+    if (number == 0)
+        return;
+    for (unsigned i = 0; i < 100; i++)
+        store8(map + 1024 + i, (uint8_t)(number + i));
+    CHECK(bed_order() == 0);
+}
+
+static void bell_after_barrier(void)
+{
+    ring(payload_with_barrier);
+}
+
+static void barrier_alone(volatile uint8_t *map, struct sync *sync, uint64_t number)
+{
+    (void)map, (void)sync;
+    if (number != 0)
+        CHECK(bed_order() == 0);
+}
+
+static void bell_alone_after_barrier(void)
+{
+    ring(barrier_alone);
+}
+
+static void payload_all_the_time(volatile uint8_t *map, struct sync *sync, uint64_t number)
+{
+    (void)sync;
+    for (unsigned i = 0; i < 20; i++)
+        store8(map + 1024 + i, (uint8_t)(number + i));
+}
+
+static void bell_amid_payload(void)
+{
+    if (!mode_is("precise"))
+        litmus_skip("promised by precise only");
+    ring(payload_all_the_time);
+}
+
+const struct litmus litmus_value[] = {
+    {"neighbours", neighbours},
+    {"bell_alone", bell_alone},
+    {"bell_that_is_read", bell_that_is_read},
+    {"bell_beside_polled_word", bell_beside_polled_word},
+    {"bell_after_barrier", bell_after_barrier},
+    {"bell_alone_after_barrier", bell_alone_after_barrier},
+    {"bell_amid_payload", bell_amid_payload},
+    {NULL, NULL},
+};

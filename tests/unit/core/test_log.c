@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cmocka_all.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/status.h"
+
+static char heard[2048];
+static int heard_count;
+
+static void listen(enum rsmcore_log_level level, const char *text)
+{
+    (void)level;
+    heard_count++;
+    strncpy(heard, text, sizeof heard - 1);
+}
+
+static void hook_gets_its_levels_and_errno_survives(void **state)
+{
+    (void)state;
+    rsmcore_log_to(listen, RSMCORE_LOG_WARNING);
+    errno = ENOENT;
+    rsm_log_warning("%m and %d", 7);
+    assert_int_equal(errno, ENOENT);
+    assert_string_equal(heard, "No such file or directory and 7");
+    rsm_log_info("not this");
+    assert_int_equal(heard_count, 1);
+    char huge[4096];
+    memset(huge, 'h', sizeof huge - 1);
+    huge[sizeof huge - 1] = '\0';
+    rsm_log_error("%s", huge);
+    assert_int_equal(strlen(heard), 1023);
+}
+
+/* What goes to stderr while `level` is in RSM_LOG. */
+static ssize_t captured(const char *level, char *text, size_t size)
+{
+    int pipes[2], saved = dup(STDERR_FILENO);
+    assert_return_code(pipe2(pipes, O_NONBLOCK), errno);
+    dup2(pipes[1], STDERR_FILENO);
+    if (level != NULL)
+        setenv("RSM_LOG", level, 1);
+    else
+        unsetenv("RSM_LOG");
+    rsmcore_log_to(NULL, RSMCORE_LOG_ERROR);
+    rsm_log_error("an error");
+    dup2(saved, STDERR_FILENO);
+    ssize_t length = read(pipes[0], text, size);
+    close(saved);
+    close(pipes[0]);
+    close(pipes[1]);
+    return length;
+}
+
+static void silent_unless_asked(void **state)
+{
+    (void)state;
+    char text[256] = "";
+    assert_int_equal(captured(NULL, text, sizeof text), -1);
+    assert_int_equal(captured("nonsense", text, sizeof text), -1);
+    assert_true(captured("error", text, sizeof text) > 0);
+    assert_non_null(strstr(text, "error: an error\n"));
+}
+
+static void statuses_have_texts(void **state)
+{
+    (void)state;
+    assert_string_equal(rsmcore_status_text(RSM_ST_OK), "success");
+    assert_string_equal(rsmcore_status_text((enum rsm_status)9999), "unknown status");
+    assert_true(rsmcore_status_known(RSM_ST_TRANSFER));
+    assert_false(rsmcore_status_known(9999));
+    assert_int_equal(rsmcore_status_from_errno(EMFILE), RSM_ST_NO_RESOURCES);
+    assert_int_equal(rsmcore_status_from_errno(0), RSM_ST_OK);
+    assert_int_equal(rsmcore_status_from_errno(EACCES), RSM_ST_DENIED);
+    assert_int_equal(rsmcore_status_from_errno(ENOMEM), RSM_ST_NO_MEMORY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hook_gets_its_levels_and_errno_survives),
+        cmocka_unit_test(silent_unless_asked),
+        cmocka_unit_test(statuses_have_texts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cmocka_all.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/packet.h"
+
+static int ends[2];
+
+static int open_pair(void **state)
+{
+    (void)state;
+    int on = 1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return -1;
+    return setsockopt(ends[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+}
+
+static int close_pair(void **state)
+{
+    (void)state;
+    close(ends[0]);
+    close(ends[1]);
+    return 0;
+}
+
+static unsigned open_descriptors(void)
+{
+    unsigned count = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        if (fcntl(fd, F_GETFD) >= 0)
+            count++;
+    return count;
+}
+
+static void bytes_and_descriptors_arrive(void **state)
+{
+    (void)state;
+    char text[16];
+    int pipes[2];
+    assert_return_code(pipe(pipes), errno);
+    struct rsm_packet_fds sent = {.count = 2, .fds = {pipes[0], pipes[1]}}, got;
+    struct rsm_packet_sender sender;
+    assert_int_equal(rsm_packet_send(ends[0], "hello", 5, &sent, 1), 0);
+    assert_int_equal(rsm_packet_receive(ends[1], text, sizeof text, &got, &sender), 5);
+    assert_memory_equal(text, "hello", 5);
+    assert_int_equal(got.count, 2);
+    assert_int_equal(sender.pid, getpid());
+    assert_int_equal(sender.uid, geteuid());
+    assert_true((fcntl(got.fds[0], F_GETFD) & FD_CLOEXEC) != 0);
+    assert_int_equal(write(got.fds[1], "x", 1), 1);
+    assert_int_equal(read(pipes[0], text, 1), 1);
+    rsm_packet_fds_close(&got);
+    close(pipes[0]);
+    close(pipes[1]);
+}
+
+static void empty_socket_and_hangup_are_told_apart(void **state)
+{
+    (void)state;
+    char text[4];
+    struct rsm_packet_fds got;
+    assert_int_equal(rsm_packet_receive(ends[1], text, sizeof text, &got, NULL), -EAGAIN);
+    shutdown(ends[0], SHUT_RDWR);
+    assert_int_equal(rsm_packet_receive(ends[1], text, sizeof text, &got, NULL), 0);
+    assert_int_equal(rsm_packet_send(ends[1], "x", 1, NULL, 0), -EPIPE); /* and no SIGPIPE */
+}
+
+static void oversized_packet_is_refused_with_its_descriptors(void **state)
+{
+    (void)state;
+    char text[4];
+    unsigned before = open_descriptors();
+    struct rsm_packet_fds sent = {.count = 1, .fds = {ends[0]}}, got;
+    assert_int_equal(rsm_packet_send(ends[0], "12345678", 8, &sent, 0), 0);
+    assert_int_equal(rsm_packet_receive(ends[1], text, sizeof text, &got, NULL), -EMSGSIZE);
+    assert_int_equal(got.count, 0);
+    assert_int_equal(open_descriptors(), before);
+}
+
+static void unexpected_descriptors_are_closed(void **state)
+{
+    (void)state;
+    char text[4];
+    unsigned before = open_descriptors();
+    struct rsm_packet_fds sent = {.count = 1, .fds = {ends[0]}};
+    assert_int_equal(rsm_packet_send(ends[0], "x", 1, &sent, 0), 0);
+    assert_int_equal(rsm_packet_receive(ends[1], text, sizeof text, NULL, NULL), 1);
+    assert_int_equal(open_descriptors(), before);
+}
+
+static void no_room_for_descriptors_is_reported(void **state)
+{
+    (void)state;
+    char text[4];
+    struct rlimit limit, tight;
+    unsigned before = open_descriptors();
+    struct rsm_packet_fds sent = {.count = 3, .fds = {ends[0], ends[0], ends[0]}}, got;
+    assert_int_equal(rsm_packet_send(ends[0], "x", 1, &sent, 0), 0);
+    assert_return_code(getrlimit(RLIMIT_NOFILE, &limit), errno);
+    tight = limit;
+    int next = dup(0);
+    close(next);
+    tight.rlim_cur = (rlim_t)next + 1; /* one more and no other */
+    assert_return_code(setrlimit(RLIMIT_NOFILE, &tight), errno);
+    ssize_t result = rsm_packet_receive(ends[1], text, sizeof text, &got, NULL);
+    assert_return_code(setrlimit(RLIMIT_NOFILE, &limit), errno);
+    assert_int_equal(result, -EMFILE);
+    assert_int_equal(got.count, 0);
+    assert_int_equal(open_descriptors(), before);
+}
+
+static void slow_receiver_does_not_block_the_sender(void **state)
+{
+    (void)state;
+    char bulk[4096] = {0};
+    int failure = 0;
+    for (int i = 0; i < 10000 && failure == 0; i++)
+        failure = rsm_packet_send(ends[0], bulk, sizeof bulk, NULL, 0);
+    assert_int_equal(failure, -EAGAIN);
+}
+
+static void low_descriptors_move_up(void **state)
+{
+    (void)state;
+    int saved = dup(0);
+    assert_true(saved > 2);
+    close(0);
+    int fd = rsm_fd_above_stdio(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    assert_true(fd > 2);
+    assert_int_equal(fcntl(0, F_GETFD), -1);
+    assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+    close(fd);
+    assert_int_equal(dup2(saved, 0), 0);
+    close(saved);
+    assert_int_equal(rsm_fd_above_stdio(-1), -1);
+}
+
+static void paths_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    char path[200];
+    memset(path, 'a', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    assert_int_equal(rsm_packet_connect(path), -1);
+    assert_int_equal(errno, ENAMETOOLONG);
+    assert_int_equal(rsm_packet_connect("/nonexistent/socket"), -1);
+    assert_int_equal(errno, ENOENT);
+}
+
+int main(void)
+{
+#define ON_PAIR(test) cmocka_unit_test_setup_teardown(test, open_pair, close_pair)
+    const struct CMUnitTest tests[] = {
+        ON_PAIR(bytes_and_descriptors_arrive),
+        ON_PAIR(empty_socket_and_hangup_are_told_apart),
+        ON_PAIR(oversized_packet_is_refused_with_its_descriptors),
+        ON_PAIR(unexpected_descriptors_are_closed),
+        ON_PAIR(no_room_for_descriptors_is_reported),
+        ON_PAIR(slow_receiver_does_not_block_the_sender),
+        cmocka_unit_test(low_descriptors_move_up),
+        cmocka_unit_test(paths_that_do_not_fit_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

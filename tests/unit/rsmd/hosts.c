@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "hosts.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "registry.h"
+
+struct message {
+    uint32_t from, to;
+    size_t length;
+    uint8_t bytes[RSM_PEER_FRAME_MAX];
+    struct message *next;
+};
+
+enum { CELLS_MAX = 512 };
+
+struct hosts hosts;
+static struct message *first, **last = &first;
+static struct rsm_event_cell *cells[CELLS_MAX];
+static unsigned cell_count;
+
+/* ------------------------------------------------------------------ a transport */
+
+/* As the real one, but for offers, which carry a text and as many descriptors as the test wants. */
+static const struct rsm_node_ops *real;
+static struct rsm_node_ops fake;
+
+static enum rsm_status fake_offer(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+                                  unsigned count, uint32_t rights,
+                                  const struct rsm_importer *importer, struct rsm_offer *offer,
+                                  struct rsm_node_offer **made)
+{
+    (void)port, (void)pieces, (void)count, (void)rights;
+    offer->blob_len = (uint32_t)snprintf((char *)offer->blob, sizeof offer->blob, "for node %u",
+                                         (unsigned)importer->node);
+    while (offer->fd_count < hosts.descriptors)
+        offer->fds[offer->fd_count++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    *made = malloc(1);
+    return *made != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
+}
+
+static void fake_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    (void)port;
+    hosts.revokes++;
+    free(made);
+}
+
+static void replace_transport(struct rsmd_node *node)
+{
+    struct rsmd_controller *controller;
+    LL_FOREACH(node->controllers, controller)
+    {
+        real = controller->ops;
+        fake = *real;
+        fake.offer = fake_offer;
+        fake.revoke = fake_revoke;
+        controller->ops = &fake;
+    }
+}
+
+/* ------------------------------------------------------------------ messages */
+
+static uint32_t node_id(const void *context)
+{
+    return ((const struct rsmd_node *)context)->id;
+}
+
+static bool carry(void *context, uint32_t to, const struct rsm_peer_msg *msg)
+{
+    uint32_t from = node_id(context);
+    if (!hosts.link[from][to])
+        return false;
+    struct message *message = calloc(1, sizeof *message);
+    assert_non_null(message);
+    message->from = from;
+    message->to = to;
+    message->length = rsm_peer_encode(msg, message->bytes, sizeof message->bytes);
+    assert_true(message->length > 0);
+    *last = message;
+    last = &message->next;
+    return true;
+}
+
+static size_t queued(void *context, uint32_t to)
+{
+    (void)context, (void)to;
+    return hosts.queued;
+}
+
+static struct message *take(void)
+{
+    struct message *message = first;
+    if (message != NULL)
+        first = message->next;
+    if (first == NULL)
+        last = &first;
+    return message;
+}
+
+bool deliver(void)
+{
+    struct rsm_peer_msg msg;
+    struct message *message = take();
+    if (message == NULL)
+        return false;
+    assert_int_equal(rsm_peer_decode(&msg, message->bytes, message->length), RSM_ST_OK);
+    rsmd_far_message(&hosts.node[message->to], message->from, &msg);
+    free(message);
+    return true;
+}
+
+void deliver_all(void)
+{
+    do
+        event_base_loop(hosts.base, EVLOOP_NONBLOCK);
+    while (deliver());
+}
+
+struct rsm_peer_msg intercept(uint32_t type)
+{
+    struct rsm_peer_msg msg;
+    struct message *message = take();
+    assert_non_null(message);
+    assert_int_equal(rsm_peer_decode(&msg, message->bytes, message->length), RSM_ST_OK);
+    assert_int_equal(msg.type, type);
+    free(message);
+    return msg;
+}
+
+void forge(uint32_t from, uint32_t to, struct rsm_peer_msg msg)
+{
+    rsmd_far_message(&hosts.node[to], from, &msg);
+}
+
+static void lose(uint32_t a, uint32_t b)
+{
+    struct message **place = &first;
+    while (*place != NULL) {
+        struct message *message = *place;
+        bool lost =
+            (message->from == a && message->to == b) || (message->from == b && message->to == a);
+        if (!lost) {
+            place = &message->next;
+            continue;
+        }
+        *place = message->next;
+        free(message);
+    }
+    last = place;
+}
+
+void link_up(uint32_t a, uint32_t b)
+{
+    hosts.link[a][b] = hosts.link[b][a] = true;
+    rsmd_far_up(&hosts.node[a], b);
+    rsmd_far_up(&hosts.node[b], a);
+}
+
+void link_down(uint32_t a, uint32_t b)
+{
+    hosts.link[a][b] = hosts.link[b][a] = false;
+    lose(a, b);
+    rsmd_far_down(&hosts.node[a], b);
+    rsmd_far_down(&hosts.node[b], a);
+}
+
+/* ------------------------------------------------------------------ begin and end */
+
+int hosts_begin(void **state)
+{
+    (void)state;
+    static struct rsmd_conf conf;
+    char why[256];
+    memset(&hosts, 0, sizeof hosts);
+    rsmd_conf_defaults(&conf);
+    conf.peer_timeout_ms = 100;
+    hosts.base = event_base_new();
+    assert_non_null(hosts.base);
+    for (uint32_t id = 1; id <= HOSTS; id++) {
+        /* A directory that is not there: no node finds another one on its own host. */
+        struct rsmcore_runtime runtime = {.directory = "/nonexistent", .node = id};
+        struct rsmd_node *node = &hosts.node[id];
+        struct rsmd_carrier carrier = {.context = node, .send = carry, .queued = queued};
+        assert_true(rsmd_node_init(node, id, false, &runtime, &conf, why, sizeof why));
+        assert_true(rsmd_far_start(node, hosts.base, &carrier));
+        replace_transport(node);
+    }
+    for (uint32_t a = 1; a <= HOSTS; a++)
+        for (uint32_t b = a + 1; b <= HOSTS; b++)
+            link_up(a, b);
+    return 0;
+}
+
+int hosts_end(void **state)
+{
+    (void)state;
+    while (cell_count > 0)
+        rsm_event_cell_unmap(cells[--cell_count]);
+    for (uint32_t id = 1; id <= HOSTS; id++) {
+        struct rsmd_node *node = &hosts.node[id];
+        struct rsmd_controller *controller;
+        rsmd_far_stop(node);
+        LL_FOREACH(node->controllers, controller)
+        {
+            controller->ops = real;
+        }
+        assert_int_equal(node->segment_count, 0);
+        rsmd_node_end(node);
+    }
+    for (struct message *message; (message = take()) != NULL;)
+        free(message);
+    event_base_free(hosts.base);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ people */
+
+static void take_answer(struct rsmd_client *client, const struct rsm_msg *reply)
+{
+    struct person *person = (struct person *)(void *)client;
+    person->answers++;
+    person->reply = *reply;
+}
+
+void person_begin(struct person *person, uint32_t node, uint32_t uid)
+{
+    memset(person, 0, sizeof *person);
+    person->node = &hosts.node[node];
+    person->client.greeted = true;
+    person->client.node = node;
+    person->client.answer = take_answer;
+    person->client.peer = (struct rsmd_identity){.pid = 1000, .uid = uid, .gid = uid};
+}
+
+void person_end(struct person *person)
+{
+    rsmd_client_clear(person->node, &person->client);
+}
+
+void begin(struct person *person, struct rsm_msg *msg)
+{
+    struct rsm_packet_fds none = {.count = 0};
+    struct rsm_msg reply;
+    struct rsmd_call call = {.node = person->node,
+                             .client = &person->client,
+                             .who = person->client.peer,
+                             .request = msg,
+                             .reply = &reply,
+                             .received = &none};
+    assert_null(person->client.forward);
+    rsmd_dispatch(&call);
+    if (person->client.forward != NULL)
+        return;
+    /* As if they had been sent: copies of what stays the daemon's. */
+    person->fds = call.attached;
+    for (unsigned i = 0; i < person->fds.count && !call.close_attached; i++)
+        person->fds.fds[i] = fcntl(person->fds.fds[i], F_DUPFD_CLOEXEC, 3);
+    take_answer(&person->client, &reply);
+}
+
+enum rsm_status ask(struct person *person, struct rsm_msg *msg)
+{
+    unsigned answers = person->answers;
+    begin(person, msg);
+    if (person->client.forward != NULL)
+        deliver_all();
+    assert_int_equal(person->answers, answers + 1);
+    return (enum rsm_status)person->reply.status;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+uint32_t offer_page(struct person *exporter, uint32_t mode)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC, .u.extent_alloc = {"sci0", page}};
+    assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
+    rsm_packet_fds_close(&exporter->fds);
+    uint32_t extent = exporter->reply.u.extent_alloc_reply.extent;
+    msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_CREATE, .u.export_create = {"sci0", page, mode}};
+    assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
+    uint32_t export = exporter->reply.u.export_create_reply.export;
+    msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_PUBLISH,
+                           .u.export_publish = {.export = export,
+                                                .segment_id = SEGMENT,
+                                                .piece_count = 1,
+                                                .pieces = {{extent, 0, page}}}};
+    assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
+    return export;
+}
+
+void begin_connect(struct person *importer, uint32_t node, uint32_t rights)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT,
+                          .u.import_connect = {"sci0", node, SEGMENT, rights}};
+    begin(importer, &msg);
+}
+
+enum rsm_status connect_to(struct person *importer, uint32_t node, uint32_t rights)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT,
+                          .u.import_connect = {"sci0", node, SEGMENT, rights}};
+    return ask(importer, &msg);
+}
+
+bool has_moved(const struct person *person, const struct rsm_import_connect_reply *import)
+{
+    return rsmd_gentable_value(person->node->gentable, import->slot) != import->generation;
+}
+
+/* ------------------------------------------------------------------ events */
+
+static struct rsm_event_cell *map_cell(struct person *person)
+{
+    assert_int_equal(person->fds.count, 1);
+    assert_true(cell_count < CELLS_MAX);
+    struct rsm_event_cell *cell = rsm_event_cell_map(person->fds.fds[0]);
+    assert_non_null(cell);
+    rsm_packet_fds_close(&person->fds);
+    cells[cell_count++] = cell;
+    return cell;
+}
+
+struct rsm_event_cell *own_cell(struct person *person, uint32_t end, uint32_t id)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN, .u.event_open = {end, id}};
+    assert_int_equal(ask(person, &msg), RSM_ST_OK);
+    return map_cell(person);
+}
+
+void post(struct person *person, uint32_t end, uint32_t id, uint32_t count, bool coalesce)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_PEERS, .u.event_peers = {end, id, 0}};
+    assert_int_equal(ask(person, &msg), RSM_ST_OK);
+    uint32_t peer = person->reply.u.event_peers_reply.peers[0];
+    if (!rsm_event_cell_post(map_cell(person), count, coalesce))
+        return;
+    msg = (struct rsm_msg){.type = RSM_MSG_EVENT_KICK, .u.event_kick = {end, id, peer}};
+    assert_int_equal(ask(person, &msg), RSM_ST_OK);
+    assert_int_equal(person->fds.count, 1);
+    assert_int_equal(write(person->fds.fds[0], "", 1), 1);
+    rsm_packet_fds_close(&person->fds);
+}

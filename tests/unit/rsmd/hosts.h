@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Nodes of three hosts in one process, for tests of what they say to each other: no sockets, no
+ * daemons; messages wait in a queue until the test lets them through, encoded as on a real link.
+ */
+#ifndef TESTS_RSMD_HOSTS_H
+#define TESTS_RSMD_HOSTS_H
+
+#include <event2/event.h>
+
+#include "call.h"
+#include "cmocka_all.h"
+#include "core/eventcell.h"
+#include "far/far.h"
+
+enum { HOSTS = 3, SEGMENT = 0x400000 };
+
+/** A client of a node, with the reply to its last request. */
+struct person {
+    struct rsmd_client client; /* first: answers find the person by it */
+    struct rsmd_node *node;
+    unsigned answers; /* replies so far */
+    struct rsm_msg reply;
+    struct rsm_packet_fds fds; /* that came with it */
+};
+
+struct hosts {
+    struct event_base *base;
+    struct rsmd_node node[HOSTS + 1]; /* from 1 */
+    bool link[HOSTS + 1][HOSTS + 1];
+    size_t queued;        /* what the carrier says */
+    unsigned revokes;     /* by the fake transport */
+    unsigned descriptors; /* that it puts into each offer */
+};
+extern struct hosts hosts;
+
+/** cmocka setup and teardown: three nodes, all links up, nothing in the queue. */
+int hosts_begin(void **state);
+int hosts_end(void **state);
+
+/** Raise or cut the link between two nodes; both are told. What is under way gets lost. */
+void link_up(uint32_t a, uint32_t b);
+void link_down(uint32_t a, uint32_t b);
+
+/** Deliver the next message; false: there was none. deliver_all() also runs the event loop until
+ *  nothing more happens. */
+bool deliver(void);
+void deliver_all(void);
+/** The next message, which is taken out of the queue; its type must be this one. */
+struct rsm_peer_msg intercept(uint32_t type);
+/** A message as if `from` had sent it, delivered at once. */
+void forge(uint32_t from, uint32_t to, struct rsm_peer_msg msg);
+
+/** Begin and end; a person that is gone has closed its connection. */
+void person_begin(struct person *person, uint32_t node, uint32_t uid);
+void person_end(struct person *person);
+/** Ask; the status of the reply. A reply that comes later must have been delivered by the call of
+ *  ask(), which lets all messages through; begin() does not wait. */
+void begin(struct person *person, struct rsm_msg *msg);
+enum rsm_status ask(struct person *person, struct rsm_msg *msg);
+
+/** Publish a page under SEGMENT with that mode; the export's id. */
+uint32_t offer_page(struct person *exporter, uint32_t mode);
+/** Connect to SEGMENT of a node; the reply is in person->reply. */
+void begin_connect(struct person *importer, uint32_t node, uint32_t rights);
+enum rsm_status connect_to(struct person *importer, uint32_t node, uint32_t rights);
+/** Whether a slot of this node's table has left a value. */
+bool has_moved(const struct person *person, const struct rsm_import_connect_reply *import);
+
+/** The counter that belongs to a handle, or the one that its posts reach; mapped until the test's
+ *  end. */
+struct rsm_event_cell *own_cell(struct person *person, uint32_t end, uint32_t id);
+/** Post through the one peer of a handle, kick included. */
+void post(struct person *person, uint32_t end, uint32_t id, uint32_t count, bool coalesce);
+
+#endif

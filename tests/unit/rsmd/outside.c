@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Two more transports from outside, made of the skeleton, for what that has not:
+ *
+ *  - "news": a fabric that tells of its importers. What it tells is what the test writes into the
+ *    FIFO that is the controller's device, in struct news_order.
+ *  - "shared" (with OUTSIDE_SHARED): extents that processes of the host may map. It refuses every
+ *    offer itself, so that whoever connects has gone another way.
+ */
+#define rsm_transport_import_ops_v1 skeleton_import_ops
+#define rsm_transport_node_ops_v1   skeleton_node_ops
+#include "../transport/skeleton.c" /* NOLINT(bugprone-suspicious-include) */
+#undef rsm_transport_import_ops_v1
+#undef rsm_transport_node_ops_v1
+
+#include "outside.h"
+
+#define VISIBLE __attribute__((visibility("default")))
+
+#ifdef OUTSIDE_SHARED
+#define NAME "shared"
+#else
+#define NAME "news"
+#endif
+
+VISIBLE extern const struct rsm_import_ops rsm_transport_import_ops_v1;
+const struct rsm_import_ops rsm_transport_import_ops_v1 = {
+    .abi_version = RSM_TRANSPORT_ABI,
+    .size = sizeof(struct rsm_import_ops),
+    .name = NAME,
+    .open = skeleton_open,
+    .close = skeleton_close,
+    .connect = skeleton_connect,
+    .disconnect = skeleton_disconnect,
+    .put = skeleton_put,
+    .get = skeleton_get,
+    .order = skeleton_order,
+    .complete = skeleton_complete,
+};
+
+VISIBLE extern const struct rsm_node_ops rsm_transport_node_ops_v1;
+
+#ifdef OUTSIDE_SHARED
+
+static enum rsm_status shared_extent_make(struct rsm_node_port *port, uint64_t length,
+                                          struct rsm_extent **extent, int *fd)
+{
+    enum rsm_status status = node_extent_make(port, length, extent, fd);
+    if (status == RSM_ST_OK && fchmod(*fd, S_IRUSR) < 0) {
+        node_extent_free(port, *extent);
+        return RSM_ST_NO_RESOURCES;
+    }
+    return status;
+}
+
+static enum rsm_status shared_offer(struct rsm_node_port *port,
+                                    const struct rsm_extent_piece *pieces, unsigned count,
+                                    uint32_t rights, const struct rsm_importer *importer,
+                                    struct rsm_offer *offer, struct rsm_node_offer **made)
+{
+    (void)port, (void)pieces, (void)count, (void)rights, (void)importer, (void)offer, (void)made;
+    return RSM_ST_UNREACHABLE;
+}
+
+const struct rsm_node_ops rsm_transport_node_ops_v1 = {
+    .abi_version = RSM_TRANSPORT_ABI,
+    .size = sizeof(struct rsm_node_ops),
+    .name = NAME,
+    .open = node_open,
+    .close = node_close,
+    .attributes = node_attributes,
+    .extent_make = shared_extent_make,
+    .extent_free = node_extent_free,
+    .offer = shared_offer,
+    .revoke = node_revoke,
+    .node_caps = RSM_NODE_EXTENTS_SHAREABLE,
+};
+
+#else
+
+enum { OFFERS_MAX = 16 };
+
+struct news_port {
+    struct rsm_node_port port; /* first: the skeleton's functions get a pointer to it */
+    int fifo;
+    unsigned count;
+    struct rsm_node_offer *offers[OFFERS_MAX]; /* in the order they were made */
+};
+
+static struct news_port *news_of(struct rsm_node_port *port)
+{
+    return (struct news_port *)port;
+}
+
+static enum rsm_status news_open(const struct rsm_controller_info *info,
+                                 struct rsm_node_port **port)
+{
+    struct news_port *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->port.page = (uint64_t)sysconf(_SC_PAGESIZE);
+    /* For reading and writing: it never comes to an end. */
+    made->fifo = open(info->device, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (made->fifo < 0) {
+        free(made);
+        return RSM_ST_NO_CONTROLLER;
+    }
+    *port = &made->port;
+    return RSM_ST_OK;
+}
+
+static void news_close(struct rsm_node_port *port)
+{
+    close(news_of(port)->fifo);
+    free(news_of(port));
+}
+
+static enum rsm_status news_offer(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+                                  unsigned count, uint32_t rights,
+                                  const struct rsm_importer *importer, struct rsm_offer *offer,
+                                  struct rsm_node_offer **made)
+{
+    struct news_port *news = news_of(port);
+    if (news->count == OFFERS_MAX)
+        return RSM_ST_NO_RESOURCES;
+    enum rsm_status status = node_offer(port, pieces, count, rights, importer, offer, made);
+    if (status == RSM_ST_OK)
+        news->offers[news->count++] = *made;
+    return status;
+}
+
+/* The offers that come after it keep their numbers. */
+static void news_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    struct news_port *news = news_of(port);
+    for (unsigned i = 0; i < news->count; i++)
+        if (news->offers[i] == made)
+            news->offers[i] = NULL;
+    node_revoke(port, made);
+}
+
+static int news_event_fd(struct rsm_node_port *port)
+{
+    return news_of(port)->fifo;
+}
+
+static void news_dispatch(struct rsm_node_port *port, const struct rsm_node_upcalls *up,
+                          void *context)
+{
+    struct news_port *news = news_of(port);
+    struct news_order order;
+    while (read(news->fifo, &order, sizeof order) == sizeof order) {
+        /* One that rsmd never heard of must do no harm. */
+        struct rsm_node_offer nobody, *made = &nobody;
+        if (order.offer < news->count && news->offers[order.offer] != NULL)
+            made = news->offers[order.offer];
+        if (order.lost)
+            up->lost(context, made);
+        else
+            up->signalled(context, made, order.count, order.coalesced);
+    }
+}
+
+const struct rsm_node_ops rsm_transport_node_ops_v1 = {
+    .abi_version = RSM_TRANSPORT_ABI,
+    .size = sizeof(struct rsm_node_ops),
+    .name = NAME,
+    .open = news_open,
+    .close = news_close,
+    .attributes = node_attributes,
+    .extent_make = node_extent_make,
+    .extent_free = node_extent_free,
+    .offer = news_offer,
+    .revoke = news_revoke,
+    .event_fd = news_event_fd,
+    .dispatch = news_dispatch,
+};
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Tests' view of a real rsmd: start it, speak raw messages to it, see that it leaves
+ * nothing. */
+#ifndef TESTS_RSMD_PEER_H
+#define TESTS_RSMD_PEER_H
+
+#include <sys/types.h>
+
+#include "cmocka_all.h"
+#include "core/packet.h"
+#include "core/proto.h"
+#include "core/sharedmem.h"
+
+enum { PEER_WAIT_MS = 20000 }; /* for anything that must happen; never the normal case */
+
+struct daemon {
+    char directory[64];
+    char socket[RSM_PROTO_PATH_MAX];
+    pid_t pid;
+    uint32_t node;
+};
+
+/** A new empty runtime directory, removed by daemon_stop() or directory_remove(). */
+void directory_make(char directory[64]);
+/** Remove it; it must be empty. */
+void directory_remove(const char *directory);
+
+/** Start rsmd as @p node of a directory and wait until it serves. @p configuration is the text of
+ * its rsm.conf (NULL: controller sci0 on shm); @p option one more option or NULL. */
+void daemon_start_in(struct daemon *daemon, const char *directory, uint32_t node,
+                     const char *configuration, const char *option);
+/** The same as node 1 of a new directory. */
+void daemon_start(struct daemon *daemon, const char *configuration, const char *option);
+/** Terminate it: it must exit with 0 and leave no socket and no lock. */
+void daemon_end(struct daemon *daemon);
+/** daemon_end() and remove the directory. */
+void daemon_stop(struct daemon *daemon);
+
+/** Run rsmd with these arguments (NULL-terminated); its exit status. */
+int rsmd_run_to_end(char *const arguments[]);
+/** Wait for a child; its exit status, or -signal. */
+int wait_exit(pid_t pid);
+
+/** Connect without HELLO. */
+int peer_connect(const struct daemon *daemon);
+/** Connect and say HELLO as a process of @p node. */
+int peer_hello_as(const struct daemon *daemon, uint32_t node);
+int peer_hello(const struct daemon *daemon);
+
+/** Send a request, wait for the reply, which replaces it; its status. @p send, @p receive: may be
+ *  NULL, then none must come. Fails the test if the daemon does not answer. */
+enum rsm_status ask_with(int socket, struct rsm_msg *msg, const struct rsm_packet_fds *send,
+                         struct rsm_packet_fds *receive);
+enum rsm_status ask(int socket, struct rsm_msg *msg);
+
+/** Send bytes as they are, wait for a reply: its status; -1 if the daemon hung up instead. */
+int ask_raw(int socket, const void *bytes, size_t length, const struct rsm_packet_fds *send);
+/** Wait until the daemon hangs up. */
+void expect_hangup(int socket);
+
+/** The mapped generation table of a daemon; unmap with gentable_unmap(). */
+const struct rsm_gentable *gentable_map(const struct daemon *daemon);
+void gentable_unmap(const struct rsm_gentable *table);
+uint32_t slot_value(const struct rsm_gentable *table, uint32_t slot);
+/** Wait until a slot has left @p value. */
+void await_move(const struct rsm_gentable *table, uint32_t slot, uint32_t value);
+
+/* Common requests that are expected to succeed. */
+uint32_t make_extent(int socket, uint64_t length);
+uint32_t make_export(int socket, uint64_t length, uint32_t mode);
+/** make_extent(), make_export() of one page, published as @p segment_id to all with mode. */
+uint32_t publish_page(int socket, uint32_t segment_id, uint32_t mode);
+
+/* Requests that may fail: the status. */
+enum rsm_status publish(int socket, uint32_t export, uint32_t segment_id, uint32_t extent,
+                        uint64_t length, const struct rsm_acl_entry *acl, uint32_t acl_count);
+enum rsm_status unpublish(int socket, uint32_t export, uint32_t flags, uint32_t *offered);
+enum rsm_status destroy(int socket, uint32_t export, uint32_t *offered);
+/** The reply of a success is stored in *reply if that is not NULL; descriptors are closed. */
+enum rsm_status connect_on(int socket, const char *controller, uint32_t node, uint32_t segment_id,
+                           uint32_t rights, struct rsm_import_connect_reply *reply);
+enum rsm_status disconnect(int socket, uint32_t import);
+
+/** Run @p body in a child as uid and gid with one supplementary group (0: none); its exit status
+ *  is the result. Skips the test unless root runs it. */
+int as_user(uid_t uid, gid_t gid, gid_t group, int (*body)(const void *argument),
+            const void *argument);
+
+#endif

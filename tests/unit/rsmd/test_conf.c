@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+#include "conf.h"
+#include "conf_file.h"
+
+static struct rsmd_conf conf;
+static struct rsmd_conf_error error;
+
+static bool parse(const char *text)
+{
+    memset(&conf, 0xa5, sizeof conf);
+    error = (struct rsmd_conf_error){.line = 0};
+    return rsmd_conf_parse(&conf, text, strlen(text), &error);
+}
+
+static void complete_file(void **state)
+{
+    (void)state;
+    assert_true(parse("# cluster\n"
+                      "[node 1]\n"
+                      "host = alpha.example.org\n"
+                      "\n"
+                      "[node 2]   ; the other one\n"
+                      "host = beta\n"
+                      "  socket = /run/other/n2.sock ; inside the host\n"
+                      "[controller sci0]\n"
+                      "transport = shm\n"
+                      "[controller wrsm1]\r\n"
+                      "transport = verbs\r\n"
+                      "device = mlx5_0\r\n"
+                      "options = mtu=4096 retry=3\r\n"
+                      "[limits]\n"
+                      "max-exported-memory = 75\n"
+                      "max-segments = 4095\n"
+                      "peer-timeout-ms = 500\n"
+                      "segment-hashtable-size = 128\n"
+                      "enable-dynamic-reconfiguration = 1"));
+    assert_int_equal(conf.node_count, 2);
+    assert_string_equal(rsmd_conf_node(&conf, 1)->host, "alpha.example.org");
+    assert_string_equal(rsmd_conf_node(&conf, 1)->socket, "");
+    assert_string_equal(rsmd_conf_node(&conf, 2)->socket, "/run/other/n2.sock");
+    assert_null(rsmd_conf_node(&conf, 3));
+    assert_int_equal(conf.controller_count, 2);
+    assert_string_equal(conf.controllers[0].name, "sci0");
+    assert_string_equal(conf.controllers[0].transport, "shm");
+    assert_string_equal(conf.controllers[0].device, "");
+    assert_string_equal(conf.controllers[1].name, "wrsm1");
+    assert_string_equal(conf.controllers[1].device, "mlx5_0");
+    assert_string_equal(conf.controllers[1].options, "mtu=4096 retry=3");
+    assert_int_equal(conf.max_exported_percent, 75);
+    assert_int_equal(conf.max_segments, 4095);
+    assert_int_equal(conf.peer_timeout_ms, 500);
+    assert_true(conf.ineffective_keys);
+}
+
+static void absent_things(void **state)
+{
+    (void)state;
+    rsmd_conf_defaults(&conf);
+    assert_int_equal(conf.controller_count, 1);
+    assert_string_equal(conf.controllers[0].name, "sci0");
+    assert_string_equal(conf.controllers[0].transport, "shm");
+    assert_true(parse(""));
+    assert_int_equal(conf.controller_count, 0);
+    assert_int_equal(conf.node_count, 0);
+    assert_int_equal(conf.max_exported_percent, 0);
+    assert_int_equal(conf.max_segments, 65535);
+    assert_int_equal(conf.peer_timeout_ms, 3000);
+    assert_false(conf.ineffective_keys);
+    assert_true(parse("\xef\xbb\xbf[limits]\nmax-segments = 0\n"));
+    assert_int_equal(conf.max_segments, 65535);
+}
+
+static const struct {
+    const char *text;
+    unsigned line;
+    const char *expected;
+} wrong[] = {
+    {"host = a\n", 1, "expected a [section] before the first key"},
+    {"[limits]\nnonsense\n", 2, "expected key = value, a [section] or a comment"},
+    {"\n\n[nodes]\n", 3, "expected [node N], [controller NAME], [cluster] or [limits]"},
+    {"[]\n", 1, "expected [node N], [controller NAME], [cluster] or [limits]"},
+    {"[limits 3]\n", 1, "expected [node N], [controller NAME], [cluster] or [limits]"},
+    {"[limits\n", 1, "expected a ] at the end of the section's name"},
+    {"[limits] x\n", 1, "expected nothing behind the ]"},
+    {"[limits]\n\n[limits]\n", 3, "expected [limits] once"},
+    {"[node 0]\nhost = a\n", 1, "expected a node id from 1 to 64, as in [node 1]"},
+    {"[node 65]\nhost = a\n", 1, "expected a node id from 1 to 64, as in [node 1]"},
+    {"[node x]\nhost = a\n", 1, "expected a node id from 1 to 64, as in [node 1]"},
+    {"[node]\nhost = a\n", 1, "expected a node id from 1 to 64, as in [node 1]"},
+    {"[node 1]\nhost = a\n[node 1]\nhost = b\n", 3,
+     "expected each node once: node 1 is also in line 1"},
+    {"[node 1]\n[limits]\n", 1, "expected host = in the section of node 1"},
+    {"[limits]\n[node 1]\n", 2, "expected host = in the section of node 1"},
+    {"[node 1]\nhost =\n", 2, "expected a host name or address after host ="},
+    {"[node 1]\nhost = a\nhost = b\n", 3, "expected host once in this section"},
+    {"[node 1]\nhost = a\nsocket = run/x\n", 3,
+     "expected an absolute path of at most 107 characters after socket ="},
+    {"[node 1]\nport = 1\n", 2, "expected one of the keys host, socket, address"},
+    {"[cluster]\n\n[cluster]\n", 3, "expected [cluster] once"},
+    {"[cluster 1]\n", 1, "expected [node N], [controller NAME], [cluster] or [limits]"},
+    {"[cluster]\nauth = ssh\n", 2, "expected munge or none after auth ="},
+    {"[cluster]\nauth =\n", 2, "expected munge or none after auth ="},
+    {"[cluster]\nmunge-socket = munge.socket\n", 2,
+     "expected an absolute path of at most 107 characters after munge-socket ="},
+    {"[cluster]\nport = 3\n", 2, "expected one of the keys auth, munge-socket"},
+    {"[node 1]\nhost = a\naddress = 127.0.0.1:90\n[node 2]\nhost = b\naddress = 127.0.0.1:90\n", 6,
+     "expected another address or port: node 1 has this one in line 3"},
+    {"[node 1]\nhost = a\naddress = Alpha\n[node 2]\nhost = b\naddress = alpha:9247\n", 6,
+     "expected another address or port: node 1 has this one in line 3"},
+    {"[cluster]\nauth = none\n[node 3]\nhost = a\naddress = 127.0.0.1\n"
+     "[node 4]\nhost = b\naddress = 10.0.0.1\n",
+     2, "expected auth = munge: node 4, line 8, has an address that is no loopback address"},
+    {"[node 4]\nhost = b\naddress = beta\n[cluster]\nauth = none\n", 5,
+     "expected auth = munge: node 4, line 3, has an address that is no loopback address"},
+    {"[controller]\ntransport = shm\n", 1,
+     "expected a controller name of letters and a unit, as in [controller sci0]"},
+    {"[controller 12]\ntransport = shm\n", 1,
+     "expected a controller name of letters and a unit, as in [controller sci0]"},
+    {"[controller a b]\ntransport = shm\n", 1,
+     "expected a controller name of letters and a unit, as in [controller sci0]"},
+    {"[controller sci99999999999]\ntransport = shm\n", 1,
+     "expected a controller name of letters and a unit, as in [controller sci0]"},
+    {"[controller Loopback7]\ntransport = shm\n", 1,
+     "expected another name: loopback is always there"},
+    {"[controller sci0]\ntransport = shm\n[controller SCI]\n", 3,
+     "expected each controller once: SCI is also in line 1"},
+    {"[controller sci0]\n", 1, "expected transport = in the section of controller sci0"},
+    {"[controller sci0]\ntransport = a/b\n", 2,
+     "expected the name of a transport, like shm, after transport ="},
+    {"[controller sci0]\ntransport = SHM\n", 2,
+     "expected the name of a transport, like shm, after transport ="},
+    {"[controller sci0]\ndevice =\n", 2, "expected the name of a device after device ="},
+    {"[controller sci0]\noptions = a\x01\n", 2, "expected the transport's options after options ="},
+    {"[controller sci0]\nmtu = 1\n", 2, "expected one of the keys transport, device, options"},
+    {"[limits]\nmax-exported-memory = 101\n", 2,
+     "expected a number from 0 (no limit) to 100 (percent of physical memory) after "
+     "max-exported-memory ="},
+    {"[limits]\nmax-exported-memory = -1\n", 2,
+     "expected a number from 0 (no limit) to 100 (percent of physical memory) after "
+     "max-exported-memory ="},
+    {"[limits]\nmax-segments = 65536\n", 2,
+     "expected a number from 0 (default) to 65535 after max-segments ="},
+    {"[limits]\nmax-segments = 10 20\n", 2,
+     "expected a number from 0 (default) to 65535 after max-segments ="},
+    {"[limits]\npeer-timeout-ms = 99\n", 2,
+     "expected a number from 100 to 60000 (milliseconds) after peer-timeout-ms ="},
+    {"[limits]\npeer-timeout-ms = 60001\n", 2,
+     "expected a number from 100 to 60000 (milliseconds) after peer-timeout-ms ="},
+    {"[limits]\nsegment-hashtable-size = big\n", 2, "expected a number after the ="},
+    {"[limits]\nmaxsegments = 1\n", 2,
+     "expected one of the keys max-exported-memory, max-segments, peer-timeout-ms, "
+     "segment-hashtable-size, enable-dynamic-reconfiguration"},
+    {"[limits]\nmax-segments = 1\nx\nmax-segments = 2\n", 3,
+     "expected key = value, a [section] or a comment"},
+};
+
+static void wrong_lines(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_false(parse(wrong[i].text));
+        assert_string_equal(error.text, wrong[i].expected);
+        assert_int_equal(error.line, wrong[i].line);
+    }
+}
+
+/* What address = takes, and what it is not taken for. */
+static void addresses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *host; /* NULL: refused */
+        unsigned port;
+    } known[] = {
+        {"alpha", "alpha", 9247},
+        {"alpha-ib0.example.org:1", "alpha-ib0.example.org", 1},
+        {"10.1.2.3", "10.1.2.3", 9247},
+        {"10.1.2.3:65535", "10.1.2.3", 65535},
+        {"[::1]", "::1", 9247},
+        {"[fe80::1%ib0]:77", "fe80::1%ib0", 77},
+        {"[2001:db8::1]:9000", "2001:db8::1", 9000},
+        {"", NULL, 0},
+        {":1", NULL, 0},
+        {"alpha:", NULL, 0},
+        {"alpha:0", NULL, 0},
+        {"alpha:65536", NULL, 0},
+        {"alpha:1x", NULL, 0},
+        {"alpha beta", NULL, 0},
+        {"-alpha", NULL, 0},
+        {"10.1.2", NULL, 0},
+        {"10.1.2.256", NULL, 0},
+        {"0.0.0.0", NULL, 0},
+        {"224.0.0.1", NULL, 0},
+        {"255.255.255.255", NULL, 0},
+        {"::1", NULL, 0},
+        {"[::]", NULL, 0},
+        {"[ff02::1]", NULL, 0},
+        {"[::1", NULL, 0},
+        {"[::1]9", NULL, 0},
+        {"[alpha]", NULL, 0},
+        {"[fe80::1%]", NULL, 0},
+        {"[fe80::1%a/b]", NULL, 0},
+    };
+    for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "[node 1]\nhost = a\naddress = %s\n", known[i].text);
+        bool good = parse(text);
+        assert_int_equal(good, known[i].host != NULL);
+        if (!good) {
+            assert_int_equal(error.line, 3);
+            assert_non_null(strstr(error.text, "HOST:PORT"));
+            continue;
+        }
+        assert_string_equal(conf.nodes[0].address, known[i].host);
+        assert_int_equal(conf.nodes[0].port, known[i].port);
+        assert_int_equal(conf.nodes[0].address_line, 3);
+    }
+}
+
+/* Nobody on a network is believed without a proof unless the file says nothing but loopback. */
+static void authentication(void **state)
+{
+    (void)state;
+    static const char *const loopback[] = {"127.0.0.1", "127.200.3.4:99", "[::1]", "localhost"};
+    static const char *const far[] = {"10.0.0.1", "alpha", "[fd00::1]:99", "localhost.example.org",
+                                      "128.0.0.1"};
+    char text[256];
+    assert_true(parse("[node 1]\nhost = a\n"));
+    assert_false(rsmd_conf_has_address(&conf));
+    assert_int_equal(conf.auth, RSMD_AUTH_NONE);
+    for (unsigned i = 0; i < sizeof loopback / sizeof loopback[0]; i++) {
+        snprintf(text, sizeof text, "[node 1]\nhost = a\naddress = %s\n", loopback[i]);
+        assert_true(parse(text));
+        assert_true(rsmd_conf_has_address(&conf));
+        assert_int_equal(conf.auth, RSMD_AUTH_NONE);
+        strcat(text, "[cluster]\nauth = munge\n");
+        assert_true(parse(text));
+        assert_int_equal(conf.auth, RSMD_AUTH_MUNGE);
+    }
+    for (unsigned i = 0; i < sizeof far / sizeof far[0]; i++) {
+        snprintf(text, sizeof text, "[node 1]\nhost = a\naddress = %s\n", far[i]);
+        assert_true(parse(text));
+        assert_int_equal(conf.auth, RSMD_AUTH_MUNGE);
+        strcat(text, "[cluster]\nauth = none\n");
+        assert_false(parse(text));
+        assert_int_equal(error.line, 5);
+    }
+    assert_true(parse("[cluster]\nauth = munge\nmunge-socket = /run/x/munge\n"));
+    assert_string_equal(conf.munge_socket, "/run/x/munge");
+}
+
+static void lines_too_long(void **state)
+{
+    (void)state;
+    char text[1000] = "[controller sci0]\noptions = ";
+    memset(text + strlen(text), 'x', 600);
+    assert_false(parse(text));
+    assert_int_equal(error.line, 2);
+    assert_non_null(strstr(error.text, "expected a line of at most"));
+    memset(text, 0, sizeof text);
+    strcpy(text, "[limits]\n");
+    assert_false(rsmd_conf_parse(&conf, text, 20, &error));
+    assert_string_equal(error.text, "expected text: there is a NUL character");
+    assert_int_equal(error.line, 2);
+}
+
+static void too_many_controllers(void **state)
+{
+    (void)state;
+    char text[RSMD_CONF_CONTROLLERS_MAX * 64 + 64] = "";
+    for (int i = 0; i <= RSMD_CONF_CONTROLLERS_MAX; i++)
+        sprintf(text + strlen(text), "[controller c%d]\ntransport = shm\n", i);
+    assert_false(parse(text));
+    assert_string_equal(error.text, "expected at most 64 controllers");
+    assert_int_equal(error.line, 2 * RSMD_CONF_CONTROLLERS_MAX + 1);
+}
+
+static void controller_names(void **state)
+{
+    (void)state;
+    char type[RSM_PROTO_NAME_MAX], longest[RSM_PROTO_NAME_MAX + 1];
+    uint32_t unit;
+    assert_true(rsmd_controller_name_split("sci007", type, &unit));
+    assert_string_equal(type, "sci");
+    assert_int_equal(unit, 7);
+    assert_true(rsmd_controller_name_split("wrsm", type, &unit));
+    assert_string_equal(type, "wrsm");
+    assert_int_equal(unit, 0);
+    assert_true(rsmd_controller_name_split("a1b2", type, &unit));
+    assert_string_equal(type, "a1b");
+    assert_int_equal(unit, 2);
+    assert_true(rsmd_controller_name_split("a4294967295", type, &unit));
+    assert_false(rsmd_controller_name_split("a4294967296", type, &unit));
+    assert_false(rsmd_controller_name_split("", type, &unit));
+    assert_false(rsmd_controller_name_split("123", type, &unit));
+    memset(longest, 'a', sizeof longest);
+    longest[RSM_PROTO_NAME_MAX] = '\0';
+    assert_false(rsmd_controller_name_split(longest, type, &unit));
+    longest[RSM_PROTO_NAME_MAX - 1] = '\0';
+    assert_true(rsmd_controller_name_split(longest, type, &unit));
+}
+
+static void local_hosts(void **state)
+{
+    (void)state;
+    assert_true(rsmd_host_is_local("localhost", "alpha"));
+    assert_true(rsmd_host_is_local("127.0.0.1", "alpha"));
+    assert_true(rsmd_host_is_local("::1", "alpha"));
+    assert_true(rsmd_host_is_local("Alpha", "alpha"));
+    assert_true(rsmd_host_is_local("alpha.example.org", "alpha"));
+    assert_true(rsmd_host_is_local("alpha", "alpha.example.org"));
+    assert_false(rsmd_host_is_local("alpha.example.org", "alpha.example.com"));
+    assert_false(rsmd_host_is_local("alph", "alpha"));
+    assert_false(rsmd_host_is_local("beta", "alpha"));
+    assert_false(rsmd_host_is_local("10.0.0.1", "10"));
+}
+
+static void own_node(void **state)
+{
+    (void)state;
+    char why[200] = "";
+    assert_true(parse(""));
+    assert_int_equal(rsmd_conf_own_node(&conf, 0, "alpha", why, sizeof why), 1);
+    assert_int_equal(rsmd_conf_own_node(&conf, 9, "alpha", why, sizeof why), 9);
+    assert_true(parse("[node 3]\nhost=alpha\n[node 4]\nhost=beta\n[node 5]\nhost=beta\n"));
+    assert_int_equal(rsmd_conf_own_node(&conf, 0, "alpha", why, sizeof why), 3);
+    assert_int_equal(rsmd_conf_own_node(&conf, 5, "alpha", why, sizeof why), 5);
+    assert_string_equal(why, "");
+    assert_int_equal(rsmd_conf_own_node(&conf, 6, "alpha", why, sizeof why), 0);
+    assert_string_equal(why, "node 6 is not in the configuration");
+    assert_int_equal(rsmd_conf_own_node(&conf, 0, "beta", why, sizeof why), 0);
+    assert_string_equal(
+        why, "several nodes of the configuration are on host beta: say which with --node");
+    assert_int_equal(rsmd_conf_own_node(&conf, 0, "gamma", why, sizeof why), 0);
+    assert_string_equal(why,
+                        "no node of the configuration is on host gamma: say which with --node");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(complete_file),
+        cmocka_unit_test(absent_things),
+        cmocka_unit_test(addresses),
+        cmocka_unit_test(authentication),
+        cmocka_unit_test(wrong_lines),
+        cmocka_unit_test(lines_too_long),
+        cmocka_unit_test(too_many_controllers),
+        cmocka_unit_test(controller_names),
+        cmocka_unit_test(local_hosts),
+        cmocka_unit_test(own_node),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Event cells and pipes: who gets which. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "peer.h"
+
+static struct daemon daemon_1;
+static const struct rsm_gentable *table;
+static int exporter, importer;
+static struct rsm_export_create_reply export;
+static struct rsm_import_connect_reply first, second;
+
+/* A segment of one process and two connections of another. */
+static int set_up(void **state)
+{
+    (void)state;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    daemon_start(&daemon_1, NULL, NULL);
+    table = gentable_map(&daemon_1);
+    exporter = peer_hello(&daemon_1);
+    importer = peer_hello_as(&daemon_1, 2);
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_CREATE, .u.export_create = {"sci0", page, 0600}};
+    assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
+    export = msg.u.export_create_reply;
+    uint32_t extent = make_extent(exporter, page);
+    assert_int_equal(publish(exporter, export.export, 50, extent, page, NULL, 0), RSM_ST_OK);
+    assert_int_equal(connect_on(importer, "sci0", 1, 50, 6, &first), RSM_ST_OK);
+    assert_int_equal(connect_on(importer, "sci0", 1, 50, 6, &second), RSM_ST_OK);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    gentable_unmap(table);
+    close(exporter);
+    close(importer);
+    daemon_stop(&daemon_1);
+    return 0;
+}
+
+static enum rsm_status ask_end(int socket, uint32_t type, uint32_t end, uint32_t id,
+                               uint32_t argument, struct rsm_msg *msg, struct rsm_packet_fds *fds)
+{
+    *msg = (struct rsm_msg){.type = type};
+    if (type == RSM_MSG_EVENT_OPEN)
+        msg->u.event_open = (struct rsm_event_open_request){end, id};
+    else if (type == RSM_MSG_EVENT_PEERS)
+        msg->u.event_peers = (struct rsm_event_peers_request){end, id, argument};
+    else
+        msg->u.event_kick = (struct rsm_event_kick_request){end, id, argument};
+    return ask_with(socket, msg, NULL, fds);
+}
+
+/* The identity of the one descriptor, which is closed. */
+static ino_t inode_of(struct rsm_packet_fds *fds)
+{
+    struct stat what;
+    assert_int_equal(fds->count, 1);
+    assert_int_equal(fstat(fds->fds[0], &what), 0);
+    rsm_packet_fds_close(fds);
+    return what.st_ino;
+}
+
+static void a_cell_is_sealed_and_writable(void **state)
+{
+    (void)state;
+    struct rsm_msg msg;
+    struct rsm_packet_fds fds;
+    assert_int_equal(
+        ask_end(exporter, RSM_MSG_EVENT_OPEN, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        RSM_ST_OK);
+    assert_int_equal(fds.count, 1);
+    struct rsm_event_cell *cell =
+        mmap(NULL, sizeof *cell, PROT_READ | PROT_WRITE, MAP_SHARED, fds.fds[0], 0);
+    assert_ptr_not_equal(cell, MAP_FAILED);
+    assert_int_equal(atomic_fetch_add(&cell->pending, 1), 0);
+    munmap(cell, sizeof *cell);
+    assert_int_equal(ftruncate(fds.fds[0], 0), -1);
+    assert_int_equal(ftruncate(fds.fds[0], 1 << 20), -1);
+    assert_int_equal(fcntl(fds.fds[0], F_ADD_SEALS, F_SEAL_WRITE), -1);
+    rsm_packet_fds_close(&fds);
+}
+
+static void both_ends_get_the_same_cell(void **state)
+{
+    (void)state;
+    struct rsm_msg msg;
+    struct rsm_packet_fds fds;
+    /* A post before the owner looks must not be lost: the counter lives from then on. */
+    assert_int_equal(
+        ask_end(importer, RSM_MSG_EVENT_PEERS, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        RSM_ST_OK);
+    assert_int_equal(msg.u.event_peers_reply.total, 1);
+    assert_int_equal(msg.u.event_peers_reply.count, 1);
+    assert_int_equal(msg.u.event_peers_reply.peers[0], 0);
+    assert_int_equal(msg.u.event_peers_reply.epoch, first.generation);
+    ino_t seen = inode_of(&fds);
+    assert_int_equal(
+        ask_end(exporter, RSM_MSG_EVENT_OPEN, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        RSM_ST_OK);
+    assert_int_equal(inode_of(&fds), seen);
+    assert_int_equal(
+        ask_end(importer, RSM_MSG_EVENT_PEERS, RSM_EVENT_IMPORT, first.import, 1, &msg, &fds),
+        RSM_ST_OK);
+    assert_int_equal(msg.u.event_peers_reply.total, 1);
+    assert_int_equal(msg.u.event_peers_reply.count, 0);
+    assert_int_equal(fds.count, 0);
+}
+
+static void the_exporter_reaches_all_connections(void **state)
+{
+    (void)state;
+    struct rsm_msg msg;
+    struct rsm_packet_fds fds;
+    struct rsm_event_peers_reply *reply = &msg.u.event_peers_reply;
+    assert_int_equal(
+        ask_end(exporter, RSM_MSG_EVENT_PEERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        RSM_ST_OK);
+    assert_int_equal(reply->total, 2);
+    assert_int_equal(reply->count, 2);
+    assert_int_equal(fds.count, 2);
+    assert_int_equal(reply->peers[0], first.import);
+    assert_int_equal(reply->peers[1], second.import);
+    assert_int_equal(reply->epoch, slot_value(table, export.epoch_slot));
+    uint32_t epoch = reply->epoch;
+    rsm_packet_fds_close(&fds);
+    assert_int_equal(
+        ask_end(exporter, RSM_MSG_EVENT_PEERS, RSM_EVENT_EXPORT, export.export, 1, &msg, &fds),
+        RSM_ST_OK);
+    assert_int_equal(reply->count, 1);
+    assert_int_equal(reply->peers[0], second.import);
+    ino_t cell = inode_of(&fds);
+    assert_int_equal(
+        ask_end(importer, RSM_MSG_EVENT_OPEN, RSM_EVENT_IMPORT, second.import, 0, &msg, &fds),
+        RSM_ST_OK);
+    assert_int_equal(inode_of(&fds), cell);
+    assert_int_equal(disconnect(importer, first.import), RSM_ST_OK);
+    assert_int_not_equal(slot_value(table, export.epoch_slot), epoch);
+    assert_int_equal(
+        ask_end(exporter, RSM_MSG_EVENT_PEERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        RSM_ST_OK);
+    assert_int_equal(reply->total, 1);
+    assert_int_equal(reply->peers[0], second.import);
+    rsm_packet_fds_close(&fds);
+}
+
+static void many_connections_are_paged(void **state)
+{
+    (void)state;
+    enum { MORE = 100 };
+    struct rsm_msg msg;
+    struct rsm_packet_fds fds;
+    struct rsm_import_connect_reply import;
+    uint32_t names[MORE + 2], seen = 0;
+    for (int i = 0; i < MORE; i++)
+        assert_int_equal(connect_on(importer, "sci0", 1, 50, 0, &import), RSM_ST_OK);
+    while (seen < MORE + 2) {
+        assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_PEERS, RSM_EVENT_EXPORT, export.export,
+                                 seen, &msg, &fds),
+                         RSM_ST_OK);
+        const struct rsm_event_peers_reply *reply = &msg.u.event_peers_reply;
+        assert_int_equal(reply->total, MORE + 2);
+        assert_in_range(reply->count, 1, RSM_PROTO_CELLS_MAX);
+        assert_int_equal(fds.count, reply->count);
+        for (uint32_t i = 0; i < reply->count; i++)
+            names[seen++] = reply->peers[i];
+        rsm_packet_fds_close(&fds);
+    }
+    for (uint32_t i = 1; i < seen; i++)
+        assert_true(names[i] > names[i - 1]);
+}
+
+static void peers_after_the_end(void **state)
+{
+    (void)state;
+    struct rsm_msg msg;
+    struct rsm_packet_fds fds;
+    assert_int_equal(unpublish(exporter, export.export, 0, NULL), RSM_ST_OK);
+    assert_int_equal(
+        ask_end(importer, RSM_MSG_EVENT_PEERS, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        RSM_ST_OK);
+    assert_int_equal(msg.u.event_peers_reply.total, 0);
+    assert_int_equal(fds.count, 0);
+    assert_int_equal(
+        ask_end(importer, RSM_MSG_EVENT_OPEN, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        RSM_ST_OK);
+    rsm_packet_fds_close(&fds);
+    assert_int_equal(
+        ask_end(importer, RSM_MSG_EVENT_KICK, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        RSM_ST_NOT_FOUND);
+    assert_int_equal(
+        ask_end(exporter, RSM_MSG_EVENT_PEERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        RSM_ST_OK);
+    assert_int_equal(msg.u.event_peers_reply.total, 0);
+}
+
+static void handles_of_others(void **state)
+{
+    (void)state;
+    struct rsm_msg msg;
+    struct rsm_packet_fds fds;
+    int stranger = peer_hello(&daemon_1);
+    static const uint32_t types[] = {RSM_MSG_EVENT_OPEN, RSM_MSG_EVENT_PEERS, RSM_MSG_EVENT_KICK};
+    for (unsigned i = 0; i < 3; i++) {
+        uint32_t t = types[i];
+        assert_int_equal(ask_end(stranger, t, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+                         RSM_ST_NOT_FOUND);
+        assert_int_equal(ask_end(stranger, t, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+                         RSM_ST_NOT_FOUND);
+        assert_int_equal(ask_end(exporter, t, RSM_EVENT_IMPORT, export.export, 0, &msg, &fds),
+                         RSM_ST_NOT_FOUND);
+        assert_int_equal(ask_end(exporter, t, 3, export.export, 0, &msg, &fds), RSM_ST_INVALID);
+        /* A client of another node has no exports here. */
+        assert_int_equal(ask_end(importer, t, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+                         RSM_ST_DENIED);
+    }
+    close(stranger);
+}
+
+static enum rsm_status arm(int socket, uint32_t end, uint32_t id, int fd)
+{
+    struct rsm_packet_fds fds = {.count = 1, .fds = {fd}};
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_ARM, .u.event_arm = {end, id}};
+    return ask_with(socket, &msg, &fds, NULL);
+}
+
+/* Wait for a byte in a pipe that was kicked. */
+static void expect_byte(int read_end)
+{
+    char byte = 0;
+    assert_int_equal(read(read_end, &byte, 1), 1);
+    assert_int_equal(byte, 'k');
+}
+
+static void pipes_are_passed_on(void **state)
+{
+    (void)state;
+    struct rsm_msg msg;
+    struct rsm_packet_fds fds;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(
+        ask_end(importer, RSM_MSG_EVENT_KICK, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        RSM_ST_NOT_FOUND);
+    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, export.export, ends[1]), RSM_ST_OK);
+    close(ends[1]);
+    assert_int_equal(
+        ask_end(importer, RSM_MSG_EVENT_KICK, RSM_EVENT_IMPORT, first.import, 1, &msg, &fds),
+        RSM_ST_NOT_FOUND);
+    assert_int_equal(
+        ask_end(importer, RSM_MSG_EVENT_KICK, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        RSM_ST_OK);
+    assert_int_equal(fds.count, 1);
+    /* A description of its own, so that its flags are not the owner's. */
+    assert_int_equal(fcntl(fds.fds[0], F_GETFL) & (O_ACCMODE | O_NONBLOCK), O_WRONLY | O_NONBLOCK);
+    assert_int_equal(write(fds.fds[0], "k", 1), 1);
+    rsm_packet_fds_close(&fds);
+    expect_byte(ends[0]);
+    /* A pipe that nobody can read any more is none. */
+    close(ends[0]);
+    assert_int_equal(
+        ask_end(importer, RSM_MSG_EVENT_KICK, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        RSM_ST_NOT_FOUND);
+}
+
+static void pipes_of_imports(void **state)
+{
+    (void)state;
+    struct rsm_msg msg;
+    struct rsm_packet_fds fds;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(arm(importer, RSM_EVENT_IMPORT, second.import, ends[1]), RSM_ST_OK);
+    assert_int_equal(arm(importer, RSM_EVENT_IMPORT, second.import, ends[1]), RSM_ST_OK);
+    close(ends[1]);
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_KICK, RSM_EVENT_EXPORT, export.export,
+                             first.import, &msg, &fds),
+                     RSM_ST_NOT_FOUND);
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_KICK, RSM_EVENT_EXPORT, export.export,
+                             second.import, &msg, &fds),
+                     RSM_ST_OK);
+    assert_int_equal(write(fds.fds[0], "k", 1), 1);
+    rsm_packet_fds_close(&fds);
+    expect_byte(ends[0]);
+    /* With the handle the daemon's end goes. */
+    assert_int_equal(disconnect(importer, second.import), RSM_ST_OK);
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_KICK, RSM_EVENT_EXPORT, export.export,
+                             second.import, &msg, &fds),
+                     RSM_ST_NOT_FOUND);
+    char byte;
+    assert_int_equal(read(ends[0], &byte, 1), 0);
+    close(ends[0]);
+}
+
+static void only_write_ends_of_pipes(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    int null = open("/dev/null", O_WRONLY), path = open("/dev/null", O_PATH);
+    uint32_t id = export.export;
+    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, id, ends[0]), RSM_ST_INVALID);
+    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, id, null), RSM_ST_INVALID);
+    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, id, path), RSM_ST_INVALID);
+    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, id, exporter), RSM_ST_INVALID);
+    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, id + 1000, ends[1]), RSM_ST_NOT_FOUND);
+    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, id, ends[1]), RSM_ST_OK);
+    close(null);
+    close(path);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void)
+{
+#define EVENT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        EVENT_TEST(a_cell_is_sealed_and_writable),
+        EVENT_TEST(both_ends_get_the_same_cell),
+        EVENT_TEST(the_exporter_reaches_all_connections),
+        EVENT_TEST(many_connections_are_paged),
+        EVENT_TEST(peers_after_the_end),
+        EVENT_TEST(handles_of_others),
+        EVENT_TEST(pipes_are_passed_on),
+        EVENT_TEST(pipes_of_imports),
+        EVENT_TEST(only_write_ends_of_pipes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a fabric tells of importers, through a transport from outside. */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "outside.h"
+#include "peer.h"
+
+static struct daemon daemon_1;
+static const struct rsm_gentable *table;
+static char fifo_path[80];
+static int fifo, exporter, importer;
+static uint32_t export;
+static struct rsm_import_connect_reply first, second;
+
+static int set_up(void **state)
+{
+    char configuration[256], directory[64];
+    (void)state;
+    assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
+    directory_make(directory);
+    snprintf(fifo_path, sizeof fifo_path, "%s.fifo", directory);
+    assert_int_equal(mkfifo(fifo_path, 0600), 0);
+    snprintf(configuration, sizeof configuration,
+             "[controller sci0]\ntransport = news\ndevice = %s\n", fifo_path);
+    daemon_start_in(&daemon_1, directory, 1, configuration, NULL);
+    fifo = open(fifo_path, O_WRONLY | O_CLOEXEC);
+    assert_true(fifo >= 0);
+    table = gentable_map(&daemon_1);
+    exporter = peer_hello(&daemon_1);
+    importer = peer_hello_as(&daemon_1, 2);
+    export = publish_page(exporter, 0x700, 0600);
+    assert_int_equal(connect_on(importer, "sci0", 1, 0x700, 6, &first), RSM_ST_OK);
+    assert_int_equal(connect_on(importer, "sci0", 1, 0x700, 6, &second), RSM_ST_OK);
+    assert_string_equal(first.transport, "news");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    close(exporter);
+    close(importer);
+    close(fifo);
+    gentable_unmap(table);
+    daemon_stop(&daemon_1);
+    assert_int_equal(unlink(fifo_path), 0);
+    return 0;
+}
+
+static void tell(struct news_order order)
+{
+    assert_int_equal(write(fifo, &order, sizeof order), sizeof order);
+}
+
+static struct rsm_event_cell *open_cell(void)
+{
+    struct rsm_packet_fds fds;
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN,
+                          .u.event_open = {.end = RSM_EVENT_EXPORT, .id = export}};
+    assert_int_equal(ask_with(exporter, &msg, NULL, &fds), RSM_ST_OK);
+    assert_int_equal(fds.count, 1);
+    struct rsm_event_cell *cell =
+        mmap(NULL, sizeof *cell, PROT_READ | PROT_WRITE, MAP_SHARED, fds.fds[0], 0);
+    assert_ptr_not_equal(cell, MAP_FAILED);
+    rsm_packet_fds_close(&fds);
+    return cell;
+}
+
+/* Orders are carried out in order, so a count that the last one leads to is the end of it. */
+static void await_pending(const struct rsm_event_cell *cell, uint32_t wanted)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    for (int waited = 0; atomic_load(&cell->pending) != wanted; waited++) {
+        assert_true(waited < PEER_WAIT_MS);
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void signals_reach_the_exporter(void **state)
+{
+    (void)state;
+    tell((struct news_order){.offer = 0, .count = 3}); /* nobody has looked at the counter yet */
+    struct rsm_event_cell *cell = open_cell();
+    await_pending(cell, 3);
+    tell((struct news_order){.offer = 1, .count = 2});
+    tell((struct news_order){.offer = 1, .count = 5, .coalesced = true});
+    tell((struct news_order){.offer = 0, .count = 1});
+    await_pending(cell, 6);
+    atomic_store(&cell->pending, 0);
+    tell((struct news_order){.offer = 1, .count = 5, .coalesced = true});
+    tell((struct news_order){.offer = 9, .count = 1}); /* no such offer */
+    tell((struct news_order){.offer = 1, .count = UINT32_MAX});
+    await_pending(cell, UINT32_MAX);
+    munmap(cell, sizeof *cell);
+}
+
+static void an_armed_pipe_is_kicked_once(void **state)
+{
+    (void)state;
+    int ends[2];
+    char bytes[4];
+    struct rsm_event_cell *cell = open_cell();
+    assert_int_equal(pipe(ends), 0);
+    struct rsm_packet_fds fds = {.count = 1, .fds = {ends[1]}};
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_ARM,
+                          .u.event_arm = {.end = RSM_EVENT_EXPORT, .id = export}};
+    assert_int_equal(ask_with(exporter, &msg, &fds, NULL), RSM_ST_OK);
+    atomic_store(&cell->armed, 1);
+    tell((struct news_order){.offer = 0, .count = 1});
+    struct pollfd readable = {.fd = ends[0], .events = POLLIN};
+    assert_int_equal(poll(&readable, 1, PEER_WAIT_MS), 1);
+    tell((struct news_order){.offer = 0, .count = 1});
+    await_pending(cell, 2);
+    /* It answers when it is done with the signal. */
+    msg = (struct rsm_msg){.type = RSM_MSG_LOCATE};
+    assert_int_equal(ask(exporter, &msg), RSM_ST_NO_CONTROLLER);
+    assert_int_equal(read(ends[0], bytes, sizeof bytes), 1);
+    close(ends[0]);
+    close(ends[1]);
+    munmap(cell, sizeof *cell);
+}
+
+static void a_lost_importer_is_aborted(void **state)
+{
+    (void)state;
+    tell((struct news_order){.offer = 1, .lost = true});
+    await_move(table, second.slot, second.generation);
+    assert_int_equal(slot_value(table, first.slot), first.generation);
+    struct rsm_event_cell *cell = open_cell();
+    /* What is told of it later is about nobody. */
+    tell((struct news_order){.offer = 1, .count = 7});
+    tell((struct news_order){.offer = 1, .lost = true});
+    tell((struct news_order){.offer = 0, .count = 1});
+    await_pending(cell, 1);
+    munmap(cell, sizeof *cell);
+    assert_int_equal(disconnect(importer, second.import), RSM_ST_OK);
+    assert_int_equal(disconnect(importer, first.import), RSM_ST_OK);
+    uint32_t offered;
+    assert_int_equal(unpublish(exporter, export, 0, &offered), RSM_ST_OK);
+    tell((struct news_order){.offer = 0, .count = 1});
+    assert_int_equal(destroy(exporter, export, NULL), RSM_ST_OK);
+}
+
+static void importers_and_exporters_leave(void **state)
+{
+    (void)state;
+    tell((struct news_order){.offer = 0, .count = 1});
+    close(exporter);
+    await_move(table, first.slot, first.generation);
+    tell((struct news_order){.offer = 0, .count = 1});
+    tell((struct news_order){.offer = 1, .lost = true});
+    exporter = peer_hello(&daemon_1); /* it still serves */
+}
+
+int main(void)
+{
+#define FABRIC_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        FABRIC_TEST(signals_reach_the_exporter),
+        FABRIC_TEST(an_armed_pipe_is_kicked_once),
+        FABRIC_TEST(a_lost_importer_is_aborted),
+        FABRIC_TEST(importers_and_exporters_leave),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

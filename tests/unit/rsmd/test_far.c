@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections between nodes of different hosts: how they begin and end. */
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hosts.h"
+#include "registry.h"
+
+static struct person exporter, importer;
+static uint32_t export_id;
+
+/* A segment of node 1, and a process of node 2. */
+static int set_up(void **state)
+{
+    hosts_begin(state);
+    person_begin(&exporter, 1, 500);
+    person_begin(&importer, 2, 500);
+    export_id = offer_page(&exporter, 0600);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    person_end(&importer);
+    person_end(&exporter);
+    deliver_all();
+    return hosts_end(state);
+}
+
+static struct rsm_import_connect_reply connected(void)
+{
+    assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ | RSM_RIGHT_WRITE), RSM_ST_OK);
+    return importer.reply.u.import_connect_reply;
+}
+
+static unsigned imports_of(uint32_t node)
+{
+    return HASH_COUNT(hosts.node[node].imports);
+}
+
+static enum rsm_status end_export(uint32_t type, uint32_t flags)
+{
+    struct rsm_msg msg = {.type = type};
+    if (type == RSM_MSG_EXPORT_UNPUBLISH)
+        msg.u.export_unpublish = (struct rsm_export_unpublish_request){export_id, flags};
+    else
+        msg.u.export_destroy.export = export_id;
+    return ask(&exporter, &msg);
+}
+
+static void run_loop(int milliseconds)
+{
+    struct timeval time = {.tv_usec = milliseconds * 1000};
+    event_base_loopexit(hosts.base, &time);
+    event_base_dispatch(hosts.base);
+}
+
+/* ------------------------------------------------------------------ connecting */
+
+static void an_offer_crosses(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import = connected();
+    assert_int_equal(import.length, sysconf(_SC_PAGESIZE));
+    assert_int_equal(import.rights, RSM_RIGHT_READ | RSM_RIGHT_WRITE);
+    assert_string_equal(import.transport, "shm");
+    assert_memory_equal(import.blob, "for node 2", import.blob_len);
+    assert_false(has_moved(&importer, &import));
+    assert_int_equal(imports_of(1), 1);
+    assert_int_equal(imports_of(2), 1);
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_DISCONNECT,
+                          .u.import_disconnect.import = import.import};
+    assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
+    assert_int_equal(imports_of(2), 0);
+    assert_int_equal(imports_of(1), 1);
+    deliver_all();
+    assert_int_equal(imports_of(1), 0);
+    assert_int_equal(hosts.revokes, 1);
+}
+
+static void the_exporters_node_decides(void **state)
+{
+    (void)state;
+    struct rsm_msg republish = {.type = RSM_MSG_EXPORT_REPUBLISH,
+                                .u.export_republish = {export_id, 1, {{2, 0640}}}};
+    gid_t groups[] = {7, 500};
+    struct person other, third;
+    person_begin(&other, 2, 501);
+    person_begin(&third, 3, 500);
+    assert_int_equal(connect_to(&other, 1, RSM_RIGHT_READ), RSM_ST_DENIED);
+    assert_int_equal(connect_to(&third, 1, RSM_RIGHT_READ), RSM_ST_OK);
+    republish.u.export_republish.acl[0].node = 2;
+    hosts.node[1].embedded = true; /* such a node need not know the nodes that it names */
+    assert_int_equal(ask(&exporter, &republish), RSM_ST_OK);
+    assert_int_equal(connect_to(&third, 1, RSM_RIGHT_READ), RSM_ST_NOT_TO_NODE);
+    assert_int_equal(connect_to(&other, 1, RSM_RIGHT_READ), RSM_ST_DENIED);
+    other.client.peer.groups = groups; /* the group of the segment is one of them */
+    other.client.peer.group_count = 2;
+    assert_int_equal(connect_to(&other, 1, RSM_RIGHT_READ), RSM_ST_OK);
+    assert_int_equal(connect_to(&other, 1, RSM_RIGHT_WRITE), RSM_ST_DENIED);
+    person_end(&other);
+    person_end(&third);
+}
+
+static void refusals_cross_as_they_are(void **state)
+{
+    (void)state;
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT,
+                          .u.import_connect = {"sci0", 1, SEGMENT + 1, 6}};
+    assert_int_equal(ask(&importer, &msg), RSM_ST_NOT_FOUND);
+    msg.u.import_connect.node = 9;
+    assert_int_equal(ask(&importer, &msg), RSM_ST_NO_ROUTE);
+    struct rsm_msg loop = {.type = RSM_MSG_IMPORT_CONNECT,
+                           .u.import_connect = {"loopback", 1, SEGMENT, 6}};
+    assert_int_equal(ask(&importer, &loop), RSM_ST_NO_CONTROLLER);
+    struct rsm_peer_msg forged = {.type = RSM_PEER_CONNECT,
+                                  .u.connect = {1, "loopback", SEGMENT, 6, 500, 500, 1, 0, {0}}};
+    forge(2, 1, forged);
+    assert_int_equal(intercept(RSM_PEER_CONNECT_REPLY).u.connect_reply.status,
+                     RSM_ST_NO_CONTROLLER);
+    strcpy(forged.u.connect.controller, "sci7");
+    forge(2, 1, forged);
+    assert_int_equal(intercept(RSM_PEER_CONNECT_REPLY).u.connect_reply.status,
+                     RSM_ST_NO_CONTROLLER);
+}
+
+static void descriptors_stay_on_their_host(void **state)
+{
+    (void)state;
+    hosts.descriptors = 2;
+    assert_int_equal(connect_to(&importer, 1, 6), RSM_ST_NO_ROUTE);
+    assert_int_equal(hosts.revokes, 1);
+    assert_int_equal(imports_of(1), 0);
+    assert_int_equal(imports_of(2), 0);
+    assert_int_equal(end_export(RSM_MSG_EXPORT_UNPUBLISH, 0), RSM_ST_OK);
+    assert_int_equal(exporter.reply.u.export_end_reply.offered, 0);
+}
+
+static void who_does_not_answer_is_unreachable(void **state)
+{
+    (void)state;
+    begin_connect(&importer, 1, 6);
+    unsigned answers = importer.answers;
+    assert_non_null(importer.client.forward);
+    while (importer.answers == answers)
+        run_loop(10);
+    assert_int_equal(importer.reply.status, RSM_ST_UNREACHABLE);
+    assert_null(importer.client.forward);
+    /* The success that comes too late is nobody's: it is given back. */
+    assert_true(deliver());
+    assert_int_equal(imports_of(1), 1);
+    deliver_all();
+    assert_int_equal(imports_of(1), 0);
+    assert_int_equal(imports_of(2), 0);
+    assert_int_equal(importer.answers, answers + 1);
+}
+
+static void a_client_that_goes_is_not_answered(void **state)
+{
+    (void)state;
+    begin_connect(&importer, 1, 6);
+    unsigned answers = importer.answers;
+    person_end(&importer);
+    deliver_all();
+    assert_int_equal(importer.answers, answers);
+    assert_int_equal(imports_of(1), 0);
+}
+
+static void a_link_that_goes_answers(void **state)
+{
+    (void)state;
+    begin_connect(&importer, 1, 6);
+    unsigned answers = importer.answers;
+    assert_true(deliver()); /* connected there, and the reply is lost */
+    link_down(1, 2);
+    assert_int_equal(importer.answers, answers + 1);
+    assert_int_equal(importer.reply.status, RSM_ST_UNREACHABLE);
+    assert_int_equal(imports_of(1), 0);
+    assert_int_equal(hosts.revokes, 1);
+    assert_int_equal(connect_to(&importer, 1, 6), RSM_ST_NO_ROUTE);
+    link_up(1, 2);
+    connected();
+}
+
+static void several_wait_at_once(void **state)
+{
+    (void)state;
+    struct person second;
+    person_begin(&second, 2, 501);
+    begin_connect(&importer, 1, 6);
+    begin_connect(&second, 1, 6);
+    deliver_all();
+    assert_int_equal(importer.reply.status, RSM_ST_OK);
+    assert_int_equal(second.reply.status, RSM_ST_DENIED);
+    person_end(&second);
+}
+
+/* ------------------------------------------------------------------ ends */
+
+static void unpublish_revokes_before_it_is_answered(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import = connected();
+    assert_int_equal(end_export(RSM_MSG_EXPORT_UNPUBLISH, 0), RSM_ST_OK);
+    assert_int_equal(exporter.reply.u.export_end_reply.offered, 0);
+    assert_int_equal(hosts.revokes, 1);
+    assert_int_equal(imports_of(1), 0);
+    deliver_all();
+    assert_true(has_moved(&importer, &import));
+    /* The handle stays the client's until it gives that back, which nobody else need hear. */
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_DISCONNECT,
+                          .u.import_disconnect.import = import.import};
+    assert_int_equal(imports_of(2), 1);
+    assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
+    assert_false(deliver());
+}
+
+static void connections_can_be_kept(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import = connected();
+    assert_int_equal(end_export(RSM_MSG_EXPORT_UNPUBLISH, RSM_UNPUBLISH_KEEP_CONNECTIONS),
+                     RSM_ST_OK);
+    deliver_all();
+    assert_false(has_moved(&importer, &import));
+    assert_int_equal(connect_to(&importer, 1, 6), RSM_ST_NOT_FOUND);
+    assert_int_equal(end_export(RSM_MSG_EXPORT_DESTROY, 0), RSM_ST_OK);
+    deliver_all();
+    assert_true(has_moved(&importer, &import));
+}
+
+static void deaths_are_told(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import = connected();
+    struct person third;
+    person_begin(&third, 3, 500);
+    assert_int_equal(connect_to(&third, 1, RSM_RIGHT_READ), RSM_ST_OK);
+    person_end(&third);
+    deliver_all();
+    assert_int_equal(imports_of(1), 1);
+    assert_false(has_moved(&importer, &import));
+    person_end(&exporter);
+    deliver_all();
+    assert_true(has_moved(&importer, &import));
+    assert_int_equal(imports_of(1), 0);
+}
+
+static void a_link_that_goes_ends_what_it_carried(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import = connected();
+    struct person third;
+    person_begin(&third, 3, 500);
+    assert_int_equal(connect_to(&third, 1, RSM_RIGHT_READ), RSM_ST_OK);
+    link_down(1, 2);
+    assert_true(has_moved(&importer, &import));
+    assert_int_equal(hosts.revokes, 1);
+    assert_int_equal(imports_of(1), 1);
+    assert_false(has_moved(&third, &third.reply.u.import_connect_reply));
+    link_up(1, 2);
+    connected();
+    person_end(&third);
+}
+
+/* A daemon that was restarted may be there again before anybody said that it had gone. */
+static void another_incarnation_knows_nothing(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import = connected();
+    link_up(1, 2);
+    assert_true(has_moved(&importer, &import));
+    assert_int_equal(imports_of(1), 0);
+    assert_int_equal(hosts.revokes, 1);
+    connected();
+}
+
+static void limits_hold_for_both_ends(void **state)
+{
+    (void)state;
+    hosts.node[2].conf.max_segments = 0;
+    assert_int_equal(connect_to(&importer, 1, 6), RSM_ST_NO_RESOURCES);
+    hosts.node[2].conf.max_segments = 1;
+    hosts.node[1].conf.max_segments = 1;
+    assert_int_equal(connect_to(&importer, 1, 6), RSM_ST_NO_RESOURCES);
+    hosts.node[1].conf.max_segments = 2;
+    /* What no longer fits when the answer comes is given back. */
+    begin_connect(&importer, 1, 6);
+    hosts.node[2].conf.max_segments = 0;
+    deliver_all();
+    assert_int_equal(importer.reply.status, RSM_ST_NO_RESOURCES);
+    assert_int_equal(imports_of(1), 0);
+}
+
+/* ------------------------------------------------------------------ liars */
+
+static void answers_that_make_no_sense(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply good = connected();
+    struct rsm_peer_connect_reply bad[] = {
+        {.status = RSM_ST_OK, .import = 0, .rights = 6, .length = 4096, .transport = "shm"},
+        {.status = RSM_ST_OK, .import = 900, .rights = 7, .length = 4096, .transport = "shm"},
+        {.status = RSM_ST_OK, .import = 900, .rights = 6, .length = 0, .transport = "shm"},
+        {.status = RSM_ST_OK, .import = 900, .rights = 6, .length = 4096, .transport = ""},
+        {.status = 12345, .import = 900, .rights = 6, .length = 4096, .transport = "shm"},
+        /* the name of a connection that there is */
+        {.status = RSM_ST_OK, .rights = 6, .length = 4096, .transport = "shm"},
+    };
+    bad[5].import = hosts.node[1].imports->id;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        begin_connect(&importer, 1, 6);
+        bad[i].request = intercept(RSM_PEER_CONNECT).u.connect.request;
+        struct rsm_peer_msg msg = {.type = RSM_PEER_CONNECT_REPLY, .u.connect_reply = bad[i]};
+        forge(1, 2, msg);
+        assert_int_equal(importer.reply.status, RSM_ST_UNREACHABLE);
+        assert_int_equal(imports_of(2), 1);
+        forge(1, 2, msg); /* once more, to nobody */
+        deliver_all(); /* what nobody wants was given back; the connection that there is was not */
+    }
+    assert_int_equal(imports_of(1), 1);
+    assert_false(has_moved(&importer, &good));
+}
+
+static void answers_of_others(void **state)
+{
+    (void)state;
+    begin_connect(&importer, 1, 6);
+    struct rsm_peer_msg asked = intercept(RSM_PEER_CONNECT);
+    struct rsm_peer_msg msg = {.type = RSM_PEER_CONNECT_REPLY,
+                               .u.connect_reply = {.request = asked.u.connect.request,
+                                                   .import = 77,
+                                                   .rights = 6,
+                                                   .length = 4096,
+                                                   .transport = "shm"}};
+    unsigned answers = importer.answers;
+    forge(3, 2, msg);
+    assert_int_equal(importer.answers, answers);
+    forge(1, 2, msg);
+    assert_int_equal(importer.answers, answers + 1);
+    assert_int_equal(importer.reply.status, RSM_ST_OK);
+    struct rsm_import_connect_reply import = importer.reply.u.import_connect_reply;
+    struct rsm_peer_msg abort_it = {.type = RSM_PEER_ABORT, .u.import.import = 77};
+    forge(3, 2, abort_it);
+    assert_false(has_moved(&importer, &import));
+    forge(1, 2, abort_it);
+    assert_true(has_moved(&importer, &import));
+    forge(1, 2, abort_it);
+}
+
+static void nobody_ends_the_connections_of_others(void **state)
+{
+    (void)state;
+    struct person local;
+    person_begin(&local, 1, 500);
+    assert_int_equal(connect_to(&local, 1, 6), RSM_ST_OK);
+    rsm_packet_fds_close(&local.fds);
+    connected();
+    struct rsmd_import *import, *next;
+    uint32_t own = 0;
+    HASH_ITER(hh, hosts.node[1].imports, import, next)
+    {
+        struct rsm_peer_msg msg = {.type = RSM_PEER_DISCONNECT, .u.import.import = import->id};
+        if (import->client->node == 2)
+            own = import->id;
+        forge(3, 1, msg);
+    }
+    assert_int_equal(imports_of(1), 2);
+    struct rsm_peer_msg msg = {.type = RSM_PEER_DISCONNECT,
+                               .u.import.import = local.reply.u.import_connect_reply.import};
+    forge(2, 1, msg);
+    assert_int_equal(imports_of(1), 2);
+    msg.u.import.import = export_id;
+    forge(2, 1, msg);
+    msg.u.import.import = own;
+    forge(2, 1, msg);
+    forge(2, 1, msg);
+    assert_int_equal(imports_of(1), 1);
+    person_end(&local);
+}
+
+static void nobody_speaks_before_its_link_is_up(void **state)
+{
+    (void)state;
+    struct rsm_peer_msg msg = {.type = RSM_PEER_CONNECT,
+                               .u.connect = {1, "sci0", SEGMENT, 6, 500, 500, 1, 0, {0}}};
+    link_down(1, 2);
+    forge(2, 1, msg);
+    forge(0, 1, msg);
+    forge(65, 1, msg);
+    forge(40, 1, msg);
+    assert_int_equal(imports_of(1), 0);
+    rsmd_far_down(&hosts.node[1], 40);
+    rsmd_far_down(&hosts.node[1], 65);
+}
+
+/* ------------------------------------------------------------------ what is shown */
+
+static struct rsm_inspect_item shown(struct person *person)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_INSPECT,
+                          .u.inspect = {.what = RSM_INSPECT_IMPORTS, .first = 0}};
+    assert_int_equal(ask(person, &msg), RSM_ST_OK);
+    assert_int_equal(person->reply.u.inspect_reply.count, 1);
+    return person->reply.u.inspect_reply.items[0];
+}
+
+static void both_ends_show_the_connection(void **state)
+{
+    (void)state;
+    connected();
+    struct rsm_inspect_item there = shown(&exporter), here = shown(&importer);
+    assert_int_equal(there.node, 2);
+    assert_int_equal(there.exporter, 1);
+    assert_int_equal(there.uid, 500);
+    assert_int_equal(there.export, export_id);
+    assert_int_equal(here.node, 2);
+    assert_int_equal(here.exporter, 1);
+    assert_int_equal(here.export, there.id);
+    assert_int_equal(here.segment_id, SEGMENT);
+    assert_int_equal(here.length, sysconf(_SC_PAGESIZE));
+    assert_int_equal(here.permission, 6);
+    assert_string_equal(here.controller, "sci0");
+    link_down(1, 2);
+    here = shown(&importer);
+    assert_int_equal(here.export, 0);
+    assert_int_equal(here.segment_id, 0);
+    assert_int_equal(here.length, 0);
+    assert_int_equal(here.exporter, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_offer_crosses),
+        TEST(the_exporters_node_decides),
+        TEST(refusals_cross_as_they_are),
+        TEST(descriptors_stay_on_their_host),
+        TEST(who_does_not_answer_is_unreachable),
+        TEST(a_client_that_goes_is_not_answered),
+        TEST(a_link_that_goes_answers),
+        TEST(several_wait_at_once),
+        TEST(unpublish_revokes_before_it_is_answered),
+        TEST(connections_can_be_kept),
+        TEST(deaths_are_told),
+        TEST(a_link_that_goes_ends_what_it_carried),
+        TEST(another_incarnation_knows_nothing),
+        TEST(limits_hold_for_both_ends),
+        TEST(answers_that_make_no_sense),
+        TEST(answers_of_others),
+        TEST(nobody_ends_the_connections_of_others),
+        TEST(nobody_speaks_before_its_link_is_up),
+        TEST(both_ends_show_the_connection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

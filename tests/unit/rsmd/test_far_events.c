@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events between nodes of different hosts: counts, coalescing, order, a link that does not keep up.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "hosts.h"
+
+static struct person exporter, importer;
+static uint32_t export_id, import_id;
+
+static int set_up(void **state)
+{
+    hosts_begin(state);
+    person_begin(&exporter, 1, 500);
+    person_begin(&importer, 2, 500);
+    export_id = offer_page(&exporter, 0600);
+    assert_int_equal(connect_to(&importer, 1, 6), RSM_ST_OK);
+    import_id = importer.reply.u.import_connect_reply.import;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    person_end(&importer);
+    person_end(&exporter);
+    deliver_all();
+    return hosts_end(state);
+}
+
+static void to_exporter(uint32_t count, bool coalesce)
+{
+    post(&importer, RSM_EVENT_IMPORT, import_id, count, coalesce);
+}
+
+static void to_importers(uint32_t count, bool coalesce)
+{
+    post(&exporter, RSM_EVENT_EXPORT, export_id, count, coalesce);
+}
+
+static uint32_t pending_at_exporter(void)
+{
+    deliver_all();
+    return atomic_load(&own_cell(&exporter, RSM_EVENT_EXPORT, export_id)->pending);
+}
+
+static uint32_t pending_at_importer(void)
+{
+    deliver_all();
+    return atomic_load(&own_cell(&importer, RSM_EVENT_IMPORT, import_id)->pending);
+}
+
+static void counts_cross_both_ways(void **state)
+{
+    (void)state;
+    to_exporter(1, false);
+    to_exporter(2, false);
+    assert_int_equal(pending_at_exporter(), 3);
+    to_importers(5, false);
+    deliver_all();
+    to_importers(1, false);
+    assert_int_equal(pending_at_importer(), 6);
+    assert_int_equal(pending_at_exporter(), 3);
+}
+
+/* What a counter at hand would have shown, for every sequence of six posts cut anywhere by the
+ * passing on of what there is. */
+static void coalescing_means_the_same_as_at_hand(void **state)
+{
+    (void)state;
+    for (unsigned sequence = 0; sequence < 64; sequence++) {
+        for (unsigned cuts = 0; cuts < 32; cuts += 5) {
+            struct rsm_event_cell near = {.pending = 0};
+            struct rsm_event_cell relay = {.relay = 1}, far = {.pending = 0};
+            for (unsigned i = 0; i < 6; i++) {
+                bool coalesce = (sequence >> i & 1) != 0;
+                rsm_event_cell_post(&near, 1, coalesce);
+                rsm_event_cell_post(&relay, 1, coalesce);
+                if ((cuts >> i & 1) == 0 && i < 5)
+                    continue;
+                struct rsm_event_batch batch = rsm_event_cell_take(&relay);
+                if (batch.coalesced)
+                    rsm_event_cell_post(&far, 1, true);
+                if (batch.count > 0)
+                    rsm_event_cell_post(&far, batch.count, false);
+            }
+            assert_int_equal(atomic_load(&near.pending), atomic_load(&far.pending));
+        }
+    }
+}
+
+static void coalesced_posts_cross(void **state)
+{
+    (void)state;
+    to_exporter(1, true);
+    to_exporter(1, true);
+    assert_int_equal(pending_at_exporter(), 1);
+    to_exporter(1, true);
+    assert_int_equal(pending_at_exporter(), 1);
+    to_exporter(1, false);
+    to_exporter(1, true);
+    assert_int_equal(pending_at_exporter(), 2);
+    atomic_store(&own_cell(&exporter, RSM_EVENT_EXPORT, export_id)->pending, 0);
+    to_exporter(1, true);
+    assert_int_equal(pending_at_exporter(), 1);
+    to_importers(1, true);
+    to_importers(1, true);
+    to_importers(1, false);
+    assert_int_equal(pending_at_importer(), 2);
+}
+
+/* A post before the end of a connection arrives before the news of that end. */
+static void what_was_posted_arrives_first(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import = importer.reply.u.import_connect_reply;
+    to_importers(3, false);
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
+                          .u.export_unpublish = {.export = export_id, .flags = 0}};
+    assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
+    assert_true(deliver());
+    assert_false(has_moved(&importer, &import));
+    assert_int_equal(pending_at_importer(), 3);
+    assert_true(has_moved(&importer, &import));
+}
+
+static void a_client_that_goes_has_posted(void **state)
+{
+    (void)state;
+    to_exporter(2, false);
+    person_end(&importer);
+    assert_int_equal(pending_at_exporter(), 2);
+}
+
+static void counters_stop_at_their_end(void **state)
+{
+    (void)state;
+    struct rsm_event_cell *cell = own_cell(&exporter, RSM_EVENT_EXPORT, export_id);
+    uint32_t there = hosts.node[1].imports->id;
+    struct rsm_peer_msg msg = {.type = RSM_PEER_EVENT,
+                               .u.event = {there, RSM_EVENT_EXPORT, UINT32_MAX, 0}};
+    forge(2, 1, msg);
+    forge(2, 1, msg);
+    assert_int_equal(atomic_load(&cell->pending), UINT32_MAX);
+    msg.u.event.coalesced = 77;
+    forge(2, 1, msg);
+    assert_int_equal(atomic_load(&cell->pending), UINT32_MAX);
+    /* A relay has one bit less. */
+    struct rsm_event_cell relay = {.relay = 1};
+    rsm_event_cell_post(&relay, 1, true);
+    rsm_event_cell_post(&relay, UINT32_MAX, false);
+    rsm_event_cell_post(&relay, 1, false);
+    struct rsm_event_batch batch = rsm_event_cell_take(&relay);
+    assert_int_equal(batch.count, RSM_EVENT_COALESCED_FIRST - 1);
+    assert_true(batch.coalesced);
+}
+
+static void events_for_what_is_not_theirs(void **state)
+{
+    (void)state;
+    struct rsm_event_cell *at_export = own_cell(&exporter, RSM_EVENT_EXPORT, export_id);
+    struct rsm_event_cell *at_import = own_cell(&importer, RSM_EVENT_IMPORT, import_id);
+    uint32_t there = hosts.node[1].imports->id;
+    const struct {
+        uint32_t from, to;
+        struct rsm_peer_event event;
+    } wrong[] = {
+        {3, 1, {there, RSM_EVENT_EXPORT, 1, 0}},     /* another node's connection */
+        {2, 1, {there, RSM_EVENT_IMPORT, 1, 0}},     /* the wrong end */
+        {2, 1, {export_id, RSM_EVENT_EXPORT, 1, 0}}, /* no connection */
+        {2, 1, {there + 99, RSM_EVENT_EXPORT, 1, 0}},
+        {2, 1, {there, 0, 1, 0}},
+        {2, 1, {there, 7, 1, 1}},
+        {3, 2, {there, RSM_EVENT_IMPORT, 1, 0}},
+        {1, 2, {there, RSM_EVENT_EXPORT, 1, 0}},
+        {1, 2, {there + 99, RSM_EVENT_IMPORT, 1, 1}},
+        {1, 2, {0, RSM_EVENT_IMPORT, 1, 1}},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        forge(wrong[i].from, wrong[i].to,
+              (struct rsm_peer_msg){.type = RSM_PEER_EVENT, .u.event = wrong[i].event});
+    assert_int_equal(atomic_load(&at_export->pending), 0);
+    assert_int_equal(atomic_load(&at_import->pending), 0);
+    forge(
+        1, 2,
+        (struct rsm_peer_msg){.type = RSM_PEER_EVENT, .u.event = {there, RSM_EVENT_IMPORT, 0, 0}});
+    assert_int_equal(atomic_load(&at_import->pending), 0);
+}
+
+/* Posts wait in their counter while the link is full, and none is lost. */
+static void a_full_link_makes_events_wait(void **state)
+{
+    (void)state;
+    hosts.queued = 1 << 20;
+    for (int i = 0; i < 100; i++) {
+        to_exporter(1, false);
+        event_base_loop(hosts.base, EVLOOP_NONBLOCK);
+        assert_false(deliver());
+    }
+    hosts.queued = 0;
+    uint32_t pending;
+    do {
+        struct timeval pause = {.tv_usec = 1000};
+        event_base_loopexit(hosts.base, &pause);
+        event_base_dispatch(hosts.base);
+        pending = pending_at_exporter();
+    } while (pending == 0);
+    assert_int_equal(pending, 100);
+}
+
+static void a_relay_counts_as_descriptors_of_its_client(void **state)
+{
+    (void)state;
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_PEERS,
+                          .u.event_peers = {RSM_EVENT_IMPORT, import_id, 0}};
+    hosts.node[2].descriptors_per_client = importer.client.descriptor_count + 2;
+    assert_int_equal(ask(&importer, &msg), RSM_ST_NO_RESOURCES);
+    hosts.node[2].descriptors_per_client++;
+    assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
+    rsm_packet_fds_close(&importer.fds);
+    link_down(1, 2);
+    assert_int_equal(importer.client.descriptor_count, 0);
+    assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
+    assert_int_equal(importer.reply.u.event_peers_reply.total, 0);
+    msg = (struct rsm_msg){.type = RSM_MSG_EVENT_KICK,
+                           .u.event_kick = {RSM_EVENT_IMPORT, import_id, 0}};
+    assert_int_equal(ask(&importer, &msg), RSM_ST_NOT_FOUND);
+    msg = (struct rsm_msg){.type = RSM_MSG_EVENT_PEERS,
+                           .u.event_peers = {RSM_EVENT_EXPORT, export_id, 0}};
+    assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
+    assert_int_equal(exporter.reply.u.event_peers_reply.total, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(counts_cross_both_ways),
+        TEST(coalescing_means_the_same_as_at_hand),
+        TEST(coalesced_posts_cross),
+        TEST(what_was_posted_arrives_first),
+        TEST(a_client_that_goes_has_posted),
+        TEST(counters_stop_at_their_end),
+        TEST(events_for_what_is_not_theirs),
+        TEST(a_full_link_makes_events_wait),
+        TEST(a_relay_counts_as_descriptors_of_its_client),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Clients that break the protocol, and that the others do not suffer. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "peer.h"
+#include "rsm/rsm_common.h"
+
+static struct daemon daemon_1;
+static int innocent; /* a client that behaves, and must be served all the time */
+
+static int start(void **state)
+{
+    (void)state;
+    daemon_start(&daemon_1, NULL, NULL);
+    innocent = peer_hello(&daemon_1);
+    publish_page(innocent, 0x600000, 0666);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    close(innocent);
+    daemon_stop(&daemon_1);
+    return 0;
+}
+
+static int still_served(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import;
+    assert_int_equal(connect_on(innocent, "sci0", 1, 0x600000, 6, &import), RSM_ST_OK);
+    assert_int_equal(disconnect(innocent, import.import), RSM_ST_OK);
+    return 0;
+}
+
+static size_t encoded(struct rsm_msg msg, uint8_t *buffer)
+{
+    size_t length = rsm_msg_encode(&msg, buffer, RSM_PROTO_MESSAGE_MAX);
+    assert_true(length > 0);
+    return length;
+}
+
+static void put_u32(uint8_t *at, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        at[i] = (uint8_t)(value >> (8 * i));
+}
+
+static void expect_refusal(const void *bytes, size_t length, int status)
+{
+    int socket = peer_hello(&daemon_1);
+    assert_int_equal(ask_raw(socket, bytes, length, NULL), status);
+    if (status >= 0)
+        expect_hangup(socket);
+    close(socket);
+}
+
+static void without_hello(void **state)
+{
+    (void)state;
+    for (uint32_t type = RSM_MSG_CONTROLLER; type <= RSM_MSG_INSPECT; type++) {
+        struct rsm_msg msg = {.type = type};
+        int socket = peer_connect(&daemon_1);
+        assert_int_equal(ask(socket, &msg), RSM_ST_PROTOCOL);
+        expect_hangup(socket);
+        close(socket);
+    }
+}
+
+static void hello_twice(void **state)
+{
+    (void)state;
+    int socket = peer_hello(&daemon_1);
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {RSM_VERSION, 1}};
+    assert_int_equal(ask(socket, &msg), RSM_ST_PROTOCOL);
+    expect_hangup(socket);
+    close(socket);
+}
+
+static void headers(void **state)
+{
+    (void)state;
+    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
+    struct rsm_msg hello = {.type = RSM_MSG_HELLO, .u.hello = {RSM_VERSION, 1}};
+    size_t length = encoded(hello, buffer);
+    expect_refusal("x", 1, -1);
+    expect_refusal(buffer, 12, -1); /* magic and version, but no header yet */
+    put_u32(buffer, 0x12345678);
+    expect_refusal(buffer, length, -1);
+    length = encoded(hello, buffer);
+    put_u32(buffer + 4, RSM_PROTO_VERSION + 1);
+    expect_refusal(buffer, length, RSM_ST_VERSION);
+    for (uint32_t type = 0; type < 0x20000; type += type < 40 ? 1 : 0x7fff) {
+        if (type >= RSM_MSG_HELLO && type <= RSM_MSG_INSPECT)
+            continue;
+        length = encoded(hello, buffer);
+        put_u32(buffer + 8, type);
+        expect_refusal(buffer, length, RSM_ST_PROTOCOL);
+    }
+    length = encoded(hello, buffer);
+    put_u32(buffer + 16, RSM_ST_BUSY); /* a request has no status */
+    expect_refusal(buffer, length, RSM_ST_PROTOCOL);
+    length = encoded((struct rsm_msg){.type = RSM_MSG_EXPORT_DESTROY | RSM_MSG_REPLY}, buffer);
+    expect_refusal(buffer, length, RSM_ST_PROTOCOL);
+}
+
+/* Every message, shortened and lengthened. */
+static void wrong_lengths(void **state)
+{
+    (void)state;
+    uint8_t buffer[RSM_PROTO_MESSAGE_MAX] = {0};
+    for (uint32_t type = RSM_MSG_CONTROLLER; type <= RSM_MSG_INSPECT; type++) {
+        size_t length = encoded((struct rsm_msg){.type = type}, buffer);
+        expect_refusal(buffer, length - 1, RSM_ST_PROTOCOL);
+        expect_refusal(buffer, 20, RSM_ST_PROTOCOL);
+        buffer[length] = 0;
+        expect_refusal(buffer, length + 1, RSM_ST_PROTOCOL);
+        expect_refusal(buffer, sizeof buffer, RSM_ST_PROTOCOL);
+    }
+    static uint8_t enormous[RSM_PROTO_MESSAGE_MAX + 1];
+    encoded((struct rsm_msg){.type = RSM_MSG_EXPORT_DESTROY}, enormous);
+    expect_refusal(enormous, sizeof enormous, RSM_ST_PROTOCOL);
+}
+
+static void impossible_counts(void **state)
+{
+    (void)state;
+    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_REPUBLISH,
+                          .u.export_republish = {.export = 1, .acl_count = 64}};
+    size_t length = encoded(msg, buffer);
+    static const uint32_t counts[] = {65, 0x7fffffff, 0xffffffff};
+    for (unsigned i = 0; i < 3; i++) {
+        put_u32(buffer + 24, counts[i]);
+        expect_refusal(buffer, length, RSM_ST_PROTOCOL);
+    }
+    msg = (struct rsm_msg){.type = RSM_MSG_LOCATE, .u.locate = {.controller = "sci0"}};
+    length = encoded(msg, buffer);
+    put_u32(buffer + 20, RSM_PROTO_NAME_MAX);
+    expect_refusal(buffer, length, RSM_ST_PROTOCOL);
+}
+
+static void descriptors_that_nobody_asked_for(void **state)
+{
+    (void)state;
+    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
+    struct rsm_packet_fds fds = {.count = 1};
+    int null = open("/dev/null", O_WRONLY);
+    for (int i = 0; i < RSM_PROTO_FDS_MAX; i++)
+        fds.fds[i] = null;
+    size_t length = encoded((struct rsm_msg){.type = RSM_MSG_EXPORT_DESTROY}, buffer);
+    for (unsigned count = 1; count <= RSM_PROTO_FDS_MAX; count += 21) {
+        int socket = peer_hello(&daemon_1);
+        fds.count = count;
+        assert_int_equal(ask_raw(socket, buffer, length, &fds), RSM_ST_PROTOCOL);
+        expect_hangup(socket);
+        close(socket);
+    }
+    length = encoded((struct rsm_msg){.type = RSM_MSG_EVENT_ARM}, buffer);
+    for (unsigned count = 0; count <= 2; count += 2) {
+        int socket = peer_hello(&daemon_1);
+        fds.count = count;
+        assert_int_equal(ask_raw(socket, buffer, length, &fds), RSM_ST_PROTOCOL);
+        expect_hangup(socket);
+        close(socket);
+    }
+    close(null);
+}
+
+/* More descriptors than one message may carry. */
+static void too_many_descriptors(void **state)
+{
+    (void)state;
+    enum { MANY = 200 };
+    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
+    union {
+        char bytes[CMSG_SPACE(sizeof(int) * MANY)];
+        struct cmsghdr align;
+    } control = {.bytes = {0}};
+    int socket = peer_hello(&daemon_1);
+    struct iovec data = {.iov_base = buffer};
+    data.iov_len = encoded((struct rsm_msg){.type = RSM_MSG_EXPORT_DESTROY}, buffer);
+    struct msghdr header = {.msg_iov = &data,
+                            .msg_iovlen = 1,
+                            .msg_control = control.bytes,
+                            .msg_controllen = sizeof control.bytes};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int) * MANY);
+    for (size_t i = 0; i < MANY; i++)
+        memcpy(CMSG_DATA(rights) + i * sizeof socket, &socket, sizeof socket);
+    assert_true(sendmsg(socket, &header, MSG_NOSIGNAL) > 0);
+    struct pollfd answered = {.fd = socket, .events = POLLIN};
+    assert_int_equal(poll(&answered, 1, PEER_WAIT_MS), 1); /* refused or hung up, but not ignored */
+    close(socket);
+}
+
+/* Noise behind a right header; the seed is fixed, so that a failure repeats. */
+static void noise(void **state)
+{
+    (void)state;
+    uint8_t buffer[600];
+    unsigned seed = 4711;
+    for (int round = 0; round < 2000; round++) {
+        size_t length = 20 + (size_t)rand_r(&seed) % (sizeof buffer - 20);
+        for (size_t i = 0; i < length; i++)
+            buffer[i] = (uint8_t)(rand_r(&seed) % (round % 2 != 0 ? 256 : 3));
+        put_u32(buffer, RSM_PROTO_MAGIC);
+        put_u32(buffer + 4, RSM_PROTO_VERSION);
+        put_u32(buffer + 8, (uint32_t)rand_r(&seed) % 20);
+        put_u32(buffer + 16, 0);
+        int socket = round % 5 != 0 ? peer_hello(&daemon_1) : peer_connect(&daemon_1);
+        ask_raw(socket, buffer, length, NULL);
+        close(socket);
+    }
+}
+
+/* One who asks and never reads is dropped when the kernel holds no more of its replies. */
+static void one_who_never_reads(void **state)
+{
+    (void)state;
+    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
+    size_t length = encoded((struct rsm_msg){.type = RSM_MSG_TOPOLOGY}, buffer);
+    int socket = peer_hello(&daemon_1);
+    struct pollfd writable = {.fd = socket, .events = POLLOUT};
+    for (;;) {
+        int error = rsm_packet_send(socket, buffer, length, NULL, 0);
+        if (error == -EPIPE || error == -ECONNRESET)
+            break;
+        assert_true(error == 0 || error == -EAGAIN);
+        if (error == -EAGAIN)
+            assert_int_equal(poll(&writable, 1, PEER_WAIT_MS), 1);
+    }
+    close(socket);
+}
+
+static void many_who_say_nothing(void **state)
+{
+    (void)state;
+    enum { SILENT = 300 };
+    int sockets[SILENT];
+    for (int i = 0; i < SILENT; i++)
+        sockets[i] = peer_connect(&daemon_1);
+    still_served(state);
+    for (int i = 0; i < SILENT; i++)
+        close(sockets[i]);
+}
+
+static long cpu_ms(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec used;
+    assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &used), 0);
+    return used.tv_sec * 1000 + used.tv_nsec / 1000000;
+}
+
+/* Take extents until the daemon has no descriptors; how many it took, the refused one included. */
+static int extents_until_refused(int socket)
+{
+    enum rsm_status status = RSM_ST_OK;
+    int count = 0;
+    for (; status == RSM_ST_OK && count < 1000; count++) {
+        struct rsm_packet_fds fds;
+        struct rsm_msg msg = {
+            .type = RSM_MSG_EXTENT_ALLOC,
+            .u.extent_alloc = {.controller = "sci0", .length = (uint64_t)sysconf(_SC_PAGESIZE)}};
+        status = ask_with(socket, &msg, NULL, &fds);
+        rsm_packet_fds_close(&fds);
+    }
+    assert_int_equal(status, RSM_ST_NO_RESOURCES);
+    return count;
+}
+
+/* Without descriptors the daemon lets newcomers wait, serves those it has, and does not spin. */
+static void few_descriptors(void **state)
+{
+    (void)state;
+    enum { MOST = 40, CLIENTS = 60 };
+    struct daemon daemon;
+    struct rlimit few = {.rlim_cur = MOST, .rlim_max = MOST};
+    int sockets[CLIENTS];
+    daemon_start(&daemon, NULL, NULL);
+    assert_int_equal(prlimit(daemon.pid, RLIMIT_NOFILE, &few, NULL), 0);
+    int first = peer_hello(&daemon);
+    for (int i = 0; i < CLIENTS; i++)
+        sockets[i] = peer_connect(&daemon);
+    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {"sci", 0}};
+    assert_int_equal(ask(first, &msg), RSM_ST_OK);
+    assert_in_range(extents_until_refused(first), 1, MOST);
+    long before = cpu_ms(daemon.pid);
+    struct timespec while_waiting = {.tv_nsec = 300000000};
+    nanosleep(&while_waiting, NULL);
+    assert_true(cpu_ms(daemon.pid) - before < 100);
+    for (int i = 0; i < CLIENTS; i++)
+        close(sockets[i]);
+    close(first);
+    int late = peer_hello(&daemon);
+    close(late);
+    daemon_stop(&daemon);
+}
+
+int main(void)
+{
+#define HOSTILE_TEST(name) cmocka_unit_test_teardown(name, still_served)
+    const struct CMUnitTest tests[] = {
+        HOSTILE_TEST(without_hello),
+        HOSTILE_TEST(hello_twice),
+        HOSTILE_TEST(headers),
+        HOSTILE_TEST(wrong_lengths),
+        HOSTILE_TEST(impossible_counts),
+        HOSTILE_TEST(descriptors_that_nobody_asked_for),
+        HOSTILE_TEST(too_many_descriptors),
+        HOSTILE_TEST(noise),
+        HOSTILE_TEST(one_who_never_reads),
+        HOSTILE_TEST(many_who_say_nothing),
+        HOSTILE_TEST(few_descriptors),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* INSPECT: who is shown what, what is said of it, and pages. */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "peer.h"
+
+enum { USER_A = 4001, USER_B = 4002, USER_C = 4003, MANY = 100 };
+
+static struct daemon daemon_1;
+static uint64_t page;
+
+/* The kernel vouches for effective ids: a packet is the user's who sends it. */
+static void become(uid_t uid)
+{
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(setegid(uid), 0);
+    assert_int_equal(seteuid(uid), 0);
+}
+
+static int hello_of(uid_t uid, uint32_t node)
+{
+    become(uid);
+    return peer_hello_as(&daemon_1, node);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (geteuid() != 0) {
+        print_message("needs root, for several users\n");
+        _exit(77);
+    }
+    daemon_start(&daemon_1, NULL, NULL);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    become(0);
+    daemon_stop(&daemon_1);
+    return 0;
+}
+
+static int back_to_root(void **state)
+{
+    (void)state;
+    become(0);
+    return 0;
+}
+
+static enum rsm_status inspect(int socket, uint32_t what, uint32_t first,
+                               struct rsm_inspect_reply *reply)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = what, .first = first}};
+    enum rsm_status status = ask(socket, &msg);
+    if (status == RSM_ST_OK)
+        *reply = msg.u.inspect_reply;
+    return status;
+}
+
+/* One page as this user sees it; fails the test if it is refused. */
+static struct rsm_inspect_reply look(uid_t uid, int socket, uint32_t what, uint32_t first)
+{
+    struct rsm_inspect_reply reply;
+    become(uid);
+    assert_int_equal(inspect(socket, what, first, &reply), RSM_ST_OK);
+    return reply;
+}
+
+/* All pages; how many items there are. */
+static uint32_t read_all(uid_t uid, int socket, uint32_t what, struct rsm_inspect_item *items)
+{
+    for (uint32_t got = 0;;) {
+        struct rsm_inspect_reply reply = look(uid, socket, what, got);
+        assert_in_range(got + reply.count, 0, MANY);
+        memcpy(items + got, reply.items, reply.count * sizeof *items);
+        got += reply.count;
+        if (reply.count == 0 || got == reply.total) {
+            assert_int_equal(got, reply.total);
+            return got;
+        }
+        assert_int_equal(reply.count, RSM_PROTO_ITEMS_MAX);
+    }
+}
+
+/* ------------------------------------------------------------------ what is refused */
+
+static void refusals(void **state)
+{
+    (void)state;
+    struct rsm_inspect_reply reply;
+    int socket = peer_hello(&daemon_1), silent = peer_connect(&daemon_1);
+    assert_int_equal(inspect(socket, 0, 0, &reply), RSM_ST_INVALID);
+    assert_int_equal(inspect(socket, 3, 0, &reply), RSM_ST_INVALID);
+    assert_int_equal(inspect(silent, RSM_INSPECT_EXPORTS, 0, &reply), RSM_ST_PROTOCOL);
+    expect_hangup(silent);
+    close(silent);
+    close(socket);
+}
+
+/* ------------------------------------------------------------------ what is said */
+
+static void an_empty_node(void **state)
+{
+    (void)state;
+    int socket = peer_hello(&daemon_1);
+    struct rsm_inspect_reply reply = look(0, socket, RSM_INSPECT_EXPORTS, 0);
+    assert_int_equal(reply.total, 0);
+    assert_int_equal(reply.count, 0);
+    assert_int_equal(reply.exported_bytes, 0);
+    assert_int_equal(reply.exported_limit, 0); /* none by default */
+    assert_int_equal(reply.segments, 0);
+    assert_int_equal(reply.segments_limit, 65535);
+    assert_int_equal(reply.clients, 1);
+    reply = look(0, socket, RSM_INSPECT_IMPORTS, 7);
+    assert_int_equal(reply.total, 0);
+    assert_int_equal(reply.count, 0);
+    close(socket);
+}
+
+static void an_export(void **state)
+{
+    (void)state;
+    const struct rsm_acl_entry acl[] = {{1, 0660}, {2, 0400}};
+    int socket = hello_of(USER_A, 1);
+    uint32_t extent = make_extent(socket, 2 * page), export = make_export(socket, 2 * page, 0640);
+    struct rsm_inspect_reply reply = look(USER_A, socket, RSM_INSPECT_EXPORTS, 0);
+    const struct rsm_inspect_item *item = &reply.items[0];
+    assert_int_equal(reply.total, 1);
+    assert_int_equal(reply.count, 1);
+    assert_int_equal(reply.exported_bytes, 2 * page);
+    assert_int_equal(reply.segments, 1);
+    assert_int_equal(item->id, export);
+    assert_int_equal(item->export, 0);
+    assert_int_equal(item->segment_id, 0);
+    assert_int_equal(item->node, 1);
+    assert_int_equal(item->pid, getpid());
+    assert_int_equal(item->uid, USER_A);
+    assert_int_equal(item->gid, USER_A);
+    assert_int_equal(item->permission, 0640);
+    assert_int_equal(item->acl_count, 0);
+    assert_int_equal(item->connections, 0);
+    assert_int_equal(item->pending, 0);
+    assert_int_equal(item->length, 2 * page);
+    assert_string_equal(item->controller, "sci0");
+    assert_int_equal(publish(socket, export, 0x610000, extent, 2 * page, acl, 1), RSM_ST_OK);
+    struct rsm_inspect_item later = look(USER_A, socket, RSM_INSPECT_EXPORTS, 0).items[0];
+    assert_int_equal(later.segment_id, 0x610000);
+    assert_int_equal(later.acl_count, 1);
+    assert_int_equal(unpublish(socket, export, 0, NULL), RSM_ST_OK);
+    assert_int_equal(look(USER_A, socket, RSM_INSPECT_EXPORTS, 0).items[0].segment_id, 0);
+    close(socket);
+}
+
+static void an_import(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply made;
+    int owner = hello_of(USER_A, 1), importer = hello_of(USER_B, 2);
+    become(USER_A);
+    uint32_t export = publish_page(owner, 0x610001, 0644);
+    become(USER_B);
+    assert_int_equal(connect_on(importer, "sci0", 1, 0x610001, RSM_RIGHT_READ, &made), RSM_ST_OK);
+    struct rsm_inspect_reply reply = look(USER_B, importer, RSM_INSPECT_IMPORTS, 0);
+    const struct rsm_inspect_item *item = &reply.items[0];
+    assert_int_equal(reply.total, 1);
+    assert_int_equal(reply.segments, 2);
+    assert_int_equal(item->id, made.import);
+    assert_int_equal(item->export, export);
+    assert_int_equal(item->segment_id, 0x610001);
+    assert_int_equal(item->node, 2);
+    assert_int_equal(item->pid, getpid());
+    assert_int_equal(item->uid, USER_B);
+    assert_int_equal(item->gid, USER_B);
+    assert_int_equal(item->permission, RSM_RIGHT_READ);
+    assert_int_equal(item->length, page);
+    assert_string_equal(item->controller, "sci0");
+    assert_int_equal(look(USER_A, owner, RSM_INSPECT_EXPORTS, 0).items[0].connections, 1);
+    /* Without its id it still is this segment; aborted it is none. */
+    become(USER_A);
+    assert_int_equal(unpublish(owner, export, RSM_UNPUBLISH_KEEP_CONNECTIONS, NULL), RSM_ST_OK);
+    struct rsm_inspect_item later = look(USER_B, importer, RSM_INSPECT_IMPORTS, 0).items[0];
+    assert_int_equal(later.export, export);
+    assert_int_equal(later.segment_id, 0);
+    assert_int_equal(later.length, page);
+    become(USER_A);
+    assert_int_equal(destroy(owner, export, NULL), RSM_ST_OK);
+    later = look(USER_B, importer, RSM_INSPECT_IMPORTS, 0).items[0];
+    assert_int_equal(later.id, made.import);
+    assert_int_equal(later.export, 0);
+    assert_int_equal(later.segment_id, 0);
+    assert_int_equal(later.length, 0);
+    assert_int_equal(look(USER_A, owner, RSM_INSPECT_IMPORTS, 0).total, 0);
+    close(importer);
+    close(owner);
+}
+
+static _Atomic uint32_t *pending_events(int socket, uint32_t end, uint32_t id)
+{
+    struct rsm_packet_fds fds;
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN, .u.event_open = {.end = end, .id = id}};
+    assert_int_equal(ask_with(socket, &msg, NULL, &fds), RSM_ST_OK);
+    struct rsm_event_cell *cell =
+        mmap(NULL, sizeof *cell, PROT_READ | PROT_WRITE, MAP_SHARED, fds.fds[0], 0);
+    assert_ptr_not_equal(cell, MAP_FAILED);
+    rsm_packet_fds_close(&fds);
+    return &cell->pending;
+}
+
+static void events(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply made;
+    int socket = peer_hello(&daemon_1);
+    uint32_t export = publish_page(socket, 0x610002, 0600);
+    assert_int_equal(connect_on(socket, "sci0", 1, 0x610002, RSM_RIGHT_READ, &made), RSM_ST_OK);
+    _Atomic uint32_t *exporter = pending_events(socket, RSM_EVENT_EXPORT, export);
+    _Atomic uint32_t *importer = pending_events(socket, RSM_EVENT_IMPORT, made.import);
+    atomic_store(exporter, 3);
+    atomic_store(importer, UINT32_MAX); /* clients write there what they like */
+    assert_int_equal(look(0, socket, RSM_INSPECT_EXPORTS, 0).items[0].pending, 3);
+    assert_int_equal(look(0, socket, RSM_INSPECT_IMPORTS, 0).items[0].pending, UINT32_MAX);
+    assert_int_equal(munmap((void *)exporter, sizeof(struct rsm_event_cell)), 0);
+    assert_int_equal(munmap((void *)importer, sizeof(struct rsm_event_cell)), 0);
+    close(socket);
+}
+
+/* ------------------------------------------------------------------ who sees what */
+
+static bool is_shown(uid_t uid, int socket, uint32_t what, uint32_t id,
+                     struct rsm_inspect_item *item)
+{
+    struct rsm_inspect_item items[MANY];
+    uint32_t count = read_all(uid, socket, what, items);
+    for (uint32_t i = 0; i < count; i++)
+        if (items[i].id == id) {
+            *item = items[i];
+            return true;
+        }
+    return false;
+}
+
+static void parties_see_each_other(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply made;
+    struct rsm_inspect_item item;
+    int a = hello_of(USER_A, 1), b = hello_of(USER_B, 2), c = hello_of(USER_C, 1);
+    int root = hello_of(0, 3);
+    become(USER_A);
+    uint32_t shared = publish_page(a, 0x610003, 0666), private = publish_page(a, 0x610004, 0600);
+    become(USER_B);
+    assert_int_equal(connect_on(b, "sci0", 1, 0x610003, 6, &made), RSM_ST_OK);
+
+    assert_true(is_shown(USER_A, a, RSM_INSPECT_EXPORTS, private, &item));
+    assert_false(is_shown(USER_B, b, RSM_INSPECT_EXPORTS, private, &item));
+    assert_true(is_shown(0, root, RSM_INSPECT_EXPORTS, private, &item));
+    assert_true(is_shown(USER_A, a, RSM_INSPECT_IMPORTS, made.import, &item));
+    assert_int_equal(item.uid, USER_B);
+    assert_true(is_shown(USER_B, b, RSM_INSPECT_IMPORTS, made.import, &item));
+    assert_true(is_shown(0, root, RSM_INSPECT_IMPORTS, made.import, &item));
+    assert_int_equal(item.permission, 6);
+    assert_int_equal(look(USER_C, c, RSM_INSPECT_EXPORTS, 0).total, 0);
+    assert_int_equal(look(USER_C, c, RSM_INSPECT_IMPORTS, 0).total, 0);
+    assert_int_equal(look(USER_C, c, RSM_INSPECT_IMPORTS, 0).segments, 3);
+
+    /* Whose segment it is, an importer learns; to whom else it is open, and who uses it, not. */
+    assert_true(is_shown(USER_B, b, RSM_INSPECT_EXPORTS, shared, &item));
+    assert_int_equal(item.uid, USER_A);
+    assert_int_equal(item.segment_id, 0x610003);
+    assert_int_equal(item.permission, RSM_INSPECT_HIDDEN);
+    assert_int_equal(item.acl_count, RSM_INSPECT_HIDDEN);
+    assert_int_equal(item.connections, RSM_INSPECT_HIDDEN);
+    assert_true(is_shown(0, root, RSM_INSPECT_EXPORTS, shared, &item));
+    assert_int_equal(item.permission, 0666);
+    assert_int_equal(item.connections, 1);
+    become(USER_B);
+    assert_int_equal(disconnect(b, made.import), RSM_ST_OK);
+    assert_false(is_shown(USER_B, b, RSM_INSPECT_EXPORTS, shared, &item));
+    close(a), close(b), close(c), close(root);
+}
+
+/* A packet counts as its sender's, whoever opened the connection. */
+static void the_sender_counts(void **state)
+{
+    (void)state;
+    int a = hello_of(USER_A, 1);
+    publish_page(a, 0x610005, 0666);
+    assert_int_equal(look(USER_A, a, RSM_INSPECT_EXPORTS, 0).total, 1);
+    assert_int_equal(look(USER_C, a, RSM_INSPECT_EXPORTS, 0).total, 0);
+    assert_int_equal(look(0, a, RSM_INSPECT_EXPORTS, 0).total, 1);
+    close(a);
+}
+
+/* ------------------------------------------------------------------ pages */
+
+/* MANY exports, every second one of each user; the ids of USER_A's in order. */
+static void make_many(int a, int b, uint32_t ids[MANY / 2])
+{
+    for (unsigned i = 0; i < MANY / 2; i++) {
+        become(USER_A);
+        ids[i] = make_export(a, page, 0600);
+        become(USER_B);
+        make_export(b, page, 0600);
+    }
+}
+
+static void pages(void **state)
+{
+    (void)state;
+    struct rsm_inspect_item items[MANY];
+    uint32_t ids[MANY / 2];
+    int a = hello_of(USER_A, 1), b = hello_of(USER_B, 1), root = hello_of(0, 1);
+    make_many(a, b, ids);
+    struct rsm_inspect_reply reply = look(USER_A, a, RSM_INSPECT_EXPORTS, 0);
+    assert_int_equal(reply.total, MANY / 2);
+    assert_int_equal(reply.count, RSM_PROTO_ITEMS_MAX);
+    assert_int_equal(read_all(USER_A, a, RSM_INSPECT_EXPORTS, items), MANY / 2);
+    for (unsigned i = 0; i < MANY / 2; i++)
+        assert_int_equal(items[i].id, ids[i]);
+    assert_int_equal(read_all(0, root, RSM_INSPECT_EXPORTS, items), MANY);
+    for (unsigned i = 1; i < MANY; i++)
+        assert_true(items[i - 1].id < items[i].id);
+    /* Any page, in any order. */
+    reply = look(USER_A, a, RSM_INSPECT_EXPORTS, 47);
+    assert_int_equal(reply.count, 3);
+    assert_int_equal(reply.total, MANY / 2);
+    assert_int_equal(reply.items[0].id, ids[47]);
+    reply = look(0, root, RSM_INSPECT_EXPORTS, 99);
+    assert_int_equal(reply.count, 1);
+    assert_int_equal(reply.total, MANY);
+    assert_int_equal(look(USER_A, a, RSM_INSPECT_EXPORTS, 3).items[0].id, ids[3]);
+    assert_int_equal(look(USER_A, a, RSM_INSPECT_EXPORTS, 50).count, 0);
+    assert_int_equal(look(USER_A, a, RSM_INSPECT_EXPORTS, 50).total, MANY / 2);
+    assert_int_equal(look(0, root, RSM_INSPECT_EXPORTS, UINT32_MAX).count, 0);
+    assert_int_equal(look(0, root, RSM_INSPECT_EXPORTS, UINT32_MAX).total, MANY);
+    close(a), close(b), close(root);
+}
+
+/* What goes between two pages neither hides nor doubles what stays. */
+static void pages_while_exports_go(void **state)
+{
+    (void)state;
+    struct rsm_inspect_item items[MANY];
+    uint32_t ids[MANY / 2];
+    int a = hello_of(USER_A, 1), b = hello_of(USER_B, 1);
+    make_many(a, b, ids);
+    struct rsm_inspect_reply reply = look(USER_A, a, RSM_INSPECT_EXPORTS, 0);
+    assert_int_equal(reply.items[31].id, ids[31]);
+    assert_int_equal(destroy(a, ids[0], NULL), RSM_ST_OK);
+    assert_int_equal(destroy(a, ids[31], NULL), RSM_ST_OK); /* where the page ended */
+    assert_int_equal(destroy(a, ids[33], NULL), RSM_ST_OK);
+    reply = look(USER_A, a, RSM_INSPECT_EXPORTS, 32);
+    assert_int_equal(reply.count, 17);
+    assert_int_equal(reply.total, 49);
+    assert_int_equal(reply.items[0].id, ids[32]);
+    assert_int_equal(reply.items[1].id, ids[34]);
+    assert_int_equal(reply.items[16].id, ids[49]);
+    assert_int_equal(read_all(USER_A, a, RSM_INSPECT_EXPORTS, items), 47);
+    close(a), close(b);
+}
+
+#define INSPECT_TEST(test) cmocka_unit_test_teardown(test, back_to_root)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        INSPECT_TEST(refusals),
+        INSPECT_TEST(an_empty_node),
+        INSPECT_TEST(an_export),
+        INSPECT_TEST(an_import),
+        INSPECT_TEST(events),
+        INSPECT_TEST(parties_see_each_other),
+        INSPECT_TEST(the_sender_counts),
+        INSPECT_TEST(pages),
+        INSPECT_TEST(pages_while_exports_go),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

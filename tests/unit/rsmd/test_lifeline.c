@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+#include "core/packet.h"
+#include "lifeline.h"
+
+static struct rsmcore_runtime runtime = {.node = 7};
+
+static int make_directory(void **state)
+{
+    (void)state;
+    strcpy(runtime.directory, "/tmp/rsmd-lifeline-XXXXXX");
+    return mkdtemp(runtime.directory) != NULL ? 0 : -1;
+}
+
+/* Fails when a test left a file behind. */
+static int remove_directory(void **state)
+{
+    (void)state;
+    return rmdir(runtime.directory);
+}
+
+static void one_holder_at_a_time(void **state)
+{
+    (void)state;
+    struct rsmd_lifeline first, second;
+    assert_int_equal(rsmd_lifeline_take(&first, &runtime, NULL), RSMD_LOCK_TAKEN);
+    assert_int_equal(rsmd_lifeline_take(&second, &runtime, NULL), RSMD_LOCK_BUSY);
+    rsmd_lifeline_end(&second); /* the loser touches nothing */
+    assert_int_equal(access(first.lock_path, F_OK), 0);
+    rsmd_lifeline_end(&first);
+    assert_int_equal(access(first.lock_path, F_OK), -1);
+    assert_int_equal(rsmd_lifeline_take(&second, &runtime, NULL), RSMD_LOCK_TAKEN);
+    rsmd_lifeline_end(&second);
+}
+
+static mode_t mode_of(const char *path)
+{
+    struct stat what;
+    assert_int_equal(lstat(path, &what), 0);
+    return what.st_mode & 07777;
+}
+
+static void socket_of_the_holder(void **state)
+{
+    (void)state;
+    struct rsmd_lifeline lifeline;
+    assert_int_equal(rsmd_lifeline_take(&lifeline, &runtime, NULL), RSMD_LOCK_TAKEN);
+    /* Something that a dead predecessor left. */
+    int stale = open(lifeline.socket_path, O_CREAT | O_WRONLY, 0600);
+    assert_true(stale >= 0);
+    close(stale);
+    int listener = rsmd_lifeline_listen(&lifeline, false);
+    assert_true(listener > 2);
+    assert_int_equal(mode_of(lifeline.socket_path), 0600);
+    int client = rsm_packet_connect(lifeline.socket_path);
+    assert_true(client >= 0);
+    close(client);
+    rsmd_lifeline_hide(&lifeline);
+    assert_int_equal(access(lifeline.socket_path, F_OK), -1);
+    assert_int_equal(access(lifeline.lock_path, F_OK), 0);
+    close(listener);
+    listener = rsmd_lifeline_listen(&lifeline, true);
+    assert_true(listener >= 0);
+    assert_int_equal(mode_of(lifeline.socket_path), 0666);
+    close(listener);
+    rsmd_lifeline_end(&lifeline);
+    assert_int_equal(access(lifeline.socket_path, F_OK), -1);
+}
+
+/* Many processes take and give up the lock, which removes its file each time. */
+enum { CONTENDERS = 8, ROUNDS = 300 };
+
+static void contend(atomic_int *inside)
+{
+    int taken = 0;
+    while (taken < ROUNDS) {
+        struct rsmd_lifeline lifeline;
+        enum rsmd_lock_result result = rsmd_lifeline_take(&lifeline, &runtime, NULL);
+        if (result == RSMD_LOCK_FAILED)
+            _exit(1);
+        if (result == RSMD_LOCK_BUSY)
+            continue;
+        if (atomic_fetch_add(inside, 1) != 0)
+            _exit(2);
+        taken++;
+        atomic_fetch_sub(inside, 1);
+        rsmd_lifeline_end(&lifeline);
+    }
+    _exit(0);
+}
+
+static void never_two_holders(void **state)
+{
+    (void)state;
+    atomic_int *inside =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(inside, MAP_FAILED);
+    pid_t children[CONTENDERS];
+    for (int i = 0; i < CONTENDERS; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0)
+            contend(inside);
+    }
+    for (int i = 0; i < CONTENDERS; i++) {
+        int status;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    munmap(inside, 4096);
+}
+
+static void words_to_the_starter(void **state)
+{
+    (void)state;
+    int ends[2];
+    char text[64] = "", longest[3000];
+    assert_int_equal(pipe(ends), 0);
+    rsmd_ready(ends[1]);
+    assert_int_equal(read(ends[0], text, sizeof text), 1);
+    assert_string_equal(text, "R");
+    assert_int_equal(read(ends[0], text, sizeof text), 0);
+    close(ends[0]);
+    assert_int_equal(pipe(ends), 0);
+    rsmd_not_ready(ends[1], "no luck");
+    assert_int_equal(read(ends[0], text, sizeof text), 8);
+    assert_memory_equal(text, "no luck\n", 8);
+    close(ends[0]);
+    memset(longest, 'x', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    assert_int_equal(pipe(ends), 0);
+    rsmd_not_ready(ends[1], longest);
+    ssize_t got = read(ends[0], longest, sizeof longest);
+    assert_in_range(got, 100, 1024);
+    assert_int_equal(longest[got - 1], '\n');
+    close(ends[0]);
+    rsmd_ready(-1); /* nobody waits */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_holder_at_a_time, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(socket_of_the_holder, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(never_two_holders, make_directory, remove_directory),
+        cmocka_unit_test(words_to_the_starter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

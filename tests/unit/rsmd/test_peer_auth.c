@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Nodes show each other who they are, by a MUNGE that is made up here and fails as told. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fake_munge.h"
+#include "links.h"
+
+static struct fake_munge *fake;
+static const char *library;
+
+static int begin(void **state)
+{
+    atomic_int *const all[] = {&fake->encode, &fake->decode,  &fake->failing_decode,
+                               &fake->uid,    &fake->age,     &fake->hangs,
+                               &fake->inside, &fake->encoded, &fake->decoded};
+    for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++)
+        atomic_store(all[i], 0);
+    return links_begin(state);
+}
+
+static int load(void **state)
+{
+    (void)state;
+    library = getenv("RSM_FAKE_MUNGE");
+    void *handle = library != NULL ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : NULL;
+    fake = handle != NULL ? dlsym(handle, "fake_munge") : NULL;
+    return fake != NULL ? 0 : -1;
+}
+
+static void run(struct side *side, uint32_t node)
+{
+    side_configure(side, node, 2, "[cluster]\nauth = munge\n");
+    side_start(side, library);
+}
+
+static void credentials_open_the_link(void **state)
+{
+    (void)state;
+    struct side one, two;
+    run(&one, 1);
+    run(&two, 2);
+    AWAIT(one.ups == 1 && two.ups == 1);
+    assert_int_equal(atomic_load(&fake->encoded), 2);
+    assert_int_equal(atomic_load(&fake->decoded), 2);
+    assert_string_equal(side_text(&two, 1), "");
+    side_stop(&one);
+    side_stop(&two);
+}
+
+/* Both ends have the same words, whoever it was that checked. */
+static void expect_failure(int encode, int decode, int which, const char *checker)
+{
+    struct side one, two;
+    atomic_store(&fake->encode, encode);
+    atomic_store(&fake->decode, decode);
+    atomic_store(&fake->failing_decode, which);
+    run(&two, 2);
+    run(&one, 1);
+    AWAIT_TEXT(&one, 2, checker);
+    AWAIT_TEXT(&two, 1, checker);
+    assert_int_equal(one.ups + two.ups, 0);
+    side_stop(&one);
+    side_stop(&two);
+}
+
+static void what_munge_says_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        int result, age;
+        const char *text;
+    } cases[] = {
+        {14, 0, "the MUNGE keys of the two hosts differ"},
+        {15, 1000, "it has expired, its clock being 17 minutes behind or the network that slow"},
+        {15, 90000, "it has expired, its clock being 25 hours behind"},
+        {16, -600, "it is from the future, its clock being 10 minutes ahead"},
+        {17, 0, "it was used before, in a replay"},
+        {8, 0, "it is no MUNGE credential"},
+        {9, 0, "it is no MUNGE credential"},
+        {18, 0, "it is for another user to check"},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[256];
+        atomic_store(&fake->age, cases[i].age);
+        snprintf(text, sizeof text, "node 2 does not accept the credential of node 1: %s",
+                 cases[i].text);
+        struct side one, two;
+        atomic_store(&fake->decode, cases[i].result);
+        run(&two, 2);
+        run(&one, 1);
+        AWAIT_TEXT(&one, 2, text);
+        AWAIT_TEXT(&two, 1, text);
+        assert_int_equal(one.ups + two.ups, 0);
+        side_stop(&one);
+        side_stop(&two);
+    }
+}
+
+/* The second check is the caller's. */
+static void the_caller_checks_as_well(void **state)
+{
+    (void)state;
+    struct side one, two;
+    atomic_store(&fake->decode, 14);
+    atomic_store(&fake->failing_decode, 2);
+    run(&two, 2);
+    run(&one, 1);
+    AWAIT_TEXT(&one, 2, "node 1 does not accept the credential of node 2: the MUNGE keys");
+    AWAIT_TEXT(&two, 1, "node 1 does not accept the credential of node 2: the MUNGE keys");
+    assert_int_equal(two.ups, 0);
+    AWAIT(one.ups == 1 && two.ups == 1); /* the next attempt */
+    side_stop(&one);
+    side_stop(&two);
+}
+
+static void without_munged_both_hosts_say_whose_it_is(void **state)
+{
+    (void)state;
+    expect_failure(6, 0, 0, "MUNGE on the host of node 1 fails: no munged at all");
+}
+
+static void without_munged_at_the_other_end(void **state)
+{
+    (void)state;
+    expect_failure(0, 6, 0, "MUNGE on the host of node 2 fails: no munged at all");
+}
+
+static void a_private_munged_is_asked(void **state)
+{
+    (void)state;
+    struct side one, two;
+    atomic_store(&fake->encode, 6);
+    side_configure(&one, 1, 2, "[cluster]\nauth = munge\nmunge-socket = /nowhere\n");
+    side_start(&one, library);
+    run(&two, 2);
+    AWAIT_TEXT(&one, 2, "no munged at the socket given");
+    side_stop(&one);
+    side_stop(&two);
+}
+
+static void users_prove_nothing(void **state)
+{
+    (void)state;
+    struct side one, two;
+    atomic_store(&fake->uid, 31337);
+    run(&two, 2);
+    run(&one, 1);
+    AWAIT_TEXT(&one, 2, "does not accept the credential of node 1: it is that of user 31337");
+    assert_int_equal(one.ups + two.ups, 0);
+    atomic_store(&fake->uid, (int)geteuid());
+    AWAIT(one.ups == 1 && two.ups == 1);
+    side_stop(&one);
+    side_stop(&two);
+}
+
+static void one_with_and_one_without_do_not_fit(void **state)
+{
+    (void)state;
+    struct side one, two;
+    run(&two, 2);
+    side_run(&one, 1, 2);
+    AWAIT_TEXT(&one, 2, "node 1 has auth = none, and node 2 auth = munge");
+    side_stop(&one);
+    side_stop(&two);
+    side_run(&two, 2, 2);
+    run(&one, 1);
+    AWAIT_TEXT(&one, 2, "node 1 has auth = munge, and node 2 auth = none");
+    side_stop(&one);
+    side_stop(&two);
+}
+
+/* A stranger gets no credential out of a node, and cannot use one that it saw elsewhere. */
+static void credentials_are_good_for_one_connection(void **state)
+{
+    (void)state;
+    struct side one, two;
+    struct rsm_peer_msg msg, proof = {.type = 0};
+    int listener = raw_listen(2);
+    run(&one, 1);
+    int fd = raw_accept(listener);
+    assert_true(raw_next_of(fd, RSM_PEER_HELLO, &msg));
+    msg = raw_hello(2, 1, 5);
+    raw_send(fd, &msg);
+    assert_true(raw_next_of(fd, RSM_PEER_PROOF, &proof));
+    assert_true(proof.u.proof.length > 0);
+    close(fd);
+    close(listener);
+    side_stop(&one);
+
+    run(&two, 2);
+    fd = raw_call(2);
+    msg = raw_hello(1, 2, 5);
+    raw_send(fd, &msg);
+    assert_true(raw_next(fd, &msg));
+    assert_int_equal(msg.type, RSM_PEER_HELLO);
+    raw_send(fd, &proof);
+    assert_true(raw_next(fd, &msg));
+    assert_int_equal(msg.type, RSM_PEER_REFUSE); /* and no PROOF of the node's own */
+    assert_non_null(strstr(msg.u.refuse.text, "it is for another connection"));
+    raw_expect_closed(fd);
+    side_stop(&two);
+}
+
+/* Bytes that wait in one direction. */
+static void carry(int from, int to)
+{
+    char bytes[4096];
+    ssize_t got = recv(from, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (got > 0)
+        raw_bytes(to, bytes, (size_t)got);
+}
+
+/* Somebody between two honest nodes passes on what they say, and would be both of them. */
+static void who_passes_messages_on_is_not_believed(void **state)
+{
+    (void)state;
+    struct side one, two;
+    int listener = raw_listen(3);
+    side_configure(&one, 1, 2, "[cluster]\nauth = munge\n");
+    strcpy(one.conf.nodes[1].address, links_address(3)); /* the way to node 2 is a trap */
+    run(&two, 2);
+    side_start(&one, library);
+    int left = raw_accept(listener), right = raw_call(2);
+    int64_t until = rsmd_peers_now() + LINKS_WAIT_MS;
+    while (strstr(side_text(&one, 2), "another connection") == NULL) {
+        assert_true(rsmd_peers_now() < until);
+        carry(left, right);
+        carry(right, left);
+        links_turn();
+    }
+    assert_int_equal(one.ups + two.ups, 0);
+    close(left);
+    close(right);
+    close(listener);
+    side_stop(&one);
+    side_stop(&two);
+}
+
+/* The loop goes on, the reason is told, and the end does not wait. */
+static void a_munged_that_hangs_hangs_nobody(void **state)
+{
+    (void)state;
+    struct side one, two;
+    atomic_store(&fake->hangs, 1);
+    run(&two, 2);
+    run(&one, 1);
+    AWAIT(atomic_load(&fake->inside) == 1);
+    int64_t before = rsmd_peers_now();
+    links_turn();
+    assert_in_range(rsmd_peers_now() - before, 0, LINKS_WAIT_MS / 2);
+    AWAIT_TEXT(&one, 2, "munged on the host of node 1 does not answer");
+    AWAIT_TEXT(&two, 1, "munged on the host of node 1 does not answer");
+    assert_int_equal(atomic_load(&fake->inside), 1);
+    side_stop(&one);
+    side_stop(&two);
+    assert_int_equal(atomic_load(&fake->inside), 1);
+    atomic_store(&fake->hangs, 0);
+    AWAIT(atomic_load(&fake->inside) == 0);
+    run(&two, 2);
+    run(&one, 1);
+    AWAIT(one.ups == 1 && two.ups == 1);
+    side_stop(&one);
+    side_stop(&two);
+}
+
+static void without_the_library_there_is_no_start(void **state)
+{
+    (void)state;
+    struct side one;
+    char why[256];
+    const struct rsmd_peers_user user = {.context = &one};
+    side_configure(&one, 1, 2, "[cluster]\nauth = munge\n");
+    assert_null(rsmd_peers_start_with(links_base(), &one.conf, 1, &user, "libno-munge.so.2", why,
+                                      sizeof why));
+    assert_non_null(strstr(why, "auth = munge needs libno-munge.so.2: "));
+    assert_null(
+        rsmd_peers_start_with(links_base(), &one.conf, 1, &user, "libc.so.6", why, sizeof why));
+    assert_non_null(strstr(why, "it has no munge_ctx_create"));
+}
+
+#define AUTH_TEST(function) cmocka_unit_test_setup_teardown(function, begin, links_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        AUTH_TEST(credentials_open_the_link),
+        AUTH_TEST(what_munge_says_is_told),
+        AUTH_TEST(the_caller_checks_as_well),
+        AUTH_TEST(without_munged_both_hosts_say_whose_it_is),
+        AUTH_TEST(without_munged_at_the_other_end),
+        AUTH_TEST(a_private_munged_is_asked),
+        AUTH_TEST(users_prove_nothing),
+        AUTH_TEST(one_with_and_one_without_do_not_fit),
+        AUTH_TEST(credentials_are_good_for_one_connection),
+        AUTH_TEST(who_passes_messages_on_is_not_believed),
+        AUTH_TEST(a_munged_that_hangs_hangs_nobody),
+        AUTH_TEST(without_the_library_there_is_no_start),
+    };
+    return cmocka_run_group_tests(tests, load, NULL);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Links between nodes: they come up, carry messages, notice what ends them and come up again. */
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "links.h"
+
+static const struct rsm_peer_msg some_event = {
+    .type = RSM_PEER_EVENT, .u.event = {.import = 7, .end = RSM_EVENT_EXPORT, .count = 1}};
+
+static bool both_up(const struct side *a, const struct side *b)
+{
+    return side_state(a, b->node) == RSMD_LINK_UP && side_state(b, a->node) == RSMD_LINK_UP;
+}
+
+static void messages_go_both_ways_in_order(void **state)
+{
+    (void)state;
+    enum { COUNT = 500 };
+    struct side one, two;
+    side_run(&one, 1, 2);
+    side_run(&two, 2, 2);
+    two.echo = true;
+    assert_false(side_send(&one, 2, &some_event)); /* not yet */
+    AWAIT(both_up(&one, &two));
+    assert_int_equal(one.ups, 1);
+    assert_int_equal(two.ups, 1);
+    for (uint32_t i = 1; i <= COUNT; i++) {
+        struct rsm_peer_msg msg = some_event;
+        msg.u.event.count = i;
+        assert_true(side_send(&one, 2, &msg));
+    }
+    AWAIT(two.messages == COUNT && one.messages == COUNT);
+    assert_int_equal(two.last_from, 1);
+    assert_int_equal(one.last.u.event.count, COUNT);
+    assert_int_equal(one.last.u.event.import, 7);
+    side_stop(&one);
+    AWAIT(side_state(&two, 1) == RSMD_LINK_DOWN);
+    assert_int_equal(two.downs, 1);
+    assert_string_equal(side_text(&two, 1), "it says: the daemon of node 1 ends");
+    side_stop(&two);
+}
+
+/* It lasts while nothing is said, too. */
+static void all_find_each_other(void **state)
+{
+    (void)state;
+    enum { COUNT = 5 };
+    static struct side sides[COUNT + 1];
+    for (uint32_t id = COUNT; id >= 1; id--)
+        side_run(&sides[id], id, COUNT);
+    for (uint32_t a = 1; a <= COUNT; a++)
+        for (uint32_t b = 1; b < a; b++)
+            AWAIT(both_up(&sides[a], &sides[b]));
+    links_turn_for(3 * LINKS_TIMEOUT_MS);
+    for (uint32_t id = 1; id <= COUNT; id++)
+        assert_int_equal(sides[id].ups - sides[id].downs, COUNT - 1);
+    for (uint32_t id = 1; id <= COUNT; id++)
+        side_stop(&sides[id]);
+}
+
+static void either_end_restarts(void **state)
+{
+    (void)state;
+    struct side one, two;
+    side_run(&one, 1, 2);
+    AWAIT_TEXT(&one, 2, "refused");
+    side_run(&two, 2, 2);
+    AWAIT(both_up(&one, &two));
+    side_stop(&two);
+    AWAIT(one.downs == 1);
+    side_run(&two, 2, 2);
+    AWAIT(both_up(&one, &two));
+    assert_int_equal(one.ups, 2);
+    side_stop(&one);
+    AWAIT(two.downs == 1);
+    side_run(&one, 1, 2);
+    AWAIT(both_up(&one, &two));
+    assert_int_equal(two.ups, 2);
+    side_stop(&one);
+    side_stop(&two);
+}
+
+static void a_peer_that_does_not_answer_is_noticed(void **state)
+{
+    (void)state;
+    struct side two;
+    side_run(&two, 2, 2);
+    int fd = raw_link(&two, 1, 99);
+    AWAIT(two.ups == 1);
+    int64_t up = rsmd_peers_now();
+    AWAIT(two.downs == 1);
+    /* Not before its time; the upper bound is for a machine with much else to do. */
+    assert_in_range(rsmd_peers_now() - up, LINKS_TIMEOUT_MS / 2, LINKS_WAIT_MS);
+    assert_non_null(strstr(side_text(&two, 1), "node 1 has not answered node 2"));
+    raw_expect_closed(fd);
+    side_stop(&two);
+}
+
+/* PINGs of its own do not make it alive: its answers may be what is lost. */
+static void only_answers_count(void **state)
+{
+    (void)state;
+    struct side two;
+    struct rsm_peer_msg ping = {.type = RSM_PEER_PING};
+    side_run(&two, 2, 2);
+    int fd = raw_link(&two, 1, 99);
+    AWAIT(two.ups == 1);
+    while (two.downs == 0) {
+        ping.u.ping.number++;
+        raw_send(fd, &ping);
+        links_turn();
+    }
+    assert_non_null(strstr(side_text(&two, 1), "has not answered"));
+    raw_expect_closed(fd);
+    side_stop(&two);
+}
+
+static void a_peer_that_answers_stays(void **state)
+{
+    (void)state;
+    struct side two;
+    struct rsm_peer_msg msg;
+    side_run(&two, 2, 2);
+    int fd = raw_link(&two, 1, 99);
+    for (int i = 0; i < 20; i++) {
+        assert_true(raw_next_of(fd, RSM_PEER_PING, &msg));
+        msg.type = RSM_PEER_PONG;
+        raw_send(fd, &msg);
+    }
+    assert_int_equal(side_state(&two, 1), RSMD_LINK_UP);
+    msg.u.ping.number += 1000; /* never sent */
+    raw_send(fd, &msg);
+    AWAIT(two.downs == 1);
+    assert_non_null(strstr(side_text(&two, 1), "out of turn"));
+    close(fd);
+    side_stop(&two);
+}
+
+/* What is not taken does not pile up, and nothing is told from within the call. */
+static void a_full_queue_ends_the_link(void **state)
+{
+    (void)state;
+    struct side two;
+    static struct rsm_peer_msg large = {.type = RSM_PEER_CONNECT_REPLY,
+                                        .u.connect_reply.blob_len = RSM_OFFER_MAX_BLOB};
+    side_run(&two, 2, 2);
+    int small = 4096, fd = raw_link(&two, 1, 99);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    AWAIT(two.ups == 1);
+    unsigned sent = 0;
+    while (side_send(&two, 1, &large))
+        assert_in_range(++sent, 0, 100000);
+    assert_true(sent > 100);
+    assert_int_equal(two.downs, 0);
+    assert_int_not_equal(side_state(&two, 1), RSMD_LINK_UP);
+    assert_false(side_send(&two, 1, &some_event));
+    AWAIT(two.downs == 1);
+    assert_non_null(strstr(side_text(&two, 1), "too much waits"));
+    close(fd);
+    side_stop(&two);
+}
+
+static void a_message_beyond_its_bounds_is_not_sent(void **state)
+{
+    (void)state;
+    struct side one, two;
+    static struct rsm_peer_msg bad = {.type = RSM_PEER_CONNECT_REPLY,
+                                      .u.connect_reply.blob_len = RSM_OFFER_MAX_BLOB + 1};
+    side_run(&one, 1, 2);
+    side_run(&two, 2, 2);
+    AWAIT(both_up(&one, &two));
+    assert_false(side_send(&one, 2, &bad));
+    assert_true(side_send(&one, 2, &some_event));
+    AWAIT(two.messages == 1);
+    assert_int_equal(one.downs, 0);
+    side_stop(&one);
+    side_stop(&two);
+}
+
+/* Two daemons with one id: the one that is there stays, the other is told, and gets in when the
+ * first one ends. */
+static void the_second_with_an_id_waits(void **state)
+{
+    (void)state;
+    struct side one, other, two;
+    side_run(&two, 2, 2);
+    side_run(&one, 1, 2);
+    AWAIT(both_up(&one, &two));
+    side_run(&other, 1, 2);
+    AWAIT_TEXT(&other, 2, "it says: two daemons have the id 1: one at 127.0.0.1, one at 127.0.0.1");
+    assert_non_null(strstr(side_text(&two, 1), "two daemons have the id 1"));
+    links_turn_for(2 * LINKS_TIMEOUT_MS);
+    assert_true(both_up(&one, &two));
+    assert_int_equal(two.ups, 1);
+    assert_int_equal(two.downs, 0);
+    assert_int_equal(other.ups, 0);
+    side_stop(&one);
+    AWAIT(other.ups == 1 && two.ups == 2);
+    side_stop(&other);
+    side_stop(&two);
+}
+
+/* Its former connection has not been missed yet. */
+static void a_restarted_peer_takes_over(void **state)
+{
+    (void)state;
+    struct side two;
+    struct rsm_peer_msg msg;
+    side_run(&two, 2, 2);
+    int former = raw_link(&two, 1, 99);
+    AWAIT(two.ups == 1);
+    int later = raw_link(&two, 1, 100);
+    assert_true(raw_next_of(later, RSM_PEER_PONG, &msg));
+    assert_int_equal(two.downs, 1);
+    AWAIT(two.ups == 2);
+    raw_expect_closed(former);
+    close(later);
+    side_stop(&two);
+}
+
+/* The same daemon knows best that its former connection has gone. */
+static void a_new_connection_of_the_same_replaces_the_old_one(void **state)
+{
+    (void)state;
+    struct side two;
+    struct rsm_peer_msg msg;
+    side_run(&two, 2, 2);
+    int former = raw_link(&two, 1, 99);
+    AWAIT(two.ups == 1);
+    int later = raw_link(&two, 1, 99);
+    assert_true(raw_next_of(later, RSM_PEER_PONG, &msg));
+    AWAIT(two.ups == 2 && two.downs == 1);
+    assert_string_equal(side_text(&two, 1), "the peer has made a new connection");
+    raw_expect_closed(former);
+    close(later);
+    side_stop(&two);
+}
+
+static bool every_node(void *context, uint32_t node)
+{
+    (void)node;
+    return *(bool *)context;
+}
+
+static void neighbours_are_not_called(void **state)
+{
+    (void)state;
+    struct side one, two;
+    struct rsmd_link_about about;
+    bool neighbour = true;
+    side_run(&two, 2, 2);
+    side_run(&one, 1, 2);
+    rsmd_peers_ask_neighbours(one.peers, every_node, &neighbour);
+    AWAIT(rsmd_peers_about(one.peers, 2, &about) && about.state == RSM_LINK_NEIGHBOUR);
+    links_turn_for(LINKS_TIMEOUT_MS);
+    assert_int_equal(one.ups + two.ups, 0);
+    assert_int_equal(side_state(&one, 2), RSMD_LINK_DOWN);
+    neighbour = false;
+    AWAIT(both_up(&one, &two));
+    assert_true(rsmd_peers_about(one.peers, 2, &about));
+    assert_int_equal(about.state, RSM_LINK_UP);
+    assert_int_equal(about.version, 1);
+    assert_true(rsmd_peers_about(one.peers, 1, &about));
+    assert_int_equal(about.state, RSM_LINK_SELF);
+    assert_false(rsmd_peers_about(one.peers, 3, &about));
+    side_stop(&one);
+    side_stop(&two);
+}
+
+static void names_are_looked_up(void **state)
+{
+    (void)state;
+    struct side one, two;
+    side_run(&two, 2, 2);
+    side_configure(&one, 1, 2, "");
+    /* A name of no machine, and then one that every machine has; its port is nobody's. */
+    strcpy(one.conf.nodes[1].address, "no-such-host.invalid");
+    side_start(&one, NULL);
+    AWAIT(side_text(&one, 2)[0] != '\0');
+    assert_int_equal(side_state(&one, 2), RSMD_LINK_DOWN);
+    side_stop(&one);
+    side_configure(&one, 1, 2, "");
+    strcpy(one.conf.nodes[1].address, "localhost");
+    one.conf.nodes[1].port = 1;
+    side_start(&one, NULL);
+    AWAIT_TEXT(&one, 2, "refused");
+    side_stop(&one);
+    side_stop(&two);
+}
+
+static void where_nothing_is_configured_nothing_happens(void **state)
+{
+    (void)state;
+    struct side one;
+    struct rsmd_link_about about;
+    side_configure(&one, 1, 2, "");
+    memset(one.conf.nodes[0].address, 0, sizeof one.conf.nodes[0].address);
+    side_start(&one, NULL); /* an address for others, none for itself */
+    assert_int_equal(side_state(&one, 2), RSMD_LINK_NONE);
+    side_stop(&one);
+    side_configure(&one, 1, 0, "");
+    side_start(&one, NULL);
+    for (uint32_t id = 0; id < 70; id++) {
+        assert_int_equal(side_state(&one, id), RSMD_LINK_NONE);
+        assert_false(side_send(&one, id, &some_event));
+        assert_false(rsmd_peers_about(one.peers, id, &about));
+    }
+    side_stop(&one);
+    assert_int_equal(rsmd_peers_state(NULL, 1, NULL), RSMD_LINK_NONE);
+    assert_false(rsmd_peers_send(NULL, 1, &some_event));
+    assert_false(rsmd_peers_about(NULL, 1, &about));
+    rsmd_peers_stop(NULL);
+}
+
+#define LINK_TEST(function) cmocka_unit_test_setup_teardown(function, links_begin, links_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LINK_TEST(messages_go_both_ways_in_order),
+        LINK_TEST(all_find_each_other),
+        LINK_TEST(either_end_restarts),
+        LINK_TEST(a_peer_that_does_not_answer_is_noticed),
+        LINK_TEST(only_answers_count),
+        LINK_TEST(a_peer_that_answers_stays),
+        LINK_TEST(a_full_queue_ends_the_link),
+        LINK_TEST(a_message_beyond_its_bounds_is_not_sent),
+        LINK_TEST(the_second_with_an_id_waits),
+        LINK_TEST(a_restarted_peer_takes_over),
+        LINK_TEST(a_new_connection_of_the_same_replaces_the_old_one),
+        LINK_TEST(neighbours_are_not_called),
+        LINK_TEST(names_are_looked_up),
+        LINK_TEST(where_nothing_is_configured_nothing_happens),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a node knows of the others. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "peer.h"
+
+static enum rsm_status locate(int socket, const char *controller, uint32_t node,
+                              struct rsm_locate_reply *reply)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_LOCATE, .u.locate = {.node = node}};
+    strcpy(msg.u.locate.controller, controller);
+    enum rsm_status status = ask(socket, &msg);
+    if (status == RSM_ST_OK)
+        *reply = msg.u.locate_reply;
+    return status;
+}
+
+static struct rsm_topology_reply topology(int socket, uint32_t controller, uint32_t first)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_TOPOLOGY, .u.topology = {controller, first}};
+    assert_int_equal(ask(socket, &msg), RSM_ST_OK);
+    return msg.u.topology_reply;
+}
+
+static void embedded_neighbours(void **state)
+{
+    (void)state;
+    struct daemon one, two;
+    struct rsm_locate_reply where;
+    daemon_start(&one, NULL, "--embedded");
+    int socket = peer_hello(&one);
+    assert_int_equal(locate(socket, "sci0", 1, &where), RSM_ST_OK);
+    assert_int_equal(where.kind, RSM_LOCATE_SELF);
+    assert_string_equal(where.path, one.socket);
+    assert_int_equal(locate(socket, "sci0", 2, &where), RSM_ST_UNREACHABLE);
+    assert_int_equal(locate(socket, "sci0", 64, &where), RSM_ST_UNREACHABLE);
+    assert_int_equal(locate(socket, "sci0", 65, &where), RSM_ST_NO_ROUTE);
+    assert_int_equal(locate(socket, "sci0", 0, &where), RSM_ST_NO_ROUTE);
+    assert_int_equal(locate(socket, "sci9", 1, &where), RSM_ST_NO_CONTROLLER);
+    assert_int_equal(locate(socket, "loopback", 1, &where), RSM_ST_OK);
+    assert_int_equal(locate(socket, "loopback", 2, &where), RSM_ST_NO_CONTROLLER);
+    assert_int_equal(connect_on(socket, "sci0", 2, 9, 4, NULL), RSM_ST_UNREACHABLE);
+
+    struct rsm_topology_reply before = topology(socket, 0, 0);
+    assert_int_equal(before.controllers, 1);
+    assert_string_equal(before.name, "sci0");
+    assert_int_equal(before.total_peers, 0);
+    daemon_start_in(&two, one.directory, 2, NULL, "--embedded");
+    assert_int_equal(locate(socket, "sci0", 2, &where), RSM_ST_OK);
+    assert_int_equal(where.kind, RSM_LOCATE_SAME_HOST);
+    assert_string_equal(where.path, two.socket);
+    struct rsm_topology_reply after = topology(socket, 0, 0);
+    assert_int_not_equal(after.generation, before.generation);
+    assert_int_equal(after.total_peers, 1);
+    assert_int_equal(after.peer_count, 1);
+    assert_int_equal(after.peers[0].node, 2);
+    assert_int_equal(after.peers[0].state, 3);
+    assert_string_equal(after.peers[0].name, "sci0");
+    assert_int_not_equal(after.peers[0].hardware_address, after.hardware_address);
+    assert_int_equal(topology(socket, 0, 0).generation, after.generation);
+    assert_int_equal(topology(socket, 0, 1).peer_count, 0);
+
+    /* One that stands still answers as far as a look can tell; a dead one does not. */
+    assert_int_equal(kill(two.pid, SIGSTOP), 0);
+    assert_int_equal(topology(socket, 0, 0).peers[0].state, 3);
+    assert_int_equal(kill(two.pid, SIGKILL), 0);
+    assert_int_equal(wait_exit(two.pid), -SIGKILL);
+    after = topology(socket, 0, 0);
+    assert_int_equal(after.peers[0].state, 1);
+    assert_int_equal(locate(socket, "sci0", 2, &where), RSM_ST_UNREACHABLE);
+    daemon_start_in(&two, one.directory, 2, NULL, "--embedded");
+    assert_int_equal(topology(socket, 0, 0).peers[0].state, 3);
+    daemon_end(&two);
+    close(socket);
+    daemon_stop(&one);
+}
+
+static void configured_cluster(void **state)
+{
+    (void)state;
+    struct daemon daemon;
+    struct rsm_locate_reply where;
+    daemon_start(&daemon,
+                 "[node 1]\nhost = localhost\n[node 7]\nhost = far.example\n"
+                 "[controller sci0]\ntransport = shm\n[controller wrsm3]\ntransport = shm\n",
+                 NULL);
+    int socket = peer_hello(&daemon);
+    struct rsm_topology_reply reply = topology(socket, 1, 0);
+    assert_int_equal(reply.controllers, 2);
+    assert_string_equal(reply.name, "wrsm3");
+    assert_int_equal(reply.total_peers, 1);
+    assert_int_equal(reply.peers[0].node, 7);
+    assert_int_equal(reply.peers[0].state, 1);
+    assert_string_equal(reply.peers[0].name, "wrsm3");
+    reply = topology(socket, 2, 0);
+    assert_int_equal(reply.controllers, 2);
+    assert_int_equal(reply.peer_count, 0);
+    reply = topology(socket, 0, UINT32_MAX);
+    assert_int_equal(reply.total_peers, 1);
+    assert_int_equal(reply.peer_count, 0);
+    assert_int_equal(locate(socket, "sci0", 7, &where), RSM_ST_UNREACHABLE);
+    assert_int_equal(locate(socket, "sci0", 8, &where), RSM_ST_NO_ROUTE);
+    assert_int_equal(connect_on(socket, "sci0", 7, 9, 4, NULL), RSM_ST_UNREACHABLE);
+    assert_int_equal(connect_on(socket, "sci0", 8, 9, 4, NULL), RSM_ST_NO_ROUTE);
+    close(socket);
+    daemon_stop(&daemon);
+}
+
+/* Two hosts, as far as nodes can tell: they share no runtime directory, but have a link. */
+static void nodes_of_other_hosts(void **state)
+{
+    (void)state;
+    char text[512], directory[64];
+    uint16_t network = 0;
+    struct daemon one, two;
+    struct rsm_locate_reply where;
+    assert_int_equal(getrandom(&network, sizeof network, 0), sizeof network);
+    for (unsigned id = 1, used = 0; id <= 2; id++) /* addresses of this test's own */
+        used += (unsigned)snprintf(text + used, sizeof text - used,
+                                   "[node %u]\nhost = localhost\naddress = 127.%u.%u.%u\n", id,
+                                   1u + (network >> 8) % 250u, network & 255u, id);
+    strcat(text, "[controller sci0]\ntransport = shm\n");
+    daemon_start(&one, text, NULL);
+    int socket = peer_hello(&one);
+    uint32_t generation = topology(socket, 0, 0).generation;
+    assert_int_equal(topology(socket, 0, 0).peers[0].state, 1);
+    assert_int_equal(locate(socket, "sci0", 2, &where), RSM_ST_UNREACHABLE);
+    directory_make(directory);
+    daemon_start_in(&two, directory, 2, text, NULL);
+    int64_t until = time(NULL) + PEER_WAIT_MS / 1000;
+    while (locate(socket, "sci0", 2, &where) != RSM_ST_OK)
+        assert_true(time(NULL) < until);
+    assert_int_equal(where.kind, RSM_LOCATE_REMOTE);
+    assert_string_equal(where.path, "");
+    struct rsm_topology_reply reply = topology(socket, 0, 0);
+    assert_int_equal(reply.total_peers, 1);
+    assert_int_equal(reply.peers[0].node, 2);
+    assert_int_equal(reply.peers[0].state, 3);
+    assert_int_not_equal(reply.generation, generation);
+    generation = reply.generation;
+
+    struct rsm_msg msg = {.type = RSM_MSG_LINKS};
+    assert_int_equal(ask(socket, &msg), RSM_ST_OK);
+    assert_int_equal(msg.u.links_reply.auth, RSM_LINK_AUTH_NONE);
+    assert_int_equal(msg.u.links_reply.count, 2);
+    assert_int_equal(msg.u.links_reply.more, 0);
+    assert_int_equal(msg.u.links_reply.items[0].state, RSM_LINK_SELF);
+    assert_int_equal(msg.u.links_reply.items[1].node, 2);
+    assert_int_equal(msg.u.links_reply.items[1].state, RSM_LINK_UP);
+    assert_int_equal(msg.u.links_reply.items[1].port, 9247);
+
+    assert_int_equal(kill(two.pid, SIGKILL), 0);
+    assert_int_equal(wait_exit(two.pid), -SIGKILL);
+    while (locate(socket, "sci0", 2, &where) == RSM_ST_OK)
+        assert_true(time(NULL) < until + PEER_WAIT_MS / 1000);
+    assert_int_equal(locate(socket, "sci0", 2, &where), RSM_ST_UNREACHABLE);
+    reply = topology(socket, 0, 0);
+    assert_int_equal(reply.peers[0].state, 1);
+    assert_int_not_equal(reply.generation, generation);
+    daemon_start_in(&two, directory, 2, text, NULL); /* takes over what it left */
+    daemon_stop(&two);
+    close(socket);
+    daemon_stop(&one);
+}
+
+/* In one runtime directory they are neighbours, whatever addresses they have. */
+static void neighbours_with_addresses(void **state)
+{
+    (void)state;
+    struct daemon one, two;
+    struct rsm_locate_reply where;
+    const char *text = "[node 1]\nhost = localhost\naddress = 127.9.9.1:1\n"
+                       "[node 2]\nhost = localhost\naddress = 127.9.9.2:1\n"
+                       "[controller sci0]\ntransport = shm\n";
+    daemon_start(&one, text, NULL);
+    daemon_start_in(&two, one.directory, 2, text, NULL);
+    int socket = peer_hello(&one);
+    assert_int_equal(locate(socket, "sci0", 2, &where), RSM_ST_OK);
+    assert_int_equal(where.kind, RSM_LOCATE_SAME_HOST);
+    assert_string_equal(where.path, two.socket);
+    close(socket);
+    daemon_end(&two);
+    daemon_stop(&one);
+}
+
+static void no_interconnect(void **state)
+{
+    (void)state;
+    struct daemon daemon;
+    daemon_start(&daemon, "", NULL);
+    int socket = peer_hello(&daemon);
+    struct rsm_topology_reply reply = topology(socket, 0, 0);
+    assert_int_equal(reply.controllers, 0);
+    assert_int_equal(reply.total_peers, 0);
+    assert_string_equal(reply.name, "");
+    close(socket);
+    daemon_stop(&daemon);
+}
+
+static void more_peers_than_one_reply_holds(void **state)
+{
+    (void)state;
+    char text[64 * 40] = "[controller sci0]\ntransport = shm\n";
+    for (int id = 1; id <= 64; id++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "[node %d]\nhost = h%d\n", id,
+                 id);
+    struct daemon daemon;
+    daemon_start(&daemon, text, NULL);
+    int socket = peer_hello(&daemon);
+    uint32_t seen = 0;
+    bool named[RSM_NODE_ID_MAX + 1] = {false};
+    while (seen < 63) {
+        struct rsm_topology_reply reply = topology(socket, 0, seen);
+        assert_int_equal(reply.total_peers, 63);
+        assert_in_range(reply.peer_count, 1, RSM_PROTO_PEERS_MAX);
+        for (uint32_t i = 0; i < reply.peer_count; i++, seen++) {
+            assert_in_range(reply.peers[i].node, 2, 64);
+            assert_false(named[reply.peers[i].node]);
+            named[reply.peers[i].node] = true;
+        }
+    }
+    close(socket);
+    daemon_stop(&daemon);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(embedded_neighbours),  cmocka_unit_test(configured_cluster),
+        cmocka_unit_test(nodes_of_other_hosts), cmocka_unit_test(neighbours_with_addresses),
+        cmocka_unit_test(no_interconnect),      cmocka_unit_test(more_peers_than_one_reply_holds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

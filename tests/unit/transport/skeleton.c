@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A complete transport of the smallest kind, to start a new one from. doc/transports.md walks
+ * through it. It needs <rsm/transport.h> and nothing else of librsm.
+ *
+ * Its fabric is the read and write system calls: a segment is memory that an importer reaches by
+ * pread() and pwrite() and cannot map. So it shows what a fabric without load and store looks like.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <rsm/transport.h>
+
+/* How a piece of a segment is described in an offer. Both halves run on one host here; a fabric
+ * between hosts would fix the byte order too. */
+struct offered_piece {
+    uint64_t offset;
+    uint64_t length;
+};
+
+/* ------------------------------------------------------------------ import half */
+
+struct rsm_port {
+    char unused; /* a device handle would be here */
+};
+
+struct skeleton_conn {
+    struct rsm_conn conn; /* first, so that a pointer to one is a pointer to the other */
+    unsigned count;
+    int fds[RSM_OFFER_MAX_FDS];
+    struct offered_piece pieces[RSM_OFFER_MAX_FDS];
+};
+
+static enum rsm_status skeleton_open(const struct rsm_controller_info *info, struct rsm_port **port)
+{
+    (void)info; /* info->device says which adapter, info->options is ours to define */
+    *port = calloc(1, sizeof **port);
+    return *port == NULL ? RSM_ST_NO_MEMORY : RSM_ST_OK;
+}
+
+static void skeleton_close(struct rsm_port *port)
+{
+    free(port);
+}
+
+/* Another process made this offer. Take nothing in it for granted. */
+static bool offer_makes_sense(const struct rsm_offer *offer, uint64_t size, uint32_t rights)
+{
+    if (offer->fd_count > RSM_OFFER_MAX_FDS ||
+        offer->blob_len != offer->fd_count * sizeof(struct offered_piece))
+        return false;
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < offer->fd_count; i++) {
+        struct offered_piece piece;
+        memcpy(&piece, offer->blob + i * sizeof piece, sizeof piece);
+        if (piece.length > size - sum || piece.offset > INT64_MAX - piece.length)
+            return false;
+        sum += piece.length;
+    }
+    return rights == 0 || sum == size;
+}
+
+static void skeleton_disconnect(struct rsm_conn *conn)
+{
+    struct skeleton_conn *skeleton = (struct skeleton_conn *)conn;
+    for (unsigned i = 0; i < skeleton->count; i++)
+        close(skeleton->fds[i]);
+    free(skeleton);
+}
+
+static enum rsm_status skeleton_connect(struct rsm_port *port, const struct rsm_offer *offer,
+                                        uint64_t size, uint32_t rights, struct rsm_conn **conn)
+{
+    (void)port;
+    if (!offer_makes_sense(offer, size, rights))
+        return RSM_ST_PROTOCOL;
+    struct skeleton_conn *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    memcpy(made->pieces, offer->blob, offer->blob_len);
+    for (; made->count < offer->fd_count; made->count++) {
+        /* The offer's descriptors stay the caller's. Ours are never 0, 1 or 2. */
+        int fd = fcntl(offer->fds[made->count], F_DUPFD_CLOEXEC, 3);
+        if (fd < 0) {
+            skeleton_disconnect(&made->conn);
+            return RSM_ST_NO_RESOURCES;
+        }
+        made->fds[made->count] = fd;
+    }
+    *conn = &made->conn; /* the core sets its `ops` */
+    return RSM_ST_OK;
+}
+
+/* Move one contiguous run. Writes if `src` is given, else reads into `dst`. */
+static enum rsm_status move_run(int fd, uint64_t at, const char *src, char *dst, size_t length)
+{
+    for (size_t done = 0; done < length;) {
+        ssize_t moved = src != NULL ? pwrite(fd, src + done, length - done, (off_t)(at + done))
+                                    : pread(fd, dst + done, length - done, (off_t)(at + done));
+        if (moved < 0 && errno == EINTR)
+            continue;
+        if (moved <= 0)
+            return RSM_ST_TRANSFER;
+        done += (size_t)moved;
+    }
+    return RSM_ST_OK;
+}
+
+static enum rsm_status transfer(struct skeleton_conn *skeleton, uint64_t offset, const char *src,
+                                char *dst, size_t length)
+{
+    enum rsm_status status = RSM_ST_OK;
+    for (unsigned i = 0; i < skeleton->count && length > 0 && status == RSM_ST_OK; i++) {
+        const struct offered_piece *piece = &skeleton->pieces[i];
+        if (offset >= piece->length) {
+            offset -= piece->length;
+            continue;
+        }
+        size_t run = length < piece->length - offset ? length : piece->length - offset;
+        status = move_run(skeleton->fds[i], piece->offset + offset, src, dst, run);
+        src = src != NULL ? src + run : NULL;
+        dst = dst != NULL ? dst + run : NULL;
+        length -= run;
+        offset = 0;
+    }
+    return status;
+}
+
+static enum rsm_status skeleton_put(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                    size_t length)
+{
+    return transfer((struct skeleton_conn *)conn, offset, src, NULL, length);
+}
+
+static enum rsm_status skeleton_get(struct rsm_conn *conn, uint64_t offset, void *dst,
+                                    size_t length)
+{
+    return transfer((struct skeleton_conn *)conn, offset, NULL, dst, length);
+}
+
+/* A system call returns when the bytes have moved: writes are in order and complete by
+ * themselves. A fabric that answers later keeps its errors for complete(). */
+static enum rsm_status skeleton_order(struct rsm_conn *conn)
+{
+    (void)conn;
+    return RSM_ST_OK;
+}
+
+static enum rsm_status skeleton_complete(struct rsm_conn *conn)
+{
+    (void)conn;
+    return RSM_ST_OK;
+}
+
+/* librsm looks for this symbol in librsm_skeleton.so when an application opens a controller. */
+__attribute__((
+    visibility("default"))) extern const struct rsm_import_ops rsm_transport_import_ops_v1;
+const struct rsm_import_ops rsm_transport_import_ops_v1 = {
+    .abi_version = RSM_TRANSPORT_ABI,
+    .size = sizeof(struct rsm_import_ops),
+    .name = "skeleton",
+    .caps = 0, /* nothing beyond the mandatory operations; the core supplies the rest */
+    .open = skeleton_open,
+    .close = skeleton_close,
+    .connect = skeleton_connect,
+    .disconnect = skeleton_disconnect,
+    .put = skeleton_put,
+    .get = skeleton_get,
+    .order = skeleton_order,
+    .complete = skeleton_complete,
+};
+
+/* ------------------------------------------------------------------ node half */
+
+struct rsm_node_port {
+    uint64_t page;
+};
+
+struct rsm_extent {
+    int fd;
+};
+
+struct rsm_node_offer {
+    char unused; /* what revoke() needs to know would be here */
+};
+
+static enum rsm_status node_open(const struct rsm_controller_info *info,
+                                 struct rsm_node_port **port)
+{
+    (void)info;
+    *port = calloc(1, sizeof **port);
+    if (*port == NULL)
+        return RSM_ST_NO_MEMORY;
+    (*port)->page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return RSM_ST_OK;
+}
+
+static void node_close(struct rsm_node_port *port)
+{
+    free(port);
+}
+
+static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
+{
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * port->page;
+    *attr = (struct rsm_port_attr){.access_sizes = 1 | 2 | 4 | 8,
+                                   .atomic_sizes = 1 | 2 | 4 | 8,
+                                   .page_size = port->page,
+                                   .max_segment_size = memory,
+                                   .total_segment_size = memory,
+                                   .max_segments = 1024,
+                                   .max_map_size = memory,
+                                   .total_map_size = memory,
+                                   .max_imports = 1024};
+}
+
+/* The exporting process maps the descriptor; its pages are the segment. */
+static enum rsm_status node_extent_make(struct rsm_node_port *port, uint64_t length,
+                                        struct rsm_extent **extent, int *fd)
+{
+    if (length == 0 || length > INT64_MAX || length % port->page != 0)
+        return RSM_ST_INVALID;
+    struct rsm_extent *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->fd = memfd_create("rsm-skeleton", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (made->fd < 0)
+        goto free_extent;
+    /* rsmd runs with 0, 1 and 2 open, so this is not one of them. */
+    if (ftruncate(made->fd, (off_t)length) < 0 || fchmod(made->fd, S_IRUSR | S_IWUSR) < 0 ||
+        fcntl(made->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        goto close_fd;
+    *extent = made;
+    *fd = made->fd;
+    return RSM_ST_OK;
+close_fd:
+    close(made->fd);
+free_extent:
+    free(made);
+    return RSM_ST_NO_RESOURCES;
+}
+
+static void node_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
+{
+    (void)port;
+    close(extent->fd);
+    free(extent);
+}
+
+/* Exactly the rights granted: the importer is not trusted, its descriptor is all that it has. */
+static int descriptor_with_rights(int fd, uint32_t rights)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if ((rights & RSM_RIGHT_WRITE) == 0)
+        return open(path, O_RDONLY | O_CLOEXEC);
+    return open(path, (rights & RSM_RIGHT_READ) != 0 ? O_RDWR | O_CLOEXEC : O_WRONLY | O_CLOEXEC);
+}
+
+static enum rsm_status node_offer(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+                                  unsigned count, uint32_t rights,
+                                  const struct rsm_importer *importer, struct rsm_offer *offer,
+                                  struct rsm_node_offer **made)
+{
+    (void)port, (void)importer;
+    if (count > RSM_OFFER_MAX_FDS)
+        return RSM_ST_NO_RESOURCES;
+    *made = calloc(1, sizeof **made);
+    if (*made == NULL)
+        return RSM_ST_NO_MEMORY;
+    offer->blob_len = 0;
+    offer->fd_count = 0;
+    for (unsigned i = 0; rights != 0 && i < count; i++) {
+        struct offered_piece piece = {.offset = pieces[i].offset, .length = pieces[i].length};
+        int fd = descriptor_with_rights(pieces[i].extent->fd, rights);
+        if (fd < 0)
+            goto close_fds;
+        offer->fds[offer->fd_count++] = fd;
+        memcpy(offer->blob + offer->blob_len, &piece, sizeof piece);
+        offer->blob_len += sizeof piece;
+    }
+    return RSM_ST_OK;
+close_fds:
+    while (offer->fd_count > 0)
+        close(offer->fds[--offer->fd_count]);
+    free(*made);
+    return RSM_ST_NO_RESOURCES;
+}
+
+static void node_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    (void)port;
+    free(made);
+}
+
+/* rsmd looks for this one in the same file. */
+__attribute__((visibility("default"))) extern const struct rsm_node_ops rsm_transport_node_ops_v1;
+const struct rsm_node_ops rsm_transport_node_ops_v1 = {
+    .abi_version = RSM_TRANSPORT_ABI,
+    .size = sizeof(struct rsm_node_ops),
+    .name = "skeleton",
+    .open = node_open,
+    .close = node_close,
+    .attributes = node_attributes,
+    .extent_make = node_extent_make,
+    .extent_free = node_extent_free,
+    .offer = node_offer,
+    .revoke = node_revoke,
+};

@@ -1,0 +1,139 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Functions for scripts that run in a lab machine. Device rxeN has the address 10.9.0.N; both are in
+# the one machine (LAB_MACHINES=1), or rxeN is in machine N.
+
+lab_fail() {
+    echo "lab: failed: $*" >&2
+    exit 1
+}
+
+# Where a script cannot run: lab_skip REASON.
+lab_skip() {
+    echo "lab: not run: $*"
+    exit 77
+}
+
+# lab_until SECONDS COMMAND...: repeat until it succeeds.
+lab_until() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ "$SECONDS" -lt "$end" ] || return 1
+        sleep 0.1
+    done
+}
+
+# --- network -----------------------------------------------------------------------------------
+
+lab_network() {
+    ip link set lo up
+    if [ "$LAB_MACHINES" -eq 1 ]; then
+        lab_network_veth
+    else
+        lab_network_wire
+    fi
+    # The GID with the IPv4 address comes a moment after the device.
+    local number
+    for number in 1 2; do
+        [ "$LAB_MACHINES" -eq 1 ] || [ "$LAB_MACHINE" -eq $number ] || continue
+        lab_until 20 lab_gid "rxe$number" >/dev/null || {
+            echo "lab: rxe$number has no RoCE v2 address"
+            return 1
+        }
+    done
+}
+
+# lab_gid DEVICE: the index of its GID for RoCE v2 over IPv4.
+lab_gid() {
+    local folder=/sys/class/infiniband/$1/ports/1 index
+    for index in 0 1 2 3 4 5 6 7; do
+        if [[ $(cat "$folder/gids/$index" 2>/dev/null) == 0000:0000:0000:0000:0000:ffff:* ]] &&
+            [ "$(cat "$folder/gid_attrs/types/$index" 2>/dev/null)" = "RoCE v2" ]; then
+            echo $index
+            return
+        fi
+    done
+    return 1
+}
+
+# A soft-RoCE device in a network name space does not work on these kernels. So both ends of a veth
+# pair are in one, and rules ahead of the local table send what is for the other end over the wire.
+lab_network_veth() {
+    ip -batch - <<'END' || return 1
+link add v1 address 02:00:00:00:00:01 mtu 4500 type veth peer name v2 address 02:00:00:00:00:02 mtu 4500
+addr add 10.9.0.1/32 dev v1
+addr add 10.9.0.2/32 dev v2
+rule add pref 100 lookup local
+rule del pref 0
+rule add pref 10 iif lo to 10.9.0.2 lookup 12
+rule add pref 11 iif lo to 10.9.0.1 lookup 21
+rule add pref 12 oif v1 to 10.9.0.2 lookup 12
+rule add pref 13 oif v2 to 10.9.0.1 lookup 21
+END
+    local end
+    for end in v1 v2; do
+        echo 1 >/proc/sys/net/ipv4/conf/$end/accept_local
+        echo 0 >/proc/sys/net/ipv4/conf/$end/rp_filter
+        echo 1 >/proc/sys/net/ipv4/conf/$end/arp_ignore
+        echo 2 >/proc/sys/net/ipv4/conf/$end/arp_announce
+    done
+    echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
+    lab_link_up || return 1
+    printf 'link add rxe1 type rxe netdev v1\nlink add rxe2 type rxe netdev v2\n' | rdma -b -
+}
+
+# Routes and neighbours go with the link, so they are set each time that it comes up.
+lab_link_up() {
+    ip -batch - <<'END'
+link set v1 up
+link set v2 up
+route replace 10.9.0.2/32 dev v1 src 10.9.0.1 table 12
+route replace 10.9.0.1/32 dev v2 src 10.9.0.2 table 21
+neigh replace 10.9.0.2 lladdr 02:00:00:00:00:02 dev v1 nud permanent
+neigh replace 10.9.0.1 lladdr 02:00:00:00:00:01 dev v2 nud permanent
+END
+}
+
+lab_network_wire() {
+    local device peer=$((3 - LAB_MACHINE))
+    device=$(grep -l "52:54:00:00:00:0$LAB_MACHINE" /sys/class/net/*/address | head -n 1)
+    device=$(basename "$(dirname "$device")")
+    # Soft-RoCE looks at a packet's queue pair when the network lets go of the packet, and crashes
+    # the kernel if the queue pair has gone by then, as it may while the other machine takes nothing.
+    # netem with a delay lets go of it at once and sends the rest.
+    tc qdisc replace dev "$device" root netem delay 1us limit 10000 || return 1
+    ip -batch - <<END || return 1
+link set $device mtu 4500 up
+addr add 10.9.0.$LAB_MACHINE/24 dev $device
+neigh replace 10.9.0.$peer lladdr 52:54:00:00:00:0$peer dev $device nud permanent
+END
+    rdma link add "rxe$LAB_MACHINE" type rxe netdev "$device"
+}
+
+# --- orders to the host ------------------------------------------------------------------------
+
+# What the host says is kept in a file, so that nobody misses a note. It repeats to each machine what
+# was said before that one listened.
+lab_listen() {
+    exec 9</dev/ttyS1
+    cat <&9 >/run/notes &
+    exec 9<&-
+    echo hello >/dev/ttyS1
+}
+
+# lab_note WORD: tell all machines; lab_await WORD [SECONDS]: until some machine has.
+lab_note() {
+    echo "note $1" >/dev/ttyS1
+}
+
+lab_await() {
+    lab_until "${2:-60}" grep -qx "$1" /run/notes || lab_fail "nobody said $1"
+}
+
+# lab_machine VERB MACHINE: kill, freeze, thaw, unplug or plug it; done when this returns.
+lab_machine() {
+    echo "$1 $2" >/dev/ttyS1
+    lab_await "$1-$2"
+}

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The initramfs of a machine: everything it has lies at the path it has on the host.
+
+Two archives follow each other, as the kernel allows: the system (tools, rdma providers, kernel
+modules), which is kept until one of its files changes, and the programs of the test, made anew.
+"""
+
+import glob
+import hashlib
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from common import Missing, replace
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# Command and the Debian package that has it.
+TOOLS = {
+    "bash": "bash", "ip": "iproute2", "tc": "iproute2", "ss": "iproute2", "rdma": "iproute2",
+    "ibv_devices": "ibverbs-utils", "ibv_devinfo": "ibverbs-utils",
+    "ibv_rc_pingpong": "ibverbs-utils", "rping": "rdmacm-utils",
+    "munged": "munge", "ib_write_lat": "perftest", "ib_read_lat": "perftest", "ib_write_bw": "perftest",
+}
+# Nice to have where the host has them.
+OPTIONAL_TOOLS = ["munge", "unmunge", "strace"]
+HOST_TOOLS = {"cpio": "cpio", "modprobe": "kmod", "depmod": "kmod", "zstd": "zstd"}
+SEARCH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+
+
+def which(command, package):
+    path = shutil.which(command, path=SEARCH)
+    if not path:
+        raise Missing(f"{command} is not installed (package {package})")
+    return path
+
+
+def busybox():
+    path = which("busybox", "busybox-static")
+    if libraries(path):
+        raise Missing(f"{path} is not a static program (package busybox-static)")
+    return path
+
+
+def libraries(program):
+    """The files that the dynamic loader would open, and the loader itself; none of a script."""
+    run = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    lost = re.findall(r"^\s*(\S+) => not found", run.stdout, re.M)
+    if lost:
+        raise Missing(f"{program} needs {', '.join(lost)}, which is not installed")
+    return re.findall(r"(?:^\s*|=> )(/\S+)", run.stdout, re.M)
+
+
+def providers():
+    """The user-space drivers of soft-RoCE, which libibverbs loads by name."""
+    found = glob.glob("/usr/lib/*/libibverbs/librxe-rdmav*.so")
+    if not found or not os.path.exists("/etc/libibverbs.d/rxe.driver"):
+        raise Missing("there is no soft-RoCE provider (package ibverbs-providers)")
+    return found
+
+
+def loaded_by_libc():
+    """What pthread_exit() and pthread_cancel() load by name."""
+    found = glob.glob("/usr/lib/*-linux-gnu/libgcc_s.so.1") or \
+        glob.glob("/lib/*-linux-gnu/libgcc_s.so.1")
+    if not found:
+        raise Missing("there is no libgcc_s.so.1 (package libgcc-s1)")
+    return found
+
+
+class Archive:
+    """Files to pack: guest path to host path, or to bytes."""
+
+    def __init__(self):
+        self.entries = {}
+
+    def file(self, path, guest=None):
+        self.entries[merged(guest or path)] = path
+
+    def program(self, path, guest=None):
+        """A program or shared object with all that it is linked to."""
+        self.file(path, guest)
+        for library in libraries(path):
+            self.file(library)
+
+    def tree(self, path, guest):
+        """A folder's files."""
+        for folder, _, names in os.walk(path):
+            for name in names:
+                host = os.path.join(folder, name)
+                self.file(host, os.path.join(guest, os.path.relpath(host, path)))
+
+    def text(self, guest, content):
+        self.entries[merged(guest)] = content.encode()
+
+    def key(self):
+        """Changes when anything does that would change the archive."""
+        digest = hashlib.sha256()
+        for guest, host in sorted(self.entries.items()):
+            if isinstance(host, bytes):
+                digest.update(repr((guest, host)).encode())
+            else:
+                stat = os.stat(host)
+                digest.update(repr((guest, host, stat.st_size, stat.st_mtime_ns,
+                                    stat.st_mode)).encode())
+        return digest.hexdigest()
+
+    def pack(self):
+        with tempfile.TemporaryDirectory(prefix="rsm-lab-") as root:
+            for link in ["bin", "sbin", "lib", "lib64"]:
+                os.makedirs(f"{root}/usr/{link}")
+                os.symlink(f"usr/{link}", f"{root}/{link}")
+            for guest, host in self.entries.items():
+                place(root + guest, host)
+            names = subprocess.run(["find", ".", "-mindepth", "1", "-print0"], cwd=root,
+                                   stdout=subprocess.PIPE, check=True).stdout
+            # -R: whoever packs it, in the machine the files are root's.
+            return subprocess.run(["cpio", "--null", "-o", "-H", "newc", "-R", "0:0", "--quiet"],
+                                  cwd=root, input=names, stdout=subprocess.PIPE, check=True).stdout
+
+
+def merged(path):
+    """/lib and its like are links into /usr in the machine, whatever they are on the host."""
+    return re.sub(r"^/(bin|sbin|lib|lib64)/", r"/usr/\1/", os.path.normpath(path))
+
+
+def place(target, host):
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    if isinstance(host, bytes):
+        with open(target, "wb") as file:
+            file.write(host)
+    elif target.endswith(".ko") and host.endswith(".xz"):
+        with lzma.open(host) as source, open(target, "wb") as file:
+            shutil.copyfileobj(source, file)
+    elif target.endswith(".ko") and host.endswith(".zst"):
+        subprocess.run(["zstd", "-dcq", host, "-o", target], check=True)
+    else:
+        shutil.copy(host, target)
+
+
+def system(kernel):
+    """The part that all machines with this kernel have in common."""
+    archive = Archive()
+    for command, package in HOST_TOOLS.items():
+        which(command, package)
+    archive.file(busybox(), "/usr/bin/busybox")
+    for command, package in TOOLS.items():
+        archive.program(which(command, package))
+    for command in OPTIONAL_TOOLS:
+        path = shutil.which(command, path=SEARCH)
+        if path:
+            archive.program(path)
+    for provider in providers() + loaded_by_libc():
+        archive.program(provider)
+    archive.file("/etc/libibverbs.d/rxe.driver")
+    archive.text("/etc/passwd", "root:x:0:0:root:/:/bin/bash\n"
+                                "daemon:x:1:1:daemon:/:/bin/false\n"
+                                "nobody:x:65534:65534:nobody:/:/bin/false\n")
+    archive.text("/etc/group", "root:x:0:\ndaemon:x:1:\nnogroup:x:65534:\n")
+    archive.text("/etc/hosts", "127.0.0.1 localhost\n10.9.0.1 node1\n10.9.0.2 node2\n")
+    archive.text("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
+    order = []
+    for module in kernel.modules():
+        name = os.path.basename(module).split(".ko")[0] + ".ko"
+        archive.file(module, f"/lab/modules/{name}")
+        order.append(name)
+    archive.text("/lab/modules/order", "".join(name + "\n" for name in order))
+    return archive
+
+
+def make(kernel, extra, cache, target):
+    """Write the initramfs: the system part out of the cache, and `extra` (an Archive)."""
+    part = system(kernel)
+    key = part.key()
+    kept = os.path.join(cache, f"system-{kernel.version}-{key[:16]}.cpio")
+    if not os.path.exists(kept):
+        for old in glob.glob(os.path.join(cache, f"system-{glob.escape(kernel.version)}-*.cpio")):
+            os.unlink(old)
+        replace(kept, part.pack())
+    extra.tree(os.path.join(HERE, "guest"), "/lab/guest")
+    extra.file(os.path.join(HERE, "guest", "init"), "/init")
+    with open(kept, "rb") as file:
+        replace(target, file.read() + extra.pack())

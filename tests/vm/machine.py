@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One virtual machine: its QEMU process, console, orders from inside, and verdict."""
+
+import collections
+import ctypes
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+
+# What guest/init tells isa-debug-exit; QEMU exits with 2 * value + 1. No value is one that QEMU
+# exits with by itself (0: powered off, 1: could not start), `timeout` (124) or a shell (128 + n).
+QEMU_STATUS = {2 * 21 + 1: "success", 2 * 22 + 1: "skipped", 2 * 23 + 1: "failure"}
+TAIL_LINES = 80
+
+
+def die_with_parent():
+    """In the child, before QEMU: SIGKILL for it when this process goes, however it goes."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+class Machine:
+    """Number 1 or 2. `interactive` gives the console to the terminal."""
+
+    def __init__(self, number, options, nonce, directory, logs):
+        self.number, self.nonce, self.directory = number, nonce, directory
+        self.options = options
+        self.tail = collections.deque(maxlen=TAIL_LINES)
+        self.partial = b""
+        self.reported = None  # the status that the guest printed
+        self.panicked = False
+        self.late = False     # still running when the time was over
+        self.killed = False   # because a guest asked for it
+        self.process = self.console = self.orders = None
+        self.order_bytes = b""
+        self.listens = False
+        self.log = open(os.path.join(logs, f"console.{number}.log"), "w", encoding="utf-8")
+
+    def start(self, vmlinux, initramfs, append):
+        reader, writer = os.pipe()
+        serial = ["-chardev", f"file,id=console,path=/dev/fd/{writer}",
+                  "-serial", "chardev:console"]
+        if self.options.shell:
+            serial = ["-serial", "mon:stdio"]
+        command = ["qemu-system-x86_64", "-name", f"rsm-lab-{self.number}",
+                   "-accel", self.options.accel, "-machine", "pc", "-cpu", "max",
+                   "-m", str(self.options.memory), "-smp", str(self.options.smp),
+                   "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                   "-device", "isa-debug-exit,iobase=0xf4,iosize=4",
+                   "-qmp", f"unix:{self.path('qmp')},server=on,wait=off",
+                   "-kernel", vmlinux, "-initrd", initramfs,
+                   "-append", "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nowatchdog"
+                              f" rcupdate.rcu_cpu_stall_suppress=1 lab.machine={self.number}"
+                              f" lab.nonce={self.nonce} {append}"]
+        command += serial + self.order_port() + self.network()
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            command, stdin=None if self.options.shell else subprocess.DEVNULL,
+            pass_fds=[writer], preexec_fn=die_with_parent)
+        os.close(writer)
+        os.set_blocking(reader, False)
+        self.console = reader
+
+    def path(self, name):
+        return os.path.join(self.directory, f"{name}.{self.number}")
+
+    def order_port(self):
+        """The guest's ttyS1: a socket that this process made before QEMU starts."""
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.path("orders"))
+        listener.listen(1)
+        self.listener = listener
+        return ["-chardev", f"socket,id=orders,path={self.path('orders')}",
+                "-serial", "chardev:orders"]
+
+    def network(self):
+        """Datagrams between unix sockets. `-netdev socket` loses ping-pong traffic."""
+        if self.options.machines == 1:
+            return []
+        peer = os.path.join(self.directory, f"net.{3 - self.number}")
+        return ["-netdev", f"dgram,id=net,local.type=unix,local.path={self.path('net')},"
+                           f"remote.type=unix,remote.path={peer}",
+                "-device", f"virtio-net-pci,netdev=net,mac=52:54:00:00:00:0{self.number},romfile="]
+
+    # --- console ---------------------------------------------------------------------------
+
+    def read_console(self):
+        """Take what the console has; the complete lines, or None at its end."""
+        try:
+            data = os.read(self.console, 65536)
+        except BlockingIOError:
+            return []
+        if not data:
+            return None
+        *complete, self.partial = (self.partial + data).split(b"\n")
+        lines = [line.rstrip(b"\r").decode(errors="replace") for line in complete]
+        for line in lines:
+            self.line(line)
+        return lines
+
+    def line(self, line):
+        """The log has the seconds since the start before each line."""
+        self.tail.append(line)
+        self.log.write(f"{time.monotonic() - self.started:7.2f} {line}\n")
+        self.log.flush()
+        # Not at the start of a line: a program may have ended without a newline.
+        report = re.search(rf"lab: status {self.nonce} (\d+)$", line)
+        if report:
+            self.reported = int(report.group(1))
+        if "Kernel panic" in line:
+            self.panicked = True
+
+    # --- orders ----------------------------------------------------------------------------
+
+    def accept_orders(self):
+        self.orders, _ = self.listener.accept()
+        self.orders.setblocking(False)
+
+    def read_orders(self):
+        """Complete lines that the guest wrote to ttyS1; None when the port has gone."""
+        try:
+            data = self.orders.recv(4096)
+        except BlockingIOError:
+            return []
+        except ConnectionError:
+            data = b""
+        if not data:
+            return None
+        *complete, self.order_bytes = (self.order_bytes + data).split(b"\n")
+        return [line.strip().decode(errors="replace") for line in complete]
+
+    def tell(self, text):
+        """A line for the guest's ttyS1, which loses what comes before somebody listens. A machine
+        that is dead or frozen need not get it."""
+        if self.listens and self.orders and self.process.poll() is None:
+            try:
+                self.orders.send(text.encode() + b"\n")
+            except OSError:
+                pass
+
+    def kill(self):
+        self.killed = True
+        self.process.kill()
+
+    def freeze(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def set_link(self, up):
+        """Plug or unplug the machine's network cable."""
+        with socket.socket(socket.AF_UNIX) as monitor:
+            monitor.settimeout(30)
+            monitor.connect(self.path("qmp"))
+            stream = monitor.makefile("rw")
+            stream.readline()  # greeting
+            for command in ({"execute": "qmp_capabilities"},
+                            {"execute": "set_link", "arguments": {"name": "net", "up": up}}):
+                stream.write(json.dumps(command) + "\n")
+                stream.flush()
+                while True:
+                    answer = json.loads(stream.readline())
+                    if "error" in answer:
+                        raise RuntimeError(f"QEMU refused {command}: {answer['error']}")
+                    if "return" in answer:
+                        break
+
+    def stop(self):
+        """Nothing of it is left afterwards."""
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+        if self.process:
+            self.process.wait()
+        if self.partial:
+            self.line(self.partial.decode(errors="replace"))
+            self.partial = b""
+        self.log.close()
+
+    # --- verdict ---------------------------------------------------------------------------
+
+    def verdict(self):
+        """(outcome, text), for a machine whose process has ended. Success needs both: QEMU's exit
+        status and the line with this run's nonce; they must agree."""
+        status = self.process.returncode
+        outcome = QEMU_STATUS.get(status)
+        if self.killed:
+            return "killed", "was killed, as the test wanted"
+        if self.panicked:
+            return "failure", "its kernel panicked"
+        if outcome is None and self.reported is None:
+            return "failure", f"ended without a report (QEMU's status {status})"
+        said = {0: "success", 77: "skipped"}.get(self.reported, "failure")
+        if self.reported is None or outcome != said:
+            return "failure", (f"contradicts itself: status {self.reported} on its console, "
+                               f"QEMU's status {status}")
+        if outcome == "failure":
+            return outcome, f"the script ended with status {self.reported}"
+        return outcome, outcome

@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# perf.sh RSMD RSMPERF CONF1 CONF2 [ARGUMENTS]: rsmperf between two nodes on the two devices, beside
+# perftest on the same ones. Says whether it ran; what is fast enough is not for an emulated machine
+# to say.
+# shellcheck source=../guest/lab.sh
+. /lab/guest/lab.sh
+
+rsmd=$1
+rsmperf=$2
+configurations=("$3" "$4")
+shift 4
+
+for node in 1 2; do
+    mkdir -p /run/h$node
+    {
+        printf '[cluster]\nauth = none\n'
+        printf '[node 1]\nhost = host1\naddress = 127.1.0.1\n'
+        printf '[node 2]\nhost = host2\naddress = 127.1.0.2\n'
+        cat "${configurations[node - 1]}"
+    } >/run/h$node.conf
+    "$rsmd" --foreground --config=/run/h$node.conf --node=$node --runtime-dir=/run/h$node &
+    lab_until 30 test -S /run/h$node/node-$node.sock || lab_fail "rsmd of node $node does not listen"
+done
+
+RSM_NODE=1 "$rsmperf" --serve -d /run/h1 &
+reached() {
+    RSM_NODE=2 "$rsmperf" --node 1 -d /run/h2 -o put64 -t 1 >/run/first 2>&1
+}
+lab_until 60 reached || lab_fail "no connection: $(cat /run/first)"
+set -o pipefail
+RSM_NODE=2 "$rsmperf" --node 1 -d /run/h2 --limit-device rxe1,rxe2 \
+    --limit-args "-x $(lab_gid rxe1)" "$@" 2>/run/progress | tee /run/table ||
+    lab_fail "$(cat /run/progress)"
+for limit in ib_write_lat ib_read_lat ib_write_bw; do
+    grep -q $limit /run/table || lab_fail "nothing was measured beside $limit"
+done

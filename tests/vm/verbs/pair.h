@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Both halves of the verbs transport in two processes without rsmd between them: a child runs the
+ * node half on one device and does what the test tells it over a socket; the test runs the import
+ * half on the other. The test maps the extents itself, as an exporter would.
+ *
+ * The devices are those of the environment variables RSM_TEST_NODE_DEVICE and
+ * RSM_TEST_IMPORT_DEVICE (rxe2 and rxe1). A machine without them skips.
+ */
+#ifndef TESTS_VERBS_PAIR_H
+#define TESTS_VERBS_PAIR_H
+
+#include <sys/types.h>
+
+#include "transport/generic.h"
+#include "transport/verbs/import.h"
+#include "transport/verbs/module.h"
+#include "transport/verbs/pool.h"
+
+/** What the node has seen. */
+struct node_report {
+    uint64_t signals;
+    uint64_t coalesced;
+    uint64_t lost;
+    struct verbs_pool_counts pool;
+};
+
+struct pair {
+    pid_t node;
+    int socket;
+    struct rsm_import_ops ops; /* completed as the library does */
+    struct rsm_port *port;
+};
+
+/** An extent at the node, mapped here. */
+struct remote {
+    uint32_t index;
+    uint64_t length;
+    uint8_t *bytes;
+};
+
+/** Call this first in main(): it becomes the node where the program was started as that, and exits
+ *  with 77 unless both devices are there. */
+void pair_main(int argc, char **argv);
+
+/** Start a node with its options and open the import half with its own. */
+struct pair *pair_open(const char *node_options, const char *import_options);
+void pair_close(struct pair *pair);
+
+struct remote remote_make(struct pair *pair, uint64_t length);
+void remote_free(struct pair *pair, struct remote *remote);
+
+/** A piece list for one offer. */
+struct remote_piece {
+    const struct remote *remote;
+    uint64_t offset;
+    uint64_t length;
+};
+
+/** Let the node offer; *made is for node_revoke(). */
+enum rsm_status node_offer(struct pair *pair, const struct remote_piece *pieces, unsigned count,
+                           uint32_t rights, struct rsm_offer *offer, uint32_t *made);
+void node_revoke(struct pair *pair, uint32_t made);
+struct node_report node_report(struct pair *pair);
+/** Ask until the pool's thread has nothing to do. */
+void node_settle(struct pair *pair);
+
+/** Offer the whole extent and connect. */
+struct rsm_conn *pair_connect(struct pair *pair, const struct remote *remote, uint32_t rights,
+                              uint32_t *made);
+
+/** Fill with bytes that follow from the seed; and whether they are still those. */
+void pattern_fill(void *bytes, size_t length, uint32_t seed);
+int pattern_is(const void *bytes, size_t length, uint32_t seed);
+
+/** Milliseconds of a clock that never goes back. */
+int64_t clock_ms(void);
+
+#endif

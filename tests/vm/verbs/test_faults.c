@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What goes wrong: lies, revocation, death, silence, floods. Times are upper bounds only. The
+ * environment variables RSM_TEST_CUT and RSM_TEST_MEND are shell commands that make the fabric lose
+ * every packet and carry them again; without them that test is left out. */
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+#include "pair.h"
+
+enum { PAGE = 4096, MIB = 1024 * 1024, SOON_MS = 20000 };
+
+static const uint32_t both = RSM_RIGHT_READ | RSM_RIGHT_WRITE;
+#define SHORT_TIMEOUT "timeout=1000"
+
+static struct rsm_offer *offer_of(struct pair *pair, const struct remote *remote, uint32_t *made)
+{
+    struct remote_piece piece = {.remote = remote, .length = remote->length};
+    struct rsm_offer *offer = calloc(1, sizeof *offer);
+    assert_non_null(offer);
+    assert_int_equal(node_offer(pair, &piece, 1, both, offer, made), RSM_ST_OK);
+    return offer;
+}
+
+static enum rsm_status try(struct pair *pair, const struct rsm_offer *offer, uint64_t size)
+{
+    struct rsm_conn *conn;
+    enum rsm_status status = pair->ops.connect(pair->port, offer, size, both, &conn);
+    if (status == RSM_ST_OK)
+        pair->ops.disconnect(conn);
+    return status;
+}
+
+/* ------------------------------------------------------------------ lies */
+
+static void lying_offers(void **state)
+{
+    uint32_t made;
+    (void)state;
+    struct pair *pair = pair_open("", SHORT_TIMEOUT);
+    struct remote remote = remote_make(pair, PAGE);
+    struct rsm_offer *good = offer_of(pair, &remote, &made);
+    struct rsm_offer bad = *good;
+    bad.blob[0] ^= 0xff;
+    assert_int_equal(try(pair, &bad, PAGE), RSM_ST_VERSION);
+    bad = *good;
+    bad.blob_len--;
+    assert_int_equal(try(pair, &bad, PAGE), RSM_ST_PROTOCOL);
+    bad = *good;
+    bad.fd_count = 1;
+    assert_int_equal(try(pair, &bad, PAGE), RSM_ST_PROTOCOL);
+    assert_int_equal(try(pair, good, 2 * PAGE), RSM_ST_PROTOCOL);
+    assert_int_equal(try(pair, good, PAGE / 2), RSM_ST_PROTOCOL);
+    assert_int_equal(try(pair, good, PAGE), RSM_ST_OK);
+    free(good);
+    remote_free(pair, &remote);
+    pair_close(pair);
+}
+
+static void tokens_open_once(void **state)
+{
+    uint32_t made[2];
+    uint64_t word = 7;
+    struct rsm_conn *conn;
+    (void)state;
+    struct pair *pair = pair_open("", SHORT_TIMEOUT);
+    struct remote remote = remote_make(pair, PAGE);
+    struct rsm_offer *offer = offer_of(pair, &remote, &made[0]);
+    struct rsm_offer *unused = offer_of(pair, &remote, &made[1]);
+    assert_int_equal(pair->ops.connect(pair->port, offer, PAGE, both, &conn), RSM_ST_OK);
+    assert_int_equal(try(pair, offer, PAGE), RSM_ST_ABORTED);
+    node_revoke(pair, made[1]);
+    assert_int_equal(try(pair, unused, PAGE), RSM_ST_ABORTED);
+    assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
+    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+    assert_int_equal(remote.bytes[0], 7);
+    pair->ops.disconnect(conn);
+    free(unused);
+    free(offer);
+    remote_free(pair, &remote);
+    pair_close(pair);
+}
+
+static void nobody_there(void **state)
+{
+    struct verbs_offer lie;
+    struct rsm_offer *bad = calloc(1, sizeof *bad);
+    uint32_t made;
+    (void)state;
+    assert_non_null(bad);
+    struct pair *pair = pair_open("", SHORT_TIMEOUT);
+    struct remote remote = remote_make(pair, PAGE);
+    struct rsm_offer *good = offer_of(pair, &remote, &made);
+    assert_int_equal(verbs_offer_decode(good->blob, good->blob_len, PAGE, both, &lie), RSM_ST_OK);
+    struct sockaddr_in *where = (struct sockaddr_in *)&lie.address;
+    where->sin_port = htons(1);
+    bad->blob_len = (uint32_t)verbs_offer_encode(&lie, bad->blob, sizeof bad->blob);
+    int64_t start = clock_ms();
+    assert_int_equal(try(pair, bad, PAGE), RSM_ST_UNREACHABLE);
+    where->sin_addr.s_addr = htonl(0x0a090063); /* an address that nobody has */
+    bad->blob_len = (uint32_t)verbs_offer_encode(&lie, bad->blob, sizeof bad->blob);
+    assert_int_equal(try(pair, bad, PAGE), RSM_ST_UNREACHABLE);
+    assert_true(clock_ms() - start < SOON_MS);
+    free(good);
+    free(bad);
+    remote_free(pair, &remote);
+    pair_close(pair);
+}
+
+/* An importer that uses its queue pair as it likes: the device lets it no further than its keys. */
+static void keys_reach_no_further(const char *options)
+{
+    enum trials { BEFORE, BEYOND, WRONG_KEY, KEY_OF_ANOTHER, TRIALS };
+    uint32_t made[2];
+    uint64_t word = 9;
+    struct remote_piece middle = {.offset = PAGE, .length = PAGE};
+    struct rsm_offer *offer = calloc(1, sizeof *offer);
+    struct rsm_conn *conn;
+    assert_non_null(offer);
+    struct pair *pair = pair_open(options, "");
+    struct remote remote = remote_make(pair, 3 * PAGE);
+    struct rsm_conn *other = pair_connect(pair, &remote, both, &made[1]);
+    middle.remote = &remote;
+    for (int trial = BEFORE; trial < TRIALS; trial++) {
+        assert_int_equal(node_offer(pair, &middle, 1, both, offer, &made[0]), RSM_ST_OK);
+        assert_int_equal(pair->ops.connect(pair->port, offer, PAGE, both, &conn), RSM_ST_OK);
+        assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
+        assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+        struct verbs_conn *inside = verbs_of(conn);
+        if (trial == BEFORE)
+            inside->piece[0].address -= PAGE;
+        else if (trial == BEYOND)
+            inside->piece[0].address += PAGE - 4;
+        else if (trial == WRONG_KEY)
+            inside->piece[0].key ^= 1;
+        else /* which reaches all of the extent, but from there */
+            inside->piece[0].key = verbs_of(other)->piece[0].key;
+        assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
+        if (pair->ops.complete(conn) != RSM_ST_TRANSFER)
+            fail_msg("trial %d was not refused", trial);
+        pair->ops.disconnect(conn);
+        node_revoke(pair, made[0]);
+        uint64_t expected[3 * PAGE / 8] = {[PAGE / 8] = 9};
+        assert_memory_equal(remote.bytes, expected, sizeof expected);
+    }
+    assert_int_equal(pair->ops.get(other, PAGE, &word, 8), RSM_ST_OK); /* it has not suffered */
+    assert_int_equal(word, 9);
+    pair->ops.disconnect(other);
+    free(offer);
+    remote_free(pair, &remote);
+    pair_close(pair);
+}
+
+static void windows_are_tight(void **state)
+{
+    (void)state;
+    keys_reach_no_further("");
+}
+
+static void registrations_are_tight(void **state)
+{
+    (void)state;
+    keys_reach_no_further("windows=no");
+}
+
+/* ------------------------------------------------------------------ revocation */
+
+struct connector {
+    struct pair *pair;
+    struct rsm_offer *offer;
+    atomic_bool started;
+    enum rsm_status status;
+};
+
+static void *connect_once(void *argument)
+{
+    struct connector *c = argument;
+    atomic_store(&c->started, true);
+    c->status = try(c->pair, c->offer, PAGE);
+    return NULL;
+}
+
+static void revoked_mid_connect(void **state)
+{
+    uint32_t made;
+    pthread_t thread;
+    (void)state;
+    struct pair *pair = pair_open("", SHORT_TIMEOUT);
+    struct remote remote = remote_make(pair, PAGE);
+    for (int round = 0; round < 12; round++) {
+        struct connector c = {.pair = pair, .offer = offer_of(pair, &remote, &made)};
+        int64_t start = clock_ms();
+        assert_int_equal(pthread_create(&thread, NULL, connect_once, &c), 0);
+        while (!atomic_load(&c.started))
+            sched_yield();
+        for (int i = 0; i < round; i++)
+            node_report(pair); /* some round trips later each time */
+        node_revoke(pair, made);
+        pthread_join(thread, NULL);
+        if (c.status != RSM_ST_OK && c.status != RSM_ST_ABORTED)
+            fail_msg("round %d: status %d", round, (int)c.status);
+        assert_true(clock_ms() - start < SOON_MS);
+        free(c.offer);
+    }
+    uint32_t last;
+    struct rsm_conn *conn = pair_connect(pair, &remote, both, &last); /* the node is well */
+    pair->ops.disconnect(conn);
+    remote_free(pair, &remote);
+    pair_close(pair);
+}
+
+struct putter {
+    struct pair *pair;
+    struct rsm_conn *conn;
+    atomic_ulong puts;
+    enum rsm_status status;
+};
+
+static void *put_until_error(void *argument)
+{
+    struct putter *putter = argument;
+    static uint8_t data[256 * 1024];
+    memset(data, 0x55, sizeof data);
+    do {
+        putter->status = putter->pair->ops.put(putter->conn, 0, data, sizeof data);
+        atomic_fetch_add(&putter->puts, 1);
+    } while (putter->status == RSM_ST_OK);
+    return NULL;
+}
+
+static void revoked_mid_put(const char *options)
+{
+    uint32_t made;
+    pthread_t thread;
+    struct pair *pair = pair_open(options, "");
+    struct remote remote = remote_make(pair, MIB);
+    for (int round = 0; round < 6; round++) {
+        struct putter putter = {.pair = pair, .conn = pair_connect(pair, &remote, both, &made)};
+        assert_int_equal(pthread_create(&thread, NULL, put_until_error, &putter), 0);
+        while (atomic_load(&putter.puts) < (unsigned)round)
+            sched_yield();
+        node_revoke(pair, made);
+        memset(remote.bytes, 0xaa, remote.length);
+        pthread_join(thread, NULL);
+        assert_int_equal(putter.status, RSM_ST_TRANSFER);
+        assert_int_not_equal(pair->ops.health(putter.conn), RSM_ST_OK);
+        for (size_t i = 0; i < remote.length; i++)
+            if (remote.bytes[i] != 0xaa)
+                fail_msg("byte %zu landed after revoke() had returned", i);
+        pair->ops.disconnect(putter.conn);
+    }
+    remote_free(pair, &remote);
+    pair_close(pair);
+}
+
+static void revoke_ends_windows(void **state)
+{
+    (void)state;
+    revoked_mid_put("");
+}
+
+static void revoke_ends_registrations(void **state)
+{
+    (void)state;
+    revoked_mid_put("windows=no");
+}
+
+/* ------------------------------------------------------------------ death and silence */
+
+static void expect_end(struct pair *pair, struct rsm_conn *conn)
+{
+    uint64_t word = 1;
+    int64_t start = clock_ms();
+    enum rsm_status status = pair->ops.put(conn, 0, &word, 8);
+    if (status == RSM_ST_OK)
+        status = pair->ops.complete(conn);
+    assert_int_equal(status, RSM_ST_TRANSFER);
+    assert_int_equal(pair->ops.get(conn, 0, &word, 8), RSM_ST_TRANSFER);
+    assert_int_equal(pair->ops.signal(conn, false), RSM_ST_TRANSFER);
+    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK); /* all failures have been told */
+    assert_int_not_equal(pair->ops.health(conn), RSM_ST_OK);
+    assert_true(clock_ms() - start < SOON_MS);
+}
+
+static void node_killed(void **state)
+{
+    uint32_t made;
+    uint64_t word = 1;
+    (void)state;
+    struct pair *pair = pair_open("", SHORT_TIMEOUT);
+    struct remote remote = remote_make(pair, PAGE);
+    struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
+    assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
+    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+    siginfo_t ended;
+    kill(pair->node, SIGKILL);
+    assert_int_equal(waitid(P_PID, (id_t)pair->node, &ended, WEXITED | WNOWAIT), 0);
+    expect_end(pair, conn);
+    pair->ops.disconnect(conn);
+    munmap(remote.bytes, remote.length);
+    pair_close(pair);
+}
+
+static void fabric_cut(void **state)
+{
+    uint32_t made[2];
+    uint64_t word = 1;
+    const char *cut = getenv("RSM_TEST_CUT");
+    const char *mend = getenv("RSM_TEST_MEND");
+    (void)state;
+    if (cut == NULL || mend == NULL)
+        skip();
+    struct pair *pair = pair_open(SHORT_TIMEOUT, SHORT_TIMEOUT);
+    struct remote remote = remote_make(pair, PAGE);
+    struct rsm_conn *conn = pair_connect(pair, &remote, both, &made[0]);
+    assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
+    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+    struct rsm_offer *offer = offer_of(pair, &remote, &made[1]);
+    assert_int_equal(system(cut), 0);
+    expect_end(pair, conn);
+    int64_t start = clock_ms();
+    assert_int_equal(try(pair, offer, PAGE), RSM_ST_UNREACHABLE);
+    assert_true(clock_ms() - start < SOON_MS);
+    pair->ops.disconnect(conn);
+    node_revoke(pair, made[0]); /* nobody has told the node */
+    assert_int_equal(system(mend), 0);
+    assert_int_equal(try(pair, offer, PAGE), RSM_ST_OK);
+    free(offer);
+    remote_free(pair, &remote);
+    pair_close(pair);
+}
+
+/* The node's process has no part in the data path. */
+static void node_stopped(void **state)
+{
+    uint32_t made;
+    uint64_t word = 3;
+    unsigned sent = 0;
+    enum rsm_status status;
+    (void)state;
+    struct pair *pair = pair_open("", SHORT_TIMEOUT);
+    struct remote remote = remote_make(pair, PAGE);
+    struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
+    kill(pair->node, SIGSTOP);
+    assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
+    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+    while ((status = pair->ops.signal(conn, false)) == RSM_ST_OK && sent < 100000)
+        sent++;
+    assert_int_equal(status, RSM_ST_TIMEOUT); /* and not the connection's end */
+    assert_int_equal(pair->ops.put(conn, 8, &word, 8), RSM_ST_OK);
+    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+    kill(pair->node, SIGCONT);
+    assert_int_equal(pair->ops.signal(conn, false), RSM_ST_OK);
+    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+    while (node_report(pair).signals < sent + 1)
+        continue;
+    assert_int_equal(node_report(pair).signals, sent + 1);
+    assert_int_equal(remote.bytes[8], 3);
+    pair->ops.disconnect(conn);
+    remote_free(pair, &remote);
+    pair_close(pair);
+}
+
+static void importer_lost(void **state)
+{
+    uint32_t made;
+    (void)state;
+    struct pair *pair = pair_open("", "");
+    struct remote remote = remote_make(pair, PAGE);
+    struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
+    assert_int_equal(node_report(pair).lost, 0);
+    pair->ops.disconnect(conn);
+    while (node_report(pair).lost == 0)
+        continue; /* the test's time limit ends it */
+    node_revoke(pair, made);
+    assert_int_equal(node_report(pair).lost, 1);
+    remote_free(pair, &remote);
+    pair_close(pair);
+}
+
+/* ------------------------------------------------------------------ signals */
+
+static void signal_flood(void **state)
+{
+    enum { SIGNALS = 5000 };
+    uint32_t made;
+    (void)state;
+    struct pair *pair = pair_open("", "");
+    struct remote remote = remote_make(pair, PAGE);
+    struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
+    for (int i = 0; i < SIGNALS; i++)
+        assert_int_equal(pair->ops.signal(conn, i % 5 == 0), RSM_ST_OK);
+    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+    struct node_report report;
+    do
+        report = node_report(pair);
+    while (report.signals + report.coalesced < SIGNALS);
+    assert_int_equal(report.coalesced, SIGNALS / 5);
+    assert_int_equal(report.signals, SIGNALS - SIGNALS / 5);
+    assert_int_equal(report.lost, 0);
+    pair->ops.disconnect(conn);
+    remote_free(pair, &remote);
+    pair_close(pair);
+}
+
+/* ------------------------------------------------------------------ pool */
+
+static void pool_runs_dry(void **state)
+{
+    enum { EXTENTS = 24 };
+    struct remote remotes[EXTENTS];
+    uint32_t made;
+    uint64_t word = 5;
+    (void)state;
+    struct pair *pair = pair_open("pool=8M", "");
+    node_settle(pair);
+    struct node_report before = node_report(pair);
+    assert_true(before.pool.pages > 0);
+    for (int i = 0; i < EXTENTS; i++)
+        remotes[i] = remote_make(pair, 256 * 1024);
+    struct node_report after = node_report(pair);
+    assert_int_equal(after.pool.served + after.pool.missed, EXTENTS);
+    assert_true(after.pool.missed > 0);
+    for (int i = 0; i < EXTENTS; i++) {
+        struct rsm_conn *conn = pair_connect(pair, &remotes[i], both, &made);
+        assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
+        pair->ops.disconnect(conn);
+        assert_int_equal(remotes[i].bytes[0], 5); /* disconnect lets puts arrive */
+        node_revoke(pair, made);
+    }
+    node_settle(pair); /* it has followed the demand */
+    struct remote ready = remote_make(pair, 256 * 1024);
+    assert_int_equal(node_report(pair).pool.missed, after.pool.missed);
+    assert_int_equal(ready.bytes[0], 0); /* and never hands out what was used */
+    assert_true(node_report(pair).pool.pages <= 8 * MIB / PAGE);
+    remote_free(pair, &ready);
+    for (int i = 0; i < EXTENTS; i++)
+        remote_free(pair, &remotes[i]);
+    pair_close(pair);
+}
+
+/* ------------------------------------------------------------------ processes and threads */
+
+static void fork_keeps_to_itself(void **state)
+{
+    uint32_t made;
+    uint64_t word = 1;
+    int status;
+    (void)state;
+    struct pair *pair = pair_open("", "");
+    struct remote remote = remote_make(pair, PAGE);
+    struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
+    pid_t child = fork();
+    if (child == 0) {
+        bool refused = pair->ops.put(conn, 0, &word, 8) == RSM_ST_STALE &&
+                       pair->ops.get(conn, 0, &word, 8) == RSM_ST_STALE &&
+                       pair->ops.complete(conn) == RSM_ST_STALE &&
+                       pair->ops.health(conn) != RSM_ST_OK;
+        pair->ops.disconnect(conn);
+        pair->ops.close(pair->port);
+        _exit(refused ? 0 : 1);
+    }
+    for (word = 1; word < 200; word++) {
+        assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
+        assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+        assert_int_equal(remote.bytes[0], word);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
+    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+    pair->ops.disconnect(conn);
+    remote_free(pair, &remote);
+    pair_close(pair);
+}
+
+struct worker {
+    struct pair *pair;
+    struct rsm_conn *conn;
+    uint64_t base;
+    uint32_t seed;
+    bool failed;
+};
+
+static void *work(void *argument)
+{
+    enum { MOST = 200000 };
+    static const size_t lengths[] = {8, 300, 5000, 70000, MOST};
+    struct worker *w = argument;
+    uint8_t *buffer = malloc(MOST);
+    for (unsigned i = 0; i < 40 && buffer != NULL && !w->failed; i++) {
+        size_t length = lengths[i % 5];
+        pattern_fill(buffer, length, w->seed + i);
+        w->failed = w->pair->ops.put(w->conn, w->base, buffer, length) != RSM_ST_OK;
+        memset(buffer, 0, length);
+        w->failed = w->failed || w->pair->ops.get(w->conn, w->base, buffer, length) != RSM_ST_OK ||
+                    !pattern_is(buffer, length, w->seed + i) ||
+                    w->pair->ops.complete(w->conn) != RSM_ST_OK;
+    }
+    free(buffer);
+    return NULL;
+}
+
+static void threads_share(void **state)
+{
+    enum { THREADS = 4 };
+    struct worker workers[THREADS];
+    pthread_t threads[THREADS];
+    uint32_t made;
+    (void)state;
+    struct pair *pair = pair_open("", "");
+    struct remote remote = remote_make(pair, MIB);
+    struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.pair = pair,
+                                     .conn = conn,
+                                     .base = (uint64_t)i * (MIB / THREADS),
+                                     .seed = (uint32_t)i * 50};
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_false(workers[i].failed);
+    }
+    pair->ops.disconnect(conn);
+    remote_free(pair, &remote);
+    pair_close(pair);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lying_offers),
+        cmocka_unit_test(tokens_open_once),
+        cmocka_unit_test(nobody_there),
+        cmocka_unit_test(windows_are_tight),
+        cmocka_unit_test(registrations_are_tight),
+        cmocka_unit_test(revoked_mid_connect),
+        cmocka_unit_test(revoke_ends_windows),
+        cmocka_unit_test(revoke_ends_registrations),
+        cmocka_unit_test(node_killed),
+        cmocka_unit_test(node_stopped),
+        cmocka_unit_test(importer_lost),
+        cmocka_unit_test(signal_flood),
+        cmocka_unit_test(pool_runs_dry),
+        cmocka_unit_test(fork_keeps_to_itself),
+        cmocka_unit_test(threads_share),
+        cmocka_unit_test(fabric_cut),
+    };
+    pair_main(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The data path over a real device: every width and size, vectors, registered memory, pieces,
+ * rights. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "cmocka_all.h"
+#include "pair.h"
+
+enum { PAGE = 4096, KIB = 1024, MIB = 1024 * 1024 };
+
+static const uint32_t both = RSM_RIGHT_READ | RSM_RIGHT_WRITE;
+
+struct stage {
+    struct pair *pair;
+    struct remote remote;
+    struct rsm_conn *conn;
+    uint32_t made;
+    uint8_t *local; /* as much as the remote has, twice */
+};
+
+static void set_up(struct stage *stage, uint64_t length, const char *node_options)
+{
+    stage->pair = pair_open(node_options, "");
+    stage->remote = remote_make(stage->pair, length);
+    stage->conn = pair_connect(stage->pair, &stage->remote, both, &stage->made);
+    stage->local =
+        mmap(NULL, 2 * length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(stage->local != MAP_FAILED);
+}
+
+static void tear_down(struct stage *stage)
+{
+    stage->pair->ops.disconnect(stage->conn);
+    node_revoke(stage->pair, stage->made);
+    munmap(stage->local, 2 * stage->remote.length);
+    remote_free(stage->pair, &stage->remote);
+    pair_close(stage->pair);
+}
+
+static void put_and_get(struct stage *stage, uint64_t offset, size_t length, uint32_t seed)
+{
+    const struct rsm_import_ops *ops = &stage->pair->ops;
+    uint8_t *out = stage->local;
+    uint8_t *in = stage->local + stage->remote.length;
+    uint8_t *there = stage->remote.bytes + offset;
+    pattern_fill(out, length, seed);
+    assert_int_equal(ops->put(stage->conn, offset, out, length), RSM_ST_OK);
+    memset(out, 0, length); /* the buffer is ours again */
+    assert_int_equal(ops->complete(stage->conn), RSM_ST_OK);
+    assert_true(pattern_is(there, length, seed));
+    pattern_fill(there, length, seed + 1);
+    assert_int_equal(ops->get(stage->conn, offset, in, length), RSM_ST_OK);
+    assert_true(pattern_is(in, length, seed + 1));
+}
+
+static void sizes(void **state)
+{
+    static const size_t lengths[] = {0,      1,    2,       3,          7,     8,      63,
+                                     64,     219,  220,     221,        1000,  4095,   4096,
+                                     4097,   9000, 65535,   65536,      65537, 200000, 524288,
+                                     524289, MIB,  MIB + 5, 3 * MIB + 1};
+    struct stage stage;
+    (void)state;
+    set_up(&stage, 4 * MIB, "");
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        put_and_get(&stage, 0, lengths[i], (uint32_t)i);
+        put_and_get(&stage, 3, lengths[i], (uint32_t)i + 100);
+        put_and_get(&stage, stage.remote.length - lengths[i], lengths[i], (uint32_t)i + 200);
+    }
+    tear_down(&stage);
+}
+
+static void large(void **state)
+{
+    struct stage stage;
+    (void)state;
+    set_up(&stage, 8 * MIB + 2 * PAGE, "");
+    put_and_get(&stage, PAGE - 1, 8 * MIB + 1, 5);
+    tear_down(&stage);
+}
+
+/* What lies beside the bytes that were put stays as it was. */
+static void neighbours(void **state)
+{
+    struct stage stage;
+    (void)state;
+    set_up(&stage, 64 * KIB, "");
+    for (size_t length = 1; length < 700; length += 37) {
+        memset(stage.remote.bytes, 0xee, 64 * KIB);
+        memset(stage.local, 0x11, length);
+        assert_int_equal(stage.pair->ops.put(stage.conn, 1000, stage.local, length), RSM_ST_OK);
+        assert_int_equal(stage.pair->ops.complete(stage.conn), RSM_ST_OK);
+        for (size_t i = 0; i < 64 * KIB; i++)
+            assert_int_equal(stage.remote.bytes[i], i >= 1000 && i < 1000 + length ? 0x11 : 0xee);
+    }
+    tear_down(&stage);
+}
+
+static void elements(void **state)
+{
+    static const unsigned widths[] = {1, 2, 4, 8};
+    static const size_t counts[] = {0, 1, 2, 31, 33, 100, 300};
+    struct stage stage;
+    (void)state;
+    set_up(&stage, 64 * KIB, "");
+    const struct rsm_import_ops *ops = &stage.pair->ops;
+    for (size_t w = 0; w < 4; w++)
+        for (size_t c = 0; c < 7; c++) {
+            size_t length = widths[w] * counts[c];
+            pattern_fill(stage.local, length, (uint32_t)(w + c));
+            assert_int_equal(ops->put_elems(stage.conn, 64, stage.local, widths[w], counts[c]),
+                             RSM_ST_OK);
+            assert_int_equal(ops->complete(stage.conn), RSM_ST_OK);
+            assert_true(pattern_is(stage.remote.bytes + 64, length, (uint32_t)(w + c)));
+            memset(stage.local, 0, length);
+            assert_int_equal(ops->get_elems(stage.conn, 64, stage.local, widths[w], counts[c]),
+                             RSM_ST_OK);
+            assert_true(pattern_is(stage.local, length, (uint32_t)(w + c)));
+        }
+    assert_int_equal(ops->put_elems(stage.conn, 0, stage.local, 3, 1), RSM_ST_INVALID);
+    tear_down(&stage);
+}
+
+static void vectors(void **state)
+{
+    enum { ENTRIES = 16 };
+    static const size_t lengths[ENTRIES] = {1, 8, 0,    100, 5000, 64, 70000,  3,
+                                            0, 9, 4096, 220, 221,  2,  131072, 17};
+    struct rsm_transfer vec[ENTRIES];
+    struct stage stage;
+    unsigned done = 99;
+    (void)state;
+    set_up(&stage, MIB, "");
+    const struct rsm_import_ops *ops = &stage.pair->ops;
+    size_t at = 0;
+    for (unsigned i = 0; i < ENTRIES; i++) {
+        vec[i] = (struct rsm_transfer){
+            .local = stage.local + at, .remote = at * 2, .length = lengths[i]};
+        pattern_fill(vec[i].local, lengths[i], i);
+        at += lengths[i];
+    }
+    assert_int_equal(ops->putv(stage.conn, vec, ENTRIES, &done), RSM_ST_OK);
+    assert_int_equal(done, ENTRIES);
+    assert_int_equal(ops->complete(stage.conn), RSM_ST_OK);
+    for (unsigned i = 0; i < ENTRIES; i++)
+        assert_true(pattern_is(stage.remote.bytes + vec[i].remote, lengths[i], i));
+    memset(stage.local, 0, at);
+    assert_int_equal(ops->getv(stage.conn, vec, ENTRIES, &done), RSM_ST_OK);
+    assert_int_equal(done, ENTRIES);
+    for (unsigned i = 0; i < ENTRIES; i++)
+        assert_true(pattern_is(vec[i].local, lengths[i], i));
+    tear_down(&stage);
+}
+
+/* A segment of pieces of several extents, with transfers over their seams. */
+static void pieces(void **state)
+{
+    struct remote_piece piece[3];
+    struct remote remotes[2];
+    struct rsm_offer *offer = calloc(1, sizeof *offer);
+    struct rsm_conn *conn;
+    uint32_t made;
+    uint8_t out[5 * PAGE];
+    uint8_t in[5 * PAGE];
+    (void)state;
+    assert_non_null(offer);
+    struct pair *pair = pair_open("", "");
+    remotes[0] = remote_make(pair, 4 * PAGE);
+    remotes[1] = remote_make(pair, 8 * PAGE);
+    piece[0] = (struct remote_piece){.remote = &remotes[0], .offset = PAGE, .length = PAGE};
+    piece[1] = (struct remote_piece){.remote = &remotes[1], .offset = 2 * PAGE, .length = 3 * PAGE};
+    piece[2] = (struct remote_piece){.remote = &remotes[0], .offset = 3 * PAGE, .length = PAGE};
+    assert_int_equal(node_offer(pair, piece, 3, both, offer, &made), RSM_ST_OK);
+    assert_int_equal(pair->ops.connect(pair->port, offer, 5 * PAGE, both, &conn), RSM_ST_OK);
+    pattern_fill(out, sizeof out, 3);
+    assert_int_equal(pair->ops.put(conn, 0, out, sizeof out), RSM_ST_OK);
+    assert_int_equal(pair->ops.get(conn, 0, in, sizeof in), RSM_ST_OK);
+    assert_memory_equal(in, out, sizeof in);
+    assert_memory_equal(remotes[0].bytes + PAGE, out, PAGE);
+    assert_memory_equal(remotes[1].bytes + 2 * PAGE, out + PAGE, 3 * PAGE);
+    assert_memory_equal(remotes[0].bytes + 3 * PAGE, out + 4 * PAGE, PAGE);
+    assert_int_equal(remotes[0].bytes[0], 0);
+    assert_int_equal(remotes[0].bytes[2 * PAGE], 0);
+    pair->ops.disconnect(conn);
+    node_revoke(pair, made);
+    for (int i = 0; i < 2; i++)
+        remote_free(pair, &remotes[i]);
+    pair_close(pair);
+    free(offer);
+}
+
+static void registered(void **state)
+{
+    struct stage stage;
+    void *cookie;
+    (void)state;
+    set_up(&stage, 2 * MIB, "");
+    const struct rsm_import_ops *ops = &stage.pair->ops;
+    assert_int_equal(ops->register_memory(stage.pair->port, stage.local, 4 * MIB, &cookie),
+                     RSM_ST_OK);
+    put_and_get(&stage, 0, 2 * MIB, 1);
+    put_and_get(&stage, 5, 100000, 2);
+    put_and_get(&stage, 5, 20, 3);
+    ops->unregister_memory(stage.pair->port, cookie);
+    put_and_get(&stage, 0, 2 * MIB, 4);
+    assert_int_equal(ops->register_memory(stage.pair->port, (void *)(uintptr_t)PAGE, PAGE, &cookie),
+                     RSM_ST_FAULT);
+    tear_down(&stage);
+}
+
+static void without_windows(void **state)
+{
+    struct stage stage;
+    (void)state;
+    set_up(&stage, MIB, "windows=no");
+    put_and_get(&stage, 10, 300000, 1);
+    tear_down(&stage);
+}
+
+static void registered_for_one_get(void **state)
+{
+    uint32_t made;
+    (void)state;
+    struct pair *pair = pair_open("", "register=64K");
+    struct remote remote = remote_make(pair, MIB);
+    struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
+    uint8_t *in = malloc(MIB);
+    assert_non_null(in);
+    pattern_fill(remote.bytes, MIB, 9);
+    assert_int_equal(pair->ops.get(conn, 0, in, MIB), RSM_ST_OK);
+    assert_true(pattern_is(in, MIB, 9));
+    free(in);
+    pair->ops.disconnect(conn);
+    node_revoke(pair, made);
+    remote_free(pair, &remote);
+    pair_close(pair);
+}
+
+/* Whichever way is tried, and when it changes, the bytes are the same. */
+static void large_gets_choose(void **state)
+{
+    struct stage stage;
+    (void)state;
+    set_up(&stage, MIB, "");
+    for (uint32_t i = 0; i < 20; i++)
+        put_and_get(&stage, i, MIB / 2 - 100, i);
+    tear_down(&stage);
+}
+
+/* The device itself refuses what was not granted: the core's checks are not all there is. */
+static void rights(void **state)
+{
+    static const char *const options[] = {"", "windows=no"};
+    uint64_t word = 1;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        uint32_t made;
+        struct pair *pair = pair_open(options[i], "");
+        struct remote remote = remote_make(pair, PAGE);
+        struct rsm_conn *reader = pair_connect(pair, &remote, RSM_RIGHT_READ, &made);
+        assert_int_equal(pair->ops.get(reader, 0, &word, 8), RSM_ST_OK);
+        assert_int_equal(word, 0);
+        word = 1;
+        assert_int_equal(pair->ops.put(reader, 0, &word, 8), RSM_ST_OK);
+        assert_int_equal(pair->ops.complete(reader), RSM_ST_TRANSFER);
+        assert_int_equal(pair->ops.complete(reader), RSM_ST_OK); /* told once */
+        assert_int_not_equal(pair->ops.health(reader), RSM_ST_OK);
+        assert_int_equal(remote.bytes[0], 0);
+        pair->ops.disconnect(reader);
+        struct rsm_conn *writer = pair_connect(pair, &remote, RSM_RIGHT_WRITE, &made);
+        assert_int_equal(pair->ops.put(writer, 8, &word, 8), RSM_ST_OK);
+        assert_int_equal(pair->ops.complete(writer), RSM_ST_OK);
+        assert_int_equal(remote.bytes[8], 1);
+        assert_int_equal(pair->ops.get(writer, 0, &word, 8), RSM_ST_TRANSFER);
+        pair->ops.disconnect(writer);
+        struct rsm_conn *nobody = pair_connect(pair, &remote, 0, &made);
+        assert_int_equal(pair->ops.complete(nobody), RSM_ST_OK);
+        pair->ops.disconnect(nobody);
+        remote_free(pair, &remote);
+        pair_close(pair);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(large),
+        cmocka_unit_test(neighbours),
+        cmocka_unit_test(elements),
+        cmocka_unit_test(vectors),
+        cmocka_unit_test(pieces),
+        cmocka_unit_test(registered),
+        cmocka_unit_test(without_windows),
+        cmocka_unit_test(registered_for_one_get),
+        cmocka_unit_test(large_gets_choose),
+        cmocka_unit_test(rights),
+    };
+    pair_main(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file What an importer measures with: its connections to a lane, its memory, its partner. */
+#ifndef RSMPERF_BENCH_H
+#define RSMPERF_BENCH_H
+
+#include <rsmapi.h>
+#include <stdint.h>
+
+#include "limits.h"
+#include "options.h"
+#include "wire.h"
+
+enum { ANSWER_MS = 10000 }; /* the far side's time for one answer */
+
+/** A connection and the barrier that implicit mode needs. */
+struct link {
+    rsm_memseg_import_handle_t handle;
+    rsmapi_barrier_t barrier;
+};
+
+struct bench {
+    const struct options *options;
+    uint32_t server_node, server_id;
+    uint32_t own_node;
+    rsmapi_controller_handle_t controller;
+    struct wire_answer *answer; /**< exported */
+    rsm_memseg_export_handle_t answer_segment;
+    struct link command, data;
+    uint32_t command_id;
+    size_t page;
+    size_t bytes;    /**< of the data segment, `buffer` and the partner's memory */
+    uint8_t *buffer; /**< private */
+    void *spare;     /**< a private page, to be exported */
+    struct partner partner;
+    const char *failed_call; /**< of the last failure */
+};
+
+/* All: RSM_SUCCESS, an error of RSMAPI or an enum trouble, with `failed_call`. */
+
+/** Have the server make a lane, and connect to it. The partner must be there already. */
+int bench_open(struct bench *bench, const struct options *options, uint32_t server_node,
+               uint32_t server_id);
+void bench_close(struct bench *bench);
+
+/** Change the lane's mode. */
+int bench_lane(struct bench *bench, enum wire_mode mode);
+
+/** Post an event and wait, spinning, until the lane has answered it. */
+int bench_ask(struct bench *bench);
+
+/** Remember which call failed. Returns @p error. */
+int bench_failed(struct bench *bench, const char *call, int error);
+
+/** Spin until *word is no longer @p old; at most ANSWER_MS. */
+int spin_until_not(const _Atomic uint64_t *word, uint64_t old);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lane.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "samples.h"
+
+enum {
+    LOOK_MS = 200,            /* asleep for so long before a look at whether anybody is there */
+    SPIN_MS = 5000,           /* spinning for so long in vain, and it sleeps */
+    SPINS_PER_LOOK = 1 << 12, /* at a word */
+    WAITS_PER_LOOK = 1 << 8,  /* at an event, which takes longer */
+};
+#define NS_PER_MS 1e6
+
+/* --- the answer page ---------------------------------------------------------------------------
+ */
+
+static int connect_answer(rsmapi_controller_handle_t controller, uint32_t node, uint32_t id,
+                          rsm_memseg_import_handle_t *answer, rsmapi_barrier_t *barrier)
+{
+    int error = rsm_memseg_import_connect(controller, node, id, RSM_PERM_RDWR, answer);
+    return error == RSM_SUCCESS ? rsm_memseg_import_init_barrier(*answer, RSM_BAR_DEFAULT, barrier)
+                                : error;
+}
+
+static int put_word(rsm_memseg_import_handle_t answer, size_t offset, uint64_t word)
+{
+    return rsm_memseg_import_put64(answer, (off_t)offset, &word, 1);
+}
+
+/* In implicit mode each is complete before the next begins. */
+static int put_state(rsm_memseg_import_handle_t answer, enum wire_state state, uint64_t error)
+{
+    int failed = put_word(answer, offsetof(struct wire_answer, error), error);
+    if (failed == RSM_SUCCESS)
+        failed = put_word(answer, offsetof(struct wire_answer, state), state);
+    return failed == RSM_SUCCESS ? rsm_intr_signal_post(answer, 0) : failed;
+}
+
+void lane_refuse(rsmapi_controller_handle_t controller, uint32_t node, uint32_t answer_id)
+{
+    rsm_memseg_import_handle_t answer = NULL;
+    rsmapi_barrier_t barrier = {.seg = NULL};
+    if (connect_answer(controller, node, answer_id, &answer, &barrier) == RSM_SUCCESS)
+        (void)put_state(answer, WIRE_REFUSED, 0);
+    if (answer != NULL)
+        (void)rsm_memseg_import_disconnect(answer);
+}
+
+/* An importer that has gone takes its answer page along. */
+static bool importer_is_there(struct lane *lane)
+{
+    return rsm_memseg_import_open_barrier(&lane->barrier) == RSM_SUCCESS &&
+           rsm_memseg_import_close_barrier(&lane->barrier) == RSM_SUCCESS;
+}
+
+static bool is_over(struct lane *lane)
+{
+    return atomic_load(lane->stopping) || !importer_is_there(lane);
+}
+
+/* --- work --------------------------------------------------------------------------------------
+ */
+
+static enum wire_mode mode_of(const struct lane *lane)
+{
+    return (enum wire_mode)atomic_load(&lane->command->mode);
+}
+
+/* Wait for an event as the mode says; spinning leads to sleep in the end. False: it is over. */
+static bool await_event(struct lane *lane)
+{
+    double deadline = clock_ns() + SPIN_MS * NS_PER_MS;
+    int error = RSMERR_TIMEOUT;
+    for (unsigned spins = 1; error == RSMERR_TIMEOUT && mode_of(lane) == WIRE_SPIN; spins++) {
+        error = rsm_intr_signal_wait(lane->command_segment, 0);
+        if (error == RSM_SUCCESS || spins % WAITS_PER_LOOK != 0)
+            continue;
+        if (atomic_load(lane->stopping) || clock_ns() > deadline)
+            break;
+        sched_yield();
+    }
+    while (error != RSM_SUCCESS) {
+        if (error != RSMERR_TIMEOUT && error != RSMERR_INTERRUPTED)
+            return false;
+        error = rsm_intr_signal_wait(lane->command_segment, LOOK_MS);
+        if (error == RSMERR_TIMEOUT && is_over(lane))
+            return false;
+    }
+    return true;
+}
+
+/* Until the mode changes, or nothing has come for long. */
+static int mirror(struct lane *lane, uint64_t *pong)
+{
+    uint64_t pong_at_look = *pong;
+    double deadline = clock_ns() + SPIN_MS * NS_PER_MS;
+    int error = RSM_SUCCESS;
+    for (unsigned spins = 1; error == RSM_SUCCESS && mode_of(lane) == WIRE_MIRROR; spins++) {
+        uint64_t ping = atomic_load_explicit(&lane->command->ping, memory_order_acquire);
+        if (ping != *pong) {
+            *pong = ping;
+            error = put_word(lane->answer, offsetof(struct wire_answer, pong), ping);
+        } else if (spins % SPINS_PER_LOOK == 0) {
+            double now = clock_ns();
+            if (*pong != pong_at_look)
+                deadline = now + SPIN_MS * NS_PER_MS;
+            pong_at_look = *pong;
+            if (atomic_load(lane->stopping) || now > deadline)
+                return RSM_SUCCESS;
+            sched_yield();
+        }
+    }
+    return error;
+}
+
+static void work(struct lane *lane)
+{
+    uint64_t answers = 0, pong = 0;
+    int error = RSM_SUCCESS;
+    while (error == RSM_SUCCESS && await_event(lane)) {
+        enum wire_mode mode = mode_of(lane);
+        answers++;
+        error = put_word(lane->answer, offsetof(struct wire_answer, answers), answers);
+        if (mode == WIRE_QUIT)
+            return;
+        if (mode == WIRE_MIRROR && error == RSM_SUCCESS)
+            error = mirror(lane, &pong);
+    }
+}
+
+/* --- beginning and end -------------------------------------------------------------------------
+ */
+
+static int publish(struct lane *lane, void *memory, size_t bytes,
+                   rsm_memseg_export_handle_t *segment, size_t where)
+{
+    rsm_memseg_id_t id = 0;
+    if (memory == NULL)
+        return RSMERR_INSUFFICIENT_MEM;
+    memset(memory, 0, bytes);
+    int error = rsm_memseg_export_create(lane->controller, segment, memory, bytes, 0);
+    if (error == RSM_SUCCESS)
+        error = rsm_memseg_export_publish(*segment, &id, NULL, 0);
+    return error == RSM_SUCCESS ? put_word(lane->answer, where, id) : error;
+}
+
+static int build(struct lane *lane)
+{
+    lane->command = aligned_alloc(lane->page, lane->page);
+    lane->data = aligned_alloc(lane->page, lane->bytes);
+    int error = publish(lane, lane->command, lane->page, &lane->command_segment,
+                        offsetof(struct wire_answer, command_id));
+    if (error == RSM_SUCCESS)
+        error = publish(lane, lane->data, lane->bytes, &lane->data_segment,
+                        offsetof(struct wire_answer, data_id));
+    return error;
+}
+
+static void tear_down(struct lane *lane)
+{
+    if (lane->data_segment != NULL)
+        (void)rsm_memseg_export_destroy(lane->data_segment);
+    if (lane->command_segment != NULL)
+        (void)rsm_memseg_export_destroy(lane->command_segment);
+    free(lane->data);
+    free(lane->command);
+}
+
+static void *serve(void *argument)
+{
+    struct lane *lane = argument;
+    if (connect_answer(lane->controller, lane->node, lane->answer_id, &lane->answer,
+                       &lane->barrier) == RSM_SUCCESS) {
+        int error = build(lane);
+        if (put_state(lane->answer, error == RSM_SUCCESS ? WIRE_HERE : WIRE_REFUSED,
+                      (uint64_t)error) == RSM_SUCCESS &&
+            error == RSM_SUCCESS)
+            work(lane);
+        tear_down(lane);
+    }
+    if (lane->answer != NULL)
+        (void)rsm_memseg_import_disconnect(lane->answer);
+    atomic_store(&lane->ended, true);
+    return NULL;
+}
+
+bool lane_start(struct lane *lane)
+{
+    lane->page = (size_t)sysconf(_SC_PAGESIZE);
+    lane->bytes = (lane->bytes + lane->page - 1) / lane->page * lane->page;
+    /* These are the main thread's, whose wait they are to interrupt. */
+    sigset_t stops, former;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGINT);
+    sigaddset(&stops, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &stops, &former);
+    lane->used = pthread_create(&lane->thread, NULL, serve, lane) == 0;
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+    return lane->used;
+}
+
+void lane_join(struct lane *lane)
+{
+    pthread_join(lane->thread, NULL);
+    *lane = (struct lane){.used = false};
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file A server's thread and memory for one importer. */
+#ifndef RSMPERF_LANE_H
+#define RSMPERF_LANE_H
+
+#include <pthread.h>
+#include <rsmapi.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "wire.h"
+
+struct lane {
+    pthread_t thread;
+    bool used;         /**< the thread is to be joined */
+    atomic_bool ended; /**< ... and that will not take long */
+    const atomic_bool *stopping;
+    rsmapi_controller_handle_t controller;
+    /* what the importer asked for, checked */
+    uint32_t node, answer_id;
+    size_t bytes;
+    /* the thread's own */
+    size_t page;
+    struct wire_command *command;
+    void *data;
+    rsm_memseg_export_handle_t command_segment, data_segment;
+    rsm_memseg_import_handle_t answer;
+    rsmapi_barrier_t barrier;
+};
+
+/** Serve an importer until it has gone or *stopping. The first members are filled in. False: no
+ *  thread. */
+bool lane_start(struct lane *lane);
+void lane_join(struct lane *lane);
+
+/** Tell an importer that there is no lane for it. */
+void lane_refuse(rsmapi_controller_handle_t controller, uint32_t node, uint32_t answer_id);
+
+#endif

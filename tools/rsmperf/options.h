@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file The command line of rsmperf. */
+#ifndef RSMPERF_OPTIONS_H
+#define RSMPERF_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    IMPORTERS_MAX = 16,
+    SIZES_MAX = 32,
+    BYTES_MAX = 64 << 20, /* the largest transfer */
+    NAME_BYTES = 256,
+    DEVICE_BYTES = 64,
+    DEFAULT_ID = 0x4f5246, /* of the segment at which a server is asked */
+};
+
+enum role {
+    ROLE_BOTH,   /* exporter and importers on this host */
+    ROLE_SERVE,  /* the far side, for another rsmperf */
+    ROLE_MEASURE /* against a server */
+};
+
+struct options {
+    enum role role;
+    uint32_t server_node;        /**< ROLE_MEASURE */
+    uint32_t importer_node;      /**< of --pair; 0: as the environment says */
+    uint32_t exporter_node;      /**< of --pair; 0: as the environment says */
+    char controller[NAME_BYTES]; /**< as the library takes it */
+    uint32_t id;                 /**< of the segment at which a server is asked */
+    unsigned importers;          /**< at once */
+    unsigned time_ms;            /**< for one figure and its limit */
+    size_t sizes[SIZES_MAX];     /**< ascending */
+    unsigned size_count;
+    uint64_t wanted; /**< bits: measures by their index */
+    bool json;
+    bool limit_devices_given;
+    char limit_device[2][DEVICE_BYTES]; /**< of perftest's server and client */
+    const char *limit_args;             /**< further options for perftest, or NULL */
+};
+
+enum options_result {
+    OPTIONS_RUN,
+    OPTIONS_SHOWN, /**< help or version, which is all that was wanted */
+    OPTIONS_WRONG, /**< said why */
+};
+
+enum options_result options_parse(int argc, char *argv[], struct options *options);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+
+#include "show.h"
+#include "table.h"
+
+enum { TEXT_BYTES = 32 };
+
+/* Three digits or more, in the unit that suits. */
+static const char *text_time(char text[TEXT_BYTES], double ns)
+{
+    static const struct {
+        double from, unit;
+        const char *name;
+    } units[] = {{1e9, 1e9, "s"}, {1e6, 1e6, "ms"}, {1e3, 1e3, "us"}, {0, 1, "ns"}};
+    unsigned u = 0;
+    while (ns < units[u].from)
+        u++;
+    double value = ns / units[u].unit;
+    snprintf(text, TEXT_BYTES, "%.*f %s",
+             value < 10    ? 2
+             : value < 100 ? 1
+                           : 0,
+             value, units[u].name);
+    return text;
+}
+
+static void time_cell(struct table *table, double ns)
+{
+    char text[TEXT_BYTES];
+    table_cell(table, "%s", text_time(text, ns));
+}
+
+static void rate_cell(struct table *table, double mb_per_s)
+{
+    if (mb_per_s > 0)
+        table_cell(table, "%.*f", mb_per_s < 100 ? 1 : 0, mb_per_s);
+    else
+        table_cell(table, "-");
+}
+
+static void limit_cells(struct table *table, const struct result *result)
+{
+    static const char *const words[] = {"-", "met", "missed"};
+    if (result->limit_name == NULL) {
+        for (int i = 0; i < 4; i++)
+            table_cell(table, "-");
+        return;
+    }
+    table_cell(table, "%s", result->limit_name);
+    time_cell(table, result->limit.p50);
+    table_cell(table, "%.2f%s", result->ratio, result_is_noisy(result) ? "~" : " ");
+    if (result->verdict == VERDICT_NONE)
+        table_cell(table, "-");
+    else
+        table_cell(table, "%s: %s", result->target, words[result->verdict]);
+}
+
+static void add_row(struct table *table, const struct result *result)
+{
+    table_cell(table, "%s", result->gauge->name);
+    if (result->bytes != 0)
+        table_cell(table, "%zu", result->bytes);
+    else
+        table_cell(table, "-");
+    if (result->failure[0] != '\0') {
+        for (int i = 0; i < 7; i++)
+            table_cell(table, "-");
+        table_cell(table, "failed");
+        return;
+    }
+    time_cell(table, result->ours.best);
+    time_cell(table, result->ours.p50);
+    time_cell(table, result->ours.p99);
+    rate_cell(table, result->mb_per_s);
+    limit_cells(table, result);
+}
+
+static void show_heading(FILE *out, const struct run *run)
+{
+    const struct machine *machine = &run->machine;
+    fprintf(out, "rsmperf (librsm) " RSM_RELEASE ", controller ");
+    table_print_safe(out, run->options->controller);
+    fprintf(out, ", node %" PRIu32 " to node %" PRIu32 ", importers: %u\n", run->node,
+            run->server_node, run->options->importers);
+    table_print_safe(out, machine->processor);
+    fprintf(out, ", %u processor%s, ", machine->processors, machine->processors == 1 ? "" : "s");
+    table_print_safe(out, machine->system);
+    if (machine->load >= 0)
+        fprintf(out, ", load %.2f", machine->load);
+    fputs("\n\n", out);
+}
+
+/* What makes figures worth less than they look. */
+static void show_notes(FILE *out, const struct run *run)
+{
+    unsigned noisy = 0, met = 0, missed = 0;
+    const struct machine *machine = &run->machine;
+    for (unsigned i = 0; i < run->count; i++) {
+        noisy += result_is_noisy(&run->results[i]);
+        met += run->results[i].verdict == VERDICT_MET;
+        missed += run->results[i].verdict == VERDICT_MISSED;
+    }
+    if (met + missed > 0)
+        fprintf(out, "\nTargets: %u met, %u missed.\n", met, missed);
+    if (noisy > 0)
+        fprintf(out,
+                "Note: ~ marks %u of %u figures whose repetitions differ by more than a fifth.\n",
+                noisy, run->count);
+    if (machine->load > 0.5 * machine->processors)
+        fprintf(out, "Note: the machine was busy before this began (load %.2f on %u).\n",
+                machine->load, machine->processors);
+    if (run->options->role == ROLE_BOTH && 2 * run->options->importers > machine->processors)
+        fprintf(out, "Note: %u processes and threads share %u processor%s.\n",
+                2 * run->options->importers, machine->processors,
+                machine->processors == 1 ? "" : "s");
+}
+
+int show_text(FILE *out, const struct run *run)
+{
+    static const char *const headings[] = {"OPERATION", "#BYTES", "#BEST", "#P50",
+                                           "#P99",      "#MB/S",  "LIMIT", "#LIMIT-P50",
+                                           "#RATIO",    "TARGET", NULL};
+    struct table table;
+    show_heading(out, run);
+    table_begin(&table, headings);
+    for (unsigned i = 0; i < run->count; i++)
+        add_row(&table, &run->results[i]);
+    int failed = table_end(&table, out);
+    show_notes(out, run);
+    return failed;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What rsmperf's two sides put into each other's memory.
+ *
+ * A server publishes one page of slots under a known id. An importer publishes a page of its own,
+ * the answer page, writes its request into a free slot and posts. The server then makes a *lane*
+ * for it: a thread, a page for commands and a segment for data, whose ids it puts into the answer
+ * page. The lane answers each event by a store into that page. It ends with its importer, which it
+ * notices by the connection to the answer page.
+ *
+ * Either page may be overwritten by anybody who was granted access: sides check what they read.
+ */
+#ifndef RSMPERF_WIRE_H
+#define RSMPERF_WIRE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    WIRE_VERSION = 1,
+    WIRE_SLOTS = 63,
+    WIRE_PAGE = 4096, /* what is used of the first page */
+};
+
+/** A request. `ready` is written last. */
+struct wire_slot {
+    _Atomic uint64_t ready; /**< the importer's token, which is not 0; 0: the slot is free */
+    uint64_t token;         /**< again: the rest belongs to it */
+    uint64_t version;
+    uint64_t node;  /**< the importer's */
+    uint64_t id;    /**< of its answer page */
+    uint64_t bytes; /**< of the data segment wanted */
+    uint64_t unused[2];
+};
+
+struct wire_slots {
+    struct wire_slot slot[WIRE_SLOTS];
+};
+
+enum wire_mode {
+    WIRE_SLEEP,  /**< wait for events asleep */
+    WIRE_SPIN,   /**< wait for events spinning */
+    WIRE_MIRROR, /**< copy `ping` into the answer page's `pong`, spinning */
+    WIRE_QUIT,
+};
+
+/** The command page, in the exporter's memory. After a change of mode an event is due. */
+struct wire_command {
+    _Atomic uint64_t mode;
+    uint64_t unused[7]; /* a cache line each */
+    _Atomic uint64_t ping;
+};
+
+enum wire_state {
+    WIRE_NOT_YET,
+    WIRE_HERE,    /**< both ids can be connected to */
+    WIRE_REFUSED, /**< see `error` */
+};
+
+/** The answer page, in the importer's memory. */
+struct wire_answer {
+    uint64_t command_id, data_id;
+    uint64_t error;         /**< of RSMAPI, or 0: too many importers */
+    _Atomic uint64_t state; /**< enum wire_state, written last */
+    uint64_t unused[4];
+    _Atomic uint64_t answers; /**< events that were answered */
+    uint64_t unused_too[7];
+    _Atomic uint64_t pong;
+};
+
+_Static_assert(sizeof(struct wire_slots) <= WIRE_PAGE, "slots fill one page");
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "collect.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "daemon.h"
+#include "options.h"
+
+/* More than any rsmd has; a liar's story ends there. */
+enum {
+    SNAPSHOT_MS = 10000,
+    CONTROLLERS_MAX = 256,
+    SEGMENTS_MAX = 65536,
+    TOPOLOGY_TRIES = 4,
+};
+
+struct collector {
+    struct snapshot *into;
+    struct daemon daemon;
+    int64_t deadline;
+    int interrupt;
+};
+
+static bool fail(struct collector *c, const char *what, const char *why)
+{
+    snprintf(c->into->failure, sizeof c->into->failure, "%s%s%s", what, *what != '\0' ? ": " : "",
+             why);
+    return false;
+}
+
+/* A request to the node's own daemon that must succeed. */
+static bool ask(struct collector *c, struct rsm_msg *msg, const char *what)
+{
+    char why[NOTE_BYTES];
+    if (!daemon_ask(&c->daemon, msg, why, sizeof why))
+        return fail(c, "", why);
+    return msg->status == RSM_ST_OK ||
+           fail(c, what, rsmcore_status_text((enum rsm_status)msg->status));
+}
+
+/* ------------------------------------------------------------------ controllers */
+
+/* A controller's name is its type and its unit, which a lookup wants apart. */
+static void split_name(const char *name, struct rsm_controller_request *request)
+{
+    size_t length = strlen(name);
+    while (length > 0 && name[length - 1] >= '0' && name[length - 1] <= '9')
+        length--;
+    snprintf(request->type, sizeof request->type, "%.*s", (int)length, name);
+    request->unit = (uint32_t)strtoul(name + length, NULL, 10);
+}
+
+static struct controller *add_controller(struct collector *c, const char *name)
+{
+    struct snapshot *into = c->into;
+    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER};
+    split_name(name, &msg.u.controller);
+    if (!ask(c, &msg, "controller"))
+        return NULL;
+    struct controller *grown =
+        realloc(into->controllers, (into->controller_count + 1) * sizeof *grown);
+    if (grown == NULL) {
+        fail(c, "controllers", strerror(ENOMEM));
+        return NULL;
+    }
+    into->controllers = grown;
+    struct controller *made = &grown[into->controller_count++];
+    memset(made, 0, sizeof *made);
+    made->about = msg.u.controller_reply;
+    return made;
+}
+
+static bool ask_topology(struct collector *c, struct rsm_msg *msg, uint32_t index, uint32_t first)
+{
+    *msg = (struct rsm_msg){.type = RSM_MSG_TOPOLOGY,
+                            .u.topology = {.controller = index, .first_peer = first}};
+    return ask(c, msg, "topology");
+}
+
+static void add_peers(struct controller *controller, const struct rsm_topology_reply *page)
+{
+    uint32_t room = RSM_NODE_ID_MAX - controller->peer_count;
+    uint32_t count = page->peer_count < room ? page->peer_count : room;
+    memcpy(controller->peers + controller->peer_count, page->peers, count * sizeof *page->peers);
+    controller->peer_count += count;
+}
+
+/* The pages of one answer must be of one generation. Where that does not come about, nodes come and
+ * go all the time, and what is shown is as good as any. */
+static bool collect_peers(struct collector *c, uint32_t index, struct controller *controller)
+{
+    struct rsm_msg msg;
+    for (int tries = 0; tries < TOPOLOGY_TRIES; tries++) {
+        uint32_t generation;
+        bool whole = true;
+        if (!ask_topology(c, &msg, index, 0))
+            return false;
+        generation = msg.u.topology_reply.generation;
+        controller->peer_count = 0;
+        add_peers(controller, &msg.u.topology_reply);
+        while (whole && msg.u.topology_reply.peer_count > 0 &&
+               controller->peer_count < RSM_NODE_ID_MAX &&
+               controller->peer_count < msg.u.topology_reply.total_peers) {
+            if (!ask_topology(c, &msg, index, controller->peer_count))
+                return false;
+            add_peers(controller, &msg.u.topology_reply);
+            whole = msg.u.topology_reply.generation == generation;
+        }
+        if (whole)
+            break;
+    }
+    return true;
+}
+
+static bool collect_controllers(struct collector *c)
+{
+    struct rsm_msg msg;
+    for (uint32_t index = 0; index < CONTROLLERS_MAX; index++) {
+        if (!ask_topology(c, &msg, index, 0))
+            return false;
+        if (index >= msg.u.topology_reply.controllers)
+            break;
+        struct controller *controller = add_controller(c, msg.u.topology_reply.name);
+        if (controller == NULL || !collect_peers(c, index, controller))
+            return false;
+    }
+    return add_controller(c, "loopback") != NULL; /* which is no part of the topology */
+}
+
+/* ------------------------------------------------------------------ links */
+
+static bool collect_links(struct collector *c)
+{
+    struct snapshot *into = c->into;
+    struct rsm_msg msg;
+    const struct rsm_links_reply *page = &msg.u.links_reply;
+    uint32_t first = 1;
+    do {
+        msg = (struct rsm_msg){.type = RSM_MSG_LINKS, .u.links = {.first = first}};
+        if (!ask(c, &msg, "links"))
+            return false;
+        into->link_auth = page->auth;
+        for (uint32_t i = 0; i < page->count && into->link_count < RSM_NODE_ID_MAX; i++) {
+            /* Ascending, so that it ends. */
+            if (page->items[i].node < first)
+                return fail(c, "links", rsmcore_status_text(RSM_ST_PROTOCOL));
+            first = page->items[i].node + 1;
+            into->links[into->link_count++] = page->items[i];
+        }
+    } while (page->more != 0 && page->count > 0 && into->link_count < RSM_NODE_ID_MAX);
+    return true;
+}
+
+/* ------------------------------------------------------------------ segments */
+
+static bool add_segment(struct segments *segments, uint32_t exporter,
+                        const struct rsm_inspect_item *item)
+{
+    /* Doubled whenever the count is a power of two. */
+    if ((segments->count & (segments->count - 1)) == 0) {
+        size_t room = segments->count == 0 ? 1 : 2 * segments->count;
+        struct segment *grown = realloc(segments->list, room * sizeof *grown);
+        if (grown == NULL)
+            return false;
+        segments->list = grown;
+    }
+    segments->list[segments->count++] = (struct segment){.exporter = exporter, .item = *item};
+    return true;
+}
+
+/* Whether an item belongs to the node that is looked at. */
+static bool is_wanted(const struct collector *c, const struct daemon *from,
+                      const struct rsm_inspect_item *item)
+{
+    return from == &c->daemon || item->node == c->into->node;
+}
+
+/* The daemon of a connection is the exporter's, unless that is on another host. */
+static uint32_t exporter_of(const struct daemon *from, const struct rsm_inspect_item *item)
+{
+    return item->exporter >= 1 && item->exporter <= RSM_NODE_ID_MAX ? item->exporter
+                                                                    : from->hello.node;
+}
+
+static bool add_page(const struct collector *c, const struct daemon *from,
+                     const struct rsm_inspect_reply *page, struct segments *segments)
+{
+    for (uint32_t i = 0; i < page->count; i++)
+        if (is_wanted(c, from, &page->items[i]) &&
+            !add_segment(segments, exporter_of(from, &page->items[i]), &page->items[i]))
+            return false;
+    return true;
+}
+
+/* All that a daemon tells of its exports or of the connections to them. */
+static bool collect_segments(struct collector *c, struct daemon *from, uint32_t what,
+                             struct segments *segments, char *why, size_t why_size)
+{
+    struct rsm_msg msg;
+    struct rsm_inspect_reply *page = &msg.u.inspect_reply;
+    for (uint32_t got = 0; got < SEGMENTS_MAX;) {
+        msg = (struct rsm_msg){.type = RSM_MSG_INSPECT, .u.inspect = {.what = what, .first = got}};
+        if (!daemon_ask(from, &msg, why, why_size))
+            return false;
+        if (msg.status != RSM_ST_OK || !add_page(c, from, page, segments)) {
+            snprintf(why, why_size, "segments: %s",
+                     msg.status == RSM_ST_OK ? strerror(ENOMEM)
+                                             : rsmcore_status_text((enum rsm_status)msg.status));
+            return false;
+        }
+        got += page->count;
+        if (page->count == 0 || got >= page->total)
+            break;
+    }
+    return true;
+}
+
+static bool collect_totals(struct collector *c)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
+    if (!ask(c, &msg, "segments"))
+        return false;
+    c->into->totals = msg.u.inspect_reply;
+    c->into->totals.count = 0;
+    return true;
+}
+
+static bool collect_own(struct collector *c, uint32_t what, struct segments *segments)
+{
+    char why[NOTE_BYTES];
+    return collect_segments(c, &c->daemon, what, segments, why, sizeof why) || fail(c, "", why);
+}
+
+/* ------------------------------------------------------------------ other nodes */
+
+static void note(struct collector *c, uint32_t node, const char *why)
+{
+    if (c->into->note_count == NOTES_MAX)
+        return;
+    char *text = c->into->notes[c->into->note_count++];
+    snprintf(text, NOTE_BYTES, "imports from node %u are not shown: %.200s", (unsigned)node, why);
+}
+
+/* Processes of this node connect to the daemon of the exporter's node if that is on this host, so
+ * that one knows of them. */
+static void collect_imports_from(struct collector *c, const char *controller, uint32_t node)
+{
+    char why[NOTE_BYTES];
+    struct daemon other;
+    struct rsm_msg msg = {.type = RSM_MSG_LOCATE, .u.locate = {.node = node}};
+    memcpy(msg.u.locate.controller, controller, sizeof msg.u.locate.controller);
+    if (!daemon_ask(&c->daemon, &msg, why, sizeof why)) {
+        note(c, node, why);
+        return;
+    }
+    if (msg.status != RSM_ST_OK || msg.u.locate_reply.kind != RSM_LOCATE_SAME_HOST)
+        return; /* gone meanwhile */
+    if (!daemon_open(&other, msg.u.locate_reply.path, node, c->into->node, c->deadline,
+                     c->interrupt, why, sizeof why)) {
+        note(c, node, why);
+        return;
+    }
+    if (!collect_segments(c, &other, RSM_INSPECT_IMPORTS, &c->into->imports, why, sizeof why))
+        note(c, node, why);
+    daemon_close(&other);
+}
+
+static void collect_imports_from_others(struct collector *c)
+{
+    bool asked[RSM_NODE_ID_MAX + 1] = {false};
+    asked[c->into->node] = true;
+    for (size_t i = 0; i < c->into->controller_count; i++) {
+        const struct controller *controller = &c->into->controllers[i];
+        for (uint32_t p = 0; p < controller->peer_count; p++) {
+            uint32_t node = controller->peers[p].node;
+            bool is_up = controller->peers[p].state == 2 || controller->peers[p].state == 3;
+            if (node < 1 || node > RSM_NODE_ID_MAX || asked[node] || !is_up)
+                continue;
+            asked[node] = true;
+            collect_imports_from(c, controller->about.name, node);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static void collect(struct collector *c, unsigned sections)
+{
+    struct snapshot *into = c->into;
+    char why[NOTE_BYTES];
+    if (!daemon_open(&c->daemon, into->socket, into->node, into->node, c->deadline, c->interrupt,
+                     why, sizeof why)) {
+        fail(c, "", why);
+        return;
+    }
+    into->hello = c->daemon.hello;
+    into->pid = c->daemon.pid;
+    into->uid = c->daemon.uid;
+    bool imports = (sections & SECTION_IMPORTS) != 0;
+    bool well = collect_totals(c);
+    if (well && (imports || (sections & (SECTION_CONTROLLERS | SECTION_TOPOLOGY)) != 0))
+        well = collect_controllers(c);
+    if (well && (sections & SECTION_LINKS) != 0)
+        well = collect_links(c);
+    if (well && (sections & SECTION_EXPORTS) != 0)
+        well = collect_own(c, RSM_INSPECT_EXPORTS, &into->exports);
+    if (well && imports && collect_own(c, RSM_INSPECT_IMPORTS, &into->imports))
+        collect_imports_from_others(c);
+    daemon_close(&c->daemon);
+}
+
+struct snapshot *snapshot_take(uint32_t node, const char *socket, unsigned sections, int interrupt)
+{
+    struct snapshot *snapshot = calloc(1, sizeof *snapshot);
+    if (snapshot == NULL)
+        return NULL;
+    snapshot->node = node;
+    snprintf(snapshot->socket, sizeof snapshot->socket, "%s", socket);
+    struct collector collector = {
+        .into = snapshot, .deadline = daemon_now() + SNAPSHOT_MS, .interrupt = interrupt};
+    collect(&collector, sections);
+    return snapshot;
+}
+
+void snapshot_free(struct snapshot *snapshot)
+{
+    free(snapshot->controllers);
+    free(snapshot->exports.list);
+    free(snapshot->imports.list);
+    free(snapshot);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file What a node has at one moment, as its daemon and those of other nodes tell. */
+#ifndef RSMSTAT_COLLECT_H
+#define RSMSTAT_COLLECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/proto.h"
+
+enum { NOTES_MAX = RSM_NODE_ID_MAX, NOTE_BYTES = 256 };
+
+struct controller {
+    struct rsm_controller_reply about;
+    uint32_t peer_count;
+    struct rsm_topology_peer peers[RSM_NODE_ID_MAX];
+};
+
+/** An export, or a connection to one. */
+struct segment {
+    uint32_t exporter; /**< node */
+    struct rsm_inspect_item item;
+};
+
+struct segments {
+    struct segment *list;
+    size_t count;
+};
+
+struct snapshot {
+    uint32_t node;
+    char socket[RSM_PROTO_PATH_MAX];
+    char failure[NOTE_BYTES]; /**< not "": why there is nothing else in here */
+    pid_t pid;                /**< of its daemon; 0: not known */
+    uid_t uid;
+    struct rsm_hello_reply hello;
+    struct rsm_inspect_reply totals; /**< without items */
+    struct controller *controllers;
+    size_t controller_count;
+    uint32_t link_auth; /**< enum rsm_link_auth */
+    uint32_t link_count;
+    struct rsm_links_item links[RSM_NODE_ID_MAX];
+    struct segments exports;
+    struct segments imports; /**< from this node's processes, and to this node's segments */
+    char notes[NOTES_MAX][NOTE_BYTES]; /**< what could not be learned */
+    size_t note_count;
+};
+
+/**
+ * Ask the daemon at @p socket, that of @p node.
+ * @param sections   enum section: what is wanted.
+ * @param interrupt  as in struct daemon.
+ * @return NULL: out of memory. To be freed by snapshot_free(), even where `failure` is set.
+ */
+struct snapshot *snapshot_take(uint32_t node, const char *socket, unsigned sections, int interrupt);
+
+void snapshot_free(struct snapshot *snapshot);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/runtime.h"
+
+enum { INTERVAL_DEFAULT = 2, INTERVAL_MOST = 3600 };
+
+enum option_code {
+    OPTION_CONTROLLERS = 256,
+    OPTION_TOPOLOGY,
+    OPTION_EXPORTS,
+    OPTION_IMPORTS,
+    OPTION_LINKS,
+    OPTION_JSON,
+    OPTION_WATCH,
+    OPTION_HELP,
+    OPTION_VERSION,
+};
+
+static const struct option known[] = {
+    {"all-nodes", no_argument, NULL, 'a'},
+    {"controllers", no_argument, NULL, OPTION_CONTROLLERS},
+    {"exports", no_argument, NULL, OPTION_EXPORTS},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"human", no_argument, NULL, 'h'},
+    {"imports", no_argument, NULL, OPTION_IMPORTS},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"links", no_argument, NULL, OPTION_LINKS},
+    {"node", required_argument, NULL, 'n'},
+    {"runtime-dir", required_argument, NULL, 'd'},
+    {"topology", no_argument, NULL, OPTION_TOPOLOGY},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {"watch", optional_argument, NULL, OPTION_WATCH},
+    {NULL, 0, NULL, 0},
+};
+
+static void print_help(FILE *to)
+{
+    fputs("Usage: rsmstat [OPTION]...\n"
+          "Shows what a node of remote shared memory (RSMAPI) has: controllers, other nodes, "
+          "exported\n"
+          "and imported segments. Users see their own and what is connected to it, root sees all.\n"
+          "\n"
+          "  -n, --node N           look at node N (default: RSM_NODE, else 1)\n"
+          "  -d, --runtime-dir DIR  where nodes have their sockets (default: RSM_RUNTIME_DIR)\n"
+          "  -a, --all-nodes        look at all nodes in that directory\n"
+          "  --controllers          show controllers; these five: that part alone\n"
+          "  --topology             show which nodes the controllers reach\n"
+          "  --links                show the links to daemons of other hosts\n"
+          "  --exports              show exported segments\n"
+          "  --imports              show imported segments\n"
+          "  -h, --human            sizes in KiB (K), MiB (M) and so on, not in bytes\n"
+          "  --json                 for programs: one line of JSON\n"
+          "  --watch[=SECONDS]      show it again and again (default: every 2 seconds)\n"
+          "  --help                 print this and exit\n"
+          "  --version              print the version and exit\n",
+          to);
+}
+
+static bool complain(const char *option, const char *expected, const char *value)
+{
+    fprintf(stderr, "rsmstat: --%s: expected %s, not '%s'\n", option, expected, value);
+    return false;
+}
+
+static bool take_interval(struct options *options, const char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long seconds = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || seconds < 1 ||
+        seconds > INTERVAL_MOST)
+        return complain("watch", "seconds, 1 to 3600", text);
+    options->interval = (unsigned)seconds;
+    return true;
+}
+
+static bool take_value(struct options *options, int code)
+{
+    switch (code) {
+    case 'n':
+        options->node = optarg;
+        return rsmcore_node_id_parse(optarg) != 0 ||
+               complain("node", "a node id from 1 to 64", optarg);
+    case 'd':
+        options->directory = optarg;
+        return *optarg != '\0' || complain("runtime-dir", "a directory", optarg);
+    case OPTION_WATCH:
+        options->interval = INTERVAL_DEFAULT;
+        return optarg == NULL || take_interval(options, optarg);
+    default:
+        return false; /* getopt has said why */
+    }
+}
+
+static bool take(struct options *options, int code)
+{
+    switch (code) {
+    case 'a':
+        options->all_nodes = true;
+        return true;
+    case 'h':
+        options->human = true;
+        return true;
+    case OPTION_JSON:
+        options->json = true;
+        return true;
+    case OPTION_CONTROLLERS:
+        options->sections |= SECTION_CONTROLLERS;
+        return true;
+    case OPTION_TOPOLOGY:
+        options->sections |= SECTION_TOPOLOGY;
+        return true;
+    case OPTION_LINKS:
+        options->sections |= SECTION_LINKS;
+        return true;
+    case OPTION_EXPORTS:
+        options->sections |= SECTION_EXPORTS;
+        return true;
+    case OPTION_IMPORTS:
+        options->sections |= SECTION_IMPORTS;
+        return true;
+    default:
+        return take_value(options, code);
+    }
+}
+
+static enum options_result settle(struct options *options, int argc, char *argv[])
+{
+    if (optind < argc) {
+        fprintf(stderr, "rsmstat: expected an option, not '%s'\n", argv[optind]);
+        return OPTIONS_WRONG;
+    }
+    if (options->all_nodes && options->node != NULL) {
+        fputs("rsmstat: either --node or --all-nodes\n", stderr);
+        return OPTIONS_WRONG;
+    }
+    if (options->sections == 0)
+        options->sections = SECTIONS_ALL;
+    return OPTIONS_RUN;
+}
+
+enum options_result options_parse(int argc, char *argv[], struct options *options)
+{
+    *options = (struct options){.sections = 0};
+    int code;
+    while ((code = getopt_long(argc, argv, "ad:hn:", known, NULL)) != -1) {
+        if (code == OPTION_HELP) {
+            print_help(stdout);
+            return OPTIONS_SHOWN;
+        }
+        if (code == OPTION_VERSION) {
+            puts("rsmstat (librsm) " RSM_RELEASE);
+            return OPTIONS_SHOWN;
+        }
+        if (!take(options, code)) {
+            fputs("rsmstat: --help lists the options\n", stderr);
+            return OPTIONS_WRONG;
+        }
+    }
+    return settle(options, argc, argv);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Snapshots on paper: tables for people, JSON for programs. */
+#ifndef RSMSTAT_SHOW_H
+#define RSMSTAT_SHOW_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "collect.h"
+#include "options.h"
+
+/** Tables, one node after the other. Nodes with a failure are left out. -1: no memory. */
+int show_text(FILE *out, struct snapshot *const snapshots[], size_t count,
+              const struct options *options);
+
+/** One line, whatever it holds. Nodes with a failure have a member that says so. */
+void show_json(FILE *out, struct snapshot *const snapshots[], size_t count,
+               const struct options *options);
+
+#endif

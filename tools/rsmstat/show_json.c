@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "json.h"
+#include "show.h"
+#include "text.h"
+
+enum { FORMAT_VERSION = 1 }; /* raised when a member changes its meaning or goes */
+
+/* UINT64_MAX, a limit that is none, is null. */
+static void limit(struct json *json, const char *key, uint64_t number)
+{
+    if (number == UINT64_MAX)
+        json_null(json, key);
+    else
+        json_number(json, key, number);
+}
+
+/* What only the segment's owner is told. */
+static void owners_number(struct json *json, const char *key, uint32_t number)
+{
+    if (number == RSM_INSPECT_HIDDEN)
+        json_null(json, key);
+    else
+        json_number(json, key, number);
+}
+
+static void number_or_null(struct json *json, const char *key, uint64_t number)
+{
+    if (number == 0)
+        json_null(json, key);
+    else
+        json_number(json, key, number);
+}
+
+static void user(struct json *json, uint32_t uid)
+{
+    const char *name;
+    json_number(json, "uid", uid);
+    if (text_user_name(uid, &name))
+        json_string(json, "user", name);
+    else
+        json_null(json, "user");
+}
+
+static void widths(struct json *json, const char *key, uint32_t bits)
+{
+    json_open(json, key, '[');
+    for (uint32_t width = 1; width <= 8; width *= 2)
+        if ((bits & width) != 0)
+            json_number(json, NULL, width);
+    json_close(json, '[');
+}
+
+static void show_controllers(struct json *json, const struct snapshot *s)
+{
+    json_open(json, "controllers", '[');
+    for (size_t i = 0; i < s->controller_count; i++) {
+        const struct rsm_controller_reply *about = &s->controllers[i].about;
+        json_open(json, NULL, '{');
+        json_string(json, "name", about->name);
+        json_string(json, "transport", about->transport);
+        json_string(json, "device", about->device);
+        json_string(json, "options", about->options);
+        json_bool(json, "loopback", about->loopback != 0);
+        json_number(json, "hardware_address", about->attr.hardware_address);
+        widths(json, "access_sizes", about->attr.access_sizes);
+        widths(json, "atomic_sizes", about->attr.atomic_sizes);
+        json_number(json, "page_size", about->attr.page_size);
+        limit(json, "max_segment_size", about->attr.max_segment_size);
+        limit(json, "total_segment_size", about->attr.total_segment_size);
+        limit(json, "max_segments", about->attr.max_segments);
+        limit(json, "max_map_size", about->attr.max_map_size);
+        limit(json, "total_map_size", about->attr.total_map_size);
+        limit(json, "max_imports", about->attr.max_imports);
+        json_close(json, '{');
+    }
+    json_close(json, '[');
+}
+
+static void show_topology(struct json *json, const struct snapshot *s)
+{
+    json_open(json, "topology", '[');
+    for (size_t i = 0; i < s->controller_count; i++) {
+        const struct controller *controller = &s->controllers[i];
+        if (controller->about.loopback != 0)
+            continue;
+        json_open(json, NULL, '{');
+        json_string(json, "controller", controller->about.name);
+        json_open(json, "peers", '[');
+        for (uint32_t p = 0; p < controller->peer_count; p++) {
+            const struct rsm_topology_peer *peer = &controller->peers[p];
+            json_open(json, NULL, '{');
+            json_number(json, "node", peer->node);
+            json_string(json, "controller", peer->name);
+            json_number(json, "hardware_address", peer->hardware_address);
+            json_string(json, "state", text_peer_state(peer->state));
+            json_close(json, '{');
+        }
+        json_close(json, '[');
+        json_close(json, '{');
+    }
+    json_close(json, '[');
+}
+
+static void show_links(struct json *json, const struct snapshot *s)
+{
+    json_open(json, "links", '[');
+    for (uint32_t i = 0; i < s->link_count; i++) {
+        const struct rsm_links_item *link = &s->links[i];
+        json_open(json, NULL, '{');
+        json_number(json, "node", link->node);
+        json_string(json, "address", link->address);
+        json_number(json, "port", link->port);
+        json_string(json, "state", text_link_state(link->state));
+        number_or_null(json, "version", link->version);
+        json_string(json, "auth", text_link_auth(s->link_auth));
+        if (link->text[0] != '\0')
+            json_string(json, "last_failure", link->text);
+        else
+            json_null(json, "last_failure");
+        json_close(json, '{');
+    }
+    json_close(json, '[');
+}
+
+/* What exports and imports have in common. */
+static void show_item(struct json *json, const struct rsm_inspect_item *item)
+{
+    char text[TEXT_BYTES];
+    json_number(json, "id", item->id);
+    number_or_null(json, "segment_id", item->segment_id);
+    if (item->segment_id == 0) {
+        json_null(json, "segment");
+    } else {
+        text_segment_id(text, item->segment_id);
+        json_string(json, "segment", text);
+    }
+    json_string(json, "controller", item->controller);
+    number_or_null(json, "length", item->length);
+    json_number(json, "node", item->node);
+    number_or_null(json, "pid", item->pid);
+    user(json, item->uid);
+    json_number(json, "gid", item->gid);
+    json_number(json, "pending_events", item->pending);
+}
+
+static void show_exports(struct json *json, const struct snapshot *s)
+{
+    char text[TEXT_BYTES];
+    json_open(json, "exports", '[');
+    for (size_t i = 0; i < s->exports.count; i++) {
+        const struct rsm_inspect_item *item = &s->exports.list[i].item;
+        json_open(json, NULL, '{');
+        show_item(json, item);
+        json_bool(json, "published", item->segment_id != 0);
+        if (item->permission == RSM_INSPECT_HIDDEN) {
+            json_null(json, "mode");
+        } else {
+            snprintf(text, sizeof text, "%04o", (unsigned)item->permission);
+            json_string(json, "mode", text);
+        }
+        owners_number(json, "access_list_entries", item->acl_count);
+        owners_number(json, "connections", item->connections);
+        json_close(json, '{');
+    }
+    json_close(json, '[');
+}
+
+static void show_imports(struct json *json, const struct snapshot *s)
+{
+    char text[TEXT_BYTES];
+    json_open(json, "imports", '[');
+    for (size_t i = 0; i < s->imports.count; i++) {
+        const struct rsm_inspect_item *item = &s->imports.list[i].item;
+        json_open(json, NULL, '{');
+        show_item(json, item);
+        json_number(json, "exporter_node", s->imports.list[i].exporter);
+        number_or_null(json, "export", item->export);
+        text_rights(text, item->permission);
+        json_string(json, "rights", text);
+        json_string(json, "state", item->export == 0 ? "aborted" : "connected");
+        json_close(json, '{');
+    }
+    json_close(json, '[');
+}
+
+static void show_totals(struct json *json, const struct snapshot *s)
+{
+    number_or_null(json, "pid", s->pid > 0 ? (uint64_t)s->pid : 0);
+    user(json, s->uid);
+    json_string(json, "daemon", s->hello.embedded != 0 ? "embedded" : "system");
+    json_number(json, "peer_timeout_ms", s->hello.peer_timeout_ms);
+    json_number(json, "clients", s->totals.clients);
+    json_number(json, "exported_bytes", s->totals.exported_bytes);
+    number_or_null(json, "exported_limit", s->totals.exported_limit);
+    json_number(json, "segments", s->totals.segments);
+    json_number(json, "segments_limit", s->totals.segments_limit);
+}
+
+static void show_notes(struct json *json, const struct snapshot *s)
+{
+    json_open(json, "notes", '[');
+    for (size_t i = 0; i < s->note_count; i++)
+        json_string(json, NULL, s->notes[i]);
+    json_close(json, '[');
+}
+
+static void show_one(struct json *json, const struct snapshot *s, unsigned sections)
+{
+    json_open(json, NULL, '{');
+    json_number(json, "node", s->node);
+    json_string(json, "socket", s->socket);
+    if (s->failure[0] != '\0') {
+        json_string(json, "error", s->failure);
+        json_close(json, '{');
+        return;
+    }
+    show_totals(json, s);
+    if ((sections & SECTION_CONTROLLERS) != 0)
+        show_controllers(json, s);
+    if ((sections & SECTION_TOPOLOGY) != 0)
+        show_topology(json, s);
+    if ((sections & SECTION_LINKS) != 0)
+        show_links(json, s);
+    if ((sections & SECTION_EXPORTS) != 0)
+        show_exports(json, s);
+    if ((sections & SECTION_IMPORTS) != 0)
+        show_imports(json, s);
+    show_notes(json, s);
+    json_close(json, '{');
+}
+
+void show_json(FILE *out, struct snapshot *const snapshots[], size_t count,
+               const struct options *options)
+{
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_number(&json, "rsmstat", FORMAT_VERSION);
+    json_open(&json, "nodes", '[');
+    for (size_t i = 0; i < count; i++)
+        show_one(&json, snapshots[i], options->sections);
+    json_close(&json, '[');
+    json_close(&json, '{');
+    fputc('\n', out);
+}

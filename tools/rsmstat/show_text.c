@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "show.h"
+#include "table.h"
+#include "text.h"
+
+static void show_node(FILE *out, const struct snapshot *s, bool human)
+{
+    char used[TEXT_BYTES], limit[TEXT_BYTES];
+    text_size(used, s->totals.exported_bytes, human);
+    text_size(limit, s->totals.exported_limit, human);
+    fprintf(out, "Node %" PRIu32 ": rsmd ", s->node);
+    if (s->pid > 0) {
+        fprintf(out, "%d of user ", (int)s->pid);
+        table_print_safe(out, text_user(s->uid));
+        fputs(", ", out);
+    }
+    fprintf(out, "%s, ", s->hello.embedded != 0 ? "embedded" : "system");
+    table_print_safe(out, s->socket);
+    fprintf(out,
+            "\nExported memory: %s%s%s, segments and imports: %" PRIu32 " of %" PRIu32
+            ", clients: %" PRIu32 "\n",
+            used, s->totals.exported_limit != 0 ? " of " : " (no limit)",
+            s->totals.exported_limit != 0 ? limit : "", s->totals.segments,
+            s->totals.segments_limit, s->totals.clients);
+}
+
+/* Widths of accesses as "1,2,4,8". */
+static void text_widths(char text[TEXT_BYTES], uint32_t widths)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t width = 1; width <= 8; width *= 2)
+        if ((widths & width) != 0)
+            used += (size_t)snprintf(text + used, TEXT_BYTES - used, "%s%" PRIu32,
+                                     used > 0 ? "," : "", width);
+}
+
+static void size_cell(struct table *table, uint64_t bytes, bool human)
+{
+    char text[TEXT_BYTES];
+    if (bytes == UINT64_MAX) {
+        table_cell(table, "no limit");
+        return;
+    }
+    text_size(text, bytes, human);
+    table_cell(table, "%s", text);
+}
+
+static int show_controllers(FILE *out, const struct snapshot *s, bool human)
+{
+    static const char *const headings[] = {
+        "CONTROLLER", "TRANSPORT",    "DEVICE",   "#ADDRESS",     "ACCESS",       "ATOMIC",
+        "#PAGE",      "#MAX-SEGMENT", "#MAX-MAP", "#MAX-EXPORTS", "#MAX-IMPORTS", NULL};
+    struct table table;
+    char text[TEXT_BYTES];
+    table_begin(&table, headings);
+    for (size_t i = 0; i < s->controller_count; i++) {
+        const struct rsm_controller_reply *about = &s->controllers[i].about;
+        table_cell(&table, "%s", about->name);
+        table_cell(&table, "%s", about->transport);
+        table_cell(&table, "%s", about->device);
+        table_cell(&table, "%" PRIu64, about->attr.hardware_address);
+        text_widths(text, about->attr.access_sizes);
+        table_cell(&table, "%s", text);
+        text_widths(text, about->attr.atomic_sizes);
+        table_cell(&table, "%s", text);
+        size_cell(&table, about->attr.page_size, human);
+        size_cell(&table, about->attr.max_segment_size, human);
+        size_cell(&table, about->attr.max_map_size, human);
+        size_cell(&table, about->attr.max_segments, false);
+        size_cell(&table, about->attr.max_imports, false);
+    }
+    return table_end(&table, out);
+}
+
+static int show_topology(FILE *out, const struct snapshot *s)
+{
+    static const char *const headings[] = {"CONTROLLER",    "#NODE", "PEER-CONTROLLER",
+                                           "#PEER-ADDRESS", "STATE", NULL};
+    struct table table;
+    table_begin(&table, headings);
+    for (size_t i = 0; i < s->controller_count; i++) {
+        const struct controller *controller = &s->controllers[i];
+        for (uint32_t p = 0; p < controller->peer_count; p++) {
+            const struct rsm_topology_peer *peer = &controller->peers[p];
+            table_cell(&table, "%s", controller->about.name);
+            table_cell(&table, "%" PRIu32, peer->node);
+            table_cell(&table, "%s", peer->name);
+            table_cell(&table, "%" PRIu64, peer->hardware_address);
+            table_cell(&table, "%s", text_peer_state(peer->state));
+        }
+    }
+    return table_end(&table, out);
+}
+
+static int show_links(FILE *out, const struct snapshot *s)
+{
+    static const char *const headings[] = {"#LINK-TO", "ADDRESS", "#PORT",        "STATE",
+                                           "#VERSION", "AUTH",    "LAST-FAILURE", NULL};
+    struct table table;
+    table_begin(&table, headings);
+    for (uint32_t i = 0; i < s->link_count; i++) {
+        const struct rsm_links_item *link = &s->links[i];
+        table_cell(&table, "%" PRIu32, link->node);
+        table_cell(&table, "%s", link->address);
+        table_cell(&table, "%" PRIu32, link->port);
+        table_cell(&table, "%s", text_link_state(link->state));
+        if (link->version != 0)
+            table_cell(&table, "%" PRIu32, link->version);
+        else
+            table_cell(&table, "-");
+        table_cell(&table, "%s", text_link_auth(s->link_auth));
+        table_cell(&table, "%s", link->text);
+    }
+    return table_end(&table, out);
+}
+
+/* A number that only the segment's owner is told. */
+static void owners_cell(struct table *table, uint32_t number)
+{
+    if (number == RSM_INSPECT_HIDDEN)
+        table_cell(table, "-");
+    else
+        table_cell(table, "%" PRIu32, number);
+}
+
+static void process_cell(struct table *table, uint32_t pid)
+{
+    if (pid == 0)
+        table_cell(table, "-");
+    else
+        table_cell(table, "%" PRIu32, pid);
+}
+
+static void access_cell(struct table *table, const struct rsm_inspect_item *item)
+{
+    if (item->permission == RSM_INSPECT_HIDDEN)
+        table_cell(table, "-");
+    else if (item->segment_id != 0 && item->acl_count != 0)
+        table_cell(table, "list of %" PRIu32, item->acl_count);
+    else
+        table_cell(table, "%04" PRIo32, item->permission);
+}
+
+static int show_exports(FILE *out, const struct snapshot *s, bool human)
+{
+    static const char *const headings[] = {"EXPORTED", "#SIZE",      "OWNER",
+                                           "#PID",     "ACCESS",     "#CONNECTIONS",
+                                           "#EVENTS",  "CONTROLLER", NULL};
+    struct table table;
+    char text[TEXT_BYTES];
+    table_begin(&table, headings);
+    for (size_t i = 0; i < s->exports.count; i++) {
+        const struct rsm_inspect_item *item = &s->exports.list[i].item;
+        text_segment_id(text, item->segment_id);
+        table_cell(&table, "%s", text);
+        size_cell(&table, item->length, human);
+        table_cell(&table, "%s", text_user(item->uid));
+        process_cell(&table, item->pid);
+        access_cell(&table, item);
+        owners_cell(&table, item->connections);
+        table_cell(&table, "%" PRIu32, item->pending);
+        table_cell(&table, "%s", item->controller);
+    }
+    return table_end(&table, out);
+}
+
+static int show_imports(FILE *out, const struct snapshot *s, bool human)
+{
+    static const char *const headings[] = {"IMPORTED", "#FROM",      "#SIZE",  "#BY",
+                                           "USER",     "#PID",       "RIGHTS", "STATE",
+                                           "#EVENTS",  "CONTROLLER", NULL};
+    struct table table;
+    char text[TEXT_BYTES];
+    table_begin(&table, headings);
+    for (size_t i = 0; i < s->imports.count; i++) {
+        const struct rsm_inspect_item *item = &s->imports.list[i].item;
+        text_segment_id(text, item->segment_id);
+        table_cell(&table, "%s", text);
+        table_cell(&table, "%" PRIu32, s->imports.list[i].exporter);
+        if (item->export == 0)
+            table_cell(&table, "-");
+        else
+            size_cell(&table, item->length, human);
+        table_cell(&table, "%" PRIu32, item->node);
+        table_cell(&table, "%s", text_user(item->uid));
+        process_cell(&table, item->pid);
+        text_rights(text, item->permission);
+        table_cell(&table, "%s", text);
+        table_cell(&table, "%s", item->export == 0 ? "aborted" : "connected");
+        table_cell(&table, "%" PRIu32, item->pending);
+        table_cell(&table, "%s", item->controller);
+    }
+    return table_end(&table, out);
+}
+
+static int show_one(FILE *out, const struct snapshot *s, const struct options *options)
+{
+    int result = 0;
+    show_node(out, s, options->human);
+    if ((options->sections & SECTION_CONTROLLERS) != 0) {
+        fputc('\n', out);
+        result |= show_controllers(out, s, options->human);
+    }
+    if ((options->sections & SECTION_TOPOLOGY) != 0) {
+        fputc('\n', out);
+        result |= show_topology(out, s);
+    }
+    /* Most nodes have none: one host, or a user's own. */
+    if ((options->sections & SECTION_LINKS) != 0 &&
+        (s->link_count > 0 || options->sections != SECTIONS_ALL)) {
+        fputc('\n', out);
+        result |= show_links(out, s);
+    }
+    if ((options->sections & SECTION_EXPORTS) != 0) {
+        fputc('\n', out);
+        result |= show_exports(out, s, options->human);
+    }
+    if ((options->sections & SECTION_IMPORTS) != 0) {
+        fputc('\n', out);
+        result |= show_imports(out, s, options->human);
+    }
+    return result;
+}
+
+int show_text(FILE *out, struct snapshot *const snapshots[], size_t count,
+              const struct options *options)
+{
+    int result = 0;
+    bool first = true;
+    for (size_t i = 0; i < count; i++) {
+        if (snapshots[i]->failure[0] != '\0')
+            continue;
+        if (!first)
+            fputs("\n\n", out);
+        first = false;
+        result |= show_one(out, snapshots[i], options);
+    }
+    return result;
+}

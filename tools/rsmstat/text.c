@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "text.h"
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+
+#include "core/proto.h"
+
+void text_size(char text[TEXT_BYTES], uint64_t bytes, bool human)
+{
+    static const char units[] = " KMGTPE";
+    unsigned unit = 0;
+    uint64_t whole = bytes, rest = 0;
+    if (!human) {
+        snprintf(text, TEXT_BYTES, "%" PRIu64, bytes);
+        return;
+    }
+    for (; whole >= 1024; whole /= 1024, unit++)
+        rest = whole % 1024;
+    if (unit == 0)
+        snprintf(text, TEXT_BYTES, "%" PRIu64, whole);
+    else if (whole >= 10)
+        snprintf(text, TEXT_BYTES, "%" PRIu64 "%c", whole, units[unit]);
+    else
+        snprintf(text, TEXT_BYTES, "%" PRIu64 ".%" PRIu64 "%c", whole, rest * 10 / 1024,
+                 units[unit]);
+}
+
+void text_segment_id(char text[TEXT_BYTES], uint32_t id)
+{
+    if (id == 0)
+        snprintf(text, TEXT_BYTES, "-");
+    else
+        snprintf(text, TEXT_BYTES, "0x%" PRIx32, id);
+}
+
+void text_rights(char text[TEXT_BYTES], uint32_t rights)
+{
+    bool read = (rights & RSM_RIGHT_READ) != 0, write = (rights & RSM_RIGHT_WRITE) != 0;
+    snprintf(text, TEXT_BYTES, "%s%s%s", read ? "r" : "", write ? "w" : "",
+             read || write ? "" : "-");
+}
+
+const char *text_peer_state(uint32_t state)
+{
+    static const char *const states[] = {"unknown", "down", "up", "active", "going-down"};
+    return states[state < sizeof states / sizeof states[0] ? state : 0];
+}
+
+const char *text_link_state(uint32_t state)
+{
+    static const char *const states[] = {"unknown", "down",      "starting",
+                                         "up",      "same-host", "this-node"};
+    return states[state < sizeof states / sizeof states[0] ? state : 0];
+}
+
+const char *text_link_auth(uint32_t auth)
+{
+    return auth == RSM_LINK_AUTH_MUNGE ? "munge" : auth == RSM_LINK_AUTH_NONE ? "none" : "unknown";
+}
+
+bool text_user_name(uint32_t uid, const char **name)
+{
+    /* Lists are long and owners few. */
+    enum { KNOWN = 16 };
+    static struct {
+        bool used, named;
+        uint32_t uid;
+        char name[TEXT_BYTES];
+    } known[KNOWN];
+    unsigned place = uid % KNOWN;
+    if (!known[place].used || known[place].uid != uid) {
+        const struct passwd *user = getpwuid(uid);
+        known[place].used = true;
+        known[place].uid = uid;
+        known[place].named = user != NULL;
+        snprintf(known[place].name, TEXT_BYTES, "%s", user != NULL ? user->pw_name : "");
+    }
+    *name = known[place].name;
+    return known[place].named;
+}
+
+const char *text_user(uint32_t uid)
+{
+    static char number[TEXT_BYTES];
+    const char *name;
+    if (text_user_name(uid, &name))
+        return name;
+    snprintf(number, sizeof number, "%" PRIu32, uid);
+    return number;
+}

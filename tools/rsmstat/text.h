@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Values as people read them. */
+#ifndef RSMSTAT_TEXT_H
+#define RSMSTAT_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TEXT_BYTES = 64 }; /* enough for each of these */
+
+/** Bytes: all digits, or (@p human) with one of K, M, G, T, P, E for powers of 1024. */
+void text_size(char text[TEXT_BYTES], uint64_t bytes, bool human);
+
+/** The segment's id, 0x and eight digits or fewer; "-" if it is 0. */
+void text_segment_id(char text[TEXT_BYTES], uint32_t id);
+
+/** "rw", "r", "w" or "-". */
+void text_rights(char text[TEXT_BYTES], uint32_t rights);
+
+/** The state of a far end. */
+const char *text_peer_state(uint32_t state);
+
+/** The state of a link to another host's daemon. */
+const char *text_link_state(uint32_t state);
+
+/** How daemons show each other who they are. */
+const char *text_link_auth(uint32_t auth);
+
+/** A user's name, or the number if there is none. Good until the next call. */
+const char *text_user(uint32_t uid);
+
+/** Whether a user has a name; then *name is good until the next call. */
+bool text_user_name(uint32_t uid, const char **name);
+
+#endif

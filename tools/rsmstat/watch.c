@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+
+#include "core/packet.h"
+#include "daemon.h"
+
+int watch_begin(void)
+{
+    sigset_t ending;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    if (sigprocmask(SIG_BLOCK, &ending, NULL) < 0)
+        return -1;
+    return rsm_fd_above_stdio(signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+bool watch_ended(int interrupt, int ms)
+{
+    struct pollfd wait = {.fd = interrupt, .events = POLLIN};
+    int64_t until = daemon_now() + ms;
+    for (;;) {
+        int64_t left = until - daemon_now();
+        int ready = poll(&wait, 1, left > 0 ? (int)left : 0);
+        if (ready >= 0)
+            return ready > 0;
+        if (errno != EINTR)
+            return true;
+    }
+}
