@@ -410,8 +410,9 @@ monitor(void *arg)
 		error = cond_timedwait(&monitor_cv, &monitor_lock, &when);
 		if (error != 0 && error != ETIME && error != EINTR)
 			say(1, "cond_timedwait: error %d", error);
-		say(0, "%u filled, %u emptied", stats.st_filled,
-		    stats.st_emptied);
+		say(0, "%u filled, %u emptied",
+		    atomic_add_int_nv(&stats.st_filled, 0),
+		    atomic_add_int_nv(&stats.st_emptied, 0));
 	}
 	monitor_gone = B_TRUE;
 	(void) cond_broadcast(&monitor_cv);
