@@ -25,8 +25,9 @@
 #include "transport/verbs/wire.h"
 
 enum {
-    VERBS_SLOTS = 8,    /* into which a connection's landing memory is divided */
-    VERBS_CHAIN = 32,   /* work requests posted at a time */
+    VERBS_SLOTS = 8, /* into which a connection's landing memory is divided */
+    VERBS_CHAIN =
+        16, /* work requests posted at a time; they lie on the stack, see RSM_CAP_FAULT_SAFE */
     VERBS_SENDS = 256,  /* work requests under way */
     VERBS_RECEIVES = 4, /* messages of the node that may come unasked: a grant, then credits */
     VERBS_FETCHES = 64, /* reads of one call whose data has not been delivered yet */
