@@ -62,7 +62,8 @@ static void disconnect(struct rsm_conn *unused)
     (void)unused;
 }
 
-static const struct rsm_import_ops copy_ops = {.put = put,
+static const struct rsm_import_ops copy_ops = {.caps = RSM_CAP_FAULT_SAFE,
+                                               .put = put,
                                                .get = get,
                                                .put_elems = put_elems,
                                                .putv = putv,

@@ -83,6 +83,7 @@ enum rsm_status {
 #define RSM_CAP_REMOTE_SIGNAL 0x02u /**< signal() crosses the fabric behind the data */
 #define RSM_CAP_LOCAL_MEMORY  0x04u /**< register_memory() avoids copies */
 #define RSM_CAP_ASYNC         0x08u /**< put and get may return before the data has moved */
+#define RSM_CAP_FAULT_SAFE    0x10u /**< what is below "software mappings" holds */
 
 /** Most descriptors and bytes that one offer carries. */
 #define RSM_OFFER_MAX_FDS      64u
@@ -163,10 +164,24 @@ struct rsm_import_ops {
 
     /* transfer: the core has checked rights and range; offset + length is inside the segment.
      *
-     * Without RSM_CAP_MAP the mapping engine calls put, get, put_elems, putv, order, complete and
-     * health from a SIGSEGV handler too, with all signals blocked. So they allocate nothing; and
-     * they hold no lock while they touch memory that they were handed, because that memory may be
-     * a mapping of another connection. */
+     * Software mappings: a transport without RSM_CAP_MAP that declares RSM_CAP_FAULT_SAFE gets
+     * mappings from the mapping engine, which calls the transfers, order, complete and health from
+     * a SIGSEGV handler and from a thread of its own. That handler runs where some instruction of
+     * the process has touched a mapping, with any lock of the process held but those that this
+     * excludes. The promise is that these operations
+     *  - hold no lock, no place in a queue and no other scarce thing while they touch memory that
+     *    they were handed: it may be a mapping, and its fault is served by another connection of
+     *    the same port before the access goes on. (A lock for reading that the thread may take for
+     *    reading again, even when a writer waits, does no harm.) The engine's own transfers go from
+     *    and to memory of its own;
+     *  - allocate nothing, call no stdio and load nothing (no first use of a library, no dynamic
+     *    thread-local variables). The engine is recognised, if need be, by SIGSEGV being blocked;
+     *  - end by themselves when the peer has died, within the fabric's own time-out: no signal ends
+     *    them, for all are blocked;
+     *  - are no cancellation points; they may change errno;
+     *  - get along with 12 KiB of stack;
+     *  - leave the error of a put that nobody waited for to the next complete(), as always.
+     * A transport without the promise is never called so, and its segments cannot be mapped. */
 
     /** Copy to or from the segment, in any access width. */
     enum rsm_status (*put)(struct rsm_conn *conn, uint64_t offset, const void *src, size_t length);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/controller_ports.h"
+#include "core/import.h"
 #include "core/link.h"
 #include "core/log.h"
 #include "transport/registry_import.h"
@@ -130,13 +131,20 @@ enum rsm_status rsmcore_controller_register(struct rsmcore_controller *controlle
                                             size_t length, void **cookie)
 {
     struct port_slot *own = &controller->ports[0];
+    const struct rsm_softmap_ops *engine = atomic_load(&rsmcore_mapping_engine);
+    /* What an adapter finds there is not what a load would see. */
+    if (engine != NULL && engine->shows(address, length)) {
+        *cookie = NULL;
+        return RSM_ST_OK;
+    }
     return own->ops->register_memory(own->port, address, length, cookie);
 }
 
 void rsmcore_controller_unregister(struct rsmcore_controller *controller, void *cookie)
 {
     struct port_slot *own = &controller->ports[0];
-    own->ops->unregister_memory(own->port, cookie);
+    if (cookie != NULL)
+        own->ops->unregister_memory(own->port, cookie);
 }
 
 enum rsm_status rsmcore_local_node(uint32_t *node)

@@ -170,6 +170,61 @@ void rsmcore_import_disconnect(struct rsmcore_import *import)
     free(import);
 }
 
+/* ---------------------------------------------------------------- the mapping engine */
+
+const struct rsm_softmap_ops *_Atomic rsmcore_mapping_engine;
+
+/* The mapping engine, loaded when it is first wanted; NULL if it is not installed. */
+static const struct rsm_softmap_ops *mapping_engine(void)
+{
+    static const struct rsm_softmap_ops *engine;
+    char reason[512];
+    if (engine != NULL)
+        return engine;
+    const struct rsm_softmap_ops *found =
+        rsmcore_module_symbol(RSM_SOFTMAP_NAME, RSM_SOFTMAP_SYMBOL, reason, sizeof reason);
+    if (found == NULL)
+        rsm_log_error("no mapping: the transport has none, and the mapping engine: %s", reason);
+    else if (found->abi_version != RSM_SOFTMAP_ABI || found->size < sizeof *found)
+        rsm_log_error("no mapping: the mapping engine is that of another version");
+    else
+        engine = found;
+    return engine;
+}
+
+/* Make the connection one that can map. */
+static enum rsm_status make_mappable(struct rsmcore_import *import)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    enum rsm_status status = RSM_ST_OK;
+    pthread_mutex_lock(&lock);
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    if ((conn->ops->caps & RSM_CAP_MAP) == 0) {
+        const struct rsm_softmap_ops *engine = mapping_engine();
+        struct rsm_conn *wrapped;
+        status = engine == NULL ? RSM_ST_UNSUPPORTED
+                                : engine->wrap(conn, import->length, import->rights, &wrapped);
+        if (status == RSM_ST_OK) {
+            atomic_store(&import->conn, wrapped);
+            atomic_store(&import->soft, engine);
+            atomic_store(&rsmcore_mapping_engine, engine);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+struct rsm_conn *rsmcore_import_conn_for_mapping(struct rsmcore_import *import, const void *local,
+                                                 size_t length)
+{
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    if ((conn->ops->caps & RSM_CAP_MAP) != 0 ||
+        !atomic_load(&rsmcore_mapping_engine)->shows(local, length))
+        return conn;
+    (void)make_mappable(import); /* else as it is: it was possible a moment before the mapping */
+    return rsmcore_import_conn(import);
+}
+
 static enum rsm_status transfer_vector(struct rsmcore_import *import,
                                        const struct rsm_transfer *vec, unsigned count,
                                        unsigned *done, uint32_t right)
@@ -183,6 +238,8 @@ static enum rsm_status transfer_vector(struct rsmcore_import *import,
         inside++;
     enum rsm_status status = RSM_ST_OK;
     struct rsm_conn *conn = rsmcore_import_conn(import);
+    for (unsigned i = 0; i < inside; i++)
+        conn = rsmcore_import_conn_for(import, vec[i].local, vec[i].length);
     if (inside > 0)
         status = right == RSM_RIGHT_WRITE ? conn->ops->putv(conn, vec, inside, done)
                                           : conn->ops->getv(conn, vec, inside, done);
@@ -219,48 +276,6 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
 }
 
 /* ---------------------------------------------------------------- mapping */
-
-/* The mapping engine, loaded when it is first wanted; NULL if it is not installed. */
-static const struct rsm_softmap_ops *mapping_engine(void)
-{
-    static const struct rsm_softmap_ops *engine;
-    char reason[512];
-    if (engine != NULL)
-        return engine;
-    const struct rsm_softmap_ops *found =
-        rsmcore_module_symbol(RSM_SOFTMAP_NAME, RSM_SOFTMAP_SYMBOL, reason, sizeof reason);
-    if (found == NULL)
-        rsm_log_error("no mapping: the transport has none, and the mapping engine: %s", reason);
-    else if (found->abi_version != RSM_SOFTMAP_ABI || found->size < sizeof *found)
-        rsm_log_error("no mapping: the mapping engine is that of another version");
-    else
-        engine = found;
-    return engine;
-}
-
-/* Make the connection one that can map. */
-static enum rsm_status make_mappable(struct rsmcore_import *import)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    enum rsm_status status = RSM_ST_OK;
-    pthread_mutex_lock(&lock);
-    struct rsm_conn *conn = rsmcore_import_conn(import);
-    if ((conn->ops->caps & RSM_CAP_MAP) == 0) {
-        const struct rsm_softmap_ops *engine = mapping_engine();
-        struct rsm_conn *wrapped;
-        status = engine == NULL ? RSM_ST_UNSUPPORTED
-                                : engine->wrap(conn, import->length, import->rights, &wrapped);
-        if (engine != NULL && status == RSM_ST_UNSUPPORTED)
-            rsm_log_error("no mapping: the transport has none, and the mapping engine is switched "
-                          "on by RSM_MAP_MODE, see rsm_map(7)");
-        if (status == RSM_ST_OK) {
-            atomic_store(&import->conn, wrapped);
-            atomic_store(&import->soft, engine);
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    return status;
-}
 
 enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offset, size_t length,
                                    uint32_t rights, bool fixed, void **address)

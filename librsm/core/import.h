@@ -65,6 +65,27 @@ static inline bool rsmcore_import_in_range(const struct rsmcore_import *import, 
     return offset <= import->length && length <= import->length - offset;
 }
 
+/** The mapping engine, once it has made a connection mappable; else NULL. */
+extern const struct rsm_softmap_ops *_Atomic rsmcore_mapping_engine;
+
+/** rsmcore_import_conn(), or what a transfer needs whose local memory is a software mapping. */
+struct rsm_conn *rsmcore_import_conn_for_mapping(struct rsmcore_import *import, const void *local,
+                                                 size_t length);
+
+/**
+ * The connection for a transfer from or to @p local. A transport that cannot map is not handed
+ * memory of software mappings: its adapter would read what is there and not what the engine has
+ * still to bring. So such a connection becomes mappable, and the engine copies.
+ */
+static inline struct rsm_conn *rsmcore_import_conn_for(struct rsmcore_import *import,
+                                                       const void *local, size_t length)
+{
+    if (__builtin_expect(
+            atomic_load_explicit(&rsmcore_mapping_engine, memory_order_acquire) != NULL, 0))
+        return rsmcore_import_conn_for_mapping(import, local, length);
+    return rsmcore_import_conn(import);
+}
+
 /* Transfers: RSM_ST_DENIED without the right, RSM_ST_RANGE outside the segment (both unchecked by
  * transports), else what the transport says. An aborted connection is not an error here: data goes
  * to or comes from memory that is nobody's. */
@@ -76,7 +97,7 @@ static inline enum rsm_status rsmcore_import_put(struct rsmcore_import *import, 
         return RSM_ST_DENIED;
     if (!rsmcore_import_in_range(import, offset, length))
         return RSM_ST_RANGE;
-    struct rsm_conn *conn = rsmcore_import_conn(import);
+    struct rsm_conn *conn = rsmcore_import_conn_for(import, src, length);
     return conn->ops->put(conn, offset, src, length);
 }
 
@@ -87,7 +108,7 @@ static inline enum rsm_status rsmcore_import_get(struct rsmcore_import *import, 
         return RSM_ST_DENIED;
     if (!rsmcore_import_in_range(import, offset, length))
         return RSM_ST_RANGE;
-    struct rsm_conn *conn = rsmcore_import_conn(import);
+    struct rsm_conn *conn = rsmcore_import_conn_for(import, dst, length);
     return conn->ops->get(conn, offset, dst, length);
 }
 
@@ -101,7 +122,7 @@ static inline enum rsm_status rsmcore_import_put_elems(struct rsmcore_import *im
         return RSM_ST_DENIED;
     if (!rsmcore_import_in_range(import, offset, (uint64_t)count * width))
         return RSM_ST_RANGE;
-    struct rsm_conn *conn = rsmcore_import_conn(import);
+    struct rsm_conn *conn = rsmcore_import_conn_for(import, src, count * width);
     return conn->ops->put_elems(conn, offset, src, width, count);
 }
 
@@ -113,7 +134,7 @@ static inline enum rsm_status rsmcore_import_get_elems(struct rsmcore_import *im
         return RSM_ST_DENIED;
     if (!rsmcore_import_in_range(import, offset, (uint64_t)count * width))
         return RSM_ST_RANGE;
-    struct rsm_conn *conn = rsmcore_import_conn(import);
+    struct rsm_conn *conn = rsmcore_import_conn_for(import, dst, count * width);
     return conn->ops->get_elems(conn, offset, dst, width, count);
 }
 

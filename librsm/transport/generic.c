@@ -217,7 +217,8 @@ enum rsm_status rsmcore_import_ops_complete(const struct rsm_import_ops *given,
         return status_of_flaw(flaw);
     copy_table(full, sizeof *full, (const struct rsmcore_table_head *)given);
     full->size = sizeof *full;
-    full->caps &= RSM_CAP_MAP | RSM_CAP_REMOTE_SIGNAL | RSM_CAP_LOCAL_MEMORY | RSM_CAP_ASYNC;
+    full->caps &= RSM_CAP_MAP | RSM_CAP_REMOTE_SIGNAL | RSM_CAP_LOCAL_MEMORY | RSM_CAP_ASYNC |
+                  RSM_CAP_FAULT_SAFE;
     SUPPLY(full, put_elems);
     SUPPLY(full, get_elems);
     SUPPLY(full, putv);

@@ -4,12 +4,13 @@
  * importer on another, ten messages, each sent when the one before has been displayed. The program
  * has no flow control, so the pace is part of using it right.
  *
- *     type_driver [--typed] [--importer-first] [--one-node] PROGRAM
+ *     type_driver [--typed] [--importer-first] [--one-node] [--patience TIMES] PROGRAM
  *
  *     --typed            the importer reads from its terminal, letter by letter; otherwise from a
  * pipe
  *     --importer-first   it has to try in vain before the exporter starts
  *     --one-node         both on node 1, without -n; otherwise on nodes 1 and 2
+ *     --patience         wait so many times as long, on a machine that is slow
  *
  * Exits 0 when all ten have arrived in order and both have ended by themselves. No wait is
  * unbounded, and neither child outlives this process.
@@ -58,6 +59,8 @@ struct party {
     size_t length; /* bytes in `text`, which always ends with NUL */
     size_t seen;   /* how much of them has been awaited */
 };
+
+static unsigned patience = 1;
 
 static struct party exporter = {.name = "exporter", .input = -1, .display = -1};
 static struct party importer = {.name = "importer", .input = -1, .display = -1};
@@ -206,7 +209,7 @@ static bool read_displays(long deadline)
 /* Wait until @p wanted is displayed after everything that was awaited before. */
 static void await(struct party *party, const char *wanted)
 {
-    long deadline = now_ms() + STEP_TIMEOUT_MS;
+    long deadline = now_ms() + (long)patience * STEP_TIMEOUT_MS;
     const char *found;
     while ((found = strstr(party->text + party->seen, wanted)) == NULL) {
         if (party->display < 0)
@@ -219,7 +222,7 @@ static void await(struct party *party, const char *wanted)
 
 static void await_end(struct party *party)
 {
-    long deadline = now_ms() + STEP_TIMEOUT_MS;
+    long deadline = now_ms() + (long)patience * STEP_TIMEOUT_MS;
     int status = 0;
     while (party->display >= 0)
         if (!read_displays(deadline))
@@ -304,6 +307,8 @@ static bool parse(int argc, char *argv[], struct options *options)
             options->importer_first = true;
         else if (strcmp(argv[i], "--one-node") == 0)
             options->one_node = true;
+        else if (strcmp(argv[i], "--patience") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0)
+            patience = (unsigned)atoi(argv[++i]);
         else if (argv[i][0] != '-' && options->program == NULL)
             options->program = argv[i];
         else
@@ -316,11 +321,13 @@ int main(int argc, char *argv[])
 {
     struct options options = {.program = NULL};
     if (!parse(argc, argv, &options)) {
-        fprintf(stderr, "usage: %s [--typed] [--importer-first] [--one-node] PROGRAM\n", argv[0]);
+        fprintf(stderr,
+                "usage: %s [--typed] [--importer-first] [--one-node] [--patience TIMES] PROGRAM\n",
+                argv[0]);
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
-    alarm(WATCHDOG_SECONDS);
+    alarm(patience * WATCHDOG_SECONDS);
     run(&options);
     printf("%d messages arrived in order, and both ended\n", MESSAGES);
     return 0;

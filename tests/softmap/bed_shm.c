@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program of RSMAPI over shm with direct mapping switched off; the peer is the exporter. */
+/* A program of RSMAPI; the peer is the exporter. Over shm with direct mapping switched off, or
+ * between two hosts, whose runtime directories are RSM_LITMUS_HOSTS with the node's number. */
 #include "litmus.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -19,6 +21,17 @@ static rsmapi_barrier_t barrier;
 static struct sync *shared;
 static pid_t peer_pid;
 
+static void be_node(const char *number)
+{
+    const char *hosts = getenv("RSM_LITMUS_HOSTS");
+    char directory[256];
+    CHECK(setenv("RSM_NODE", number, 1) == 0);
+    if (hosts == NULL)
+        return;
+    snprintf(directory, sizeof directory, "%s%s", hosts, number);
+    CHECK(setenv("RSM_RUNTIME_DIR", directory, 1) == 0);
+}
+
 static rsmapi_controller_handle_t open_controller(void)
 {
     char name[] = "sci0";
@@ -29,7 +42,7 @@ static rsmapi_controller_handle_t open_controller(void)
 
 static void be_peer(litmus_peer peer, size_t length)
 {
-    setenv("RSM_NODE", "2", 1);
+    be_node("2");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     rsm_memseg_export_handle_t segment;
     rsm_memseg_id_t id = SEGMENT;
@@ -59,7 +72,7 @@ struct sync *bed_start(litmus_peer peer, size_t pages)
     if (peer_pid == 0)
         be_peer(peer, pages * PAGE);
     AWAIT(atomic_load(&shared->peer_ready) == 1);
-    setenv("RSM_NODE", "1", 1);
+    be_node("1");
     controller = open_controller();
     AWAIT(rsm_memseg_import_connect(controller, EXPORTER, SEGMENT, RSM_PERM_RDWR, &import) ==
           RSM_SUCCESS);

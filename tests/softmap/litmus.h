@@ -50,6 +50,8 @@ void litmus_fail(const char *file, int line, const char *what) __attribute__((no
     } while (0)
 int64_t litmus_ms(void);
 int64_t litmus_limit_ms(void);
+/** How many of @p all rounds to make; not 0. */
+unsigned litmus_rounds(unsigned all);
 
 /** End the test: it does not say anything here. */
 void litmus_skip(const char *why) __attribute__((noreturn));

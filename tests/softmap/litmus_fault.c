@@ -62,10 +62,10 @@ static void peer_dies(void)
         litmus_skip("error_of_a_read is this for a transport that notices");
     bed_start(NULL, 2);
     volatile uint8_t *map = bed_map(0, 2 * PAGE, MAY_ALL);
-    for (uint32_t i = 1; i < 3000; i++) {
+    for (uint32_t i = 1, last = litmus_rounds(3000); i < last; i++) {
         store32(map + i % 100 * 4, i);
         CHECK(load32(map + i % 100 * 4) == i);
-        if (i == 1500)
+        if (i == last / 2)
             bed_cut();
     }
     AWAIT(bed_close() != 0);

@@ -59,7 +59,7 @@ static void message_passing(void)
     struct sync *sync = bed_start(read_messages, 5);
     volatile uint8_t *map = bed_map(0, 5 * PAGE, MAY_ALL);
     uint64_t number = 0;
-    for (unsigned round = 0; round < 3; round++)
+    for (unsigned round = 0; round < litmus_rounds(3); round++)
         for (unsigned i = 0; i < SIZES; i++) {
             /* Payload behind the flag, before it in the same page, and a flag far away. */
             struct message all[] = {{sizes[i], 0, 8},
@@ -84,7 +84,7 @@ static void messages_without_barrier(void)
         litmus_skip("promised of trapped stores only");
     struct sync *sync = bed_start(read_messages, 5);
     volatile uint8_t *map = bed_map(0, 5 * PAGE, MAY_ALL);
-    for (uint64_t number = 1; number <= 150; number++) {
+    for (uint64_t number = 1, last = litmus_rounds(150); number <= last; number++) {
         struct message message = {.size = 512, .flag = 4 * PAGE + 64, .data = number % 8 * 16};
         send_message(map, sync, number, &message, false);
     }
@@ -119,7 +119,7 @@ static void value_and_back(void)
     pthread_t flusher;
     unsigned dice = 1;
     CHECK(pthread_create(&flusher, NULL, flush_all_the_time, NULL) == 0);
-    for (uint64_t round = 1; round <= 3000; round++) {
+    for (uint64_t round = 1, last = litmus_rounds(3000); round <= last; round++) {
         uint64_t arrived;
         store64(map + 64, round);
         store64(map + 64, ~round);
@@ -143,7 +143,7 @@ enum { ROUNDS = 1000 };
 static void play_back(volatile uint8_t *segment, struct sync *sync)
 {
     (void)sync;
-    for (uint32_t round = 1; round <= ROUNDS; round++) {
+    for (uint32_t round = 1, last = litmus_rounds(ROUNDS); round <= last; round++) {
         AWAIT(load32(segment) == round);
         store32(segment + 2048, round);
     }
@@ -153,7 +153,7 @@ static void ping_pong(void)
 {
     bed_start(play_back, 1);
     volatile uint8_t *map = bed_map(0, PAGE, MAY_ALL);
-    for (uint32_t round = 1; round <= ROUNDS; round++) {
+    for (uint32_t round = 1, last = litmus_rounds(ROUNDS); round <= last; round++) {
         store32(map, round);
         AWAIT(load32(map + 2048) == round);
     }
@@ -174,7 +174,7 @@ static void monotonic(void)
     struct sync *sync = bed_start(count_up, 2);
     volatile uint8_t *map = bed_map(0, 2 * PAGE, MAY_ALL);
     uint64_t last = 0, changes = 0;
-    for (uint32_t own = 1; changes < 200; own++) {
+    for (uint32_t own = 1; changes < litmus_rounds(200); own++) {
         uint64_t value = load64(map + 128);
         CHECK(value >= last);
         changes += value != last;

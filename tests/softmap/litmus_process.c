@@ -255,7 +255,7 @@ static void store_during_unmap(void)
     bed_start(NULL, 1);
     struct sigaction action = {.sa_sigaction = on_late_store, .sa_flags = SA_SIGINFO};
     CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
-    for (unsigned round = 0; round < 20; round++) {
+    for (unsigned round = 0; round < litmus_rounds(20); round++) {
         pthread_t thread;
         uint32_t arrived;
         atomic_store(&last_stored, 0);

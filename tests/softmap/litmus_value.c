@@ -12,7 +12,7 @@ enum { STEPS = 60 };
 static void own_odd_bytes(volatile uint8_t *segment, struct sync *sync)
 {
     uint8_t value = 0;
-    for (uint64_t step = 1; step <= STEPS; step++) {
+    for (uint64_t step = 1, last = litmus_rounds(STEPS); step <= last; step++) {
         do {
             for (size_t i = 1; i < 2 * PAGE; i += 2) {
                 CHECK(load8(segment + i) == value);
@@ -30,7 +30,7 @@ static void neighbours(void)
 {
     struct sync *sync = bed_start(own_odd_bytes, 2);
     volatile uint8_t *map = bed_map(0, 2 * PAGE, MAY_ALL);
-    for (uint64_t step = 1; step <= STEPS; step++) {
+    for (uint64_t step = 1, last = litmus_rounds(STEPS); step <= last; step++) {
         for (size_t i = 0; i < 2 * PAGE; i += 2)
             store8(map + i, (uint8_t)(step * 3 + i));
         CHECK(bed_close() == 0);
@@ -48,7 +48,7 @@ enum { RINGS = 200, BELL = 256 };
 /* Clears the bell each time it rings and says so beside the segment. */
 static void clear_bell(volatile uint8_t *segment, struct sync *sync)
 {
-    for (uint64_t ring = 1; ring <= RINGS; ring++) {
+    for (uint64_t ring = 1, last = litmus_rounds(RINGS); ring <= last; ring++) {
         AWAIT(load32(segment + BELL) == 1);
         store32(segment + BELL, 0);
         atomic_thread_fence(memory_order_seq_cst);
@@ -60,7 +60,7 @@ static void ring(void (*meanwhile)(volatile uint8_t *map, struct sync *sync, uin
 {
     struct sync *sync = bed_start(clear_bell, 1);
     volatile uint8_t *map = bed_map(0, PAGE, MAY_ALL);
-    for (uint64_t number = 1; number <= RINGS; number++) {
+    for (uint64_t number = 1, last = litmus_rounds(RINGS); number <= last; number++) {
         meanwhile(map, sync, number);
         store32(map + BELL, 1);
         AWAIT((meanwhile(map, sync, 0), atomic_load(&sync->word[WORD_ACK]) == number));

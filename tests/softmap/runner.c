@@ -21,11 +21,25 @@ int64_t litmus_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* RSM_LITMUS_LIMIT_MS is for runs that are meant to fail. */
+/* RSM_LITMUS_LIMIT_MS is for runs that are meant to fail, and for machines that are slow. */
 int64_t litmus_limit_ms(void)
 {
     const char *given = getenv("RSM_LITMUS_LIMIT_MS");
     return given != NULL ? atoi(given) : 60000;
+}
+
+/* RSM_LITMUS_SHARE=N: an Nth of the work, where each access takes long. */
+unsigned litmus_rounds(unsigned all)
+{
+    const char *given = getenv("RSM_LITMUS_SHARE");
+    unsigned share = given != NULL ? (unsigned)atoi(given) : 1;
+    return share > 1 ? (all + share - 1) / share : all;
+}
+
+static unsigned test_limit_s(void)
+{
+    unsigned two_waits = (unsigned)(2 * litmus_limit_ms() / 1000);
+    return two_waits > TEST_LIMIT_S ? two_waits : TEST_LIMIT_S;
 }
 
 void litmus_fail(const char *file, int line, const char *what)
@@ -67,7 +81,7 @@ static bool run(const struct litmus *test)
     if (pid == 0) {
         setpgid(0, 0);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        alarm(TEST_LIMIT_S);
+        alarm(test_limit_s());
         test->run();
         exit(0);
     }

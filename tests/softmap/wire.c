@@ -247,6 +247,7 @@ static const struct rsm_import_ops wire_ops = {
     .abi_version = RSM_TRANSPORT_ABI,
     .size = sizeof(struct rsm_import_ops),
     .name = "wire",
+    .caps = RSM_CAP_FAULT_SAFE,
     .disconnect = wire_disconnect,
     .put = wire_put,
     .get = wire_get,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* put and get of a connection that has views: as if they were stores and loads of them. */
+/* put and get of a connection that has views: as if they were stores and loads of them. The
+ * transport moves the bytes without the space's lock, for the program's memory may fault. */
 #include "core/softmap/barrier.h"
 
 /* What was known of these pages is not what they have now. A difference would be our doing, not the
@@ -15,29 +16,36 @@ static void drop_overlapping(struct softmap_space *space, uint64_t offset, size_
     }
 }
 
-enum rsm_status softmap_put(struct softmap_space *space, uint64_t offset, const void *src,
-                            unsigned width, size_t length)
+static bool has_dirty(const struct softmap_space *space, uint64_t offset, size_t length)
 {
-    const struct rsm_import_ops *ops = space->inner->ops;
-    softmap_flush(space);
-    softmap_order(space);
-    enum rsm_status status = width == 0
-                                 ? ops->put(space->inner, offset, src, length)
-                                 : ops->put_elems(space->inner, offset, src, width, length / width);
-    softmap_note_posted(space, offset, length);
-    drop_overlapping(space, offset, length);
-    return status;
+    uint32_t last = softmap_page_of(space, offset + length - 1);
+    for (uint32_t page = softmap_page_of(space, offset); page <= last; page++)
+        if (space->page[page].state == SOFTMAP_RW)
+            return true;
+    return false;
 }
 
-enum rsm_status softmap_get(struct softmap_space *space, uint64_t offset, void *dst, unsigned width,
-                            size_t length)
+void softmap_before_put(struct softmap_space *space, uint64_t offset, size_t length)
 {
-    const struct rsm_import_ops *ops = space->inner->ops;
+    softmap_flush(space);
+    softmap_order(space);
+    drop_overlapping(space, offset, length);
+}
+
+void softmap_after_put(struct softmap_space *space, uint64_t offset, size_t length)
+{
+    softmap_note_posted(space, offset, length);
+    /* Other threads may have made twins meanwhile, of what was there before. */
+    if (has_dirty(space, offset, length))
+        softmap_flush(space);
+    drop_overlapping(space, offset, length);
+}
+
+void softmap_before_get(struct softmap_space *space)
+{
     softmap_flush(space);
     if (space->posted > space->completed)
         softmap_settle(space);
-    return width == 0 ? ops->get(space->inner, offset, dst, length)
-                      : ops->get_elems(space->inner, offset, dst, width, length / width);
 }
 
 enum rsm_status softmap_barrier_order(struct softmap_space *space)

@@ -5,12 +5,13 @@
 
 #include "core/softmap/space.h"
 
-/** @p width 0: put() and get() of the transport, else its put_elems() and get_elems(). @p length
- *  is in bytes, not 0. The local memory is none of a view. */
-enum rsm_status softmap_put(struct softmap_space *space, uint64_t offset, const void *src,
-                            unsigned width, size_t length);
-enum rsm_status softmap_get(struct softmap_space *space, uint64_t offset, void *dst, unsigned width,
-                            size_t length);
+/**
+ * Before and after the transport's put to [offset, offset + length), length not 0; and before its
+ * get. The transfer itself is without the lock: it touches the program's memory, which may fault.
+ */
+void softmap_before_put(struct softmap_space *space, uint64_t offset, size_t length);
+void softmap_after_put(struct softmap_space *space, uint64_t offset, size_t length);
+void softmap_before_get(struct softmap_space *space);
 
 /** order() and complete() of the vtable for stores too; errors of the time before are told. */
 enum rsm_status softmap_barrier_order(struct softmap_space *space);

@@ -2,7 +2,6 @@
 /* The connection that a program uses in place of the transport's. */
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,150 +12,11 @@
 #include "core/softmap/softmap_internal.h"
 #include "core/softmap/vector.h"
 
-enum { BOUNCE_BYTES = 16 * 1024, NS_PER_US = 1000, US_PER_S = 1000000 };
-
-static struct softmap *softmap_of(struct rsm_conn *conn)
-{
-    return (struct softmap *)conn;
-}
+enum { NS_PER_US = 1000, US_PER_S = 1000000 };
 
 static struct rsm_conn *inner_of(struct rsm_conn *conn)
 {
     return softmap_of(conn)->space.inner;
-}
-
-/* Whether there may be pages to think of. */
-static bool has_views(struct softmap *softmap)
-{
-    return atomic_load(&softmap->views) > 0 && !softmap_is_foreign(softmap);
-}
-
-static void enter(struct softmap *softmap, sigset_t *before)
-{
-    softmap_block(before);
-    softmap_lock(&softmap->space.lock);
-}
-
-static void leave(struct softmap *softmap, const sigset_t *before)
-{
-    softmap_unlock(&softmap->space.lock);
-    softmap_unblock(before);
-}
-
-/* ---------------------------------------------------------------- transfers */
-
-struct transfer {
-    uint64_t offset;
-    const void *src; /* of a put */
-    void *dst;       /* of a get */
-    unsigned width;  /* of elements, 0: a block */
-    size_t length;   /* bytes */
-};
-
-static enum rsm_status to_inner(struct rsm_conn *inner, const struct transfer *what)
-{
-    const struct rsm_import_ops *ops = inner->ops;
-    size_t count = what->width > 0 ? what->length / what->width : 0;
-    if (what->src != NULL)
-        return what->width == 0
-                   ? ops->put(inner, what->offset, what->src, what->length)
-                   : ops->put_elems(inner, what->offset, what->src, what->width, count);
-    return what->width == 0 ? ops->get(inner, what->offset, what->dst, what->length)
-                            : ops->get_elems(inner, what->offset, what->dst, what->width, count);
-}
-
-static enum rsm_status to_space(struct softmap *softmap, const struct transfer *what)
-{
-    sigset_t before;
-    if (!has_views(softmap))
-        return to_inner(softmap->space.inner, what);
-    enter(softmap, &before);
-    enum rsm_status status =
-        what->src != NULL
-            ? softmap_put(&softmap->space, what->offset, what->src, what->width, what->length)
-            : softmap_get(&softmap->space, what->offset, what->dst, what->width, what->length);
-    leave(softmap, &before);
-    return status;
-}
-
-/* From or to memory that faults: nobody may hold a lock while touching it, so it is copied here. */
-static enum rsm_status bounced(struct softmap *softmap, const struct transfer *what)
-{
-    _Alignas(uint64_t) uint8_t buffer[BOUNCE_BYTES];
-    enum rsm_status status = RSM_ST_OK;
-    for (size_t done = 0; done < what->length && status == RSM_ST_OK;) {
-        size_t length = what->length - done < sizeof buffer ? what->length - done : sizeof buffer;
-        struct transfer part = {
-            .offset = what->offset + done, .width = what->width, .length = length};
-        if (what->src != NULL) {
-            memcpy(buffer, (const uint8_t *)what->src + done, length);
-            part.src = buffer;
-        } else {
-            part.dst = buffer;
-        }
-        status = to_space(softmap, &part);
-        /* The buffer is about to change, or to be looked at. */
-        if (status == RSM_ST_OK && (softmap->conn.ops->caps & RSM_CAP_ASYNC))
-            status = softmap->space.inner->ops->complete(softmap->space.inner);
-        if (status == RSM_ST_OK && what->dst != NULL)
-            memcpy((uint8_t *)what->dst + done, buffer, length);
-        done += length;
-    }
-    return status;
-}
-
-static enum rsm_status transfer(struct rsm_conn *conn, const struct transfer *what)
-{
-    if (what->length == 0)
-        return RSM_ST_OK;
-    const void *local = what->src != NULL ? what->src : what->dst;
-    bool faults = softmap_view_overlaps(local, what->length);
-    return faults ? bounced(softmap_of(conn), what) : to_space(softmap_of(conn), what);
-}
-
-static enum rsm_status conn_put(struct rsm_conn *conn, uint64_t offset, const void *src,
-                                size_t length)
-{
-    return transfer(conn, &(struct transfer){.offset = offset, .src = src, .length = length});
-}
-
-static enum rsm_status conn_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
-{
-    return transfer(conn, &(struct transfer){.offset = offset, .dst = dst, .length = length});
-}
-
-static enum rsm_status conn_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
-                                      unsigned width, size_t count)
-{
-    return transfer(
-        conn,
-        &(struct transfer){.offset = offset, .src = src, .width = width, .length = count * width});
-}
-
-static enum rsm_status conn_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst,
-                                      unsigned width, size_t count)
-{
-    return transfer(
-        conn,
-        &(struct transfer){.offset = offset, .dst = dst, .width = width, .length = count * width});
-}
-
-static enum rsm_status conn_putv(struct rsm_conn *conn, const struct rsm_transfer *vec,
-                                 unsigned count, unsigned *done)
-{
-    enum rsm_status status = RSM_ST_OK;
-    for (*done = 0; *done < count && status == RSM_ST_OK; *done += status == RSM_ST_OK)
-        status = conn_put(conn, vec[*done].remote, vec[*done].local, vec[*done].length);
-    return status;
-}
-
-static enum rsm_status conn_getv(struct rsm_conn *conn, const struct rsm_transfer *vec,
-                                 unsigned count, unsigned *done)
-{
-    enum rsm_status status = RSM_ST_OK;
-    for (*done = 0; *done < count && status == RSM_ST_OK; *done += status == RSM_ST_OK)
-        status = conn_get(conn, vec[*done].remote, vec[*done].local, vec[*done].length);
-    return status;
 }
 
 /* ---------------------------------------------------------------- order */
@@ -177,9 +37,9 @@ static enum rsm_status conn_order(struct rsm_conn *conn)
         atomic_fetch_add(&softmap->space.epoch, 1);
         return softmap->space.inner->ops->order(softmap->space.inner);
     }
-    enter(softmap, &before);
+    softmap_enter(softmap, &before);
     enum rsm_status status = softmap_barrier_order(&softmap->space);
-    leave(softmap, &before);
+    softmap_leave(softmap, &before);
     return status;
 }
 
@@ -195,9 +55,9 @@ static enum rsm_status conn_complete(struct rsm_conn *conn)
             status == RSM_ST_OK ? softmap_take_error(&softmap->space) : RSM_ST_OK;
         return earlier != RSM_ST_OK ? earlier : status;
     }
-    enter(softmap, &before);
+    softmap_enter(softmap, &before);
     enum rsm_status status = softmap_barrier_complete(&softmap->space);
-    leave(softmap, &before);
+    softmap_leave(softmap, &before);
     return status;
 }
 
@@ -205,12 +65,12 @@ static void acquire(struct rsm_conn *conn)
 {
     struct softmap *softmap = softmap_of(conn);
     sigset_t before;
-    if (!has_views(softmap) || (atomic_load(&softmap->space.dirty_count) == 0 &&
-                                atomic_load(&softmap->space.clean_count) == 0))
+    if (!softmap_has_views(softmap) || (atomic_load(&softmap->space.dirty_count) == 0 &&
+                                        atomic_load(&softmap->space.clean_count) == 0))
         return;
-    enter(softmap, &before);
+    softmap_enter(softmap, &before);
     softmap_acquire(&softmap->space);
-    leave(softmap, &before);
+    softmap_leave(softmap, &before);
 }
 
 static enum rsm_status conn_signal(struct rsm_conn *conn, bool coalesce)
@@ -253,10 +113,10 @@ static enum rsm_status add_view(struct softmap *softmap, struct softmap_view *vi
     if (status != RSM_ST_OK)
         return status;
     /* Its pages begin inaccessible as the new view is, and see what was put before. */
-    enter(softmap, &before);
+    softmap_enter(softmap, &before);
     softmap_acquire(&softmap->space);
     softmap_settle(&softmap->space);
-    leave(softmap, &before);
+    softmap_leave(softmap, &before);
     status = softmap_view_add(view);
     if (status != RSM_ST_OK && first)
         softmap_service_stop(softmap);
@@ -304,9 +164,9 @@ static void close_space(struct softmap *softmap)
 {
     sigset_t before;
     softmap_service_stop(softmap);
-    enter(softmap, &before);
+    softmap_enter(softmap, &before);
     softmap_forget(&softmap->space, 0, softmap->space.page_count);
-    leave(softmap, &before);
+    softmap_leave(softmap, &before);
     softmap_memory_trim(&softmap->space);
 }
 
@@ -367,12 +227,12 @@ static struct rsm_import_ops *make_ops(const struct rsm_import_ops *inner)
     *ops = *inner;
     ops->caps |= RSM_CAP_MAP;
     ops->disconnect = conn_disconnect;
-    ops->put = conn_put;
-    ops->get = conn_get;
-    ops->put_elems = conn_put_elems;
-    ops->get_elems = conn_get_elems;
-    ops->putv = conn_putv;
-    ops->getv = conn_getv;
+    ops->put = softmap_conn_put;
+    ops->get = softmap_conn_get;
+    ops->put_elems = softmap_conn_put_elems;
+    ops->get_elems = softmap_conn_get_elems;
+    ops->putv = softmap_conn_putv;
+    ops->getv = softmap_conn_getv;
     ops->map = conn_map;
     ops->unmap = conn_unmap;
     ops->order = conn_order;
@@ -401,13 +261,25 @@ static enum rsm_status init_space(struct softmap *made, struct rsm_conn *inner, 
     return softmap_memory_make(space, &made->fd);
 }
 
+static bool may_wrap(const struct rsm_conn *inner, const struct softmap_options *options)
+{
+    const char *why = NULL;
+    if (options->mode == SOFTMAP_OFF)
+        why = "RSM_MAP_MODE switches them off";
+    else if ((inner->ops->caps & RSM_CAP_FAULT_SAFE) == 0)
+        why = "the transport does not say that it may be called from a signal handler";
+    if (why != NULL)
+        rsm_log_error("no software mapping: %s, see rsm_map(7)", why);
+    return why == NULL;
+}
+
 static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t rights,
                             struct rsm_conn **wrapped)
 {
     struct softmap_options options;
     enum rsm_status status = softmap_options_read(&options);
     if (status == RSM_ST_OK)
-        status = options.mode == SOFTMAP_OFF ? RSM_ST_UNSUPPORTED : softmap_watch_fork();
+        status = may_wrap(inner, &options) ? softmap_watch_fork() : RSM_ST_UNSUPPORTED;
     if (status != RSM_ST_OK)
         return status;
     struct softmap *made = calloc(1, sizeof *made);
@@ -435,4 +307,5 @@ __attribute__((visibility("default"))) const struct rsm_softmap_ops rsm_softmap_
     .size = sizeof(struct rsm_softmap_ops),
     .wrap = wrap,
     .acquire = acquire,
+    .shows = softmap_view_overlaps,
 };

@@ -13,7 +13,7 @@ enum { US_MOST = 1000000 };
 struct softmap_options softmap_options_default(void)
 {
     return (struct softmap_options){
-        .mode = SOFTMAP_OFF, .threshold = 64, .flush_us = 50, .refresh_us = 50, .grain = 1};
+        .mode = SOFTMAP_AUTO, .threshold = 64, .flush_us = 50, .refresh_us = 50, .grain = 1};
 }
 
 static enum rsm_status bad_value(const char *name, const char *value, const char *expected)

@@ -22,10 +22,11 @@ struct rsm_softmap_ops {
      * @p inner, the stores of its mappings in front of them, and owns @p inner: disconnect() of
      * the one disconnects the other. @p inner may be in use by other threads meanwhile.
      *
-     * @p inner's put, get, putv, order, complete and health are called from a SIGSEGV handler:
-     * they allocate nothing and hold no lock while they touch memory that they were handed.
+     * @p inner's transfers, order, complete and health are called from a SIGSEGV handler, so it has
+     * to promise RSM_CAP_FAULT_SAFE.
      *
-     * @return RSM_ST_OK, RSM_ST_UNSUPPORTED (switched off, or the mode is not available here),
+     * @return RSM_ST_OK, RSM_ST_UNSUPPORTED (switched off, the mode is not available here, or no
+     *         such promise; the log says which),
      *         RSM_ST_INVALID (an RSM_MAP_* variable), RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES.
      */
     enum rsm_status (*wrap)(struct rsm_conn *inner, uint64_t size, uint32_t rights,
@@ -33,6 +34,9 @@ struct rsm_softmap_ops {
 
     /** Later loads from mappings of @p wrapped see what the segment has now. */
     void (*acquire)(struct rsm_conn *wrapped);
+
+    /** Whether any part of the range is a mapping that the engine has made; lengths may be 0. */
+    bool (*shows)(const void *address, size_t length);
 };
 
 /** The module's one symbol, RSM_SOFTMAP_SYMBOL. */

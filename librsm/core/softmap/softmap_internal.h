@@ -75,7 +75,44 @@ void softmap_service_stop(struct softmap *softmap);
 /** struct softmap_space's woken. */
 void softmap_service_wake(struct softmap_space *space);
 
+/* ---- transfer.c: these of the wrapped connection's table */
+
+enum rsm_status softmap_conn_put(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                 size_t length);
+enum rsm_status softmap_conn_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length);
+enum rsm_status softmap_conn_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                       unsigned width, size_t count);
+enum rsm_status softmap_conn_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst,
+                                       unsigned width, size_t count);
+enum rsm_status softmap_conn_putv(struct rsm_conn *conn, const struct rsm_transfer *vec,
+                                  unsigned count, unsigned *done);
+enum rsm_status softmap_conn_getv(struct rsm_conn *conn, const struct rsm_transfer *vec,
+                                  unsigned count, unsigned *done);
+
 /* ---- module.c */
+
+static inline struct softmap *softmap_of(struct rsm_conn *conn)
+{
+    return (struct softmap *)conn;
+}
+
+/** Whether there may be pages to think of. */
+static inline bool softmap_has_views(struct softmap *softmap)
+{
+    return atomic_load(&softmap->views) > 0 && !softmap_is_foreign(softmap);
+}
+
+static inline void softmap_enter(struct softmap *softmap, sigset_t *before)
+{
+    softmap_block(before);
+    softmap_lock(&softmap->space.lock);
+}
+
+static inline void softmap_leave(struct softmap *softmap, const sigset_t *before)
+{
+    softmap_unlock(&softmap->space.lock);
+    softmap_unblock(before);
+}
 
 static inline struct softmap *softmap_of_space(struct softmap_space *space)
 {

@@ -292,7 +292,7 @@ static enum rsm_status shm_health(struct rsm_conn *conn)
 const struct rsm_import_ops rsmcore_shm_import_ops = {
     .caps = RSM_CAP_MAP, .map = shm_map, .unmap = shm_unmap, OPERATIONS};
 
-static const struct rsm_import_ops without_mapping = {OPERATIONS};
+static const struct rsm_import_ops without_mapping = {.caps = RSM_CAP_FAULT_SAFE, OPERATIONS};
 
 const struct rsm_import_ops *rsmcore_shm_import_ops_chosen(void)
 {

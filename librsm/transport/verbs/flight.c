@@ -158,19 +158,22 @@ static void sleep_for_all(struct verbs_conn *conn, uint64_t until)
     }
     if (poll_some(conn)) /* what came before the request is not notified */
         return;
+    /* librdmacm allocates for each event: the mapping engine leaves them to others, and learns of
+     * an end from the adapter's retries. */
+    nfds_t watched = verbs_may_allocate() ? 2 : 1;
     uint64_t now = now_ns();
     uint64_t left = until > now ? until - now : 0;
     struct timespec time = {.tv_sec = (time_t)(left / 1000000000u),
                             .tv_nsec = (long)(left % 1000000000u)};
     conn->sleeper = true;
     pthread_mutex_unlock(&conn->lock);
-    int ready = ppoll(fds, 2, &time, NULL);
+    int ready = ppoll(fds, watched, &time, NULL);
     pthread_mutex_lock(&conn->lock);
     conn->sleeper = false;
     if (ready > 0 && fds[0].revents != 0)
         take_completion_events(conn);
-    if (ready > 0 && fds[1].revents != 0) {
-        verbs_poll(conn); /* what was done before the end was done */
+    if (ready > 0 && fds[1].revents != 0) { /* 0 if it was not watched */
+        verbs_poll(conn);                   /* what was done before the end was done */
         take_connection_events(conn);
     }
     pthread_cond_broadcast(&conn->news);

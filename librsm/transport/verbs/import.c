@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -29,6 +30,26 @@ static void in_child(void)
 __attribute__((constructor)) static void watch_fork(void)
 {
     pthread_atfork(NULL, NULL, in_child);
+}
+
+/* ------------------------------------------------------------------ callers */
+
+bool verbs_may_allocate(void)
+{
+    sigset_t blocked;
+    return pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigismember(&blocked, SIGSEGV);
+}
+
+int verbs_cancel_hold(void)
+{
+    int before = PTHREAD_CANCEL_ENABLE;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+void verbs_cancel_let_go(int before)
+{
+    (void)pthread_setcancelstate(before, NULL);
 }
 
 /* ------------------------------------------------------------------ port */
@@ -133,10 +154,12 @@ static enum rsm_status import_complete(struct rsm_conn *conn)
     struct verbs_conn *verbs = verbs_of(conn);
     if (!verbs_is_ours(verbs))
         return RSM_ST_STALE;
+    int cancel = verbs_cancel_hold();
     pthread_mutex_lock(&verbs->lock);
     verbs_wait_for(verbs, verbs->ledger.posted);
     bool failed = verbs_ledger_tell(&verbs->ledger);
     pthread_mutex_unlock(&verbs->lock);
+    verbs_cancel_let_go(cancel);
     return failed ? RSM_ST_TRANSFER : RSM_ST_OK;
 }
 
@@ -159,6 +182,7 @@ static enum rsm_status import_signal(struct rsm_conn *conn, bool coalesce)
     chain.count = 1;
     chain.wr[0] = (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
                                        .imm_data = htonl(verbs_signal_encode(coalesce))};
+    int cancel = verbs_cancel_hold();
     pthread_mutex_lock(&verbs->lock);
     enum rsm_status status = RSM_ST_OK;
     if (!has_credit(verbs, 0) && !verbs_wait(verbs, (struct verbs_wait){.over = has_credit})) {
@@ -171,6 +195,7 @@ static enum rsm_status import_signal(struct rsm_conn *conn, bool coalesce)
     }
     verbs_poll(verbs);
     pthread_mutex_unlock(&verbs->lock);
+    verbs_cancel_let_go(cancel);
     return status;
 }
 
@@ -187,7 +212,7 @@ VERBS_TABLE const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     .abi_version = RSM_TRANSPORT_ABI,
     .size = sizeof(struct rsm_import_ops),
     .name = "verbs",
-    .caps = RSM_CAP_REMOTE_SIGNAL | RSM_CAP_LOCAL_MEMORY | RSM_CAP_ASYNC,
+    .caps = RSM_CAP_REMOTE_SIGNAL | RSM_CAP_LOCAL_MEMORY | RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE,
     .open = import_open_covered,
     .close = import_close,
     .connect = import_connect_covered,

@@ -6,7 +6,11 @@
  * stream.c (moving a vector), transfer.c (the transfers of the table).
  *
  * There is no thread: whoever waits polls for all. Each connection has one lock; it is let go of
- * while a thread sleeps, spins or copies what has arrived.
+ * while a thread sleeps, spins or copies, for the caller's memory may be a mapping whose fault
+ * another connection has to serve.
+ *
+ * The mapping engine calls transfers, order, complete and health from a SIGSEGV handler. What is
+ * behind them allocates nothing where verbs_may_allocate() says no, and is no cancellation point.
  */
 #ifndef VERBS_IMPORT_H
 #define VERBS_IMPORT_H
@@ -21,8 +25,9 @@
 #include "transport/verbs/wire.h"
 
 enum {
-    VERBS_SLOTS = 8,    /* into which a connection's landing memory is divided */
-    VERBS_CHAIN = 32,   /* work requests posted at a time */
+    VERBS_SLOTS = 8, /* into which a connection's landing memory is divided */
+    VERBS_CHAIN =
+        16, /* work requests posted at a time; they lie on the stack, see RSM_CAP_FAULT_SAFE */
     VERBS_SENDS = 256,  /* work requests under way */
     VERBS_RECEIVES = 4, /* messages of the node that may come unasked: a grant, then credits */
     VERBS_FETCHES = 64, /* reads of one call whose data has not been delivered yet */
@@ -106,6 +111,15 @@ static inline bool verbs_is_ours(const struct verbs_conn *conn)
 {
     return conn->port->epoch == verbs_process_epoch();
 }
+
+/** Whether the caller may allocate: it is not the mapping engine, which blocks all signals. Makes a
+ *  system call. */
+bool verbs_may_allocate(void);
+
+/** Until verbs_cancel_let_go() of what it returns the thread is not cancelled: the locks and slots
+ *  that it holds would stay so. */
+int verbs_cancel_hold(void);
+void verbs_cancel_let_go(int before);
 
 /* ------------------------------------------------------------------ local.c */
 

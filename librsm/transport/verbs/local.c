@@ -58,10 +58,21 @@ free_arena:
     return false;
 }
 
+/* A thread that reads may take the lock for reading again, whoever waits: see verbs_stream_run().
+ */
+static void init_regions_lock(struct rsm_port *port)
+{
+    pthread_rwlockattr_t readers_first;
+    pthread_rwlockattr_init(&readers_first);
+    (void)pthread_rwlockattr_setkind_np(&readers_first, PTHREAD_RWLOCK_PREFER_READER_NP);
+    pthread_rwlock_init(&port->regions_lock, &readers_first);
+    pthread_rwlockattr_destroy(&readers_first);
+}
+
 bool verbs_local_open(struct rsm_port *port)
 {
     pthread_mutex_init(&port->lock, NULL);
-    pthread_rwlock_init(&port->regions_lock, NULL);
+    init_regions_lock(port);
     return add_arena(port);
 }
 

@@ -97,7 +97,7 @@ static bool set_mtu(struct verbs_options *o, const char *text)
 SET_NUMBER(port, port, uint32_t, 0, 65535)
 SET_NUMBER(timeout, timeout_ms, uint32_t, 10, 600000)
 SET_NUMBER(retry, retry, uint32_t, 0, VERBS_RETRY_MOST)
-SET_NUMBER(inline, inline_bytes, uint32_t, 0, 4096)
+SET_NUMBER(inline, inline_bytes, uint32_t, 0, VERBS_INLINE_MOST)
 SET_NUMBER(pool, pool, uint64_t, 0, UINT64_C(1) << 50)
 SET_NUMBER(bounce, bounce, uint64_t, UINT64_C(64) << 10, UINT64_C(1) << 30)
 
@@ -119,7 +119,7 @@ static const struct {
     {"timeout", set_timeout, "10 to 600000 milliseconds"},
     {"retry", set_retry, "0 to 6 retries"},
     {"spin-us", set_spin, "0 to 1000000 microseconds"},
-    {"inline", set_inline, "0 to 4096 bytes"},
+    {"inline", set_inline, "0 to 2048 bytes"},
     {"mtu", set_mtu, "256, 512, 1024, 2048 or 4096 bytes"},
     {"pool", set_pool, "bytes, or a number with K, M or G"},
     {"bounce", set_bounce, "64K to 1G"},

@@ -16,6 +16,7 @@ enum {
     VERBS_RETRY_MOST = 6,    /* 7 means for ever to some devices */
     VERBS_SPIN_AUTO = -1,
     VERBS_GID_AUTO = -1,
+    VERBS_INLINE_MOST = 2048, /* bytes: what a transfer collects on its stack */
 };
 
 #define VERBS_REGISTER_AUTO  UINT64_C(0)

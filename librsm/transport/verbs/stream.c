@@ -92,11 +92,41 @@ static int slot_await(struct verbs_conn *conn)
     return conn->ledger.dead ? -1 : verbs_slot_find(conn);
 }
 
+/* What one access reads another must write. */
+#define MOVE_ELEMENT(type, to, from)                                                               \
+    (*(volatile type *)(void *)(to) = *(const volatile type *)(const void *)(from))
+
+static void move_bytes(const struct stream *s, uint8_t *to, const uint8_t *from, uint32_t length)
+{
+    if (!s->elements) {
+        memcpy(to, from, length);
+        return;
+    }
+    switch (length) {
+    case 1:
+        MOVE_ELEMENT(uint8_t, to, from);
+        break;
+    case 2:
+        MOVE_ELEMENT(uint16_t, to, from);
+        break;
+    case 4:
+        MOVE_ELEMENT(uint32_t, to, from);
+        break;
+    default:
+        MOVE_ELEMENT(uint64_t, to, from);
+    }
+}
+
 /* ------------------------------------------------------------------ writing */
 
+/* The caller's memory may be a mapping, whose fault another connection serves. So it is read here,
+ * into a slot or into `small`, while the connection's lock is free; posting reads only these. */
 struct writer {
     struct stream s;
     struct verbs_chain chain;
+    _Alignas(
+        ALIGN) uint8_t small[VERBS_INLINE_MOST]; /* what the chain's requests carry with them */
+    size_t small_used;
     int slot; /* being filled, -1: none */
     size_t used;
     uint64_t last;   /* number of the latest request posted */
@@ -105,12 +135,14 @@ struct writer {
     unsigned done; /* entries that have been posted in full */
 };
 
+/* The lock is held. */
 static bool write_post(struct writer *w)
 {
     struct verbs_conn *conn = w->s.conn;
     if (w->chain.count == 0)
         return true;
     uint64_t last = verbs_post(conn, &w->chain);
+    w->small_used = 0;
     if (last == 0)
         return false;
     w->last = last;
@@ -123,7 +155,7 @@ static bool write_post(struct writer *w)
     return true;
 }
 
-/* Send off what is in the slot. */
+/* Send off what is in the slot. The lock is held. */
 static bool write_slot(struct writer *w)
 {
     bool posted = write_post(w);
@@ -133,18 +165,35 @@ static bool write_slot(struct writer *w)
     return posted;
 }
 
+static bool write_locked(struct writer *w, bool (*step)(struct writer *w))
+{
+    struct verbs_conn *conn = w->s.conn;
+    pthread_mutex_lock(&conn->lock);
+    bool done = step(w);
+    pthread_mutex_unlock(&conn->lock);
+    return done;
+}
+
+/* A slot to be filled. The lock is held. */
+static bool write_take_slot(struct writer *w)
+{
+    struct verbs_conn *conn = w->s.conn;
+    int slot = verbs_slot_find(conn);
+    if (slot < 0 && write_post(w))
+        slot = slot_await(conn);
+    if (slot < 0)
+        return false;
+    conn->slot_held[slot] = true;
+    w->slot = slot;
+    w->used = 0;
+    return true;
+}
+
 static bool write_copy(struct writer *w, struct fragment *fragment)
 {
     struct verbs_conn *conn = w->s.conn;
-    if (w->slot < 0) {
-        w->slot = verbs_slot_find(conn);
-        if (w->slot < 0 && write_post(w))
-            w->slot = slot_await(conn);
-        if (w->slot < 0)
-            return false;
-        conn->slot_held[w->slot] = true;
-        w->used = 0;
-    }
+    if (w->slot < 0 && !write_locked(w, write_take_slot))
+        return false;
     size_t room = conn->slot_bytes - w->used;
     if (fragment->length > room)
         fragment->length = (uint32_t)room;
@@ -153,34 +202,46 @@ static bool write_copy(struct writer *w, struct fragment *fragment)
     add(&w->chain, IBV_WR_RDMA_WRITE, fragment, to, conn->landing->lkey, 0);
     w->used += fragment->length;
     w->s.at += fragment->length;
-    return w->used < conn->slot_bytes || write_slot(w);
+    return w->used < conn->slot_bytes || write_locked(w, write_slot);
+}
+
+static bool write_small(struct writer *w, const struct fragment *fragment)
+{
+    if (fragment->length > VERBS_INLINE_MOST - w->small_used && !write_locked(w, write_post))
+        return false;
+    uint8_t *bytes = w->small + w->small_used;
+    w->small_used += (fragment->length + ALIGN - 1u) / ALIGN * ALIGN;
+    move_bytes(&w->s, bytes, fragment->local, fragment->length);
+    add(&w->chain, IBV_WR_RDMA_WRITE, fragment, bytes, 0, IBV_SEND_INLINE);
+    w->s.at += fragment->length;
+    return true;
 }
 
 static bool write_one(struct writer *w, struct fragment *fragment)
 {
     const struct verbs_region *region;
-    if (fragment->length <= w->s.conn->inline_bytes) {
-        add(&w->chain, IBV_WR_RDMA_WRITE, fragment, fragment->local, 0, IBV_SEND_INLINE);
-    } else if ((region = region_of(&w->s, fragment)) != NULL) {
-        add(&w->chain, IBV_WR_RDMA_WRITE, fragment, fragment->local, region->mr->lkey, 0);
-        w->chain_direct = true;
-    } else {
+    if (fragment->length <= w->s.conn->inline_bytes)
+        return write_small(w, fragment);
+    region = region_of(&w->s, fragment);
+    if (region == NULL)
         return write_copy(w, fragment);
-    }
+    add(&w->chain, IBV_WR_RDMA_WRITE, fragment, fragment->local, region->mr->lkey, 0);
+    w->chain_direct = true;
     w->s.at += fragment->length;
     return true;
 }
 
+/* What is left in the chain at the end is the caller's to post. */
 static bool write_all(struct writer *w)
 {
     struct fragment fragment;
     while (peek(&w->s, &fragment)) {
+        if (w->chain.count == VERBS_CHAIN && !write_locked(w, write_post))
+            return false;
         if (!write_one(w, &fragment))
             return false;
-        if (w->chain.count == VERBS_CHAIN && !write_post(w))
-            return false;
     }
-    return write_slot(w);
+    return true;
 }
 
 static enum rsm_status write_stream(const struct stream *stream, unsigned *done)
@@ -190,13 +251,15 @@ static enum rsm_status write_stream(const struct stream *stream, unsigned *done)
     /* The chain is not cleared: requests are filled as they are added. */
     w.s = *stream;
     w.chain.count = 0;
+    w.small_used = 0;
     w.slot = -1;
     w.used = 0;
     w.last = w.direct = 0;
     w.chain_direct = false;
     w.done = 0;
+    bool sound = !atomic_load(&conn->failed) && write_all(&w);
     pthread_mutex_lock(&conn->lock);
-    bool sound = !conn->ledger.dead && write_all(&w);
+    sound = sound && write_slot(&w);
     if (w.slot >= 0)
         conn->slot_held[w.slot] = false;
     /* The caller may reuse its memory when this returns. */
@@ -309,30 +372,10 @@ static bool read_issue(struct reader *r)
     return read_post(r);
 }
 
-#define DELIVER_ELEMENT(type, to, from)                                                            \
-    (*(volatile type *)(void *)(to) = *(const volatile type *)(const void *)(from))
-
 static void deliver(const struct reader *r, const struct fetch *fetch)
 {
-    if (fetch->from == NULL)
-        return;
-    if (!r->s.elements) {
-        memcpy(fetch->to, fetch->from, fetch->length);
-        return;
-    }
-    switch (fetch->length) {
-    case 1:
-        DELIVER_ELEMENT(uint8_t, fetch->to, fetch->from);
-        break;
-    case 2:
-        DELIVER_ELEMENT(uint16_t, fetch->to, fetch->from);
-        break;
-    case 4:
-        DELIVER_ELEMENT(uint32_t, fetch->to, fetch->from);
-        break;
-    default:
-        DELIVER_ELEMENT(uint64_t, fetch->to, fetch->from);
-    }
+    if (fetch->from != NULL)
+        move_bytes(&r->s, fetch->to, fetch->from, fetch->length);
 }
 
 /* Copy what has arrived to where it belongs; others may use the connection meanwhile. */
@@ -414,12 +457,16 @@ enum rsm_status verbs_stream_run(struct stream *stream, enum direction direction
     *done = 0;
     if (!verbs_is_ours(stream->conn))
         return RSM_ST_STALE;
+    int cancel = verbs_cancel_hold();
     stream->locked = atomic_load(&port->region_count) > 0;
+    /* The one lock that is held while the caller's memory is touched: a fault there takes it for
+     * reading again, which is granted at once even if somebody waits to write. */
     if (stream->locked)
         pthread_rwlock_rdlock(&port->regions_lock);
     enum rsm_status status =
         direction == WRITING ? write_stream(stream, done) : read_stream(stream, done);
     if (stream->locked)
         pthread_rwlock_unlock(&port->regions_lock);
+    verbs_cancel_let_go(cancel);
     return status;
 }

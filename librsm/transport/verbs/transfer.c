@@ -77,7 +77,7 @@ enum rsm_status verbs_get(struct rsm_conn *conn, uint64_t offset, void *dst, siz
     bool large = length >= (size_t)1 << VERBS_CHOOSER_FROM ||
                  (length > 0 && port->options.register_from != VERBS_REGISTER_AUTO &&
                   length >= port->options.register_from);
-    if (!large || !verbs_is_ours(verbs) || is_registered(port, &entry))
+    if (!large || !verbs_is_ours(verbs) || !verbs_may_allocate() || is_registered(port, &entry))
         return move(conn, &entry, 1, READING, &done);
     bool registering = wants_registration(port, length);
     bool wanted = registering;

@@ -445,6 +445,15 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
     return vector(import, vec, count, done, false);
 }
 
+const struct rsm_softmap_ops *_Atomic rsmcore_mapping_engine;
+
+struct rsm_conn *rsmcore_import_conn_for_mapping(struct rsmcore_import *import, const void *local,
+                                                 size_t length)
+{
+    (void)local, (void)length;
+    return rsmcore_import_conn(import);
+}
+
 enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offset, size_t length,
                                    uint32_t rights, bool fixed, void **address)
 {

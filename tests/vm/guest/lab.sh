@@ -112,6 +112,27 @@ END
     rdma link add "rxe$LAB_MACHINE" type rxe netdev "$device"
 }
 
+# --- nodes -------------------------------------------------------------------------------------
+
+# lab_two_hosts RSMD CONF1 CONF2: daemons of nodes 1 and 2, each with a runtime directory of its own,
+# /run/h1 and /run/h2; CONFn says what controllers there are.
+lab_two_hosts() {
+    local rsmd=$1 node
+    shift
+    for node in 1 2; do
+        mkdir -p /run/h$node
+        {
+            printf '[cluster]\nauth = none\n'
+            printf '[node 1]\nhost = host1\naddress = 127.1.0.1\n'
+            printf '[node 2]\nhost = host2\naddress = 127.1.0.2\n'
+            cat "${!node}"
+        } >/run/h$node.conf
+        "$rsmd" --foreground --config=/run/h$node.conf --node=$node --runtime-dir=/run/h$node &
+        lab_until 60 test -S /run/h$node/node-$node.sock ||
+            lab_fail "rsmd of node $node does not listen"
+    done
+}
+
 # --- orders to the host ------------------------------------------------------------------------
 
 # What the host says is kept in a file, so that nobody misses a note. It repeats to each machine what

@@ -9,20 +9,8 @@
 
 rsmd=$1
 rsmperf=$2
-configurations=("$3" "$4")
+lab_two_hosts "$rsmd" "$3" "$4"
 shift 4
-
-for node in 1 2; do
-    mkdir -p /run/h$node
-    {
-        printf '[cluster]\nauth = none\n'
-        printf '[node 1]\nhost = host1\naddress = 127.1.0.1\n'
-        printf '[node 2]\nhost = host2\naddress = 127.1.0.2\n'
-        cat "${configurations[node - 1]}"
-    } >/run/h$node.conf
-    "$rsmd" --foreground --config=/run/h$node.conf --node=$node --runtime-dir=/run/h$node &
-    lab_until 30 test -S /run/h$node/node-$node.sock || lab_fail "rsmd of node $node does not listen"
-done
 
 RSM_NODE=1 "$rsmperf" --serve -d /run/h1 &
 reached() {

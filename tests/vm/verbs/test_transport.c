@@ -7,6 +7,7 @@
 
 #include "cmocka_all.h"
 #include "pair.h"
+#include "test_handler.h"
 
 enum { PAGE = 4096, KIB = 1024, MIB = 1024 * 1024 };
 
@@ -299,5 +300,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(rights),
     };
     pair_main(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return failed + handler_tests();
 }
