@@ -154,10 +154,11 @@ struct rsmd_client {
     struct rsmd_inspected inspected;
 };
 
-/** What the last look at the other nodes said. */
+/** What the last look at the other nodes said, as enum rsmd_peer_state. */
 struct rsmd_topology {
     uint32_t generation;
-    uint8_t state[RSM_NODE_ID_MAX + 1]; /* enum rsmd_peer_state */
+    uint8_t here[RSM_NODE_ID_MAX + 1];     /* on controllers that reach this host alone */
+    uint8_t anywhere[RSM_NODE_ID_MAX + 1]; /* on those that reach other hosts, too */
 };
 
 struct rsmd_peers;

@@ -36,7 +36,7 @@ enum rsmd_peer_state rsmd_peer_probe(const struct rsmd_node *node, uint32_t peer
         return RSMD_PEER_UNKNOWN;
     case EMFILE:
     case ENFILE:
-        return node->topology.state[peer]; /* cannot look: nothing new */
+        return node->topology.here[peer]; /* cannot look: nothing new */
     default:
         return RSMD_PEER_DOWN;
     }
@@ -50,6 +50,19 @@ bool rsmd_node_known(const struct rsmd_node *node, uint32_t id)
            rsmd_peer_probe(node, id) != RSMD_PEER_UNKNOWN;
 }
 
+static bool reaches_hosts(const struct rsmd_controller *controller)
+{
+    return (controller->ops->node_caps & RSM_NODE_REACHES_HOSTS) != 0;
+}
+
+/* Whether a node that does not show on this host belongs to another one, as far as one can know. */
+static bool is_elsewhere(const struct rsmd_node *node, uint32_t id)
+{
+    const struct rsmd_conf_node *configured = rsmd_conf_node(&node->conf, id);
+    bool addressed = configured != NULL && configured->address[0] != '\0';
+    return rsmd_far_is_up(node, id) || (addressed && configured->socket[0] == '\0');
+}
+
 enum rsm_status rsmd_locate(const struct rsmd_node *node, const struct rsmd_controller *controller,
                             uint32_t id, struct rsm_locate_reply *reply)
 {
@@ -59,12 +72,17 @@ enum rsm_status rsmd_locate(const struct rsmd_node *node, const struct rsmd_cont
         return RSM_ST_NO_ROUTE;
     peer_path(node, id, reply->path);
     reply->kind = id == node->id ? RSM_LOCATE_SELF : RSM_LOCATE_SAME_HOST;
-    if (id == node->id || rsmd_peer_probe(node, id) == RSMD_PEER_ACTIVE)
+    if (id == node->id)
         return RSM_ST_OK;
-    if (rsmd_far_is_up(node, id)) {
+    enum rsmd_peer_state seen = rsmd_peer_probe(node, id);
+    if (seen == RSMD_PEER_ACTIVE)
+        return RSM_ST_OK;
+    if (rsmd_far_is_up(node, id) && reaches_hosts(controller)) {
         *reply = (struct rsm_locate_reply){.kind = RSM_LOCATE_REMOTE};
         return RSM_ST_OK;
     }
+    if (seen == RSMD_PEER_UNKNOWN && !reaches_hosts(controller) && is_elsewhere(node, id))
+        return RSM_ST_NO_ROUTE;
     return rsmd_node_known(node, id) ? RSM_ST_UNREACHABLE : RSM_ST_NO_ROUTE;
 }
 
@@ -77,14 +95,20 @@ enum rsm_status rsmd_answer_locate(struct rsmd_call *call)
     return rsmd_locate(call->node, controller, asked->node, &call->reply->u.locate_reply);
 }
 
-/* A node of this host is reached here; of another one the link tells. */
-static enum rsmd_peer_state look_at(const struct rsmd_node *node, uint32_t id)
+/* What is new of a node: one of this host is reached here, of another one the link tells. */
+static bool look_at(struct rsmd_node *node, uint32_t id)
 {
-    enum rsmd_peer_state state = rsmd_peer_probe(node, id);
-    if (state == RSMD_PEER_ACTIVE || rsmd_far_is_up(node, id))
-        return RSMD_PEER_ACTIVE;
+    uint8_t *here = &node->topology.here[id], *anywhere = &node->topology.anywhere[id];
+    uint8_t here_before = *here, anywhere_before = *anywhere;
+    enum rsmd_peer_state seen = rsmd_peer_probe(node, id);
     bool configured = rsmd_conf_node(&node->conf, id) != NULL;
-    return state == RSMD_PEER_UNKNOWN && configured ? RSMD_PEER_DOWN : state;
+    enum rsmd_peer_state absent = configured ? RSMD_PEER_DOWN : RSMD_PEER_UNKNOWN;
+    bool found = seen != RSMD_PEER_UNKNOWN;
+    *here = (uint8_t)(found || is_elsewhere(node, id) ? seen : absent);
+    *anywhere = (uint8_t)(found ? seen : absent);
+    if (rsmd_far_is_up(node, id))
+        *anywhere = RSMD_PEER_ACTIVE;
+    return *here != here_before || *anywhere != anywhere_before;
 }
 
 /* Look at all nodes; the generation moves when something is new. */
@@ -92,13 +116,9 @@ static void refresh(struct rsmd_node *node)
 {
     struct rsmd_topology *topology = &node->topology;
     bool changed = topology->generation == 0;
-    for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++) {
-        if (id == node->id)
-            continue;
-        enum rsmd_peer_state state = look_at(node, id);
-        changed |= state != topology->state[id];
-        topology->state[id] = (uint8_t)state;
-    }
+    for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
+        if (id != node->id && look_at(node, id))
+            changed = true;
     if (changed)
         topology->generation++;
 }
@@ -143,8 +163,10 @@ enum rsm_status rsmd_answer_topology(struct rsmd_call *call)
         return RSM_ST_OK;
     memcpy(reply->name, controller->name, sizeof reply->name);
     reply->hardware_address = rsmd_controller_address(controller, node->id);
+    const uint8_t *states =
+        reaches_hosts(controller) ? node->topology.anywhere : node->topology.here;
     for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++) {
-        uint32_t state = node->topology.state[id];
+        uint32_t state = states[id];
         if (state == RSMD_PEER_UNKNOWN)
             continue;
         if (reply->total_peers++ >= asked->first_peer && reply->peer_count < RSM_PROTO_PEERS_MAX)

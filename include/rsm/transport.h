@@ -262,6 +262,10 @@ struct rsm_importer {
  *  ordinary (not huge) pages, sealed against shrinking, of mode 0400, so that who is given a
  *  descriptor for reading can open no other. */
 #define RSM_NODE_EXTENTS_SHAREABLE 0x01u
+/** Importers on other hosts connect with offers of this transport, so none of those carries a
+ *  descriptor. Without it a controller reaches the nodes of its own host alone, and shows no
+ *  other. */
+#define RSM_NODE_REACHES_HOSTS 0x02u
 
 /**
  * What a node half tells rsmd from within dispatch(), and from nowhere else. rsmd passes the same

@@ -237,5 +237,5 @@ const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     .event_fd = peek_event_fd,
     .dispatch = peek_dispatch,
 #endif
-    .node_caps = RSM_NODE_EXTENTS_SHAREABLE,
+    .node_caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS,
 };

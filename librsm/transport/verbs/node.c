@@ -156,6 +156,6 @@ VERBS_TABLE const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     .revoke = verbs_offer_revoke,
     .event_fd = verbs_event_fd,
     .dispatch = verbs_dispatch,
-    .node_caps = RSM_NODE_EXTENTS_SHAREABLE,
+    .node_caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS,
     .extent_adopt = node_extent_adopt,
 };

@@ -85,7 +85,7 @@ conf() {
             id=$((id + 1))
             printf '[node %d]\nhost = host%d\naddress = %s\n' "$id" "$id" "$address"
         done
-        printf '[controller sci0]\ntransport = shm\n'
+        printf '[controller sci0]\ntransport = peek\n[controller here0]\ntransport = shm\n'
     } >"$at/rsm.conf"
 }
 
@@ -178,7 +178,8 @@ text_has() { # text_has HOST ID PEER TEXT
 
 peer_is() { # peer_is HOST ID PEER STATE: as programs see it
     rsmstat_of "$1" "$2" --topology |
-        awk -v peer="$3" -v state="$4" '$2 == peer && $5 == state { found = 1 } END { exit !found }'
+        awk -v peer="$3" -v state="$4" '$1 == "sci0" && $2 == peer && $5 == state { found = 1 }
+            $1 == "here0" && $2 == peer { wrong = 1 } END { exit !found || wrong }'
 }
 
 await_up() { # await_up HOST ID PEER

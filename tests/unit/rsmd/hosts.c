@@ -59,6 +59,7 @@ static void replace_transport(struct rsmd_node *node)
         fake = *real;
         fake.offer = fake_offer;
         fake.revoke = fake_revoke;
+        fake.node_caps |= RSM_NODE_REACHES_HOSTS;
         controller->ops = &fake;
     }
 }

@@ -2,6 +2,7 @@
 /* What a node knows of the others. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -124,7 +125,7 @@ static void nodes_of_other_hosts(void **state)
         used += (unsigned)snprintf(text + used, sizeof text - used,
                                    "[node %u]\nhost = localhost\naddress = 127.%u.%u.%u\n", id,
                                    1u + (network >> 8) % 250u, network & 255u, id);
-    strcat(text, "[controller sci0]\ntransport = shm\n");
+    strcat(text, "[controller sci0]\ntransport = peek\n[controller here0]\ntransport = shm\n");
     daemon_start(&one, text, NULL);
     int socket = peer_hello(&one);
     uint32_t generation = topology(socket, 0, 0).generation;
@@ -137,6 +138,12 @@ static void nodes_of_other_hosts(void **state)
         assert_true(time(NULL) < until);
     assert_int_equal(where.kind, RSM_LOCATE_REMOTE);
     assert_string_equal(where.path, "");
+    assert_int_equal(connect_on(socket, "sci0", 2, 9, 4, NULL), RSM_ST_NOT_FOUND);
+    /* A controller that ends at this host has no way there, up or down. */
+    assert_int_equal(locate(socket, "here0", 2, &where), RSM_ST_NO_ROUTE);
+    assert_int_equal(connect_on(socket, "here0", 2, 9, 4, NULL), RSM_ST_NO_ROUTE);
+    assert_string_equal(topology(socket, 1, 0).name, "here0");
+    assert_int_equal(topology(socket, 1, 0).total_peers, 0);
     struct rsm_topology_reply reply = topology(socket, 0, 0);
     assert_int_equal(reply.total_peers, 1);
     assert_int_equal(reply.peers[0].node, 2);
@@ -162,6 +169,8 @@ static void nodes_of_other_hosts(void **state)
     reply = topology(socket, 0, 0);
     assert_int_equal(reply.peers[0].state, 1);
     assert_int_not_equal(reply.generation, generation);
+    assert_int_equal(locate(socket, "here0", 2, &where), RSM_ST_NO_ROUTE);
+    assert_int_equal(topology(socket, 1, 0).total_peers, 0);
     daemon_start_in(&two, directory, 2, text, NULL); /* takes over what it left */
     daemon_stop(&two);
     close(socket);
@@ -183,6 +192,15 @@ static void neighbours_with_addresses(void **state)
     assert_int_equal(locate(socket, "sci0", 2, &where), RSM_ST_OK);
     assert_int_equal(where.kind, RSM_LOCATE_SAME_HOST);
     assert_string_equal(where.path, two.socket);
+    assert_int_equal(topology(socket, 0, 0).total_peers, 1);
+    assert_int_equal(topology(socket, 0, 0).peers[0].state, 3);
+    assert_int_equal(kill(two.pid, SIGKILL), 0);
+    assert_int_equal(wait_exit(two.pid), -SIGKILL);
+    /* What it left tells that it was here. */
+    assert_int_equal(topology(socket, 0, 0).peers[0].state, 1);
+    assert_int_equal(locate(socket, "sci0", 2, &where), RSM_ST_UNREACHABLE);
+    daemon_start_in(&two, one.directory, 2, text, NULL);
+    assert_int_equal(topology(socket, 0, 0).peers[0].state, 3);
     close(socket);
     daemon_end(&two);
     daemon_stop(&one);
@@ -230,6 +248,7 @@ static void more_peers_than_one_reply_holds(void **state)
 
 int main(void)
 {
+    assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(embedded_neighbours),  cmocka_unit_test(configured_cluster),
         cmocka_unit_test(nodes_of_other_hosts), cmocka_unit_test(neighbours_with_addresses),
