@@ -8,7 +8,8 @@
 /**
  * A request and its reply. A handler returns the status of the reply; it fills the reply's body
  * and attaches descriptors only when that is RSM_ST_OK, and then cannot fail any more. One that
- * has set the client's `forward` will answer later, exactly once, by the client's answer().
+ * sets `later` will answer exactly once by the client's answer(), after it has returned, unless
+ * the client goes first; its status does not count.
  */
 struct rsmd_call {
     struct rsmd_node *node;
@@ -19,6 +20,7 @@ struct rsmd_call {
     struct rsm_packet_fds *received; /* with the request; what is left here is closed afterwards */
     struct rsm_packet_fds attached;  /* to the reply */
     bool close_attached;             /* they were made for this reply */
+    bool later;                      /* there is no reply yet */
 };
 
 typedef enum rsm_status rsmd_handler(struct rsmd_call *call);

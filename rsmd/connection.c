@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "call.h"
-#include "core/codec.h"
 #include "core/log.h"
 #include "registry.h"
 
@@ -20,7 +19,6 @@
 
 enum {
     PACKETS_PER_TURN = 16, /* before the others have theirs */
-    HEADER_BYTES = 20,     /* of every message */
 };
 
 /* ------------------------------------------------------------------ packets */
@@ -44,13 +42,8 @@ static bool send_reply(struct rsmd_connection *connection, const struct rsm_pack
 static bool refuse(struct rsmd_connection *connection, size_t length, enum rsm_status status)
 {
     struct rsmd_server *server = connection->server;
-    struct rsm_codec header = rsm_decoder(server->incoming, length);
-    uint32_t magic = 0, version = 0, type = 0, sequence = 0;
-    rsm_codec_u32(&header, &magic);
-    rsm_codec_u32(&header, &version);
-    rsm_codec_u32(&header, &type);
-    rsm_codec_u32(&header, &sequence);
-    if (header.bad || magic != RSM_PROTO_MAGIC)
+    uint32_t type, sequence;
+    if (!rsm_msg_peek(server->incoming, length, &type, &sequence))
         return false;
     memset(&server->reply, 0, sizeof server->reply);
     server->reply.type = type | RSM_MSG_REPLY;
@@ -95,8 +88,8 @@ static bool serve(struct rsmd_connection *connection, size_t length, struct rsm_
     rsmd_dispatch(&call);
     if (!greeted && connection->client.greeted)
         rsmd_server_greeted(server, 1);
-    if (connection->client.forward != NULL)
-        return true; /* what else it asks waits in its socket */
+    if (call.later)
+        return true;
     bool sent = send_reply(connection, &call.attached);
     if (call.close_attached)
         rsm_packet_fds_close(&call.attached);
@@ -110,15 +103,15 @@ static int serve_next(struct rsmd_connection *connection)
     struct rsmd_server *server = connection->server;
     struct rsm_packet_fds fds = {.count = 0};
     struct rsm_packet_sender told;
-    memset(server->incoming, 0, HEADER_BYTES);
+    memset(server->incoming, 0, RSM_PROTO_HEADER);
     ssize_t length = rsm_packet_receive(connection->socket, server->incoming,
                                         sizeof server->incoming, &fds, &told);
     if (length == -EAGAIN)
         return 0;
     if (length == -EMFILE)
-        return refuse(connection, HEADER_BYTES, RSM_ST_NO_RESOURCES) ? 1 : -1;
+        return refuse(connection, RSM_PROTO_HEADER, RSM_ST_NO_RESOURCES) ? 1 : -1;
     if (length == -EMSGSIZE)
-        refuse(connection, HEADER_BYTES, RSM_ST_PROTOCOL);
+        refuse(connection, RSM_PROTO_HEADER, RSM_ST_PROTOCOL);
     if (length <= 0)
         return -1;
     bool go_on = serve(connection, (size_t)length, &fds, &told);
@@ -128,20 +121,26 @@ static int serve_next(struct rsmd_connection *connection)
 
 /* ------------------------------------------------------------------ events */
 
+/* Whether so many of its requests are under way that the next ones have to wait. */
+static bool is_busy(const struct rsmd_connection *connection)
+{
+    return connection->client.forward_count >= RSMD_FORWARDS_PER_CLIENT_MAX;
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
     struct rsmd_connection *connection = argument;
     int result = 1;
-    for (int i = 0; i < PACKETS_PER_TURN && result > 0 && connection->client.forward == NULL; i++)
+    for (int i = 0; i < PACKETS_PER_TURN && result > 0 && !is_busy(connection); i++)
         result = serve_next(connection);
     if (result < 0)
         rsmd_connection_end(connection);
-    else if (connection->client.forward != NULL)
+    else if (is_busy(connection))
         event_del(connection->readable);
 }
 
-/* The reply to the request that had to wait. */
+/* The reply to a request that had to wait. */
 static void answer_later(struct rsmd_client *client, const struct rsm_msg *reply)
 {
     struct rsmd_connection *connection =

@@ -26,6 +26,7 @@
 enum {
     RSMD_GROUPS_MAX = 65536,             /* the kernel's NGROUPS_MAX */
     RSMD_EXTENTS_PER_CLIENT_MAX = 65536, /* descriptors run out before */
+    RSMD_FORWARDS_PER_CLIENT_MAX = 64,   /* under way; further requests wait in the socket */
     RSMD_FIRST_ASSIGNED_ID_SHIFT = 31,   /* assigned segment ids start at 1 << 31 */
 };
 
@@ -143,8 +144,10 @@ struct rsmd_client {
     uint32_t node;        /* its own node */
     struct rsmd_far *far; /* it stands for the processes of that node; NULL: it is a process */
     struct rsmd_identity peer;
-    /* A request that is answered later, and how; the client is not listened to meanwhile. */
-    struct rsmd_forward *forward;
+    /* Requests that are answered later, and how. With as many as there may be the client is not
+     * listened to. */
+    struct rsmd_forward *forwards;
+    uint32_t forward_count;
     void (*answer)(struct rsmd_client *client, const struct rsm_msg *reply);
     struct rsmd_extent *extents;
     struct rsmd_export *exports;

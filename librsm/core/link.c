@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/channel.h"
 #include "core/log.h"
 #include "core/runtime.h"
 #include "core/spawn.h"
@@ -33,12 +33,7 @@ struct rsmcore_link {
     unsigned process_epoch;
     uint32_t node;
     const struct rsm_gentable *gentable;
-    uint32_t timeout_ms;
-    atomic_bool broken;
-    pthread_mutex_t lock; /* one request at a time; guards what follows */
-    int socket;
-    uint32_t sequence;
-    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
+    struct rsmcore_channel channel;
 };
 
 static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -65,7 +60,7 @@ static void after_fork_in_child(void)
 {
     atomic_fetch_add(&process_epoch, 1);
     for (struct rsmcore_link *link = links; link != NULL; link = link->next)
-        close(link->socket);
+        close(link->channel.socket);
     links = NULL;
     own_node = 0;
     pthread_mutex_unlock(&links_lock);
@@ -83,185 +78,25 @@ unsigned rsmcore_process_epoch(void)
 
 /* ---------------------------------------------------------------- requests */
 
-static int64_t now_ms(void)
+static bool is_broken(const struct rsmcore_link *link)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* Wait until the socket can be read or written, or the deadline. */
-static enum rsm_status await(int socket, short events, int64_t deadline)
-{
-    for (;;) {
-        int64_t left = deadline - now_ms();
-        if (left <= 0)
-            return RSM_ST_TIMEOUT;
-        struct pollfd ready = {.fd = socket, .events = events};
-        int count = poll(&ready, 1, (int)left);
-        if (count > 0)
-            return RSM_ST_OK;
-        if (count < 0 && errno != EINTR)
-            return RSM_ST_NO_MEMORY;
-    }
-}
-
-static enum rsm_status send_request(struct rsmcore_link *link, const struct rsm_msg *msg,
-                                    const struct rsm_packet_fds *fds, int64_t deadline)
-{
-    size_t length = rsm_msg_encode(msg, link->buffer, sizeof link->buffer);
-    if (length == 0)
-        return RSM_ST_INVALID;
-    for (;;) {
-        int failure = rsm_packet_send(link->socket, link->buffer, length, fds, 1);
-        if (failure == 0)
-            return RSM_ST_OK;
-        if (failure == -ETOOMANYREFS || failure == -EBADF)
-            return RSM_ST_NO_RESOURCES;
-        if (failure == -ENOBUFS || failure == -ENOMEM)
-            return RSM_ST_NO_MEMORY;
-        if (failure != -EAGAIN)
-            return RSM_ST_STALE;
-        enum rsm_status status = await(link->socket, POLLOUT, deadline);
-        if (status != RSM_ST_OK)
-            return status;
-    }
-}
-
-/* Send a request whose reply nobody waits for. */
-static void undo(struct rsmcore_link *link, struct rsm_msg *msg)
-{
-    msg->sequence = ++link->sequence;
-    size_t length = rsm_msg_encode(msg, link->buffer, sizeof link->buffer);
-    (void)rsm_packet_send(link->socket, link->buffer, length, NULL, 1);
-}
-
-static void undo_extent(struct rsmcore_link *link, uint32_t extent)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free.extent = extent};
-    undo(link, &msg);
-}
-
-static void undo_export(struct rsmcore_link *link, const struct rsm_export_create_reply *made)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy.export = made->export};
-    undo(link, &msg);
-    if (made->extent != 0)
-        undo_extent(link, made->extent);
-}
-
-static void undo_import(struct rsmcore_link *link, uint32_t import)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect.import = import};
-    undo(link, &msg);
-}
-
-/* A request that timed out is still carried out when the daemon gets to it. Nobody holds what it
- * made, so when its late reply comes the thing is given back; that reply is thrown away in turn. */
-static void undo_late_success(struct rsmcore_link *link, const struct rsm_msg *late)
-{
-    if (late->status != RSM_ST_OK)
-        return;
-    switch (late->type & ~RSM_MSG_REPLY) {
-    case RSM_MSG_EXTENT_ALLOC:
-        undo_extent(link, late->u.extent_alloc_reply.extent);
-        break;
-    case RSM_MSG_EXPORT_CREATE:
-        undo_export(link, &late->u.export_create_reply);
-        break;
-    case RSM_MSG_IMPORT_CONNECT:
-        undo_import(link, late->u.import_connect_reply.import);
-        break;
-    default:
-        break;
-    }
-}
-
-/* Receive the next packet, or a negative errno. The first of a call is waited for in the receive
- * itself, which saves a system call; then there is a deadline to be kept. */
-static ssize_t receive_packet(struct rsmcore_link *link, struct rsm_packet_fds *fds, bool first,
-                              int64_t deadline, enum rsm_status *status)
-{
-    ssize_t length = -EAGAIN;
-    *status = RSM_ST_OK;
-    if (first)
-        length = rsm_packet_await(link->socket, link->buffer, sizeof link->buffer, fds);
-    while (length == -EAGAIN) {
-        *status = await(link->socket, POLLIN, deadline);
-        if (*status != RSM_ST_OK)
-            break;
-        length = rsm_packet_receive(link->socket, link->buffer, sizeof link->buffer, fds, NULL);
-    }
-    return length;
-}
-
-/* Receive until the reply to `sequence` comes; older ones belong to requests that timed out. */
-static enum rsm_status receive_reply(struct rsmcore_link *link, uint32_t type, uint32_t sequence,
-                                     struct rsm_msg *msg, struct rsm_packet_fds *fds,
-                                     int64_t deadline)
-{
-    for (bool first = true;; first = false) {
-        enum rsm_status status;
-        ssize_t length = receive_packet(link, fds, first, deadline, &status);
-        if (status != RSM_ST_OK)
-            return status;
-        if (length == -EMFILE)
-            return RSM_ST_NO_RESOURCES;
-        if (length <= 0)
-            return RSM_ST_STALE;
-        status = rsm_msg_decode(msg, link->buffer, (size_t)length);
-        if (status != RSM_ST_OK) {
-            rsm_packet_fds_close(fds);
-            return status;
-        }
-        if (msg->sequence == sequence && msg->type == (type | RSM_MSG_REPLY))
-            return RSM_ST_OK;
-        rsm_packet_fds_close(fds);
-        if (msg->sequence == sequence)
-            return RSM_ST_PROTOCOL;
-        undo_late_success(link, msg);
-    }
+    return atomic_load(&link->channel.broken);
 }
 
 enum rsm_status rsmcore_link_call(struct rsmcore_link *link, struct rsm_msg *msg,
                                   const struct rsm_packet_fds *send, struct rsm_packet_fds *receive)
 {
-    struct rsm_packet_fds fds = {.count = 0};
     if (receive != NULL)
         receive->count = 0;
-    if (link->process_epoch != rsmcore_process_epoch() || atomic_load(&link->broken))
+    if (link->process_epoch != rsmcore_process_epoch() || is_broken(link))
         return RSM_ST_STALE;
-
-    pthread_mutex_lock(&link->lock);
-    int64_t deadline = now_ms() + link->timeout_ms;
-    uint32_t type = msg->type;
-    msg->sequence = ++link->sequence;
-    msg->status = RSM_ST_OK;
-    enum rsm_status status = send_request(link, msg, send, deadline);
-    if (status == RSM_ST_OK)
-        status = receive_reply(link, type, link->sequence, msg, &fds, deadline);
-    if (status == RSM_ST_STALE || status == RSM_ST_PROTOCOL || status == RSM_ST_VERSION)
-        atomic_store(&link->broken, true);
-    pthread_mutex_unlock(&link->lock);
-
-    if (status == RSM_ST_OK)
-        status = (enum rsm_status)msg->status;
-    if (status == RSM_ST_OK && receive != NULL)
-        *receive = fds;
-    else
-        rsm_packet_fds_close(&fds);
-    return status;
+    return rsmcore_channel_call(&link->channel, msg, send, receive);
 }
 
 void rsmcore_link_post(struct rsmcore_link *link, struct rsm_msg *msg)
 {
-    if (link->process_epoch != rsmcore_process_epoch() || atomic_load(&link->broken))
-        return;
-    pthread_mutex_lock(&link->lock);
-    msg->sequence = ++link->sequence;
-    if (send_request(link, msg, NULL, now_ms()) != RSM_ST_OK)
-        atomic_store(&link->broken, true);
-    pthread_mutex_unlock(&link->lock);
+    if (link->process_epoch == rsmcore_process_epoch() && !is_broken(link))
+        rsmcore_channel_post(&link->channel, msg);
 }
 
 /* ---------------------------------------------------------------- making and ending links */
@@ -292,15 +127,9 @@ static void free_link(struct rsmcore_link *link)
     if (link->gentable != NULL)
         munmap((void *)(uintptr_t)link->gentable, sizeof *link->gentable);
     if (link->process_epoch == rsmcore_process_epoch())
-        close(link->socket);
-    pthread_mutex_destroy(&link->lock);
+        close(link->channel.socket);
+    rsmcore_channel_destroy(&link->channel);
     free(link);
-}
-
-static enum rsm_status set_timeout(struct rsmcore_link *link, uint32_t timeout_ms)
-{
-    link->timeout_ms = timeout_ms;
-    return rsm_packet_await_most(link->socket, timeout_ms) == 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
 }
 
 static enum rsm_status greet(struct rsmcore_link *link, uint32_t node)
@@ -317,9 +146,9 @@ static enum rsm_status greet(struct rsmcore_link *link, uint32_t node)
         return RSM_ST_PROTOCOL;
     link->node = msg.u.hello_reply.node;
     uint32_t timeout = msg.u.hello_reply.peer_timeout_ms;
-    return set_timeout(link, timeout < TIMEOUT_LEAST_MS  ? TIMEOUT_LEAST_MS
-                             : timeout > TIMEOUT_MOST_MS ? TIMEOUT_MOST_MS
-                                                         : timeout);
+    return rsmcore_channel_patience(&link->channel, timeout < TIMEOUT_LEAST_MS  ? TIMEOUT_LEAST_MS
+                                                    : timeout > TIMEOUT_MOST_MS ? TIMEOUT_MOST_MS
+                                                                                : timeout);
 }
 
 /* Connect to a socket and say hello as a process of `node`. */
@@ -336,10 +165,9 @@ static enum rsm_status make_link(const char *path, uint32_t node, struct rsmcore
         close(socket);
         return RSM_ST_NO_MEMORY;
     }
-    link->socket = socket;
+    rsmcore_channel_init(&link->channel, socket);
     link->process_epoch = rsmcore_process_epoch();
-    pthread_mutex_init(&link->lock, NULL);
-    enum rsm_status status = set_timeout(link, HELLO_TIMEOUT_MS);
+    enum rsm_status status = rsmcore_channel_patience(&link->channel, HELLO_TIMEOUT_MS);
     if (status == RSM_ST_OK)
         status = greet(link, node);
     if (status != RSM_ST_OK) {
@@ -364,8 +192,8 @@ static struct rsmcore_link *find_link(uint32_t node)
     struct rsmcore_link **place = &links;
     while (*place != NULL) {
         struct rsmcore_link *link = *place;
-        if (atomic_load(&link->broken) || !rsmcore_gentable_alive(link->gentable)) {
-            atomic_store(&link->broken, true);
+        if (is_broken(link) || !rsmcore_gentable_alive(link->gentable)) {
+            atomic_store(&link->channel.broken, true);
             *place = link->next;
             drop_reference(link);
             continue;
@@ -377,6 +205,13 @@ static struct rsmcore_link *find_link(uint32_t node)
         place = &link->next;
     }
     return NULL;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static void pause_ms(int ms)
@@ -433,10 +268,25 @@ static void remember(struct rsmcore_link *link)
     links = link;
 }
 
+/* A thread that is cancelled while it looks for a daemon must not keep the lock. */
+static int lock_links(void)
+{
+    int cancellable;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    pthread_mutex_lock(&links_lock);
+    return cancellable;
+}
+
+static void unlock_links(int cancellable)
+{
+    pthread_mutex_unlock(&links_lock);
+    pthread_setcancelstate(cancellable, NULL);
+}
+
 enum rsm_status rsmcore_link_own(struct rsmcore_link **link)
 {
     pthread_once(&fork_once, watch_fork);
-    pthread_mutex_lock(&links_lock);
+    int cancellable = lock_links();
     enum rsm_status status = RSM_ST_OK;
     *link = own_node != 0 ? find_link(own_node) : NULL;
     if (*link == NULL) {
@@ -446,13 +296,13 @@ enum rsm_status rsmcore_link_own(struct rsmcore_link **link)
             remember(*link);
         }
     }
-    pthread_mutex_unlock(&links_lock);
+    unlock_links(cancellable);
     return status;
 }
 
 enum rsm_status rsmcore_link_to(uint32_t node, const char *path, struct rsmcore_link **link)
 {
-    pthread_mutex_lock(&links_lock);
+    int cancellable = lock_links();
     enum rsm_status status = RSM_ST_OK;
     *link = find_link(node);
     if (*link == NULL) {
@@ -464,7 +314,7 @@ enum rsm_status rsmcore_link_to(uint32_t node, const char *path, struct rsmcore_
         if (status == RSM_ST_OK)
             remember(*link);
     }
-    pthread_mutex_unlock(&links_lock);
+    unlock_links(cancellable);
     return status;
 }
 
@@ -480,9 +330,9 @@ void rsmcore_link_release(struct rsmcore_link *link)
 {
     if (link == NULL)
         return;
-    pthread_mutex_lock(&links_lock);
+    int cancellable = lock_links();
     drop_reference(link);
-    pthread_mutex_unlock(&links_lock);
+    unlock_links(cancellable);
 }
 
 uint32_t rsmcore_link_node(const struct rsmcore_link *link)

@@ -35,7 +35,8 @@ struct rsmcore_link *rsmcore_link_hold(struct rsmcore_link *link);
 void rsmcore_link_release(struct rsmcore_link *link);
 
 /**
- * Send a request, wait for its reply.
+ * Send a request, wait for its reply. Any number of threads may be at it at once; none waits for
+ * the reply of another. No cancellation point.
  *
  * @param msg      the request; the reply on return.
  * @param send     descriptors that go with the request, or NULL; they stay the caller's.

@@ -410,6 +410,17 @@ size_t rsm_msg_encode(const struct rsm_msg *msg, void *buffer, size_t capacity)
     return c.bad ? 0 : capacity - c.left;
 }
 
+bool rsm_msg_peek(const void *buffer, size_t length, uint32_t *type, uint32_t *sequence)
+{
+    struct rsm_codec c = rsm_decoder(buffer, length);
+    uint32_t magic = 0, version = 0;
+    rsm_codec_u32(&c, &magic);
+    rsm_codec_u32(&c, &version);
+    rsm_codec_u32(&c, type);
+    rsm_codec_u32(&c, sequence);
+    return !c.bad && magic == RSM_PROTO_MAGIC;
+}
+
 enum rsm_status rsm_msg_decode(struct rsm_msg *msg, const void *buffer, size_t length)
 {
     memset(msg, 0, sizeof *msg);

@@ -5,8 +5,9 @@
  *
  * Messages travel on a unix SOCK_SEQPACKET socket, one message a packet, descriptors beside it
  * (SCM_RIGHTS). A client sends a request and gets exactly one reply with the same sequence number;
- * rsmd never speaks unasked. Everything is little-endian (codec.h). doc/architecture.md tells the
- * story; this file is the reference.
+ * rsmd never speaks unasked. Requests are carried out in order; replies come in order, too, but for
+ * that to an IMPORT_CONNECT which another host has to answer: it comes when that has. Everything is
+ * little-endian (codec.h). doc/architecture.md tells the story; this file is the reference.
  *
  * A process talks to the rsmd of its own node (role: client of the node) for everything it exports
  * and to learn of others, and directly to the rsmd of another node *on the same host* for what it
@@ -15,6 +16,7 @@
 #ifndef RSMCORE_PROTO_H
 #define RSMCORE_PROTO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +27,7 @@
 
 enum {
     RSM_PROTO_MESSAGE_MAX = 16384, /* bytes in one packet */
+    RSM_PROTO_HEADER = 20,         /* bytes that begin each */
     RSM_PROTO_FDS_MAX = 64,        /* descriptors beside one packet */
     RSM_PROTO_NAME_MAX = 256,      /* controller names; MAXNAMELEN of the original */
     RSM_PROTO_PATH_MAX = 108,      /* a unix socket path */
@@ -372,6 +375,10 @@ struct rsm_msg {
 
 /** Encode into @p buffer. Returns the length, or 0 if the message breaks its own bounds. */
 size_t rsm_msg_encode(const struct rsm_msg *msg, void *buffer, size_t capacity);
+
+/** Type and sequence of a packet of which at least the first @p length bytes are there, whatever is
+ *  wrong with the rest. False: it is not of this protocol. */
+bool rsm_msg_peek(const void *buffer, size_t length, uint32_t *type, uint32_t *sequence);
 
 /**
  * Decode a packet. RSM_ST_OK, RSM_ST_VERSION (right magic, other version) or RSM_ST_PROTOCOL

@@ -14,7 +14,8 @@
 static void free_forward(struct rsmd_forward *forward)
 {
     DL_DELETE(forward->far->waiting, forward);
-    forward->client->forward = NULL;
+    DL_DELETE2(forward->client->forwards, forward, client_prev, client_next);
+    forward->client->forward_count--;
     event_free(forward->late);
     free(forward);
 }
@@ -41,8 +42,8 @@ static void on_late(evutil_socket_t fd, short what, void *argument)
 
 void rsmd_far_abandon(struct rsmd_client *client)
 {
-    if (client->forward != NULL)
-        free_forward(client->forward);
+    while (client->forwards != NULL)
+        free_forward(client->forwards);
 }
 
 static struct rsmd_forward *find_forward(const struct rsmd_far *far, uint32_t request)
@@ -83,6 +84,8 @@ static struct rsmd_forward *make_forward(const struct rsmd_call *call, struct rs
         return NULL;
     }
     DL_APPEND(far->waiting, forward);
+    DL_APPEND2(call->client->forwards, forward, client_prev, client_next);
+    call->client->forward_count++;
     return forward;
 }
 
@@ -114,9 +117,9 @@ enum rsm_status rsmd_far_connect(struct rsmd_call *call, struct rsmd_controller 
     struct rsmd_forward *forward = make_forward(call, far, controller);
     if (forward == NULL)
         return RSM_ST_NO_MEMORY;
-    call->client->forward = forward;
     fill(&msg.u.connect, call, forward->request);
-    if (rsmd_far_send(call->node, far, &msg))
+    call->later = rsmd_far_send(call->node, far, &msg);
+    if (call->later)
         return RSM_ST_OK;
     free_forward(forward);
     return RSM_ST_UNREACHABLE;

@@ -18,8 +18,9 @@ struct rsmd_forward {
     uint32_t sequence; /* of the client's message */
     uint32_t segment_id;
     uint32_t rights;
-    struct event *late; /* the far node does not answer */
-    struct rsmd_forward *prev, *next;
+    struct event *late;                             /* the far node does not answer */
+    struct rsmd_forward *prev, *next;               /* of the far node */
+    struct rsmd_forward *client_prev, *client_next; /* of the client */
 };
 
 /** A node of another host. */

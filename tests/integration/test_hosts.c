@@ -20,6 +20,8 @@ enum {
 #define CONFIGURATION                                                                              \
     "[controller sci0]\ntransport = " TRANSPORT "\n[limits]\npeer-timeout-ms = 2000\n"
 
+#define PATIENT "[controller sci0]\ntransport = " TRANSPORT "\n[limits]\npeer-timeout-ms = 60000\n"
+
 static pid_t daemons[2]; /* 0: ended */
 static struct world *world;
 static struct actor *exporter, *importer;
@@ -32,15 +34,20 @@ static void offer(void)
 }
 
 /* An exporter on host 1, with a segment, and an importer on host 2. */
-static void begin(void **state)
+static void begin_with(void **state, const char *configuration)
 {
-    const struct host hosts[] = {{1, CONFIGURATION}, {2, CONFIGURATION}};
+    const struct host hosts[] = {{1, configuration}, {2, configuration}};
     world = *state;
     hosts_split(world, hosts);
     hosts_start(world, daemons);
     exporter = actor_start(world, 1);
     importer = actor_start(world, 2);
     offer();
+}
+
+static void begin(void **state)
+{
+    begin_with(state, CONFIGURATION);
 }
 
 static int tear_down(void **state)
@@ -184,6 +191,47 @@ static void test_exporters_daemon_stops(void **state)
     connect_and_use(importer, exporter, 0);
 }
 
+static void *connect_slot_1(void *result)
+{
+    struct order order = {.node = 1, .slot = 1, .length = LENGTH};
+    *(int *)result = party_connect(&order);
+    return NULL;
+}
+
+/* In the importer: while one thread's connect waits for a host that stands still, the calls of
+ * another go through. .value is the pid to wake; .result: what the connect came to, if all that
+ * other thread did succeeded before. */
+static int connect_beside_other_calls(void *bytes)
+{
+    const struct order *order = bytes;
+    struct order mine = {.slot = 2, .length = LENGTH, .id = PARTY_ID + 1, .node = 2, ACCESS};
+    pthread_t thread;
+    int result = -1;
+    NEED(party_controller(NULL) != NULL); /* before there are two that want it */
+    NEED(pthread_create(&thread, NULL, connect_slot_1, &result) == 0);
+    for (int i = 0; i < 100; i++) {
+        NEED(party_offer(&mine) == RSM_SUCCESS);
+        NEED(party_connect(&mine) == RSM_SUCCESS);
+        NEED(party_disconnect(&mine) == RSM_SUCCESS);
+        NEED(party_withdraw(&mine) == RSM_SUCCESS);
+    }
+    process_thaw((pid_t)order->value);
+    NEED(pthread_join(thread, NULL) == 0);
+    return result;
+}
+
+/* Of a time-out that is far away: the connect ends well if nobody waited for it. */
+static void test_a_waiting_connect_holds_nobody_up(void **state)
+{
+    begin_with(state, PATIENT);
+    struct order order = {.value = (uint64_t)daemons[0]};
+    process_freeze(daemons[0]);
+    actor_begin(importer, connect_beside_other_calls, &order, sizeof order);
+    assert_int_equal(actor_end(importer, &order, sizeof order), RSM_SUCCESS);
+    TELL_OK(importer, disconnect, .slot = 1);
+    host_await_segments(world, 1, 1);
+}
+
 static void test_importers_daemon_stops(void **state)
 {
     begin(state);
@@ -320,6 +368,7 @@ int main(void)
         TEST(test_exporters_daemon_is_killed),
         TEST(test_importers_daemon_is_killed),
         TEST(test_exporters_daemon_stops),
+        TEST(test_a_waiting_connect_holds_nobody_up),
         TEST(test_importers_daemon_stops),
         TEST(test_no_put_lands_after_unpublish),
         TEST(test_storms_lose_nothing),

@@ -142,11 +142,11 @@ static void who_does_not_answer_is_unreachable(void **state)
     (void)state;
     begin_connect(&importer, 1, 6);
     unsigned answers = importer.answers;
-    assert_non_null(importer.client.forward);
+    assert_int_equal(importer.client.forward_count, 1);
     while (importer.answers == answers)
         run_loop(10);
     assert_int_equal(importer.reply.status, RSM_ST_UNREACHABLE);
-    assert_null(importer.client.forward);
+    assert_int_equal(importer.client.forward_count, 0);
     /* The success that comes too late is nobody's: it is given back. */
     assert_true(deliver());
     assert_int_equal(imports_of(1), 1);
@@ -154,6 +154,48 @@ static void who_does_not_answer_is_unreachable(void **state)
     assert_int_equal(imports_of(1), 0);
     assert_int_equal(imports_of(2), 0);
     assert_int_equal(importer.answers, answers + 1);
+}
+
+/* The client goes on asking; each request gets its own answer, and the limit is what stops it. */
+static void a_client_has_many_under_way(void **state)
+{
+    (void)state;
+    struct rsm_msg locate = {.type = RSM_MSG_LOCATE, .u.locate = {"sci0", 2}};
+    for (uint32_t i = 0; i < RSMD_FORWARDS_PER_CLIENT_MAX; i++)
+        begin_connect(&importer, 1, 6);
+    assert_int_equal(importer.client.forward_count, RSMD_FORWARDS_PER_CLIENT_MAX);
+    unsigned answers = importer.answers;
+    begin(&importer, &locate);
+    assert_int_equal(importer.answers, answers + 1);
+    assert_int_equal(importer.reply.status, RSM_ST_OK);
+    /* The far node answers them out of order. */
+    struct rsm_peer_msg oldest = intercept(RSM_PEER_CONNECT);
+    deliver_all();
+    assert_int_equal(importer.client.forward_count, 1);
+    assert_int_equal(imports_of(2), RSMD_FORWARDS_PER_CLIENT_MAX - 1);
+    forge(2, 1, oldest);
+    deliver_all();
+    assert_int_equal(importer.client.forward_count, 0);
+    assert_int_equal(importer.answers, answers + 1 + RSMD_FORWARDS_PER_CLIENT_MAX);
+    assert_int_equal(importer.reply.status, RSM_ST_OK);
+}
+
+static void a_client_that_goes_abandons_all(void **state)
+{
+    (void)state;
+    struct person other;
+    person_begin(&other, 2, 500);
+    begin_connect(&importer, 1, 6);
+    begin_connect(&other, 1, 6);
+    begin_connect(&importer, 1, 6);
+    unsigned answers = importer.answers;
+    person_end(&importer);
+    deliver_all();
+    assert_int_equal(importer.answers, answers);
+    assert_int_equal(other.reply.status, RSM_ST_OK);
+    assert_int_equal(imports_of(1), 1);
+    assert_int_equal(imports_of(2), 1);
+    person_end(&other);
 }
 
 static void a_client_that_goes_is_not_answered(void **state)
@@ -440,6 +482,8 @@ int main(void)
         TEST(refusals_cross_as_they_are),
         TEST(descriptors_stay_on_their_host),
         TEST(who_does_not_answer_is_unreachable),
+        TEST(a_client_has_many_under_way),
+        TEST(a_client_that_goes_abandons_all),
         TEST(a_client_that_goes_is_not_answered),
         TEST(a_link_that_goes_answers),
         TEST(several_wait_at_once),
