@@ -13,10 +13,12 @@
 
 static const struct rsmd_conf_controller loopback = {.name = "loopback", .transport = "shm"};
 
-static enum rsm_status open_port(struct rsmd_controller *controller)
+static enum rsm_status open_port(const struct rsmd_node *node, struct rsmd_controller *controller)
 {
-    struct rsm_controller_info info = {
-        .name = controller->name, .device = controller->device, .options = controller->options};
+    struct rsm_controller_info info = {.name = controller->name,
+                                       .device = controller->device,
+                                       .options = controller->options,
+                                       .peer_timeout_ms = node->conf.peer_timeout_ms};
     enum rsm_status status = controller->ops->open(&info, &controller->port);
     if (status != RSM_ST_OK)
         return status;
@@ -41,7 +43,7 @@ static enum rsm_status add(struct rsmd_node *node, const struct rsmd_conf_contro
     made->ops = ops;
     enum rsm_status status = RSM_ST_INVALID;
     if (rsmd_controller_name_split(made->name, made->type, &made->unit))
-        status = open_port(made);
+        status = open_port(node, made);
     if (status == RSM_ST_OK)
         LL_APPEND(node->controllers, made);
     else

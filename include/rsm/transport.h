@@ -114,6 +114,9 @@ struct rsm_controller_info {
     const char *name;    /**< the administrator's name, e.g. "sci0" */
     const char *device;  /**< device name, or "" */
     const char *options; /**< the transport's own options, or "" */
+    /** Milliseconds after which the node takes a peer that does not answer for dead; a transport
+     *  that has such a time itself takes this one unless its options say another. 0: not told. */
+    uint32_t peer_timeout_ms;
 };
 
 /** Limits and abilities of a port, in the units that the APIs report. */

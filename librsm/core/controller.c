@@ -25,11 +25,12 @@ enum { PORT_SLOTS = 4 };
 struct rsmcore_controller {
     atomic_uint references;
     struct rsm_controller_reply info;
+    uint32_t peer_timeout_ms;
     pthread_mutex_t lock; /* guards ports */
     struct port_slot ports[PORT_SLOTS];
 };
 
-static enum rsm_status ask_for(const char *type, unsigned unit, struct rsm_controller_reply *info)
+static enum rsm_status ask_for(const char *type, unsigned unit, struct rsmcore_controller *about)
 {
     struct rsmcore_link *link;
     if (rsmcore_link_own(&link) != RSM_ST_OK)
@@ -37,9 +38,10 @@ static enum rsm_status ask_for(const char *type, unsigned unit, struct rsm_contr
     struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {.unit = unit}};
     snprintf(msg.u.controller.type, sizeof msg.u.controller.type, "%s", type);
     enum rsm_status status = rsmcore_link_call(link, &msg, NULL, NULL);
+    about->peer_timeout_ms = rsmcore_link_timeout(link);
     rsmcore_link_release(link);
     if (status == RSM_ST_OK)
-        *info = msg.u.controller_reply;
+        about->info = msg.u.controller_reply;
     return status == RSM_ST_OK || status == RSM_ST_NO_MEMORY ? status : RSM_ST_NO_CONTROLLER;
 }
 
@@ -53,7 +55,7 @@ enum rsm_status rsmcore_controller_open(const char *type, unsigned unit,
         return RSM_ST_NO_MEMORY;
     atomic_init(&made->references, 1);
     pthread_mutex_init(&made->lock, NULL);
-    enum rsm_status status = ask_for(type, unit, &made->info);
+    enum rsm_status status = ask_for(type, unit, made);
     if (status == RSM_ST_OK) {
         const struct rsm_import_ops *ops = rsmcore_transport_import(made->info.transport);
         struct rsm_port *port;
@@ -94,7 +96,8 @@ enum rsm_status rsmcore_controller_port(struct rsmcore_controller *controller,
         if (slot->ops == NULL) {
             struct rsm_controller_info info = {.name = controller->info.name,
                                                .device = controller->info.device,
-                                               .options = controller->info.options};
+                                               .options = controller->info.options,
+                                               .peer_timeout_ms = controller->peer_timeout_ms};
             status = ops->open(&info, &slot->port);
             if (status == RSM_ST_OK)
                 slot->ops = ops;

@@ -340,6 +340,11 @@ uint32_t rsmcore_link_node(const struct rsmcore_link *link)
     return link->node;
 }
 
+uint32_t rsmcore_link_timeout(const struct rsmcore_link *link)
+{
+    return link->channel.timeout_ms;
+}
+
 const struct rsm_gentable *rsmcore_link_gentable(const struct rsmcore_link *link)
 {
     return link->gentable;

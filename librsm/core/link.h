@@ -59,6 +59,9 @@ void rsmcore_link_post(struct rsmcore_link *link, struct rsm_msg *msg);
 /** The node at the other end. */
 uint32_t rsmcore_link_node(const struct rsmcore_link *link);
 
+/** The peer time-out of the node at the other end, in milliseconds. */
+uint32_t rsmcore_link_timeout(const struct rsmcore_link *link);
+
 /** Generation table of the rsmd at the other end; valid as long as the link is held. */
 const struct rsm_gentable *rsmcore_link_gentable(const struct rsmcore_link *link);
 

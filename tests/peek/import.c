@@ -75,7 +75,8 @@ static enum rsm_status ask(struct peek_conn *conn, const struct peek_request *re
 
 static enum rsm_status peek_open(const struct rsm_controller_info *info, struct rsm_port **port)
 {
-    (void)info;
+    if (info->peer_timeout_ms == 0) /* what every transport is to be told */
+        return RSM_ST_INVALID;
     *port = calloc(1, sizeof **port);
     return *port != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
 }

@@ -55,7 +55,8 @@ static void close_all(struct rsm_node_port *port)
 static enum rsm_status peek_open(const struct rsm_controller_info *info,
                                  struct rsm_node_port **made)
 {
-    (void)info;
+    if (info->peer_timeout_ms == 0) /* what every transport is to be told */
+        return RSM_ST_INVALID;
     struct rsm_node_port *port = calloc(1, sizeof *port);
     if (port == NULL)
         return RSM_ST_NO_MEMORY;

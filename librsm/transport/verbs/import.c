@@ -84,7 +84,8 @@ static enum rsm_status import_open(const struct rsm_controller_info *info, struc
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
     made->epoch = verbs_process_epoch();
-    if (!verbs_options_parse(info->options, &made->options, why, sizeof why)) {
+    if (!verbs_options_parse(info->options, info->peer_timeout_ms, &made->options, why,
+                             sizeof why)) {
         rsm_log_error("verbs: controller %s: %s", info->name, why);
         free(made);
         return RSM_ST_INVALID;

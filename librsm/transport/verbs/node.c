@@ -67,7 +67,8 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
         return RSM_ST_NO_MEMORY;
     made->page = (uint64_t)sysconf(_SC_PAGESIZE);
     made->epoll = made->again = -1;
-    if (!verbs_options_parse(info->options, &made->options, why, sizeof why)) {
+    if (!verbs_options_parse(info->options, info->peer_timeout_ms, &made->options, why,
+                             sizeof why)) {
         rsm_log_error("verbs: controller %s: %s", info->name, why);
         free(made);
         return RSM_ST_INVALID;

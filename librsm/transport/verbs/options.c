@@ -9,11 +9,11 @@
 
 enum { WORD_MAX = 128 };
 
-struct verbs_options verbs_options_default(void)
+struct verbs_options verbs_options_default(uint32_t timeout_ms)
 {
     return (struct verbs_options){
         .gid = VERBS_GID_AUTO,
-        .timeout_ms = 3000,
+        .timeout_ms = timeout_ms != 0 ? timeout_ms : 3000,
         .retry = VERBS_RETRY_MOST,
         .spin_us = VERBS_SPIN_AUTO,
         .inline_bytes = 220,
@@ -149,11 +149,11 @@ static bool apply(char *word, struct verbs_options *options, char *why, size_t w
     return false;
 }
 
-bool verbs_options_parse(const char *text, struct verbs_options *options, char *why,
-                         size_t why_size)
+bool verbs_options_parse(const char *text, uint32_t timeout_ms, struct verbs_options *options,
+                         char *why, size_t why_size)
 {
     static const char separators[] = ", \t";
-    *options = verbs_options_default();
+    *options = verbs_options_default(timeout_ms);
     for (text += strspn(text, separators); *text != '\0'; text += strspn(text, separators)) {
         char word[WORD_MAX];
         size_t length = strcspn(text, separators);

@@ -37,15 +37,15 @@ struct verbs_options {
     bool windows;           /**< use type-2 memory windows where the device has them */
 };
 
-/** The defaults. */
-struct verbs_options verbs_options_default(void);
+/** The defaults. @p timeout_ms is that of the node, 0 if it is not told. */
+struct verbs_options verbs_options_default(uint32_t timeout_ms);
 
 /**
  * Read @p text over the defaults.
  * @param why  on failure, what was expected instead, for the log.
  */
-bool verbs_options_parse(const char *text, struct verbs_options *options, char *why,
-                         size_t why_size);
+bool verbs_options_parse(const char *text, uint32_t timeout_ms, struct verbs_options *options,
+                         char *why, size_t why_size);
 
 /** The exponent e of the transport's timeout, 4.096 us * 2^e, that lets (retry + 1) of them end
  *  within @p timeout_ms; 1..31. */

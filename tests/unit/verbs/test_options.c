@@ -14,7 +14,7 @@ static void defaults(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof nothing / sizeof nothing[0]; i++) {
         memset(&o, 0xff, sizeof o);
-        assert_true(verbs_options_parse(nothing[i], &o, why, sizeof why));
+        assert_true(verbs_options_parse(nothing[i], 0, &o, why, sizeof why));
         assert_int_equal(o.gid, VERBS_GID_AUTO);
         assert_int_equal(o.spin_us, VERBS_SPIN_AUTO);
         assert_int_equal(o.retry, VERBS_RETRY_MOST);
@@ -23,6 +23,8 @@ static void defaults(void **state)
         assert_true(o.register_from == VERBS_REGISTER_AUTO);
         assert_string_equal(o.address, "");
         assert_true(o.windows);
+        assert_true(verbs_options_parse(nothing[i], 700, &o, why, sizeof why));
+        assert_int_equal(o.timeout_ms, 700);
     }
 }
 
@@ -34,7 +36,7 @@ static void all_of_them(void **state)
     assert_true(
         verbs_options_parse("gid=3,port=7471 address=10.0.0.7, timeout=500 retry=2,spin-us=0,"
                             "inline=64,mtu=1024,pool=64M,bounce=1M,register=2G,windows=no",
-                            &o, why, sizeof why));
+                            9000, &o, why, sizeof why));
     assert_int_equal(o.gid, 3);
     assert_int_equal(o.port, 7471);
     assert_string_equal(o.address, "10.0.0.7");
@@ -47,11 +49,11 @@ static void all_of_them(void **state)
     assert_int_equal(o.bounce, 1 << 20);
     assert_int_equal(o.register_from, INT64_C(2) << 30);
     assert_false(o.windows);
-    assert_true(verbs_options_parse("address=2001:db8::1", &o, why, sizeof why));
+    assert_true(verbs_options_parse("address=2001:db8::1", 0, &o, why, sizeof why));
     assert_string_equal(o.address, "2001:db8::1");
-    assert_true(verbs_options_parse("register=no", &o, why, sizeof why));
+    assert_true(verbs_options_parse("register=no", 0, &o, why, sizeof why));
     assert_true(o.register_from == VERBS_REGISTER_NEVER);
-    assert_true(verbs_options_parse("register=auto", &o, why, sizeof why));
+    assert_true(verbs_options_parse("register=auto", 0, &o, why, sizeof why));
     assert_true(o.register_from == VERBS_REGISTER_AUTO);
 }
 
@@ -88,7 +90,7 @@ static void refusals(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char why[200] = "";
-        if (verbs_options_parse(bad[i], &o, why, sizeof why))
+        if (verbs_options_parse(bad[i], 0, &o, why, sizeof why))
             fail_msg("%s was accepted", bad[i]);
         assert_true(strlen(why) > 10);
     }
