@@ -154,16 +154,15 @@ static int sleep_on(struct rsm_event_cell *cell, const struct timespec *deadline
     return error;
 }
 
-static bool spin(struct rsm_event_cell *cell)
+static void spin(struct rsm_event_cell *cell)
 {
     for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
         if (atomic_load_explicit(&cell->pending, memory_order_acquire) > 0)
-            return true;
+            return;
 #if defined(__x86_64__) || defined(__i386__)
         __builtin_ia32_pause();
 #endif
     }
-    return false;
 }
 
 enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms)
@@ -180,7 +179,8 @@ enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms)
         return RSM_ST_OK;
     if (timeout_ms == 0)
         return RSM_ST_TIMEOUT;
-    spin(cell);
+    if (rsm_event_cell_may_spin(cell))
+        spin(cell);
     for (;;) {
         if (consume_and_settle(event, cell))
             return RSM_ST_OK;

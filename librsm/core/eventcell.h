@@ -24,6 +24,11 @@ void rsm_event_cell_unmap(struct rsm_event_cell *cell);
  */
 bool rsm_event_cell_post(struct rsm_event_cell *cell, uint32_t count, bool coalesce);
 
+/** Whether a post can come while the caller keeps its processor: not if the poster was on the same
+ *  one the last time. What a poster writes is only compared: a liar makes its waiters sleep at
+ *  once, or not, and no more. */
+bool rsm_event_cell_may_spin(const struct rsm_event_cell *cell);
+
 /** What has been posted to a relay cell, to be passed on: the coalesced event, if there was one,
  *  came first. */
 struct rsm_event_batch {

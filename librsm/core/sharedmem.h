@@ -46,7 +46,8 @@ struct rsm_event_cell {
     _Atomic uint32_t armed;   /* 1: the owner has a poll descriptor */
     uint32_t relay;           /* 1: the cell is rsmd's own, which passes events on to another host;
                                  constant */
-    uint32_t reserved[12];
+    _Atomic uint32_t processor; /* 1 + that on which the latest poster was; 0: none yet. A hint */
+    uint32_t reserved[11];
 };
 /** In `pending` of a relay: a coalesced event came before the others. */
 #define RSM_EVENT_COALESCED_FIRST 0x80000000u

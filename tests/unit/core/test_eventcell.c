@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where a poster was, and what a waiter makes of it. */
+#include "cmocka_all.h"
+
+#include <sched.h>
+
+#include "core/eventcell.h"
+
+static cpu_set_t allowed;
+
+/* Keep to one processor, so that it is the same from line to line. */
+static int stay(void **state)
+{
+    cpu_set_t one;
+    int processor = sched_getcpu();
+    struct rsm_event_cell *cell = rsm_event_cell_map(-1);
+    if (cell == NULL || processor < 0 || sched_getaffinity(0, sizeof allowed, &allowed) < 0)
+        return -1;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)processor, &one);
+    *state = cell;
+    return sched_setaffinity(0, sizeof one, &one);
+}
+
+static int move_freely(void **state)
+{
+    rsm_event_cell_unmap(*state);
+    return sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
+static void a_poster_leaves_its_processor(void **state)
+{
+    struct rsm_event_cell *cell = *state;
+    assert_int_equal(cell->processor, 0);
+    rsm_event_cell_post(cell, 1, false);
+    assert_int_equal(cell->processor, sched_getcpu() + 1);
+    cell->processor = 999;
+    rsm_event_cell_post(cell, 1, true); /* counts for nothing; the poster is here all the same */
+    assert_int_equal(cell->processor, sched_getcpu() + 1);
+    assert_int_equal(cell->pending, 1);
+}
+
+static void who_shares_the_processor_need_not_spin(void **state)
+{
+    struct rsm_event_cell *cell = *state;
+    uint32_t own = (uint32_t)sched_getcpu() + 1;
+    assert_true(rsm_event_cell_may_spin(cell)); /* nobody has posted yet */
+    cell->processor = own;
+    assert_false(rsm_event_cell_may_spin(cell));
+    cell->processor = own + 1;
+    assert_true(rsm_event_cell_may_spin(cell));
+    cell->processor = UINT32_MAX; /* by a liar */
+    assert_true(rsm_event_cell_may_spin(cell));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_poster_leaves_its_processor, stay, move_freely),
+        cmocka_unit_test_setup_teardown(who_shares_the_processor_need_not_spin, stay, move_freely),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
