@@ -24,6 +24,12 @@ static enum rsm_status link_for_node(const struct rsmcore_controller *controller
         *link = own;
         return RSM_ST_OK;
     }
+    /* A node that this process has a link to is where it was, as long as its daemon lives. */
+    *link = rsmcore_controller_is_loopback(controller) ? NULL : rsmcore_link_known(node);
+    if (*link != NULL) {
+        rsmcore_link_release(own);
+        return RSM_ST_OK;
+    }
     struct rsm_msg msg = {.type = RSM_MSG_LOCATE, .u.locate = {.node = node}};
     strcpy(msg.u.locate.controller, rsmcore_controller_name(controller));
     status = rsmcore_link_call(own, &msg, NULL, NULL);

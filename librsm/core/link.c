@@ -318,6 +318,14 @@ enum rsm_status rsmcore_link_to(uint32_t node, const char *path, struct rsmcore_
     return status;
 }
 
+struct rsmcore_link *rsmcore_link_known(uint32_t node)
+{
+    int cancellable = lock_links();
+    struct rsmcore_link *link = find_link(node);
+    unlock_links(cancellable);
+    return link;
+}
+
 struct rsmcore_link *rsmcore_link_hold(struct rsmcore_link *link)
 {
     pthread_mutex_lock(&links_lock);

@@ -27,6 +27,9 @@ enum rsm_status rsmcore_link_own(struct rsmcore_link **link);
 /** A link to the rsmd of @p node that listens at @p path on this host. */
 enum rsm_status rsmcore_link_to(uint32_t node, const char *path, struct rsmcore_link **link);
 
+/** The link to a node of this host that there is already, or NULL: none, or its daemon has gone. */
+struct rsmcore_link *rsmcore_link_known(uint32_t node);
+
 /** One more reference to a link that the caller holds one of. */
 struct rsmcore_link *rsmcore_link_hold(struct rsmcore_link *link);
 

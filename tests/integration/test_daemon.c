@@ -198,6 +198,9 @@ static void test_importers_daemon_stopped(void **state)
     process_freeze(daemon);
     TELL_OK(importer, poke, .value = 9);
     TELL_OK(importer, close_barrier);
+    /* Where the exporter's node is need not be asked again. */
+    TELL_OK(importer, connect, .slot = 2, .node = 1, .length = LENGTH);
+    TELL_OK(importer, disconnect, .slot = 2);
     int64_t start = now_ms();
     TELL_OK(exporter, post_export);
     TELL_OK(importer, wait_import, .timeout = AT_ONCE);

@@ -164,6 +164,8 @@ static void test_unreachable_nodes(void **state)
             .acl = {{.ae_node = 3, .ae_permission = 0666}});
     /* What was exported on loopback stays on its node. */
     TELL_GET(one, connect, RSMERR_SEG_NOT_PUBLISHED, .node = 3);
+    /* Nor does it change anything that the process has been there. */
+    TELL_GET(one, connect, RSMERR_CTLR_NOT_PRESENT, .node = 3, .controller = "loopback");
     actor_stop(three);
 }
 
