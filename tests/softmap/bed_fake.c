@@ -79,6 +79,26 @@ int bed_get(size_t offset, void *dst, size_t length)
     return (int)conn->ops->get(conn, offset, dst, length);
 }
 
+bool bed_connect_again(void)
+{
+    return false;
+}
+
+int bed_again_put(size_t offset, const void *src, size_t length)
+{
+    return bed_put(offset, src, length);
+}
+
+int bed_again_get(size_t offset, void *dst, size_t length)
+{
+    return bed_get(offset, dst, length);
+}
+
+int bed_again_put_registered(size_t offset, void *src, size_t length)
+{
+    return bed_put(offset, src, length);
+}
+
 void bed_end(void)
 {
     int status;

@@ -16,8 +16,8 @@
 enum { SEGMENT = 0x400000, EXPORTER = 2 };
 
 static rsmapi_controller_handle_t controller;
-static rsm_memseg_import_handle_t import;
-static rsmapi_barrier_t barrier;
+static rsm_memseg_import_handle_t import, again;
+static rsmapi_barrier_t barrier, again_barrier;
 static struct sync *shared;
 static pid_t peer_pid;
 
@@ -127,9 +127,43 @@ int bed_get(size_t offset, void *dst, size_t length)
     return rsm_memseg_import_get(import, (off_t)offset, dst, length);
 }
 
+bool bed_connect_again(void)
+{
+    CHECK(rsm_memseg_import_connect(controller, EXPORTER, SEGMENT, RSM_PERM_RDWR, &again) ==
+          RSM_SUCCESS);
+    CHECK(rsm_memseg_import_init_barrier(again, RSM_BAR_DEFAULT, &again_barrier) == RSM_SUCCESS);
+    return true;
+}
+
+int bed_again_put(size_t offset, const void *src, size_t length)
+{
+    return rsm_memseg_import_put(again, (off_t)offset, (void *)(uintptr_t)src, length);
+}
+
+int bed_again_get(size_t offset, void *dst, size_t length)
+{
+    return rsm_memseg_import_get(again, (off_t)offset, dst, length);
+}
+
+int bed_again_put_registered(size_t offset, void *src, size_t length)
+{
+    rsm_iovec_t piece = {
+        .io_type = RSM_HANDLE_TYPE, .remote_offset = offset, .transfer_length = length};
+    rsm_scat_gath_t request = {.io_request_count = 1, .remote_handle = again, .iovec = &piece};
+    CHECK(rsm_create_localmemory_handle(controller, &piece.local.handle, src, length) ==
+          RSM_SUCCESS);
+    int error = rsm_memseg_import_putv(&request);
+    CHECK(rsm_free_localmemory_handle(controller, piece.local.handle) == RSM_SUCCESS);
+    return error;
+}
+
 void bed_end(void)
 {
     int status;
+    if (again != NULL) {
+        rsm_memseg_import_destroy_barrier(&again_barrier);
+        CHECK(rsm_memseg_import_disconnect(again) == RSM_SUCCESS);
+    }
     rsm_memseg_import_destroy_barrier(&barrier);
     CHECK(rsm_memseg_import_disconnect(import) == RSM_SUCCESS);
     CHECK(rsm_release_controller(controller) == RSM_SUCCESS);

@@ -31,7 +31,7 @@ struct litmus {
     void (*run)(void);
 };
 extern const struct litmus litmus_order[], litmus_value[], litmus_memory[], litmus_process[],
-    litmus_fault[];
+    litmus_fault[], litmus_again[];
 
 void litmus_fail(const char *file, int line, const char *what) __attribute__((noreturn));
 #define CHECK(condition)                                                                           \
@@ -75,6 +75,13 @@ int bed_close(void);
 /** put() and get() on the same import; 0 or the error. */
 int bed_put(size_t offset, const void *src, size_t length);
 int bed_get(size_t offset, void *dst, size_t length);
+/** A second connection to the segment, without a mapping, for these transfers; false if this bed
+ * can have but one. Each is complete when it returns; 0 or the error. */
+bool bed_connect_again(void);
+int bed_again_put(size_t offset, const void *src, size_t length);
+int bed_again_get(size_t offset, void *dst, size_t length);
+/** The same from memory that is registered for this one put. */
+int bed_again_put_registered(size_t offset, void *src, size_t length);
 /** The peer has done its part and ended well. */
 void bed_end(void);
 /** Let the next so many writes fail; false if this bed cannot. */

@@ -11,8 +11,8 @@
 
 enum { SKIPPED = 77, TEST_LIMIT_S = 120 };
 
-static const struct litmus *const groups[] = {litmus_order, litmus_value, litmus_memory,
-                                              litmus_process, litmus_fault};
+static const struct litmus *const groups[] = {litmus_order,   litmus_value, litmus_memory,
+                                              litmus_process, litmus_fault, litmus_again};
 
 int64_t litmus_ms(void)
 {
