@@ -42,7 +42,7 @@ static enum rsm_status without_peer(struct softmap *softmap, const struct transf
     uint8_t *here = softmap->space.copy + what->offset;
     if (what->src != NULL)
         memcpy(here, what->src, what->length);
-    else
+    else if (what->dst != NULL)
         memcpy(what->dst, here, what->length);
     return RSM_ST_OK;
 }
