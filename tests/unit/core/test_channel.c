@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -227,6 +228,28 @@ static void what_comes_too_late_is_given_back(void **state)
     expect_granted(&caller);
 }
 
+/* No room for the descriptor that comes with a reply: that call fails, and no other one. */
+static void a_descriptor_too_many(void **state)
+{
+    (void)state;
+    struct caller unlucky, other;
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const rlim_t usual = limit.rlim_cur;
+    struct rsm_msg request = start(&unlucky, 1), held = start(&other, 2);
+    int next = dup(ends[1]);
+    assert_true(next >= 0);
+    close(next);
+    limit.rlim_cur = (rlim_t)next;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    grant(&request);
+    assert_int_equal(join(&unlucky), RSM_ST_NO_RESOURCES);
+    limit.rlim_cur = usual;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    grant(&held);
+    expect_granted(&other);
+}
+
 static void an_end_is_everybodys(void **state)
 {
     (void)state;
@@ -297,6 +320,7 @@ int main(void)
         TEST(replies_come_while_one_waits_to_send),
         TEST(nobody_waits_for_ever),
         TEST(what_comes_too_late_is_given_back),
+        TEST(a_descriptor_too_many),
         TEST(an_end_is_everybodys),
         TEST(nonsense_ends_it_for_all),
         TEST(cancelled_threads_finish_their_call),
