@@ -330,7 +330,6 @@ enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm
     mine.deadline = now_ms() + channel->timeout_ms;
     enum rsm_status status = exchange(channel, &mine, send);
     pthread_mutex_unlock(&channel->lock);
-    pthread_setcancelstate(cancellable, NULL);
 
     if (status == RSM_ST_OK)
         status = (enum rsm_status)msg->status;
@@ -338,6 +337,7 @@ enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm
         *receive = mine.fds;
     else
         rsm_packet_fds_close(&mine.fds);
+    pthread_setcancelstate(cancellable, NULL);
     return status;
 }
 

