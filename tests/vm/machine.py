@@ -54,6 +54,9 @@ class Machine:
                    "-qmp", f"unix:{self.path('qmp')},server=on,wait=off",
                    "-kernel", vmlinux, "-initrd", initramfs,
                    "-append", "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nowatchdog"
+                              # Under load the processors' clocks seem apart, and the kernel then
+                              # takes one that costs microseconds to read. They are the host's.
+                              " tsc=reliable"
                               f" rcupdate.rcu_cpu_stall_suppress=1 lab.machine={self.number}"
                               f" lab.nonce={self.nonce} {append}"]
         command += serial + self.order_port() + self.network()
