@@ -24,6 +24,7 @@ TOOLS = {
     "ibv_devices": "ibverbs-utils", "ibv_devinfo": "ibverbs-utils",
     "ibv_rc_pingpong": "ibverbs-utils", "rping": "rdmacm-utils",
     "munged": "munge", "ib_write_lat": "perftest", "ib_read_lat": "perftest", "ib_write_bw": "perftest",
+    "ib_read_bw": "perftest",
 }
 # Nice to have where the host has them.
 OPTIONAL_TOOLS = ["munge", "unmunge", "strace"]

@@ -26,6 +26,7 @@ enum {
     CLIENT_MS = 60000, /* for a run */
     ITERATIONS = 1000,
     ITERATIONS_LEAST = 20,
+    RUNS = 4, /* it finds its clock's rate by regression and prints "inf" where that fails */
 };
 #define COUNT_MAX       1e12
 #define BANDWIDTH_BYTES ((size_t)256 << 20) /* about so many are moved by one run */
@@ -235,9 +236,12 @@ void perftest_limit(const struct options *options, struct result *result)
                                                  : iterations;
     snprintf(common, sizeof common, "-s %zu -n %zu%s", bytes, iterations,
              programs[i].bandwidth ? " --report_gbits" : "");
-    if (run_pair(options, programs[i].program, common, text) &&
-        perftest_parse(text, bytes, programs[i].bandwidth, &result->limit))
-        result->limit_name = programs[i].program;
-    else
+    for (int run = 0; run < RUNS && result->limit_name == NULL; run++) {
+        if (!run_pair(options, programs[i].program, common, text))
+            break;
+        if (perftest_parse(text, bytes, programs[i].bandwidth, &result->limit))
+            result->limit_name = programs[i].program;
+    }
+    if (result->limit_name == NULL)
         complain_of(programs[i].program, text);
 }

@@ -232,6 +232,7 @@ static struct verbs_conn *make(struct rsm_port *port)
         return NULL;
     conn->port = port;
     conn->credit = VERBS_SIGNALS_AHEAD;
+    conn->spin_ns = (uint64_t)port->spin_us * 1000u;
     conn->slot_bytes = port->options.bounce / VERBS_SLOTS / 64 * 64;
     pthread_mutex_init(&conn->lock, NULL);
     pthread_condattr_init(&attr);

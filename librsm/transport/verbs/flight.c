@@ -3,6 +3,7 @@
  * completion tells how far the connection has come. */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <time.h>
 
 #include "core/log.h"
@@ -12,6 +13,7 @@ enum {
     POLL_AT_ONCE = 16,
     RECEIVE_MARK = 0, /* number of a receive: no work request has it */
     FLUSH_TRIES = 100000,
+    SPIN_NS_MOST = 2000000, /* a thread may keep its processor for about so long anyway */
 };
 
 static uint64_t now_ns(void)
@@ -190,32 +192,53 @@ static void sleep_until(struct verbs_conn *conn, uint64_t until)
     pthread_cond_timedwait(&conn->news, &conn->lock, &time);
 }
 
+/* Poll again in a moment. Whoever does so for long lets others have the processor. */
+static void spin(struct verbs_conn *conn, uint64_t waited)
+{
+    bool yielding = waited >= (uint64_t)conn->port->spin_us * 1000u;
+    pthread_mutex_unlock(&conn->lock);
+    if (yielding)
+        sched_yield();
+    else
+        relax();
+    pthread_mutex_lock(&conn->lock);
+}
+
+/* A sleep ended after that much waiting. Where it was not worth while, the next wait spins for
+ * longer; where answers take long anyway, it does not. */
+static void learn_spin(struct verbs_conn *conn, uint64_t waited)
+{
+    if (!conn->port->spin_adapts)
+        return;
+    if (waited >= SPIN_NS_MOST)
+        conn->spin_ns = (uint64_t)conn->port->spin_us * 1000u;
+    else
+        conn->spin_ns = 2 * waited < SPIN_NS_MOST ? 2 * waited : SPIN_NS_MOST;
+}
+
 bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
 {
     uint64_t patience = (uint64_t)conn->port->options.timeout_ms * 1000000u;
-    uint64_t spin = (uint64_t)conn->port->spin_us * 1000u;
     uint64_t start = 0;
-    uint64_t come = conn->ledger.completed + conn->received;
+    uint64_t come = 0;
     while (!conn->ledger.dead && !wait.over(conn, wait.number)) {
-        bool news = poll_some(conn);
+        if (poll_some(conn)) /* most often, and then the time is not asked for */
+            continue;
         uint64_t now = now_ns();
         /* Another thread may have polled what this one waits for. */
         if (start == 0 || conn->ledger.completed + conn->received != come) {
             come = conn->ledger.completed + conn->received;
             start = now;
         }
-        if (news)
-            continue;
         if (now - start > patience) {
             if (verbs_ledger_flying(&conn->ledger) == 0)
                 break; /* the fabric owes no answer: the node alone is slow */
             verbs_die(conn, "the peer does not answer");
-        } else if (now - start < spin) {
-            pthread_mutex_unlock(&conn->lock);
-            relax();
-            pthread_mutex_lock(&conn->lock);
+        } else if (now - start < conn->spin_ns) {
+            spin(conn, now - start);
         } else {
             sleep_until(conn, start + patience + 1000000u);
+            learn_spin(conn, now_ns() - start);
         }
     }
     return wait.over(conn, wait.number);

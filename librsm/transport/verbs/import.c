@@ -54,12 +54,16 @@ void verbs_cancel_let_go(int before)
 
 /* ------------------------------------------------------------------ port */
 
-static uint32_t choose_spin(const struct verbs_options *options)
+static void choose_spin(struct rsm_port *port)
 {
-    if (options->spin_us != VERBS_SPIN_AUTO)
-        return (uint32_t)options->spin_us;
+    port->spin_adapts = false;
+    if (port->options.spin_us != VERBS_SPIN_AUTO) {
+        port->spin_us = (uint32_t)port->options.spin_us;
+        return;
+    }
     /* With one processor polling only keeps others from working. */
-    return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_US : 0;
+    port->spin_adapts = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+    port->spin_us = port->spin_adapts ? SPIN_US : 0;
 }
 
 /* What is behind an open device. */
@@ -101,7 +105,7 @@ static enum rsm_status import_open(const struct rsm_controller_info *info, struc
     /* Where the kernel does not copy pinned pages at fork(), registering takes them from a child.
      */
     made->may_register = ibv_is_fork_initialized() == IBV_FORK_UNNEEDED;
-    made->spin_us = choose_spin(&made->options);
+    choose_spin(made);
     made->path = verbs_path_of(&made->options, &made->device, 0); /* nobody may reach in here */
     if (!furnish(made)) {
         verbs_device_close(&made->device);

@@ -56,6 +56,7 @@ struct rsm_port {
     struct ibv_pd *pd;
     unsigned epoch; /**< of fork() when it was opened */
     uint32_t spin_us;
+    bool spin_adapts;              /**< longer, on connections that answer a little later */
     bool may_register;             /**< memory of the application, without being asked to */
     pthread_mutex_t lock;          /**< guards landing, arenas and chooser */
     struct verbs_chooser chooser;  /**< of ways for large gets */
@@ -94,6 +95,7 @@ struct verbs_conn {
     struct verbs_ledger ledger;
     uint32_t credit;                  /* signals that may be sent */
     uint32_t received;                /* messages of the node */
+    uint64_t spin_ns;                 /* polling before a sleep */
     uint64_t slot_until[VERBS_SLOTS]; /* free when this number is complete */
     bool slot_held[VERBS_SLOTS];      /* until its data has been copied out */
 };

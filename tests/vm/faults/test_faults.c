@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,11 +18,6 @@
 
 enum { EXPORTER = 1, IMPORTER = 2, LIMIT_BYTES = 4096, OUTPUT_BYTES = 2048, TICK_MS = 100 };
 
-/* A loaded machine under emulation may be slow to answer, so that peers have some patience. */
-#define CONFIGURATION(device)                                                                      \
-    "[controller sci0]\ntransport = verbs\ndevice = " device "\n[limits]\npeer-timeout-ms = "      \
-    "6000\n"
-
 /* Of the two nodes that there are. */
 #define ANYBODY                                                                                    \
     .acl_count = 2, .acl = {{.ae_node = EXPORTER, .ae_permission = 0666},                          \
@@ -29,6 +26,7 @@ enum { EXPORTER = 1, IMPORTER = 2, LIMIT_BYTES = 4096, OUTPUT_BYTES = 2048, TICK
 static struct world *world;
 static struct actor *exporter, *importer;
 static pid_t daemons[2];
+static const char *verbs_options = ""; /* of both controllers */
 
 /* ---------------------------------------------------------------- the stage */
 
@@ -45,12 +43,23 @@ static void network_as_before(void)
           ". /lab/guest/lab.sh && lab_link_up");
 }
 
+/* A loaded machine under emulation may be slow to answer, so that peers have some patience. */
+static void configure(char text[LIMIT_BYTES], const char *device)
+{
+    snprintf(text, LIMIT_BYTES,
+             "[controller sci0]\ntransport = verbs\ndevice = %s\n%s%s\n[limits]\n"
+             "peer-timeout-ms = 6000\n",
+             device, verbs_options[0] != '\0' ? "options = " : "", verbs_options);
+}
+
 /* In the test, not in its setup: after a failure there the teardown would not be done. */
 static void open_stage(void **state)
 {
-    static const struct host hosts[] = {{EXPORTER, CONFIGURATION("rxe1")},
-                                        {IMPORTER, CONFIGURATION("rxe2")}};
+    static char configuration[2][LIMIT_BYTES];
+    static const struct host hosts[] = {{EXPORTER, configuration[0]}, {IMPORTER, configuration[1]}};
     world = *state;
+    configure(configuration[0], "rxe1");
+    configure(configuration[1], "rxe2");
     hosts_split(world, hosts);
     hosts_start(world, daemons);
     exporter = actor_start(world, EXPORTER);
@@ -309,8 +318,40 @@ static void test_user_refused(void **state)
     TELL_GET(stranger, there_and_back, RSMERR_PERM_DENIED, .length = PARTY_PAGE, .value = 1);
 }
 
+/* ---------------------------------------------------------------- limits */
+
+/* An ordinary user's limit counts. What does not fit fails with an error that says so and leaves
+ * nothing behind: with more it works in the same process. */
+static void test_little_locked_memory(void **state)
+{
+    enum { NEARLY_NONE = 64 * 1024, ENOUGH = 4 * 1024 * 1024, LARGE = 16 * 1024 * 1024 };
+    const struct rlimit most = {.rlim_cur = 4 * LARGE, .rlim_max = 4 * LARGE};
+    open_stage(state);
+    assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &most), 0); /* does not bind this process */
+    struct actor *user = actor_start_as(world, IMPORTER, UNPRIVILEGED_UID);
+    struct order told = ASK(user, open_short_of_memory, .value = NEARLY_NONE);
+    assert_int_equal(told.result, RSMERR_INSUFFICIENT_RESOURCES);
+    assert_int_equal(told.flags, 1);
+    TELL_OK(user, open_short_of_memory, .value = ENOUGH);
+    TELL_OK(user, join, .node = EXPORTER, .length = BLOCK);
+    told = ASK(user, register_short_of_memory, .value = ENOUGH, .length = LARGE);
+    assert_int_equal(told.result, RSMERR_INSUFFICIENT_RESOURCES);
+    assert_int_equal(told.flags, 1);
+    TELL_OK(user, register_short_of_memory, .value = most.rlim_cur, .length = LARGE);
+    TELL_OK(user, there_and_back, .length = BLOCK, .value = 8);
+}
+
 #define FAULT(test) cmocka_unit_test_setup_teardown(test, world_setup, close_stage)
 
+static bool is_known(const struct CMUnitTest *tests, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(tests[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* [--options=OPTIONS of the transport] [TEST...]; without a name, all tests. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -329,8 +370,24 @@ int main(int argc, char **argv)
         FAULT(test_exporters_daemon_frozen),
         FAULT(test_revoked),
         FAULT(test_user_refused),
+        FAULT(test_little_locked_memory),
     };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = 0;
+    bool named = false;
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--options=", 10) == 0) {
+            verbs_options = argv[i] + 10;
+            continue;
+        }
+        if (!is_known(tests, sizeof tests / sizeof *tests, argv[i])) {
+            fprintf(stderr, "there is no test %s\n", argv[i]);
+            return EXIT_FAILURE;
+        }
+        named = true;
+        cmocka_set_test_filter(argv[i]);
+        failed |= cmocka_run_group_tests(tests, NULL, NULL);
+    }
+    if (!named)
+        failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return failed != 0;
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "process.h"
@@ -81,4 +83,58 @@ int party_join(void *bytes)
         usleep(TICK_US);
     order->flags = RSM_BARRIER_SEGMENT;
     return error == RSM_SUCCESS ? party_init_barrier(order) : error;
+}
+
+/* ---------------------------------------------------------------- limits */
+
+static int open_controller(const struct order *order)
+{
+    (void)order;
+    rsmapi_controller_handle_t controller;
+    char name[] = "sci0";
+    int error = rsm_get_controller(name, &controller);
+    return error == RSM_SUCCESS ? rsm_release_controller(controller) : error;
+}
+
+static int register_memory(const struct order *order)
+{
+    rsm_localmemory_handle_t handle;
+    void *memory = NULL;
+    NEED(posix_memalign(&memory, PARTY_PAGE, order->length) == 0);
+    memset(memory, 1, order->length);
+    int error =
+        rsm_create_localmemory_handle(party_controller(NULL), &handle, memory, order->length);
+    if (error == RSM_SUCCESS)
+        error = rsm_free_localmemory_handle(party_controller(NULL), handle);
+    free(memory);
+    return error;
+}
+
+/* What a call returns under the limit, and whether the log says which limit it was. */
+static int short_of_memory(struct order *order, int (*call)(const struct order *order))
+{
+    char said[4096] = "";
+    struct rlimit former;
+    int log = memfd_create("log", MFD_CLOEXEC), usual = dup(STDERR_FILENO);
+    NEED(log >= 0 && usual >= 0 && getrlimit(RLIMIT_MEMLOCK, &former) == 0);
+    struct rlimit little = {.rlim_cur = order->value, .rlim_max = former.rlim_max};
+    NEED(setrlimit(RLIMIT_MEMLOCK, &little) == 0 && dup2(log, STDERR_FILENO) >= 0);
+    int error = call(order);
+    NEED(dup2(usual, STDERR_FILENO) >= 0 && setrlimit(RLIMIT_MEMLOCK, &former) == 0);
+    NEED(pread(log, said, sizeof said - 1, 0) >= 0);
+    order->flags = strstr(said, "RLIMIT_MEMLOCK") != NULL && strstr(said, " KiB ") != NULL;
+    close(log);
+    close(usual);
+    return error;
+}
+
+int party_open_short_of_memory(void *bytes)
+{
+    setenv("RSM_LOG", "error", 1); /* read with the first message */
+    return short_of_memory(bytes, open_controller);
+}
+
+int party_register_short_of_memory(void *bytes)
+{
+    return short_of_memory(bytes, register_memory);
 }

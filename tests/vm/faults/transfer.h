@@ -29,6 +29,13 @@ int party_await_rounds(void *order);
 /** Export side: answer with the sum of the first .length bytes of the memory, in .value. */
 int party_sum(void *order);
 
+/** Open the controller while this process may lock .value bytes of memory (RLIMIT_MEMLOCK). Before
+ *  anything else of RSMAPI; answers in .flags whether the log names the limit. */
+int party_open_short_of_memory(void *order);
+
+/** Register .length bytes of local memory, with that limit, and give them back; .flags as above. */
+int party_register_short_of_memory(void *order);
+
 /** Import side: connect until that works, for WITHIN_MS at most, and init_barrier. */
 int party_join(void *order);
 

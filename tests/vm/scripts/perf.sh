@@ -3,7 +3,7 @@
 #
 # perf.sh RSMD RSMPERF CONF1 CONF2 [ARGUMENTS]: rsmperf between two nodes on the two devices, beside
 # perftest on the same ones. Says whether it ran; what is fast enough is not for an emulated machine
-# to say.
+# to say. LAB_PERFTEST are further arguments of perftest.
 # shellcheck source=../guest/lab.sh
 . /lab/guest/lab.sh
 
@@ -13,13 +13,14 @@ lab_two_hosts "$rsmd" "$3" "$4"
 shift 4
 
 RSM_NODE=1 "$rsmperf" --serve -d /run/h1 &
+# Of little memory: what is asked for here the daemons keep on having ready.
 reached() {
-    RSM_NODE=2 "$rsmperf" --node 1 -d /run/h2 -o put64 -t 1 >/run/first 2>&1
+    RSM_NODE=2 "$rsmperf" --node 1 -d /run/h2 -s 8 -o put64 -t 1 >/run/first 2>&1
 }
-lab_until 60 reached || lab_fail "no connection: $(cat /run/first)"
+lab_until 120 reached || lab_fail "no connection: $(cat /run/first)"
 set -o pipefail
 RSM_NODE=2 "$rsmperf" --node 1 -d /run/h2 --limit-device rxe1,rxe2 \
-    --limit-args "-x $(lab_gid rxe1)" "$@" 2>/run/progress | tee /run/table ||
+    --limit-args "-x $(lab_gid rxe1) ${LAB_PERFTEST-}" "$@" 2>/run/progress | tee /run/table ||
     lab_fail "$(cat /run/progress)"
 for limit in ib_write_lat ib_read_lat ib_write_bw; do
     grep -q $limit /run/table || lab_fail "nothing was measured beside $limit"

@@ -24,8 +24,8 @@ serve() {
     pingpong=$!
     rping -s -a "10.9.0.${1#rxe}" -C 20 -v >"/run/rping.$1" 2>&1 &
     rping=$!
-    lab_until 30 listening 18515 || lab_fail "ibv_rc_pingpong does not listen"
-    lab_until 30 managed || lab_fail "rping does not listen"
+    lab_until 60 listening 18515 || lab_fail "ibv_rc_pingpong does not listen"
+    lab_until 60 managed || lab_fail "rping does not listen"
 }
 
 served() {
@@ -36,9 +36,9 @@ served() {
 
 # use DEVICE SERVER HOST: be that client.
 use() {
-    timeout 40 ibv_rc_pingpong -e -n 200 -d "$1" -g "$(lab_gid "$1")" -p 18515 "$3" ||
+    timeout 80 ibv_rc_pingpong -e -n 200 -d "$1" -g "$(lab_gid "$1")" -p 18515 "$3" ||
         lab_fail "ibv_rc_pingpong from $1"
-    timeout 40 rping -c -a "10.9.0.${2#rxe}" -I "10.9.0.${1#rxe}" -C 20 ||
+    timeout 80 rping -c -a "10.9.0.${2#rxe}" -I "10.9.0.${1#rxe}" -C 20 ||
         lab_fail "rping from $1"
 }
 

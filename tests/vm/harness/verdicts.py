@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a machine's end is taken for, for every combination of what can be seen of it."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+
+from machine import Machine  # pylint: disable=wrong-import-position
+
+SUCCESS, SKIPPED, FAILURE = 43, 45, 47  # QEMU's status by way of isa-debug-exit
+
+
+class Process:
+    """In the place of QEMU: has ended with this status, or None."""
+
+    def __init__(self, status):
+        self.returncode = status
+
+    def poll(self):
+        return self.returncode
+
+    def kill(self):
+        self.returncode = -9
+
+
+def machine(status, reported=None, panicked=False):
+    made = Machine.__new__(Machine)
+    made.process, made.reported, made.panicked = Process(status), reported, panicked
+    made.killed = False
+    return made
+
+
+def check(wanted, made, kill=False):
+    if kill:
+        made.kill()
+    outcome, text = made.verdict()
+    if outcome != wanted:
+        sys.exit(f"FAILED: {outcome} ({text}) instead of {wanted} of {vars(made)}, killed: {kill}")
+
+
+def main():
+    check("success", machine(SUCCESS, 0))
+    check("skipped", machine(SKIPPED, 77))
+    check("failure", machine(FAILURE, 1))
+    for status in (0, 1, -9, -15, 124, SUCCESS, SKIPPED, FAILURE):
+        for reported in (None, 0, 1, 77):
+            agree = (status, reported) in ((SUCCESS, 0), (SKIPPED, 77))
+            if not agree:
+                check("failure", machine(status, reported))
+            check("failure", machine(status, reported, panicked=True))
+            # It had ended already: the order to kill it changes nothing.
+            check("failure", machine(status, reported, panicked=True), kill=True)
+            if not agree:
+                check("failure", machine(status, reported), kill=True)
+    check("killed", machine(None), kill=True)
+    check("failure", machine(None, panicked=True), kill=True)
+    print("ok: verdicts")
+
+
+main()
