@@ -14,7 +14,7 @@
 #include "process.h"
 #include "suite.h"
 
-enum { ABORT_TIMEOUT_MS = 5000 };
+enum { ABORT_TIMEOUT_MS = 20000 };
 
 static struct {
     rsm_memseg_export_handle_t handle;

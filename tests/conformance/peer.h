@@ -48,7 +48,7 @@ enum {
     X(BARRIER) X(OPEN) X(CLOSE) \
     X(PUT) X(GET)      /* 8 bytes at .offset of the segment */ \
     X(POST_IMPORT) X(WAIT_IMPORT) \
-    X(AWAIT_ABORT)     /* CONN_ABORTED, or what the barrier says after 5 s */ \
+    X(AWAIT_ABORT)     /* CONN_ABORTED, or what the barrier says after 20 s */ \
     X(ATTACH)          /* CONNECT, MAP and BARRIER */
 /* clang-format on */
 
