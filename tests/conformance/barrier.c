@@ -289,7 +289,7 @@ CONFORMANCE(B, 22, "barriers may be used explicitly in implicit mode")
     }
 }
 
-enum { PATIENCE_MS = 5000 };
+enum { PATIENCE_MS = 20000 };
 
 CONFORMANCE(B, 23, "what was stored before order or close is there when the event is")
 {

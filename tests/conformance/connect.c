@@ -3,7 +3,7 @@
 #include "process.h"
 #include "stage.h"
 
-enum { FAR_NODE = 63, AT_ONCE_MS = 2000 };
+enum { FAR_NODE = 63, AT_ONCE_MS = 10000 };
 
 /* A connect that must fail, with a handle that must become NULL. */
 static void expect_none(int wanted, rsm_memseg_id_t id, rsm_permission_t rights)

@@ -10,7 +10,7 @@
 #include "process.h"
 #include "stage.h"
 
-enum { COUNT = 2, AT_ONCE_MS = 3000, ID_FREE_MS = 5000 };
+enum { COUNT = 2, AT_ONCE_MS = 10000, ID_FREE_MS = 20000 };
 
 /* ---------------------------------------------------------------- parties that vanish */
 

@@ -43,11 +43,12 @@ enum {
     X(MAP)             /* .pages from .offset */ \
     X(UNMAP) X(DISCONNECT) \
     X(PEEK) X(POKE)    /* 8 bytes of the mapping at .offset */ \
-    X(STORM)           /* store 1, 2, 3 ... at .offset for .timeout; answers the last */ \
+    X(STORM)           /* from now on store 1, 2, 3 ... at .offset, in a thread */ \
+    X(END_STORM)       /* as soon as it has come to .value; answers the last one stored */ \
     X(BARRIER) X(OPEN) X(CLOSE) \
     X(PUT) X(GET)      /* 8 bytes at .offset of the segment */ \
     X(POST_IMPORT) X(WAIT_IMPORT) \
-    X(AWAIT_ABORT)     /* CONN_ABORTED, or what the barrier says after 5 s */ \
+    X(AWAIT_ABORT)     /* CONN_ABORTED, or what the barrier says after 20 s */ \
     X(ATTACH)          /* CONNECT, MAP and BARRIER */
 /* clang-format on */
 

@@ -7,7 +7,7 @@
 #include "process.h"
 #include "stage.h"
 
-enum { EVENT_MS = 5000, NO_EVENT_MS = 50, TICK_US = 20000 };
+enum { EVENT_MS = 20000, NO_EVENT_MS = 50, TICK_US = 20000 };
 
 static struct actor *importer;
 

@@ -224,7 +224,7 @@ CONFORMANCE(P, 21, "unpublish in a forked child")
     TELL_OK(importer, CONNECT, .slot = 1);
 }
 
-enum { STORM_MS = 300, STORM_SEEN = 100 };
+enum { STORM_SEEN = 100, STORM_MS = 30000 /* far more than so many stores take */ };
 
 CONFORMANCE(P, 22, "after unpublish no importer's store changes the memory")
 {
@@ -233,13 +233,15 @@ CONFORMANCE(P, 22, "after unpublish no importer's store changes the memory")
     rsm_memseg_export_handle_t segment = segment_of(memory);
     publish(segment, SEGMENT_ID);
     TELL_OK(importer, ATTACH, .pages = 2);
-    BEGIN(importer, STORM, .offset = 64, .timeout = STORM_MS);
-    int64_t deadline = now_ms() + 10 * STORM_MS;
+    TELL_OK(importer, STORM, .offset = 64);
+    int64_t deadline = now_ms() + STORM_MS;
     while (load64(memory + 64) < STORM_SEEN && now_ms() < deadline)
         usleep(100);
     OK(rsm_memseg_export_unpublish(segment));
     uint64_t last = load64(memory + 64);
-    struct order stormed = peer_answer(importer);
-    HOLDS(last >= STORM_SEEN && stormed.value > last);
+    HOLDS(last >= STORM_SEEN);
+    struct order stormed = ASK(importer, END_STORM, .value = last + STORM_SEEN);
+    OK(stormed.result);
+    HOLDS(stormed.value >= last + STORM_SEEN);
     HOLDS(load64(memory + 64) == last);
 }

@@ -4,7 +4,7 @@
 
 #include "stage.h"
 
-enum { COUNT = 2, EVENT_MS = 5000, NO_EVENT_MS = 50 };
+enum { COUNT = 2, EVENT_MS = 20000, NO_EVENT_MS = 50 };
 
 /* One request, and what its entries point into. */
 static struct {

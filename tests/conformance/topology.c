@@ -6,7 +6,7 @@
 #include "process.h"
 #include "stage.h"
 
-enum { NOTICED_WITHIN_MS = 5000 };
+enum { NOTICED_WITHIN_MS = 20000 };
 
 static rsm_topology_t *topology(void)
 {

@@ -41,10 +41,10 @@ struct sync *bed_start(litmus_peer peer, size_t pages)
     return shared;
 }
 
-volatile uint8_t *bed_map(size_t offset, size_t length, int rights)
+volatile uint8_t *bed_map_at(void *address, size_t offset, size_t length, int rights)
 {
-    void *address = NULL;
-    CHECK(conn->ops->map(conn, offset, length, (uint32_t)rights, false, &address) == RSM_ST_OK);
+    bool fixed = address != NULL;
+    CHECK(conn->ops->map(conn, offset, length, (uint32_t)rights, fixed, &address) == RSM_ST_OK);
     return address;
 }
 

@@ -17,7 +17,8 @@ enum { SEGMENT = 0x400000, EXPORTER = 2 };
 
 static rsmapi_controller_handle_t controller;
 static rsm_memseg_import_handle_t import, again;
-static rsmapi_barrier_t barrier, again_barrier;
+static rsmapi_barrier_t again_barrier;
+static __thread rsmapi_barrier_t thread_barrier; /* such an object is for one thread at a time */
 static struct sync *shared;
 static pid_t peer_pid;
 
@@ -63,6 +64,16 @@ static void be_peer(litmus_peer peer, size_t length)
     _exit(0);
 }
 
+static rsmapi_barrier_t *barrier(void)
+{
+    if (thread_barrier.seg == NULL) {
+        CHECK(rsm_memseg_import_init_barrier(import, RSM_BAR_DEFAULT, &thread_barrier) ==
+              RSM_SUCCESS);
+        CHECK(rsm_memseg_import_open_barrier(&thread_barrier) == RSM_SUCCESS);
+    }
+    return &thread_barrier;
+}
+
 struct sync *bed_start(litmus_peer peer, size_t pages)
 {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -77,17 +88,16 @@ struct sync *bed_start(litmus_peer peer, size_t pages)
     AWAIT(rsm_memseg_import_connect(controller, EXPORTER, SEGMENT, RSM_PERM_RDWR, &import) ==
           RSM_SUCCESS);
     CHECK(rsm_memseg_import_set_mode(import, RSM_BARRIER_MODE_EXPLICIT) == RSM_SUCCESS);
-    CHECK(rsm_memseg_import_init_barrier(import, RSM_BAR_DEFAULT, &barrier) == RSM_SUCCESS);
-    CHECK(rsm_memseg_import_open_barrier(&barrier) == RSM_SUCCESS);
+    (void)barrier(); /* from now on errors are told */
     return shared;
 }
 
 /* RSMAPI has one mapping for each handle. */
-volatile uint8_t *bed_map(size_t offset, size_t length, int rights)
+volatile uint8_t *bed_map_at(void *address, size_t offset, size_t length, int rights)
 {
-    void *address = NULL;
+    rsm_attribute_t attribute = address != NULL ? RSM_MAP_FIXED : RSM_MAP_NONE;
     rsm_permission_t perm = rights == MAY_ALL ? RSM_PERM_RDWR : RSM_PERM_READ;
-    int error = rsm_memseg_import_map(import, &address, RSM_MAP_NONE, perm, (off_t)offset, length);
+    int error = rsm_memseg_import_map(import, &address, attribute, perm, (off_t)offset, length);
     if (error == RSMERR_SEG_ALREADY_MAPPED)
         litmus_skip("RSMAPI maps a handle once");
     CHECK(error == RSM_SUCCESS);
@@ -102,18 +112,18 @@ void bed_unmap(volatile uint8_t *map)
 
 int bed_open(void)
 {
-    return rsm_memseg_import_open_barrier(&barrier);
+    return rsm_memseg_import_open_barrier(barrier());
 }
 
 int bed_order(void)
 {
-    return rsm_memseg_import_order_barrier(&barrier);
+    return rsm_memseg_import_order_barrier(barrier());
 }
 
 int bed_close(void)
 {
-    int error = rsm_memseg_import_close_barrier(&barrier);
-    CHECK(rsm_memseg_import_open_barrier(&barrier) == RSM_SUCCESS);
+    int error = rsm_memseg_import_close_barrier(barrier());
+    CHECK(rsm_memseg_import_open_barrier(barrier()) == RSM_SUCCESS);
     return error;
 }
 
@@ -164,7 +174,7 @@ void bed_end(void)
         rsm_memseg_import_destroy_barrier(&again_barrier);
         CHECK(rsm_memseg_import_disconnect(again) == RSM_SUCCESS);
     }
-    rsm_memseg_import_destroy_barrier(&barrier);
+    rsm_memseg_import_destroy_barrier(barrier());
     CHECK(rsm_memseg_import_disconnect(import) == RSM_SUCCESS);
     CHECK(rsm_release_controller(controller) == RSM_SUCCESS);
     atomic_store(&shared->peer_ready, 2);

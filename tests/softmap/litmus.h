@@ -10,6 +10,7 @@
 #ifndef TESTS_SOFTMAP_LITMUS_H
 #define TESTS_SOFTMAP_LITMUS_H
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +32,7 @@ struct litmus {
     void (*run)(void);
 };
 extern const struct litmus litmus_order[], litmus_value[], litmus_memory[], litmus_process[],
-    litmus_fault[], litmus_again[];
+    litmus_signals[], litmus_tools[], litmus_fault[], litmus_again[];
 
 void litmus_fail(const char *file, int line, const char *what) __attribute__((noreturn));
 #define CHECK(condition)                                                                           \
@@ -40,13 +41,16 @@ void litmus_fail(const char *file, int line, const char *what) __attribute__((no
             litmus_fail(__FILE__, __LINE__, #condition);                                           \
     } while (0)
 
-/** Wait until a condition holds; far longer than it can take is a failure. */
+/** Wait until a condition holds; far longer than it can take is a failure. Whoever is waited for
+ * may need the processor. */
 #define AWAIT(condition)                                                                           \
     do {                                                                                           \
         int64_t limit_ = litmus_ms() + litmus_limit_ms();                                          \
-        while (!(condition))                                                                       \
+        while (!(condition)) {                                                                     \
             if (litmus_ms() > limit_)                                                              \
                 litmus_fail(__FILE__, __LINE__, "waited in vain: " #condition);                    \
+            sched_yield();                                                                         \
+        }                                                                                          \
     } while (0)
 int64_t litmus_ms(void);
 int64_t litmus_limit_ms(void);
@@ -67,6 +71,8 @@ enum { MAY_READ = 4, MAY_WRITE = 2, MAY_ALL = 6 };
 struct sync *bed_start(litmus_peer peer, size_t pages);
 /** Map part of it. */
 volatile uint8_t *bed_map(size_t offset, size_t length, int rights);
+/** The same, at an address of one's own choice unless it is NULL. */
+volatile uint8_t *bed_map_at(void *address, size_t offset, size_t length, int rights);
 void bed_unmap(volatile uint8_t *map);
 /** The barriers; 0 or the error. */
 int bed_open(void);

@@ -84,8 +84,11 @@ static void messages_without_barrier(void)
         litmus_skip("promised of trapped stores only");
     struct sync *sync = bed_start(read_messages, 5);
     volatile uint8_t *map = bed_map(0, 5 * PAGE, MAY_ALL);
+    /* A flag far away, and two next to the payload's page, where a copy would go on. */
+    static const size_t flags[] = {4 * PAGE + 64, 64, 2 * PAGE + 64};
     for (uint64_t number = 1, last = litmus_rounds(150); number <= last; number++) {
-        struct message message = {.size = 512, .flag = 4 * PAGE + 64, .data = number % 8 * 16};
+        struct message message = {
+            .size = 512, .flag = flags[number % 3], .data = PAGE + number % 8 * 16};
         send_message(map, sync, number, &message, false);
     }
     atomic_store(&sync->word[WORD_STOP], 1);

@@ -17,8 +17,7 @@
 
 enum { WORD_GO, WORD_ACK, WORD_STOP };
 
-/* ---------------------------------------------------------------- 10, 13: the program's handlers
- */
+/* ---------------------------------------------------------------- 10: the program's handlers */
 
 static volatile sig_atomic_t caught;
 static void *volatile caught_address;
@@ -126,50 +125,6 @@ static void handler_goes_again(void)
     bed_end();
 }
 
-static void *use_own_stack(void *argument)
-{
-    volatile uint8_t *map = argument;
-    static uint8_t memory[1 << 16];
-    stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
-    CHECK(sigaltstack(&stack, NULL) == 0);
-    for (uint32_t i = 0; i < 100; i++) {
-        store32(map, i);
-        CHECK(load32(map) == i);
-    }
-    stack.ss_flags = SS_DISABLE;
-    CHECK(sigaltstack(&stack, NULL) == 0);
-    return NULL;
-}
-
-static volatile uint8_t *usr1_target;
-
-static void store_in_handler(int signal)
-{
-    (void)signal;
-    store32(usr1_target, load32(usr1_target) + 1);
-}
-
-static void handlers_that_store(void)
-{
-#if defined(__SANITIZE_THREAD__)
-    litmus_skip("this sanitizer runs handlers with all signals blocked");
-#endif
-    bed_start(NULL, 1);
-    volatile uint8_t *map = bed_map(0, PAGE, MAY_ALL);
-    pthread_t thread;
-    usr1_target = map + 512;
-    CHECK(signal(SIGUSR1, store_in_handler) != SIG_ERR);
-    CHECK(pthread_create(&thread, NULL, use_own_stack, (void *)(uintptr_t)map) == 0);
-    for (uint32_t i = 1; i <= 200; i++) {
-        CHECK(raise(SIGUSR1) == 0);
-        store32(map + 1024, i);
-        CHECK(load32(map + 1024) == i && load32(map + 512) == i);
-    }
-    CHECK(pthread_join(thread, NULL) == 0);
-    bed_unmap(map);
-    bed_end();
-}
-
 /* ---------------------------------------------------------------- 12: threads */
 
 enum { THREADS = 8, OWN_STORES = 3000 };
@@ -250,16 +205,28 @@ static void *store_until_fault(void *unused)
     return NULL;
 }
 
+/* Addresses below all that the process has. The kernel gives the highest free ones that are enough,
+ * so nobody gets these when they are free again. */
+static void *far_address(void)
+{
+    const size_t distance = (size_t)64 << 30;
+    void *lowest =
+        mmap(NULL, distance, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(lowest != MAP_FAILED && munmap(lowest, distance) == 0);
+    return lowest;
+}
+
 static void store_during_unmap(void)
 {
     bed_start(NULL, 1);
+    void *far = far_address();
     struct sigaction action = {.sa_sigaction = on_late_store, .sa_flags = SA_SIGINFO};
     CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
     for (unsigned round = 0; round < litmus_rounds(20); round++) {
         pthread_t thread;
         uint32_t arrived;
         atomic_store(&last_stored, 0);
-        common = bed_map(0, PAGE, MAY_ALL);
+        common = bed_map_at(far, 0, PAGE, MAY_ALL);
         CHECK(pthread_create(&thread, NULL, store_until_fault, NULL) == 0);
         AWAIT(atomic_load(&last_stored) > 300);
         bed_unmap(common);
@@ -303,7 +270,7 @@ static void system_calls(void)
     bed_end();
 }
 
-/* ---------------------------------------------------------------- 13, 15: other processes */
+/* ---------------------------------------------------------------- 15: other processes */
 
 static int status_of(void (*act)(volatile uint8_t *map), volatile uint8_t *map)
 {
@@ -372,7 +339,6 @@ const struct litmus litmus_process[] = {
     {"store_after_unmap", store_after_unmap},
     {"other_faults", other_faults},
     {"handler_goes_again", handler_goes_again},
-    {"handlers_that_store", handlers_that_store},
     {"threads", threads},
     {"store_during_unmap", store_during_unmap},
     {"system_calls", system_calls},

@@ -92,8 +92,14 @@ static void add_page(struct batch *batch, uint32_t page)
         add_run(batch, page, 0, softmap_page_bytes(batch->space, page));
         return;
     }
-    while (to < softmap_page_bytes(batch->space, page) && next_run(batch->space, page, &from, &to))
+    struct softmap_page *entry = &batch->space->page[page];
+    while (to < softmap_page_bytes(batch->space, page) &&
+           next_run(batch->space, page, &from, &to)) {
         add_run(batch, page, from, to);
+        entry->sent_from = entry->cut_short ? entry->sent_from : (uint16_t)from;
+        entry->sent_last = (uint16_t)(to - 1);
+        entry->cut_short = true;
+    }
 }
 
 /* ---------------------------------------------------------------- the flush */

@@ -6,6 +6,7 @@
 #include "core/softmap/defects.h"
 
 enum { REFRESHES_IN_A_ROW = 16, LINES = 64, BITS = 64 };
+enum { STRIDE = 128 }; /* bytes between two stores of one copy, at most */
 
 /* ---------------------------------------------------------------- sets of pages */
 
@@ -176,6 +177,7 @@ bool softmap_promote(struct softmap_space *space, uint32_t page)
     entry->since = space->now();
     entry->stores = 0;
     entry->stored_lines = 0;
+    entry->cut_short = false;
     add_dirty(space, page);
     space->streak = page;
     space->streak_since = entry->since;
@@ -183,7 +185,28 @@ bool softmap_promote(struct softmap_space *space, uint32_t page)
     return true;
 }
 
-bool softmap_prefers_twin(struct softmap_space *space, uint32_t page, unsigned weight)
+/* Copies go from page to page, in either direction: a neighbour of the page that became RW last. */
+static bool goes_on_from_page(const struct softmap_space *space, uint32_t page, uint64_t now)
+{
+    return space->streak != SOFTMAP_NO_PAGE &&
+           (page == space->streak + 1 || page + 1 == space->streak) &&
+           now - space->streak_since < SOFTMAP_EPOCH_US;
+}
+
+/* A flush in the background took the twin away amid a copy, which goes on where it was. A barrier
+ * ends that: what comes then may be another thing. */
+static bool goes_on_in_page(const struct softmap_space *space, uint32_t page, size_t at,
+                            uint64_t now)
+{
+    const struct softmap_page *entry = &space->page[page];
+    if (!entry->cut_short || entry->epoch != atomic_load(&space->epoch) ||
+        now - entry->since >= SOFTMAP_EPOCH_US)
+        return false;
+    return (at > entry->sent_last && at - entry->sent_last <= STRIDE) ||
+           (at < entry->sent_from && entry->sent_from - at <= STRIDE);
+}
+
+bool softmap_prefers_twin(struct softmap_space *space, uint32_t page, size_t at, unsigned weight)
 {
     struct softmap_page *entry = &space->page[page];
     if (space->options.mode == SOFTMAP_TWIN || (space->dead && may_read(space)))
@@ -192,8 +215,7 @@ bool softmap_prefers_twin(struct softmap_space *space, uint32_t page, unsigned w
         space->options.threshold == SOFTMAP_THRESHOLD_NEVER)
         return false;
     uint64_t now = space->now();
-    bool streak = space->streak != SOFTMAP_NO_PAGE && page == space->streak + 1 &&
-                  now - space->streak_since < SOFTMAP_EPOCH_US;
+    bool goes_on = goes_on_from_page(space, page, now) || goes_on_in_page(space, page, at, now);
     uint32_t epoch = atomic_load(&space->epoch);
     if (entry->stores == 0 || entry->epoch != epoch || now - entry->counted >= SOFTMAP_EPOCH_US) {
         entry->stores = 0;
@@ -202,7 +224,7 @@ bool softmap_prefers_twin(struct softmap_space *space, uint32_t page, unsigned w
     }
     entry->stores =
         (uint16_t)(entry->stores + weight < UINT16_MAX ? entry->stores + weight : UINT16_MAX);
-    return streak || entry->stores >= space->options.threshold;
+    return goes_on || entry->stores >= space->options.threshold;
 }
 
 /* Where the page has a twin the bytes are in both: they are sent here and must not be again, for

@@ -36,10 +36,13 @@ struct softmap_page {
     uint32_t epoch;        /* of the space, at the first of `stores` */
     uint32_t next;         /* RW: the page that became RW next */
     uint16_t stores;       /* trapped ones in one epoch, as long as NONE or RO */
-    uint8_t state;         /* enum softmap_state */
-    uint8_t refreshes;     /* in a row, as long as RO */
-    bool known;            /* the copy had the segment's contents once */
-    bool two_way;          /* the peer writes what we write: no twin because of many stores */
+    uint16_t sent_from;    /* first and last byte in the page that the last flush sent */
+    uint16_t sent_last;
+    uint8_t state;     /* enum softmap_state */
+    uint8_t refreshes; /* in a row, as long as RO */
+    bool known;        /* the copy had the segment's contents once */
+    bool two_way;      /* the peer writes what we write: no twin because of many stores */
+    bool cut_short;    /* a flush took its twin away, and sent something */
 };
 
 /** What happened, for rsmstat and tests. Approximate while threads run. */
@@ -111,9 +114,9 @@ bool softmap_load(struct softmap_space *space, uint32_t page);
 bool softmap_promote(struct softmap_space *space, uint32_t page);
 /** Give the views the access that the page's state allows, where a fault says they have it not. */
 bool softmap_reassert(struct softmap_space *space, uint32_t page);
-/** Whether a decoded store to the page should make it RW instead of being sent by itself; counts
- *  it as @p weight stores (1 or more). */
-bool softmap_prefers_twin(struct softmap_space *space, uint32_t page, unsigned weight);
+/** Whether a decoded store to the page, @p at bytes from its beginning, should make it RW instead
+ * of being sent by itself; counts it as @p weight stores (1 or more). */
+bool softmap_prefers_twin(struct softmap_space *space, uint32_t page, size_t at, unsigned weight);
 /** Do a decoded store: the local copies of its pages, if they are anybody's, and the segment,
  * behind all that was stored before. [offset, offset + length) is inside the segment; length is at
  * most a page. */

@@ -91,6 +91,13 @@ static unsigned weight_of(const struct softmap_store *store)
                : (unsigned)(store->width / sizeof(uint64_t));
 }
 
+/* Where in the page of the fault the store begins; it may have begun in the page before. */
+static size_t place_of(const struct fault *fault, const struct softmap_store *store)
+{
+    uintptr_t page = fault->address - fault->address % fault->owner->space.page_size;
+    return store->address > page ? store->address - page : 0;
+}
+
 static enum outcome on_store(const struct fault *fault)
 {
     struct softmap_space *space = &fault->owner->space;
@@ -99,10 +106,11 @@ static enum outcome on_store(const struct fault *fault)
         return NOT_OURS;
     if (space->page[fault->page].state == SOFTMAP_RW)
         return softmap_reassert(space, fault->page) ? DONE : NOT_OURS;
-    bool trapped = space->options.mode != SOFTMAP_TWIN &&
-                   softmap_decode(fault->context, fault->address, &store) &&
-                   !softmap_prefers_twin(space, fault->page, weight_of(&store)) &&
-                   emulate(fault, &store);
+    bool trapped =
+        space->options.mode != SOFTMAP_TWIN &&
+        softmap_decode(fault->context, fault->address, &store) &&
+        !softmap_prefers_twin(space, fault->page, place_of(fault, &store), weight_of(&store)) &&
+        emulate(fault, &store);
     if (!trapped)
         return softmap_promote(space, fault->page) ? DONE : NOT_OURS;
     return DONE;
