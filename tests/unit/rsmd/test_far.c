@@ -140,6 +140,7 @@ static void descriptors_stay_on_their_host(void **state)
 static void who_does_not_answer_is_unreachable(void **state)
 {
     (void)state;
+    hosts.node[2].conf.peer_timeout_ms = 100;
     begin_connect(&importer, 1, 6);
     unsigned answers = importer.answers;
     assert_int_equal(importer.client.forward_count, 1);
