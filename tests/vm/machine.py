@@ -56,7 +56,8 @@ class Machine:
                    "-append", "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nowatchdog"
                               # Under load the processors' clocks seem apart, and the kernel then
                               # takes one that costs microseconds to read. They are the host's.
-                              " tsc=reliable"
+                              # It also panics at the start if the timer does not tick in time.
+                              " tsc=reliable no_timer_check"
                               f" rcupdate.rcu_cpu_stall_suppress=1 lab.machine={self.number}"
                               f" lab.nonce={self.nonce} {append}"]
         command += serial + self.order_port() + self.network()

@@ -43,13 +43,14 @@ static void network_as_before(void)
           ". /lab/guest/lab.sh && lab_link_up");
 }
 
-/* A loaded machine under emulation may be slow to answer, so that peers have some patience. */
+/* A loaded machine under emulation may be slow to answer, so that peers have some patience. What a
+ * device has lost shall come back sooner. */
 static void configure(char text[LIMIT_BYTES], const char *device)
 {
     snprintf(text, LIMIT_BYTES,
-             "[controller sci0]\ntransport = verbs\ndevice = %s\n%s%s\n[limits]\n"
-             "peer-timeout-ms = 6000\n",
-             device, verbs_options[0] != '\0' ? "options = " : "", verbs_options);
+             "[controller sci0]\ntransport = verbs\ndevice = %s\noptions = timeout=3000 %s\n"
+             "[limits]\npeer-timeout-ms = 6000\n",
+             device, verbs_options);
 }
 
 /* In the test, not in its setup: after a failure there the teardown would not be done. */

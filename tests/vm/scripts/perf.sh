@@ -12,6 +12,7 @@ rsmperf=$2
 lab_two_hosts "$rsmd" "$3" "$4"
 shift 4
 
+export RSM_LOG=warning # why a connection was lost, if one is
 RSM_NODE=1 "$rsmperf" --serve -d /run/h1 &
 # Of little memory: what is asked for here the daemons keep on having ready.
 reached() {
