@@ -33,6 +33,7 @@ class Machine:
         self.partial = b""
         self.reported = None  # the status that the guest printed
         self.panicked = False
+        self.began = False    # the system is up: what comes from here on may be the test's doing
         self.late = False     # still running when the time was over
         self.killed = False   # because a guest asked for it
         self.process = self.console = self.orders = None
@@ -117,6 +118,8 @@ class Machine:
             self.reported = int(report.group(1))
         if "Kernel panic" in line:
             self.panicked = True
+        elif re.match(r"lab: \S+, \d+ processors, up after", line):
+            self.began = True
 
     # --- orders ----------------------------------------------------------------------------
 
@@ -175,6 +178,10 @@ class Machine:
                         raise RuntimeError(f"QEMU refused {command}: {answer['error']}")
                     if "return" in answer:
                         break
+
+    def failed_to_start(self):
+        """Whether its kernel panicked before any program of the test could have a part in it."""
+        return self.panicked and not self.began
 
     def stop(self):
         """Nothing of it is left afterwards."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a machine's end is taken for, for every combination of what can be seen of it."""
 
+import io
 import os
 import sys
 
@@ -39,6 +40,19 @@ def check(wanted, made, kill=False):
         sys.exit(f"FAILED: {outcome} ({text}) instead of {wanted} of {vars(made)}, killed: {kill}")
 
 
+def check_start():
+    """A panic is the start's as long as the system is not up, and the test's from then on."""
+    panic, up = "[ 1.0] Kernel panic - not syncing: no", "lab: 6.1.0, 2 processors, up after 3.1 s"
+    for lines, wanted in (([panic], True), ([up, panic], False), ([up], False), ([], False)):
+        made = machine(0)
+        made.began, made.tail, made.log, made.started = False, [], io.StringIO(), 0
+        made.nonce = "nonce"
+        for line in lines:
+            made.line(line)
+        if made.failed_to_start() != wanted or made.panicked != (panic in lines):
+            sys.exit(f"FAILED: after {lines}: {made.failed_to_start()}")
+
+
 def main():
     check("success", machine(SUCCESS, 0))
     check("skipped", machine(SKIPPED, 77))
@@ -55,6 +69,7 @@ def main():
                 check("failure", machine(status, reported), kill=True)
     check("killed", machine(None), kill=True)
     check("failure", machine(None, panicked=True), kill=True)
+    check_start()
     print("ok: verdicts")
 
 
