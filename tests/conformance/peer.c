@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "process.h"
+#include "stage.h"
 #include "suite.h"
 
 enum { ABORT_TIMEOUT_MS = 20000 };
@@ -38,7 +39,7 @@ static rsmapi_controller_handle_t controller_of(const struct order *order)
     char name[MAXNAMELEN];
     rsmapi_controller_handle_t *which = &opened[order->loopback];
     snprintf(name, sizeof name, "%s", order->loopback ? "loopback" : options.controller);
-    if (*which == NULL && rsm_get_controller(name, which) != RSM_SUCCESS)
+    if (*which == NULL && get_controller_at_last(name, which) != RSM_SUCCESS)
         *which = NULL;
     return *which;
 }

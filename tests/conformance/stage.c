@@ -13,6 +13,7 @@
 #include "hosts.h"
 #include "process.h"
 
+enum { CONTROLLER_TRIES = 5 };
 enum { KEPT_MAX = 512, DAEMONS_MAX = 4, PATIENCE_MS = 10000, TICK_US = 2000 };
 
 static struct world *world;
@@ -247,11 +248,19 @@ int get_controller(const char *name, rsmapi_controller_handle_t *handle)
     return rsm_get_controller(writable, handle);
 }
 
+int get_controller_at_last(const char *name, rsmapi_controller_handle_t *handle)
+{
+    int error = get_controller(name, handle);
+    for (int tries = 1; error != RSM_SUCCESS && tries < CONTROLLER_TRIES; tries++)
+        error = get_controller(name, handle);
+    return error;
+}
+
 rsmapi_controller_handle_t controller(void)
 {
     static rsmapi_controller_handle_t opened;
     if (opened == NULL)
-        OK(get_controller(options.controller, &opened));
+        OK(get_controller_at_last(options.controller, &opened));
     return opened;
 }
 
@@ -259,7 +268,7 @@ rsmapi_controller_handle_t loopback(void)
 {
     static rsmapi_controller_handle_t opened;
     if (opened == NULL)
-        OK(get_controller("loopback", &opened));
+        OK(get_controller_at_last("loopback", &opened));
     return opened;
 }
 

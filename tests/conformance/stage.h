@@ -59,6 +59,9 @@ rsmapi_controller_handle_t controller(void);
 rsmapi_controller_handle_t loopback(void);
 /** rsm_get_controller() of a string that is not modified. */
 int get_controller(const char *name, rsmapi_controller_handle_t *handle);
+/** The same, some times if need be: a daemon has three seconds to answer, which on a machine with
+ *  other work may be few. */
+int get_controller_at_last(const char *name, rsmapi_controller_handle_t *handle);
 
 /** Fresh memory, all zero. */
 uint8_t *pages(size_t count);

@@ -37,7 +37,8 @@ static rsmapi_controller_handle_t open_controller(void)
 {
     char name[] = "sci0";
     rsmapi_controller_handle_t handle;
-    CHECK(rsm_get_controller(name, &handle) == RSM_SUCCESS);
+    /* It gives a daemon three seconds to answer, which on a machine with other work may be few. */
+    AWAIT(rsm_get_controller(name, &handle) == RSM_SUCCESS);
     return handle;
 }
 
