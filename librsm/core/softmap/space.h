@@ -45,9 +45,17 @@ struct softmap_page {
     bool cut_short;    /* a flush took its twin away, and sent something */
 };
 
-/** What happened, for rsmstat and tests. Approximate while threads run. */
+/** What happened. Changed under the lock. */
 struct softmap_counters {
-    uint64_t loads, stores, promotions, flushes, flushed_pages, runs, two_way_pages, refreshes;
+    uint64_t traps;         /**< faults in views */
+    uint64_t loads;         /**< pages that became RO */
+    uint64_t stores;        /**< instructions that were carried out instead of the processor */
+    uint64_t promotions;    /**< pages that became RW */
+    uint64_t flushes;       /**< of one or more RW pages */
+    uint64_t flushed_pages; /**< all of theirs */
+    uint64_t runs;          /**< writes that flushes made of them */
+    uint64_t two_way_pages; /**< pages where both sides were seen to write the same lines */
+    uint64_t refreshes;     /**< of RO pages, in place */
 };
 
 struct softmap_space {
