@@ -26,7 +26,7 @@ static struct rsm_conn *inner_of(struct rsm_conn *conn)
  * at this moment is not before it. */
 static bool is_idle(struct softmap *softmap)
 {
-    return softmap_is_foreign(softmap) || (atomic_load(&softmap->space.dirty_count) == 0 &&
+    return softmap_is_foreign(softmap) || (softmap_has_no_stores(&softmap->space) &&
                                            atomic_load(&softmap->space.pending) == RSM_ST_OK);
 }
 
@@ -66,8 +66,8 @@ static void acquire(struct rsm_conn *conn)
 {
     struct softmap *softmap = softmap_of(conn);
     sigset_t before;
-    if (!softmap_has_views(softmap) || (atomic_load(&softmap->space.dirty_count) == 0 &&
-                                        atomic_load(&softmap->space.clean_count) == 0))
+    if (!softmap_has_views(softmap) ||
+        (softmap_has_no_stores(&softmap->space) && softmap_has_no_loads(&softmap->space)))
         return;
     softmap_enter(softmap, &before);
     softmap_acquire(&softmap->space);
