@@ -219,8 +219,8 @@ int main(void)
     /* A page is not to be flushed before the barrier that is measured. */
     setenv("RSM_MAP_MODE", "auto", 0);
     setenv("RSM_MAP_FLUSH_US", "1000000", 0);
-    if (rsm_softmap_ops_v1.wrap(&inner, SIZE, RSM_RIGHT_READ | RSM_RIGHT_WRITE, &conn) !=
-            RSM_ST_OK ||
+    if (rsm_softmap_ops_v1.wrap(&inner, SIZE, RSM_RIGHT_READ | RSM_RIGHT_WRITE,
+                                &(struct softmap_settings){.given = 0}, &conn) != RSM_ST_OK ||
         conn->ops->map(conn, 0, SIZE, RSM_RIGHT_READ | RSM_RIGHT_WRITE, false, &address) !=
             RSM_ST_OK) {
         fprintf(stderr, "softmap: no mapping\n");

@@ -3,7 +3,7 @@
 # softmap_engine(target [DEFECT n] [WITHOUT_DECODER]): the mapping engine as a static library; the
 # tests link several. The decoder library is wanted by it alone, and it works without.
 find_package(Zydis QUIET)
-set(softmap_sources barrier.c flush.c lock.c memory.c module.c options.c pages.c service.c
+set(softmap_sources atomics.c barrier.c flush.c lock.c memory.c module.c options.c pages.c service.c
     transfer.c trap.c views.c wire.c)
 if(Zydis_FOUND AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     set(softmap_decoder decode_x86.c vector.c)

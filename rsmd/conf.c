@@ -11,7 +11,14 @@
 
 #include "peer/address.h"
 
-enum section { SECTION_NONE, SECTION_NODE, SECTION_CONTROLLER, SECTION_CLUSTER, SECTION_LIMITS };
+enum section {
+    SECTION_NONE,
+    SECTION_NODE,
+    SECTION_CONTROLLER,
+    SECTION_CLUSTER,
+    SECTION_LIMITS,
+    SECTION_MAP
+};
 
 /* The ini library splits keys from values. Sections are read here, from the same lines: it neither
  * tells of a section without keys nor keeps long names whole. */
@@ -54,22 +61,6 @@ void rsmd_conf_defaults(struct rsmd_conf *conf)
     strcpy(conf->controllers[0].transport, "shm");
 }
 
-const struct rsmd_conf_node *rsmd_conf_node(const struct rsmd_conf *conf, uint32_t id)
-{
-    for (uint32_t i = 0; i < conf->node_count; i++)
-        if (conf->nodes[i].id == id)
-            return &conf->nodes[i];
-    return NULL;
-}
-
-bool rsmd_conf_has_address(const struct rsmd_conf *conf)
-{
-    for (uint32_t i = 0; i < conf->node_count; i++)
-        if (conf->nodes[i].address[0] != '\0')
-            return true;
-    return false;
-}
-
 static bool number(const char *text, uint32_t least, uint32_t most, uint32_t *value)
 {
     uint64_t sum = 0;
@@ -107,6 +98,11 @@ bool rsmd_controller_name_split(const char *name, char *type, uint32_t *unit)
 }
 
 /* ------------------------------------------------------------------ values */
+
+static struct rsmd_conf_map *this_map(struct parser *p)
+{
+    return &p->conf->maps[p->conf->map_count - 1];
+}
 
 /* Copy printable text; false if it is empty, too long or holds control characters. */
 static bool text_value(char *into, size_t capacity, const char *value)
@@ -255,6 +251,20 @@ static const struct key {
 };
 enum { KEY_COUNT = sizeof keys / sizeof keys[0] };
 
+/* Knobs of mappings have their names and values from where they are obeyed. */
+static bool take_map_key(struct parser *p, const char *name, const char *value)
+{
+    enum softmap_knob knob = softmap_knob_named(name);
+    if (knob == SOFTMAP_KNOBS)
+        return fail(p, "expected one of the keys mode, trap, k, flush-us, refresh-us, grain, "
+                       "atomics");
+    if (p->seen >> knob & 1)
+        return fail(p, "expected %s once in this section", name);
+    p->seen |= 1u << knob;
+    return softmap_settings_parse(&this_map(p)->settings, knob, value) ||
+           fail(p, "expected %s after %s =", softmap_knob_expected(knob), name);
+}
+
 static bool unknown_key(struct parser *p)
 {
     char known[160] = "";
@@ -282,6 +292,8 @@ static int take_key(void *user, const char *section, const char *name, const cha
 #endif
     if (p->section == SECTION_NONE)
         return fail(p, "expected a [section] before the first key");
+    if (p->section == SECTION_MAP)
+        return take_map_key(p, name, value);
     for (unsigned i = 0; i < KEY_COUNT; i++) {
         if (keys[i].section != p->section || strcmp(keys[i].name, name) != 0)
             continue;
@@ -308,19 +320,6 @@ static bool begin_node(struct parser *p, const char *argument)
     return true;
 }
 
-static const struct rsmd_conf_controller *same_controller(const struct parser *p, const char *type,
-                                                          uint32_t unit)
-{
-    for (uint32_t i = 0; i < p->conf->controller_count; i++) {
-        char other_type[RSM_PROTO_NAME_MAX];
-        uint32_t other_unit;
-        if (rsmd_controller_name_split(p->conf->controllers[i].name, other_type, &other_unit) &&
-            other_unit == unit && strcasecmp(other_type, type) == 0)
-            return &p->conf->controllers[i];
-    }
-    return NULL;
-}
-
 static bool begin_controller(struct parser *p, const char *argument)
 {
     char type[RSM_PROTO_NAME_MAX];
@@ -329,7 +328,7 @@ static bool begin_controller(struct parser *p, const char *argument)
         return fail(p, "expected a controller name of letters and a unit, as in [controller sci0]");
     if (strcasecmp(type, "loopback") == 0)
         return fail(p, "expected another name: loopback is always there");
-    const struct rsmd_conf_controller *other = same_controller(p, type, unit);
+    const struct rsmd_conf_controller *other = rsmd_conf_controller(p->conf, argument);
     if (other != NULL)
         return fail(p, "expected each controller once: %s is also in line %u", argument,
                     other->line);
@@ -339,6 +338,28 @@ static bool begin_controller(struct parser *p, const char *argument)
     *made = (struct rsmd_conf_controller){.line = p->line};
     strcpy(made->name, argument);
     p->section = SECTION_CONTROLLER;
+    return true;
+}
+
+/* [map] or [map NAME]; whether NAME exists is seen at the end. */
+static bool begin_map(struct parser *p, const char *argument)
+{
+    char type[RSM_PROTO_NAME_MAX];
+    uint32_t unit;
+    struct rsmd_conf *conf = p->conf;
+    if (*argument != '\0' &&
+        (strpbrk(argument, " \t/") != NULL || !rsmd_controller_name_split(argument, type, &unit)))
+        return fail(p, "expected [map] or the name of a controller, as in [map sci0]");
+    for (uint32_t i = 0; i < conf->map_count; i++)
+        if (strcmp(conf->maps[i].controller, argument) == 0 ||
+            rsmd_controller_same_name(conf->maps[i].controller, argument))
+            return fail(p, "expected each [map] once: this one is also in line %u",
+                        conf->maps[i].line);
+    if (conf->map_count == RSMD_CONF_MAPS_MAX)
+        return fail(p, "expected the name of a controller of this file");
+    conf->maps[conf->map_count++] = (struct rsmd_conf_map){.line = p->line};
+    strcpy(this_map(p)->controller, argument);
+    p->section = SECTION_MAP;
     return true;
 }
 
@@ -384,6 +405,17 @@ static bool settle_auth(struct parser *p)
                    far->id, far->address_line);
 }
 
+static bool settle_maps(struct parser *p)
+{
+    for (uint32_t i = 0; i < p->conf->map_count; i++) {
+        const struct rsmd_conf_map *map = &p->conf->maps[i];
+        if (map->controller[0] != '\0' && !rsmd_controller_same_name(map->controller, "loopback") &&
+            rsmd_conf_controller(p->conf, map->controller) == NULL)
+            return fail_at(p, map->line, "expected the name of a controller of this file");
+    }
+    return true;
+}
+
 /* A section's name, `[kind]` or `[kind argument]`, brackets removed. */
 static bool begin_section(struct parser *p, char *name)
 {
@@ -400,11 +432,14 @@ static bool begin_section(struct parser *p, char *name)
         return begin_node(p, argument);
     if (strcmp(name, "controller") == 0)
         return begin_controller(p, argument);
+    if (strcmp(name, "map") == 0)
+        return begin_map(p, argument);
     if (strcmp(name, "limits") == 0 && *argument == '\0')
         return begin_single(p, SECTION_LIMITS, &p->limits_seen);
     if (strcmp(name, "cluster") == 0 && *argument == '\0')
         return begin_single(p, SECTION_CLUSTER, &p->cluster_seen);
-    return fail(p, "expected [node N], [controller NAME], [cluster] or [limits]");
+    return fail(p, "expected [node N], [controller NAME], [map], [map NAME], [cluster] or "
+                   "[limits]");
 }
 
 /* ------------------------------------------------------------------ lines */
@@ -472,6 +507,6 @@ bool rsmd_conf_parse(struct rsmd_conf *conf, const char *text, size_t length,
     else if (result < 0)
         fail(&p, "out of memory");
     if (!p.failed && end_section(&p))
-        settle_auth(&p);
+        (void)(settle_auth(&p) && settle_maps(&p));
     return !p.failed;
 }

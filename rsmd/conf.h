@@ -11,6 +11,7 @@
 
 enum {
     RSMD_CONF_CONTROLLERS_MAX = 64,
+    RSMD_CONF_MAPS_MAX = RSMD_CONF_CONTROLLERS_MAX + 2, /* all of them, and loopback */
     RSMD_CONF_SEGMENTS_MAX = 65535, /* every one takes a slot of the generation table */
     RSMD_CONF_FILE_MAX = 1 << 20,   /* bytes */
 };
@@ -40,11 +41,20 @@ struct rsmd_conf_controller {
     char options[RSM_PROTO_NAME_MAX];
 };
 
+/** A section [map] or [map NAME]. */
+struct rsmd_conf_map {
+    unsigned line;
+    char controller[RSM_PROTO_NAME_MAX]; /* "": all of them */
+    struct softmap_settings settings;
+};
+
 struct rsmd_conf {
     uint32_t node_count;
     struct rsmd_conf_node nodes[RSM_NODE_ID_MAX];
     uint32_t controller_count;
     struct rsmd_conf_controller controllers[RSMD_CONF_CONTROLLERS_MAX];
+    uint32_t map_count;
+    struct rsmd_conf_map maps[RSMD_CONF_MAPS_MAX];
     uint32_t max_exported_percent; /* of physical memory; 0: no limit */
     uint32_t max_segments;         /* exports and imports together */
     uint32_t peer_timeout_ms;
@@ -69,12 +79,23 @@ bool rsmd_conf_parse(struct rsmd_conf *conf, const char *text, size_t length,
 /** The node's entry, or NULL. */
 const struct rsmd_conf_node *rsmd_conf_node(const struct rsmd_conf *conf, uint32_t id);
 
+/** The section of that controller, by rsmd_controller_same_name(), or NULL. */
+const struct rsmd_conf_controller *rsmd_conf_controller(const struct rsmd_conf *conf,
+                                                        const char *name);
+
 /** Whether any node has an address, so that there are links to keep. */
 bool rsmd_conf_has_address(const struct rsmd_conf *conf);
+
+/** What is configured about software mappings over a controller of that name. */
+struct softmap_settings rsmd_conf_map(const struct rsmd_conf *conf, const char *controller);
 
 /** Split a controller name into type and unit, the unit being the trailing digits (none: 0).
  *  False if it is empty, has no type or its unit is above 4294967295. @p type has
  *  RSM_PROTO_NAME_MAX bytes. */
 bool rsmd_controller_name_split(const char *name, char *type, uint32_t *unit);
+
+/** Whether two names are those of one controller: the same type, upper and lower case being the
+ *  same, and unit; loopback has no units. */
+bool rsmd_controller_same_name(const char *one, const char *other);
 
 #endif

@@ -130,6 +130,7 @@ enum rsm_status rsmd_answer_controller(struct rsmd_call *call)
     memcpy(reply->options, controller->options, sizeof reply->options);
     snprintf(reply->transport, sizeof reply->transport, "%s", controller->ops->name);
     reply->loopback = controller->loopback;
+    reply->map = rsmd_conf_map(&call->node->conf, controller->name);
     reply->attr = controller->attr;
     reply->attr.hardware_address = rsmd_controller_address(controller, call->node->id);
     return RSM_ST_OK;

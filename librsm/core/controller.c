@@ -124,6 +124,12 @@ const char *rsmcore_controller_name(const struct rsmcore_controller *controller)
     return controller->info.name;
 }
 
+const struct softmap_settings *
+rsmcore_controller_map_settings(const struct rsmcore_controller *controller)
+{
+    return &controller->info.map;
+}
+
 bool rsmcore_controller_is_loopback(const struct rsmcore_controller *controller)
 {
     return controller->info.loopback != 0;

@@ -25,6 +25,9 @@ void rsmcore_controller_close(struct rsmcore_controller *controller);
 const struct rsm_port_attr *rsmcore_controller_attr(const struct rsmcore_controller *controller);
 /** Name as configured on this node. */
 const char *rsmcore_controller_name(const struct rsmcore_controller *controller);
+/** What is configured about software mappings over it. */
+const struct softmap_settings *
+rsmcore_controller_map_settings(const struct rsmcore_controller *controller);
 /** Whether it reaches the own node alone. */
 bool rsmcore_controller_is_loopback(const struct rsmcore_controller *controller);
 

@@ -208,8 +208,10 @@ static enum rsm_status make_mappable(struct rsmcore_import *import)
     if ((conn->ops->caps & RSM_CAP_MAP) == 0) {
         const struct rsm_softmap_ops *engine = mapping_engine();
         struct rsm_conn *wrapped;
-        status = engine == NULL ? RSM_ST_UNSUPPORTED
-                                : engine->wrap(conn, import->length, import->rights, &wrapped);
+        status = engine == NULL
+                     ? RSM_ST_UNSUPPORTED
+                     : engine->wrap(conn, import->length, import->rights,
+                                    rsmcore_controller_map_settings(import->controller), &wrapped);
         if (status == RSM_ST_OK) {
             atomic_store(&import->conn, wrapped);
             atomic_store(&import->soft, engine);

@@ -39,6 +39,14 @@ static void walk_port_attr(struct rsm_codec *c, struct rsm_port_attr *m)
     rsm_codec_u64(c, &m->hardware_address);
 }
 
+static void walk_settings(struct rsm_codec *c, struct softmap_settings *m)
+{
+    rsm_codec_u32(c, &m->given);
+    for (unsigned i = 0; i < SOFTMAP_KNOBS; i++)
+        rsm_codec_u32(c, &m->value[i]);
+    c->bad |= !softmap_settings_are_valid(m);
+}
+
 static void walk_controller_reply(struct rsm_codec *c, struct rsm_controller_reply *m)
 {
     rsm_codec_string(c, m->name, sizeof m->name);
@@ -46,6 +54,7 @@ static void walk_controller_reply(struct rsm_codec *c, struct rsm_controller_rep
     rsm_codec_string(c, m->device, sizeof m->device);
     rsm_codec_string(c, m->options, sizeof m->options);
     rsm_codec_u32(c, &m->loopback);
+    walk_settings(c, &m->map);
     walk_port_attr(c, &m->attr);
 }
 

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/softmap/knobs.h"
 #include "rsm/transport.h"
 
 #define RSM_PROTO_MAGIC   0x444d5352u /* "RSMD" as bytes */
@@ -87,7 +88,8 @@ struct rsm_controller_reply {
     char transport[RSM_TRANSPORT_NAME_MAX];
     char device[RSM_PROTO_NAME_MAX];
     char options[RSM_PROTO_NAME_MAX];
-    uint32_t loopback; /* 1: reaches the own node alone and is not part of the topology */
+    uint32_t loopback;           /* 1: reaches the own node alone and is not part of the topology */
+    struct softmap_settings map; /* of software mappings, as configured */
     struct rsm_port_attr attr;
 };
 

@@ -36,8 +36,8 @@ struct sync *bed_start(litmus_peer peer, size_t pages)
         _exit(0);
     }
     struct rsm_conn *inner = wire_connect(memory, pages * PAGE);
-    CHECK(rsm_softmap_ops_v1.wrap(inner, pages * PAGE, RSM_RIGHT_READ | RSM_RIGHT_WRITE, &conn) ==
-          RSM_ST_OK);
+    CHECK(rsm_softmap_ops_v1.wrap(inner, pages * PAGE, RSM_RIGHT_READ | RSM_RIGHT_WRITE,
+                                  &(struct softmap_settings){.given = 0}, &conn) == RSM_ST_OK);
     return shared;
 }
 

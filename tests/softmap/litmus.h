@@ -32,7 +32,7 @@ struct litmus {
     void (*run)(void);
 };
 extern const struct litmus litmus_order[], litmus_value[], litmus_memory[], litmus_process[],
-    litmus_signals[], litmus_tools[], litmus_fault[], litmus_again[];
+    litmus_signals[], litmus_tools[], litmus_fault[], litmus_again[], litmus_knobs[];
 
 void litmus_fail(const char *file, int line, const char *what) __attribute__((noreturn));
 #define CHECK(condition)                                                                           \

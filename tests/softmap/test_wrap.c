@@ -32,7 +32,9 @@ static enum rsm_status wrap(uint32_t caps, struct rsm_conn **wrapped)
     *wrapped = NULL;
     ops = (struct rsm_import_ops){
         .name = "counted", .caps = caps, .put = count_put, .disconnect = count_disconnect};
-    return rsm_softmap_ops_v1.wrap(&inner, SIZE, RSM_RIGHT_READ | RSM_RIGHT_WRITE, wrapped);
+    static const struct softmap_settings nothing;
+    return rsm_softmap_ops_v1.wrap(&inner, SIZE, RSM_RIGHT_READ | RSM_RIGHT_WRITE, &nothing,
+                                   wrapped);
 }
 
 static void one_that_promises(void **state)

@@ -37,6 +37,10 @@ bool softmap_decode(const ucontext_t *context, uintptr_t fault, struct softmap_s
 /** Go on as if @p elements of the store had been executed. */
 void softmap_retire(ucontext_t *context, const struct softmap_store *store, uint64_t elements);
 
+/** Whether the instruction claims to read and write in one go: it has a lock prefix or exchanges.
+ */
+bool softmap_is_atomic(const ucontext_t *context);
+
 /** Whether the fault was a store. Without a processor that tells: @p guess. */
 bool softmap_is_store(const ucontext_t *context, bool guess);
 

@@ -13,6 +13,12 @@ void softmap_retire(ucontext_t *context, const struct softmap_store *store, uint
     (void)context, (void)store, (void)elements;
 }
 
+bool softmap_is_atomic(const ucontext_t *context)
+{
+    (void)context;
+    return false;
+}
+
 bool softmap_is_store(const ucontext_t *context, bool guess)
 {
 #if defined(__x86_64__)

@@ -268,6 +268,14 @@ bool softmap_decode(const ucontext_t *context, uintptr_t fault, struct softmap_s
            fault - store->address < store->width && value_of(context, &decoded, store);
 }
 
+bool softmap_is_atomic(const ucontext_t *context)
+{
+    struct decoded decoded;
+    return decode(greg(context, REG_RIP), &decoded) &&
+           ((decoded.instruction.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0 ||
+            decoded.instruction.mnemonic == ZYDIS_MNEMONIC_XCHG);
+}
+
 void softmap_retire(ucontext_t *context, const struct softmap_store *store, uint64_t elements)
 {
     greg_t *gregs = context->uc_mcontext.gregs;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The connection that a program uses in place of the transport's. */
+#include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -25,7 +26,7 @@ static struct rsm_conn *inner_of(struct rsm_conn *conn)
  * at this moment is not before it. */
 static bool is_idle(struct softmap *softmap)
 {
-    return softmap_is_foreign(softmap) || (atomic_load(&softmap->space.dirty_count) == 0 &&
+    return softmap_is_foreign(softmap) || (softmap_has_no_stores(&softmap->space) &&
                                            atomic_load(&softmap->space.pending) == RSM_ST_OK);
 }
 
@@ -65,8 +66,8 @@ static void acquire(struct rsm_conn *conn)
 {
     struct softmap *softmap = softmap_of(conn);
     sigset_t before;
-    if (!softmap_has_views(softmap) || (atomic_load(&softmap->space.dirty_count) == 0 &&
-                                        atomic_load(&softmap->space.clean_count) == 0))
+    if (!softmap_has_views(softmap) ||
+        (softmap_has_no_stores(&softmap->space) && softmap_has_no_loads(&softmap->space)))
         return;
     softmap_enter(softmap, &before);
     softmap_acquire(&softmap->space);
@@ -159,6 +160,15 @@ static enum rsm_status conn_map(struct rsm_conn *conn, uint64_t offset, size_t l
     return status;
 }
 
+static void log_counters(const struct softmap_counters *c)
+{
+    rsm_log_info("mapping ended: traps=%" PRIu64 " loads=%" PRIu64 " emulated=%" PRIu64
+                 " promotions=%" PRIu64 " flushes=%" PRIu64 " pages=%" PRIu64 " runs=%" PRIu64
+                 " two-way=%" PRIu64 " refreshes=%" PRIu64,
+                 c->traps, c->loads, c->stores, c->promotions, c->flushes, c->flushed_pages,
+                 c->runs, c->two_way_pages, c->refreshes);
+}
+
 /* No view is left: what was cached is not what the next one will see. */
 static void close_space(struct softmap *softmap)
 {
@@ -166,7 +176,10 @@ static void close_space(struct softmap *softmap)
     softmap_service_stop(softmap);
     softmap_enter(softmap, &before);
     softmap_forget(&softmap->space, 0, softmap->space.page_count);
+    struct softmap_counters counters = softmap->space.counters;
+    softmap->space.counters = (struct softmap_counters){.traps = 0};
     softmap_leave(softmap, &before);
+    log_counters(&counters);
     softmap_memory_trim(&softmap->space);
 }
 
@@ -265,7 +278,7 @@ static bool may_wrap(const struct rsm_conn *inner, const struct softmap_options 
 {
     const char *why = NULL;
     if (options->mode == SOFTMAP_OFF)
-        why = "RSM_MAP_MODE switches them off";
+        why = "rsm.conf or RSM_MAP_MODE switches them off";
     else if ((inner->ops->caps & RSM_CAP_FAULT_SAFE) == 0)
         why = "the transport does not say that it may be called from a signal handler";
     if (why != NULL)
@@ -274,10 +287,10 @@ static bool may_wrap(const struct rsm_conn *inner, const struct softmap_options 
 }
 
 static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t rights,
-                            struct rsm_conn **wrapped)
+                            const struct softmap_settings *configured, struct rsm_conn **wrapped)
 {
     struct softmap_options options;
-    enum rsm_status status = softmap_options_read(&options);
+    enum rsm_status status = softmap_options_read(&options, configured);
     if (status == RSM_ST_OK)
         status = may_wrap(inner, &options) ? softmap_watch_fork() : RSM_ST_UNSUPPORTED;
     if (status != RSM_ST_OK)

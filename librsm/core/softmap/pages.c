@@ -124,7 +124,7 @@ static bool may_read(const struct softmap_space *space)
 }
 
 /* A kernel that has no room for another kind of page in between gets larger kinds. */
-static bool protect(struct softmap_space *space, uint32_t page, enum softmap_state state)
+static bool try_protect(struct softmap_space *space, uint32_t page, enum softmap_state state)
 {
     if (space->protect(space, page, 1, state))
         return true;
@@ -133,11 +133,27 @@ static bool protect(struct softmap_space *space, uint32_t page, enum softmap_sta
     return space->protect(space, page, 1, state);
 }
 
+/* Let threads at a page whose state is about to say so. They need not wait for that, so until
+ * settled() a barrier that takes no lock does not believe the counts. */
+static bool protect(struct softmap_space *space, uint32_t page, enum softmap_state state)
+{
+    atomic_store(&space->opening, true);
+    bool done = try_protect(space, page, state);
+    if (!done)
+        atomic_store(&space->opening, false);
+    return done;
+}
+
+static void settled(struct softmap_space *space)
+{
+    atomic_store(&space->opening, false);
+}
+
 /* ---------------------------------------------------------------- transitions */
 
 bool softmap_reassert(struct softmap_space *space, uint32_t page)
 {
-    return protect(space, page, space->page[page].state);
+    return try_protect(space, page, space->page[page].state);
 }
 
 bool softmap_load(struct softmap_space *space, uint32_t page)
@@ -154,6 +170,7 @@ bool softmap_load(struct softmap_space *space, uint32_t page)
     entry->since = space->now();
     entry->refreshes = 0;
     add_clean(space, page);
+    settled(space);
     space->counters.loads++;
     return true;
 }
@@ -179,6 +196,7 @@ bool softmap_promote(struct softmap_space *space, uint32_t page)
     entry->stored_lines = 0;
     entry->cut_short = false;
     add_dirty(space, page);
+    settled(space);
     space->streak = page;
     space->streak_since = entry->since;
     space->counters.promotions++;

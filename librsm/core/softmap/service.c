@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/softmap/atomics.h"
 #include "core/softmap/softmap_internal.h"
 #include "core/status.h"
 
@@ -65,6 +66,7 @@ static void *run(void *argument)
     while (!atomic_load(&softmap->stopping)) {
         uint32_t seen = atomic_load(&softmap->work);
         serve(&softmap->space);
+        softmap_atomics_report();
         if (!atomic_load(&softmap->stopping))
             wait_for_work(softmap, seen, time_to_sleep(&softmap->space));
     }
@@ -92,4 +94,5 @@ void softmap_service_stop(struct softmap *softmap)
     atomic_store(&softmap->stopping, true);
     post_work(softmap);
     (void)pthread_join(softmap->thread, NULL);
+    softmap_atomics_report();
 }

@@ -7,6 +7,7 @@
 #ifndef RSMCORE_SOFTMAP_H
 #define RSMCORE_SOFTMAP_H
 
+#include "core/softmap/knobs.h"
 #include "rsm/transport.h"
 
 #define RSM_SOFTMAP_ABI    1u
@@ -25,12 +26,14 @@ struct rsm_softmap_ops {
      * @p inner's transfers, order, complete and health are called from a SIGSEGV handler, so it has
      * to promise RSM_CAP_FAULT_SAFE.
      *
+     * @p configured is what the environment does not override.
+     *
      * @return RSM_ST_OK, RSM_ST_UNSUPPORTED (switched off, the mode is not available here, or no
      *         such promise; the log says which),
      *         RSM_ST_INVALID (an RSM_MAP_* variable), RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES.
      */
     enum rsm_status (*wrap)(struct rsm_conn *inner, uint64_t size, uint32_t rights,
-                            struct rsm_conn **wrapped);
+                            const struct softmap_settings *configured, struct rsm_conn **wrapped);
 
     /** Later loads from mappings of @p wrapped see what the segment has now. */
     void (*acquire)(struct rsm_conn *wrapped);

@@ -45,9 +45,17 @@ struct softmap_page {
     bool cut_short;    /* a flush took its twin away, and sent something */
 };
 
-/** What happened, for rsmstat and tests. Approximate while threads run. */
+/** What happened. Changed under the lock. */
 struct softmap_counters {
-    uint64_t loads, stores, promotions, flushes, flushed_pages, runs, two_way_pages, refreshes;
+    uint64_t traps;         /**< faults in views */
+    uint64_t loads;         /**< pages that became RO */
+    uint64_t stores;        /**< instructions that were carried out instead of the processor */
+    uint64_t promotions;    /**< pages that became RW */
+    uint64_t flushes;       /**< of one or more RW pages */
+    uint64_t flushed_pages; /**< all of theirs */
+    uint64_t runs;          /**< writes that flushes made of them */
+    uint64_t two_way_pages; /**< pages where both sides were seen to write the same lines */
+    uint64_t refreshes;     /**< of RO pages, in place */
 };
 
 struct softmap_space {
@@ -74,12 +82,13 @@ struct softmap_space {
     void (*woken)(struct softmap_space *space); /* the first page has become RO or RW */
 
     _Atomic uint32_t clean_count, dirty_count; /* changed under the lock */
-    uint32_t clean_from, clean_to;             /* no bit of `clean` is set outside */
-    uint32_t dirty_first, dirty_last;          /* the list of RW pages, oldest first */
-    uint32_t streak;                           /* the page that became RW last */
-    uint64_t streak_since;                     /* us */
-    _Atomic uint32_t epoch;                    /* moves with every barrier */
-    uint64_t posted, ordered, completed;       /* numbers of writes */
+    atomic_bool opening;           /* a page is accessible that they do not count yet; the same */
+    uint32_t clean_from, clean_to; /* no bit of `clean` is set outside */
+    uint32_t dirty_first, dirty_last;    /* the list of RW pages, oldest first */
+    uint32_t streak;                     /* the page that became RW last */
+    uint64_t streak_since;               /* us */
+    _Atomic uint32_t epoch;              /* moves with every barrier */
+    uint64_t posted, ordered, completed; /* numbers of writes */
     size_t buffer_used;
     bool dead;                       /* the peer has gone: the copies are just memory */
     _Atomic enum rsm_status pending; /* an error that no barrier has told yet */
@@ -87,6 +96,19 @@ struct softmap_space {
 };
 
 #define SOFTMAP_BUFFER_PAGES 16u
+
+/** Whether no page is accessible that has been stored to since it was. Without the lock: what other
+ *  threads store at this moment may be missed, what the caller has stored is not. */
+static inline bool softmap_has_no_stores(const struct softmap_space *space)
+{
+    return !atomic_load(&space->opening) && atomic_load(&space->dirty_count) == 0;
+}
+
+/** The same for pages that have been loaded from. */
+static inline bool softmap_has_no_loads(const struct softmap_space *space)
+{
+    return !atomic_load(&space->opening) && atomic_load(&space->clean_count) == 0;
+}
 
 /** Page that an offset lies in. */
 static inline uint32_t softmap_page_of(const struct softmap_space *space, uint64_t offset)

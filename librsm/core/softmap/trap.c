@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "core/pageswap/segvchain.h"
+#include "core/softmap/atomics.h"
 #include "core/softmap/decode.h"
 #include "core/softmap/softmap_internal.h"
 #include "core/status.h"
@@ -111,9 +112,9 @@ static enum outcome on_store(const struct fault *fault)
         softmap_decode(fault->context, fault->address, &store) &&
         !softmap_prefers_twin(space, fault->page, place_of(fault, &store), weight_of(&store)) &&
         emulate(fault, &store);
-    if (!trapped)
-        return softmap_promote(space, fault->page) ? DONE : NOT_OURS;
-    return DONE;
+    if (trapped || softmap_atomics_refuse(&space->options, fault->context, fault->address))
+        return DONE;
+    return softmap_promote(space, fault->page) ? DONE : NOT_OURS;
 }
 
 static enum outcome on_load(const struct fault *fault)
@@ -137,6 +138,7 @@ static enum outcome handle(struct softmap *owner, uintptr_t address, ucontext_t 
                           .context = context};
     if (fault.view == NULL)
         return NOT_OURS;
+    owner->space.counters.traps++;
     fault.page = softmap_page_of(&owner->space, offset_of(&fault, address));
     bool accessible = owner->space.page[fault.page].state != SOFTMAP_NONE;
     return softmap_is_store(context, accessible) ? on_store(&fault) : on_load(&fault);

@@ -30,6 +30,16 @@ static void some_string(char *into, size_t capacity)
     into[length] = '\0';
 }
 
+/* Valid ones, made of what was there. */
+static void some_settings(struct softmap_settings *settings)
+{
+    settings->given &= (1u << SOFTMAP_KNOBS) - 1;
+    for (unsigned i = 0; i < SOFTMAP_KNOBS; i++)
+        settings->value[i] = i == SOFTMAP_KNOB_K || i == SOFTMAP_KNOB_GRAIN ? 8
+                             : i == SOFTMAP_KNOB_TRAP                       ? 0
+                                                                            : 1;
+}
+
 static void keep_request_to_bounds(struct rsm_msg *m)
 {
     switch (m->type) {
@@ -68,6 +78,7 @@ static void keep_reply_to_bounds(struct rsm_msg *m)
         some_string(m->u.controller_reply.transport, sizeof m->u.controller_reply.transport);
         some_string(m->u.controller_reply.device, sizeof m->u.controller_reply.device);
         some_string(m->u.controller_reply.options, sizeof m->u.controller_reply.options);
+        some_settings(&m->u.controller_reply.map);
         break;
     case RSM_MSG_TOPOLOGY:
         some_string(m->u.topology_reply.name, sizeof m->u.topology_reply.name);

@@ -74,6 +74,33 @@ static void absent_things(void **state)
     assert_int_equal(conf.max_segments, 65535);
 }
 
+static uint32_t knob(const char *controller, enum softmap_knob which)
+{
+    struct softmap_settings settings = rsmd_conf_map(&conf, controller);
+    return settings.given >> which & 1 ? settings.value[which] : UINT32_MAX - 1;
+}
+
+/* The controller's own section goes before the common one, wherever either is. */
+static void mappings(void **state)
+{
+    (void)state;
+    enum { NOT_GIVEN = UINT32_MAX - 1 };
+    assert_true(parse("[map SCI]\nmode = precise\nrefresh-us = 0\n"
+                      "[controller sci0]\ntransport = shm\n[controller sci1]\ntransport = shm\n"
+                      "[map]\nmode = twin\nk = inf\ngrain = 8\n"
+                      "[map loopback]\natomics = sigbus\ntrap = signal\n"));
+    assert_int_equal(knob("sci0", SOFTMAP_KNOB_MODE), SOFTMAP_PRECISE);
+    assert_int_equal(knob("sci0", SOFTMAP_KNOB_K), SOFTMAP_THRESHOLD_NEVER);
+    assert_int_equal(knob("sci0", SOFTMAP_KNOB_REFRESH_US), 0);
+    assert_int_equal(knob("sci0", SOFTMAP_KNOB_ATOMICS), NOT_GIVEN);
+    assert_int_equal(knob("sci1", SOFTMAP_KNOB_MODE), SOFTMAP_TWIN);
+    assert_int_equal(knob("sci1", SOFTMAP_KNOB_REFRESH_US), NOT_GIVEN);
+    assert_int_equal(knob("loopback", SOFTMAP_KNOB_ATOMICS), SOFTMAP_ATOMICS_SIGBUS);
+    assert_int_equal(knob("loopback", SOFTMAP_KNOB_GRAIN), 8);
+    assert_true(parse("[controller sci0]\ntransport = shm\n"));
+    assert_int_equal(rsmd_conf_map(&conf, "sci0").given, 0);
+}
+
 static const struct {
     const char *text;
     unsigned line;
@@ -81,9 +108,11 @@ static const struct {
 } wrong[] = {
     {"host = a\n", 1, "expected a [section] before the first key"},
     {"[limits]\nnonsense\n", 2, "expected key = value, a [section] or a comment"},
-    {"\n\n[nodes]\n", 3, "expected [node N], [controller NAME], [cluster] or [limits]"},
-    {"[]\n", 1, "expected [node N], [controller NAME], [cluster] or [limits]"},
-    {"[limits 3]\n", 1, "expected [node N], [controller NAME], [cluster] or [limits]"},
+    {"\n\n[nodes]\n", 3,
+     "expected [node N], [controller NAME], [map], [map NAME], [cluster] or [limits]"},
+    {"[]\n", 1, "expected [node N], [controller NAME], [map], [map NAME], [cluster] or [limits]"},
+    {"[limits 3]\n", 1,
+     "expected [node N], [controller NAME], [map], [map NAME], [cluster] or [limits]"},
     {"[limits\n", 1, "expected a ] at the end of the section's name"},
     {"[limits] x\n", 1, "expected nothing behind the ]"},
     {"[limits]\n\n[limits]\n", 3, "expected [limits] once"},
@@ -101,7 +130,8 @@ static const struct {
      "expected an absolute path of at most 107 characters after socket ="},
     {"[node 1]\nport = 1\n", 2, "expected one of the keys host, socket, address"},
     {"[cluster]\n\n[cluster]\n", 3, "expected [cluster] once"},
-    {"[cluster 1]\n", 1, "expected [node N], [controller NAME], [cluster] or [limits]"},
+    {"[cluster 1]\n", 1,
+     "expected [node N], [controller NAME], [map], [map NAME], [cluster] or [limits]"},
     {"[cluster]\nauth = ssh\n", 2, "expected munge or none after auth ="},
     {"[cluster]\nauth =\n", 2, "expected munge or none after auth ="},
     {"[cluster]\nmunge-socket = munge.socket\n", 2,
@@ -154,6 +184,25 @@ static const struct {
     {"[limits]\nmaxsegments = 1\n", 2,
      "expected one of the keys max-exported-memory, max-segments, peer-timeout-ms, "
      "segment-hashtable-size, enable-dynamic-reconfiguration"},
+    {"[map]\nmode = mirrors\n", 2, "expected auto, precise, twin or off after mode ="},
+    {"[map]\ntrap =\n", 2, "expected signal after trap ="},
+    {"[map]\nk = 0\n", 2, "expected a number from 1 to 65535, or inf after k ="},
+    {"[map]\nk = 65536\n", 2, "expected a number from 1 to 65535, or inf after k ="},
+    {"[map]\nflush-us = 0\n", 2,
+     "expected a number from 1 to 1000000 (microseconds) after flush-us ="},
+    {"[map]\nrefresh-us = 1000001\n", 2,
+     "expected a number from 0 to 1000000 (microseconds) after refresh-us ="},
+    {"[map]\ngrain = 16\n", 2, "expected 1, 2, 4, 8 or 64 (bytes) after grain ="},
+    {"[map]\natomics = on\n", 2, "expected warn or sigbus after atomics ="},
+    {"[map]\nK = 4\n", 2,
+     "expected one of the keys mode, trap, k, flush-us, refresh-us, grain, atomics"},
+    {"[map]\nk = 4\nk = 4\n", 3, "expected k once in this section"},
+    {"[map]\n[map]\n", 2, "expected each [map] once: this one is also in line 1"},
+    {"[map Loopback]\n[map loopback0]\n", 2,
+     "expected each [map] once: this one is also in line 1"},
+    {"[map 7]\n", 1, "expected [map] or the name of a controller, as in [map sci0]"},
+    {"[map sci0]\n[controller sci1]\ntransport = shm\n", 1,
+     "expected the name of a controller of this file"},
     {"[limits]\nmax-segments = 1\nx\nmax-segments = 2\n", 3,
      "expected key = value, a [section] or a comment"},
 };
@@ -344,15 +393,11 @@ static void own_node(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(complete_file),
-        cmocka_unit_test(absent_things),
-        cmocka_unit_test(addresses),
-        cmocka_unit_test(authentication),
-        cmocka_unit_test(wrong_lines),
-        cmocka_unit_test(lines_too_long),
-        cmocka_unit_test(too_many_controllers),
-        cmocka_unit_test(controller_names),
-        cmocka_unit_test(local_hosts),
+        cmocka_unit_test(complete_file),    cmocka_unit_test(absent_things),
+        cmocka_unit_test(addresses),        cmocka_unit_test(authentication),
+        cmocka_unit_test(mappings),         cmocka_unit_test(wrong_lines),
+        cmocka_unit_test(lines_too_long),   cmocka_unit_test(too_many_controllers),
+        cmocka_unit_test(controller_names), cmocka_unit_test(local_hosts),
         cmocka_unit_test(own_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What may be chosen about software mappings, by which name and with which values: the daemon reads
+ * it from rsm.conf, the control protocol carries it, the mapping engine obeys it. rsm_map(7)
+ * explains it to programmers.
+ */
+#ifndef RSMCORE_SOFTMAP_KNOBS_H
+#define RSMCORE_SOFTMAP_KNOBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum softmap_knob {
+    SOFTMAP_KNOB_MODE,       /**< enum softmap_mode */
+    SOFTMAP_KNOB_TRAP,       /**< enum softmap_trap */
+    SOFTMAP_KNOB_K,          /**< stores that earn a page its twin, or SOFTMAP_THRESHOLD_NEVER */
+    SOFTMAP_KNOB_FLUSH_US,   /**< microseconds that a changed byte may stay unsent */
+    SOFTMAP_KNOB_REFRESH_US, /**< microseconds between two reads of a cached page; 0: no pause */
+    SOFTMAP_KNOB_GRAIN,      /**< bytes that only one side writes: 1, 2, 4, 8 or 64 */
+    SOFTMAP_KNOB_ATOMICS,    /**< enum softmap_atomics */
+    SOFTMAP_KNOBS,
+};
+
+enum softmap_mode {
+    SOFTMAP_AUTO,    /**< stores are trapped until a page takes many, then a twin */
+    SOFTMAP_PRECISE, /**< every store that can be decoded is trapped */
+    SOFTMAP_TWIN,    /**< no store is decoded: the first to a page makes a twin */
+    SOFTMAP_OFF,     /**< no software mappings */
+};
+
+enum softmap_trap {
+    SOFTMAP_TRAP_SIGNAL, /**< the thread that faults does the work, in a signal handler */
+};
+
+enum softmap_atomics {
+    SOFTMAP_ATOMICS_WARN,   /**< locked instructions work on the local copy; the first is logged */
+    SOFTMAP_ATOMICS_SIGBUS, /**< a locked instruction that is trapped raises SIGBUS */
+};
+
+#define SOFTMAP_THRESHOLD_NEVER UINT32_MAX
+
+/** Some of the knobs, set. */
+struct softmap_settings {
+    uint32_t given; /**< bit per enum softmap_knob */
+    uint32_t value[SOFTMAP_KNOBS];
+};
+
+/** Name in rsm.conf, and of the environment variable. */
+const char *softmap_knob_name(enum softmap_knob knob);
+const char *softmap_knob_variable(enum softmap_knob knob);
+
+/** What a value looks like, to be said after "expected". */
+const char *softmap_knob_expected(enum softmap_knob knob);
+
+/** The knob of that name in rsm.conf; SOFTMAP_KNOBS if there is none. */
+enum softmap_knob softmap_knob_named(const char *name);
+
+/** Set a knob from text. False, and nothing is changed: that is not one of its values. */
+bool softmap_settings_parse(struct softmap_settings *settings, enum softmap_knob knob,
+                            const char *text);
+
+/** What @p over gives replaces what *settings have. */
+void softmap_settings_overlay(struct softmap_settings *settings,
+                              const struct softmap_settings *over);
+
+/** Whether every value that is given exists: settings that come from elsewhere. */
+bool softmap_settings_are_valid(const struct softmap_settings *settings);
+
+#endif

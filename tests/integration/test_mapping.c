@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What rsm.conf says about software mappings reaches the application, controller by controller, and
+ * its environment goes before it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "party.h"
+
+enum { LENGTH = 2 * PARTY_PAGE, NODE = 1 };
+
+/* A daemon with this configuration. */
+static pid_t serve(struct world *world, const char *configuration)
+{
+    char path[] = "/tmp/rsm-mapping-XXXXXX", option[64];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, configuration, strlen(configuration)), strlen(configuration));
+    close(fd);
+    snprintf(option, sizeof option, "--config=%s", path);
+    pid_t daemon = world_daemon_start_with(world, NODE, option);
+    unlink(path); /* it has been read */
+    return daemon;
+}
+
+/* An actor whose environment has that of the variable. */
+static int set_mode(void *bytes)
+{
+    return setenv("RSM_MAP_MODE", bytes, 1);
+}
+
+static struct actor *actor_with_mode(struct world *world, const char *mode)
+{
+    char text[16];
+    struct actor *actor = actor_start(world, NODE);
+    snprintf(text, sizeof text, "%s", mode);
+    assert_int_equal(actor_run(actor, set_mode, text, sizeof text), 0);
+    return actor;
+}
+
+static void offer_on_both(struct actor *exporter)
+{
+    TELL_OK(exporter, offer, .length = LENGTH, .acl_count = 1, .acl = {{NODE, 0666}});
+    TELL_OK(exporter, offer, .slot = 1, .length = LENGTH, .id = PARTY_ID + 1, .acl_count = 1,
+            .acl = {{NODE, 0666}}, .controller = "loopback");
+}
+
+static void check_works(struct actor *importer, struct actor *exporter, int slot)
+{
+    TELL_OK(importer, open_barrier, .slot = slot);
+    TELL_OK(importer, poke, .slot = slot, .offset = 8, .value = 77);
+    TELL_OK(importer, close_barrier, .slot = slot);
+    assert_int_equal(ASK(exporter, load, .slot = slot, .offset = 8).value, 77);
+}
+
+static void test_configured_per_controller(void **state)
+{
+    pid_t daemon = serve(*state, "[map]\nmode = off\n[controller sci0]\ntransport = shm\n"
+                                 "[map loopback]\nmode = twin\n");
+    struct actor *exporter = actor_start(*state, NODE), *importer = actor_start(*state, NODE);
+    offer_on_both(exporter);
+    TELL_OK(importer, connect, .node = NODE, .length = LENGTH);
+    TELL_GET(importer, map, RSMERR_MAP_FAILED);
+    TELL_OK(importer, attach, .slot = 1, .node = NODE, .length = LENGTH, .id = PARTY_ID + 1,
+            .controller = "loopback");
+    check_works(importer, exporter, 1);
+    TELL_OK(importer, detach, .slot = 1);
+    TELL_OK(importer, disconnect);
+    actor_stop(importer);
+    actor_stop(exporter);
+    world_daemon_end(daemon);
+}
+
+static void test_environment_goes_first(void **state)
+{
+    pid_t daemon = serve(*state, "[map]\nmode = off\n[controller sci0]\ntransport = shm\n"
+                                 "[map loopback]\nmode = twin\n");
+    struct actor *exporter = actor_start(*state, NODE);
+    struct actor *on = actor_with_mode(*state, "twin"), *off = actor_with_mode(*state, "off");
+    struct actor *wrong = actor_with_mode(*state, "twins");
+    offer_on_both(exporter);
+    TELL_OK(on, attach, .node = NODE, .length = LENGTH);
+    check_works(on, exporter, 0);
+    TELL_OK(on, detach);
+    TELL_OK(off, connect, .node = NODE, .length = LENGTH, .id = PARTY_ID + 1,
+            .controller = "loopback");
+    TELL_GET(off, map, RSMERR_MAP_FAILED);
+    TELL_OK(off, disconnect);
+    TELL_OK(wrong, connect, .node = NODE, .length = LENGTH);
+    TELL_GET(wrong, map, RSMERR_MAP_FAILED);
+    TELL_OK(wrong, disconnect);
+    actor_stop(on);
+    actor_stop(off);
+    actor_stop(wrong);
+    actor_stop(exporter);
+    world_daemon_end(daemon);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(test_configured_per_controller),
+        WORLD_TEST(test_environment_goes_first),
+    };
+    setenv("RSM_SHM_DIRECT", "0", 1);
+    unsetenv("RSM_MAP_MODE");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is chosen beside the mode, and what the log tells. */
+#include "litmus.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------- the log */
+
+static FILE *logged;
+
+/* From now on what the library logs goes to a file. */
+static void log_to_file(void)
+{
+    logged = tmpfile();
+    CHECK(logged != NULL && setenv("RSM_LOG", "info", 1) == 0);
+    CHECK(dup2(fileno(logged), STDERR_FILENO) == STDERR_FILENO);
+}
+
+/* Lines that have the words; *last becomes the last of them. */
+static unsigned lines_with(const char *words, char last[512])
+{
+    char line[512];
+    unsigned count = 0;
+    rewind(logged);
+    while (fgets(line, sizeof line, logged) != NULL)
+        if (strstr(line, words) != NULL) {
+            strcpy(last, line);
+            count++;
+        }
+    return count;
+}
+
+static unsigned long number_after(const char *line, const char *name)
+{
+    const char *at = strstr(line, name);
+    return at == NULL ? 0 : strtoul(at + strlen(name), NULL, 10);
+}
+
+static void counters_at_unmap(void)
+{
+    char line[512];
+    log_to_file();
+    bed_start(NULL, 2);
+    volatile uint8_t *map = bed_map(0, 2 * PAGE, MAY_ALL);
+    for (unsigned i = 0; i < 3; i++)
+        store8(map + 2UL * i, 1);
+    CHECK(bed_close() == 0);
+    CHECK(load8(map + PAGE) == 0);
+    CHECK(lines_with("mapping ended", line) == 0);
+    bed_unmap(map);
+    CHECK(lines_with("mapping ended", line) == 1);
+    CHECK(number_after(line, " loads=") >= 1);
+    CHECK(number_after(line, " traps=") >= 2);
+    if (stores_are_trapped())
+        CHECK(number_after(line, " emulated=") == 3);
+    else
+        CHECK(number_after(line, " promotions=") >= 1 && number_after(line, " flushes=") >= 1 &&
+              number_after(line, " runs=") >= 1 && number_after(line, " emulated=") == 0);
+    map = bed_map(0, PAGE, MAY_ALL); /* counted by itself */
+    bed_unmap(map);
+    CHECK(lines_with("mapping ended", line) == 2 && number_after(line, " traps=") == 0);
+    bed_end();
+}
+
+/* ---------------------------------------------------------------- locked instructions */
+
+/* In this very function, not in a sanitizer's, which must not be left by a signal. */
+static void add_locked(volatile uint8_t *at)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("lock addl $1, %0" : "+m"(*(volatile uint32_t *)(volatile void *)at));
+#else
+    (void)at;
+#endif
+}
+
+static void exchange(volatile uint8_t *at)
+{
+#if defined(__x86_64__)
+    uint64_t value = 1;
+    __asm__ volatile("xchgq %1, %0" : "+m"(*(volatile uint64_t *)(volatile void *)at), "+r"(value));
+#else
+    (void)at;
+#endif
+}
+
+static void needs_decoder(void)
+{
+#if !defined(__x86_64__)
+    litmus_skip("instructions are not decoded here");
+#endif
+    if (getenv("RSM_LITMUS_NO_DECODER") != NULL)
+        litmus_skip("instructions are not decoded");
+}
+
+static void atomics_warn(void)
+{
+    char line[512];
+    needs_decoder();
+    log_to_file();
+    bed_start(NULL, 2);
+    volatile uint8_t *map = bed_map(0, 2 * PAGE, MAY_ALL);
+    for (unsigned i = 0; i < 10; i++) {
+        add_locked(map + 8);
+        add_locked(map + PAGE);
+        CHECK(bed_close() == 0);
+    }
+    uint32_t stored[2];
+    CHECK(bed_get(8, &stored[0], sizeof stored[0]) == 0);
+    CHECK(bed_get(PAGE, &stored[1], sizeof stored[1]) == 0);
+    CHECK(stored[0] == 10 && stored[1] == 10);
+    bed_unmap(map);
+    CHECK(lines_with("a locked instruction", line) == 1);
+    bed_end();
+}
+
+static sigjmp_buf escape;
+static void *volatile refused_at;
+
+static void on_sigbus(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)context;
+    refused_at = info->si_addr;
+    siglongjmp(escape, 1);
+}
+
+static bool add_is_refused(volatile uint8_t *at)
+{
+    refused_at = NULL;
+    if (sigsetjmp(escape, 1) == 0)
+        add_locked(at);
+    return refused_at == (void *)(uintptr_t)at;
+}
+
+static bool exchange_is_refused(volatile uint8_t *at)
+{
+    refused_at = NULL;
+    if (sigsetjmp(escape, 1) == 0)
+        exchange(at);
+    return refused_at == (void *)(uintptr_t)at;
+}
+
+static void atomics_sigbus(void)
+{
+    needs_decoder();
+    setenv("RSM_MAP_ATOMICS", "sigbus", 1);
+    bed_start(NULL, 1);
+    struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
+    CHECK(sigaction(SIGBUS, &action, NULL) == 0);
+    volatile uint8_t *map = bed_map(0, PAGE, MAY_ALL);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK(add_is_refused(map + 64));
+        CHECK(bed_open() == 0);
+        CHECK(load64(map + 128) == 0); /* the page is there to be read now */
+        CHECK(exchange_is_refused(map + 128));
+        store64(map + 256, i); /* others go on */
+        CHECK(bed_close() == 0);
+        CHECK(load64(map + 64) == 0 && load64(map + 256) == i);
+    }
+    bed_unmap(map);
+    bed_end();
+}
+
+/* A program that blocks or ignores the signal does not go on either. */
+static void atomics_sigbus_kills(void)
+{
+    needs_decoder();
+    for (int blocked = 0; blocked <= 1; blocked++) {
+        fflush(NULL);
+        pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            sigset_t set;
+            sigemptyset(&set);
+            sigaddset(&set, SIGBUS);
+            setenv("RSM_MAP_ATOMICS", "sigbus", 1);
+            bed_start(NULL, 1);
+            volatile uint8_t *map = bed_map(0, PAGE, MAY_ALL);
+            if (blocked)
+                CHECK(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
+            else
+                signal(SIGBUS, SIG_IGN);
+            add_locked(map);
+            _exit(0);
+        }
+        int status;
+        CHECK(waitpid(pid, &status, 0) == pid);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+    }
+}
+
+const struct litmus litmus_knobs[] = {
+    {"counters_at_unmap", counters_at_unmap},
+    {"atomics_warn", atomics_warn},
+    {"atomics_sigbus", atomics_sigbus},
+    {"atomics_sigbus_kills", atomics_sigbus_kills},
+    {NULL, NULL},
+};
