@@ -128,9 +128,9 @@ static int use_mapping(void *view)
 
 CONFORMANCE(R, 07, "a forked child may use the mapping")
 {
-    APPLIES_IF(mapping_is_direct(), "a software mapping is not inherited: rsm_map(7)");
     struct actor *exporter = offered(COUNT);
     uint8_t *view = mapped(ready(), COUNT * PAGE);
+    APPLIES_IF(mapping_is_direct(view), "a software mapping is not inherited: rsm_map(7)");
     TELL_OK(exporter, STORE, .offset = 8, .value = 40);
     HOLDS(in_child(use_mapping, view) == 0);
     HOLDS(load64(view) == 41);

@@ -79,7 +79,7 @@ static int do_EXIT(struct order *order)
 static int do_EXEC(struct order *order)
 {
     (void)order;
-    execl("/bin/sleep", "sleep", "3600", (char *)NULL);
+    execlp("sleep", "sleep", "3600", (char *)NULL);
     return ANSWER_FAILED;
 }
 

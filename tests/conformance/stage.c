@@ -104,10 +104,22 @@ struct actor *importer_start(void)
     return actor_start(world, options.importer_node);
 }
 
-bool mapping_is_direct(void)
+bool mapping_is_direct(const void *address)
 {
-    const char *direct = getenv("RSM_SHM_DIRECT");
-    return direct == NULL || strcmp(direct, "0") != 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    bool known = false, direct = false;
+    HOLDS(maps != NULL);
+    while (!known && fgets(line, sizeof line, maps) != NULL) {
+        char *end;
+        uintptr_t from = strtoul(line, &end, 16);
+        known = *end == '-' && (uintptr_t)address >= from &&
+                (uintptr_t)address < strtoul(end + 1, NULL, 16);
+        direct = known && strstr(line, "/memfd:rsm-softmap") == NULL;
+    }
+    fclose(maps);
+    HOLDS(known);
+    return direct;
 }
 
 bool one_node(void)

@@ -31,10 +31,11 @@ void act_as_importer(void);
 struct actor *exporter_start(void);
 struct actor *importer_start(void);
 
-bool two_hosts(void);         /* ... on two hosts, with a daemon each */
-bool one_node(void);          /* exporter and importer are on the same */
-bool on_loopback(void);       /* the controller is loopback */
-bool mapping_is_direct(void); /* not by the mapping engine */
+bool two_hosts(void);   /* ... on two hosts, with a daemon each */
+bool one_node(void);    /* exporter and importer are on the same */
+bool on_loopback(void); /* the controller is loopback */
+/* Whether the transport itself, and not the mapping engine, has mapped what is there. */
+bool mapping_is_direct(const void *address);
 
 /** rsm_memseg_import_map(), where the controller can; else the test does not apply. What is refused
  *  for another reason is refused in any case. */
