@@ -112,20 +112,41 @@ static void configured_cluster(void **state)
     daemon_stop(&daemon);
 }
 
+/* A file for both, with addresses of this test's own. */
+static void describe_two_hosts(char *text, size_t size)
+{
+    uint16_t network = 0;
+    size_t used = 0;
+    assert_int_equal(getrandom(&network, sizeof network, 0), sizeof network);
+    for (unsigned id = 1; id <= 2; id++)
+        used += (size_t)snprintf(text + used, size - used,
+                                 "[node %u]\nhost = localhost\naddress = 127.%u.%u.%u\n", id,
+                                 1u + (network >> 8) % 250u, network & 255u, id);
+    snprintf(text + used, size - used,
+             "[controller sci0]\ntransport = peek\n[controller here0]\ntransport = shm\n");
+}
+
+static void expect_link_to(int socket, uint32_t node)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_LINKS};
+    assert_int_equal(ask(socket, &msg), RSM_ST_OK);
+    assert_int_equal(msg.u.links_reply.auth, RSM_LINK_AUTH_NONE);
+    assert_int_equal(msg.u.links_reply.count, 2);
+    assert_int_equal(msg.u.links_reply.more, 0);
+    assert_int_equal(msg.u.links_reply.items[0].state, RSM_LINK_SELF);
+    assert_int_equal(msg.u.links_reply.items[1].node, node);
+    assert_int_equal(msg.u.links_reply.items[1].state, RSM_LINK_UP);
+    assert_int_equal(msg.u.links_reply.items[1].port, 9247);
+}
+
 /* Two hosts, as far as nodes can tell: they share no runtime directory, but have a link. */
 static void nodes_of_other_hosts(void **state)
 {
     (void)state;
     char text[512], directory[64];
-    uint16_t network = 0;
     struct daemon one, two;
     struct rsm_locate_reply where;
-    assert_int_equal(getrandom(&network, sizeof network, 0), sizeof network);
-    for (unsigned id = 1, used = 0; id <= 2; id++) /* addresses of this test's own */
-        used += (unsigned)snprintf(text + used, sizeof text - used,
-                                   "[node %u]\nhost = localhost\naddress = 127.%u.%u.%u\n", id,
-                                   1u + (network >> 8) % 250u, network & 255u, id);
-    strcat(text, "[controller sci0]\ntransport = peek\n[controller here0]\ntransport = shm\n");
+    describe_two_hosts(text, sizeof text);
     daemon_start(&one, text, NULL);
     int socket = peer_hello(&one);
     uint32_t generation = topology(socket, 0, 0).generation;
@@ -150,16 +171,7 @@ static void nodes_of_other_hosts(void **state)
     assert_int_equal(reply.peers[0].state, 3);
     assert_int_not_equal(reply.generation, generation);
     generation = reply.generation;
-
-    struct rsm_msg msg = {.type = RSM_MSG_LINKS};
-    assert_int_equal(ask(socket, &msg), RSM_ST_OK);
-    assert_int_equal(msg.u.links_reply.auth, RSM_LINK_AUTH_NONE);
-    assert_int_equal(msg.u.links_reply.count, 2);
-    assert_int_equal(msg.u.links_reply.more, 0);
-    assert_int_equal(msg.u.links_reply.items[0].state, RSM_LINK_SELF);
-    assert_int_equal(msg.u.links_reply.items[1].node, 2);
-    assert_int_equal(msg.u.links_reply.items[1].state, RSM_LINK_UP);
-    assert_int_equal(msg.u.links_reply.items[1].port, 9247);
+    expect_link_to(socket, 2);
 
     assert_int_equal(kill(two.pid, SIGKILL), 0);
     assert_int_equal(wait_exit(two.pid), -SIGKILL);
