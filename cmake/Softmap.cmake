@@ -3,8 +3,8 @@
 # softmap_engine(target [DEFECT n] [WITHOUT_DECODER]): the mapping engine as a static library; the
 # tests link several. The decoder library is wanted by it alone, and it works without.
 find_package(Zydis QUIET)
-set(softmap_sources atomics.c barrier.c flush.c lock.c memory.c module.c options.c pages.c service.c
-    transfer.c trap.c views.c wire.c)
+set(softmap_sources atomics.c barrier.c faultfd.c faultthread.c flush.c lock.c mechanism.c memory.c
+    module.c options.c pages.c service.c transfer.c trap.c views.c wire.c)
 if(Zydis_FOUND AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     set(softmap_decoder decode_x86.c vector.c)
     set(softmap_definitions SOFTMAP_HAS_DECODER=1)
@@ -23,7 +23,8 @@ function(softmap_engine target)
         set(libraries "")
         set(definitions "")
     endif()
-    set(sources ${softmap_sources} ${decoder} ../pageswap/segvchain.c)
+    set(sources ${softmap_sources} ${decoder} ../pageswap/faultchain.c
+        ../pageswap/procfile.c ../pageswap/quiet.c ../pageswap/uffd.c)
     list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/librsm/core/softmap/)
     add_library(${target} STATIC ${sources})
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include

@@ -169,9 +169,9 @@ struct rsm_import_ops {
      *
      * Software mappings: a transport without RSM_CAP_MAP that declares RSM_CAP_FAULT_SAFE gets
      * mappings from the mapping engine, which calls the transfers, order, complete and health from
-     * a SIGSEGV handler and from a thread of its own. That handler runs where some instruction of
-     * the process has touched a mapping, with any lock of the process held but those that this
-     * excludes. The promise is that these operations
+     * a handler of SIGSEGV or SIGBUS and from threads of its own. That handler runs where some
+     * instruction of the process has touched a mapping, with any lock of the process held but those
+     * that this excludes. The promise is that these operations
      *  - hold no lock, no place in a queue and no other scarce thing while they touch memory that
      *    they were handed: it may be a mapping, and its fault is served by another connection of
      *    the same port before the access goes on. (A lock for reading that the thread may take for

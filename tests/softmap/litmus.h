@@ -60,6 +60,16 @@ unsigned litmus_rounds(unsigned all);
 /** End the test: it does not say anything here. */
 void litmus_skip(const char *why) __attribute__((noreturn));
 bool mode_is(const char *name);
+/** Whether RSM_MAP_TRAP has that value. */
+bool trap_is(const char *name);
+/** The signal that refused accesses raise, whether anybody sees it or not. */
+int trap_signal(void);
+/** Whether the program's own handler of SIGBUS is in place again after the last mapping. With
+ *  trap=sigbus the engine's may stay until another mapping ends, and so this makes some. */
+bool gets_bus_errors_again(void (*handler)(int signal));
+/** Whether this process may have a userfaultfd as the engine needs it: for its own accesses, or
+ *  for those of system calls too. */
+bool has_faultfd(bool for_system_calls);
 /** Whether stores are decoded. */
 bool stores_are_trapped(void);
 

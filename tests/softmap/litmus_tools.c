@@ -29,6 +29,13 @@ static void await_good_end(pid_t child)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* Whether pages that are not present can be examined from outside. As rsm_map(7) says, that is so
+ * with page protection only. */
+static bool shows_absent_pages(void)
+{
+    return trap_is("signal");
+}
+
 /* ---------------------------------------------------------------- core files */
 
 static uint64_t mark(unsigned word)
@@ -102,10 +109,10 @@ static void core_dump(void)
         die_with_core(marks);
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    if (access("core", R_OK) == 0)
-        check_core("core", *marks);
-    else
+    if (access("core", R_OK) != 0)
         fprintf(stderr, "    no core file here: this machine puts them elsewhere\n");
+    else if (shows_absent_pages())
+        check_core("core", *marks);
     (void)unlink("core");
     CHECK(chdir("/") == 0);
     CHECK(rmdir(directory) == 0 || errno == ENOTEMPTY); /* "core.<process>" and the like */
@@ -223,7 +230,8 @@ static void core_of_the_living(void)
     snprintf(pid, sizeof pid, "%d", getpid());
     snprintf(command, sizeof command, "generate-core-file %s", path);
     run_tool((const char *[]){GDB_QUIETLY, "-p", pid, "-ex", command, "-ex", "detach", NULL});
-    check_core(path, map + 512);
+    if (shows_absent_pages())
+        check_core(path, map + 512);
     unlink(path);
     for (unsigned i = 0; i < WORDS; i++)
         CHECK(load64(map + 512 + i * 8) == mark(i));
@@ -237,8 +245,8 @@ static void under_debugger(void)
     need_tool(gdb);
     need_tracing();
     run_tool((const char *[]){GDB_QUIETLY, "-return-child-result", "-ex",
-                              "handle SIGSEGV nostop noprint pass", "-ex", "run", "--args", self(),
-                              "--here", "parts", NULL});
+                              "handle SIGSEGV SIGBUS nostop noprint pass", "-ex", "run", "--args",
+                              self(), "--here", "parts", NULL});
 }
 
 static void under_strace(void)

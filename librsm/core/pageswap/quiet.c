@@ -40,10 +40,10 @@ static int64_t thread_time(pid_t thread)
 enum thread_state {
     THREAD_QUIET,   /* gone, or asleep without a fault to be reported */
     THREAD_RUNNING, /* nothing pending, but it could be in the fault path */
-    THREAD_PENDING, /* a SIGSEGV is on its way */
+    THREAD_PENDING, /* the signal is on its way */
 };
 
-static enum thread_state thread_state(int tasks, pid_t thread)
+static enum thread_state thread_state(int tasks, pid_t thread, int signal)
 {
     char path[32];
     struct rsmcore_procfile file;
@@ -56,7 +56,7 @@ static enum thread_state thread_state(int tasks, pid_t thread)
         if (strncmp(line, "State:\tR", 8) == 0)
             state = THREAD_RUNNING;
         if (strncmp(line, "SigPnd:\t", 8) == 0) {
-            if (strtoull(line + 8, NULL, 16) >> (SIGSEGV - 1) & 1)
+            if (strtoull(line + 8, NULL, 16) >> (signal - 1) & 1)
                 state = THREAD_PENDING;
             break;
         }
@@ -97,14 +97,14 @@ free_threads:
     return NULL;
 }
 
-static bool is_quiet(int tasks, const struct thread *thread)
+static bool is_quiet(int tasks, const struct thread *thread, int signal)
 {
     int64_t ran = thread_time(thread->id) - thread->start;
-    enum thread_state state = thread_state(tasks, thread->id);
+    enum thread_state state = thread_state(tasks, thread->id, signal);
     return state == THREAD_QUIET || (state == THREAD_RUNNING && ran > FAULT_PATH_NS);
 }
 
-bool rsmcore_quiet_wait(unsigned limit_ms)
+bool rsmcore_quiet_wait(int signal, unsigned limit_ms)
 {
     int64_t deadline = now_ns(CLOCK_MONOTONIC) + limit_ms * INT64_C(1000000);
     DIR *directory = opendir("/proc/self/task");
@@ -113,7 +113,7 @@ bool rsmcore_quiet_wait(unsigned limit_ms)
     size_t count, quiet = 0;
     struct thread *threads = list_threads(directory, &count);
     while (threads != NULL && quiet < count) {
-        if (is_quiet(dirfd(directory), &threads[quiet])) {
+        if (is_quiet(dirfd(directory), &threads[quiet], signal)) {
             quiet++;
             continue;
         }

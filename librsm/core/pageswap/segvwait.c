@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/pageswap/quiet.h"
-#include "core/pageswap/segvchain.h"
+#include "core/pageswap/faultchain.h"
 #include "core/pageswap/vma.h"
 #include "core/status.h"
 
@@ -91,7 +91,7 @@ static void on_segv(int signal, siginfo_t *info, void *context)
     }
     errno = error;
     if (!ours) /* else the store is tried again */
-        rsmcore_segvchain_next(signal, info, context);
+        rsmcore_faultchain_next(signal, info, context);
 }
 
 static void before_fork(void)
@@ -107,7 +107,7 @@ static void after_fork(void)
 static void after_fork_in_child(void)
 {
     pthread_mutex_unlock(&window);
-    rsmcore_segvchain_restore(); /* the swap goes on in the parent alone */
+    rsmcore_faultchain_restore(SIGSEGV); /* the swap goes on in the parent alone */
 }
 
 static void install_hooks(void)
@@ -127,7 +127,7 @@ enum rsm_status rsmcore_segvwait_begin(void)
     if (status != RSM_ST_OK)
         return status;
     pthread_mutex_lock(&window);
-    bool installed = rsmcore_segvchain_install(on_segv);
+    bool installed = rsmcore_faultchain_install(SIGSEGV, on_segv);
     int error = errno;
     pthread_mutex_unlock(&window);
     return installed ? RSM_ST_OK : rsmcore_status_from_errno(error);
@@ -135,14 +135,14 @@ enum rsm_status rsmcore_segvwait_begin(void)
 
 void rsmcore_segvwait_end(void)
 {
-    if (!rsmcore_quiet_wait(QUIET_LIMIT_MS))
+    if (!rsmcore_quiet_wait(SIGSEGV, QUIET_LIMIT_MS))
         return;
     pthread_mutex_lock(&window);
     if (atomic_load(&deciding) != 0) { /* the next end() restores the handler */
         pthread_mutex_unlock(&window);
         return;
     }
-    rsmcore_segvchain_restore();
+    rsmcore_faultchain_restore(SIGSEGV);
     atomic_store(&ever_start, UINTPTR_MAX);
     atomic_store(&ever_end, 0);
     pthread_mutex_unlock(&window);

@@ -53,13 +53,18 @@ static int open_device(void)
     return uffd;
 }
 
-int rsmcore_uffd_open(bool user_only)
+int rsmcore_uffd_new(bool user_only)
 {
     int flags = O_CLOEXEC | O_NONBLOCK | (user_only ? UFFD_USER_MODE_ONLY : 0);
     int uffd = (int)syscall(SYS_userfaultfd, flags);
     if (uffd < 0 && !user_only)
         uffd = open_device();
-    uffd = rsm_fd_above_stdio(uffd);
+    return rsm_fd_above_stdio(uffd);
+}
+
+int rsmcore_uffd_open(bool user_only)
+{
+    int uffd = rsmcore_uffd_new(user_only);
     if (uffd >= 0 && !handshake(uffd)) {
         close(uffd);
         return -1;
@@ -74,9 +79,10 @@ bool rsmcore_uffd_is_one(int fd)
 }
 
 /* The kernel refuses for a moment while mappings are being copied by fork(). */
-static bool write_protect(int uffd, uintptr_t address, size_t length, uint64_t mode)
+bool rsmcore_uffd_set_writable(int uffd, uintptr_t address, size_t length, bool writable)
 {
-    struct uffdio_writeprotect request = {.range = {.start = address, .len = length}, .mode = mode};
+    struct uffdio_writeprotect request = {.range = {.start = address, .len = length},
+                                          .mode = writable ? 0 : UFFDIO_WRITEPROTECT_MODE_WP};
     int result, attempts = 0;
     do
         result = ioctl(uffd, UFFDIO_WRITEPROTECT, &request);
@@ -91,7 +97,7 @@ bool rsmcore_uffd_protect(int uffd, uintptr_t address, size_t length)
     if (ioctl(uffd, UFFDIO_REGISTER, &request) != 0)
         return false;
     if ((request.ioctls >> _UFFDIO_WRITEPROTECT & 1) &&
-        write_protect(uffd, address, length, UFFDIO_WRITEPROTECT_MODE_WP))
+        rsmcore_uffd_set_writable(uffd, address, length, false))
         return true;
     rsmcore_uffd_release(uffd, address, length);
     return false;
@@ -100,7 +106,7 @@ bool rsmcore_uffd_protect(int uffd, uintptr_t address, size_t length)
 void rsmcore_uffd_release(int uffd, uintptr_t address, size_t length)
 {
     struct uffdio_range range = {.start = address, .len = length};
-    (void)write_protect(uffd, address, length, 0);
+    (void)rsmcore_uffd_set_writable(uffd, address, length, true);
     (void)ioctl(uffd, UFFDIO_UNREGISTER, &range); /* wakes too */
 }
 

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** A userfaultfd on whose features nobody has agreed yet, or -1. @param user_only  as below. */
+int rsmcore_uffd_new(bool user_only);
+
 /** A userfaultfd that can write-protect, or -1. @param user_only  one whose protection fails system
  *  calls with EFAULT instead of making them wait; others need a privilege. */
 int rsmcore_uffd_open(bool user_only);
@@ -17,6 +20,9 @@ bool rsmcore_uffd_is_one(int fd);
 /** Make threads that store into the range wait. False if this memory or kernel cannot. All pages
  *  of private memory have been touched. */
 bool rsmcore_uffd_protect(int uffd, uintptr_t address, size_t length);
+
+/** Take the right to store away from pages that are there, or give it back, which wakes. */
+bool rsmcore_uffd_set_writable(int uffd, uintptr_t address, size_t length, bool writable);
 
 /** Give up the protection and wake the waiting threads. */
 void rsmcore_uffd_release(int uffd, uintptr_t address, size_t length);

@@ -31,7 +31,9 @@ enum softmap_mode {
 };
 
 enum softmap_trap {
-    SOFTMAP_TRAP_SIGNAL, /**< the thread that faults does the work, in a signal handler */
+    SOFTMAP_TRAP_SIGNAL, /**< page protection and SIGSEGV */
+    SOFTMAP_TRAP_SIGBUS, /**< userfaultfd and SIGBUS, or nothing */
+    SOFTMAP_TRAP_THREAD, /**< userfaultfd and a thread of ours, or nothing */
 };
 
 enum softmap_atomics {

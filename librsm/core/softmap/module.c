@@ -10,7 +10,7 @@
 #include "core/log.h"
 #include "core/softmap/decode.h"
 #include "core/softmap/memory.h"
-#include "core/softmap/softmap_internal.h"
+#include "core/softmap/mechanism.h"
 #include "core/softmap/vector.h"
 
 enum { NS_PER_US = 1000, US_PER_S = 1000000 };
@@ -105,12 +105,31 @@ static void *place_view(const struct softmap *softmap, const struct softmap_view
     return address == MAP_FAILED ? NULL : address;
 }
 
+/* What runs as long as there are views. */
+static enum rsm_status start(struct softmap *softmap)
+{
+    enum rsm_status status = softmap_service_start(softmap);
+    if (status == RSM_ST_OK && softmap->mechanism->start != NULL) {
+        status = softmap->mechanism->start(softmap);
+        if (status != RSM_ST_OK)
+            softmap_service_stop(softmap);
+    }
+    return status;
+}
+
+static void stop(struct softmap *softmap)
+{
+    if (softmap->mechanism->stop != NULL)
+        softmap->mechanism->stop(softmap);
+    softmap_service_stop(softmap);
+}
+
 /* Called with the mapping lock held. */
 static enum rsm_status add_view(struct softmap *softmap, struct softmap_view *view)
 {
     bool first = atomic_load(&softmap->views) == 0;
     sigset_t before;
-    enum rsm_status status = first ? softmap_service_start(softmap) : RSM_ST_OK;
+    enum rsm_status status = first ? start(softmap) : RSM_ST_OK;
     if (status != RSM_ST_OK)
         return status;
     /* Its pages begin inaccessible as the new view is, and see what was put before. */
@@ -118,9 +137,9 @@ static enum rsm_status add_view(struct softmap *softmap, struct softmap_view *vi
     softmap_acquire(&softmap->space);
     softmap_settle(&softmap->space);
     softmap_leave(softmap, &before);
-    status = softmap_view_add(view);
+    status = softmap->mechanism->attach(softmap, view) ? softmap_view_add(view) : RSM_ST_NO_MEMORY;
     if (status != RSM_ST_OK && first)
-        softmap_service_stop(softmap);
+        stop(softmap);
     return status;
 }
 
@@ -160,26 +179,26 @@ static enum rsm_status conn_map(struct rsm_conn *conn, uint64_t offset, size_t l
     return status;
 }
 
-static void log_counters(const struct softmap_counters *c)
+static void log_counters(const struct softmap *softmap, const struct softmap_counters *c)
 {
-    rsm_log_info("mapping ended: traps=%" PRIu64 " loads=%" PRIu64 " emulated=%" PRIu64
+    rsm_log_info("mapping by %s ended: traps=%" PRIu64 " loads=%" PRIu64 " emulated=%" PRIu64
                  " promotions=%" PRIu64 " flushes=%" PRIu64 " pages=%" PRIu64 " runs=%" PRIu64
                  " two-way=%" PRIu64 " refreshes=%" PRIu64,
-                 c->traps, c->loads, c->stores, c->promotions, c->flushes, c->flushed_pages,
-                 c->runs, c->two_way_pages, c->refreshes);
+                 softmap->mechanism->name, c->traps, c->loads, c->stores, c->promotions, c->flushes,
+                 c->flushed_pages, c->runs, c->two_way_pages, c->refreshes);
 }
 
 /* No view is left: what was cached is not what the next one will see. */
 static void close_space(struct softmap *softmap)
 {
     sigset_t before;
-    softmap_service_stop(softmap);
+    stop(softmap);
     softmap_enter(softmap, &before);
     softmap_forget(&softmap->space, 0, softmap->space.page_count);
     struct softmap_counters counters = softmap->space.counters;
     softmap->space.counters = (struct softmap_counters){.traps = 0};
     softmap_leave(softmap, &before);
-    log_counters(&counters);
+    log_counters(softmap, &counters);
     softmap_memory_trim(&softmap->space);
 }
 
@@ -197,6 +216,7 @@ static enum rsm_status conn_unmap(struct rsm_conn *conn, void *address, size_t l
     }
     if (atomic_load(&softmap->views) == 0)
         close_space(softmap);
+    softmap_views_tidy(softmap->mechanism->signal);
     pthread_mutex_unlock(&softmap->mapping);
     free(view);
     return RSM_ST_OK;
@@ -213,6 +233,7 @@ static uint64_t now(void)
 
 static void release(struct softmap *softmap, bool inherited)
 {
+    softmap_mechanism_end(softmap);
     softmap_memory_free(&softmap->space, softmap->fd, inherited);
     pthread_mutex_destroy(&softmap->mapping);
     free((void *)(uintptr_t)softmap->conn.ops);
@@ -304,6 +325,9 @@ static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t righ
     made->conn.ops = make_ops(inner->ops);
     status = made->conn.ops == NULL ? RSM_ST_NO_MEMORY : init_space(made, inner, size, rights);
     made->space.options = options;
+    made->faultfd = -1;
+    if (status == RSM_ST_OK)
+        status = softmap_mechanism_choose(made);
 #if SOFTMAP_HAS_DECODER
     softmap_vector_init();
 #endif

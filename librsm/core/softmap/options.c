@@ -54,11 +54,15 @@ enum rsm_status softmap_options_read(struct softmap_options *options,
     if (status != RSM_ST_OK)
         return status;
     apply(options, &settings);
-    if (!SOFTMAP_HAS_DECODER &&
+    bool decodes = SOFTMAP_HAS_DECODER && options->trap != SOFTMAP_TRAP_THREAD;
+    if (!decodes &&
         (options->mode == SOFTMAP_PRECISE || options->atomics == SOFTMAP_ATOMICS_SIGBUS)) {
-        rsm_log_error("mapping with %s needs a decoder of instructions, and there is none here",
-                      options->mode == SOFTMAP_PRECISE ? "mode=precise" : "atomics=sigbus");
+        rsm_log_error("mapping with %s decodes instructions, which is not done %s",
+                      options->mode == SOFTMAP_PRECISE ? "mode=precise" : "atomics=sigbus",
+                      SOFTMAP_HAS_DECODER ? "with trap=thread" : "for this processor");
         return RSM_ST_UNSUPPORTED;
     }
+    if (!decodes && options->mode == SOFTMAP_AUTO)
+        options->mode = SOFTMAP_TWIN;
     return RSM_ST_OK;
 }

@@ -23,8 +23,8 @@ struct rsm_softmap_ops {
      * @p inner, the stores of its mappings in front of them, and owns @p inner: disconnect() of
      * the one disconnects the other. @p inner may be in use by other threads meanwhile.
      *
-     * @p inner's transfers, order, complete and health are called from a SIGSEGV handler, so it has
-     * to promise RSM_CAP_FAULT_SAFE.
+     * @p inner's transfers, order, complete and health are called from a signal handler and from
+     * threads of the engine, so it has to promise RSM_CAP_FAULT_SAFE.
      *
      * @p configured is what the environment does not override.
      *

@@ -18,6 +18,8 @@ struct softmap_view {
     uint32_t rights;       /* RSM_RIGHT_* that the view was asked for */
 };
 
+struct softmap_mechanism; /* mechanism.h */
+
 /** What wrap() makes. */
 struct softmap {
     struct rsm_conn conn; /* first: this is a connection */
@@ -29,7 +31,12 @@ struct softmap {
     _Atomic uint32_t users;     /* threads in the handler that may use it */
     pthread_mutex_t mapping;    /* serialises map and unmap */
     pthread_t thread;           /* runs while there are views */
-    _Atomic uint32_t work;      /* moves when the thread should look; a futex */
+    const struct softmap_mechanism *mechanism;
+    int faultfd;            /* of mechanisms that have one, else -1 */
+    bool kernel_faults;     /* it works inside system calls too */
+    int stop_fd;            /* readable when fault_thread should end */
+    pthread_t fault_thread; /* of the mechanism that has one */
+    _Atomic uint32_t work;  /* moves when the thread should look; a futex */
     _Atomic bool stopping;
 };
 
@@ -44,18 +51,27 @@ static inline bool softmap_is_foreign(const struct softmap *softmap)
 /** Register fork handlers, once. */
 enum rsm_status softmap_watch_fork(void);
 
-/** Add a view, which must be complete; the first one installs the signal handler. */
+/** Add a view, which must be complete; the first one of its mechanism installs the signal
+ *  handler. */
 enum rsm_status softmap_view_add(struct softmap_view *view);
 /** End the view at exactly this address: what was stored is sent, later stores to it are faults of
- *  the program. The last one of the process removes the handler. NULL if @p owner has none there.
+ *  the program. NULL if @p owner has none there.
  *  Threads that still are in the handler may use the owner. */
 struct softmap_view *softmap_view_remove(struct softmap *owner, const void *address);
+/** After views have ended, without any lock: remove the handler of a signal that no view is left
+ *  for. A SIGBUS that is on its way to a thread must find it, for the program would get one that
+ *  it never caused: the handler stays until the next time where that is not certain. */
+void softmap_views_tidy(int signal);
 /** From the handler: the connection that shows memory at @p address, held until released. NULL if
  *  none does. */
 struct softmap *softmap_view_owner(uintptr_t address);
 /** The newest view of @p owner at @p address, or NULL. The space's lock is held. */
 const struct softmap_view *softmap_view_at(const struct softmap *owner, uintptr_t address);
 void softmap_view_release(struct softmap *owner);
+/** Whether there was, some time, a view at @p address. */
+bool softmap_view_was_at(uintptr_t address);
+/** Moves with every view that ends. */
+uint64_t softmap_views_ended(void);
 /** Whether any view shows part of [address, address + length). */
 bool softmap_view_overlaps(const void *address, size_t length);
 /** struct softmap_space's protect. */
@@ -64,9 +80,10 @@ bool softmap_view_protect(struct softmap_space *space, uint32_t first, uint32_t 
 
 /* ---- trap.c */
 
-/** Install the handler for faults on views, and take it away. Callers are serialised. */
-enum rsm_status softmap_trap_install(void);
-void softmap_trap_remove(void);
+/** Install the handler for a signal that faults on views raise, and take it away. Callers are
+ *  serialised. */
+enum rsm_status softmap_trap_install(int signal);
+void softmap_trap_remove(int signal);
 
 /* ---- service.c */
 

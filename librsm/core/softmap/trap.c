@@ -3,7 +3,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "core/pageswap/segvchain.h"
+#include "core/pageswap/faultchain.h"
 #include "core/softmap/atomics.h"
 #include "core/softmap/decode.h"
 #include "core/softmap/softmap_internal.h"
@@ -144,30 +144,55 @@ static enum outcome handle(struct softmap *owner, uintptr_t address, ucontext_t 
     return softmap_is_store(context, accessible) ? on_store(&fault) : on_load(&fault);
 }
 
-static void on_segv(int signal, siginfo_t *info, void *context)
+/* Whether the instruction should be tried again before anybody is told of a refusal that is not
+ * ours: the view may have gone between the two, and then its memory has too, which is another
+ * signal. Once for each time that a view ends. */
+static bool is_late(uintptr_t address)
+{
+    static __thread struct {
+        uintptr_t address;
+        uint64_t ended;
+    } tried __attribute__((tls_model("initial-exec")));
+    uint64_t ended = softmap_views_ended();
+    if (!softmap_view_was_at(address) || (tried.address == address && tried.ended == ended))
+        return false;
+    tried.address = address;
+    tried.ended = ended;
+    return true;
+}
+
+static bool is_refusal(int signal, const siginfo_t *info)
+{
+    return info->si_code == (signal == SIGSEGV ? SEGV_ACCERR : BUS_ADRERR);
+}
+
+static void on_fault(int signal, siginfo_t *info, void *context)
 {
     int error = errno;
+    uintptr_t address = (uintptr_t)info->si_addr;
     enum outcome outcome = NOT_OURS;
-    if (info->si_code == SEGV_ACCERR) {
-        struct softmap *owner = softmap_view_owner((uintptr_t)info->si_addr);
-        if (owner != NULL) {
-            softmap_lock(&owner->space.lock);
-            outcome = handle(owner, (uintptr_t)info->si_addr, context);
-            softmap_unlock(&owner->space.lock);
-            softmap_view_release(owner);
-        }
+    bool refusal = is_refusal(signal, info);
+    struct softmap *owner = refusal ? softmap_view_owner(address) : NULL;
+    if (owner != NULL) {
+        softmap_lock(&owner->space.lock);
+        outcome = handle(owner, address, context);
+        softmap_unlock(&owner->space.lock);
+        softmap_view_release(owner);
     }
+    if (outcome == NOT_OURS && refusal && signal == SIGBUS && is_late(address))
+        outcome = DONE;
     errno = error;
     if (outcome == NOT_OURS)
-        rsmcore_segvchain_next(signal, info, context);
+        rsmcore_faultchain_next(signal, info, context);
 }
 
-enum rsm_status softmap_trap_install(void)
+enum rsm_status softmap_trap_install(int signal)
 {
-    return rsmcore_segvchain_install(on_segv) ? RSM_ST_OK : rsmcore_status_from_errno(errno);
+    return rsmcore_faultchain_install(signal, on_fault) ? RSM_ST_OK
+                                                        : rsmcore_status_from_errno(errno);
 }
 
-void softmap_trap_remove(void)
+void softmap_trap_remove(int signal)
 {
-    rsmcore_segvchain_restore();
+    rsmcore_faultchain_restore(signal);
 }

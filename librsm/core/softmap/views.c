@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/softmap/softmap_internal.h"
+#include "core/pageswap/quiet.h"
+#include "core/softmap/mechanism.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
+
+/* How long unmapping waits for threads whose access was refused before. */
+#define QUIET_LIMIT_MS 50
 
 /* All views, newest first: a program may have put one over another. Taken inside a space's lock. */
 static struct softmap_lock lock;
 static struct softmap_view *views; /* guarded by lock */
 /* Addresses that ever were a view's: what lies outside need not be looked for. */
 static _Atomic uintptr_t lowest = UINTPTR_MAX, highest;
+
+static _Atomic uint64_t ended;
 
 static atomic_uint process = 1;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -49,11 +55,22 @@ static size_t length_of(const struct softmap_view *view)
     return (size_t)view->count * view->owner->space.page_size;
 }
 
-/* The list's lock is held. */
+/* The list's lock is held. Whether the handler for this signal is in place; for 0 nobody needs
+ * one. */
+static bool is_trapped(int signal)
+{
+    const struct softmap_view *view = views;
+    while (view != NULL && view->owner->mechanism->signal != signal)
+        view = view->next;
+    return view != NULL || signal == 0;
+}
+
+/* The same. */
 static enum rsm_status link_view(struct softmap_view *view)
 {
     uintptr_t from = (uintptr_t)view->address, to = from + length_of(view);
-    enum rsm_status status = views == NULL ? softmap_trap_install() : RSM_ST_OK;
+    int signal = view->owner->mechanism->signal;
+    enum rsm_status status = is_trapped(signal) ? RSM_ST_OK : softmap_trap_install(signal);
     if (status != RSM_ST_OK)
         return status;
     if (from < atomic_load(&lowest))
@@ -72,8 +89,36 @@ static void unlink_view(const struct softmap_view *view)
     while (*link != view)
         link = &(*link)->next;
     *link = view->next;
-    if (views == NULL)
-        softmap_trap_remove();
+    atomic_fetch_add(&ended, 1);
+}
+
+/* Whether nobody needs the handler, as of now, and how many views have ended by now. */
+static bool is_last(int signal, uint64_t *when)
+{
+    sigset_t before;
+    softmap_block(&before);
+    softmap_lock(&lock);
+    bool last = !is_trapped(signal);
+    *when = atomic_load(&ended);
+    softmap_unlock(&lock);
+    softmap_unblock(&before);
+    return last;
+}
+
+void softmap_views_tidy(int signal)
+{
+    uint64_t first, now;
+    sigset_t before;
+    if (signal == 0 || !is_last(signal, &first) ||
+        (signal == SIGBUS && !rsmcore_quiet_wait(signal, QUIET_LIMIT_MS)))
+        return;
+    softmap_block(&before);
+    softmap_lock(&lock);
+    now = atomic_load(&ended);
+    if (!is_trapped(signal) && now == first) /* else another thread sees to it */
+        softmap_trap_remove(signal);
+    softmap_unlock(&lock);
+    softmap_unblock(&before);
 }
 
 enum rsm_status softmap_view_add(struct softmap_view *view)
@@ -103,10 +148,13 @@ static void end_view(struct softmap *owner, struct softmap_view **link)
     softmap_flush(&owner->space);
     softmap_settle(&owner->space);
     *link = view->sibling;
+    munmap(view->address, length_of(view));
+    if (owner->mechanism->detach != NULL)
+        owner->mechanism->detach(owner, view);
+    /* Last: a thread that is refused until then finds the owner, and so waits for its lock. */
     softmap_lock(&lock);
     unlink_view(view);
     softmap_unlock(&lock);
-    munmap(view->address, length_of(view));
     atomic_fetch_sub(&owner->views, 1);
 }
 
@@ -139,10 +187,15 @@ const struct softmap_view *softmap_view_at(const struct softmap *owner, uintptr_
     return view;
 }
 
+bool softmap_view_was_at(uintptr_t address)
+{
+    return address >= atomic_load(&lowest) && address < atomic_load(&highest);
+}
+
 struct softmap *softmap_view_owner(uintptr_t address)
 {
     struct softmap *owner = NULL;
-    if (address < atomic_load(&lowest) || address >= atomic_load(&highest))
+    if (!softmap_view_was_at(address))
         return NULL;
     softmap_lock(&lock);
     const struct softmap_view *view = views;
@@ -154,6 +207,11 @@ struct softmap *softmap_view_owner(uintptr_t address)
     }
     softmap_unlock(&lock);
     return owner;
+}
+
+uint64_t softmap_views_ended(void)
+{
+    return atomic_load(&ended);
 }
 
 void softmap_view_release(struct softmap *owner)
@@ -180,26 +238,17 @@ bool softmap_view_overlaps(const void *address, size_t length)
 
 /* ---------------------------------------------------------------- access */
 
-static int protection_of(const struct softmap_view *view, enum softmap_state state)
-{
-    if (state == SOFTMAP_NONE || view->rights == 0)
-        return PROT_NONE;
-    return state == SOFTMAP_RW && (view->rights & RSM_RIGHT_WRITE) ? PROT_READ | PROT_WRITE
-                                                                   : PROT_READ;
-}
-
 bool softmap_view_protect(struct softmap_space *space, uint32_t first, uint32_t count,
                           enum softmap_state state)
 {
+    struct softmap *owner = softmap_of_space(space);
     bool done = true;
-    for (const struct softmap_view *view = softmap_of_space(space)->first; view != NULL;
-         view = view->sibling) {
+    for (const struct softmap_view *view = owner->first; view != NULL; view = view->sibling) {
         uint32_t from = first > view->first ? first : view->first;
         uint32_t end =
             first + count < view->first + view->count ? first + count : view->first + view->count;
         if (from < end &&
-            mprotect(view->address + (size_t)(from - view->first) * space->page_size,
-                     (size_t)(end - from) * space->page_size, protection_of(view, state)) != 0)
+            !owner->mechanism->protect(owner, view, from - view->first, end - from, state))
             done = false;
     }
     return done;

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/pageswap/segvchain.h"
+#include "core/pageswap/faultchain.h"
 #include "core/pageswap/segvwait.h"
 
 static size_t page;

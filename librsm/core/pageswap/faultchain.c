@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/pageswap/segvchain.h"
+#include "core/pageswap/faultchain.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,34 +12,40 @@
  * own while ours is in place: that one may hand on to ours, and ours must then go on to the one
  * that was there first instead of back to the application's. */
 #define CHAIN_MAX 8
-static struct sigaction below[CHAIN_MAX];
-static _Atomic unsigned below_count;
+static struct chain {
+    struct sigaction below[CHAIN_MAX];
+    _Atomic unsigned below_count;
+    rsmcore_fault_handler installed;
+} chains[2];
 
-static rsmcore_segv_handler installed;
-
-/* The fault that this thread is handing on at present. */
+/* The fault of either chain that this thread is handing on at present. */
 static __thread struct {
     const void *context;
     uintptr_t frame;
     unsigned level; /* index into below */
-} handing_on __attribute__((tls_model("initial-exec")));
+} handing_on[2] __attribute__((tls_model("initial-exec")));
+
+static unsigned number_of(int signal)
+{
+    return signal == SIGBUS ? 1 : 0;
+}
 
 static bool same_action(const struct sigaction *a, const struct sigaction *b)
 {
     return a->sa_sigaction == b->sa_sigaction && a->sa_flags == b->sa_flags;
 }
 
-static void push(const struct sigaction *action)
+static void push(struct chain *chain, const struct sigaction *action)
 {
-    unsigned count = atomic_load(&below_count);
-    if (count > 0 && same_action(&below[count - 1], action))
+    unsigned count = atomic_load(&chain->below_count);
+    if (count > 0 && same_action(&chain->below[count - 1], action))
         return;
     if (count == CHAIN_MAX) { /* the oldest ones but the first are the least likely to be needed */
-        memmove(&below[1], &below[2], (CHAIN_MAX - 2) * sizeof below[0]);
+        memmove(&chain->below[1], &chain->below[2], (CHAIN_MAX - 2) * sizeof chain->below[0]);
         count--;
     }
-    below[count] = *action;
-    atomic_store(&below_count, count + 1);
+    chain->below[count] = *action;
+    atomic_store(&chain->below_count, count + 1);
 }
 
 static bool is_function(const struct sigaction *action)
@@ -48,14 +54,15 @@ static bool is_function(const struct sigaction *action)
            (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
 }
 
-bool rsmcore_segvchain_install(rsmcore_segv_handler handler)
+bool rsmcore_faultchain_install(int signal, rsmcore_fault_handler handler)
 {
+    struct chain *chain = &chains[number_of(signal)];
     struct sigaction present;
-    if (sigaction(SIGSEGV, NULL, &present) != 0)
+    if (sigaction(signal, NULL, &present) != 0)
         return false;
     if ((present.sa_flags & SA_SIGINFO) && present.sa_sigaction == handler)
         return true;
-    push(&present);
+    push(chain, &present);
 
     /* All signals are blocked in the handler: another handler on top of a waiting thread could
      * fault in its turn, which the kernel answers with death. */
@@ -64,27 +71,28 @@ bool rsmcore_segvchain_install(rsmcore_segv_handler handler)
     if (!is_function(&present) || (present.sa_flags & SA_ONSTACK))
         action.sa_flags |= SA_ONSTACK;
     sigfillset(&action.sa_mask);
-    if (sigaction(SIGSEGV, &action, NULL) != 0)
+    if (sigaction(signal, &action, NULL) != 0)
         return false;
-    installed = handler;
+    chain->installed = handler;
     return true;
 }
 
-void rsmcore_segvchain_restore(void)
+void rsmcore_faultchain_restore(int signal)
 {
+    struct chain *chain = &chains[number_of(signal)];
     struct sigaction present;
-    unsigned count = atomic_load(&below_count);
-    if (installed == NULL || sigaction(SIGSEGV, NULL, &present) != 0)
+    unsigned count = atomic_load(&chain->below_count);
+    if (chain->installed == NULL || sigaction(signal, NULL, &present) != 0)
         return;
-    if ((present.sa_flags & SA_SIGINFO) && present.sa_sigaction == installed) {
-        (void)sigaction(SIGSEGV, &below[count - 1], NULL);
-        installed = NULL;
+    if ((present.sa_flags & SA_SIGINFO) && present.sa_sigaction == chain->installed) {
+        (void)sigaction(signal, &chain->below[count - 1], NULL);
+        chain->installed = NULL;
     }
 }
 
 static void take_default_action(int signal, const siginfo_t *info)
 {
-    (void)sigaction(SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    (void)sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
     /* A fault happens again when the instruction does, a signal that was sent has to be sent again;
      * it is delivered when the handler returns. */
     if (info->si_code <= 0)
@@ -113,24 +121,26 @@ static void call(struct sigaction *action, int signal, siginfo_t *info, void *co
         copy.sa_handler(signal);
 }
 
-void rsmcore_segvchain_next(int signal, siginfo_t *info, void *context)
+void rsmcore_faultchain_next(int signal, siginfo_t *info, void *context)
 {
+    unsigned number = number_of(signal);
+    struct chain *chain = &chains[number];
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    unsigned level = atomic_load(&below_count) - 1;
+    unsigned level = atomic_load(&chain->below_count) - 1;
     /* Called again for the fault that is being handed on: the outer call is further up the same
      * stack. A handler that was left by siglongjmp() is not, so this is no counter. */
-    if (handing_on.context == context && frame < handing_on.frame)
-        level = handing_on.level > 0 ? handing_on.level - 1 : 0;
-    struct sigaction *action = &below[level];
+    if (handing_on[number].context == context && frame < handing_on[number].frame)
+        level = handing_on[number].level > 0 ? handing_on[number].level - 1 : 0;
+    struct sigaction *action = &chain->below[level];
 
     if (!is_function(action)) {
         if (action->sa_handler == SIG_DFL || info->si_code > 0)
             take_default_action(signal, info);
         return;
     }
-    handing_on.context = context;
-    handing_on.frame = frame;
-    handing_on.level = level;
+    handing_on[number].context = context;
+    handing_on[number].frame = frame;
+    handing_on[number].level = level;
     call(action, signal, info, context);
-    handing_on.context = NULL;
+    handing_on[number].context = NULL;
 }
