@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/number.h"
 #include "peer/address.h"
 
 enum section {
@@ -61,24 +62,6 @@ void rsmd_conf_defaults(struct rsmd_conf *conf)
     strcpy(conf->controllers[0].transport, "shm");
 }
 
-static bool number(const char *text, uint32_t least, uint32_t most, uint32_t *value)
-{
-    uint64_t sum = 0;
-    if (*text == '\0')
-        return false;
-    for (; *text != '\0'; text++) {
-        if (*text < '0' || *text > '9')
-            return false;
-        sum = sum * 10 + (uint64_t)(*text - '0');
-        if (sum > most)
-            return false;
-    }
-    if (sum < least)
-        return false;
-    *value = (uint32_t)sum;
-    return true;
-}
-
 bool rsmd_controller_name_split(const char *name, char *type, uint32_t *unit)
 {
     size_t length = strnlen(name, RSM_PROTO_NAME_MAX);
@@ -90,7 +73,7 @@ bool rsmd_controller_name_split(const char *name, char *type, uint32_t *unit)
     if (digits == 0)
         return false;
     *unit = 0;
-    if (digits < length && !number(name + digits, 0, UINT32_MAX, unit))
+    if (digits < length && !rsm_number(name + digits, 0, UINT32_MAX, unit))
         return false;
     memcpy(type, name, digits);
     type[digits] = '\0';
@@ -200,14 +183,14 @@ static bool set_options(struct parser *p, const char *value)
 
 static bool set_max_exported_memory(struct parser *p, const char *value)
 {
-    return number(value, 0, 100, &p->conf->max_exported_percent) ||
+    return rsm_number(value, 0, 100, &p->conf->max_exported_percent) ||
            fail(p, "expected a number from 0 (no limit) to 100 (percent of physical memory) after "
                    "max-exported-memory =");
 }
 
 static bool set_max_segments(struct parser *p, const char *value)
 {
-    if (!number(value, 0, RSMD_CONF_SEGMENTS_MAX, &p->conf->max_segments))
+    if (!rsm_number(value, 0, RSMD_CONF_SEGMENTS_MAX, &p->conf->max_segments))
         return fail(p, "expected a number from 0 (default) to %d after max-segments =",
                     RSMD_CONF_SEGMENTS_MAX);
     if (p->conf->max_segments == 0)
@@ -217,7 +200,7 @@ static bool set_max_segments(struct parser *p, const char *value)
 
 static bool set_peer_timeout(struct parser *p, const char *value)
 {
-    return number(value, 100, 60000, &p->conf->peer_timeout_ms) ||
+    return rsm_number(value, 100, 60000, &p->conf->peer_timeout_ms) ||
            fail(p, "expected a number from 100 to 60000 (milliseconds) after peer-timeout-ms =");
 }
 
@@ -225,7 +208,7 @@ static bool set_ineffective(struct parser *p, const char *value)
 {
     uint32_t ignored;
     p->conf->ineffective_keys = true;
-    return number(value, 0, UINT32_MAX, &ignored) || fail(p, "expected a number after the =");
+    return rsm_number(value, 0, UINT32_MAX, &ignored) || fail(p, "expected a number after the =");
 }
 
 /* ------------------------------------------------------------------ keys */
@@ -310,7 +293,7 @@ static int take_key(void *user, const char *section, const char *name, const cha
 static bool begin_node(struct parser *p, const char *argument)
 {
     uint32_t id;
-    if (!number(argument, 1, RSM_NODE_ID_MAX, &id))
+    if (!rsm_number(argument, 1, RSM_NODE_ID_MAX, &id))
         return fail(p, "expected a node id from 1 to %d, as in [node 1]", RSM_NODE_ID_MAX);
     const struct rsmd_conf_node *other = rsmd_conf_node(p->conf, id);
     if (other != NULL)

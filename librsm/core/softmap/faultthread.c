@@ -13,7 +13,7 @@
 #include "core/softmap/mechanism.h"
 #include "core/status.h"
 
-enum { STACK_BYTES = 128 * 1024, MESSAGES = 16 };
+enum { MESSAGES = 16 };
 
 /* The space's lock is held. False: nobody will ever be allowed to do this. */
 static bool allow(struct softmap *softmap, uint32_t page, bool store)
@@ -62,27 +62,12 @@ static void *run(void *argument)
     return NULL;
 }
 
-static enum rsm_status start_thread(struct softmap *softmap)
-{
-    pthread_attr_t attributes;
-    sigset_t before;
-    int error = pthread_attr_init(&attributes);
-    if (error != 0)
-        return rsmcore_status_from_errno(error);
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    softmap_block(&before); /* the thread inherits the mask */
-    error = pthread_create(&softmap->fault_thread, &attributes, run, softmap);
-    softmap_unblock(&before);
-    pthread_attr_destroy(&attributes);
-    return error == 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
-}
-
 static enum rsm_status start(struct softmap *softmap)
 {
     softmap->stop_fd = rsm_fd_above_stdio(eventfd(0, EFD_CLOEXEC));
     if (softmap->stop_fd < 0)
         return rsmcore_status_from_errno(errno);
-    enum rsm_status status = start_thread(softmap);
+    enum rsm_status status = softmap_thread_start(softmap, run, &softmap->fault_thread);
     if (status != RSM_ST_OK)
         close(softmap->stop_fd);
     return status;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/number.h"
+
 struct word {
     const char *text;
     uint32_t value;
@@ -93,22 +95,6 @@ static bool is_word(const struct word *word)
     return word->text != NULL;
 }
 
-static bool number_value(const char *text, uint32_t most, uint32_t *value)
-{
-    uint64_t sum = 0;
-    if (*text == '\0')
-        return false;
-    for (; *text != '\0'; text++) {
-        if (*text < '0' || *text > '9')
-            return false;
-        sum = sum * 10 + (uint64_t)(*text - '0');
-        if (sum > most)
-            return false;
-    }
-    *value = (uint32_t)sum;
-    return true;
-}
-
 static bool value_exists(const struct knob *knob, uint32_t value)
 {
     for (unsigned i = 0; i < WORDS_MOST && is_word(&knob->words[i]); i++)
@@ -129,7 +115,7 @@ bool softmap_settings_parse(struct softmap_settings *settings, enum softmap_knob
             known = true;
         }
     if (!known &&
-        !(knob->most > 0 && number_value(text, knob->most, &value) && value_exists(knob, value)))
+        !(knob->most > 0 && rsm_number(text, 0, knob->most, &value) && value_exists(knob, value)))
         return false;
     settings->value[which] = value;
     settings->given |= 1u << which;

@@ -73,7 +73,8 @@ static void *run(void *argument)
     return NULL;
 }
 
-enum rsm_status softmap_service_start(struct softmap *softmap)
+enum rsm_status softmap_thread_start(struct softmap *softmap, void *(*run_it)(void *),
+                                     pthread_t *thread)
 {
     pthread_attr_t attributes;
     sigset_t before;
@@ -81,12 +82,17 @@ enum rsm_status softmap_service_start(struct softmap *softmap)
     if (error != 0)
         return rsmcore_status_from_errno(error);
     (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    atomic_store(&softmap->stopping, false);
     softmap_block(&before); /* the thread inherits the mask */
-    error = pthread_create(&softmap->thread, &attributes, run, softmap);
+    error = pthread_create(thread, &attributes, run_it, softmap);
     softmap_unblock(&before);
     pthread_attr_destroy(&attributes);
     return error == 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+}
+
+enum rsm_status softmap_service_start(struct softmap *softmap)
+{
+    atomic_store(&softmap->stopping, false);
+    return softmap_thread_start(softmap, run, &softmap->thread);
 }
 
 void softmap_service_stop(struct softmap *softmap)

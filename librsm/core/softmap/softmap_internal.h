@@ -87,6 +87,9 @@ void softmap_trap_remove(int signal);
 
 /* ---- service.c */
 
+/** Start a thread of the engine with @p softmap as its argument. It has all signals blocked. */
+enum rsm_status softmap_thread_start(struct softmap *softmap, void *(*run_it)(void *),
+                                     pthread_t *thread);
 enum rsm_status softmap_service_start(struct softmap *softmap);
 void softmap_service_stop(struct softmap *softmap);
 /** struct softmap_space's woken. */
