@@ -187,6 +187,15 @@ static bool get_memory(struct bench *bench)
     return true;
 }
 
+static int register_buffer(struct bench *bench)
+{
+    if (!bench->options->registered)
+        return RSM_SUCCESS;
+    int error = rsm_create_localmemory_handle(bench->controller, &bench->registration,
+                                              (caddr_t)bench->buffer, bench->bytes);
+    return bench_failed(bench, "rsm_create_localmemory_handle", error);
+}
+
 int bench_open(struct bench *bench, const struct options *options, uint32_t server_node,
                uint32_t server_id)
 {
@@ -200,6 +209,8 @@ int bench_open(struct bench *bench, const struct options *options, uint32_t serv
     memcpy(name, options->controller, sizeof name);
     int error =
         bench_failed(bench, "rsm_get_controller", rsm_get_controller(name, &bench->controller));
+    if (error == RSM_SUCCESS)
+        error = register_buffer(bench);
     if (error == RSM_SUCCESS)
         error = find_own_node(bench);
     if (error == RSM_SUCCESS)
@@ -217,6 +228,8 @@ void bench_close(struct bench *bench)
     close_link(&bench->command);
     if (bench->answer_segment != NULL)
         (void)rsm_memseg_export_destroy(bench->answer_segment);
+    if (bench->registration != NULL)
+        (void)rsm_free_localmemory_handle(bench->controller, bench->registration);
     if (bench->controller != NULL)
         (void)rsm_release_controller(bench->controller);
     free(bench->buffer);

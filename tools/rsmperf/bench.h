@@ -30,7 +30,8 @@ struct bench {
     size_t page;
     size_t bytes;    /**< of the data segment, `buffer` and the partner's memory */
     uint8_t *buffer; /**< private */
-    void *spare;     /**< a private page, to be exported */
+    rsm_localmemory_handle_t registration; /**< of `buffer`; NULL: it was not asked for */
+    void *spare;                           /**< a private page, to be exported */
     struct partner partner;
     const char *failed_call; /**< of the last failure */
 };

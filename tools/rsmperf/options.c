@@ -40,6 +40,7 @@ static const struct option known[] = {
     {"node", required_argument, NULL, 'n'},
     {"only", required_argument, NULL, 'o'},
     {"pair", required_argument, NULL, OPTION_PAIR},
+    {"registered", no_argument, NULL, 'r'},
     {"runtime-dir", required_argument, NULL, 'd'},
     {"serve", no_argument, NULL, OPTION_SERVE},
     {"sizes", required_argument, NULL, 's'},
@@ -61,6 +62,7 @@ static void print_help(FILE *to)
           "  -i, --importers K      processes that import at once, 1 to 16 (default: 1)\n"
           "  -n, --node N           measure against 'rsmperf --serve' on node N\n"
           "  -o, --only LIST        operations to measure (default: all), separated by commas\n"
+          "  -r, --registered       transfers use registered memory, as those of perftest do\n"
           "  -s, --sizes LIST       sizes of transfers: 8,4K,1M or 1-64M, which doubles\n"
           "                         (default: 1-64M)\n"
           "  -t, --time MS          time for each figure and its limit (default: 200 ms)\n"
@@ -250,6 +252,9 @@ static bool take(struct options *options, int code)
         return take_only(options, optarg);
     case 's':
         return take_sizes(options, optarg);
+    case 'r':
+        options->registered = true;
+        return true;
     case OPTION_JSON:
         options->json = true;
         return true;
@@ -304,7 +309,7 @@ enum options_result options_parse(int argc, char *argv[], struct options *option
     for (size_t size = 1; size <= BYTES_MAX; size *= 2)
         add_size(options, size);
     int code;
-    while ((code = getopt_long(argc, argv, "c:d:i:n:o:s:t:", known, NULL)) != -1) {
+    while ((code = getopt_long(argc, argv, "c:d:i:n:o:rs:t:", known, NULL)) != -1) {
         if (code == OPTION_HELP) {
             print_help(stdout);
             return OPTIONS_SHOWN;

@@ -34,6 +34,7 @@ struct options {
     size_t sizes[SIZES_MAX];     /**< ascending */
     unsigned size_count;
     uint64_t wanted; /**< bits: measures by their index */
+    bool registered; /**< the importers' memory, by a local memory handle */
     bool json;
     bool limit_devices_given;
     char limit_device[2][DEVICE_BYTES]; /**< of perftest's server and client */

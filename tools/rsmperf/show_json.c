@@ -86,6 +86,7 @@ void show_json(FILE *out, const struct run *run)
     json_number(&json, "node", run->node);
     json_number(&json, "server_node", run->server_node);
     json_number(&json, "importers", run->options->importers);
+    json_bool(&json, "registered", run->options->registered);
     json_number(&json, "time_ms", run->options->time_ms);
     json_open(&json, "figures", '[');
     for (unsigned i = 0; i < run->count; i++)

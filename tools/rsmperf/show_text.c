@@ -81,8 +81,9 @@ static void show_heading(FILE *out, const struct run *run)
     const struct machine *machine = &run->machine;
     fprintf(out, "rsmperf (librsm) " RSM_RELEASE ", controller ");
     table_print_safe(out, run->options->controller);
-    fprintf(out, ", node %" PRIu32 " to node %" PRIu32 ", importers: %u\n", run->node,
-            run->server_node, run->options->importers);
+    fprintf(out, ", node %" PRIu32 " to node %" PRIu32 ", importers: %u%s\n", run->node,
+            run->server_node, run->options->importers,
+            run->options->registered ? ", registered memory" : "");
     table_print_safe(out, machine->processor);
     fprintf(out, ", %u processor%s, ", machine->processors, machine->processors == 1 ? "" : "s");
     table_print_safe(out, machine->system);

@@ -48,6 +48,22 @@ static void test_json(void **state)
     json_free(root);
 }
 
+/* It is registered before anything else is done, and freed again: what the library refuses ends it.
+ */
+static void test_registered(void **state)
+{
+    struct outcome outcome = run(*state, "--registered -s 8,1M -o put,get -t 5");
+    if (outcome.status != 0)
+        fail_msg("%s", outcome.err);
+    assert_non_null(strstr(outcome.out, "importers: 1, registered memory\n"));
+    outcome_free(&outcome);
+    struct json_value *root =
+        run_json(*state, geteuid(), "-r --pair 1,2 -o put,get -s 64K -t 5", 0);
+    check_figures(root, 2, true);
+    assert_true(get(root, "registered", JSON_BOOL)->truth);
+    json_free(root);
+}
+
 /* What is at each end of the range, on two nodes. */
 static void test_sizes(void **state)
 {
@@ -138,13 +154,10 @@ static void test_wrong_controller(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RSMPERF_TEST(test_table),
-        RSMPERF_TEST(test_json),
-        RSMPERF_TEST(test_sizes),
-        RSMPERF_TEST(test_importers),
-        RSMPERF_TEST(test_only),
-        RSMPERF_TEST(test_options),
-        RSMPERF_TEST(test_wrong_controller),
+        RSMPERF_TEST(test_table),      RSMPERF_TEST(test_json),
+        RSMPERF_TEST(test_registered), RSMPERF_TEST(test_sizes),
+        RSMPERF_TEST(test_importers),  RSMPERF_TEST(test_only),
+        RSMPERF_TEST(test_options),    RSMPERF_TEST(test_wrong_controller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
