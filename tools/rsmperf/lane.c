@@ -96,7 +96,7 @@ static bool await_event(struct lane *lane)
 }
 
 /* Until the mode changes, or nothing has come for long. */
-static int mirror(struct lane *lane, uint64_t *pong)
+static int mirror_words(struct lane *lane, uint64_t *pong)
 {
     uint64_t pong_at_look = *pong;
     double deadline = clock_ns() + SPIN_MS * NS_PER_MS;
@@ -117,6 +117,20 @@ static int mirror(struct lane *lane, uint64_t *pong)
         }
     }
     return error;
+}
+
+/* In a barrier's span, so that no put waits until it has arrived: the other side sees it first. */
+static int mirror(struct lane *lane, uint64_t *pong)
+{
+    int error = rsm_memseg_import_set_mode(lane->answer, RSM_BARRIER_MODE_EXPLICIT);
+    if (error == RSM_SUCCESS)
+        error = rsm_memseg_import_open_barrier(&lane->barrier);
+    if (error == RSM_SUCCESS)
+        error = mirror_words(lane, pong);
+    if (error == RSM_SUCCESS)
+        error = rsm_memseg_import_close_barrier(&lane->barrier);
+    int restored = rsm_memseg_import_set_mode(lane->answer, RSM_BARRIER_MODE_IMPLICIT);
+    return error == RSM_SUCCESS ? restored : error;
 }
 
 static void work(struct lane *lane)
