@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What the mapping engine costs, over a transport that is nothing but a memory copy, beside put and
- * plain memory. One round of everything after the other, medians; it prints and judges nothing.
- * RSM_MAP_MODE and its kin apply.
+ * What the mapping engine costs, over a transport that is nothing but a memory copy, beside put,
+ * plain memory and the faults alone. One round of everything after the other, medians; it prints
+ * and judges nothing. RSM_MAP_MODE and its kin apply.
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/softmap/softmap.h"
 
@@ -20,6 +23,13 @@ enum { ROUNDS = 101, PAGE = 4096, PAGES = 256 };
 static uint8_t *memory, *plain, *source;
 static volatile uint8_t *map;
 static struct rsm_conn *conn;
+
+static double now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
 
 /* ---------------------------------------------------------------- the transport */
 
@@ -72,6 +82,31 @@ static const struct rsm_import_ops copy_ops = {.caps = RSM_CAP_FAULT_SAFE,
                                                .health = nothing,
                                                .disconnect = disconnect};
 static struct rsm_conn inner = {.ops = &copy_ops};
+
+/* ---------------------------------------------------------------- faults without an engine */
+
+static volatile uint8_t *guarded;
+
+static void open_page(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    (void)context;
+    uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(PAGE - 1);
+    if (mprotect((void *)page, PAGE, PROT_READ | PROT_WRITE) != 0)
+        abort();
+}
+
+/* Each page is opened by its first store, and all are closed at once: what any engine needs that
+ * gives a page to the program. */
+static double bare_faults(void)
+{
+    double start = now_us();
+    for (size_t page = 0; page < PAGES; page++)
+        guarded[page * PAGE] = 1;
+    if (mprotect((void *)(uintptr_t)guarded, SIZE, PROT_NONE) != 0)
+        abort();
+    return now_us() - start;
+}
 
 /* ---------------------------------------------------------------- what is measured */
 
@@ -135,23 +170,25 @@ static void loop_over_map(void)
     complete();
 }
 
-static void copy_to_map(void)
+static void new_source(void)
 {
     memset(source, (int)++counter, SIZE);
+}
+
+static void copy_to_map(void)
+{
     memcpy((void *)(uintptr_t)map, source, SIZE);
     complete();
 }
 
 static void put_all(void)
 {
-    memset(source, (int)++counter, SIZE);
     (void)conn->ops->put(conn, 0, source, SIZE);
     complete();
 }
 
 static void copy_to_memory(void)
 {
-    memset(source, (int)++counter, SIZE);
     memcpy(plain, source, SIZE);
 }
 
@@ -167,20 +204,13 @@ static const struct measure {
     {"barrier, 16 pages", dirty_16, complete},
     {"barrier, 256 pages", dirty_256, complete},
     {"1 MiB by 8-byte loop and barrier", NULL, loop_over_map},
-    {"1 MiB by memcpy and barrier", NULL, copy_to_map},
-    {"1 MiB by put and barrier", NULL, put_all},
-    {"1 MiB by memcpy to plain memory", NULL, copy_to_memory},
+    {"1 MiB by memcpy and barrier", new_source, copy_to_map},
+    {"1 MiB by put and barrier", new_source, put_all},
+    {"1 MiB by memcpy to plain memory", new_source, copy_to_memory},
 };
 enum { MEASURES = sizeof measures / sizeof measures[0] };
 
-static double samples[MEASURES][ROUNDS]; /* microseconds */
-
-static double now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
+static double samples[MEASURES][ROUNDS], faults[ROUNDS]; /* microseconds */
 
 static int ascending(const void *a, const void *b)
 {
@@ -199,6 +229,20 @@ static uint8_t *pages(void)
     return made;
 }
 
+static uint8_t *shared_pages(void)
+{
+    int fd = memfd_create("softmap_cost", MFD_CLOEXEC);
+    uint8_t *made = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, SIZE) == 0)
+        made = mmap(NULL, SIZE, PROT_NONE, MAP_SHARED, fd, 0);
+    if (made == MAP_FAILED) {
+        perror("memfd");
+        exit(1);
+    }
+    close(fd);
+    return made;
+}
+
 static void run(const struct measure *measure, double *sample)
 {
     forget();
@@ -210,12 +254,45 @@ static void run(const struct measure *measure, double *sample)
     complete();
 }
 
+static void show(const char *name, double *sample)
+{
+    qsort(sample, ROUNDS, sizeof *sample, ascending);
+    printf("%-36s %10.2f us (p10 %.2f)\n", name, sample[ROUNDS / 2], sample[ROUNDS / 10]);
+}
+
+static void *sleep_on(void *lock)
+{
+    pthread_mutex_lock(lock);
+    pthread_mutex_unlock(lock);
+    return NULL;
+}
+
+/* Before the engine has its handler. As there: memory that has a file, and another thread, which
+ * makes the kernel careful. */
+static void measure_faults(void)
+{
+    struct sigaction opening = {.sa_sigaction = open_page, .sa_flags = SA_SIGINFO}, former;
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t other;
+    pthread_mutex_lock(&lock);
+    if (pthread_create(&other, NULL, sleep_on, &lock) != 0)
+        exit(1);
+    guarded = shared_pages();
+    sigaction(SIGSEGV, &opening, &former);
+    for (unsigned round = 0; round < ROUNDS; round++)
+        faults[round] = bare_faults();
+    sigaction(SIGSEGV, &former, NULL);
+    pthread_mutex_unlock(&lock);
+    pthread_join(other, NULL);
+}
+
 int main(void)
 {
     void *address = NULL;
     memory = pages();
     plain = pages();
     source = pages();
+    measure_faults();
     /* A page is not to be flushed before the barrier that is measured. */
     setenv("RSM_MAP_MODE", "auto", 0);
     setenv("RSM_MAP_FLUSH_US", "1000000", 0);
@@ -230,11 +307,9 @@ int main(void)
     for (unsigned round = 0; round < ROUNDS; round++)
         for (unsigned i = 0; i < MEASURES; i++)
             run(&measures[i], &samples[i][round]);
-    for (unsigned i = 0; i < MEASURES; i++) {
-        qsort(samples[i], ROUNDS, sizeof samples[i][0], ascending);
-        printf("%-36s %10.2f us (p10 %.2f)\n", measures[i].name, samples[i][ROUNDS / 2],
-               samples[i][ROUNDS / 10]);
-    }
+    for (unsigned i = 0; i < MEASURES; i++)
+        show(measures[i].name, samples[i]);
+    show("256 faults that open a page, alone", faults);
     (void)conn->ops->unmap(conn, address, SIZE);
     conn->ops->disconnect(conn);
     return 0;

@@ -42,8 +42,21 @@ static size_t next_difference(const uint8_t *copy, const uint8_t *twin, size_t a
     return at;
 }
 
+/* Whether all bytes of two words differ: none of their difference's is zero. */
+static bool all_differ(const uint8_t *copy, const uint8_t *twin)
+{
+    const uint64_t lowest = UINT64_C(0x0101010101010101), highest = lowest << 7;
+    uint64_t a, b;
+    memcpy(&a, copy, WORD);
+    memcpy(&b, twin, WORD);
+    uint64_t difference = a ^ b;
+    return ((difference - lowest) & ~difference & highest) == 0;
+}
+
 static size_t next_equality(const uint8_t *copy, const uint8_t *twin, size_t at, size_t end)
 {
+    while (at + WORD <= end && all_differ(copy + at, twin + at))
+        at += WORD;
     while (at < end && copy[at] != twin[at])
         at++;
     return at;
@@ -106,18 +119,18 @@ static void add_page(struct batch *batch, uint32_t page)
 
 /* Take the views of all RW pages away, neighbours together. Only then are they looked at: each
  * thread's stores end at one point, for it cannot pass the first that is refused. The list is in
- * order of time; it mostly goes up by one. */
+ * order of time; it mostly goes up or down by one. */
 static void close_pages(struct softmap_space *space)
 {
     uint32_t page = space->dirty_first;
     while (page != SOFTMAP_NO_PAGE) {
-        uint32_t first = page, count = 1;
-        while (space->page[page].next == first + count) {
-            page = space->page[page].next;
-            count++;
+        uint32_t first = page, last = page;
+        while ((page = space->page[page].next) != SOFTMAP_NO_PAGE &&
+               (page == last + 1 || page + 1 == first)) {
+            first = page < first ? page : first;
+            last = page > last ? page : last;
         }
-        softmap_close(space, first, count);
-        page = space->page[page].next;
+        softmap_close(space, first, last - first + 1);
     }
 }
 

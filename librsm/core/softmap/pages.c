@@ -69,8 +69,8 @@ uint32_t softmap_next_clean(const struct softmap_space *space, uint32_t from)
 void softmap_note_stored(struct softmap_space *space, uint32_t page, size_t from, size_t length)
 {
     size_t line = space->page_size / LINES;
-    for (size_t at = from / line; at <= (from + length - 1) / line; at++)
-        space->page[page].stored_lines |= UINT64_C(1) << at;
+    size_t first = from / line, last = (from + length - 1) / line;
+    space->page[page].stored_lines |= UINT64_MAX << first & UINT64_MAX >> (LINES - 1 - last);
 }
 
 /* Whether the page just fetched differs from what it was in a line that we have stored to. */
@@ -78,6 +78,8 @@ static bool peer_wrote_ours(const struct softmap_space *space, uint32_t page)
 {
     size_t line = space->page_size / LINES;
     const uint8_t *copy = softmap_copy_of(space, page);
+    if (memcmp(copy, space->buffer, space->page_size) == 0)
+        return false;
     for (unsigned i = 0; i < LINES; i++)
         if ((space->page[page].stored_lines >> i & 1) != 0 &&
             memcmp(copy + i * line, space->buffer + i * line, line) != 0)
@@ -115,7 +117,10 @@ static void bring(struct softmap_space *space, uint32_t page)
         space->counters.two_way_pages++;
     }
     entry->known = true;
-    update_copy(space, page);
+    if (entry->state == SOFTMAP_NONE)
+        memcpy(softmap_copy_of(space, page), space->buffer, space->page_size);
+    else
+        update_copy(space, page);
 }
 
 static bool may_read(const struct softmap_space *space)
