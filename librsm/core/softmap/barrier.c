@@ -84,6 +84,15 @@ void softmap_service(struct softmap_space *space)
         softmap_flush(space);
 }
 
+uint32_t softmap_service_due(const struct softmap_space *space)
+{
+    uint32_t oldest = space->dirty_first;
+    if (oldest == SOFTMAP_NO_PAGE)
+        return 0;
+    uint64_t age = space->now() - space->page[oldest].since;
+    return age < space->options.flush_us ? (uint32_t)(space->options.flush_us - age) : 1;
+}
+
 uint32_t softmap_service_next(struct softmap_space *space, uint32_t from)
 {
     uint32_t page = softmap_next_clean(space, from);

@@ -22,6 +22,8 @@ void softmap_acquire(struct softmap_space *space);
 
 /** Flush what has been dirty for long enough. */
 void softmap_service(struct softmap_space *space);
+/** Microseconds until softmap_service() has something to flush; 0: nothing is dirty. */
+uint32_t softmap_service_due(const struct softmap_space *space);
 /** Refresh the first RO page from @p from on if it is due; returns where to go on, or
  *  SOFTMAP_NO_PAGE. */
 uint32_t softmap_service_next(struct softmap_space *space, uint32_t from);

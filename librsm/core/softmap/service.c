@@ -10,24 +10,32 @@
 #include "core/status.h"
 
 enum { NS_PER_US = 1000, US_PER_S = 1000000, STACK_BYTES = 128 * 1024 };
+/* For so long after the last work the thread looks for more by itself. To wake it costs the thread
+ * that faults tens of microseconds where a processor has to leave its sleep for that. */
+enum { LINGER_US = 1000 };
 
 /* Sleep until `work` is no longer @p seen, or for @p us microseconds; 0: for ever. */
 static void wait_for_work(struct softmap *softmap, uint32_t seen, uint32_t us)
 {
     struct timespec time = {.tv_sec = us / US_PER_S, .tv_nsec = (long)(us % US_PER_S) * NS_PER_US};
+    /* Who posts after the look at `work` that the call begins with sees this. */
+    atomic_store(&softmap->asleep, us == 0 || us > LINGER_US);
     (void)syscall(SYS_futex, &softmap->work, FUTEX_WAIT_PRIVATE, seen, us > 0 ? &time : NULL, NULL,
                   0);
+    atomic_store(&softmap->asleep, false);
 }
 
-static void post_work(struct softmap *softmap)
+static void post_work(struct softmap *softmap, bool at_once)
 {
     atomic_fetch_add(&softmap->work, 1);
+    if (!at_once && !atomic_load(&softmap->asleep))
+        return;
     (void)syscall(SYS_futex, &softmap->work, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 void softmap_service_wake(struct softmap_space *space)
 {
-    post_work(softmap_of_space(space));
+    post_work(softmap_of_space(space), false);
 }
 
 /* The lock is given up between pages, so that a fault waits for one transfer at most. */
@@ -47,14 +55,21 @@ static void serve(struct softmap_space *space)
 /* Microseconds until something is due; 0: nothing will be until there is work. */
 static uint32_t time_to_sleep(struct softmap_space *space)
 {
+    uint32_t refresh = space->options.refresh_us > 0 ? space->options.refresh_us : 1;
+    softmap_lock(&space->lock);
+    uint32_t flush = softmap_service_due(space);
+    softmap_unlock(&space->lock);
+    if (atomic_load(&space->clean_count) == 0)
+        return flush;
+    return flush > 0 && flush < refresh ? flush : refresh;
+}
+
+/* Microseconds between two looks while it lingers: what comes meanwhile is no later for it. */
+static uint32_t time_to_look(const struct softmap_space *space)
+{
     const struct softmap_options *options = &space->options;
-    bool dirty = atomic_load(&space->dirty_count) > 0, clean = atomic_load(&space->clean_count) > 0;
-    uint32_t refresh = options->refresh_us > 0 ? options->refresh_us : 1;
-    if (dirty && clean)
-        return options->flush_us < refresh ? options->flush_us : refresh;
-    if (dirty)
-        return options->flush_us;
-    return clean ? refresh : 0;
+    uint32_t time = options->flush_us < LINGER_US ? options->flush_us : LINGER_US;
+    return options->refresh_us > 0 && options->refresh_us < time ? options->refresh_us : time;
 }
 
 static void *run(void *argument)
@@ -63,12 +78,22 @@ static void *run(void *argument)
     (void)prctl(PR_SET_NAME, "rsm-softmap");
     (void)prctl(PR_SET_TIMERSLACK,
                 NS_PER_US); /* the kernel's default is as long as our intervals */
+    uint32_t lingered = 0, before = 0;
     while (!atomic_load(&softmap->stopping)) {
         uint32_t seen = atomic_load(&softmap->work);
         serve(&softmap->space);
         softmap_atomics_report();
+        uint32_t us = time_to_sleep(&softmap->space);
+        if (us > 0 || seen != before) {
+            lingered = 0;
+            before = seen;
+        }
+        if (us == 0 && lingered < LINGER_US) {
+            us = time_to_look(&softmap->space);
+            lingered += us;
+        }
         if (!atomic_load(&softmap->stopping))
-            wait_for_work(softmap, seen, time_to_sleep(&softmap->space));
+            wait_for_work(softmap, seen, us);
     }
     return NULL;
 }
@@ -98,7 +123,7 @@ enum rsm_status softmap_service_start(struct softmap *softmap)
 void softmap_service_stop(struct softmap *softmap)
 {
     atomic_store(&softmap->stopping, true);
-    post_work(softmap);
+    post_work(softmap, true);
     (void)pthread_join(softmap->thread, NULL);
     softmap_atomics_report();
 }

@@ -37,6 +37,7 @@ struct softmap {
     int stop_fd;            /* readable when fault_thread should end */
     pthread_t fault_thread; /* of the mechanism that has one */
     _Atomic uint32_t work;  /* moves when the thread should look; a futex */
+    atomic_bool asleep;     /* it looks only if it is woken */
     _Atomic bool stopping;
 };
 
