@@ -264,8 +264,8 @@ int rsmd_run(const struct rsmd_options *options)
     if (failed) {
         rsm_log_error("%s", d->why);
         rsmd_not_ready(options->ready_fd, d->why);
-    } else if (!started && options->ready_fd >= 0) {
-        close(options->ready_fd);
+    } else if (!started) {
+        rsmd_not_needed(options->ready_fd);
     }
     free(d);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -108,6 +108,11 @@ void rsmd_ready(int fd)
     tell(fd, "R", 1);
 }
 
+void rsmd_not_needed(int fd)
+{
+    tell(fd, "B", 1);
+}
+
 void rsmd_not_ready(int fd, const char *why)
 {
     char line[1024];

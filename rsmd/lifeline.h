@@ -38,6 +38,8 @@ void rsmd_lifeline_end(struct rsmd_lifeline *lifeline);
 
 /** Tell the starter through @p fd (-1: nobody waits) that clients are served; closes it. */
 void rsmd_ready(int fd);
+/** Tell the starter that another daemon is this node; closes it. */
+void rsmd_not_needed(int fd);
 /** Tell the starter in one line why not; closes it. */
 void rsmd_not_ready(int fd, const char *why);
 

@@ -61,7 +61,8 @@ void rsmd_options_help(void)
           "Used by the library when it starts a node of its own:\n"
           "      --embedded         serve this user until nobody is left; reads no configuration\n"
           "                         unless one is given\n"
-          "      --ready-fd FD      write R to descriptor FD when clients are served\n"
+          "      --ready-fd FD      write R to descriptor FD when clients are served, B if\n"
+          "                         another rsmd is this node\n"
           "      --linger-ms MS     end so long after the last client (default 1000)\n",
           stdout);
 }

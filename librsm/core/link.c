@@ -19,13 +19,15 @@
 #include "rsm/rsm_common.h"
 
 enum {
-    HELLO_TIMEOUT_MS = 3000,     /* until rsmd tells its own */
-    OWN_NODE_TIMEOUT_MS = 10000, /* for finding or starting the own node's rsmd */
-    SILENT_MOST_MS = 1024,       /* longest pause after a start that came to nothing */
+    HELLO_TIMEOUT_MS = 3000, /* until another node's rsmd tells its own */
+    START_PAUSE_MOST_MS = 1024,
+    SILENT_STARTS_MOST = 11, /* with ever longer pauses that is two seconds */
     RETRY_PAUSE_MS = 5,
     TIMEOUT_LEAST_MS = 100,
     TIMEOUT_MOST_MS = 60000,
 };
+
+int rsmcore_link_own_most_ms = 10000;
 
 struct rsmcore_link {
     struct rsmcore_link *next; /* in `links` */
@@ -151,8 +153,9 @@ static enum rsm_status greet(struct rsmcore_link *link, uint32_t node)
                                                                                 : timeout);
 }
 
-/* Connect to a socket and say hello as a process of `node`. */
-static enum rsm_status make_link(const char *path, uint32_t node, struct rsmcore_link **made)
+/* Connect to a socket and say hello as a process of `node`; the answer may take `most_ms`. */
+static enum rsm_status make_link(const char *path, uint32_t node, uint32_t most_ms,
+                                 struct rsmcore_link **made)
 {
     int socket = rsm_packet_connect(path);
     if (socket < 0)
@@ -167,7 +170,7 @@ static enum rsm_status make_link(const char *path, uint32_t node, struct rsmcore
     }
     rsmcore_channel_init(&link->channel, socket);
     link->process_epoch = rsmcore_process_epoch();
-    enum rsm_status status = rsmcore_channel_patience(&link->channel, HELLO_TIMEOUT_MS);
+    enum rsm_status status = rsmcore_channel_patience(&link->channel, most_ms);
     if (status == RSM_ST_OK)
         status = greet(link, node);
     if (status != RSM_ST_OK) {
@@ -220,43 +223,82 @@ static void pause_ms(int ms)
     nanosleep(&pause, NULL);
 }
 
-/* Find or start the own node's daemon. A daemon that is just ending accepts and hangs up, one that
- * lost the race to start says nothing, a crowded one has no room for another connection yet: all
- * mean another attempt. */
-static enum rsm_status make_own_link(struct rsmcore_link **link)
-{
+/* Looking for the own node's daemon. */
+struct search {
     struct rsmcore_runtime runtime;
     char path[RSM_PROTO_PATH_MAX];
-    enum rsm_status status = rsmcore_runtime_find(&runtime);
-    if (status != RSM_ST_OK)
-        return status;
-    rsmcore_runtime_socket(&runtime, runtime.node, path);
-    int silent_ms = 1;
-    for (int64_t deadline = now_ms() + OWN_NODE_TIMEOUT_MS; now_ms() < deadline;) {
-        status = make_link(path, runtime.node, link);
+    int64_t deadline;
+    int64_t next_start; /* no daemon is started before that */
+    int start_pause_ms;
+    int silent_starts; /* in a row */
+};
+
+static uint32_t time_left(const struct search *search)
+{
+    int64_t left = search->deadline - now_ms();
+    return left > 0 ? (uint32_t)left : 0;
+}
+
+/* Start a daemon if it is time to. RSM_ST_OK: it listened; RSM_ST_BUSY: there will be one, or will
+ * not, later. */
+static enum rsm_status start_daemon(struct search *search)
+{
+    if (now_ms() < search->next_start)
+        return RSM_ST_BUSY;
+    enum rsm_status status = rsmcore_runtime_prepare(&search->runtime);
+    if (status == RSM_ST_OK)
+        status = rsmcore_daemon_start(&search->runtime, time_left(search));
+    if (status == RSM_ST_OK) /* should it have gone again, it was used meanwhile */
+        search->start_pause_ms = 1;
+    if (status != RSM_ST_STALE)
+        search->silent_starts = 0;
+    else if (++search->silent_starts < SILENT_STARTS_MOST)
+        status = RSM_ST_BUSY; /* killed, or what was started is no daemon */
+    if (status == RSM_ST_BUSY) {
+        search->next_start = now_ms() + search->start_pause_ms;
+        if (search->start_pause_ms < START_PAUSE_MOST_MS)
+            search->start_pause_ms *= 2;
+    }
+    return status;
+}
+
+/* Find or start the own node's daemon. A daemon that is just ending accepts and hangs up, one that
+ * lost the race to start leaves it to the winner, a crowded one has no room for another connection
+ * yet: all mean another attempt. One that takes connections and does not answer may have much to do
+ * and is waited for, on the one connection. */
+static enum rsm_status search_daemon(struct search *search, struct rsmcore_link **link)
+{
+    for (;;) {
+        uint32_t left = time_left(search);
+        if (left == 0)
+            return RSM_ST_TIMEOUT;
+        enum rsm_status status = make_link(search->path, search->runtime.node, left, link);
         if (status == RSM_ST_OK)
             return RSM_ST_OK;
-        if (status == RSM_ST_STALE || status == RSM_ST_BUSY) {
-            pause_ms(RETRY_PAUSE_MS);
-            continue;
+        if (status == RSM_ST_NOT_FOUND && !search->runtime.system) {
+            status = start_daemon(search);
+            if (status == RSM_ST_OK)
+                continue;
+        } else if (status == RSM_ST_STALE) {
+            status = RSM_ST_BUSY;
         }
-        if (status != RSM_ST_NOT_FOUND || runtime.system)
-            break;
-        status = rsmcore_runtime_prepare(&runtime);
-        if (status == RSM_ST_OK)
-            status = rsmcore_daemon_start(&runtime);
-        if (status == RSM_ST_OK) {
-            silent_ms = 1; /* it listened; should it have gone again, it was used meanwhile */
-        } else if (status == RSM_ST_BUSY && silent_ms <= SILENT_MOST_MS) {
-            /* Ever longer: whoever won the race may be slow, or what was started is no daemon. */
-            pause_ms(silent_ms);
-            silent_ms *= 2;
-        } else {
-            status = status == RSM_ST_BUSY ? RSM_ST_TIMEOUT : status;
-            break;
-        }
+        if (status != RSM_ST_BUSY)
+            return status;
+        pause_ms(RETRY_PAUSE_MS);
     }
-    rsm_log_error("no daemon for node %u at %s: %s", (unsigned)runtime.node, path,
+}
+
+static enum rsm_status make_own_link(struct rsmcore_link **link)
+{
+    struct search search = {.deadline = now_ms() + rsmcore_link_own_most_ms, .start_pause_ms = 1};
+    enum rsm_status status = rsmcore_runtime_find(&search.runtime);
+    if (status != RSM_ST_OK)
+        return status;
+    rsmcore_runtime_socket(&search.runtime, search.runtime.node, search.path);
+    status = search_daemon(&search, link);
+    if (status == RSM_ST_OK)
+        return RSM_ST_OK;
+    rsm_log_error("no daemon for node %u at %s: %s", (unsigned)search.runtime.node, search.path,
                   rsmcore_status_text(status));
     return status == RSM_ST_VERSION || status == RSM_ST_NO_RESOURCES ? status : RSM_ST_UNREACHABLE;
 }
@@ -306,7 +348,7 @@ enum rsm_status rsmcore_link_to(uint32_t node, const char *path, struct rsmcore_
     enum rsm_status status = RSM_ST_OK;
     *link = find_link(node);
     if (*link == NULL) {
-        status = make_link(path, own_node, link);
+        status = make_link(path, own_node, HELLO_TIMEOUT_MS, link);
         if (status == RSM_ST_OK && (*link)->node != node) {
             free_link(*link);
             status = RSM_ST_PROTOCOL;

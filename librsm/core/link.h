@@ -20,6 +20,10 @@
 
 struct rsmcore_link;
 
+/** What finding the own node's rsmd, starting it and having it answer may take together. Ten
+ * seconds, but in tests. */
+extern int rsmcore_link_own_most_ms;
+
 /** The link to the own node's rsmd, made if there is none or the last one broke.
  *  RSM_ST_UNREACHABLE: no daemon and none could be started; RSM_ST_INVALID: RSM_NODE is wrong. */
 enum rsm_status rsmcore_link_own(struct rsmcore_link **link);

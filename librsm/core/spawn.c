@@ -13,13 +13,13 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/log.h"
 #include "core/packet.h"
 
 enum {
-    START_TIMEOUT_MS = 5000,
     READY_FD = 3, /* where the daemon finds the pipe it reports on */
 };
 
@@ -83,33 +83,51 @@ static int run_detached(const struct daemon_command *command)
     return waited == child && status == 0 ? 0 : -1;
 }
 
-/* What the daemon says: 'R' ready, nothing (it lost the race against another), or why not. */
-static enum rsm_status read_report(int report, const char *path)
+static int64_t now_ms(void)
 {
-    char text[512];
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* All that the daemon says until it is ready or ends, as a string; false: it takes too long. */
+static bool hear_out(int report, char *text, size_t size, uint32_t most_ms)
+{
     size_t length = 0;
+    int64_t deadline = now_ms() + most_ms;
     struct pollfd readable = {.fd = report, .events = POLLIN};
-    while (length < sizeof text - 1) {
-        int ready = poll(&readable, 1, START_TIMEOUT_MS);
-        if (ready < 0 && errno == EINTR)
-            continue;
-        if (ready <= 0) {
-            rsm_log_error("%s did not become ready within %d ms", path, START_TIMEOUT_MS);
-            return RSM_ST_UNREACHABLE;
-        }
-        ssize_t got = read(report, text + length, sizeof text - 1 - length);
+    text[0] = '\0';
+    while (length < size - 1 && text[0] != 'R') {
+        int64_t left = deadline - now_ms();
+        int ready = poll(&readable, 1, left > 0 ? (int)left : 0);
+        if (ready == 0 || (ready < 0 && errno != EINTR))
+            return false;
+        ssize_t got = ready < 0 ? -1 : read(report, text + length, size - 1 - length);
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (got <= 0)
             break;
         length += (size_t)got;
-        if (text[0] == 'R')
-            return RSM_ST_OK;
+        text[length] = '\0';
     }
-    text[length] = '\0';
-    if (length == 0) {
-        rsm_log_info("%s ended before it listened; another one may be this node already", path);
+    return true;
+}
+
+/* What the daemon says: 'R' ready, 'B' another one is this node, or why not. */
+static enum rsm_status read_report(int report, const char *path, uint32_t most_ms)
+{
+    char text[512];
+    if (!hear_out(report, text, sizeof text, most_ms)) {
+        rsm_log_error("%s did not become ready within %u ms", path, (unsigned)most_ms);
+        return RSM_ST_UNREACHABLE;
+    }
+    if (text[0] == 'R')
+        return RSM_ST_OK;
+    if (strcmp(text, "B") == 0)
         return RSM_ST_BUSY;
+    if (text[0] == '\0') {
+        rsm_log_info("%s ended before it listened, without a word", path);
+        return RSM_ST_STALE;
     }
     if (strcmp(text, "X") == 0)
         rsm_log_error("cannot execute %s: the daemon of this node cannot be started", path);
@@ -153,7 +171,7 @@ static void prepare_command(struct daemon_command *command, const struct rsmcore
     memset(&command->no_signals, 0, sizeof command->no_signals);
 }
 
-enum rsm_status rsmcore_daemon_start(const struct rsmcore_runtime *runtime)
+enum rsm_status rsmcore_daemon_start(const struct rsmcore_runtime *runtime, uint32_t most_ms)
 {
     struct daemon_command command;
     int report[2];
@@ -179,7 +197,7 @@ enum rsm_status rsmcore_daemon_start(const struct rsmcore_runtime *runtime)
     }
     close(report[1]);
     report[1] = -1;
-    status = read_report(report[0], command.path);
+    status = read_report(report[0], command.path, most_ms);
 
 close_descriptors:
     if (command.null_device >= 0)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "transport/verbs/manager.h"
 #include "transport/verbs/node.h"
 
 enum {
@@ -75,6 +76,7 @@ bool verbs_listen(struct rsm_node_port *port)
         return false;
     }
     rsm_log_info("verbs: importers connect to %s", verbs_where(&port->address, where));
+    verbs_manager_report(&port->device);
     return true;
 }
 
@@ -182,10 +184,10 @@ static bool take_event(struct rsm_node_port *port)
     rdma_ack_cm_event(event);
     if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
         on_request(port, id, &hello, understood);
-    else if (id != port->listener && id->context != NULL)
-        on_event(port, id->context, type);
-    else
+    else if (id == port->listener)
         rsm_log_error("verbs: listener: %s", rdma_event_str(type));
+    else if (id->context != NULL)
+        on_event(port, id->context, type);
     return true;
 }
 
@@ -313,6 +315,12 @@ static void on_queue_event(struct rsm_node_port *port, const struct ibv_qp *qp,
     }
 }
 
+static void log_device_event(const struct rsm_node_port *port, enum ibv_event_type type)
+{
+    rsm_log_warning("verbs: device %s: %s", ibv_get_device_name(port->device.context->device),
+                    ibv_event_type_str(type));
+}
+
 static bool take_device_event(struct rsm_node_port *port)
 {
     struct ibv_async_event event;
@@ -331,9 +339,13 @@ static bool take_device_event(struct rsm_node_port *port)
     case IBV_EVENT_PATH_MIG_ERR:
         on_queue_event(port, qp, type);
         break;
+    case IBV_EVENT_PORT_ACTIVE:
+        log_device_event(port, type);
+        verbs_manager_report(&port->device);
+        verbs_farewells_say(port);
+        break;
     default:
-        rsm_log_warning("verbs: device %s: %s", ibv_get_device_name(port->device.context->device),
-                        ibv_event_type_str(type));
+        log_device_event(port, type);
     }
     return true;
 }

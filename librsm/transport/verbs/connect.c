@@ -9,6 +9,7 @@
 
 #include "core/log.h"
 #include "transport/verbs/import.h"
+#include "transport/verbs/manager.h"
 
 enum { COMPLETIONS_SPARE = 8, REJECTED_BY_NODE = 28 /* the consumer's reason, in every fabric */ };
 
@@ -73,6 +74,9 @@ static enum rsm_status find_node(struct attempt *attempt)
 {
     struct verbs_conn *conn = attempt->conn;
     struct sockaddr_storage own = conn->port->device.address;
+    attempt->step = "looking whether the own port has a link";
+    if (!verbs_device_active(&conn->port->device))
+        return RSM_ST_UNREACHABLE;
     attempt->step = "finding the node's address";
     if (rdma_resolve_addr(conn->id, (struct sockaddr *)&own,
                           (struct sockaddr *)&attempt->offer.address, time_left(attempt)) != 0)
@@ -275,6 +279,8 @@ enum rsm_status verbs_connect(struct rsm_port *port, const struct rsm_offer *off
     attempt.step = "preparing";
     verbs_stdio_hold(&stdio);
     status = meet(&attempt);
+    if (status == RSM_ST_UNREACHABLE)
+        verbs_manager_report(&port->device);
     verbs_stdio_let_go(&stdio);
     if (status != RSM_ST_OK) {
         char where[VERBS_WHERE_TEXT];

@@ -273,3 +273,10 @@ void verbs_device_close(struct verbs_device *device)
     device->anchor = NULL;
     device->context = NULL;
 }
+
+bool verbs_device_active(const struct verbs_device *device)
+{
+    struct ibv_port_attr attr;
+    return ibv_query_port(device->context, device->port_num, &attr) != 0 ||
+           attr.state == IBV_PORT_ACTIVE;
+}

@@ -30,6 +30,10 @@ bool verbs_device_open(const char *name, const struct verbs_options *options,
                        struct verbs_device *device);
 void verbs_device_close(struct verbs_device *device);
 
+/** Whether the port says that it has a link. Where it has none no connection manager's message may
+ * be sent, see manager.h. */
+bool verbs_device_active(const struct verbs_device *device);
+
 /** Keep descriptors 0 to 2 from being given to what is opened between the two calls: a program that
  *  has closed them would read or write there. */
 struct verbs_stdio {

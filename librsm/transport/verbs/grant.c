@@ -206,8 +206,7 @@ void verbs_grant_end(struct rsm_node_port *port, struct rsm_node_offer *offer)
         complain("destroy a queue pair", ibv_destroy_qp(offer->qp));
     offer->qp = NULL;
     if (offer->id != NULL) {
-        rdma_disconnect(offer->id); /* tells the importer; fails if it was not connected */
-        rdma_destroy_id(offer->id);
+        verbs_farewell(port, offer->id);
         offer->id = NULL;
     }
     if (offer->cq != NULL)

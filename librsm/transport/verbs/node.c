@@ -48,6 +48,7 @@ static bool furnish(struct rsm_node_port *port)
 
 static void strip(struct rsm_node_port *port)
 {
+    verbs_farewells_end(port);
     verbs_listen_end(port);
     verbs_slots_end(port);
     if (port->pool != NULL)

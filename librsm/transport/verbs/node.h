@@ -74,6 +74,7 @@ struct rsm_node_port {
     unsigned untold;                  /* offers that rsmd does not know to be lost */
     struct verbs_message_slot *slots; /* free ones */
     struct verbs_slab *slabs;
+    struct verbs_farewell *farewells; /* connections over, whose importers cannot be told */
 };
 
 /* ------------------------------------------------------------------ grant.c */
@@ -102,6 +103,16 @@ struct verbs_message_slot {
 struct verbs_message_slot *verbs_slot_take(struct rsm_node_port *port);
 void verbs_slot_give(struct rsm_node_port *port, struct verbs_message_slot *slot);
 void verbs_slots_end(struct rsm_node_port *port);
+
+/* ------------------------------------------------------------------ farewell.c */
+
+/** Tell the importer that its connection is over and destroy the id: at once, or if the port is not
+ *  active, later. */
+void verbs_farewell(struct rsm_node_port *port, struct rdma_cm_id *id);
+/** The port may be active again. */
+void verbs_farewells_say(struct rsm_node_port *port);
+/** For the end of the port: keep nothing back. */
+void verbs_farewells_end(struct rsm_node_port *port);
 
 /* ------------------------------------------------------------------ accept.c */
 

@@ -132,6 +132,11 @@ static void words_to_the_starter(void **state)
     assert_int_equal(read(ends[0], text, sizeof text), 0);
     close(ends[0]);
     assert_int_equal(pipe(ends), 0);
+    rsmd_not_needed(ends[1]);
+    assert_int_equal(read(ends[0], text, sizeof text), 1);
+    assert_int_equal(text[0], 'B');
+    close(ends[0]);
+    assert_int_equal(pipe(ends), 0);
     rsmd_not_ready(ends[1], "no luck");
     assert_int_equal(read(ends[0], text, sizeof text), 8);
     assert_memory_equal(text, "no luck\n", 8);

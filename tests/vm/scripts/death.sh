@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# death.sh RSMD PEER [without-unplug]: machine 2 uses memory of machine 1, which is refused, frozen,
+# death.sh RSMD PEER: machine 2 uses memory of machine 1, which is refused, frozen,
 # cut off and killed. The daemons trust MUNGE.
 # shellcheck source=../guest/lab.sh
 . /lab/guest/lab.sh
@@ -95,8 +95,6 @@ start_munged right
 lab_until 60 "$peer" use 1 || lab_fail 'no link with the right key'
 lose freeze
 recover thaw
-if [ "${3-}" != without-unplug ]; then
-    lose unplug
-    recover plug
-fi
+lose unplug
+recover plug
 lose kill

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Finding the own node's daemon when that is slow, silent or not there; the test is the daemon. */
+#include "cmocka_all.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/link.h"
+#include "core/packet.h"
+
+enum {
+    HANG_MS = 60000,
+    SHORT_MS = 300,
+    TICK_MS = 10,
+    NEVER = -1,
+    LATE_MS = 3300, /* longer than the peer time-out, within which other calls are answered */
+};
+
+static char directory[] = "/tmp/rsm-link-XXXXXX";
+static char socket_path[128], program[128], mark[128];
+
+static void pause_ms(int ms)
+{
+    poll(NULL, 0, ms);
+}
+
+/* ------------------------------------------------------------------ a daemon */
+
+static struct {
+    pthread_t thread;
+    int listener;
+    int connection;
+    struct rsm_gentable *table;
+    int table_fd;
+    int hang_ups;      /* that many connections are taken and closed */
+    int delay_ms;      /* of the greeting, NEVER: there is none */
+    int starts_before; /* it listens when the program was started so often */
+    atomic_int accepted;
+    atomic_bool ended;
+} fake;
+
+static int starts(void)
+{
+    struct stat status;
+    return stat(mark, &status) < 0 ? 0 : (int)status.st_size;
+}
+
+static void make_table(void)
+{
+    fake.table_fd = memfd_create("table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_true(fake.table_fd >= 0);
+    assert_int_equal(ftruncate(fake.table_fd, sizeof(struct rsm_gentable)), 0);
+    assert_int_equal(fcntl(fake.table_fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    fake.table =
+        mmap(NULL, sizeof *fake.table, PROT_READ | PROT_WRITE, MAP_SHARED, fake.table_fd, 0);
+    assert_true(fake.table != MAP_FAILED);
+    fake.table->magic = RSM_GENTABLE_MAGIC;
+    fake.table->version = RSM_GENTABLE_VERSION;
+    fake.table->slots = RSM_GENTABLE_SLOTS;
+}
+
+static bool listens(void)
+{
+    struct sockaddr_un address;
+    return rsm_unix_address(&address, socket_path) == 0 &&
+           bind(fake.listener, (const struct sockaddr *)&address, sizeof address) == 0 &&
+           listen(fake.listener, 8) == 0;
+}
+
+/* The next connection, or -1 when it is over. */
+static int next_connection(void)
+{
+    struct pollfd readable = {.fd = fake.listener, .events = POLLIN};
+    while (!fake.ended)
+        if (poll(&readable, 1, TICK_MS) == 1) {
+            fake.accepted++;
+            return accept4(fake.listener, NULL, NULL, SOCK_CLOEXEC);
+        }
+    return -1;
+}
+
+static void greet(void)
+{
+    static uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
+    struct rsm_msg msg;
+    struct rsm_packet_fds fds = {.count = 1, .fds = {fake.table_fd}};
+    struct pollfd readable = {.fd = fake.connection, .events = POLLIN};
+    poll(&readable, 1, HANG_MS);
+    ssize_t length = rsm_packet_receive(fake.connection, buffer, sizeof buffer, NULL, NULL);
+    if (length <= 0 || rsm_msg_decode(&msg, buffer, (size_t)length) != RSM_ST_OK)
+        return;
+    struct rsm_msg reply = {.type = RSM_MSG_HELLO | RSM_MSG_REPLY,
+                            .sequence = msg.sequence,
+                            .u.hello_reply = {.node = 1, .peer_timeout_ms = 3000}};
+    size_t size = rsm_msg_encode(&reply, buffer, sizeof buffer);
+    rsm_packet_send(fake.connection, buffer, size, &fds, 0);
+}
+
+static void *serve(void *unused)
+{
+    while (!fake.ended && starts() < fake.starts_before)
+        pause_ms(TICK_MS);
+    if (fake.starts_before > 0 && !listens())
+        return unused;
+    for (int i = 0; i < fake.hang_ups; i++)
+        close(next_connection());
+    fake.connection = next_connection();
+    for (int waited = 0; waited < fake.delay_ms && !fake.ended; waited += TICK_MS)
+        pause_ms(TICK_MS);
+    if (fake.connection >= 0 && fake.delay_ms >= 0)
+        greet();
+    while (!fake.ended)
+        pause_ms(TICK_MS);
+    return unused;
+}
+
+static void daemon_begins(void)
+{
+    make_table();
+    fake.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_true(fake.listener >= 0);
+    assert_true(fake.starts_before > 0 || listens());
+    assert_int_equal(pthread_create(&fake.thread, NULL, serve, NULL), 0);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    if (fake.table == NULL)
+        return 0;
+    fake.ended = true;
+    pthread_join(fake.thread, NULL);
+    atomic_store(&fake.table->alive, RSM_GENTABLE_OWNER_DIED); /* as the kernel says it */
+    munmap(fake.table, sizeof *fake.table);
+    close(fake.table_fd);
+    close(fake.listener);
+    if (fake.connection >= 0)
+        close(fake.connection);
+    unlink(socket_path);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ what is started for one */
+
+/* Each start leaves a character in a file. */
+static void program_does(const char *what)
+{
+    FILE *script = fopen(program, "we");
+    assert_non_null(script);
+    fprintf(script, "#!/bin/sh\nprintf x >>'%s'\n%s\n", mark, what);
+    assert_int_equal(fclose(script), 0);
+    assert_int_equal(chmod(program, 0700), 0);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&fake, 0, sizeof fake);
+    fake.connection = -1;
+    unlink(mark);
+    rsmcore_link_own_most_ms = HANG_MS;
+    return 0;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void expect_link(void)
+{
+    struct rsmcore_link *link;
+    assert_int_equal(rsmcore_link_own(&link), RSM_ST_OK);
+    assert_int_equal(rsmcore_link_node(link), 1);
+    rsmcore_link_release(link);
+}
+
+static void expect_none(void)
+{
+    struct rsmcore_link *link;
+    int64_t began = now_ms();
+    assert_int_equal(rsmcore_link_own(&link), RSM_ST_UNREACHABLE);
+    assert_true(now_ms() - began < HANG_MS / 2);
+}
+
+/* ------------------------------------------------------------------ tests */
+
+/* A daemon that is slow is waited for, and neither asked twice nor joined by another. */
+static void late_greeting(void **state)
+{
+    (void)state;
+    program_does("exit 1");
+    fake.delay_ms = LATE_MS;
+    daemon_begins();
+    expect_link();
+    assert_int_equal(fake.accepted, 1);
+    assert_int_equal(starts(), 0);
+}
+
+static void no_greeting(void **state)
+{
+    (void)state;
+    program_does("exit 1");
+    fake.delay_ms = NEVER;
+    daemon_begins();
+    rsmcore_link_own_most_ms = SHORT_MS;
+    expect_none();
+    assert_int_equal(starts(), 0);
+}
+
+static void hang_ups(void **state)
+{
+    (void)state;
+    program_does("exit 1");
+    fake.hang_ups = 3;
+    daemon_begins();
+    expect_link();
+    assert_int_equal(fake.accepted, 4);
+    assert_int_equal(starts(), 0);
+}
+
+/* Started ones say that there is a daemon: then one is waited for, however long it takes. */
+static void slow_winner(void **state)
+{
+    (void)state;
+    program_does("printf B >&3");
+    fake.starts_before = 12; /* of those that say nothing so many are too many */
+    daemon_begins();
+    expect_link();
+}
+
+static void no_winner(void **state)
+{
+    (void)state;
+    program_does("printf B >&3");
+    rsmcore_link_own_most_ms = SHORT_MS;
+    expect_none();
+}
+
+/* It takes no more than some starts to see that this is no daemon. */
+static void no_daemon(void **state)
+{
+    (void)state;
+    program_does("exit 0");
+    expect_none();
+    assert_in_range(starts(), 2, 20);
+}
+
+static void slow_start(void **state)
+{
+    (void)state;
+    program_does("while [ -e \"${0%program}mark\" ]; do sleep 0.05; done");
+    rsmcore_link_own_most_ms = SHORT_MS;
+    expect_none();
+    assert_int_equal(starts(), 1);
+}
+
+static void bad_start(void **state)
+{
+    (void)state;
+    program_does("echo no luck >&3");
+    expect_none();
+    assert_int_equal(starts(), 1);
+}
+
+static int prepare(void **state)
+{
+    (void)state;
+    if (mkdtemp(directory) == NULL)
+        return -1;
+    snprintf(socket_path, sizeof socket_path, "%s/node-1.sock", directory);
+    snprintf(program, sizeof program, "%s/program", directory);
+    snprintf(mark, sizeof mark, "%s/mark", directory);
+    unsetenv("RSM_NODE");
+    unsetenv("RSM_LOG");
+    return setenv("RSM_RUNTIME_DIR", directory, 1) | setenv("RSM_RSMD", program, 1);
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    unlink(mark);
+    unlink(program);
+    return rmdir(directory);
+}
+
+#define LINK_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LINK_TEST(late_greeting), LINK_TEST(no_greeting), LINK_TEST(hang_ups),
+        LINK_TEST(slow_winner),   LINK_TEST(no_winner),   LINK_TEST(no_daemon),
+        LINK_TEST(slow_start),    LINK_TEST(bad_start),
+    };
+    return cmocka_run_group_tests(tests, prepare, clean);
+}
