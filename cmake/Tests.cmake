@@ -3,11 +3,12 @@
 get_filename_component(_preset ${PROJECT_BINARY_DIR} NAME)
 set(RSM_TEST_PREFIX "${_preset}." CACHE STRING "Prefix of every test name")
 
-# What a sanitizer found must fail the test, whatever the test itself says.
+# What a sanitizer found must fail the test, whatever the test itself says. The thread sanitizer waits
+# for other threads when a process ends, a second unless told: there are many thousand processes.
 set(RSM_TEST_ENVIRONMENT
     "ASAN_OPTIONS=detect_leaks=1:exitcode=99:abort_on_error=0:handle_segv=0:handle_sigbus=0:allow_user_segv_handler=1"
     "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
-    "TSAN_OPTIONS=exitcode=66:halt_on_error=1:handle_segv=0:handle_sigbus=0:allow_user_segv_handler=1:die_after_fork=0"
+    "TSAN_OPTIONS=exitcode=66:halt_on_error=1:handle_segv=0:handle_sigbus=0:allow_user_segv_handler=1:die_after_fork=0:atexit_sleep_ms=50"
     "RSM_RSMD=${PROJECT_BINARY_DIR}/bin/rsmd"
     "RSM_MODULE_DIR=${PROJECT_BINARY_DIR}/lib/rsm"
     "RSM_BUILD_DIR=${PROJECT_BINARY_DIR}"

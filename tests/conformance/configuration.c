@@ -80,6 +80,7 @@ CONFORMANCE(K, 03, "without any configuration loopback works")
     OK(rsm_memseg_import_connect(loopback(), options.exporter_node, id, RSM_PERM_RDWR, &handle));
     OK(import_map(handle, &address, RSM_MAP_NONE, RSM_PERM_RDWR, 0, PAGE));
     store64(address, 5);
+    await_arrival(handle);
     HOLDS(load64(memory) == 5);
     OK(rsm_memseg_import_unmap(handle));
     OK(rsm_memseg_import_disconnect(handle));

@@ -99,6 +99,7 @@ CONFORMANCE(I, 10, "a process may import what it exports")
     store64(memory, 31);
     HOLDS(load64(view) == 31);
     store64(view, 32);
+    await_arrival(handle);
     HOLDS(load64(memory) == 32);
 }
 
@@ -119,6 +120,7 @@ CONFORMANCE(I, 11, "two connections to one segment are two handles")
     expect_works(first, 1);
     expect_works(second, 2);
     store64(mapped(first, PAGE), 3);
+    await_arrival(first);
     HOLDS(load64(mapped(second, PAGE)) == 3);
 }
 

@@ -350,6 +350,15 @@ rsmapi_barrier_t *barrier_of(rsm_memseg_import_handle_t handle)
     return barrier;
 }
 
+void await_arrival(rsm_memseg_import_handle_t handle)
+{
+    rsmapi_barrier_t barrier;
+    OK(rsm_memseg_import_init_barrier(handle, RSM_BARRIER_SEGMENT, &barrier));
+    OK(rsm_memseg_import_open_barrier(&barrier));
+    OK(rsm_memseg_import_close_barrier(&barrier));
+    OK(rsm_memseg_import_destroy_barrier(&barrier));
+}
+
 rsm_memseg_import_handle_t ready(void)
 {
     rsm_memseg_import_handle_t handle = connected(RSM_PERM_RDWR);

@@ -83,6 +83,8 @@ int connect_to(rsm_memseg_id_t id, rsm_permission_t rights, rsm_memseg_import_ha
 uint8_t *mapped(rsm_memseg_import_handle_t handle, size_t length);
 /** Initialise a barrier. */
 rsmapi_barrier_t *barrier_of(rsm_memseg_import_handle_t handle);
+/** On return what was stored through the mapping is in the segment. */
+void await_arrival(rsm_memseg_import_handle_t handle);
 /** Connected with all rights, with a barrier initialised. */
 rsm_memseg_import_handle_t ready(void);
 /** Wait until the connection is known to be aborted. */

@@ -32,7 +32,8 @@ struct litmus {
     void (*run)(void);
 };
 extern const struct litmus litmus_order[], litmus_value[], litmus_memory[], litmus_process[],
-    litmus_signals[], litmus_tools[], litmus_fault[], litmus_again[], litmus_knobs[];
+    litmus_calls[], litmus_signals[], litmus_tools[], litmus_fault[], litmus_again[],
+    litmus_knobs[];
 
 void litmus_fail(const char *file, int line, const char *what) __attribute__((noreturn));
 #define CHECK(condition)                                                                           \
@@ -70,6 +71,9 @@ bool gets_bus_errors_again(void (*handler)(int signal));
 /** Whether this process may have a userfaultfd as the engine needs it: for its own accesses, or
  *  for those of system calls too. */
 bool has_faultfd(bool for_system_calls);
+/** Addresses below all that the process has. The kernel gives the highest free ones that are
+ *  enough, so nobody gets these when they are free again. */
+void *litmus_far_address(void);
 /** Whether stores are decoded. */
 bool stores_are_trapped(void);
 

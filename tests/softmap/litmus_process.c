@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads, signals, system calls and other processes around a mapping. */
+/* Threads, faults of the program and other processes around a mapping. */
 #include "litmus.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -230,21 +225,10 @@ static void *store_until_fault(void *unused)
     return NULL;
 }
 
-/* Addresses below all that the process has. The kernel gives the highest free ones that are enough,
- * so nobody gets these when they are free again. */
-static void *far_address(void)
-{
-    const size_t distance = (size_t)64 << 30;
-    void *lowest =
-        mmap(NULL, distance, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    CHECK(lowest != MAP_FAILED && munmap(lowest, distance) == 0);
-    return lowest;
-}
-
 static void store_during_unmap(void)
 {
     bed_start(NULL, 1);
-    void *far = far_address();
+    void *far = litmus_far_address();
     struct sigaction action = {.sa_sigaction = on_late_store, .sa_flags = SA_SIGINFO};
     CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
     for (unsigned round = 0; round < litmus_rounds(20); round++) {
@@ -260,66 +244,6 @@ static void store_during_unmap(void)
         /* The last one may have been executed and not counted. */
         CHECK(arrived == atomic_load(&last_stored) || arrived == atomic_load(&last_stored) + 1);
     }
-    bed_end();
-}
-
-/* ---------------------------------------------------------------- 14: system calls */
-
-/* As rsm_map(7) says: where the kernel waits for a thread of ours they work. */
-static void check_works_in_kernel(uint8_t *plain, const char *text, size_t length, int pipes[2])
-{
-    char back[16];
-    CHECK(write(pipes[1], text, length) == (ssize_t)length);
-    CHECK(read(pipes[0], plain + PAGE + 100, length) == (ssize_t)length);
-    CHECK(memcmp(plain + PAGE + 100, text, length) == 0);
-    CHECK(bed_close() == 0);
-    CHECK(bed_get(PAGE + 100, back, length) == 0 && memcmp(back, text, length) == 0);
-    CHECK(write(pipes[1], plain + PAGE + 100, length) == (ssize_t)length); /* not there now */
-    CHECK(read(pipes[0], back, length) == (ssize_t)length && memcmp(back, text, length) == 0);
-    /* across pages, more than once */
-    struct iovec pieces[] = {{plain + PAGE - 4, 8}, {plain + 2 * PAGE - 4, 8}};
-    CHECK(write(pipes[1], text, length) == (ssize_t)length);
-    CHECK(readv(pipes[0], pieces, 2) == 16);
-    CHECK(bed_close() == 0);
-    CHECK(writev(pipes[1], pieces, 2) == 16);
-    CHECK(read(pipes[0], back, 16) == 16 && memcmp(back, text, 16) == 0);
-}
-
-/* Else from a page that is there they work, to one only if it has its twin. A refused call is
- * refused as a whole and harms nothing. */
-static void check_fails_in_kernel(uint8_t *plain, const char *text, size_t length, int pipes[2])
-{
-    CHECK(write(pipes[1], text, length) == (ssize_t)length);
-    ssize_t count = read(pipes[0], plain + PAGE, length);
-    CHECK(count == -1 && errno == EFAULT);
-    count = write(pipes[1], plain + 2 * PAGE, 4);
-    CHECK(count == 4 || (count == -1 && errno == EFAULT));
-}
-
-static void system_calls(void)
-{
-    bed_start(NULL, 3);
-    volatile uint8_t *map = bed_map(0, 3 * PAGE, MAY_ALL);
-    uint8_t *plain = (uint8_t *)(uintptr_t)map;
-    char text[16] = "0123456789abcde";
-    int pipes[2];
-    CHECK(pipe(pipes) == 0);
-    if (trap_is("thread") && has_faultfd(true))
-        check_works_in_kernel(plain, text, sizeof text, pipes);
-    else
-        check_fails_in_kernel(plain, text, sizeof text, pipes);
-    /* What the manual advises: through memory of one's own. */
-    memcpy(plain + PAGE, text, sizeof text);
-    CHECK(memcmp(plain + PAGE, text, sizeof text) == 0);
-    /* stdio has such memory, unless it is told otherwise. */
-    FILE *file = tmpfile();
-    CHECK(file != NULL && fwrite(text, 1, sizeof text, file) == sizeof text);
-    rewind(file);
-    CHECK(fread(plain + 10, 1, sizeof text, file) == sizeof text);
-    CHECK(memcmp(plain + 10, text, sizeof text) == 0);
-    fclose(file);
-    CHECK(bed_close() == 0);
-    bed_unmap(map);
     bed_end();
 }
 
@@ -395,7 +319,6 @@ const struct litmus litmus_process[] = {
     {"other_bus_errors", other_bus_errors},
     {"threads", threads},
     {"store_during_unmap", store_during_unmap},
-    {"system_calls", system_calls},
     {"forked_child", forked_child},
     {NULL, NULL},
 };

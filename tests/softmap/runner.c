@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,9 +25,9 @@
 
 enum { SKIPPED = 77, TEST_LIMIT_S = 300, NOBODY = 65534 };
 
-static const struct litmus *const groups[] = {litmus_order,   litmus_value,   litmus_memory,
-                                              litmus_process, litmus_signals, litmus_tools,
-                                              litmus_fault,   litmus_again,   litmus_knobs};
+static const struct litmus *const groups[] = {
+    litmus_order,   litmus_value, litmus_memory, litmus_process, litmus_calls,
+    litmus_signals, litmus_tools, litmus_fault,  litmus_again,   litmus_knobs};
 
 static bool own_group; /* of processes: it has the test and nothing else */
 
@@ -128,6 +129,15 @@ bool has_faultfd(bool for_system_calls)
     return has;
 }
 
+void *litmus_far_address(void)
+{
+    const size_t distance = (size_t)64 << 30;
+    void *lowest =
+        mmap(NULL, distance, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(lowest != MAP_FAILED && munmap(lowest, distance) == 0);
+    return lowest;
+}
+
 bool stores_are_trapped(void)
 {
     return !mode_is("twin") && !trap_is("thread") && getenv("RSM_LITMUS_NO_DECODER") == NULL;
@@ -186,6 +196,15 @@ static bool wanted(const char *name, int count, char **names)
     return count == 0;
 }
 
+static bool exists(const char *name)
+{
+    for (size_t group = 0; group < sizeof groups / sizeof groups[0]; group++)
+        for (const struct litmus *test = groups[group]; test->name != NULL; test++)
+            if (strcmp(name, test->name) == 0)
+                return true;
+    return false;
+}
+
 /* Be nobody special from here on. What the program needs of files it has open. */
 static void give_up_privileges(void)
 {
@@ -212,6 +231,11 @@ int main(int argc, char **argv)
     else if (argc > 1 && strcmp(argv[1], "--here") == 0)
         way = run_here;
     int first = argc > 1 && strncmp(argv[1], "--", 2) == 0 ? 2 : 1;
+    for (int i = first; i < argc; i++)
+        if (!exists(argv[i])) {
+            fprintf(stderr, "litmus: there is no test %s\n", argv[i]);
+            return 2;
+        }
     for (size_t group = 0; group < sizeof groups / sizeof groups[0]; group++)
         for (const struct litmus *test = groups[group]; test->name != NULL; test++)
             if (wanted(test->name, argc - first, argv + first))

@@ -19,5 +19,5 @@ RSM_MAP_MODE=twin RSM_LITMUS_SHARE=12 "$litmus" message_passing value_and_back n
 echo 'stores are trapped:' # the default
 RSM_LITMUS_SHARE=20 "$litmus" messages_without_barrier value_and_back ping_pong \
     open_sees_everything bell_alone bell_that_is_read bell_beside_polled_word bell_after_barrier \
-    put_and_get read_only other_faults handlers_that_store system_calls forked_child another_connection \
+    put_and_get read_only other_faults handlers_that_store calls_from_mapping calls_into_mapping forked_child another_connection \
     peer_dies
