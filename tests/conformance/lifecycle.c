@@ -278,7 +278,7 @@ static struct holdings holdings_of(pid_t pid)
 
 /* The thread sanitizer keeps what it knew of threads that have ended, until there were hundreds. */
 #if defined(__SANITIZE_THREAD__)
-enum { WARM_UP = 400 };
+enum { WARM_UP = 250 };
 #else
 enum { WARM_UP = 10 };
 #endif

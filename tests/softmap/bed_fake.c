@@ -13,7 +13,7 @@
 
 static struct rsm_conn *conn;
 static struct sync *shared;
-static pid_t peer_pid;
+static pid_t peer_pid, importer_pid;
 static uint8_t *memory;
 
 static void *shared_memory(size_t length)
@@ -23,9 +23,12 @@ static void *shared_memory(size_t length)
     return made;
 }
 
-struct sync *bed_start(litmus_peer peer, size_t pages)
+static size_t size;
+
+static void start_peer(litmus_peer peer, size_t pages)
 {
-    memory = shared_memory(pages * PAGE);
+    size = pages * PAGE;
+    memory = shared_memory(size);
     shared = shared_memory(sizeof *shared);
     peer_pid = fork();
     CHECK(peer_pid >= 0);
@@ -35,10 +38,45 @@ struct sync *bed_start(litmus_peer peer, size_t pages)
             peer(memory, shared);
         _exit(0);
     }
-    struct rsm_conn *inner = wire_connect(memory, pages * PAGE);
-    CHECK(rsm_softmap_ops_v1.wrap(inner, pages * PAGE, RSM_RIGHT_READ | RSM_RIGHT_WRITE,
-                                  &(struct softmap_settings){.given = 0}, &conn) == RSM_ST_OK);
+}
+
+static enum rsm_status wrap(struct rsm_conn *inner)
+{
+    return rsm_softmap_ops_v1.wrap(inner, size, RSM_RIGHT_READ | RSM_RIGHT_WRITE,
+                                   &(struct softmap_settings){.given = 0}, &conn);
+}
+
+struct sync *bed_start(litmus_peer peer, size_t pages)
+{
+    start_peer(peer, pages);
+    CHECK(wrap(wire_connect(memory, size)) == RSM_ST_OK);
     return shared;
+}
+
+void bed_start_refused(void (*before)(void))
+{
+    uint32_t value = 5, back = 0;
+    start_peer(NULL, 1);
+    struct rsm_conn *inner = wire_connect(memory, size);
+    before();
+    CHECK(wrap(inner) == RSM_ST_UNSUPPORTED && conn == NULL);
+    CHECK(inner->ops->put(inner, 8, &value, sizeof value) == RSM_ST_OK);
+    CHECK(inner->ops->complete(inner) == RSM_ST_OK);
+    CHECK(inner->ops->get(inner, 8, &back, sizeof back) == RSM_ST_OK && back == value);
+    conn = inner;
+}
+
+void bed_add_importer(void (*importer)(struct sync *sync))
+{
+    importer_pid = fork();
+    CHECK(importer_pid >= 0);
+    if (importer_pid > 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    CHECK(wrap(wire_connect(memory, size)) == RSM_ST_OK);
+    importer(shared);
+    conn->ops->disconnect(conn);
+    _exit(0);
 }
 
 volatile uint8_t *bed_map_at(void *address, size_t offset, size_t length, int rights)
@@ -99,11 +137,18 @@ int bed_again_put_registered(size_t offset, void *src, size_t length)
     return bed_put(offset, src, length);
 }
 
-void bed_end(void)
+static void await(pid_t pid)
 {
     int status;
-    CHECK(waitpid(peer_pid, &status, 0) == peer_pid);
+    CHECK(waitpid(pid, &status, 0) == pid);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+void bed_end(void)
+{
+    if (importer_pid > 0)
+        await(importer_pid);
+    await(peer_pid);
     conn->ops->disconnect(conn);
 }
 

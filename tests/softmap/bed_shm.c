@@ -20,7 +20,7 @@ static rsm_memseg_import_handle_t import, again;
 static rsmapi_barrier_t again_barrier;
 static __thread rsmapi_barrier_t thread_barrier; /* such an object is for one thread at a time */
 static struct sync *shared;
-static pid_t peer_pid;
+static pid_t peer_pid, importer_pid;
 
 static void be_node(const char *number)
 {
@@ -75,6 +75,23 @@ static rsmapi_barrier_t *barrier(void)
     return &thread_barrier;
 }
 
+static void connect_to_segment(void)
+{
+    be_node("1");
+    controller = open_controller();
+    AWAIT(rsm_memseg_import_connect(controller, EXPORTER, SEGMENT, RSM_PERM_RDWR, &import) ==
+          RSM_SUCCESS);
+    CHECK(rsm_memseg_import_set_mode(import, RSM_BARRIER_MODE_EXPLICIT) == RSM_SUCCESS);
+    (void)barrier(); /* from now on errors are told */
+}
+
+static void disconnect(void)
+{
+    rsm_memseg_import_destroy_barrier(barrier());
+    CHECK(rsm_memseg_import_disconnect(import) == RSM_SUCCESS);
+    CHECK(rsm_release_controller(controller) == RSM_SUCCESS);
+}
+
 struct sync *bed_start(litmus_peer peer, size_t pages)
 {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -84,13 +101,35 @@ struct sync *bed_start(litmus_peer peer, size_t pages)
     if (peer_pid == 0)
         be_peer(peer, pages * PAGE);
     AWAIT(atomic_load(&shared->peer_ready) == 1);
-    be_node("1");
-    controller = open_controller();
-    AWAIT(rsm_memseg_import_connect(controller, EXPORTER, SEGMENT, RSM_PERM_RDWR, &import) ==
-          RSM_SUCCESS);
-    CHECK(rsm_memseg_import_set_mode(import, RSM_BARRIER_MODE_EXPLICIT) == RSM_SUCCESS);
-    (void)barrier(); /* from now on errors are told */
+    connect_to_segment();
     return shared;
+}
+
+void bed_start_refused(void (*before)(void))
+{
+    uint32_t value = 5, back = 0;
+    void *address = NULL;
+    bed_start(NULL, 1);
+    before();
+    CHECK(rsm_memseg_import_map(import, &address, RSM_MAP_NONE, RSM_PERM_RDWR, 0, PAGE) ==
+          RSMERR_MAP_FAILED);
+    CHECK(rsm_memseg_import_unmap(import) == RSMERR_SEG_NOT_MAPPED);
+    CHECK(bed_put(8, &value, sizeof value) == 0 && bed_close() == 0);
+    CHECK(bed_get(8, &back, sizeof back) == 0 && back == value);
+}
+
+void bed_add_importer(void (*importer)(struct sync *sync))
+{
+    importer_pid = fork();
+    CHECK(importer_pid >= 0);
+    if (importer_pid > 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    thread_barrier = (rsmapi_barrier_t){.seg = NULL};
+    connect_to_segment();
+    importer(shared);
+    disconnect();
+    _exit(0);
 }
 
 /* RSMAPI has one mapping for each handle. */
@@ -168,19 +207,24 @@ int bed_again_put_registered(size_t offset, void *src, size_t length)
     return error;
 }
 
-void bed_end(void)
+static void await(pid_t pid)
 {
     int status;
+    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+void bed_end(void)
+{
+    if (importer_pid > 0)
+        await(importer_pid);
     if (again != NULL) {
         rsm_memseg_import_destroy_barrier(&again_barrier);
         CHECK(rsm_memseg_import_disconnect(again) == RSM_SUCCESS);
     }
-    rsm_memseg_import_destroy_barrier(barrier());
-    CHECK(rsm_memseg_import_disconnect(import) == RSM_SUCCESS);
-    CHECK(rsm_release_controller(controller) == RSM_SUCCESS);
+    disconnect();
     atomic_store(&shared->peer_ready, 2);
-    CHECK(waitpid(peer_pid, &status, 0) == peer_pid);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    await(peer_pid);
 }
 
 bool bed_inject(unsigned failures)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # defect.sh PROGRAM [ARGUMENT...]: a program that has a defect compiled in has to find it. One that is
 # a race may stay away once; a program without a defect would pass however often.
-RSM_LITMUS_LIMIT_MS=5000
+RSM_LITMUS_LIMIT_MS=2000
 export RSM_LITMUS_LIMIT_MS
 for run in 1 2 3 4 5 6 7 8 9 10; do
     output=$("$@" 2>&1)

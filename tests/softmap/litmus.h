@@ -33,7 +33,7 @@ struct litmus {
 };
 extern const struct litmus litmus_order[], litmus_value[], litmus_memory[], litmus_process[],
     litmus_calls[], litmus_signals[], litmus_tools[], litmus_fault[], litmus_again[],
-    litmus_knobs[];
+    litmus_knobs[], litmus_traps[], litmus_forms[];
 
 void litmus_fail(const char *file, int line, const char *what) __attribute__((noreturn));
 #define CHECK(condition)                                                                           \
@@ -83,6 +83,12 @@ enum { MAY_READ = 4, MAY_WRITE = 2, MAY_ALL = 6 };
 
 /** Start the peer over a segment of so many zero pages and connect to it; once a test. */
 struct sync *bed_start(litmus_peer peer, size_t pages);
+/** The same, but mapping is refused, after @p before, in the way that rsm_map(7) says: the segment
+ *  is within reach of put and get as ever. */
+void bed_start_refused(void (*before)(void));
+/** Another importer of the segment, in a process of its own, which bed_end() waits for. Before the
+ *  first mapping. */
+void bed_add_importer(void (*importer)(struct sync *sync));
 /** Map part of it. */
 volatile uint8_t *bed_map(size_t offset, size_t length, int rights);
 /** The same, at an address of one's own choice unless it is NULL. */

@@ -56,10 +56,17 @@ static void finish(struct sync *sync, volatile uint8_t *map)
 
 enum { AREA = 20 * 4096 };
 
+static void fill_string(char *string, size_t size, unsigned seed)
+{
+    for (size_t i = 0; i + 1 < size; i++)
+        string[i] = (char)('a' + (i + seed) % 26);
+    string[size - 1] = '\0';
+}
+
 static void library_functions(void)
 {
-    static const size_t sizes[] = {1,  2,  3,   5,   8,    15,   16,   17,   31,
-                                   33, 64, 100, 255, 1000, 4096, 5000, 30000};
+    static const size_t sizes[] = {1,  2,  3,   5,   8,    15,   16,   17,    31,
+                                   33, 64, 100, 255, 1000, 4096, 5000, 30000, 70000};
     static uint8_t wanted[AREA], source[AREA];
     struct sync *sync = bed_start(sum_up, 20);
     volatile uint8_t *map = bed_map(0, AREA, MAY_ALL);
@@ -67,11 +74,13 @@ static void library_functions(void)
     unsigned dice = 1;
     for (size_t i = 0; i < AREA; i++)
         source[i] = (uint8_t)(i * 31 + i / 251);
-    for (unsigned round = 0; round < 170; round++) {
+    for (unsigned round = 0; round < 2 * 6 * 18; round++) {
         size_t size = sizes[round % (sizeof sizes / sizeof sizes[0])];
+        if (mode_is("precise") && round / 18 % 6 == 2 && size > 10000)
+            size = 10000; /* each piece of it waits for the one before to arrive */
         dice = dice * 1103515245u + 12345u;
         size_t to = dice / 7 % (AREA - size), from = dice / 3 % (AREA - size);
-        switch (round / 17 % 5) {
+        switch (round / 18 % 6) {
         case 0:
             memset(plain + to, (int)round, size);
             memset(wanted + to, (int)round, size);
@@ -91,8 +100,14 @@ static void library_functions(void)
             free(copy);
             break;
         }
-        default:
-            for (size_t i = 0; i < size; i++)
+        case 4:
+            fill_string((char *)source, size, round);
+            strcpy((char *)plain + to, (char *)source);
+            strcpy((char *)wanted + to, (char *)source);
+            CHECK(strlen((char *)plain + to) == size - 1);
+            break;
+        default: /* of a large one some, for each store may be trapped */
+            for (size_t i = 0; i < size; i += 1 + size / 1000)
                 store8(map + to + i, wanted[to + i] = (uint8_t)(round + i));
         }
         if (round % 8 == 7)

@@ -2,7 +2,7 @@
 /* Bytes that belong to somebody else, and stores of the value that is there already. */
 #include "litmus.h"
 
-enum { WORD_GO, WORD_ACK, WORD_STOP };
+enum { WORD_GO, WORD_ACK, WORD_STOP, WORD_OTHER_GO };
 
 /* ---------------------------------------------------------------- 3: neighbours */
 
@@ -38,6 +38,51 @@ static void neighbours(void)
         AWAIT(atomic_load(&sync->word[WORD_ACK]) == step);
     }
     bed_unmap(map);
+    bed_end();
+}
+
+/* Two importers with a quarter of the bytes each, and the peer with the rest. */
+static void own_odd_bytes_beside_two(volatile uint8_t *segment, struct sync *sync)
+{
+    uint8_t value = 0;
+    for (uint64_t step = 1, last = litmus_rounds(STEPS / 3); step <= last; step++) {
+        do {
+            for (size_t i = 1; i < 2 * PAGE; i += 2) {
+                CHECK(load8(segment + i) == value);
+                store8(segment + i, (uint8_t)(value + 1));
+            }
+            value++;
+        } while (atomic_load(&sync->word[WORD_GO]) < step ||
+                 atomic_load(&sync->word[WORD_OTHER_GO]) < step);
+        for (size_t i = 0; i < 2 * PAGE; i += 2)
+            CHECK(load8(segment + i) == (uint8_t)(step * 3 + i));
+        atomic_store(&sync->word[WORD_ACK], step);
+    }
+}
+
+static void store_a_quarter(struct sync *sync, size_t from, unsigned go)
+{
+    volatile uint8_t *map = bed_map(0, 2 * PAGE, MAY_ALL);
+    for (uint64_t step = 1, last = litmus_rounds(STEPS / 3); step <= last; step++) {
+        for (size_t i = from; i < 2 * PAGE; i += 4)
+            store8(map + i, (uint8_t)(step * 3 + i));
+        CHECK(bed_close() == 0);
+        atomic_store(&sync->word[go], step);
+        AWAIT(atomic_load(&sync->word[WORD_ACK]) == step);
+    }
+    bed_unmap(map);
+}
+
+static void be_second_importer(struct sync *sync)
+{
+    store_a_quarter(sync, 2, WORD_OTHER_GO);
+}
+
+static void two_importers(void)
+{
+    struct sync *sync = bed_start(own_odd_bytes_beside_two, 2);
+    bed_add_importer(be_second_importer);
+    store_a_quarter(sync, 0, WORD_GO);
     bed_end();
 }
 
@@ -146,6 +191,7 @@ static void bell_amid_payload(void)
 
 const struct litmus litmus_value[] = {
     {"neighbours", neighbours},
+    {"two_importers", two_importers},
     {"bell_alone", bell_alone},
     {"bell_that_is_read", bell_that_is_read},
     {"bell_beside_polled_word", bell_beside_polled_word},

@@ -26,8 +26,8 @@
 enum { SKIPPED = 77, TEST_LIMIT_S = 300, NOBODY = 65534 };
 
 static const struct litmus *const groups[] = {
-    litmus_order,   litmus_value, litmus_memory, litmus_process, litmus_calls,
-    litmus_signals, litmus_tools, litmus_fault,  litmus_again,   litmus_knobs};
+    litmus_order, litmus_value, litmus_memory, litmus_process, litmus_calls, litmus_signals,
+    litmus_tools, litmus_fault, litmus_again,  litmus_knobs,   litmus_traps, litmus_forms};
 
 static bool own_group; /* of processes: it has the test and nothing else */
 
@@ -196,6 +196,13 @@ static bool wanted(const char *name, int count, char **names)
     return count == 0;
 }
 
+static void list(void)
+{
+    for (size_t group = 0; group < sizeof groups / sizeof groups[0]; group++)
+        for (const struct litmus *test = groups[group]; test->name != NULL; test++)
+            puts(test->name);
+}
+
 static bool exists(const char *name)
 {
     for (size_t group = 0; group < sizeof groups / sizeof groups[0]; group++)
@@ -219,11 +226,16 @@ static void give_up_privileges(void)
     }
 }
 
-/* Arguments: --nobody or --here, and names of tests; none: all. */
+/* Arguments: --nobody or --here, and names of tests; none: all. Or --list: their names. */
 int main(int argc, char **argv)
 {
     bool good = true;
-    if ((trap_is("thread") || trap_is("sigbus")) && !has_faultfd(false))
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        list();
+        return 0;
+    }
+    bool refusal = argc == 2 && strcmp(argv[1], "trap_refused") == 0;
+    if (!trap_is("signal") && !refusal && !has_faultfd(false))
         litmus_skip("no userfaultfd here that RSM_MAP_TRAP could be tested with");
     bool (*way)(const struct litmus *) = run;
     if (argc > 1 && strcmp(argv[1], "--nobody") == 0)
