@@ -123,6 +123,11 @@ static bool enter(struct rsmd_conn *conn, enum rsmd_phase phase)
     return evtimer_add(conn->deadline, &limit) == 0;
 }
 
+void rsmd_conn_more_time(struct rsmd_conn *conn)
+{
+    enter(conn, conn->phase);
+}
+
 /* ------------------------------------------------------------------ credentials */
 
 static struct rsmd_auth_claim own_claim(const struct rsmd_conn *conn)

@@ -116,6 +116,7 @@ struct rsmd_peers {
     struct rsmd_listener listener;
     struct rsmd_link *links[RSM_NODE_ID_MAX + 1];
     struct event *tick;
+    int64_t ticked_at;
     struct event *reaper;
     struct rsmd_conn *over;
     struct rsmd_bucket strangers_log;
@@ -161,6 +162,8 @@ void rsmd_conn_refuse(struct rsmd_conn *conn, enum rsm_status status, const char
 void rsmd_conn_begin(struct rsmd_conn *conn);
 /** Send a PING. False: the connection is over. */
 bool rsmd_conn_ping(struct rsmd_conn *conn);
+/** Begin the time of its phase anew. */
+void rsmd_conn_more_time(struct rsmd_conn *conn);
 void rsmd_conn_free(struct rsmd_conn *conn);
 
 /* link.c */
@@ -175,7 +178,8 @@ void rsmd_link_answered(struct rsmd_link *link);
 void rsmd_link_lost(struct rsmd_link *link, struct rsmd_conn *conn);
 /** Keep the reason of a failure, and log it unless that was done. */
 void rsmd_link_note(struct rsmd_link *link, const char *why);
-/** Look after the heartbeat. */
-void rsmd_link_tick(struct rsmd_link *link, int64_t now);
+/** Look after the heartbeat. For @p deaf of the milliseconds since the last tick this daemon had no
+ *  turn: who answered then was not heard, and is not to blame. */
+void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf);
 
 #endif

@@ -194,13 +194,16 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_conn *conn)
         retry_later(link);
 }
 
-void rsmd_link_tick(struct rsmd_link *link, int64_t now)
+void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf)
 {
     struct rsmd_conn *conn = link->up;
     int64_t timeout = link->peers->self.conf->peer_timeout_ms;
     char why[RSM_PEER_TEXT_MAX];
     if (conn == NULL || conn->phase != RSMD_PHASE_UP)
         return;
+    if (deaf > 0 && link->rival != NULL && link->rival->phase == RSMD_PHASE_RIVAL)
+        rsmd_conn_more_time(link->rival); /* it waits for the one that gets more */
+    conn->answered_at = now - conn->answered_at > deaf ? conn->answered_at + deaf : now;
     /* A quarter is left for noticing, so that it is noticed within the timeout. */
     if (now - conn->answered_at >= timeout - timeout / 4) {
         snprintf(why, sizeof why, "node %u has not answered node %u for %u ms",

@@ -20,14 +20,25 @@ int64_t rsmd_peers_now(void)
 
 /* ------------------------------------------------------------------ events */
 
+/* On a host with much to do, or one that was suspended, this daemon itself may have had no turn for
+ * longer than the peers have. What is less than the time between two PINGs does not matter. */
+static int64_t time_without_turn(const struct rsmd_peers *peers, int64_t now)
+{
+    int64_t timeout = peers->self.conf->peer_timeout_ms;
+    int64_t since = now - peers->ticked_at;
+    return since > timeout / RSMD_PINGS_PER_TIMEOUT ? since - timeout / RSMD_TICKS_PER_TIMEOUT : 0;
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
     struct rsmd_peers *peers = argument;
     int64_t now = rsmd_peers_now();
+    int64_t deaf = time_without_turn(peers, now);
     for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
         if (peers->links[id] != NULL)
-            rsmd_link_tick(peers->links[id], now);
+            rsmd_link_tick(peers->links[id], now, deaf);
+    peers->ticked_at = now;
 }
 
 static void reap(evutil_socket_t fd, short what, void *argument)
@@ -77,6 +88,7 @@ static bool make_events(struct rsmd_peers *peers)
     int ms = (int)(peers->self.conf->peer_timeout_ms / RSMD_TICKS_PER_TIMEOUT);
     struct timeval tick = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
     peers->tick = event_new(peers->base, -1, EV_PERSIST, on_tick, peers);
+    peers->ticked_at = rsmd_peers_now();
     peers->reaper = evtimer_new(peers->base, reap, peers);
     peers->resolver = rsmd_worker_new(peers->base);
     return peers->tick != NULL && peers->reaper != NULL && peers->resolver != NULL &&

