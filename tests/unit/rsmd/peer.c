@@ -82,6 +82,8 @@ static void configure(const char *directory, const char *text, char option[128])
     assert_int_equal(fclose(file), 0);
 }
 
+const char *daemon_log_level = "--log-level=error";
+
 static void await_ready(int fd)
 {
     char answer = 0;
@@ -103,7 +105,7 @@ void daemon_start_in(struct daemon *daemon, const char *directory, uint32_t node
     snprintf(text[2], sizeof text[2], "--node=%u", (unsigned)node);
     snprintf(text[3], sizeof text[3], "--ready-fd=%d", ready[1]);
     char *arguments[] = {(char *)(uintptr_t) "rsmd",
-                         (char *)(uintptr_t) "--log-level=error",
+                         (char *)(uintptr_t)daemon_log_level,
                          (char *)(uintptr_t) "--stderr",
                          text[0],
                          text[1],

@@ -25,6 +25,9 @@ void directory_make(char directory[64]);
 /** Remove it; it must be empty. */
 void directory_remove(const char *directory);
 
+/** Option of the daemons that are started. */
+extern const char *daemon_log_level;
+
 /** Start rsmd as @p node of a directory and wait until it serves. @p configuration is the text of
  * its rsm.conf (NULL: controller sci0 on shm); @p option one more option or NULL. */
 void daemon_start_in(struct daemon *daemon, const char *directory, uint32_t node,

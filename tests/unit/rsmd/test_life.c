@@ -322,6 +322,43 @@ static void ready_and_stopping_are_notified(void **state)
     directory_remove(directory);
 }
 
+/* A pipe without room, as one that a program was given and nobody reads. */
+static void make_full_pipe(int ends[2])
+{
+    static const char bytes[4096];
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    while (write(ends[1], bytes, sizeof bytes) > 0)
+        continue;
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
+}
+
+static void a_log_that_nobody_reads_holds_nobody_up(void **state)
+{
+    (void)state;
+    struct daemon daemon;
+    static char text[65536 + 4096];
+    int ends[2], before = dup(STDERR_FILENO);
+    make_full_pipe(ends);
+    dup2(ends[1], STDERR_FILENO);
+    daemon_log_level = "--log-level=debug";
+    daemon_start(&daemon, NULL, NULL);
+    daemon_log_level = "--log-level=error";
+    dup2(before, STDERR_FILENO);
+    close(before);
+    close(peer_hello(&daemon));
+    while (read(ends[0], text, sizeof text) > 0)
+        continue;
+    daemon_stop(&daemon); /* which is worth a line */
+    ssize_t length = read(ends[0], text, sizeof text - 1);
+    assert_true(length > 0);
+    text[length] = '\0';
+    assert_non_null(strstr(text, "lines are missing here"));
+    assert_non_null(strstr(text, "node 1 ends"));
+    close(ends[0]);
+    close(ends[1]);
+}
+
 /* Become rsmd with a listening socket as a service manager passes it. */
 static void exec_with_socket(int listener, const char *directory)
 {
@@ -443,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_newcomer_keeps_it),
         cmocka_unit_test(a_race_has_one_winner),
         cmocka_unit_test(ready_and_stopping_are_notified),
+        cmocka_unit_test(a_log_that_nobody_reads_holds_nobody_up),
         cmocka_unit_test(a_passed_socket_is_served_and_kept),
         cmocka_unit_test(into_the_background),
         cmocka_unit_test(command_line),
