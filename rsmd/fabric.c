@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "events.h"
+#include "far/relay.h"
 #include "registry.h"
 
 /* A controller that is watched. */
@@ -35,10 +36,19 @@ static void on_lost(void *context, struct rsm_node_offer *made)
         rsmd_import_lost(node, import);
 }
 
+static void on_taken(void *context, struct rsm_node_offer *made)
+{
+    struct rsmd_node *node = context;
+    struct rsmd_import *import = rsmd_import_offered(node, made);
+    if (import != NULL)
+        rsmd_relay_taken(import);
+}
+
 static const struct rsm_node_upcalls upcalls = {
     .size = sizeof upcalls,
     .signalled = on_signalled,
     .lost = on_lost,
+    .taken = on_taken,
 };
 
 static void on_readable(evutil_socket_t fd, short what, void *argument)

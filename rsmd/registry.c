@@ -201,6 +201,7 @@ static void sever(struct rsmd_node *node, struct rsmd_import *import)
 static void cut(struct rsmd_node *node, struct rsmd_import *import)
 {
     bool far = import->far != NULL;
+    rsmd_relay_leave_fabric(import);
     sever(node, import);
     if (!far)
         return;

@@ -133,6 +133,13 @@ struct rsm_port_attr {
     uint64_t hardware_address;   /**< unique on the fabric, 0 where there is none */
 };
 
+/** Signals of one party to another, all that have come together. */
+struct rsm_signals {
+    uint32_t count; /**< at most RSM_SIGNALS_MOST */
+    bool coalesced; /**< before these, one more unless some are pending with their receiver */
+};
+#define RSM_SIGNALS_MOST 0x7fffffffu
+
 /* ------------------------------------------------------------------ import half */
 
 struct rsm_port; /**< the transport's state for one open controller */
@@ -236,6 +243,23 @@ struct rsm_import_ops {
     enum rsm_status (*register_memory)(struct rsm_port *port, void *address, size_t length,
                                        void **cookie);
     void (*unregister_memory)(struct rsm_port *port, void *cookie);
+
+    /* signals of the exporter: optional, generic form has none and they come by the daemons; all
+     * four or none. The node half's part is signal_importer(). */
+
+    /** A descriptor that polls readable exactly while take_signals() has signals to give; it may do
+     *  so once more when the connection has failed. -1: on this connection they come by the
+     *  daemons. It stays the transport's, open and the same until disconnect(). */
+    int (*signal_fd)(struct rsm_conn *conn);
+    /** Let the node signal this importer from now on, which until then it does not: whoever calls
+     *  this, once, watches the descriptor. Else than with RSM_ST_OK it does not begin. */
+    enum rsm_status (*hear_signals)(struct rsm_conn *conn);
+    /** Take the signals that have arrived, without waiting. A get that begins later finds what the
+     *  exporter stored before it posted them. RSM_ST_OK, with nothing in *taken if there are none;
+     *  else no more will come. */
+    enum rsm_status (*take_signals)(struct rsm_conn *conn, struct rsm_signals *taken);
+    /** The signals of the latest take_signals() have been delivered: more may come. */
+    void (*answer_signals)(struct rsm_conn *conn);
 };
 
 /* ------------------------------------------------------------------ node half */
@@ -284,6 +308,9 @@ struct rsm_node_upcalls {
     void (*signalled)(void *context, struct rsm_node_offer *made, uint32_t count, bool coalesced);
     /** The fabric has lost the importer, for good: it ended, or cannot be reached. */
     void (*lost)(void *context, struct rsm_node_offer *made);
+    /** The importer has taken the signals of the latest signal_importer(); rsmd may call that again
+     *  from within. Not there if `size` ends before. */
+    void (*taken)(void *context, struct rsm_node_offer *made);
 };
 
 struct rsm_node_ops {
@@ -347,6 +374,26 @@ struct rsm_node_ops {
      */
     enum rsm_status (*extent_adopt)(struct rsm_node_port *port, int fd, uint64_t length,
                                     struct rsm_extent **extent);
+
+    /* signals of the exporter: optional, generic form refuses; for ports that have news */
+
+    /**
+     * Signal the importer of this offer; @p signals are some. The exporter stored before it called:
+     * what the importer reads after it has taken them is at least that. Returns without waiting;
+     * the upcall taken() tells when the importer, which may be stopped for long, has taken them.
+     * Until then there is no second call, so that one importer takes no more of the
+     * fabric than one signal whatever it does.
+     * @return RSM_ST_OK; else nothing was sent, and rsmd sends by the daemons' link instead:
+     *         RSM_ST_UNSUPPORTED (this importer takes none, or not yet), RSM_ST_BUSY (not the only
+     *         call), RSM_ST_UNREACHABLE (it has gone).
+     */
+    enum rsm_status (*signal_importer)(struct rsm_node_port *port, struct rsm_node_offer *made,
+                                       const struct rsm_signals *signals);
+    /** Whether the importer will find the signals of the latest signal_importer(), which it has not
+     *  taken yet, though the offer is revoked now: the call right before revoke(). If not, rsmd
+     *  sends them by the daemons' link. In doubt no: a signal too many at the end of a connection
+     *  does less harm than one that its importer waits for in vain. */
+    bool (*signals_arrived)(struct rsm_node_port *port, struct rsm_node_offer *made);
 };
 
 /** Symbols that a transport module (librsm_NAME.so in <libdir>/rsm/) defines; the version in the

@@ -37,6 +37,7 @@ enum rsm_status rsmcore_event_create(struct rsmcore_link *link, enum rsm_event_e
 
 void rsmcore_event_destroy(struct rsmcore_event *event)
 {
+    rsmcore_event_stop_listening(event);
     rsmcore_event_forget_peers(event);
     struct rsm_event_cell *cell = atomic_load(&event->cell);
     if (cell != NULL)
@@ -175,6 +176,7 @@ enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms)
     while (status == RSM_ST_TIMEOUT && (timeout_ms < 0 || !has_passed(&deadline)));
     if (status != RSM_ST_OK)
         return status;
+    rsmcore_event_listen(event);
     if (consume_and_settle(event, cell))
         return RSM_ST_OK;
     if (timeout_ms == 0)
@@ -230,6 +232,7 @@ enum rsm_status rsmcore_event_descriptor(struct rsmcore_event *event, int *fd)
     enum rsm_status status = own_cell(event, &cell);
     if (status != RSM_ST_OK)
         return status;
+    rsmcore_event_listen(event);
     pthread_mutex_lock(&event->lock);
     if (event->pipe_read < 0)
         status = make_pipe(event);

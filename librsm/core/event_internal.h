@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file An event counter from the inside: event.c consumes, event_post.c posts. */
+/** @file An event counter from the inside: event.c consumes, event_post.c posts, event_listener.c
+ *  brings what a connection has for it. */
 #ifndef RSMCORE_EVENT_INTERNAL_H
 #define RSMCORE_EVENT_INTERNAL_H
 
@@ -16,13 +17,19 @@ struct rsmcore_event_peer {
     struct rsm_event_cell *cell;
 };
 
+struct rsmcore_listener; /* of event_listener.c */
+
 struct rsmcore_event {
     struct rsmcore_link *link;
     enum rsm_event_end end;
     uint32_t id;
     _Atomic(struct rsm_event_cell *) cell; /**< own counter; NULL until first used */
     atomic_bool descriptor_given;
-    int pipe_read, pipe_write; /**< set before descriptor_given, then constant */
+    int pipe_read, pipe_write;         /**< set before descriptor_given, then constant */
+    struct rsm_conn *source;           /**< may bring events, too; NULL: the counter is all */
+    atomic_bool asked;                 /**< ... and was asked to, once */
+    int source_fd;                     /**< of what then does */
+    struct rsmcore_listener *listener; /**< takes from it; NULL: nobody */
     const _Atomic uint32_t *slot;
     uint32_t slot_value;
 
@@ -35,5 +42,11 @@ struct rsmcore_event {
 
 /** Unmap all peers. The caller has excluded every other user of the event, or holds its lock. */
 void rsmcore_event_forget_peers(struct rsmcore_event *event);
+
+/** Somebody begins to look at the counter, which is there: let the source bring its events. What
+ *  it cannot bring goes on coming by the daemons. */
+void rsmcore_event_listen(struct rsmcore_event *event);
+/** No more, from the return on. */
+void rsmcore_event_stop_listening(struct rsmcore_event *event);
 
 #endif

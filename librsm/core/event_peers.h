@@ -13,4 +13,8 @@
 void rsmcore_event_follow(struct rsmcore_event *event, const _Atomic uint32_t *slot,
                           uint32_t value);
 
+/** Of an import: its connection may bring events, too. As transport and connect() know it, for as
+ *  long as the event is there. */
+void rsmcore_event_hear(struct rsmcore_event *event, struct rsm_conn *conn);
+
 #endif

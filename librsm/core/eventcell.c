@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+_Static_assert(RSM_SIGNALS_MOST == RSM_EVENT_COALESCED_FIRST - 1, "a relay holds what travels");
+
 /* The page that a cell is mapped in. */
 static size_t cell_bytes(void)
 {
@@ -84,9 +86,9 @@ bool rsm_event_cell_post(struct rsm_event_cell *cell, uint32_t count, bool coale
     return pending == 0 && sum != 0 && atomic_load(&cell->armed) != 0;
 }
 
-struct rsm_event_batch rsm_event_cell_take(struct rsm_event_cell *cell)
+struct rsm_signals rsm_event_cell_take(struct rsm_event_cell *cell)
 {
     uint32_t taken = atomic_exchange(&cell->pending, 0);
-    return (struct rsm_event_batch){.count = taken & ~RSM_EVENT_COALESCED_FIRST,
-                                    .coalesced = (taken & RSM_EVENT_COALESCED_FIRST) != 0};
+    return (struct rsm_signals){.count = taken & ~RSM_EVENT_COALESCED_FIRST,
+                                .coalesced = (taken & RSM_EVENT_COALESCED_FIRST) != 0};
 }

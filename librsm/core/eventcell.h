@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "core/sharedmem.h"
+#include "rsm/transport.h"
 
 /** Map a received cell, or with -1 a private one; NULL if that is no cell, or it cannot be mapped.
  *  The descriptor stays the caller's. */
@@ -29,14 +30,7 @@ bool rsm_event_cell_post(struct rsm_event_cell *cell, uint32_t count, bool coale
  *  once, or not, and no more. */
 bool rsm_event_cell_may_spin(const struct rsm_event_cell *cell);
 
-/** What has been posted to a relay cell, to be passed on: the coalesced event, if there was one,
- *  came first. */
-struct rsm_event_batch {
-    uint32_t count;
-    bool coalesced;
-};
-
-/** Take what a relay cell holds. Its poster kicks when the next comes. */
-struct rsm_event_batch rsm_event_cell_take(struct rsm_event_cell *cell);
+/** Take what a relay cell holds, to be passed on. Its poster kicks when the next comes. */
+struct rsm_signals rsm_event_cell_take(struct rsm_event_cell *cell);
 
 #endif

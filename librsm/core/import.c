@@ -128,6 +128,7 @@ static enum rsm_status build_import(struct rsmcore_import *import,
         return status;
     }
     rsmcore_event_follow(import->event, import->slot, import->generation);
+    rsmcore_event_hear(import->event, rsmcore_import_conn(import));
     return RSM_ST_OK;
 }
 

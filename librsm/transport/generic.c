@@ -100,6 +100,30 @@ static void generic_unregister_memory(struct rsm_port *port, void *cookie)
     (void)port, (void)cookie;
 }
 
+static int generic_signal_fd(struct rsm_conn *conn)
+{
+    (void)conn;
+    return -1;
+}
+
+static enum rsm_status generic_hear_signals(struct rsm_conn *conn)
+{
+    (void)conn;
+    return RSM_ST_UNSUPPORTED;
+}
+
+static void generic_answer_signals(struct rsm_conn *conn)
+{
+    (void)conn;
+}
+
+static enum rsm_status generic_take_signals(struct rsm_conn *conn, struct rsm_signals *taken)
+{
+    (void)conn;
+    *taken = (struct rsm_signals){.count = 0};
+    return RSM_ST_UNSUPPORTED;
+}
+
 static int generic_event_fd(struct rsm_node_port *port)
 {
     (void)port;
@@ -117,6 +141,20 @@ static enum rsm_status generic_extent_adopt(struct rsm_node_port *port, int fd, 
 {
     (void)port, (void)fd, (void)length, (void)extent;
     return RSM_ST_UNSUPPORTED;
+}
+
+static enum rsm_status generic_signal_importer(struct rsm_node_port *port,
+                                               struct rsm_node_offer *made,
+                                               const struct rsm_signals *signals)
+{
+    (void)port, (void)made, (void)signals;
+    return RSM_ST_UNSUPPORTED;
+}
+
+static bool generic_signals_arrived(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    (void)port, (void)made;
+    return false;
 }
 
 /* ------------------------------------------------------------------ checks */
@@ -172,6 +210,9 @@ const char *rsmcore_import_ops_flaw(const struct rsm_import_ops *given)
         return "RSM_CAP_REMOTE_SIGNAL disagrees with signal";
     if (!ops.register_memory != !(ops.caps & RSM_CAP_LOCAL_MEMORY))
         return "RSM_CAP_LOCAL_MEMORY disagrees with register_memory";
+    if (!ops.signal_fd != !ops.hear_signals || !ops.signal_fd != !ops.take_signals ||
+        !ops.signal_fd != !ops.answer_signals)
+        return "signal_fd, hear_signals, take_signals and answer_signals come together";
     return NULL;
 }
 
@@ -191,6 +232,10 @@ const char *rsmcore_node_ops_flaw(const struct rsm_node_ops *given)
         return "offer or revoke is missing";
     if (!ops.event_fd != !ops.dispatch)
         return "event_fd and dispatch come together";
+    if (!ops.signal_importer != !ops.signals_arrived)
+        return "signal_importer and signals_arrived come together";
+    if (ops.signal_importer && !ops.dispatch)
+        return "signal_importer needs dispatch";
     return NULL;
 }
 
@@ -229,6 +274,10 @@ enum rsm_status rsmcore_import_ops_complete(const struct rsm_import_ops *given,
     SUPPLY(full, health);
     SUPPLY(full, register_memory);
     SUPPLY(full, unregister_memory);
+    SUPPLY(full, hear_signals);
+    SUPPLY(full, answer_signals);
+    SUPPLY(full, signal_fd);
+    SUPPLY(full, take_signals);
     return RSM_ST_OK;
 }
 
@@ -244,5 +293,7 @@ enum rsm_status rsmcore_node_ops_complete(const struct rsm_node_ops *given,
     SUPPLY(full, event_fd);
     SUPPLY(full, dispatch);
     SUPPLY(full, extent_adopt);
+    SUPPLY(full, signal_importer);
+    SUPPLY(full, signals_arrived);
     return RSM_ST_OK;
 }

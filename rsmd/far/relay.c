@@ -25,33 +25,70 @@ struct rsmd_relay {
     struct rsm_event_cell *cell;
     int kicked; /* read end of the pipe */
     struct event *readable;
-    struct event *again; /* timer: the link did not keep up */
+    struct event *again;     /* timer: the link did not keep up */
+    struct rsm_signals left; /* taken from the cell and not sent */
+    bool under_way;          /* `sent` went by the fabric and has not been taken */
+    struct rsm_signals sent;
 };
 
 /* ------------------------------------------------------------------ sending on */
 
-static void send_on(const struct rsmd_relay *relay)
+static bool is_something(const struct rsm_signals *signals)
+{
+    return signals->count > 0 || signals->coalesced;
+}
+
+static void send_by_link(const struct rsmd_relay *relay, const struct rsm_signals *signals)
 {
     const struct rsmd_import *import = relay->import;
     bool to_export = import->there.id != 0;
-    struct rsm_event_batch batch = rsm_event_cell_take(relay->cell);
     struct rsm_peer_msg msg = {.type = RSM_PEER_EVENT,
                                .u.event = {.import = to_export ? import->there.id : import->id,
                                            .end = to_export ? RSM_EVENT_EXPORT : RSM_EVENT_IMPORT,
-                                           .count = batch.count,
-                                           .coalesced = batch.coalesced}};
-    if (batch.count > 0 || batch.coalesced)
-        rsmd_far_send(relay->node, import->far, &msg);
+                                           .count = signals->count,
+                                           .coalesced = signals->coalesced}};
+    rsmd_far_send(relay->node, import->far, &msg);
 }
 
-static void send_on_or_wait(const struct rsmd_relay *relay)
+/* To an importer, where its transport carries signals. The other direction is for the importing
+ * process itself, which posts to its own connection. */
+static bool send_by_fabric(struct rsmd_relay *relay, const struct rsm_signals *signals)
+{
+    const struct rsmd_import *import = relay->import;
+    const struct rsmd_controller *by = import->by;
+    if (import->made == NULL ||
+        by->ops->signal_importer(by->port, import->made, signals) != RSM_ST_OK)
+        return false;
+    relay->under_way = true;
+    relay->sent = *signals;
+    return true;
+}
+
+/* Behind events that wait a coalesced one never counts. */
+static bool find_some(struct rsmd_relay *relay)
+{
+    struct rsm_signals *left = &relay->left;
+    struct rsm_signals more = rsm_event_cell_take(relay->cell);
+    uint32_t room = RSM_SIGNALS_MOST - left->count;
+    left->coalesced = is_something(left) ? left->coalesced : more.coalesced;
+    left->count += more.count < room ? more.count : room;
+    return is_something(left);
+}
+
+static void send_on_or_wait(struct rsmd_relay *relay)
 {
     const struct rsmd_carrier *carrier = &relay->node->hosts->carrier;
     const struct timeval pause = {.tv_usec = QUEUED_PAUSE_MS * 1000};
-    if (carrier->queued(carrier->context, relay->import->far->node) > QUEUED_MOST)
-        event_add(relay->again, &pause);
-    else
-        send_on(relay);
+    if (relay->under_way || !find_some(relay)) /* the importer is not at it */
+        return;
+    if (!send_by_fabric(relay, &relay->left)) {
+        if (carrier->queued(carrier->context, relay->import->far->node) > QUEUED_MOST) {
+            event_add(relay->again, &pause);
+            return;
+        }
+        send_by_link(relay, &relay->left);
+    }
+    relay->left = (struct rsm_signals){.count = 0};
 }
 
 static void on_kick(evutil_socket_t fd, short what, void *argument)
@@ -71,10 +108,30 @@ static void on_pause_over(evutil_socket_t fd, short what, void *argument)
     send_on_or_wait(argument);
 }
 
+void rsmd_relay_taken(struct rsmd_import *import)
+{
+    struct rsmd_relay *relay = import->relay;
+    if (relay == NULL || !relay->under_way)
+        return;
+    relay->under_way = false;
+    send_on_or_wait(relay);
+}
+
+void rsmd_relay_leave_fabric(struct rsmd_import *import)
+{
+    struct rsmd_relay *relay = import->relay;
+    const struct rsmd_controller *by = import->by;
+    if (relay == NULL || !relay->under_way)
+        return;
+    relay->under_way = false;
+    if (!by->ops->signals_arrived(by->port, import->made))
+        send_by_link(relay, &relay->sent);
+}
+
 void rsmd_relay_flush(struct rsmd_import *import)
 {
-    if (import->relay != NULL)
-        send_on(import->relay);
+    if (import->relay != NULL && find_some(import->relay))
+        send_by_link(import->relay, &import->relay->left);
 }
 
 /* ------------------------------------------------------------------ making */

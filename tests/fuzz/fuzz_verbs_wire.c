@@ -46,13 +46,17 @@ static void try_private_data(const uint8_t *data, size_t size)
 {
     uint8_t again[VERBS_HELLO_BYTES];
     struct verbs_hello hello;
-    uint16_t mtu;
+    struct verbs_welcome welcome;
     if (verbs_hello_decode(data, size, &hello)) {
         verbs_hello_encode(&hello, again);
         if (memcmp(again, data, 4 + VERBS_TOKEN_BYTES) != 0)
             abort();
     }
-    (void)verbs_welcome_decode(data, size, &mtu);
+    if (verbs_welcome_decode(data, size, &welcome)) {
+        verbs_welcome_encode(&welcome, again);
+        if (memcmp(again, data, VERBS_WELCOME_BYTES) != 0)
+            abort();
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -90,7 +90,7 @@ static enum rsm_status transfer(const struct rsm_node_offer *offer,
 /* ------------------------------------------------------------------ news */
 
 /* Under the lock. */
-static void tell(struct rsm_node_port *port, uint64_t key, bool lost, bool coalesced)
+static void tell(struct rsm_node_port *port, uint64_t key, enum peek_news_kind kind)
 {
     struct peek_news *news = calloc(1, sizeof *news);
     const uint64_t one = 1;
@@ -98,7 +98,7 @@ static void tell(struct rsm_node_port *port, uint64_t key, bool lost, bool coale
         free(news);
         return;
     }
-    *news = (struct peek_news){.key = key, .lost = lost, .coalesced = coalesced};
+    *news = (struct peek_news){.key = key, .kind = kind};
     *port->news_end = news;
     port->news_end = &news->next;
     ssize_t ignored = write(port->news_fd, &one, sizeof one);
@@ -115,16 +115,28 @@ static enum rsm_status carry_out(struct rsm_node_port *port, struct peek_link *l
         link->key = request->offset;
         return peek_find(port, link->key) != NULL ? RSM_ST_OK : RSM_ST_ABORTED;
     }
-    const struct rsm_node_offer *offer = peek_find(port, link->key);
+    bool listening = request->operation == PEEK_LISTEN && link->key == 0;
+    struct rsm_node_offer *offer = peek_find(port, listening ? request->offset : link->key);
     if (offer == NULL)
         return RSM_ST_ABORTED;
+    if (listening) {
+        link->key = offer->key;
+        link->listens = true;
+        offer->listening = link->socket;
+        return RSM_ST_OK;
+    }
     switch (request->operation) {
     case PEEK_PUT:
         return transfer(offer, request, request->data);
     case PEEK_GET:
         return transfer(offer, request, reply->data);
     case PEEK_SIGNAL:
-        tell(port, link->key, false, request->offset != 0);
+        tell(port, link->key, request->offset != 0 ? PEEK_SIGNALLED_COALESCED : PEEK_SIGNALLED);
+        return RSM_ST_OK;
+    case PEEK_TAKEN:
+        if (offer->untaken)
+            tell(port, link->key, PEEK_HEARD);
+        offer->untaken = false;
         return RSM_ST_OK;
     default:
         return RSM_ST_PROTOCOL;
@@ -151,6 +163,8 @@ static bool serve(struct rsm_node_port *port, struct peek_link *link)
     pthread_mutex_lock(&port->lock);
     reply.status = carry_out(port, link, &request, &reply);
     pthread_mutex_unlock(&port->lock);
+    if (request.operation == PEEK_LISTEN || request.operation == PEEK_TAKEN)
+        return true;
     size_t size = sizeof reply.status;
     if (reply.status == RSM_ST_OK && request.operation == PEEK_GET)
         size += request.length;
@@ -161,8 +175,11 @@ static void end_link(struct rsm_node_port *port, unsigned index)
 {
     struct peek_link *link = &port->links[index];
     pthread_mutex_lock(&port->lock);
-    if (peek_find(port, link->key) != NULL)
-        tell(port, link->key, true, false);
+    struct rsm_node_offer *offer = peek_find(port, link->key);
+    if (offer != NULL && link->listens)
+        offer->listening = -1;
+    else if (offer != NULL)
+        tell(port, link->key, PEEK_LOST);
     pthread_mutex_unlock(&port->lock);
     close(link->socket);
     *link = port->links[--port->link_count];
@@ -199,7 +216,9 @@ void *peek_adapter(void *argument)
             if (ready[i].revents != 0 && !serve(port, &port->links[i]))
                 end_link(port, i);
     }
+    pthread_mutex_lock(&port->lock); /* by the same sockets signals go out */
     while (port->link_count > 0)
         close(port->links[--port->link_count].socket);
+    pthread_mutex_unlock(&port->lock);
     return NULL;
 }

@@ -19,6 +19,8 @@ struct rsm_extent {
 struct rsm_node_offer {
     uint64_t key;
     uint32_t rights;
+    int listening; /* socket for the exporter's signals; -1: the importer takes none */
+    bool untaken;  /* one is there */
     unsigned count;
     struct {
         uint8_t *memory;
@@ -27,11 +29,17 @@ struct rsm_node_offer {
     struct rsm_node_offer *next;
 };
 
-/** What dispatch() is to tell: a signal of an offer's importer, or that it has gone. */
+enum peek_news_kind {
+    PEEK_SIGNALLED, /* by the offer's importer */
+    PEEK_SIGNALLED_COALESCED,
+    PEEK_LOST,
+    PEEK_HEARD, /* it has taken the exporter's signals */
+};
+
+/** What dispatch() is to tell. */
 struct peek_news {
     uint64_t key;
-    bool lost;
-    bool coalesced;
+    enum peek_news_kind kind;
     struct peek_news *next;
 };
 
@@ -39,6 +47,7 @@ struct peek_news {
 struct peek_link {
     int socket;
     uint64_t key; /* 0: has not said it yet */
+    bool listens;
 };
 
 struct rsm_node_port {

@@ -19,6 +19,8 @@ struct rsm_port {
 struct peek_conn {
     struct rsm_conn base;
     int socket;
+    int listening; /* for signals of the exporter, from hear_signals() on; -1 without them */
+    struct peek_blob blob;
     pid_t process;
     pthread_mutex_t lock;   /* one request at a time; guards what follows */
     atomic_int broken;      /* enum rsm_status: what every further access gets; read by anybody */
@@ -117,12 +119,20 @@ static enum rsm_status peek_connect(struct rsm_port *port, const struct rsm_offe
     if (conn == NULL)
         return RSM_ST_NO_MEMORY;
     conn->process = getpid();
+    conn->listening = -1;
     conn->socket = reach(&blob);
     request.offset = blob.key;
     enum rsm_status status = conn->socket >= 0 ? ask(conn, &request, 0, &reply, 0)
                              : errno == EMFILE || errno == ENFILE ? RSM_ST_NO_RESOURCES
                                                                   : RSM_ST_UNREACHABLE;
+#ifdef PEEK_SIGNALS
+    conn->blob = blob;
+    if (status == RSM_ST_OK && (conn->listening = reach(&blob)) < 0)
+        status = RSM_ST_NO_RESOURCES;
+#endif
     if (status != RSM_ST_OK) {
+        if (conn->listening >= 0)
+            close(conn->listening);
         if (conn->socket >= 0)
             close(conn->socket);
         free(conn);
@@ -136,6 +146,8 @@ static enum rsm_status peek_connect(struct rsm_port *port, const struct rsm_offe
 static void peek_disconnect(struct rsm_conn *base)
 {
     struct peek_conn *conn = conn_of(base);
+    if (conn->listening >= 0)
+        close(conn->listening);
     close(conn->socket);
     pthread_mutex_destroy(&conn->lock);
     free(conn);
@@ -222,6 +234,47 @@ static enum rsm_status peek_signal(struct rsm_conn *base, bool coalesce)
     pthread_mutex_unlock(&conn->lock);
     return status;
 }
+
+static int peek_signal_fd(struct rsm_conn *base)
+{
+    return conn_of(base)->listening;
+}
+
+static enum rsm_status peek_hear_signals(struct rsm_conn *base)
+{
+    struct peek_conn *conn = conn_of(base);
+    struct peek_request request = {.operation = PEEK_LISTEN, .offset = conn->blob.key};
+    if (conn->process != getpid())
+        return RSM_ST_STALE;
+    return send(conn->listening, &request, offsetof(struct peek_request, data), MSG_NOSIGNAL) > 0
+               ? RSM_ST_OK
+               : RSM_ST_UNREACHABLE;
+}
+
+static enum rsm_status peek_take_signals(struct rsm_conn *base, struct rsm_signals *taken)
+{
+    struct peek_conn *conn = conn_of(base);
+    struct peek_signals packet;
+    *taken = (struct rsm_signals){.count = 0};
+    if (conn->process != getpid())
+        return RSM_ST_STALE;
+    ssize_t length = recv(conn->listening, &packet, sizeof packet, MSG_DONTWAIT);
+    if (length < 0 && (errno == EAGAIN || errno == EINTR))
+        return RSM_ST_OK;
+    if (length != (ssize_t)sizeof packet)
+        return RSM_ST_TRANSFER;
+    *taken = (struct rsm_signals){.count = packet.count, .coalesced = packet.coalesced != 0};
+    return RSM_ST_OK;
+}
+
+/* If nobody is there to hear it no further one comes. */
+static void peek_answer_signals(struct rsm_conn *base)
+{
+    struct peek_request request = {.operation = PEEK_TAKEN};
+    ssize_t ignored =
+        send(conn_of(base)->listening, &request, offsetof(struct peek_request, data), MSG_NOSIGNAL);
+    (void)ignored;
+}
 #endif
 
 PEEK_VISIBLE extern const struct rsm_import_ops rsm_transport_import_ops_v1;
@@ -243,5 +296,9 @@ const struct rsm_import_ops rsm_transport_import_ops_v1 = {
 #ifdef PEEK_SIGNALS
     .caps = RSM_CAP_REMOTE_SIGNAL,
     .signal = peek_signal,
+    .signal_fd = peek_signal_fd,
+    .hear_signals = peek_hear_signals,
+    .take_signals = peek_take_signals,
+    .answer_signals = peek_answer_signals,
 #endif
 };

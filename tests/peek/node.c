@@ -160,6 +160,7 @@ static enum rsm_status peek_offer(struct rsm_node_port *port, const struct rsm_e
     }
     granted->key |= 1; /* never 0 */
     granted->rights = rights;
+    granted->listening = -1;
     granted->count = count;
     for (unsigned i = 0; i < count; i++) {
         granted->pieces[i].memory = pieces[i].extent->memory + pieces[i].offset;
@@ -213,12 +214,43 @@ static void peek_dispatch(struct rsm_node_port *port, const struct rsm_node_upca
         pthread_mutex_unlock(&port->lock);
         if (news == NULL)
             return;
-        if (offer != NULL && news->lost)
+        if (offer != NULL && news->kind == PEEK_LOST)
             up->lost(context, offer);
+        else if (offer != NULL && news->kind == PEEK_HEARD)
+            up->taken(context, offer);
         else if (offer != NULL)
-            up->signalled(context, offer, 1, news->coalesced);
+            up->signalled(context, offer, 1, news->kind == PEEK_SIGNALLED_COALESCED);
         free(news);
     }
+}
+
+/* ------------------------------------------------------------------ signals of the exporter */
+
+static enum rsm_status peek_signal_importer(struct rsm_node_port *port,
+                                            struct rsm_node_offer *offer,
+                                            const struct rsm_signals *signals)
+{
+    const struct peek_signals packet = {.count = signals->count, .coalesced = signals->coalesced};
+    enum rsm_status status = RSM_ST_OK;
+    pthread_mutex_lock(&port->lock);
+    if (offer->listening < 0)
+        status = RSM_ST_UNSUPPORTED;
+    else if (offer->untaken)
+        status = RSM_ST_BUSY;
+    else if (send(offer->listening, &packet, sizeof packet, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+             (ssize_t)sizeof packet)
+        status = RSM_ST_UNREACHABLE;
+    else
+        offer->untaken = true;
+    pthread_mutex_unlock(&port->lock);
+    return status;
+}
+
+/* What is in the socket is read though the offer has gone. */
+static bool peek_signals_arrived(struct rsm_node_port *port, struct rsm_node_offer *offer)
+{
+    (void)port, (void)offer;
+    return true;
 }
 #endif
 
@@ -237,6 +269,8 @@ const struct rsm_node_ops rsm_transport_node_ops_v1 = {
 #ifdef PEEK_SIGNALS
     .event_fd = peek_event_fd,
     .dispatch = peek_dispatch,
+    .signal_importer = peek_signal_importer,
+    .signals_arrived = peek_signals_arrived,
 #endif
     .node_caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS,
 };

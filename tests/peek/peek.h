@@ -7,7 +7,8 @@
  * dies or is stopped holds nobody up, and a revoked offer carries nothing any more.
  *
  * librsm_peek.so has the least that a transport must have. librsm_peeksig.so, made of the same
- * sources with PEEK_SIGNALS, also carries signals and tells rsmd of importers that have gone.
+ * sources with PEEK_SIGNALS, also carries signals, both ways, and tells rsmd of importers that have
+ * gone. The exporter's go over a socket of their own; the importer answers each by PEEK_TAKEN.
  */
 #ifndef TESTS_PEEK_PEEK_H
 #define TESTS_PEEK_PEEK_H
@@ -43,6 +44,8 @@ enum peek_operation {
     PEEK_PUT = 2,
     PEEK_GET = 3,
     PEEK_SIGNAL = 4, /* offset 1: coalesced */
+    PEEK_LISTEN = 5, /* first, of the socket for signals: offset is the key; without reply */
+    PEEK_TAKEN = 6,  /* there; without reply */
 };
 
 struct peek_request {
@@ -51,6 +54,12 @@ struct peek_request {
     uint64_t offset;
     uint32_t length;
     uint8_t data[PEEK_CHUNK]; /* of put: `length` of them are sent */
+};
+
+/** Of the exporter, on the socket for them. */
+struct peek_signals {
+    uint32_t count;
+    uint32_t coalesced;
 };
 
 struct peek_reply {

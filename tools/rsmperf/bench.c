@@ -240,21 +240,41 @@ void bench_close(struct bench *bench)
 /* --- talking to it -----------------------------------------------------------------------------
  */
 
-int bench_ask(struct bench *bench)
+static int ask_by(struct bench *bench, void *handle)
 {
     uint64_t old = atomic_load_explicit(&bench->answer->answers, memory_order_relaxed);
-    int error = rsm_intr_signal_post(bench->command.handle, 0);
+    int error = rsm_intr_signal_post(handle, 0);
     if (error != RSM_SUCCESS)
         return bench_failed(bench, "rsm_intr_signal_post", error);
     return bench_failed(bench, "answer to a post", spin_until_not(&bench->answer->answers, old));
 }
 
-int bench_lane(struct bench *bench, enum wire_mode mode)
+int bench_ask(struct bench *bench)
+{
+    return ask_by(bench, bench->command.handle);
+}
+
+int bench_notify(struct bench *bench)
+{
+    return ask_by(bench, bench->answer_segment);
+}
+
+static int put_mode(struct bench *bench, enum wire_mode mode)
 {
     uint64_t word = mode;
     int error = rsm_memseg_import_put64(bench->command.handle,
                                         (off_t)offsetof(struct wire_command, mode), &word, 1);
-    if (error != RSM_SUCCESS)
-        return bench_failed(bench, "rsm_memseg_import_put64", error);
-    return bench_ask(bench);
+    return bench_failed(bench, "rsm_memseg_import_put64", error);
+}
+
+int bench_lane(struct bench *bench, enum wire_mode mode)
+{
+    int error = put_mode(bench, mode);
+    return error == RSM_SUCCESS ? bench_ask(bench) : error;
+}
+
+int bench_lane_back(struct bench *bench)
+{
+    int error = put_mode(bench, WIRE_SLEEP);
+    return error == RSM_SUCCESS ? bench_notify(bench) : error;
 }

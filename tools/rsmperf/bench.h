@@ -45,9 +45,14 @@ void bench_close(struct bench *bench);
 
 /** Change the lane's mode. */
 int bench_lane(struct bench *bench, enum wire_mode mode);
+/** ... from WIRE_NOTIFY back to WIRE_SLEEP. */
+int bench_lane_back(struct bench *bench);
 
 /** Post an event and wait, spinning, until the lane has answered it. */
 int bench_ask(struct bench *bench);
+/** The same by an event from the exporter of the answer page to its importer, the lane; in
+ *  WIRE_NOTIFY. */
+int bench_notify(struct bench *bench);
 
 /** Remember which call failed. Returns @p error. */
 int bench_failed(struct bench *bench, const char *call, int error);

@@ -27,7 +27,7 @@ struct gauge {
     struct side ours, limit;
 };
 
-enum { GAUGES = 18 };
+enum { GAUGES = 19 };
 extern const struct gauge *const gauges[GAUGES];
 
 /** How many transfers of a stream are under way together. */

@@ -72,10 +72,13 @@ static enum wire_mode mode_of(const struct lane *lane)
     return (enum wire_mode)atomic_load(&lane->command->mode);
 }
 
-/* Wait for an event as the mode says; spinning leads to sleep in the end. False: it is over. */
-static bool await_event(struct lane *lane)
+/* Wait for an event as the mode says that the latest event found; spinning leads to sleep in the
+ * end. False: it is over. */
+static bool await_event(struct lane *lane, enum wire_mode mode)
 {
     double deadline = clock_ns() + SPIN_MS * NS_PER_MS;
+    /* The event that ends a mode comes the mode's own way. */
+    void *asleep_on = mode == WIRE_NOTIFY ? (void *)lane->answer : lane->command_segment;
     int error = RSMERR_TIMEOUT;
     for (unsigned spins = 1; error == RSMERR_TIMEOUT && mode_of(lane) == WIRE_SPIN; spins++) {
         error = rsm_intr_signal_wait(lane->command_segment, 0);
@@ -88,7 +91,7 @@ static bool await_event(struct lane *lane)
     while (error != RSM_SUCCESS) {
         if (error != RSMERR_TIMEOUT && error != RSMERR_INTERRUPTED)
             return false;
-        error = rsm_intr_signal_wait(lane->command_segment, LOOK_MS);
+        error = rsm_intr_signal_wait(asleep_on, LOOK_MS);
         if (error == RSMERR_TIMEOUT && is_over(lane))
             return false;
     }
@@ -137,8 +140,9 @@ static void work(struct lane *lane)
 {
     uint64_t answers = 0, pong = 0;
     int error = RSM_SUCCESS;
-    while (error == RSM_SUCCESS && await_event(lane)) {
-        enum wire_mode mode = mode_of(lane);
+    enum wire_mode mode = WIRE_SLEEP;
+    while (error == RSM_SUCCESS && await_event(lane, mode)) {
+        mode = mode_of(lane);
         answers++;
         error = put_word(lane->answer, offsetof(struct wire_answer, answers), answers);
         if (mode == WIRE_QUIT)

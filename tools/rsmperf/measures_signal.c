@@ -55,14 +55,27 @@ static int end_mirror(struct bench *bench, size_t bytes)
     return error == RSM_SUCCESS ? slept : error;
 }
 
-static int run_post(struct bench *bench, unsigned batch, double pause, double *ns)
+static int begin_notify(struct bench *bench, size_t bytes)
+{
+    (void)bytes;
+    return bench_lane(bench, WIRE_NOTIFY);
+}
+
+static int end_notify(struct bench *bench, size_t bytes)
+{
+    (void)bytes;
+    return bench_lane_back(bench);
+}
+
+static int run_post(struct bench *bench, int (*ask)(struct bench *bench), unsigned batch,
+                    double pause, double *ns)
 {
     int error = RSM_SUCCESS;
     *ns = 0;
     for (unsigned i = 0; i < batch && error == RSM_SUCCESS; i++) {
         pause_ns(pause);
         double start = clock_ns();
-        error = bench_ask(bench);
+        error = ask(bench);
         *ns += clock_ns() - start;
     }
     return error;
@@ -71,13 +84,19 @@ static int run_post(struct bench *bench, unsigned batch, double pause, double *n
 static int run_post_spin(struct bench *bench, size_t bytes, unsigned batch, double *ns)
 {
     (void)bytes;
-    return run_post(bench, batch, 0, ns);
+    return run_post(bench, bench_ask, batch, 0, ns);
 }
 
 static int run_post_sleep(struct bench *bench, size_t bytes, unsigned batch, double *ns)
 {
     (void)bytes;
-    return run_post(bench, batch, ASLEEP_NS, ns);
+    return run_post(bench, bench_ask, batch, ASLEEP_NS, ns);
+}
+
+static int run_notify_sleep(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+{
+    (void)bytes;
+    return run_post(bench, bench_notify, batch, ASLEEP_NS, ns);
 }
 
 /* One way is half of the round trip. */
@@ -170,5 +189,11 @@ const struct gauge gauge_post_sleep = {
     .name = "post-sleep",
     .single = true,
     .ours = {.begin = begin_sleep, .run = run_post_sleep},
+    .limit_name = "eventfd",
+    .limit = {.begin = begin_eventfd, .run = run_eventfd, .end = end_limit}};
+const struct gauge gauge_notify_sleep = {
+    .name = "notify-sleep",
+    .single = true,
+    .ours = {.begin = begin_notify, .run = run_notify_sleep, .end = end_notify},
     .limit_name = "eventfd",
     .limit = {.begin = begin_eventfd, .run = run_eventfd, .end = end_limit}};

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 enum {
-    WIRE_VERSION = 1,
+    WIRE_VERSION = 2,
     WIRE_SLOTS = 63,
     WIRE_PAGE = 4096, /* what is used of the first page */
 };
@@ -43,6 +43,7 @@ enum wire_mode {
     WIRE_SLEEP,  /**< wait for events asleep */
     WIRE_SPIN,   /**< wait for events spinning */
     WIRE_MIRROR, /**< copy `ping` into the answer page's `pong`, spinning */
+    WIRE_NOTIFY, /**< wait asleep for events of the answer page's segment, the other direction */
     WIRE_QUIT,
 };
 

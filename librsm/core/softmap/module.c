@@ -222,6 +222,28 @@ static enum rsm_status conn_unmap(struct rsm_conn *conn, void *address, size_t l
     return RSM_ST_OK;
 }
 
+/* Signals of the exporter. Who waits for them sees to what the views show. */
+
+static int conn_signal_fd(struct rsm_conn *conn)
+{
+    return inner_of(conn)->ops->signal_fd(inner_of(conn));
+}
+
+static enum rsm_status conn_hear_signals(struct rsm_conn *conn)
+{
+    return inner_of(conn)->ops->hear_signals(inner_of(conn));
+}
+
+static enum rsm_status conn_take_signals(struct rsm_conn *conn, struct rsm_signals *taken)
+{
+    return inner_of(conn)->ops->take_signals(inner_of(conn), taken);
+}
+
+static void conn_answer_signals(struct rsm_conn *conn)
+{
+    inner_of(conn)->ops->answer_signals(inner_of(conn));
+}
+
 /* ---------------------------------------------------------------- making and ending */
 
 static uint64_t now(void)
@@ -273,6 +295,10 @@ static struct rsm_import_ops *make_ops(const struct rsm_import_ops *inner)
     ops->complete = conn_complete;
     ops->signal = conn_signal;
     ops->health = conn_health;
+    ops->signal_fd = conn_signal_fd;
+    ops->hear_signals = conn_hear_signals;
+    ops->take_signals = conn_take_signals;
+    ops->answer_signals = conn_answer_signals;
     return ops;
 }
 

@@ -111,12 +111,14 @@ static bool answer(struct rsm_node_port *port, struct rsm_node_offer *offer,
                    const struct verbs_hello *hello)
 {
     struct verbs_path path = port->path;
-    uint8_t welcome[VERBS_WELCOME_BYTES];
+    uint8_t bytes[VERBS_WELCOME_BYTES];
     path.mtu = smaller_wish(path.mtu, hello->mtu);
-    verbs_welcome_encode((uint16_t)path.mtu, welcome);
-    struct rdma_conn_param param = verbs_conn_param(offer->qp, &path, welcome, sizeof welcome);
+    struct verbs_welcome welcome = {.mtu = (uint16_t)path.mtu,
+                                    .abilities = VERBS_CAN_SIGNAL_IMPORTER};
+    verbs_welcome_encode(&welcome, bytes);
+    struct rdma_conn_param param = verbs_conn_param(offer->qp, &path, bytes, sizeof bytes);
     return verbs_queue_step(offer->id, offer->qp, IBV_QPS_INIT, &path) == 0 &&
-           verbs_receive_ahead(offer, VERBS_SIGNALS_AHEAD) &&
+           verbs_receive_ahead(offer, VERBS_RECEIVES_AHEAD) &&
            verbs_queue_step(offer->id, offer->qp, IBV_QPS_RTR, &path) == 0 &&
            verbs_queue_step(offer->id, offer->qp, IBV_QPS_RTS, &path) == 0 &&
            rdma_accept(offer->id, &param) == 0;
@@ -193,8 +195,10 @@ static bool take_event(struct rsm_node_port *port)
 
 /* ------------------------------------------------------------------ completions */
 
-/* Signals in the order of their arrival, equal ones together. */
+/* Signals in the order of their arrival, equal ones together; and whether the importer has taken
+ * the exporter's. */
 struct runs {
+    bool taken;
     unsigned count;
     struct {
         uint32_t signals;
@@ -220,11 +224,19 @@ static bool take_completion(struct rsm_node_offer *offer, const struct ibv_wc *w
         return false;
     }
     if (wc->opcode == IBV_WC_SEND) {
-        offer->sending = false;
+        *(wc->wr_id == VERBS_SENT_SIGNALS ? &offer->flying : &offer->sending) = false;
         return true;
     }
     uint32_t signal = ntohl(wc->imm_data);
-    if (wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM || (signal & ~VERBS_SIGNAL_COALESCE) != 1)
+    if (wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM)
+        return false;
+    if ((signal == VERBS_SIGNALS_TAKEN && offer->untaken) ||
+        (signal == VERBS_SIGNALS_WANTED && !offer->hears)) {
+        offer->untaken = false;
+        offer->hears = true;
+        return verbs_receive_ahead(offer, 1);
+    }
+    if ((signal & ~VERBS_SIGNAL_COALESCE) != 1)
         return false;
     add_signal(runs, (signal & VERBS_SIGNAL_COALESCE) != 0);
     offer->unpaid++;
@@ -238,6 +250,9 @@ static void deliver(struct rsm_node_port *port, struct rsm_node_offer *offer,
     memcpy(token, offer->token, sizeof token);
     for (unsigned i = 0; i < runs->count && verbs_offer_find(port, token) == offer; i++)
         up->signalled(context, offer, runs->run[i].signals, runs->run[i].coalesced);
+    if (runs->taken && verbs_offer_find(port, token) == offer &&
+        up->size >= offsetof(struct rsm_node_upcalls, taken) + sizeof up->taken)
+        up->taken(context, offer);
 }
 
 /* What has completed on one connection, but not more than the others can wait for. */
@@ -248,10 +263,13 @@ static void drain(struct rsm_node_port *port, struct rsm_node_offer *offer,
     struct runs runs = {.count = 0};
     if (offer->cq == NULL)
         return;
+    bool owed = offer->untaken || offer->flying;
     int count = ibv_poll_cq(offer->cq, AT_ONCE, wc);
     bool sound = count >= 0;
     for (int i = 0; i < count && sound; i++)
         sound = take_completion(offer, &wc[i], &runs);
+    /* An adapter may tell later that the signals went than the importer that it took them. */
+    runs.taken = sound && owed && !offer->untaken && !offer->flying;
     sound = sound && verbs_credit_send(offer);
     offer->more = sound && count == AT_ONCE;
     if (offer->more)

@@ -46,8 +46,9 @@ static enum rsm_status status_of_event(const struct rdma_cm_event *event)
     return RSM_ST_UNREACHABLE;
 }
 
-/* Wait for the answer to a step. *mtu is set by the one to the connection request. */
-static enum rsm_status await(struct attempt *attempt, enum rdma_cm_event_type wanted, uint16_t *mtu)
+/* Wait for the answer to a step. *welcome is set by the one to the connection request. */
+static enum rsm_status await(struct attempt *attempt, enum rdma_cm_event_type wanted,
+                             struct verbs_welcome *welcome)
 {
     struct rdma_event_channel *events = attempt->conn->events;
     struct rdma_cm_event *event;
@@ -59,9 +60,9 @@ static enum rsm_status await(struct attempt *attempt, enum rdma_cm_event_type wa
         poll(&fd, 1, left);
     }
     enum rsm_status status = event->event == wanted ? RSM_ST_OK : status_of_event(event);
-    if (status == RSM_ST_OK && mtu != NULL &&
+    if (status == RSM_ST_OK && welcome != NULL &&
         !verbs_welcome_decode(event->param.conn.private_data, event->param.conn.private_data_len,
-                              mtu))
+                              welcome))
         status = RSM_ST_PROTOCOL;
     if (status != RSM_ST_OK)
         rsm_log_debug("verbs: %s: %s, status %d", attempt->step, rdma_event_str(event->event),
@@ -91,24 +92,33 @@ static enum rsm_status find_node(struct attempt *attempt)
     return await(attempt, RDMA_CM_EVENT_ROUTE_RESOLVED, NULL);
 }
 
+/* A completion queue with a channel that nobody waits on for ever. */
+static bool make_completions(struct verbs_conn *conn, int entries,
+                             struct ibv_comp_channel **channel, struct ibv_cq **cq)
+{
+    struct ibv_context *context = conn->port->device.context;
+    *channel = ibv_create_comp_channel(context);
+    if (*channel == NULL ||
+        fcntl((*channel)->fd, F_SETFL, fcntl((*channel)->fd, F_GETFL) | O_NONBLOCK) != 0)
+        return false;
+    *cq = ibv_create_cq(context, entries + COMPLETIONS_SPARE, NULL, *channel, 0);
+    if (*cq == NULL)
+        verbs_explain(&conn->port->device, "cannot create a completion queue", errno);
+    return *cq != NULL;
+}
+
 static enum rsm_status make_queue(struct attempt *attempt)
 {
     struct verbs_conn *conn = attempt->conn;
     struct rsm_port *port = conn->port;
     attempt->step = "making a queue pair";
-    conn->completions = ibv_create_comp_channel(port->device.context);
-    if (conn->completions == NULL || fcntl(conn->completions->fd, F_SETFL,
-                                           fcntl(conn->completions->fd, F_GETFL) | O_NONBLOCK) != 0)
+    if (!make_completions(conn, VERBS_SENDS + VERBS_ACKS, &conn->completions, &conn->cq) ||
+        !make_completions(conn, VERBS_RECEIVES, &conn->knocks, &conn->arrivals))
         return RSM_ST_NO_RESOURCES;
-    conn->cq = ibv_create_cq(port->device.context, VERBS_SENDS + VERBS_RECEIVES + COMPLETIONS_SPARE,
-                             NULL, conn->completions, 0);
-    if (conn->cq == NULL) {
-        verbs_explain(&port->device, "cannot create a completion queue", errno);
-        return RSM_ST_NO_RESOURCES;
-    }
     struct verbs_queue_wish wish = {.pd = port->pd,
                                     .cq = conn->cq,
-                                    .sends = VERBS_SENDS,
+                                    .receives_cq = conn->arrivals,
+                                    .sends = VERBS_SENDS + VERBS_ACKS,
                                     .receives = VERBS_RECEIVES,
                                     .inline_bytes = port->options.inline_bytes};
     conn->qp = verbs_queue_make(&wish, &conn->inline_bytes);
@@ -134,19 +144,21 @@ static enum rsm_status ask(struct attempt *attempt)
     struct verbs_conn *conn = attempt->conn;
     uint8_t hello_bytes[VERBS_HELLO_BYTES];
     struct verbs_hello hello = {.mtu = (uint16_t)attempt->path.mtu};
-    uint16_t mtu;
+    struct verbs_welcome welcome;
     attempt->step = "connecting";
     memcpy(hello.token, attempt->offer.token, sizeof hello.token);
     verbs_hello_encode(&hello, hello_bytes);
     struct rdma_conn_param param =
         verbs_conn_param(conn->qp, &attempt->path, hello_bytes, sizeof hello_bytes);
     if (verbs_queue_step(conn->id, conn->qp, IBV_QPS_INIT, &attempt->path) != 0 ||
-        !receive_ahead(conn) || rdma_connect(conn->id, &param) != 0)
+        !verbs_listen_for_signal(conn) || !receive_ahead(conn) ||
+        rdma_connect(conn->id, &param) != 0)
         return RSM_ST_NO_RESOURCES;
-    enum rsm_status status = await(attempt, RDMA_CM_EVENT_CONNECT_RESPONSE, &mtu);
+    enum rsm_status status = await(attempt, RDMA_CM_EVENT_CONNECT_RESPONSE, &welcome);
     if (status != RSM_ST_OK)
         return status;
-    attempt->path.mtu = mtu;
+    attempt->path.mtu = welcome.mtu;
+    conn->can_hear = (welcome.abilities & VERBS_CAN_SIGNAL_IMPORTER) != 0;
     if (verbs_queue_step(conn->id, conn->qp, IBV_QPS_RTR, &attempt->path) == 0 &&
         verbs_queue_step(conn->id, conn->qp, IBV_QPS_RTS, &attempt->path) == 0 &&
         rdma_establish(conn->id) == 0)
@@ -183,7 +195,7 @@ static enum rsm_status await_grant(struct attempt *attempt)
     struct verbs_conn *conn = attempt->conn;
     attempt->step = "waiting for the grant";
     pthread_mutex_lock(&conn->lock);
-    bool granted = verbs_wait(conn, (struct verbs_wait){.over = is_granted});
+    bool granted = verbs_wait(conn, (struct verbs_wait){.over = is_granted, .arrival = true});
     bool ended = conn->ledger.dead;
     pthread_mutex_unlock(&conn->lock);
     return granted ? RSM_ST_OK : ended ? RSM_ST_ABORTED : RSM_ST_UNREACHABLE;
@@ -214,6 +226,10 @@ static void unmake(struct verbs_conn *conn)
         ibv_destroy_cq(conn->cq);
     if (conn->completions != NULL)
         ibv_destroy_comp_channel(conn->completions);
+    if (conn->arrivals != NULL)
+        ibv_destroy_cq(conn->arrivals);
+    if (conn->knocks != NULL)
+        ibv_destroy_comp_channel(conn->knocks);
     if (conn->events != NULL) {
         while (rdma_get_cm_event(conn->events, &event) == 0)
             rdma_ack_cm_event(event);

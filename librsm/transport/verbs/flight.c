@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Posting work requests, taking completions, waiting. Every request is signalled, so that each
  * completion tells how far the connection has come. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -11,8 +12,8 @@
 
 enum {
     POLL_AT_ONCE = 16,
-    RECEIVE_MARK = 0, /* number of a receive: no work request has it */
     FLUSH_TRIES = 100000,
+    ARRIVAL_NS = 200000,    /* between looks for what the node sends, by who waits for it */
     SPIN_NS_MOST = 2000000, /* a thread may keep its processor for about so long anyway */
 };
 
@@ -46,55 +47,13 @@ void verbs_die(struct verbs_conn *conn, const char *why)
     verbs_queue_stop(conn->qp);
     for (int tries = 0; tries < FLUSH_TRIES && flying > 0; tries++) {
         int count = ibv_poll_cq(conn->cq, POLL_AT_ONCE, wc);
-        for (int i = 0; i < count; i++)
-            flying -= wc[i].wr_id != RECEIVE_MARK && flying > 0;
+        if (count > 0)
+            flying -= (uint64_t)count < flying ? (uint64_t)count : flying;
     }
     pthread_cond_broadcast(&conn->news);
 }
 
 /* ------------------------------------------------------------------ completions */
-
-static uint8_t *message_at(const struct verbs_conn *conn, unsigned index)
-{
-    return conn->landing->bytes + conn->port->options.bounce + index * VERBS_MESSAGE_MAX;
-}
-
-bool verbs_receive_post(struct verbs_conn *conn, unsigned index)
-{
-    struct ibv_recv_wr *bad;
-    struct ibv_sge piece = {.addr = (uintptr_t)message_at(conn, index),
-                            .length = VERBS_MESSAGE_MAX,
-                            .lkey = conn->landing->lkey};
-    struct ibv_recv_wr wr = {.wr_id = RECEIVE_MARK, .sg_list = &piece, .num_sge = 1};
-    return ibv_post_recv(conn->qp, &wr, &bad) == 0;
-}
-
-static bool take_grant(struct verbs_conn *conn, const struct verbs_message *message)
-{
-    if (conn->granted || message->count != conn->count)
-        return false;
-    for (uint32_t i = 0; i < conn->count; i++) {
-        conn->piece[i].address = message->piece[i].address;
-        conn->piece[i].key = message->piece[i].key;
-    }
-    conn->granted = true;
-    return true;
-}
-
-/* Messages arrive in the order in which the receives were posted. */
-static bool take_message(struct verbs_conn *conn, uint32_t length)
-{
-    struct verbs_message message;
-    unsigned index = conn->received++ % VERBS_RECEIVES;
-    if (length > VERBS_MESSAGE_MAX ||
-        !verbs_message_decode(message_at(conn, index), length, &message))
-        return false;
-    if (message.type == VERBS_GRANT ? !take_grant(conn, &message)
-                                    : message.credit > VERBS_SIGNALS_AHEAD - conn->credit)
-        return false;
-    conn->credit += message.credit;
-    return verbs_receive_post(conn, index);
-}
 
 static void take_completion(struct verbs_conn *conn, const struct ibv_wc *wc)
 {
@@ -102,10 +61,8 @@ static void take_completion(struct verbs_conn *conn, const struct ibv_wc *wc)
         return;
     if (wc->status != IBV_WC_SUCCESS)
         verbs_die(conn, ibv_wc_status_str(wc->status));
-    else if (wc->wr_id != RECEIVE_MARK)
+    else
         verbs_ledger_complete(&conn->ledger, wc->wr_id);
-    else if (wc->opcode != IBV_WC_RECV || !take_message(conn, wc->byte_len))
-        verbs_die(conn, "the node broke the protocol");
 }
 
 static bool poll_some(struct verbs_conn *conn)
@@ -222,8 +179,8 @@ bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
     uint64_t start = 0;
     uint64_t come = 0;
     while (!conn->ledger.dead && !wait.over(conn, wait.number)) {
-        if (poll_some(conn)) /* most often, and then the time is not asked for */
-            continue;
+        if (poll_some(conn) || (wait.arrival && verbs_take_arrivals(conn)))
+            continue; /* most often, and then the time is not asked for */
         uint64_t now = now_ns();
         /* Another thread may have polled what this one waits for. */
         if (start == 0 || conn->ledger.completed + conn->received != come) {
@@ -236,6 +193,9 @@ bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
             verbs_die(conn, "the peer does not answer");
         } else if (now - start < conn->spin_ns) {
             spin(conn, now - start);
+        } else if (wait.arrival) {
+            /* What is notified of arrivals is for who waits for signals. */
+            sleep_until(conn, now + ARRIVAL_NS);
         } else {
             sleep_until(conn, start + patience + 1000000u);
             learn_spin(conn, now_ns() - start);
@@ -286,6 +246,27 @@ uint64_t verbs_post(struct verbs_conn *conn, struct verbs_chain *chain)
         return 0;
     }
     return last;
+}
+
+void verbs_post_word(struct verbs_conn *conn, uint32_t immediate)
+{
+    struct ibv_send_wr *bad;
+    struct ibv_send_wr wr = {.wr_id = conn->ledger.posted + 1,
+                             .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .imm_data = htonl(immediate)};
+    verbs_poll(conn);
+    if (conn->ledger.dead)
+        return;
+    /* The node has answered all of them but the latest, if it plays fair. */
+    if (verbs_ledger_flying(&conn->ledger) >= VERBS_SENDS + VERBS_ACKS) {
+        verbs_die(conn, "the node broke the protocol");
+        return;
+    }
+    int error = ibv_post_send(conn->qp, &wr, &bad);
+    verbs_ledger_post(&conn->ledger, 1);
+    if (error != 0)
+        verbs_die(conn, "the device refused a work request");
 }
 
 int verbs_slot_find(const struct verbs_conn *conn)

@@ -15,7 +15,7 @@
 #include "core/log.h"
 #include "transport/verbs/node.h"
 
-enum { SENDS_BESIDES_BINDS = 4, COMPLETIONS_SPARE = 8 };
+enum { SENDS_BESIDES_BINDS = 4 /* a message, signals, and two to spare */, COMPLETIONS_SPARE = 8 };
 
 static unsigned remote_access(uint32_t rights)
 {
@@ -33,7 +33,7 @@ static uint8_t *start_of(const struct rsm_extent_piece *piece)
 static bool make_queue(struct rsm_node_port *port, struct rsm_node_offer *offer)
 {
     uint32_t sends = offer->count + SENDS_BESIDES_BINDS;
-    int entries = (int)(VERBS_SIGNALS_AHEAD + sends + COMPLETIONS_SPARE);
+    int entries = (int)(VERBS_RECEIVES_AHEAD + sends + COMPLETIONS_SPARE);
     uint32_t inline_bytes;
     offer->cq = ibv_create_cq(port->device.context, entries, offer, port->completions, 0);
     if (offer->cq == NULL || ibv_req_notify_cq(offer->cq, 0) != 0) {
@@ -42,8 +42,9 @@ static bool make_queue(struct rsm_node_port *port, struct rsm_node_offer *offer)
     }
     struct verbs_queue_wish wish = {.pd = offer->pd != NULL ? offer->pd : port->pd,
                                     .cq = offer->cq,
+                                    .receives_cq = offer->cq,
                                     .sends = sends,
-                                    .receives = VERBS_SIGNALS_AHEAD};
+                                    .receives = VERBS_RECEIVES_AHEAD};
     offer->qp = verbs_queue_make(&wish, &inline_bytes);
     if (offer->qp == NULL)
         verbs_explain(&port->device, "cannot create a queue pair", errno);
@@ -132,7 +133,8 @@ static bool send_slot(struct rsm_node_offer *offer, const struct verbs_message *
                             .length = (uint32_t)length,
                             .lkey =
                                 (offer->slot_mr != NULL ? offer->slot_mr : offer->slot->mr)->lkey};
-    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND,
+    struct ibv_send_wr wr = {.wr_id = VERBS_SENT_MESSAGE,
+                             .opcode = IBV_WR_SEND,
                              .send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE,
                              .sg_list = &piece,
                              .num_sge = 1};

@@ -190,7 +190,8 @@ static enum rsm_status import_signal(struct rsm_conn *conn, bool coalesce)
     int cancel = verbs_cancel_hold();
     pthread_mutex_lock(&verbs->lock);
     enum rsm_status status = RSM_ST_OK;
-    if (!has_credit(verbs, 0) && !verbs_wait(verbs, (struct verbs_wait){.over = has_credit})) {
+    if (!has_credit(verbs, 0) &&
+        !verbs_wait(verbs, (struct verbs_wait){.over = has_credit, .arrival = true})) {
         status = verbs->ledger.dead ? RSM_ST_TRANSFER : RSM_ST_TIMEOUT;
     } else {
         verbs->credit--;
@@ -234,4 +235,8 @@ VERBS_TABLE const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     .health = import_health,
     .register_memory = verbs_register_memory,
     .unregister_memory = verbs_unregister_memory,
+    .hear_signals = verbs_hear_signals,
+    .answer_signals = verbs_answer_signals,
+    .signal_fd = verbs_signal_fd,
+    .take_signals = verbs_take_signals,
 };

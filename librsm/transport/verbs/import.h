@@ -3,11 +3,13 @@
  * @file
  * The import half's port and connections, shared by its files: import.c (port, table), local.c
  * (registered memory), connect.c (making and ending connections), flight.c (posting and waiting),
- * stream.c (moving a vector), transfer.c (the transfers of the table).
+ * arrivals.c (messages of the node and signals of the exporter), stream.c (moving a vector),
+ * transfer.c (the transfers of the table).
  *
- * There is no thread: whoever waits polls for all. Each connection has one lock; it is let go of
- * while a thread sleeps, spins or copies, for the caller's memory may be a mapping whose fault
- * another connection has to serve.
+ * There is no thread: whoever waits polls for all. What the node sends completes apart from what
+ * is posted here, so that transfers never look at it and only signals wake who waits for them. Each
+ * connection has one lock; it is let go of while a thread sleeps, spins or copies, for the caller's
+ * memory may be a mapping whose fault another connection has to serve.
  *
  * The mapping engine calls transfers, order, complete and health from a SIGSEGV handler. What is
  * behind them allocates nothing where verbs_may_allocate() says no, and is no cancellation point.
@@ -29,7 +31,8 @@ enum {
     VERBS_CHAIN =
         16, /* work requests posted at a time; they lie on the stack, see RSM_CAP_FAULT_SAFE */
     VERBS_SENDS = 256,  /* work requests under way */
-    VERBS_RECEIVES = 4, /* messages of the node that may come unasked: a grant, then credits */
+    VERBS_RECEIVES = 4, /* what may come unasked: a grant, then two credits and a signal */
+    VERBS_ACKS = 4,     /* work requests for which there is room beside VERBS_SENDS */
     VERBS_FETCHES = 64, /* reads of one call whose data has not been delivered yet */
     VERBS_MTU_MOST = 4096,
 };
@@ -74,7 +77,10 @@ struct verbs_conn {
     struct rdma_event_channel *events;
     struct rdma_cm_id *id;
     struct ibv_comp_channel *completions;
-    struct ibv_cq *cq;
+    struct ibv_cq *cq; /* of what is posted here */
+    struct ibv_comp_channel *knocks;
+    struct ibv_cq *arrivals; /* of what the node sends */
+    bool can_hear;           /* signals of the exporter may come this way */
     struct ibv_qp *qp;
     struct verbs_landing *landing;
     size_t slot_bytes;
@@ -93,8 +99,12 @@ struct verbs_conn {
     pthread_cond_t news;  /* something completed, or nobody sleeps for all any more */
     bool sleeper;         /* a thread sleeps on the descriptors, for all */
     struct verbs_ledger ledger;
-    uint32_t credit;                  /* signals that may be sent */
-    uint32_t received;                /* messages of the node */
+    uint32_t credit;   /* signals that may be sent */
+    uint32_t received; /* messages of the node, and signals */
+    bool signalled;    /* `signals` have come and were not taken */
+    struct rsm_signals signals;
+    bool hears;                       /* the node was told to send them */
+    bool untaken;                     /* it has not been told that the latest were taken */
     uint64_t spin_ns;                 /* polling before a sleep */
     uint64_t slot_until[VERBS_SLOTS]; /* free when this number is complete */
     bool slot_held[VERBS_SLOTS];      /* until its data has been copied out */
@@ -157,8 +167,8 @@ struct verbs_chain {
  *  connection is dead. */
 uint64_t verbs_post(struct verbs_conn *conn, struct verbs_chain *chain);
 
-/** Post the receive of message @p index, 0..VERBS_RECEIVES - 1. */
-bool verbs_receive_post(struct verbs_conn *conn, unsigned index);
+/** Post that immediate data, about signals of the exporter: at once, whatever is under way. */
+void verbs_post_word(struct verbs_conn *conn, uint32_t immediate);
 
 /** Take what has completed, without waiting. */
 void verbs_poll(struct verbs_conn *conn);
@@ -167,6 +177,8 @@ void verbs_poll(struct verbs_conn *conn);
 struct verbs_wait {
     bool (*over)(const struct verbs_conn *conn, uint64_t number);
     uint64_t number;
+    bool arrival; /* it is the node's to send; not for the mapping engine, which waits for own ones
+                   */
 };
 
 /** Wait until it is over; false: nothing at all happened for the configured time. If requests were
@@ -180,6 +192,21 @@ void verbs_die(struct verbs_conn *conn, const char *why);
 
 /** A free slot of the landing memory, -1 if there is none at the moment. */
 int verbs_slot_find(const struct verbs_conn *conn);
+
+/* ------------------------------------------------------------------ arrivals.c */
+
+/** Post the receive of message @p index, 0..VERBS_RECEIVES - 1. */
+bool verbs_receive_post(struct verbs_conn *conn, unsigned index);
+/** Take what the node has sent, without waiting; with the lock held. @return whether there was
+ *  something. */
+bool verbs_take_arrivals(struct verbs_conn *conn);
+/** Let the next signal be noticed; false with errno. */
+bool verbs_listen_for_signal(struct verbs_conn *conn);
+
+int verbs_signal_fd(struct rsm_conn *conn);
+enum rsm_status verbs_hear_signals(struct rsm_conn *conn);
+enum rsm_status verbs_take_signals(struct rsm_conn *conn, struct rsm_signals *taken);
+void verbs_answer_signals(struct rsm_conn *conn);
 
 /* ------------------------------------------------------------------ transfer.c */
 

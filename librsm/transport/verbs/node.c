@@ -160,4 +160,6 @@ VERBS_TABLE const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     .dispatch = verbs_dispatch,
     .node_caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS,
     .extent_adopt = node_extent_adopt,
+    .signal_importer = verbs_signal_importer,
+    .signals_arrived = verbs_signals_arrived,
 };

@@ -2,7 +2,8 @@
 /**
  * @file
  * The node half's port and offers, shared by its files: node.c (port, extents), offer.c (making and
- * ending them), accept.c (connections that come in), grant.c (keys for one connection).
+ * ending them), accept.c (connections that come in), grant.c (keys for one connection), notify.c
+ * (signals of the exporter).
  *
  * rsmd's one thread runs all of it; the pool alone has a thread of its own.
  */
@@ -15,6 +16,14 @@
 #include "transport/verbs/pool.h"
 #include "transport/verbs/queue.h"
 #include "transport/verbs/wire.h"
+
+enum {
+    /* Signals of the importer, and that it wants or has taken the exporter's. */
+    VERBS_RECEIVES_AHEAD = VERBS_SIGNALS_AHEAD + 1,
+    /* Numbers of work requests; binds have none of their own, for only their failures complete. */
+    VERBS_SENT_MESSAGE = 1,
+    VERBS_SENT_SIGNALS = 2,
+};
 
 enum verbs_offer_state {
     VERBS_WAITING,    /* for the importer */
@@ -50,6 +59,9 @@ struct rsm_node_offer {
     struct ibv_mr *slot_mr; /* the slot's in the own domain, else NULL */
     bool sending;           /* the slot is in use */
     uint32_t unpaid;        /* signals taken for which no credit was returned */
+    bool hears;             /* the importer wants signals of the exporter */
+    bool untaken;           /* it has not said that it took the latest */
+    bool flying;            /* ... which have perhaps not arrived yet */
     uint32_t count;
     struct verbs_grant grant[];
 };
@@ -91,6 +103,12 @@ void verbs_grant_end(struct rsm_node_port *port, struct rsm_node_offer *offer);
 bool verbs_credit_send(struct rsm_node_offer *offer);
 /** Post receives for @p count signals. */
 bool verbs_receive_ahead(struct rsm_node_offer *offer, unsigned count);
+
+/* ------------------------------------------------------------------ notify.c */
+
+enum rsm_status verbs_signal_importer(struct rsm_node_port *port, struct rsm_node_offer *offer,
+                                      const struct rsm_signals *signals);
+bool verbs_signals_arrived(struct rsm_node_port *port, struct rsm_node_offer *offer);
 
 /* ------------------------------------------------------------------ slots.c */
 

@@ -15,7 +15,7 @@ struct ibv_qp *verbs_queue_make(const struct verbs_queue_wish *wish, uint32_t *i
     for (;;) {
         struct ibv_qp_init_attr init = {
             .send_cq = wish->cq,
-            .recv_cq = wish->cq,
+            .recv_cq = wish->receives_cq,
             .qp_type = IBV_QPT_RC,
             .cap = {.max_send_wr = wish->sends,
                     .max_recv_wr = wish->receives,

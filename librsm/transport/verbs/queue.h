@@ -15,7 +15,8 @@
 
 struct verbs_queue_wish {
     struct ibv_pd *pd;
-    struct ibv_cq *cq; /**< of both directions */
+    struct ibv_cq *cq;          /**< of what is sent */
+    struct ibv_cq *receives_cq; /**< of what is received; may be the same */
     uint32_t sends;
     uint32_t receives;
     uint32_t inline_bytes; /**< wanted */

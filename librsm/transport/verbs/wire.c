@@ -147,21 +147,28 @@ bool verbs_hello_decode(const void *bytes, size_t length, struct verbs_hello *he
     return !codec.bad && version == VERBS_WIRE_VERSION;
 }
 
-void verbs_welcome_encode(uint16_t mtu, uint8_t bytes[VERBS_WELCOME_BYTES])
+static void welcome_codec(struct rsm_codec *codec, uint16_t *version, struct verbs_welcome *welcome)
 {
-    struct rsm_codec codec = rsm_encoder(bytes, VERBS_WELCOME_BYTES);
-    uint16_t version;
-    memset(bytes, 0, VERBS_WELCOME_BYTES);
-    version_codec(&codec, &version);
-    rsm_codec_u16(&codec, &mtu);
+    version_codec(codec, version);
+    rsm_codec_u16(codec, &welcome->mtu);
+    rsm_codec_u32(codec, &welcome->abilities);
 }
 
-bool verbs_welcome_decode(const void *bytes, size_t length, uint16_t *mtu)
+void verbs_welcome_encode(const struct verbs_welcome *welcome, uint8_t bytes[VERBS_WELCOME_BYTES])
+{
+    struct rsm_codec codec = rsm_encoder(bytes, VERBS_WELCOME_BYTES);
+    struct verbs_welcome copy = *welcome;
+    uint16_t version;
+    memset(bytes, 0, VERBS_WELCOME_BYTES);
+    welcome_codec(&codec, &version, &copy);
+}
+
+bool verbs_welcome_decode(const void *bytes, size_t length, struct verbs_welcome *welcome)
 {
     struct rsm_codec codec = rsm_decoder(bytes, length);
     uint16_t version;
-    version_codec(&codec, &version);
-    rsm_codec_u16(&codec, mtu);
+    memset(welcome, 0, sizeof *welcome);
+    welcome_codec(&codec, &version, welcome);
     return !codec.bad && version == VERBS_WIRE_VERSION;
 }
 

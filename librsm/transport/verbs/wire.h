@@ -9,6 +9,13 @@
  * the importer posts to the fabric alone; the node only returns credits for the signals (writes
  * with immediate data) it has taken. Either side ends it by disconnecting.
  *
+ * Signals of the exporter go the other way as sends with immediate data and without a byte of it,
+ * one at a time: the next one when the importer has said that it took the former, and none before
+ * it has said that it wants them. Sends, because a write would need an importer that lets others
+ * write to its memory, and none does. A node that can do so says it in `abilities`, where versions
+ * before had zeros; from another one the importer wants nothing. Bits that an importer does not
+ * know mean nothing to it.
+ *
  * All of it is little-endian and decoded with bounds; the decoders below accept only what an
  * honest half of this version would have written.
  */
@@ -57,9 +64,17 @@ void verbs_hello_encode(const struct verbs_hello *hello, uint8_t bytes[VERBS_HEL
 /** The fabric may have padded the data: bytes behind the message are not looked at. */
 bool verbs_hello_decode(const void *bytes, size_t length, struct verbs_hello *hello);
 
-/** Private data of the answer: the MTU that both take, 0: what the path says. */
-void verbs_welcome_encode(uint16_t mtu, uint8_t bytes[VERBS_WELCOME_BYTES]);
-bool verbs_welcome_decode(const void *bytes, size_t length, uint16_t *mtu);
+/** In `abilities`: the node sends signals of the exporter to an importer that wants them. */
+#define VERBS_CAN_SIGNAL_IMPORTER 0x1u
+
+/** Private data of the answer. */
+struct verbs_welcome {
+    uint16_t mtu; /**< that both take; 0: what the path says */
+    uint32_t abilities;
+};
+
+void verbs_welcome_encode(const struct verbs_welcome *welcome, uint8_t bytes[VERBS_WELCOME_BYTES]);
+bool verbs_welcome_decode(const void *bytes, size_t length, struct verbs_welcome *welcome);
 
 /** What the node sends on the connection. */
 enum verbs_message_type { VERBS_GRANT = 1, VERBS_CREDIT = 2 };
@@ -78,11 +93,30 @@ struct verbs_message {
 size_t verbs_message_encode(const struct verbs_message *message, void *bytes, size_t capacity);
 bool verbs_message_decode(const void *bytes, size_t length, struct verbs_message *message);
 
-/** Immediate data of a signal, host order. */
+/** Immediate data, host order. The importer's: a signal, or that it has taken those of the
+ * exporter.
+ */
 #define VERBS_SIGNAL_COALESCE UINT32_C(0x80000000)
+#define VERBS_SIGNALS_TAKEN   UINT32_C(0x40000000)
+#define VERBS_SIGNALS_WANTED  UINT32_C(0x20000000) /* once */
 static inline uint32_t verbs_signal_encode(bool coalesce)
 {
     return 1u | (coalesce ? VERBS_SIGNAL_COALESCE : 0u);
+}
+
+/** The node's: signals of the exporter, as many as have come together. */
+static inline uint32_t verbs_signals_encode(const struct rsm_signals *signals)
+{
+    uint32_t count = signals->count < RSM_SIGNALS_MOST ? signals->count : RSM_SIGNALS_MOST;
+    return count | (signals->coalesced ? VERBS_SIGNAL_COALESCE : 0u);
+}
+
+/** false: none at all, which no node sends. */
+static inline bool verbs_signals_decode(uint32_t immediate, struct rsm_signals *signals)
+{
+    *signals = (struct rsm_signals){.count = immediate & RSM_SIGNALS_MOST,
+                                    .coalesced = (immediate & VERBS_SIGNAL_COALESCE) != 0};
+    return immediate != 0;
 }
 
 #endif

@@ -47,7 +47,7 @@ static void test_two_commands(void **state)
 {
     struct run server = start_server(*state);
     struct json_value *root = run_json(*state, geteuid(), "-n 1 -s 8,64K -t 5", 0);
-    check_figures(root, 2 * 4 + 14, false);
+    check_figures(root, 2 * 4 + 15, false);
     assert_int_equal(get_number(root, "node"), 2);
     assert_int_equal(get_number(root, "server_node"), 1);
     json_free(root);

@@ -5,14 +5,15 @@
 
 #include "figures.h"
 
-enum { SIZED = 4, FIXED = 14 }; /* operations with and without a choice of sizes */
+enum { SIZED = 4, FIXED = 15 }; /* operations with and without a choice of sizes */
 
 static void test_table(void **state)
 {
     static const char *const operations[] = {
-        "put ",     "get ",       "put-stream ", "get-stream ", "put64 ",      "get64 ",
-        "barrier ", "put64-span", "get64-span ", "pingpong ",   "order ",      "post-spin ",
-        "create ",  "publish ",   "connect ",    "map ",        "post-sleep ", "setup "};
+        "put ",   "get ",        "put-stream ", "get-stream ", "put64 ",
+        "get64 ", "barrier ",    "put64-span",  "get64-span ", "pingpong ",
+        "order ", "post-spin ",  "create ",     "publish ",    "connect ",
+        "map ",   "post-sleep ", "setup ",      "notify-sleep"};
     struct outcome outcome = run(*state, "-s 1,8,4K -t 5");
     if (outcome.status != 0)
         fail_msg("%s", outcome.err);

@@ -50,6 +50,23 @@ static void fake_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
     free(made);
 }
 
+static enum rsm_status fake_signal_importer(struct rsm_node_port *port, struct rsm_node_offer *made,
+                                            const struct rsm_signals *signals)
+{
+    (void)port, (void)made;
+    if (!hosts.fabric)
+        return RSM_ST_UNSUPPORTED;
+    hosts.fabric_sends++;
+    hosts.sent = *signals;
+    return RSM_ST_OK;
+}
+
+static bool fake_signals_arrived(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    (void)port, (void)made;
+    return hosts.arrived;
+}
+
 static void replace_transport(struct rsmd_node *node)
 {
     struct rsmd_controller *controller;
@@ -59,6 +76,8 @@ static void replace_transport(struct rsmd_node *node)
         fake = *real;
         fake.offer = fake_offer;
         fake.revoke = fake_revoke;
+        fake.signal_importer = fake_signal_importer;
+        fake.signals_arrived = fake_signals_arrived;
         fake.node_caps |= RSM_NODE_REACHES_HOSTS;
         controller->ops = &fake;
     }

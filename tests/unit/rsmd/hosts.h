@@ -32,6 +32,11 @@ struct hosts {
     size_t queued;        /* what the carrier says */
     unsigned revokes;     /* by the fake transport */
     unsigned descriptors; /* that it puts into each offer */
+    /* Its fabric's signals to importers. */
+    bool fabric;             /* it carries them */
+    bool arrived;            /* what was sent */
+    unsigned fabric_sends;   /* so far */
+    struct rsm_signals sent; /* the latest */
 };
 extern struct hosts hosts;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "far/relay.h"
 #include "hosts.h"
 
 static struct person exporter, importer;
@@ -78,7 +79,7 @@ static void coalescing_means_the_same_as_at_hand(void **state)
                 rsm_event_cell_post(&relay, 1, coalesce);
                 if ((cuts >> i & 1) == 0 && i < 5)
                     continue;
-                struct rsm_event_batch batch = rsm_event_cell_take(&relay);
+                struct rsm_signals batch = rsm_event_cell_take(&relay);
                 if (batch.coalesced)
                     rsm_event_cell_post(&far, 1, true);
                 if (batch.count > 0)
@@ -150,7 +151,7 @@ static void counters_stop_at_their_end(void **state)
     rsm_event_cell_post(&relay, 1, true);
     rsm_event_cell_post(&relay, UINT32_MAX, false);
     rsm_event_cell_post(&relay, 1, false);
-    struct rsm_event_batch batch = rsm_event_cell_take(&relay);
+    struct rsm_signals batch = rsm_event_cell_take(&relay);
     assert_int_equal(batch.count, RSM_EVENT_COALESCED_FIRST - 1);
     assert_true(batch.coalesced);
 }
@@ -231,6 +232,124 @@ static void a_relay_counts_as_descriptors_of_its_client(void **state)
     assert_int_equal(exporter.reply.u.event_peers_reply.total, 0);
 }
 
+/* ------------------------------------------------------------------ by the fabric */
+
+/* Run the daemon; what it sends by the link stays there. */
+static void settle(void)
+{
+    event_base_loop(hosts.base, EVLOOP_NONBLOCK);
+}
+
+static void expect_sent(unsigned sends, uint32_t count, bool coalesced)
+{
+    settle();
+    assert_int_equal(hosts.fabric_sends, sends);
+    assert_int_equal(hosts.sent.count, count);
+    assert_int_equal(hosts.sent.coalesced, coalesced);
+}
+
+static void taken(void)
+{
+    rsmd_relay_taken(hosts.node[1].imports);
+}
+
+/* One at a time; what is posted meanwhile goes together when the importer has taken the former. */
+static void the_fabric_carries_posts(void **state)
+{
+    (void)state;
+    hosts.fabric = true;
+    hosts.queued = 1 << 20; /* of the link that is not used */
+    to_importers(2, false);
+    expect_sent(1, 2, false);
+    to_importers(1, true);
+    to_importers(70000, false);
+    to_importers(1, true);
+    to_importers(1, false);
+    expect_sent(1, 2, false);
+    taken();
+    expect_sent(2, 70001, true);
+    taken();
+    taken(); /* by mistake */
+    settle();
+    expect_sent(2, 70001, true);
+    to_importers(1, true);
+    expect_sent(3, 0, true);
+    assert_false(deliver());
+    /* The other direction is not the daemon's affair. */
+    hosts.queued = 0;
+    to_exporter(1, false);
+    assert_int_equal(pending_at_exporter(), 1);
+    assert_int_equal(hosts.fabric_sends, 3);
+}
+
+static void the_link_carries_what_the_fabric_does_not(void **state)
+{
+    (void)state;
+    to_importers(2, false);
+    assert_int_equal(pending_at_importer(), 2);
+    hosts.fabric = true; /* the importer is connected now */
+    to_importers(3, false);
+    expect_sent(1, 3, false);
+    taken();
+    hosts.fabric = false; /* and has gone */
+    to_importers(4, false);
+    assert_int_equal(pending_at_importer(), 6);
+}
+
+static void unpublish(void)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
+                          .u.export_unpublish = {.export = export_id, .flags = 0}};
+    assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
+}
+
+/* What the fabric had not delivered, and what waited, arrives before the news of the end. */
+static void the_end_loses_no_post(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import = importer.reply.u.import_connect_reply;
+    hosts.fabric = true;
+    to_importers(3, false);
+    settle();
+    to_importers(4, false);
+    expect_sent(1, 3, false);
+    unpublish();
+    assert_true(deliver());
+    assert_true(deliver());
+    assert_false(has_moved(&importer, &import));
+    assert_int_equal(pending_at_importer(), 7);
+    assert_true(has_moved(&importer, &import));
+    assert_int_equal(hosts.fabric_sends, 1);
+}
+
+static void the_end_doubles_no_post(void **state)
+{
+    (void)state;
+    hosts.fabric = hosts.arrived = true;
+    to_importers(3, false);
+    settle();
+    to_importers(4, false);
+    expect_sent(1, 3, false);
+    unpublish();
+    assert_int_equal(pending_at_importer(), 4);
+}
+
+static void an_importer_goes_with_what_it_did_not_take(void **state)
+{
+    (void)state;
+    hosts.fabric = true;
+    to_importers(3, false);
+    settle();
+    to_importers(4, false);
+    expect_sent(1, 3, false);
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_DISCONNECT,
+                          .u.import_disconnect.import = import_id};
+    assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
+    deliver_all();
+    assert_null(hosts.node[1].imports);
+    assert_int_equal(hosts.fabric_sends, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -245,6 +364,11 @@ int main(void)
         TEST(events_for_what_is_not_theirs),
         TEST(a_full_link_makes_events_wait),
         TEST(a_relay_counts_as_descriptors_of_its_client),
+        TEST(the_fabric_carries_posts),
+        TEST(the_link_carries_what_the_fabric_does_not),
+        TEST(the_end_loses_no_post),
+        TEST(the_end_doubles_no_post),
+        TEST(an_importer_goes_with_what_it_did_not_take),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,6 +94,10 @@ static void mandatory_members_pairs_and_caps_are_checked(void **state)
     REFUSED(ops.caps &= ~RSM_CAP_LOCAL_MEMORY);
     REFUSED((ops.map = NULL, ops.unmap = NULL));
     REFUSED(ops.signal = NULL);
+    REFUSED(ops.hear_signals = NULL);
+    REFUSED(ops.answer_signals = NULL);
+    REFUSED(ops.signal_fd = NULL);
+    REFUSED(ops.take_signals = NULL);
     REFUSED((ops.register_memory = NULL, ops.unregister_memory = NULL));
     REFUSED(ops.size = offsetof(struct rsm_import_ops, complete));
     REFUSED(ops.size = sizeof ops - 1);
@@ -133,6 +137,13 @@ static void a_shorter_table_gets_generic_forms(void **state)
     assert_ptr_equal(full.put, fake_import_ops.put);
     assert_status(full.health(f->conn), RSM_ST_OK);
     assert_status(full.signal(f->conn, true), RSM_ST_UNSUPPORTED);
+    struct rsm_signals taken = {.count = 1, .coalesced = true};
+    assert_status(full.hear_signals(f->conn), RSM_ST_UNSUPPORTED);
+    full.answer_signals(f->conn);
+    assert_int_equal(full.signal_fd(f->conn), -1);
+    assert_status(full.take_signals(f->conn, &taken), RSM_ST_UNSUPPORTED);
+    assert_int_equal(taken.count, 0);
+    assert_false(taken.coalesced);
 }
 
 static void a_longer_table_is_cut(void **state)
@@ -194,6 +205,9 @@ static void an_older_node_table_gets_generic_forms(void **state)
     full.dispatch(NULL, NULL, NULL);
     assert_status(full.extent_adopt(NULL, -1, 4096, &extent), RSM_ST_UNSUPPORTED);
     assert_null(extent);
+    assert_status(full.signal_importer(NULL, NULL, &(struct rsm_signals){.count = 1}),
+                  RSM_ST_UNSUPPORTED);
+    assert_false(full.signals_arrived(NULL, NULL));
 }
 
 static int an_event_fd(struct rsm_node_port *port)
@@ -205,6 +219,37 @@ static int an_event_fd(struct rsm_node_port *port)
 static void a_dispatch(struct rsm_node_port *port, const struct rsm_node_upcalls *up, void *context)
 {
     (void)port, (void)up, (void)context;
+}
+
+static enum rsm_status a_signal_importer(struct rsm_node_port *port, struct rsm_node_offer *made,
+                                         const struct rsm_signals *signals)
+{
+    (void)port, (void)made, (void)signals;
+    return RSM_ST_OK;
+}
+
+static bool a_signals_arrived(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    (void)port, (void)made;
+    return true;
+}
+
+static void signalling_needs_all_of_its_parts(void **state)
+{
+    (void)state;
+    struct rsm_node_ops given = *rsmcore_transport_node("shm"), full;
+    given.signal_importer = a_signal_importer;
+    given.signals_arrived = NULL;
+    given.event_fd = an_event_fd;
+    given.dispatch = a_dispatch;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
+    given.signals_arrived = a_signals_arrived;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
+    assert_ptr_equal(full.signal_importer, a_signal_importer);
+    assert_ptr_equal(full.signals_arrived, a_signals_arrived);
+    given.event_fd = NULL; /* nobody would hear of what was taken */
+    given.dispatch = NULL;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
 }
 
 static void optional_node_members_are_checked_and_kept(void **state)
@@ -351,6 +396,7 @@ int main(void)
         CASE(an_incomplete_node_table_is_refused),
         CASE(an_older_node_table_gets_generic_forms),
         CASE(optional_node_members_are_checked_and_kept),
+        CASE(signalling_needs_all_of_its_parts),
         CASE(elements_are_one_put_each_ascending),
         CASE(elements_stop_at_the_first_error),
         CASE(vectors_say_how_far_they_came),

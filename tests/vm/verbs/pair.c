@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pair.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,7 +23,16 @@
 
 enum { EXTENTS_MAX = 256, OFFERS_MAX = 4096, PIECES_MAX = RSM_OFFER_MAX_FDS };
 
-enum order_kind { ORDER_MAKE, ORDER_FREE, ORDER_OFFER, ORDER_REVOKE, ORDER_REPORT, ORDER_SETTLE };
+enum order_kind {
+    ORDER_MAKE,
+    ORDER_FREE,
+    ORDER_OFFER,
+    ORDER_REVOKE,
+    ORDER_REPORT,
+    ORDER_SETTLE,
+    ORDER_SIGNAL,
+    ORDER_LIE,
+};
 
 struct order {
     enum order_kind kind;
@@ -30,6 +40,7 @@ struct order {
     uint32_t rights;
     uint64_t length;
     uint32_t count;
+    bool coalesced;
     struct {
         uint32_t extent;
         uint64_t offset;
@@ -76,8 +87,15 @@ static void on_lost(void *context, struct rsm_node_offer *made)
     node->report.lost++;
 }
 
+static void on_taken(void *context, struct rsm_node_offer *made)
+{
+    struct node *node = context;
+    (void)made;
+    node->report.taken++;
+}
+
 static const struct rsm_node_upcalls upcalls = {
-    .size = sizeof upcalls, .signalled = on_signalled, .lost = on_lost};
+    .size = sizeof upcalls, .signalled = on_signalled, .lost = on_lost, .taken = on_taken};
 
 static uint32_t free_place(void *const *table, uint32_t most)
 {
@@ -119,6 +137,21 @@ static void obey_offer(struct node *node, const struct order *order, struct answ
     free(offer);
 }
 
+static void lie(const struct rsm_node_offer *offer, const struct order *order)
+{
+    struct ibv_send_wr *bad;
+    struct ibv_sge piece = {.addr = (uintptr_t)offer->slot->bytes,
+                            .length = (uint32_t)order->length,
+                            .lkey = offer->slot->mr->lkey};
+    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND_WITH_IMM,
+                             .send_flags = IBV_SEND_SOLICITED,
+                             .imm_data = htonl(order->count),
+                             .sg_list = &piece,
+                             .num_sge = order->length > 0};
+    if (ibv_post_send(offer->qp, &wr, &bad) != 0)
+        abort();
+}
+
 static void obey(struct node *node, const struct order *order, struct answer *answer,
                  struct rsm_packet_fds *fds)
 {
@@ -139,6 +172,14 @@ static void obey(struct node *node, const struct order *order, struct answer *an
         break;
     case ORDER_SETTLE:
         verbs_pool_settle(node->port->pool);
+        break;
+    case ORDER_SIGNAL:
+        answer->status = node->ops->signal_importer(
+            node->port, node->offers[order->index],
+            &(struct rsm_signals){.count = order->count, .coalesced = order->coalesced});
+        break;
+    case ORDER_LIE:
+        lie(node->offers[order->index], order);
         break;
     case ORDER_REPORT:
         break;
@@ -340,6 +381,22 @@ struct node_report node_report(struct pair *pair)
     struct answer answer;
     command(pair, &order, &answer, NULL);
     return answer.report;
+}
+
+enum rsm_status node_signal(struct pair *pair, uint32_t made, uint32_t count, bool coalesced)
+{
+    struct order order = {
+        .kind = ORDER_SIGNAL, .index = made, .count = count, .coalesced = coalesced};
+    struct answer answer;
+    command(pair, &order, &answer, NULL);
+    return answer.status;
+}
+
+void node_lie(struct pair *pair, uint32_t made, uint32_t immediate, uint32_t bytes)
+{
+    struct order order = {.kind = ORDER_LIE, .index = made, .count = immediate, .length = bytes};
+    struct answer answer;
+    command(pair, &order, &answer, NULL);
 }
 
 void node_settle(struct pair *pair)

@@ -23,6 +23,7 @@ struct node_report {
     uint64_t signals;
     uint64_t coalesced;
     uint64_t lost;
+    uint64_t taken; /**< signals of the exporter, by the importer: how often */
     struct verbs_pool_counts pool;
 };
 
@@ -63,6 +64,10 @@ enum rsm_status node_offer(struct pair *pair, const struct remote_piece *pieces,
                            uint32_t rights, struct rsm_offer *offer, uint32_t *made);
 void node_revoke(struct pair *pair, uint32_t made);
 struct node_report node_report(struct pair *pair);
+/** Let the node signal the importer. */
+enum rsm_status node_signal(struct pair *pair, uint32_t made, uint32_t count, bool coalesced);
+/** ... whatever is under way, with that immediate data and as many bytes: what no node does. */
+void node_lie(struct pair *pair, uint32_t made, uint32_t immediate, uint32_t bytes);
 /** Ask until the pool's thread has nothing to do. */
 void node_settle(struct pair *pair);
 
