@@ -80,13 +80,13 @@ struct verbs_conn {
     struct ibv_cq *cq; /* of what is posted here */
     struct ibv_comp_channel *knocks;
     struct ibv_cq *arrivals; /* of what the node sends */
-    bool can_hear;           /* signals of the exporter may come this way */
     struct ibv_qp *qp;
     struct verbs_landing *landing;
     size_t slot_bytes;
     uint32_t inline_bytes;
     uint32_t max_message; /* bytes of one work request */
     bool granted;
+    bool can_hear; /* signals of the exporter may come this way */
     uint32_t rights;
     uint32_t count; /* pieces */
     struct {
@@ -98,13 +98,13 @@ struct verbs_conn {
     pthread_mutex_t lock; /* guards what follows, and posting and polling */
     pthread_cond_t news;  /* something completed, or nobody sleeps for all any more */
     bool sleeper;         /* a thread sleeps on the descriptors, for all */
+    bool hears;           /* the node was told to send signals of the exporter */
+    bool signalled;       /* `signals` have come and were not taken */
+    bool untaken;         /* ... were, and the node has not been told */
     struct verbs_ledger ledger;
     uint32_t credit;   /* signals that may be sent */
     uint32_t received; /* messages of the node, and signals */
-    bool signalled;    /* `signals` have come and were not taken */
     struct rsm_signals signals;
-    bool hears;                       /* the node was told to send them */
-    bool untaken;                     /* it has not been told that the latest were taken */
     uint64_t spin_ns;                 /* polling before a sleep */
     uint64_t slot_until[VERBS_SLOTS]; /* free when this number is complete */
     bool slot_held[VERBS_SLOTS];      /* until its data has been copied out */
