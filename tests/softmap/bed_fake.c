@@ -14,6 +14,7 @@
 static struct rsm_conn *conn;
 static struct sync *shared;
 static pid_t peer_pid, importer_pid;
+static void (*other_importer)(struct sync *sync);
 static uint8_t *memory;
 
 static void *shared_memory(size_t length)
@@ -46,11 +47,32 @@ static enum rsm_status wrap(struct rsm_conn *inner)
                                    &(struct softmap_settings){.given = 0}, &conn);
 }
 
+/* Before this process has threads, for a sanitizer's allocator may be locked by one of them. */
+static void start_importer(void)
+{
+    importer_pid = fork();
+    CHECK(importer_pid >= 0);
+    if (importer_pid > 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    CHECK(wrap(wire_connect(memory, size)) == RSM_ST_OK);
+    other_importer(shared);
+    conn->ops->disconnect(conn);
+    _exit(0);
+}
+
 struct sync *bed_start(litmus_peer peer, size_t pages)
 {
     start_peer(peer, pages);
+    if (other_importer != NULL)
+        start_importer();
     CHECK(wrap(wire_connect(memory, size)) == RSM_ST_OK);
     return shared;
+}
+
+void bed_add_importer(void (*importer)(struct sync *sync))
+{
+    other_importer = importer;
 }
 
 void bed_start_refused(void (*before)(void))
@@ -64,19 +86,6 @@ void bed_start_refused(void (*before)(void))
     CHECK(inner->ops->complete(inner) == RSM_ST_OK);
     CHECK(inner->ops->get(inner, 8, &back, sizeof back) == RSM_ST_OK && back == value);
     conn = inner;
-}
-
-void bed_add_importer(void (*importer)(struct sync *sync))
-{
-    importer_pid = fork();
-    CHECK(importer_pid >= 0);
-    if (importer_pid > 0)
-        return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    CHECK(wrap(wire_connect(memory, size)) == RSM_ST_OK);
-    importer(shared);
-    conn->ops->disconnect(conn);
-    _exit(0);
 }
 
 volatile uint8_t *bed_map_at(void *address, size_t offset, size_t length, int rights)

@@ -21,6 +21,7 @@ static rsmapi_barrier_t again_barrier;
 static __thread rsmapi_barrier_t thread_barrier; /* such an object is for one thread at a time */
 static struct sync *shared;
 static pid_t peer_pid, importer_pid;
+static void (*other_importer)(struct sync *sync);
 
 static void be_node(const char *number)
 {
@@ -92,6 +93,25 @@ static void disconnect(void)
     CHECK(rsm_release_controller(controller) == RSM_SUCCESS);
 }
 
+/* Before this process has threads, and before it has used the fabric. */
+static void start_importer(void)
+{
+    importer_pid = fork();
+    CHECK(importer_pid >= 0);
+    if (importer_pid > 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    connect_to_segment();
+    other_importer(shared);
+    disconnect();
+    _exit(0);
+}
+
+void bed_add_importer(void (*importer)(struct sync *sync))
+{
+    other_importer = importer;
+}
+
 struct sync *bed_start(litmus_peer peer, size_t pages)
 {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -101,6 +121,8 @@ struct sync *bed_start(litmus_peer peer, size_t pages)
     if (peer_pid == 0)
         be_peer(peer, pages * PAGE);
     AWAIT(atomic_load(&shared->peer_ready) == 1);
+    if (other_importer != NULL)
+        start_importer();
     connect_to_segment();
     return shared;
 }
@@ -116,20 +138,6 @@ void bed_start_refused(void (*before)(void))
     CHECK(rsm_memseg_import_unmap(import) == RSMERR_SEG_NOT_MAPPED);
     CHECK(bed_put(8, &value, sizeof value) == 0 && bed_close() == 0);
     CHECK(bed_get(8, &back, sizeof back) == 0 && back == value);
-}
-
-void bed_add_importer(void (*importer)(struct sync *sync))
-{
-    importer_pid = fork();
-    CHECK(importer_pid >= 0);
-    if (importer_pid > 0)
-        return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    thread_barrier = (rsmapi_barrier_t){.seg = NULL};
-    connect_to_segment();
-    importer(shared);
-    disconnect();
-    _exit(0);
 }
 
 /* RSMAPI has one mapping for each handle. */

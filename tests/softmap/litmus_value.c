@@ -80,9 +80,8 @@ static void be_second_importer(struct sync *sync)
 
 static void two_importers(void)
 {
-    struct sync *sync = bed_start(own_odd_bytes_beside_two, 2);
     bed_add_importer(be_second_importer);
-    store_a_quarter(sync, 0, WORD_GO);
+    store_a_quarter(bed_start(own_odd_bytes_beside_two, 2), 0, WORD_GO);
     bed_end();
 }
 

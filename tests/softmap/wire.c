@@ -265,7 +265,6 @@ struct rsm_conn *wire_connect(uint8_t *memory, uint64_t size)
     pthread_t thread;
     sigset_t before;
     (void)size;
-    memset(&wire, 0, sizeof wire); /* a parent's */
     wire.memory = memory;
     wire.conn.ops = &wire_ops;
     softmap_block(&before);

@@ -4,8 +4,7 @@
 # litmus.sh RSMD CONF1 CONF2 LITMUS [FAKE]: litmus tests of software mappings (tests/softmap) between two
 # nodes on the two devices; with FAKE, the program of the same over a fake, with the traps that have to
 # be asked for. Those tests are left out that need more stores than an emulated machine makes in
-# reasonable time, `monotonic`, whose number soft-RoCE may read byte by byte, and `two_importers`, which
-# forks a process that has used the device.
+# reasonable time, and `monotonic`, whose number soft-RoCE may read byte by byte.
 # shellcheck source=../guest/lab.sh
 . /lab/guest/lab.sh
 
@@ -27,7 +26,8 @@ export RSM_LITMUS_SHARE=20
 # shellcheck disable=SC2086 # lists of words
 by_signal() {
     echo 'stores make twins:'
-    RSM_MAP_MODE=twin "$litmus" $quick message_passing neighbours threads library_functions || exit 1
+    RSM_MAP_MODE=twin "$litmus" $quick message_passing neighbours two_importers threads \
+        library_functions || exit 1
 
     echo 'stores are trapped:' # the default
     "$litmus" $quick messages_without_barrier neighbours || exit 1
