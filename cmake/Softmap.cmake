@@ -4,7 +4,7 @@
 # tests link several. The decoder library is wanted by it alone, and it works without.
 find_package(Zydis QUIET)
 set(softmap_sources atomics.c barrier.c faultfd.c faultthread.c flush.c lock.c mechanism.c memory.c
-    module.c options.c pages.c service.c transfer.c trap.c views.c wire.c)
+    mirror.c module.c notes.c options.c pages.c runs.c service.c transfer.c trap.c views.c wire.c)
 if(Zydis_FOUND AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     set(softmap_decoder decode_x86.c vector.c)
     set(softmap_definitions SOFTMAP_HAS_DECODER=1)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/softmap/barrier.h"
+#include "core/softmap/mirror.h"
 
 enum { PAGE_BYTES = 64, PAGES = 2, PARCELS = 24, DEPTH = 6, WALKS = 20000, WALK_STEPS = 60 };
 enum { OWN_0 = 0, PEER_0 = 1, OWN_1 = PAGE_BYTES, BELL = PAGE_BYTES + 1, SEGMENT = 128 };
@@ -33,6 +34,9 @@ static struct world {
     _Alignas(64) uint8_t buffer[(SOFTMAP_BUFFER_PAGES + 1) * PAGE_BYTES];
     enum softmap_state access[PAGES]; /* what the views allow */
     uint64_t time, group;
+    struct softmap_mirror mirror; /* of that mode */
+    uint64_t shown, stored;       /* its sets */
+    uint64_t written;             /* what the kernel has noted, as another */
 
     uint8_t remote[SEGMENT];
     unsigned parcels;
@@ -189,10 +193,28 @@ static void woken(struct softmap_space *space)
     (void)space;
 }
 
+static bool is_mirror(void)
+{
+    return world.space.mirror != NULL;
+}
+
+static void look(struct softmap_space *space)
+{
+    for (uint32_t page = 0; page < PAGES; page++)
+        if (world.written >> page & 1)
+            softmap_mirror_note(space, page, 1);
+    world.written = 0;
+}
+
 /* As the handler does it. True: it was trapped. */
 static bool store(uint32_t offset, uint8_t value)
 {
     uint32_t page = offset / PAGE_BYTES;
+    if (is_mirror()) {
+        world.copy[offset] = value;
+        world.written |= UINT64_C(1) << page;
+        return false;
+    }
     bool trapped = world.access[page] != SOFTMAP_RW;
     if (trapped && !softmap_prefers_twin(&world.space, page, offset % PAGE_BYTES, 1)) {
         softmap_store(&world.space, offset, &value, 1);
@@ -207,7 +229,7 @@ static bool store(uint32_t offset, uint8_t value)
 static uint8_t load(uint32_t offset)
 {
     uint32_t page = offset / PAGE_BYTES;
-    if (world.access[page] == SOFTMAP_NONE)
+    if (world.access[page] == SOFTMAP_NONE && !is_mirror())
         HOLDS(softmap_load(&world.space, page), "a page could not be loaded");
     return world.copy[offset];
 }
@@ -227,10 +249,11 @@ static void store_1(void)
 }
 
 /* Lost only if the page had its twin already: the promise is for a store that opens the epoch, or
- * is trapped. */
+ * is trapped. In a mirror it is for one of another value than is there. */
 static void ring(void)
 {
-    bool promised = world.access[1] != SOFTMAP_RW;
+    bool promised =
+        is_mirror() ? world.copy[BELL] != 1 || world.rung : world.access[1] != SOFTMAP_RW;
     (void)store(BELL, 1);
     world.rung = promised;
 }
@@ -261,14 +284,22 @@ static void load_1(void)
     HOLDS(load(OWN_1) == world.own[1], "an own store disappeared");
 }
 
+static void refresh(uint32_t page)
+{
+    if (is_mirror())
+        (void)softmap_mirror_refresh(&world.space, page, page + 1, 1);
+    else
+        softmap_refresh(&world.space, page);
+}
+
 static void refresh_0(void)
 {
-    softmap_refresh(&world.space, 0);
+    refresh(0);
 }
 
 static void refresh_1(void)
 {
-    softmap_refresh(&world.space, 1);
+    refresh(1);
 }
 
 static void flush(void)
@@ -294,6 +325,8 @@ static void complete(void)
 static void acquire(void)
 {
     softmap_acquire(&world.space);
+    for (uint32_t page = 0; page < PAGES;)
+        page = softmap_reread(&world.space, page, PAGES);
     HOLDS(load(PEER_0) == world.peer, "a load is older than the barrier");
     world.peer_seen = world.peer;
 }
@@ -364,6 +397,13 @@ static void begin(enum softmap_mode mode)
     space->woken = woken;
     space->dirty_first = space->dirty_last = space->streak = SOFTMAP_NO_PAGE;
     steps = 0;
+    if (mode != SOFTMAP_MIRROR)
+        return;
+    world.mirror =
+        (struct softmap_mirror){.shown = &world.shown, .stored = &world.stored, .look = look};
+    space->mirror = &world.mirror;
+    for (uint32_t page = 0; page < PAGES;)
+        page = softmap_mirror_show(space, page, PAGES);
 }
 
 static void explore(unsigned depth)
@@ -427,7 +467,8 @@ static void check_copies(void)
 
 int main(int argc, char **argv)
 {
-    static const enum softmap_mode modes[] = {SOFTMAP_AUTO, SOFTMAP_PRECISE, SOFTMAP_TWIN};
+    static const enum softmap_mode modes[] = {SOFTMAP_AUTO, SOFTMAP_PRECISE, SOFTMAP_TWIN,
+                                              SOFTMAP_MIRROR};
     unsigned depth = argc > 1 ? (unsigned)atoi(argv[1]) : DEPTH;
     if (depth < 1 || depth > DEPTH)
         return 2;

@@ -33,7 +33,7 @@ struct litmus {
 };
 extern const struct litmus litmus_order[], litmus_value[], litmus_memory[], litmus_process[],
     litmus_calls[], litmus_signals[], litmus_tools[], litmus_fault[], litmus_again[],
-    litmus_knobs[], litmus_traps[], litmus_forms[];
+    litmus_knobs[], litmus_traps[], litmus_forms[], litmus_mirror[];
 
 void litmus_fail(const char *file, int line, const char *what) __attribute__((noreturn));
 #define CHECK(condition)                                                                           \
@@ -61,6 +61,8 @@ unsigned litmus_rounds(unsigned all);
 /** End the test: it does not say anything here. */
 void litmus_skip(const char *why) __attribute__((noreturn));
 bool mode_is(const char *name);
+/** Whether accesses are refused at first, so that somebody learns of them: not in mirror mode. */
+bool accesses_are_refused(void);
 /** Whether RSM_MAP_TRAP has that value. */
 bool trap_is(const char *name);
 /** The signal that refused accesses raise, whether anybody sees it or not. */
@@ -74,6 +76,10 @@ bool has_faultfd(bool for_system_calls);
 /** Addresses below all that the process has. The kernel gives the highest free ones that are
  *  enough, so nobody gets these when they are free again. */
 void *litmus_far_address(void);
+/** Whether this kernel notes stores as mirror mode needs it. */
+bool has_notes(void);
+/** Whether the kernel takes addresses in mappings. */
+bool system_calls_work(void);
 /** Whether stores are decoded. */
 bool stores_are_trapped(void);
 

@@ -25,7 +25,7 @@ static bool kernel_waits;
 static void find_out_about_kernel(void)
 {
     const char *expected = getenv("RSM_LITMUS_KERNEL_WAITS");
-    kernel_waits = trap_is("thread") && has_faultfd(true);
+    kernel_waits = system_calls_work();
     CHECK(expected == NULL || kernel_waits == (atoi(expected) != 0));
 }
 

@@ -86,7 +86,7 @@ static void all_signals_blocked(void)
     if (child == 0)
         store_with_all_blocked();
     CHECK(waitpid(child, &status, 0) == child);
-    if (trap_is("thread"))
+    if (trap_is("thread") || !accesses_are_refused())
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     else
         CHECK(WIFSIGNALED(status) && WTERMSIG(status) == trap_signal());
@@ -271,8 +271,8 @@ static void on_fault_later(int signal, siginfo_t *info, void *context)
 static void later_handler_hands_on(void)
 {
     struct sigaction action = {.sa_sigaction = on_fault_later, .sa_flags = SA_SIGINFO}, present;
-    if (!trap_is("signal"))
-        litmus_skip("with this trap the engine has no handler of SIGSEGV to hand on to");
+    if (!trap_is("signal") || !accesses_are_refused())
+        litmus_skip("the engine has no handler of SIGSEGV here to hand on to");
     bed_start(NULL, 1);
     catch_own_faults(0);
     volatile uint8_t *map = bed_map(0, PAGE, MAY_ALL);

@@ -30,10 +30,10 @@ static void await_good_end(pid_t child)
 }
 
 /* Whether pages that are not present can be examined from outside. As rsm_map(7) says, that is so
- * with page protection only. */
+ * with page protection only, and where all are present. */
 static bool shows_absent_pages(void)
 {
-    return trap_is("signal");
+    return trap_is("signal") || !accesses_are_refused();
 }
 
 /* ---------------------------------------------------------------- core files */

@@ -61,6 +61,20 @@ static void precise_refused(void)
     bed_end();
 }
 
+static void choose_mirror(void)
+{
+    setenv("RSM_MAP_MODE", "mirror", 1);
+    if (has_notes())
+        forbid_userfaultfd();
+}
+
+/* Like the traps that cannot be had. */
+static void mirror_refused(void)
+{
+    bed_start_refused(choose_mirror);
+    bed_end();
+}
+
 static void choose_off(void)
 {
     setenv("RSM_MAP_MODE", "off", 1);
@@ -75,6 +89,7 @@ static void off(void)
 const struct litmus litmus_traps[] = {
     {"trap_refused", trap_refused},
     {"precise_refused", precise_refused},
+    {"mirror_refused", mirror_refused},
     {"off", off},
     {NULL, NULL},
 };

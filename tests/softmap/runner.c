@@ -26,8 +26,9 @@
 enum { SKIPPED = 77, TEST_LIMIT_S = 300, NOBODY = 65534 };
 
 static const struct litmus *const groups[] = {
-    litmus_order, litmus_value, litmus_memory, litmus_process, litmus_calls, litmus_signals,
-    litmus_tools, litmus_fault, litmus_again,  litmus_knobs,   litmus_traps, litmus_forms};
+    litmus_order,   litmus_value, litmus_memory, litmus_process, litmus_calls,
+    litmus_signals, litmus_tools, litmus_fault,  litmus_again,   litmus_knobs,
+    litmus_traps,   litmus_forms, litmus_mirror};
 
 static bool own_group; /* of processes: it has the test and nothing else */
 
@@ -85,6 +86,11 @@ bool mode_is(const char *name)
     return strcmp(mode != NULL ? mode : "auto", name) == 0;
 }
 
+bool accesses_are_refused(void)
+{
+    return !mode_is("mirror");
+}
+
 bool trap_is(const char *name)
 {
     const char *trap = getenv("RSM_MAP_TRAP");
@@ -138,9 +144,27 @@ void *litmus_far_address(void)
     return lowest;
 }
 
+/* What it asks with came with this feature. */
+bool has_notes(void)
+{
+    uint64_t wp_async = UINT64_C(1) << 15;
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    struct uffdio_api api = {.api = UFFD_API, .features = wp_async};
+    bool has = fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0;
+    if (fd >= 0)
+        close(fd);
+    return has;
+}
+
+bool system_calls_work(void)
+{
+    return !accesses_are_refused() || (trap_is("thread") && has_faultfd(true));
+}
+
 bool stores_are_trapped(void)
 {
-    return !mode_is("twin") && !trap_is("thread") && getenv("RSM_LITMUS_NO_DECODER") == NULL;
+    return accesses_are_refused() && !mode_is("twin") && !trap_is("thread") &&
+           getenv("RSM_LITMUS_NO_DECODER") == NULL;
 }
 
 static bool has_passed(const siginfo_t *end)
@@ -237,6 +261,8 @@ int main(int argc, char **argv)
     bool refusal = argc == 2 && strcmp(argv[1], "trap_refused") == 0;
     if (!trap_is("signal") && !refusal && !has_faultfd(false))
         litmus_skip("no userfaultfd here that RSM_MAP_TRAP could be tested with");
+    if (!accesses_are_refused() && !has_notes())
+        litmus_skip("this kernel does not note stores as RSM_MAP_MODE=mirror needs it");
     bool (*way)(const struct litmus *) = run;
     if (argc > 1 && strcmp(argv[1], "--nobody") == 0)
         give_up_privileges();

@@ -96,9 +96,9 @@ sub run {
 # --- print -------------------------------------------------------------------------------------
 
 my @columns = (
-    (map { my $bed = $_; (map { [$bed, $_, 'signal'] } qw(auto precise twin)),
+    (map { my $bed = $_; (map { [$bed, $_, 'signal'] } qw(auto precise twin mirror)),
         (map { [$bed, $_, 'sigbus'] } qw(auto precise twin)), [$bed, 'auto', 'thread'] } qw(fake shm)),
-    (map { ['verbs', $_, 'signal'] } qw(auto precise twin)),
+    (map { ['verbs', $_, 'signal'] } qw(auto precise twin mirror)),
     ['verbs', 'auto', 'sigbus'], ['verbs', 'auto', 'thread']);
 
 # "bed mode trap" => test => 1, of the lab.

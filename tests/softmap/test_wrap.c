@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which connections the mapping engine takes. */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "cmocka_all.h"
 #include "core/softmap/softmap.h"
@@ -17,6 +23,20 @@ static enum rsm_status count_put(struct rsm_conn *conn, uint64_t offset, const v
     return RSM_ST_OK;
 }
 
+static enum rsm_status count_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
+{
+    (void)conn, (void)offset;
+    memset(dst, 7, length);
+    calls++;
+    return RSM_ST_OK;
+}
+
+static enum rsm_status nothing(struct rsm_conn *conn)
+{
+    (void)conn;
+    return RSM_ST_OK;
+}
+
 static void count_disconnect(struct rsm_conn *conn)
 {
     (void)conn;
@@ -26,15 +46,27 @@ static void count_disconnect(struct rsm_conn *conn)
 static struct rsm_import_ops ops;
 static struct rsm_conn inner = {.ops = &ops};
 
-static enum rsm_status wrap(uint32_t caps, struct rsm_conn **wrapped)
+static enum rsm_status wrap_for(uint32_t rights, uint32_t caps, struct rsm_conn **wrapped)
 {
     calls = 0;
     *wrapped = NULL;
     ops = (struct rsm_import_ops){
-        .name = "counted", .caps = caps, .put = count_put, .disconnect = count_disconnect};
-    static const struct softmap_settings nothing;
-    return rsm_softmap_ops_v1.wrap(&inner, SIZE, RSM_RIGHT_READ | RSM_RIGHT_WRITE, &nothing,
-                                   wrapped);
+        .name = "counted",
+        .caps = caps,
+        .put = count_put,
+        .get = count_get,
+        .order = nothing,
+        .complete = nothing,
+        .health = nothing,
+        .disconnect = count_disconnect,
+    };
+    static const struct softmap_settings settings;
+    return rsm_softmap_ops_v1.wrap(&inner, SIZE, rights, &settings, wrapped);
+}
+
+static enum rsm_status wrap(uint32_t caps, struct rsm_conn **wrapped)
+{
+    return wrap_for(RSM_RIGHT_READ | RSM_RIGHT_WRITE, caps, wrapped);
 }
 
 static void one_that_promises(void **state)
@@ -78,12 +110,80 @@ static void switched_off(void **state)
     unsetenv("RSM_MAP_MODE");
 }
 
+/* Whether the kernel has what came with what a mirror needs. */
+static bool kernel_notes_stores(void)
+{
+    struct uffdio_api api = {.api = UFFD_API, .features = UINT64_C(1) << 15}; /* WP_ASYNC */
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | 1 /* for own accesses */);
+    bool has = fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0;
+    if (fd >= 0)
+        close(fd);
+    return has;
+}
+
+/* It works or is refused as a whole; nothing in between. */
+static void mirror_if_possible(void **state)
+{
+    struct rsm_conn *conn;
+    void *address = NULL;
+    (void)state;
+    setenv("RSM_MAP_MODE", "mirror", 1);
+    enum rsm_status status = wrap(RSM_CAP_FAULT_SAFE, &conn);
+    assert_int_equal(status, kernel_notes_stores() ? RSM_ST_OK : RSM_ST_UNSUPPORTED);
+    if (status == RSM_ST_OK) {
+        assert_int_equal(
+            conn->ops->map(conn, 0, SIZE, RSM_RIGHT_READ | RSM_RIGHT_WRITE, false, &address),
+            RSM_ST_OK);
+        assert_int_equal(*((uint8_t *)address + SIZE - 1), 7);
+        assert_int_equal(conn->ops->unmap(conn, address, SIZE), RSM_ST_OK);
+        conn->ops->disconnect(conn);
+    } else {
+        print_message("this kernel cannot: that it says so is tested\n");
+        assert_null(conn);
+        assert_int_equal(calls, 0);
+    }
+    unsetenv("RSM_MAP_MODE");
+}
+
+/* Transfers go on; there is only nothing to map. */
+static void mirror_of_what_cannot_be_read(void **state)
+{
+    struct rsm_conn *conn;
+    uint8_t byte = 1;
+    void *address = NULL;
+    (void)state;
+    setenv("RSM_MAP_MODE", "mirror", 1);
+    assert_int_equal(wrap_for(RSM_RIGHT_WRITE, RSM_CAP_FAULT_SAFE, &conn), RSM_ST_OK);
+    assert_int_equal(conn->ops->map(conn, 0, SIZE, RSM_RIGHT_WRITE, false, &address),
+                     RSM_ST_UNSUPPORTED);
+    assert_null(address);
+    assert_int_equal(conn->ops->put(conn, 0, &byte, 1), RSM_ST_OK);
+    assert_int_equal(calls, 1);
+    conn->ops->disconnect(conn);
+    unsetenv("RSM_MAP_MODE");
+}
+
+static void mirror_decodes_nothing(void **state)
+{
+    struct rsm_conn *conn;
+    (void)state;
+    setenv("RSM_MAP_MODE", "mirror", 1);
+    setenv("RSM_MAP_ATOMICS", "sigbus", 1);
+    assert_int_equal(wrap(RSM_CAP_FAULT_SAFE, &conn), RSM_ST_UNSUPPORTED);
+    assert_null(conn);
+    unsetenv("RSM_MAP_ATOMICS");
+    unsetenv("RSM_MAP_MODE");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_that_promises),
         cmocka_unit_test(one_that_does_not_promise),
         cmocka_unit_test(switched_off),
+        cmocka_unit_test(mirror_if_possible),
+        cmocka_unit_test(mirror_of_what_cannot_be_read),
+        cmocka_unit_test(mirror_decodes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
  * transport moves the bytes without the space's lock, for the program's memory may fault. */
 #include "core/softmap/barrier.h"
 
+#include "core/softmap/mirror.h"
+
 /* What was known of these pages is not what they have now. A difference would be our doing, not the
  * peer's. */
 static void drop_overlapping(struct softmap_space *space, uint64_t offset, size_t length)
@@ -76,8 +78,17 @@ void softmap_acquire(struct softmap_space *space)
     softmap_drop_clean(space, 0, space->page_count);
 }
 
+uint32_t softmap_reread(struct softmap_space *space, uint32_t from, uint32_t end)
+{
+    if (space->mirror == NULL)
+        return SOFTMAP_NO_PAGE;
+    return softmap_mirror_refresh(space, from, end, SOFTMAP_BUFFER_PAGES);
+}
+
 void softmap_service(struct softmap_space *space)
 {
+    if (space->mirror != NULL)
+        softmap_mirror_service(space);
     uint32_t oldest = space->dirty_first;
     if (oldest != SOFTMAP_NO_PAGE &&
         space->now() - space->page[oldest].since >= space->options.flush_us)

@@ -17,8 +17,12 @@ void softmap_before_get(struct softmap_space *space);
 enum rsm_status softmap_barrier_order(struct softmap_space *space);
 enum rsm_status softmap_barrier_complete(struct softmap_space *space);
 
-/** Later loads see what the segment has now. */
+/** Later loads see what the segment has now. In mirror mode only when all pages have been reread.
+ */
 void softmap_acquire(struct softmap_space *space);
+/** In mirror mode: some pages from @p from to before @p end are what the segment has now. Returns
+ *  where to go on; @p end or more: nowhere. In others there is nothing to do. */
+uint32_t softmap_reread(struct softmap_space *space, uint32_t from, uint32_t end);
 
 /** Flush what has been dirty for long enough. */
 void softmap_service(struct softmap_space *space);

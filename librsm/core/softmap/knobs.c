@@ -20,10 +20,11 @@ static const struct knob {
 } knobs[SOFTMAP_KNOBS] = {
     [SOFTMAP_KNOB_MODE] = {"mode",
                            "RSM_MAP_MODE",
-                           "auto, precise, twin or off",
+                           "auto, precise, twin, mirror or off",
                            {{"auto", SOFTMAP_AUTO},
                             {"precise", SOFTMAP_PRECISE},
                             {"twin", SOFTMAP_TWIN},
+                            {"mirror", SOFTMAP_MIRROR},
                             {"off", SOFTMAP_OFF}},
                            0,
                            0},

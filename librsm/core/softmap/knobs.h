@@ -28,6 +28,7 @@ enum softmap_mode {
     SOFTMAP_PRECISE, /**< every store that can be decoded is trapped */
     SOFTMAP_TWIN,    /**< no store is decoded: the first to a page makes a twin */
     SOFTMAP_OFF,     /**< no software mappings */
+    SOFTMAP_MIRROR,  /**< nothing is trapped: pages are compared and merged */
 };
 
 enum softmap_trap {

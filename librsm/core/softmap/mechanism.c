@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "core/softmap/mechanism.h"
+#include "core/softmap/mirror.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -54,28 +55,60 @@ static bool may_read(const struct softmap *softmap)
     return (softmap->space.rights & RSM_RIGHT_READ) != 0;
 }
 
-enum rsm_status softmap_mechanism_choose(struct softmap *softmap)
+static enum rsm_status choose_trap(struct softmap *softmap)
 {
     enum softmap_trap trap = softmap->space.options.trap;
-    softmap->faultfd = -1;
-    softmap->mechanism = &softmap_by_protection;
     bool wants_faultfd = trap != SOFTMAP_TRAP_SIGNAL && may_read(softmap);
-    if (wants_faultfd && !try_faultfd(softmap, trap != SOFTMAP_TRAP_THREAD)) {
-        rsm_log_error("mapping with trap=%s is not possible: this kernel or what this process may "
-                      "do has no userfaultfd that suffices, see rsm_map(7)",
-                      trap == SOFTMAP_TRAP_THREAD ? "thread" : "sigbus");
+    if (!wants_faultfd || try_faultfd(softmap, trap != SOFTMAP_TRAP_THREAD))
+        return RSM_ST_OK;
+    rsm_log_error("mapping with trap=%s is not possible: this kernel or what this process may "
+                  "do has no userfaultfd that suffices, see rsm_map(7)",
+                  trap == SOFTMAP_TRAP_THREAD ? "thread" : "sigbus");
+    return RSM_ST_UNSUPPORTED;
+}
+
+/* Where nothing may be read there is no mirror, and maps are refused. */
+static enum rsm_status choose_mirror(struct softmap *softmap)
+{
+    if (!may_read(softmap))
+        return RSM_ST_OK;
+    if (!softmap_notes_open(softmap)) {
+        rsm_log_error("mapping with mode=mirror is not possible: this kernel or what this process "
+                      "may do does not suffice to learn which pages were stored to, see "
+                      "rsm_map(7)");
         return RSM_ST_UNSUPPORTED;
     }
+    softmap->mechanism = &softmap_by_notes;
+    softmap->kernel_faults = true;
+    return softmap_mirror_make(&softmap->space, softmap_notes_look);
+}
+
+static void log_choice(const struct softmap *softmap)
+{
+    bool system_calls = softmap->mechanism->signal == 0;
     rsm_log_info("mapping by %s%s", softmap->mechanism->name,
-                 softmap->mechanism->signal != 0 ? ""
-                 : softmap->kernel_faults        ? ", in system calls too"
-                                                 : ", but not in system calls");
-    return RSM_ST_OK;
+                 !system_calls            ? ""
+                 : softmap->kernel_faults ? ", in system calls too"
+                                          : ", but not in system calls");
+}
+
+enum rsm_status softmap_mechanism_choose(struct softmap *softmap)
+{
+    softmap->faultfd = softmap->pagemap = -1;
+    softmap->mechanism = &softmap_by_protection;
+    bool mirror = softmap->space.options.mode == SOFTMAP_MIRROR;
+    enum rsm_status status = mirror ? choose_mirror(softmap) : choose_trap(softmap);
+    if (status == RSM_ST_OK && mirror == (softmap->space.mirror != NULL))
+        log_choice(softmap);
+    return status;
 }
 
 void softmap_mechanism_end(struct softmap *softmap)
 {
+    softmap_mirror_free(&softmap->space);
     if (softmap->faultfd >= 0)
         close(softmap->faultfd);
-    softmap->faultfd = -1;
+    if (softmap->pagemap >= 0)
+        close(softmap->pagemap);
+    softmap->faultfd = softmap->pagemap = -1;
 }

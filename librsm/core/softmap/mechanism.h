@@ -20,12 +20,16 @@ struct softmap_mechanism {
     /** The addresses of a new view, which are PROT_NONE: accesses are learnt of from now on, and
      *  all are refused. */
     bool (*attach)(struct softmap *softmap, const struct softmap_view *view);
+    /** Before the last flush: nobody can store to the view any more. What was stored is still to be
+     *  found. NULL: the flush sees to it. */
+    void (*seal)(struct softmap *softmap, const struct softmap_view *view);
     /** They have been unmapped. NULL: nothing to do. */
     void (*detach)(struct softmap *softmap, const struct softmap_view *view);
 
     /** Give pages of the view, @p first counted from its beginning, the access that @p state
      *  allows within its rights. With any other than SOFTMAP_NONE @p count is 1. On return no
-     *  thread stores where it must not. False: the kernel refused. */
+     *  thread stores where it must not. False: the kernel refused. NULL: nobody asks for it, for
+     *  pages of views are always accessible. */
     bool (*protect)(struct softmap *softmap, const struct softmap_view *view, uint32_t first,
                     uint32_t count, enum softmap_state state);
 };
@@ -40,8 +44,12 @@ extern const struct softmap_mechanism softmap_by_faultfd;
  *  grants it, system calls. Stores are not decoded. */
 extern const struct softmap_mechanism softmap_by_thread;
 
-/** Choose what options.trap asks for out of what there is here, and log it. RSM_ST_UNSUPPORTED,
- *  with a message: that is not there. Afterwards, whatever it returned: softmap_mechanism_end(). */
+/** Nothing is refused; the kernel notes which pages were stored to. */
+extern const struct softmap_mechanism softmap_by_notes;
+
+/** Choose what options.mode and options.trap ask for out of what there is here, and log it.
+ * RSM_ST_UNSUPPORTED, with a message: that is not there. Afterwards, whatever it returned:
+ * softmap_mechanism_end(). */
 enum rsm_status softmap_mechanism_choose(struct softmap *softmap);
 void softmap_mechanism_end(struct softmap *softmap);
 
@@ -54,5 +62,13 @@ int softmap_faultfd_open(bool signals, bool *kernel_faults);
 bool softmap_faultfd_attach(struct softmap *softmap, const struct softmap_view *view);
 bool softmap_faultfd_protect(struct softmap *softmap, const struct softmap_view *view,
                              uint32_t first, uint32_t count, enum softmap_state state);
+
+/* ---- notes.c */
+
+/** Get the descriptors that softmap_by_notes works with. False: this kernel, or what this process
+ * may do, does not suffice. What was got is softmap_mechanism_end()'s to close. */
+bool softmap_notes_open(struct softmap *softmap);
+/** struct softmap_mirror's look. */
+void softmap_notes_look(struct softmap_space *space);
 
 #endif

@@ -9,6 +9,11 @@
 
 #include "core/status.h"
 
+/* Newer than the headers that this must build with; who needs it has a newer kernel. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 /* Reserved in full, populated by use. The tables of a segment are too large for malloc() and are
  * mostly never touched. */
 static void *reserve(size_t length)
@@ -91,6 +96,13 @@ void softmap_memory_free(struct softmap_space *space, int fd, bool inherited)
     give_back(space->buffer, (SOFTMAP_BUFFER_PAGES + 1) * space->page_size);
     if (fd >= 0)
         close(fd);
+}
+
+bool softmap_memory_populate(const struct softmap_space *space, uint32_t first, uint32_t count)
+{
+    size_t length = count * space->page_size;
+    return madvise(softmap_copy_of(space, first), length, MADV_POPULATE_WRITE) == 0 &&
+           madvise(softmap_twin_of(space, first), length, MADV_POPULATE_WRITE) == 0;
 }
 
 void softmap_memory_trim(struct softmap_space *space)

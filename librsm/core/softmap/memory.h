@@ -12,6 +12,10 @@ enum rsm_status softmap_memory_make(struct softmap_space *space, int *fd);
 /** @p inherited: this is a forked child, which has not got the copy. */
 void softmap_memory_free(struct softmap_space *space, int fd, bool inherited);
 
+/** Have copy and twins of these pages at once, not page by page as they are touched. False: there
+ * is not enough memory. */
+bool softmap_memory_populate(const struct softmap_space *space, uint32_t first, uint32_t count);
+
 /** Nothing is known of any page: the kernel may have their memory back. */
 void softmap_memory_trim(struct softmap_space *space);
 

@@ -62,6 +62,17 @@ static enum rsm_status conn_complete(struct rsm_conn *conn)
     return status;
 }
 
+/* The lock is given up in between, for it may be much. */
+void softmap_reread_all(struct softmap *softmap, uint32_t first, uint32_t end)
+{
+    sigset_t before;
+    while (softmap->space.mirror != NULL && first < end) {
+        softmap_enter(softmap, &before);
+        first = softmap_reread(&softmap->space, first, end);
+        softmap_leave(softmap, &before);
+    }
+}
+
 static void acquire(struct rsm_conn *conn)
 {
     struct softmap *softmap = softmap_of(conn);
@@ -72,6 +83,7 @@ static void acquire(struct rsm_conn *conn)
     softmap_enter(softmap, &before);
     softmap_acquire(&softmap->space);
     softmap_leave(softmap, &before);
+    softmap_reread_all(softmap, 0, softmap->space.page_count);
 }
 
 static enum rsm_status conn_signal(struct rsm_conn *conn, bool coalesce)
@@ -137,10 +149,21 @@ static enum rsm_status add_view(struct softmap *softmap, struct softmap_view *vi
     softmap_acquire(&softmap->space);
     softmap_settle(&softmap->space);
     softmap_leave(softmap, &before);
+    softmap_reread_all(softmap, view->first, view->first + view->count);
     status = softmap->mechanism->attach(softmap, view) ? softmap_view_add(view) : RSM_ST_NO_MEMORY;
     if (status != RSM_ST_OK && first)
         stop(softmap);
     return status;
+}
+
+/* A mirror has to be able to read. */
+static bool may_map(const struct softmap *softmap)
+{
+    if (softmap->space.options.mode != SOFTMAP_MIRROR || softmap->space.mirror != NULL)
+        return true;
+    rsm_log_error("no mapping with mode=mirror of a segment that may only be written, see "
+                  "rsm_map(7)");
+    return false;
 }
 
 static enum rsm_status conn_map(struct rsm_conn *conn, uint64_t offset, size_t length,
@@ -156,6 +179,8 @@ static enum rsm_status conn_map(struct rsm_conn *conn, uint64_t offset, size_t l
         return RSM_ST_RANGE;
     if (fixed && *address == NULL)
         return RSM_ST_MAP_FAILED;
+    if (!may_map(softmap))
+        return RSM_ST_UNSUPPORTED;
     struct softmap_view *view = calloc(1, sizeof *view);
     if (view == NULL)
         return RSM_ST_NO_MEMORY;
@@ -351,7 +376,7 @@ static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t righ
     made->conn.ops = make_ops(inner->ops);
     status = made->conn.ops == NULL ? RSM_ST_NO_MEMORY : init_space(made, inner, size, rights);
     made->space.options = options;
-    made->faultfd = -1;
+    made->faultfd = made->pagemap = -1;
     if (status == RSM_ST_OK)
         status = softmap_mechanism_choose(made);
 #if SOFTMAP_HAS_DECODER

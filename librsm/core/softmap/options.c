@@ -45,6 +45,16 @@ static void apply(struct softmap_options *options, const struct softmap_settings
         options->atomics = (enum softmap_atomics)settings->value[SOFTMAP_KNOB_ATOMICS];
 }
 
+/* Why instructions are not decoded; NULL: they are. */
+static const char *why_not_decoded(const struct softmap_options *options)
+{
+    if (!SOFTMAP_HAS_DECODER)
+        return "for this processor";
+    if (options->mode == SOFTMAP_MIRROR)
+        return "with mode=mirror";
+    return options->trap == SOFTMAP_TRAP_THREAD ? "with trap=thread" : NULL;
+}
+
 enum rsm_status softmap_options_read(struct softmap_options *options,
                                      const struct softmap_settings *configured)
 {
@@ -54,15 +64,14 @@ enum rsm_status softmap_options_read(struct softmap_options *options,
     if (status != RSM_ST_OK)
         return status;
     apply(options, &settings);
-    bool decodes = SOFTMAP_HAS_DECODER && options->trap != SOFTMAP_TRAP_THREAD;
-    if (!decodes &&
+    const char *why = why_not_decoded(options);
+    if (why != NULL &&
         (options->mode == SOFTMAP_PRECISE || options->atomics == SOFTMAP_ATOMICS_SIGBUS)) {
         rsm_log_error("mapping with %s decodes instructions, which is not done %s",
-                      options->mode == SOFTMAP_PRECISE ? "mode=precise" : "atomics=sigbus",
-                      SOFTMAP_HAS_DECODER ? "with trap=thread" : "for this processor");
+                      options->mode == SOFTMAP_PRECISE ? "mode=precise" : "atomics=sigbus", why);
         return RSM_ST_UNSUPPORTED;
     }
-    if (!decodes && options->mode == SOFTMAP_AUTO)
+    if (why != NULL && options->mode == SOFTMAP_AUTO)
         options->mode = SOFTMAP_TWIN;
     return RSM_ST_OK;
 }

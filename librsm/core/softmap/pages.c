@@ -109,7 +109,7 @@ static void bring(struct softmap_space *space, uint32_t page)
     size_t bytes = softmap_page_bytes(space, page);
     if (bytes < space->page_size)
         memset(space->buffer + bytes, 0, space->page_size - bytes);
-    if (softmap_fetch(space, page) != RSM_ST_OK)
+    if (softmap_fetch(space, page, 1) != RSM_ST_OK)
         return;
     if (entry->known && !entry->two_way && entry->stored_lines != 0 &&
         peer_wrote_ours(space, page)) {
@@ -183,14 +183,13 @@ bool softmap_load(struct softmap_space *space, uint32_t page)
 bool softmap_promote(struct softmap_space *space, uint32_t page)
 {
     struct softmap_page *entry = &space->page[page];
-    uint8_t *twin = space->twins + (size_t)page * space->page_size;
     if (entry->state == SOFTMAP_RW)
         return true;
     if (!may_read(space))
         return false;
     if (!(SOFTMAP_DEFECT(SOFTMAP_STALE_TWIN) && entry->known))
         bring(space, page);
-    memcpy(twin, softmap_copy_of(space, page), space->page_size);
+    memcpy(softmap_twin_of(space, page), softmap_copy_of(space, page), space->page_size);
     if (!protect(space, page, SOFTMAP_RW))
         return false;
     if (entry->state == SOFTMAP_RO)
@@ -257,7 +256,7 @@ static void store_locally(struct softmap_space *space, uint32_t page, size_t at,
 {
     struct softmap_page *entry = &space->page[page];
     if (entry->state == SOFTMAP_RW)
-        memcpy(space->twins + (size_t)page * space->page_size + at, bytes, length);
+        memcpy(softmap_twin_of(space, page) + at, bytes, length);
     if (entry->known || entry->state != SOFTMAP_NONE) {
         memcpy(softmap_copy_of(space, page) + at, bytes, length);
         softmap_note_stored(space, page, at, length);

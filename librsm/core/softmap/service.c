@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/softmap/atomics.h"
+#include "core/softmap/mirror.h"
 #include "core/softmap/softmap_internal.h"
 #include "core/status.h"
 
@@ -52,9 +53,19 @@ static void serve(struct softmap_space *space)
     }
 }
 
+static uint32_t pause_of_mirror(struct softmap_space *space)
+{
+    softmap_lock(&space->lock);
+    uint32_t pause = softmap_mirror_pause(space);
+    softmap_unlock(&space->lock);
+    return pause;
+}
+
 /* Microseconds until something is due; 0: nothing will be until there is work. */
 static uint32_t time_to_sleep(struct softmap_space *space)
 {
+    if (space->mirror != NULL)
+        return pause_of_mirror(space);
     uint32_t refresh = space->options.refresh_us > 0 ? space->options.refresh_us : 1;
     softmap_lock(&space->lock);
     uint32_t flush = softmap_service_due(space);

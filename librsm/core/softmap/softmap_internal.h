@@ -33,6 +33,7 @@ struct softmap {
     pthread_t thread;           /* runs while there are views */
     const struct softmap_mechanism *mechanism;
     int faultfd;            /* of mechanisms that have one, else -1 */
+    int pagemap;            /* the same */
     bool kernel_faults;     /* it works inside system calls too */
     int stop_fd;            /* readable when fault_thread should end */
     pthread_t fault_thread; /* of the mechanism that has one */
@@ -111,6 +112,9 @@ enum rsm_status softmap_conn_getv(struct rsm_conn *conn, const struct rsm_transf
                                   unsigned count, unsigned *done);
 
 /* ---- module.c */
+
+/** softmap_reread() all of that, without the lock in between. */
+void softmap_reread_all(struct softmap *softmap, uint32_t first, uint32_t end);
 
 static inline struct softmap *softmap_of(struct rsm_conn *conn)
 {

@@ -11,6 +11,8 @@
  *  - RW: stores go to the local copy, and what differs from the twin is sent by the next flush,
  *    which ends in NONE. Its twin was read when it became RW, whatever was cached before: a store
  *    of the value that the peer has just overwritten must be seen as a change.
+ *
+ * In mirror mode all pages are NONE as far as this goes: mirror.h has what it does instead.
  */
 #ifndef RSMCORE_SOFTMAP_SPACE_H
 #define RSMCORE_SOFTMAP_SPACE_H
@@ -27,6 +29,8 @@
 enum softmap_state { SOFTMAP_NONE, SOFTMAP_RO, SOFTMAP_RW };
 
 #define SOFTMAP_NO_PAGE UINT32_MAX
+
+struct softmap_mirror; /* mirror.h */
 
 struct softmap_page {
     uint64_t posted;       /* number of the last write that was posted to it */
@@ -48,14 +52,14 @@ struct softmap_page {
 /** What happened. Changed under the lock. */
 struct softmap_counters {
     uint64_t traps;         /**< faults in views */
-    uint64_t loads;         /**< pages that became RO */
+    uint64_t loads;         /**< pages that became RO; in mirror mode, that were read to be shown */
     uint64_t stores;        /**< instructions that were carried out instead of the processor */
     uint64_t promotions;    /**< pages that became RW */
-    uint64_t flushes;       /**< of one or more RW pages */
+    uint64_t flushes;       /**< of one or more RW pages, or pages that were stored to */
     uint64_t flushed_pages; /**< all of theirs */
     uint64_t runs;          /**< writes that flushes made of them */
     uint64_t two_way_pages; /**< pages where both sides were seen to write the same lines */
-    uint64_t refreshes;     /**< of RO pages, in place */
+    uint64_t refreshes;     /**< of RO pages, in place; in mirror mode, of pages */
 };
 
 struct softmap_space {
@@ -70,9 +74,11 @@ struct softmap_space {
     uint8_t *copy;             /* page_count pages: what the views show */
     uint8_t *twins;            /* as many, populated where pages are RW */
     uint8_t *buffer;           /* SOFTMAP_BUFFER_PAGES pages that the transport reads and writes */
-    uint8_t *scratch;          /* a page, for what a string instruction stores */
+    uint8_t *scratch;          /* a page, for what a string instruction stores, or a snapshot */
     struct softmap_page *page; /* page_count entries */
     uint64_t *clean;           /* bit per page: it is RO */
+
+    struct softmap_mirror *mirror; /* of that mode, else NULL */
 
     /** Make the views of a run of pages inaccessible, readable or writable; on return no thread
      *  stores where it must not. False: the kernel refused. */
@@ -101,13 +107,15 @@ struct softmap_space {
  *  threads store at this moment may be missed, what the caller has stored is not. */
 static inline bool softmap_has_no_stores(const struct softmap_space *space)
 {
-    return !atomic_load(&space->opening) && atomic_load(&space->dirty_count) == 0;
+    return space->mirror == NULL && !atomic_load(&space->opening) &&
+           atomic_load(&space->dirty_count) == 0;
 }
 
 /** The same for pages that have been loaded from. */
 static inline bool softmap_has_no_loads(const struct softmap_space *space)
 {
-    return !atomic_load(&space->opening) && atomic_load(&space->clean_count) == 0;
+    return space->mirror == NULL && !atomic_load(&space->opening) &&
+           atomic_load(&space->clean_count) == 0;
 }
 
 /** Page that an offset lies in. */
@@ -126,6 +134,11 @@ static inline size_t softmap_page_bytes(const struct softmap_space *space, uint3
 static inline uint8_t *softmap_copy_of(const struct softmap_space *space, uint32_t page)
 {
     return space->copy + (size_t)page * space->page_size;
+}
+
+static inline uint8_t *softmap_twin_of(const struct softmap_space *space, uint32_t page)
+{
+    return space->twins + (size_t)page * space->page_size;
 }
 
 /* ---- pages.c */
@@ -158,7 +171,8 @@ uint32_t softmap_next_clean(const struct softmap_space *space, uint32_t from);
 
 /* ---- flush.c */
 
-/** Send what changed in RW pages, in the order in which they became RW; they become NONE. */
+/** Send what changed in RW pages, in the order in which they became RW; they become NONE. In mirror
+ *  mode what changed anywhere. */
 void softmap_flush(struct softmap_space *space);
 
 /* ---- wire.c: everything that reaches the transport */
@@ -167,8 +181,9 @@ void softmap_flush(struct softmap_space *space);
 void softmap_fail(struct softmap_space *space, enum rsm_status status);
 /** The remembered error, which is thereby told. */
 enum rsm_status softmap_take_error(struct softmap_space *space);
-/** Fetch from the segment into the buffer's beginning, own writes to these pages included. */
-enum rsm_status softmap_fetch(struct softmap_space *space, uint32_t page);
+/** Fetch up to SOFTMAP_BUFFER_PAGES pages from the segment into the buffer's beginning, own writes
+ * to them included. */
+enum rsm_status softmap_fetch(struct softmap_space *space, uint32_t first, uint32_t count);
 /** Room for @p length bytes (at most a page) that stays as it is until it has been sent. */
 uint8_t *softmap_buffer(struct softmap_space *space, size_t length);
 /** Send pieces out of the buffer; they may arrive in any order. */

@@ -66,6 +66,8 @@ static enum rsm_status to_space(struct softmap *softmap, const struct transfer *
         softmap_enter(softmap, &before);
         softmap_after_put(space, what->offset, what->length);
         softmap_leave(softmap, &before);
+        softmap_reread_all(softmap, softmap_page_of(space, what->offset),
+                           softmap_page_of(space, what->offset + what->length - 1) + 1);
     }
     return without_peer(softmap, what, status);
 }

@@ -145,6 +145,8 @@ enum rsm_status softmap_view_add(struct softmap_view *view)
 static void end_view(struct softmap *owner, struct softmap_view **link)
 {
     struct softmap_view *view = *link;
+    if (owner->mechanism->seal != NULL)
+        owner->mechanism->seal(owner, view);
     softmap_flush(&owner->space);
     softmap_settle(&owner->space);
     *link = view->sibling;

@@ -46,15 +46,17 @@ static void settle_page(struct softmap_space *space, uint32_t page)
         softmap_settle(space);
 }
 
-enum rsm_status softmap_fetch(struct softmap_space *space, uint32_t page)
+enum rsm_status softmap_fetch(struct softmap_space *space, uint32_t first, uint32_t count)
 {
     const struct rsm_import_ops *ops = space->inner->ops;
-    settle_page(space, page);
+    for (uint32_t page = first; page < first + count; page++)
+        settle_page(space, page);
     if (space->buffer_used > 0 && (ops->caps & RSM_CAP_ASYNC))
         softmap_settle(space); /* what is being sent may still be in the buffer */
     space->buffer_used = 0;
-    enum rsm_status status = ops->get(space->inner, (uint64_t)page * space->page_size,
-                                      space->buffer, softmap_page_bytes(space, page));
+    size_t length = (count - 1) * space->page_size + softmap_page_bytes(space, first + count - 1);
+    enum rsm_status status =
+        ops->get(space->inner, (uint64_t)first * space->page_size, space->buffer, length);
     if (status == RSM_ST_OK && (ops->caps & RSM_CAP_ASYNC)) {
         status = ops->complete(space->inner);
         space->ordered = space->completed = space->posted;

@@ -20,6 +20,9 @@ quick="value_and_back ping_pong open_sees_everything bell_alone bell_that_is_rea
     another_connection read_only store_after_unmap other_faults handler_goes_again other_bus_errors
     store_during_unmap signals_blocked handlers_that_store jump_out_of_fault jump_out_of_handler
     alternate_stack bus_errors $calls forked_child peer_dies counters_at_unmap off"
+mirror="message_passing value_and_back ping_pong neighbours open_sees_everything bell_after_open map_again
+    parts put_and_get another_connection read_only store_during_unmap all_signals_blocked $calls
+    forked_child peer_dies merge_against_stores turn_through_mapping"
 export RSM_LITMUS_SHARE=20
 
 # What takes long is left to those who do it fastest.
@@ -37,7 +40,7 @@ by_signal() {
 
     echo 'what this kernel has not, or what is forbidden, is refused:'
     RSM_MAP_TRAP=sigbus "$litmus" trap_refused || exit 1
-    RSM_MAP_TRAP=thread "$litmus" trap_refused
+    RSM_MAP_TRAP=thread "$litmus" trap_refused mirror_refused
 }
 
 # as_nobody MODE WORKS: a plain user where /dev/userfaultfd has that mode.
@@ -56,6 +59,9 @@ by_userfaultfd() {
     echo 'told to a thread:'
     RSM_MAP_TRAP=thread RSM_LITMUS_KERNEL_WAITS=1 "$litmus" $quick message_passing neighbours threads \
         all_signals_blocked library_functions || exit 1
+
+    echo 'nothing is refused:'
+    RSM_MAP_MODE=mirror RSM_LITMUS_KERNEL_WAITS=1 "$litmus" $mirror || exit 1
 
     as_nobody 600 0
     as_nobody 666 1
