@@ -40,7 +40,8 @@ by_signal() {
 
     echo 'what this kernel has not, or what is forbidden, is refused:'
     RSM_MAP_TRAP=sigbus "$litmus" trap_refused || exit 1
-    RSM_MAP_TRAP=thread "$litmus" trap_refused mirror_refused
+    RSM_MAP_TRAP=thread "$litmus" trap_refused || exit 1
+    "$litmus" mirror_refused
 }
 
 # as_nobody MODE WORKS: a plain user where /dev/userfaultfd has that mode.
