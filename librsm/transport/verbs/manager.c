@@ -4,6 +4,7 @@
 
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -125,20 +126,21 @@ static bool ask(struct question *question, unsigned command)
                       .nla_type = RDMA_NLDEV_ATTR_DEV_INDEX},
         .index = (uint32_t)question->index,
     };
-    unsigned char reply[REPLY_BYTES];
     const struct timeval patience = {.tv_sec = PATIENCE_S};
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
     bool found = false;
-    if (fd < 0)
-        return false;
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
+    /* Not on the stack: a program's threads may have little of it. */
+    unsigned char *reply = fd < 0 ? NULL : malloc(REPLY_BYTES);
+    if (reply != NULL && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
         send(fd, &request, request.header.nlmsg_len, 0) > 0) {
         ssize_t length;
         do
-            length = recv(fd, reply, sizeof reply, 0);
+            length = recv(fd, reply, REPLY_BYTES, 0);
         while (length > 0 && take_reply(question, reply, (size_t)length, &found));
     }
-    close(fd);
+    free(reply);
+    if (fd >= 0)
+        close(fd);
     return found;
 }
 
