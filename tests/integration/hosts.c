@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -97,6 +98,17 @@ void hosts_start(struct world *world, pid_t daemons[2])
     daemons[later] = host_start(world, nodes[later]);
     host_await_link(world, nodes[0], nodes[1], true);
     host_await_link(world, nodes[1], nodes[0], true);
+}
+
+void hosts_end(pid_t daemons[2])
+{
+    for (unsigned i = 0; i < 2; i++) {
+        if (daemons[i] == 0)
+            continue;
+        kill(daemons[i], SIGCONT); /* a test that failed has perhaps left it so */
+        world_daemon_end(daemons[i]);
+        daemons[i] = 0;
+    }
 }
 
 /* ------------------------------------------------------------------ links */

@@ -27,6 +27,8 @@ pid_t host_start(struct world *world, unsigned node);
 
 /** Start both daemons, in the order of the hosts, and wait until the link is up. */
 void hosts_start(struct world *world, pid_t daemons[2]);
+/** End those that have not been ended, which are not 0, stopped or not; and make them 0. */
+void hosts_end(pid_t daemons[2]);
 
 /** Wait until the daemon of @p node says that its link to @p other is up, or is not. */
 void host_await_link(const struct world *world, unsigned node, unsigned other, bool up);

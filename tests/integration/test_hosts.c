@@ -53,13 +53,7 @@ static void begin(void **state)
 
 static int tear_down(void **state)
 {
-    for (unsigned i = 0; i < 2; i++) {
-        if (daemons[i] == 0)
-            continue;
-        kill(daemons[i], SIGCONT); /* a test that failed has perhaps left it so */
-        world_daemon_end(daemons[i]);
-        daemons[i] = 0;
-    }
+    hosts_end(daemons);
     return world_teardown(state);
 }
 
