@@ -11,6 +11,7 @@
 
 #include "call.h"
 #include "core/log.h"
+#include "greeting.h"
 #include "registry.h"
 
 #ifndef SO_PEERPIDFD
@@ -86,8 +87,10 @@ static bool serve(struct rsmd_connection *connection, size_t length, struct rsm_
                              .received = fds};
     bool greeted = connection->client.greeted;
     rsmd_dispatch(&call);
-    if (!greeted && connection->client.greeted)
+    if (!greeted && connection->client.greeted) {
+        rsmd_greeting_done(connection);
         rsmd_server_greeted(server, 1);
+    }
     if (call.later)
         return true;
     bool sent = send_reply(connection, &call.attached);
@@ -218,19 +221,14 @@ static bool identify(struct rsmd_connection *connection)
     return read_groups(connection) && watch_process(connection);
 }
 
-/* Whether there is room for one more client of this user. */
-static bool is_welcome(const struct rsmd_server *server, uid_t uid)
+/* Find the user's account. What the connection costs is charged when it says HELLO. */
+static bool open_account(struct rsmd_connection *connection)
 {
-    const struct rsmd_connection *other;
-    uint32_t same_user = 0;
-    DL_FOREACH(server->connections, other)
-    same_user += other->client.peer.uid == uid;
-    bool welcome = server->connection_count < RSMD_CLIENTS_MAX &&
-                   (uid == 0 || same_user < RSMD_CLIENTS_PER_USER_MAX);
-    if (!welcome)
-        rsm_log_warning("turning away a client of user %u: there are %u", (unsigned)uid,
-                        (unsigned)server->connection_count);
-    return welcome;
+    struct rsmd_client *client = &connection->client;
+    client->account =
+        rsmd_account_of_user(&connection->server->node->shares, connection->client.peer.uid);
+    client->own_descriptors = connection->process >= 0 ? 2 : 1;
+    return client->account != NULL;
 }
 
 static bool listen_to(struct rsmd_connection *connection)
@@ -255,6 +253,7 @@ static void free_connection(struct rsmd_connection *connection)
     if (connection->process >= 0)
         close(connection->process);
     close(connection->socket);
+    rsmd_account_drop(connection->client.account);
     free(connection->groups);
     free(connection);
 }
@@ -270,22 +269,30 @@ void rsmd_connection_begin(struct rsmd_server *server, int socket)
     connection->socket = socket;
     connection->process = -1;
     connection->client.answer = answer_later;
-    if (!identify(connection) || !is_welcome(server, connection->client.peer.uid) ||
-        !listen_to(connection)) {
+    if (!identify(connection) || !open_account(connection) || !listen_to(connection)) {
         free_connection(connection);
         return;
     }
     DL_APPEND(server->connections, connection);
-    server->connection_count++;
+    rsmd_greeting_await(connection);
+}
+
+void rsmd_connection_last_look(struct rsmd_connection *connection)
+{
+    if (serve_next(connection) < 0 || !connection->client.greeted)
+        rsmd_connection_end(connection);
 }
 
 void rsmd_connection_end(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
     DL_DELETE(server->connections, connection);
-    server->connection_count--;
     rsmd_client_clear(server->node, &connection->client);
-    if (connection->client.greeted)
+    if (connection->client.greeted) {
+        rsmd_client_dismiss(&connection->client);
         rsmd_server_greeted(server, -1);
+    } else {
+        rsmd_greeting_done(connection);
+    }
     free_connection(connection);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "call.h"
 
+#include "registry.h"
 #include "rsm/rsm_common.h"
 
 static enum rsm_status answer_hello(struct rsmd_call *call)
@@ -12,6 +13,8 @@ static enum rsm_status answer_hello(struct rsmd_call *call)
         return RSM_ST_VERSION;
     if (hello->node < 1 || hello->node > RSM_NODE_ID_MAX)
         return RSM_ST_INVALID;
+    if (!rsmd_client_admit(call->client))
+        return RSM_ST_NO_RESOURCES;
     call->client->greeted = true;
     call->client->node = hello->node;
     call->reply->u.hello_reply =
@@ -46,6 +49,7 @@ static const struct {
     [RSM_MSG_EVENT_KICK] = {rsmd_answer_event_kick, true, 0},
     [RSM_MSG_INSPECT] = {rsmd_answer_inspect, true, 0},
     [RSM_MSG_LINKS] = {rsmd_answer_links, true, 0},
+    [RSM_MSG_SHARES] = {rsmd_answer_shares, true, 0},
 };
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 

@@ -22,19 +22,19 @@ void rsmd_events_init(struct rsmd_events *events)
     events->pipe = -1;
 }
 
-static void close_one(struct rsmd_client *client, int *fd)
+static void close_one(struct rsmd_account *account, int *fd)
 {
     if (*fd < 0)
         return;
     close(*fd);
-    client->descriptor_count--;
+    rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
     *fd = -1;
 }
 
-void rsmd_events_close(struct rsmd_client *client, struct rsmd_events *events)
+void rsmd_events_close(struct rsmd_account *account, struct rsmd_events *events)
 {
-    close_one(client, &events->cell);
-    close_one(client, &events->pipe);
+    close_one(account, &events->cell);
+    close_one(account, &events->pipe);
 }
 
 /* A handle of the asking client: exactly one of the two is set. */
@@ -59,6 +59,12 @@ static enum rsm_status find_handle(const struct rsmd_call *call, uint32_t end, u
     return handle->export != NULL || handle->import != NULL ? RSM_ST_OK : RSM_ST_NOT_FOUND;
 }
 
+/* Whom what belongs to a handle is charged to. */
+static struct rsmd_account *account_of(const struct event_handle *handle)
+{
+    return handle->export != NULL ? handle->export->client->account : handle->import->account;
+}
+
 static struct rsmd_events *events_of(const struct event_handle *handle)
 {
     return handle->export != NULL ? &handle->export->events : &handle->import->events;
@@ -80,16 +86,15 @@ enum rsm_status rsmd_event_cell_make(int *cell)
 }
 
 /* The counter's memory, made when first wanted: nobody can have posted before. */
-static enum rsm_status need_cell(const struct rsmd_node *node, struct rsmd_client *owner,
-                                 struct rsmd_events *events)
+static enum rsm_status need_cell(struct rsmd_account *account, struct rsmd_events *events)
 {
     if (events->cell >= 0)
         return RSM_ST_OK;
-    if (owner->descriptor_count >= node->descriptors_per_client)
+    if (!rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
         return RSM_ST_NO_RESOURCES;
     enum rsm_status status = rsmd_event_cell_make(&events->cell);
-    if (status == RSM_ST_OK)
-        owner->descriptor_count++;
+    if (status != RSM_ST_OK)
+        rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
     return status;
 }
 
@@ -101,7 +106,7 @@ enum rsm_status rsmd_answer_event_open(struct rsmd_call *call)
     if (status != RSM_ST_OK)
         return status;
     struct rsmd_events *events = events_of(&handle);
-    status = need_cell(call->node, call->client, events);
+    status = need_cell(account_of(&handle), events);
     if (status != RSM_ST_OK)
         return status;
     call->attached.fds[call->attached.count++] = events->cell;
@@ -124,7 +129,7 @@ static enum rsm_status need_exporters(struct rsmd_node *node, struct rsmd_import
     enum rsm_status status = RSM_ST_OK;
     *events = NULL;
     if (export != NULL) {
-        status = need_cell(node, export->client, &export->events);
+        status = need_cell(export->client->account, &export->events);
         *events = &export->events;
     } else if (import->far != NULL) {
         status = rsmd_relay_need(node, import);
@@ -140,7 +145,7 @@ static enum rsm_status need_importers(struct rsmd_node *node, struct rsmd_import
 {
     if (import->far == NULL) {
         *events = &import->events;
-        return need_cell(node, import->client, &import->events);
+        return need_cell(import->account, &import->events);
     }
     enum rsm_status status = rsmd_relay_need(node, import);
     if (status == RSM_ST_OK)
@@ -218,11 +223,11 @@ enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
     if (!is_write_end(call->received->fds[0]))
         return RSM_ST_INVALID;
     struct rsmd_events *events = events_of(&handle);
-    if (events->pipe < 0 && call->client->descriptor_count >= call->node->descriptors_per_client)
+    if (events->pipe < 0 && !rsmd_share_take(account_of(&handle), RSMD_DESCRIPTORS, 1))
         return RSM_ST_NO_RESOURCES;
-    close_one(call->client, &events->pipe);
+    if (events->pipe >= 0)
+        close(events->pipe); /* what was paid for it pays for the new one */
     events->pipe = call->received->fds[0];
-    call->client->descriptor_count++;
     call->received->count = 0;
     return RSM_ST_OK;
 }
@@ -285,15 +290,15 @@ static void kick(int pipe)
 }
 
 /* Post to a counter of a client's handle. */
-static void post(const struct rsmd_node *node, struct rsmd_client *owner,
-                 struct rsmd_events *events, uint32_t count, bool coalesced)
+static void post(struct rsmd_account *account, struct rsmd_events *events, uint32_t count,
+                 bool coalesced)
 {
     struct rsm_event_cell *cell = NULL;
-    if (need_cell(node, owner, events) == RSM_ST_OK)
+    if (need_cell(account, events) == RSM_ST_OK)
         cell = rsm_event_cell_map(events->cell);
     if (cell == NULL) {
-        rsm_log_error("an event for process %d is lost: its counter cannot be made",
-                      (int)owner->peer.pid);
+        rsm_log_error("an event for a process of user %u is lost: its counter cannot be made",
+                      (unsigned)account->key.uid);
         return;
     }
     if (rsm_event_cell_post(cell, count, coalesced) && events->pipe >= 0)
@@ -302,32 +307,35 @@ static void post(const struct rsmd_node *node, struct rsmd_client *owner,
 }
 
 /* The coalesced one came first. */
-static void post_batch(const struct rsmd_node *node, struct rsmd_client *owner,
-                       struct rsmd_events *events, uint32_t count, bool coalesced)
+static void post_batch(struct rsmd_account *account, struct rsmd_events *events, uint32_t count,
+                       bool coalesced)
 {
     if (coalesced)
-        post(node, owner, events, 1, true);
+        post(account, events, 1, true);
     if (count > 0)
-        post(node, owner, events, count, false);
+        post(account, events, count, false);
 }
 
 void rsmd_export_posted(struct rsmd_node *node, struct rsmd_export *export, uint32_t count,
                         bool coalesced)
 {
-    post_batch(node, export->client, &export->events, count, coalesced);
+    (void)node;
+    post_batch(export->client->account, &export->events, count, coalesced);
 }
 
 void rsmd_import_posted(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
                         bool coalesced)
 {
-    post_batch(node, import->client, &import->events, count, coalesced);
+    (void)node;
+    post_batch(import->account, &import->events, count, coalesced);
 }
 
 void rsmd_import_signalled(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
                            bool coalesced)
 {
     struct rsmd_export *export = import->export;
-    post(node, export->client, &export->events, count, coalesced);
+    (void)node;
+    post(export->client->account, &export->events, count, coalesced);
 }
 
 void rsmd_import_lost(struct rsmd_node *node, struct rsmd_import *import)

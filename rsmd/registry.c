@@ -36,22 +36,50 @@ struct rsmd_extent *rsmd_client_extent(const struct rsmd_node *node,
     return extent != NULL && extent->client == client ? extent : NULL;
 }
 
+/* Bytes that an extent of this controller's transport pins. */
+static uint64_t pinned(const struct rsmd_controller *controller, uint64_t length)
+{
+    return (controller->ops->node_caps & RSM_NODE_EXTENTS_PINNED) != 0 ? length : 0;
+}
+
+static enum rsm_status charge_extent(struct rsmd_account *account,
+                                     const struct rsmd_controller *controller, uint64_t length)
+{
+    if (!rsmd_share_take(account, RSMD_BYTES, length))
+        return RSM_ST_NO_MEMORY;
+    if (!rsmd_share_take(account, RSMD_PINNED, pinned(controller, length))) {
+        rsmd_share_give(account, RSMD_BYTES, length);
+        return RSM_ST_NO_MEMORY;
+    }
+    if (rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
+        return RSM_ST_OK;
+    rsmd_share_give(account, RSMD_PINNED, pinned(controller, length));
+    rsmd_share_give(account, RSMD_BYTES, length);
+    return RSM_ST_NO_RESOURCES;
+}
+
+static void refund_extent(struct rsmd_account *account, const struct rsmd_controller *controller,
+                          uint64_t length)
+{
+    rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
+    rsmd_share_give(account, RSMD_PINNED, pinned(controller, length));
+    rsmd_share_give(account, RSMD_BYTES, length);
+}
+
 enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_controller *controller, uint64_t length,
                                  struct rsmd_extent **made)
 {
-    if (length > node->exported_most - node->exported_bytes)
-        return RSM_ST_NO_MEMORY;
-    if (client->extent_count >= RSMD_EXTENTS_PER_CLIENT_MAX ||
-        client->descriptor_count >= node->descriptors_per_client)
-        return RSM_ST_NO_RESOURCES;
+    enum rsm_status status = charge_extent(client->account, controller, length);
+    if (status != RSM_ST_OK)
+        return status;
     struct rsmd_extent *extent = calloc(1, sizeof *extent);
-    if (extent == NULL)
-        return RSM_ST_NO_MEMORY;
-    enum rsm_status status =
-        controller->ops->extent_make(controller->port, length, &extent->memory, &extent->fd);
+    status = extent == NULL ? RSM_ST_NO_MEMORY
+                            : controller->ops->extent_make(controller->port, length,
+                                                           &extent->memory, &extent->fd);
     if (status != RSM_ST_OK) {
         free(extent);
+        refund_extent(client->account, controller, length);
         return status;
     }
     extent->id = new_id(node);
@@ -62,12 +90,10 @@ enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *cli
     if (extent->hh.tbl == NULL) {
         controller->ops->extent_free(controller->port, extent->memory);
         free(extent);
+        refund_extent(client->account, controller, length);
         return RSM_ST_NO_MEMORY;
     }
     DL_APPEND(client->extents, extent);
-    client->extent_count++;
-    client->descriptor_count++;
-    node->exported_bytes += length;
     *made = extent;
     return RSM_ST_OK;
 }
@@ -78,10 +104,8 @@ void rsmd_extent_free(struct rsmd_node *node, struct rsmd_extent *extent)
     rsmd_offer_disown(node, extent);
     HASH_DEL(node->extents, extent);
     DL_DELETE(client->extents, extent);
-    client->extent_count--;
-    client->descriptor_count--;
-    node->exported_bytes -= extent->length;
     extent->controller->ops->extent_free(extent->controller->port, extent->memory);
+    refund_extent(client->account, extent->controller, extent->length);
     free(extent);
 }
 
@@ -136,11 +160,6 @@ void rsmd_pieces_mark_offered(struct rsmd_pieces *pieces)
 
 /* ------------------------------------------------------------------ exports */
 
-bool rsmd_segment_fits(const struct rsmd_node *node)
-{
-    return node->segment_count < node->conf.max_segments;
-}
-
 struct rsmd_export *rsmd_client_export(const struct rsmd_node *node,
                                        const struct rsmd_client *client, uint32_t id)
 {
@@ -152,13 +171,16 @@ struct rsmd_export *rsmd_client_export(const struct rsmd_node *node,
 enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_controller *controller, struct rsmd_export **made)
 {
-    if (!rsmd_segment_fits(node))
+    if (!rsmd_share_take(client->account, RSMD_SEGMENTS, 1))
         return RSM_ST_NO_RESOURCES;
     struct rsmd_export *export = calloc(1, sizeof *export);
-    if (export == NULL)
+    if (export == NULL) {
+        rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
         return RSM_ST_NO_MEMORY;
+    }
     export->epoch_slot = rsmd_gentable_take(node->gentable);
     if (export->epoch_slot == 0) {
+        rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
         free(export);
         return RSM_ST_NO_RESOURCES;
     }
@@ -169,11 +191,11 @@ enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *cli
     HASH_ADD_INT(node->exports, id, export);
     if (export->hh.tbl == NULL) {
         rsmd_gentable_release(node->gentable, export->epoch_slot);
+        rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
         free(export);
         return RSM_ST_NO_MEMORY;
     }
     DL_APPEND(client->exports, export);
-    node->segment_count++;
     *made = export;
     return RSM_ST_OK;
 }
@@ -236,11 +258,11 @@ void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export)
 {
     rsmd_export_abort(node, export);
     rsmd_export_withdraw(node, export);
-    rsmd_events_close(export->client, &export->events);
+    rsmd_events_close(export->client->account, &export->events);
     rsmd_gentable_release(node->gentable, export->epoch_slot);
     HASH_DEL(node->exports, export);
     DL_DELETE(export->client->exports, export);
-    node->segment_count--;
+    rsmd_share_give(export->client->account, RSMD_SEGMENTS, 1);
     free(export);
 }
 
@@ -277,18 +299,32 @@ static bool enter_tables(struct rsmd_node *node, struct rsmd_import *import)
     return false;
 }
 
+/* Give back what every connection has, and free it. */
+static void delete_import(struct rsmd_node *node, struct rsmd_import *import)
+{
+    if (import->slot != 0)
+        rsmd_gentable_release(node->gentable, import->slot);
+    rsmd_share_give(import->account, RSMD_SEGMENTS, 1);
+    rsmd_account_drop(import->account);
+    free(import);
+}
+
 /* A connection with what every one has, in no table and no list. */
 static enum rsm_status new_import(struct rsmd_node *node, struct rsmd_client *client,
-                                  struct rsmd_controller *controller, struct rsmd_import **made)
+                                  struct rsmd_account *account, struct rsmd_controller *controller,
+                                  struct rsmd_import **made)
 {
-    if (!rsmd_segment_fits(node))
+    if (!rsmd_share_take(account, RSMD_SEGMENTS, 1))
         return RSM_ST_NO_RESOURCES;
     struct rsmd_import *import = calloc(1, sizeof *import);
-    if (import == NULL)
+    if (import == NULL) {
+        rsmd_share_give(account, RSMD_SEGMENTS, 1);
         return RSM_ST_NO_MEMORY;
+    }
+    import->account = rsmd_account_hold(account);
     import->slot = rsmd_gentable_take(node->gentable);
     if (import->slot == 0) {
-        free(import);
+        delete_import(node, import);
         return RSM_ST_NO_RESOURCES;
     }
     import->id = new_id(node);
@@ -304,21 +340,20 @@ static enum rsm_status new_import(struct rsmd_node *node, struct rsmd_client *cl
 static bool enter(struct rsmd_node *node, struct rsmd_import *import)
 {
     if (!enter_tables(node, import)) {
-        rsmd_gentable_release(node->gentable, import->slot);
-        free(import);
+        delete_import(node, import);
         return false;
     }
     DL_APPEND(import->client->imports, import);
-    node->segment_count++;
     return true;
 }
 
 enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
-                                 struct rsmd_export *export, struct rsmd_controller *by,
-                                 struct rsm_node_offer *offer, struct rsmd_import **made)
+                                 struct rsmd_account *account, struct rsmd_export *export,
+                                 struct rsmd_controller *by, struct rsm_node_offer *offer,
+                                 struct rsmd_import **made)
 {
     struct rsmd_import *import;
-    enum rsm_status status = new_import(node, client, export->controller, &import);
+    enum rsm_status status = new_import(node, client, account, export->controller, &import);
     if (status != RSM_ST_OK)
         return status;
     import->export = export;
@@ -337,7 +372,7 @@ enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *cli
 enum rsm_status rsmd_import_make_far(struct rsmd_node *node, struct rsmd_client *client,
                                      struct rsmd_controller *controller, struct rsmd_import **made)
 {
-    enum rsm_status status = new_import(node, client, controller, made);
+    enum rsm_status status = new_import(node, client, client->account, controller, made);
     if (status != RSM_ST_OK)
         return status;
     return enter(node, *made) ? RSM_ST_OK : RSM_ST_NO_MEMORY;
@@ -350,15 +385,29 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
     if (import->there.id != 0)
         rsmd_far_disconnect(node, import);
     rsmd_relay_free(import);
-    rsmd_events_close(import->client, &import->events);
-    rsmd_gentable_release(node->gentable, import->slot);
+    rsmd_events_close(import->account, &import->events);
     HASH_DEL(node->imports, import);
     DL_DELETE(import->client->imports, import);
-    node->segment_count--;
-    free(import);
+    delete_import(node, import);
 }
 
 /* ------------------------------------------------------------------ clients */
+
+bool rsmd_client_admit(const struct rsmd_client *client)
+{
+    if (!rsmd_share_take(client->account, RSMD_CONNECTIONS, 1))
+        return false;
+    if (rsmd_share_take(client->account, RSMD_DESCRIPTORS, client->own_descriptors))
+        return true;
+    rsmd_share_give(client->account, RSMD_CONNECTIONS, 1);
+    return false;
+}
+
+void rsmd_client_dismiss(const struct rsmd_client *client)
+{
+    rsmd_share_give(client->account, RSMD_DESCRIPTORS, client->own_descriptors);
+    rsmd_share_give(client->account, RSMD_CONNECTIONS, 1);
+}
 
 void rsmd_client_clear(struct rsmd_node *node, struct rsmd_client *client)
 {

@@ -16,7 +16,8 @@ struct rsmd_export *rsmd_client_export(const struct rsmd_node *node,
 struct rsmd_import *rsmd_client_import(const struct rsmd_node *node,
                                        const struct rsmd_client *client, uint32_t id);
 
-/** RSM_ST_NO_MEMORY beyond max-exported-memory; RSM_ST_NO_RESOURCES beyond the client's share. */
+/** Charged to the client's account: RSM_ST_NO_MEMORY where that may have no more memory,
+ *  RSM_ST_NO_RESOURCES where it may have no more descriptors. */
 enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_controller *controller, uint64_t length,
                                  struct rsmd_extent **made);
@@ -33,8 +34,8 @@ void rsmd_pieces_drop(struct rsmd_pieces *pieces);
 bool rsmd_pieces_offered(const struct rsmd_pieces *pieces);
 void rsmd_pieces_mark_offered(struct rsmd_pieces *pieces);
 
-/** An export with length, rights and owner yet to be filled in. RSM_ST_NO_RESOURCES beyond
- *  max-segments. */
+/** An export with length, rights and owner yet to be filled in. RSM_ST_NO_RESOURCES: the
+ *  client's account may have no more segments. */
 enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_controller *controller, struct rsmd_export **made);
 /** Abort all connections of a segment. */
@@ -45,11 +46,12 @@ void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export);
 void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export);
 
 /** A connection to @p export, whose epoch slot moves. The offer that a port of @p by has made
- *  belongs to it from then on, unless this fails: RSM_ST_NO_RESOURCES beyond max-segments,
- * RSM_ST_NO_MEMORY. */
+ *  belongs to it from then on, unless this fails: RSM_ST_NO_RESOURCES where @p account, the
+ *  importer's, may have no more segments, RSM_ST_NO_MEMORY. */
 enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
-                                 struct rsmd_export *export, struct rsmd_controller *by,
-                                 struct rsm_node_offer *offer, struct rsmd_import **made);
+                                 struct rsmd_account *account, struct rsmd_export *export,
+                                 struct rsmd_controller *by, struct rsm_node_offer *offer,
+                                 struct rsmd_import **made);
 /** The part of a connection to an export of another host that is here: it has a slot, a client and
  *  nothing else yet. Fails like rsmd_import_make(). */
 enum rsm_status rsmd_import_make_far(struct rsmd_node *node, struct rsmd_client *client,
@@ -63,9 +65,10 @@ void rsmd_import_abort(struct rsmd_node *node, struct rsmd_import *import);
 /** Disconnect if still connected, and free. */
 void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import);
 
-/** Whether one more export or import fits into max-segments. */
-bool rsmd_segment_fits(const struct rsmd_node *node);
-
+/** Charge a client that says HELLO with its connection. False: its user has as many as he may. */
+bool rsmd_client_admit(const struct rsmd_client *client);
+/** Give that back: the connection ends. */
+void rsmd_client_dismiss(const struct rsmd_client *client);
 /** Free all that a client has. */
 void rsmd_client_clear(struct rsmd_node *node, struct rsmd_client *client);
 

@@ -13,6 +13,7 @@
 #include "core/log.h"
 #include "fabric.h"
 #include "far/far.h"
+#include "greeting.h"
 #include "peer/peers.h"
 
 enum {
@@ -130,9 +131,10 @@ static bool make_events(struct rsmd_server *server)
     server->accept_again = evtimer_new(server->base, accept_again, server);
     server->unused = evtimer_new(server->base, end_loop, server);
     server->terminated = event_new(server->base, server->signals, EV_READ, end_loop, server);
+    server->greeting_over = rsmd_greeting_timer(server);
     server->fabric = rsmd_fabric_start(server->base, server->node);
     return server->fabric != NULL && server->accepting != NULL && server->accept_again != NULL &&
-           server->unused != NULL && server->terminated != NULL;
+           server->unused != NULL && server->greeting_over != NULL && server->terminated != NULL;
 }
 
 static void free_event(struct event *event)
@@ -146,6 +148,7 @@ static void free_events(struct rsmd_server *server)
     free_event(server->accepting);
     free_event(server->accept_again);
     free_event(server->unused);
+    free_event(server->greeting_over);
     free_event(server->terminated);
     rsmd_fabric_stop(server->fabric);
     if (server->base != NULL)

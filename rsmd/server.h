@@ -8,11 +8,6 @@
 #include "lifeline.h"
 #include "node.h"
 
-enum {
-    RSMD_CLIENTS_MAX = 4096,
-    RSMD_CLIENTS_PER_USER_MAX = 3072, /* root excepted: one user cannot keep all others out */
-};
-
 struct rsmd_connection;
 struct rsmd_fabric;
 
@@ -29,7 +24,9 @@ struct rsmd_server {
     struct rsmd_fabric *fabric;
     int linger_ms;
     struct rsmd_connection *connections;
-    uint32_t connection_count;
+    struct rsmd_connection *ungreeted; /* those of them that have not said HELLO, oldest first */
+    uint32_t ungreeted_count;
+    struct event *greeting_over; /* timer of the oldest */
     uint32_t greeted_count;
     struct rsm_msg request; /* the one in hand, and its reply */
     struct rsm_msg reply;
