@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -41,6 +42,8 @@ static const char *rsmd_path(void)
     return path;
 }
 
+unsigned daemon_files;
+
 static pid_t spawn(char *const arguments[])
 {
     const char *path = rsmd_path();
@@ -48,6 +51,9 @@ static pid_t spawn(char *const arguments[])
     assert_true(pid >= 0);
     if (pid != 0)
         return pid;
+    struct rlimit files = {.rlim_cur = daemon_files, .rlim_max = daemon_files};
+    if (daemon_files != 0 && setrlimit(RLIMIT_NOFILE, &files) < 0)
+        _exit(126);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(126);

@@ -28,6 +28,9 @@ void directory_remove(const char *directory);
 /** Option of the daemons that are started. */
 extern const char *daemon_log_level;
 
+/** How many descriptors they may have; 0: as many as the test. */
+extern unsigned daemon_files;
+
 /** Start rsmd as @p node of a directory and wait until it serves. @p configuration is the text of
  * its rsm.conf (NULL: controller sci0 on shm); @p option one more option or NULL. */
 void daemon_start_in(struct daemon *daemon, const char *directory, uint32_t node,
