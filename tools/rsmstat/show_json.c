@@ -122,6 +122,20 @@ static void show_links(struct json *json, const struct snapshot *s)
     json_close(json, '[');
 }
 
+/* Users of other hosts have their names there. */
+static void share_holder(struct json *json, const struct rsm_shares_user *holder)
+{
+    if (holder->node == 0) {
+        user(json, holder->uid);
+        return;
+    }
+    if (holder->uid == RSM_SHARES_ALL_USERS)
+        json_null(json, "uid");
+    else
+        json_number(json, "uid", holder->uid);
+    json_null(json, "user");
+}
+
 static void show_shares(struct json *json, const struct snapshot *s)
 {
     json_open(json, "shares", '{');
@@ -140,10 +154,7 @@ static void show_shares(struct json *json, const struct snapshot *s)
         const struct rsm_shares_user *each = &s->users[i];
         json_open(json, NULL, '{');
         number_or_null(json, "node", each->node);
-        if (each->uid == RSM_SHARES_ALL_USERS)
-            json_null(json, "uid");
-        else
-            json_number(json, "uid", each->uid);
+        share_holder(json, each);
         for (unsigned k = 0; k < RSM_SHARES_COUNT; k++)
             json_number(json, text_resource(k), each->used[k]);
         json_close(json, '{');

@@ -83,6 +83,11 @@ static void replace_transport(struct rsmd_node *node)
     }
 }
 
+void transport_pins(void)
+{
+    fake.node_caps |= RSM_NODE_EXTENTS_PINNED;
+}
+
 /* ------------------------------------------------------------------ messages */
 
 static uint32_t node_id(const void *context)

@@ -336,67 +336,6 @@ static void limits_hold_for_both_ends(void **state)
     assert_int_equal(imports_of(1), 0);
 }
 
-/* Connect until there is no more; how often. */
-static unsigned connect_all(struct person *person)
-{
-    unsigned count = 0;
-    enum rsm_status status;
-    while ((status = connect_to(person, 1, RSM_RIGHT_READ)) == RSM_ST_OK)
-        assert_true(++count < 100);
-    assert_int_equal(status, RSM_ST_NO_RESOURCES);
-    return count;
-}
-
-/* Whatever a far node says of its users, it gets what one user gets, and one of them not all of
- * that. */
-static void a_far_node_does_not_take_all(void **state)
-{
-    (void)state;
-    struct rsmd_shares *shares = &hosts.node[1].shares;
-    struct person other, third, local, root;
-    person_begin(&other, 2, 0); /* that node's root is nobody special here */
-    person_begin(&third, 3, 500);
-    person_begin(&local, 1, 500);
-    person_begin(&root, 1, 0);
-    rsmd_shares_limit(shares, RSMD_SEGMENTS, 40); /* one of them the export */
-    assert_int_equal(connect_all(&importer), 22);
-    assert_int_equal(connect_all(&other), 8);
-    assert_int_equal(imports_of(1), 30);
-    assert_int_equal(connect_all(&third), 7);
-    assert_int_equal(connect_all(&local), 0);
-    assert_int_equal(connect_all(&root), 2);
-    assert_true(rsmd_shares_are_sound(shares));
-    /* What goes with the link is there for the others. */
-    link_down(1, 2);
-    assert_int_equal(shares->used[RSMD_SEGMENTS], 1 + 7 + 2);
-    assert_int_equal(connect_all(&local), 29);
-    person_end(&other);
-    person_end(&third);
-    person_end(&local);
-    person_end(&root);
-    deliver_all();
-    assert_int_equal(shares->used[RSMD_SEGMENTS], 1);
-}
-
-/* Connects that are under way are counted, too. */
-static void forwarded_connects_have_a_limit(void **state)
-{
-    (void)state;
-    struct rsmd_shares *shares = &hosts.node[2].shares;
-    rsmd_shares_limit(shares, RSMD_FORWARDS, 10);
-    for (int i = 0; i < 7; i++)
-        begin_connect(&importer, 1, RSM_RIGHT_READ);
-    assert_int_equal(importer.answers, 0);
-    begin_connect(&importer, 1, RSM_RIGHT_READ);
-    assert_int_equal(importer.answers, 1);
-    assert_int_equal(importer.reply.status, RSM_ST_NO_RESOURCES);
-    assert_int_equal(shares->used[RSMD_FORWARDS], 7);
-    deliver_all();
-    assert_int_equal(importer.answers, 8);
-    assert_int_equal(shares->used[RSMD_FORWARDS], 0);
-    assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ), RSM_ST_OK);
-}
-
 /* ------------------------------------------------------------------ liars */
 
 static void answers_that_make_no_sense(void **state)
@@ -555,8 +494,6 @@ int main(void)
         TEST(a_link_that_goes_ends_what_it_carried),
         TEST(another_incarnation_knows_nothing),
         TEST(limits_hold_for_both_ends),
-        TEST(a_far_node_does_not_take_all),
-        TEST(forwarded_connects_have_a_limit),
         TEST(answers_that_make_no_sense),
         TEST(answers_of_others),
         TEST(nobody_ends_the_connections_of_others),
