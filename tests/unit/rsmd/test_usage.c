@@ -190,14 +190,8 @@ static enum rsm_status ask_and_drop(const struct party *party, struct rsm_msg *m
 
 static enum rsm_status arm(const struct party *party, uint32_t end, uint32_t id)
 {
-    int pipe_ends[2];
-    assert_int_equal(pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK), 0);
-    struct rsm_packet_fds fds = {.count = 1, .fds = {pipe_ends[1]}};
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_ARM, .u.event_arm = {end, id}};
-    enum rsm_status status = ask_with(party->socket, &msg, &fds, NULL);
-    close(pipe_ends[0]);
-    close(pipe_ends[1]);
-    return status;
+    return ask_and_drop(party, &msg);
 }
 
 static void extent_step(struct party *party, unsigned *seed)
@@ -292,12 +286,25 @@ static void random_step(const struct daemon *daemon, struct party *party, unsign
     be(0);
 }
 
+/* All exports, or imports, that there are. */
+static unsigned count_items(int root, uint32_t what)
+{
+    unsigned count = 0;
+    uint32_t after = 0;
+    do {
+        struct rsm_msg msg = {.type = RSM_MSG_INSPECT,
+                              .u.inspect = {.what = what, .after = after}};
+        assert_int_equal(ask(root, &msg), RSM_ST_OK);
+        count += msg.u.inspect_reply.count;
+        after = msg.u.inspect_reply.next;
+    } while (after != 0);
+    return count;
+}
+
 /* Whether the daemon's sums agree with each other and with its descriptors. */
 static bool sums_agree(int root, const struct daemon *daemon, unsigned descriptors)
 {
     struct rsm_shares_reply reply = look(root);
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
-    assert_int_equal(ask(root, &msg), RSM_ST_OK);
     for (unsigned i = 0; i < RSM_SHARES_COUNT; i++) {
         uint64_t sum = 0;
         for (uint32_t u = 0; u < reply.count; u++) {
@@ -307,11 +314,9 @@ static bool sums_agree(int root, const struct daemon *daemon, unsigned descripto
         assert_int_equal(sum, reply.limits[i].used);
         assert_true(sum <= reply.limits[i].total);
     }
-    uint32_t exports = msg.u.inspect_reply.total;
-    msg = (struct rsm_msg){.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_IMPORTS}};
-    assert_int_equal(ask(root, &msg), RSM_ST_OK);
     /* A client that closed may not have been noticed yet, or its descriptors not been closed. */
-    return reply.limits[RSM_SHARES_SEGMENTS].used == exports + msg.u.inspect_reply.total &&
+    return reply.limits[RSM_SHARES_SEGMENTS].used ==
+               count_items(root, RSM_INSPECT_EXPORTS) + count_items(root, RSM_INSPECT_IMPORTS) &&
            descriptors_of(daemon->pid) - descriptors ==
                reply.limits[RSM_SHARES_DESCRIPTORS].used - 2;
 }
