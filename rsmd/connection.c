@@ -253,7 +253,7 @@ static bool open_account(struct rsmd_connection *connection)
 {
     struct rsmd_client *client = &connection->client;
     client->account =
-        rsmd_account_of_user(&connection->server->node->shares, connection->client.peer.uid);
+        rsmd_account_of_connection(&connection->server->node->shares, client->peer.uid);
     client->own_descriptors = connection->process >= 0 ? 2 : 1;
     return client->account != NULL;
 }

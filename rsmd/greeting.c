@@ -12,6 +12,11 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static struct rsmd_account *user_of(const struct rsmd_connection *connection)
+{
+    return connection->client.account->parent;
+}
+
 /* Run until the oldest has had its time. */
 static void set_timer(struct rsmd_server *server)
 {
@@ -50,11 +55,11 @@ struct event *rsmd_greeting_timer(struct rsmd_server *server)
 /* The user who has most connections that are silent; of several the one whose is the oldest. */
 static const struct rsmd_account *most_silent(const struct rsmd_server *server)
 {
-    const struct rsmd_account *most = server->ungreeted->client.account;
+    const struct rsmd_account *most = user_of(server->ungreeted);
     const struct rsmd_connection *each;
     DL_FOREACH2(server->ungreeted, each, silent_next)
-    if (each->client.account->ungreeted > most->ungreeted)
-        most = each->client.account;
+    if (user_of(each)->ungreeted > most->ungreeted)
+        most = user_of(each);
     return most;
 }
 
@@ -62,7 +67,7 @@ static void push_out_oldest_of(struct rsmd_server *server, const struct rsmd_acc
 {
     struct rsmd_connection *oldest;
     DL_FOREACH2(server->ungreeted, oldest, silent_next)
-    if (oldest->client.account == account)
+    if (user_of(oldest) == account)
         break;
     rsmd_connection_last_look(oldest);
 }
@@ -70,7 +75,7 @@ static void push_out_oldest_of(struct rsmd_server *server, const struct rsmd_acc
 void rsmd_greeting_await(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
-    struct rsmd_account *account = connection->client.account;
+    struct rsmd_account *account = user_of(connection);
     const struct rsmd_shares *shares = account->shares;
     if (account->ungreeted >= shares->ungreeted_most_per_user)
         push_out_oldest_of(server, account);
@@ -90,7 +95,7 @@ void rsmd_greeting_done(struct rsmd_connection *connection)
     bool oldest = server->ungreeted == connection;
     DL_DELETE2(server->ungreeted, connection, silent_prev, silent_next);
     server->ungreeted_count--;
-    connection->client.account->ungreeted--;
+    user_of(connection)->ungreeted--;
     if (oldest)
         set_timer(server);
 }

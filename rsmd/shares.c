@@ -171,6 +171,7 @@ static struct rsmd_account *need(struct rsmd_shares *shares, struct rsmd_account
         free(account);
         return NULL;
     }
+    account->listed = true;
     if (parent != NULL)
         account->parent = rsmd_account_hold(parent);
     return account;
@@ -179,6 +180,24 @@ static struct rsmd_account *need(struct rsmd_shares *shares, struct rsmd_account
 struct rsmd_account *rsmd_account_of_user(struct rsmd_shares *shares, uid_t uid)
 {
     return need(shares, (struct rsmd_account_key){.uid = uid}, NULL);
+}
+
+struct rsmd_account *rsmd_account_of_connection(struct rsmd_shares *shares, uid_t uid)
+{
+    struct rsmd_account *user = rsmd_account_of_user(shares, uid);
+    if (user == NULL)
+        return NULL;
+    struct rsmd_account *account = calloc(1, sizeof *account);
+    if (account == NULL) {
+        rsmd_account_drop(user);
+        return NULL;
+    }
+    *account = (struct rsmd_account){.shares = shares,
+                                     .parent = user,
+                                     .key = user->key,
+                                     .holders = 1,
+                                     .privileged = user->privileged};
+    return account;
 }
 
 struct rsmd_account *rsmd_account_of_far(struct rsmd_shares *shares, uint32_t node, uid_t uid)
@@ -212,7 +231,8 @@ static void free_unless_needed(struct rsmd_account *account)
     struct rsmd_account *parent = account->parent;
     if (is_needed(account))
         return;
-    HASH_DEL(account->shares->accounts, account);
+    if (account->listed)
+        HASH_DEL(account->shares->accounts, account);
     free(account);
     rsmd_account_drop(parent);
 }
@@ -231,6 +251,8 @@ void rsmd_account_drop(struct rsmd_account *account) /* NOLINT(misc-no-recursion
 static uint64_t most_of(const struct rsmd_account *account, enum rsmd_resource resource)
 {
     const struct rsmd_quota *quota = &account->shares->quota[resource];
+    if (!account->listed)
+        return resource == RSMD_DESCRIPTORS ? quota->total / 2 : UINT64_MAX;
     if (account->privileged)
         return quota->total;
     return account->parent != NULL ? quota->one_of_node : quota->one;
@@ -300,10 +322,10 @@ static void complain(const struct rsmd_account *account, enum rsmd_resource reso
     const struct rsmd_account *full = exhausted(account, resource, amount);
     who_is(full != NULL ? full : account, who);
     if (full != NULL) {
-        rsm_log_warning("%s has %" PRIu64 " of the %" PRIu64 " %s that one user may take, and is "
+        rsm_log_warning("%s has %" PRIu64 " of the %" PRIu64 " %s that one %s may take, and is "
                         "refused %" PRIu64 " more",
                         who, full->used[resource], most_of(full, resource), names[resource],
-                        amount);
+                        full->listed ? "user" : "process", amount);
         return;
     }
     const struct rsmd_account *most = greediest(shares, resource);

@@ -13,6 +13,9 @@
  * Root, and the user whom the daemon runs as, are bound by the total alone. An embedded node serves
  * nobody else, so there its user may have everything.
  *
+ * Each connection has an account within its user's, which holds it to half of the descriptors, so
+ * that one program leaves some to the others of its user.
+ *
  * Users of other hosts import segments of this node. Their accounts lie within one of their node,
  * which is held to the share of one user, each of its users to the same part of that: a far daemon
  * that invents users gets no more than that share.
@@ -74,7 +77,9 @@ struct rsmd_account_key {
 /** Lives as long as somebody holds it or anything is charged to it. */
 struct rsmd_account {
     struct rsmd_shares *shares;
-    struct rsmd_account *parent; /**< of its node; NULL: it is a user of this host, or a node */
+    struct rsmd_account *parent; /**< of a connection its user's, of a user of another host that of
+                                    its node; NULL: of a user of this host, or a node */
+    bool listed;                 /**< in `accounts`; those of connections are not */
     struct rsmd_account_key key;
     uint64_t serial; /**< never 0, ascending */
     uint32_t holders;
@@ -97,6 +102,8 @@ bool rsmd_shares_are_sound(const struct rsmd_shares *shares);
 
 /** The account of a user of this host, held for the caller. NULL: no memory. */
 struct rsmd_account *rsmd_account_of_user(struct rsmd_shares *shares, uid_t uid);
+/** A new account for one connection of a user of this host. NULL: no memory. */
+struct rsmd_account *rsmd_account_of_connection(struct rsmd_shares *shares, uid_t uid);
 /** The account of a user of another host's node, held for the caller. NULL: no memory. */
 struct rsmd_account *rsmd_account_of_far(struct rsmd_shares *shares, uint32_t node, uid_t uid);
 struct rsmd_account *rsmd_account_hold(struct rsmd_account *account);
