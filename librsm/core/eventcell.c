@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/apart.h"
+
 _Static_assert(RSM_SIGNALS_MOST == RSM_EVENT_COALESCED_FIRST - 1, "a relay holds what travels");
 
 /* The page that a cell is mapped in. */
@@ -28,8 +30,8 @@ struct rsm_event_cell *rsm_event_cell_map(int fd)
             (seals & F_SEAL_SHRINK) == 0)
             return NULL;
     }
-    void *mapped = mmap(NULL, cell_bytes(), PROT_READ | PROT_WRITE,
-                        fd >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
+    void *mapped = rsm_mmap_apart(cell_bytes(), PROT_READ | PROT_WRITE,
+                                  fd >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 

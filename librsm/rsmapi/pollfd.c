@@ -67,16 +67,26 @@ static struct rsmapi_segment *table_find(int fd)
     return segment;
 }
 
+/* Whether events can come: a connection is there as long as its handle, an export segment has to be
+ * published. Called with the segment's lock held, which keeps it so: unpublish takes it too. */
+static bool is_reachable(const struct rsmapi_segment *segment)
+{
+    return segment->tag != RSMAPI_TAG_EXPORT ||
+           rsmcore_export_is_published(((const struct __rsm_memseg_export_handle *)segment)->core);
+}
+
 RSM_API int rsm_memseg_get_pollfd(void *memseg, struct pollfd *pollfd)
 {
     int fd;
+    enum rsm_status status = RSM_ST_STALE;
     struct rsmapi_segment *segment = rsmapi_segment_of(memseg);
     if (segment == NULL)
         return RSMERR_BAD_SEG_HNDL;
     if (pollfd == NULL)
         return RSMERR_BAD_ADDR;
     pthread_mutex_lock(&segment->lock);
-    enum rsm_status status = rsmcore_event_descriptor(segment->event, &fd);
+    if (is_reachable(segment))
+        status = rsmcore_event_descriptor(segment->event, &fd);
     if (status == RSM_ST_OK && segment->pollfd_references++ == 0)
         table_add(segment, fd);
     pthread_mutex_unlock(&segment->lock);

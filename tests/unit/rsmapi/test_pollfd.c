@@ -61,8 +61,11 @@ static void get_fills_descriptor_and_events_only(void **state)
     (void)state;
     struct pollfd first = {.fd = -1, .events = 0, .revents = 0x1234};
     struct pollfd second;
-    rsm_memseg_export_handle_t export_handle = create_export(); /* not published: no matter */
+    rsm_memseg_export_handle_t export_handle = create_export();
     assert_int_equal(rsm_memseg_get_pollfd(export_handle, NULL), RSMERR_BAD_ADDR);
+    assert_int_equal(rsm_memseg_get_pollfd(export_handle, &first), RSMERR_BAD_SEG_HNDL);
+    assert_int_equal(first.fd, -1);
+    publish_one(export_handle);
     assert_int_equal(rsm_memseg_get_pollfd(export_handle, &first), RSM_SUCCESS);
     assert_true(first.fd >= 0);
     assert_int_equal(first.events, POLLRDNORM);
