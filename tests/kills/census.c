@@ -63,9 +63,24 @@ static void add_open(struct inodes *inodes, pid_t pid)
         closedir(directory);
 }
 
+/* One that has ended and whose parent, this process, has not yet waited for it. */
+static bool is_zombie(pid_t pid)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file != NULL && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 0;
+    if (file != NULL)
+        fclose(file);
+    return state == 'Z' || state == 0;
+}
+
 static bool count_child(pid_t pid, void *context)
 {
     struct counting *counting = context;
+    if (is_zombie(pid))
+        return true;
     counting->census->processes++;
     add_mapped(&counting->inodes, pid);
     add_open(&counting->inodes, pid);

@@ -13,9 +13,8 @@ enum {
     HALF_WORDS = LOAD_HALF / 8,
     PAGE_WORDS = PARTY_PAGE / 8,
     HALF_PAGES = LOAD_HALF / PARTY_PAGE,
-    SHORT_WAIT_MS = 100,
+    SHORT_WAIT_MS = 20,
     LONG_WAIT_MS = 5000,
-    JOIN_TIMEOUT_MS = 20000,
     TICK_US = 500,
 };
 
@@ -234,9 +233,9 @@ int load_import_begin(void *bytes)
         .node = load->exporter, .id = LOAD_ID, .length = LOAD_LENGTH, .flags = RSM_BARRIER_SEGMENT};
     atomic_store(&stage->attempted, 0);
     atomic_store(&stage->acknowledged, 0);
-    if (!stays_connected(load->moment))
-        return party_controller(NULL) != NULL ? 0 : -1;
     NEED(party_connect(&order) == RSM_SUCCESS);
+    if (!stays_connected(load->moment)) /* but the way there is known, in every round */
+        return party_disconnect(&order);
     NEED(party_init_barrier(&order) == RSM_SUCCESS);
     if (load->moment == MOMENT_PUT)
         NEED(rsm_memseg_import_set_mode(party_import(0)->handle, RSM_BARRIER_MODE_IMPLICIT) ==

@@ -205,9 +205,10 @@ static bool exporters_answer_fits(int answer)
 {
     if (cell->victim != VICTIM_EXPORTERS_DAEMON)
         return answer == RSM_SUCCESS || (answer == RSMERR_TIMEOUT && !loads[0].long_waits);
+    bool works = cell->moment == MOMENT_UNPUBLISH || cell->moment == MOMENT_SWAP;
     if (cell->moment == MOMENT_SWAP && (answer == RSM_SUCCESS || answer == RSMERR_CTLR_NOT_PRESENT))
-        return true;
-    return answer == RSMERR_BAD_SEG_HNDL || answer == RSMERR_CONN_ABORTED;
+        return true; /* between two lives, or at the birth of one */
+    return answer == RSMERR_BAD_SEG_HNDL || (works && answer == RSMERR_SEG_NOT_PUBLISHED);
 }
 
 static bool importers_answer_fits(int answer)
@@ -215,7 +216,8 @@ static bool importers_answer_fits(int answer)
     switch (cell->moment) {
     case MOMENT_CONNECT:
         if (cell->victim == VICTIM_EXPORTER)
-            return answer == RSMERR_SEG_NOT_PUBLISHED;
+            return answer == RSMERR_SEG_NOT_PUBLISHED ||
+                   (two_hosts && answer == RSMERR_CONN_ABORTED); /* met while it was being made */
         if (cell->victim == VICTIM_IMPORTERS_DAEMON && answer == RSM_SUCCESS)
             return true;
         return answer == RSMERR_SEG_NOT_PUBLISHED || answer == RSMERR_REMOTE_NODE_UNREACHABLE ||
