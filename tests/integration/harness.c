@@ -149,6 +149,7 @@ int actor_run(struct actor *actor, actor_function function, void *bytes, size_t 
 static bool end_actor(struct actor *actor)
 {
     int status = 0;
+    shutdown(actor->socket, SHUT_RDWR); /* actors of other worlds have copies */
     close(actor->socket);
     pid_t ended = child_await(actor->pid, 0, END_TIMEOUT_MS, &status);
     if (ended == 0) {
