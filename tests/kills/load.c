@@ -50,7 +50,7 @@ static int repeat(struct load *load, enum side side, int (*step)(const struct lo
         bool over = !is_ordinary(load, side, answer) ||
                     (killed != 0 && began >= killed && !load->must_notice);
         atomic_fetch_add(&stage->calls[side], 1);
-        if (!over && killed != 0 && ended - killed > (int64_t)LOAD_GIVE_UP_MS * 1000000) {
+        if (!over && killed != 0 && ended - killed > (int64_t)load->give_up_ms * 1000000) {
             answer = LOAD_UNNOTICED;
             over = true;
         }
@@ -60,6 +60,17 @@ static int repeat(struct load *load, enum side side, int (*step)(const struct lo
             return 0;
         }
     }
+}
+
+/* The segment, and the one that comes and goes in MOMENT_SWAP. */
+static rsm_memseg_id_t segment_of(const struct load *load)
+{
+    return LOAD_ID + 2 * (uint32_t)load->moment;
+}
+
+static rsm_memseg_id_t swapped_segment_of(const struct load *load)
+{
+    return segment_of(load) + 1;
 }
 
 /* ---------------------------------------------------------------- exporter */
@@ -97,13 +108,13 @@ static int publish(rsm_memseg_export_handle_t handle, rsm_memseg_id_t id)
 
 int load_export_begin(void *bytes)
 {
+    const struct load *load = bytes;
     struct order order = {.length = LOAD_LENGTH};
-    (void)bytes;
     NEED(party_create(&order) == RSM_SUCCESS);
     uint64_t *words = (void *)party_export(0)->memory;
     memset(words, 0, LOAD_HALF);
     fill(words, HALF_WORDS, WORDS, seed_of_process());
-    NEED(publish(party_export(0)->handle, LOAD_ID) == RSM_SUCCESS);
+    NEED(publish(party_export(0)->handle, segment_of(load)) == RSM_SUCCESS);
     return 0;
 }
 
@@ -126,11 +137,10 @@ static bool own_half_is_intact(void)
 static int unpublish_and_publish(const struct load *load)
 {
     rsm_memseg_export_handle_t handle = party_export(0)->handle;
-    (void)load;
     int error = rsm_memseg_export_unpublish(handle);
     NEED(own_half_is_intact());
     if (error == RSM_SUCCESS)
-        error = publish(handle, LOAD_ID);
+        error = publish(handle, segment_of(load));
     NEED(own_half_is_intact());
     return error;
 }
@@ -144,7 +154,8 @@ static uint64_t *new_memory(uint64_t seed)
 }
 
 /* One life of a segment that lies on two pieces of memory one after the other. */
-static int live_and_move(uint64_t *first, uint64_t *second, uint64_t round)
+static int live_and_move(const struct load *load, uint64_t *first, uint64_t *second,
+                         uint64_t round)
 {
     rsm_memseg_export_handle_t handle;
     int error = rsm_memseg_export_create(party_controller(NULL), &handle, first, LOAD_LENGTH,
@@ -152,7 +163,7 @@ static int live_and_move(uint64_t *first, uint64_t *second, uint64_t round)
     if (error != RSM_SUCCESS)
         return error;
     NEED(has(first, HALF_WORDS, WORDS, round));
-    error = publish(handle, LOAD_SWAP_ID);
+    error = publish(handle, swapped_segment_of(load));
     if (error == RSM_SUCCESS)
         error = rsm_memseg_export_rebind(handle, second, 0, LOAD_LENGTH);
     NEED(has(first, HALF_WORDS, WORDS, round) && has(second, HALF_WORDS, WORDS, round + 1));
@@ -167,11 +178,10 @@ static int live_and_move(uint64_t *first, uint64_t *second, uint64_t round)
 static int swap(const struct load *load)
 {
     static uint64_t round;
-    (void)load;
     round += 2;
     uint64_t *first = new_memory(round), *second = new_memory(round + 1);
     NEED(first != NULL && second != NULL);
-    int error = live_and_move(first, second, round);
+    int error = live_and_move(load, first, second, round);
     munmap(first, LOAD_LENGTH);
     munmap(second, LOAD_LENGTH);
     return error;
@@ -230,7 +240,7 @@ int load_import_begin(void *bytes)
 {
     const struct load *load = bytes;
     struct order order = {
-        .node = load->exporter, .id = LOAD_ID, .length = LOAD_LENGTH, .flags = RSM_BARRIER_SEGMENT};
+        .node = load->exporter, .id = segment_of(load), .length = LOAD_LENGTH, .flags = RSM_BARRIER_SEGMENT};
     atomic_store(&stage->attempted, 0);
     atomic_store(&stage->acknowledged, 0);
     NEED(party_connect(&order) == RSM_SUCCESS);
@@ -309,8 +319,8 @@ static int load_and_store(const struct load *load)
 static int connect_and_go(const struct load *load)
 {
     rsm_memseg_import_handle_t handle;
-    int error = rsm_memseg_import_connect(party_controller(NULL), load->exporter, LOAD_ID,
-                                          RSM_PERM_RDWR, &handle);
+    int error = rsm_memseg_import_connect(party_controller(NULL), load->exporter,
+                                          segment_of(load), RSM_PERM_RDWR, &handle);
     if (error == RSM_SUCCESS)
         NEED(rsm_memseg_import_disconnect(handle) == RSM_SUCCESS);
     return error;
@@ -322,7 +332,7 @@ static int visit(const struct load *load)
     rsm_memseg_import_handle_t handle;
     rsmapi_barrier_t barrier;
     uint64_t value = 1;
-    uint32_t id = load->moment == MOMENT_SWAP ? LOAD_SWAP_ID : LOAD_ID;
+    uint32_t id = load->moment == MOMENT_SWAP ? swapped_segment_of(load) : segment_of(load);
     int error = rsm_memseg_import_connect(party_controller(NULL), load->exporter, id, RSM_PERM_RDWR,
                                           &handle);
     if (error != RSM_SUCCESS)

@@ -18,10 +18,8 @@
 enum {
     LOAD_LENGTH = 64 * 1024,     /* bytes of the segment */
     LOAD_HALF = LOAD_LENGTH / 2, /* those that the importer writes */
-    LOAD_ID = 0x410000,
-    LOAD_SWAP_ID, /* of the segment that comes and goes in LOAD_SWAP */
-    LOAD_UNNOTICED = -2, /* answer: GIVE_UP_MS have passed since the death */
-    LOAD_GIVE_UP_MS = 15000,
+    LOAD_ID = 0x410000, /* of the first moment; each has two */
+    LOAD_UNNOTICED = -2, /* answer: give_up_ms have passed since the death */
 };
 
 /** What is under way. */
@@ -31,7 +29,7 @@ enum moment {
     MOMENT_PUT,       /* importer: putting half the segment, in implicit mode */
     MOMENT_BARRIER,   /* importer: opening, ordering and closing one */
     MOMENT_UNPUBLISH, /* exporter: publishing and unpublishing; importer: connecting, putting */
-    MOMENT_SWAP,      /* exporter: create, publish, rebind, unpublish, destroy; importer: the same */
+    MOMENT_SWAP,      /* exporter: create, publish, rebind, unpublish, destroy; importer: as above */
     MOMENT_FAULT,     /* importer: loads and stores that the mapping engine serves */
     MOMENTS,
 };
@@ -54,6 +52,7 @@ struct load {
     enum moment moment;
     bool must_notice;  /* only an error ends the loop; else a step that began after the death */
     bool long_waits;   /* of the exporter that idles: long enough to tell a wake-up from a time-out */
+    int give_up_ms;    /* after the death, if it has not been noticed */
     uint32_t exporter; /* node */
     int answer;        /* of the last step: RSM_SUCCESS, an RSMERR_, -1 or LOAD_UNNOTICED */
     int64_t took_us;   /* from the death to the end of that step; -1: it was before the death */

@@ -50,6 +50,7 @@ enum {
     STEPS_BEFORE = 3,
     LATEST_US = 4000, /* of the random delays before the death */
     STOPPED_US = 10000,
+    GIVE_UP_MS = 15000,
     SETTLE_MS = 20000,  /* for what is left of the dead to go */
     PATIENCE = 10,      /* times the bar, for the worst case on a loaded machine */
     BYSTANDERS_UID = UNPRIVILEGED_UID - 1,
@@ -267,6 +268,7 @@ static void begin_round(void)
             .moment = cell->moment,
             .exporter = EXPORTER,
             .must_notice = must_notice(side),
+            .give_up_ms = GIVE_UP_MS,
             .long_waits = side == SIDE_EXPORTER && must_notice(side),
         };
     }

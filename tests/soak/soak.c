@@ -408,6 +408,9 @@ static int tear_down(void **state)
             kill(daemons[i].pid, SIGCONT);
             kill(daemons[i].pid, SIGTERM);
         }
+    for (unsigned i = 0; i < party_count; i++) /* of a test that failed */
+        if (parties[i].actor != NULL && parties[i].actor->pid != 0)
+            actor_kill(parties[i].actor);
     void *first = one_host, *second = two_hosts;
     int failed = world_teardown(&second);
     return world_teardown(&first) != 0 || failed != 0 ? -1 : 0;
