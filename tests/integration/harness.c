@@ -78,7 +78,10 @@ static void become(const struct world *world, unsigned node, uid_t uid)
 struct actor *actor_start_as(struct world *world, unsigned node, uid_t uid)
 {
     int sockets[2];
-    assert_true(world->actor_count < ACTORS_MAX);
+    unsigned place = 0; /* of one that has ended, else the next */
+    while (place < world->actor_count && world->actors[place].pid != 0)
+        place++;
+    assert_true(place < ACTORS_MAX);
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
     fflush(NULL);
     pid_t pid = fork();
@@ -92,7 +95,9 @@ struct actor *actor_start_as(struct world *world, unsigned node, uid_t uid)
         serve(sockets[1]);
     }
     close(sockets[1]);
-    struct actor *actor = &world->actors[world->actor_count++];
+    if (place == world->actor_count)
+        world->actor_count++;
+    struct actor *actor = &world->actors[place];
     *actor = (struct actor){.pid = pid, .socket = sockets[0], .node = node};
     return actor;
 }
@@ -144,6 +149,7 @@ int actor_run(struct actor *actor, actor_function function, void *bytes, size_t 
 static bool end_actor(struct actor *actor)
 {
     int status = 0;
+    shutdown(actor->socket, SHUT_RDWR); /* actors of other worlds have copies */
     close(actor->socket);
     pid_t ended = child_await(actor->pid, 0, END_TIMEOUT_MS, &status);
     if (ended == 0) {

@@ -63,7 +63,8 @@ int world_teardown(void **state);
 /** An entry of cmocka's list: a test in a world of its own. */
 #define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 
-/** Start a process of a node. Its environment is this process's and what the world adds. */
+/** Start a process of a node. Its environment is this process's and what the world adds. The place
+ *  of an actor that has ended may be used again. */
 struct actor *actor_start(struct world *world, unsigned node);
 struct actor *actor_start_as(struct world *world, unsigned node, uid_t uid);
 
