@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/packet.h"
+#include "core/runtime.h"
 #include "hosts.h"
 #include "process.h"
 
@@ -369,6 +370,22 @@ static bool is_of_killed(const struct world *world, const char *name)
     return sscanf(name, "node-%u.", &node) == 1 && node <= NODES_MAX && world->killed[node];
 }
 
+/* A daemon that is no embedded one leaves its lock file, which says so. */
+static bool is_of_configured(int directory, const char *name)
+{
+    char text[16] = "", expected[32];
+    unsigned node;
+    if (sscanf(name, "node-%u.", &node) != 1)
+        return false;
+    snprintf(expected, sizeof expected, "node-%u.lock", node);
+    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool marked =
+        fd >= 0 && read(fd, text, sizeof text - 1) > 0 && strcmp(text, RSMCORE_CONFIGURED) == 0;
+    if (fd >= 0)
+        close(fd);
+    return marked && strcmp(name, expected) == 0;
+}
+
 bool world_remove_directory(const struct world *world, const char *path)
 {
     bool empty = true;
@@ -376,8 +393,10 @@ bool world_remove_directory(const struct world *world, const char *path)
     for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
+        bool expected =
+            is_of_killed(world, entry->d_name) || is_of_configured(dirfd(directory), entry->d_name);
         unlinkat(dirfd(directory), entry->d_name, 0);
-        if (is_of_killed(world, entry->d_name))
+        if (expected)
             continue;
         print_error("left behind: %s/%s\n", path, entry->d_name);
         empty = false;
