@@ -17,8 +17,8 @@ if [ ! -x "$program" ]; then
     echo "$program was not built"
     exit 1
 fi
-# The build's own choices (cmake/Tests.cmake) are for programs that handle SIGSEGV themselves.
-ASAN_OPTIONS=detect_leaks=1:handle_sigbus=1:handle_segv=1:allow_user_segv_handler=0
+# The build's own choices (cmake/Tests.cmake) are for programs that handle SIGSEGV and SIGBUS themselves.
+ASAN_OPTIONS=detect_leaks=1:handle_sigbus=1
 UBSAN_OPTIONS=print_stacktrace=1
 export ASAN_OPTIONS UBSAN_OPTIONS
 work=$(mktemp -d "${TMPDIR:-/tmp}/rsm-fuzz.XXXXXX") || exit 1
@@ -39,6 +39,7 @@ for input in "$failed"/*; do
     echo "input that fails (${input##*/}), in base64:"
     base64 "$input"
 done
-# A fuzzer that did nothing has shown nothing.
-grep -q 'stat::number_of_executed_units: [1-9][0-9]\{2,\}' "$work/log" || status=1
+# A fuzzer that did nothing but run the seeds has shown nothing.
+units=$(sed -n 's/^stat::number_of_executed_units: //p' "$work/log")
+[ "${units:-0}" -gt "$(find "$corpus" -type f | wc -l)" ] || status=1
 exit "$status"
