@@ -114,7 +114,8 @@ void rsm_free_interconnect_topology(rsm_topology_t *topology_data);
  * @param[out] controller  written on success only.
  * @retval RSMERR_BAD_CTLR_HNDL        @p controller is NULL.
  * @retval RSMERR_CTLR_NOT_PRESENT     no such controller on this node, or no daemon to ask.
- * @retval RSMERR_BAD_LIBRARY_VERSION  its transport module does not fit this library.
+ * @retval RSMERR_BAD_LIBRARY_VERSION  its transport module, or the node's daemon, is of a version
+ *                                     that does not fit this library.
  * @retval RSMERR_INSUFFICIENT_MEM     no memory.
  */
 int rsm_get_controller(char *name, rsmapi_controller_handle_t *controller);
