@@ -73,6 +73,13 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* The client that a load was prepared with. */
+static struct {
+    int socket;
+    uint32_t extent;
+    uint64_t before; /* bytes exported */
+} taken = {.socket = -1};
+
 /* ------------------------------------------------------------------ the one who waits */
 
 struct watch {
@@ -124,6 +131,7 @@ static struct watch watch_begin(void)
     assert_true(watch.pid >= 0);
     if (watch.pid > 0)
         return watch;
+    close(taken.socket); /* its end is to be seen */
     setpriority(PRIO_PROCESS, 0, -15);
     while (!atomic_load(&watch.shared->over)) {
         int64_t begun = now_ns();
@@ -200,12 +208,6 @@ static void nobody_else(void **state)
 }
 
 static uint64_t much;
-
-static struct {
-    int socket;
-    uint32_t extent;
-    uint64_t before; /* bytes exported */
-} taken;
 
 /* Take much memory, with pages in it. */
 static void take_much(void)
