@@ -17,10 +17,9 @@ struct rsmd_call {
     struct rsmd_identity who; /* sender of this packet */
     const struct rsm_msg *request;
     struct rsm_msg *reply;
-    struct rsm_packet_fds *received; /* with the request; what is left here is closed afterwards */
-    struct rsm_packet_fds attached;  /* to the reply */
-    bool close_attached;             /* they were made for this reply */
-    bool later;                      /* there is no reply yet */
+    struct rsm_packet_fds attached; /* to the reply */
+    bool close_attached;            /* they were made for this reply */
+    bool later;                     /* there is no reply yet */
 };
 
 typedef enum rsm_status rsmd_handler(struct rsmd_call *call);
@@ -52,8 +51,7 @@ rsmd_handler rsmd_answer_inspect;
 rsmd_handler rsmd_answer_links;
 
 /** Answer a request: exactly one reply, whatever it asks, but for a request that is answered later.
- *  Descriptors in @p call->received that
- *  the handler did not keep are the caller's to close. */
+ */
 void rsmd_dispatch(struct rsmd_call *call);
 
 #endif

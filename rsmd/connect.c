@@ -20,7 +20,7 @@ static enum rsm_status find_segment(const struct rsmd_node *node, const struct r
     struct rsmd_export *export;
     HASH_FIND(hh_segment, node->published, &wanted->segment_id, sizeof wanted->segment_id, export);
     bool foreign = client->node != node->id;
-    if (export == NULL || (foreign && export->controller->loopback))
+    if (export == NULL || export->client->ending || (foreign && export->controller->loopback))
         return RSM_ST_NOT_FOUND;
     *found = export;
     return rsmd_access_decide(&export->access, client->node, wanted->who, wanted->rights);
@@ -60,12 +60,11 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     /* Descriptors do not cross. */
     status = !local && offer->fd_count > 0
                  ? RSM_ST_NO_ROUTE
-                 : rsmd_import_make(node, wanted->client, export, by, granted, made);
+                 : rsmd_import_make(node, wanted->client, &importer, export, by, granted, made);
     if (status != RSM_ST_OK) {
         take_back(by, granted, offer);
         return status;
     }
-    (*made)->importer = importer;
     (*made)->rights = wanted->rights;
     /* What has no descriptor is a grant that revoke() takes back. */
     if (offer->fd_count > 0)

@@ -11,22 +11,20 @@
 
 #include "call.h"
 #include "core/log.h"
+#include "ending.h"
 #include "registry.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
 
-enum {
-    PACKETS_PER_TURN = 16, /* before the others have theirs */
-};
-
 /* ------------------------------------------------------------------ packets */
 
-static bool send_reply(struct rsmd_connection *connection, const struct rsm_packet_fds *fds)
+static bool send_reply(struct rsmd_connection *connection, const struct rsm_msg *reply,
+                       const struct rsm_packet_fds *fds)
 {
     struct rsmd_server *server = connection->server;
-    size_t length = rsm_msg_encode(&server->reply, server->outgoing, sizeof server->outgoing);
+    size_t length = rsm_msg_encode(reply, server->outgoing, sizeof server->outgoing);
     int error = length > 0 ? rsm_packet_send(connection->socket, server->outgoing, length, fds, 0)
                            : -EMSGSIZE;
     if (error != 0) {
@@ -39,17 +37,17 @@ static bool send_reply(struct rsmd_connection *connection, const struct rsm_pack
 
 /* Answer a packet that was not understood, or not received whole, as far as its header can be
  * read. */
-static bool refuse(struct rsmd_connection *connection, size_t length, enum rsm_status status)
+static void refuse(struct rsmd_connection *connection, size_t length, enum rsm_status status)
 {
     struct rsmd_server *server = connection->server;
     uint32_t type, sequence;
     if (!rsm_msg_peek(server->incoming, length, &type, &sequence))
-        return false;
+        return;
     memset(&server->reply, 0, sizeof server->reply);
     server->reply.type = type | RSM_MSG_REPLY;
     server->reply.sequence = sequence;
     server->reply.status = status;
-    return send_reply(connection, NULL);
+    send_reply(connection, &server->reply, NULL);
 }
 
 /* Who sent this packet. The kernel's word for the packet counts; the connection's peer is asked
@@ -69,7 +67,7 @@ static struct rsmd_identity sender_of(const struct rsmd_connection *connection,
 }
 
 /* Serve one packet. False: the connection is to end. */
-static bool serve(struct rsmd_connection *connection, size_t length, struct rsm_packet_fds *fds,
+static bool serve(struct rsmd_connection *connection, size_t length,
                   const struct rsm_packet_sender *told)
 {
     struct rsmd_server *server = connection->server;
@@ -86,44 +84,36 @@ static bool serve(struct rsmd_connection *connection, size_t length, struct rsm_
                              .client = &connection->client,
                              .who = sender_of(connection, told),
                              .request = &server->request,
-                             .reply = &server->reply,
-                             .received = fds};
+                             .reply = &server->reply};
     bool greeted = connection->client.greeted;
     rsmd_dispatch(&call);
     if (!greeted && connection->client.greeted)
         rsmd_server_greeted(server, 1);
     if (call.later)
         return true;
-    bool sent = send_reply(connection, &call.attached);
+    bool sent = send_reply(connection, &server->reply, &call.attached);
     if (call.close_attached)
         rsm_packet_fds_close(&call.attached);
     /* Whoever breaks the protocol once is not worth guessing what it means next. */
     return sent && server->reply.status != RSM_ST_PROTOCOL;
 }
 
-/* Receive and serve one packet: 1 done, 0 nothing there, -1 the connection is to end. */
-static int serve_next(struct rsmd_connection *connection)
+/* Descriptors that a client sends are not received: closing one can take as long as the client
+ * likes. They stay where they are, and go with the socket. */
+static bool brings_descriptors(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
-    struct rsm_packet_fds fds = {.count = 0};
-    struct rsm_packet_sender told;
-    memset(server->incoming, 0, RSM_PROTO_HEADER);
-    ssize_t length = rsm_packet_receive(connection->socket, server->incoming,
-                                        sizeof server->incoming, &fds, &told);
-    if (length == -EAGAIN)
-        return 0;
-    if (length == -EMFILE)
-        return refuse(connection, RSM_PROTO_HEADER, RSM_ST_NO_RESOURCES) ? 1 : -1;
-    if (length == -EMSGSIZE)
-        refuse(connection, RSM_PROTO_HEADER, RSM_ST_PROTOCOL);
-    if (length <= 0)
-        return -1;
-    bool go_on = serve(connection, (size_t)length, &fds, &told);
-    rsm_packet_fds_close(&fds);
-    return go_on ? 1 : -1;
+    bool brings = false;
+    if (!connection->may_bring_fds)
+        return false;
+    ssize_t length =
+        rsm_packet_peek(connection->socket, server->incoming, RSM_PROTO_HEADER, &brings);
+    if (!brings)
+        return false;
+    rsm_log_info("dropping process %d: it sends descriptors", (int)connection->client.peer.pid);
+    refuse(connection, (size_t)length, RSM_ST_PROTOCOL);
+    return true;
 }
-
-/* ------------------------------------------------------------------ events */
 
 /* Whether so many of its requests are under way that the next ones have to wait. */
 static bool is_busy(const struct rsmd_connection *connection)
@@ -131,30 +121,67 @@ static bool is_busy(const struct rsmd_connection *connection)
     return connection->client.forward_count >= RSMD_FORWARDS_PER_CLIENT_MAX;
 }
 
+/* Receive and serve one packet. */
+static enum rsmd_served serve_next(struct rsmd_connection *connection)
+{
+    struct rsmd_server *server = connection->server;
+    struct rsm_packet_sender told;
+    if (is_busy(connection))
+        return RSMD_SERVED_NOTHING;
+    if (brings_descriptors(connection))
+        return RSMD_SERVED_LAST;
+    memset(server->incoming, 0, RSM_PROTO_HEADER);
+    ssize_t length = rsm_packet_receive(connection->socket, server->incoming,
+                                        sizeof server->incoming, NULL, &told);
+    if (length == -EAGAIN)
+        return RSMD_SERVED_NOTHING;
+    if (length == -EMSGSIZE)
+        refuse(connection, RSM_PROTO_HEADER, RSM_ST_PROTOCOL);
+    if (length <= 0)
+        return RSMD_SERVED_LAST;
+    return serve(connection, (size_t)length, &told) ? RSMD_SERVED_ONE : RSMD_SERVED_LAST;
+}
+
+static enum rsmd_served serve_seat(struct rsmd_seat *seat)
+{
+    struct rsmd_connection *connection =
+        (struct rsmd_connection *)(void *)((char *)seat - offsetof(struct rsmd_connection, seat));
+    enum rsmd_served served = serve_next(connection);
+    if (served == RSMD_SERVED_LAST)
+        rsmd_connection_end(connection);
+    return served;
+}
+
+bool rsmd_connections_init(struct rsmd_server *server)
+{
+    return rsmd_turns_init(&server->turns, server->base, serve_seat);
+}
+
+/* ------------------------------------------------------------------ events */
+
+/* Edge-triggered: it comes once, and the client has its turns until nothing is left to read. */
 static void on_readable(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
     struct rsmd_connection *connection = argument;
-    int result = 1;
-    for (int i = 0; i < PACKETS_PER_TURN && result > 0 && !is_busy(connection); i++)
-        result = serve_next(connection);
-    if (result < 0)
-        rsmd_connection_end(connection);
-    else if (is_busy(connection))
-        event_del(connection->readable);
+    rsmd_turns_ready(&connection->server->turns, &connection->seat);
+}
+
+struct rsmd_connection *rsmd_connection_of(struct rsmd_client *client)
+{
+    return (struct rsmd_connection *)(void *)((char *)client -
+                                              offsetof(struct rsmd_connection, client));
 }
 
 /* The reply to a request that had to wait. */
-static void answer_later(struct rsmd_client *client, const struct rsm_msg *reply)
+static void answer_later(struct rsmd_client *client, const struct rsm_msg *reply,
+                         const struct rsm_packet_fds *fds)
 {
-    struct rsmd_connection *connection =
-        (struct rsmd_connection *)(void *)((char *)client -
-                                           offsetof(struct rsmd_connection, client));
-    connection->server->reply = *reply;
+    struct rsmd_connection *connection = rsmd_connection_of(client);
     /* Its end is left to the loop: whoever answers may be walking along what that would free. */
-    if (!send_reply(connection, NULL))
+    if (!send_reply(connection, reply, fds))
         shutdown(connection->socket, SHUT_RDWR);
-    event_add(connection->readable, NULL);
+    rsmd_turns_wait(&connection->server->turns, &connection->seat);
 }
 
 /* The process has ended although its socket is open: somebody inherited that. */
@@ -229,6 +256,8 @@ static bool is_welcome(const struct rsmd_server *server, uid_t uid)
     uint32_t same_user = 0;
     DL_FOREACH(server->connections, other)
     same_user += other->client.peer.uid == uid;
+    DL_FOREACH(server->ending, other)
+    same_user += other->client.peer.uid == uid;
     bool welcome = server->connection_count < RSMD_CLIENTS_MAX &&
                    (uid == 0 || same_user < RSMD_CLIENTS_PER_USER_MAX);
     if (!welcome)
@@ -241,8 +270,10 @@ static bool listen_to(struct rsmd_connection *connection)
 {
     struct event_base *base = connection->server->base;
     connection->readable =
-        event_new(base, connection->socket, EV_READ | EV_PERSIST, on_readable, connection);
-    if (connection->readable == NULL || event_add(connection->readable, NULL) < 0)
+        event_new(base, connection->socket, EV_READ | EV_PERSIST | EV_ET, on_readable, connection);
+    if (connection->readable == NULL || event_add(connection->readable, NULL) < 0 ||
+        !rsmd_turns_join(&connection->server->turns, &connection->seat,
+                         connection->client.peer.uid))
         return false;
     if (connection->process < 0)
         return true;
@@ -250,17 +281,31 @@ static bool listen_to(struct rsmd_connection *connection)
     return connection->died != NULL && event_add(connection->died, NULL) == 0;
 }
 
-static void free_connection(struct rsmd_connection *connection)
+static void free_event(struct event **event)
 {
-    if (connection->readable != NULL)
-        event_free(connection->readable);
-    if (connection->died != NULL)
-        event_free(connection->died);
+    if (*event != NULL)
+        event_free(*event);
+    *event = NULL;
+}
+
+/* The loop has nothing to do with it any more, but to close the socket. */
+static void detach(struct rsmd_connection *connection)
+{
+    rsmd_turns_leave(&connection->server->turns, &connection->seat);
+    free_event(&connection->readable);
+    free_event(&connection->died);
     if (connection->process >= 0)
         close(connection->process);
-    close(connection->socket);
-    free(connection->groups);
-    free(connection);
+    connection->process = -1;
+}
+
+/* Of one that nobody has been told of: nothing was read of its socket, which may hold anything. */
+static void turn_away(struct rsmd_connection *connection)
+{
+    detach(connection);
+    DL_APPEND(connection->server->connections, connection);
+    connection->server->connection_count++;
+    rsmd_connection_end(connection);
 }
 
 void rsmd_connection_begin(struct rsmd_server *server, int socket)
@@ -274,9 +319,10 @@ void rsmd_connection_begin(struct rsmd_server *server, int socket)
     connection->socket = socket;
     connection->process = -1;
     connection->client.answer = answer_later;
+    connection->may_bring_fds = !rsm_packet_refuse_fds(socket);
     if (!identify(connection) || !is_welcome(server, connection->client.peer.uid) ||
         !listen_to(connection)) {
-        free_connection(connection);
+        turn_away(connection);
         return;
     }
     DL_APPEND(server->connections, connection);
@@ -287,9 +333,15 @@ void rsmd_connection_end(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
     DL_DELETE(server->connections, connection);
-    server->connection_count--;
-    rsmd_client_clear(server->node, &connection->client);
     if (connection->client.greeted)
         rsmd_server_greeted(server, -1);
-    free_connection(connection);
+    detach(connection);
+    rsmd_ending_begin(connection);
+}
+
+void rsmd_connection_free(struct rsmd_connection *connection)
+{
+    connection->server->connection_count--;
+    free(connection->groups);
+    free(connection);
 }

@@ -8,6 +8,9 @@
 struct rsmd_connection {
     struct rsmd_server *server;
     struct rsmd_client client;
+    struct rsmd_seat seat;
+    bool
+        may_bring_fds; /* descriptors can be in its queue: the kernel has not always refused them */
     int socket;
     int process; /* pidfd of the peer; -1: it is in a place that we cannot see */
     struct event *readable;
@@ -16,10 +19,18 @@ struct rsmd_connection {
     struct rsmd_connection *prev, *next;
 };
 
+/** Before any connection begins. False: no memory. */
+bool rsmd_connections_init(struct rsmd_server *server);
+
 /** Take an accepted socket in. It is closed at once if there is no room, or its process is gone. */
 void rsmd_connection_begin(struct rsmd_server *server, int socket);
 
-/** Close it and give up everything the client had. */
+/** Close it and give up everything the client had: see ending.h. */
 void rsmd_connection_end(struct rsmd_connection *connection);
+/** Nothing of the client is left. */
+void rsmd_connection_free(struct rsmd_connection *connection);
+
+/** Of a client that is a process. */
+struct rsmd_connection *rsmd_connection_of(struct rsmd_client *client);
 
 #endif

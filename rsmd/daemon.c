@@ -34,6 +34,7 @@ struct daemon {
     struct rsmd_lifeline lifeline;
     struct rsmd_node node;
     struct rsmd_server server;
+    bool in_order;     /* the end: no thread is at anything any more */
     char why[WHY_MAX]; /* the start failed */
 };
 
@@ -188,7 +189,7 @@ static bool start_serving(struct daemon *d)
     }
     if (start_links(d))
         return true;
-    rsmd_server_end(&d->server, &d->lifeline);
+    rsmd_server_end(&d->server, &d->lifeline); /* there were no clients */
 end_node:
     rsmd_node_end(&d->node);
     return false;
@@ -212,8 +213,9 @@ static void serve(struct daemon *d)
     if (managed)
         rsmd_notify("STOPPING=1");
     rsm_log_info("node %u ends", d->runtime.node);
-    rsmd_server_end(&d->server, &d->lifeline);
-    rsmd_node_end(&d->node);
+    d->in_order = rsmd_server_end(&d->server, &d->lifeline);
+    if (d->in_order)
+        rsmd_node_end(&d->node);
 }
 
 /* Read, check and lock. False: d->why says why not, or is empty if there is nothing to do because
@@ -261,6 +263,9 @@ int rsmd_run(const struct rsmd_options *options)
         if (started)
             serve(d);
         rsmd_lifeline_end(&d->lifeline);
+        /* Threads that are still at something must not see what exit() takes apart. */
+        if (started && !d->in_order)
+            _exit(EXIT_SUCCESS);
     }
     bool failed = !started && d->why[0] != '\0';
     if (failed) {

@@ -25,27 +25,26 @@ static enum rsm_status answer_hello(struct rsmd_call *call)
 static const struct {
     rsmd_handler *answer;
     bool foreign; /* also for clients of other nodes, who only import */
-    unsigned fds; /* descriptors that come with the request */
 } kinds[] = {
-    [RSM_MSG_HELLO] = {answer_hello, true, 0},
-    [RSM_MSG_CONTROLLER] = {rsmd_answer_controller, false, 0},
-    [RSM_MSG_TOPOLOGY] = {rsmd_answer_topology, false, 0},
-    [RSM_MSG_LOCATE] = {rsmd_answer_locate, false, 0},
-    [RSM_MSG_EXTENT_ALLOC] = {rsmd_answer_extent_alloc, false, 0},
-    [RSM_MSG_EXTENT_FREE] = {rsmd_answer_extent_free, false, 0},
-    [RSM_MSG_EXPORT_CREATE] = {rsmd_answer_export_create, false, 0},
-    [RSM_MSG_EXPORT_PUBLISH] = {rsmd_answer_export_publish, false, 0},
-    [RSM_MSG_EXPORT_REPUBLISH] = {rsmd_answer_export_republish, false, 0},
-    [RSM_MSG_EXPORT_UNPUBLISH] = {rsmd_answer_export_unpublish, false, 0},
-    [RSM_MSG_EXPORT_DESTROY] = {rsmd_answer_export_destroy, false, 0},
-    [RSM_MSG_IMPORT_CONNECT] = {rsmd_answer_import_connect, true, 0},
-    [RSM_MSG_IMPORT_DISCONNECT] = {rsmd_answer_import_disconnect, true, 0},
-    [RSM_MSG_EVENT_OPEN] = {rsmd_answer_event_open, true, 0},
-    [RSM_MSG_EVENT_PEERS] = {rsmd_answer_event_peers, true, 0},
-    [RSM_MSG_EVENT_ARM] = {rsmd_answer_event_arm, true, 1},
-    [RSM_MSG_EVENT_KICK] = {rsmd_answer_event_kick, true, 0},
-    [RSM_MSG_INSPECT] = {rsmd_answer_inspect, true, 0},
-    [RSM_MSG_LINKS] = {rsmd_answer_links, true, 0},
+    [RSM_MSG_HELLO] = {answer_hello, true},
+    [RSM_MSG_CONTROLLER] = {rsmd_answer_controller, false},
+    [RSM_MSG_TOPOLOGY] = {rsmd_answer_topology, false},
+    [RSM_MSG_LOCATE] = {rsmd_answer_locate, false},
+    [RSM_MSG_EXTENT_ALLOC] = {rsmd_answer_extent_alloc, false},
+    [RSM_MSG_EXTENT_FREE] = {rsmd_answer_extent_free, false},
+    [RSM_MSG_EXPORT_CREATE] = {rsmd_answer_export_create, false},
+    [RSM_MSG_EXPORT_PUBLISH] = {rsmd_answer_export_publish, false},
+    [RSM_MSG_EXPORT_REPUBLISH] = {rsmd_answer_export_republish, false},
+    [RSM_MSG_EXPORT_UNPUBLISH] = {rsmd_answer_export_unpublish, false},
+    [RSM_MSG_EXPORT_DESTROY] = {rsmd_answer_export_destroy, false},
+    [RSM_MSG_IMPORT_CONNECT] = {rsmd_answer_import_connect, true},
+    [RSM_MSG_IMPORT_DISCONNECT] = {rsmd_answer_import_disconnect, true},
+    [RSM_MSG_EVENT_OPEN] = {rsmd_answer_event_open, true},
+    [RSM_MSG_EVENT_PEERS] = {rsmd_answer_event_peers, true},
+    [RSM_MSG_EVENT_ARM] = {rsmd_answer_event_arm, true},
+    [RSM_MSG_EVENT_KICK] = {rsmd_answer_event_kick, true},
+    [RSM_MSG_INSPECT] = {rsmd_answer_inspect, true},
+    [RSM_MSG_LINKS] = {rsmd_answer_links, true},
 };
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 
@@ -53,8 +52,7 @@ static enum rsm_status answer(struct rsmd_call *call)
 {
     uint32_t type = call->request->type;
     const struct rsmd_client *client = call->client;
-    if (type >= KIND_COUNT || kinds[type].answer == NULL || call->request->status != RSM_ST_OK ||
-        call->received->count != kinds[type].fds)
+    if (type >= KIND_COUNT || kinds[type].answer == NULL || call->request->status != RSM_ST_OK)
         return RSM_ST_PROTOCOL;
     if (!client->greeted && type != RSM_MSG_HELLO)
         return RSM_ST_PROTOCOL;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "call.h"
+#include "clock.h"
 #include "core/eventcell.h"
 #include "core/log.h"
 #include "core/status.h"
@@ -18,8 +19,7 @@
 
 void rsmd_events_init(struct rsmd_events *events)
 {
-    events->cell = -1;
-    events->pipe = -1;
+    *events = (struct rsmd_events){.cell = -1, .pipe = -1};
 }
 
 static void close_one(struct rsmd_client *client, int *fd)
@@ -93,6 +93,15 @@ static enum rsm_status need_cell(const struct rsmd_node *node, struct rsmd_clien
     return status;
 }
 
+/* The owner learns that it has missed events. Posters ask anew for the counters that there are. */
+static void tell_missed(struct rsmd_node *node, const struct event_handle *handle)
+{
+    const struct rsmd_import *import = handle->import;
+    events_of(handle)->missed = false;
+    if (import != NULL && import->export != NULL)
+        rsmd_gentable_move(node->gentable, import->export->epoch_slot);
+}
+
 enum rsm_status rsmd_answer_event_open(struct rsmd_call *call)
 {
     const struct rsm_event_open_request *asked = &call->request->u.event_open;
@@ -101,11 +110,34 @@ enum rsm_status rsmd_answer_event_open(struct rsmd_call *call)
     if (status != RSM_ST_OK)
         return status;
     struct rsmd_events *events = events_of(&handle);
+    if (events->missed) {
+        tell_missed(call->node, &handle);
+        return RSM_ST_NO_RESOURCES;
+    }
     status = need_cell(call->node, call->client, events);
     if (status != RSM_ST_OK)
         return status;
     call->attached.fds[call->attached.count++] = events->cell;
     return RSM_ST_OK;
+}
+
+/* An event does not reach a counter, because there is none to be had. The counter's owner gets an
+ * error instead when it looks for events. */
+static void note_missed(struct rsmd_node *node, const struct rsmd_client *owner,
+                        struct rsmd_events *events)
+{
+    unsigned dropped;
+    events->missed = true;
+    if (!rsmd_bucket_take(&node->missed_log, rsmd_clock_ns() / 1000000, &dropped))
+        return;
+    if (owner->far == NULL)
+        rsm_log_error("process %d misses an event: its counter cannot be made",
+                      (int)owner->peer.pid);
+    else
+        rsm_log_error(
+            "an importer of node %u misses an event and is cut off: its counter cannot be "
+            "made",
+            (unsigned)owner->node);
 }
 
 static void add_peer(struct rsmd_call *call, const struct rsmd_events *events, uint32_t name)
@@ -164,23 +196,35 @@ static enum rsm_status peers_of_import(struct rsmd_call *call, struct rsmd_impor
     return RSM_ST_OK;
 }
 
+/* In place of an importer that cannot be posted to: the others are not to miss the event for it. It
+ * learns that it has missed one when it looks for events. One on another host looks there, so that
+ * its connection is cut instead. */
+static void add_nobody(struct rsmd_call *call, struct rsmd_import *import)
+{
+    struct rsm_event_peers_reply *reply = &call->reply->u.event_peers_reply;
+    note_missed(call->node, import->client, &import->events);
+    if (import->far != NULL)
+        rsmd_import_abort(call->node, import);
+    else
+        reply->peers[reply->count++] = 0;
+}
+
 static enum rsm_status peers_of_export(struct rsmd_call *call, struct rsmd_export *export)
 {
     struct rsm_event_peers_reply *reply = &call->reply->u.event_peers_reply;
     uint32_t first = call->request->u.event_peers.first, index = 0;
-    struct rsmd_import *import;
-    DL_FOREACH2(export->imports, import, export_next)
+    struct rsmd_import *import, *next;
+    DL_FOREACH_SAFE2(export->imports, import, next, export_next)
     {
         if (reply->count == RSM_PROTO_CELLS_MAX)
             break;
         if (index++ < first)
             continue;
         const struct rsmd_events *events;
-        enum rsm_status status = need_importers(call->node, import, &events);
-        if (status == RSM_ST_OK)
+        if (need_importers(call->node, import, &events) == RSM_ST_OK)
             add_peer(call, events, import->id);
         else
-            return status;
+            add_nobody(call, import);
     }
     reply->total = export->import_count;
     reply->epoch = rsmd_gentable_value(call->node->gentable, export->epoch_slot);
@@ -200,30 +244,49 @@ enum rsm_status rsmd_answer_event_peers(struct rsmd_call *call)
     return status;
 }
 
-static bool is_write_end(int fd)
+/* Make the pipe behind a poll descriptor: its read end, and a write end for the owner with an open
+ * file description of its own, so that nothing the owner does to its flags is felt here. */
+static enum rsm_status make_pipe(int *kept, struct rsm_packet_fds *given)
 {
-    struct stat what;
-    int flags = fcntl(fd, F_GETFL);
-    return fstat(fd, &what) == 0 && S_ISFIFO(what.st_mode) && flags >= 0 &&
-           (flags & O_ACCMODE) == O_WRONLY && (flags & O_PATH) == 0;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+        return rsmcore_status_from_errno(errno);
+    int read_end = rsm_fd_above_stdio(ends[0]), write_end = rsm_fd_above_stdio(ends[1]);
+    int own = write_end >= 0 ? rsmd_fd_reopen(write_end, O_WRONLY) : -1;
+    if (read_end >= 0 && own >= 0) {
+        /* One byte in it is all that matters. Else it costs memory of the kernel's, of which a user
+         * has little. */
+        fcntl(write_end, F_SETPIPE_SZ, (int)sysconf(_SC_PAGESIZE));
+        *kept = write_end;
+        *given = (struct rsm_packet_fds){.count = 2, .fds = {read_end, own}};
+        return RSM_ST_OK;
+    }
+    enum rsm_status status = rsmcore_status_from_errno(errno);
+    const int made[] = {read_end, write_end, own};
+    for (unsigned i = 0; i < sizeof made / sizeof made[0]; i++)
+        if (made[i] >= 0)
+            close(made[i]);
+    return status;
 }
 
 enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
 {
     const struct rsm_event_arm_request *asked = &call->request->u.event_arm;
     struct event_handle handle;
+    int kept = -1;
     enum rsm_status status = find_handle(call, asked->end, asked->id, &handle);
     if (status != RSM_ST_OK)
         return status;
-    if (!is_write_end(call->received->fds[0]))
-        return RSM_ST_INVALID;
     struct rsmd_events *events = events_of(&handle);
     if (events->pipe < 0 && call->client->descriptor_count >= call->node->descriptors_per_client)
         return RSM_ST_NO_RESOURCES;
+    status = make_pipe(&kept, &call->attached);
+    if (status != RSM_ST_OK)
+        return status;
+    call->close_attached = true;
     close_one(call->client, &events->pipe);
-    events->pipe = call->received->fds[0];
+    events->pipe = kept;
     call->client->descriptor_count++;
-    call->received->count = 0;
     return RSM_ST_OK;
 }
 
@@ -275,25 +338,20 @@ enum rsm_status rsmd_answer_event_kick(struct rsmd_call *call)
 
 static void kick(int pipe)
 {
-    int fd = rsmd_fd_reopen(pipe, O_WRONLY); /* the owner's own description may block */
-    if (fd < 0)
-        return;
     /* A full pipe is readable, which is all that is wanted. */
-    ssize_t ignored = write(fd, "", 1);
+    ssize_t ignored = write(pipe, "", 1);
     (void)ignored;
-    close(fd);
 }
 
 /* Post to a counter of a client's handle. */
-static void post(const struct rsmd_node *node, struct rsmd_client *owner,
-                 struct rsmd_events *events, uint32_t count, bool coalesced)
+static void post(struct rsmd_node *node, struct rsmd_client *owner, struct rsmd_events *events,
+                 uint32_t count, bool coalesced)
 {
     struct rsm_event_cell *cell = NULL;
     if (need_cell(node, owner, events) == RSM_ST_OK)
         cell = rsm_event_cell_map(events->cell);
     if (cell == NULL) {
-        rsm_log_error("an event for process %d is lost: its counter cannot be made",
-                      (int)owner->peer.pid);
+        note_missed(node, owner, events);
         return;
     }
     if (rsm_event_cell_post(cell, count, coalesced) && events->pipe >= 0)
@@ -302,7 +360,7 @@ static void post(const struct rsmd_node *node, struct rsmd_client *owner,
 }
 
 /* The coalesced one came first. */
-static void post_batch(const struct rsmd_node *node, struct rsmd_client *owner,
+static void post_batch(struct rsmd_node *node, struct rsmd_client *owner,
                        struct rsmd_events *events, uint32_t count, bool coalesced)
 {
     if (coalesced)

@@ -5,10 +5,14 @@
 
 #include "call.h"
 #include "core/sharedmem.h"
+#include "registry.h"
 
-/* A walk along exports or imports in the order in which they were made. At most one of the two is
- * set; none: it is at the end. */
+enum { LOOKED_AT_MOST = 1024 /* exports or imports, for one page */ };
+
+/* A walk along exports or imports, in the order of their slots in the generation table. One of the
+ * two is set. */
 struct walk {
+    const struct rsmd_node *node;
     const struct rsmd_export *export;
     const struct rsmd_import *import;
     uid_t uid;
@@ -17,15 +21,6 @@ struct walk {
 
 /* ------------------------------------------------------------------ who sees what */
 
-static bool is_importer(const struct rsmd_export *export, uid_t uid)
-{
-    const struct rsmd_import *import;
-    DL_FOREACH2(export->imports, import, export_next)
-    if (import->importer.uid == uid)
-        return true;
-    return false;
-}
-
 static bool is_shown(const struct walk *walk)
 {
     const struct rsmd_export *export = walk->export;
@@ -33,7 +28,8 @@ static bool is_shown(const struct walk *walk)
     if (walk->all)
         return true;
     if (export != NULL)
-        return export->access.uid == walk->uid || is_importer(export, walk->uid);
+        return export->access.uid == walk->uid ||
+               rsmd_export_has_guest(walk->node, export, walk->uid);
     return import->importer.uid == walk->uid ||
            (import->export != NULL && import->export->access.uid == walk->uid);
 }
@@ -100,84 +96,39 @@ static void fill_import(const struct walk *walk, struct rsm_inspect_item *item)
 
 /* ------------------------------------------------------------------ the walk */
 
-static bool at_end(const struct walk *walk)
+/* Go to the next one behind a slot; that one's, or 0 at the end. */
+static uint32_t step(struct walk *walk, uint32_t what, uint32_t slot)
 {
-    return walk->export == NULL && walk->import == NULL;
-}
-
-static void step(struct walk *walk)
-{
-    if (walk->export != NULL)
-        walk->export = walk->export->hh.next;
-    else
-        walk->import = walk->import->hh.next;
-}
-
-static uint32_t id_of(const struct walk *walk)
-{
-    return walk->export != NULL ? walk->export->id : walk->import->id;
-}
-
-static void begin(const struct rsmd_node *node, uint32_t what, struct walk *walk)
-{
-    walk->export = what == RSM_INSPECT_EXPORTS ? node->exports : NULL;
-    walk->import = what == RSM_INSPECT_IMPORTS ? node->imports : NULL;
-}
-
-/* Go behind an item. If that has gone meanwhile, ids tell: they ascend (but where they start
- * again, after 4294967295 of them). */
-static void begin_behind(const struct rsmd_node *node, uint32_t what, uint32_t id,
-                         struct walk *walk)
-{
-    if (what == RSM_INSPECT_EXPORTS)
-        HASH_FIND_INT(node->exports, &id, walk->export);
-    else
-        HASH_FIND_INT(node->imports, &id, walk->import);
-    if (at_end(walk))
-        begin(node, what, walk);
-    while (!at_end(walk) && id_of(walk) <= id)
-        step(walk);
-}
-
-/* Where the page that is asked for may start: the index of the first item there that the walk will
- * show. *total: how many it will show in all, 0 if only a walk to the end can tell. */
-static uint32_t begin_page(const struct rsmd_call *call, struct walk *walk, uint32_t *total)
-{
-    const struct rsm_inspect_request *asked = &call->request->u.inspect;
-    const struct rsmd_inspected *before = &call->client->inspected;
-    const struct rsmd_node *node = call->node;
-    if (asked->first != 0 && before->what == asked->what && before->next == asked->first) {
-        begin_behind(node, asked->what, before->last, walk);
-        *total = before->total;
-        return before->next;
-    }
-    begin(node, asked->what, walk);
-    *total = !walk->all                           ? 0
-             : asked->what == RSM_INSPECT_EXPORTS ? HASH_COUNT(node->exports)
-                                                  : HASH_COUNT(node->imports);
-    return 0;
+    const struct rsmd_node *node = walk->node;
+    bool exports = what == RSM_INSPECT_EXPORTS;
+    const struct rsmd_slotmap *map = exports ? node->exports_by_slot : node->imports_by_slot;
+    slot = rsmd_slotmap_after(map, slot);
+    if (slot != 0 && exports)
+        walk->export = map->holder[slot];
+    else if (slot != 0)
+        walk->import = map->holder[slot];
+    return slot;
 }
 
 static void fill_page(struct rsmd_call *call, struct walk *walk)
 {
+    const struct rsm_inspect_request *asked = &call->request->u.inspect;
     struct rsm_inspect_reply *reply = &call->reply->u.inspect_reply;
-    uint32_t first = call->request->u.inspect.first, total;
-    uint32_t index = begin_page(call, walk, &total);
-    for (; !at_end(walk); step(walk)) {
-        if (!is_shown(walk))
-            continue;
-        if (index >= first && reply->count < RSM_PROTO_ITEMS_MAX) {
-            struct rsm_inspect_item *item = &reply->items[reply->count++];
-            if (walk->export != NULL)
-                fill_export(call->node, walk, item);
-            else
-                fill_import(walk, item);
-        } else if (index >= first && total != 0) {
+    uint32_t before = asked->after, slot;
+    unsigned looked_at = 0;
+    for (; (slot = step(walk, asked->what, before)) != 0; before = slot) {
+        if (looked_at++ == LOOKED_AT_MOST || reply->count == RSM_PROTO_ITEMS_MAX) {
+            reply->next = before;
             break;
         }
-        index++;
+        if (!is_shown(walk))
+            continue;
+        struct rsm_inspect_item *item = &reply->items[reply->count++];
+        if (walk->export != NULL)
+            fill_export(call->node, walk, item);
+        else
+            fill_import(walk, item);
     }
-    reply->total = at_end(walk) ? index : total > index ? total : index + 1;
 }
 
 enum rsm_status rsmd_answer_inspect(struct rsmd_call *call)
@@ -185,7 +136,8 @@ enum rsm_status rsmd_answer_inspect(struct rsmd_call *call)
     const struct rsm_inspect_request *asked = &call->request->u.inspect;
     struct rsm_inspect_reply *reply = &call->reply->u.inspect_reply;
     const struct rsmd_node *node = call->node;
-    struct walk walk = {.uid = call->who.uid,
+    struct walk walk = {.node = node,
+                        .uid = call->who.uid,
                         .all = call->who.uid == 0 || call->who.uid == geteuid()};
     if (asked->what != RSM_INSPECT_EXPORTS && asked->what != RSM_INSPECT_IMPORTS)
         return RSM_ST_INVALID;
@@ -195,11 +147,5 @@ enum rsm_status rsmd_answer_inspect(struct rsmd_call *call)
     reply->segments_limit = node->conf.max_segments;
     reply->clients = node->client_count;
     fill_page(call, &walk);
-    call->client->inspected = (struct rsmd_inspected){.what = asked->what};
-    if (reply->count > 0) {
-        call->client->inspected.next = asked->first + reply->count;
-        call->client->inspected.last = reply->items[reply->count - 1].id;
-        call->client->inspected.total = reply->total;
-    }
     return RSM_ST_OK;
 }

@@ -2,6 +2,7 @@
 #include "node.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -45,6 +46,13 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
                  rsmcore_status_text(status));
         return false;
     }
+    node->exports_by_slot = rsmd_slotmap_make();
+    node->imports_by_slot = rsmd_slotmap_make();
+    if (node->exports_by_slot == NULL || node->imports_by_slot == NULL) {
+        snprintf(why, why_size, "out of memory");
+        rsmd_node_end(node);
+        return false;
+    }
     if (!rsmd_controllers_open(node, why, why_size)) {
         rsmd_node_end(node);
         return false;
@@ -57,4 +65,7 @@ void rsmd_node_end(struct rsmd_node *node)
     rsmd_controllers_close(node);
     rsmd_gentable_free(node->gentable);
     node->gentable = NULL;
+    free(node->exports_by_slot);
+    free(node->imports_by_slot);
+    node->exports_by_slot = node->imports_by_slot = NULL;
 }

@@ -22,6 +22,9 @@
 #include "core/packet.h"
 #include "core/runtime.h"
 #include "gentable.h"
+#include "peer/complaints.h"
+#include "slotmap.h"
+#include "worker.h"
 
 enum {
     RSMD_GROUPS_MAX = 65536,             /* the kernel's NGROUPS_MAX */
@@ -47,6 +50,10 @@ struct rsmd_controller {
 
 /** Memory handed to a client. `uses` counts the piece lists that name it. */
 struct rsmd_extent {
+    struct rsmd_job job; /* frees it; first, so that it leads here */
+    struct rsmd_node *node;
+    bool asked;        /* by a request, which is answered when that has been done */
+    uint32_t sequence; /* of that */
     uint32_t id;
     struct rsmd_client *client;
     struct rsmd_controller *controller;
@@ -74,8 +81,9 @@ struct rsmd_pieces {
 
 /** The event counter of a handle: -1 where there is none yet. */
 struct rsmd_events {
-    int cell; /* memfd of one rsm_event_cell */
-    int pipe; /* write end of the pipe behind the owner's poll descriptor */
+    int cell;    /* memfd of one rsm_event_cell */
+    int pipe;    /* write end of the pipe behind the owner's poll descriptor */
+    bool missed; /* an event was posted for which there was no counter to be had */
 };
 
 struct rsmd_export {
@@ -96,6 +104,16 @@ struct rsmd_export {
     struct rsmd_export *prev, *next;
     UT_hash_handle hh;         /* by id */
     UT_hash_handle hh_segment; /* by segment id, while published */
+};
+
+/** Connections that a user has to an export of another user's. */
+struct rsmd_guest {
+    struct rsmd_guest_key {
+        uint32_t export;
+        uint32_t uid;
+    } key;
+    uint32_t connections;
+    UT_hash_handle hh;
 };
 
 /**
@@ -130,36 +148,32 @@ struct rsmd_import {
     UT_hash_handle hh_far;                         /* by there.id, of the far node */
 };
 
-/** Where the latest page of an INSPECT ended, so that the next one need not walk from the start. */
-struct rsmd_inspected {
-    uint32_t what;
-    uint32_t next; /* index that follows the page; 0: there was none */
-    uint32_t last; /* id of the page's last item */
-    uint32_t total;
-};
-
 /** One connected process, or all those of another host's node. */
 struct rsmd_client {
     bool greeted;
     uint32_t node;        /* its own node */
     struct rsmd_far *far; /* it stands for the processes of that node; NULL: it is a process */
     struct rsmd_identity peer;
-    /* Requests that are answered later, and how. With as many as there may be the client is not
-     * listened to. */
+    /* Requests that are answered later, and how; descriptors stay the caller's. With as many as
+     * there may be the client is not listened to. */
     struct rsmd_forward *forwards;
-    uint32_t forward_count;
-    void (*answer)(struct rsmd_client *client, const struct rsm_msg *reply);
+    uint32_t forward_count; /* of these, and of those that a thread is at */
+    void (*answer)(struct rsmd_client *client, const struct rsm_msg *reply,
+                   const struct rsm_packet_fds *fds);
+    bool ending;   /* it asks nothing any more, and nobody connects to what it has */
+    uint32_t jobs; /* of threads, on its behalf */
+    void (*settled)(struct rsmd_client *client); /* it is ending, and the last of these is over */
     struct rsmd_extent *extents;
     struct rsmd_export *exports;
     struct rsmd_import *imports;
     uint32_t extent_count;
     uint32_t descriptor_count; /* that this process keeps on its behalf */
-    struct rsmd_inspected inspected;
 };
 
 /** What the last look at the other nodes said, as enum rsmd_peer_state. */
 struct rsmd_topology {
     uint32_t generation;
+    int64_t look_again;                    /* nanoseconds of the clock; not before */
     uint8_t here[RSM_NODE_ID_MAX + 1];     /* on controllers that reach this host alone */
     uint8_t anywhere[RSM_NODE_ID_MAX + 1]; /* on those that reach other hosts, too */
 };
@@ -180,11 +194,16 @@ struct rsmd_node {
     struct rsmd_export *published; /* by segment id */
     struct rsmd_import *imports;   /* by id */
     struct rsmd_import *offers;    /* by made: connections that their fabric may have news of */
+    struct rsmd_guest *guests;     /* by export and user */
+    struct rsmd_slotmap *exports_by_slot;
+    struct rsmd_slotmap *imports_by_slot;
+    struct rsmd_worker *worker; /* for what may take long; NULL: everything is done at once */
     uint32_t last_id;
-    uint64_t next_segment_id; /* to assign; beyond 32 bits: exhausted */
-    uint32_t segment_count;   /* exports and imports */
-    uint64_t exported_bytes;  /* in extents */
-    uint64_t exported_most;   /* UINT64_MAX: no limit */
+    struct rsmd_bucket missed_log; /* complaints about events */
+    uint64_t next_segment_id;      /* to assign; beyond 32 bits: exhausted */
+    uint32_t segment_count;        /* exports and imports */
+    uint64_t exported_bytes;       /* in extents */
+    uint64_t exported_most;        /* UINT64_MAX: no limit */
     uint32_t descriptors_per_client;
     uint32_t client_count;    /* that have said HELLO */
     struct rsmd_peers *peers; /* links to other hosts; NULL before and after they are there */

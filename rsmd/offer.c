@@ -51,16 +51,6 @@ static enum rsm_status adopt(struct rsmd_node *node, struct rsmd_extent *extent)
     return status;
 }
 
-void rsmd_offer_disown(struct rsmd_node *node, struct rsmd_extent *extent)
-{
-    const struct rsmd_controller *loopback = rsmd_controller_loopback(node);
-    if (extent->adopted == NULL)
-        return;
-    loopback->ops->extent_free(loopback->port, extent->adopted);
-    extent->adopted = NULL;
-    extent->client->descriptor_count--;
-}
-
 /* The pieces as the carrier's port knows them. */
 static enum rsm_status collect(struct rsmd_node *node, const struct rsmd_pieces *from,
                                const struct rsm_node_ops *ops, struct rsm_extent_piece *pieces)

@@ -21,7 +21,4 @@ enum rsm_status rsmd_offer_make(struct rsmd_node *node, const struct rsmd_export
 bool rsmd_offer_suits(const struct rsmd_node *node, const struct rsmd_extent *extent,
                       const struct rsmd_controller *controller);
 
-/** Give up what adopted the extent's memory, if anything has. */
-void rsmd_offer_disown(struct rsmd_node *node, struct rsmd_extent *extent);
-
 #endif

@@ -4,6 +4,7 @@
 
 #include "call.h"
 #include "controllers.h"
+#include "extents.h"
 #include "offer.h"
 #include "registry.h"
 #include "topology.h"
@@ -28,6 +29,8 @@ enum rsm_status rsmd_answer_extent_alloc(struct rsmd_call *call)
     struct rsmd_extent *extent;
     enum rsm_status status =
         rsmd_extent_make(call->node, call->client, controller, asked->length, &extent);
+    if (status == RSM_ST_BUSY)
+        return rsmd_extent_make_later(call, controller, asked->length, NULL);
     if (status != RSM_ST_OK)
         return status;
     call->reply->u.extent_alloc_reply.extent = extent->id;
@@ -43,7 +46,7 @@ enum rsm_status rsmd_answer_extent_free(struct rsmd_call *call)
         return RSM_ST_NOT_FOUND;
     if (extent->uses > 0)
         return RSM_ST_BUSY;
-    rsmd_extent_free(call->node, extent);
+    rsmd_extent_free(call->node, extent, call);
     return RSM_ST_OK;
 }
 
@@ -66,6 +69,8 @@ enum rsm_status rsmd_answer_export_create(struct rsmd_call *call)
         return status;
     if (asked->want_extent)
         status = rsmd_extent_make(call->node, call->client, controller, asked->length, &extent);
+    if (status == RSM_ST_BUSY)
+        status = rsmd_extent_make_later(call, controller, asked->length, export);
     if (status != RSM_ST_OK) {
         rsmd_export_free(call->node, export);
         return status;
@@ -164,11 +169,15 @@ static enum rsm_status gather_pieces(const struct rsmd_call *call, const struct 
     return status;
 }
 
-static bool id_in_use(const struct rsmd_node *node, uint32_t id)
+/* One whose exporter has gone is in nobody's way. */
+static bool id_in_use(struct rsmd_node *node, uint32_t id)
 {
     struct rsmd_export *holder;
     HASH_FIND(hh_segment, node->published, &id, sizeof id, holder);
-    return holder != NULL;
+    if (holder == NULL || !holder->client->ending)
+        return holder != NULL;
+    rsmd_export_free(node, holder);
+    return false;
 }
 
 /* An id that was never assigned before. */

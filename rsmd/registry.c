@@ -3,13 +3,14 @@
 
 #include <stdlib.h>
 
+#include "clock.h"
 #include "events.h"
+#include "extents.h"
 #include "far/far.h"
 #include "far/relay.h"
-#include "offer.h"
 
 /* One numbering for all kinds, so that an id never means two things. */
-static uint32_t new_id(struct rsmd_node *node)
+uint32_t rsmd_new_id(struct rsmd_node *node)
 {
     for (;;) {
         uint32_t id = ++node->last_id;
@@ -24,65 +25,6 @@ static uint32_t new_id(struct rsmd_node *node)
         if (extent == NULL && export == NULL && import == NULL)
             return id;
     }
-}
-
-/* ------------------------------------------------------------------ extents */
-
-struct rsmd_extent *rsmd_client_extent(const struct rsmd_node *node,
-                                       const struct rsmd_client *client, uint32_t id)
-{
-    struct rsmd_extent *extent;
-    HASH_FIND_INT(node->extents, &id, extent);
-    return extent != NULL && extent->client == client ? extent : NULL;
-}
-
-enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *client,
-                                 struct rsmd_controller *controller, uint64_t length,
-                                 struct rsmd_extent **made)
-{
-    if (length > node->exported_most - node->exported_bytes)
-        return RSM_ST_NO_MEMORY;
-    if (client->extent_count >= RSMD_EXTENTS_PER_CLIENT_MAX ||
-        client->descriptor_count >= node->descriptors_per_client)
-        return RSM_ST_NO_RESOURCES;
-    struct rsmd_extent *extent = calloc(1, sizeof *extent);
-    if (extent == NULL)
-        return RSM_ST_NO_MEMORY;
-    enum rsm_status status =
-        controller->ops->extent_make(controller->port, length, &extent->memory, &extent->fd);
-    if (status != RSM_ST_OK) {
-        free(extent);
-        return status;
-    }
-    extent->id = new_id(node);
-    extent->client = client;
-    extent->controller = controller;
-    extent->length = length;
-    HASH_ADD_INT(node->extents, id, extent);
-    if (extent->hh.tbl == NULL) {
-        controller->ops->extent_free(controller->port, extent->memory);
-        free(extent);
-        return RSM_ST_NO_MEMORY;
-    }
-    DL_APPEND(client->extents, extent);
-    client->extent_count++;
-    client->descriptor_count++;
-    node->exported_bytes += length;
-    *made = extent;
-    return RSM_ST_OK;
-}
-
-void rsmd_extent_free(struct rsmd_node *node, struct rsmd_extent *extent)
-{
-    struct rsmd_client *client = extent->client;
-    rsmd_offer_disown(node, extent);
-    HASH_DEL(node->extents, extent);
-    DL_DELETE(client->extents, extent);
-    client->extent_count--;
-    client->descriptor_count--;
-    node->exported_bytes -= extent->length;
-    extent->controller->ops->extent_free(extent->controller->port, extent->memory);
-    free(extent);
 }
 
 /* ------------------------------------------------------------------ pieces */
@@ -162,7 +104,7 @@ enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *cli
         free(export);
         return RSM_ST_NO_RESOURCES;
     }
-    export->id = new_id(node);
+    export->id = rsmd_new_id(node);
     export->client = client;
     export->controller = controller;
     rsmd_events_init(&export->events);
@@ -173,10 +115,61 @@ enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *cli
         return RSM_ST_NO_MEMORY;
     }
     DL_APPEND(client->exports, export);
+    rsmd_slotmap_set(node->exports_by_slot, export->epoch_slot, export);
     node->segment_count++;
     *made = export;
     return RSM_ST_OK;
 }
+
+/* ------------------------------------------------------------------ guests */
+
+/* The entry of a user's connections to an export; NULL: it has none, or the export is his own. */
+static struct rsmd_guest *find_guest(const struct rsmd_node *node, const struct rsmd_export *export,
+                                     uid_t uid)
+{
+    const struct rsmd_guest_key key = {.export = export->id, .uid = uid};
+    struct rsmd_guest *guest;
+    HASH_FIND(hh, node->guests, &key, sizeof key, guest);
+    return guest;
+}
+
+bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *export,
+                           uid_t uid)
+{
+    return find_guest(node, export, uid) != NULL;
+}
+
+/* False: no memory. */
+static bool guest_comes(struct rsmd_node *node, const struct rsmd_export *export, uid_t uid)
+{
+    if (uid == export->access.uid)
+        return true;
+    struct rsmd_guest *guest = find_guest(node, export, uid);
+    if (guest == NULL) {
+        guest = calloc(1, sizeof *guest);
+        if (guest == NULL)
+            return false;
+        guest->key = (struct rsmd_guest_key){.export = export->id, .uid = uid};
+        HASH_ADD(hh, node->guests, key, sizeof guest->key, guest);
+        if (guest->hh.tbl == NULL) {
+            free(guest);
+            return false;
+        }
+    }
+    guest->connections++;
+    return true;
+}
+
+static void guest_goes(struct rsmd_node *node, const struct rsmd_export *export, uid_t uid)
+{
+    struct rsmd_guest *guest = find_guest(node, export, uid);
+    if (guest == NULL || --guest->connections > 0)
+        return;
+    HASH_DEL(node->guests, guest);
+    free(guest);
+}
+
+/* ------------------------------------------------------------------ parting */
 
 /* Part an import from its export. The generation moves first: whoever sees the fabric refuse must
  * be able to see why. */
@@ -191,6 +184,7 @@ static void sever(struct rsmd_node *node, struct rsmd_import *import)
     rsmd_pieces_drop(import->pieces);
     DL_DELETE2(export->imports, import, export_prev, export_next);
     export->import_count--;
+    guest_goes(node, export, import->importer.uid);
     import->export = NULL;
     import->made = NULL;
     import->pieces = NULL;
@@ -237,6 +231,7 @@ void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export)
     rsmd_export_abort(node, export);
     rsmd_export_withdraw(node, export);
     rsmd_events_close(export->client, &export->events);
+    rsmd_slotmap_set(node->exports_by_slot, export->epoch_slot, NULL);
     rsmd_gentable_release(node->gentable, export->epoch_slot);
     HASH_DEL(node->exports, export);
     DL_DELETE(export->client->exports, export);
@@ -291,7 +286,7 @@ static enum rsm_status new_import(struct rsmd_node *node, struct rsmd_client *cl
         free(import);
         return RSM_ST_NO_RESOURCES;
     }
-    import->id = new_id(node);
+    import->id = rsmd_new_id(node);
     import->client = client;
     import->controller = controller;
     import->exporter = node->id;
@@ -309,23 +304,32 @@ static bool enter(struct rsmd_node *node, struct rsmd_import *import)
         return false;
     }
     DL_APPEND(import->client->imports, import);
+    rsmd_slotmap_set(node->imports_by_slot, import->slot, import);
     node->segment_count++;
     return true;
 }
 
 enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
-                                 struct rsmd_export *export, struct rsmd_controller *by,
-                                 struct rsm_node_offer *offer, struct rsmd_import **made)
+                                 const struct rsm_importer *importer, struct rsmd_export *export,
+                                 struct rsmd_controller *by, struct rsm_node_offer *offer,
+                                 struct rsmd_import **made)
 {
     struct rsmd_import *import;
+    if (!guest_comes(node, export, importer->uid))
+        return RSM_ST_NO_MEMORY;
     enum rsm_status status = new_import(node, client, export->controller, &import);
-    if (status != RSM_ST_OK)
+    if (status != RSM_ST_OK) {
+        guest_goes(node, export, importer->uid);
         return status;
+    }
+    import->importer = *importer;
     import->export = export;
     import->by = by;
     import->made = offer;
-    if (!enter(node, import))
+    if (!enter(node, import)) {
+        guest_goes(node, export, importer->uid);
         return RSM_ST_NO_MEMORY;
+    }
     import->pieces = rsmd_pieces_hold(export->pieces);
     DL_APPEND2(export->imports, import, export_prev, export_next);
     export->import_count++;
@@ -351,6 +355,7 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
         rsmd_far_disconnect(node, import);
     rsmd_relay_free(import);
     rsmd_events_close(import->client, &import->events);
+    rsmd_slotmap_set(node->imports_by_slot, import->slot, NULL);
     rsmd_gentable_release(node->gentable, import->slot);
     HASH_DEL(node->imports, import);
     DL_DELETE(import->client->imports, import);
@@ -360,14 +365,44 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
 
 /* ------------------------------------------------------------------ clients */
 
+/* Free one thing of a client's. The order matters: exports use extents, and go without importers.
+ */
+static void clear_one(struct rsmd_node *node, struct rsmd_client *client)
+{
+    if (client->imports != NULL)
+        rsmd_import_free(node, client->imports);
+    else if (client->exports != NULL && client->exports->imports != NULL)
+        rsmd_import_abort(node, client->exports->imports);
+    else if (client->exports != NULL)
+        rsmd_export_free(node, client->exports);
+    else
+        rsmd_extent_free(node, client->extents, NULL);
+}
+
+bool rsmd_client_is_clear(const struct rsmd_client *client)
+{
+    return client->imports == NULL && client->exports == NULL && client->extents == NULL;
+}
+
+bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client, int64_t until)
+{
+    while (!rsmd_client_is_clear(client)) {
+        clear_one(node, client);
+        if (until != INT64_MAX && rsmd_clock_ns() >= until)
+            break;
+    }
+    return rsmd_client_is_clear(client);
+}
+
 void rsmd_client_clear(struct rsmd_node *node, struct rsmd_client *client)
 {
     rsmd_far_abandon(client);
-    while (client->imports != NULL)
-        rsmd_import_free(node, client->imports);
-    while (client->exports != NULL)
-        rsmd_export_free(node, client->exports);
-    /* No piece list names these any more: only exports of the same client do. */
-    while (client->extents != NULL)
-        rsmd_extent_free(node, client->extents);
+    rsmd_client_clear_until(node, client, INT64_MAX);
+}
+
+void rsmd_client_job_over(struct rsmd_client *client)
+{
+    client->jobs--;
+    if (client->jobs == 0 && client->ending)
+        client->settled(client);
 }

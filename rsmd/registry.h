@@ -8,20 +8,14 @@
 
 #include "node.h"
 
+/** A number that nothing of this node has. */
+uint32_t rsmd_new_id(struct rsmd_node *node);
+
 /** Own objects by id; NULL if there is none or it is another client's. */
-struct rsmd_extent *rsmd_client_extent(const struct rsmd_node *node,
-                                       const struct rsmd_client *client, uint32_t id);
 struct rsmd_export *rsmd_client_export(const struct rsmd_node *node,
                                        const struct rsmd_client *client, uint32_t id);
 struct rsmd_import *rsmd_client_import(const struct rsmd_node *node,
                                        const struct rsmd_client *client, uint32_t id);
-
-/** RSM_ST_NO_MEMORY beyond max-exported-memory; RSM_ST_NO_RESOURCES beyond the client's share. */
-enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *client,
-                                 struct rsmd_controller *controller, uint64_t length,
-                                 struct rsmd_extent **made);
-/** Only while nothing uses it. */
-void rsmd_extent_free(struct rsmd_node *node, struct rsmd_extent *extent);
 
 /** A piece list that holds its extents; the caller has the first reference. NULL: no memory. */
 struct rsmd_pieces *rsmd_pieces_make(void);
@@ -44,12 +38,13 @@ void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export);
 /** Withdraw, abort and free. */
 void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export);
 
-/** A connection to @p export, whose epoch slot moves. The offer that a port of @p by has made
- *  belongs to it from then on, unless this fails: RSM_ST_NO_RESOURCES beyond max-segments,
+/** A connection of @p importer to @p export, whose epoch slot moves. The offer that a port of @p by
+ * has made belongs to it from then on, unless this fails: RSM_ST_NO_RESOURCES beyond max-segments,
  * RSM_ST_NO_MEMORY. */
 enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
-                                 struct rsmd_export *export, struct rsmd_controller *by,
-                                 struct rsm_node_offer *offer, struct rsmd_import **made);
+                                 const struct rsm_importer *importer, struct rsmd_export *export,
+                                 struct rsmd_controller *by, struct rsm_node_offer *offer,
+                                 struct rsmd_import **made);
 /** The part of a connection to an export of another host that is here: it has a slot, a client and
  *  nothing else yet. Fails like rsmd_import_make(). */
 enum rsm_status rsmd_import_make_far(struct rsmd_node *node, struct rsmd_client *client,
@@ -66,7 +61,19 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import);
 /** Whether one more export or import fits into max-segments. */
 bool rsmd_segment_fits(const struct rsmd_node *node);
 
+/** Whether a user, other than its own, has a connection to the export. */
+bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *export,
+                           uid_t uid);
+
 /** Free all that a client has. */
 void rsmd_client_clear(struct rsmd_node *node, struct rsmd_client *client);
+/** Free what a client has, but no longer than until the clock shows @p until (clock.h; INT64_MAX:
+ *  as long as it takes), yet something. True: it has nothing any more. */
+bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client, int64_t until);
+/** Whether it has nothing. Threads may be at what it had: see its `jobs`. */
+bool rsmd_client_is_clear(const struct rsmd_client *client);
+/** A thread's job on its behalf is over; the last thing that whoever is told of that does, because
+ *  the client may be gone afterwards. */
+void rsmd_client_job_over(struct rsmd_client *client);
 
 #endif

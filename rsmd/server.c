@@ -11,12 +11,16 @@
 
 #include "connection.h"
 #include "core/log.h"
+#include "ending.h"
 #include "fabric.h"
 #include "far/far.h"
 #include "peer/peers.h"
 
 enum {
     ACCEPTS_PER_TURN = 16,
+    THREADS_MOST = 64, /* for what may take long, see worker.h */
+    THREADS_PER_USER = 2,
+    END_PATIENCE_MS = 1000, /* for these threads when the daemon ends */
     ACCEPT_PAUSE_MS = 100,
     FIRST_CLIENT_MS = 10000, /* an embedded node that nobody ever uses ends after this */
 };
@@ -121,6 +125,7 @@ static bool make_events(struct rsmd_server *server)
     if (config == NULL)
         return false;
     event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+    event_config_require_features(config, EV_FEATURE_ET);
     server->base = event_base_new_with_config(config);
     event_config_free(config);
     if (server->base == NULL)
@@ -131,8 +136,12 @@ static bool make_events(struct rsmd_server *server)
     server->unused = evtimer_new(server->base, end_loop, server);
     server->terminated = event_new(server->base, server->signals, EV_READ, end_loop, server);
     server->fabric = rsmd_fabric_start(server->base, server->node);
-    return server->fabric != NULL && server->accepting != NULL && server->accept_again != NULL &&
-           server->unused != NULL && server->terminated != NULL;
+    server->node->worker =
+        rsmd_worker_new(server->base, &(struct rsmd_worker_limits){.threads = THREADS_MOST,
+                                                                   .per_owner = THREADS_PER_USER});
+    return rsmd_connections_init(server) && rsmd_endings_init(server, server->base) &&
+           server->node->worker != NULL && server->fabric != NULL && server->accepting != NULL &&
+           server->accept_again != NULL && server->unused != NULL && server->terminated != NULL;
 }
 
 static void free_event(struct event *event)
@@ -147,6 +156,10 @@ static void free_events(struct rsmd_server *server)
     free_event(server->accept_again);
     free_event(server->unused);
     free_event(server->terminated);
+    free_event(server->ending_goes_on);
+    rsmd_turns_end(&server->turns);
+    rsmd_worker_end(server->node->worker);
+    server->node->worker = NULL;
     rsmd_fabric_stop(server->fabric);
     if (server->base != NULL)
         event_base_free(server->base);
@@ -167,6 +180,7 @@ bool rsmd_server_init(struct rsmd_server *server, struct rsmd_node *node, int li
     server->signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
     /* On the listener already: packets sent before the accept carry their sender, too. */
     int on = 1;
+    rsm_packet_refuse_fds(listener);
     bool made = server->signals >= 0 &&
                 setsockopt(listener, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
                 make_events(server) && event_add(server->accepting, NULL) == 0 &&
@@ -186,7 +200,7 @@ void rsmd_server_run(struct rsmd_server *server)
     event_base_dispatch(server->base);
 }
 
-void rsmd_server_end(struct rsmd_server *server, struct rsmd_lifeline *lifeline)
+bool rsmd_server_end(struct rsmd_server *server, struct rsmd_lifeline *lifeline)
 {
     rsmd_lifeline_hide(lifeline);
     event_del(server->accepting);
@@ -195,7 +209,9 @@ void rsmd_server_end(struct rsmd_server *server, struct rsmd_lifeline *lifeline)
         rsmd_connection_end(server->connections);
     rsmd_server_use_spare(server);
     rsmd_far_stop(server->node);
+    bool all = rsmd_endings_finish(server, END_PATIENCE_MS);
     rsmd_peers_stop(server->node->peers);
     server->node->peers = NULL;
     free_events(server);
+    return all;
 }

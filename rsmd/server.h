@@ -7,6 +7,7 @@
 
 #include "lifeline.h"
 #include "node.h"
+#include "turns.h"
 
 enum {
     RSMD_CLIENTS_MAX = 4096,
@@ -28,8 +29,11 @@ struct rsmd_server {
     struct event *unused; /* timer of an embedded node: nobody is there */
     struct rsmd_fabric *fabric;
     int linger_ms;
+    struct rsmd_turns turns;
     struct rsmd_connection *connections;
-    uint32_t connection_count;
+    struct rsmd_connection *ending; /* whose clients have gone, and something of theirs has not */
+    struct event *ending_goes_on;   /* timer */
+    uint32_t connection_count;      /* both kinds */
     uint32_t greeted_count;
     struct rsm_msg request; /* the one in hand, and its reply */
     struct rsm_msg reply;
@@ -53,8 +57,9 @@ bool rsmd_server_init(struct rsmd_server *server, struct rsmd_node *node, int li
 void rsmd_server_run(struct rsmd_server *server);
 
 /** Accept nobody more, drop all clients (their connections are aborted) and free the rest. The
- *  socket's name goes first: a client that comes late must not find it. */
-void rsmd_server_end(struct rsmd_server *server, struct rsmd_lifeline *lifeline);
+ *  socket's name goes first: a client that comes late must not find it. False: threads are still at
+ *  what clients have left, so that the process has to end without tidying up. */
+bool rsmd_server_end(struct rsmd_server *server, struct rsmd_lifeline *lifeline);
 
 /** Free the spare descriptor for who needs one now. False: it is used up. Nobody is accepted until
  *  there is another. */

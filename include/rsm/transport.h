@@ -293,6 +293,15 @@ struct rsm_importer {
  *  descriptor. Without it a controller reaches the nodes of its own host alone, and shows no
  *  other. */
 #define RSM_NODE_REACHES_HOSTS 0x02u
+/** Any thread may call extent_make(), extent_adopt() and extent_free(), at any time, also while
+ *  others do, or anything else on the same port is under way. rsmd then calls extent_free() from
+ *  a thread for all extents but small ones, and extent_make() where extent_make_now() would take
+ *  long. Without it rsmd calls everything from one thread, and whoever takes long holds up the
+ * whole node: its clients, and its links to other hosts, which are lost when it takes too long. */
+#define RSM_NODE_ANY_THREAD 0x08u
+
+/** Bytes. An extent that is not larger is made and freed in microseconds. */
+#define RSM_EXTENT_SMALL (256u * 1024u)
 
 /**
  * What a node half tells rsmd from within dispatch(), and from nowhere else. rsmd passes the same
@@ -329,8 +338,8 @@ struct rsm_node_ops {
     /**
      * Make an extent of @p length bytes (a multiple of the page size) of zeros and store in *fd a
      * descriptor through which the exporting process maps it; the descriptor stays the transport's
-     * until extent_free(). Must not take long: rsmd serves everybody from one thread, so memory is
-     * populated by the exporter.
+     * until extent_free(). Must not take long unless RSM_NODE_ANY_THREAD says that a thread may do
+     * it; memory is populated by the exporter.
      *
      * The exporter's library maps nothing but a memfd of ordinary pages that is sealed against
      * shrinking (F_SEAL_SHRINK) and has @p length bytes. Extents of another kind, such as memory of
@@ -339,7 +348,8 @@ struct rsm_node_ops {
      */
     enum rsm_status (*extent_make)(struct rsm_node_port *port, uint64_t length,
                                    struct rsm_extent **extent, int *fd);
-    /** Give the extent up. Importers that still hold it keep valid memory that is nobody's. */
+    /** Give the extent up. Importers that still hold it keep valid memory that is nobody's. When it
+     *  returns, memory that nobody else holds is free: the user's account is credited then. */
     void (*extent_free)(struct rsm_node_port *port, struct rsm_extent *extent);
 
     /* offers */
@@ -399,6 +409,14 @@ struct rsm_node_ops {
      *  sends them by the daemons' link. In doubt no: a signal too many at the end of a connection
      *  does less harm than one that its importer waits for in vain. */
     bool (*signals_arrived)(struct rsm_node_port *port, struct rsm_node_offer *made);
+
+    /* extents that take long to make: optional, generic form is extent_make(); with
+     * RSM_NODE_ANY_THREAD only */
+
+    /** The same as extent_make(), for the thread that serves everybody: RSM_ST_BUSY if it would
+     * take long, with nothing done. rsmd then calls extent_make() from another thread. */
+    enum rsm_status (*extent_make_now)(struct rsm_node_port *port, uint64_t length,
+                                       struct rsm_extent **extent, int *fd);
 };
 
 /** Symbols that a transport module (librsm_NAME.so in <libdir>/rsm/) defines; the version in the

@@ -219,30 +219,50 @@ enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms)
 /* ---------------------------------------------------------------- poll descriptor */
 
 /* A pipe, because its read end reports POLLRDNORM, as the API demands, and because every poster
- * can have a write end of its own that gives it no power over anybody else's. */
-static enum rsm_status make_pipe(struct rsmcore_event *event)
+ * can have a write end of its own that gives it no power over anybody else's. rsmd makes it. */
+static enum rsm_status get_pipe(struct rsmcore_event *event, struct rsm_packet_fds *ends)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-        return RSM_ST_NO_RESOURCES;
-    ends[0] = rsm_fd_above_stdio(ends[0]);
-    ends[1] = rsm_fd_above_stdio(ends[1]);
-    if (ends[0] < 0 || ends[1] < 0) {
-        close(ends[0] < 0 ? ends[1] : ends[0]);
-        return RSM_ST_NO_RESOURCES;
-    }
-    struct rsm_packet_fds fds = {.count = 1, .fds = {ends[1]}};
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_ARM,
                           .u.event_arm = {.end = event->end, .id = event->id}};
-    enum rsm_status status = rsmcore_link_call(event->link, &msg, &fds, NULL);
-    if (status == RSM_ST_NO_RESOURCES || status == RSM_ST_NO_MEMORY) {
-        close(ends[0]);
-        close(ends[1]);
+    enum rsm_status status = rsmcore_link_call(event->link, &msg, NULL, ends);
+    if (status != RSM_ST_OK)
         return status;
-    }
+    bool usable = ends->count == 2;
+    for (unsigned i = 0; i < ends->count; i++) /* one that blocks would hang whoever waits here */
+        usable = usable && (fcntl(ends->fds[i], F_GETFL) & O_NONBLOCK) != 0;
+    if (!usable)
+        rsm_packet_fds_close(ends);
+    return usable ? RSM_ST_OK : RSM_ST_PROTOCOL;
+}
+
+/* One that nobody else knows of. */
+static enum rsm_status make_own_pipe(struct rsm_packet_fds *ends)
+{
+    int made[2];
+    if (pipe2(made, O_CLOEXEC | O_NONBLOCK) < 0)
+        return RSM_ST_NO_RESOURCES;
+    *ends = (struct rsm_packet_fds){.count = 2};
+    for (unsigned i = 0; i < 2; i++)
+        ends->fds[i] = rsm_fd_above_stdio(made[i]);
+    if (ends->fds[0] >= 0 && ends->fds[1] >= 0)
+        return RSM_ST_OK;
+    for (unsigned i = 0; i < 2; i++)
+        if (ends->fds[i] >= 0)
+            close(ends->fds[i]);
+    return RSM_ST_NO_RESOURCES;
+}
+
+static enum rsm_status make_pipe(struct rsmcore_event *event)
+{
+    struct rsm_packet_fds ends;
+    enum rsm_status status = get_pipe(event, &ends);
     /* Any other failure means that nobody is left who could post: the descriptor stays silent. */
-    event->pipe_read = ends[0];
-    event->pipe_write = ends[1];
+    if (status != RSM_ST_OK && status != RSM_ST_NO_RESOURCES && status != RSM_ST_NO_MEMORY)
+        status = make_own_pipe(&ends);
+    if (status != RSM_ST_OK)
+        return status;
+    event->pipe_read = ends.fds[0];
+    event->pipe_write = ends.fds[1];
     return RSM_ST_OK;
 }
 

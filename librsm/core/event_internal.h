@@ -12,9 +12,9 @@
 
 /** Somebody else's counter that posts of this handle reach. */
 struct rsmcore_event_peer {
-    uint32_t name; /**< for EVENT_KICK */
-    int kick;      /**< write end of its pipe, -1 until needed, -2 if there is none */
-    struct rsm_event_cell *cell;
+    uint32_t name;               /**< for EVENT_KICK */
+    int kick;                    /**< write end of its pipe, -1 until needed, -2 if there is none */
+    struct rsm_event_cell *cell; /**< NULL: there is none to be had; the peer learns it from rsmd */
 };
 
 struct rsmcore_listener; /* of event_listener.c */

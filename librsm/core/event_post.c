@@ -17,7 +17,8 @@ enum {
 
 static void release_peer(struct rsmcore_event_peer *peer)
 {
-    rsm_event_cell_unmap(peer->cell);
+    if (peer->cell != NULL)
+        rsm_event_cell_unmap(peer->cell);
     if (peer->kick >= 0)
         close(peer->kick);
 }
@@ -45,7 +46,8 @@ static enum rsm_status take_cells(struct rsmcore_event *event,
                                   const struct rsm_event_peers_reply *page,
                                   const struct rsm_packet_fds *fds)
 {
-    if (page->count != fds->count || event->peer_count + page->count > PEERS_MOST)
+    unsigned taken = 0;
+    if (event->peer_count + page->count > PEERS_MOST)
         return RSM_ST_PROTOCOL;
     struct rsmcore_event_peer *grown =
         realloc(event->peers, (event->peer_count + page->count) * sizeof *grown);
@@ -53,13 +55,18 @@ static enum rsm_status take_cells(struct rsmcore_event *event,
         return RSM_ST_NO_MEMORY;
     event->peers = grown;
     for (unsigned i = 0; i < page->count; i++) {
-        struct rsm_event_cell *cell = rsm_event_cell_map(fds->fds[i]);
-        if (cell == NULL)
+        struct rsm_event_cell *cell = NULL;
+        bool is_there = event->end == RSM_EVENT_IMPORT || page->peers[i] != 0;
+        if (is_there && taken == fds->count)
+            return RSM_ST_PROTOCOL;
+        if (is_there)
+            cell = rsm_event_cell_map(fds->fds[taken++]);
+        if (is_there && cell == NULL)
             return RSM_ST_NO_MEMORY;
         event->peers[event->peer_count++] =
             (struct rsmcore_event_peer){.name = page->peers[i], .kick = KICK_UNKNOWN, .cell = cell};
     }
-    return RSM_ST_OK;
+    return taken == fds->count ? RSM_ST_OK : RSM_ST_PROTOCOL;
 }
 
 /* Ask for all peers once. RSM_ST_BUSY: they changed between two pages of the answer. */
@@ -155,6 +162,8 @@ static enum rsm_status post_to(struct rsmcore_event *event, struct rsmcore_event
                                bool coalesce)
 {
     enum rsm_status status = RSM_ST_OK;
+    if (peer->cell == NULL) /* rsmd has no room for its counter, and tells it so when it waits */
+        return RSM_ST_OK;
     if (rsm_event_cell_is_armed(peer->cell))
         status = know_kick(event, peer);
     if (status != RSM_ST_OK || !rsm_event_cell_post(peer->cell, 1, coalesce))

@@ -9,6 +9,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#ifndef SO_PASSRIGHTS /* Linux 6.16 */
+#define SO_PASSRIGHTS 83
+#endif
+
 /* Room for the descriptors and for the credentials of one packet. */
 union packet_control {
     char bytes[CMSG_SPACE(sizeof(int) * RSM_PROTO_FDS_MAX) + CMSG_SPACE(sizeof(struct ucred))];
@@ -118,7 +122,8 @@ static ssize_t receive(int socket, void *bytes, size_t capacity, struct rsm_pack
         failure = -EMSGSIZE;
     else if ((header.msg_flags & MSG_CTRUNC) != 0)
         failure = -EMFILE; /* the kernel drops descriptors that the process has no room for */
-    if (failure != 0 || fds == NULL)
+    /* An empty packet ends the conversation like the end of file, which brings nothing either. */
+    if (failure != 0 || fds == NULL || length == 0)
         rsm_packet_fds_close(&received);
     if (fds != NULL)
         *fds = received;
@@ -139,6 +144,37 @@ ssize_t rsm_packet_await(int socket, void *bytes, size_t capacity, struct rsm_pa
 {
     ssize_t length = receive(socket, bytes, capacity, fds, NULL, 0);
     return length == -EINTR ? -EAGAIN : length;
+}
+
+bool rsm_packet_refuse_fds(int socket)
+{
+    int off = 0, before = 1;
+    socklen_t size = sizeof before;
+    if (getsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &before, &size) == 0 && before == 0)
+        return true;
+    setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof off);
+    return false;
+}
+
+ssize_t rsm_packet_peek(int socket, void *head, size_t size, bool *brings_fds)
+{
+    /* Room for the credentials, none for descriptors: the kernel says that it left some out, and
+     * what it takes a reference to for a look is never the last one. */
+    union {
+        char bytes[CMSG_SPACE(sizeof(struct ucred))];
+        struct cmsghdr align;
+    } control;
+    struct iovec data = {.iov_base = head, .iov_len = size};
+    struct msghdr header = {.msg_iov = &data,
+                            .msg_iovlen = 1,
+                            .msg_control = control.bytes,
+                            .msg_controllen = sizeof control.bytes};
+    ssize_t length;
+    do
+        length = recvmsg(socket, &header, MSG_PEEK | MSG_DONTWAIT);
+    while (length < 0 && errno == EINTR);
+    *brings_fds = length >= 0 && (header.msg_flags & MSG_CTRUNC) != 0;
+    return length < 0 ? -errno : length;
 }
 
 int rsm_packet_await_most(int socket, uint32_t most_ms)

@@ -205,7 +205,7 @@ static void walk_event_kick(struct rsm_codec *c, struct rsm_event_kick_request *
 static void walk_inspect(struct rsm_codec *c, struct rsm_inspect_request *m)
 {
     rsm_codec_u32(c, &m->what);
-    rsm_codec_u32(c, &m->first);
+    rsm_codec_u32(c, &m->after);
 }
 
 static void walk_inspect_item(struct rsm_codec *c, struct rsm_inspect_item *m)
@@ -228,7 +228,7 @@ static void walk_inspect_item(struct rsm_codec *c, struct rsm_inspect_item *m)
 
 static void walk_inspect_reply(struct rsm_codec *c, struct rsm_inspect_reply *m)
 {
-    rsm_codec_u32(c, &m->total);
+    rsm_codec_u32(c, &m->next);
     rsm_codec_u64(c, &m->exported_bytes);
     rsm_codec_u64(c, &m->exported_limit);
     rsm_codec_u32(c, &m->segments);

@@ -5,8 +5,11 @@
  *
  * Messages travel on a unix SOCK_SEQPACKET socket, one message a packet, descriptors beside it
  * (SCM_RIGHTS). A client sends a request and gets exactly one reply with the same sequence number;
- * rsmd never speaks unasked. Requests are carried out in order; replies come in order, too, but for
- * that to an IMPORT_CONNECT which another host has to answer: it comes when that has. Everything is
+ * rsmd never speaks unasked. Only replies carry descriptors: where the kernel can refuse those that
+ * a client sends (SO_PASSRIGHTS) the client gets EPERM, elsewhere rsmd ends the connection.
+ * Requests begin in order. Their replies come in order, too, but for those that take long, which
+ * come when they are ready: to an IMPORT_CONNECT that another host has to answer, to EXTENT_ALLOC
+ * and EXPORT_CREATE while memory is registered, to EXTENT_FREE while it is freed. Everything is
  * little-endian (codec.h). doc/architecture.md tells the story; this file is the reference.
  *
  * A process talks to the rsmd of its own node (role: client of the node) for everything it exports
@@ -232,14 +235,17 @@ enum rsm_event_end {
     RSM_EVENT_EXPORT = 1,
     RSM_EVENT_IMPORT = 2,
 };
-/** The counter of an own handle. Reply: descriptor 0, an event cell (eventcell.h), read-write. */
+/** The counter of an own handle. Reply: descriptor 0, an event cell (eventcell.h), read-write.
+ *  RSM_ST_NO_RESOURCES: it cannot be made, or could not be when an event was posted, which is lost;
+ *  that is told once. */
 struct rsm_event_open_request {
     uint32_t end; /* enum rsm_event_end */
     uint32_t id;
 };
 /** The counters that a post on an own handle reaches: of an import the exporter's, of an export
- *  those of all live connections. Reply: one descriptor per cell, in order. An import whose
- *  exporter has gone gets none. */
+ *  those of all live connections. Reply: one descriptor per cell, in order, but none for a peer
+ *  named 0: that importer has no counter, because rsmd cannot make one, and gets an error when it
+ *  looks for events. An import whose exporter has gone gets none. */
 struct rsm_event_peers_request {
     uint32_t end;
     uint32_t id;
@@ -249,9 +255,11 @@ struct rsm_event_peers_reply {
     uint32_t epoch; /* value of the epoch slot that this answer belongs to */
     uint32_t total;
     uint32_t count;                      /* in this reply */
-    uint32_t peers[RSM_PROTO_CELLS_MAX]; /* names for EVENT_KICK; of an import 0 */
+    uint32_t peers[RSM_PROTO_CELLS_MAX]; /* names for EVENT_KICK; the exporter's is 0 */
 };
-/** Own handle has a poll descriptor: descriptor 0 of the request is the write end of its pipe. */
+/** Own handle is to have a poll descriptor: a pipe that posters are given write ends of. Reply:
+ *  descriptor 0, its read end; descriptor 1, a write end, whose open file description nobody else
+ *  has. Both are non-blocking. A later request gets another pipe, which replaces the former. */
 struct rsm_event_arm_request {
     uint32_t end;
     uint32_t id;
@@ -265,9 +273,10 @@ struct rsm_event_kick_request {
 };
 
 /** What this rsmd knows of its segments, for rsmstat: a page of its exports, or of the connections
- *  to them. A user is told of those that he takes part in, root and rsmd's own user of all. Pages
- *  that one client asks for in order neither repeat an item nor leave one out, whatever comes and
- *  goes between them. RSM_ST_INVALID: no such `what`. */
+ *  to them. A user is told of those that he takes part in, root and rsmd's own user of all. rsmd
+ *  looks at a bounded number of them for one request, so that a page can be empty although others
+ *  follow. What is there from the first page to the last is in exactly one of them. RSM_ST_INVALID:
+ *  no such `what`. */
 #define RSM_INSPECT_HIDDEN UINT32_MAX /* in place of what only an export's owner may know */
 enum rsm_inspect_what {
     RSM_INSPECT_EXPORTS = 1,
@@ -275,7 +284,7 @@ enum rsm_inspect_what {
 };
 struct rsm_inspect_request {
     uint32_t what;  /* enum rsm_inspect_what */
-    uint32_t first; /* index of the first wanted, among those that the asker may see */
+    uint32_t after; /* `next` of the page before; 0: the first page */
 };
 struct rsm_inspect_item {
     uint32_t id;         /* of the export, or of the import */
@@ -295,7 +304,7 @@ struct rsm_inspect_item {
     char controller[RSM_PROTO_NAME_MAX];
 };
 struct rsm_inspect_reply {
-    uint32_t total;          /* that the asker may see */
+    uint32_t next;           /* for the page that follows, ascending; 0: this is the last */
     uint64_t exported_bytes; /* in extents, of the whole node */
     uint64_t exported_limit; /* bytes; 0: none */
     uint32_t segments;       /* exports and imports of the whole node */

@@ -236,6 +236,8 @@ const char *rsmcore_node_ops_flaw(const struct rsm_node_ops *given)
         return "signal_importer and signals_arrived come together";
     if (ops.signal_importer && !ops.dispatch)
         return "signal_importer needs dispatch";
+    if (ops.extent_make_now && !(ops.node_caps & RSM_NODE_ANY_THREAD))
+        return "extent_make_now needs RSM_NODE_ANY_THREAD";
     return NULL;
 }
 
@@ -289,11 +291,13 @@ enum rsm_status rsmcore_node_ops_complete(const struct rsm_node_ops *given,
         return status_of_flaw(flaw);
     copy_table(full, sizeof *full, (const struct rsmcore_table_head *)given);
     full->size = sizeof *full;
-    full->node_caps &= RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS;
+    full->node_caps &= RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS | RSM_NODE_ANY_THREAD;
     SUPPLY(full, event_fd);
     SUPPLY(full, dispatch);
     SUPPLY(full, extent_adopt);
     SUPPLY(full, signal_importer);
     SUPPLY(full, signals_arrived);
+    if (full->extent_make_now == NULL)
+        full->extent_make_now = full->extent_make;
     return RSM_ST_OK;
 }

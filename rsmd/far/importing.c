@@ -31,7 +31,7 @@ static void answer(struct rsmd_forward *forward, enum rsm_status status,
     if (status == RSM_ST_OK)
         reply.u.import_connect_reply = *body;
     free_forward(forward);
-    client->answer(client, &reply);
+    client->answer(client, &reply, NULL);
 }
 
 static void on_late(evutil_socket_t fd, short what, void *argument)

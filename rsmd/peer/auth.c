@@ -10,7 +10,7 @@
 
 #include "core/codec.h"
 #include "peer/munge.h"
-#include "peer/worker.h"
+#include "worker.h"
 
 enum {
     CLAIM_VERSION = 1,
@@ -268,7 +268,7 @@ struct rsmd_auth *rsmd_auth_start(struct event_base *base, const struct rsmd_con
     if (method == NULL)
         return NULL;
     struct rsmd_auth *auth = calloc(1, sizeof *auth);
-    struct rsmd_worker *worker = auth != NULL ? rsmd_worker_new(base) : NULL;
+    struct rsmd_worker *worker = auth != NULL ? rsmd_worker_new(base, &rsmd_worker_single) : NULL;
     if (worker == NULL) {
         free(auth);
         let_go(method);

@@ -32,7 +32,7 @@
 #include "peer/handshake.h"
 #include "peer/peers.h"
 #include "peer/stream.h"
-#include "peer/worker.h"
+#include "worker.h"
 
 enum {
     RSMD_STRANGERS_MAX = 64,     /* connections that were accepted and not authenticated */

@@ -90,7 +90,7 @@ static bool make_events(struct rsmd_peers *peers)
     peers->tick = event_new(peers->base, -1, EV_PERSIST, on_tick, peers);
     peers->ticked_at = rsmd_peers_now();
     peers->reaper = evtimer_new(peers->base, reap, peers);
-    peers->resolver = rsmd_worker_new(peers->base);
+    peers->resolver = rsmd_worker_new(peers->base, &rsmd_worker_single);
     return peers->tick != NULL && peers->reaper != NULL && peers->resolver != NULL &&
            event_add(peers->tick, &tick) == 0;
 }

@@ -196,26 +196,41 @@ static bool add_page(const struct collector *c, const struct daemon *from,
     return true;
 }
 
-/* All that a daemon tells of its exports or of the connections to them. */
+static int by_id(const void *left, const void *right)
+{
+    uint32_t a = ((const struct segment *)left)->item.id;
+    uint32_t b = ((const struct segment *)right)->item.id;
+    return (a > b) - (a < b);
+}
+
+/* All that a daemon tells of its exports or of the connections to them, those of each daemon in the
+ * order in which they were made. */
 static bool collect_segments(struct collector *c, struct daemon *from, uint32_t what,
                              struct segments *segments, char *why, size_t why_size)
 {
     struct rsm_msg msg;
-    struct rsm_inspect_reply *page = &msg.u.inspect_reply;
-    for (uint32_t got = 0; got < SEGMENTS_MAX;) {
-        msg = (struct rsm_msg){.type = RSM_MSG_INSPECT, .u.inspect = {.what = what, .first = got}};
+    const struct rsm_inspect_reply *page = &msg.u.inspect_reply;
+    size_t before = segments->count;
+    uint32_t after = 0;
+    do {
+        msg =
+            (struct rsm_msg){.type = RSM_MSG_INSPECT, .u.inspect = {.what = what, .after = after}};
         if (!daemon_ask(from, &msg, why, why_size))
             return false;
-        if (msg.status != RSM_ST_OK || !add_page(c, from, page, segments)) {
+        enum rsm_status status = (enum rsm_status)msg.status;
+        /* Ascending, so that it ends. */
+        if (status == RSM_ST_OK && page->next != 0 &&
+            (page->next <= after || page->next >= SEGMENTS_MAX))
+            status = RSM_ST_PROTOCOL;
+        if (status != RSM_ST_OK || !add_page(c, from, page, segments)) {
             snprintf(why, why_size, "segments: %s",
-                     msg.status == RSM_ST_OK ? strerror(ENOMEM)
-                                             : rsmcore_status_text((enum rsm_status)msg.status));
+                     status == RSM_ST_OK ? strerror(ENOMEM) : rsmcore_status_text(status));
             return false;
         }
-        got += page->count;
-        if (page->count == 0 || got >= page->total)
-            break;
-    }
+        after = page->next;
+    } while (after != 0 && segments->count - before < SEGMENTS_MAX);
+    if (segments->count > before)
+        qsort(segments->list + before, segments->count - before, sizeof *segments->list, by_id);
     return true;
 }
 

@@ -212,6 +212,6 @@ const struct rsm_node_ops rsmcore_shm_node_ops = {
     .extent_free = shm_extent_free,
     .offer = shm_offer,
     .revoke = shm_revoke,
-    .node_caps = RSM_NODE_EXTENTS_SHAREABLE,
+    .node_caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_ANY_THREAD,
     .extent_adopt = shm_extent_adopt,
 };

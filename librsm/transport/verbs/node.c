@@ -121,6 +121,17 @@ static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *at
 
 /* ------------------------------------------------------------------ extents */
 
+static enum rsm_status node_extent_make_now(struct rsm_node_port *port, uint64_t length,
+                                            struct rsm_extent **extent, int *fd)
+{
+    if (length == 0 || length > INT64_MAX || length % port->page != 0)
+        return RSM_ST_INVALID;
+    enum rsm_status status = verbs_pool_get_ready(port->pool, length, extent);
+    if (status == RSM_ST_OK)
+        *fd = (*extent)->fd;
+    return status;
+}
+
 static enum rsm_status node_extent_make(struct rsm_node_port *port, uint64_t length,
                                         struct rsm_extent **extent, int *fd)
 {
@@ -158,8 +169,9 @@ VERBS_TABLE const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     .revoke = verbs_offer_revoke,
     .event_fd = verbs_event_fd,
     .dispatch = verbs_dispatch,
-    .node_caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS,
+    .node_caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS | RSM_NODE_ANY_THREAD,
     .extent_adopt = node_extent_adopt,
     .signal_importer = verbs_signal_importer,
     .signals_arrived = verbs_signals_arrived,
+    .extent_make_now = node_extent_make_now,
 };

@@ -5,7 +5,8 @@
  * ending them), accept.c (connections that come in), grant.c (keys for one connection), notify.c
  * (signals of the exporter).
  *
- * rsmd's one thread runs all of it; the pool alone has a thread of its own.
+ * rsmd's one thread runs all of it, but for extents: the pool has a thread of its own, and rsmd
+ * makes and frees extents in any.
  */
 #ifndef VERBS_NODE_H
 #define VERBS_NODE_H

@@ -222,12 +222,18 @@ void verbs_pool_close(struct verbs_pool *pool)
     free(pool);
 }
 
-/* An extent that is ready, or NULL. */
-static struct rsm_extent *take(struct verbs_pool *pool, uint64_t length)
+/* An extent that is ready, or NULL; @p only_ready: then the demand is not noted, because the same
+ * request will be made again. */
+static struct rsm_extent *take(struct verbs_pool *pool, uint64_t length, bool only_ready)
 {
     struct rsm_extent *extent = NULL;
+    uint64_t pages = (length + pool->page - 1) / pool->page;
     pthread_mutex_lock(&pool->lock);
-    int class = verbs_stock_take(&pool->stock, (length + pool->page - 1) / pool->page);
+    if (only_ready && !verbs_stock_has(&pool->stock, pages)) {
+        pthread_mutex_unlock(&pool->lock);
+        return NULL;
+    }
+    int class = verbs_stock_take(&pool->stock, pages);
     if (class != VERBS_CLASS_NONE)
         extent = pop(&pool->ready[class]);
     *(extent != NULL ? &pool->counts.served : &pool->counts.missed) += 1;
@@ -237,9 +243,19 @@ static struct rsm_extent *take(struct verbs_pool *pool, uint64_t length)
     return extent;
 }
 
+enum rsm_status verbs_pool_get_ready(struct verbs_pool *pool, uint64_t length,
+                                     struct rsm_extent **extent)
+{
+    *extent = take(pool, length, true);
+    if (*extent == NULL)
+        return RSM_ST_BUSY;
+    (*extent)->asked = length;
+    return RSM_ST_OK;
+}
+
 enum rsm_status verbs_pool_get(struct verbs_pool *pool, uint64_t length, struct rsm_extent **extent)
 {
-    *extent = take(pool, length);
+    *extent = take(pool, length, false);
     if (*extent != NULL) {
         (*extent)->asked = length;
         return RSM_ST_OK;
@@ -265,6 +281,10 @@ enum rsm_status verbs_pool_adopt(struct verbs_pool *pool, int fd, uint64_t lengt
 
 void verbs_pool_put(struct verbs_pool *pool, struct rsm_extent *extent)
 {
+    if (extent->asked > RSM_EXTENT_SMALL) {
+        unmake(extent);
+        return;
+    }
     pthread_mutex_lock(&pool->lock);
     push(&pool->leaving, extent);
     pool->busy = true;

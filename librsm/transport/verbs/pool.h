@@ -5,7 +5,7 @@
  * need by a thread of its own, because registering takes long and rsmd serves everybody from one.
  *
  * An extent that has been handed out is never handed out again: the process that had its descriptor
- * may still have it mapped. It is deregistered by the thread, too.
+ * may still have it mapped.
  */
 #ifndef VERBS_POOL_H
 #define VERBS_POOL_H
@@ -43,10 +43,18 @@ struct verbs_pool *verbs_pool_open(const struct verbs_device *device, struct ibv
 /** All extents have been given back. */
 void verbs_pool_close(struct verbs_pool *pool);
 
+/* Any thread may call these. */
+
+/** RSM_ST_BUSY: none is ready, one would have to be registered. */
+enum rsm_status verbs_pool_get_ready(struct verbs_pool *pool, uint64_t length,
+                                     struct rsm_extent **extent);
+/** One that is ready, or that is registered now. */
 enum rsm_status verbs_pool_get(struct verbs_pool *pool, uint64_t length,
                                struct rsm_extent **extent);
 enum rsm_status verbs_pool_adopt(struct verbs_pool *pool, int fd, uint64_t length,
                                  struct rsm_extent **extent);
+/** Give an extent up. A small one (RSM_EXTENT_SMALL) is left to the pool's thread, so that this
+ *  takes no time; of another one the memory is free when this returns. */
 void verbs_pool_put(struct verbs_pool *pool, struct rsm_extent *extent);
 
 void verbs_pool_count(struct verbs_pool *pool, struct verbs_pool_counts *counts);

@@ -54,21 +54,36 @@ static uint32_t most_wanted(const struct verbs_stock *stock, int class)
     return share > VERBS_WANTED_MOST ? VERBS_WANTED_MOST : (uint32_t)share;
 }
 
+/* The class to serve a request of @p class from. */
+static int find_present(const struct verbs_stock *stock, int class)
+{
+    /* The next larger size will do, too: what lies idle is less than what a registration costs. */
+    for (int at = class; at < class + 2 && at < VERBS_CLASSES; at++)
+        if (stock->class[at].present > 0)
+            return at;
+    return VERBS_CLASS_NONE;
+}
+
+bool verbs_stock_has(const struct verbs_stock *stock, uint64_t pages)
+{
+    int class = verbs_class_of(pages);
+    return class != VERBS_CLASS_NONE && find_present(stock, class) != VERBS_CLASS_NONE;
+}
+
 int verbs_stock_take(struct verbs_stock *stock, uint64_t pages)
 {
     int class = verbs_class_of(pages);
     if (class == VERBS_CLASS_NONE)
         return VERBS_CLASS_NONE;
     stock->class[class].asked = ++stock->clock;
-    /* The next larger size will do, too: what lies idle is less than what a registration costs. */
-    for (int at = class; at < class + 2 && at < VERBS_CLASSES; at++)
-        if (stock->class[at].present > 0) {
-            stock->class[at].present--;
-            stock->pages -= verbs_class_pages(at);
-            if (stock->class[class].wanted == 0 && most_wanted(stock, class) > 0)
-                stock->class[class].wanted = 1;
-            return at;
-        }
+    int at = find_present(stock, class);
+    if (at != VERBS_CLASS_NONE) {
+        stock->class[at].present--;
+        stock->pages -= verbs_class_pages(at);
+        if (stock->class[class].wanted == 0 && most_wanted(stock, class) > 0)
+            stock->class[class].wanted = 1;
+        return at;
+    }
     uint32_t raised = stock->class[class].wanted * 2 + 1;
     uint32_t most = most_wanted(stock, class);
     stock->class[class].wanted = raised < most ? raised : most;

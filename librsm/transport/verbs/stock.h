@@ -41,6 +41,9 @@ struct verbs_stock {
 /** A stock for @p budget pages with what it begins with wanted and nothing present. */
 void verbs_stock_init(struct verbs_stock *stock, uint64_t budget);
 
+/** Whether a request for @p pages pages would find something. */
+bool verbs_stock_has(const struct verbs_stock *stock, uint64_t pages);
+
 /** A request for @p pages pages: the class to take one extent from, or VERBS_CLASS_NONE: there is
  *  none, and the demand has been noted. */
 int verbs_stock_take(struct verbs_stock *stock, uint64_t pages);

@@ -132,10 +132,10 @@ static void answer_topology(enum lie lie, const struct rsm_msg *asked, struct rs
     }
 }
 
-static void answer_inspect(enum lie lie, struct rsm_inspect_reply *r)
+static void answer_inspect(enum lie lie, uint32_t after, struct rsm_inspect_reply *r)
 {
     bool endless = lie == LIE_ENDLESS;
-    *r = (struct rsm_inspect_reply){.total = endless ? UINT32_MAX : 1,
+    *r = (struct rsm_inspect_reply){.next = endless ? after + 1 : 0,
                                     .count = endless ? RSM_PROTO_ITEMS_MAX : 1};
     memset(r->items, 0xff, r->count * sizeof r->items[0]);
     for (uint32_t i = 0; i < r->count; i++)
@@ -152,7 +152,7 @@ static void answer(enum lie lie, const struct rsm_msg *asked, struct rsm_msg *ms
     else if (asked->type == RSM_MSG_TOPOLOGY)
         answer_topology(lie, asked, &msg->u.topology_reply);
     else if (asked->type == RSM_MSG_INSPECT)
-        answer_inspect(lie, &msg->u.inspect_reply);
+        answer_inspect(lie, asked->u.inspect.after, &msg->u.inspect_reply);
     else if (asked->type == RSM_MSG_CONTROLLER)
         memset(&msg->u.controller_reply.attr, 0xff, sizeof msg->u.controller_reply.attr);
     if (asked->type == RSM_MSG_CONTROLLER)

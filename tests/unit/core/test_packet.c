@@ -94,6 +94,61 @@ static void unexpected_descriptors_are_closed(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
+static void descriptors_of_an_empty_packet_are_closed(void **state)
+{
+    (void)state;
+    char text[4];
+    unsigned before = open_descriptors();
+    struct rsm_packet_fds sent = {.count = 2, .fds = {ends[0], ends[0]}}, got;
+    assert_int_equal(rsm_packet_send(ends[0], "", 0, &sent, 0), 0);
+    assert_int_equal(rsm_packet_receive(ends[1], text, sizeof text, &got, NULL), 0);
+    assert_int_equal(got.count, 0);
+    assert_int_equal(open_descriptors(), before);
+    assert_int_equal(rsm_packet_send(ends[0], "", 0, &sent, 0), 0);
+    assert_int_equal(rsm_packet_await(ends[1], text, sizeof text, &got), 0);
+    assert_int_equal(got.count, 0);
+    assert_int_equal(open_descriptors(), before);
+}
+
+static void a_look_takes_nothing(void **state)
+{
+    (void)state;
+    char text[4];
+    bool brings = true;
+    unsigned before = open_descriptors();
+    struct rsm_packet_fds sent = {.count = 1, .fds = {ends[0]}}, got;
+    assert_int_equal(rsm_packet_peek(ends[1], text, sizeof text, &brings), -EAGAIN);
+    assert_false(brings);
+    assert_int_equal(rsm_packet_send(ends[0], "plain", 5, NULL, 0), 0);
+    assert_int_equal(rsm_packet_send(ends[0], "", 0, &sent, 1), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(rsm_packet_peek(ends[1], text, sizeof text, &brings), sizeof text);
+        assert_memory_equal(text, "plai", 4);
+        assert_false(brings);
+    }
+    char whole[8];
+    assert_int_equal(rsm_packet_receive(ends[1], whole, sizeof whole, &got, NULL), 5);
+    assert_int_equal(rsm_packet_peek(ends[1], text, sizeof text, &brings), 0);
+    assert_true(brings);
+    assert_int_equal(open_descriptors(), before);
+}
+
+static void descriptors_can_be_refused(void **state)
+{
+    (void)state;
+    char text[4];
+    bool brings;
+    struct rsm_packet_fds sent = {.count = 1, .fds = {ends[0]}};
+    assert_int_equal(rsm_packet_send(ends[0], "x", 1, &sent, 0), 0);
+    assert_false(rsm_packet_refuse_fds(ends[1])); /* there is one already */
+    int error = rsm_packet_send(ends[0], "y", 1, &sent, 0);
+    assert_int_equal(rsm_packet_refuse_fds(ends[1]), error == -EPERM);
+    assert_true(error == -EPERM || error == 0); /* before Linux 6.16 */
+    assert_int_equal(rsm_packet_send(ends[0], "z", 1, NULL, 0), 0);
+    assert_int_equal(rsm_packet_peek(ends[1], text, sizeof text, &brings), 1);
+    assert_true(brings);
+}
+
 static void no_room_for_descriptors_is_reported(void **state)
 {
     (void)state;
@@ -161,6 +216,9 @@ int main(void)
         ON_PAIR(empty_socket_and_hangup_are_told_apart),
         ON_PAIR(oversized_packet_is_refused_with_its_descriptors),
         ON_PAIR(unexpected_descriptors_are_closed),
+        ON_PAIR(descriptors_of_an_empty_packet_are_closed),
+        ON_PAIR(a_look_takes_nothing),
+        ON_PAIR(descriptors_can_be_refused),
         ON_PAIR(no_room_for_descriptors_is_reported),
         ON_PAIR(slow_receiver_does_not_block_the_sender),
         cmocka_unit_test(low_descriptors_move_up),

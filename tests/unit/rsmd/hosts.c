@@ -240,8 +240,10 @@ int hosts_end(void **state)
 
 /* ------------------------------------------------------------------ people */
 
-static void take_answer(struct rsmd_client *client, const struct rsm_msg *reply)
+static void take_answer(struct rsmd_client *client, const struct rsm_msg *reply,
+                        const struct rsm_packet_fds *fds)
 {
+    (void)fds; /* what is answered later brings none here */
     struct person *person = (struct person *)(void *)client;
     person->answers++;
     person->reply = *reply;
@@ -264,14 +266,12 @@ void person_end(struct person *person)
 
 void begin(struct person *person, struct rsm_msg *msg)
 {
-    struct rsm_packet_fds none = {.count = 0};
     struct rsm_msg reply;
     struct rsmd_call call = {.node = person->node,
                              .client = &person->client,
                              .who = person->client.peer,
                              .request = msg,
-                             .reply = &reply,
-                             .received = &none};
+                             .reply = &reply};
     rsmd_dispatch(&call);
     if (call.later)
         return;
@@ -279,7 +279,7 @@ void begin(struct person *person, struct rsm_msg *msg)
     person->fds = call.attached;
     for (unsigned i = 0; i < person->fds.count && !call.close_attached; i++)
         person->fds.fds[i] = fcntl(person->fds.fds[i], F_DUPFD_CLOEXEC, 3);
-    take_answer(&person->client, &reply);
+    take_answer(&person->client, &reply, NULL);
 }
 
 enum rsm_status ask(struct person *person, struct rsm_msg *msg)

@@ -178,7 +178,7 @@ int peer_connect(const struct daemon *daemon)
     return socket;
 }
 
-static void await_readable(int socket)
+void await_readable(int socket)
 {
     struct pollfd readable = {.fd = socket, .events = POLLIN};
     int ready;

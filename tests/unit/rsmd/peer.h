@@ -54,6 +54,9 @@ int peer_connect(const struct daemon *daemon);
 int peer_hello_as(const struct daemon *daemon, uint32_t node);
 int peer_hello(const struct daemon *daemon);
 
+/** Wait until there is something to receive; fails the test if nothing comes. */
+void await_readable(int socket);
+
 /** Send a request, wait for the reply, which replaces it; its status. @p send, @p receive: may be
  *  NULL, then none must come. Fails the test if the daemon does not answer. */
 enum rsm_status ask_with(int socket, struct rsm_msg *msg, const struct rsm_packet_fds *send,

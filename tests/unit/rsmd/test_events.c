@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -223,11 +224,25 @@ static void handles_of_others(void **state)
     close(stranger);
 }
 
-static enum rsm_status arm(int socket, uint32_t end, uint32_t id, int fd)
+/* The read end and the owner's write end. */
+static enum rsm_status arm(int socket, uint32_t end, uint32_t id, struct rsm_packet_fds *ends)
 {
-    struct rsm_packet_fds fds = {.count = 1, .fds = {fd}};
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_ARM, .u.event_arm = {end, id}};
-    return ask_with(socket, &msg, &fds, NULL);
+    return ask_with(socket, &msg, NULL, ends);
+}
+
+static void expect_pipe(const struct rsm_packet_fds *ends)
+{
+    struct stat one, other;
+    assert_int_equal(ends->count, 2);
+    assert_int_equal(fcntl(ends->fds[0], F_GETFL) & (O_ACCMODE | O_NONBLOCK),
+                     O_RDONLY | O_NONBLOCK);
+    assert_int_equal(fcntl(ends->fds[1], F_GETFL) & (O_ACCMODE | O_NONBLOCK),
+                     O_WRONLY | O_NONBLOCK);
+    assert_int_equal(fstat(ends->fds[0], &one), 0);
+    assert_int_equal(fstat(ends->fds[1], &other), 0);
+    assert_true(S_ISFIFO(one.st_mode));
+    assert_int_equal(one.st_ino, other.st_ino);
 }
 
 /* Wait for a byte in a pipe that was kicked. */
@@ -242,14 +257,16 @@ static void pipes_are_passed_on(void **state)
 {
     (void)state;
     struct rsm_msg msg;
-    struct rsm_packet_fds fds;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
+    struct rsm_packet_fds fds, ends;
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_KICK, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_NOT_FOUND);
-    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, export.export, ends[1]), RSM_ST_OK);
-    close(ends[1]);
+    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, export.export, &ends), RSM_ST_OK);
+    expect_pipe(&ends);
+    /* The owner writes, too, and what it does to its own end is felt by nobody. */
+    assert_int_equal(write(ends.fds[1], "k", 1), 1);
+    expect_byte(ends.fds[0]);
+    assert_int_equal(fcntl(ends.fds[1], F_SETFL, 0), 0);
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_KICK, RSM_EVENT_IMPORT, first.import, 1, &msg, &fds),
         RSM_ST_NOT_FOUND);
@@ -261,9 +278,9 @@ static void pipes_are_passed_on(void **state)
     assert_int_equal(fcntl(fds.fds[0], F_GETFL) & (O_ACCMODE | O_NONBLOCK), O_WRONLY | O_NONBLOCK);
     assert_int_equal(write(fds.fds[0], "k", 1), 1);
     rsm_packet_fds_close(&fds);
-    expect_byte(ends[0]);
+    expect_byte(ends.fds[0]);
     /* A pipe that nobody can read any more is none. */
-    close(ends[0]);
+    rsm_packet_fds_close(&ends);
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_KICK, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_NOT_FOUND);
@@ -273,12 +290,16 @@ static void pipes_of_imports(void **state)
 {
     (void)state;
     struct rsm_msg msg;
-    struct rsm_packet_fds fds;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    assert_int_equal(arm(importer, RSM_EVENT_IMPORT, second.import, ends[1]), RSM_ST_OK);
-    assert_int_equal(arm(importer, RSM_EVENT_IMPORT, second.import, ends[1]), RSM_ST_OK);
-    close(ends[1]);
+    struct rsm_packet_fds fds, ends;
+    char byte;
+    assert_int_equal(arm(importer, RSM_EVENT_IMPORT, second.import, &ends), RSM_ST_OK);
+    int replaced = ends.fds[0];
+    close(ends.fds[1]);
+    assert_int_equal(arm(importer, RSM_EVENT_IMPORT, second.import, &ends), RSM_ST_OK);
+    expect_pipe(&ends);
+    assert_int_equal(read(replaced, &byte, 1), 0);
+    close(replaced);
+    close(ends.fds[1]);
     assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_KICK, RSM_EVENT_EXPORT, export.export,
                              first.import, &msg, &fds),
                      RSM_ST_NOT_FOUND);
@@ -287,34 +308,65 @@ static void pipes_of_imports(void **state)
                      RSM_ST_OK);
     assert_int_equal(write(fds.fds[0], "k", 1), 1);
     rsm_packet_fds_close(&fds);
-    expect_byte(ends[0]);
+    expect_byte(ends.fds[0]);
     /* With the handle the daemon's end goes. */
     assert_int_equal(disconnect(importer, second.import), RSM_ST_OK);
     assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_KICK, RSM_EVENT_EXPORT, export.export,
                              second.import, &msg, &fds),
                      RSM_ST_NOT_FOUND);
-    char byte;
-    assert_int_equal(read(ends[0], &byte, 1), 0);
-    close(ends[0]);
+    assert_int_equal(read(ends.fds[0], &byte, 1), 0);
+    close(ends.fds[0]);
 }
 
-static void only_write_ends_of_pipes(void **state)
+/* Descriptors of the daemon, but for so many. */
+static void leave_descriptors(const struct rlimit *usual, rlim_t left)
+{
+    struct rlimit few = *usual;
+    few.rlim_cur = left;
+    assert_int_equal(prlimit(daemon_1.pid, RLIMIT_NOFILE, &few, NULL), 0);
+}
+
+/* An importer for which no counter can be made misses the event and is told; the others get it. */
+static void an_importer_without_counter(void **state)
 {
     (void)state;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    int null = open("/dev/null", O_WRONLY), path = open("/dev/null", O_PATH);
-    uint32_t id = export.export;
-    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, id, ends[0]), RSM_ST_INVALID);
-    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, id, null), RSM_ST_INVALID);
-    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, id, path), RSM_ST_INVALID);
-    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, id, exporter), RSM_ST_INVALID);
-    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, id + 1000, ends[1]), RSM_ST_NOT_FOUND);
-    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, id, ends[1]), RSM_ST_OK);
-    close(null);
-    close(path);
-    close(ends[0]);
-    close(ends[1]);
+    struct rsm_msg msg;
+    struct rsm_packet_fds fds;
+    struct rlimit usual;
+    const struct rsm_event_peers_reply *reply = &msg.u.event_peers_reply;
+    assert_int_equal(
+        ask_end(importer, RSM_MSG_EVENT_OPEN, RSM_EVENT_IMPORT, second.import, 0, &msg, &fds),
+        RSM_ST_OK);
+    ino_t cell = inode_of(&fds);
+    assert_int_equal(prlimit(daemon_1.pid, RLIMIT_NOFILE, NULL, &usual), 0);
+    leave_descriptors(&usual, 0);
+    assert_int_equal(
+        ask_end(exporter, RSM_MSG_EVENT_PEERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        RSM_ST_OK);
+    assert_int_equal(reply->total, 2);
+    assert_int_equal(reply->count, 2);
+    assert_int_equal(reply->peers[0], 0);
+    assert_int_equal(reply->peers[1], second.import);
+    assert_int_equal(inode_of(&fds), cell);
+    uint32_t epoch = reply->epoch;
+    leave_descriptors(&usual, usual.rlim_cur);
+    /* Once, and then it has one, which posters look for again. */
+    assert_int_equal(
+        ask_end(importer, RSM_MSG_EVENT_OPEN, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        RSM_ST_NO_RESOURCES);
+    assert_int_not_equal(slot_value(table, export.epoch_slot), epoch);
+    assert_int_equal(
+        ask_end(importer, RSM_MSG_EVENT_OPEN, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        RSM_ST_OK);
+    cell = inode_of(&fds);
+    assert_int_equal(
+        ask_end(exporter, RSM_MSG_EVENT_PEERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        RSM_ST_OK);
+    assert_int_equal(reply->peers[0], first.import);
+    assert_int_equal(fds.count, 2);
+    close(fds.fds[1]);
+    fds.count = 1;
+    assert_int_equal(inode_of(&fds), cell);
 }
 
 int main(void)
@@ -329,7 +381,7 @@ int main(void)
         EVENT_TEST(handles_of_others),
         EVENT_TEST(pipes_are_passed_on),
         EVENT_TEST(pipes_of_imports),
-        EVENT_TEST(only_write_ends_of_pipes),
+        EVENT_TEST(an_importer_without_counter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

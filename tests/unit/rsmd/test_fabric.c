@@ -104,26 +104,23 @@ static void signals_reach_the_exporter(void **state)
 static void an_armed_pipe_is_kicked_once(void **state)
 {
     (void)state;
-    int ends[2];
     char bytes[4];
     struct rsm_event_cell *cell = open_cell();
-    assert_int_equal(pipe(ends), 0);
-    struct rsm_packet_fds fds = {.count = 1, .fds = {ends[1]}};
+    struct rsm_packet_fds ends;
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_ARM,
                           .u.event_arm = {.end = RSM_EVENT_EXPORT, .id = export}};
-    assert_int_equal(ask_with(exporter, &msg, &fds, NULL), RSM_ST_OK);
+    assert_int_equal(ask_with(exporter, &msg, NULL, &ends), RSM_ST_OK);
     atomic_store(&cell->armed, 1);
     tell((struct news_order){.offer = 0, .count = 1});
-    struct pollfd readable = {.fd = ends[0], .events = POLLIN};
+    struct pollfd readable = {.fd = ends.fds[0], .events = POLLIN};
     assert_int_equal(poll(&readable, 1, PEER_WAIT_MS), 1);
     tell((struct news_order){.offer = 0, .count = 1});
     await_pending(cell, 2);
     /* It answers when it is done with the signal. */
     msg = (struct rsm_msg){.type = RSM_MSG_LOCATE};
     assert_int_equal(ask(exporter, &msg), RSM_ST_NO_CONTROLLER);
-    assert_int_equal(read(ends[0], bytes, sizeof bytes), 1);
-    close(ends[0]);
-    close(ends[1]);
+    assert_int_equal(read(ends.fds[0], bytes, sizeof bytes), 1);
+    rsm_packet_fds_close(&ends);
     munmap(cell, sizeof *cell);
 }
 

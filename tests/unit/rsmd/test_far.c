@@ -442,8 +442,7 @@ static void nobody_speaks_before_its_link_is_up(void **state)
 
 static struct rsm_inspect_item shown(struct person *person)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT,
-                          .u.inspect = {.what = RSM_INSPECT_IMPORTS, .first = 0}};
+    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_IMPORTS}};
     assert_int_equal(ask(person, &msg), RSM_ST_OK);
     assert_int_equal(person->reply.u.inspect_reply.count, 1);
     return person->reply.u.inspect_reply.items[0];

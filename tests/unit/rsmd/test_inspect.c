@@ -52,10 +52,10 @@ static int back_to_root(void **state)
     return 0;
 }
 
-static enum rsm_status inspect(int socket, uint32_t what, uint32_t first,
+static enum rsm_status inspect(int socket, uint32_t what, uint32_t after,
                                struct rsm_inspect_reply *reply)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = what, .first = first}};
+    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = what, .after = after}};
     enum rsm_status status = ask(socket, &msg);
     if (status == RSM_ST_OK)
         *reply = msg.u.inspect_reply;
@@ -63,28 +63,27 @@ static enum rsm_status inspect(int socket, uint32_t what, uint32_t first,
 }
 
 /* One page as this user sees it; fails the test if it is refused. */
-static struct rsm_inspect_reply look(uid_t uid, int socket, uint32_t what, uint32_t first)
+static struct rsm_inspect_reply look(uid_t uid, int socket, uint32_t what, uint32_t after)
 {
     struct rsm_inspect_reply reply;
     become(uid);
-    assert_int_equal(inspect(socket, what, first, &reply), RSM_ST_OK);
+    assert_int_equal(inspect(socket, what, after, &reply), RSM_ST_OK);
     return reply;
 }
 
 /* All pages; how many items there are. */
 static uint32_t read_all(uid_t uid, int socket, uint32_t what, struct rsm_inspect_item *items)
 {
-    for (uint32_t got = 0;;) {
-        struct rsm_inspect_reply reply = look(uid, socket, what, got);
+    uint32_t got = 0, after = 0;
+    do {
+        struct rsm_inspect_reply reply = look(uid, socket, what, after);
         assert_in_range(got + reply.count, 0, MANY);
         memcpy(items + got, reply.items, reply.count * sizeof *items);
         got += reply.count;
-        if (reply.count == 0 || got == reply.total) {
-            assert_int_equal(got, reply.total);
-            return got;
-        }
-        assert_int_equal(reply.count, RSM_PROTO_ITEMS_MAX);
-    }
+        assert_true(reply.next == 0 || reply.next > after);
+        after = reply.next;
+    } while (after != 0);
+    return got;
 }
 
 /* ------------------------------------------------------------------ what is refused */
@@ -109,7 +108,7 @@ static void an_empty_node(void **state)
     (void)state;
     int socket = peer_hello(&daemon_1);
     struct rsm_inspect_reply reply = look(0, socket, RSM_INSPECT_EXPORTS, 0);
-    assert_int_equal(reply.total, 0);
+    assert_int_equal(reply.next, 0);
     assert_int_equal(reply.count, 0);
     assert_int_equal(reply.exported_bytes, 0);
     assert_int_equal(reply.exported_limit, 0); /* none by default */
@@ -117,7 +116,7 @@ static void an_empty_node(void **state)
     assert_int_equal(reply.segments_limit, 65535);
     assert_int_equal(reply.clients, 1);
     reply = look(0, socket, RSM_INSPECT_IMPORTS, 7);
-    assert_int_equal(reply.total, 0);
+    assert_int_equal(reply.next, 0);
     assert_int_equal(reply.count, 0);
     close(socket);
 }
@@ -130,7 +129,7 @@ static void an_export(void **state)
     uint32_t extent = make_extent(socket, 2 * page), export = make_export(socket, 2 * page, 0640);
     struct rsm_inspect_reply reply = look(USER_A, socket, RSM_INSPECT_EXPORTS, 0);
     const struct rsm_inspect_item *item = &reply.items[0];
-    assert_int_equal(reply.total, 1);
+    assert_int_equal(reply.next, 0);
     assert_int_equal(reply.count, 1);
     assert_int_equal(reply.exported_bytes, 2 * page);
     assert_int_equal(reply.segments, 1);
@@ -167,7 +166,7 @@ static void an_import(void **state)
     assert_int_equal(connect_on(importer, "sci0", 1, 0x610001, RSM_RIGHT_READ, &made), RSM_ST_OK);
     struct rsm_inspect_reply reply = look(USER_B, importer, RSM_INSPECT_IMPORTS, 0);
     const struct rsm_inspect_item *item = &reply.items[0];
-    assert_int_equal(reply.total, 1);
+    assert_int_equal(reply.next, 0);
     assert_int_equal(reply.segments, 2);
     assert_int_equal(item->id, made.import);
     assert_int_equal(item->export, export);
@@ -194,7 +193,7 @@ static void an_import(void **state)
     assert_int_equal(later.export, 0);
     assert_int_equal(later.segment_id, 0);
     assert_int_equal(later.length, 0);
-    assert_int_equal(look(USER_A, owner, RSM_INSPECT_IMPORTS, 0).total, 0);
+    assert_int_equal(look(USER_A, owner, RSM_INSPECT_IMPORTS, 0).count, 0);
     close(importer);
     close(owner);
 }
@@ -264,8 +263,8 @@ static void parties_see_each_other(void **state)
     assert_true(is_shown(USER_B, b, RSM_INSPECT_IMPORTS, made.import, &item));
     assert_true(is_shown(0, root, RSM_INSPECT_IMPORTS, made.import, &item));
     assert_int_equal(item.permission, 6);
-    assert_int_equal(look(USER_C, c, RSM_INSPECT_EXPORTS, 0).total, 0);
-    assert_int_equal(look(USER_C, c, RSM_INSPECT_IMPORTS, 0).total, 0);
+    assert_int_equal(look(USER_C, c, RSM_INSPECT_EXPORTS, 0).count, 0);
+    assert_int_equal(look(USER_C, c, RSM_INSPECT_IMPORTS, 0).count, 0);
     assert_int_equal(look(USER_C, c, RSM_INSPECT_IMPORTS, 0).segments, 3);
 
     /* Whose segment it is, an importer learns; to whom else it is open, and who uses it, not. */
@@ -290,9 +289,9 @@ static void the_sender_counts(void **state)
     (void)state;
     int a = hello_of(USER_A, 1);
     publish_page(a, 0x610005, 0666);
-    assert_int_equal(look(USER_A, a, RSM_INSPECT_EXPORTS, 0).total, 1);
-    assert_int_equal(look(USER_C, a, RSM_INSPECT_EXPORTS, 0).total, 0);
-    assert_int_equal(look(0, a, RSM_INSPECT_EXPORTS, 0).total, 1);
+    assert_int_equal(look(USER_A, a, RSM_INSPECT_EXPORTS, 0).count, 1);
+    assert_int_equal(look(USER_C, a, RSM_INSPECT_EXPORTS, 0).count, 0);
+    assert_int_equal(look(0, a, RSM_INSPECT_EXPORTS, 0).count, 1);
     close(a);
 }
 
@@ -317,27 +316,22 @@ static void pages(void **state)
     int a = hello_of(USER_A, 1), b = hello_of(USER_B, 1), root = hello_of(0, 1);
     make_many(a, b, ids);
     struct rsm_inspect_reply reply = look(USER_A, a, RSM_INSPECT_EXPORTS, 0);
-    assert_int_equal(reply.total, MANY / 2);
     assert_int_equal(reply.count, RSM_PROTO_ITEMS_MAX);
+    assert_int_not_equal(reply.next, 0);
     assert_int_equal(read_all(USER_A, a, RSM_INSPECT_EXPORTS, items), MANY / 2);
     for (unsigned i = 0; i < MANY / 2; i++)
         assert_int_equal(items[i].id, ids[i]);
     assert_int_equal(read_all(0, root, RSM_INSPECT_EXPORTS, items), MANY);
     for (unsigned i = 1; i < MANY; i++)
         assert_true(items[i - 1].id < items[i].id);
-    /* Any page, in any order. */
-    reply = look(USER_A, a, RSM_INSPECT_EXPORTS, 47);
-    assert_int_equal(reply.count, 3);
-    assert_int_equal(reply.total, MANY / 2);
-    assert_int_equal(reply.items[0].id, ids[47]);
-    reply = look(0, root, RSM_INSPECT_EXPORTS, 99);
-    assert_int_equal(reply.count, 1);
-    assert_int_equal(reply.total, MANY);
-    assert_int_equal(look(USER_A, a, RSM_INSPECT_EXPORTS, 3).items[0].id, ids[3]);
-    assert_int_equal(look(USER_A, a, RSM_INSPECT_EXPORTS, 50).count, 0);
-    assert_int_equal(look(USER_A, a, RSM_INSPECT_EXPORTS, 50).total, MANY / 2);
+    /* rsmd remembers nothing of the page before: another one, or another client, may go on. */
+    look(USER_A, a, RSM_INSPECT_IMPORTS, 0);
+    struct rsm_inspect_reply second = look(USER_A, b, RSM_INSPECT_EXPORTS, reply.next);
+    assert_int_equal(second.count, MANY / 2 - RSM_PROTO_ITEMS_MAX);
+    assert_int_equal(second.items[0].id, ids[RSM_PROTO_ITEMS_MAX]);
+    assert_int_equal(second.next, 0);
     assert_int_equal(look(0, root, RSM_INSPECT_EXPORTS, UINT32_MAX).count, 0);
-    assert_int_equal(look(0, root, RSM_INSPECT_EXPORTS, UINT32_MAX).total, MANY);
+    assert_int_equal(look(0, root, RSM_INSPECT_EXPORTS, 65535).next, 0);
     close(a), close(b), close(root);
 }
 
@@ -354,14 +348,52 @@ static void pages_while_exports_go(void **state)
     assert_int_equal(destroy(a, ids[0], NULL), RSM_ST_OK);
     assert_int_equal(destroy(a, ids[31], NULL), RSM_ST_OK); /* where the page ended */
     assert_int_equal(destroy(a, ids[33], NULL), RSM_ST_OK);
-    reply = look(USER_A, a, RSM_INSPECT_EXPORTS, 32);
+    reply = look(USER_A, a, RSM_INSPECT_EXPORTS, reply.next);
     assert_int_equal(reply.count, 17);
-    assert_int_equal(reply.total, 49);
+    assert_int_equal(reply.next, 0);
     assert_int_equal(reply.items[0].id, ids[32]);
     assert_int_equal(reply.items[1].id, ids[34]);
     assert_int_equal(reply.items[16].id, ids[49]);
     assert_int_equal(read_all(USER_A, a, RSM_INSPECT_EXPORTS, items), 47);
     close(a), close(b);
+}
+
+/* One request does not walk along all that others have, nor along all importers of one segment. */
+static void a_page_is_bounded(void **state)
+{
+    (void)state;
+    enum { OTHERS = 3000 };
+    struct rsm_import_connect_reply made;
+    int a = hello_of(USER_A, 1), b = hello_of(USER_B, 1), c = hello_of(USER_C, 1);
+    become(USER_A);
+    uint32_t shared = publish_page(a, 0x610006, 0666);
+    for (unsigned i = 0; i < OTHERS; i++)
+        make_export(a, page, 0600);
+    become(USER_B);
+    uint32_t own = make_export(b, page, 0600);
+    unsigned pages_seen = 0, found = 0;
+    struct rsm_inspect_reply reply = {.next = 0};
+    do {
+        reply = look(USER_B, b, RSM_INSPECT_EXPORTS, reply.next);
+        found += reply.count;
+        pages_seen++;
+        assert_true(reply.count == 0 || reply.items[0].id == own);
+    } while (reply.next != 0);
+    assert_int_equal(found, 1);
+    assert_in_range(pages_seen, 2, OTHERS / 500);
+    /* With many importers of another user. */
+    become(USER_B);
+    for (unsigned i = 0; i < OTHERS; i++)
+        assert_int_equal(connect_on(b, "sci0", 1, 0x610006, 0, &made), RSM_ST_OK);
+    become(USER_C);
+    assert_int_equal(connect_on(c, "sci0", 1, 0x610006, 0, &made), RSM_ST_OK);
+    struct rsm_inspect_item item;
+    assert_true(is_shown(USER_C, c, RSM_INSPECT_EXPORTS, shared, &item));
+    become(USER_C);
+    assert_int_equal(disconnect(c, made.import), RSM_ST_OK);
+    assert_false(is_shown(USER_C, c, RSM_INSPECT_EXPORTS, shared, &item));
+    assert_true(is_shown(USER_B, b, RSM_INSPECT_EXPORTS, shared, &item));
+    close(a), close(b), close(c);
 }
 
 #define INSPECT_TEST(test) cmocka_unit_test_teardown(test, back_to_root)
@@ -378,6 +410,7 @@ int main(void)
         INSPECT_TEST(the_sender_counts),
         INSPECT_TEST(pages),
         INSPECT_TEST(pages_while_exports_go),
+        INSPECT_TEST(a_page_is_bounded),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

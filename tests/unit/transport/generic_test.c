@@ -267,7 +267,31 @@ static void optional_node_members_are_checked_and_kept(void **state)
     assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
     assert_ptr_equal(full.event_fd, an_event_fd);
     assert_ptr_equal(full.dispatch, a_dispatch);
-    assert_int_equal(full.node_caps, RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS);
+    assert_int_equal(full.node_caps,
+                     RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS | RSM_NODE_ANY_THREAD);
+}
+
+static enum rsm_status an_extent_make_now(struct rsm_node_port *port, uint64_t length,
+                                          struct rsm_extent **extent, int *fd)
+{
+    (void)port, (void)length, (void)extent, (void)fd;
+    return RSM_ST_BUSY;
+}
+
+/* What extent_make_now() puts off, another thread does: one has to be allowed to. */
+static void putting_off_needs_threads(void **state)
+{
+    (void)state;
+    struct rsm_node_ops given = *rsmcore_transport_node("shm"), full;
+    given.extent_make_now = an_extent_make_now;
+    given.node_caps = RSM_NODE_ANY_THREAD;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
+    assert_ptr_equal(full.extent_make_now, an_extent_make_now);
+    given.node_caps = 0;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
+    given.extent_make_now = NULL;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
+    assert_ptr_equal(full.extent_make_now, given.extent_make);
 }
 
 /* ------------------------------------------------------------------ generic forms */
@@ -396,6 +420,7 @@ int main(void)
         CASE(an_incomplete_node_table_is_refused),
         CASE(an_older_node_table_gets_generic_forms),
         CASE(optional_node_members_are_checked_and_kept),
+        CASE(putting_off_needs_threads),
         CASE(signalling_needs_all_of_its_parts),
         CASE(elements_are_one_put_each_ascending),
         CASE(elements_stop_at_the_first_error),

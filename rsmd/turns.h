@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Who is served next. A client that has sent a request while nobody waits is served at once. With
+ * more to do than that, users take turns, and the clients of one user take turns within his, one
+ * request each; the event loop looks around for other news every millisecond. So a user with a
+ * thousand clients that never stop asking delays those of another by one request of his.
+ *
+ * All on the thread of the event loop.
+ */
+#ifndef RSMD_TURNS_H
+#define RSMD_TURNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct event;
+struct event_base;
+struct rsmd_lane; /* the clients of one user */
+
+/** A client's place; part of what is served. */
+struct rsmd_seat {
+    struct rsmd_lane *lane; /* NULL: has not joined */
+    bool waiting;
+    struct rsmd_seat *prev, *next; /* in its lane, while it waits */
+};
+
+/** What serving a client once has come to. */
+enum rsmd_served {
+    RSMD_SERVED_ONE,     /* there may be more to do */
+    RSMD_SERVED_NOTHING, /* there is nothing to do until rsmd_turns_ready() or _wait() */
+    RSMD_SERVED_LAST,    /* the client has left, and its seat may be gone */
+};
+
+struct rsmd_turns {
+    enum rsmd_served (*serve)(struct rsmd_seat *seat);
+    struct rsmd_lane *lanes;   /* by uid */
+    struct rsmd_lane *waiting; /* whose turn it is next */
+    struct event *turn;        /* timer: go on at once, but let the loop look around before */
+    unsigned at_once;          /* clients served without waiting since the last turn */
+};
+
+/** False: no memory; then there is nothing to end. */
+bool rsmd_turns_init(struct rsmd_turns *turns, struct event_base *base,
+                     enum rsmd_served (*serve)(struct rsmd_seat *seat));
+/** All have left. */
+void rsmd_turns_end(struct rsmd_turns *turns);
+
+/** Take a seat among the clients of @p uid. False: no memory. */
+bool rsmd_turns_join(struct rsmd_turns *turns, struct rsmd_seat *seat, uid_t uid);
+/** Harmless for one that has not joined. */
+void rsmd_turns_leave(struct rsmd_turns *turns, struct rsmd_seat *seat);
+
+/** There is something to do for this client: do it now if it is its turn. */
+void rsmd_turns_ready(struct rsmd_turns *turns, struct rsmd_seat *seat);
+/** The same, but in no case now. */
+void rsmd_turns_wait(struct rsmd_turns *turns, struct rsmd_seat *seat);
+
+#endif
