@@ -58,10 +58,9 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     if (status != RSM_ST_OK)
         return status;
     /* Descriptors do not cross. */
-    status = !local && offer->fd_count > 0
-                 ? RSM_ST_NO_ROUTE
-                 : rsmd_import_make(node, wanted->client, wanted->account, &importer, export, by,
-                                    granted, made);
+    status = !local && offer->fd_count > 0 ? RSM_ST_NO_ROUTE
+                                           : rsmd_import_make(node, wanted->client, wanted->account,
+                                                              &importer, export, by, granted, made);
     if (status != RSM_ST_OK) {
         take_back(by, granted, offer);
         return status;

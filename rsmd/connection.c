@@ -74,6 +74,10 @@ static bool serve(struct rsmd_connection *connection, size_t length,
     struct rsmd_server *server = connection->server;
     enum rsm_status decoded = rsm_msg_decode(&server->request, server->incoming, length);
     if (decoded != RSM_ST_OK) {
+        if (decoded == RSM_ST_VERSION)
+            rsm_log_info("process %d speaks version %u of the protocol, this rsmd only version %u",
+                         (int)connection->client.peer.pid,
+                         (unsigned)rsm_msg_version(server->incoming, length), RSM_PROTO_VERSION);
         refuse(connection, length, decoded);
         return false;
     }

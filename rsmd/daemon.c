@@ -219,7 +219,7 @@ static void serve(struct daemon *d)
 }
 
 /* Read, check and lock. False: d->why says why not, or is empty if there is nothing to do because
- * another daemon is this node already. */
+ * another daemon is this node already, or is to be. */
 static bool prepare(struct daemon *d)
 {
     if (!read_configuration(&d->conf, d->options, d->why))
@@ -229,9 +229,11 @@ static bool prepare(struct daemon *d)
         return false;
     const struct rsmd_conf_node *self = rsmd_conf_node(&d->conf, d->runtime.node);
     const char *path = self != NULL && self->socket[0] != '\0' ? self->socket : NULL;
-    switch (rsmd_lifeline_take(&d->lifeline, &d->runtime, path)) {
+    switch (rsmd_lifeline_take(&d->lifeline, &d->runtime, path, !d->options->embedded)) {
     case RSMD_LOCK_TAKEN:
         return true;
+    case RSMD_LOCK_RESERVED:
+        return false;
     case RSMD_LOCK_BUSY:
         if (d->options->embedded)
             return false;

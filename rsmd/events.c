@@ -278,7 +278,7 @@ enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
 {
     const struct rsm_event_arm_request *asked = &call->request->u.event_arm;
     struct event_handle handle;
-    int kept;
+    int kept = -1;
     enum rsm_status status = find_handle(call, asked->end, asked->id, &handle);
     if (status != RSM_ST_OK)
         return status;

@@ -42,17 +42,53 @@ static enum rsmd_lock_result take_lock(const char *path, int *lock)
     }
 }
 
+static void let_go(struct rsmd_lifeline *lifeline)
+{
+    int error = errno;
+    close(lifeline->lock);
+    lifeline->lock = -1;
+    errno = error;
+}
+
+/* Make the lock file that of a configured daemon. */
+static bool reserve(int lock)
+{
+    static const char mark[] = RSMCORE_CONFIGURED;
+    ssize_t written = pwrite(lock, mark, sizeof mark - 1, 0);
+    if (written >= 0 && written < (ssize_t)sizeof mark - 1)
+        errno = ENOSPC;
+    return written == (ssize_t)sizeof mark - 1;
+}
+
+/* The lock is held: whose is the node? */
+static enum rsmd_lock_result look_for_mark(struct rsmd_lifeline *lifeline, bool configured)
+{
+    struct stat file;
+    enum rsmd_lock_result result = RSMD_LOCK_TAKEN;
+    if (fstat(lifeline->lock, &file) < 0)
+        result = RSMD_LOCK_FAILED;
+    else if (!configured && file.st_size > 0)
+        result = RSMD_LOCK_RESERVED;
+    else if (configured && file.st_size == 0 && !reserve(lifeline->lock))
+        result = RSMD_LOCK_FAILED;
+    if (result != RSMD_LOCK_TAKEN)
+        let_go(lifeline);
+    return result;
+}
+
 enum rsmd_lock_result rsmd_lifeline_take(struct rsmd_lifeline *lifeline,
                                          const struct rsmcore_runtime *runtime,
-                                         const char *socket_path)
+                                         const char *socket_path, bool configured)
 {
     memset(lifeline, 0, sizeof *lifeline);
     lifeline->lock = -1;
+    lifeline->configured = configured;
     rsmcore_runtime_lock(runtime, runtime->node, lifeline->lock_path);
     rsmcore_runtime_socket(runtime, runtime->node, lifeline->socket_path);
     if (socket_path != NULL)
         snprintf(lifeline->socket_path, sizeof lifeline->socket_path, "%s", socket_path);
-    return take_lock(lifeline->lock_path, &lifeline->lock);
+    enum rsmd_lock_result result = take_lock(lifeline->lock_path, &lifeline->lock);
+    return result == RSMD_LOCK_TAKEN ? look_for_mark(lifeline, configured) : result;
 }
 
 int rsmd_lifeline_listen(struct rsmd_lifeline *lifeline, bool everybody)
@@ -88,9 +124,9 @@ void rsmd_lifeline_end(struct rsmd_lifeline *lifeline)
     if (lifeline->lock < 0)
         return;
     rsmd_lifeline_hide(lifeline);
-    unlink(lifeline->lock_path); /* before the release: see is_at_path() */
-    close(lifeline->lock);
-    lifeline->lock = -1;
+    if (!lifeline->configured)
+        unlink(lifeline->lock_path); /* before the release: see is_at_path() */
+    let_go(lifeline);
 }
 
 static void tell(int fd, const char *text, size_t length)

@@ -16,15 +16,22 @@ struct rsmd_lifeline {
     char lock_path[RSM_PROTO_PATH_MAX];
     char socket_path[RSM_PROTO_PATH_MAX];
     int lock;            /* held; -1 if not */
+    bool configured;     /* the lock file stays: see core/runtime.h */
     bool socket_is_ours; /* bound here, to be unlinked at the end */
 };
 
-enum rsmd_lock_result { RSMD_LOCK_TAKEN, RSMD_LOCK_BUSY, RSMD_LOCK_FAILED };
+enum rsmd_lock_result {
+    RSMD_LOCK_TAKEN,
+    RSMD_LOCK_BUSY,     /* another daemon runs */
+    RSMD_LOCK_RESERVED, /* none runs, and the node is for a configured one */
+    RSMD_LOCK_FAILED,   /* errno says why */
+};
 
-/** Take the node's lock. @p socket_path NULL: the usual one. FAILED: errno says why. */
+/** Take the node's lock. @p socket_path NULL: the usual one. @p configured: this daemon is a
+ *  configured one, and from now on the node is for such alone. */
 enum rsmd_lock_result rsmd_lifeline_take(struct rsmd_lifeline *lifeline,
                                          const struct rsmcore_runtime *runtime,
-                                         const char *socket_path);
+                                         const char *socket_path, bool configured);
 
 /** Bind the socket, removing what a dead predecessor left, and listen. @p everybody: any user may
  *  connect. The descriptor, or -1 with errno. */
@@ -33,7 +40,8 @@ int rsmd_lifeline_listen(struct rsmd_lifeline *lifeline, bool everybody);
 /** Remove the socket: nobody finds this daemon from now on. */
 void rsmd_lifeline_hide(struct rsmd_lifeline *lifeline);
 
-/** Remove and release the lock, and the socket if it is still there. Nothing of it stays behind. */
+/** Release the lock, and remove the socket if it is still there. The lock file is removed, too,
+ *  but for that of a configured daemon. */
 void rsmd_lifeline_end(struct rsmd_lifeline *lifeline);
 
 /** Tell the starter through @p fd (-1: nobody waits) that clients are served; closes it. */

@@ -321,9 +321,8 @@ static bool enter(struct rsmd_node *node, struct rsmd_import *import)
 
 enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_account *account, const struct rsm_importer *importer,
-                                 struct rsmd_export *export,
-                                 struct rsmd_controller *by, struct rsm_node_offer *offer,
-                                 struct rsmd_import **made)
+                                 struct rsmd_export *export, struct rsmd_controller *by,
+                                 struct rsm_node_offer *offer, struct rsmd_import **made)
 {
     struct rsmd_import *import;
     if (!guest_comes(node, export, importer->uid))

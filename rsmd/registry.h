@@ -39,13 +39,12 @@ void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export);
 void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export);
 
 /** A connection of @p importer to @p export, whose epoch slot moves. The offer that a port of @p by
- *  has made belongs to it from then on, unless this fails: RSM_ST_NO_RESOURCES where @p account, the
- *  importer's, may have no more segments, RSM_ST_NO_MEMORY. */
+ *  has made belongs to it from then on, unless this fails: RSM_ST_NO_RESOURCES where @p account,
+ * the importer's, may have no more segments, RSM_ST_NO_MEMORY. */
 enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_account *account, const struct rsm_importer *importer,
-                                 struct rsmd_export *export,
-                                 struct rsmd_controller *by, struct rsm_node_offer *offer,
-                                 struct rsmd_import **made);
+                                 struct rsmd_export *export, struct rsmd_controller *by,
+                                 struct rsm_node_offer *offer, struct rsmd_import **made);
 /** The part of a connection to an export of another host that is here: it has a slot, a client and
  *  nothing else yet. Fails like rsmd_import_make(). */
 enum rsm_status rsmd_import_make_far(struct rsmd_node *node, struct rsmd_client *client,
@@ -63,6 +62,10 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import);
 bool rsmd_client_admit(const struct rsmd_client *client);
 /** Give that back: the connection has ended. */
 void rsmd_client_dismiss(const struct rsmd_client *client);
+
+/** Whether a user, other than its own, has a connection to the export. */
+bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *export,
+                           uid_t uid);
 
 /** Whether a user, other than its own, has a connection to the export. */
 bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *export,

@@ -6,8 +6,14 @@
 #include <unistd.h>
 
 #include "call.h"
+#include "clock.h"
 #include "controllers.h"
 #include "far/far.h"
+
+enum {
+    REST = 10,              /* times as long as a look takes */
+    LOOK_MOST_NS = 5000000, /* a longer one was only interrupted */
+};
 
 /* Where a node of this host listens, whether or not it does. */
 static void peer_path(const struct rsmd_node *node, uint32_t peer, char *path)
@@ -111,16 +117,23 @@ static bool look_at(struct rsmd_node *node, uint32_t id)
     return *here != here_before || *anywhere != anywhere_before;
 }
 
-/* Look at all nodes; the generation moves when something is new. */
+/* Look at all nodes; the generation moves when something is new. A look at 63 daemons takes a
+ * while, and wakes them: it is done no more often than takes a tenth of the time, which nobody
+ * notices who does not ask all the time. */
 static void refresh(struct rsmd_node *node)
 {
     struct rsmd_topology *topology = &node->topology;
+    int64_t begun = rsmd_clock_ns();
+    if (begun < topology->look_again)
+        return;
     bool changed = topology->generation == 0;
     for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
         if (id != node->id && look_at(node, id))
             changed = true;
     if (changed)
         topology->generation++;
+    int64_t took = rsmd_clock_ns() - begun;
+    topology->look_again = begun + REST * (took < LOOK_MOST_NS ? took : LOOK_MOST_NS);
 }
 
 static void add_peer(struct rsm_topology_reply *reply, const struct rsmd_controller *controller,

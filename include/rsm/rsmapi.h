@@ -114,7 +114,8 @@ void rsm_free_interconnect_topology(rsm_topology_t *topology_data);
  * @param[out] controller  written on success only.
  * @retval RSMERR_BAD_CTLR_HNDL        @p controller is NULL.
  * @retval RSMERR_CTLR_NOT_PRESENT     no such controller on this node, or no daemon to ask.
- * @retval RSMERR_BAD_LIBRARY_VERSION  its transport module does not fit this library.
+ * @retval RSMERR_BAD_LIBRARY_VERSION  its transport module, or the node's daemon, is of a version
+ *                                     that does not fit this library.
  * @retval RSMERR_INSUFFICIENT_MEM     no memory.
  */
 int rsm_get_controller(char *name, rsmapi_controller_handle_t *controller);
@@ -590,11 +591,13 @@ int rsm_intr_signal_wait_pollfd(struct pollfd fds[], nfds_t nfds, int timeout, i
  * Get a descriptor that reports POLLRDNORM while an event is pending: for
  * rsm_intr_signal_wait_pollfd(), or for poll(2), which leaves the event where it is. It is the same
  * one each time; do not close, read or write it. Each call is undone by one
- * rsm_memseg_release_pollfd(). The state of the segment does not matter, as in Sun's library.
+ * rsm_memseg_release_pollfd(). As the programming guide says, an export segment is published; Sun's
+ * library did not look.
  *
  * @param memseg       export or import handle.
  * @param[out] pollfd  `fd` and `events` are filled in, `revents` is not touched.
- * @retval RSMERR_BAD_SEG_HNDL            @p memseg is NULL.
+ * @retval RSMERR_BAD_SEG_HNDL            @p memseg is NULL, or an export segment that is not
+ *                                        published.
  * @retval RSMERR_BAD_ADDR                @p pollfd is NULL (Sun's library crashed).
  * @retval RSMERR_INSUFFICIENT_MEM        no memory.
  * @retval RSMERR_INSUFFICIENT_RESOURCES  no descriptor.

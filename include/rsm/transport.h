@@ -343,6 +343,11 @@ struct rsm_node_ops {
      * descriptor through which the exporting process maps it; the descriptor stays the transport's
      * until extent_free(). Must not take long unless RSM_NODE_ANY_THREAD says that a thread may do
      * it; memory is populated by the exporter.
+     *
+     * The exporter's library maps nothing but a memfd of ordinary pages that is sealed against
+     * shrinking (F_SEAL_SHRINK) and has @p length bytes. Extents of another kind, such as memory of
+     * a device, need an extension of this interface by which the import half, which knows the
+     * device, vouches for the descriptor.
      */
     enum rsm_status (*extent_make)(struct rsm_node_port *port, uint64_t length,
                                    struct rsm_extent **extent, int *fd);

@@ -33,11 +33,12 @@ struct rsmcore_controller {
 static enum rsm_status ask_for(const char *type, unsigned unit, struct rsmcore_controller *about)
 {
     struct rsmcore_link *link;
-    if (rsmcore_link_own(&link) != RSM_ST_OK)
-        return RSM_ST_NO_CONTROLLER;
+    enum rsm_status status = rsmcore_link_own(&link);
+    if (status != RSM_ST_OK)
+        return status == RSM_ST_VERSION ? status : RSM_ST_NO_CONTROLLER;
     struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {.unit = unit}};
     snprintf(msg.u.controller.type, sizeof msg.u.controller.type, "%s", type);
-    enum rsm_status status = rsmcore_link_call(link, &msg, NULL, NULL);
+    status = rsmcore_link_call(link, &msg, NULL, NULL);
     about->peer_timeout_ms = rsmcore_link_timeout(link);
     rsmcore_link_release(link);
     if (status == RSM_ST_OK)

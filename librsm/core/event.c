@@ -14,9 +14,9 @@
 
 enum {
     SPINS_BEFORE_SLEEP = 200, /* a few microseconds: the length of a futex wake */
-    /* Sleep no longer than this before looking again, so that a peer that scribbles over the
-     * shared words can delay a wake-up but not swallow it. */
-    SLEEP_SLICE_MS = 500,
+    /* Sleep no longer than this before looking again: nobody wakes those who wait when rsmd dies,
+     * and a peer that scribbles over the shared words can delay a wake-up but not swallow it. */
+    SLEEP_SLICE_MS = RSMCORE_EVENT_LOOK_MS,
     NS_PER_MS = 1000000,
 };
 
@@ -51,9 +51,9 @@ void rsmcore_event_destroy(struct rsmcore_event *event)
     free(event);
 }
 
-/* The own counter, opened at first use. A counter that rsmd can no longer introduce (the daemon or
- * the connection has gone) is replaced by one that nobody can post to: waiting on it ends by
- * time-out or signal, as waiting on a dead segment does. */
+/* The own counter, opened at first use. A counter that rsmd can no longer introduce (the connection
+ * has gone, or this is a forked child) is replaced by one that nobody can post to: waiting on it
+ * ends by time-out or signal, as waiting on a dead segment does. */
 static enum rsm_status own_cell(struct rsmcore_event *event, struct rsm_event_cell **cell)
 {
     *cell = atomic_load_explicit(&event->cell, memory_order_acquire);
@@ -166,6 +166,34 @@ static void spin(struct rsm_event_cell *cell)
     }
 }
 
+enum rsm_status rsmcore_event_state(const struct rsmcore_event *event)
+{
+    if (rsmcore_gentable_alive(rsmcore_link_gentable(event->link)))
+        return RSM_ST_OK;
+    return event->end == RSM_EVENT_EXPORT ? RSM_ST_STALE : RSM_ST_ABORTED;
+}
+
+/* Wait until `deadline`, if `bounded`, on a counter that was 0 a moment ago. What has been posted
+ * before rsmd died is taken before that is told of. */
+static enum rsm_status sleep_for_event(struct rsmcore_event *event, struct rsm_event_cell *cell,
+                                       const struct timespec *deadline, bool bounded)
+{
+    for (;;) {
+        enum rsm_status state = rsmcore_event_state(event);
+        if (consume_and_settle(event, cell))
+            return RSM_ST_OK;
+        if (state != RSM_ST_OK)
+            return state;
+        struct timespec until = deadline_after_ms(SLEEP_SLICE_MS);
+        bool last = bounded && earlier(deadline, &until);
+        int error = sleep_on(cell, last ? deadline : &until);
+        if (error == EINTR)
+            return RSM_ST_INTERRUPTED;
+        if (error == ETIMEDOUT && last)
+            return consume_and_settle(event, cell) ? RSM_ST_OK : RSM_ST_TIMEOUT;
+    }
+}
+
 enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms)
 {
     struct rsm_event_cell *cell;
@@ -179,21 +207,13 @@ enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms)
     rsmcore_event_listen(event);
     if (consume_and_settle(event, cell))
         return RSM_ST_OK;
-    if (timeout_ms == 0)
-        return RSM_ST_TIMEOUT;
+    if (timeout_ms == 0) {
+        enum rsm_status state = rsmcore_event_state(event);
+        return state == RSM_ST_OK ? RSM_ST_TIMEOUT : state;
+    }
     if (rsm_event_cell_may_spin(cell))
         spin(cell);
-    for (;;) {
-        if (consume_and_settle(event, cell))
-            return RSM_ST_OK;
-        struct timespec until = deadline_after_ms(SLEEP_SLICE_MS);
-        bool last = timeout_ms > 0 && earlier(&deadline, &until);
-        int error = sleep_on(cell, last ? &deadline : &until);
-        if (error == EINTR)
-            return RSM_ST_INTERRUPTED;
-        if (error == ETIMEDOUT && last)
-            return consume_and_settle(event, cell) ? RSM_ST_OK : RSM_ST_TIMEOUT;
-    }
+    return sleep_for_event(event, cell, &deadline, timeout_ms > 0);
 }
 
 /* ---------------------------------------------------------------- poll descriptor */

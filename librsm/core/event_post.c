@@ -137,48 +137,81 @@ static void write_without_sigpipe(int fd)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Make the peer's poll descriptor readable. */
-static void kick_peer(struct rsmcore_event *event, struct rsmcore_event_peer *peer)
+/* Get a way to make the peer's poll descriptor readable, if one is not known to be there or not. */
+static enum rsm_status know_kick(struct rsmcore_event *event, struct rsmcore_event_peer *peer)
 {
-    if (peer->kick == KICK_UNKNOWN) {
-        struct rsm_packet_fds fds;
-        struct rsm_msg msg = {
-            .type = RSM_MSG_EVENT_KICK,
-            .u.event_kick = {.end = event->end, .id = event->id, .peer = peer->name}};
-        enum rsm_status status = rsmcore_link_call(event->link, &msg, NULL, &fds);
-        peer->kick = status == RSM_ST_OK && fds.count == 1 ? fds.fds[0] : KICK_NONE;
-        if (status == RSM_ST_OK && fds.count != 1)
-            rsm_packet_fds_close(&fds);
-    }
-    if (peer->kick >= 0)
-        write_without_sigpipe(peer->kick);
+    if (peer->kick != KICK_UNKNOWN)
+        return RSM_ST_OK;
+    struct rsm_packet_fds fds;
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_KICK,
+                          .u.event_kick = {.end = event->end, .id = event->id, .peer = peer->name}};
+    enum rsm_status status = rsmcore_link_call(event->link, &msg, NULL, &fds);
+    bool unknown = status == RSM_ST_TIMEOUT || status == RSM_ST_STALE ||
+                   status == RSM_ST_NO_RESOURCES || status == RSM_ST_NO_MEMORY;
+    if (unknown)
+        return status;
+    peer->kick = status == RSM_ST_OK && fds.count == 1 ? fds.fds[0] : KICK_NONE;
+    if (status == RSM_ST_OK && fds.count != 1)
+        rsm_packet_fds_close(&fds);
+    return RSM_ST_OK;
 }
 
-static void post_to(struct rsmcore_event *event, struct rsmcore_event_peer *peer, bool coalesce)
+/* A peer that may be asleep in poll(2) gets no event that it cannot be told of: whoever posts is to
+ * learn of it and may post again. */
+static enum rsm_status post_to(struct rsmcore_event *event, struct rsmcore_event_peer *peer,
+                               bool coalesce)
 {
-    if (peer->cell != NULL && rsm_event_cell_post(peer->cell, 1, coalesce))
-        kick_peer(event, peer);
+    enum rsm_status status = RSM_ST_OK;
+    if (peer->cell == NULL) /* rsmd has no room for its counter, and tells it so when it waits */
+        return RSM_ST_OK;
+    if (rsm_event_cell_is_armed(peer->cell))
+        status = know_kick(event, peer);
+    if (status != RSM_ST_OK || !rsm_event_cell_post(peer->cell, 1, coalesce))
+        return status;
+    status = know_kick(event, peer); /* it was armed just now */
+    if (status == RSM_ST_OK && peer->kick >= 0)
+        write_without_sigpipe(peer->kick);
+    return status;
+}
+
+/* Post to all that are known, whatever becomes of some. */
+static enum rsm_status post_to_peers(struct rsmcore_event *event, bool coalesce)
+{
+    enum rsm_status status = RSM_ST_OK;
+    for (unsigned i = 0; i < event->peer_count; i++) {
+        enum rsm_status posted = post_to(event, &event->peers[i], coalesce);
+        if (status == RSM_ST_OK)
+            status = posted;
+    }
+    return status;
+}
+
+/* What a failure to post means to the poster. */
+static enum rsm_status told_of(enum rsm_status status)
+{
+    switch (status) {
+    case RSM_ST_NOT_FOUND:
+    case RSM_ST_ABORTED:
+        return RSM_ST_OK; /* nobody is left who could be told */
+    case RSM_ST_STALE:
+    case RSM_ST_TIMEOUT:
+    case RSM_ST_PROTOCOL:
+        return RSM_ST_UNREACHABLE;
+    default:
+        return status;
+    }
 }
 
 enum rsm_status rsmcore_event_post(struct rsmcore_event *event, bool coalesce)
 {
-    if (event->end == RSM_EVENT_IMPORT) {
-        if (!rsmcore_gentable_alive(rsmcore_link_gentable(event->link)))
-            return RSM_ST_UNREACHABLE;
-        if (event->slot != NULL && atomic_load(event->slot) != event->slot_value)
-            return RSM_ST_OK;
-    }
+    if (!rsmcore_gentable_alive(rsmcore_link_gentable(event->link)))
+        return RSM_ST_UNREACHABLE;
+    if (event->end == RSM_EVENT_IMPORT && event->slot != NULL &&
+        atomic_load(event->slot) != event->slot_value)
+        return RSM_ST_OK;
     pthread_mutex_lock(&event->lock);
     enum rsm_status status = know_peers(event);
-    for (unsigned i = 0; i < event->peer_count; i++)
-        post_to(event, &event->peers[i], coalesce);
+    enum rsm_status posted = post_to_peers(event, coalesce);
     pthread_mutex_unlock(&event->lock);
-    bool delivery_failed = status == RSM_ST_STALE || status == RSM_ST_TIMEOUT ||
-                           status == RSM_ST_NOT_FOUND || status == RSM_ST_ABORTED;
-    if (delivery_failed)
-        return event->end == RSM_EVENT_IMPORT && status != RSM_ST_NOT_FOUND &&
-                       status != RSM_ST_ABORTED
-                   ? RSM_ST_UNREACHABLE
-                   : RSM_ST_OK;
-    return status;
+    return told_of(status != RSM_ST_OK ? status : posted);
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "core/eventcell.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "core/apart.h"
+#include "core/sealed.h"
 
 _Static_assert(RSM_SIGNALS_MOST == RSM_EVENT_COALESCED_FIRST - 1, "a relay holds what travels");
 
@@ -21,15 +22,10 @@ static size_t cell_bytes(void)
 
 struct rsm_event_cell *rsm_event_cell_map(int fd)
 {
-    if (fd >= 0) {
-        struct stat status;
-        int seals = fcntl(fd, F_GET_SEALS);
-        if (fstat(fd, &status) < 0 || status.st_size < (off_t)cell_bytes() || seals < 0 ||
-            (seals & F_SEAL_SHRINK) == 0)
-            return NULL;
-    }
-    void *mapped = mmap(NULL, cell_bytes(), PROT_READ | PROT_WRITE,
-                        fd >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
+    if (fd >= 0 && !rsm_is_sealed_memory(fd, cell_bytes()))
+        return NULL;
+    void *mapped = rsm_mmap_apart(cell_bytes(), PROT_READ | PROT_WRITE,
+                                  fd >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 

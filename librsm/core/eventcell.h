@@ -25,6 +25,12 @@ void rsm_event_cell_unmap(struct rsm_event_cell *cell);
  */
 bool rsm_event_cell_post(struct rsm_event_cell *cell, uint32_t count, bool coalesce);
 
+/** Whether the owner has a poll descriptor. */
+static inline bool rsm_event_cell_is_armed(const struct rsm_event_cell *cell)
+{
+    return atomic_load_explicit(&cell->armed, memory_order_relaxed) != 0;
+}
+
 /** Whether a post can come while the caller keeps its processor: not if the poster was on the same
  *  one the last time. What a poster writes is only compared: a liar makes its waiters sleep at
  *  once, or not, and no more. */

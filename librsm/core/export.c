@@ -102,6 +102,13 @@ static void remove_from_list(struct rsmcore_export *segment)
         *place = segment->next;
 }
 
+/* Whether the daemon that knows the segment still runs. When it dies its segments end: their ids
+ * are free, their importers cut off. The handle is of no use then but to get the memory back. */
+static bool daemon_lives(const struct rsmcore_export *segment)
+{
+    return rsmcore_link_lives(segment->link);
+}
+
 /* ---------------------------------------------------------------- create, destroy */
 
 /* The extent that came with a new segment. */
@@ -140,12 +147,15 @@ static enum rsm_status register_segment(struct rsmcore_export *segment, unsigned
                                         struct given_extent *given)
 {
     struct rsm_packet_fds fds;
+    enum rsm_status status = rsmcore_region_shed(segment->link, segment->start, segment->length);
+    if (status != RSM_ST_OK)
+        return status;
     bool bare = rsmcore_region_is_bare(segment->start, segment->length);
     struct rsm_msg msg = {
         .type = RSM_MSG_EXPORT_CREATE,
         .u.export_create = {.length = segment->length, .mode = mode, .want_extent = bare}};
     strcpy(msg.u.export_create.controller, rsmcore_controller_name(segment->controller));
-    enum rsm_status status = rsmcore_link_call(segment->link, &msg, NULL, &fds);
+    status = rsmcore_link_call(segment->link, &msg, NULL, &fds);
     if (status == RSM_ST_OK)
         status = take_registration(segment, &msg.u.export_create_reply, &fds, given);
     return status;
@@ -302,10 +312,11 @@ enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, uint32_t 
         return RSM_ST_NOT_CREATOR;
     if (acl_count > RSM_PROTO_ACL_MAX)
         return RSM_ST_BAD_ACL;
+    enum rsm_status status = RSM_ST_STALE;
     enter_registry();
-    enum rsm_status status = segment->published
-                                 ? RSM_ST_ALREADY_PUBLISHED
-                                 : request_publish(segment, segment_id, acl, acl_count);
+    if (daemon_lives(segment))
+        status = segment->published ? RSM_ST_ALREADY_PUBLISHED
+                                    : request_publish(segment, segment_id, acl, acl_count);
     if (status == RSM_ST_OK)
         segment->published = true;
     rsmcore_region_unlock();
@@ -326,35 +337,57 @@ enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
     enum rsm_status status = segment->published ? rsmcore_link_call(segment->link, &msg, NULL, NULL)
                                                 : RSM_ST_NOT_PUBLISHED;
     rsmcore_region_unlock();
-    return status;
+    return status == RSM_ST_STALE ? RSM_ST_NOT_PUBLISHED : status;
+}
+
+/* Ask rsmd to end the publication, and leave the extents if others may have them. */
+static enum rsm_status end_publication(struct rsmcore_export *segment, uint32_t flags)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
+                          .u.export_unpublish = {.export = segment->id, .flags = flags}};
+    enum rsm_status status = rsmcore_link_call(segment->link, &msg, NULL, NULL);
+    bool died = status == RSM_ST_STALE;
+    /* Not published: rsmd carried an earlier request out after we stopped waiting for it. */
+    if (status != RSM_ST_OK && status != RSM_ST_NOT_PUBLISHED && !died)
+        return status;
+    bool offered = status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
+    bool keep = (flags & RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0 && !died;
+    segment->published = false;
+    segment->connections_kept = keep && offered;
+    status = offered && !keep ? leave_extents(segment, true) : RSM_ST_OK;
+    return died && status == RSM_ST_OK ? RSM_ST_NOT_PUBLISHED : status;
 }
 
 enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_t flags)
 {
     if (!rsmcore_export_is_creator(segment))
         return RSM_ST_NOT_CREATOR;
-    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
-                          .u.export_unpublish = {.export = segment->id, .flags = flags}};
-    bool keep = (flags & RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0;
     enter_registry();
-    enum rsm_status status = RSM_ST_NOT_PUBLISHED;
-    if (segment->published) {
-        status = rsmcore_link_call(segment->link, &msg, NULL, NULL);
-        /* Not published: rsmd carried an earlier request out after we stopped waiting for it. */
-        bool ended =
-            status == RSM_ST_OK || status == RSM_ST_STALE || status == RSM_ST_NOT_PUBLISHED;
-        bool offered = status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
-        if (ended) {
-            segment->published = false;
-            segment->connections_kept = keep && offered;
-            status = offered && !keep ? leave_extents(segment, true) : RSM_ST_OK;
-        }
-    }
+    enum rsm_status status =
+        segment->published ? end_publication(segment, flags) : RSM_ST_NOT_PUBLISHED;
     rsmcore_region_unlock();
     return status;
 }
 
 /* ---------------------------------------------------------------- rebind */
+
+static enum rsm_status move_segment(struct rsmcore_export *segment, uintptr_t to)
+{
+    enum rsm_status status;
+    if (overlaps_another(segment, to) || overlaps_another(segment, segment->start))
+        return RSM_ST_BUSY;
+    if (in_use(segment))
+        status = rsmcore_region_move(segment->start, to, segment->length);
+    else
+        status = rsmcore_region_cover(segment->link, rsmcore_controller_name(segment->controller),
+                                      to, segment->length);
+    if (status != RSM_ST_OK)
+        return status;
+    if (!in_use(segment))
+        (void)leave_extents(segment, true);
+    segment->start = to;
+    return RSM_ST_OK;
+}
 
 enum rsm_status rsmcore_export_rebind(struct rsmcore_export *segment, void *address)
 {
@@ -363,20 +396,10 @@ enum rsm_status rsmcore_export_rebind(struct rsmcore_export *segment, void *addr
     uintptr_t to = (uintptr_t)address;
     enum rsm_status status = RSM_ST_OK;
     enter_registry();
-    if (to != segment->start) {
-        if (overlaps_another(segment, to) || overlaps_another(segment, segment->start))
-            status = RSM_ST_BUSY;
-        else if (in_use(segment))
-            status = rsmcore_region_move(segment->start, to, segment->length);
-        else
-            status = rsmcore_region_cover(
-                segment->link, rsmcore_controller_name(segment->controller), to, segment->length);
-        if (status == RSM_ST_OK) {
-            if (!in_use(segment))
-                (void)leave_extents(segment, true);
-            segment->start = to;
-        }
-    }
+    if (!daemon_lives(segment))
+        status = RSM_ST_STALE;
+    else if (to != segment->start)
+        status = move_segment(segment, to);
     rsmcore_region_unlock();
     return status;
 }
@@ -390,7 +413,7 @@ bool rsmcore_export_is_creator(const struct rsmcore_export *segment)
 
 bool rsmcore_export_is_published(const struct rsmcore_export *segment)
 {
-    return segment->published;
+    return segment->published && daemon_lives(segment);
 }
 
 void *rsmcore_export_address(const struct rsmcore_export *segment)

@@ -36,12 +36,14 @@ enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, voi
  */
 enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, uint32_t *segment_id,
                                        const struct rsm_acl_entry *acl, uint32_t acl_count);
-/** Replace the access list; connections stay. RSM_ST_NOT_PUBLISHED, RSM_ST_NOT_CREATOR, ... */
+/** Replace the access list; connections stay. RSM_ST_NOT_PUBLISHED, also when rsmd has died;
+ *  RSM_ST_NOT_CREATOR, ... */
 enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
                                          const struct rsm_acl_entry *acl, uint32_t acl_count);
 /**
  * End publication. Without RSM_UNPUBLISH_KEEP_CONNECTIONS every importer is cut off: from the
- * return on none of its stores reaches the memory.
+ * return on none of its stores reaches the memory. When rsmd has died the publication has ended
+ * already: RSM_ST_NOT_PUBLISHED, and the importers are cut off all the same.
  */
 enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_t flags);
 
@@ -49,7 +51,8 @@ enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_
  * Put other memory of the same length behind the segment; its contents become the segment's, the
  * old memory returns to the application with its contents. Importers notice nothing.
  * @return RSM_ST_OK, RSM_ST_NOT_CREATOR, RSM_ST_FAULT, RSM_ST_DENIED, RSM_ST_NO_MEMORY,
- *         RSM_ST_BUSY: old or new memory is shared with another exported segment.
+ *         RSM_ST_BUSY: old or new memory is shared with another exported segment; RSM_ST_STALE:
+ *         rsmd has died.
  */
 enum rsm_status rsmcore_export_rebind(struct rsmcore_export *segment, void *address);
 
@@ -59,6 +62,7 @@ void rsmcore_export_destroy(struct rsmcore_export *segment);
 
 /** Whether the calling process is the one that created the segment. */
 bool rsmcore_export_is_creator(const struct rsmcore_export *segment);
+/** Not when rsmd has died, even if rsmcore_export_unpublish() was not called. */
 bool rsmcore_export_is_published(const struct rsmcore_export *segment);
 void *rsmcore_export_address(const struct rsmcore_export *segment);
 size_t rsmcore_export_length(const struct rsmcore_export *segment);

@@ -9,6 +9,7 @@
 #include "core/event_peers.h"
 #include "core/link.h"
 #include "core/log.h"
+#include "core/target.h"
 #include "transport/module.h"
 #include "transport/registry_import.h"
 
@@ -295,11 +296,18 @@ enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offse
         return RSM_ST_DENIED;
     if (length == 0 || !rsmcore_import_in_range(import, offset, length))
         return RSM_ST_RANGE;
-    enum rsm_status status = make_mappable(import);
+    struct rsmcore_target target = {.count = 0};
+    enum rsm_status status = fixed ? rsmcore_target_hold(&target, *address, length) : RSM_ST_OK;
     if (status != RSM_ST_OK)
         return status;
-    struct rsm_conn *conn = rsmcore_import_conn(import);
-    return conn->ops->map(conn, offset, length, rights, fixed, address);
+    status = make_mappable(import);
+    if (status == RSM_ST_OK) {
+        struct rsm_conn *conn = rsmcore_import_conn(import);
+        status = conn->ops->map(conn, offset, length, rights, fixed, address);
+    }
+    if (status != RSM_ST_OK)
+        rsmcore_target_release(&target);
+    return status;
 }
 
 enum rsm_status rsmcore_import_unmap(struct rsmcore_import *import, void *address, size_t length)

@@ -2,20 +2,20 @@
 #include "core/link.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/channel.h"
 #include "core/log.h"
 #include "core/runtime.h"
+#include "core/sealed.h"
 #include "core/spawn.h"
 #include "core/status.h"
+#include "core/trust.h"
 #include "rsm/rsm_common.h"
 
 enum {
@@ -37,6 +37,12 @@ struct rsmcore_link {
     const struct rsm_gentable *gentable;
     struct rsmcore_channel channel;
 };
+
+/* Held by the thread that makes a link, so that no two are made to one node. That may take ten
+ * seconds, during which fork(2) and all that have their links already must go on: it is taken
+ * before links_lock, and never by those. */
+static pthread_mutex_t making_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int making_socket = -1; /* of the link that is being made */
 
 static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rsmcore_link *links; /* all links of this process that are not broken */
@@ -66,6 +72,11 @@ static void after_fork_in_child(void)
     links = NULL;
     own_node = 0;
     pthread_mutex_unlock(&links_lock);
+    /* Whoever makes one is a thread of the parent. */
+    int socket = atomic_exchange(&making_socket, -1);
+    if (socket >= 0)
+        close(socket);
+    making_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 static void watch_fork(void)
@@ -83,6 +94,11 @@ unsigned rsmcore_process_epoch(void)
 static bool is_broken(const struct rsmcore_link *link)
 {
     return atomic_load(&link->channel.broken);
+}
+
+bool rsmcore_link_lives(const struct rsmcore_link *link)
+{
+    return !is_broken(link) && rsmcore_gentable_alive(link->gentable);
 }
 
 enum rsm_status rsmcore_link_call(struct rsmcore_link *link, struct rsm_msg *msg,
@@ -103,15 +119,10 @@ void rsmcore_link_post(struct rsmcore_link *link, struct rsm_msg *msg)
 
 /* ---------------------------------------------------------------- making and ending links */
 
-/* Map the peer's generation table; it must not be able to shrink under us. */
+/* Map the peer's generation table. */
 static const struct rsm_gentable *map_gentable(const struct rsm_packet_fds *fds)
 {
-    struct stat status;
-    if (fds->count != 1 || fstat(fds->fds[0], &status) < 0 ||
-        status.st_size < (off_t)sizeof(struct rsm_gentable))
-        return NULL;
-    int seals = fcntl(fds->fds[0], F_GET_SEALS);
-    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
+    if (fds->count != 1 || !rsm_is_sealed_memory(fds->fds[0], sizeof(struct rsm_gentable)))
         return NULL;
     void *mapped = mmap(NULL, sizeof(struct rsm_gentable), PROT_READ, MAP_SHARED, fds->fds[0], 0);
     if (mapped == MAP_FAILED)
@@ -126,6 +137,8 @@ static const struct rsm_gentable *map_gentable(const struct rsm_packet_fds *fds)
 
 static void free_link(struct rsmcore_link *link)
 {
+    int socket = link->channel.socket;
+    atomic_compare_exchange_strong(&making_socket, &socket, -1);
     if (link->gentable != NULL)
         munmap((void *)(uintptr_t)link->gentable, sizeof *link->gentable);
     if (link->process_epoch == rsmcore_process_epoch())
@@ -153,11 +166,12 @@ static enum rsm_status greet(struct rsmcore_link *link, uint32_t node)
                                                                                 : timeout);
 }
 
-/* Connect to a socket and say hello as a process of `node`; the answer may take `most_ms`. */
+/* Connect to a socket and say hello as a process of `node`; the answer may take `most_ms`.
+ * RSM_ST_DENIED also says that who listens there is not trusted. */
 static enum rsm_status make_link(const char *path, uint32_t node, uint32_t most_ms,
                                  struct rsmcore_link **made)
 {
-    int socket = rsm_packet_connect(path);
+    int socket = rsmcore_trust_connect(path);
     if (socket < 0)
         return errno == ENOENT || errno == ECONNREFUSED ? RSM_ST_NOT_FOUND
                : errno == EAGAIN                        ? RSM_ST_BUSY
@@ -170,6 +184,7 @@ static enum rsm_status make_link(const char *path, uint32_t node, uint32_t most_
     }
     rsmcore_channel_init(&link->channel, socket);
     link->process_epoch = rsmcore_process_epoch();
+    atomic_store(&making_socket, socket);
     enum rsm_status status = rsmcore_channel_patience(&link->channel, most_ms);
     if (status == RSM_ST_OK)
         status = greet(link, node);
@@ -195,7 +210,7 @@ static struct rsmcore_link *find_link(uint32_t node)
     struct rsmcore_link **place = &links;
     while (*place != NULL) {
         struct rsmcore_link *link = *place;
-        if (is_broken(link) || !rsmcore_gentable_alive(link->gentable)) {
+        if (!rsmcore_link_lives(link)) {
             atomic_store(&link->channel.broken, true);
             *place = link->next;
             drop_reference(link);
@@ -231,6 +246,7 @@ struct search {
     int64_t next_start; /* no daemon is started before that */
     int start_pause_ms;
     int silent_starts; /* in a row */
+    bool awaited;      /* none runs, and somebody else is to start it */
 };
 
 static uint32_t time_left(const struct search *search)
@@ -262,6 +278,21 @@ static enum rsm_status start_daemon(struct search *search)
     return status;
 }
 
+/* Whether the node's daemon is for somebody else to start: the service manager, the administrator,
+ * or whoever has started the last one. */
+static bool is_for_others(const struct search *search)
+{
+    return search->runtime.system ||
+           rsmcore_runtime_is_configured(&search->runtime, search->runtime.node);
+}
+
+/* Nobody listens: start a daemon, or wait for the one that somebody else starts. */
+static enum rsm_status provide_daemon(struct search *search)
+{
+    search->awaited = is_for_others(search);
+    return search->awaited ? RSM_ST_BUSY : start_daemon(search);
+}
+
 /* Find or start the own node's daemon. A daemon that is just ending accepts and hangs up, one that
  * lost the race to start leaves it to the winner, a crowded one has no room for another connection
  * yet: all mean another attempt. One that takes connections and does not answer may have much to do
@@ -275,8 +306,8 @@ static enum rsm_status search_daemon(struct search *search, struct rsmcore_link 
         enum rsm_status status = make_link(search->path, search->runtime.node, left, link);
         if (status == RSM_ST_OK)
             return RSM_ST_OK;
-        if (status == RSM_ST_NOT_FOUND && !search->runtime.system) {
-            status = start_daemon(search);
+        if (status == RSM_ST_NOT_FOUND) {
+            status = provide_daemon(search);
             if (status == RSM_ST_OK)
                 continue;
         } else if (status == RSM_ST_STALE) {
@@ -288,84 +319,133 @@ static enum rsm_status search_daemon(struct search *search, struct rsmcore_link 
     }
 }
 
+static void log_failure(const struct search *search, enum rsm_status status)
+{
+    unsigned node = search->runtime.node;
+    char lock[RSM_PROTO_PATH_MAX];
+    rsmcore_runtime_lock(&search->runtime, node, lock);
+    if (!search->awaited || status != RSM_ST_TIMEOUT)
+        rsm_log_error("no daemon for node %u at %s: %s", node, search->path,
+                      rsmcore_status_text(status));
+    else if (rsmcore_runtime_is_configured(&search->runtime, node))
+        rsm_log_error("the daemon configured for node %u is not running: nobody listens at %s; if "
+                      "none is ever to run there again, remove %s",
+                      node, search->path, lock);
+    else
+        rsm_log_error("the system's daemon of node %u is not running: nobody listens at %s", node,
+                      search->path);
+}
+
 static enum rsm_status make_own_link(struct rsmcore_link **link)
 {
     struct search search = {.deadline = now_ms() + rsmcore_link_own_most_ms, .start_pause_ms = 1};
     enum rsm_status status = rsmcore_runtime_find(&search.runtime);
     if (status != RSM_ST_OK)
-        return status;
+        return status == RSM_ST_DENIED ? RSM_ST_UNREACHABLE : status;
     rsmcore_runtime_socket(&search.runtime, search.runtime.node, search.path);
     status = search_daemon(&search, link);
     if (status == RSM_ST_OK)
         return RSM_ST_OK;
-    rsm_log_error("no daemon for node %u at %s: %s", (unsigned)search.runtime.node, search.path,
-                  rsmcore_status_text(status));
+    log_failure(&search, status);
     return status == RSM_ST_VERSION || status == RSM_ST_NO_RESOURCES ? status : RSM_ST_UNREACHABLE;
 }
 
-/* Under links_lock. */
-static void remember(struct rsmcore_link *link)
-{
-    link->next = links;
-    links = link;
-}
-
-/* A thread that is cancelled while it looks for a daemon must not keep the lock. */
-static int lock_links(void)
+/* A thread that is cancelled while it looks for a daemon must not keep a lock. */
+static int lock_uncancelled(pthread_mutex_t *lock)
 {
     int cancellable;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
-    pthread_mutex_lock(&links_lock);
+    pthread_mutex_lock(lock);
     return cancellable;
 }
 
-static void unlock_links(int cancellable)
+static void unlock_and_restore(pthread_mutex_t *lock, int cancellable)
 {
-    pthread_mutex_unlock(&links_lock);
+    pthread_mutex_unlock(lock);
     pthread_setcancelstate(cancellable, NULL);
+}
+
+/* A usable link to the node, 0: to the own one, or NULL. */
+static struct rsmcore_link *known_link(uint32_t node)
+{
+    int cancellable = lock_uncancelled(&links_lock);
+    uint32_t wanted = node != 0 ? node : own_node;
+    struct rsmcore_link *link = wanted != 0 ? find_link(wanted) : NULL;
+    unlock_and_restore(&links_lock, cancellable);
+    return link;
+}
+
+static void remember(struct rsmcore_link *link, bool own)
+{
+    int cancellable = lock_uncancelled(&links_lock);
+    atomic_store(&making_socket, -1);
+    if (own)
+        own_node = link->node;
+    link->next = links;
+    links = link;
+    unlock_and_restore(&links_lock, cancellable);
+}
+
+/* Under making_lock. Threads that waited while another one looked for the daemon in vain have
+ * waited as long as that takes, and share the outcome. */
+static enum rsm_status own_link_since(int64_t asked, struct rsmcore_link **link)
+{
+    static int64_t failed_at = -1;
+    static enum rsm_status failure;
+    *link = known_link(0);
+    if (*link != NULL)
+        return RSM_ST_OK;
+    if (failed_at > asked)
+        return failure;
+    failure = make_own_link(link);
+    if (failure == RSM_ST_OK)
+        remember(*link, true);
+    else
+        failed_at = now_ms();
+    return failure;
 }
 
 enum rsm_status rsmcore_link_own(struct rsmcore_link **link)
 {
     pthread_once(&fork_once, watch_fork);
-    int cancellable = lock_links();
-    enum rsm_status status = RSM_ST_OK;
-    *link = own_node != 0 ? find_link(own_node) : NULL;
-    if (*link == NULL) {
-        status = make_own_link(link);
-        if (status == RSM_ST_OK) {
-            own_node = (*link)->node;
-            remember(*link);
-        }
+    *link = known_link(0);
+    if (*link != NULL)
+        return RSM_ST_OK;
+    int64_t asked = now_ms();
+    int cancellable = lock_uncancelled(&making_lock);
+    enum rsm_status status = own_link_since(asked, link);
+    unlock_and_restore(&making_lock, cancellable);
+    return status;
+}
+
+/* Under making_lock. */
+static enum rsm_status make_link_to(uint32_t node, const char *path, struct rsmcore_link **link)
+{
+    enum rsm_status status = make_link(path, own_node, HELLO_TIMEOUT_MS, link);
+    if (status == RSM_ST_OK && (*link)->node != node) {
+        free_link(*link);
+        status = RSM_ST_PROTOCOL;
     }
-    unlock_links(cancellable);
+    if (status == RSM_ST_OK)
+        remember(*link, false);
     return status;
 }
 
 enum rsm_status rsmcore_link_to(uint32_t node, const char *path, struct rsmcore_link **link)
 {
-    int cancellable = lock_links();
-    enum rsm_status status = RSM_ST_OK;
-    *link = find_link(node);
-    if (*link == NULL) {
-        status = make_link(path, own_node, HELLO_TIMEOUT_MS, link);
-        if (status == RSM_ST_OK && (*link)->node != node) {
-            free_link(*link);
-            status = RSM_ST_PROTOCOL;
-        }
-        if (status == RSM_ST_OK)
-            remember(*link);
-    }
-    unlock_links(cancellable);
+    *link = known_link(node);
+    if (*link != NULL)
+        return RSM_ST_OK;
+    int cancellable = lock_uncancelled(&making_lock);
+    *link = known_link(node);
+    enum rsm_status status = *link != NULL ? RSM_ST_OK : make_link_to(node, path, link);
+    unlock_and_restore(&making_lock, cancellable);
     return status;
 }
 
 struct rsmcore_link *rsmcore_link_known(uint32_t node)
 {
-    int cancellable = lock_links();
-    struct rsmcore_link *link = find_link(node);
-    unlock_links(cancellable);
-    return link;
+    return known_link(node);
 }
 
 struct rsmcore_link *rsmcore_link_hold(struct rsmcore_link *link)
@@ -380,9 +460,9 @@ void rsmcore_link_release(struct rsmcore_link *link)
 {
     if (link == NULL)
         return;
-    int cancellable = lock_links();
+    int cancellable = lock_uncancelled(&links_lock);
     drop_reference(link);
-    unlock_links(cancellable);
+    unlock_and_restore(&links_lock, cancellable);
 }
 
 uint32_t rsmcore_link_node(const struct rsmcore_link *link)

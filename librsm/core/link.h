@@ -24,11 +24,14 @@ struct rsmcore_link;
  * seconds, but in tests. */
 extern int rsmcore_link_own_most_ms;
 
-/** The link to the own node's rsmd, made if there is none or the last one broke.
- *  RSM_ST_UNREACHABLE: no daemon and none could be started; RSM_ST_INVALID: RSM_NODE is wrong. */
+/** The link to the own node's rsmd, made if there is none or the last one broke. A daemon that the
+ *  library may not start (core/runtime.h) is waited for. RSM_ST_UNREACHABLE: no daemon and none
+ *  could be started, none came, or whoever listens is not trusted (core/trust.h);
+ *  RSM_ST_INVALID: RSM_NODE is wrong. */
 enum rsm_status rsmcore_link_own(struct rsmcore_link **link);
 
-/** A link to the rsmd of @p node that listens at @p path on this host. */
+/** A link to the rsmd of @p node that listens at @p path on this host. RSM_ST_DENIED: whoever
+ * listens there is not trusted. */
 enum rsm_status rsmcore_link_to(uint32_t node, const char *path, struct rsmcore_link **link);
 
 /** The link to a node of this host that there is already, or NULL: none, or its daemon has gone. */
@@ -78,6 +81,10 @@ static inline bool rsmcore_gentable_alive(const struct rsm_gentable *table)
     return (atomic_load_explicit(&table->alive, memory_order_acquire) & RSM_GENTABLE_OWNER_DIED) ==
            0;
 }
+
+/** Whether requests can be answered: the connection has not broken and the daemon has not died.
+ * Also of a parent's link, in a forked child. No system call. */
+bool rsmcore_link_lives(const struct rsmcore_link *link);
 
 /** A number that differs between a process and its forked children. No system call. */
 unsigned rsmcore_process_epoch(void);

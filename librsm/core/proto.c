@@ -456,6 +456,15 @@ bool rsm_msg_peek(const void *buffer, size_t length, uint32_t *type, uint32_t *s
     return !c.bad && magic == RSM_PROTO_MAGIC;
 }
 
+uint32_t rsm_msg_version(const void *buffer, size_t length)
+{
+    struct rsm_codec c = rsm_decoder(buffer, length);
+    uint32_t magic = 0, version = 0;
+    rsm_codec_u32(&c, &magic);
+    rsm_codec_u32(&c, &version);
+    return magic == RSM_PROTO_MAGIC ? version : 0;
+}
+
 enum rsm_status rsm_msg_decode(struct rsm_msg *msg, const void *buffer, size_t length)
 {
     memset(msg, 0, sizeof *msg);

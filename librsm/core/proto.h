@@ -26,8 +26,10 @@
 #include "core/softmap/knobs.h"
 #include "rsm/transport.h"
 
-#define RSM_PROTO_MAGIC   0x444d5352u /* "RSMD" as bytes */
+#define RSM_PROTO_MAGIC 0x444d5352u /* "RSMD" as bytes */
+#ifndef RSM_PROTO_VERSION           /* tests build another one, too */
 #define RSM_PROTO_VERSION 1u
+#endif
 
 enum {
     RSM_PROTO_MESSAGE_MAX = 16384, /* bytes in one packet */
@@ -433,6 +435,10 @@ size_t rsm_msg_encode(const struct rsm_msg *msg, void *buffer, size_t capacity);
 /** Type and sequence of a packet of which at least the first @p length bytes are there, whatever is
  *  wrong with the rest. False: it is not of this protocol. */
 bool rsm_msg_peek(const void *buffer, size_t length, uint32_t *type, uint32_t *sequence);
+
+/** The version that a packet of this protocol is of, 0 if it is too short to say. The header is the
+ *  same in all versions, so that two that do not fit can tell each other so. */
+uint32_t rsm_msg_version(const void *buffer, size_t length);
 
 /**
  * Decode a packet. RSM_ST_OK, RSM_ST_VERSION (right magic, other version) or RSM_ST_PROTOCOL

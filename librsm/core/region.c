@@ -8,6 +8,7 @@
 
 #include "core/log.h"
 #include "core/pageswap/pageswap.h"
+#include "core/sealed.h"
 #include "core/status.h"
 
 /* Memory that rsmd made and that regions lie on. */
@@ -227,13 +228,19 @@ static enum rsm_status register_runs(const struct rsmcore_origin_run *runs, size
 
 /* ---------------------------------------------------------------- cover and uncover */
 
-/* Put pages that are on no extent onto this one, which is given back if that fails. */
+/* Put pages that are on no extent onto this one, which is given back if that fails. Every extent
+ * passes through here before it is mapped. RSM_ST_PROTOCOL: rsmd gave something else than memory of
+ * that length that stays there. */
 static enum rsm_status put_on_extent(struct extent *extent, uintptr_t start, size_t length)
 {
     struct rsmcore_origin_run *runs;
     size_t count;
-    enum rsm_status status =
-        rsmcore_swap_in(start, length, RSMCORE_SWAP_FRESH, extent->fd, 0, &runs, &count);
+    enum rsm_status status = RSM_ST_PROTOCOL;
+    if (!rsm_is_sealed_memory(extent->fd, length)) {
+        rsm_log_error("rsmd gave an extent that is no sealed memory of %zu bytes", length);
+        goto give_back_extent;
+    }
+    status = rsmcore_swap_in(start, length, RSMCORE_SWAP_FRESH, extent->fd, 0, &runs, &count);
     if (status != RSM_ST_OK)
         goto give_back_extent;
     status = register_runs(runs, count, extent, start, 0);
@@ -277,39 +284,6 @@ enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link, uint32_t id
     return put_on_extent(extent, start, length);
 }
 
-enum rsm_status rsmcore_region_cover(struct rsmcore_link *link, const char *controller,
-                                     uintptr_t start, size_t length)
-{
-    uintptr_t end = start + length;
-    uintptr_t at = start;
-    struct {
-        uintptr_t start;
-        size_t length;
-    } covered[RSM_PROTO_PIECES_MAX];
-    unsigned holes = 0;
-    enum rsm_status status = RSM_ST_OK;
-
-    while (at < end) {
-        const struct region *region = *first_ending_after(at);
-        if (region != NULL && region->run.start <= at) {
-            at = end_of(region);
-            continue;
-        }
-        uintptr_t until = region != NULL && region->run.start < end ? region->run.start : end;
-        status = holes < RSM_PROTO_PIECES_MAX ? cover_hole(link, controller, at, until - at)
-                                              : RSM_ST_NO_RESOURCES;
-        if (status != RSM_ST_OK)
-            break;
-        covered[holes].start = at;
-        covered[holes++].length = until - at;
-        at = until;
-    }
-    if (status != RSM_ST_OK)
-        while (holes-- > 0)
-            (void)rsmcore_region_uncover(covered[holes].start, covered[holes].length);
-    return status;
-}
-
 enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
 {
     uintptr_t end = start + length;
@@ -329,6 +303,58 @@ enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
         discard(place);
     }
     return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_region_shed(struct rsmcore_link *link, uintptr_t start, size_t length)
+{
+    uintptr_t end = start + length;
+    for (uintptr_t at = start; at < end;) {
+        const struct region *region = *first_ending_after(at);
+        if (region == NULL || region->run.start >= end)
+            break;
+        uintptr_t from = region->run.start > at ? region->run.start : at;
+        uintptr_t until = end_of(region) < end ? end_of(region) : end;
+        if (region->extent->link != link) {
+            enum rsm_status status = rsmcore_region_uncover(from, until - from);
+            if (status != RSM_ST_OK)
+                return status;
+        }
+        at = until;
+    }
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_region_cover(struct rsmcore_link *link, const char *controller,
+                                     uintptr_t start, size_t length)
+{
+    uintptr_t end = start + length;
+    uintptr_t at = start;
+    struct {
+        uintptr_t start;
+        size_t length;
+    } covered[RSM_PROTO_PIECES_MAX];
+    unsigned holes = 0;
+    enum rsm_status status = rsmcore_region_shed(link, start, length);
+
+    while (at < end && status == RSM_ST_OK) {
+        const struct region *region = *first_ending_after(at);
+        if (region != NULL && region->run.start <= at) {
+            at = end_of(region);
+            continue;
+        }
+        uintptr_t until = region != NULL && region->run.start < end ? region->run.start : end;
+        status = holes < RSM_PROTO_PIECES_MAX ? cover_hole(link, controller, at, until - at)
+                                              : RSM_ST_NO_RESOURCES;
+        if (status != RSM_ST_OK)
+            break;
+        covered[holes].start = at;
+        covered[holes++].length = until - at;
+        at = until;
+    }
+    if (status != RSM_ST_OK)
+        while (holes-- > 0)
+            (void)rsmcore_region_uncover(covered[holes].start, covered[holes].length);
+    return status;
 }
 
 /* ---------------------------------------------------------------- move */

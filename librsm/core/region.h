@@ -31,6 +31,13 @@ void rsmcore_region_unlock(void);
 enum rsm_status rsmcore_region_cover(struct rsmcore_link *link, const char *controller,
                                      uintptr_t start, size_t length);
 
+/**
+ * Take every page of the range off extents that another link's rsmd has given, contents kept: that
+ * one has died, and what it called them means nothing, or something else, to its successor.
+ * RSM_ST_NO_MEMORY: not done for all.
+ */
+enum rsm_status rsmcore_region_shed(struct rsmcore_link *link, uintptr_t start, size_t length);
+
 /** Whether no page of the range is on an extent. */
 bool rsmcore_region_is_bare(uintptr_t start, size_t length);
 

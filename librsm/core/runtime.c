@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "core/runtime.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +10,9 @@
 
 #include "core/log.h"
 #include "core/status.h"
+#include "core/trust.h"
 
-#ifndef RSM_SYSTEM_RUNTIME_DIR
-#define RSM_SYSTEM_RUNTIME_DIR "/run/rsm"
-#endif
+enum { WHY_MAX = 512 };
 
 uint32_t rsmcore_node_id_parse(const char *text)
 {
@@ -33,45 +31,113 @@ static bool set_directory(struct rsmcore_runtime *runtime, const char *format, c
     size_t size = sizeof runtime->directory;
     int length = text != NULL ? snprintf(into, size, "%s%s", text, format)
                               : snprintf(into, size, "%s%u", format, number);
-    return length > 0 && (size_t)length < size;
+    if (length > 0 && (size_t)length < size)
+        return true;
+    rsm_log_error("runtime directory name is too long for a socket: at most %zu characters",
+                  size - 1);
+    return false;
 }
 
-/* The node whose daemon has its socket in the directory, the lowest if there are several; 0: none.
- */
-static uint32_t node_listening_in(const char *directory)
+bool rsmcore_runtime_is_configured(const struct rsmcore_runtime *runtime, uint32_t node)
 {
-    DIR *entries = opendir(directory);
-    const struct dirent *entry;
-    uint32_t lowest = 0;
-    if (entries == NULL)
-        return 0;
-    while ((entry = readdir(entries)) != NULL) {
-        char number[4] = "";
-        int end = 0;
-        if (sscanf(entry->d_name, "node-%2[0-9].sock%n", number, &end) != 1 || end == 0 ||
-            entry->d_name[end] != '\0')
-            continue;
-        uint32_t node = rsmcore_node_id_parse(number);
-        if (node != 0 && (lowest == 0 || node < lowest))
-            lowest = node;
-    }
-    closedir(entries);
-    return lowest;
+    char path[RSM_PROTO_PATH_MAX];
+    struct stat lock;
+    rsmcore_runtime_lock(runtime, node, path);
+    return lstat(path, &lock) == 0 && S_ISREG(lock.st_mode) && lock.st_size > 0 &&
+           rsmcore_trust_user(lock.st_uid);
 }
 
-/* Whether a system rsmd is installed to listen: its directory is there and holds a socket, of the
- * node asked for if one was. */
-static bool use_system_directory(struct rsmcore_runtime *runtime, bool any_node)
+/* ---------------------------------------------------------------- the choices */
+
+/* Whether a system daemon of the node listens in the directory, or is to. */
+static bool is_served(const struct rsmcore_runtime *runtime, uint32_t node)
 {
     char path[RSM_PROTO_PATH_MAX];
     struct stat status;
-    uint32_t node = any_node ? node_listening_in(RSM_SYSTEM_RUNTIME_DIR) : runtime->node;
-    set_directory(runtime, "", RSM_SYSTEM_RUNTIME_DIR, 0);
     rsmcore_runtime_socket(runtime, node, path);
-    if (node == 0 || stat(path, &status) != 0 || !S_ISSOCK(status.st_mode))
+    return (lstat(path, &status) == 0 && S_ISSOCK(status.st_mode)) ||
+           rsmcore_runtime_is_configured(runtime, node);
+}
+
+/* Take the system's directory if it has a daemon of the node asked for, or if none was asked for of
+ * any: then the lowest is chosen, whether or not its daemon runs now, because a process is not to
+ * change its node when a daemon is restarted. */
+static bool use_system_directory(struct rsmcore_runtime *runtime, bool any_node)
+{
+    char why[WHY_MAX];
+    uint32_t node = any_node ? 1 : runtime->node, last = any_node ? RSM_NODE_ID_MAX : node;
+    switch (rsmcore_trust_directory(rsmcore_trust_system_directory, why, sizeof why)) {
+    case RSM_ST_OK:
+        break;
+    case RSM_ST_NOT_FOUND:
+        return false;
+    default:
+        rsm_log_warning("the system's runtime directory is not used: %s", why);
+        return false;
+    }
+    if (!set_directory(runtime, "", rsmcore_trust_system_directory, 0))
+        return false;
+    while (node <= last && !is_served(runtime, node))
+        node++;
+    if (node > last)
         return false;
     runtime->node = node;
+    runtime->system = true;
     return true;
+}
+
+/* XDG_RUNTIME_DIR, if it can be this process's: su(1) and sudo(8) may leave that of another user.
+ */
+static const char *session_directory(void)
+{
+    char why[WHY_MAX];
+    const char *session = secure_getenv("XDG_RUNTIME_DIR");
+    if (session == NULL || *session != '/')
+        return NULL;
+    switch (rsmcore_trust_directory(session, why, sizeof why)) {
+    case RSM_ST_OK:
+        return session;
+    case RSM_ST_NOT_FOUND:
+        rsm_log_warning("XDG_RUNTIME_DIR is not used: there is no %s", session);
+        return NULL;
+    default:
+        rsm_log_warning("XDG_RUNTIME_DIR is not used: %s", why);
+        return NULL;
+    }
+}
+
+/* Check the directory that was chosen, if it is there already. */
+static enum rsm_status check_chosen(const struct rsmcore_runtime *runtime)
+{
+    char why[WHY_MAX];
+    enum rsm_status status = rsmcore_trust_directory(runtime->directory, why, sizeof why);
+    if (status != RSM_ST_DENIED)
+        return RSM_ST_OK;
+    rsm_log_error("runtime directory %s; remove it, or name another one by RSM_RUNTIME_DIR", why);
+    return status;
+}
+
+static bool is_system_directory(const char *path)
+{
+    struct stat given, system;
+    return lstat(path, &given) == 0 && lstat(rsmcore_trust_system_directory, &system) == 0 &&
+           given.st_dev == system.st_dev && given.st_ino == system.st_ino;
+}
+
+static enum rsm_status use_given_directory(struct rsmcore_runtime *runtime, const char *given)
+{
+    if (!set_directory(runtime, "", given, 0))
+        return RSM_ST_INVALID;
+    runtime->system = is_system_directory(given);
+    return check_chosen(runtime);
+}
+
+static enum rsm_status use_private_directory(struct rsmcore_runtime *runtime)
+{
+    const char *session = session_directory();
+    bool fits = session != NULL ? set_directory(runtime, "/rsm", session, 0)
+                                : set_directory(runtime, "/tmp/rsm-", NULL, (unsigned)geteuid());
+    return fits ? check_chosen(runtime) : RSM_ST_INVALID;
 }
 
 enum rsm_status rsmcore_runtime_find(struct rsmcore_runtime *runtime)
@@ -84,43 +150,22 @@ enum rsm_status rsmcore_runtime_find(struct rsmcore_runtime *runtime)
         return RSM_ST_INVALID;
     }
     const char *given = secure_getenv("RSM_RUNTIME_DIR");
-    const char *session = secure_getenv("XDG_RUNTIME_DIR");
-    bool fits;
-    if (given != NULL && *given != '\0') {
-        fits = set_directory(runtime, "", given, 0);
-    } else if (use_system_directory(runtime, node == NULL)) {
-        runtime->system = true;
-        return RSM_ST_OK;
-    } else if (session != NULL && *session == '/') {
-        fits = set_directory(runtime, "/rsm", session, 0);
-    } else {
-        fits = set_directory(runtime, "/tmp/rsm-", NULL, (unsigned)geteuid());
-    }
-    if (!fits) {
-        rsm_log_error("runtime directory name is too long for a socket: at most %zu characters",
-                      sizeof runtime->directory - 1);
-        return RSM_ST_INVALID;
-    }
-    return RSM_ST_OK;
+    if (given != NULL && *given != '\0')
+        return use_given_directory(runtime, given);
+    return use_system_directory(runtime, node == NULL) ? RSM_ST_OK : use_private_directory(runtime);
 }
 
 enum rsm_status rsmcore_runtime_prepare(const struct rsmcore_runtime *runtime)
 {
-    struct stat status;
+    char why[WHY_MAX];
     if (mkdir(runtime->directory, 0700) < 0 && errno != EEXIST) {
         rsm_log_error("cannot create runtime directory %s: %m", runtime->directory);
         return rsmcore_status_from_errno(errno);
     }
-    if (lstat(runtime->directory, &status) < 0)
-        return RSM_ST_DENIED;
-    bool ours = status.st_uid == geteuid() || status.st_uid == 0;
-    if (!S_ISDIR(status.st_mode) || !ours || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        rsm_log_error("runtime directory %s is not safe: it must be a directory that only this "
-                      "user can write",
-                      runtime->directory);
-        return RSM_ST_DENIED;
-    }
-    return RSM_ST_OK;
+    enum rsm_status status = rsmcore_trust_directory(runtime->directory, why, sizeof why);
+    if (status != RSM_ST_OK)
+        rsm_log_error("runtime directory %s", status == RSM_ST_DENIED ? why : "has gone");
+    return status == RSM_ST_OK ? RSM_ST_OK : RSM_ST_DENIED;
 }
 
 static void name_below(const struct rsmcore_runtime *runtime, uint32_t node, const char *suffix,

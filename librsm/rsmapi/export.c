@@ -136,12 +136,12 @@ RSM_API int rsm_memseg_export_unpublish(rsm_memseg_export_handle_t memseg)
     int error = RSMERR_POLLFD_IN_USE;
     if (!rsmapi_is_export(memseg))
         return RSMERR_BAD_SEG_HNDL;
-    if (!rsmcore_export_is_published(memseg->core))
-        return RSMERR_SEG_NOT_PUBLISHED;
+    bool published = rsmcore_export_is_published(memseg->core);
     if (!rsmcore_export_is_creator(memseg->core))
-        return RSMERR_NOT_CREATOR;
+        return published ? RSMERR_NOT_CREATOR : RSMERR_SEG_NOT_PUBLISHED;
     pthread_mutex_lock(&memseg->segment.lock);
-    if (memseg->segment.pollfd_references == 0)
+    /* Where the daemon has died there is still memory to be taken back. */
+    if (memseg->segment.pollfd_references == 0 || !published)
         error = rsmapi_error(RSMAPI_PUBLISH, rsmcore_export_unpublish(memseg->core, 0));
     pthread_mutex_unlock(&memseg->segment.lock);
     return error;
@@ -162,8 +162,6 @@ RSM_API int rsm_memseg_export_rebind(rsm_memseg_export_handle_t memseg, void *va
         return RSMERR_NOT_CREATOR;
     if (size != rsmcore_export_length(memseg->core))
         return RSMERR_BAD_LENGTH;
-    if (vaddr == rsmcore_export_address(memseg->core))
-        return RSM_SUCCESS;
     if (!page_aligned((uintptr_t)vaddr))
         return RSMERR_BAD_ADDR;
     return rsmapi_error(RSMAPI_PUBLISH, rsmcore_export_rebind(memseg->core, vaddr));

@@ -67,16 +67,26 @@ static struct rsmapi_segment *table_find(int fd)
     return segment;
 }
 
+/* Whether events can come: a connection is there as long as its handle, an export segment has to be
+ * published. Called with the segment's lock held, which keeps it so: unpublish takes it too. */
+static bool is_reachable(const struct rsmapi_segment *segment)
+{
+    return segment->tag != RSMAPI_TAG_EXPORT ||
+           rsmcore_export_is_published(((const struct __rsm_memseg_export_handle *)segment)->core);
+}
+
 RSM_API int rsm_memseg_get_pollfd(void *memseg, struct pollfd *pollfd)
 {
     int fd;
+    enum rsm_status status = RSM_ST_STALE;
     struct rsmapi_segment *segment = rsmapi_segment_of(memseg);
     if (segment == NULL)
         return RSMERR_BAD_SEG_HNDL;
     if (pollfd == NULL)
         return RSMERR_BAD_ADDR;
     pthread_mutex_lock(&segment->lock);
-    enum rsm_status status = rsmcore_event_descriptor(segment->event, &fd);
+    if (is_reachable(segment))
+        status = rsmcore_event_descriptor(segment->event, &fd);
     if (status == RSM_ST_OK && segment->pollfd_references++ == 0)
         table_add(segment, fd);
     pthread_mutex_unlock(&segment->lock);
@@ -101,19 +111,36 @@ RSM_API int rsm_memseg_release_pollfd(void *memseg)
 }
 RSM_API_EXPORT(rsm_memseg_release_pollfd);
 
-/* A program may have asked for more than POLLRDNORM; the answer for a segment is that or nothing.
- * Take one event from it. */
-static void consume(struct pollfd *entry)
+/* A program may have asked for more than POLLRDNORM; the answer for a segment is that, POLLHUP or
+ * nothing. Take one event from it. Called with the table's lock held. */
+static void consume(struct rsmapi_segment *segment, struct pollfd *entry)
 {
-    if (entry->fd < 0 || (entry->revents & (POLLIN | POLLRDNORM)) == 0)
-        return;
-    pthread_mutex_lock(&table_lock);
-    struct rsmapi_segment *segment = table_find(entry->fd);
-    if (segment != NULL)
-        entry->revents = rsmcore_event_wait(segment->event, 0) == RSM_ST_OK ? POLLRDNORM : 0;
-    if (segment != NULL && entry->revents != 0)
+    enum rsm_status status = RSM_ST_TIMEOUT;
+    if ((entry->revents & (POLLIN | POLLRDNORM)) != 0)
+        status = rsmcore_event_wait(segment->event, 0);
+    if (status == RSM_ST_OK) {
         rsmapi_see_stores(segment);
+        entry->revents = POLLRDNORM;
+    } else {
+        /* Nobody makes the descriptor readable when the daemon dies. */
+        entry->revents = rsmcore_event_state(segment->event) == RSM_ST_OK ? 0 : POLLHUP;
+    }
+}
+
+/* Settle the entries that stand for segments; whether there are any. */
+static bool settle_segments(struct pollfd fds[], nfds_t nfds)
+{
+    bool any = false;
+    pthread_mutex_lock(&table_lock);
+    for (nfds_t i = 0; i < nfds; i++) {
+        struct rsmapi_segment *segment = fds[i].fd < 0 ? NULL : table_find(fds[i].fd);
+        if (segment == NULL || (fds[i].revents & POLLNVAL) != 0)
+            continue;
+        any = true;
+        consume(segment, &fds[i]);
+    }
     pthread_mutex_unlock(&table_lock);
+    return any;
 }
 
 static int poll_error(void)
@@ -132,17 +159,16 @@ static int poll_error(void)
     }
 }
 
-/* One poll. *ready is the number of entries that are left with something to report. */
-static int poll_once(struct pollfd fds[], nfds_t nfds, int timeout, int *ready)
+/* One poll, of the whole time or of a part of it. *ready is the number of entries that are left
+ * with something to report, *segments whether any stands for a segment. */
+static int poll_once(struct pollfd fds[], nfds_t nfds, int timeout, int *ready, bool *segments)
 {
     *ready = 0;
-    int polled = poll(fds, nfds, timeout);
-    if (polled < 0)
+    if (poll(fds, nfds, timeout) < 0)
         return poll_error();
-    for (nfds_t i = 0; polled > 0 && i < nfds; i++) {
-        consume(&fds[i]);
+    *segments = settle_segments(fds, nfds);
+    for (nfds_t i = 0; i < nfds; i++)
         *ready += fds[i].revents != 0;
-    }
     return *ready > 0 ? RSM_SUCCESS : RSMERR_TIMEOUT;
 }
 
@@ -160,6 +186,14 @@ static int left_until(int64_t end)
     return left <= 0 ? 0 : (int)((left + NS_PER_MS - 1) / NS_PER_MS);
 }
 
+/* So long may one poll last: with segments among the entries their daemons are looked at in
+ * between. Whether there are any is not known before the first, because only the kernel can tell a
+ * bad array. */
+static int slice(int left, bool segments)
+{
+    return segments && (left < 0 || left > RSMCORE_EVENT_LOOK_MS) ? RSMCORE_EVENT_LOOK_MS : left;
+}
+
 /* Where every event was taken by another thread, waiting goes on for the rest of the time. */
 RSM_API int rsm_intr_signal_wait_pollfd(struct pollfd fds[], nfds_t nfds, int timeout, int *numfdsp)
 {
@@ -169,8 +203,9 @@ RSM_API int rsm_intr_signal_wait_pollfd(struct pollfd fds[], nfds_t nfds, int ti
     int64_t end = timeout > 0 ? now_ns() + timeout * (int64_t)NS_PER_MS : 0;
     int left = timeout;
     int error;
+    bool segments = true;
     do {
-        error = poll_once(fds, nfds, left, &ready);
+        error = poll_once(fds, nfds, slice(left, segments), &ready, &segments);
         if (timeout > 0)
             left = left_until(end);
     } while (error == RSMERR_TIMEOUT && left != 0);

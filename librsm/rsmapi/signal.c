@@ -4,13 +4,6 @@
 #include "rsmapi/handle.h"
 #include "rsmapi/status.h"
 
-/* Whether it is the importers that could not be told, as opposed to this process lacking means. An
- * exporter does not hear of them: they come and go without asking it. */
-static bool delivery_failed(enum rsm_status status)
-{
-    return status != RSM_ST_NO_MEMORY && status != RSM_ST_NO_RESOURCES;
-}
-
 /* Behind what was put before; a put that turns out to have failed is remembered for the barriers.
  */
 static enum rsm_status post_import(struct __rsm_memseg_import_handle *handle, bool coalesce)
@@ -29,8 +22,7 @@ RSM_API int rsm_intr_signal_post(void *memseg, uint_t flags)
         return RSMERR_BAD_SEG_HNDL;
     if (segment->tag == RSMAPI_TAG_IMPORT)
         return rsmapi_error(RSMAPI_POST, post_import(memseg, coalesce));
-    enum rsm_status status = rsmcore_event_post(segment->event, coalesce);
-    return delivery_failed(status) ? RSM_SUCCESS : rsmapi_error(RSMAPI_POST, status);
+    return rsmapi_error(RSMAPI_POST, rsmcore_event_post(segment->event, coalesce));
 }
 RSM_API_EXPORT(rsm_intr_signal_post);
 

@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/packet.h"
-#include "transport/shm/shm.h"
+#include "core/sealed.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -27,7 +28,7 @@ static int shape_memfd(int fd, uint64_t length)
 {
     if (ftruncate(fd, (off_t)length) < 0 || fchmod(fd, S_IRUSR) < 0)
         return -1;
-    return fcntl(fd, F_ADD_SEALS, SHM_SEALS_NEEDED | F_SEAL_GROW | F_SEAL_SEAL);
+    return fcntl(fd, F_ADD_SEALS, RSM_SEALS_NEEDED | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
 int rsmcore_extent_memfd(uint64_t length)
@@ -46,6 +47,6 @@ int rsmcore_extent_memfd(uint64_t length)
 bool rsmcore_extent_is_shareable(int fd, uint64_t length)
 {
     struct stat file;
-    return shm_memory_is_safe(fd, &file) && (uint64_t)file.st_size >= length &&
+    return rsm_is_sealed_memory(fd, length) && fstat(fd, &file) == 0 &&
            (file.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0;
 }

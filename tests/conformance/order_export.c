@@ -238,6 +238,7 @@ CONFORMANCE(O, 05, "order of errors: republish")
     check_order(&checked);
 }
 
+/* A segment that is not published has no poll descriptor. */
 enum { UNPUBLISH_HANDLE, UNPUBLISH_STATE, UNPUBLISH_CHILD, UNPUBLISH_POLLFD };
 static const struct fault unpublish_faults[] = {
     [UNPUBLISH_HANDLE] = {"NULL segment", RSMERR_BAD_SEG_HNDL, ABOUT_HANDLE | ABOUT_STATE},
@@ -251,10 +252,11 @@ static int unpublish_here(unsigned mask)
 {
     rsm_memseg_export_handle_t segment = WITH(UNPUBLISH_STATE) ? my.segment : my.second;
     struct pollfd entry;
-    if (WITH(UNPUBLISH_POLLFD) && rsm_memseg_get_pollfd(segment, &entry) != RSM_SUCCESS)
+    bool watched = WITH(UNPUBLISH_POLLFD) && !WITH(UNPUBLISH_STATE);
+    if (watched && rsm_memseg_get_pollfd(segment, &entry) != RSM_SUCCESS)
         return RSMERR_INTERNAL_ERROR;
     int error = rsm_memseg_export_unpublish(WITH(UNPUBLISH_HANDLE) ? NULL : segment);
-    if (WITH(UNPUBLISH_POLLFD) && rsm_memseg_release_pollfd(segment) != RSM_SUCCESS)
+    if (watched && rsm_memseg_release_pollfd(segment) != RSM_SUCCESS)
         return RSMERR_INTERNAL_ERROR;
     return error;
 }

@@ -85,14 +85,24 @@ static int do_EXEC(struct order *order)
 
 /* ---------------------------------------------------------------- export side */
 
-static int do_CREATE(struct order *order)
+static int make_memory(const struct order *order)
 {
     EXPORT.length = order->pages * PAGE;
     EXPORT.memory =
         mmap(NULL, EXPORT.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    NEED(EXPORT.memory != MAP_FAILED);
+    return EXPORT.memory != MAP_FAILED ? 0 : ANSWER_FAILED;
+}
+
+static int export_memory(const struct order *order)
+{
     return rsm_memseg_export_create(controller_of(order), &EXPORT.handle, EXPORT.memory,
                                     EXPORT.length, order->flags);
+}
+
+static int do_CREATE(struct order *order)
+{
+    NEED(make_memory(order) == 0);
+    return export_memory(order);
 }
 
 static int do_PUBLISH(struct order *order)
@@ -102,12 +112,29 @@ static int do_PUBLISH(struct order *order)
     return rsm_memseg_export_publish(EXPORT.handle, &order->id, order->acl, order->acl_count);
 }
 
+static int publish_to_both(struct order *order)
+{
+    if (order->acl_count == 0)
+        order->acl_count = both_nodes(order->acl, 0666);
+    return do_PUBLISH(order);
+}
+
 static int do_OFFER(struct order *order)
 {
     int error = do_CREATE(order);
-    if (order->acl_count == 0)
-        order->acl_count = both_nodes(order->acl, 0666);
-    return error == RSM_SUCCESS ? do_PUBLISH(order) : error;
+    return error == RSM_SUCCESS ? publish_to_both(order) : error;
+}
+
+static int do_OFFER_PIECES(struct order *order)
+{
+    static rsm_memseg_export_handle_t half; /* it ends with the process */
+    NEED(make_memory(order) == 0);
+    int error =
+        rsm_memseg_export_create(controller_of(order), &half, EXPORT.memory + EXPORT.length / 2,
+                                 EXPORT.length / 2, order->flags);
+    if (error == RSM_SUCCESS)
+        error = export_memory(order);
+    return error == RSM_SUCCESS ? publish_to_both(order) : error;
 }
 
 static int do_REPUBLISH(struct order *order)

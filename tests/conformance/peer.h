@@ -33,6 +33,7 @@ enum {
     X(CREATE)          /* .pages zeroed pages with .flags */ \
     X(PUBLISH)         /* SEGMENT_ID or .id; .acl_count 0: no list */ \
     X(OFFER)           /* CREATE and PUBLISH to both nodes for everybody */ \
+    X(OFFER_PIECES)    /* OFFER, in two pieces: another segment has the second half of the memory */ \
     X(REPUBLISH) X(UNPUBLISH) X(DESTROY) \
     X(REBIND)          /* to new memory */ \
     X(LOAD) X(STORE)   /* 8 bytes of the memory at .offset */ \

@@ -14,7 +14,7 @@ fail() {
 }
 
 # Each literal display of the section becomes a file; the pages write a backslash as \e.
-for page in "$source"/man/*.3*; do
+for page in "$source"/man/*.3* "$source"/man/rsm_map.7; do
     awk -v base="$work/$(basename "$page")" '
         /^\.Sh / { examples = $0 == ".Sh EXAMPLES" }
         /^\.Ed/ { inside = 0 }

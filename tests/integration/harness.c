@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/packet.h"
+#include "core/runtime.h"
 #include "hosts.h"
 #include "process.h"
 
@@ -78,7 +79,10 @@ static void become(const struct world *world, unsigned node, uid_t uid)
 struct actor *actor_start_as(struct world *world, unsigned node, uid_t uid)
 {
     int sockets[2];
-    assert_true(world->actor_count < ACTORS_MAX);
+    unsigned place = 0; /* of one that has ended, else the next */
+    while (place < world->actor_count && world->actors[place].pid != 0)
+        place++;
+    assert_true(place < ACTORS_MAX);
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
     fflush(NULL);
     pid_t pid = fork();
@@ -92,7 +96,9 @@ struct actor *actor_start_as(struct world *world, unsigned node, uid_t uid)
         serve(sockets[1]);
     }
     close(sockets[1]);
-    struct actor *actor = &world->actors[world->actor_count++];
+    if (place == world->actor_count)
+        world->actor_count++;
+    struct actor *actor = &world->actors[place];
     *actor = (struct actor){.pid = pid, .socket = sockets[0], .node = node};
     return actor;
 }
@@ -144,6 +150,7 @@ int actor_run(struct actor *actor, actor_function function, void *bytes, size_t 
 static bool end_actor(struct actor *actor)
 {
     int status = 0;
+    shutdown(actor->socket, SHUT_RDWR); /* actors of other worlds have copies */
     close(actor->socket);
     pid_t ended = child_await(actor->pid, 0, END_TIMEOUT_MS, &status);
     if (ended == 0) {
@@ -363,6 +370,22 @@ static bool is_of_killed(const struct world *world, const char *name)
     return sscanf(name, "node-%u.", &node) == 1 && node <= NODES_MAX && world->killed[node];
 }
 
+/* A daemon that is no embedded one leaves its lock file, which says so. */
+static bool is_of_configured(int directory, const char *name)
+{
+    char text[16] = "", expected[32];
+    unsigned node;
+    if (sscanf(name, "node-%u.", &node) != 1)
+        return false;
+    snprintf(expected, sizeof expected, "node-%u.lock", node);
+    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool marked =
+        fd >= 0 && read(fd, text, sizeof text - 1) > 0 && strcmp(text, RSMCORE_CONFIGURED) == 0;
+    if (fd >= 0)
+        close(fd);
+    return marked && strcmp(name, expected) == 0;
+}
+
 bool world_remove_directory(const struct world *world, const char *path)
 {
     bool empty = true;
@@ -370,8 +393,10 @@ bool world_remove_directory(const struct world *world, const char *path)
     for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
+        bool expected =
+            is_of_killed(world, entry->d_name) || is_of_configured(dirfd(directory), entry->d_name);
         unlinkat(dirfd(directory), entry->d_name, 0);
-        if (is_of_killed(world, entry->d_name))
+        if (expected)
             continue;
         print_error("left behind: %s/%s\n", path, entry->d_name);
         empty = false;

@@ -63,7 +63,8 @@ int world_teardown(void **state);
 /** An entry of cmocka's list: a test in a world of its own. */
 #define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 
-/** Start a process of a node. Its environment is this process's and what the world adds. */
+/** Start a process of a node. Its environment is this process's and what the world adds. The place
+ *  of an actor that has ended may be used again. */
 struct actor *actor_start(struct world *world, unsigned node);
 struct actor *actor_start_as(struct world *world, unsigned node, uid_t uid);
 
@@ -92,7 +93,8 @@ void world_daemon_kill(struct world *world, unsigned node);
 /** Daemons of this world that are running, whether or not they listen. */
 unsigned world_daemon_count(const struct world *world);
 /** Start a daemon that is no embedded one and wait until it listens; end it by world_daemon_end().
- *  The runtime directory becomes accessible to everybody. */
+ *  The runtime directory becomes accessible to everybody. From now on the node is for such daemons
+ *  alone: their lock file stays and says so. */
 pid_t world_daemon_start(struct world *world, unsigned node);
 /** The same with one more option, or NULL. */
 pid_t world_daemon_start_with(struct world *world, unsigned node, const char *option);

@@ -104,7 +104,6 @@ static void come_and_die(struct world *world, struct actor *resident)
     TELL_OK(exporter, export_pollfd);
     actor_kill(exporter);
     actor_kill(importer);
-    world->actor_count -= 2;
     TELL_OK(resident, connect, .slot = 1, .node = 1, .id = PARTY_ID + 1);
     TELL_OK(resident, disconnect, .slot = 1);
 }

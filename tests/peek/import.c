@@ -10,6 +10,12 @@
 
 #include "peek.h"
 
+#ifdef PEEK_MAPPABLE
+#define PEEK_CAPS (RSM_CAP_REMOTE_SIGNAL | RSM_CAP_FAULT_SAFE)
+#else
+#define PEEK_CAPS RSM_CAP_REMOTE_SIGNAL
+#endif
+
 enum { PATIENCE_MS = 3000 };
 
 struct rsm_port {
@@ -155,6 +161,19 @@ static void peek_disconnect(struct rsm_conn *base)
 
 /* ------------------------------------------------------------------ transfer */
 
+/* No lock is held while the caller's memory is touched, which may be a mapping. */
+static enum rsm_status ask_alone(struct peek_conn *conn, const struct peek_request *request,
+                                 size_t outward, struct peek_reply *reply, size_t inward)
+{
+    int cancellable;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    pthread_mutex_lock(&conn->lock);
+    enum rsm_status status = ask(conn, request, outward, reply, inward);
+    pthread_mutex_unlock(&conn->lock);
+    pthread_setcancelstate(cancellable, NULL);
+    return status;
+}
+
 static enum rsm_status move(struct rsm_conn *base, enum peek_operation operation, uint64_t offset,
                             void *local, size_t length, unsigned width)
 {
@@ -163,18 +182,17 @@ static enum rsm_status move(struct rsm_conn *base, enum peek_operation operation
     struct peek_reply reply;
     enum rsm_status status = RSM_ST_OK;
     bool put = operation == PEEK_PUT;
-    pthread_mutex_lock(&conn->lock);
     for (size_t done = 0; status == RSM_ST_OK && done < length; done += request.length) {
         uint8_t *here = (uint8_t *)local + done;
         request.offset = offset + done;
         request.length = (uint32_t)(length - done < PEEK_CHUNK ? length - done : PEEK_CHUNK);
         if (put)
             memcpy(request.data, here, request.length);
-        status = ask(conn, &request, put ? request.length : 0, &reply, put ? 0 : request.length);
+        status = ask_alone(conn, &request, put ? request.length : 0, &reply,
+                           put ? 0 : request.length);
         if (status == RSM_ST_OK && !put)
             memcpy(here, reply.data, request.length);
     }
-    pthread_mutex_unlock(&conn->lock);
     return status;
 }
 
@@ -294,7 +312,7 @@ const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     .complete = peek_complete,
     .health = peek_health,
 #ifdef PEEK_SIGNALS
-    .caps = RSM_CAP_REMOTE_SIGNAL,
+    .caps = PEEK_CAPS,
     .signal = peek_signal,
     .signal_fd = peek_signal_fd,
     .hear_signals = peek_hear_signals,

@@ -9,6 +9,8 @@
  * librsm_peek.so has the least that a transport must have. librsm_peeksig.so, made of the same
  * sources with PEEK_SIGNALS, also carries signals, both ways, and tells rsmd of importers that have
  * gone. The exporter's go over a socket of their own; the importer answers each by PEEK_TAKEN.
+ * librsm_peekmap.so, with PEEK_MAPPABLE too, promises RSM_CAP_FAULT_SAFE, so that the mapping engine
+ * maps its segments.
  */
 #ifndef TESTS_PEEK_PEEK_H
 #define TESTS_PEEK_PEEK_H
@@ -19,7 +21,9 @@
 
 #include "rsm/transport.h"
 
-#ifdef PEEK_SIGNALS
+#if defined(PEEK_MAPPABLE)
+#define PEEK_NAME "peekmap"
+#elif defined(PEEK_SIGNALS)
 #define PEEK_NAME "peeksig"
 #else
 #define PEEK_NAME "peek"
@@ -28,7 +32,11 @@
 #define PEEK_VISIBLE __attribute__((visibility("default")))
 
 enum {
+#ifdef PEEK_MAPPABLE
+    PEEK_CHUNK = 2048, /* request and reply are on a stack that the promise limits */
+#else
     PEEK_CHUNK = 32768, /* bytes in one packet */
+#endif
     PEEK_NAME_BYTES = 32,
 };
 

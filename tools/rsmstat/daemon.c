@@ -11,6 +11,7 @@
 
 #include "core/packet.h"
 #include "core/status.h"
+#include "core/trust.h"
 #include "rsm/rsm_common.h"
 
 enum { ANSWER_MS = 2000 };
@@ -110,7 +111,7 @@ bool daemon_open(struct daemon *daemon, const char *path, uint32_t node, uint32_
     int on = 1;
     *daemon = (struct daemon){.deadline = deadline, .interrupt = interrupt};
     snprintf(daemon->path, sizeof daemon->path, "%s", path);
-    daemon->socket = rsm_packet_connect(path);
+    daemon->socket = rsmcore_trust_connect(path);
     if (daemon->socket < 0) {
         bool nobody = errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR;
         snprintf(why, why_size, "no rsmd for node %u at %s%s%s", (unsigned)node, path,

@@ -55,6 +55,10 @@ enum {
                                  change by other steps than whole words */
 };
 
+/** How long rsmcore_swap_in() waits for another process that shares the memory: children of this
+ * one do so between fork and exec. */
+enum { RSMCORE_SHARERS_WAIT_MS = 80 };
+
 /**
  * Can [address, address + length) be exported?
  * @return RSM_ST_OK; RSM_ST_FAULT: not mapped in full, or a regular file (on a file system that
@@ -71,8 +75,9 @@ enum rsm_status rsmcore_range_check(uintptr_t address, size_t length, unsigned f
  * @param runs  on success *runs is an array (free() it) of *count runs that cover the range, in
  *              ascending order, for swap_out().
  * @return RSM_ST_OK; else nothing has changed: what rsmcore_range_check() says, RSM_ST_BUSY when
- * shared pages of the range are also mapped by another process or a second time by this one, which
- * would be cut off from them, RSM_ST_RANGE: the memfd is shorter, RSM_ST_NO_MEMORY,
+ * shared pages of the range are also mapped by another process, and still are after
+ * RSMCORE_SHARERS_WAIT_MS, or a second time by this one, which would be cut off from them,
+ * RSM_ST_RANGE: the memfd is shorter, RSM_ST_NO_MEMORY,
  * RSM_ST_NO_RESOURCES.
  */
 enum rsm_status rsmcore_swap_in(uintptr_t address, size_t length, unsigned flags, int fd,

@@ -116,15 +116,15 @@ static enum verdict ask_processes(const struct rsmcore_vma *vma)
     return verdict;
 }
 
-bool rsmcore_has_sharers(const struct rsmcore_vma *vma)
+enum rsmcore_sharers rsmcore_sharers_of(const struct rsmcore_vma *vma)
 {
     unsigned own_mappings;
     if (count_mappings(0, vma, &own_mappings) > 1)
-        return true;
+        return RSMCORE_SHARERS_SELF;
     enum verdict verdict = ask_sysv(vma, own_mappings);
     if (verdict == CANNOT_TELL)
         verdict = ask_page_tables(vma);
     if (verdict == CANNOT_TELL)
         verdict = ask_processes(vma);
-    return verdict == NOT_ALONE;
+    return verdict == NOT_ALONE ? RSMCORE_SHARERS_OTHERS : RSMCORE_SHARERS_NONE;
 }

@@ -5,13 +5,20 @@
 
 #include "core/pageswap/vma.h"
 
+enum rsmcore_sharers {
+    RSMCORE_SHARERS_NONE,
+    RSMCORE_SHARERS_SELF,   /**< this process maps some of these pages a second time */
+    RSMCORE_SHARERS_OTHERS, /**< another process maps some of them */
+};
+
 /**
- * Whether another process, or this one a second time, maps pages of this shared mapping.
+ * Who else maps pages of this shared mapping, at this moment. A child that has not come from fork
+ * to exec yet is another process.
  *
  * For System V segments the kernel's attach count decides. For the rest: the page tables say
  * whether somebody else has touched a page, and the maps of all processes that this one may look at
  * whether somebody could.
  */
-bool rsmcore_has_sharers(const struct rsmcore_vma *vma);
+enum rsmcore_sharers rsmcore_sharers_of(const struct rsmcore_vma *vma);
 
 #endif

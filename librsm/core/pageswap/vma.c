@@ -123,7 +123,7 @@ static int query(struct rsmcore_vma_reader *reader, struct rsmcore_vma *vma)
 
 static bool read_next(struct rsmcore_vma_reader *reader, struct rsmcore_vma *vma)
 {
-    char line[sizeof vma->path + 80];
+    char line[sizeof vma->path + 96]; /* every number as long as it can be */
     while (rsmcore_procfile_line(&reader->file, line, sizeof line))
         if (parse(line, vma) && vma->end > reader->from)
             return true;

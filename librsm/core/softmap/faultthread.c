@@ -76,7 +76,7 @@ static enum rsm_status start(struct softmap *softmap)
 static void stop(struct softmap *softmap)
 {
     (void)eventfd_write(softmap->stop_fd, 1);
-    (void)pthread_join(softmap->fault_thread, NULL);
+    softmap_thread_join(&softmap->fault_thread);
     close(softmap->stop_fd);
 }
 

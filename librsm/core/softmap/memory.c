@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/apart.h"
 #include "core/status.h"
 
 /* Newer than the headers that this must build with; who needs it has a newer kernel. */
@@ -18,8 +19,8 @@
  * mostly never touched. */
 static void *reserve(size_t length)
 {
-    void *made = mmap(NULL, length, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *made = rsm_mmap_apart(length, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return made == MAP_FAILED ? NULL : made;
 }
 
@@ -56,8 +57,8 @@ static enum rsm_status make_copy(struct softmap_space *space, int *fd)
         return rsmcore_status_from_errno(error);
     if (ftruncate(*fd, (off_t)segment_bytes(space)) != 0)
         return RSM_ST_NO_MEMORY;
-    void *copy = mmap(NULL, segment_bytes(space), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_NORESERVE, *fd, 0);
+    void *copy = rsm_mmap_apart(segment_bytes(space), PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_NORESERVE, *fd, 0);
     if (copy == MAP_FAILED)
         return RSM_ST_NO_MEMORY;
     space->copy = copy;

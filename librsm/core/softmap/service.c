@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "core/apart.h"
 #include "core/softmap/atomics.h"
 #include "core/softmap/mirror.h"
 #include "core/softmap/softmap_internal.h"
 #include "core/status.h"
 
-enum { NS_PER_US = 1000, US_PER_S = 1000000, STACK_BYTES = 128 * 1024 };
+enum { NS_PER_US = 1000, US_PER_S = 1000000, STACK_BYTES = 192 * 1024 };
 /* For so long after the last work the thread looks for more by itself. To wake it costs the thread
  * that faults tens of microseconds where a processor has to leave its sleep for that. */
 enum { LINGER_US = 1000 };
@@ -109,20 +111,51 @@ static void *run(void *argument)
     return NULL;
 }
 
+static size_t guard_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Not by the C library, which would put it where the program may have had a mapping. */
+static void *make_stack(void)
+{
+    uint8_t *made = rsm_mmap_apart(STACK_BYTES, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (made == MAP_FAILED)
+        return NULL;
+    (void)mprotect(made, guard_bytes(), PROT_NONE);
+    return made;
+}
+
 enum rsm_status softmap_thread_start(struct softmap *softmap, void *(*run_it)(void *),
-                                     pthread_t *thread)
+                                     struct softmap_thread *thread)
 {
     pthread_attr_t attributes;
     sigset_t before;
     int error = pthread_attr_init(&attributes);
     if (error != 0)
         return rsmcore_status_from_errno(error);
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    thread->stack = make_stack();
+    if (thread->stack == NULL) {
+        pthread_attr_destroy(&attributes);
+        return RSM_ST_NO_MEMORY;
+    }
+    (void)pthread_attr_setstack(&attributes, (uint8_t *)thread->stack + guard_bytes(),
+                                STACK_BYTES - guard_bytes());
     softmap_block(&before); /* the thread inherits the mask */
-    error = pthread_create(thread, &attributes, run_it, softmap);
+    error = pthread_create(&thread->id, &attributes, run_it, softmap);
     softmap_unblock(&before);
     pthread_attr_destroy(&attributes);
-    return error == 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+    if (error == 0)
+        return RSM_ST_OK;
+    munmap(thread->stack, STACK_BYTES);
+    return RSM_ST_NO_RESOURCES;
+}
+
+void softmap_thread_join(struct softmap_thread *thread)
+{
+    (void)pthread_join(thread->id, NULL);
+    munmap(thread->stack, STACK_BYTES);
 }
 
 enum rsm_status softmap_service_start(struct softmap *softmap)
@@ -135,6 +168,6 @@ void softmap_service_stop(struct softmap *softmap)
 {
     atomic_store(&softmap->stopping, true);
     post_work(softmap, true);
-    (void)pthread_join(softmap->thread, NULL);
+    softmap_thread_join(&softmap->thread);
     softmap_atomics_report();
 }

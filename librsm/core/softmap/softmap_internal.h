@@ -20,25 +20,31 @@ struct softmap_view {
 
 struct softmap_mechanism; /* mechanism.h */
 
+/** A thread of the engine. */
+struct softmap_thread {
+    pthread_t id;
+    void *stack; /* and below it a page that stops what outgrows it */
+};
+
 /** What wrap() makes. */
 struct softmap {
     struct rsm_conn conn; /* first: this is a connection */
     struct softmap_space space;
-    struct softmap_view *first; /* newest view; guarded by the space's lock */
-    int fd;                     /* of the copy */
-    unsigned process;           /* softmap_process() of who made it */
-    _Atomic unsigned views;     /* how many it has */
-    _Atomic uint32_t users;     /* threads in the handler that may use it */
-    pthread_mutex_t mapping;    /* serialises map and unmap */
-    pthread_t thread;           /* runs while there are views */
+    struct softmap_view *first;   /* newest view; guarded by the space's lock */
+    int fd;                       /* of the copy */
+    unsigned process;             /* softmap_process() of who made it */
+    _Atomic unsigned views;       /* how many it has */
+    _Atomic uint32_t users;       /* threads in the handler that may use it */
+    pthread_mutex_t mapping;      /* serialises map and unmap */
+    struct softmap_thread thread; /* runs while there are views */
     const struct softmap_mechanism *mechanism;
-    int faultfd;            /* of mechanisms that have one, else -1 */
-    int pagemap;            /* the same */
-    bool kernel_faults;     /* it works inside system calls too */
-    int stop_fd;            /* readable when fault_thread should end */
-    pthread_t fault_thread; /* of the mechanism that has one */
-    _Atomic uint32_t work;  /* moves when the thread should look; a futex */
-    atomic_bool asleep;     /* it looks only if it is woken */
+    int faultfd;                        /* of mechanisms that have one, else -1 */
+    int pagemap;                        /* the same */
+    bool kernel_faults;                 /* it works inside system calls too */
+    int stop_fd;                        /* readable when fault_thread should end */
+    struct softmap_thread fault_thread; /* of the mechanism that has one */
+    _Atomic uint32_t work;              /* moves when the thread should look; a futex */
+    atomic_bool asleep;                 /* it looks only if it is woken */
     _Atomic bool stopping;
 };
 
@@ -91,7 +97,9 @@ void softmap_trap_remove(int signal);
 
 /** Start a thread of the engine with @p softmap as its argument. It has all signals blocked. */
 enum rsm_status softmap_thread_start(struct softmap *softmap, void *(*run_it)(void *),
-                                     pthread_t *thread);
+                                     struct softmap_thread *thread);
+/** Wait for its end, which has been ordered. */
+void softmap_thread_join(struct softmap_thread *thread);
 enum rsm_status softmap_service_start(struct softmap *softmap);
 void softmap_service_stop(struct softmap *softmap);
 /** struct softmap_space's woken. */

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/sealed.h"
 #include "transport/shm/window.h"
 
 #define RACES_BY_DESIGN __attribute__((no_sanitize_thread))
@@ -62,11 +63,8 @@ static void shm_close_port(struct rsm_port *port)
 /* Whether every byte of the piece is there and stays there. */
 static bool piece_is_safe(int fd, const struct shm_piece *piece)
 {
-    struct stat file;
-    if (!shm_memory_is_safe(fd, &file))
-        return false;
-    uint64_t present = (uint64_t)file.st_size;
-    return piece->offset <= present && piece->length <= present - piece->offset;
+    return piece->length <= UINT64_MAX - piece->offset &&
+           rsm_is_sealed_memory(fd, piece->offset + piece->length);
 }
 
 /* Decode the offer and check that it is a segment of @p size bytes. */

@@ -9,11 +9,6 @@
 #ifndef RSMCORE_SHM_H
 #define RSMCORE_SHM_H
 
-#include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
-
 #include "core/codec.h"
 #include "rsm/transport.h"
 
@@ -29,21 +24,6 @@ struct shm_piece {
 };
 enum { SHM_PIECE_BYTES = 16 };
 _Static_assert(RSM_OFFER_MAX_FDS *SHM_PIECE_BYTES <= RSM_OFFER_MAX_BLOB, "an offer must fit");
-
-/* What keeps an importer's loads and stores from ever running past the end of the memory. */
-#define SHM_SEALS_NEEDED F_SEAL_SHRINK
-
-/* Whether loads and stores on a mapping of this file can never raise SIGBUS, whatever its maker
- * does; then *file tells of it. Memory of huge pages can, when none is left. */
-static inline bool shm_memory_is_safe(int fd, struct stat *file)
-{
-    /* The seal first: behind it the size that fstat() says can only grow. And only memory has
-     * seals, so no server of a file system can keep the later calls waiting. */
-    int seals = fcntl(fd, F_GET_SEALS);
-    struct statfs system;
-    return seals >= 0 && (seals & SHM_SEALS_NEEDED) == SHM_SEALS_NEEDED && fstat(fd, file) == 0 &&
-           S_ISREG(file->st_mode) && fstatfs(fd, &system) == 0 && system.f_type == TMPFS_MAGIC;
-}
 
 /* Encode or decode the blob of an offer. */
 static inline void shm_pieces_codec(struct rsm_codec *codec, struct shm_piece *pieces,

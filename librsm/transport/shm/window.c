@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/apart.h"
+
 int shm_protection(uint32_t rights)
 {
     if ((rights & RSM_RIGHT_WRITE) != 0)
@@ -14,10 +16,12 @@ int shm_protection(uint32_t rights)
     return (rights & RSM_RIGHT_READ) != 0 ? PROT_READ : PROT_NONE;
 }
 
+#define RESERVATION (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
 /* Addresses that nothing else in the process can take; NULL with errno. */
 static uint8_t *reserve(void *hint, uint64_t size)
 {
-    void *base = mmap(hint, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *base = mmap(hint, size, PROT_NONE, RESERVATION, -1, 0);
     return base == MAP_FAILED ? NULL : base;
 }
 
@@ -69,28 +73,31 @@ static enum rsm_status keep_descriptors(struct shm_view *view, const int *fds)
     return RSM_ST_OK;
 }
 
+static enum rsm_status status_of_view(int error)
+{
+    return error == EACCES || error == EPERM ? RSM_ST_PROTOCOL : RSM_ST_NO_MEMORY;
+}
+
 static enum rsm_status map_pieces(struct shm_view *view, const int *fds,
                                   const struct shm_piece *pieces)
 {
     /* One piece finds its own place; several need one that holds them all. */
-    uint8_t *start = view->count > 1 ? reserve(NULL, view->size) : NULL;
-    int flags = view->count > 1 ? MAP_SHARED | MAP_FIXED : MAP_SHARED;
-    if (view->count > 1 && start == NULL)
-        return RSM_ST_NO_MEMORY;
+    void *start = view->count > 1 ? rsm_mmap_apart(view->size, PROT_NONE, RESERVATION, -1, 0)
+                                  : rsm_mmap_apart(view->size, view->protection, MAP_SHARED, fds[0],
+                                                   (off_t)pieces[0].offset);
+    if (start == MAP_FAILED)
+        return status_of_view(errno);
     uint8_t *at = start;
-    for (unsigned i = 0; i < view->count; i++) {
-        void *mapped =
-            mmap(at, pieces[i].length, view->protection, flags, fds[i], (off_t)pieces[i].offset);
-        if (mapped == MAP_FAILED) {
+    for (unsigned i = 0; i < view->count && view->count > 1; i++) {
+        if (mmap(at, pieces[i].length, view->protection, MAP_SHARED | MAP_FIXED, fds[i],
+                 (off_t)pieces[i].offset) == MAP_FAILED) {
             int error = errno;
-            if (start != NULL)
-                munmap(start, view->size);
-            return error == EACCES || error == EPERM ? RSM_ST_PROTOCOL : RSM_ST_NO_MEMORY;
+            munmap(start, view->size);
+            return status_of_view(error);
         }
-        if (i == 0)
-            view->base = mapped;
-        at = (uint8_t *)mapped + pieces[i].length;
+        at += pieces[i].length;
     }
+    view->base = start;
     return RSM_ST_OK;
 }
 
@@ -184,7 +191,48 @@ static void *map_run(const struct part *part, const struct run *run, uint8_t *ta
     return MAP_FAILED;
 }
 
-/* Build the part somewhere, at the hint if possible; NULL with errno. */
+/* Whether two ranges of that length have addresses in common. */
+static bool overlap(const uint8_t *a, const uint8_t *b, uint64_t length)
+{
+    return (uintptr_t)a - (uintptr_t)b < length || (uintptr_t)b - (uintptr_t)a < length;
+}
+
+/*
+ * Reserve addresses to build a window in that goes to @p target: none of the target, or exactly
+ * the target. The kernel may offer a range that has part of a target that is free. A range as long
+ * as the target that shares addresses with it has the first or the last of these; so while two
+ * such ranges are held, there cannot be a third.
+ */
+static uint8_t *reserve_beside(const uint8_t *target, uint64_t length)
+{
+    uint8_t *held[2], *found;
+    unsigned count = 0;
+    while ((found = reserve(NULL, length)) != NULL && found != target && count < 2 &&
+           overlap(found, target, length))
+        held[count++] = found;
+    int error = errno;
+    while (count > 0)
+        munmap(held[--count], length);
+    errno = error;
+    return found;
+}
+
+/* Map all runs of the part to @p place, which is reserved; NULL with errno, and it is free. */
+static uint8_t *fill(const struct part *part, uint8_t *place)
+{
+    struct run run = {0};
+    while (next_run(part, &run)) {
+        if (map_run(part, &run, place + run.to) == MAP_FAILED) {
+            int error = errno;
+            munmap(place, part->length);
+            errno = error;
+            return NULL;
+        }
+    }
+    return place;
+}
+
+/* Build the part anywhere, at the hint if possible; NULL with errno. */
 static uint8_t *build(const struct part *part, void *hint)
 {
     struct run run = {0};
@@ -193,18 +241,8 @@ static uint8_t *build(const struct part *part, void *hint)
         void *mapped = map_run(part, &run, NULL);
         return mapped == MAP_FAILED ? NULL : mapped;
     }
-    uint8_t *built = reserve(hint, part->length);
-    if (built == NULL)
-        return NULL;
-    do {
-        if (map_run(part, &run, built + run.to) == MAP_FAILED) {
-            int error = errno;
-            munmap(built, part->length);
-            errno = error;
-            return NULL;
-        }
-    } while (next_run(part, &run));
-    return built;
+    uint8_t *place = reserve(hint, part->length);
+    return place != NULL ? fill(part, place) : NULL;
 }
 
 /* Move what was built at @p built to @p target, piece by piece as the kernel demands. After a
@@ -226,19 +264,34 @@ static int move(const struct part *part, uint8_t *built, uint8_t *target)
     return 0;
 }
 
+/* Whether the range has some of the view, which put and get go on needing where it is. */
+static bool covers_view(const struct shm_view *view, const uint8_t *target, uint64_t length)
+{
+    return (uintptr_t)target - (uintptr_t)view->base < view->size ||
+           (uintptr_t)view->base - (uintptr_t)target < length;
+}
+
+/* Replace what is at @p target; -1 with errno. */
+static int build_at(const struct part *part, uint8_t *target)
+{
+    uint8_t *place = reserve_beside(target, part->length);
+    if (place == NULL || fill(part, place) == NULL)
+        return -1;
+    return place == target ? 0 : move(part, place, target);
+}
+
 enum rsm_status shm_window_make(const struct shm_view *view, uint64_t offset, uint64_t length,
                                 int protection, bool fixed, void **address)
 {
     struct part part = {.view = view, .offset = offset, .length = length, .protection = protection};
-    uint8_t *target = *address;
-    if (fixed && target == NULL)
+    if (fixed && (*address == NULL || covers_view(view, *address, length)))
         return RSM_ST_MAP_FAILED;
-    uint8_t *built = build(&part, fixed ? NULL : target);
+    if (fixed)
+        return build_at(&part, *address) == 0 ? RSM_ST_OK : status_of_mapping(errno);
+    void *built = build(&part, *address);
     if (built == NULL)
         return status_of_mapping(errno);
-    if (fixed && move(&part, built, target) < 0)
-        return status_of_mapping(errno);
-    *address = fixed ? target : built;
+    *address = built;
     return RSM_ST_OK;
 }
 

@@ -14,22 +14,33 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/link.h"
+#include "core/log.h"
 #include "core/packet.h"
+#include "core/runtime.h"
 
 enum {
     HANG_MS = 60000,
     SHORT_MS = 300,
+    SECONDS = 2000, /* ms */
     TICK_MS = 10,
     NEVER = -1,
     LATE_MS = 3300, /* longer than the peer time-out, within which other calls are answered */
 };
 
 static char directory[] = "/tmp/rsm-link-XXXXXX";
-static char socket_path[128], program[128], mark[128];
+static char socket_path[128], lock_path[128], program[128], mark[128];
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
 static void pause_ms(int ms)
 {
@@ -46,7 +57,9 @@ static struct {
     int table_fd;
     int hang_ups;      /* that many connections are taken and closed */
     int delay_ms;      /* of the greeting, NEVER: there is none */
-    int starts_before; /* it listens when the program was started so often */
+    int starts_before; /* it listens when the program was started so often, NEVER: somebody else
+                          lets it */
+    _Atomic int64_t listening; /* since when, where somebody else did */
     atomic_int accepted;
     atomic_bool ended;
 } fake;
@@ -112,6 +125,8 @@ static void *serve(void *unused)
 {
     while (!fake.ended && starts() < fake.starts_before)
         pause_ms(TICK_MS);
+    while (!fake.ended && fake.starts_before == NEVER && fake.listening == 0)
+        pause_ms(TICK_MS);
     if (fake.starts_before > 0 && !listens())
         return unused;
     for (int i = 0; i < fake.hang_ups; i++)
@@ -131,13 +146,14 @@ static void daemon_begins(void)
     make_table();
     fake.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     assert_true(fake.listener >= 0);
-    assert_true(fake.starts_before > 0 || listens());
+    assert_true(fake.starts_before != 0 || listens());
     assert_int_equal(pthread_create(&fake.thread, NULL, serve, NULL), 0);
 }
 
 static int end(void **state)
 {
     (void)state;
+    unlink(lock_path);
     if (fake.table == NULL)
         return 0;
     fake.ended = true;
@@ -172,13 +188,6 @@ static int begin(void **state)
     unlink(mark);
     rsmcore_link_own_most_ms = HANG_MS;
     return 0;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static void expect_link(void)
@@ -277,12 +286,109 @@ static void bad_start(void **state)
     assert_int_equal(starts(), 1);
 }
 
+static void reserve_node(void)
+{
+    FILE *file = fopen(lock_path, "we");
+    assert_non_null(file);
+    assert_true(fputs(RSMCORE_CONFIGURED, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static char last_words[1024];
+
+static void on_log(enum rsmcore_log_level level, const char *text)
+{
+    (void)level;
+    snprintf(last_words, sizeof last_words, "%s", text);
+}
+
+/* A configured daemon is waited for and not replaced; the log says what may be done about it. */
+static void configured_and_not_there(void **state)
+{
+    (void)state;
+    program_does("exit 1");
+    reserve_node();
+    rsmcore_link_own_most_ms = SHORT_MS;
+    rsmcore_log_to(on_log, RSMCORE_LOG_ERROR);
+    int64_t began = now_ms();
+    expect_none();
+    rsmcore_log_to(NULL, RSMCORE_LOG_ERROR);
+    assert_true(now_ms() - began >= SHORT_MS);
+    assert_int_equal(starts(), 0);
+    assert_non_null(strstr(last_words, "node 1"));
+    assert_non_null(strstr(last_words, lock_path));
+}
+
+static void *start_listening_later(void *unused)
+{
+    pause_ms(SHORT_MS);
+    fake.listening = now_ms();
+    assert_true(listens());
+    return unused;
+}
+
+static void configured_and_restarted(void **state)
+{
+    (void)state;
+    pthread_t later;
+    program_does("exit 1");
+    reserve_node();
+    fake.starts_before = NEVER;
+    daemon_begins();
+    assert_int_equal(pthread_create(&later, NULL, start_listening_later, NULL), 0);
+    expect_link();
+    int64_t took = now_ms() - fake.listening;
+    print_message("    found %d ms after it listened\n", (int)took);
+    assert_true(took < SECONDS);
+    pthread_join(later, NULL);
+    assert_int_equal(starts(), 0);
+}
+
+static void *look(void *status)
+{
+    struct rsmcore_link *link;
+    *(enum rsm_status *)status = rsmcore_link_own(&link);
+    return NULL;
+}
+
+/* Threads that look at the same time wait as long as one does, not one behind the other. And who
+ * needs no daemon, as who forks, does not wait at all. */
+static void many_look_at_once(void **state)
+{
+    (void)state;
+    enum { THREADS = 8 };
+    pthread_t threads[THREADS];
+    enum rsm_status outcomes[THREADS];
+    int status;
+    program_does("exit 1");
+    reserve_node();
+    rsmcore_link_own_most_ms = SECONDS;
+    int64_t began = now_ms();
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, look, &outcomes[i]), 0);
+    pause_ms(SHORT_MS);
+    assert_null(rsmcore_link_known(1));
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(rsmcore_link_known(1) == NULL ? 0 : 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_true(now_ms() - began < SECONDS);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(outcomes[i], RSM_ST_UNREACHABLE);
+    }
+    assert_true(now_ms() - began < 3 * SECONDS);
+}
+
 static int prepare(void **state)
 {
     (void)state;
     if (mkdtemp(directory) == NULL)
         return -1;
     snprintf(socket_path, sizeof socket_path, "%s/node-1.sock", directory);
+    snprintf(lock_path, sizeof lock_path, "%s/node-1.lock", directory);
     snprintf(program, sizeof program, "%s/program", directory);
     snprintf(mark, sizeof mark, "%s/mark", directory);
     unsetenv("RSM_NODE");
@@ -303,9 +409,17 @@ static int clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LINK_TEST(late_greeting), LINK_TEST(no_greeting), LINK_TEST(hang_ups),
-        LINK_TEST(slow_winner),   LINK_TEST(no_winner),   LINK_TEST(no_daemon),
-        LINK_TEST(slow_start),    LINK_TEST(bad_start),
+        LINK_TEST(late_greeting),
+        LINK_TEST(no_greeting),
+        LINK_TEST(hang_ups),
+        LINK_TEST(slow_winner),
+        LINK_TEST(no_winner),
+        LINK_TEST(no_daemon),
+        LINK_TEST(slow_start),
+        LINK_TEST(bad_start),
+        LINK_TEST(configured_and_not_there),
+        LINK_TEST(configured_and_restarted),
+        LINK_TEST(many_look_at_once),
     };
     return cmocka_run_group_tests(tests, prepare, clean);
 }

@@ -1,23 +1,99 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cmocka_all.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "core/log.h"
+#include "core/packet.h"
 #include "core/runtime.h"
+#include "core/trust.h"
 
-static char scratch[] = "/tmp/rsm-runtime-XXXXXX";
+enum { STRANGER = 65533, SERVICE = 65532 }; /* users */
 
-static int clear_environment(void **state)
+static char scratch[64], system_directory[96], last_words[1024];
+static unsigned errors, warnings;
+
+static void on_log(enum rsmcore_log_level level, const char *text)
+{
+    errors += level == RSMCORE_LOG_ERROR;
+    warnings += level == RSMCORE_LOG_WARNING;
+    snprintf(last_words, sizeof last_words, "%s", text);
+}
+
+/* A directory of the test's own, and a system directory below it that is not there yet. */
+static int begin(void **state)
 {
     (void)state;
     unsetenv("RSM_NODE");
     unsetenv("RSM_RUNTIME_DIR");
     unsetenv("XDG_RUNTIME_DIR");
+    strcpy(scratch, "/tmp/rsm-runtime-XXXXXX");
+    if (mkdtemp(scratch) == NULL || chmod(scratch, 0755) < 0)
+        return -1;
+    snprintf(system_directory, sizeof system_directory, "%s/system", scratch);
+    rsmcore_trust_system_directory = system_directory;
+    rsmcore_log_to(on_log, RSMCORE_LOG_WARNING);
+    errors = warnings = 0;
+    last_words[0] = '\0';
     return 0;
+}
+
+static int end(void **state)
+{
+    char command[128];
+    (void)state;
+    rsmcore_log_to(NULL, RSMCORE_LOG_ERROR);
+    snprintf(command, sizeof command, "rm -r '%s'", scratch);
+    return system(command); /* NOLINT: of the test's own directory */
+}
+
+static void make_directory(char path[96], const char *name, mode_t mode, uid_t owner)
+{
+    snprintf(path, 96, "%s/%s", scratch, name);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(chmod(path, mode), 0);
+    if (owner != geteuid())
+        assert_int_equal(chown(path, owner, (gid_t)-1), 0);
+}
+
+static void make_file(const char *directory, const char *name, const char *text, uid_t owner)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    if (owner != geteuid())
+        assert_int_equal(chown(path, owner, (gid_t)-1), 0);
+}
+
+static int make_listener(const char *directory, const char *name)
+{
+    char path[RSM_PROTO_PATH_MAX];
+    struct sockaddr_un address;
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(rsm_unix_address(&address, path), 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    return fd;
+}
+
+static void need_root(void)
+{
+    if (geteuid() != 0) {
+        print_message("    not run: needs root, for several users\n");
+        skip();
+    }
 }
 
 static void node_ids_are_one_to_sixty_four(void **state)
@@ -31,24 +107,170 @@ static void node_ids_are_one_to_sixty_four(void **state)
         assert_int_equal(rsmcore_node_id_parse(wrong[i]), 0);
 }
 
+static void expect(const char *directory, bool system, uint32_t node)
+{
+    struct rsmcore_runtime runtime;
+    assert_int_equal(rsmcore_runtime_find(&runtime), RSM_ST_OK);
+    assert_string_equal(runtime.directory, directory);
+    assert_int_equal(runtime.system, system);
+    assert_int_equal(runtime.node, node);
+}
+
+/* Where a process looks that has nothing else: it may be there, of this user. */
+static const char *fallback(void)
+{
+    static char path[64];
+    snprintf(path, sizeof path, "/tmp/rsm-%u", (unsigned)geteuid());
+    return path;
+}
+
 static void directory_follows_the_documented_order(void **state)
 {
     (void)state;
-    struct rsmcore_runtime runtime;
-    char expected[64];
-    assert_int_equal(rsmcore_runtime_find(&runtime), RSM_ST_OK);
-    snprintf(expected, sizeof expected, "/tmp/rsm-%u", (unsigned)geteuid());
-    if (!runtime.system)
-        assert_string_equal(runtime.directory, expected);
-    setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
-    assert_int_equal(rsmcore_runtime_find(&runtime), RSM_ST_OK);
-    if (!runtime.system)
-        assert_string_equal(runtime.directory, "/run/user/7/rsm");
+    char session[96], below[128];
+    expect(fallback(), false, 1);
+    make_directory(session, "session", 0700, geteuid());
+    snprintf(below, sizeof below, "%s/rsm", session);
+    setenv("XDG_RUNTIME_DIR", session, 1);
+    expect(below, false, 1);
+    make_directory(system_directory, "system", 0755, geteuid());
+    expect(below, false, 1); /* nobody is in it */
+    int listener = make_listener(system_directory, "node-3.sock");
+    expect(system_directory, true, 3);
+    setenv("RSM_NODE", "4", 1);
+    expect(below, false, 4);
+    unsetenv("RSM_NODE");
     setenv("RSM_RUNTIME_DIR", "/somewhere", 1);
-    assert_int_equal(rsmcore_runtime_find(&runtime), RSM_ST_OK);
-    assert_string_equal(runtime.directory, "/somewhere");
-    assert_false(runtime.system);
-    assert_int_equal(runtime.node, 1);
+    expect("/somewhere", false, 1);
+    setenv("RSM_RUNTIME_DIR", system_directory, 1);
+    expect(system_directory, true, 1);
+    assert_int_equal(errors + warnings, 0);
+    close(listener);
+}
+
+/* As long as a daemon is configured its clients stay with it, whether or not it runs. */
+static void configured_nodes_are_kept_to(void **state)
+{
+    (void)state;
+    make_directory(system_directory, "system", 0755, geteuid());
+    make_file(system_directory, "node-2.lock", "", geteuid()); /* of an embedded one, killed */
+    expect(fallback(), false, 1);
+    make_file(system_directory, "node-2.lock", RSMCORE_CONFIGURED, geteuid());
+    expect(system_directory, true, 2);
+    int listener = make_listener(system_directory, "node-5.sock");
+    expect(system_directory, true, 2);
+    setenv("RSM_NODE", "5", 1);
+    expect(system_directory, true, 5);
+    setenv("RSM_NODE", "6", 1);
+    expect(fallback(), false, 6);
+    close(listener);
+}
+
+static void only_regular_lock_files_count(void **state)
+{
+    (void)state;
+    char path[128];
+    struct rsmcore_runtime runtime = {.node = 1};
+    make_file(scratch, "text", RSMCORE_CONFIGURED, geteuid());
+    strcpy(runtime.directory, scratch);
+    assert_false(rsmcore_runtime_is_configured(&runtime, 1));
+    snprintf(path, sizeof path, "%s/node-1.lock", scratch);
+    assert_int_equal(symlink("text", path), 0);
+    assert_false(rsmcore_runtime_is_configured(&runtime, 1));
+    assert_int_equal(unlink(path), 0);
+    make_file(scratch, "node-1.lock", RSMCORE_CONFIGURED, geteuid());
+    assert_true(rsmcore_runtime_is_configured(&runtime, 1));
+    assert_false(rsmcore_runtime_is_configured(&runtime, 2));
+    if (geteuid() == 0) {
+        assert_int_equal(chown(path, STRANGER, 0), 0);
+        assert_false(rsmcore_runtime_is_configured(&runtime, 1));
+    }
+}
+
+static void directories_of_strangers(void **state)
+{
+    (void)state;
+    need_root();
+    char path[96];
+    struct rsmcore_runtime runtime;
+    make_directory(path, "theirs", 0700, STRANGER);
+    /* What was left by su(1) is passed over, what was asked for is not replaced. */
+    setenv("XDG_RUNTIME_DIR", path, 1);
+    expect(fallback(), false, 1);
+    assert_int_equal(warnings, 1);
+    assert_non_null(strstr(last_words, "65533"));
+    setenv("RSM_RUNTIME_DIR", path, 1);
+    assert_int_equal(rsmcore_runtime_find(&runtime), RSM_ST_DENIED);
+    assert_int_equal(errors, 1);
+    assert_non_null(strstr(last_words, path));
+    assert_non_null(strstr(last_words, "65533"));
+    /* Nor does a system directory count that anybody can write. */
+    unsetenv("RSM_RUNTIME_DIR");
+    unsetenv("XDG_RUNTIME_DIR");
+    make_directory(system_directory, "system", 0777, 0);
+    make_file(system_directory, "node-1.lock", RSMCORE_CONFIGURED, 0);
+    expect(fallback(), false, 1);
+    assert_int_equal(warnings, 2);
+}
+
+/* The owner of the system's directory is trusted, wherever, and nobody else. */
+static void whom_a_process_trusts(void **state)
+{
+    (void)state;
+    char path[96];
+    assert_true(rsmcore_trust_user(0));
+    assert_true(rsmcore_trust_user(geteuid()));
+    assert_false(rsmcore_trust_user(STRANGER));
+    need_root();
+    assert_false(rsmcore_trust_user(SERVICE));
+    make_directory(system_directory, "system", 0755, SERVICE);
+    assert_true(rsmcore_trust_user(SERVICE));
+    assert_false(rsmcore_trust_user(STRANGER));
+    make_file(system_directory, "node-1.lock", RSMCORE_CONFIGURED, SERVICE);
+    expect(system_directory, true, 1);
+    assert_int_equal(chmod(system_directory, 0775), 0);
+    assert_false(rsmcore_trust_user(SERVICE));
+    assert_int_equal(rmdir(system_directory) < 0, 1); /* there is the lock in it */
+    make_directory(path, "other", 0755, STRANGER);
+    snprintf(system_directory, sizeof system_directory, "%s/link", scratch);
+    assert_int_equal(symlink(path, system_directory), 0);
+    assert_false(rsmcore_trust_user(STRANGER));
+}
+
+/* Whoever listens, and not whose directory it is, decides. */
+static void listeners_of_strangers(void **state)
+{
+    (void)state;
+    need_root();
+    char path[RSM_PROTO_PATH_MAX];
+    snprintf(path, sizeof path, "%s/node-1.sock", scratch);
+    int own = make_listener(scratch, "node-1.sock");
+    int client = rsmcore_trust_connect(path);
+    assert_true(client > 2);
+    close(client);
+    close(own);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rsmcore_trust_connect(path), -1);
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(errors, 0);
+
+    assert_int_equal(chmod(scratch, 0777), 0);
+    assert_int_equal(seteuid(STRANGER), 0);
+    int theirs = make_listener(scratch, "node-1.sock");
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(scratch, 0755), 0);
+    assert_int_equal(rsmcore_trust_connect(path), -1);
+    assert_int_equal(errno, EPERM);
+    assert_int_equal(errors, 1);
+    assert_non_null(strstr(last_words, "65533"));
+    assert_non_null(strstr(last_words, path));
+    /* Not a byte was sent. */
+    char byte;
+    int accepted = accept4(theirs, NULL, NULL, SOCK_CLOEXEC);
+    assert_true(accepted >= 0);
+    assert_int_equal(recv(accepted, &byte, 1, 0), 0);
+    close(accepted);
+    close(theirs);
 }
 
 static void node_and_names(void **state)
@@ -84,8 +306,7 @@ static void unsafe_directories_are_refused(void **state)
 {
     (void)state;
     struct rsmcore_runtime runtime = {.node = 1};
-    char link_name[64];
-    assert_non_null(mkdtemp(scratch));
+    char link_name[96];
     snprintf(runtime.directory, sizeof runtime.directory, "%s/new", scratch);
     assert_int_equal(rsmcore_runtime_prepare(&runtime), RSM_ST_OK);
     struct stat status;
@@ -102,21 +323,19 @@ static void unsafe_directories_are_refused(void **state)
     struct rsmcore_runtime linked = {.node = 1};
     strcpy(linked.directory, link_name);
     assert_int_equal(rsmcore_runtime_prepare(&linked), RSM_ST_DENIED);
-
-    unlink(link_name);
-    rmdir(runtime.directory);
-    rmdir(scratch);
+    setenv("RSM_RUNTIME_DIR", link_name, 1);
+    assert_int_equal(rsmcore_runtime_find(&linked), RSM_ST_DENIED);
 }
 
 int main(void)
 {
-#define CLEAN(test) cmocka_unit_test_setup(test, clear_environment)
+#define CLEAN(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
-        CLEAN(node_ids_are_one_to_sixty_four),
-        CLEAN(directory_follows_the_documented_order),
-        CLEAN(node_and_names),
-        CLEAN(long_directories_are_refused),
-        CLEAN(unsafe_directories_are_refused),
+        CLEAN(node_ids_are_one_to_sixty_four), CLEAN(directory_follows_the_documented_order),
+        CLEAN(configured_nodes_are_kept_to),   CLEAN(only_regular_lock_files_count),
+        CLEAN(directories_of_strangers),       CLEAN(whom_a_process_trusts),
+        CLEAN(listeners_of_strangers),         CLEAN(node_and_names),
+        CLEAN(long_directories_are_refused),   CLEAN(unsafe_directories_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,14 @@
 /* Shared memory that somebody else maps is not cut off from them. */
 #include "support.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static size_t page;
@@ -100,6 +102,87 @@ static void child_shares_sysv(void **state)
     with_child(sysv, (char *)&page);
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Whether the memory could be swapped while a child, that was there before, took its time from fork
+ * to exec. */
+static bool exchanged_beside_exec(char *at, size_t length, unsigned delay_us)
+{
+    size_t count;
+    struct rsmcore_origin_run *runs = NULL;
+    int fd = test_memfd(length);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        usleep(delay_us);
+        execlp("sleep", "sleep", "30", (char *)NULL);
+        _exit(1);
+    }
+    enum rsm_status status = rsmcore_swap_in((uintptr_t)at, length, RSMCORE_RANGE_ALLOW_SHARED_FILE,
+                                             fd, 0, &runs, &count);
+    if (status == RSM_ST_OK)
+        test_swap_out(runs, count, fd, 0);
+    else
+        assert_int_equal(status, RSM_ST_BUSY);
+    close(fd);
+    kill(child, SIGKILL); /* the new program, which has nothing of ours, lives until here */
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    return status == RSM_ST_OK;
+}
+
+/* The child may get its processor too late on a machine with other work, but not each time. */
+static void child_before_exec_is_waited_for(void **state)
+{
+    (void)state;
+    char *(*const makers[])(size_t) = {shared_anonymous, sysv};
+    for (size_t i = 0; i < 2; i++) {
+        char *at = makers[i](2 * page);
+        unsigned tries = 1;
+        at[0] = 1;
+        while (!exchanged_beside_exec(at, 2 * page, 10000) && tries < 50)
+            tries++;
+        assert_in_range(tries, 1, 49);
+        assert_int_equal(at[0], 1);
+        if (shmdt(at) != 0)
+            munmap(at, 2 * page);
+    }
+}
+
+/* For other processes the wait ends, and for a second mapping of our own there is none. */
+static void the_wait_for_sharers_is_bounded(void **state)
+{
+    (void)state;
+    char *at = shared_anonymous(page);
+    int go_on;
+    pid_t child = sharing_child(&go_on, NULL);
+    int64_t before = now_ms();
+    expect_busy(at, page);
+    int64_t waited = now_ms() - before;
+    close(go_on);
+    assert_int_equal(test_wait(child), 0);
+    print_message("waited for another process: %lld ms\n", (long long)waited);
+    assert_in_range(waited, RSMCORE_SHARERS_WAIT_MS, 10000); /* bounded, on a loaded machine too */
+    munmap(at, page);
+
+    int fd = test_memfd(page);
+    char *twice[] = {test_import(fd, 0, page), test_import(fd, 0, page)};
+    int64_t shortest = INT64_MAX;
+    for (int i = 0; i < 20; i++) {
+        before = now_ms();
+        expect_busy(twice[0], page);
+        shortest = now_ms() - before < shortest ? now_ms() - before : shortest;
+    }
+    assert_in_range(shortest, 0, RSMCORE_SHARERS_WAIT_MS / 2);
+    munmap(twice[0], page);
+    munmap(twice[1], page);
+    close(fd);
+}
+
 /* Private memory after a fork is nobody else's. */
 static void child_copies_private(void **state)
 {
@@ -182,9 +265,14 @@ int main(int argc, char **argv)
     test_choose_method(argc, argv);
     page = test_page_size();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(child_shares_anonymous), cmocka_unit_test(child_shares_sysv),
-        cmocka_unit_test(child_copies_private),   cmocka_unit_test(second_mapping_of_our_own),
-        cmocka_unit_test(alias_does_not_count),   cmocka_unit_test(alias_is_not_inherited),
+        cmocka_unit_test(child_shares_anonymous),
+        cmocka_unit_test(child_shares_sysv),
+        cmocka_unit_test(child_copies_private),
+        cmocka_unit_test(second_mapping_of_our_own),
+        cmocka_unit_test(alias_does_not_count),
+        cmocka_unit_test(alias_is_not_inherited),
+        cmocka_unit_test(child_before_exec_is_waited_for),
+        cmocka_unit_test(the_wait_for_sharers_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

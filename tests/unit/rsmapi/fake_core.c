@@ -27,6 +27,7 @@ struct rsmcore_export {
 /* The bytes in the pipe are the pending events. */
 struct rsmcore_event {
     int read_end, write_end;
+    bool daemon_died;
 };
 
 struct fake fake;
@@ -69,6 +70,7 @@ static struct rsmcore_event *make_event(void)
         abort();
     event->read_end = ends[0];
     event->write_end = ends[1];
+    event->daemon_died = false;
     return event;
 }
 
@@ -106,6 +108,16 @@ enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms)
         return RSM_ST_TIMEOUT;
     }
     return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_event_state(const struct rsmcore_event *event)
+{
+    return event->daemon_died ? RSM_ST_STALE : RSM_ST_OK;
+}
+
+void fake_daemon_dies(struct rsmcore_event *event)
+{
+    event->daemon_died = true;
 }
 
 enum rsm_status rsmcore_event_post(struct rsmcore_event *event, bool coalesce)
@@ -264,6 +276,8 @@ enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
 enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_t flags)
 {
     fake.unpublish_flags = flags;
+    if (!segment->published)
+        return RSM_ST_NOT_PUBLISHED;
     if (fake.unpublish == RSM_ST_OK)
         segment->published = false;
     return fake.unpublish;
@@ -271,6 +285,8 @@ enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_
 
 enum rsm_status rsmcore_export_rebind(struct rsmcore_export *segment, void *address)
 {
+    if (address == segment->address)
+        return fake.rebind == RSM_ST_STALE ? fake.rebind : RSM_ST_OK;
     if (fake.rebind == RSM_ST_OK)
         segment->address = address;
     return fake.rebind;

@@ -61,6 +61,8 @@ void fake_reset(void);
 void fake_abort(void);
 /** A post from the other side. */
 void fake_raise(struct rsmcore_event *event);
+/* From now on rsmcore_event_state() says so. */
+void fake_daemon_dies(struct rsmcore_event *event);
 /** Events not yet consumed. */
 unsigned fake_pending(struct rsmcore_event *event);
 

@@ -94,6 +94,13 @@ rsm_memseg_export_handle_t create_export(void)
     return made;
 }
 
+rsm_memseg_export_handle_t publish_one(rsm_memseg_export_handle_t handle)
+{
+    rsm_memseg_id_t id = 0x400000;
+    assert_int_equal(rsm_memseg_export_publish(handle, &id, NULL, 0), RSM_SUCCESS);
+    return handle;
+}
+
 void destroy_export(rsm_memseg_export_handle_t export_handle)
 {
     assert_int_equal(rsm_memseg_export_destroy(export_handle), RSM_SUCCESS);

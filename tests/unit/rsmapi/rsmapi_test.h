@@ -45,6 +45,8 @@ rsm_memseg_import_handle_t connect_import(rsm_permission_t permission);
 void disconnect_import(rsm_memseg_import_handle_t import);
 /** An export handle of one page, through sci0. */
 rsm_memseg_export_handle_t create_export(void);
+/** Publish it; returns it. */
+rsm_memseg_export_handle_t publish_one(rsm_memseg_export_handle_t handle);
 void destroy_export(rsm_memseg_export_handle_t export_handle);
 struct rsmcore_event *event_of(void *handle);
 

@@ -190,7 +190,7 @@ static void destroy_waits_for_poll_descriptors(void **state)
 {
     (void)state;
     struct pollfd pollfd;
-    rsm_memseg_export_handle_t made = create_export();
+    rsm_memseg_export_handle_t made = publish_one(create_export());
     assert_int_equal(rsm_memseg_export_destroy(NULL), RSMERR_BAD_SEG_HNDL);
     assert_int_equal(rsm_memseg_get_pollfd(made, &pollfd), RSM_SUCCESS);
     assert_int_equal(rsm_memseg_export_destroy(made), RSMERR_POLLFD_IN_USE);

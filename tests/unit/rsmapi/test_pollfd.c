@@ -61,8 +61,11 @@ static void get_fills_descriptor_and_events_only(void **state)
     (void)state;
     struct pollfd first = {.fd = -1, .events = 0, .revents = 0x1234};
     struct pollfd second;
-    rsm_memseg_export_handle_t export_handle = create_export(); /* not published: no matter */
+    rsm_memseg_export_handle_t export_handle = create_export();
     assert_int_equal(rsm_memseg_get_pollfd(export_handle, NULL), RSMERR_BAD_ADDR);
+    assert_int_equal(rsm_memseg_get_pollfd(export_handle, &first), RSMERR_BAD_SEG_HNDL);
+    assert_int_equal(first.fd, -1);
+    publish_one(export_handle);
     assert_int_equal(rsm_memseg_get_pollfd(export_handle, &first), RSM_SUCCESS);
     assert_true(first.fd >= 0);
     assert_int_equal(first.events, POLLRDNORM);
@@ -297,6 +300,34 @@ static void an_event_that_another_thread_took_is_waited_on_for(void **state)
     end_scene(&scene);
 }
 
+static void segments_of_a_dead_daemon_hang_up(void **state)
+{
+    (void)state;
+    struct scene scene;
+    int ready;
+    make_scene(&scene);
+    raise_on(&scene, 1);
+    fake_daemon_dies(event_of(scene.imports[1]));
+    /* What came before is taken first. */
+    assert_int_equal(wait_for(&scene, SEGMENTS, -1, &ready), RSM_SUCCESS);
+    assert_int_equal(ready, 1);
+    assert_int_equal(scene.fds[1].revents, POLLRDNORM);
+    assert_int_equal(pending(&scene, 1), 0);
+    assert_int_equal(wait_for(&scene, SEGMENTS, -1, &ready), RSM_SUCCESS);
+    assert_int_equal(ready, 1);
+    assert_int_equal(scene.fds[1].revents, POLLHUP);
+    /* The others go on, and a look does not wait. */
+    raise_on(&scene, 0);
+    assert_int_equal(wait_for(&scene, SEGMENTS, 0, &ready), RSM_SUCCESS);
+    assert_int_equal(ready, 2);
+    assert_int_equal(scene.fds[0].revents, POLLRDNORM);
+    assert_int_equal(scene.fds[1].revents, POLLHUP);
+    /* Nobody asked for this one any more. */
+    assert_int_equal(rsm_memseg_release_pollfd(scene.imports[1]), RSM_SUCCESS);
+    assert_int_equal(wait_for(&scene, SEGMENTS, 10, &ready), RSMERR_TIMEOUT);
+    end_scene(&scene);
+}
+
 static void errors_of_poll_are_translated(void **state)
 {
     (void)state;
@@ -378,6 +409,7 @@ int main(void)
         TEST(after_the_last_release_nothing_is_consumed),
         TEST(many_segments_are_told_apart),
         TEST(an_event_that_another_thread_took_is_waited_on_for),
+        TEST(segments_of_a_dead_daemon_hang_up),
         TEST(errors_of_poll_are_translated),
         TEST(bad_arrays_are_found_by_the_kernel),
         TEST(a_signal_interrupts),

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Two more transports from outside, made of the skeleton, for what that has not:
+ * More transports from outside, made of the skeleton, for what that has not:
  *
  *  - "news": a fabric that tells of its importers. What it tells is what the test writes into the
  *    FIFO that is the controller's device, in struct news_order.
  *  - "shared" (with OUTSIDE_SHARED): extents that processes of the host may map. It refuses every
  *    offer itself, so that whoever connects has gone another way.
+ *  - "slow" (with OUTSIDE_SLOW): making and freeing an extent of more than a page takes as many
+ *    milliseconds as the controller's options say, in whatever thread.
  */
 #define rsm_transport_import_ops_v1 skeleton_import_ops
 #define rsm_transport_node_ops_v1   skeleton_node_ops
@@ -14,12 +16,16 @@
 #undef rsm_transport_import_ops_v1
 #undef rsm_transport_node_ops_v1
 
+#include <time.h>
+
 #include "outside.h"
 
 #define VISIBLE __attribute__((visibility("default")))
 
-#ifdef OUTSIDE_SHARED
+#if defined(OUTSIDE_SHARED)
 #define NAME "shared"
+#elif defined(OUTSIDE_SLOW)
+#define NAME "slow"
 #else
 #define NAME "news"
 #endif
@@ -41,7 +47,7 @@ const struct rsm_import_ops rsm_transport_import_ops_v1 = {
 
 VISIBLE extern const struct rsm_node_ops rsm_transport_node_ops_v1;
 
-#ifdef OUTSIDE_SHARED
+#if defined(OUTSIDE_SHARED)
 
 static enum rsm_status shared_extent_make(struct rsm_node_port *port, uint64_t length,
                                           struct rsm_extent **extent, int *fd)
@@ -75,6 +81,74 @@ const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     .offer = shared_offer,
     .revoke = node_revoke,
     .node_caps = RSM_NODE_EXTENTS_SHAREABLE,
+};
+
+#elif defined(OUTSIDE_SLOW)
+
+struct slow_port {
+    struct rsm_node_port port; /* first: the skeleton's functions get a pointer to it */
+    long ms;
+};
+
+static enum rsm_status slow_open(const struct rsm_controller_info *info,
+                                 struct rsm_node_port **port)
+{
+    struct slow_port *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->port.page = (uint64_t)sysconf(_SC_PAGESIZE);
+    made->ms = strtol(info->options, NULL, 10);
+    *port = &made->port;
+    return RSM_ST_OK;
+}
+
+static void slow_close(struct rsm_node_port *port)
+{
+    free(port);
+}
+
+static void take_long(const struct rsm_node_port *port)
+{
+    long ms = ((const struct slow_port *)port)->ms;
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+static enum rsm_status slow_extent_make(struct rsm_node_port *port, uint64_t length,
+                                        struct rsm_extent **extent, int *fd)
+{
+    if (length > port->page)
+        take_long(port);
+    return node_extent_make(port, length, extent, fd);
+}
+
+static enum rsm_status slow_extent_make_now(struct rsm_node_port *port, uint64_t length,
+                                            struct rsm_extent **extent, int *fd)
+{
+    return length > port->page ? RSM_ST_BUSY : node_extent_make(port, length, extent, fd);
+}
+
+static void slow_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
+{
+    struct stat file;
+    if (fstat(extent->fd, &file) == 0 && (uint64_t)file.st_size > port->page)
+        take_long(port);
+    node_extent_free(port, extent);
+}
+
+const struct rsm_node_ops rsm_transport_node_ops_v1 = {
+    .abi_version = RSM_TRANSPORT_ABI,
+    .size = sizeof(struct rsm_node_ops),
+    .name = NAME,
+    .open = slow_open,
+    .close = slow_close,
+    .attributes = node_attributes,
+    .extent_make = slow_extent_make,
+    .extent_free = slow_extent_free,
+    .offer = node_offer,
+    .revoke = node_revoke,
+    .node_caps = RSM_NODE_ANY_THREAD,
+    .extent_make_now = slow_extent_make_now,
 };
 
 #else

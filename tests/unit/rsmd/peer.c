@@ -120,6 +120,7 @@ void daemon_start_in(struct daemon *daemon, const char *directory, uint32_t node
                          (char *)(uintptr_t)(option != NULL ? option : "--foreground"),
                          NULL};
     daemon->node = node;
+    daemon->embedded = option != NULL && strcmp(option, "--embedded") == 0;
     snprintf(daemon->directory, sizeof daemon->directory, "%s", directory);
     snprintf(runtime.directory, sizeof runtime.directory, "%s", directory);
     rsmcore_runtime_socket(&runtime, node, daemon->socket);
@@ -136,16 +137,36 @@ void daemon_start(struct daemon *daemon, const char *configuration, const char *
     daemon_start_in(daemon, directory, 1, configuration, option);
 }
 
+static void lock_path(const char *directory, uint32_t node, char path[RSM_PROTO_PATH_MAX])
+{
+    struct rsmcore_runtime runtime = {.node = node};
+    snprintf(runtime.directory, sizeof runtime.directory, "%s", directory);
+    rsmcore_runtime_lock(&runtime, node, path);
+}
+
+void configured_lock_remove(const char *directory, uint32_t node)
+{
+    char path[RSM_PROTO_PATH_MAX], text[32] = "";
+    lock_path(directory, node, path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_true(read(fd, text, sizeof text - 1) > 0);
+    close(fd);
+    assert_string_equal(text, RSMCORE_CONFIGURED);
+    assert_int_equal(unlink(path), 0);
+}
+
 void daemon_end(struct daemon *daemon)
 {
     char lock[RSM_PROTO_PATH_MAX];
-    struct rsmcore_runtime runtime = {.node = daemon->node};
-    snprintf(runtime.directory, sizeof runtime.directory, "%s", daemon->directory);
-    rsmcore_runtime_lock(&runtime, daemon->node, lock);
+    lock_path(daemon->directory, daemon->node, lock);
     assert_int_equal(kill(daemon->pid, SIGTERM), 0);
     assert_int_equal(wait_exit(daemon->pid), 0);
     assert_int_equal(access(daemon->socket, F_OK), -1);
-    assert_int_equal(access(lock, F_OK), -1);
+    if (daemon->embedded)
+        assert_int_equal(access(lock, F_OK), -1);
+    else
+        configured_lock_remove(daemon->directory, daemon->node);
 }
 
 void daemon_stop(struct daemon *daemon)
@@ -163,7 +184,7 @@ int peer_connect(const struct daemon *daemon)
     return socket;
 }
 
-static void await_readable(int socket)
+void await_readable(int socket)
 {
     struct pollfd readable = {.fd = socket, .events = POLLIN};
     int ready;

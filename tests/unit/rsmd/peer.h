@@ -18,12 +18,15 @@ struct daemon {
     char socket[RSM_PROTO_PATH_MAX];
     pid_t pid;
     uint32_t node;
+    bool embedded;
 };
 
 /** A new empty runtime directory, removed by daemon_stop() or directory_remove(). */
 void directory_make(char directory[64]);
 /** Remove it; it must be empty. */
 void directory_remove(const char *directory);
+/** Remove the lock file of a configured daemon that has ended; it must be there and say so. */
+void configured_lock_remove(const char *directory, uint32_t node);
 
 /** Option of the daemons that are started. */
 extern const char *daemon_log_level;
@@ -37,7 +40,8 @@ void daemon_start_in(struct daemon *daemon, const char *directory, uint32_t node
                      const char *configuration, const char *option);
 /** The same as node 1 of a new directory. */
 void daemon_start(struct daemon *daemon, const char *configuration, const char *option);
-/** Terminate it: it must exit with 0 and leave no socket and no lock. */
+/** Terminate it: it must exit with 0 and leave no socket. Its lock must have gone, or if it is no
+ *  embedded one say that the node is configured; then that is removed. */
 void daemon_end(struct daemon *daemon);
 /** daemon_end() and remove the directory. */
 void daemon_stop(struct daemon *daemon);
@@ -52,6 +56,9 @@ int peer_connect(const struct daemon *daemon);
 /** Connect and say HELLO as a process of @p node. */
 int peer_hello_as(const struct daemon *daemon, uint32_t node);
 int peer_hello(const struct daemon *daemon);
+
+/** Wait until there is something to receive; fails the test if nothing comes. */
+void await_readable(int socket);
 
 /** Send a request, wait for the reply, which replaces it; its status. @p send, @p receive: may be
  *  NULL, then none must come. Fails the test if the daemon does not answer. */

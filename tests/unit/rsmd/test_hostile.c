@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clients that break the protocol, and that the others do not suffer. */
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "peer.h"
+#include "descriptors.h"
 #include "rsm/rsm_common.h"
-
-#ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS 83
-#endif
-
-enum { FDS_IN_A_PACKET = 253 /* SCM_MAX_FD of the kernel */ };
 
 static struct daemon daemon_1;
 static int innocent; /* a client that behaves, and must be served all the time */
@@ -174,44 +165,6 @@ static void impossible_counts(void **state)
     expect_refusal(buffer, length, RSM_ST_PROTOCOL);
 }
 
-/* The daemon's descriptor for our end of a connection does not matter: all its sockets take
- * descriptors again, as on kernels that cannot refuse them. What is sent before it looks at the
- * connection is in the queue then. False: this kernel cannot refuse them anyway, or not for us. */
-static bool let_descriptors_in(const struct daemon *daemon)
-{
-    int on = 1, done = 0;
-    int process = (int)syscall(SYS_pidfd_open, daemon->pid, 0);
-    assert_true(process >= 0);
-    for (int fd = 0; fd < 1024; fd++) {
-        int copy = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
-        if (copy < 0)
-            continue;
-        done += setsockopt(copy, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof on) == 0;
-        close(copy);
-    }
-    close(process);
-    return done > 0;
-}
-
-static int send_with(int socket, const void *bytes, size_t length, const int *fds, unsigned count)
-{
-    union {
-        char bytes[CMSG_SPACE(sizeof(int) * FDS_IN_A_PACKET)];
-        struct cmsghdr align;
-    } control = {.bytes = {0}};
-    struct iovec data = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
-    struct msghdr header = {.msg_iov = &data,
-                            .msg_iovlen = 1,
-                            .msg_control = control.bytes,
-                            .msg_controllen = CMSG_SPACE(sizeof(int) * count)};
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int) * count);
-    memcpy(CMSG_DATA(rights), fds, count * sizeof *fds);
-    return sendmsg(socket, &header, MSG_NOSIGNAL) < 0 ? errno : 0;
-}
-
 /* No request carries descriptors. Kernels that can refuse them do; from others rsmd hangs up. */
 static void expect_no_descriptors_taken(const void *bytes, size_t length, unsigned count)
 {
@@ -237,19 +190,6 @@ static void descriptors_that_nobody_asked_for(void **state)
         expect_no_descriptors_taken(buffer, length, counts[i]);
         expect_no_descriptors_taken(buffer, 0, counts[i]);
     }
-}
-
-static unsigned descriptors_of(const struct daemon *daemon)
-{
-    char path[64];
-    unsigned count = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)daemon->pid);
-    DIR *directory = opendir(path);
-    assert_non_null(directory);
-    while (readdir(directory) != NULL)
-        count++;
-    closedir(directory);
-    return count;
 }
 
 /* Descriptors that come all the same, in packets with and without bytes, before or after the

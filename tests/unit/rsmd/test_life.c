@@ -102,6 +102,51 @@ static void one_daemon_a_node(void **state)
     daemon_stop(&daemon);
 }
 
+static mode_t mode_of(const char *path)
+{
+    struct stat what;
+    assert_int_equal(lstat(path, &what), 0);
+    return what.st_mode & 07777;
+}
+
+/* However a configured daemon ends, the node stays for such daemons, and the next one takes over at
+ * once. */
+static void a_configured_node_stays_so(void **state)
+{
+    (void)state;
+    struct daemon daemon, next;
+    char told[512], lock[128];
+    daemon_start(&daemon, NULL, NULL);
+    snprintf(lock, sizeof lock, "%s/node-1.lock", daemon.directory);
+    assert_int_equal(mode_of(lock), 0600); /* whoever could read it could lock it */
+    assert_int_equal(kill(daemon.pid, SIGKILL), 0);
+    assert_int_equal(wait_exit(daemon.pid), -SIGKILL);
+    assert_int_equal(run_second(&daemon, "--embedded", told), 0);
+    assert_string_equal(told, "B");
+    daemon_start_in(&next, daemon.directory, 1, NULL, NULL);
+    assert_int_equal(kill(next.pid, SIGTERM), 0);
+    assert_int_equal(wait_exit(next.pid), 0);
+    assert_int_equal(run_second(&daemon, "--embedded", told), 0);
+    assert_string_equal(told, "B");
+    assert_int_equal(access(daemon.socket, F_OK), -1);
+    daemon_start_in(&next, daemon.directory, 1, NULL, NULL);
+    daemon_stop(&next);
+}
+
+/* A lock that an embedded daemon left when it was killed binds nobody. */
+static void a_killed_embedded_daemon_binds_nobody(void **state)
+{
+    (void)state;
+    struct daemon daemon, next;
+    daemon_start(&daemon, NULL, "--embedded");
+    assert_int_equal(kill(daemon.pid, SIGKILL), 0);
+    assert_int_equal(wait_exit(daemon.pid), -SIGKILL);
+    daemon_start_in(&next, daemon.directory, 1, NULL, "--embedded");
+    daemon_end(&next);
+    daemon_start_in(&next, daemon.directory, 1, NULL, NULL);
+    daemon_stop(&next);
+}
+
 static void failures_are_told(void **state)
 {
     (void)state;
@@ -115,13 +160,6 @@ static void failures_are_told(void **state)
     assert_int_equal(run_second(&nowhere, "--embedded", told), 1);
     assert_non_null(strstr(told, "permission denied"));
     directory_remove(nowhere.directory);
-}
-
-static mode_t mode_of(const char *path)
-{
-    struct stat what;
-    assert_int_equal(lstat(path, &what), 0);
-    return what.st_mode & 07777;
 }
 
 static void who_may_connect(void **state)
@@ -398,6 +436,7 @@ static void a_passed_socket_is_served_and_kept(void **state)
     assert_int_equal(kill(daemon.pid, SIGTERM), 0);
     assert_int_equal(wait_exit(daemon.pid), 0);
     assert_int_equal(unlink(daemon.socket), 0); /* it was the manager's */
+    configured_lock_remove(daemon.directory, 1);
     directory_remove(daemon.directory);
 }
 
@@ -424,10 +463,12 @@ static void into_the_background(void **state)
     assert_int_equal(rsmd_run_to_end(arguments), 1); /* and a second one says that it failed */
     assert_int_equal(kill(pid, SIGTERM), 0);
     struct timespec pause = {.tv_nsec = 1000000};
-    for (int waited = 0; rmdir(daemon.directory) < 0; waited++) {
+    for (int waited = 0; access(daemon.socket, F_OK) == 0; waited++) {
         assert_true(waited < PEER_WAIT_MS);
         nanosleep(&pause, NULL);
     }
+    configured_lock_remove(daemon.directory, 1);
+    directory_remove(daemon.directory);
     gentable_unmap(table);
 }
 
@@ -472,6 +513,8 @@ int main(void)
         cmocka_unit_test(termination_aborts_and_leaves_nothing),
         cmocka_unit_test(a_killed_daemon_is_replaced),
         cmocka_unit_test(one_daemon_a_node),
+        cmocka_unit_test(a_configured_node_stays_so),
+        cmocka_unit_test(a_killed_embedded_daemon_binds_nobody),
         cmocka_unit_test(failures_are_told),
         cmocka_unit_test(who_may_connect),
         cmocka_unit_test(a_client_ends),

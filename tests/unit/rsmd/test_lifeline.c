@@ -32,13 +32,13 @@ static void one_holder_at_a_time(void **state)
 {
     (void)state;
     struct rsmd_lifeline first, second;
-    assert_int_equal(rsmd_lifeline_take(&first, &runtime, NULL), RSMD_LOCK_TAKEN);
-    assert_int_equal(rsmd_lifeline_take(&second, &runtime, NULL), RSMD_LOCK_BUSY);
+    assert_int_equal(rsmd_lifeline_take(&first, &runtime, NULL, false), RSMD_LOCK_TAKEN);
+    assert_int_equal(rsmd_lifeline_take(&second, &runtime, NULL, false), RSMD_LOCK_BUSY);
     rsmd_lifeline_end(&second); /* the loser touches nothing */
     assert_int_equal(access(first.lock_path, F_OK), 0);
     rsmd_lifeline_end(&first);
     assert_int_equal(access(first.lock_path, F_OK), -1);
-    assert_int_equal(rsmd_lifeline_take(&second, &runtime, NULL), RSMD_LOCK_TAKEN);
+    assert_int_equal(rsmd_lifeline_take(&second, &runtime, NULL, false), RSMD_LOCK_TAKEN);
     rsmd_lifeline_end(&second);
 }
 
@@ -53,7 +53,7 @@ static void socket_of_the_holder(void **state)
 {
     (void)state;
     struct rsmd_lifeline lifeline;
-    assert_int_equal(rsmd_lifeline_take(&lifeline, &runtime, NULL), RSMD_LOCK_TAKEN);
+    assert_int_equal(rsmd_lifeline_take(&lifeline, &runtime, NULL, false), RSMD_LOCK_TAKEN);
     /* Something that a dead predecessor left. */
     int stale = open(lifeline.socket_path, O_CREAT | O_WRONLY, 0600);
     assert_true(stale >= 0);
@@ -84,7 +84,7 @@ static void contend(atomic_int *inside)
     int taken = 0;
     while (taken < ROUNDS) {
         struct rsmd_lifeline lifeline;
-        enum rsmd_lock_result result = rsmd_lifeline_take(&lifeline, &runtime, NULL);
+        enum rsmd_lock_result result = rsmd_lifeline_take(&lifeline, &runtime, NULL, false);
         if (result == RSMD_LOCK_FAILED)
             _exit(1);
         if (result == RSMD_LOCK_BUSY)

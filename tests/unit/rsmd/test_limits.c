@@ -160,7 +160,7 @@ static void silent_connections_lock_nobody_out(void **state)
     int modest = hello_as(&daemon, MODEST), root = hello_as(&daemon, 0);
     assert_int_equal(create(modest, 1), RSM_ST_OK);
     assert_int_equal(create(root, 1), RSM_ST_OK);
-    assert_true(descriptors_of(daemon.pid) < 1000);
+    assert_true(descriptors_of(&daemon) < 1000);
     for (int i = 0; i < SILENT; i++)
         close(sockets[i]);
     close(modest);

@@ -24,7 +24,7 @@ static void await_nothing(int fd, const struct daemon *daemon, unsigned descript
     const struct timespec pause = {.tv_nsec = 1000000};
     struct rsm_shares_reply reply = look(fd);
     for (int waited = 0; reply.count != 1 || reply.limits[RSM_SHARES_DESCRIPTORS].used != 2 ||
-                         descriptors_of(daemon->pid) != descriptors;
+                         descriptors_of(daemon) != descriptors;
          waited++) {
         assert_true(waited < PEER_WAIT_MS);
         nanosleep(&pause, NULL);
@@ -134,7 +134,7 @@ static void nothing_is_left_of_the_dead(void **state)
     char byte;
     daemon_start(&daemon, NULL, NULL);
     int root = hello_as(&daemon, 0);
-    unsigned before = descriptors_of(daemon.pid);
+    unsigned before = descriptors_of(&daemon);
     assert_int_equal(pipe(ends), 0);
     for (uid_t i = 0; i < LIVES; i++) {
         pids[i] = fork();
@@ -147,7 +147,7 @@ static void nothing_is_left_of_the_dead(void **state)
     struct rsm_shares_reply reply = look(root);
     assert_int_equal(reply.count, LIVES + 1);
     assert_int_equal(reply.limits[RSM_SHARES_SEGMENTS].used, 2 * LIVES);
-    assert_int_equal(descriptors_of(daemon.pid) - before,
+    assert_int_equal(descriptors_of(&daemon) - before,
                      reply.limits[RSM_SHARES_DESCRIPTORS].used - 2);
     for (int i = 0; i < LIVES; i++) {
         assert_int_equal(kill(pids[i], SIGKILL), 0);
@@ -292,8 +292,7 @@ static unsigned count_items(int root, uint32_t what)
     unsigned count = 0;
     uint32_t after = 0;
     do {
-        struct rsm_msg msg = {.type = RSM_MSG_INSPECT,
-                              .u.inspect = {.what = what, .after = after}};
+        struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = what, .after = after}};
         assert_int_equal(ask(root, &msg), RSM_ST_OK);
         count += msg.u.inspect_reply.count;
         after = msg.u.inspect_reply.next;
@@ -317,8 +316,7 @@ static bool sums_agree(int root, const struct daemon *daemon, unsigned descripto
     /* A client that closed may not have been noticed yet, or its descriptors not been closed. */
     return reply.limits[RSM_SHARES_SEGMENTS].used ==
                count_items(root, RSM_INSPECT_EXPORTS) + count_items(root, RSM_INSPECT_IMPORTS) &&
-           descriptors_of(daemon->pid) - descriptors ==
-               reply.limits[RSM_SHARES_DESCRIPTORS].used - 2;
+           descriptors_of(daemon) - descriptors == reply.limits[RSM_SHARES_DESCRIPTORS].used - 2;
 }
 
 static void await_agreement(int root, const struct daemon *daemon, unsigned descriptors)
@@ -340,7 +338,7 @@ static void random_users(void **state)
                      "max-exported-memory = 5\nmax-user-share = 40\n",
                      700);
     int root = hello_as(&daemon, 0);
-    unsigned descriptors = descriptors_of(daemon.pid);
+    unsigned descriptors = descriptors_of(&daemon);
     for (unsigned i = 0; i < PARTIES; i++) {
         memset(&parties[i], 0, sizeof parties[i]);
         parties[i].uid = party_users[i % 4];

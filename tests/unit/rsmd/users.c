@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "users.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -105,19 +104,6 @@ void start_with_files(struct daemon *daemon, const char *configuration, unsigned
     daemon_files = files;
     daemon_start(daemon, configuration, NULL);
     daemon_files = 0;
-}
-
-unsigned descriptors_of(pid_t pid)
-{
-    char path[64];
-    unsigned count = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-    DIR *directory = opendir(path);
-    assert_non_null(directory);
-    while (readdir(directory) != NULL)
-        count++;
-    closedir(directory);
-    return count - 2;
 }
 
 struct rsm_shares_reply look_after(int fd, uint64_t after)

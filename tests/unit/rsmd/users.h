@@ -3,7 +3,7 @@
 #ifndef TESTS_RSMD_USERS_H
 #define TESTS_RSMD_USERS_H
 
-#include "peer.h"
+#include "descriptors.h"
 
 enum { GREEDY = 4001, GREEDY_TOO = 4002, MODEST = 4003 };
 
@@ -28,8 +28,6 @@ enum rsm_status create(int fd, uint32_t want_extent);
 
 /** daemon_start(), with so many descriptors. */
 void start_with_files(struct daemon *daemon, const char *configuration, unsigned files);
-/** How many a process has open. */
-unsigned descriptors_of(pid_t pid);
 
 /** A page of SHARES, as whoever asks. */
 struct rsm_shares_reply look_after(int fd, uint64_t after);

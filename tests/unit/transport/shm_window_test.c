@@ -131,6 +131,53 @@ static void fixed_replaces_exactly_the_range(void **state)
     conn->ops->disconnect(conn);
 }
 
+/* Free, as the kernel gives it next, and with the pages of one side reserved: where the window
+ * could be built by chance. The segment has several pieces. */
+static void fixed_where_the_kernel_would_map(void **state)
+{
+    struct shm_pair *pair = *state;
+    struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
+    size_t size = PAIR_SEGMENT_PAGES * pair->page;
+    for (size_t from = 0; from <= size; from += pair->page) {
+        for (size_t to = from; to <= size; to += pair->page) {
+            uint8_t *room = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            assert_ptr_not_equal(room, MAP_FAILED);
+            if (to > from)
+                munmap(room + from, to - from);
+            void *address = room;
+            assert_status(conn->ops->map(conn, 0, size, READ_WRITE, true, &address), RSM_ST_OK);
+            assert_ptr_equal(address, room);
+            window_shows(pair, address, 0, size);
+            assert_status(conn->ops->unmap(conn, address, size), RSM_ST_OK);
+        }
+    }
+    conn->ops->disconnect(conn);
+}
+
+/* What put and get need stays where it is. */
+static void a_fixed_window_does_not_replace_the_view(void **state)
+{
+    struct shm_pair *pair = *state;
+    struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
+    struct shm_view view;
+    struct shm_piece piece = {.offset = 0, .length = 2 * pair->page};
+    int fd = memfd_create("window", MFD_CLOEXEC);
+    assert_true(fd >= 0 && ftruncate(fd, (off_t)(2 * pair->page)) == 0);
+    assert_status(shm_view_make(&view, &fd, &piece, 1, 2 * pair->page, PROT_READ | PROT_WRITE),
+                  RSM_ST_OK);
+    view.base[0] = 7;
+    for (int i = -1; i <= 1; i++) {
+        void *address = view.base + i * (ptrdiff_t)pair->page;
+        assert_status(shm_window_make(&view, 0, 2 * pair->page, PROT_READ, true, &address),
+                      RSM_ST_MAP_FAILED);
+        assert_int_equal(view.base[0], 7);
+        view.base[2 * pair->page - 1] = 8;
+    }
+    shm_view_end(&view);
+    close(fd);
+    conn->ops->disconnect(conn);
+}
+
 static void refused_windows_change_nothing(void **state)
 {
     struct shm_pair *pair = *state;
@@ -271,6 +318,8 @@ int main(void)
         CASE(the_last_page_may_be_partial),
         CASE(a_hint_is_followed_where_there_is_room),
         CASE(fixed_replaces_exactly_the_range),
+        CASE(fixed_where_the_kernel_would_map),
+        CASE(a_fixed_window_does_not_replace_the_view),
         CASE(refused_windows_change_nothing),
         CASE(a_fixed_window_that_fails_leaves_what_was_there),
         CASE(protection_follows_the_rights),

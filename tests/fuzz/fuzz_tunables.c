@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What administrators and users choose by words: options of the verbs transport, and those of the
+ * mapping engine from the configuration and the environment. A text is refused with a reason, or
+ * what it says is within the bounds that the manual states. */
+#include <stdlib.h>
+
+#include "check.h"
+#include "core/softmap/knobs.h"
+#include "core/softmap/options.h"
+#include "fuzz.h"
+#include "input.h"
+#include "transport/verbs/options.h"
+
+enum { TEXT_MAX = 512 };
+
+static void try_verbs(const char *text, uint32_t timeout_ms)
+{
+    struct verbs_options o;
+    char why[96];
+    memset(why, 0x5a, sizeof why);
+    if (!verbs_options_parse(text, timeout_ms, &o, why, sizeof why)) {
+        CHECK(memchr(why, '\0', sizeof why) != NULL && why[0] != '\0');
+        return;
+    }
+    CHECK(o.gid >= VERBS_GID_AUTO && o.gid <= 65535 && o.port <= 65535);
+    CHECK(memchr(o.address, '\0', sizeof o.address) != NULL);
+    CHECK(o.retry <= VERBS_RETRY_MOST && o.spin_us >= VERBS_SPIN_AUTO && o.spin_us <= 1000000);
+    CHECK(o.inline_bytes <= VERBS_INLINE_MOST && o.pool <= UINT64_C(1) << 50);
+    CHECK(o.mtu == 0 || (o.mtu >= 256 && o.mtu <= 4096 && (o.mtu & (o.mtu - 1)) == 0));
+    CHECK(o.bounce >= 65536 && o.bounce <= UINT64_C(1) << 30);
+    CHECK(o.timeout_ms == timeout_ms || (o.timeout_ms >= 10 && o.timeout_ms <= 600000));
+    uint8_t exponent = verbs_ack_timeout(o.timeout_ms, o.retry);
+    uint64_t each_ns = (uint64_t)o.timeout_ms * 1000000 / (o.retry + 1);
+    CHECK(exponent >= 1 && exponent <= 31);
+    CHECK(exponent == 1 || UINT64_C(4096) << exponent <= each_ns);
+}
+
+static void try_knob(enum softmap_knob knob, const char *text)
+{
+    struct softmap_settings settings = {.given = 0};
+    bool taken = softmap_settings_parse(&settings, knob, text);
+    CHECK(softmap_knob_named(softmap_knob_name(knob)) == knob);
+    CHECK(settings.given == (taken ? 1u << knob : 0));
+    CHECK(softmap_settings_are_valid(&settings));
+}
+
+/* One variable, in memory of its own: setenv() keeps all that it was ever given. */
+static void set_variable(const char *name, const char *text)
+{
+    static char variable[TEXT_MAX + 64];
+    snprintf(variable, sizeof variable, "%s=%s", name, text);
+    putenv(variable);
+}
+
+/* What the protocol or the configuration has brought, and a variable on top of it. */
+static void try_reading(struct input *in, enum softmap_knob knob, const char *text)
+{
+    struct softmap_settings settings = {.given = input_u8(in)};
+    struct softmap_options options;
+    for (unsigned i = 0; i < SOFTMAP_KNOBS; i++)
+        settings.value[i] = (uint32_t)input_number(in);
+    if (!softmap_settings_are_valid(&settings))
+        return;
+    set_variable(softmap_knob_variable(knob), text);
+    enum rsm_status status = softmap_options_read(&options, &settings);
+    unsetenv(softmap_knob_variable(knob));
+    if (status != RSM_ST_OK) {
+        CHECK(status == RSM_ST_INVALID || status == RSM_ST_UNSUPPORTED);
+        return;
+    }
+    CHECK(options.flush_us >= 1 && options.flush_us <= 1000000 && options.refresh_us <= 1000000);
+    CHECK(options.grain >= 1 && options.grain <= 64);
+    CHECK((options.grain & (options.grain - 1)) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input in = {.at = data, .left = size};
+    char text[TEXT_MAX];
+    unsigned what = input_below(&in, SOFTMAP_KNOBS + 2);
+    uint32_t timeout_ms = input_u8(&in) * 250u;
+    struct input rest = in;
+    text[input_bytes(&in, text, sizeof text - 1)] = '\0';
+    if (what >= SOFTMAP_KNOBS) {
+        try_verbs(text, timeout_ms);
+        return 0;
+    }
+    try_knob((enum softmap_knob)what, text);
+    if (input_u8(&rest) & 1)
+        try_reading(&rest, (enum softmap_knob)what, text);
+    return 0;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "requests.h"
+
+#include <stdio.h>
+
+enum { PAGE = 4096, WORDS = 4 };
+
+static void name_make(struct input *in, char *name)
+{
+    static const char *const names[16] = {"sci0", "sci0", "sci0",     "sci0",     "sci0", "sci0",
+                                          "sci1", "sci1", "sci1",     "sci1",     "sci",  "sci",
+                                          "sci9", "",     "loopback", "loopback0"};
+    unsigned form = input_u8(in);
+    if (form < 0xf8)
+        strcpy(name, names[form % 16]);
+    else
+        name[input_bytes(in, name, 8u << (form - 0xf8) < 255 ? 8u << (form - 0xf8) : 255)] = '\0';
+}
+
+/* Mostly whole pages, and not too many: the daemon may have to clear them. */
+static uint64_t length_make(struct input *in)
+{
+    uint8_t form = input_u8(in);
+    return form < 0xf0 ? (uint64_t)(form % 16) * PAGE : input_number(in);
+}
+
+static void acl_make(struct input *in, uint32_t *count, struct rsm_acl_entry *acl)
+{
+    *count = input_below(in, 8) == 7 ? input_below(in, RSM_PROTO_ACL_MAX + 1) : input_below(in, 3);
+    for (uint32_t i = 0; i < *count; i++)
+        acl[i] = (struct rsm_acl_entry){.node = (uint32_t)input_number(in),
+                                        .permission =
+                                            input_below(in, 4) != 0 ? 0666 : input_u8(in) * 8u};
+}
+
+static void publish_make(struct input *in, struct rsm_export_publish_request *m)
+{
+    m->export = (uint32_t)input_number(in);
+    m->segment_id = (uint32_t)input_number(in);
+    acl_make(in, &m->acl_count, m->acl);
+    m->piece_count = input_below(in, 16) == 15 ? input_below(in, RSM_PROTO_PIECES_MAX + 1)
+                                               : 1 + input_below(in, 2);
+    for (uint32_t i = 0; i < m->piece_count; i++)
+        m->pieces[i] = (struct rsm_segment_piece){.extent = (uint32_t)input_number(in),
+                                                  .offset = length_make(in),
+                                                  .length = length_make(in)};
+}
+
+/* Ids, indices, flags. */
+static void words_make(struct input *in, void *body)
+{
+    uint32_t words[WORDS];
+    for (unsigned i = 0; i < WORDS; i++)
+        words[i] = (uint32_t)input_number(in);
+    memcpy(body, words, sizeof words);
+}
+
+void request_make(struct input *in, struct rsm_msg *msg)
+{
+    memset(msg, 0, sizeof *msg);
+    msg->type = input_below(in, RSM_MSG_LINKS + 4);
+    switch (msg->type) {
+    case RSM_MSG_HELLO:
+        msg->u.hello = (struct rsm_hello_request){
+            .api_version = input_below(in, 8) == 7 ? (uint32_t)input_number(in) : RSM_VERSION,
+            .node = (uint32_t)input_number(in)};
+        return;
+    case RSM_MSG_CONTROLLER:
+        name_make(in, msg->u.controller.type);
+        msg->u.controller.unit = (uint32_t)input_number(in);
+        return;
+    case RSM_MSG_LOCATE:
+        name_make(in, msg->u.locate.controller);
+        msg->u.locate.node = (uint32_t)input_number(in);
+        return;
+    case RSM_MSG_EXTENT_ALLOC:
+        name_make(in, msg->u.extent_alloc.controller);
+        msg->u.extent_alloc.length = length_make(in);
+        return;
+    case RSM_MSG_EXPORT_CREATE:
+        name_make(in, msg->u.export_create.controller);
+        msg->u.export_create.length = length_make(in);
+        msg->u.export_create.mode = input_below(in, 4) != 0 ? 0666 : (uint32_t)input_number(in);
+        msg->u.export_create.want_extent = input_below(in, 3);
+        return;
+    case RSM_MSG_EXPORT_PUBLISH:
+        publish_make(in, &msg->u.export_publish);
+        return;
+    case RSM_MSG_EXPORT_REPUBLISH:
+        msg->u.export_republish.export = (uint32_t)input_number(in);
+        acl_make(in, &msg->u.export_republish.acl_count, msg->u.export_republish.acl);
+        return;
+    case RSM_MSG_IMPORT_CONNECT:
+        name_make(in, msg->u.import_connect.controller);
+        msg->u.import_connect.node = input_below(in, 4) != 0 ? 1 : (uint32_t)input_number(in);
+        msg->u.import_connect.segment_id = (uint32_t)input_number(in);
+        msg->u.import_connect.rights = (uint32_t)input_number(in);
+        return;
+    default:
+        words_make(in, &msg->u);
+    }
+}
+
+/* ------------------------------------------------------------------ of other nodes */
+
+static void connect_make(struct input *in, struct rsm_peer_connect *m)
+{
+    m->request = (uint32_t)input_number(in);
+    name_make(in, m->controller);
+    m->segment_id = (uint32_t)input_number(in);
+    m->rights = (uint32_t)input_number(in);
+    m->uid = (uint32_t)input_number(in);
+    m->gid = (uint32_t)input_number(in);
+    m->group_count = input_below(in, 4);
+    for (uint32_t i = 0; i < m->group_count; i++)
+        m->groups[i] = input_u8(in);
+}
+
+static void connect_reply_make(struct input *in, struct rsm_peer_connect_reply *m)
+{
+    m->request = (uint32_t)input_number(in);
+    m->status = input_below(in, 4) == 3 ? (uint32_t)input_number(in) : RSM_ST_OK;
+    m->import = (uint32_t)input_number(in);
+    m->rights = (uint32_t)input_number(in);
+    m->length = length_make(in);
+    strcpy(m->transport, input_below(in, 4) == 3 ? "" : "shm");
+    m->blob_len = (uint32_t)input_bytes(in, m->blob, input_u8(in));
+}
+
+void peer_message_make(struct input *in, struct rsm_peer_msg *msg)
+{
+    static const uint32_t types[] = {RSM_PEER_CONNECT, RSM_PEER_CONNECT_REPLY, RSM_PEER_DISCONNECT,
+                                     RSM_PEER_ABORT, RSM_PEER_EVENT};
+    memset(msg, 0, sizeof *msg);
+    msg->type = types[input_below(in, sizeof types / sizeof types[0])];
+    if (msg->type == RSM_PEER_CONNECT)
+        connect_make(in, &msg->u.connect);
+    else if (msg->type == RSM_PEER_CONNECT_REPLY)
+        connect_reply_make(in, &msg->u.connect_reply);
+    else
+        words_make(in, &msg->u);
+}

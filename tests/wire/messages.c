@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "messages.h"
+
+#include <stddef.h>
+
+#include "core/proto.h"
+#include "peer/proto.h"
+
+const struct message_fields control_messages[] = {
+    {RSM_MSG_HELLO, "HELLO", "api_version node", "node embedded peer_timeout_ms"},
+    {RSM_MSG_CONTROLLER, "CONTROLLER", "type unit",
+     "name transport device options loopback map.given map.mode map.trap map.k map.flush_us "
+     "map.refresh_us map.grain map.atomics access_sizes atomic_sizes page_size max_segment_size~ "
+     "total_segment_size~ max_segments~ max_map_size~ total_map_size~ max_imports~ "
+     "hardware_address~"},
+    {RSM_MSG_TOPOLOGY, "TOPOLOGY", "controller first_peer",
+     "generation~ controllers name hardware_address total_peers peer_count (peer.node peer.name "
+     "peer.hardware_address peer.state)"},
+    {RSM_MSG_LOCATE, "LOCATE", "controller node", "kind path~"},
+    {RSM_MSG_EXTENT_ALLOC, "EXTENT_ALLOC", "controller length", "extent#"},
+    {RSM_MSG_EXTENT_FREE, "EXTENT_FREE", "extent#", ""},
+    {RSM_MSG_EXPORT_CREATE, "EXPORT_CREATE", "controller length mode want_extent",
+     "export# epoch_slot# extent#"},
+    {RSM_MSG_EXPORT_PUBLISH, "EXPORT_PUBLISH",
+     "export# segment_id acl_count (acl.node acl.permission) piece_count (piece.extent# "
+     "piece.offset piece.length)",
+     "segment_id"},
+    {RSM_MSG_EXPORT_REPUBLISH, "EXPORT_REPUBLISH", "export# acl_count (acl.node acl.permission)",
+     ""},
+    {RSM_MSG_EXPORT_UNPUBLISH, "EXPORT_UNPUBLISH", "export# flags", "offered"},
+    {RSM_MSG_EXPORT_DESTROY, "EXPORT_DESTROY", "export#", "offered"},
+    {RSM_MSG_IMPORT_CONNECT, "IMPORT_CONNECT", "controller node segment_id rights",
+     "import# slot# generation~ length rights transport blob_len blob"},
+    {RSM_MSG_IMPORT_DISCONNECT, "IMPORT_DISCONNECT", "import#", ""},
+    {RSM_MSG_EVENT_OPEN, "EVENT_OPEN", "end id#", ""},
+    {RSM_MSG_EVENT_PEERS, "EVENT_PEERS", "end id# first", "epoch~ total count (peer#)"},
+    {RSM_MSG_EVENT_ARM, "EVENT_ARM", "end id#", ""},
+    {RSM_MSG_EVENT_KICK, "EVENT_KICK", "end id# peer#", ""},
+    {RSM_MSG_INSPECT, "INSPECT", "what first",
+     "total exported_bytes exported_limit~ segments segments_limit~ clients count (item.id# "
+     "item.exporter item.export# item.segment_id item.node item.pid~ item.uid~ item.gid~ "
+     "item.permission item.acl_count item.connections item.pending item.length item.controller)"},
+    {RSM_MSG_LINKS, "LINKS", "first",
+     "auth more count (link.node link.state link.version link.port link.address~ link.text~)"},
+    {0, NULL, NULL, NULL},
+};
+
+const struct message_fields peer_messages[] = {
+    {RSM_PEER_HELLO, "HELLO", "magic version_min version_max from to incarnation~ nonce~", NULL},
+    {RSM_PEER_PROOF, "PROOF", "length credential", NULL},
+    {RSM_PEER_REFUSE, "REFUSE", "status text~", NULL},
+    {RSM_PEER_PING, "PING", "number", NULL},
+    {RSM_PEER_PONG, "PONG", "number", NULL},
+    {RSM_PEER_CONNECT, "CONNECT",
+     "request controller segment_id rights uid gid pid group_count (group)", NULL},
+    {RSM_PEER_CONNECT_REPLY, "CONNECT_REPLY",
+     "request status import# rights length transport blob_len blob~", NULL},
+    {RSM_PEER_DISCONNECT, "DISCONNECT", "import#", NULL},
+    {RSM_PEER_ABORT, "ABORT", "import#", NULL},
+    {RSM_PEER_EVENT, "EVENT", "import# end count coalesced", NULL},
+    {0, NULL, NULL, NULL},
+};
+
+const struct message_fields *message_fields_of(const struct message_fields *list, uint32_t type)
+{
+    while (list->type != 0 && list->type != type)
+        list++;
+    return list->type != 0 ? list : NULL;
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* wire_record DIRECTORY: hold conversations with the rsmd of this build, and write them down for
+ * test_wire (wire.h describes the text). Every type of message is in them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/codec.h"
+#include "messages.h"
+#include "peer/proto.h"
+#include "rsm/rsm_common.h"
+#include "trace.h"
+#include "wire.h"
+
+enum { PAGE = 4096, HEADER_FIELDS = 5, RIGHTS = RSM_RIGHT_READ | RSM_RIGHT_WRITE };
+
+static const char *directory;
+static FILE *out;
+static struct daemon served;
+static int sockets[128];
+static uint32_t sequence;
+
+/* ------------------------------------------------------------------ writing */
+
+static void print_hex(const uint8_t *bytes, size_t length)
+{
+    fprintf(out, "    ");
+    for (size_t i = 0; i < length; i++)
+        fprintf(out, "%02x", bytes[i]);
+}
+
+/* `name` as in the table, with its mark. */
+static void print_field(const uint8_t *message, const struct trace_field *field, const char *name,
+                        size_t length)
+{
+    char mark = name[length - 1];
+    bool slot = length >= 5 && strncmp(name + length - 5, "slot#", 5) == 0;
+    if (mark == '#' || mark == '~')
+        length--;
+    print_hex(message + field->offset, field->length);
+    fprintf(out, "  %.*s%s", (int)length, name,
+            mark == '~'   ? " any"
+            : mark != '#' ? ""
+            : slot        ? " id:slot"
+                          : " id:object");
+    if (field->kind == TRACE_NUMBER && field->value > 9)
+        fprintf(out, "  # %llu", (unsigned long long)field->value);
+    if (field->kind == TRACE_STRING)
+        fprintf(out, "  # \"%.*s\"", (int)field->length - 4,
+                (const char *)message + field->offset + 4);
+    fprintf(out, "\n");
+}
+
+/* Print fields from *next on as a list of names says, a group in parentheses as often as the count
+ * in front of it. Returns the place behind the list, or behind its closing parenthesis. */
+static const char *print_fields(const uint8_t *message, const char *names, unsigned *next)
+{
+    uint64_t count = 0;
+    for (names += strspn(names, " "); *names != '\0' && *names != ')';
+         names += strspn(names, " ")) {
+        if (*names == '(') {
+            const char *group = names + 1;
+            names = strchr(group, ')') + 1;
+            for (; count > 0; count--)
+                (void)print_fields(message, group, next);
+            continue;
+        }
+        size_t length = strcspn(names, " )");
+        if (strncmp(names, "blob", length) != 0 || trace_fields[*next - 1].value != 0) {
+            assert_true(*next < trace_count);
+            count = trace_fields[*next].value;
+            print_field(message, &trace_fields[(*next)++], names, length);
+        }
+        names += length;
+    }
+    return names;
+}
+
+static void print_fds(const struct rsm_packet_fds *fds)
+{
+    char text[64];
+    for (unsigned i = 0; i < fds->count; i++) {
+        wire_describe_fd(fds->fds[i], text);
+        fprintf(out, "%s %s", i == 0 ? "fds" : "", text);
+    }
+    if (fds->count > 0)
+        fprintf(out, "\n");
+}
+
+static void print_control(char letter, bool sent, const uint8_t *bytes, size_t length,
+                          const struct rsm_packet_fds *fds)
+{
+    struct rsm_msg msg;
+    trace_begin(bytes);
+    assert_int_equal(rsm_msg_decode(&msg, bytes, length), RSM_ST_OK);
+    const struct message_fields *fields =
+        message_fields_of(control_messages, msg.type & ~RSM_MSG_REPLY);
+    assert_non_null(fields);
+    unsigned next = 0;
+    fprintf(out, "%c %c %s\n", sent ? '>' : '<', letter, fields->name);
+    (void)print_fields(bytes, "magic version type sequence status", &next);
+    if (sent)
+        (void)print_fields(bytes, fields->request, &next);
+    else if (msg.status == RSM_ST_OK)
+        (void)print_fields(bytes, fields->reply, &next);
+    assert_int_equal(next, trace_count);
+    print_fds(fds);
+}
+
+static void print_peer(bool sent, const uint8_t *bytes, size_t length)
+{
+    struct rsm_peer_msg msg;
+    trace_begin(bytes);
+    assert_int_equal(rsm_peer_decode(&msg, bytes, length), RSM_ST_OK);
+    const struct message_fields *fields = message_fields_of(peer_messages, msg.type);
+    assert_non_null(fields);
+    unsigned next = 0;
+    fprintf(out, "%c %c %s\n", sent ? '>' : '<', WIRE_PEER, fields->name);
+    (void)print_fields(bytes, "type", &next);
+    const char *names = fields->request;
+    if (msg.type == RSM_PEER_CONNECT_REPLY && msg.u.connect_reply.status != RSM_ST_OK)
+        names = "request status";
+    if (msg.type == RSM_PEER_PROOF && msg.u.proof.length == 0)
+        names = "length";
+    (void)print_fields(bytes, names, &next);
+    assert_int_equal(next, trace_count);
+}
+
+/* ------------------------------------------------------------------ speaking */
+
+static void connect_as(char letter)
+{
+    sockets[(int)letter] = wire_open(&served, letter);
+    fprintf(out, "\nopen %c\n", letter);
+}
+
+static void leave(char letter)
+{
+    close(sockets[(int)letter]);
+    fprintf(out, "\nclose %c\n", letter);
+}
+
+static void remark(const char *text)
+{
+    fprintf(out, "\n# %s\n", text);
+}
+
+/* The request's descriptor is of this kind; NULL: it has none. */
+static enum rsm_status ask_sending(char letter, struct rsm_msg *msg, const char *kind)
+{
+    uint8_t bytes[WIRE_BYTES_MAX];
+    struct rsm_packet_fds fds = {.count = 0};
+    msg->sequence = ++sequence;
+    size_t length = rsm_msg_encode(msg, bytes, sizeof bytes);
+    assert_true(length > 0);
+    if (kind != NULL)
+        fds.fds[fds.count++] = wire_make_fd(kind);
+    fprintf(out, "\n");
+    print_control(letter, true, bytes, length, &fds);
+    wire_send(sockets[(int)letter], letter, bytes, length, &fds);
+    rsm_packet_fds_close(&fds);
+    length = wire_receive(sockets[(int)letter], letter, bytes, &fds, false);
+    print_control(letter, false, bytes, length, &fds);
+    rsm_packet_fds_close(&fds);
+    assert_int_equal(rsm_msg_decode(msg, bytes, length), RSM_ST_OK);
+    return (enum rsm_status)msg->status;
+}
+
+static void ask_for(char letter, struct rsm_msg *msg, enum rsm_status expected)
+{
+    assert_int_equal(ask_sending(letter, msg, NULL), expected);
+}
+
+/* One request whose reply is of no further interest. */
+#define ASK(letter, expected, ...)                                                                 \
+    do {                                                                                           \
+        struct rsm_msg msg_ = {__VA_ARGS__};                                                       \
+        ask_for((letter), &msg_, (expected));                                                      \
+    } while (0)
+
+static void expect_end(char letter)
+{
+    uint8_t bytes[WIRE_BYTES_MAX];
+    struct rsm_packet_fds fds;
+    assert_int_equal(wire_receive(sockets[(int)letter], letter, bytes, &fds, true), 0);
+    close(sockets[(int)letter]);
+    fprintf(out, "\nend %c\n", letter);
+}
+
+static void hello(char letter)
+{
+    connect_as(letter);
+    ASK(letter, RSM_ST_OK, .type = RSM_MSG_HELLO,
+        .u.hello = {.api_version = RSM_VERSION, .node = WIRE_OWN});
+}
+
+static void tell(struct rsm_peer_msg msg)
+{
+    uint8_t bytes[WIRE_BYTES_MAX];
+    size_t length = rsm_peer_encode(&msg, bytes, sizeof bytes);
+    assert_true(length > 0);
+    fprintf(out, "\n");
+    print_peer(true, bytes, length);
+    wire_send(sockets[WIRE_PEER], WIRE_PEER, bytes, length, NULL);
+}
+
+static struct rsm_peer_msg hear(uint32_t type)
+{
+    uint8_t bytes[WIRE_BYTES_MAX];
+    struct rsm_packet_fds fds;
+    struct rsm_peer_msg msg;
+    size_t length = wire_receive(sockets[WIRE_PEER], WIRE_PEER, bytes, &fds, type == RSM_PEER_PING);
+    assert_int_equal(rsm_peer_decode(&msg, bytes, length), RSM_ST_OK);
+    assert_int_equal(msg.type, type);
+    fprintf(out, "\n");
+    print_peer(false, bytes, length);
+    return msg;
+}
+
+static void link_up(void)
+{
+    struct rsm_peer_msg msg = {.type = RSM_PEER_HELLO};
+    connect_as(WIRE_PEER);
+    msg.u.hello = (struct rsm_peer_hello){.magic = RSM_PEER_MAGIC,
+                                          .version_min = RSM_PEER_VERSION_MIN,
+                                          .version_max = RSM_PEER_VERSION_MAX,
+                                          .from = 1,
+                                          .to = WIRE_OWN,
+                                          .incarnation = 77};
+    tell(msg);
+    hear(RSM_PEER_HELLO);
+    tell((struct rsm_peer_msg){.type = RSM_PEER_PROOF});
+    hear(RSM_PEER_PROOF);
+    tell((struct rsm_peer_msg){.type = RSM_PEER_PING, .u.ping.number = 5});
+    hear(RSM_PEER_PONG);
+}
+
+/* ------------------------------------------------------------------ conversations */
+
+struct published {
+    uint32_t export, extent, epoch_slot;
+};
+
+static struct published publish_as(char letter, const char *controller, uint32_t segment_id)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_CREATE,
+                          .u.export_create = {.length = PAGE, .mode = 0666, .want_extent = 1}};
+    strcpy(msg.u.export_create.controller, controller);
+    ask_for(letter, &msg, RSM_ST_OK);
+    struct published made = {.export = msg.u.export_create_reply.export,
+                             .extent = msg.u.export_create_reply.extent,
+                             .epoch_slot = msg.u.export_create_reply.epoch_slot};
+    ASK(letter, RSM_ST_OK, .type = RSM_MSG_EXPORT_PUBLISH,
+        .u.export_publish = {.export = made.export,
+                             .segment_id = segment_id,
+                             .piece_count = 1,
+                             .pieces = {{made.extent, 0, PAGE}}});
+    return made;
+}
+
+static struct rsm_import_connect_reply import_as(char letter, uint32_t segment_id)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT,
+                          .u.import_connect = {"sci0", WIRE_OWN, segment_id, RIGHTS}};
+    ask_for(letter, &msg, RSM_ST_OK);
+    return msg.u.import_connect_reply;
+}
+
+static void greetings(void **state)
+{
+    (void)state;
+    hello('a');
+    remark("HELLO comes once");
+    ASK('a', RSM_ST_PROTOCOL, .type = RSM_MSG_HELLO,
+        .u.hello = {.api_version = RSM_VERSION, .node = WIRE_OWN});
+    expect_end('a');
+    remark("another RSMAPI");
+    connect_as('b');
+    ASK('b', RSM_ST_VERSION, .type = RSM_MSG_HELLO,
+        .u.hello = {.api_version = RSM_VERSION + 1, .node = WIRE_OWN});
+    leave('b');
+    remark("first of all HELLO");
+    connect_as('c');
+    ASK('c', RSM_ST_PROTOCOL, .type = RSM_MSG_LINKS);
+    expect_end('c');
+}
+
+static void look_around(void **state)
+{
+    (void)state;
+    hello('a');
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_CONTROLLER, .u.controller = {"sci", 0});
+    ASK('a', RSM_ST_NO_CONTROLLER, .type = RSM_MSG_CONTROLLER, .u.controller = {"sci", 9});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_TOPOLOGY, .u.topology = {0, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_TOPOLOGY, .u.topology = {9, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_LOCATE, .u.locate = {"sci0", WIRE_OWN});
+    ASK('a', RSM_ST_NO_ROUTE, .type = RSM_MSG_LOCATE, .u.locate = {"sci0", 63});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_LINKS, .u.links = {2});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
+}
+
+static void segments(void **state)
+{
+    (void)state;
+    hello('a');
+    hello('b');
+    remark("an extent first, then a segment on it");
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC, .u.extent_alloc = {"sci0", 2 * PAGE}};
+    ask_for('a', &msg, RSM_ST_OK);
+    uint32_t extent = msg.u.extent_alloc_reply.extent;
+    msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_CREATE,
+                           .u.export_create = {"sci0", 2 * PAGE, 0600, 0}};
+    ask_for('a', &msg, RSM_ST_OK);
+    uint32_t export = msg.u.export_create_reply.export;
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_PUBLISH,
+        .u.export_publish = {.export = export,
+                             .segment_id = 11,
+                             .acl_count = 1,
+                             .acl = {{WIRE_OWN, 0666}},
+                             .piece_count = 2,
+                             .pieces = {{extent, 0, PAGE}, {extent, PAGE, PAGE}}});
+    ASK('a', RSM_ST_BUSY, .type = RSM_MSG_EXTENT_FREE, .u.extent_free = {extent});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_REPUBLISH,
+        .u.export_republish = {.export = export, .acl_count = 1, .acl = {{WIRE_OWN, 0600}}});
+    remark("a connection that ends by itself, and one that is aborted");
+    struct rsm_import_connect_reply made = import_as('b', 11);
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect = {made.import});
+    made = import_as('b', 11);
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH,
+        .u.export_unpublish = {export, RSM_UNPUBLISH_KEEP_CONNECTIONS});
+    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
+        .u.import_connect = {"sci0", WIRE_OWN, 11, RIGHTS});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH, .u.export_unpublish = {export, 0});
+    fprintf(out, "\nmoved b %u\n", (unsigned)made.slot);
+    ASK('a', RSM_ST_NOT_PUBLISHED, .type = RSM_MSG_EXPORT_UNPUBLISH,
+        .u.export_unpublish = {export, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy = {export});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXTENT_FREE, .u.extent_free = {extent});
+    remark("the exporter's death");
+    publish_as('a', "sci0", 12);
+    made = import_as('b', 12);
+    leave('a');
+    fprintf(out, "\nmoved b %u\n", (unsigned)made.slot);
+}
+
+static void events(void **state)
+{
+    (void)state;
+    hello('a');
+    hello('b');
+    struct published made = publish_as('a', "sci0", 21);
+    uint32_t connection = import_as('b', 21).import;
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
+        .u.event_open = {RSM_EVENT_EXPORT, made.export});
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN, .u.event_open = {RSM_EVENT_IMPORT, connection});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_PEERS,
+        .u.event_peers = {RSM_EVENT_EXPORT, made.export, 0});
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_PEERS,
+        .u.event_peers = {RSM_EVENT_IMPORT, connection, 0});
+    remark("nobody polls there yet");
+    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_EVENT_KICK,
+        .u.event_kick = {RSM_EVENT_IMPORT, connection, 0});
+    struct rsm_msg arm = {.type = RSM_MSG_EVENT_ARM,
+                          .u.event_arm = {RSM_EVENT_EXPORT, made.export}};
+    assert_int_equal(ask_sending('a', &arm, "pipe:write-only"), RSM_ST_OK);
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_KICK,
+        .u.event_kick = {RSM_EVENT_IMPORT, connection, 0});
+    remark("what rsmstat sees of it");
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_IMPORTS, 0});
+}
+
+static struct rsm_peer_msg wanted(uint32_t request, uint32_t segment_id)
+{
+    return (struct rsm_peer_msg){.type = RSM_PEER_CONNECT,
+                                 .u.connect = {.request = request,
+                                               .controller = "far0",
+                                               .segment_id = segment_id,
+                                               .rights = RIGHTS,
+                                               .uid = 1000,
+                                               .gid = 1000,
+                                               .pid = 4321,
+                                               .group_count = 2,
+                                               .groups = {1000, 27}}};
+}
+
+static void other_host(void **state)
+{
+    (void)state;
+    link_up();
+    hello('a');
+    struct published made = publish_as('a', "far0", 31);
+    tell(wanted(1, 31));
+    struct rsm_peer_msg msg = hear(RSM_PEER_CONNECT_REPLY);
+    uint32_t connection = msg.u.connect_reply.import;
+    tell(wanted(2, 99));
+    hear(RSM_PEER_CONNECT_REPLY);
+    remark("events there and back");
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
+        .u.event_open = {RSM_EVENT_EXPORT, made.export});
+    tell((struct rsm_peer_msg){.type = RSM_PEER_EVENT,
+                               .u.event = {connection, RSM_EVENT_EXPORT, 3, 0}});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_PEERS,
+        .u.event_peers = {RSM_EVENT_EXPORT, made.export, 0});
+    remark("a connection that the importer gives up, and one that the exporter cuts");
+    tell((struct rsm_peer_msg){.type = RSM_PEER_DISCONNECT, .u.import = {connection}});
+    tell(wanted(3, 31));
+    hear(RSM_PEER_CONNECT_REPLY);
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH, .u.export_unpublish = {made.export, 0});
+    hear(RSM_PEER_ABORT);
+    remark("a message out of turn ends the link");
+    tell((struct rsm_peer_msg){.type = RSM_PEER_PONG, .u.ping.number = 1000});
+    expect_end(WIRE_PEER);
+}
+
+static void other_host_refused(void **state)
+{
+    (void)state;
+    struct rsm_peer_msg msg = {.type = RSM_PEER_HELLO};
+    connect_as(WIRE_PEER);
+    msg.u.hello = (struct rsm_peer_hello){.magic = RSM_PEER_MAGIC,
+                                          .version_min = RSM_PEER_VERSION_MAX + 7,
+                                          .version_max = RSM_PEER_VERSION_MAX + 8,
+                                          .from = 1,
+                                          .to = WIRE_OWN,
+                                          .incarnation = 78};
+    remark("a newer daemon that speaks none of our versions");
+    tell(msg);
+    hear(RSM_PEER_HELLO);
+    hear(RSM_PEER_REFUSE);
+    expect_end(WIRE_PEER);
+}
+
+/* ------------------------------------------------------------------ files */
+
+static int begin(void **state)
+{
+    char path[512];
+    wire_daemon_start(&served);
+    sequence = 0;
+    snprintf(path, sizeof path, "%s/%s.txt", directory, (const char *)*state);
+    out = fopen(path, "w");
+    assert_non_null(out);
+    fprintf(out,
+            "# %s: what rsmd " RSM_RELEASE
+            " says. Written by wire_record; never edit a recording.\n"
+            "protocol %u\n",
+            (const char *)*state, RSM_PROTO_VERSION);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    assert_int_equal(fclose(out), 0);
+    daemon_stop(&served);
+    return 0;
+}
+
+#define RECORDING(function)                                                                        \
+    {                                                                                              \
+        .name = #function, .test_func = (function), .setup_func = begin, .teardown_func = end,     \
+        .initial_state = (void *)(uintptr_t) #function                                             \
+    }
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest recordings[] = {RECORDING(greetings),  RECORDING(look_around),
+                                            RECORDING(segments),   RECORDING(events),
+                                            RECORDING(other_host), RECORDING(other_host_refused)};
+    if (argc != 2) {
+        fprintf(stderr, "usage: wire_record DIRECTORY\n");
+        return 2;
+    }
+    directory = argv[1];
+    return cmocka_run_group_tests(recordings, NULL, NULL);
+}
