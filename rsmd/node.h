@@ -22,6 +22,7 @@
 #include "core/packet.h"
 #include "core/runtime.h"
 #include "gentable.h"
+#include "peer/complaints.h"
 
 enum {
     RSMD_GROUPS_MAX = 65536,             /* the kernel's NGROUPS_MAX */
@@ -162,6 +163,7 @@ struct rsmd_topology {
     uint32_t generation;
     uint8_t here[RSM_NODE_ID_MAX + 1];     /* on controllers that reach this host alone */
     uint8_t anywhere[RSM_NODE_ID_MAX + 1]; /* on those that reach other hosts, too */
+    int64_t listened[RSM_NODE_ID_MAX + 1]; /* when it was seen to listen here, ms; 0: never */
 };
 
 struct rsmd_peers;
@@ -169,6 +171,8 @@ struct rsmd_peers;
 struct rsmd_node {
     uint32_t id;
     bool embedded;
+    bool one_user; /* serves `owner` alone */
+    uid_t owner;   /* as whom the daemon runs */
     struct rsmcore_runtime runtime;
     struct rsmd_conf conf;
     struct rsmd_controller *controllers;
@@ -186,8 +190,9 @@ struct rsmd_node {
     uint64_t exported_bytes;  /* in extents */
     uint64_t exported_most;   /* UINT64_MAX: no limit */
     uint32_t descriptors_per_client;
-    uint32_t client_count;    /* that have said HELLO */
-    struct rsmd_peers *peers; /* links to other hosts; NULL before and after they are there */
+    uint32_t client_count;       /* that have said HELLO */
+    struct rsmd_peers *peers;    /* links to other hosts; NULL before and after they are there */
+    struct rsmd_bucket refusals; /* bounds what refused clients make us log */
 };
 
 /**
