@@ -63,7 +63,7 @@ void litmus_skip(const char *why) __attribute__((noreturn));
 bool mode_is(const char *name);
 /** Whether accesses are refused at first, so that somebody learns of them: not in mirror mode. */
 bool accesses_are_refused(void);
-/** Whether RSM_MAP_TRAP has that value. */
+/** Whether RSM_MAP_TRAP has that value, or auto comes to it here. */
 bool trap_is(const char *name);
 /** The signal that refused accesses raise, whether anybody sees it or not. */
 int trap_signal(void);

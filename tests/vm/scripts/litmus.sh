@@ -28,11 +28,12 @@ export RSM_LITMUS_SHARE=20
 # What takes long is left to those who do it fastest.
 # shellcheck disable=SC2086 # lists of words
 by_signal() {
+    export RSM_MAP_TRAP=signal
     echo 'stores make twins:'
     RSM_MAP_MODE=twin "$litmus" $quick message_passing neighbours two_importers threads \
         library_functions || exit 1
 
-    echo 'stores are trapped:' # the default
+    echo 'stores are trapped:'
     "$litmus" $quick messages_without_barrier neighbours || exit 1
 
     echo 'every store is trapped:'
