@@ -191,7 +191,7 @@ static const struct {
      "expected one of the keys max-exported-memory, max-segments, peer-timeout-ms, "
      "segment-hashtable-size, enable-dynamic-reconfiguration"},
     {"[map]\nmode = mirrors\n", 2, "expected auto, precise, twin, mirror or off after mode ="},
-    {"[map]\ntrap =\n", 2, "expected signal, sigbus or thread after trap ="},
+    {"[map]\ntrap =\n", 2, "expected auto, signal, sigbus or thread after trap ="},
     {"[map]\nk = 0\n", 2, "expected a number from 1 to 65535, or inf after k ="},
     {"[map]\nk = 65536\n", 2, "expected a number from 1 to 65535, or inf after k ="},
     {"[map]\nflush-us = 0\n", 2,
