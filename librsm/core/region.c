@@ -308,16 +308,16 @@ enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
 enum rsm_status rsmcore_region_shed(struct rsmcore_link *link, uintptr_t start, size_t length)
 {
     uintptr_t end = start + length;
-    const struct region *region = *first_ending_after(start);
-    while (region != NULL && region->run.start < end) {
-        uintptr_t from = region->run.start > start ? region->run.start : start;
-        uintptr_t until = end_of(region) < end ? end_of(region) : end;
-        if (region->extent->link != link) {
-            enum rsm_status status = rsmcore_region_uncover(from, until - from);
-            if (status != RSM_ST_OK)
-                return status;
-        }
-        region = *first_ending_after(until);
+    for (uintptr_t at = start; at < end;) {
+        const struct region *region = *first_ending_after(at);
+        if (region == NULL || region->run.start >= end)
+            break;
+        uintptr_t from = region->run.start > at ? region->run.start : at;
+        at = end_of(region) < end ? end_of(region) : end;
+        enum rsm_status status =
+            region->extent->link != link ? rsmcore_region_uncover(from, at - from) : RSM_ST_OK;
+        if (status != RSM_ST_OK)
+            return status;
     }
     return RSM_ST_OK;
 }
