@@ -173,7 +173,8 @@ struct rsmd_client {
 /** What the last look at the other nodes said, as enum rsmd_peer_state. */
 struct rsmd_topology {
     uint32_t generation;
-    int64_t look_again;                    /* nanoseconds of the clock; not before */
+    int64_t looked_at;                     /* clock, in nanoseconds */
+    int64_t looks_ns;                      /* that looks may take from now on */
     uint8_t here[RSM_NODE_ID_MAX + 1];     /* on controllers that reach this host alone */
     uint8_t anywhere[RSM_NODE_ID_MAX + 1]; /* on those that reach other hosts, too */
     int64_t listened[RSM_NODE_ID_MAX + 1]; /* when it was seen to listen here, ms; 0: never */

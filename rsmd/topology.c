@@ -15,8 +15,8 @@
 enum { LOOK_AGAIN_MS = 1000 };
 
 enum {
-    REST = 10,              /* times as long as a look takes */
-    LOOK_MOST_NS = 5000000, /* a longer one was only interrupted */
+    SHARE = 10,               /* one part in so many of the time goes into looks at other nodes */
+    LOOKS_MOST_NS = 50000000, /* that can be saved up */
 };
 
 /* Where a node of this host listens, whether or not it does. */
@@ -138,14 +138,24 @@ static bool look_at(struct rsmd_node *node, uint32_t id)
     return *here != here_before || *anywhere != anywhere_before;
 }
 
-/* Look at all nodes; the generation moves when something is new. A look at 63 daemons takes a
- * while, and wakes them: it is done no more often than takes a tenth of the time, which nobody
- * notices who does not ask all the time. */
+/* A look at 63 daemons takes a while, and wakes them. All looks together take a tenth of the time
+ * at most. What has not been used is saved up to a bound, so that only who asks all the time gets
+ * an answer that is a little old. */
+static bool may_look(struct rsmd_topology *topology, int64_t now)
+{
+    topology->looks_ns += (now - topology->looked_at) / SHARE;
+    if (topology->looked_at == 0 || topology->looks_ns > LOOKS_MOST_NS)
+        topology->looks_ns = LOOKS_MOST_NS;
+    topology->looked_at = now;
+    return topology->looks_ns > 0;
+}
+
+/* Look at all nodes; the generation moves when something is new. */
 static void refresh(struct rsmd_node *node)
 {
     struct rsmd_topology *topology = &node->topology;
     int64_t begun = rsmd_clock_ns();
-    if (begun < topology->look_again)
+    if (!may_look(topology, begun))
         return;
     bool changed = topology->generation == 0;
     for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
@@ -153,8 +163,7 @@ static void refresh(struct rsmd_node *node)
             changed = true;
     if (changed)
         topology->generation++;
-    int64_t took = rsmd_clock_ns() - begun;
-    topology->look_again = begun + REST * (took < LOOK_MOST_NS ? took : LOOK_MOST_NS);
+    topology->looks_ns -= rsmd_clock_ns() - begun;
 }
 
 static void add_peer(struct rsm_topology_reply *reply, const struct rsmd_controller *controller,
