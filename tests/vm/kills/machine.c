@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "load.h"
+#include "party.h"
 #include "process.h"
 #include "table.h"
 
@@ -32,9 +33,10 @@ enum {
     READY_MS = 200000, /* under emulation */
     GIVE_UP_MS = 60000,
     TICK_US = 20000,
+    RETRY_US = 500000,
 };
 
-static const char *const names[MOMENTS] = {"idle",      "connect", "put", "barrier",
+static const char *const names[MOMENTS] = {"idle",      "connect", "put",  "barrier",
                                            "unpublish", "swap",    "fault"};
 
 /* Of one child, shared with it. */
@@ -57,11 +59,26 @@ static bool importer_must_notice(enum moment moment)
     return moment != MOMENT_UNPUBLISH && moment != MOMENT_SWAP;
 }
 
-/* The other machine may not be that far. */
+/* Whether the other node answers, be it that there is no such segment. */
+static bool is_reachable(const struct load *load)
+{
+    rsm_memseg_import_handle_t handle;
+    rsmapi_controller_handle_t controller = party_controller(NULL);
+    int error = controller == NULL ? RSMERR_CTLR_NOT_PRESENT
+                                   : rsm_memseg_import_connect(controller, load->exporter, LOAD_ID,
+                                                               RSM_PERM_RDWR, &handle);
+    if (error == RSM_SUCCESS)
+        rsm_memseg_import_disconnect(handle);
+    return error == RSM_SUCCESS || error == RSMERR_SEG_NOT_PUBLISHED;
+}
+
+/* The other machine may not be that far. A segment that comes and goes need not be there when the
+ * loop begins. */
 static int begin_import(struct load *load)
 {
-    for (int64_t deadline = now_ms() + READY_MS; now_ms() < deadline; usleep(TICK_US))
-        if (load_import_begin(load) == 0)
+    bool comes_and_goes = !importer_must_notice(load->moment);
+    for (int64_t deadline = now_ms() + READY_MS; now_ms() < deadline; usleep(RETRY_US))
+        if (comes_and_goes ? is_reachable(load) : load_import_begin(load) == 0)
             return 0;
     return -1;
 }
