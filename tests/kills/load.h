@@ -52,6 +52,7 @@ struct load {
     enum moment moment;
     bool must_notice; /* only an error ends the loop; else a step that began after the death */
     bool long_waits; /* of the exporter that idles: long enough to tell a wake-up from a time-out */
+    bool stranger;   /* the other party does not share the stage: what it put is not known */
     int give_up_ms;  /* after the death, if it has not been noticed */
     uint32_t exporter; /* node */
     int answer;        /* of the last step: RSM_SUCCESS, an RSMERR_, -1 or LOAD_UNNOTICED */

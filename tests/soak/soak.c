@@ -153,7 +153,7 @@ static bool serves(const struct daemon *daemon, const struct line *line)
            (line->exporter == daemon->node || line->importer == daemon->node);
 }
 
-/* Note it before it happens. */
+/* Note it before it happens and after. Whoever connects in between may reach the dead. */
 static void announce(struct line *line, bool of_exporter, bool of_daemon)
 {
     int64_t now = soak_now_ns();
@@ -169,10 +169,7 @@ static void kill_party(struct party *party)
     struct line *line = &soak->lines[party->line];
     announce(line, party->side == SIDE_EXPORTER, false);
     actor_kill(party->actor);
-    /* What is noted must not be earlier than the end of the memory that it shared. */
-    if (party->side == SIDE_EXPORTER)
-        atomic_store(&line->exporter_death_ns, soak_now_ns());
-    atomic_fetch_add(&line->deaths, 1);
+    announce(line, party->side == SIDE_EXPORTER, false);
     count(COUNT_KILLS, 1);
     start_party(party);
 }
@@ -185,20 +182,22 @@ static void stop_party(struct party *party)
     count(COUNT_STOPS, 1);
 }
 
-static void kill_daemon(struct daemon *daemon)
+static void announce_all(const struct daemon *daemon)
 {
-    int status;
     for (unsigned i = 0; i < lines; i++)
         if (serves(daemon, &soak->lines[i]))
             announce(&soak->lines[i], soak->lines[i].exporter == daemon->node, true);
+}
+
+static void kill_daemon(struct daemon *daemon)
+{
+    int status;
+    announce_all(daemon);
     assert_int_equal(kill(daemon->pid, SIGKILL), 0);
     assert_int_equal(child_await(daemon->pid, 0, IDLE_MS, &status), daemon->pid);
+    announce_all(daemon);
     count(COUNT_DAEMON_KILLS, 1);
     start_daemon(daemon);
-    /* Sessions and lives that began in between may have seen the old one. */
-    for (unsigned i = 0; i < lines; i++)
-        if (serves(daemon, &soak->lines[i]))
-            announce(&soak->lines[i], false, true);
 }
 
 static void do_something(void)
@@ -221,9 +220,7 @@ static void look_at_parties(void)
         if (actor_ended(parties[i].actor, 0)) {
             violation("%s: the %s has ended", soak->lines[parties[i].line].name,
                       parties[i].side == SIDE_EXPORTER ? "exporter" : "importer");
-            announce(&soak->lines[parties[i].line], parties[i].side == SIDE_EXPORTER, false);
-            actor_kill(parties[i].actor);
-            start_party(&parties[i]);
+            kill_party(&parties[i]);
         }
 }
 

@@ -45,9 +45,9 @@ struct child {
     struct load load;
     _Atomic bool ready; /* begun */
     _Atomic bool over;
-    pid_t pid;
 };
 static struct child *children;
+static pid_t pids[CHILDREN];
 
 static enum side side;
 static bool survivor;
@@ -85,7 +85,7 @@ static int begin_import(struct load *load)
 
 static int be_party(struct child *child)
 {
-    struct load *load = &child->load;
+    struct load *load = &child->load, end;
     bool exports = side == SIDE_EXPORTER;
     stage = &child->stage;
     if ((exports ? load_export_begin(load) : begin_import(load)) != 0)
@@ -93,8 +93,9 @@ static int be_party(struct child *child)
     atomic_store(&child->ready, true);
     if ((exports ? load_export_run(load) : load_import_run(load)) != 0)
         return 1;
+    end = *load; /* what was answered stays as it is */
     atomic_store(&child->over, true);
-    return (exports ? load_export_end(load) : load_import_end(load)) != 0;
+    return (exports ? load_export_end(&end) : load_import_end(&end)) != 0;
 }
 
 /* Both are on this machine, and share a stage. */
@@ -112,10 +113,11 @@ static void start(unsigned number)
         .moment = number % MOMENTS,
         .exporter = EXPORTER,
         .give_up_ms = GIVE_UP_MS,
+        .stranger = true,
         .must_notice = side == SIDE_IMPORTER && importer_must_notice(number % MOMENTS),
     };
-    child->pid = fork();
-    if (child->pid != 0)
+    pids[number] = fork();
+    if (pids[number] != 0)
         return;
     if (number < MOMENTS)
         _exit(be_party(child));
@@ -177,10 +179,10 @@ static bool print_and_check(const struct child *child, int64_t within_ms)
     return well;
 }
 
-static bool end_child(struct child *child, const char *name)
+static bool end_child(unsigned number, const char *name)
 {
     int status = 0;
-    bool well = waitpid(child->pid, &status, 0) == child->pid && status == 0;
+    bool well = waitpid(pids[number], &status, 0) == pids[number] && status == 0;
     if (!well)
         fprintf(stderr, "kill_machine: %s ended badly, status %#x\n", name, (unsigned)status);
     return well;
@@ -205,12 +207,12 @@ static int survive(const char *file, int64_t within_ms)
     for (unsigned i = 0; i < MOMENTS; i++)
         well = print_and_check(&children[i], within_ms) && well;
     for (unsigned i = 0; i < MOMENTS; i++)
-        well = end_child(&children[i], names[i]) && well;
+        well = end_child(i, names[i]) && well;
     struct stage *pair = &children[MOMENTS].stage;
     uint64_t since = atomic_load(&pair->bystander_rounds) - beside;
     atomic_store(&pair->bystanders_leave, true);
     for (unsigned i = MOMENTS; i < CHILDREN; i++)
-        well = end_child(&children[i], "a bystander") && well;
+        well = end_child(i, "a bystander") && well;
     printf("beside: %lu verified exchanges of the bystanders since the death\n",
            (unsigned long)since);
     return well && since > 0 ? 0 : 1;
