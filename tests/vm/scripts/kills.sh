@@ -55,7 +55,7 @@ descriptors() {
 }
 
 # Open ones of all processes; rsmd always has one.
-# shellcheck disable=SC2012 # this find(1) knows no link targets
+# shellcheck disable=SC2010,SC2012 # this find(1) knows no link targets
 memfds() {
     ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c '/memfd:'
 }
