@@ -70,6 +70,7 @@ start_rsmd
 # keeps one more in reserve.
 descriptors_before=$(($(descriptors) + 1))
 memfds_before=$(memfds)
+ls -l "/proc/$daemon/fd" >/run/descriptors
 [ "$memfds_before" -ge 1 ] || lab_fail 'memfds cannot be counted'
 
 if [ "$side" = "$victim" ]; then
@@ -94,8 +95,11 @@ cat /run/said
     tail -n 20 /run/complaints
     lab_fail 'not all went as it should'
 }
-lab_until 30 no_more_than "$descriptors_before" "$memfds_before" ||
+lab_until 30 no_more_than "$descriptors_before" "$memfds_before" || {
+    cat /run/descriptors
+    ls -l "/proc/$daemon/fd"
     lab_fail "left in rsmd: $(descriptors) descriptors, $descriptors_before before;" \
         "memfds: $(memfds), $memfds_before before"
+}
 [ "$(find /run/rsm -type s -o -type f | wc -l)" -eq 2 ] || lab_fail "files: $(find /run/rsm)"
 echo "left behind: nothing"
