@@ -36,8 +36,8 @@ const struct message_fields control_messages[] = {
     {RSM_MSG_EVENT_PEERS, "EVENT_PEERS", "end id# first", "epoch~ total count (peer#)"},
     {RSM_MSG_EVENT_ARM, "EVENT_ARM", "end id#", ""},
     {RSM_MSG_EVENT_KICK, "EVENT_KICK", "end id# peer#", ""},
-    {RSM_MSG_INSPECT, "INSPECT", "what first",
-     "total exported_bytes exported_limit~ segments segments_limit~ clients count (item.id# "
+    {RSM_MSG_INSPECT, "INSPECT", "what after",
+     "next exported_bytes exported_limit~ segments segments_limit~ clients count (item.id# "
      "item.exporter item.export# item.segment_id item.node item.pid~ item.uid~ item.gid~ "
      "item.permission item.acl_count item.connections item.pending item.length item.controller)"},
     {RSM_MSG_LINKS, "LINKS", "first",
