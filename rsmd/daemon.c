@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -124,16 +123,6 @@ static bool open_listener(struct daemon *d, int *listener)
     if (*listener >= 0)
         return true;
     return fail(d, "cannot listen at %s: %s", d->lifeline.socket_path, strerror(errno));
-}
-
-/* Every extent, counter and client takes a descriptor. */
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static bool is_neighbour(void *context, uint32_t node)
@@ -255,7 +244,6 @@ int rsmd_run(const struct rsmd_options *options)
     d->options = options;
     d->everybody = !options->embedded && geteuid() == 0;
     rsmd_server_hold_signals();
-    raise_descriptor_limit();
     umask(022);
     bool started = prepare(d);
     if (started) {
