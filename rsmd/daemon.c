@@ -165,6 +165,7 @@ static bool start_serving(struct daemon *d)
     if (!rsmd_node_init(&d->node, d->runtime.node, d->options->embedded, &d->runtime, &d->conf,
                         d->why, sizeof d->why))
         return false;
+    d->node.one_user = !d->everybody;
     enum rsm_status status = rsmd_gentable_hold(d->node.gentable);
     if (status != RSM_ST_OK) {
         fail(d, "cannot hold the generation table: %s", rsmcore_status_text(status));

@@ -35,6 +35,7 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
     memset(node, 0, sizeof *node);
     node->id = id;
     node->embedded = embedded;
+    node->owner = geteuid();
     node->runtime = *runtime;
     node->conf = *conf;
     node->next_segment_id = UINT64_C(1) << RSMD_FIRST_ASSIGNED_ID_SHIFT;

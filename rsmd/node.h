@@ -176,6 +176,7 @@ struct rsmd_topology {
     int64_t look_again;                    /* nanoseconds of the clock; not before */
     uint8_t here[RSM_NODE_ID_MAX + 1];     /* on controllers that reach this host alone */
     uint8_t anywhere[RSM_NODE_ID_MAX + 1]; /* on those that reach other hosts, too */
+    int64_t listened[RSM_NODE_ID_MAX + 1]; /* when it was seen to listen here, ms; 0: never */
 };
 
 struct rsmd_peers;
@@ -183,6 +184,8 @@ struct rsmd_peers;
 struct rsmd_node {
     uint32_t id;
     bool embedded;
+    bool one_user; /* serves `owner` alone */
+    uid_t owner;   /* as whom the daemon runs */
     struct rsmcore_runtime runtime;
     struct rsmd_conf conf;
     struct rsmd_controller *controllers;
@@ -205,8 +208,9 @@ struct rsmd_node {
     uint64_t exported_bytes;       /* in extents */
     uint64_t exported_most;        /* UINT64_MAX: no limit */
     uint32_t descriptors_per_client;
-    uint32_t client_count;    /* that have said HELLO */
-    struct rsmd_peers *peers; /* links to other hosts; NULL before and after they are there */
+    uint32_t client_count;       /* that have said HELLO */
+    struct rsmd_peers *peers;    /* links to other hosts; NULL before and after they are there */
+    struct rsmd_bucket refusals; /* bounds what refused clients make us log */
 };
 
 /**

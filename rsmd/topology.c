@@ -9,6 +9,10 @@
 #include "clock.h"
 #include "controllers.h"
 #include "far/far.h"
+#include "peer/peers.h"
+
+/* Clients of neighbours greet as often as they like; each look is a connection to the neighbour. */
+enum { LOOK_AGAIN_MS = 1000 };
 
 enum {
     REST = 10,              /* times as long as a look takes */
@@ -46,6 +50,23 @@ enum rsmd_peer_state rsmd_peer_probe(const struct rsmd_node *node, uint32_t peer
     default:
         return RSMD_PEER_DOWN;
     }
+}
+
+enum rsm_status rsmd_node_here(struct rsmd_node *node, uint32_t id)
+{
+    int64_t *listened = &node->topology.listened[id], now = rsmd_peers_now();
+    if (id == node->id)
+        return RSM_ST_OK;
+    if (rsmd_far_is_up(node, id))
+        return RSM_ST_DENIED;
+    if (*listened != 0 && now - *listened < LOOK_AGAIN_MS)
+        return RSM_ST_OK;
+    errno = 0;
+    bool listens = rsmd_peer_probe(node, id) == RSMD_PEER_ACTIVE;
+    if (!listens && (errno == EMFILE || errno == ENFILE))
+        return RSM_ST_NO_RESOURCES;
+    *listened = listens ? now : 0;
+    return listens ? RSM_ST_OK : RSM_ST_DENIED;
 }
 
 bool rsmd_node_known(const struct rsmd_node *node, uint32_t id)

@@ -74,7 +74,9 @@ enum rsm_msg_type {
  *  (gentable.h). Until HELLO succeeded every other request is refused with RSM_ST_PROTOCOL. */
 struct rsm_hello_request {
     uint32_t api_version; /* RSM_VERSION of the caller; another one is refused: RSM_ST_VERSION */
-    uint32_t node;        /* the node that the calling process belongs to, 1..RSM_NODE_ID_MAX */
+    uint32_t node;        /* the node that the calling process belongs to, 1..RSM_NODE_ID_MAX: the
+                             daemon's own, or one whose daemon listens on this host. Another one is
+                             refused: RSM_ST_DENIED */
 };
 struct rsm_hello_reply {
     uint32_t node;            /* the node of this rsmd */

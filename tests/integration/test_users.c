@@ -172,17 +172,27 @@ static int converse(int socket, struct rsm_msg *msg, struct rsm_packet_fds *fds)
     return (int)msg->status;
 }
 
-static int connect_raw(const struct order *order, int *socket, struct rsm_packet_fds *fds)
+static int connect_node_1(void)
 {
     char path[RSM_PROTO_PATH_MAX];
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION, .node = order->node}};
     snprintf(path, sizeof path, "%s/node-1.sock", getenv("RSM_RUNTIME_DIR"));
-    *socket = rsm_packet_connect(path);
+    return rsm_packet_connect(path);
+}
+
+static int greet(int socket, uint32_t node, struct rsm_packet_fds *fds)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
+                          .u.hello = {.api_version = RSM_VERSION, .node = node}};
+    return converse(socket, &msg, fds);
+}
+
+static int connect_raw(const struct order *order, int *socket, struct rsm_packet_fds *fds)
+{
+    *socket = connect_node_1();
     NEED(*socket >= 0);
-    NEED(converse(*socket, &msg, fds) == RSM_ST_OK);
+    NEED(greet(*socket, order->node, fds) == RSM_ST_OK);
     rsm_packet_fds_close(fds);
-    msg = (struct rsm_msg){
+    struct rsm_msg msg = {
         .type = RSM_MSG_IMPORT_CONNECT,
         .u.import_connect = {
             .controller = "sci0", .node = 1, .segment_id = PARTY_ID, .rights = order->flags}};
@@ -230,6 +240,20 @@ static int ask_for_too_much(void *bytes)
     return status;
 }
 
+/* Say that this process is of a node, and no more. */
+static int claim_node(void *bytes)
+{
+    const struct order *order = bytes;
+    struct rsm_packet_fds fds;
+    int socket = connect_node_1();
+    NEED(socket >= 0);
+    int status = greet(socket, order->node, &fds);
+    NEED(status == RSM_ST_OK || fds.count == 0);
+    rsm_packet_fds_close(&fds);
+    close(socket);
+    return status;
+}
+
 static void test_offers_hold_no_more(void **state)
 {
     struct actor *owner = start_user(state, UNPRIVILEGED_UID), *root = start_user(state, 0);
@@ -242,10 +266,16 @@ static void test_offers_hold_no_more(void **state)
     assert_int_equal(party_ask(other, ask_for_too_much, order).result, RSM_ST_DENIED);
     order.flags = RSM_RIGHT_WRITE;
     assert_int_equal(party_ask(other, ask_for_too_much, order).result, RSM_ST_DENIED);
-    /* To claim another node opens nothing, either. */
+    /* To claim another node opens nothing, either: one that is not there is refused, and one that
+     * is shares this host, so that only the list of the segment knows the difference. */
     order.node = 2;
     order.flags = RSM_RIGHT_READ;
+    assert_int_equal(party_ask(other, claim_node, order).result, RSM_ST_DENIED);
+    pid_t second = world_daemon_start(*state, 2);
     assert_int_equal(party_ask(other, ask_for_too_much, order).result, RSM_ST_NOT_TO_NODE);
+    order.node = 3;
+    assert_int_equal(party_ask(other, claim_node, order).result, RSM_ST_DENIED);
+    world_daemon_end(second);
 }
 
 /* ---------------------------------------------------------------- a private node */

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whom a daemon serves: an embedded one its own user, one for all users everybody. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "peer.h"
+#include "rsm/rsm_common.h"
+
+enum { OWNER = 65533, OTHER = 65532, THIRD = 65531 };
+
+static struct daemon daemon_1;
+
+/* The socket's mode is the other thing that keeps users out; without it the daemon decides. */
+static void open_the_door(void)
+{
+    assert_int_equal(chmod(daemon_1.socket, 0666), 0);
+}
+
+static int start_as(uid_t user, const char *option)
+{
+    if (geteuid() != 0) {
+        print_message("needs root, for several users\n");
+        exit(77);
+    }
+    if (!daemon_is_reachable()) {
+        print_message("not run: other users cannot get at the programs of this build\n");
+        exit(77);
+    }
+    daemon_user = user;
+    daemon_start(&daemon_1, NULL, option);
+    daemon_user = DAEMON_USER_SELF;
+    return 0;
+}
+
+static int embedded_of_root(void **state)
+{
+    (void)state;
+    return start_as(DAEMON_USER_SELF, "--embedded");
+}
+
+static int embedded_of_owner(void **state)
+{
+    (void)state;
+    return start_as(OWNER, "--embedded");
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    daemon_stop(&daemon_1);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ one user alone */
+
+/* Say HELLO; 0: there was no answer, but the end of the connection. */
+static int greet_in_vain(const void *unused)
+{
+    (void)unused;
+    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
+                          .u.hello = {.api_version = RSM_VERSION, .node = 1}};
+    size_t length = rsm_msg_encode(&msg, buffer, sizeof buffer);
+    int socket = rsm_packet_connect(daemon_1.socket);
+    if (socket < 0)
+        return 2;
+    struct pollfd readable = {.fd = socket, .events = POLLIN};
+    rsm_packet_send(socket, buffer, length, NULL, 1); /* it may have been closed already */
+    if (poll(&readable, 1, PEER_WAIT_MS) != 1)
+        return 3;
+    ssize_t got = rsm_packet_receive(socket, buffer, sizeof buffer, NULL, NULL);
+    close(socket);
+    return got == 0 || got == -ECONNRESET ? 0 : 4;
+}
+
+static void other_users_are_turned_away(void **state)
+{
+    (void)state;
+    int innocent = peer_hello(&daemon_1);
+    publish_page(innocent, 5, 0666);
+    open_the_door();
+    assert_int_equal(as_user(OTHER, OTHER, 0, greet_in_vain, NULL), 0);
+    assert_int_equal(connect_on(innocent, "sci0", 1, 5, 6, NULL), RSM_ST_OK);
+    close(innocent);
+}
+
+static int greet_often(const void *unused)
+{
+    int result = 0;
+    for (int i = 0; i < 100 && result == 0; i++)
+        result = greet_in_vain(unused);
+    return result;
+}
+
+/* Whoever is refused cannot fill the log. */
+static void refusals_are_logged_now_and_then(void **state)
+{
+    (void)state;
+    static char text[65536];
+    int ends[2], lines = 0, before = dup(STDERR_FILENO);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+    daemon_log_level = "--log-level=info";
+    start_as(DAEMON_USER_SELF, "--embedded");
+    daemon_log_level = "--log-level=error";
+    dup2(before, STDERR_FILENO);
+    close(before);
+    open_the_door();
+    assert_int_equal(as_user(OTHER, OTHER, 0, greet_often, NULL), 0);
+    daemon_stop(&daemon_1);
+    size_t length = 0;
+    for (ssize_t got; (got = read(ends[0], text + length, sizeof text - 1 - length)) > 0;)
+        length += (size_t)got;
+    close(ends[0]);
+    for (const char *at = text; (at = strstr(at, "turning away process")) != NULL; at++)
+        lines++;
+    assert_non_null(strstr(text, "of user 65532: this daemon serves user 0 alone"));
+    assert_in_range(lines, 1, 20); /* ten a minute */
+}
+
+/* rsmstat of root shows the node of a user; a program of root has no memory there. */
+static void root_may_look(void **state)
+{
+    (void)state;
+    static const uint32_t looks[] = {RSM_MSG_INSPECT, RSM_MSG_LINKS, RSM_MSG_TOPOLOGY};
+    int root = peer_hello(&daemon_1);
+    struct rsm_msg msg;
+    for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
+        msg = (struct rsm_msg){.type = looks[i]};
+        if (looks[i] == RSM_MSG_INSPECT)
+            msg.u.inspect.what = RSM_INSPECT_EXPORTS;
+        assert_int_equal(ask(root, &msg), RSM_ST_OK);
+    }
+    msg = (struct rsm_msg){.type = RSM_MSG_EXTENT_ALLOC,
+                           .u.extent_alloc = {.controller = "sci0", .length = 4096}};
+    assert_int_equal(ask(root, &msg), RSM_ST_DENIED);
+    msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_CREATE,
+                           .u.export_create = {.controller = "sci0", .length = 4096}};
+    assert_int_equal(ask(root, &msg), RSM_ST_DENIED);
+    assert_int_equal(connect_on(root, "sci0", 1, 5, 6, NULL), RSM_ST_DENIED);
+    close(root);
+}
+
+/* Export and connect; what would fail the test ends the child. */
+static int use_node(const void *segment_id)
+{
+    uint32_t id = *(const uint32_t *)segment_id;
+    int socket = peer_hello(&daemon_1);
+    publish_page(socket, id, 0600);
+    assert_int_equal(connect_on(socket, "sci0", 1, id, 6, NULL), RSM_ST_OK);
+    close(socket);
+    return 0;
+}
+
+static void its_own_user_is_served(void **state)
+{
+    (void)state;
+    const uint32_t id = 5;
+    assert_int_equal(as_user(OWNER, OWNER, 0, use_node, &id), 0);
+}
+
+/* A daemon of the program's first user goes on to serve it, and decides for its second. */
+static void a_program_that_drops_its_privileges_is_served(void **state)
+{
+    (void)state;
+    int before = peer_hello(&daemon_1);
+    publish_page(before, 5, 0600);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int socket = peer_hello(&daemon_1);
+        if (setresgid(OTHER, OTHER, OTHER) < 0 || setresuid(OTHER, OTHER, OTHER) < 0)
+            _exit(2);
+        publish_page(socket, 6, 0600);
+        assert_int_equal(connect_on(socket, "sci0", 1, 6, 6, NULL), RSM_ST_OK);
+        assert_int_equal(connect_on(socket, "sci0", 1, 5, 6, NULL), RSM_ST_DENIED);
+        _exit(0);
+    }
+    assert_int_equal(wait_exit(child), 0);
+    close(before);
+}
+
+#define TEST(test, start) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(other_users_are_turned_away, embedded_of_root),
+        cmocka_unit_test(refusals_are_logged_now_and_then),
+        TEST(root_may_look, embedded_of_owner),
+        TEST(its_own_user_is_served, embedded_of_owner),
+        TEST(a_program_that_drops_its_privileges_is_served, embedded_of_root),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
