@@ -123,6 +123,7 @@ void daemon_start_in(struct daemon *daemon, const char *directory, uint32_t node
 {
     char text[4][128];
     int ready[2];
+    bool embedded = option != NULL && strcmp(option, "--embedded") == 0;
     struct rsmcore_runtime runtime = {.node = node};
     assert_int_equal(pipe(ready), 0);
     fcntl(ready[0], F_SETFD, FD_CLOEXEC);
@@ -137,7 +138,8 @@ void daemon_start_in(struct daemon *daemon, const char *directory, uint32_t node
                          text[1],
                          text[2],
                          text[3],
-                         (char *)(uintptr_t)(option != NULL ? option : "--foreground"),
+                         (char *)(uintptr_t)(embedded ? option : "--foreground"),
+                         (char *)(uintptr_t)(embedded ? NULL : option),
                          NULL};
     daemon->node = node;
     daemon->embedded = option != NULL && strcmp(option, "--embedded") == 0;

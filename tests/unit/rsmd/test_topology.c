@@ -145,6 +145,7 @@ static void describe_two_hosts(char *text, size_t size)
                                  "[node %u]\nhost = localhost\naddress = 127.%u.%u.%u\n", id,
                                  1u + (network >> 8) % 250u, network & 255u, id);
     snprintf(text + used, size - used,
+             "[cluster]\ninsecure = yes\n"
              "[controller sci0]\ntransport = peek\n[controller here0]\ntransport = shm\n");
 }
 
@@ -229,7 +230,8 @@ static void neighbours_with_addresses(void **state)
     (void)state;
     struct daemon one, two;
     struct rsm_locate_reply where;
-    const char *text = "[node 1]\nhost = localhost\naddress = 127.9.9.1:1\n"
+    const char *text = "[cluster]\ninsecure = yes\n"
+                       "[node 1]\nhost = localhost\naddress = 127.9.9.1:1\n"
                        "[node 2]\nhost = localhost\naddress = 127.9.9.2:1\n"
                        "[controller sci0]\ntransport = shm\n";
     daemon_start(&one, text, NULL);
