@@ -178,7 +178,8 @@ struct rsm_segment_piece {
 /** Make it connectable. Lengths of the pieces add up to the segment's length. */
 struct rsm_export_publish_request {
     uint32_t export;
-    uint32_t segment_id; /* 0: rsmd assigns one from 0x80000000 upward */
+    uint32_t segment_id; /* 0: rsmd assigns one from 0x80000000 upward; to ask for one of those is
+                            refused: RSM_ST_INVALID */
     uint32_t acl_count;  /* 0: all nodes, with the creation mode */
     struct rsm_acl_entry acl[RSM_PROTO_ACL_MAX];
     uint32_t piece_count; /* at least 1 */

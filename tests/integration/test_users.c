@@ -278,6 +278,42 @@ static void test_offers_hold_no_more(void **state)
     world_daemon_end(second);
 }
 
+/* ---------------------------------------------------------------- ids */
+
+static int find_reserved(void *bytes)
+{
+    struct order *order = bytes;
+    uint32_t count;
+    return rsm_get_segmentid_range("example", &order->id, &count);
+}
+
+/* What rsm.segmentid reserves is an agreement: first come, first served, whoever it is. */
+static void test_reserved_ids(void **state)
+{
+    char path[] = "/tmp/rsmt-ids-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_true(dprintf(file, "reserved example 0x640000 2\n") > 0);
+    assert_int_equal(fchmod(file, 0644), 0);
+    close(file);
+    setenv("RSM_SEGMENTID_FILE", path, 1);
+    struct actor *owner = start_user(state, UNPRIVILEGED_UID);
+    struct actor *other = start_user(state, OTHER_UID);
+    unsetenv("RSM_SEGMENTID_FILE");
+    struct order found = party_ask(owner, find_reserved, (struct order){0});
+    assert_int_equal(found.result, RSM_SUCCESS);
+    assert_int_equal(found.id, 0x640000);
+    TELL_OK(other, create, .length = LENGTH);
+    TELL_OK(other, publish, .id = found.id);
+    TELL_OK(owner, create, .length = LENGTH);
+    TELL_GET(owner, publish, RSMERR_SEGID_IN_USE, .id = found.id);
+    TELL_OK(owner, publish, .id = found.id + 1);
+    TELL_OK(other, unpublish);
+    TELL_OK(owner, unpublish);
+    TELL_OK(owner, publish, .id = found.id);
+    unlink(path);
+}
+
 /* ---------------------------------------------------------------- a private node */
 
 static int open_private_node(void *bytes)
@@ -318,7 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SHARED_TEST(test_access_lists),       SHARED_TEST(test_umask),
         SHARED_TEST(test_read_only_stays_so), SHARED_TEST(test_offers_hold_no_more),
-        SHARED_TEST(test_private_node),
+        SHARED_TEST(test_reserved_ids),       SHARED_TEST(test_private_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
