@@ -308,6 +308,8 @@ static int outcome(uid_t user, const char *option, const char *configuration, ch
     told[length] = '\0';
     close(ends[0]);
     unlink(path);
+    if (started)
+        configured_lock_remove(directory, 1);
     directory_remove(directory);
     return started && status == 0 ? STARTED : status;
 }
