@@ -19,6 +19,13 @@ enum rsm_status rsmd_access_check_list(const struct rsm_acl_entry *acl, uint32_t
     return RSM_ST_OK;
 }
 
+enum rsmd_service rsmd_access_service(uid_t owner, uid_t uid)
+{
+    if (uid == owner)
+        return RSMD_SERVICE_ALL;
+    return uid == 0 ? RSMD_SERVICE_LOOK : RSMD_SERVICE_NONE;
+}
+
 static const struct rsm_acl_entry *entry_for(const struct rsmd_access *access, uint32_t node)
 {
     for (uint32_t i = 0; i < access->acl_count; i++)

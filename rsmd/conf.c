@@ -160,6 +160,13 @@ static bool set_munge_socket(struct parser *p, const char *value)
                 sizeof conf->munge_socket - 1);
 }
 
+static bool set_insecure(struct parser *p, const char *value)
+{
+    p->conf->insecure = strcmp(value, "yes") == 0;
+    return p->conf->insecure || strcmp(value, "no") == 0 ||
+           fail(p, "expected yes or no after insecure =");
+}
+
 static bool set_transport(struct parser *p, const char *value)
 {
     struct rsmd_conf_controller *controller = this_controller(p);
@@ -232,6 +239,7 @@ static const struct key {
     {SECTION_NODE, "address", set_address},
     {SECTION_CLUSTER, "auth", set_auth},
     {SECTION_CLUSTER, "munge-socket", set_munge_socket},
+    {SECTION_CLUSTER, "insecure", set_insecure},
     {SECTION_CONTROLLER, "transport", set_transport},
     {SECTION_CONTROLLER, "device", set_device},
     {SECTION_CONTROLLER, "options", set_options},

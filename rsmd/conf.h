@@ -63,6 +63,7 @@ struct rsmd_conf {
     uint32_t peer_timeout_ms;
     enum rsmd_conf_auth auth;
     unsigned auth_line;                    /* 0: not given */
+    bool insecure;                         /* auth = none is wanted even where root runs rsmd */
     char munge_socket[RSM_PROTO_PATH_MAX]; /* "": munged's usual one */
     bool ineffective_keys;                 /* a key was given that is accepted for its age alone */
 };

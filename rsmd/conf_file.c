@@ -88,6 +88,22 @@ bool rsmd_conf_read(struct rsmd_conf *conf, const char *path, bool optional, cha
     return good;
 }
 
+bool rsmd_conf_check_trust(const struct rsmd_conf *conf, const char *path, char *why,
+                           size_t why_size)
+{
+    unsigned line = conf->auth_line;
+    if (conf->auth != RSMD_AUTH_NONE || conf->insecure || !rsmd_conf_has_address(conf))
+        return true;
+    for (uint32_t i = 0; line == 0 && i < conf->node_count; i++)
+        line = conf->nodes[i].address_line;
+    snprintf(why, why_size,
+             "%s:%u: expected auth = munge in [cluster], or insecure = yes beside auth = none: "
+             "without authentication every user of this host can speak for the other nodes and "
+             "for all of their users, root among them",
+             path, line);
+    return false;
+}
+
 bool rsmd_host_is_local(const char *host, const char *hostname)
 {
     if (strcasecmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0 ||

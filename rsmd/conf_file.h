@@ -13,6 +13,14 @@
 bool rsmd_conf_read(struct rsmd_conf *conf, const char *path, bool optional, char *why,
                     size_t why_size);
 
+/**
+ * Whether a daemon that serves several users may obey this: with links to other nodes it needs
+ * authentication, or the word that it is to do without.
+ * @param path  of the file, for @p why, which tells the line and what was expected there.
+ */
+bool rsmd_conf_check_trust(const struct rsmd_conf *conf, const char *path, char *why,
+                           size_t why_size);
+
 /** Whether a node's `host` means the machine called @p hostname (with or without domain). */
 bool rsmd_host_is_local(const char *host, const char *hostname);
 

@@ -13,6 +13,7 @@
 #include "core/log.h"
 #include "ending.h"
 #include "greeting.h"
+#include "refusals.h"
 #include "registry.h"
 
 #ifndef SO_PEERPIDFD
@@ -252,6 +253,18 @@ static bool identify(struct rsmd_connection *connection)
     return read_groups(connection) && watch_process(connection);
 }
 
+/* Whether this daemon is there for the user. A process that changes its user later goes on to be
+ * served: each request is decided for whoever sends it. */
+static bool is_served(const struct rsmd_server *server, const struct rsmd_identity *peer)
+{
+    struct rsmd_node *node = server->node;
+    if (!node->one_user || rsmd_access_service(node->owner, peer->uid) != RSMD_SERVICE_NONE)
+        return true;
+    rsmd_refused(node, "turning away process %d of user %u: this daemon serves user %u alone",
+                 (int)peer->pid, (unsigned)peer->uid, (unsigned)node->owner);
+    return false;
+}
+
 /* Find the user's account. What the connection costs is charged when it says HELLO. */
 static bool open_account(struct rsmd_connection *connection)
 {
@@ -314,7 +327,8 @@ void rsmd_connection_begin(struct rsmd_server *server, int socket)
     connection->process = -1;
     connection->client.answer = answer_later;
     connection->may_bring_fds = !rsm_packet_refuse_fds(socket);
-    if (!identify(connection) || !open_account(connection) || !listen_to(connection)) {
+    if (!identify(connection) || !is_served(server, &connection->client.peer) ||
+        !open_account(connection) || !listen_to(connection)) {
         turn_away(connection);
         return;
     }

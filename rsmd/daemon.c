@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -62,11 +61,28 @@ static uint32_t own_node(const struct rsmd_conf *conf, const struct rsmd_options
     return rsmd_conf_own_node(conf, options->node, hostname, why, WHY_MAX);
 }
 
+/* Whether the daemon serves users who must not speak for each other. */
+static bool serves_everybody(const struct rsmd_options *options)
+{
+    return !options->embedded && (geteuid() == 0 || options->all_users);
+}
+
+/* Whether a configuration is good enough for this daemon. */
+static bool check_trust(const struct rsmd_conf *conf, const struct rsmd_options *options, char *why)
+{
+    bool trusted = geteuid() == 0 || options->all_users;
+    return !trusted || rsmd_conf_check_trust(conf, config_path(options), why, WHY_MAX);
+}
+
 int rsmd_check(const struct rsmd_options *options)
 {
     struct rsmd_conf *conf = malloc(sizeof *conf);
     char why[WHY_MAX] = "out of memory";
-    bool good = conf != NULL && rsmd_conf_read(conf, config_path(options), false, why, WHY_MAX);
+    bool good = conf != NULL && rsmd_conf_read(conf, config_path(options), false, why, WHY_MAX) &&
+                check_trust(conf, options, why);
+    /* Who looks need not be who will run it. */
+    if (good && !rsmd_conf_check_trust(conf, config_path(options), why, WHY_MAX))
+        fprintf(stderr, "warning: root's rsmd refuses this: %s\n", why);
     free(conf);
     if (good)
         printf("%s: ok\n", config_path(options));
@@ -126,16 +142,6 @@ static bool open_listener(struct daemon *d, int *listener)
     return fail(d, "cannot listen at %s: %s", d->lifeline.socket_path, strerror(errno));
 }
 
-/* Every extent, counter and client takes a descriptor. */
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static bool is_neighbour(void *context, uint32_t node)
 {
     return rsmd_peer_probe(context, node) == RSMD_PEER_ACTIVE;
@@ -153,8 +159,17 @@ static size_t queued_to(void *context, uint32_t node)
     return rsmd_peers_queued(own->peers, node);
 }
 
+static void warn_of_trust(const struct daemon *d)
+{
+    const struct rsmd_conf_node *self = rsmd_conf_node(&d->conf, d->runtime.node);
+    if (d->conf.auth == RSMD_AUTH_NONE && self != NULL && self->address[0] != '\0')
+        rsm_log_warning("auth = none: every user of this host can speak for the other nodes and "
+                        "for all of their users");
+}
+
 static bool start_links(struct daemon *d)
 {
+    warn_of_trust(d);
     const struct rsmd_carrier carrier = {.context = &d->node, .send = send_to, .queued = queued_to};
     const struct rsmd_peers_user user = {
         .context = &d->node, .up = rsmd_far_up, .down = rsmd_far_down, .message = rsmd_far_message};
@@ -176,6 +191,7 @@ static bool start_serving(struct daemon *d)
     if (!rsmd_node_init(&d->node, d->runtime.node, d->options->embedded, &d->runtime, &d->conf,
                         d->why, sizeof d->why))
         return false;
+    d->node.one_user = !d->everybody;
     enum rsm_status status = rsmd_gentable_hold(d->node.gentable);
     if (status != RSM_ST_OK) {
         fail(d, "cannot hold the generation table: %s", rsmcore_status_text(status));
@@ -224,6 +240,8 @@ static bool prepare(struct daemon *d)
 {
     if (!read_configuration(&d->conf, d->options, d->why))
         return false;
+    if (!check_trust(&d->conf, d->options, d->why))
+        return false;
     d->runtime.node = own_node(&d->conf, d->options, d->why);
     if (d->runtime.node == 0 || !prepare_runtime(d))
         return false;
@@ -253,9 +271,8 @@ int rsmd_run(const struct rsmd_options *options)
         return EXIT_FAILURE;
     }
     d->options = options;
-    d->everybody = !options->embedded && geteuid() == 0;
+    d->everybody = serves_everybody(options);
     rsmd_server_hold_signals();
-    raise_descriptor_limit();
     umask(022);
     bool started = prepare(d);
     if (started) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "call.h"
 
+#include "refusals.h"
 #include "registry.h"
 #include "rsm/rsm_common.h"
+#include "topology.h"
 
 static enum rsm_status answer_hello(struct rsmd_call *call)
 {
@@ -13,6 +15,14 @@ static enum rsm_status answer_hello(struct rsmd_call *call)
         return RSM_ST_VERSION;
     if (hello->node < 1 || hello->node > RSM_NODE_ID_MAX)
         return RSM_ST_INVALID;
+    enum rsm_status here = rsmd_node_here(call->node, hello->node);
+    if (here == RSM_ST_DENIED)
+        rsmd_refused(call->node,
+                     "refusing process %d of user %u, which says that it is of node %u: no daemon "
+                     "of that node listens on this host",
+                     (int)call->who.pid, (unsigned)call->who.uid, (unsigned)hello->node);
+    if (here != RSM_ST_OK)
+        return here;
     if (!rsmd_client_admit(call->client))
         return RSM_ST_NO_RESOURCES;
     call->client->greeted = true;
@@ -28,29 +38,37 @@ static enum rsm_status answer_hello(struct rsmd_call *call)
 static const struct {
     rsmd_handler *answer;
     bool foreign; /* also for clients of other nodes, who only import */
+    bool looks;   /* also for root where the daemon serves another user alone */
 } kinds[] = {
-    [RSM_MSG_HELLO] = {answer_hello, true},
-    [RSM_MSG_CONTROLLER] = {rsmd_answer_controller, false},
-    [RSM_MSG_TOPOLOGY] = {rsmd_answer_topology, false},
-    [RSM_MSG_LOCATE] = {rsmd_answer_locate, false},
-    [RSM_MSG_EXTENT_ALLOC] = {rsmd_answer_extent_alloc, false},
-    [RSM_MSG_EXTENT_FREE] = {rsmd_answer_extent_free, false},
-    [RSM_MSG_EXPORT_CREATE] = {rsmd_answer_export_create, false},
-    [RSM_MSG_EXPORT_PUBLISH] = {rsmd_answer_export_publish, false},
-    [RSM_MSG_EXPORT_REPUBLISH] = {rsmd_answer_export_republish, false},
-    [RSM_MSG_EXPORT_UNPUBLISH] = {rsmd_answer_export_unpublish, false},
-    [RSM_MSG_EXPORT_DESTROY] = {rsmd_answer_export_destroy, false},
-    [RSM_MSG_IMPORT_CONNECT] = {rsmd_answer_import_connect, true},
-    [RSM_MSG_IMPORT_DISCONNECT] = {rsmd_answer_import_disconnect, true},
-    [RSM_MSG_EVENT_OPEN] = {rsmd_answer_event_open, true},
-    [RSM_MSG_EVENT_PEERS] = {rsmd_answer_event_peers, true},
-    [RSM_MSG_EVENT_ARM] = {rsmd_answer_event_arm, true},
-    [RSM_MSG_EVENT_KICK] = {rsmd_answer_event_kick, true},
-    [RSM_MSG_INSPECT] = {rsmd_answer_inspect, true},
-    [RSM_MSG_LINKS] = {rsmd_answer_links, true},
-    [RSM_MSG_SHARES] = {rsmd_answer_shares, true},
+    [RSM_MSG_HELLO] = {answer_hello, true, true},
+    [RSM_MSG_CONTROLLER] = {rsmd_answer_controller, false, true},
+    [RSM_MSG_TOPOLOGY] = {rsmd_answer_topology, false, true},
+    [RSM_MSG_LOCATE] = {rsmd_answer_locate, false, true},
+    [RSM_MSG_EXTENT_ALLOC] = {rsmd_answer_extent_alloc, false, false},
+    [RSM_MSG_EXTENT_FREE] = {rsmd_answer_extent_free, false, false},
+    [RSM_MSG_EXPORT_CREATE] = {rsmd_answer_export_create, false, false},
+    [RSM_MSG_EXPORT_PUBLISH] = {rsmd_answer_export_publish, false, false},
+    [RSM_MSG_EXPORT_REPUBLISH] = {rsmd_answer_export_republish, false, false},
+    [RSM_MSG_EXPORT_UNPUBLISH] = {rsmd_answer_export_unpublish, false, false},
+    [RSM_MSG_EXPORT_DESTROY] = {rsmd_answer_export_destroy, false, false},
+    [RSM_MSG_IMPORT_CONNECT] = {rsmd_answer_import_connect, true, false},
+    [RSM_MSG_IMPORT_DISCONNECT] = {rsmd_answer_import_disconnect, true, false},
+    [RSM_MSG_EVENT_OPEN] = {rsmd_answer_event_open, true, false},
+    [RSM_MSG_EVENT_PEERS] = {rsmd_answer_event_peers, true, false},
+    [RSM_MSG_EVENT_ARM] = {rsmd_answer_event_arm, true, false},
+    [RSM_MSG_EVENT_KICK] = {rsmd_answer_event_kick, true, false},
+    [RSM_MSG_INSPECT] = {rsmd_answer_inspect, true, true},
+    [RSM_MSG_LINKS] = {rsmd_answer_links, true, true},
+    [RSM_MSG_SHARES] = {rsmd_answer_shares, true, true},
 };
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
+
+static bool only_looks(const struct rsmd_call *call)
+{
+    const struct rsmd_node *node = call->node;
+    return node->one_user &&
+           rsmd_access_service(node->owner, call->client->peer.uid) != RSMD_SERVICE_ALL;
+}
 
 static enum rsm_status answer(struct rsmd_call *call)
 {
@@ -61,6 +79,8 @@ static enum rsm_status answer(struct rsmd_call *call)
     if (!client->greeted && type != RSM_MSG_HELLO)
         return RSM_ST_PROTOCOL;
     if (client->greeted && client->node != call->node->id && !kinds[type].foreign)
+        return RSM_ST_DENIED;
+    if (!kinds[type].looks && only_looks(call))
         return RSM_ST_DENIED;
     return kinds[type].answer(call);
 }

@@ -126,7 +126,7 @@ static void fill_page(struct rsmd_call *call, struct walk *walk)
         struct rsm_inspect_item *item = &reply->items[reply->count++];
         if (walk->export != NULL)
             fill_export(call->node, walk, item);
-        else
+        else if (walk->import != NULL)
             fill_import(walk, item);
     }
 }

@@ -2,25 +2,14 @@
 /* rsmd, the node daemon: see rsmd(8). This file prepares the process; daemon.c goes on. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon.h"
+#include "inheritance.h"
 #include "logging.h"
-
-/* Let no descriptor of ours ever be taken for stdin, stdout or stderr. */
-static void fill_stdio(void)
-{
-    int fd;
-    do
-        fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
-        close(fd);
-}
 
 static void leave_stdio(bool keep_stderr)
 {
@@ -72,37 +61,19 @@ static bool go_into_background(struct rsmd_options *options)
     return true;
 }
 
-/* An application started us: what it left open is not ours to keep. */
-static void drop_inheritance(int ready_fd)
-{
-    unsigned first = STDERR_FILENO + 1;
-    if (ready_fd > STDERR_FILENO) {
-        if ((unsigned)ready_fd > first)
-            close_range(first, (unsigned)ready_fd - 1, 0);
-        first = (unsigned)ready_fd + 1;
-    }
-    close_range(first, ~0u, 0);
-}
-
-static void reset_signals(void)
-{
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-}
-
 static int run(struct rsmd_options *options)
 {
     bool background = !options->foreground && !options->embedded;
-    reset_signals();
+    rsmd_inherit_no_signals();
+    rsmd_inherit_most_limits();
     if (background && !go_into_background(options)) {
         fprintf(stderr, "rsmd: cannot go into the background: %s\n", strerror(errno));
         return EXIT_FAILURE;
     }
-    if (options->embedded)
-        drop_inheritance(options->ready_fd);
+    if (options->embedded) {
+        rsmd_inherit_no_descriptors(options->ready_fd);
+        rsmd_inherit_no_schedule();
+    }
     /* An embedded node is silent unless RSM_LOG asks, as the library that started it is. */
     if (!options->embedded || options->log_level >= 0)
         rsmd_logging_start(options->to_syslog, options->log_level >= 0
@@ -118,7 +89,7 @@ static int run(struct rsmd_options *options)
 int main(int argc, char **argv)
 {
     struct rsmd_options options;
-    fill_stdio();
+    rsmd_inherit_stdio();
     if (!rsmd_options_parse(&options, argc, argv))
         return EXIT_FAILURE;
     if (options.help) {

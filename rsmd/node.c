@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "controllers.h"
 #include "core/status.h"
@@ -15,6 +16,7 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
     memset(node, 0, sizeof *node);
     node->id = id;
     node->embedded = embedded;
+    node->owner = geteuid();
     node->runtime = *runtime;
     node->conf = *conf;
     node->next_segment_id = UINT64_C(1) << RSMD_FIRST_ASSIGNED_ID_SHIFT;

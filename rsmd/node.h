@@ -171,9 +171,11 @@ struct rsmd_client {
 /** What the last look at the other nodes said, as enum rsmd_peer_state. */
 struct rsmd_topology {
     uint32_t generation;
-    int64_t look_again;                    /* nanoseconds of the clock; not before */
+    int64_t looked_at;                     /* clock, in nanoseconds */
+    int64_t looks_ns;                      /* that looks may take from now on */
     uint8_t here[RSM_NODE_ID_MAX + 1];     /* on controllers that reach this host alone */
     uint8_t anywhere[RSM_NODE_ID_MAX + 1]; /* on those that reach other hosts, too */
+    int64_t listened[RSM_NODE_ID_MAX + 1]; /* when it was seen to listen here, ms; 0: never */
 };
 
 struct rsmd_peers;
@@ -181,6 +183,8 @@ struct rsmd_peers;
 struct rsmd_node {
     uint32_t id;
     bool embedded;
+    bool one_user; /* serves `owner` alone */
+    uid_t owner;   /* as whom the daemon runs */
     struct rsmcore_runtime runtime;
     struct rsmd_conf conf;
     struct rsmd_controller *controllers;
@@ -200,8 +204,9 @@ struct rsmd_node {
     struct rsmd_bucket missed_log; /* complaints about events */
     uint64_t next_segment_id;      /* to assign; beyond 32 bits: exhausted */
     struct rsmd_shares shares;
-    uint32_t client_count;    /* that have said HELLO */
-    struct rsmd_peers *peers; /* links to other hosts; NULL before and after they are there */
+    uint32_t client_count;       /* that have said HELLO */
+    struct rsmd_peers *peers;    /* links to other hosts; NULL before and after they are there */
+    struct rsmd_bucket refusals; /* bounds what refused clients make us log */
 };
 
 /**

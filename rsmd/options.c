@@ -20,6 +20,7 @@ enum option_code {
     OPTION_LOG_LEVEL,
     OPTION_SYSLOG,
     OPTION_STDERR,
+    OPTION_ALL_USERS,
     OPTION_EMBEDDED,
     OPTION_READY_FD,
     OPTION_LINGER_MS,
@@ -36,6 +37,7 @@ static const struct option known[] = {
     {"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
     {"syslog", no_argument, NULL, OPTION_SYSLOG},
     {"stderr", no_argument, NULL, OPTION_STDERR},
+    {"all-users", no_argument, NULL, OPTION_ALL_USERS},
     {"embedded", no_argument, NULL, OPTION_EMBEDDED},
     {"ready-fd", required_argument, NULL, OPTION_READY_FD},
     {"linger-ms", required_argument, NULL, OPTION_LINGER_MS},
@@ -51,6 +53,7 @@ void rsmd_options_help(void)
           "  -c, --config FILE      read FILE, not " RSM_CONFIG_DIR "/rsm.conf\n"
           "  -n, --node N           be node N (1 to 64)\n"
           "  -d, --runtime-dir DIR  make socket and lock in DIR, not " RSM_SYSTEM_RUNTIME_DIR "\n"
+          "      --all-users        serve all users, as a daemon of root does\n"
           "      --check            check the configuration and exit\n"
           "      --log-level LEVEL  error, warning, info (default) or debug\n"
           "      --syslog           log to syslog (default in the background)\n"
@@ -131,6 +134,9 @@ static bool take(struct rsmd_options *options, int code)
     case OPTION_STDERR:
         options->to_syslog = code == OPTION_SYSLOG;
         return true;
+    case OPTION_ALL_USERS:
+        options->all_users = true;
+        return true;
     case OPTION_EMBEDDED:
         options->embedded = true;
         return true;
@@ -156,6 +162,10 @@ bool rsmd_options_parse(struct rsmd_options *options, int argc, char **argv)
     }
     if (options->embedded && (options->node == 0 || options->runtime_dir == NULL)) {
         fputs("rsmd: --embedded needs --node and --runtime-dir\n", stderr);
+        return false;
+    }
+    if (options->embedded && options->all_users) {
+        fputs("rsmd: --embedded and --all-users exclude each other\n", stderr);
         return false;
     }
     if (!log_chosen)

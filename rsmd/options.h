@@ -12,6 +12,7 @@ struct rsmd_options {
     bool version; /* only print it */
     bool help;
     bool embedded;
+    bool all_users; /* serve them though root does not run the daemon */
     bool to_syslog;
     const char *config;      /* NULL: not given */
     uint32_t node;           /* 0: not given */

@@ -199,6 +199,9 @@ static enum rsm_status prepare_publish(struct rsmd_call *call, struct rsmd_expor
     enum rsm_status status = check_list(call, export, asked->acl, asked->acl_count);
     if (status != RSM_ST_OK)
         return status;
+    /* Else somebody could have an id again that was assigned to another one. */
+    if (asked->segment_id >= UINT32_C(1) << RSMD_FIRST_ASSIGNED_ID_SHIFT)
+        return RSM_ST_INVALID;
     if (asked->segment_id != 0 && id_in_use(call->node, asked->segment_id))
         return RSM_ST_ID_IN_USE;
     status = check_routes(call, asked->acl, asked->acl_count);

@@ -50,7 +50,7 @@ static void end_loop(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
     struct rsmd_server *server = argument;
-    event_base_loopexit(server->base, NULL);
+    event_base_loopbreak(server->base); /* loopexit takes memory, which may be out */
 }
 
 static bool have_spare(struct rsmd_server *server)

@@ -9,10 +9,14 @@
 #include "clock.h"
 #include "controllers.h"
 #include "far/far.h"
+#include "peer/peers.h"
+
+/* Clients of neighbours greet as often as they like; each look is a connection to the neighbour. */
+enum { LOOK_AGAIN_MS = 1000 };
 
 enum {
-    REST = 10,              /* times as long as a look takes */
-    LOOK_MOST_NS = 5000000, /* a longer one was only interrupted */
+    SHARE = 10,               /* one part in so many of the time goes into looks at other nodes */
+    LOOKS_MOST_NS = 50000000, /* that can be saved up */
 };
 
 /* Where a node of this host listens, whether or not it does. */
@@ -46,6 +50,23 @@ enum rsmd_peer_state rsmd_peer_probe(const struct rsmd_node *node, uint32_t peer
     default:
         return RSMD_PEER_DOWN;
     }
+}
+
+enum rsm_status rsmd_node_here(struct rsmd_node *node, uint32_t id)
+{
+    int64_t *listened = &node->topology.listened[id], now = rsmd_peers_now();
+    if (id == node->id)
+        return RSM_ST_OK;
+    if (rsmd_far_is_up(node, id))
+        return RSM_ST_DENIED;
+    if (*listened != 0 && now - *listened < LOOK_AGAIN_MS)
+        return RSM_ST_OK;
+    errno = 0;
+    bool listens = rsmd_peer_probe(node, id) == RSMD_PEER_ACTIVE;
+    if (!listens && (errno == EMFILE || errno == ENFILE))
+        return RSM_ST_NO_RESOURCES;
+    *listened = listens ? now : 0;
+    return listens ? RSM_ST_OK : RSM_ST_DENIED;
 }
 
 bool rsmd_node_known(const struct rsmd_node *node, uint32_t id)
@@ -117,14 +138,24 @@ static bool look_at(struct rsmd_node *node, uint32_t id)
     return *here != here_before || *anywhere != anywhere_before;
 }
 
-/* Look at all nodes; the generation moves when something is new. A look at 63 daemons takes a
- * while, and wakes them: it is done no more often than takes a tenth of the time, which nobody
- * notices who does not ask all the time. */
+/* A look at 63 daemons takes a while, and wakes them. All looks together take a tenth of the time
+ * at most. What has not been used is saved up to a bound, so that only who asks all the time gets
+ * an answer that is a little old. */
+static bool may_look(struct rsmd_topology *topology, int64_t now)
+{
+    topology->looks_ns += (now - topology->looked_at) / SHARE;
+    if (topology->looked_at == 0 || topology->looks_ns > LOOKS_MOST_NS)
+        topology->looks_ns = LOOKS_MOST_NS;
+    topology->looked_at = now;
+    return topology->looks_ns > 0;
+}
+
+/* Look at all nodes; the generation moves when something is new. */
 static void refresh(struct rsmd_node *node)
 {
     struct rsmd_topology *topology = &node->topology;
     int64_t begun = rsmd_clock_ns();
-    if (begun < topology->look_again)
+    if (!may_look(topology, begun))
         return;
     bool changed = topology->generation == 0;
     for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
@@ -132,8 +163,7 @@ static void refresh(struct rsmd_node *node)
             changed = true;
     if (changed)
         topology->generation++;
-    int64_t took = rsmd_clock_ns() - begun;
-    topology->look_again = begun + REST * (took < LOOK_MOST_NS ? took : LOOK_MOST_NS);
+    topology->looks_ns -= rsmd_clock_ns() - begun;
 }
 
 static void add_peer(struct rsm_topology_reply *reply, const struct rsmd_controller *controller,

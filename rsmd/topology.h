@@ -26,6 +26,13 @@ enum rsmd_peer_state rsmd_peer_probe(const struct rsmd_node *node, uint32_t peer
 enum rsm_status rsmd_locate(const struct rsmd_node *node, const struct rsmd_controller *controller,
                             uint32_t id, struct rsm_locate_reply *reply);
 
+/**
+ * Whether a process of this host may be of node @p id: the own node, or one whose daemon listens on
+ * this host and that has no link from another one.
+ * @return RSM_ST_OK; RSM_ST_DENIED; RSM_ST_NO_RESOURCES: no descriptor is left to look with.
+ */
+enum rsm_status rsmd_node_here(struct rsmd_node *node, uint32_t id);
+
 /** Whether node @p id may come and connect some day. */
 bool rsmd_node_known(const struct rsmd_node *node, uint32_t id);
 

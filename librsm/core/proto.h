@@ -79,7 +79,9 @@ enum rsm_msg_type {
  *  many of them. RSM_ST_NO_RESOURCES: the user has as many connections as he may have. */
 struct rsm_hello_request {
     uint32_t api_version; /* RSM_VERSION of the caller; another one is refused: RSM_ST_VERSION */
-    uint32_t node;        /* the node that the calling process belongs to, 1..RSM_NODE_ID_MAX */
+    uint32_t node;        /* the node that the calling process belongs to, 1..RSM_NODE_ID_MAX: the
+                             daemon's own, or one whose daemon listens on this host. Another one is
+                             refused: RSM_ST_DENIED */
 };
 struct rsm_hello_reply {
     uint32_t node;            /* the node of this rsmd */
@@ -182,7 +184,8 @@ struct rsm_segment_piece {
 /** Make it connectable. Lengths of the pieces add up to the segment's length. */
 struct rsm_export_publish_request {
     uint32_t export;
-    uint32_t segment_id; /* 0: rsmd assigns one from 0x80000000 upward */
+    uint32_t segment_id; /* 0: rsmd assigns one from 0x80000000 upward; to ask for one of those is
+                            refused: RSM_ST_INVALID */
     uint32_t acl_count;  /* 0: all nodes, with the creation mode */
     struct rsm_acl_entry acl[RSM_PROTO_ACL_MAX];
     uint32_t piece_count; /* at least 1 */

@@ -313,13 +313,11 @@ enum rsm_status rsmcore_region_shed(struct rsmcore_link *link, uintptr_t start, 
         if (region == NULL || region->run.start >= end)
             break;
         uintptr_t from = region->run.start > at ? region->run.start : at;
-        uintptr_t until = end_of(region) < end ? end_of(region) : end;
-        if (region->extent->link != link) {
-            enum rsm_status status = rsmcore_region_uncover(from, until - from);
-            if (status != RSM_ST_OK)
-                return status;
-        }
-        at = until;
+        at = end_of(region) < end ? end_of(region) : end;
+        enum rsm_status status =
+            region->extent->link != link ? rsmcore_region_uncover(from, at - from) : RSM_ST_OK;
+        if (status != RSM_ST_OK)
+            return status;
     }
     return RSM_ST_OK;
 }

@@ -124,6 +124,67 @@ const char *rsmd_address_resolve(const char *host, uint16_t port, struct rsmd_ad
     return look_up(host, port, 0, found);
 }
 
+/* Whether two addresses are of one host's interface: a scope counts if both have one. */
+static bool is_same_host(const struct rsmd_address *a, const struct rsmd_address *b)
+{
+    if (a->socket.ss_family != b->socket.ss_family)
+        return false;
+    if (a->socket.ss_family == AF_INET) {
+        const struct sockaddr_in *one = (const struct sockaddr_in *)&a->socket;
+        const struct sockaddr_in *other = (const struct sockaddr_in *)&b->socket;
+        return one->sin_addr.s_addr == other->sin_addr.s_addr;
+    }
+    const struct sockaddr_in6 *one = (const struct sockaddr_in6 *)&a->socket;
+    const struct sockaddr_in6 *other = (const struct sockaddr_in6 *)&b->socket;
+    bool scope = one->sin6_scope_id == other->sin6_scope_id || one->sin6_scope_id == 0 ||
+                 other->sin6_scope_id == 0;
+    return scope && memcmp(&one->sin6_addr, &other->sin6_addr, sizeof one->sin6_addr) == 0;
+}
+
+bool rsmd_addresses_have(const struct rsmd_addresses *found, const struct rsmd_address *address)
+{
+    for (unsigned i = 0; i < found->count; i++)
+        if (is_same_host(&found->list[i], address))
+            return true;
+    return false;
+}
+
+static struct rsmd_address without_port(const struct rsmd_address *address)
+{
+    struct rsmd_address copy = *address;
+    if (copy.socket.ss_family == AF_INET)
+        ((struct sockaddr_in *)&copy.socket)->sin_port = 0;
+    else
+        ((struct sockaddr_in6 *)&copy.socket)->sin6_port = 0;
+    return copy;
+}
+
+bool rsmd_addresses_bind(const struct rsmd_addresses *own, int socket,
+                         const struct rsmd_address *to)
+{
+    int on = 1;
+    setsockopt(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+    for (unsigned i = 0; i < own->count; i++) {
+        struct rsmd_address from = without_port(&own->list[i]);
+        if (from.socket.ss_family == to->socket.ss_family &&
+            rsmd_address_is_loopback(&from) == rsmd_address_is_loopback(to) &&
+            bind(socket, (const struct sockaddr *)&from.socket, from.length) == 0)
+            return true;
+    }
+    return false;
+}
+
+void rsmd_addresses_text(const struct rsmd_addresses *found, char *text, size_t size)
+{
+    char address[RSMD_ADDRESS_TEXT_BYTES];
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < found->count && used < size; i++) {
+        rsmd_address_text(&found->list[i], false, address);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", address);
+    }
+}
+
 bool rsmd_host_is_loopback(const char *host)
 {
     struct rsmd_addresses found = {.count = 0};

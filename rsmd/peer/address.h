@@ -40,6 +40,17 @@ bool rsmd_address_literal(const char *host, uint16_t port, struct rsmd_addresses
 /** Ask the resolver, which may block for long. NULL, or why there is no address. */
 const char *rsmd_address_resolve(const char *host, uint16_t port, struct rsmd_addresses *found);
 
+/** Whether an address is one of those found, whatever the ports. */
+bool rsmd_addresses_have(const struct rsmd_addresses *found, const struct rsmd_address *address);
+
+/** Bind a socket to the first of these addresses from which the host can call @p to: of the same
+ *  family, and a loopback address if that is one. False: there is none, and it is not bound. */
+bool rsmd_addresses_bind(const struct rsmd_addresses *own, int socket,
+                         const struct rsmd_address *to);
+
+/** All of them for people, without ports, as far as @p size suffices. */
+void rsmd_addresses_text(const struct rsmd_addresses *found, char *text, size_t size);
+
 /** For people, with @p port or without. @p text has RSMD_ADDRESS_TEXT_BYTES bytes. */
 void rsmd_address_text(const struct rsmd_address *address, bool port, char *text);
 

@@ -54,6 +54,8 @@ void rsmd_conn_over(struct rsmd_conn *conn, const char *why)
     evtimer_del(conn->deadline);
     rsmd_auth_cancel(conn->job);
     conn->job = NULL;
+    rsmd_resolve_cancel(conn->resolution);
+    conn->resolution = NULL;
     conn->over_next = conn->peers->over;
     conn->peers->over = conn;
     event_active(conn->peers->reaper, EV_TIMEOUT, 0);
@@ -100,6 +102,11 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument)
         snprintf(why, sizeof why, "munged on the host of node %u does not answer", own);
         rsmd_conn_refuse(conn, RSM_ST_TIMEOUT, why);
         return;
+    case RSMD_PHASE_LOOKING_UP:
+        snprintf(why, sizeof why, "node %u does not find out the address of node %u in time", own,
+                 (unsigned)conn->theirs.from);
+        rsmd_conn_refuse(conn, RSM_ST_TIMEOUT, why);
+        return;
     case RSMD_PHASE_RIVAL:
         snprintf(why, sizeof why, "node %u has a link already, and waits for its end", own);
         rsmd_conn_refuse(conn, RSM_ST_BUSY, why);
@@ -116,7 +123,8 @@ static bool enter(struct rsmd_conn *conn, enum rsmd_phase phase)
     uint32_t ms = conn->peers->self.conf->peer_timeout_ms;
     if (ms < RSMD_HANDSHAKE_MS)
         ms = RSMD_HANDSHAKE_MS;
-    if (phase == RSMD_PHASE_MAKING || phase == RSMD_PHASE_CHECKING)
+    if (phase == RSMD_PHASE_MAKING || phase == RSMD_PHASE_CHECKING ||
+        phase == RSMD_PHASE_LOOKING_UP)
         ms = ms / 3 * 2;
     struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
     conn->phase = phase;
@@ -168,6 +176,46 @@ static void make_proof(struct rsmd_conn *conn)
         rsmd_conn_over(conn, "too many handshakes at once");
 }
 
+/* ------------------------------------------------------------------ the caller's address */
+
+static void on_looked_up(void *context, const struct rsmd_addresses *found, const char *why)
+{
+    struct rsmd_conn *conn = context;
+    const struct rsmd_self *self = &conn->peers->self;
+    const char *name = rsmd_conf_node(self->conf, conn->theirs.from)->address;
+    unsigned own = self->node, theirs = conn->theirs.from;
+    char text[RSM_PEER_TEXT_MAX], known[80];
+    conn->resolution = NULL;
+    if (why != NULL) {
+        snprintf(text, sizeof text, "node %u cannot look up %.80s, the address of node %u: %.80s",
+                 own, name, theirs, why);
+        rsmd_conn_refuse(conn, RSM_ST_NO_RESOURCES, text);
+    } else if (!rsmd_addresses_have(found, &conn->there)) {
+        rsmd_addresses_text(found, known, sizeof known);
+        snprintf(text, sizeof text,
+                 "node %u calls from %.46s, but node %u has %.46s (%s) as its address", theirs,
+                 conn->there_text, own, name, known);
+        rsmd_conn_refuse(conn, RSM_ST_DENIED, text);
+    } else {
+        make_proof(conn);
+    }
+}
+
+/* A credential tells the realm and the user. Which host of the realm it is shows by the address:
+ * with its credentials alone root of any host could be every node. Nodes without authentication are
+ * all on this machine, where every user has all addresses. */
+static void check_address(struct rsmd_conn *conn)
+{
+    const struct rsmd_conf *conf = conn->peers->self.conf;
+    if (conf->auth == RSMD_AUTH_NONE) {
+        make_proof(conn);
+        return;
+    }
+    enter(conn, RSMD_PHASE_LOOKING_UP);
+    conn->resolution =
+        rsmd_resolve(conn->peers, rsmd_conf_node(conf, conn->theirs.from), on_looked_up, conn);
+}
+
 static void on_proof_checked(void *context, const char *why, bool ours,
                              const struct rsm_peer_proof *proof)
 {
@@ -177,7 +225,7 @@ static void on_proof_checked(void *context, const char *why, bool ours,
     if (why != NULL) {
         rsmd_conn_refuse(conn, ours ? RSM_ST_NO_RESOURCES : RSM_ST_DENIED, why);
     } else if (!conn->caller) {
-        make_proof(conn);
+        check_address(conn);
     } else if (rsmd_conn_ping(conn)) {
         enter(conn, RSMD_PHASE_CONFIRM);
         rsmd_stream_resume(conn->stream);
@@ -413,6 +461,7 @@ struct rsmd_conn *rsmd_conn_accepted(struct rsmd_peers *peers, int socket,
 void rsmd_conn_free(struct rsmd_conn *conn)
 {
     rsmd_auth_cancel(conn->job);
+    rsmd_resolve_cancel(conn->resolution);
     if (conn->stream != NULL)
         rsmd_stream_free(conn->stream);
     if (conn->deadline != NULL)

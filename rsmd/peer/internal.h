@@ -50,6 +50,7 @@ enum rsmd_phase {
     RSMD_PHASE_MAKING,     /* own credential */
     RSMD_PHASE_PROOF,      /* the peer's PROOF is awaited */
     RSMD_PHASE_CHECKING,   /* the peer's credential */
+    RSMD_PHASE_LOOKING_UP, /* the addresses that the caller may have */
     RSMD_PHASE_CONFIRM,    /* caller: PONG is awaited; the other: PING */
     RSMD_PHASE_RIVAL,      /* authenticated, but the node has a link: is that alive? */
     RSMD_PHASE_UP,
@@ -65,6 +66,7 @@ struct rsmd_conn {
     struct rsmd_stream *stream;
     struct event *deadline; /* of the handshake */
     struct rsmd_auth_job *job;
+    struct resolution *resolution; /* the name of the caller's node is being looked up */
     struct rsmd_address here, there;
     char there_text[RSMD_ADDRESS_TEXT_BYTES]; /* with the port if we called it */
     struct rsm_peer_hello mine, theirs;
@@ -113,6 +115,8 @@ struct rsmd_peers {
     void *neighbour_context;
     struct rsmd_auth *auth;
     struct rsmd_worker *resolver;
+    struct rsmd_addresses own; /* from which to call; empty: not known yet */
+    struct resolution *own_resolution;
     struct rsmd_listener listener;
     struct rsmd_link *links[RSM_NODE_ID_MAX + 1];
     struct event *tick;
@@ -126,9 +130,6 @@ struct rsmd_peers {
 struct rsmd_peers *rsmd_peers_start_with(struct event_base *base, const struct rsmd_conf *conf,
                                          uint32_t own, const struct rsmd_peers_user *user,
                                          const char *library, char *why, size_t why_size);
-
-/** Milliseconds of a clock that never jumps. */
-int64_t rsmd_peers_now(void);
 
 /* resolve.c */
 

@@ -60,13 +60,33 @@ static void attempt_failed(struct rsmd_link *link, const char *why)
 
 /* ------------------------------------------------------------------ calling */
 
-static void call_address(struct rsmd_link *link, const struct rsmd_address *to)
+static void on_own_resolved(void *context, const struct rsmd_addresses *found, const char *why)
+{
+    struct rsmd_peers *peers = context;
+    peers->own_resolution = NULL;
+    if (why == NULL)
+        peers->own = *found;
+}
+
+/* Find out from which addresses to call, for this attempt or, by a name, for the next ones. */
+static void learn_own_address(struct rsmd_peers *peers)
+{
+    const struct rsmd_conf *conf = peers->self.conf;
+    if (conf->auth != RSMD_AUTH_NONE && peers->own_resolution == NULL)
+        peers->own_resolution =
+            rsmd_resolve(peers, rsmd_conf_node(conf, peers->self.node), on_own_resolved, peers);
+}
+
+/* @p bound: call from the own address, which the peer compares with its configuration. */
+static void call_address(struct rsmd_link *link, const struct rsmd_address *to, bool bound)
 {
     int fd = socket(to->socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         attempt_failed(link, strerror(errno));
         return;
     }
+    if (bound)
+        rsmd_addresses_bind(&link->peers->own, fd, to);
     if (connect(fd, (const struct sockaddr *)&to->socket, to->length) < 0 && errno != EINPROGRESS) {
         int error = errno;
         close(fd);
@@ -85,7 +105,10 @@ static void on_resolved(void *context, const struct rsmd_addresses *found, const
     if (why != NULL)
         attempt_failed(link, why);
     else
-        call_address(link, &found->list[link->address++ % found->count]);
+        /* Where the network lets nothing through from the own address the kernel chooses one, each
+         * second time that all of the peer's have been tried. */
+        call_address(link, &found->list[link->address++ % found->count],
+                     link->failures / found->count % 2 == 0);
 }
 
 static void call(struct rsmd_link *link)
@@ -100,6 +123,7 @@ static void call(struct rsmd_link *link)
         retry_later(link);
         return;
     }
+    learn_own_address(peers);
     link->resolution = rsmd_resolve(peers, link->node, on_resolved, link);
 }
 

@@ -190,6 +190,7 @@ void rsmd_peers_stop(struct rsmd_peers *peers)
     rsmd_listener_stop(peers);
     for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
         rsmd_link_free(peers->links[id]);
+    rsmd_resolve_cancel(peers->own_resolution);
     rsmd_auth_end(peers->auth);
     rsmd_worker_end(peers->resolver);
     if (peers->tick != NULL)

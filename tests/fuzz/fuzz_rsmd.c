@@ -216,11 +216,12 @@ static void client_send(struct client *client, const uint8_t *bytes, size_t leng
     rsm_packet_fds_close(&fds);
 }
 
-static unsigned fd_count_make(struct input *in, bool wanted)
+/* Mostly none: rsmd wants none. */
+static unsigned fd_count_make(struct input *in)
 {
     unsigned form = input_below(in, 32);
     if (form < 24)
-        return wanted ? 1 : 0;
+        return 0;
     return form == 31 ? RSM_PROTO_FDS_MAX : form - 24;
 }
 
@@ -237,7 +238,7 @@ static void send_request(struct client *client, struct input *in)
         length = rsm_msg_encode(&msg, bytes, sizeof bytes);
         bytes[8] = input_u8(in);
     }
-    client_send(client, bytes, length, in, fd_count_make(in, msg.type == RSM_MSG_EVENT_ARM));
+    client_send(client, bytes, length, in, fd_count_make(in));
 }
 
 static void send_bytes(struct client *client, struct input *in)
@@ -245,7 +246,7 @@ static void send_bytes(struct client *client, struct input *in)
     static uint8_t bytes[RSM_PROTO_MESSAGE_MAX];
     unsigned form = input_u8(in);
     size_t length = input_bytes(in, bytes, form < 64 ? 0 : form);
-    client_send(client, bytes, length, in, fd_count_make(in, false));
+    client_send(client, bytes, length, in, fd_count_make(in));
 }
 
 static void say_hello(struct client *client, struct input *in)
@@ -322,7 +323,7 @@ static bool all_answered(void)
 
 static bool all_gone(void)
 {
-    return world.server.connection_count == 0 && world.node.segment_count == 0 &&
+    return world.server.connections == NULL && world.server.ending == NULL &&
            (world.descriptors == 0 || descriptors_open() == world.descriptors);
 }
 
@@ -337,8 +338,9 @@ static void end_all(void)
         world.client[i].deaf = false;
     }
     turn_until(all_gone);
-    CHECK(world.server.connection_count == 0 && world.server.greeted_count == 0);
-    CHECK(node->client_count == 0 && node->segment_count == 0 && node->exported_bytes == 0);
+    CHECK(world.server.connections == NULL && world.server.greeted_count == 0);
+    CHECK(node->client_count == 0 && node->shares.accounts == NULL &&
+          rsmd_shares_are_sound(&node->shares));
     CHECK(node->extents == NULL && node->exports == NULL && node->published == NULL);
     CHECK(node->imports == NULL && node->offers == NULL);
     if (world.descriptors != 0)

@@ -152,7 +152,7 @@ static void lie_in_words(struct input *in, unsigned how, struct answer *answer)
         hostile.reply.sequence += (uint32_t)input_number(in);
         break;
     case 8:
-        hostile.reply.type = RSM_MSG_REPLY | input_below(in, RSM_MSG_LINKS + 2);
+        hostile.reply.type = RSM_MSG_REPLY | input_below(in, RSM_MSG_SHARES + 2);
         break;
     case 9:
         input_bytes(in, &hostile.reply.u, 64);
@@ -196,15 +196,13 @@ static void tell_where(struct rsm_locate_reply *reply)
     socket_path(reply->path, 2);
 }
 
-static void ask_rsmd(struct connection *connection, struct rsm_packet_fds *received,
-                     struct answer *answer)
+static void ask_rsmd(struct connection *connection, struct answer *answer)
 {
     struct rsmd_call call = {.node = &hostile.node,
                              .client = &connection->client,
                              .who = {.pid = getpid(), .uid = getuid(), .gid = getgid()},
                              .request = &hostile.request,
-                             .reply = &hostile.reply,
-                             .received = received};
+                             .reply = &hostile.reply};
     hostile.node.id = connection->node;
     rsmd_dispatch(&call);
     CHECK(!call.later);
@@ -220,13 +218,13 @@ static void ask_rsmd(struct connection *connection, struct rsm_packet_fds *recei
 }
 
 /* False: it hangs up. */
-static bool answer(struct connection *connection, struct rsm_packet_fds *received)
+static bool answer(struct connection *connection)
 {
     struct input *in = &hostile.script;
     struct answer answer = {.copies = 1};
     unsigned how = input_u8(in);
     how = how < 0xc0 ? UINT32_MAX : how % 16;
-    ask_rsmd(connection, received, &answer);
+    ask_rsmd(connection, &answer);
     lie_in_words(in, how, &answer);
     answer.length = rsm_msg_encode(&hostile.reply, hostile.outgoing, RSM_PROTO_MESSAGE_MAX);
     if (answer.length > 0)
@@ -265,7 +263,7 @@ static void serve(struct connection *connection)
     shrink();
     bool go_on = length > 0 &&
                  rsm_msg_decode(&hostile.request, hostile.incoming, (size_t)length) == RSM_ST_OK;
-    go_on = go_on && answer(connection, &fds);
+    go_on = go_on && answer(connection);
     rsm_packet_fds_close(&fds);
     if (!go_on)
         end_connection(connection);

@@ -172,17 +172,27 @@ static int converse(int socket, struct rsm_msg *msg, struct rsm_packet_fds *fds)
     return (int)msg->status;
 }
 
-static int connect_raw(const struct order *order, int *socket, struct rsm_packet_fds *fds)
+static int connect_node_1(void)
 {
     char path[RSM_PROTO_PATH_MAX];
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION, .node = order->node}};
     snprintf(path, sizeof path, "%s/node-1.sock", getenv("RSM_RUNTIME_DIR"));
-    *socket = rsm_packet_connect(path);
+    return rsm_packet_connect(path);
+}
+
+static int greet(int socket, uint32_t node, struct rsm_packet_fds *fds)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
+                          .u.hello = {.api_version = RSM_VERSION, .node = node}};
+    return converse(socket, &msg, fds);
+}
+
+static int connect_raw(const struct order *order, int *socket, struct rsm_packet_fds *fds)
+{
+    *socket = connect_node_1();
     NEED(*socket >= 0);
-    NEED(converse(*socket, &msg, fds) == RSM_ST_OK);
+    NEED(greet(*socket, order->node, fds) == RSM_ST_OK);
     rsm_packet_fds_close(fds);
-    msg = (struct rsm_msg){
+    struct rsm_msg msg = {
         .type = RSM_MSG_IMPORT_CONNECT,
         .u.import_connect = {
             .controller = "sci0", .node = 1, .segment_id = PARTY_ID, .rights = order->flags}};
@@ -230,6 +240,20 @@ static int ask_for_too_much(void *bytes)
     return status;
 }
 
+/* Say that this process is of a node, and no more. */
+static int claim_node(void *bytes)
+{
+    const struct order *order = bytes;
+    struct rsm_packet_fds fds;
+    int socket = connect_node_1();
+    NEED(socket >= 0);
+    int status = greet(socket, order->node, &fds);
+    NEED(status == RSM_ST_OK || fds.count == 0);
+    rsm_packet_fds_close(&fds);
+    close(socket);
+    return status;
+}
+
 static void test_offers_hold_no_more(void **state)
 {
     struct actor *owner = start_user(state, UNPRIVILEGED_UID), *root = start_user(state, 0);
@@ -242,10 +266,52 @@ static void test_offers_hold_no_more(void **state)
     assert_int_equal(party_ask(other, ask_for_too_much, order).result, RSM_ST_DENIED);
     order.flags = RSM_RIGHT_WRITE;
     assert_int_equal(party_ask(other, ask_for_too_much, order).result, RSM_ST_DENIED);
-    /* To claim another node opens nothing, either. */
+    /* To claim another node opens nothing, either: one that is not there is refused, and one that
+     * is shares this host, so that only the list of the segment knows the difference. */
     order.node = 2;
     order.flags = RSM_RIGHT_READ;
+    assert_int_equal(party_ask(other, claim_node, order).result, RSM_ST_DENIED);
+    pid_t second = world_daemon_start(*state, 2);
     assert_int_equal(party_ask(other, ask_for_too_much, order).result, RSM_ST_NOT_TO_NODE);
+    order.node = 3;
+    assert_int_equal(party_ask(other, claim_node, order).result, RSM_ST_DENIED);
+    world_daemon_end(second);
+}
+
+/* ---------------------------------------------------------------- ids */
+
+static int find_reserved(void *bytes)
+{
+    struct order *order = bytes;
+    uint32_t count;
+    return rsm_get_segmentid_range("example", &order->id, &count);
+}
+
+/* What rsm.segmentid reserves is an agreement: first come, first served, whoever it is. */
+static void test_reserved_ids(void **state)
+{
+    char path[] = "/tmp/rsmt-ids-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_true(dprintf(file, "reserved example 0x640000 2\n") > 0);
+    assert_int_equal(fchmod(file, 0644), 0);
+    close(file);
+    setenv("RSM_SEGMENTID_FILE", path, 1);
+    struct actor *owner = start_user(state, UNPRIVILEGED_UID);
+    struct actor *other = start_user(state, OTHER_UID);
+    unsetenv("RSM_SEGMENTID_FILE");
+    struct order found = party_ask(owner, find_reserved, (struct order){0});
+    assert_int_equal(found.result, RSM_SUCCESS);
+    assert_int_equal(found.id, 0x640000);
+    TELL_OK(other, create, .length = LENGTH);
+    TELL_OK(other, publish, .id = found.id);
+    TELL_OK(owner, create, .length = LENGTH);
+    TELL_GET(owner, publish, RSMERR_SEGID_IN_USE, .id = found.id);
+    TELL_OK(owner, publish, .id = found.id + 1);
+    TELL_OK(other, unpublish);
+    TELL_OK(owner, unpublish);
+    TELL_OK(owner, publish, .id = found.id);
+    unlink(path);
 }
 
 /* ---------------------------------------------------------------- a private node */
@@ -288,7 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SHARED_TEST(test_access_lists),       SHARED_TEST(test_umask),
         SHARED_TEST(test_read_only_stays_so), SHARED_TEST(test_offers_hold_no_more),
-        SHARED_TEST(test_private_node),
+        SHARED_TEST(test_reserved_ids),       SHARED_TEST(test_private_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

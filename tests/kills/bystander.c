@@ -37,7 +37,8 @@ static int await_event(void *handle)
 
 int bystander_export(void *bytes)
 {
-    struct order order = {.length = LENGTH, .id = ID, .acl_count = 2, .acl = {{1, 0666}, {2, 0666}}};
+    struct order order = {
+        .length = LENGTH, .id = ID, .acl_count = 2, .acl = {{1, 0666}, {2, 0666}}};
     int left = 0;
     (void)bytes;
     NEED(party_offer(&order) == RSM_SUCCESS);

@@ -39,8 +39,7 @@ static void add_mapped(struct inodes *inodes, pid_t pid)
     FILE *file = fopen(path, "re");
     unsigned long inode;
     while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (strstr(line, "/memfd:") != NULL &&
-            sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1)
+        if (strstr(line, "/memfd:") != NULL && sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1)
             add(inodes, inode);
     if (file != NULL)
         fclose(file);

@@ -11,10 +11,10 @@ enum { CENSUS_PIDS = 4, CENSUS_TEXT = 512 };
 
 /** Counts at one moment. */
 struct census {
-    unsigned processes;                /* children of this process; there are no other descendants */
-    unsigned memfds;                   /* different ones, open or mapped in any of them */
-    unsigned files;                    /* in the runtime directories */
-    unsigned segments;                 /* exports and imports of all daemons together */
+    unsigned processes; /* children of this process; there are no other descendants */
+    unsigned memfds;    /* different ones, open or mapped in any of them */
+    unsigned files;     /* in the runtime directories */
+    unsigned segments;  /* exports and imports of all daemons together */
     unsigned descriptors[CENSUS_PIDS]; /* of the processes asked for */
     unsigned mappings[CENSUS_PIDS];
 };

@@ -4,8 +4,8 @@
  * What the parties of the kill matrix do at the moment of a death: one exporter and one importer,
  * each an actor that repeats one operation until it learns of the death or has been seen to go on.
  *
- * The exporter's segment has two halves. The importer writes the first one, and the exporter keeps a
- * pattern in the second one that nobody else may change.
+ * The exporter's segment has two halves. The importer writes the first one, and the exporter keeps
+ * a pattern in the second one that nobody else may change.
  */
 #ifndef TESTS_KILLS_LOAD_H
 #define TESTS_KILLS_LOAD_H
@@ -18,8 +18,8 @@
 enum {
     LOAD_LENGTH = 64 * 1024,     /* bytes of the segment */
     LOAD_HALF = LOAD_LENGTH / 2, /* those that the importer writes */
-    LOAD_ID = 0x410000, /* of the first moment; each has two */
-    LOAD_UNNOTICED = -2, /* answer: give_up_ms have passed since the death */
+    LOAD_ID = 0x410000,          /* of the first moment; each has two */
+    LOAD_UNNOTICED = -2,         /* answer: give_up_ms have passed since the death */
 };
 
 /** What is under way. */
@@ -29,8 +29,8 @@ enum moment {
     MOMENT_PUT,       /* importer: putting half the segment, in implicit mode */
     MOMENT_BARRIER,   /* importer: opening, ordering and closing one */
     MOMENT_UNPUBLISH, /* exporter: publishing and unpublishing; importer: connecting, putting */
-    MOMENT_SWAP,      /* exporter: create, publish, rebind, unpublish, destroy; importer: as above */
-    MOMENT_FAULT,     /* importer: loads and stores that the mapping engine serves */
+    MOMENT_SWAP,  /* exporter: create, publish, rebind, unpublish, destroy; importer: as above */
+    MOMENT_FAULT, /* importer: loads and stores that the mapping engine serves */
     MOMENTS,
 };
 
@@ -38,11 +38,11 @@ enum side { SIDE_EXPORTER, SIDE_IMPORTER, SIDES };
 
 /** Shared by all processes of one cell; it must be mapped before the actors are started. */
 struct stage {
-    _Atomic int64_t killed_ns;       /* CLOCK_MONOTONIC, set before the death; 0: not yet */
-    _Atomic uint64_t calls[SIDES];   /* steps that have ended */
-    _Atomic uint64_t attempted;      /* last number that the importer began to put */
-    _Atomic uint64_t acknowledged;   /* last one whose put was reported to have arrived */
-    _Atomic bool bystanders_leave;   /* asks the bystanders to end */
+    _Atomic int64_t killed_ns;         /* CLOCK_MONOTONIC, set before the death; 0: not yet */
+    _Atomic uint64_t calls[SIDES];     /* steps that have ended */
+    _Atomic uint64_t attempted;        /* last number that the importer began to put */
+    _Atomic uint64_t acknowledged;     /* last one whose put was reported to have arrived */
+    _Atomic bool bystanders_leave;     /* asks the bystanders to end */
     _Atomic uint64_t bystander_rounds; /* verified ones */
 };
 extern struct stage *stage;
@@ -50,9 +50,10 @@ extern struct stage *stage;
 /** What a loop is told, and what it answers. */
 struct load {
     enum moment moment;
-    bool must_notice;  /* only an error ends the loop; else a step that began after the death */
-    bool long_waits;   /* of the exporter that idles: long enough to tell a wake-up from a time-out */
-    int give_up_ms;    /* after the death, if it has not been noticed */
+    bool must_notice; /* only an error ends the loop; else a step that began after the death */
+    bool long_waits; /* of the exporter that idles: long enough to tell a wake-up from a time-out */
+    bool stranger;   /* the other party does not share the stage: what it put is not known */
+    int give_up_ms;  /* after the death, if it has not been noticed */
     uint32_t exporter; /* node */
     int answer;        /* of the last step: RSM_SUCCESS, an RSMERR_, -1 or LOAD_UNNOTICED */
     int64_t took_us;   /* from the death to the end of that step; -1: it was before the death */

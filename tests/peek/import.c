@@ -188,8 +188,8 @@ static enum rsm_status move(struct rsm_conn *base, enum peek_operation operation
         request.length = (uint32_t)(length - done < PEEK_CHUNK ? length - done : PEEK_CHUNK);
         if (put)
             memcpy(request.data, here, request.length);
-        status = ask_alone(conn, &request, put ? request.length : 0, &reply,
-                           put ? 0 : request.length);
+        status =
+            ask_alone(conn, &request, put ? request.length : 0, &reply, put ? 0 : request.length);
         if (status == RSM_ST_OK && !put)
             memcpy(here, reply.data, request.length);
     }

@@ -9,8 +9,8 @@
  * librsm_peek.so has the least that a transport must have. librsm_peeksig.so, made of the same
  * sources with PEEK_SIGNALS, also carries signals, both ways, and tells rsmd of importers that have
  * gone. The exporter's go over a socket of their own; the importer answers each by PEEK_TAKEN.
- * librsm_peekmap.so, with PEEK_MAPPABLE too, promises RSM_CAP_FAULT_SAFE, so that the mapping engine
- * maps its segments.
+ * librsm_peekmap.so, with PEEK_MAPPABLE too, promises RSM_CAP_FAULT_SAFE, so that the mapping
+ * engine maps its segments.
  */
 #ifndef TESTS_PEEK_PEEK_H
 #define TESTS_PEEK_PEEK_H

@@ -52,6 +52,6 @@ uint64_t soak_sum(const struct round_header *header)
 bool line_is_troubled(const struct line *line, uint64_t deaths)
 {
     int64_t died = atomic_load(&line->daemon_death_ns);
-    return atomic_load(&line->deaths) != deaths ||
+    return (deaths & 1) != 0 || atomic_load(&line->deaths) != deaths ||
            (died != 0 && soak_now_ns() - died < (int64_t)SOAK_GRACE_MS * 1000000);
 }

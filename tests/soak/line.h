@@ -43,7 +43,8 @@ struct line {
     uint32_t id;                 /* of the segment */
     bool maps;                   /* the importer stores through a mapping in every other session */
     char name[24];
-    _Atomic uint64_t deaths;           /* of anybody that matters to the line; counted before */
+    /* Of anybody that matters to the line: twice for each, before and after. Odd: it happens. */
+    _Atomic uint64_t deaths;
     _Atomic int64_t exporter_death_ns; /* the last one, of the process or its daemon; 0: none */
     _Atomic int64_t daemon_death_ns;   /* the last one, of either daemon */
     _Atomic uint64_t life;             /* number of the publication; set before it is made */

@@ -41,10 +41,17 @@ static void start_peer(litmus_peer peer, size_t pages)
     }
 }
 
+static uint32_t granted = RSM_RIGHT_READ | RSM_RIGHT_WRITE;
+
+void bed_grant(int rights)
+{
+    granted = (uint32_t)rights;
+}
+
 static enum rsm_status wrap(struct rsm_conn *inner)
 {
-    return rsm_softmap_ops_v1.wrap(inner, size, RSM_RIGHT_READ | RSM_RIGHT_WRITE,
-                                   &(struct softmap_settings){.given = 0}, &conn);
+    return rsm_softmap_ops_v1.wrap(inner, size, granted, &(struct softmap_settings){.given = 0},
+                                   &conn);
 }
 
 /* Before this process has threads, for a sanitizer's allocator may be locked by one of them. */

@@ -76,11 +76,24 @@ static rsmapi_barrier_t *barrier(void)
     return &thread_barrier;
 }
 
+static rsm_permission_t granted = RSM_PERM_RDWR;
+
+static rsm_permission_t permission(int rights)
+{
+    return ((rights & MAY_READ) != 0 ? RSM_PERM_READ : 0u) |
+           ((rights & MAY_WRITE) != 0 ? RSM_PERM_WRITE : 0u);
+}
+
+void bed_grant(int rights)
+{
+    granted = permission(rights);
+}
+
 static void connect_to_segment(void)
 {
     be_node("1");
     controller = open_controller();
-    AWAIT(rsm_memseg_import_connect(controller, EXPORTER, SEGMENT, RSM_PERM_RDWR, &import) ==
+    AWAIT(rsm_memseg_import_connect(controller, EXPORTER, SEGMENT, granted, &import) ==
           RSM_SUCCESS);
     CHECK(rsm_memseg_import_set_mode(import, RSM_BARRIER_MODE_EXPLICIT) == RSM_SUCCESS);
     (void)barrier(); /* from now on errors are told */
@@ -144,8 +157,8 @@ void bed_start_refused(void (*before)(void))
 volatile uint8_t *bed_map_at(void *address, size_t offset, size_t length, int rights)
 {
     rsm_attribute_t attribute = address != NULL ? RSM_MAP_FIXED : RSM_MAP_NONE;
-    rsm_permission_t perm = rights == MAY_ALL ? RSM_PERM_RDWR : RSM_PERM_READ;
-    int error = rsm_memseg_import_map(import, &address, attribute, perm, (off_t)offset, length);
+    int error = rsm_memseg_import_map(import, &address, attribute, permission(rights),
+                                      (off_t)offset, length);
     if (error == RSMERR_SEG_ALREADY_MAPPED)
         litmus_skip("RSMAPI maps a handle once");
     CHECK(error == RSM_SUCCESS);

@@ -63,7 +63,7 @@ void litmus_skip(const char *why) __attribute__((noreturn));
 bool mode_is(const char *name);
 /** Whether accesses are refused at first, so that somebody learns of them: not in mirror mode. */
 bool accesses_are_refused(void);
-/** Whether RSM_MAP_TRAP has that value. */
+/** Whether RSM_MAP_TRAP has that value, or auto comes to it here. */
 bool trap_is(const char *name);
 /** The signal that refused accesses raise, whether anybody sees it or not. */
 int trap_signal(void);
@@ -92,6 +92,8 @@ struct sync *bed_start(litmus_peer peer, size_t pages);
 /** The same, but mapping is refused, after @p before, in the way that rsm_map(7) says: the segment
  *  is within reach of put and get as ever. */
 void bed_start_refused(void (*before)(void));
+/** bed_start() connects with these rights and no others. */
+void bed_grant(int rights);
 /** bed_start() also starts another importer of the segment, in a process of its own, which
  *  bed_end() waits for. */
 void bed_add_importer(void (*importer)(struct sync *sync));

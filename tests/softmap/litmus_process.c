@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,6 +56,48 @@ static void read_only(void)
         CHECK(store_faults(map + PAGE + 7)); /* a page that is not there yet */
     }
     CHECK(load8(map + 5) == 0 && load8(map + PAGE + 7) == 0);
+    bed_unmap(map);
+    bed_end();
+}
+
+/* What write_only stores, over two pages. */
+enum { FLAG_AT = 8, TEXT_AT = 100, BLOCK_AT = 4096 - 300, BLOCK_BYTES = 1000, NUMBERS_AT = 6000 };
+
+static void expect_stores(volatile uint8_t *segment, struct sync *sync)
+{
+    AWAIT(atomic_load(&sync->word[WORD_GO]) == 1);
+    CHECK(load32(segment + FLAG_AT) == 20 && load8(segment + FLAG_AT + 4) == 0);
+    CHECK(strcmp((const char *)(uintptr_t)(segment + TEXT_AT), "no page of it is ever read") == 0);
+    for (unsigned i = 0; i < BLOCK_BYTES; i++)
+        CHECK(load8(segment + BLOCK_AT + i) == 0x5a);
+    CHECK(load8(segment + BLOCK_AT - 1) == 0 && load8(segment + BLOCK_AT + BLOCK_BYTES) == 0);
+    for (uint64_t i = 0; i < 20; i++)
+        CHECK(load64(segment + NUMBERS_AT + 8 * i) == i + 1);
+    atomic_store(&sync->word[WORD_ACK], 1);
+}
+
+/* Stores arrive, whatever trap and mode were asked for; loads are the program's fault. */
+static void write_only(void)
+{
+    if (!accesses_are_refused() || getenv("RSM_LITMUS_NO_DECODER") != NULL)
+        litmus_skip("a connection for writing takes a decoder");
+    bed_grant(MAY_WRITE);
+    struct sync *sync = bed_start(expect_stores, 2);
+    catch_faults(0);
+    volatile uint8_t *map = bed_map(0, 2 * PAGE, MAY_WRITE);
+    for (uint32_t i = 1; i <= 20; i++) {
+        store32(map + FLAG_AT, i);
+        store64(map + NUMBERS_AT + 8 * (i - 1), i);
+    }
+    strcpy((char *)(uintptr_t)(map + TEXT_AT), "no page of it is ever read");
+    memset((void *)(uintptr_t)(map + BLOCK_AT), 0x5a, BLOCK_BYTES);
+    CHECK(bed_close() == 0);
+    atomic_store(&sync->word[WORD_GO], 1);
+    AWAIT(atomic_load(&sync->word[WORD_ACK]) == 1);
+    volatile sig_atomic_t before = caught;
+    if (sigsetjmp(escape, 1) == 0)
+        (void)load8(map + FLAG_AT);
+    CHECK(caught == before + 1 && caught_address == (void *)(uintptr_t)(map + FLAG_AT));
     bed_unmap(map);
     bed_end();
 }
@@ -313,6 +356,7 @@ static void forked_child(void)
 
 const struct litmus litmus_process[] = {
     {"read_only", read_only},
+    {"write_only", write_only},
     {"store_after_unmap", store_after_unmap},
     {"other_faults", other_faults},
     {"handler_goes_again", handler_goes_again},

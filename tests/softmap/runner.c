@@ -91,10 +91,20 @@ bool accesses_are_refused(void)
     return !mode_is("mirror");
 }
 
+/* What auto comes to, as rsm_map(7) says. */
+static const char *automatic_trap(void)
+{
+    const char *atomics = getenv("RSM_MAP_ATOMICS");
+    bool decoded = mode_is("precise") || (atomics != NULL && strcmp(atomics, "sigbus") == 0);
+    return !decoded && accesses_are_refused() && has_faultfd(true) ? "thread" : "signal";
+}
+
 bool trap_is(const char *name)
 {
     const char *trap = getenv("RSM_MAP_TRAP");
-    return strcmp(trap != NULL ? trap : "signal", name) == 0;
+    if (trap == NULL || strcmp(trap, "auto") == 0)
+        trap = automatic_trap();
+    return strcmp(trap, name) == 0;
 }
 
 int trap_signal(void)

@@ -68,7 +68,7 @@ sub words_of { return @{$_[0]}{qw(bed mode trap special)} }
 sub run {
     my ($build, $name, @command) = @_;
     my $run = $run{$name} or die "FAILED: $doc has no run $name\n";
-    my %wanted = (mode => $ENV{RSM_MAP_MODE} // 'auto', trap => $ENV{RSM_MAP_TRAP} // 'signal');
+    my %wanted = (mode => $ENV{RSM_MAP_MODE} // 'auto', trap => $ENV{RSM_MAP_TRAP} // 'auto');
     for (sort keys %wanted) {
         die "FAILED: $doc says that $name has the $_ $run->{$_}, it has $wanted{$_}\n"
             unless $run->{$_} eq $wanted{$_};

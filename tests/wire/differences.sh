@@ -35,6 +35,16 @@ expect_failure "another id" events.txt \
 expect_failure "another answer of a host" other_host.txt \
     '/^< p CONNECT_REPLY/,/^$/s/06000000  rights/04000000  rights/'
 
+# Every type of message has been recorded, and answered with success.
+sed -n 's/^    RSM_MSG_\([A-Z_]*\) = .*/\1/p' "${0%/*}/../../librsm/core/proto.h" >"$work/types"
+[ -s "$work/types" ] || failed=1
+while read -r type; do
+    cat "$recordings"/*.txt | grep -A 5 "^< [a-z] $type$" | grep -q '^    00000000  status' || {
+        echo "no recording has a $type that succeeds"
+        failed=1
+    }
+done <"$work/types"
+
 mkdir "$work/2"
 for recording in "$recordings"/*.txt; do
     sed 's/^    01000000  version\b/    02000000  version/; s/^protocol 1$/protocol 2/' "$recording" \

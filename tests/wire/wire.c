@@ -95,16 +95,6 @@ void wire_send(int socket, char letter, const uint8_t *bytes, size_t length,
     assert_int_equal(send(socket, frame, 4 + length, MSG_NOSIGNAL), 4 + length);
 }
 
-static void await_readable(int socket)
-{
-    struct pollfd readable = {.fd = socket, .events = POLLIN};
-    int ready;
-    do
-        ready = poll(&readable, 1, PEER_WAIT_MS);
-    while (ready < 0 && errno == EINTR);
-    assert_int_equal(ready, 1);
-}
-
 /* All of it, or none because the connection has ended. */
 static bool receive_all(int socket, uint8_t *bytes, size_t length)
 {
@@ -148,6 +138,22 @@ size_t wire_receive(int socket, char letter, uint8_t bytes[WIRE_BYTES_MAX],
 }
 
 /* ------------------------------------------------------------------ descriptors */
+
+static struct rsm_packet_fds kept[128];
+static unsigned kept_count;
+
+void wire_keep_fds(struct rsm_packet_fds *fds)
+{
+    assert_true(kept_count < sizeof kept / sizeof kept[0]);
+    kept[kept_count++] = *fds;
+    fds->count = 0;
+}
+
+void wire_drop_fds(void)
+{
+    while (kept_count > 0)
+        rsm_packet_fds_close(&kept[--kept_count]);
+}
 
 static const char *access_text(int fd)
 {

@@ -48,6 +48,11 @@ void wire_send(int socket, char letter, const uint8_t *bytes, size_t length,
 size_t wire_receive(int socket, char letter, uint8_t bytes[WIRE_BYTES_MAX],
                     struct rsm_packet_fds *fds, bool want_ping);
 
+/** Keep descriptors that were received, as a client does, until wire_drop_fds(): a pipe whose read
+ * end is gone is not kicked. */
+void wire_keep_fds(struct rsm_packet_fds *fds);
+void wire_drop_fds(void);
+
 /** What a descriptor is, in words of a recording; *text has 64 bytes. */
 void wire_describe_fd(int fd, char *text);
 /** Make what such words say, to be sent. */

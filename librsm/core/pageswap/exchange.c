@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -156,6 +157,15 @@ static enum rsm_status put_few_in(struct rsmcore_freezer *freezer, char *at, siz
     return status;
 }
 
+/* The limit of file sizes holds for writes into a memfd, too, though not for stores into a mapping
+ * of it: what goes beyond ends the process by SIGXFSZ. */
+static bool is_within_limit(uint64_t end)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ||
+           end <= limit.rlim_cur;
+}
+
 static bool is_in_file(int fd, uint64_t offset, size_t length)
 {
     struct stat status;
@@ -207,7 +217,7 @@ static enum rsm_status put_part_in(struct rsmcore_freezer *freezer, const struct
 {
     size_t length = vma->end - vma->start;
     enum rsm_status status = RSM_ST_UNSUPPORTED;
-    if (fresh && length <= FEW)
+    if (fresh && length <= FEW && is_within_limit(offset + length))
         status = put_few_in(freezer, (char *)vma->start, length, vma->protection, fd, offset);
     return status == RSM_ST_UNSUPPORTED ? put_much_in(freezer, vma, fd, offset) : status;
 }

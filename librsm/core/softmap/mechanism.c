@@ -48,17 +48,12 @@ static bool try_faultfd(struct softmap *softmap, bool signals)
     return true;
 }
 
-/* Where nothing may be read, no page ever becomes accessible, and what is refused is the program's
- * to hear of by SIGSEGV as with any memory. */
-static bool may_read(const struct softmap *softmap)
-{
-    return (softmap->space.rights & RSM_RIGHT_READ) != 0;
-}
-
+/* Where nothing may be read, no page ever becomes accessible: each store is decoded and sent, which
+ * takes a signal, and a load is the program's to hear of by SIGSEGV as with any memory. */
 static enum rsm_status choose_trap(struct softmap *softmap)
 {
     enum softmap_trap trap = softmap->space.options.trap;
-    bool wants_faultfd = trap != SOFTMAP_TRAP_SIGNAL && may_read(softmap);
+    bool wants_faultfd = trap != SOFTMAP_TRAP_SIGNAL && softmap_may_read(&softmap->space);
     if (!wants_faultfd || try_faultfd(softmap, trap != SOFTMAP_TRAP_THREAD))
         return RSM_ST_OK;
     rsm_log_error("mapping with trap=%s is not possible: this kernel or what this process may "
@@ -70,7 +65,7 @@ static enum rsm_status choose_trap(struct softmap *softmap)
 /* Where nothing may be read there is no mirror, and maps are refused. */
 static enum rsm_status choose_mirror(struct softmap *softmap)
 {
-    if (!may_read(softmap))
+    if (!softmap_may_read(&softmap->space))
         return RSM_ST_OK;
     if (!softmap_notes_open(softmap)) {
         rsm_log_error("mapping with mode=mirror is not possible: this kernel or what this process "

@@ -2,9 +2,11 @@
 #include "core/softmap/options.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/log.h"
 #include "core/softmap/decode.h"
+#include "core/softmap/mechanism.h"
 
 struct softmap_options softmap_options_default(void)
 {
@@ -45,6 +47,36 @@ static void apply(struct softmap_options *options, const struct softmap_settings
         options->atomics = (enum softmap_atomics)settings->value[SOFTMAP_KNOB_ATOMICS];
 }
 
+/* Whether a thread can serve all accesses here, the kernel's own among them: by trying. */
+static bool thread_serves_all(const char **why)
+{
+    bool kernel_faults = false;
+    int fd = softmap_faultfd_open(false, &kernel_faults);
+    if (fd >= 0)
+        close(fd);
+    *why = kernel_faults ? "system calls, and threads that block signals, can use mappings"
+           : fd >= 0     ? "this process may not serve faults of system calls: neither "
+                           "/dev/userfaultfd nor a privilege is there"
+                     : "this kernel or what this process may do has no userfaultfd that suffices";
+    return kernel_faults;
+}
+
+/* What trap=auto comes to. What takes the decoder takes a signal. */
+static enum softmap_trap choose_trap(const struct softmap_options *options)
+{
+    const char *why = NULL;
+    enum softmap_trap trap = SOFTMAP_TRAP_SIGNAL;
+    if (options->mode == SOFTMAP_MIRROR || options->mode == SOFTMAP_OFF)
+        return trap; /* nothing is trapped */
+    if (options->mode == SOFTMAP_PRECISE || options->atomics == SOFTMAP_ATOMICS_SIGBUS)
+        why = "instructions have to be decoded";
+    else if (thread_serves_all(&why))
+        trap = SOFTMAP_TRAP_THREAD;
+    rsm_log_info("trap=auto is trap=%s here: %s", trap == SOFTMAP_TRAP_THREAD ? "thread" : "signal",
+                 why);
+    return trap;
+}
+
 /* Why instructions are not decoded; NULL: they are. */
 static const char *why_not_decoded(const struct softmap_options *options)
 {
@@ -64,6 +96,8 @@ enum rsm_status softmap_options_read(struct softmap_options *options,
     if (status != RSM_ST_OK)
         return status;
     apply(options, &settings);
+    if (options->trap == SOFTMAP_TRAP_AUTO)
+        options->trap = choose_trap(options);
     const char *why = why_not_decoded(options);
     if (why != NULL &&
         (options->mode == SOFTMAP_PRECISE || options->atomics == SOFTMAP_ATOMICS_SIGBUS)) {

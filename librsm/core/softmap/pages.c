@@ -123,11 +123,6 @@ static void bring(struct softmap_space *space, uint32_t page)
         update_copy(space, page);
 }
 
-static bool may_read(const struct softmap_space *space)
-{
-    return (space->rights & RSM_RIGHT_READ) != 0;
-}
-
 /* A kernel that has no room for another kind of page in between gets larger kinds. */
 static bool try_protect(struct softmap_space *space, uint32_t page, enum softmap_state state)
 {
@@ -166,7 +161,7 @@ bool softmap_load(struct softmap_space *space, uint32_t page)
     struct softmap_page *entry = &space->page[page];
     if (entry->state != SOFTMAP_NONE)
         return true;
-    if (!may_read(space))
+    if (!softmap_may_read(space))
         return false;
     bring(space, page);
     if (!protect(space, page, SOFTMAP_RO))
@@ -185,7 +180,7 @@ bool softmap_promote(struct softmap_space *space, uint32_t page)
     struct softmap_page *entry = &space->page[page];
     if (entry->state == SOFTMAP_RW)
         return true;
-    if (!may_read(space))
+    if (!softmap_may_read(space))
         return false;
     if (!(SOFTMAP_DEFECT(SOFTMAP_STALE_TWIN) && entry->known))
         bring(space, page);
@@ -231,9 +226,11 @@ static bool goes_on_in_page(const struct softmap_space *space, uint32_t page, si
 bool softmap_prefers_twin(struct softmap_space *space, uint32_t page, size_t at, unsigned weight)
 {
     struct softmap_page *entry = &space->page[page];
-    if (space->options.mode == SOFTMAP_TWIN || (space->dead && may_read(space)))
+    if (!softmap_may_read(space))
+        return false; /* there is nothing to make one of */
+    if (space->options.mode == SOFTMAP_TWIN || space->dead)
         return true;
-    if (space->options.mode == SOFTMAP_PRECISE || entry->two_way || !may_read(space) ||
+    if (space->options.mode == SOFTMAP_PRECISE || entry->two_way ||
         space->options.threshold == SOFTMAP_THRESHOLD_NEVER)
         return false;
     uint64_t now = space->now();

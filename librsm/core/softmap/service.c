@@ -12,7 +12,7 @@
 #include "core/softmap/softmap_internal.h"
 #include "core/status.h"
 
-enum { NS_PER_US = 1000, US_PER_S = 1000000, STACK_BYTES = 192 * 1024 };
+enum { NS_PER_US = 1000, US_PER_S = 1000000, STACK_BYTES = 1024 * 1024 };
 /* For so long after the last work the thread looks for more by itself. To wake it costs the thread
  * that faults tens of microseconds where a processor has to leave its sleep for that. */
 enum { LINGER_US = 1000 };
@@ -116,11 +116,12 @@ static size_t guard_bytes(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Not by the C library, which would put it where the program may have had a mapping. */
+/* It has room for what programs and sanitizers keep for each thread; what is not touched costs
+ * nothing. Not by the C library, which would put it where the program may have had a mapping. */
 static void *make_stack(void)
 {
     uint8_t *made = rsm_mmap_apart(STACK_BYTES, PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (made == MAP_FAILED)
         return NULL;
     (void)mprotect(made, guard_bytes(), PROT_NONE);

@@ -118,6 +118,12 @@ static inline bool softmap_has_no_loads(const struct softmap_space *space)
            atomic_load(&space->clean_count) == 0;
 }
 
+/** Whether pages can be read from the segment at all. */
+static inline bool softmap_may_read(const struct softmap_space *space)
+{
+    return (space->rights & RSM_RIGHT_READ) != 0;
+}
+
 /** Page that an offset lies in. */
 static inline uint32_t softmap_page_of(const struct softmap_space *space, uint64_t offset)
 {

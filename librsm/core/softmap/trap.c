@@ -108,7 +108,7 @@ static enum outcome on_store(const struct fault *fault)
     if (space->page[fault->page].state == SOFTMAP_RW)
         return softmap_reassert(space, fault->page) ? DONE : NOT_OURS;
     bool trapped =
-        space->options.mode != SOFTMAP_TWIN &&
+        (space->options.mode != SOFTMAP_TWIN || !softmap_may_read(space)) &&
         softmap_decode(fault->context, fault->address, &store) &&
         !softmap_prefers_twin(space, fault->page, place_of(fault, &store), weight_of(&store)) &&
         emulate(fault, &store);

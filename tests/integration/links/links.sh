@@ -195,16 +195,20 @@ case_users() {
     nodes_end
 }
 
-# Two daemons with one id, on two hosts.
+# Two daemons with one id, on two hosts that may both have it: its name has the addresses of both.
 case_duplicate() {
     need_munge
     begin
     local id
+    printf '127.0.0.1 localhost\n10.99.0.1 moving\n10.99.0.3 moving\n' >"$work/hosts"
+    mount --bind "$work/hosts" /etc/hosts || skip "cannot mount over /etc/hosts"
     for id in 1 2 3; do
         host "$id"
-        conf "$id" 10.99.0.1 10.99.0.2
         munged_start "$id" common
     done
+    conf 1 10.99.0.1 10.99.0.2
+    conf 2 moving 10.99.0.2
+    conf 3 10.99.0.3 10.99.0.2
     node 1 1
     node 2 2
     all_up 2
@@ -217,6 +221,50 @@ case_duplicate() {
     logged 1 "is down" 0
     node_end 1
     await_up 3 1 2
+    nodes_end
+}
+
+# Root of a third host has the key of the realm, and says that it is node 1.
+case_impostor() {
+    need_munge
+    begin
+    local id
+    for id in 1 2 3; do
+        host "$id"
+        conf "$id" 10.99.0.1 10.99.0.2
+        munged_start "$id" common
+    done
+    node 2 2
+    node 3 1
+    local refused="node 1 calls from 10.99.0.3, but node 2 has 10.99.0.1 (10.99.0.1) as its address"
+    await_text 3 1 2 "it says: $refused"
+    await_text 2 2 1 "$refused"
+    state_is 2 2 1 down || fail "an impostor has become a node"
+    sleep 3
+    logged 2 "$refused" 1
+    node 1 1
+    await_up 1 1 2
+    await_up 2 2 1
+    nodes_end
+}
+
+# A host calls from the address of its node, though the way leads through another interface; where
+# nothing comes back to that it says from where it calls.
+case_homes() {
+    need_munge
+    begin
+    local id
+    for id in 1 2; do
+        host "$id"
+        conf "$id" 10.98.0.1 10.99.0.2
+        munged_start "$id" common
+    done
+    ip -n h1 addr add 10.98.0.1/32 dev lo
+    node 2 2
+    node 1 1
+    await_text 1 1 2 "node 1 calls from 10.99.0.1, but node 2 has 10.98.0.1 (10.98.0.1) as its address"
+    ip -n h2 route add 10.98.0.1 via 10.99.0.1
+    all_up 2
     nodes_end
 }
 
@@ -327,6 +375,8 @@ munged_hangs) case_munged_hangs ;;
 clocks) case_clocks ;;
 users) case_users ;;
 duplicate) case_duplicate ;;
+impostor) case_impostor ;;
+homes) case_homes ;;
 addresses) case_addresses ;;
 strangers) case_strangers ;;
 loss) case_loss ;;

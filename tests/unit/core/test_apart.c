@@ -167,8 +167,14 @@ static void impossible_targets_hold_nothing(void **state)
 {
     (void)state;
     struct rsmcore_target target;
-    void *const bad[] = {NULL, (void *)(16 * page + 1), (void *)(UINTPTR_MAX - page + 1),
-                         (void *)(UINTPTR_MAX / 2 / page * page)};
+    void *const bad[] = {
+        NULL,
+        (void *)(16 * page + 1),
+#ifndef __SANITIZE_THREAD__ /* which maps at 0 what it is told to map at an impossible address */
+        (void *)(UINTPTR_MAX - page + 1),
+        (void *)(UINTPTR_MAX / 2 / page * page),
+#endif
+    };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(rsmcore_target_hold(&target, bad[i], 2 * page), RSM_ST_OK);
         assert_int_equal(target.count, 0);

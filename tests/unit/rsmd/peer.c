@@ -12,7 +12,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,6 +45,28 @@ static const char *rsmd_path(void)
 }
 
 unsigned daemon_files;
+uid_t daemon_user = DAEMON_USER_SELF;
+
+/* Become the user as whom the daemon is to run. */
+static void become(uid_t uid)
+{
+    if (uid != DAEMON_USER_SELF &&
+        (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0))
+        _exit(125);
+}
+
+bool daemon_is_reachable(void)
+{
+    const uid_t nobody = 65534;
+    const char *path = rsmd_path();
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        become(nobody);
+        _exit(access(path, X_OK) == 0 ? 0 : 1);
+    }
+    return wait_exit(pid) == 0;
+}
 
 static pid_t spawn(char *const arguments[])
 {
@@ -54,6 +78,7 @@ static pid_t spawn(char *const arguments[])
     struct rlimit files = {.rlim_cur = daemon_files, .rlim_max = daemon_files};
     if (daemon_files != 0 && setrlimit(RLIMIT_NOFILE, &files) < 0)
         _exit(126);
+    become(daemon_user);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(126);
@@ -103,6 +128,7 @@ void daemon_start_in(struct daemon *daemon, const char *directory, uint32_t node
 {
     char text[4][128];
     int ready[2];
+    bool embedded = option != NULL && strcmp(option, "--embedded") == 0;
     struct rsmcore_runtime runtime = {.node = node};
     assert_int_equal(pipe(ready), 0);
     fcntl(ready[0], F_SETFD, FD_CLOEXEC);
@@ -117,13 +143,16 @@ void daemon_start_in(struct daemon *daemon, const char *directory, uint32_t node
                          text[1],
                          text[2],
                          text[3],
-                         (char *)(uintptr_t)(option != NULL ? option : "--foreground"),
+                         (char *)(uintptr_t)(embedded ? option : "--foreground"),
+                         (char *)(uintptr_t)(embedded ? NULL : option),
                          NULL};
     daemon->node = node;
     daemon->embedded = option != NULL && strcmp(option, "--embedded") == 0;
     snprintf(daemon->directory, sizeof daemon->directory, "%s", directory);
     snprintf(runtime.directory, sizeof runtime.directory, "%s", directory);
     rsmcore_runtime_socket(&runtime, node, daemon->socket);
+    if (daemon_user != DAEMON_USER_SELF)
+        assert_int_equal(chown(directory, daemon_user, (gid_t)-1), 0);
     daemon->pid = spawn(arguments);
     close(ready[1]);
     await_ready(ready[0]);
@@ -256,11 +285,34 @@ static int hello(const struct daemon *daemon, uint32_t node, struct rsm_packet_f
     return socket;
 }
 
+/* Listen where a daemon of the node would; -1: one does, or did. */
+static int stand_in(const struct daemon *daemon, uint32_t node, struct sockaddr_un *address)
+{
+    char path[RSM_PROTO_PATH_MAX];
+    struct rsmcore_runtime runtime = {.node = node};
+    snprintf(runtime.directory, sizeof runtime.directory, "%s", daemon->directory);
+    rsmcore_runtime_socket(&runtime, node, path);
+    assert_int_equal(rsm_unix_address(address, path), 0);
+    if (access(path, F_OK) == 0)
+        return -1;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)address, sizeof *address), 0);
+    assert_int_equal(listen(fd, 4), 0);
+    return fd;
+}
+
 int peer_hello_as(const struct daemon *daemon, uint32_t node)
 {
     struct rsm_packet_fds fds;
+    struct sockaddr_un address;
+    int other = stand_in(daemon, node, &address);
     int socket = hello(daemon, node, &fds);
     rsm_packet_fds_close(&fds);
+    if (other >= 0) {
+        close(other);
+        assert_int_equal(unlink(address.sun_path), 0);
+    }
     return socket;
 }
 

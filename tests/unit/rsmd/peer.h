@@ -33,6 +33,12 @@ extern const char *daemon_log_level;
 
 /** How many descriptors they may have; 0: as many as the test. */
 extern unsigned daemon_files;
+/** The user as whom daemons are started, by root; DAEMON_USER_SELF, the default: that of the test.
+ *  Their runtime directory is made that user's. */
+#define DAEMON_USER_SELF ((uid_t)-1)
+extern uid_t daemon_user;
+/** Whether other users can run the daemon under test; not so below a private home. */
+bool daemon_is_reachable(void);
 
 /** Start rsmd as @p node of a directory and wait until it serves. @p configuration is the text of
  * its rsm.conf (NULL: controller sci0 on shm); @p option one more option or NULL. */
@@ -53,7 +59,8 @@ int wait_exit(pid_t pid);
 
 /** Connect without HELLO. */
 int peer_connect(const struct daemon *daemon);
-/** Connect and say HELLO as a process of @p node. */
+/** Connect and say HELLO as a process of @p node. If no daemon of that node is in the directory,
+ *  something listens in its stead for the moment: else it would be refused. */
 int peer_hello_as(const struct daemon *daemon, uint32_t node);
 int peer_hello(const struct daemon *daemon);
 

@@ -133,12 +133,23 @@ static void rights_that_do_not_exist(void **state)
     assert_int_equal(rsmd_access_decide(&access, OWN, &root, 1), RSM_ST_DENIED);
 }
 
+static void users_of_a_daemon(void **state)
+{
+    (void)state;
+    assert_int_equal(rsmd_access_service(100, 100), RSMD_SERVICE_ALL);
+    assert_int_equal(rsmd_access_service(100, 0), RSMD_SERVICE_LOOK);
+    assert_int_equal(rsmd_access_service(100, 101), RSMD_SERVICE_NONE);
+    assert_int_equal(rsmd_access_service(0, 0), RSMD_SERVICE_ALL);
+    assert_int_equal(rsmd_access_service(0, 100), RSMD_SERVICE_NONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(list_lengths),       cmocka_unit_test(list_entries),
         cmocka_unit_test(users_without_list), cmocka_unit_test(users_with_list),
         cmocka_unit_test(nodes_of_a_list),    cmocka_unit_test(rights_that_do_not_exist),
+        cmocka_unit_test(users_of_a_daemon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

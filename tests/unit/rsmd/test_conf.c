@@ -137,9 +137,15 @@ static const struct {
      "expected [node N], [controller NAME], [map], [map NAME], [cluster] or [limits]"},
     {"[cluster]\nauth = ssh\n", 2, "expected munge or none after auth ="},
     {"[cluster]\nauth =\n", 2, "expected munge or none after auth ="},
+    {"[cluster]\ninsecure = true\n", 2, "expected yes or no after insecure ="},
+    {"[cluster]\ninsecure =\n", 2, "expected yes or no after insecure ="},
+    {"[cluster]\ninsecure = yes\ninsecure = no\n", 3, "expected insecure once in this section"},
+    /* It makes nothing of a network one that needs no authentication. */
+    {"[cluster]\nauth = none\ninsecure = yes\n[node 3]\nhost = a\naddress = 10.0.0.1\n", 2,
+     "expected auth = munge: node 3, line 6, has an address that is no loopback address"},
     {"[cluster]\nmunge-socket = munge.socket\n", 2,
      "expected an absolute path of at most 107 characters after munge-socket ="},
-    {"[cluster]\nport = 3\n", 2, "expected one of the keys auth, munge-socket"},
+    {"[cluster]\nport = 3\n", 2, "expected one of the keys auth, munge-socket, insecure"},
     {"[node 1]\nhost = a\naddress = 127.0.0.1:90\n[node 2]\nhost = b\naddress = 127.0.0.1:90\n", 6,
      "expected another address or port: node 1 has this one in line 3"},
     {"[node 1]\nhost = a\naddress = Alpha\n[node 2]\nhost = b\naddress = alpha:9247\n", 6,
@@ -192,7 +198,7 @@ static const struct {
     {"[limits]\nmax-user-share = 101\n", 2,
      "expected a number from 1 to 100 (percent of each limit) after max-user-share ="},
     {"[map]\nmode = mirrors\n", 2, "expected auto, precise, twin, mirror or off after mode ="},
-    {"[map]\ntrap =\n", 2, "expected signal, sigbus or thread after trap ="},
+    {"[map]\ntrap =\n", 2, "expected auto, signal, sigbus or thread after trap ="},
     {"[map]\nk = 0\n", 2, "expected a number from 1 to 65535, or inf after k ="},
     {"[map]\nk = 65536\n", 2, "expected a number from 1 to 65535, or inf after k ="},
     {"[map]\nflush-us = 0\n", 2,
@@ -310,6 +316,35 @@ static void authentication(void **state)
     assert_string_equal(conf.munge_socket, "/run/x/munge");
 }
 
+/* What a daemon of root does not do without being told to. */
+static void trust(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        unsigned line; /* 0: it is good */
+    } cases[] = {
+        {"", 0},
+        {"[node 1]\nhost = a\n", 0},
+        {"[cluster]\nauth = none\n", 0}, /* there are no links */
+        {"[node 1]\nhost = a\naddress = 127.0.0.1\n", 3},
+        {"[node 1]\nhost = a\naddress = 127.0.0.1\n[cluster]\ninsecure = no\n", 3},
+        {"[node 1]\nhost = a\naddress = 127.0.0.1\n[cluster]\nauth = none\n", 5},
+        {"[node 1]\nhost = a\naddress = 127.0.0.1\n[cluster]\nauth = munge\n", 0},
+        {"[node 1]\nhost = a\naddress = 127.0.0.1\n[cluster]\ninsecure = yes\n", 0},
+        {"[cluster]\nauth = none\ninsecure = yes\n[node 1]\nhost = a\naddress = [::1]\n", 0},
+        {"[node 1]\nhost = a\naddress = alpha\n", 0}, /* munge by default */
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char why[512] = "", where[32];
+        assert_true(parse(cases[i].text));
+        assert_int_equal(rsmd_conf_check_trust(&conf, "F", why, sizeof why), cases[i].line == 0);
+        snprintf(where, sizeof where, "F:%u: expected auth = munge", cases[i].line);
+        if (cases[i].line != 0)
+            assert_ptr_equal(strstr(why, where), why);
+    }
+}
+
 static void lines_too_long(void **state)
 {
     (void)state;
@@ -405,7 +440,7 @@ int main(void)
         cmocka_unit_test(mappings),         cmocka_unit_test(wrong_lines),
         cmocka_unit_test(lines_too_long),   cmocka_unit_test(too_many_controllers),
         cmocka_unit_test(controller_names), cmocka_unit_test(local_hosts),
-        cmocka_unit_test(own_node),
+        cmocka_unit_test(own_node),         cmocka_unit_test(trust),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 enum { USER_A = 4001, USER_B = 4002, USER_C = 4003, MANY = 100 };
 
-static struct daemon daemon_1;
+static struct daemon daemon_1, neighbour; /* node 2, of some of its clients */
 static uint64_t page;
 
 /* The kernel vouches for effective ids: a packet is the user's who sends it. */
@@ -34,6 +34,7 @@ static int start(void **state)
         _exit(77);
     }
     daemon_start(&daemon_1, NULL, NULL);
+    daemon_start_in(&neighbour, daemon_1.directory, 2, NULL, NULL);
     return 0;
 }
 
@@ -41,6 +42,7 @@ static int stop(void **state)
 {
     (void)state;
     become(0);
+    daemon_end(&neighbour);
     daemon_stop(&daemon_1);
     return 0;
 }

@@ -488,7 +488,7 @@ static void command_line(void **state)
         {TEXT("rsmd"), TEXT("--log-level=loud"), NULL}, {TEXT("rsmd"), TEXT("--ready-fd=x"), NULL},
         {TEXT("rsmd"), TEXT("--ready-fd=9999"), NULL},  {TEXT("rsmd"), TEXT("extra"), NULL},
         {TEXT("rsmd"), TEXT("--linger-ms=-1"), NULL},   {TEXT("rsmd"), TEXT("--what"), NULL},
-        {TEXT("rsmd"), TEXT("--embedded"), NULL},
+        {TEXT("rsmd"), TEXT("--embedded"), NULL},       {TEXT("rsmd"), TEXT("--all-users=1"), NULL},
     };
     int results[4] = {rsmd_run_to_end(version), rsmd_run_to_end(help), rsmd_run_to_end(good),
                       rsmd_run_to_end(absent)};

@@ -207,6 +207,95 @@ static void credentials_are_good_for_one_connection(void **state)
     side_stop(&two);
 }
 
+/* ------------------------------------------------------------------ addresses */
+
+/* Root of another host of the realm has good credentials for every node, but not its address. */
+static void credentials_count_from_the_nodes_address(void **state)
+{
+    (void)state;
+    struct side one, two;
+    char text[256], at[20], expected[20];
+    snprintf(at, sizeof at, "%s", links_address(9));
+    snprintf(expected, sizeof expected, "%s", links_address(1));
+    side_configure(&one, 1, 2, "[cluster]\nauth = munge\n");
+    strcpy(one.conf.nodes[0].address, at);
+    run(&two, 2);
+    side_start(&one, library);
+    snprintf(text, sizeof text, "node 1 calls from %s, but node 2 has %s (%s) as its address", at,
+             expected, expected);
+    AWAIT_TEXT(&one, 2, text);
+    AWAIT_TEXT(&two, 1, text);
+    /* The kernel's choice is no better. */
+    AWAIT_TEXT(&one, 2, "node 1 calls from 127.0.0.1, but node 2 has");
+    assert_int_equal(one.ups + two.ups, 0);
+    side_stop(&one);
+    run(&one, 1);
+    AWAIT(one.ups == 1 && two.ups == 1);
+    side_stop(&one);
+    side_stop(&two);
+}
+
+/* Whoever calls from an own address that the other end does not know may have another one. */
+static void an_address_of_the_kernels_choice_is_tried(void **state)
+{
+    (void)state;
+    struct side one, two;
+    side_configure(&one, 1, 2, "[cluster]\nauth = munge\n");
+    strcpy(one.conf.nodes[0].address, links_address(9));
+    side_configure(&two, 2, 2, "[cluster]\nauth = munge\n");
+    strcpy(two.conf.nodes[0].address, "127.0.0.1"); /* that choice */
+    side_start(&two, library);
+    side_start(&one, library);
+    AWAIT(one.ups == 1 && two.ups == 1);
+    side_stop(&one);
+    side_stop(&two);
+}
+
+/* A name is asked for, and all of its addresses count. */
+static void names_are_looked_up(void **state)
+{
+    (void)state;
+    struct side one, two;
+    side_configure(&one, 1, 2, "[cluster]\nauth = munge\n");
+    strcpy(one.conf.nodes[0].address, "localhost");
+    side_configure(&two, 2, 2, "[cluster]\nauth = munge\n");
+    strcpy(two.conf.nodes[0].address, "localhost");
+    side_start(&two, library);
+    side_start(&one, library);
+    AWAIT(one.ups == 1 && two.ups == 1);
+    side_stop(&one);
+    side_stop(&two);
+}
+
+static struct rsmd_address literal(const char *text)
+{
+    struct rsmd_addresses found;
+    assert_true(rsmd_address_literal(text, 1, &found));
+    return found.list[0];
+}
+
+static void addresses_are_compared(void **state)
+{
+    (void)state;
+    struct rsmd_addresses known = {3,
+                                   {literal("10.0.0.1"), literal("fd00::1"), literal("fe80::1")}};
+    static const struct {
+        const char *text;
+        bool is_known;
+    } cases[] = {
+        {"10.0.0.1", true},  {"fd00::1", true},    {"fe80::1", true},          {"fe80::1%lo", true},
+        {"10.0.0.2", false}, {"fd00::2", false},   {"::ffff:10.0.0.1", false}, {"1.0.0.10", false},
+        {"::a00:1", false},  {"fd00::1:0", false}, {"fe80::2%lo", false},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rsmd_address address = literal(cases[i].text);
+        assert_int_equal(rsmd_addresses_have(&known, &address), cases[i].is_known);
+    }
+    known.count = 0;
+    struct rsmd_address address = literal("10.0.0.1");
+    assert_false(rsmd_addresses_have(&known, &address));
+}
+
 /* Bytes that wait in one direction. */
 static void carry(int from, int to)
 {
@@ -299,6 +388,10 @@ int main(void)
         AUTH_TEST(one_with_and_one_without_do_not_fit),
         AUTH_TEST(credentials_are_good_for_one_connection),
         AUTH_TEST(who_passes_messages_on_is_not_believed),
+        AUTH_TEST(credentials_count_from_the_nodes_address),
+        AUTH_TEST(an_address_of_the_kernels_choice_is_tried),
+        AUTH_TEST(names_are_looked_up),
+        AUTH_TEST(addresses_are_compared),
         AUTH_TEST(a_munged_that_hangs_hangs_nobody),
         AUTH_TEST(without_the_library_there_is_no_start),
     };

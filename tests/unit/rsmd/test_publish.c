@@ -179,9 +179,15 @@ static void assigned_ids(void **state)
     assert_true(second > first);
     assert_int_equal(connect_on(socket_1, "sci0", 1, second, 6, NULL), RSM_ST_OK);
     assert_int_equal(unpublish(socket_1, export, 0, NULL), RSM_ST_OK);
-    /* One that somebody chose in that range is passed over. */
-    assert_int_equal(publish(socket_1, blocker, second + 1, extent, page, NULL, 0), RSM_ST_OK);
-    assert_int_equal(publish_assigned(export, extent), second + 2);
+    /* Nobody chooses in that range: neither one that somebody else had nor one to come. */
+    static const uint32_t chosen[] = {0x80000000u, UINT32_MAX};
+    for (unsigned i = 0; i < sizeof chosen / sizeof chosen[0]; i++)
+        assert_int_equal(publish(socket_1, blocker, chosen[i], extent, page, NULL, 0),
+                         RSM_ST_INVALID);
+    assert_int_equal(publish(socket_1, blocker, first, extent, page, NULL, 0), RSM_ST_INVALID);
+    assert_int_equal(publish(socket_1, blocker, second + 1, extent, page, NULL, 0), RSM_ST_INVALID);
+    assert_int_equal(publish(socket_1, blocker, 0x7fffffff, extent, page, NULL, 0), RSM_ST_OK);
+    assert_int_equal(publish_assigned(export, extent), second + 1);
     assert_int_equal(destroy(socket_1, export, NULL), RSM_ST_OK);
     assert_int_equal(destroy(socket_1, blocker, NULL), RSM_ST_OK);
 }

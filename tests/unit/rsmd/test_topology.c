@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "peer.h"
+#include "rsm/rsm_common.h"
 
 static enum rsm_status locate(int socket, const char *controller, uint32_t node,
                               struct rsm_locate_reply *reply)
@@ -112,6 +115,25 @@ static void configured_cluster(void **state)
     daemon_stop(&daemon);
 }
 
+static enum rsm_status greet(int socket, uint32_t node)
+{
+    struct rsm_packet_fds fds;
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
+                          .u.hello = {.api_version = RSM_VERSION, .node = node}};
+    enum rsm_status status = ask_with(socket, &msg, NULL, &fds);
+    rsm_packet_fds_close(&fds);
+    return status;
+}
+
+static int socket_at(const struct sockaddr_un *address)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)address, sizeof *address), 0);
+    assert_int_equal(listen(fd, 4), 0);
+    return fd;
+}
+
 /* A file for both, with addresses of this test's own. */
 static void describe_two_hosts(char *text, size_t size)
 {
@@ -123,6 +145,7 @@ static void describe_two_hosts(char *text, size_t size)
                                  "[node %u]\nhost = localhost\naddress = 127.%u.%u.%u\n", id,
                                  1u + (network >> 8) % 250u, network & 255u, id);
     snprintf(text + used, size - used,
+             "[cluster]\ninsecure = yes\n"
              "[controller sci0]\ntransport = peek\n[controller here0]\ntransport = shm\n");
 }
 
@@ -172,11 +195,23 @@ static void nodes_of_other_hosts(void **state)
     assert_int_not_equal(reply.generation, generation);
     generation = reply.generation;
     expect_link_to(socket, 2);
+    /* A process of this host is none of that one's, whatever it says: neither while the link is up
+     * nor, with something that listens here, then. */
+    int liar = peer_connect(&one);
+    assert_int_equal(greet(liar, 2), RSM_ST_DENIED);
+    struct sockaddr_un fake = {.sun_family = AF_UNIX};
+    snprintf(fake.sun_path, sizeof fake.sun_path, "%s/node-2.sock", one.directory);
+    int listener = socket_at(&fake);
+    assert_int_equal(greet(liar, 2), RSM_ST_DENIED);
+    close(listener);
+    assert_int_equal(unlink(fake.sun_path), 0);
 
     assert_int_equal(kill(two.pid, SIGKILL), 0);
     assert_int_equal(wait_exit(two.pid), -SIGKILL);
     while (locate(socket, "sci0", 2, &where) == RSM_ST_OK)
         assert_true(time(NULL) < until + PEER_WAIT_MS / 1000);
+    assert_int_equal(greet(liar, 2), RSM_ST_DENIED);
+    close(liar);
     assert_int_equal(locate(socket, "sci0", 2, &where), RSM_ST_UNREACHABLE);
     reply = topology(socket, 0, 0);
     assert_int_equal(reply.peers[0].state, 1);
@@ -195,7 +230,8 @@ static void neighbours_with_addresses(void **state)
     (void)state;
     struct daemon one, two;
     struct rsm_locate_reply where;
-    const char *text = "[node 1]\nhost = localhost\naddress = 127.9.9.1:1\n"
+    const char *text = "[cluster]\ninsecure = yes\n"
+                       "[node 1]\nhost = localhost\naddress = 127.9.9.1:1\n"
                        "[node 2]\nhost = localhost\naddress = 127.9.9.2:1\n"
                        "[controller sci0]\ntransport = shm\n";
     daemon_start(&one, text, NULL);
@@ -215,6 +251,63 @@ static void neighbours_with_addresses(void **state)
     assert_int_equal(topology(socket, 0, 0).peers[0].state, 3);
     close(socket);
     daemon_end(&two);
+    daemon_stop(&one);
+}
+
+/* ------------------------------------------------------------------ who may say so */
+
+/* A process is of a node whose daemon is on its host. */
+static void clients_of_nodes_that_are_here(void **state)
+{
+    (void)state;
+    struct daemon one, two;
+    daemon_start(&one, NULL, NULL);
+    daemon_start_in(&two, one.directory, 2, NULL, NULL);
+    int socket = peer_connect(&one);
+    assert_int_equal(greet(socket, 3), RSM_ST_DENIED); /* of which nothing is known */
+    assert_int_equal(greet(socket, 2), RSM_ST_OK);
+    close(socket);
+    assert_int_equal(kill(two.pid, SIGKILL), 0);
+    assert_int_equal(wait_exit(two.pid), -SIGKILL);
+    struct timespec pause = {.tv_sec = 1, .tv_nsec = 100000000}; /* it was seen a moment ago */
+    nanosleep(&pause, NULL);
+    socket = peer_connect(&one);
+    assert_int_equal(greet(socket, 2), RSM_ST_DENIED); /* a socket without daemon */
+    assert_int_equal(greet(socket, 1), RSM_ST_OK);     /* nor is that the end of it */
+    close(socket);
+    daemon_start_in(&two, one.directory, 2, NULL, NULL);
+    socket = peer_connect(&one);
+    assert_int_equal(greet(socket, 2), RSM_ST_OK);
+    close(socket);
+    /* One that stands still is there. */
+    assert_int_equal(kill(two.pid, SIGSTOP), 0);
+    nanosleep(&pause, NULL);
+    socket = peer_connect(&one);
+    assert_int_equal(greet(socket, 2), RSM_ST_OK);
+    close(socket);
+    assert_int_equal(kill(two.pid, SIGCONT), 0);
+    daemon_end(&two);
+    daemon_stop(&one);
+}
+
+/* A node with a runtime directory of its own is found where the configuration says. */
+static void clients_of_a_node_elsewhere_on_this_host(void **state)
+{
+    (void)state;
+    char directory[64], text[256];
+    struct daemon one, two;
+    directory_make(directory);
+    snprintf(text, sizeof text,
+             "[node 1]\nhost = localhost\n[node 2]\nhost = localhost\nsocket = %s/node-2.sock\n"
+             "[controller sci0]\ntransport = shm\n",
+             directory);
+    daemon_start(&one, text, NULL);
+    int socket = peer_connect(&one);
+    assert_int_equal(greet(socket, 2), RSM_ST_DENIED);
+    daemon_start_in(&two, directory, 2, NULL, NULL);
+    assert_int_equal(greet(socket, 2), RSM_ST_OK);
+    close(socket);
+    daemon_stop(&two);
     daemon_stop(&one);
 }
 
@@ -262,9 +355,14 @@ int main(void)
 {
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(embedded_neighbours),  cmocka_unit_test(configured_cluster),
-        cmocka_unit_test(nodes_of_other_hosts), cmocka_unit_test(neighbours_with_addresses),
-        cmocka_unit_test(no_interconnect),      cmocka_unit_test(more_peers_than_one_reply_holds),
+        cmocka_unit_test(embedded_neighbours),
+        cmocka_unit_test(configured_cluster),
+        cmocka_unit_test(nodes_of_other_hosts),
+        cmocka_unit_test(neighbours_with_addresses),
+        cmocka_unit_test(clients_of_nodes_that_are_here),
+        cmocka_unit_test(clients_of_a_node_elsewhere_on_this_host),
+        cmocka_unit_test(no_interconnect),
+        cmocka_unit_test(more_peers_than_one_reply_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

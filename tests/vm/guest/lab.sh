@@ -122,7 +122,7 @@ lab_two_hosts() {
     for node in 1 2; do
         mkdir -p /run/h$node
         {
-            printf '[cluster]\nauth = none\n'
+            printf '[cluster]\nauth = none\ninsecure = yes\n'
             printf '[node 1]\nhost = host1\naddress = 127.1.0.1\n'
             printf '[node 2]\nhost = host2\naddress = 127.1.0.2\n'
             cat "${!node}"

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "load.h"
+#include "party.h"
 #include "process.h"
 #include "table.h"
 
@@ -32,9 +33,10 @@ enum {
     READY_MS = 200000, /* under emulation */
     GIVE_UP_MS = 60000,
     TICK_US = 20000,
+    RETRY_US = 500000,
 };
 
-static const char *const names[MOMENTS] = {"idle",      "connect", "put", "barrier",
+static const char *const names[MOMENTS] = {"idle",      "connect", "put",  "barrier",
                                            "unpublish", "swap",    "fault"};
 
 /* Of one child, shared with it. */
@@ -43,9 +45,9 @@ struct child {
     struct load load;
     _Atomic bool ready; /* begun */
     _Atomic bool over;
-    pid_t pid;
 };
 static struct child *children;
+static pid_t pids[CHILDREN];
 
 static enum side side;
 static bool survivor;
@@ -57,18 +59,33 @@ static bool importer_must_notice(enum moment moment)
     return moment != MOMENT_UNPUBLISH && moment != MOMENT_SWAP;
 }
 
-/* The other machine may not be that far. */
+/* Whether the other node answers, be it that there is no such segment. */
+static bool is_reachable(const struct load *load)
+{
+    rsm_memseg_import_handle_t handle;
+    rsmapi_controller_handle_t controller = party_controller(NULL);
+    int error = controller == NULL ? RSMERR_CTLR_NOT_PRESENT
+                                   : rsm_memseg_import_connect(controller, load->exporter, LOAD_ID,
+                                                               RSM_PERM_RDWR, &handle);
+    if (error == RSM_SUCCESS)
+        rsm_memseg_import_disconnect(handle);
+    return error == RSM_SUCCESS || error == RSMERR_SEG_NOT_PUBLISHED;
+}
+
+/* The other machine may not be that far. A segment that comes and goes need not be there when the
+ * loop begins. */
 static int begin_import(struct load *load)
 {
-    for (int64_t deadline = now_ms() + READY_MS; now_ms() < deadline; usleep(TICK_US))
-        if (load_import_begin(load) == 0)
+    bool comes_and_goes = !importer_must_notice(load->moment);
+    for (int64_t deadline = now_ms() + READY_MS; now_ms() < deadline; usleep(RETRY_US))
+        if (comes_and_goes ? is_reachable(load) : load_import_begin(load) == 0)
             return 0;
     return -1;
 }
 
 static int be_party(struct child *child)
 {
-    struct load *load = &child->load;
+    struct load *load = &child->load, end;
     bool exports = side == SIDE_EXPORTER;
     stage = &child->stage;
     if ((exports ? load_export_begin(load) : begin_import(load)) != 0)
@@ -76,8 +93,9 @@ static int be_party(struct child *child)
     atomic_store(&child->ready, true);
     if ((exports ? load_export_run(load) : load_import_run(load)) != 0)
         return 1;
+    end = *load; /* what was answered stays as it is */
     atomic_store(&child->over, true);
-    return (exports ? load_export_end(load) : load_import_end(load)) != 0;
+    return (exports ? load_export_end(&end) : load_import_end(&end)) != 0;
 }
 
 /* Both are on this machine, and share a stage. */
@@ -95,10 +113,11 @@ static void start(unsigned number)
         .moment = number % MOMENTS,
         .exporter = EXPORTER,
         .give_up_ms = GIVE_UP_MS,
+        .stranger = true,
         .must_notice = side == SIDE_IMPORTER && importer_must_notice(number % MOMENTS),
     };
-    child->pid = fork();
-    if (child->pid != 0)
+    pids[number] = fork();
+    if (pids[number] != 0)
         return;
     if (number < MOMENTS)
         _exit(be_party(child));
@@ -160,10 +179,10 @@ static bool print_and_check(const struct child *child, int64_t within_ms)
     return well;
 }
 
-static bool end_child(struct child *child, const char *name)
+static bool end_child(unsigned number, const char *name)
 {
     int status = 0;
-    bool well = waitpid(child->pid, &status, 0) == child->pid && status == 0;
+    bool well = waitpid(pids[number], &status, 0) == pids[number] && status == 0;
     if (!well)
         fprintf(stderr, "kill_machine: %s ended badly, status %#x\n", name, (unsigned)status);
     return well;
@@ -188,12 +207,12 @@ static int survive(const char *file, int64_t within_ms)
     for (unsigned i = 0; i < MOMENTS; i++)
         well = print_and_check(&children[i], within_ms) && well;
     for (unsigned i = 0; i < MOMENTS; i++)
-        well = end_child(&children[i], names[i]) && well;
+        well = end_child(i, names[i]) && well;
     struct stage *pair = &children[MOMENTS].stage;
     uint64_t since = atomic_load(&pair->bystander_rounds) - beside;
     atomic_store(&pair->bystanders_leave, true);
     for (unsigned i = MOMENTS; i < CHILDREN; i++)
-        well = end_child(&children[i], "a bystander") && well;
+        well = end_child(i, "a bystander") && well;
     printf("beside: %lu verified exchanges of the bystanders since the death\n",
            (unsigned long)since);
     return well && since > 0 ? 0 : 1;

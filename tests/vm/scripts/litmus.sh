@@ -17,7 +17,7 @@ export RSM_LITMUS_HOSTS=/run/h RSM_LITMUS_LIMIT_MS=300000
 calls='calls_from_mapping calls_into_mapping calls_across_pages calls_with_buffer calls_during_unmap'
 quick="value_and_back ping_pong open_sees_everything bell_alone bell_that_is_read bell_beside_polled_word
     bell_after_barrier bell_alone_after_barrier instructions operands variables parts map_again put_and_get
-    another_connection read_only store_after_unmap other_faults handler_goes_again other_bus_errors
+    another_connection read_only write_only store_after_unmap other_faults handler_goes_again other_bus_errors
     store_during_unmap signals_blocked handlers_that_store jump_out_of_fault jump_out_of_handler
     alternate_stack bus_errors $calls forked_child peer_dies counters_at_unmap off"
 mirror="message_passing value_and_back ping_pong neighbours open_sees_everything bell_after_open map_again
@@ -28,11 +28,12 @@ export RSM_LITMUS_SHARE=20
 # What takes long is left to those who do it fastest.
 # shellcheck disable=SC2086 # lists of words
 by_signal() {
+    export RSM_MAP_TRAP=signal
     echo 'stores make twins:'
     RSM_MAP_MODE=twin "$litmus" $quick message_passing neighbours two_importers threads \
         library_functions || exit 1
 
-    echo 'stores are trapped:' # the default
+    echo 'stores are trapped:'
     "$litmus" $quick messages_without_barrier neighbours || exit 1
 
     echo 'every store is trapped:'
