@@ -65,11 +65,10 @@ static enum rsmd_lock_result look_for_mark(struct rsmd_lifeline *lifeline, bool 
 {
     struct stat file;
     enum rsmd_lock_result result = RSMD_LOCK_TAKEN;
-    if (fstat(lifeline->lock, &file) < 0)
-        result = RSMD_LOCK_FAILED;
-    else if (!configured && file.st_size > 0)
+    bool known = fstat(lifeline->lock, &file) == 0;
+    if (known && !configured && file.st_size > 0)
         result = RSMD_LOCK_RESERVED;
-    else if (configured && file.st_size == 0 && !reserve(lifeline->lock))
+    else if (!known || (configured && file.st_size == 0 && !reserve(lifeline->lock)))
         result = RSMD_LOCK_FAILED;
     if (result != RSMD_LOCK_TAKEN)
         let_go(lifeline);

@@ -175,7 +175,7 @@ struct rsmd_topology {
     int64_t looks_ns;                      /* that looks may take from now on */
     uint8_t here[RSM_NODE_ID_MAX + 1];     /* on controllers that reach this host alone */
     uint8_t anywhere[RSM_NODE_ID_MAX + 1]; /* on those that reach other hosts, too */
-    int64_t listened[RSM_NODE_ID_MAX + 1]; /* when it was seen to listen here, ms; 0: never */
+    int64_t listened[RSM_NODE_ID_MAX + 1]; /* when it was seen to listen here, ns; 0: never */
 };
 
 struct rsmd_peers;

@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "clock.h"
 #include "core/log.h"
-#include "peer/peers.h"
 
 enum { SENTENCE_BYTES = 256 };
 
@@ -14,7 +14,7 @@ void rsmd_refused(struct rsmd_node *node, const char *format, ...)
     char text[SENTENCE_BYTES];
     unsigned dropped;
     va_list arguments;
-    if (!rsmd_bucket_take(&node->refusals, rsmd_peers_now(), &dropped))
+    if (!rsmd_bucket_take(&node->refusals, rsmd_clock_ns() / 1000000, &dropped))
         return;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);

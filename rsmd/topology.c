@@ -9,10 +9,9 @@
 #include "clock.h"
 #include "controllers.h"
 #include "far/far.h"
-#include "peer/peers.h"
 
 /* Clients of neighbours greet as often as they like; each look is a connection to the neighbour. */
-enum { LOOK_AGAIN_MS = 1000 };
+static const int64_t LISTENED_NS = 1000000000;
 
 enum {
     SHARE = 10,               /* one part in so many of the time goes into looks at other nodes */
@@ -54,12 +53,12 @@ enum rsmd_peer_state rsmd_peer_probe(const struct rsmd_node *node, uint32_t peer
 
 enum rsm_status rsmd_node_here(struct rsmd_node *node, uint32_t id)
 {
-    int64_t *listened = &node->topology.listened[id], now = rsmd_peers_now();
+    int64_t *listened = &node->topology.listened[id], now = rsmd_clock_ns();
     if (id == node->id)
         return RSM_ST_OK;
     if (rsmd_far_is_up(node, id))
         return RSM_ST_DENIED;
-    if (*listened != 0 && now - *listened < LOOK_AGAIN_MS)
+    if (*listened != 0 && now - *listened < LISTENED_NS)
         return RSM_ST_OK;
     errno = 0;
     bool listens = rsmd_peer_probe(node, id) == RSMD_PEER_ACTIVE;

@@ -131,6 +131,9 @@ struct rsmd_peers *rsmd_peers_start_with(struct event_base *base, const struct r
                                          uint32_t own, const struct rsmd_peers_user *user,
                                          const char *library, char *why, size_t why_size);
 
+/** Milliseconds of a clock that never jumps. */
+int64_t rsmd_peers_now(void);
+
 /* resolve.c */
 
 /** Called in the event loop with the addresses, or with why there are none. */

@@ -8,16 +8,12 @@
 #define RSMD_PEER_PEERS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "conf.h"
 #include "peer/proto.h"
 
 struct event_base;
 struct rsmd_peers;
-
-/** Milliseconds of a clock that never jumps. */
-int64_t rsmd_peers_now(void);
 
 enum rsmd_link_state {
     RSMD_LINK_NONE,     /* no such node, or it has no address */

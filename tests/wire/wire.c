@@ -35,7 +35,8 @@ void wire_daemon_start(struct daemon *daemon)
     for (unsigned node = 1; node <= 2; node++)
         address_text(address[node - 1], node);
     snprintf(text, sizeof text,
-             "[cluster]\nauth = none\n" WIRE_INSECURE "[limits]\npeer-timeout-ms = 60000\n"
+             "[cluster]\nauth = none\ninsecure = yes\n"
+             "[limits]\npeer-timeout-ms = 60000\n"
              "[node 1]\nhost = one\naddress = %s\n[node 2]\nhost = two\naddress = %s\n"
              "[controller sci0]\ntransport = shm\n[controller far0]\ntransport = peek\n",
              address[0], address[1]);

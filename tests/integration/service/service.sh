@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# service.sh: the system daemon as a service without root runs it, with programs of other users. All in
-# namespaces of the test's own, where the system's runtime directory is free.
+# service.sh USER: the system daemon of that user id without any capability, root or not, as a service
+# manager runs it, with programs of other users. All in namespaces of the test's own, where the
+# system's runtime directory is free.
 set -u
-rsmd_user=65533 program_user=65534
+rsmd_user=$1
+program_user=65534
 
 skip() {
     echo "not run: $*"
@@ -53,7 +55,8 @@ chown "$rsmd_user:$rsmd_user" "$RSM_SYSTEM_DIRECTORY"
 unset RSM_RUNTIME_DIR RSM_NODE XDG_RUNTIME_DIR
 
 printf '[controller sci0]\ntransport = shm\n' >"$work/rsm.conf"
-as "$rsmd_user" "$RSM_RSMD" --foreground --all-users --config "$work/rsm.conf" \
+setpriv --reuid "$rsmd_user" --regid "$rsmd_user" --clear-groups --inh-caps=-all \
+    --bounding-set=-all --no-new-privs "$RSM_RSMD" --foreground --all-users --config "$work/rsm.conf" \
     >"$work/rsmd.screen" 2>&1 &
 daemon=$!
 await "rsmd serves" test -S "$RSM_SYSTEM_DIRECTORY/node-1.sock"
