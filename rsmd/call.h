@@ -49,6 +49,8 @@ rsmd_handler rsmd_answer_event_kick;
 rsmd_handler rsmd_answer_inspect;
 /* links.c */
 rsmd_handler rsmd_answer_links;
+/* usage.c */
+rsmd_handler rsmd_answer_shares;
 
 /** Answer a request: exactly one reply, whatever it asks, but for a request that is answered later.
  */

@@ -54,7 +54,9 @@ __attribute__((format(printf, 3, 4))) static bool fail_at(struct parser *p, unsi
 void rsmd_conf_defaults(struct rsmd_conf *conf)
 {
     memset(conf, 0, sizeof *conf);
+    conf->max_exported_percent = RSMD_CONF_EXPORTED_PERCENT;
     conf->max_segments = RSMD_CONF_SEGMENTS_MAX;
+    conf->max_user_share = RSMD_CONF_USER_SHARE;
     conf->peer_timeout_ms = 3000;
     conf->auth = RSMD_AUTH_NONE;
     conf->controller_count = 1;
@@ -205,6 +207,13 @@ static bool set_max_segments(struct parser *p, const char *value)
     return true;
 }
 
+static bool set_max_user_share(struct parser *p, const char *value)
+{
+    return rsm_number(value, 1, 100, &p->conf->max_user_share) ||
+           fail(p, "expected a number from 1 to 100 (percent of each limit) after "
+                   "max-user-share =");
+}
+
 static bool set_peer_timeout(struct parser *p, const char *value)
 {
     return rsm_number(value, 100, 60000, &p->conf->peer_timeout_ms) ||
@@ -236,6 +245,7 @@ static const struct key {
     {SECTION_CONTROLLER, "options", set_options},
     {SECTION_LIMITS, "max-exported-memory", set_max_exported_memory},
     {SECTION_LIMITS, "max-segments", set_max_segments},
+    {SECTION_LIMITS, "max-user-share", set_max_user_share},
     {SECTION_LIMITS, "peer-timeout-ms", set_peer_timeout},
     {SECTION_LIMITS, "segment-hashtable-size", set_ineffective},
     {SECTION_LIMITS, "enable-dynamic-reconfiguration", set_ineffective},

@@ -12,8 +12,10 @@
 enum {
     RSMD_CONF_CONTROLLERS_MAX = 64,
     RSMD_CONF_MAPS_MAX = RSMD_CONF_CONTROLLERS_MAX + 2, /* all of them, and loopback */
-    RSMD_CONF_SEGMENTS_MAX = 65535, /* every one takes a slot of the generation table */
-    RSMD_CONF_FILE_MAX = 1 << 20,   /* bytes */
+    RSMD_CONF_SEGMENTS_MAX = 65535,  /* every one takes a slot of the generation table */
+    RSMD_CONF_FILE_MAX = 1 << 20,    /* bytes */
+    RSMD_CONF_EXPORTED_PERCENT = 75, /* defaults */
+    RSMD_CONF_USER_SHARE = 75,
 };
 
 struct rsmd_conf_node {
@@ -57,6 +59,7 @@ struct rsmd_conf {
     struct rsmd_conf_map maps[RSMD_CONF_MAPS_MAX];
     uint32_t max_exported_percent; /* of physical memory; 0: no limit */
     uint32_t max_segments;         /* exports and imports together */
+    uint32_t max_user_share;       /* percent of each limit that one user may take */
     uint32_t peer_timeout_ms;
     enum rsmd_conf_auth auth;
     unsigned auth_line;                    /* 0: not given */

@@ -51,16 +51,16 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     struct rsm_importer importer = importer_of(wanted);
     /* Whoever sends packets to the socket is on this host. */
     bool local = wanted->client->far == NULL;
-    if (!rsmd_segment_fits(node))
+    if (!rsmd_share_fits(wanted->account, RSMD_SEGMENTS, 1))
         return RSM_ST_NO_RESOURCES;
     enum rsm_status status =
         rsmd_offer_make(node, export, &importer, local, wanted->rights, offer, &by, &granted);
     if (status != RSM_ST_OK)
         return status;
     /* Descriptors do not cross. */
-    status = !local && offer->fd_count > 0
-                 ? RSM_ST_NO_ROUTE
-                 : rsmd_import_make(node, wanted->client, &importer, export, by, granted, made);
+    status = !local && offer->fd_count > 0 ? RSM_ST_NO_ROUTE
+                                           : rsmd_import_make(node, wanted->client, wanted->account,
+                                                              &importer, export, by, granted, made);
     if (status != RSM_ST_OK) {
         take_back(by, granted, offer);
         return status;
@@ -129,6 +129,7 @@ enum rsm_status rsmd_answer_import_connect(struct rsmd_call *call)
     if (asked->node != call->node->id)
         return connect_elsewhere(call);
     struct rsmd_wanted wanted = {.client = call->client,
+                                 .account = call->client->account,
                                  .who = &call->who,
                                  .controller = asked->controller,
                                  .segment_id = asked->segment_id,

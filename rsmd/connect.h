@@ -8,6 +8,7 @@
 /** A connection wanted. */
 struct rsmd_wanted {
     struct rsmd_client *client;      /* that will own it */
+    struct rsmd_account *account;    /* that it is charged to */
     const struct rsmd_identity *who; /* the importing process */
     const char *controller;
     uint32_t segment_id;

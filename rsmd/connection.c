@@ -12,6 +12,7 @@
 #include "call.h"
 #include "core/log.h"
 #include "ending.h"
+#include "greeting.h"
 #include "refusals.h"
 #include "registry.h"
 
@@ -88,8 +89,10 @@ static bool serve(struct rsmd_connection *connection, size_t length,
                              .reply = &server->reply};
     bool greeted = connection->client.greeted;
     rsmd_dispatch(&call);
-    if (!greeted && connection->client.greeted)
+    if (!greeted && connection->client.greeted) {
+        rsmd_greeting_done(connection);
         rsmd_server_greeted(server, 1);
+    }
     if (call.later)
         return true;
     bool sent = send_reply(connection, &server->reply, &call.attached);
@@ -262,21 +265,14 @@ static bool is_served(const struct rsmd_server *server, const struct rsmd_identi
     return false;
 }
 
-/* Whether there is room for one more client of this user. */
-static bool is_welcome(const struct rsmd_server *server, uid_t uid)
+/* Find the user's account. What the connection costs is charged when it says HELLO. */
+static bool open_account(struct rsmd_connection *connection)
 {
-    const struct rsmd_connection *other;
-    uint32_t same_user = 0;
-    DL_FOREACH(server->connections, other)
-    same_user += other->client.peer.uid == uid;
-    DL_FOREACH(server->ending, other)
-    same_user += other->client.peer.uid == uid;
-    bool welcome = server->connection_count < RSMD_CLIENTS_MAX &&
-                   (uid == 0 || same_user < RSMD_CLIENTS_PER_USER_MAX);
-    if (!welcome)
-        rsm_log_warning("turning away a client of user %u: there are %u", (unsigned)uid,
-                        (unsigned)server->connection_count);
-    return welcome;
+    struct rsmd_client *client = &connection->client;
+    client->account =
+        rsmd_account_of_connection(&connection->server->node->shares, client->peer.uid);
+    client->own_descriptors = connection->process >= 0 ? 2 : 1;
+    return client->account != NULL;
 }
 
 static bool listen_to(struct rsmd_connection *connection)
@@ -316,9 +312,7 @@ static void detach(struct rsmd_connection *connection)
 static void turn_away(struct rsmd_connection *connection)
 {
     detach(connection);
-    DL_APPEND(connection->server->connections, connection);
-    connection->server->connection_count++;
-    rsmd_connection_end(connection);
+    rsmd_ending_begin(connection);
 }
 
 void rsmd_connection_begin(struct rsmd_server *server, int socket)
@@ -334,12 +328,18 @@ void rsmd_connection_begin(struct rsmd_server *server, int socket)
     connection->client.answer = answer_later;
     connection->may_bring_fds = !rsm_packet_refuse_fds(socket);
     if (!identify(connection) || !is_served(server, &connection->client.peer) ||
-        !is_welcome(server, connection->client.peer.uid) || !listen_to(connection)) {
+        !open_account(connection) || !listen_to(connection)) {
         turn_away(connection);
         return;
     }
     DL_APPEND(server->connections, connection);
-    server->connection_count++;
+    rsmd_greeting_await(connection);
+}
+
+void rsmd_connection_last_look(struct rsmd_connection *connection)
+{
+    if (serve_next(connection) == RSMD_SERVED_LAST || !connection->client.greeted)
+        rsmd_connection_end(connection);
 }
 
 void rsmd_connection_end(struct rsmd_connection *connection)
@@ -348,13 +348,17 @@ void rsmd_connection_end(struct rsmd_connection *connection)
     DL_DELETE(server->connections, connection);
     if (connection->client.greeted)
         rsmd_server_greeted(server, -1);
+    else
+        rsmd_greeting_done(connection);
     detach(connection);
     rsmd_ending_begin(connection);
 }
 
 void rsmd_connection_free(struct rsmd_connection *connection)
 {
-    connection->server->connection_count--;
+    if (connection->client.greeted)
+        rsmd_client_dismiss(&connection->client);
+    rsmd_account_drop(connection->client.account);
     free(connection->groups);
     free(connection);
 }

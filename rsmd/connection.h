@@ -16,7 +16,9 @@ struct rsmd_connection {
     struct event *readable;
     struct event *died;
     gid_t *groups;
+    int64_t greeting_until; /* when HELLO must have come, milliseconds of CLOCK_MONOTONIC */
     struct rsmd_connection *prev, *next;
+    struct rsmd_connection *silent_prev, *silent_next; /* while it has not said HELLO */
 };
 
 /** Before any connection begins. False: no memory. */
@@ -24,6 +26,9 @@ bool rsmd_connections_init(struct rsmd_server *server);
 
 /** Take an accepted socket in. It is closed at once if there is no room, or its process is gone. */
 void rsmd_connection_begin(struct rsmd_server *server, int socket);
+
+/** Serve what it has sent, if it has, and end it unless that was HELLO. */
+void rsmd_connection_last_look(struct rsmd_connection *connection);
 
 /** Close it and give up everything the client had: see ending.h. */
 void rsmd_connection_end(struct rsmd_connection *connection);

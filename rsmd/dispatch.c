@@ -2,6 +2,7 @@
 #include "call.h"
 
 #include "refusals.h"
+#include "registry.h"
 #include "rsm/rsm_common.h"
 #include "topology.h"
 
@@ -22,6 +23,8 @@ static enum rsm_status answer_hello(struct rsmd_call *call)
                      (int)call->who.pid, (unsigned)call->who.uid, (unsigned)hello->node);
     if (here != RSM_ST_OK)
         return here;
+    if (!rsmd_client_admit(call->client))
+        return RSM_ST_NO_RESOURCES;
     call->client->greeted = true;
     call->client->node = hello->node;
     call->reply->u.hello_reply =
@@ -56,6 +59,7 @@ static const struct {
     [RSM_MSG_EVENT_KICK] = {rsmd_answer_event_kick, true, false},
     [RSM_MSG_INSPECT] = {rsmd_answer_inspect, true, true},
     [RSM_MSG_LINKS] = {rsmd_answer_links, true, true},
+    [RSM_MSG_SHARES] = {rsmd_answer_shares, true, true},
 };
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 

@@ -22,19 +22,19 @@ void rsmd_events_init(struct rsmd_events *events)
     *events = (struct rsmd_events){.cell = -1, .pipe = -1};
 }
 
-static void close_one(struct rsmd_client *client, int *fd)
+static void close_one(struct rsmd_account *account, int *fd)
 {
     if (*fd < 0)
         return;
     close(*fd);
-    client->descriptor_count--;
+    rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
     *fd = -1;
 }
 
-void rsmd_events_close(struct rsmd_client *client, struct rsmd_events *events)
+void rsmd_events_close(struct rsmd_account *account, struct rsmd_events *events)
 {
-    close_one(client, &events->cell);
-    close_one(client, &events->pipe);
+    close_one(account, &events->cell);
+    close_one(account, &events->pipe);
 }
 
 /* A handle of the asking client: exactly one of the two is set. */
@@ -59,6 +59,12 @@ static enum rsm_status find_handle(const struct rsmd_call *call, uint32_t end, u
     return handle->export != NULL || handle->import != NULL ? RSM_ST_OK : RSM_ST_NOT_FOUND;
 }
 
+/* Whom what belongs to a handle is charged to. */
+static struct rsmd_account *account_of(const struct event_handle *handle)
+{
+    return handle->export != NULL ? handle->export->client->account : handle->import->account;
+}
+
 static struct rsmd_events *events_of(const struct event_handle *handle)
 {
     return handle->export != NULL ? &handle->export->events : &handle->import->events;
@@ -80,16 +86,15 @@ enum rsm_status rsmd_event_cell_make(int *cell)
 }
 
 /* The counter's memory, made when first wanted: nobody can have posted before. */
-static enum rsm_status need_cell(const struct rsmd_node *node, struct rsmd_client *owner,
-                                 struct rsmd_events *events)
+static enum rsm_status need_cell(struct rsmd_account *account, struct rsmd_events *events)
 {
     if (events->cell >= 0)
         return RSM_ST_OK;
-    if (owner->descriptor_count >= node->descriptors_per_client)
+    if (!rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
         return RSM_ST_NO_RESOURCES;
     enum rsm_status status = rsmd_event_cell_make(&events->cell);
-    if (status == RSM_ST_OK)
-        owner->descriptor_count++;
+    if (status != RSM_ST_OK)
+        rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
     return status;
 }
 
@@ -114,7 +119,7 @@ enum rsm_status rsmd_answer_event_open(struct rsmd_call *call)
         tell_missed(call->node, &handle);
         return RSM_ST_NO_RESOURCES;
     }
-    status = need_cell(call->node, call->client, events);
+    status = need_cell(account_of(&handle), events);
     if (status != RSM_ST_OK)
         return status;
     call->attached.fds[call->attached.count++] = events->cell;
@@ -156,7 +161,7 @@ static enum rsm_status need_exporters(struct rsmd_node *node, struct rsmd_import
     enum rsm_status status = RSM_ST_OK;
     *events = NULL;
     if (export != NULL) {
-        status = need_cell(node, export->client, &export->events);
+        status = need_cell(export->client->account, &export->events);
         *events = &export->events;
     } else if (import->far != NULL) {
         status = rsmd_relay_need(node, import);
@@ -172,7 +177,7 @@ static enum rsm_status need_importers(struct rsmd_node *node, struct rsmd_import
 {
     if (import->far == NULL) {
         *events = &import->events;
-        return need_cell(node, import->client, &import->events);
+        return need_cell(import->account, &import->events);
     }
     enum rsm_status status = rsmd_relay_need(node, import);
     if (status == RSM_ST_OK)
@@ -278,15 +283,20 @@ enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
     if (status != RSM_ST_OK)
         return status;
     struct rsmd_events *events = events_of(&handle);
-    if (events->pipe < 0 && call->client->descriptor_count >= call->node->descriptors_per_client)
+    struct rsmd_account *account = account_of(&handle);
+    bool has_one = events->pipe >= 0; /* what was paid for it pays for the new one */
+    if (!has_one && !rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
         return RSM_ST_NO_RESOURCES;
     status = make_pipe(&kept, &call->attached);
-    if (status != RSM_ST_OK)
+    if (status != RSM_ST_OK) {
+        if (!has_one)
+            rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
         return status;
+    }
     call->close_attached = true;
-    close_one(call->client, &events->pipe);
+    if (has_one)
+        close(events->pipe);
     events->pipe = kept;
-    call->client->descriptor_count++;
     return RSM_ST_OK;
 }
 
@@ -344,11 +354,11 @@ static void kick(int pipe)
 }
 
 /* Post to a counter of a client's handle. */
-static void post(struct rsmd_node *node, struct rsmd_client *owner, struct rsmd_events *events,
-                 uint32_t count, bool coalesced)
+static void post(struct rsmd_node *node, struct rsmd_client *owner, struct rsmd_account *account,
+                 struct rsmd_events *events, uint32_t count, bool coalesced)
 {
     struct rsm_event_cell *cell = NULL;
-    if (need_cell(node, owner, events) == RSM_ST_OK)
+    if (need_cell(account, events) == RSM_ST_OK)
         cell = rsm_event_cell_map(events->cell);
     if (cell == NULL) {
         note_missed(node, owner, events);
@@ -361,31 +371,33 @@ static void post(struct rsmd_node *node, struct rsmd_client *owner, struct rsmd_
 
 /* The coalesced one came first. */
 static void post_batch(struct rsmd_node *node, struct rsmd_client *owner,
-                       struct rsmd_events *events, uint32_t count, bool coalesced)
+                       struct rsmd_account *account, struct rsmd_events *events, uint32_t count,
+                       bool coalesced)
 {
     if (coalesced)
-        post(node, owner, events, 1, true);
+        post(node, owner, account, events, 1, true);
     if (count > 0)
-        post(node, owner, events, count, false);
+        post(node, owner, account, events, count, false);
 }
 
 void rsmd_export_posted(struct rsmd_node *node, struct rsmd_export *export, uint32_t count,
                         bool coalesced)
 {
-    post_batch(node, export->client, &export->events, count, coalesced);
+    struct rsmd_client *owner = export->client;
+    post_batch(node, owner, owner->account, &export->events, count, coalesced);
 }
 
 void rsmd_import_posted(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
                         bool coalesced)
 {
-    post_batch(node, import->client, &import->events, count, coalesced);
+    post_batch(node, import->client, import->account, &import->events, count, coalesced);
 }
 
 void rsmd_import_signalled(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
                            bool coalesced)
 {
-    struct rsmd_export *export = import->export;
-    post(node, export->client, &export->events, count, coalesced);
+    struct rsmd_client *owner = import->export->client;
+    post(node, owner, owner->account, &import->export->events, count, coalesced);
 }
 
 void rsmd_import_lost(struct rsmd_node *node, struct rsmd_import *import)

@@ -6,8 +6,8 @@
 #include "node.h"
 
 void rsmd_events_init(struct rsmd_events *events);
-/** Close what is open; @p client is the one whose handle it was. */
-void rsmd_events_close(struct rsmd_client *client, struct rsmd_events *events);
+/** Close what is open; it was charged to @p account. */
+void rsmd_events_close(struct rsmd_account *account, struct rsmd_events *events);
 
 /** A new event cell, sealed; the descriptor becomes the caller's. */
 enum rsm_status rsmd_event_cell_make(int *cell);

@@ -17,25 +17,35 @@ struct rsmd_extent *rsmd_client_extent(const struct rsmd_node *node,
 
 /* ------------------------------------------------------------------ what it costs */
 
-static enum rsm_status charge(struct rsmd_node *node, struct rsmd_client *client, uint64_t length)
+/* Bytes that an extent of this controller's transport pins. */
+static uint64_t pinned(const struct rsmd_controller *controller, uint64_t length)
 {
-    if (length > node->exported_most - node->exported_bytes)
-        return RSM_ST_NO_MEMORY;
-    if (client->extent_count >= RSMD_EXTENTS_PER_CLIENT_MAX ||
-        client->descriptor_count >= node->descriptors_per_client)
-        return RSM_ST_NO_RESOURCES;
-    client->extent_count++;
-    client->descriptor_count++;
-    node->exported_bytes += length;
-    return RSM_ST_OK;
+    return (controller->ops->node_caps & RSM_NODE_EXTENTS_PINNED) != 0 ? length : 0;
 }
 
+static enum rsm_status charge(struct rsmd_account *account,
+                              const struct rsmd_controller *controller, uint64_t length)
+{
+    if (!rsmd_share_take(account, RSMD_BYTES, length))
+        return RSM_ST_NO_MEMORY;
+    if (!rsmd_share_take(account, RSMD_PINNED, pinned(controller, length))) {
+        rsmd_share_give(account, RSMD_BYTES, length);
+        return RSM_ST_NO_MEMORY;
+    }
+    if (rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
+        return RSM_ST_OK;
+    rsmd_share_give(account, RSMD_PINNED, pinned(controller, length));
+    rsmd_share_give(account, RSMD_BYTES, length);
+    return RSM_ST_NO_RESOURCES;
+}
+
+/* With what its adoption has cost. */
 static void refund(const struct rsmd_extent *extent)
 {
-    struct rsmd_client *client = extent->client;
-    client->extent_count--;
-    client->descriptor_count -= extent->adopted != NULL ? 2 : 1;
-    extent->node->exported_bytes -= extent->length;
+    struct rsmd_account *account = extent->client->account;
+    rsmd_share_give(account, RSMD_DESCRIPTORS, extent->adopted != NULL ? 2 : 1);
+    rsmd_share_give(account, RSMD_PINNED, pinned(extent->controller, extent->length));
+    rsmd_share_give(account, RSMD_BYTES, extent->length);
 }
 
 /* ------------------------------------------------------------------ making */
@@ -45,17 +55,17 @@ static enum rsm_status new_extent(struct rsmd_node *node, struct rsmd_client *cl
                                   struct rsmd_controller *controller, uint64_t length,
                                   struct rsmd_extent **made)
 {
-    enum rsm_status status = charge(node, client, length);
+    enum rsm_status status = charge(client->account, controller, length);
     if (status != RSM_ST_OK)
         return status;
     struct rsmd_extent *extent = calloc(1, sizeof *extent);
-    const struct rsmd_extent price = {.node = node, .client = client, .length = length};
+    const struct rsmd_extent price = {
+        .node = node, .client = client, .controller = controller, .length = length};
     if (extent == NULL) {
         refund(&price);
         return RSM_ST_NO_MEMORY;
     }
     *extent = price;
-    extent->controller = controller;
     *made = extent;
     return RSM_ST_OK;
 }

@@ -141,10 +141,11 @@ enum rsm_status rsmd_answer_inspect(struct rsmd_call *call)
                         .all = call->who.uid == 0 || call->who.uid == geteuid()};
     if (asked->what != RSM_INSPECT_EXPORTS && asked->what != RSM_INSPECT_IMPORTS)
         return RSM_ST_INVALID;
-    reply->exported_bytes = node->exported_bytes;
-    reply->exported_limit = node->exported_most == UINT64_MAX ? 0 : node->exported_most;
-    reply->segments = node->segment_count;
-    reply->segments_limit = node->conf.max_segments;
+    uint64_t most = node->shares.quota[RSMD_BYTES].total;
+    reply->exported_bytes = node->shares.used[RSMD_BYTES];
+    reply->exported_limit = most == UINT64_MAX ? 0 : most;
+    reply->segments = (uint32_t)node->shares.used[RSMD_SEGMENTS];
+    reply->segments_limit = (uint32_t)node->shares.quota[RSMD_SEGMENTS].total;
     reply->clients = node->client_count;
     fill_page(call, &walk);
     return RSM_ST_OK;

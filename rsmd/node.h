@@ -12,25 +12,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A table that cannot grow must not end the daemon: whoever adds looks at hh.tbl. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-#include <utlist.h>
-
 #include "access.h"
 #include "conf.h"
 #include "core/packet.h"
 #include "core/runtime.h"
 #include "gentable.h"
 #include "peer/complaints.h"
+#include "shares.h"
 #include "slotmap.h"
+#include "tables.h"
 #include "worker.h"
 
 enum {
-    RSMD_GROUPS_MAX = 65536,             /* the kernel's NGROUPS_MAX */
-    RSMD_EXTENTS_PER_CLIENT_MAX = 65536, /* descriptors run out before */
-    RSMD_FORWARDS_PER_CLIENT_MAX = 64,   /* under way; further requests wait in the socket */
-    RSMD_FIRST_ASSIGNED_ID_SHIFT = 31,   /* assigned segment ids start at 1 << 31 */
+    RSMD_GROUPS_MAX = 65536,           /* the kernel's NGROUPS_MAX */
+    RSMD_FORWARDS_PER_CLIENT_MAX = 64, /* under way; further requests wait in the socket */
+    RSMD_FIRST_ASSIGNED_ID_SHIFT = 31, /* assigned segment ids start at 1 << 31 */
 };
 
 /** A configured controller and its open port. */
@@ -124,6 +120,7 @@ struct rsmd_guest {
 struct rsmd_import {
     uint32_t id;
     struct rsmd_client *client;
+    struct rsmd_account *account;       /* the importer's, held */
     struct rsmd_export *export;         /* NULL once aborted, or if it is on another host */
     struct rsmd_controller *controller; /* the segment's */
     struct rsmd_controller *by;         /* whose port made the offer; NULL: on another host */
@@ -151,7 +148,10 @@ struct rsmd_import {
 /** One connected process, or all those of another host's node. */
 struct rsmd_client {
     bool greeted;
-    uint32_t node;        /* its own node */
+    uint32_t node;                /* its own node */
+    struct rsmd_account *account; /* held; NULL: it stands for another host's node, whose users have
+                                     accounts of their own */
+    uint32_t own_descriptors;     /* of its connection */
     struct rsmd_far *far; /* it stands for the processes of that node; NULL: it is a process */
     struct rsmd_identity peer;
     /* Requests that are answered later, and how; descriptors stay the caller's. With as many as
@@ -166,8 +166,6 @@ struct rsmd_client {
     struct rsmd_extent *extents;
     struct rsmd_export *exports;
     struct rsmd_import *imports;
-    uint32_t extent_count;
-    uint32_t descriptor_count; /* that this process keeps on its behalf */
 };
 
 /** What the last look at the other nodes said, as enum rsmd_peer_state. */
@@ -205,10 +203,7 @@ struct rsmd_node {
     uint32_t last_id;
     struct rsmd_bucket missed_log; /* complaints about events */
     uint64_t next_segment_id;      /* to assign; beyond 32 bits: exhausted */
-    uint32_t segment_count;        /* exports and imports */
-    uint64_t exported_bytes;       /* in extents */
-    uint64_t exported_most;        /* UINT64_MAX: no limit */
-    uint32_t descriptors_per_client;
+    struct rsmd_shares shares;
     uint32_t client_count;       /* that have said HELLO */
     struct rsmd_peers *peers;    /* links to other hosts; NULL before and after they are there */
     struct rsmd_bucket refusals; /* bounds what refused clients make us log */

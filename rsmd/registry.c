@@ -78,11 +78,6 @@ void rsmd_pieces_mark_offered(struct rsmd_pieces *pieces)
 
 /* ------------------------------------------------------------------ exports */
 
-bool rsmd_segment_fits(const struct rsmd_node *node)
-{
-    return node->segment_count < node->conf.max_segments;
-}
-
 struct rsmd_export *rsmd_client_export(const struct rsmd_node *node,
                                        const struct rsmd_client *client, uint32_t id)
 {
@@ -94,13 +89,16 @@ struct rsmd_export *rsmd_client_export(const struct rsmd_node *node,
 enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_controller *controller, struct rsmd_export **made)
 {
-    if (!rsmd_segment_fits(node))
+    if (!rsmd_share_take(client->account, RSMD_SEGMENTS, 1))
         return RSM_ST_NO_RESOURCES;
     struct rsmd_export *export = calloc(1, sizeof *export);
-    if (export == NULL)
+    if (export == NULL) {
+        rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
         return RSM_ST_NO_MEMORY;
+    }
     export->epoch_slot = rsmd_gentable_take(node->gentable);
     if (export->epoch_slot == 0) {
+        rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
         free(export);
         return RSM_ST_NO_RESOURCES;
     }
@@ -111,12 +109,12 @@ enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *cli
     HASH_ADD_INT(node->exports, id, export);
     if (export->hh.tbl == NULL) {
         rsmd_gentable_release(node->gentable, export->epoch_slot);
+        rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
         free(export);
         return RSM_ST_NO_MEMORY;
     }
     DL_APPEND(client->exports, export);
     rsmd_slotmap_set(node->exports_by_slot, export->epoch_slot, export);
-    node->segment_count++;
     *made = export;
     return RSM_ST_OK;
 }
@@ -230,12 +228,12 @@ void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export)
 {
     rsmd_export_abort(node, export);
     rsmd_export_withdraw(node, export);
-    rsmd_events_close(export->client, &export->events);
+    rsmd_events_close(export->client->account, &export->events);
     rsmd_slotmap_set(node->exports_by_slot, export->epoch_slot, NULL);
     rsmd_gentable_release(node->gentable, export->epoch_slot);
     HASH_DEL(node->exports, export);
     DL_DELETE(export->client->exports, export);
-    node->segment_count--;
+    rsmd_share_give(export->client->account, RSMD_SEGMENTS, 1);
     free(export);
 }
 
@@ -272,18 +270,32 @@ static bool enter_tables(struct rsmd_node *node, struct rsmd_import *import)
     return false;
 }
 
+/* Give back what every connection has, and free it. */
+static void delete_import(struct rsmd_node *node, struct rsmd_import *import)
+{
+    if (import->slot != 0)
+        rsmd_gentable_release(node->gentable, import->slot);
+    rsmd_share_give(import->account, RSMD_SEGMENTS, 1);
+    rsmd_account_drop(import->account);
+    free(import);
+}
+
 /* A connection with what every one has, in no table and no list. */
 static enum rsm_status new_import(struct rsmd_node *node, struct rsmd_client *client,
-                                  struct rsmd_controller *controller, struct rsmd_import **made)
+                                  struct rsmd_account *account, struct rsmd_controller *controller,
+                                  struct rsmd_import **made)
 {
-    if (!rsmd_segment_fits(node))
+    if (!rsmd_share_take(account, RSMD_SEGMENTS, 1))
         return RSM_ST_NO_RESOURCES;
     struct rsmd_import *import = calloc(1, sizeof *import);
-    if (import == NULL)
+    if (import == NULL) {
+        rsmd_share_give(account, RSMD_SEGMENTS, 1);
         return RSM_ST_NO_MEMORY;
+    }
+    import->account = rsmd_account_hold(account);
     import->slot = rsmd_gentable_take(node->gentable);
     if (import->slot == 0) {
-        free(import);
+        delete_import(node, import);
         return RSM_ST_NO_RESOURCES;
     }
     import->id = rsmd_new_id(node);
@@ -299,25 +311,23 @@ static enum rsm_status new_import(struct rsmd_node *node, struct rsmd_client *cl
 static bool enter(struct rsmd_node *node, struct rsmd_import *import)
 {
     if (!enter_tables(node, import)) {
-        rsmd_gentable_release(node->gentable, import->slot);
-        free(import);
+        delete_import(node, import);
         return false;
     }
     DL_APPEND(import->client->imports, import);
     rsmd_slotmap_set(node->imports_by_slot, import->slot, import);
-    node->segment_count++;
     return true;
 }
 
 enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
-                                 const struct rsm_importer *importer, struct rsmd_export *export,
-                                 struct rsmd_controller *by, struct rsm_node_offer *offer,
-                                 struct rsmd_import **made)
+                                 struct rsmd_account *account, const struct rsm_importer *importer,
+                                 struct rsmd_export *export, struct rsmd_controller *by,
+                                 struct rsm_node_offer *offer, struct rsmd_import **made)
 {
     struct rsmd_import *import;
     if (!guest_comes(node, export, importer->uid))
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = new_import(node, client, export->controller, &import);
+    enum rsm_status status = new_import(node, client, account, export->controller, &import);
     if (status != RSM_ST_OK) {
         guest_goes(node, export, importer->uid);
         return status;
@@ -341,7 +351,7 @@ enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *cli
 enum rsm_status rsmd_import_make_far(struct rsmd_node *node, struct rsmd_client *client,
                                      struct rsmd_controller *controller, struct rsmd_import **made)
 {
-    enum rsm_status status = new_import(node, client, controller, made);
+    enum rsm_status status = new_import(node, client, client->account, controller, made);
     if (status != RSM_ST_OK)
         return status;
     return enter(node, *made) ? RSM_ST_OK : RSM_ST_NO_MEMORY;
@@ -354,16 +364,30 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
     if (import->there.id != 0)
         rsmd_far_disconnect(node, import);
     rsmd_relay_free(import);
-    rsmd_events_close(import->client, &import->events);
+    rsmd_events_close(import->account, &import->events);
     rsmd_slotmap_set(node->imports_by_slot, import->slot, NULL);
-    rsmd_gentable_release(node->gentable, import->slot);
     HASH_DEL(node->imports, import);
     DL_DELETE(import->client->imports, import);
-    node->segment_count--;
-    free(import);
+    delete_import(node, import);
 }
 
 /* ------------------------------------------------------------------ clients */
+
+bool rsmd_client_admit(const struct rsmd_client *client)
+{
+    if (!rsmd_share_take(client->account, RSMD_CONNECTIONS, 1))
+        return false;
+    if (rsmd_share_take(client->account, RSMD_DESCRIPTORS, client->own_descriptors))
+        return true;
+    rsmd_share_give(client->account, RSMD_CONNECTIONS, 1);
+    return false;
+}
+
+void rsmd_client_dismiss(const struct rsmd_client *client)
+{
+    rsmd_share_give(client->account, RSMD_DESCRIPTORS, client->own_descriptors);
+    rsmd_share_give(client->account, RSMD_CONNECTIONS, 1);
+}
 
 /* Free one thing of a client's. The order matters: exports use extents, and go without importers.
  */

@@ -27,8 +27,8 @@ void rsmd_pieces_drop(struct rsmd_pieces *pieces);
 bool rsmd_pieces_offered(const struct rsmd_pieces *pieces);
 void rsmd_pieces_mark_offered(struct rsmd_pieces *pieces);
 
-/** An export with length, rights and owner yet to be filled in. RSM_ST_NO_RESOURCES beyond
- *  max-segments. */
+/** An export with length, rights and owner yet to be filled in. RSM_ST_NO_RESOURCES: the
+ *  client's account may have no more segments. */
 enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_controller *controller, struct rsmd_export **made);
 /** Abort all connections of a segment. */
@@ -39,12 +39,12 @@ void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export);
 void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export);
 
 /** A connection of @p importer to @p export, whose epoch slot moves. The offer that a port of @p by
- * has made belongs to it from then on, unless this fails: RSM_ST_NO_RESOURCES beyond max-segments,
- * RSM_ST_NO_MEMORY. */
+ *  has made belongs to it from then on, unless this fails: RSM_ST_NO_RESOURCES where @p account,
+ * the importer's, may have no more segments, RSM_ST_NO_MEMORY. */
 enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
-                                 const struct rsm_importer *importer, struct rsmd_export *export,
-                                 struct rsmd_controller *by, struct rsm_node_offer *offer,
-                                 struct rsmd_import **made);
+                                 struct rsmd_account *account, const struct rsm_importer *importer,
+                                 struct rsmd_export *export, struct rsmd_controller *by,
+                                 struct rsm_node_offer *offer, struct rsmd_import **made);
 /** The part of a connection to an export of another host that is here: it has a slot, a client and
  *  nothing else yet. Fails like rsmd_import_make(). */
 enum rsm_status rsmd_import_make_far(struct rsmd_node *node, struct rsmd_client *client,
@@ -58,8 +58,14 @@ void rsmd_import_abort(struct rsmd_node *node, struct rsmd_import *import);
 /** Disconnect if still connected, and free. */
 void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import);
 
-/** Whether one more export or import fits into max-segments. */
-bool rsmd_segment_fits(const struct rsmd_node *node);
+/** Charge a client that says HELLO with its connection. False: its user has as many as he may. */
+bool rsmd_client_admit(const struct rsmd_client *client);
+/** Give that back: the connection has ended. */
+void rsmd_client_dismiss(const struct rsmd_client *client);
+
+/** Whether a user, other than its own, has a connection to the export. */
+bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *export,
+                           uid_t uid);
 
 /** Whether a user, other than its own, has a connection to the export. */
 bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *export,

@@ -14,6 +14,7 @@
 #include "ending.h"
 #include "fabric.h"
 #include "far/far.h"
+#include "greeting.h"
 #include "peer/peers.h"
 
 enum {
@@ -135,13 +136,15 @@ static bool make_events(struct rsmd_server *server)
     server->accept_again = evtimer_new(server->base, accept_again, server);
     server->unused = evtimer_new(server->base, end_loop, server);
     server->terminated = event_new(server->base, server->signals, EV_READ, end_loop, server);
+    server->greeting_over = rsmd_greeting_timer(server);
     server->fabric = rsmd_fabric_start(server->base, server->node);
     server->node->worker =
         rsmd_worker_new(server->base, &(struct rsmd_worker_limits){.threads = THREADS_MOST,
                                                                    .per_owner = THREADS_PER_USER});
     return rsmd_connections_init(server) && rsmd_endings_init(server, server->base) &&
            server->node->worker != NULL && server->fabric != NULL && server->accepting != NULL &&
-           server->accept_again != NULL && server->unused != NULL && server->terminated != NULL;
+           server->accept_again != NULL && server->unused != NULL &&
+           server->greeting_over != NULL && server->terminated != NULL;
 }
 
 static void free_event(struct event *event)
@@ -155,6 +158,7 @@ static void free_events(struct rsmd_server *server)
     free_event(server->accepting);
     free_event(server->accept_again);
     free_event(server->unused);
+    free_event(server->greeting_over);
     free_event(server->terminated);
     free_event(server->ending_goes_on);
     rsmd_turns_end(&server->turns);

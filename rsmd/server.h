@@ -9,11 +9,6 @@
 #include "node.h"
 #include "turns.h"
 
-enum {
-    RSMD_CLIENTS_MAX = 4096,
-    RSMD_CLIENTS_PER_USER_MAX = 3072, /* root excepted: one user cannot keep all others out */
-};
-
 struct rsmd_connection;
 struct rsmd_fabric;
 
@@ -31,9 +26,11 @@ struct rsmd_server {
     int linger_ms;
     struct rsmd_turns turns;
     struct rsmd_connection *connections;
+    struct rsmd_connection *ungreeted; /* those of them that have not said HELLO, oldest first */
+    uint32_t ungreeted_count;
+    struct event *greeting_over;    /* timer of the oldest */
     struct rsmd_connection *ending; /* whose clients have gone, and something of theirs has not */
     struct event *ending_goes_on;   /* timer */
-    uint32_t connection_count;      /* both kinds */
     uint32_t greeted_count;
     struct rsm_msg request; /* the one in hand, and its reply */
     struct rsm_msg reply;

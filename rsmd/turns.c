@@ -4,9 +4,7 @@
 #include <event2/event.h>
 #include <stdlib.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-#include <utlist.h>
+#include "tables.h"
 
 #include "clock.h"
 

@@ -10,9 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-#include <utlist.h>
+#include "tables.h"
 
 #include "core/log.h"
 

@@ -293,6 +293,9 @@ struct rsm_importer {
  *  descriptor. Without it a controller reaches the nodes of its own host alone, and shows no
  *  other. */
 #define RSM_NODE_REACHES_HOSTS 0x02u
+/** The memory of an extent is pinned, all of it, for as long as the extent is there: rsmd charges
+ * it to the user, within what the daemon may pin (RLIMIT_MEMLOCK). */
+#define RSM_NODE_EXTENTS_PINNED 0x04u
 /** Any thread may call extent_make(), extent_adopt() and extent_free(), at any time, also while
  *  others do, or anything else on the same port is under way. rsmd then calls extent_free() from
  *  a thread for all extents but small ones, and extent_make() where extent_make_now() would take

@@ -258,6 +258,25 @@ static void walk_links_reply(struct rsm_codec *c, struct rsm_links_reply *m)
         walk_links_item(c, &m->items[i]);
 }
 
+static void walk_shares_reply(struct rsm_codec *c, struct rsm_shares_reply *m)
+{
+    for (unsigned i = 0; i < RSM_SHARES_COUNT; i++) {
+        rsm_codec_u64(c, &m->limits[i].total);
+        rsm_codec_u64(c, &m->limits[i].users);
+        rsm_codec_u64(c, &m->limits[i].one);
+        rsm_codec_u64(c, &m->limits[i].used);
+    }
+    rsm_codec_u32(c, &m->more);
+    rsm_codec_count(c, &m->count, RSM_PROTO_USERS_MAX);
+    for (uint32_t i = 0; i < m->count; i++) {
+        rsm_codec_u64(c, &m->users[i].serial);
+        rsm_codec_u32(c, &m->users[i].node);
+        rsm_codec_u32(c, &m->users[i].uid);
+        for (unsigned k = 0; k < RSM_SHARES_COUNT; k++)
+            rsm_codec_u64(c, &m->users[i].used[k]);
+    }
+}
+
 /* Requests about events, and those that only look. */
 static void walk_watching_request(struct rsm_codec *c, struct rsm_msg *msg)
 {
@@ -279,6 +298,9 @@ static void walk_watching_request(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_LINKS:
         rsm_codec_u32(c, &msg->u.links.first);
+        return;
+    case RSM_MSG_SHARES:
+        rsm_codec_u64(c, &msg->u.shares.after);
         return;
     default:
         c->bad = true;
@@ -333,6 +355,7 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EVENT_KICK:
     case RSM_MSG_INSPECT:
     case RSM_MSG_LINKS:
+    case RSM_MSG_SHARES:
         walk_watching_request(c, msg);
         return;
     }
@@ -378,6 +401,9 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_LINKS:
         walk_links_reply(c, &msg->u.links_reply);
+        return;
+    case RSM_MSG_SHARES:
+        walk_shares_reply(c, &msg->u.shares_reply);
         return;
     case RSM_MSG_EXTENT_FREE:
     case RSM_MSG_EXPORT_REPUBLISH:

@@ -34,6 +34,7 @@
 enum {
     RSM_PROTO_MESSAGE_MAX = 16384, /* bytes in one packet */
     RSM_PROTO_HEADER = 20,         /* bytes that begin each */
+    RSM_PROTO_GREETING_MS = 5000,  /* within which HELLO comes */
     RSM_PROTO_FDS_MAX = 64,        /* descriptors beside one packet */
     RSM_PROTO_NAME_MAX = 256,      /* controller names; MAXNAMELEN of the original */
     RSM_PROTO_PATH_MAX = 108,      /* a unix socket path */
@@ -43,6 +44,7 @@ enum {
     RSM_PROTO_CELLS_MAX = 60,  /* event cells in one EVENT_PEERS reply */
     RSM_PROTO_ITEMS_MAX = 32,  /* exports or imports in one INSPECT reply */
     RSM_PROTO_LINKS_MAX = 16,  /* links in one LINKS reply */
+    RSM_PROTO_USERS_MAX = 64,  /* users in one SHARES reply */
     RSM_NODE_ID_MAX = 64,
 };
 
@@ -67,11 +69,14 @@ enum rsm_msg_type {
     RSM_MSG_EVENT_KICK = 17,
     RSM_MSG_INSPECT = 18,
     RSM_MSG_LINKS = 19,
+    RSM_MSG_SHARES = 20,
 };
 #define RSM_MSG_REPLY 0x8000u
 
 /** First request on every connection. Reply carries descriptor 0: the generation table, read-only
- *  (gentable.h). Until HELLO succeeded every other request is refused with RSM_ST_PROTOCOL. */
+ *  (gentable.h). Until HELLO succeeded every other request is refused with RSM_ST_PROTOCOL. A
+ *  connection without HELLO is dropped after RSM_PROTO_GREETING_MS, and earlier where there are too
+ *  many of them. RSM_ST_NO_RESOURCES: the user has as many connections as he may have. */
 struct rsm_hello_request {
     uint32_t api_version; /* RSM_VERSION of the caller; another one is refused: RSM_ST_VERSION */
     uint32_t node;        /* the node that the calling process belongs to, 1..RSM_NODE_ID_MAX: the
@@ -137,7 +142,8 @@ struct rsm_locate_reply {
 };
 
 /** Take an extent for memory to be exported on a controller. Reply: descriptor 0, read-write. The
- *  memory is sparse; the client populates it. RSM_ST_NO_MEMORY beyond max-exported-memory. */
+ *  memory is sparse; the client populates it. RSM_ST_NO_MEMORY beyond max-exported-memory or the
+ *  user's share of it, RSM_ST_NO_RESOURCES beyond his share of the descriptors. */
 struct rsm_extent_alloc_request {
     char controller[RSM_PROTO_NAME_MAX];
     uint64_t length; /* bytes, multiple of the page size, not 0 */
@@ -348,6 +354,41 @@ struct rsm_links_reply {
     struct rsm_links_item items[RSM_PROTO_LINKS_MAX];
 };
 
+/** What users have of what the node has little of, for rsmstat: the limits and sums, and a page of
+ *  users in the order in which they came. A user is told of himself, root and rsmd's own user of
+ *  all. */
+enum rsm_shares_resource {
+    RSM_SHARES_CONNECTIONS = 0,
+    RSM_SHARES_DESCRIPTORS = 1, /* that rsmd keeps for clients */
+    RSM_SHARES_SEGMENTS = 2,    /* exports and imports */
+    RSM_SHARES_BYTES = 3,       /* in extents, populated or not */
+    RSM_SHARES_PINNED = 4,      /* bytes in extents of transports that pin them */
+    RSM_SHARES_FORWARDS = 5,    /* requests that other hosts have not answered yet */
+    RSM_SHARES_COUNT = 6,
+};
+#define RSM_SHARES_ALL_USERS UINT32_MAX /* as uid: those of a node of another host together */
+struct rsm_shares_request {
+    uint64_t after; /* serial number of the last user that is known already; 0: from the first */
+};
+struct rsm_shares_limit {
+    uint64_t total; /* nobody gets more; UINT64_MAX here and below: no limit */
+    uint64_t users; /* all users together, but root and rsmd's own user */
+    uint64_t one;   /* one of these users, or a node of another host */
+    uint64_t used;  /* by all */
+};
+struct rsm_shares_user {
+    uint64_t serial; /* ascending */
+    uint32_t node;   /* of another host that he imports from; 0: he is on this one */
+    uint32_t uid;    /* RSM_SHARES_ALL_USERS: what all users of `node` have */
+    uint64_t used[RSM_SHARES_COUNT];
+};
+struct rsm_shares_reply {
+    struct rsm_shares_limit limits[RSM_SHARES_COUNT];
+    uint32_t more;  /* 1: there are further users behind the last of these */
+    uint32_t count; /* in this reply */
+    struct rsm_shares_user users[RSM_PROTO_USERS_MAX];
+};
+
 /** One message, decoded. `type` says which member of the union counts; replies with a status other
  *  than RSM_ST_OK have no body. */
 struct rsm_msg {
@@ -386,6 +427,8 @@ struct rsm_msg {
         struct rsm_inspect_reply inspect_reply;
         struct rsm_links_request links;
         struct rsm_links_reply links_reply;
+        struct rsm_shares_request shares;
+        struct rsm_shares_reply shares_reply;
     } u;
 };
 

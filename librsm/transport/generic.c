@@ -291,7 +291,8 @@ enum rsm_status rsmcore_node_ops_complete(const struct rsm_node_ops *given,
         return status_of_flaw(flaw);
     copy_table(full, sizeof *full, (const struct rsmcore_table_head *)given);
     full->size = sizeof *full;
-    full->node_caps &= RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS | RSM_NODE_ANY_THREAD;
+    full->node_caps &= RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS |
+                       RSM_NODE_EXTENTS_PINNED | RSM_NODE_ANY_THREAD;
     SUPPLY(full, event_fd);
     SUPPLY(full, dispatch);
     SUPPLY(full, extent_adopt);

@@ -29,17 +29,21 @@ void rsmd_far_take_connect(struct rsmd_node *node, struct rsmd_far *far,
                                 .gid = asked->gid,
                                 .groups = asked->groups,
                                 .group_count = asked->group_count};
+    struct rsmd_account *account = rsmd_account_of_far(&node->shares, far->node, asked->uid);
     struct rsmd_wanted wanted = {.client = &far->client,
+                                 .account = account,
                                  .who = &who,
                                  .controller = asked->controller,
                                  .segment_id = asked->segment_id,
                                  .rights = asked->rights};
     reply->request = asked->request;
-    reply->status = rsmd_connect(node, &wanted, &offer, &import);
+    reply->status =
+        account != NULL ? rsmd_connect(node, &wanted, &offer, &import) : RSM_ST_NO_MEMORY;
     if (reply->status == RSM_ST_OK) {
         import->far = far;
         fill(reply, import, &offer);
     }
+    rsmd_account_drop(account);
     /* A link that cannot take it goes down, and the connection with it. */
     rsmd_far_send(node, far, &msg);
 }

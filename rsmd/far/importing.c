@@ -16,6 +16,7 @@ static void free_forward(struct rsmd_forward *forward)
     DL_DELETE(forward->far->waiting, forward);
     DL_DELETE2(forward->client->forwards, forward, client_prev, client_next);
     forward->client->forward_count--;
+    rsmd_share_give(forward->client->account, RSMD_FORWARDS, 1);
     event_free(forward->late);
     free(forward);
 }
@@ -112,11 +113,14 @@ enum rsm_status rsmd_far_connect(struct rsmd_call *call, struct rsmd_controller 
     uint32_t id = call->request->u.import_connect.node;
     struct rsmd_far *far = call->node->hosts->far[id];
     struct rsm_peer_msg msg = {.type = RSM_PEER_CONNECT};
-    if (!rsmd_segment_fits(call->node))
+    struct rsmd_account *account = call->client->account;
+    if (!rsmd_share_fits(account, RSMD_SEGMENTS, 1) || !rsmd_share_take(account, RSMD_FORWARDS, 1))
         return RSM_ST_NO_RESOURCES;
     struct rsmd_forward *forward = make_forward(call, far, controller);
-    if (forward == NULL)
+    if (forward == NULL) {
+        rsmd_share_give(account, RSMD_FORWARDS, 1);
         return RSM_ST_NO_MEMORY;
+    }
     fill(&msg.u.connect, call, forward->request);
     call->later = rsmd_far_send(call->node, far, &msg);
     if (call->later)

@@ -186,19 +186,21 @@ static void end(struct rsmd_relay *relay)
     close_fd(relay->events.cell);
     close_fd(relay->events.pipe);
     close_fd(relay->kicked);
+    rsmd_share_give(relay->import->account, RSMD_DESCRIPTORS, RELAY_DESCRIPTORS);
     free(relay);
 }
 
 enum rsm_status rsmd_relay_need(struct rsmd_node *node, struct rsmd_import *import)
 {
-    struct rsmd_client *client = import->client;
     if (import->relay != NULL)
         return RSM_ST_OK;
-    if (client->descriptor_count + RELAY_DESCRIPTORS > node->descriptors_per_client)
+    if (!rsmd_share_take(import->account, RSMD_DESCRIPTORS, RELAY_DESCRIPTORS))
         return RSM_ST_NO_RESOURCES;
     struct rsmd_relay *relay = calloc(1, sizeof *relay);
-    if (relay == NULL)
+    if (relay == NULL) {
+        rsmd_share_give(import->account, RSMD_DESCRIPTORS, RELAY_DESCRIPTORS);
         return RSM_ST_NO_MEMORY;
+    }
     relay->node = node;
     relay->import = import;
     relay->kicked = -1;
@@ -213,7 +215,6 @@ enum rsm_status rsmd_relay_need(struct rsmd_node *node, struct rsmd_import *impo
         return status;
     }
     import->relay = relay;
-    client->descriptor_count += RELAY_DESCRIPTORS;
     return RSM_ST_OK;
 }
 
@@ -228,5 +229,4 @@ void rsmd_relay_free(struct rsmd_import *import)
         return;
     end(import->relay);
     import->relay = NULL;
-    import->client->descriptor_count -= RELAY_DESCRIPTORS;
 }

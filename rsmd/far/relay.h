@@ -14,8 +14,8 @@
 
 #include "node.h"
 
-/** Make the relay of a connection whose other end is on another host, if it has none, on account
- *  of its client. RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY. */
+/** Make the relay of a connection whose other end is on another host, if it has none, charged to
+ *  the importer's account. RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY. */
 enum rsm_status rsmd_relay_need(struct rsmd_node *node, struct rsmd_import *import);
 
 /** What posters get. The relay has been made. */

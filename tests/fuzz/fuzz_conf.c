@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     if (conf.node_count > RSM_NODE_ID_MAX || conf.controller_count > RSMD_CONF_CONTROLLERS_MAX ||
-        conf.max_exported_percent > 100 || conf.max_segments > RSMD_CONF_SEGMENTS_MAX)
+        conf.max_exported_percent > 100 || conf.max_user_share < 1 || conf.max_user_share > 100 ||
+        conf.max_segments > RSMD_CONF_SEGMENTS_MAX)
         abort();
     for (uint32_t i = 0; i < conf.controller_count; i++) {
         char type[RSM_PROTO_NAME_MAX];

@@ -323,7 +323,7 @@ static bool all_answered(void)
 
 static bool all_gone(void)
 {
-    return world.server.connection_count == 0 && world.node.segment_count == 0 &&
+    return world.server.connections == NULL && world.server.ending == NULL &&
            (world.descriptors == 0 || descriptors_open() == world.descriptors);
 }
 
@@ -338,8 +338,9 @@ static void end_all(void)
         world.client[i].deaf = false;
     }
     turn_until(all_gone);
-    CHECK(world.server.connection_count == 0 && world.server.greeted_count == 0);
-    CHECK(node->client_count == 0 && node->segment_count == 0 && node->exported_bytes == 0);
+    CHECK(world.server.connections == NULL && world.server.greeted_count == 0);
+    CHECK(node->client_count == 0 && node->shares.accounts == NULL &&
+          rsmd_shares_are_sound(&node->shares));
     CHECK(node->extents == NULL && node->exports == NULL && node->published == NULL);
     CHECK(node->imports == NULL && node->offers == NULL);
     if (world.descriptors != 0)

@@ -42,6 +42,14 @@ const struct message_fields control_messages[] = {
      "item.permission item.acl_count item.connections item.pending item.length item.controller)"},
     {RSM_MSG_LINKS, "LINKS", "first",
      "auth more count (link.node link.state link.version link.port link.address~ link.text~)"},
+    {RSM_MSG_SHARES, "SHARES", "after",
+     "connections.total~ connections.users~ connections.one~ connections.used~ "
+     "descriptors.total~ descriptors.users~ descriptors.one~ descriptors.used~ "
+     "segments.total~ segments.users~ segments.one~ segments.used~ bytes.total~ "
+     "bytes.users~ bytes.one~ bytes.used~ pinned.total~ pinned.users~ pinned.one~ "
+     "pinned.used~ forwards.total~ forwards.users~ forwards.one~ forwards.used~ more "
+     "count (user.serial~ user.node user.uid~ user.connections~ user.descriptors~ "
+     "user.segments~ user.bytes~ user.pinned~ user.forwards~)"},
     {0, NULL, NULL, NULL},
 };
 

@@ -289,6 +289,7 @@ static void look_around(void **state)
     ASK('a', RSM_ST_NO_ROUTE, .type = RSM_MSG_LOCATE, .u.locate = {"sci0", 63});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_LINKS, .u.links = {2});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_SHARES, .u.shares = {.after = 0});
 }
 
 static void segments(void **state)

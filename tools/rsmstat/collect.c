@@ -15,6 +15,7 @@ enum {
     SNAPSHOT_MS = 10000,
     CONTROLLERS_MAX = 256,
     SEGMENTS_MAX = 65536,
+    USERS_MAX = 65536,
     TOPOLOGY_TRIES = 4,
 };
 
@@ -152,6 +153,43 @@ static bool collect_links(struct collector *c)
             into->links[into->link_count++] = page->items[i];
         }
     } while (page->more != 0 && page->count > 0 && into->link_count < RSM_NODE_ID_MAX);
+    return true;
+}
+
+/* ------------------------------------------------------------------ shares */
+
+static bool add_users(struct snapshot *into, const struct rsm_shares_reply *page)
+{
+    size_t count = into->user_count + page->count;
+    struct rsm_shares_user *grown = realloc(into->users, (count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    into->users = grown;
+    memcpy(grown + into->user_count, page->users, page->count * sizeof *grown);
+    into->user_count = count;
+    return true;
+}
+
+static bool collect_shares(struct collector *c)
+{
+    struct snapshot *into = c->into;
+    struct rsm_msg msg;
+    const struct rsm_shares_reply *page = &msg.u.shares_reply;
+    uint64_t after = 0;
+    do {
+        msg = (struct rsm_msg){.type = RSM_MSG_SHARES, .u.shares = {.after = after}};
+        if (!ask(c, &msg, "shares"))
+            return false;
+        memcpy(into->limits, page->limits, sizeof into->limits);
+        for (uint32_t i = 0; i < page->count; i++) {
+            /* Ascending, so that it ends. */
+            if (page->users[i].serial <= after)
+                return fail(c, "shares", rsmcore_status_text(RSM_ST_PROTOCOL));
+            after = page->users[i].serial;
+        }
+        if (!add_users(into, page))
+            return fail(c, "shares", strerror(ENOMEM));
+    } while (page->more != 0 && page->count > 0 && into->user_count < USERS_MAX);
     return true;
 }
 
@@ -321,6 +359,8 @@ static void collect(struct collector *c, unsigned sections)
         well = collect_controllers(c);
     if (well && (sections & SECTION_LINKS) != 0)
         well = collect_links(c);
+    if (well && (sections & SECTION_SHARES) != 0)
+        well = collect_shares(c);
     if (well && (sections & SECTION_EXPORTS) != 0)
         well = collect_own(c, RSM_INSPECT_EXPORTS, &into->exports);
     if (well && imports && collect_own(c, RSM_INSPECT_IMPORTS, &into->imports))
@@ -344,6 +384,7 @@ struct snapshot *snapshot_take(uint32_t node, const char *socket, unsigned secti
 void snapshot_free(struct snapshot *snapshot)
 {
     free(snapshot->controllers);
+    free(snapshot->users);
     free(snapshot->exports.list);
     free(snapshot->imports.list);
     free(snapshot);

@@ -42,6 +42,9 @@ struct snapshot {
     uint32_t link_auth; /**< enum rsm_link_auth */
     uint32_t link_count;
     struct rsm_links_item links[RSM_NODE_ID_MAX];
+    struct rsm_shares_limit limits[RSM_SHARES_COUNT];
+    struct rsm_shares_user *users; /**< that the asker may see */
+    size_t user_count;
     struct segments exports;
     struct segments imports; /**< from this node's processes, and to this node's segments */
     char notes[NOTES_MAX][NOTE_BYTES]; /**< what could not be learned */

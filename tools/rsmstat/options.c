@@ -16,6 +16,7 @@ enum option_code {
     OPTION_EXPORTS,
     OPTION_IMPORTS,
     OPTION_LINKS,
+    OPTION_SHARES,
     OPTION_JSON,
     OPTION_WATCH,
     OPTION_HELP,
@@ -33,6 +34,7 @@ static const struct option known[] = {
     {"links", no_argument, NULL, OPTION_LINKS},
     {"node", required_argument, NULL, 'n'},
     {"runtime-dir", required_argument, NULL, 'd'},
+    {"shares", no_argument, NULL, OPTION_SHARES},
     {"topology", no_argument, NULL, OPTION_TOPOLOGY},
     {"version", no_argument, NULL, OPTION_VERSION},
     {"watch", optional_argument, NULL, OPTION_WATCH},
@@ -49,9 +51,10 @@ static void print_help(FILE *to)
           "  -n, --node N           look at node N (default: RSM_NODE, else 1)\n"
           "  -d, --runtime-dir DIR  where nodes have their sockets (default: RSM_RUNTIME_DIR)\n"
           "  -a, --all-nodes        look at all nodes in that directory\n"
-          "  --controllers          show controllers; these five: that part alone\n"
+          "  --controllers          show controllers; these six: that part alone\n"
           "  --topology             show which nodes the controllers reach\n"
           "  --links                show the links to daemons of other hosts\n"
+          "  --shares               show what users have and may have of the node's limits\n"
           "  --exports              show exported segments\n"
           "  --imports              show imported segments\n"
           "  -h, --human            sizes in KiB (K), MiB (M) and so on, not in bytes\n"
@@ -118,6 +121,9 @@ static bool take(struct options *options, int code)
         return true;
     case OPTION_LINKS:
         options->sections |= SECTION_LINKS;
+        return true;
+    case OPTION_SHARES:
+        options->sections |= SECTION_SHARES;
         return true;
     case OPTION_EXPORTS:
         options->sections |= SECTION_EXPORTS;

@@ -12,7 +12,8 @@ enum section {
     SECTION_EXPORTS = 4,
     SECTION_IMPORTS = 8,
     SECTION_LINKS = 16,
-    SECTIONS_ALL = 31,
+    SECTION_SHARES = 32,
+    SECTIONS_ALL = 63,
 };
 
 struct options {

@@ -122,6 +122,47 @@ static void show_links(struct json *json, const struct snapshot *s)
     json_close(json, '[');
 }
 
+/* Users of other hosts have their names there. */
+static void share_holder(struct json *json, const struct rsm_shares_user *holder)
+{
+    if (holder->node == 0) {
+        user(json, holder->uid);
+        return;
+    }
+    if (holder->uid == RSM_SHARES_ALL_USERS)
+        json_null(json, "uid");
+    else
+        json_number(json, "uid", holder->uid);
+    json_null(json, "user");
+}
+
+static void show_shares(struct json *json, const struct snapshot *s)
+{
+    json_open(json, "shares", '{');
+    json_open(json, "limits", '{');
+    for (unsigned i = 0; i < RSM_SHARES_COUNT; i++) {
+        json_open(json, text_resource(i), '{');
+        limit(json, "total", s->limits[i].total);
+        limit(json, "users", s->limits[i].users);
+        limit(json, "one_user", s->limits[i].one);
+        json_number(json, "used", s->limits[i].used);
+        json_close(json, '{');
+    }
+    json_close(json, '{');
+    json_open(json, "users", '[');
+    for (size_t i = 0; i < s->user_count; i++) {
+        const struct rsm_shares_user *each = &s->users[i];
+        json_open(json, NULL, '{');
+        number_or_null(json, "node", each->node);
+        share_holder(json, each);
+        for (unsigned k = 0; k < RSM_SHARES_COUNT; k++)
+            json_number(json, text_resource(k), each->used[k]);
+        json_close(json, '{');
+    }
+    json_close(json, '[');
+    json_close(json, '{');
+}
+
 /* What exports and imports have in common. */
 static void show_item(struct json *json, const struct rsm_inspect_item *item)
 {
@@ -221,6 +262,8 @@ static void show_one(struct json *json, const struct snapshot *s, unsigned secti
         show_topology(json, s);
     if ((sections & SECTION_LINKS) != 0)
         show_links(json, s);
+    if ((sections & SECTION_SHARES) != 0)
+        show_shares(json, s);
     if ((sections & SECTION_EXPORTS) != 0)
         show_exports(json, s);
     if ((sections & SECTION_IMPORTS) != 0)

@@ -197,6 +197,46 @@ static int show_imports(FILE *out, const struct snapshot *s, bool human)
     return table_end(&table, out);
 }
 
+/* A line of shares; `numbers` are `step` apart. */
+static void share_cells(struct table *table, const uint64_t *numbers, size_t step, bool human)
+{
+    for (unsigned i = 0; i < RSM_SHARES_COUNT; i++)
+        size_cell(table, numbers[i * step],
+                  human && (i == RSM_SHARES_BYTES || i == RSM_SHARES_PINNED));
+}
+
+static void share_holder_cell(struct table *table, const struct rsm_shares_user *user)
+{
+    if (user->node == 0)
+        table_cell(table, "%s", text_user(user->uid));
+    else if (user->uid == RSM_SHARES_ALL_USERS)
+        table_cell(table, "node %" PRIu32, user->node);
+    else
+        table_cell(table, "%" PRIu32 " of node %" PRIu32, user->uid, user->node);
+}
+
+static int show_shares(FILE *out, const struct snapshot *s, bool human)
+{
+    static const char *const headings[] = {"SHARE-OF", "#CONNECTIONS", "#DESCRIPTORS", "#SEGMENTS",
+                                           "#MEMORY",  "#PINNED",      "#REQUESTS",    NULL};
+    const size_t step = sizeof s->limits[0] / sizeof(uint64_t);
+    struct table table;
+    table_begin(&table, headings);
+    table_cell(&table, "(limit)");
+    share_cells(&table, &s->limits[0].total, step, human);
+    table_cell(&table, "(all users)");
+    share_cells(&table, &s->limits[0].users, step, human);
+    table_cell(&table, "(one user)");
+    share_cells(&table, &s->limits[0].one, step, human);
+    table_cell(&table, "(in use)");
+    share_cells(&table, &s->limits[0].used, step, human);
+    for (size_t i = 0; i < s->user_count; i++) {
+        share_holder_cell(&table, &s->users[i]);
+        share_cells(&table, s->users[i].used, 1, human);
+    }
+    return table_end(&table, out);
+}
+
 static int show_one(FILE *out, const struct snapshot *s, const struct options *options)
 {
     int result = 0;
@@ -214,6 +254,10 @@ static int show_one(FILE *out, const struct snapshot *s, const struct options *o
         (s->link_count > 0 || options->sections != SECTIONS_ALL)) {
         fputc('\n', out);
         result |= show_links(out, s);
+    }
+    if ((options->sections & SECTION_SHARES) != 0) {
+        fputc('\n', out);
+        result |= show_shares(out, s, options->human);
     }
     if ((options->sections & SECTION_EXPORTS) != 0) {
         fputc('\n', out);

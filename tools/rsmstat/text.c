@@ -81,6 +81,16 @@ bool text_user_name(uint32_t uid, const char **name)
     return known[place].named;
 }
 
+const char *text_resource(unsigned resource)
+{
+    static const char *const names[RSM_SHARES_COUNT] = {
+        [RSM_SHARES_CONNECTIONS] = "connections", [RSM_SHARES_DESCRIPTORS] = "descriptors",
+        [RSM_SHARES_SEGMENTS] = "segments",       [RSM_SHARES_BYTES] = "exported_bytes",
+        [RSM_SHARES_PINNED] = "pinned_bytes",     [RSM_SHARES_FORWARDS] = "pending_requests",
+    };
+    return names[resource];
+}
+
 const char *text_user(uint32_t uid)
 {
     static char number[TEXT_BYTES];

@@ -27,6 +27,9 @@ const char *text_link_state(uint32_t state);
 /** How daemons show each other who they are. */
 const char *text_link_auth(uint32_t auth);
 
+/** What is shared out, enum rsm_shares_resource, as a member of JSON. */
+const char *text_resource(unsigned resource);
+
 /** A user's name, or the number if there is none. Good until the next call. */
 const char *text_user(uint32_t uid);
 

@@ -169,7 +169,8 @@ VERBS_TABLE const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     .revoke = verbs_offer_revoke,
     .event_fd = verbs_event_fd,
     .dispatch = verbs_dispatch,
-    .node_caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS | RSM_NODE_ANY_THREAD,
+    .node_caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS | RSM_NODE_EXTENTS_PINNED |
+                 RSM_NODE_ANY_THREAD,
     .extent_adopt = node_extent_adopt,
     .signal_importer = verbs_signal_importer,
     .signals_arrived = verbs_signals_arrived,

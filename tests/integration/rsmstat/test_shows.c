@@ -197,6 +197,12 @@ static void test_tables(void **state)
     assert_true(has_line(outcome.out, "0x400000 +1 +12288 +2 +[^ ]+ +[0-9]+ +rw +connected +0 +"
                                       "sci0"));
     assert_true(has_line(outcome.out, "sci0 +2 +sci0 +2 +active"));
+    assert_true(has_line(outcome.out,
+                         "SHARE-OF +CONNECTIONS +DESCRIPTORS +SEGMENTS +MEMORY +PINNED "
+                         "+REQUESTS"));
+    assert_true(has_line(outcome.out, "\\(limit\\) +4096 +[0-9]+ +65535 +[0-9]+ .*"));
+    assert_true(has_line(outcome.out, "\\(in use\\) +3 +[0-9]+ +3 +16384 +0 +0"));
+    assert_true(has_line(outcome.out, "[^ (]+ +3 +[0-9]+ +3 +16384 +0 +0"));
     assert_true(has_line(outcome.out, "sci0 +shm +- +1 +1,2,4,8 +1,2,4,8 +4096 .*"));
     outcome_free(&outcome);
     outcome = run(world, "--human --exports");
@@ -211,18 +217,20 @@ static void test_tables(void **state)
 
 static void test_sections(void **state)
 {
-    static const char *const names[] = {"controllers", "topology", "exports", "imports"};
+    static const char *const names[] = {"controllers", "topology", "shares", "exports", "imports"};
+    enum { NAMES = sizeof names / sizeof names[0] };
     struct world *world = *state;
     struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .length = PARTY_PAGE);
-    for (unsigned wanted = 1; wanted < 16; wanted++) {
+    /* Each by itself or not among others; all 31 would take long under sanitizers. */
+    for (unsigned wanted = 1; wanted < 1u << NAMES; wanted += 3) {
         char options[128] = "";
-        for (unsigned i = 0; i < 4; i++)
+        for (unsigned i = 0; i < NAMES; i++)
             if ((wanted & 1u << i) != 0)
                 snprintf(options + strlen(options), sizeof options - strlen(options), " --%s",
                          names[i]);
         struct json_value *root = run_json(world, geteuid(), options, 0);
-        for (unsigned i = 0; i < 4; i++)
+        for (unsigned i = 0; i < NAMES; i++)
             assert_int_equal(json_member(get_node(root, 1), names[i]) != NULL,
                              (wanted & 1u << i) != 0);
         json_free(root);
@@ -287,6 +295,55 @@ static void test_users(void **state)
     assert_int_equal(get_number(export, "uid"), UNPRIVILEGED_UID);
     assert_true(get_is_null(export, "mode") && get_is_null(export, "connections") &&
                 get_is_null(export, "access_list_entries"));
+    json_free(root);
+}
+
+/* What the daemon of node 1 says that a user has, to @p asker; NULL: nothing. */
+static struct json_value *shares_of(const struct world *world, uid_t asker, uid_t uid,
+                                    const struct json_value **found)
+{
+    struct json_value *root = run_json(world, asker, "--shares", 0);
+    const struct json_value *shares = get(get_node(root, 1), "shares", JSON_OBJECT);
+    assert_int_equal(json_count(get(shares, "limits", JSON_OBJECT)), 6);
+    const struct json_value *most =
+        get(get(shares, "limits", JSON_OBJECT), "segments", JSON_OBJECT);
+    assert_int_equal(get_number(most, "total"), 65535);
+    assert_int_equal(get_number(most, "users"), 65535 - 65535 * 5 / 100);
+    assert_int_equal(get_number(most, "one_user"), 65535 * 75 / 100);
+    assert_int_equal(get_number(most, "used"), 3);
+    *found = find(shares, "users", "uid", uid);
+    return root;
+}
+
+static void test_shares(void **state)
+{
+    if (!build_is_reachable()) {
+        print_message("not run: other users cannot get at the programs of this build\n");
+        skip();
+    }
+    struct world *world = *state;
+    const struct json_value *user;
+    struct actor *owner = actor_start_as(world, 1, UNPRIVILEGED_UID);
+    struct actor *other = actor_start_as(world, 1, OTHER_UID);
+    TELL_OK(owner, offer, .length = PARTY_PAGE, .acl_count = 1, .acl = {{1, 0666}});
+    TELL_OK(owner, create, .slot = 1, .length = PARTY_PAGE);
+    TELL_OK(other, connect, .node = 1);
+    struct json_value *root = shares_of(world, 0, UNPRIVILEGED_UID, &user);
+    assert_non_null(user);
+    assert_true(get_is_null(user, "node"));
+    assert_non_null(json_member(user, "user"));
+    assert_int_equal(get_number(user, "connections"), 1);
+    assert_int_equal(get_number(user, "segments"), 2);
+    assert_int_equal(get_number(user, "exported_bytes"), 2 * PARTY_PAGE);
+    assert_int_equal(get_number(user, "pinned_bytes"), 0);
+    json_free(root);
+    json_free(shares_of(world, 0, OTHER_UID, &user));
+    root = shares_of(world, OTHER_UID, OTHER_UID, &user); /* the tool is a client, too */
+    assert_int_equal(get_number(user, "connections"), 2);
+    assert_int_equal(get_number(user, "segments"), 1);
+    json_free(root);
+    root = shares_of(world, OTHER_UID, UNPRIVILEGED_UID, &user);
+    assert_null(user);
     json_free(root);
 }
 
@@ -361,6 +418,7 @@ int main(void)
         WORLD_TEST(test_dead_daemon),
         WORLD_TEST(test_usage),
         cmocka_unit_test_setup_teardown(test_users, shared_setup, shared_teardown),
+        cmocka_unit_test_setup_teardown(test_shares, shared_setup, shared_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

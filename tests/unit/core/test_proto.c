@@ -8,7 +8,7 @@
 
 enum {
     FIRST_TYPE = RSM_MSG_HELLO,
-    LAST_TYPE = RSM_MSG_LINKS,
+    LAST_TYPE = RSM_MSG_SHARES,
     HEADER_BYTES = 20,
     MUTATIONS_PER_MESSAGE = 3000,
 };
@@ -111,6 +111,9 @@ static void keep_reply_to_bounds(struct rsm_msg *m)
                         sizeof m->u.links_reply.items[i].address);
             some_string(m->u.links_reply.items[i].text, sizeof m->u.links_reply.items[i].text);
         }
+        break;
+    case RSM_MSG_SHARES:
+        m->u.shares_reply.count %= RSM_PROTO_USERS_MAX + 1;
         break;
     default:
         break;

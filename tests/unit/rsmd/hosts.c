@@ -83,6 +83,11 @@ static void replace_transport(struct rsmd_node *node)
     }
 }
 
+void transport_pins(void)
+{
+    fake.node_caps |= RSM_NODE_EXTENTS_PINNED;
+}
+
 /* ------------------------------------------------------------------ messages */
 
 static uint32_t node_id(const void *context)
@@ -229,7 +234,8 @@ int hosts_end(void **state)
         {
             controller->ops = real;
         }
-        assert_int_equal(node->segment_count, 0);
+        assert_int_equal(node->shares.used[RSMD_SEGMENTS], 0);
+        assert_null(node->shares.accounts);
         rsmd_node_end(node);
     }
     for (struct message *message; (message = take()) != NULL;)
@@ -256,12 +262,17 @@ void person_begin(struct person *person, uint32_t node, uint32_t uid)
     person->client.greeted = true;
     person->client.node = node;
     person->client.answer = take_answer;
+    person->client.account = rsmd_account_of_user(&person->node->shares, uid);
+    assert_non_null(person->client.account);
     person->client.peer = (struct rsmd_identity){.pid = 1000, .uid = uid, .gid = uid};
 }
 
 void person_end(struct person *person)
 {
     rsmd_client_clear(person->node, &person->client);
+    rsmd_account_drop(person->client.account);
+    person->client.account = NULL; /* some tests end a person before the teardown does */
+    assert_true(rsmd_shares_are_sound(&person->node->shares));
 }
 
 void begin(struct person *person, struct rsm_msg *msg)

@@ -44,6 +44,9 @@ extern struct hosts hosts;
 int hosts_begin(void **state);
 int hosts_end(void **state);
 
+/** From now on the transport says that it pins its extents. */
+void transport_pins(void);
+
 /** Raise or cut the link between two nodes; both are told. What is under way gets lost. */
 void link_up(uint32_t a, uint32_t b);
 void link_down(uint32_t a, uint32_t b);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -43,6 +44,7 @@ static const char *rsmd_path(void)
     return path;
 }
 
+unsigned daemon_files;
 uid_t daemon_user = DAEMON_USER_SELF;
 
 /* Become the user as whom the daemon is to run. */
@@ -73,6 +75,9 @@ static pid_t spawn(char *const arguments[])
     assert_true(pid >= 0);
     if (pid != 0)
         return pid;
+    struct rlimit files = {.rlim_cur = daemon_files, .rlim_max = daemon_files};
+    if (daemon_files != 0 && setrlimit(RLIMIT_NOFILE, &files) < 0)
+        _exit(126);
     become(daemon_user);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)

@@ -31,6 +31,8 @@ void configured_lock_remove(const char *directory, uint32_t node);
 /** Option of the daemons that are started. */
 extern const char *daemon_log_level;
 
+/** How many descriptors they may have; 0: as many as the test. */
+extern unsigned daemon_files;
 /** The user as whom daemons are started, by root; DAEMON_USER_SELF, the default: that of the test.
  *  Their runtime directory is made that user's. */
 #define DAEMON_USER_SELF ((uid_t)-1)

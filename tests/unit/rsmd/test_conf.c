@@ -35,6 +35,7 @@ static void complete_file(void **state)
                       "[limits]\n"
                       "max-exported-memory = 75\n"
                       "max-segments = 4095\n"
+                      "max-user-share = 60\n"
                       "peer-timeout-ms = 500\n"
                       "segment-hashtable-size = 128\n"
                       "enable-dynamic-reconfiguration = 1"));
@@ -52,6 +53,7 @@ static void complete_file(void **state)
     assert_string_equal(conf.controllers[1].options, "mtu=4096 retry=3");
     assert_int_equal(conf.max_exported_percent, 75);
     assert_int_equal(conf.max_segments, 4095);
+    assert_int_equal(conf.max_user_share, 60);
     assert_int_equal(conf.peer_timeout_ms, 500);
     assert_true(conf.ineffective_keys);
 }
@@ -66,7 +68,8 @@ static void absent_things(void **state)
     assert_true(parse(""));
     assert_int_equal(conf.controller_count, 0);
     assert_int_equal(conf.node_count, 0);
-    assert_int_equal(conf.max_exported_percent, 0);
+    assert_int_equal(conf.max_exported_percent, 75);
+    assert_int_equal(conf.max_user_share, 75);
     assert_int_equal(conf.max_segments, 65535);
     assert_int_equal(conf.peer_timeout_ms, 3000);
     assert_false(conf.ineffective_keys);
@@ -188,8 +191,12 @@ static const struct {
      "expected a number from 100 to 60000 (milliseconds) after peer-timeout-ms ="},
     {"[limits]\nsegment-hashtable-size = big\n", 2, "expected a number after the ="},
     {"[limits]\nmaxsegments = 1\n", 2,
-     "expected one of the keys max-exported-memory, max-segments, peer-timeout-ms, "
-     "segment-hashtable-size, enable-dynamic-reconfiguration"},
+     "expected one of the keys max-exported-memory, max-segments, max-user-share, "
+     "peer-timeout-ms, segment-hashtable-size, enable-dynamic-reconfiguration"},
+    {"[limits]\nmax-user-share = 0\n", 2,
+     "expected a number from 1 to 100 (percent of each limit) after max-user-share ="},
+    {"[limits]\nmax-user-share = 101\n", 2,
+     "expected a number from 1 to 100 (percent of each limit) after max-user-share ="},
     {"[map]\nmode = mirrors\n", 2, "expected auto, precise, twin, mirror or off after mode ="},
     {"[map]\ntrap =\n", 2, "expected auto, signal, sigbus or thread after trap ="},
     {"[map]\nk = 0\n", 2, "expected a number from 1 to 65535, or inf after k ="},

@@ -322,15 +322,15 @@ static void another_incarnation_knows_nothing(void **state)
 static void limits_hold_for_both_ends(void **state)
 {
     (void)state;
-    hosts.node[2].conf.max_segments = 0;
+    rsmd_shares_limit(&hosts.node[2].shares, RSMD_SEGMENTS, 0);
     assert_int_equal(connect_to(&importer, 1, 6), RSM_ST_NO_RESOURCES);
-    hosts.node[2].conf.max_segments = 1;
-    hosts.node[1].conf.max_segments = 1;
+    rsmd_shares_limit(&hosts.node[2].shares, RSMD_SEGMENTS, 1);
+    rsmd_shares_limit(&hosts.node[1].shares, RSMD_SEGMENTS, 1);
     assert_int_equal(connect_to(&importer, 1, 6), RSM_ST_NO_RESOURCES);
-    hosts.node[1].conf.max_segments = 2;
+    rsmd_shares_limit(&hosts.node[1].shares, RSMD_SEGMENTS, 2);
     /* What no longer fits when the answer comes is given back. */
     begin_connect(&importer, 1, 6);
-    hosts.node[2].conf.max_segments = 0;
+    rsmd_shares_limit(&hosts.node[2].shares, RSMD_SEGMENTS, 0);
     deliver_all();
     assert_int_equal(importer.reply.status, RSM_ST_NO_RESOURCES);
     assert_int_equal(imports_of(1), 0);

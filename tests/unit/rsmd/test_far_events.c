@@ -214,13 +214,15 @@ static void a_relay_counts_as_descriptors_of_its_client(void **state)
     (void)state;
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_PEERS,
                           .u.event_peers = {RSM_EVENT_IMPORT, import_id, 0}};
-    hosts.node[2].descriptors_per_client = importer.client.descriptor_count + 2;
+    struct rsmd_shares *shares = &hosts.node[2].shares;
+    uint64_t used = importer.client.account->used[RSMD_DESCRIPTORS];
+    shares->quota[RSMD_DESCRIPTORS].one = used + 2;
     assert_int_equal(ask(&importer, &msg), RSM_ST_NO_RESOURCES);
-    hosts.node[2].descriptors_per_client++;
+    shares->quota[RSMD_DESCRIPTORS].one++;
     assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
     rsm_packet_fds_close(&importer.fds);
     link_down(1, 2);
-    assert_int_equal(importer.client.descriptor_count, 0);
+    assert_int_equal(importer.client.account->used[RSMD_DESCRIPTORS], 0);
     assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
     assert_int_equal(importer.reply.u.event_peers_reply.total, 0);
     msg = (struct rsm_msg){.type = RSM_MSG_EVENT_KICK,

@@ -267,8 +267,8 @@ static void optional_node_members_are_checked_and_kept(void **state)
     assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
     assert_ptr_equal(full.event_fd, an_event_fd);
     assert_ptr_equal(full.dispatch, a_dispatch);
-    assert_int_equal(full.node_caps,
-                     RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS | RSM_NODE_ANY_THREAD);
+    assert_int_equal(full.node_caps, RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS |
+                                         RSM_NODE_ANY_THREAD | RSM_NODE_EXTENTS_PINNED);
 }
 
 static enum rsm_status an_extent_make_now(struct rsm_node_port *port, uint64_t length,

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Users who want all that a node has: what their programs get, and what those of others do. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/packet.h"
+#include "party.h"
+#include "process.h"
+
+enum {
+    GREEDY_UID = 65530,
+    MODEST_UID = 65531,
+    SEGMENTS = 40, /* max-segments */
+    SHARE = 30,    /* of one user */
+    RAW_MOST = 6000,
+};
+
+static pid_t system_daemon;
+
+/* A world with a daemon of the system's kind, and these limits. */
+static int limited_setup(void **state, const char *limits)
+{
+    char path[] = "/tmp/rsm-shares-XXXXXX", option[64];
+    if (geteuid() != 0) {
+        print_message("needs root, for several users\n");
+        exit(77);
+    }
+    if (world_setup(state) != 0)
+        return -1;
+    int fd = mkstemp(path);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (file == NULL || fprintf(file, "[controller sci0]\ntransport = shm\n%s", limits) < 0 ||
+        fclose(file) != 0)
+        return -1;
+    snprintf(option, sizeof option, "--config=%s", path);
+    system_daemon = world_daemon_start_with(*state, 1, option);
+    return unlink(path);
+}
+
+static int few_segments(void **state)
+{
+    char limits[64];
+    snprintf(limits, sizeof limits, "[limits]\nmax-segments = %d\n", SEGMENTS);
+    return limited_setup(state, limits);
+}
+
+static int little_memory(void **state)
+{
+    return limited_setup(state, "[limits]\nmax-exported-memory = 1\n");
+}
+
+static int usual(void **state)
+{
+    return limited_setup(state, "");
+}
+
+static int limited_teardown(void **state)
+{
+    struct world *world = *state;
+    for (unsigned i = 0; i < world->actor_count; i++)
+        if (world->actors[i].pid != 0 && !world->actors[i].busy)
+            actor_stop(&world->actors[i]);
+    world_daemon_end(system_daemon);
+    return world_teardown(state);
+}
+
+/* Create segments until there are no more; how many. */
+static int create_all(struct actor *actor)
+{
+    int count = 0, result;
+    while ((result = TELL(actor, create, .slot = count, .length = PARTY_PAGE)) == RSM_SUCCESS)
+        assert_true(++count < PARTY_SLOTS);
+    assert_int_equal(result, RSMERR_INSUFFICIENT_RESOURCES);
+    return count;
+}
+
+static void offer_one(struct actor *actor, uint32_t id)
+{
+    TELL_OK(actor, offer, .length = PARTY_PAGE, .id = id, .acl_count = 1, .acl = {{1, 0666}});
+}
+
+static void test_segments(void **state)
+{
+    struct actor *greedy = actor_start_as(*state, 1, GREEDY_UID);
+    struct actor *again = actor_start_as(*state, 1, GREEDY_UID);
+    struct actor *modest = actor_start_as(*state, 1, MODEST_UID);
+    struct actor *root = actor_start_as(*state, 1, 0);
+    assert_int_equal(create_all(greedy), SHARE);
+    assert_int_equal(create_all(again), 0);
+    /* What he has works, and one for one there is more. */
+    TELL_OK(greedy, publish, .id = PARTY_ID);
+    TELL_GET(again, connect, RSMERR_INSUFFICIENT_RESOURCES, .node = 1);
+    TELL_OK(greedy, destroy, .slot = SHARE - 1);
+    TELL_OK(again, connect, .node = 1);
+    TELL_GET(greedy, create, RSMERR_INSUFFICIENT_RESOURCES, .slot = SHARE - 1,
+             .length = PARTY_PAGE);
+    /* The others. */
+    offer_one(modest, PARTY_ID + 1);
+    TELL_OK(modest, connect, .node = 1, .id = PARTY_ID + 1);
+    offer_one(root, PARTY_ID + 2);
+    TELL_OK(root, connect, .node = 1, .id = PARTY_ID + 2);
+}
+
+/* Nothing is left of a user who was killed with all that he could get. */
+static void test_killed(void **state)
+{
+    for (int i = 0; i < 5; i++) {
+        struct actor *greedy = actor_start_as(*state, 1, GREEDY_UID);
+        int count = 0;
+        /* rsmd may not have noticed yet what became of the last one. */
+        for (int64_t until = now_ms() + CALL_TIMEOUT_MS; count < SHARE;) {
+            assert_true(now_ms() < until);
+            if (TELL(greedy, create, .slot = count, .length = PARTY_PAGE) == RSM_SUCCESS)
+                count++;
+        }
+        TELL_GET(greedy, create, RSMERR_INSUFFICIENT_RESOURCES, .slot = count,
+                 .length = PARTY_PAGE);
+        actor_kill(greedy);
+    }
+}
+
+static void test_memory(void **state)
+{
+    size_t percent = (size_t)sysconf(_SC_PHYS_PAGES) / 100 * PARTY_PAGE;
+    size_t most = percent / 10 * 8 / PARTY_PAGE * PARTY_PAGE; /* more than a user's 75 percent */
+    if (most > (size_t)1 << 30) {
+        print_message("one percent of this machine's memory is too much\n");
+        skip();
+    }
+    struct actor *greedy = actor_start_as(*state, 1, GREEDY_UID);
+    struct actor *root = actor_start_as(*state, 1, 0);
+    TELL_GET(greedy, create, RSMERR_INSUFFICIENT_MEM, .length = most);
+    TELL_OK(greedy, create, .slot = 1, .length = most / 10 / PARTY_PAGE * PARTY_PAGE);
+    TELL_OK(root, create, .length = most);
+    TELL_OK(root, destroy);
+}
+
+/* ---------------------------------------------------------------- connections */
+
+/* Say HELLO on so many connections as may be; they stay open. Answers .value, how many. */
+static int greet_all(void *bytes)
+{
+    struct order *order = bytes;
+    char path[RSM_PROTO_PATH_MAX];
+    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
+    struct rlimit files;
+    NEED(getrlimit(RLIMIT_NOFILE, &files) == 0);
+    files.rlim_cur = files.rlim_max;
+    NEED(setrlimit(RLIMIT_NOFILE, &files) == 0);
+    snprintf(path, sizeof path, "%s/node-1.sock", getenv("RSM_RUNTIME_DIR"));
+    for (order->value = 0; order->value < RAW_MOST; order->value++) {
+        struct rsm_msg msg = {.type = RSM_MSG_HELLO,
+                              .u.hello = {.api_version = RSM_VERSION, .node = 1}};
+        struct rsm_packet_fds fds = {.count = 0};
+        size_t length = rsm_msg_encode(&msg, buffer, sizeof buffer);
+        int socket = rsm_packet_connect(path);
+        struct pollfd readable = {.fd = socket, .events = POLLIN};
+        NEED(socket >= 0 && rsm_packet_send(socket, buffer, length, NULL, 1) == 0);
+        NEED(poll(&readable, 1, CALL_TIMEOUT_MS / 2) == 1);
+        ssize_t got = rsm_packet_receive(socket, buffer, sizeof buffer, &fds, NULL);
+        rsm_packet_fds_close(&fds);
+        if (got > 0 && rsm_msg_decode(&msg, buffer, (size_t)got) == RSM_ST_OK &&
+            msg.status == RSM_ST_OK)
+            continue;
+        NEED(got > 0 && msg.status == RSM_ST_NO_RESOURCES);
+        close(socket);
+        return 0;
+    }
+    return 0;
+}
+
+static int get_controller(void *unused)
+{
+    rsmapi_controller_handle_t controller;
+    char name[] = "sci0";
+    (void)unused;
+    return rsm_get_controller(name, &controller);
+}
+
+static void test_connections(void **state)
+{
+    struct actor *greedy = actor_start_as(*state, 1, GREEDY_UID);
+    struct actor *again = actor_start_as(*state, 1, GREEDY_UID);
+    struct actor *modest = actor_start_as(*state, 1, MODEST_UID);
+    struct actor *root = actor_start_as(*state, 1, 0);
+    struct rlimit files;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    if (files.rlim_max < 2 * RAW_MOST) {
+        print_message("needs %d descriptors (RLIMIT_NOFILE)\n", 2 * RAW_MOST);
+        skip();
+    }
+    struct order answer = party_ask(greedy, greet_all, (struct order){0});
+    assert_int_equal(answer.result, 0);
+    assert_int_equal(answer.value, 3072);
+    /* A further program of his is told so, at once. */
+    int64_t before = now_ms();
+    assert_int_equal(actor_run(again, get_controller, NULL, 0), RSMERR_CTLR_NOT_PRESENT);
+    assert_true(now_ms() - before < 5000);
+    offer_one(modest, PARTY_ID);
+    offer_one(root, PARTY_ID + 1);
+    actor_kill(greedy);
+    for (int64_t until = now_ms() + CALL_TIMEOUT_MS;
+         actor_run(again, get_controller, NULL, 0) != 0;)
+        assert_true(now_ms() < until);
+}
+
+int main(void)
+{
+#define SHARES_TEST(test, setup) cmocka_unit_test_setup_teardown(test, setup, limited_teardown)
+    const struct CMUnitTest tests[] = {
+        SHARES_TEST(test_segments, few_segments),
+        SHARES_TEST(test_killed, few_segments),
+        SHARES_TEST(test_memory, little_memory),
+        SHARES_TEST(test_connections, usual),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

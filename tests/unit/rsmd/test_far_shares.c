@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What nodes of other hosts and their users may have of this one. */
+#include <unistd.h>
+
+#include "hosts.h"
+#include "registry.h"
+
+static struct person exporter, importer;
+
+/* A segment of node 1, and a process of node 2. */
+static int set_up(void **state)
+{
+    hosts_begin(state);
+    person_begin(&exporter, 1, 500);
+    person_begin(&importer, 2, 500);
+    offer_page(&exporter, 0600);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    person_end(&importer);
+    person_end(&exporter);
+    deliver_all();
+    return hosts_end(state);
+}
+
+static unsigned imports_of(uint32_t node)
+{
+    return HASH_COUNT(hosts.node[node].imports);
+}
+
+/* Connect until there is no more; how often. */
+static unsigned connect_all(struct person *person)
+{
+    unsigned count = 0;
+    enum rsm_status status;
+    while ((status = connect_to(person, 1, RSM_RIGHT_READ)) == RSM_ST_OK)
+        assert_true(++count < 100);
+    assert_int_equal(status, RSM_ST_NO_RESOURCES);
+    return count;
+}
+
+/* Whatever a far node says of its users, it gets what one user gets, and one of them not all of
+ * that. */
+static void a_far_node_does_not_take_all(void **state)
+{
+    (void)state;
+    struct rsmd_shares *shares = &hosts.node[1].shares;
+    struct person other, third, local, root;
+    person_begin(&other, 2, 0); /* that node's root is nobody special here */
+    person_begin(&third, 3, 500);
+    person_begin(&local, 1, 500);
+    person_begin(&root, 1, 0);
+    rsmd_shares_limit(shares, RSMD_SEGMENTS, 40); /* one of them the export */
+    assert_int_equal(connect_all(&importer), 22);
+    assert_int_equal(connect_all(&other), 8);
+    assert_int_equal(imports_of(1), 30);
+    assert_int_equal(connect_all(&third), 7);
+    assert_int_equal(connect_all(&local), 0);
+    assert_int_equal(connect_all(&root), 2);
+    assert_true(rsmd_shares_are_sound(shares));
+    /* What goes with the link is there for the others. */
+    link_down(1, 2);
+    assert_int_equal(shares->used[RSMD_SEGMENTS], 1 + 7 + 2);
+    assert_int_equal(connect_all(&local), 29);
+    person_end(&other);
+    person_end(&third);
+    person_end(&local);
+    person_end(&root);
+    deliver_all();
+    assert_int_equal(shares->used[RSMD_SEGMENTS], 1);
+}
+
+static enum rsm_status alloc_pages(struct person *person, uint64_t pages, uint32_t *extent)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC,
+                          .u.extent_alloc = {.controller = "sci0",
+                                             .length = pages * (uint64_t)sysconf(_SC_PAGESIZE)}};
+    enum rsm_status status = ask(person, &msg);
+    if (status == RSM_ST_OK)
+        rsm_packet_fds_close(&person->fds);
+    *extent = person->reply.u.extent_alloc_reply.extent;
+    return status;
+}
+
+/* Memory that a transport pins has a limit of its own, and is refused like other memory. */
+static void pinned_memory_has_a_limit(void **state)
+{
+    (void)state;
+    struct rsmd_shares *shares = &hosts.node[2].shares;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint32_t first, second;
+    rsmd_shares_limit(shares, RSMD_PINNED, 40 * page);
+    assert_int_equal(alloc_pages(&importer, 31, &first), RSM_ST_OK); /* it pins nothing yet */
+    assert_int_equal(shares->used[RSMD_PINNED], 0);
+    struct rsm_msg free_first = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = first}};
+    assert_int_equal(ask(&importer, &free_first), RSM_ST_OK);
+    transport_pins();
+    assert_int_equal(alloc_pages(&importer, 31, &first), RSM_ST_NO_MEMORY);
+    assert_int_equal(alloc_pages(&importer, 30, &first), RSM_ST_OK);
+    assert_int_equal(alloc_pages(&importer, 1, &second), RSM_ST_NO_MEMORY);
+    assert_int_equal(shares->used[RSMD_PINNED], 30 * page);
+    assert_int_equal(shares->used[RSMD_BYTES], 30 * page); /* a refusal charges nothing */
+    assert_int_equal(shares->used[RSMD_DESCRIPTORS], 1);
+    free_first.u.extent_free.extent = first;
+    assert_int_equal(ask(&importer, &free_first), RSM_ST_OK);
+    assert_int_equal(shares->used[RSMD_PINNED], 0);
+    assert_int_equal(shares->used[RSMD_BYTES], 0);
+}
+
+/* Connects that are under way are counted, too. */
+static void forwarded_connects_have_a_limit(void **state)
+{
+    (void)state;
+    struct rsmd_shares *shares = &hosts.node[2].shares;
+    rsmd_shares_limit(shares, RSMD_FORWARDS, 10);
+    for (int i = 0; i < 7; i++)
+        begin_connect(&importer, 1, RSM_RIGHT_READ);
+    assert_int_equal(importer.answers, 0);
+    begin_connect(&importer, 1, RSM_RIGHT_READ);
+    assert_int_equal(importer.answers, 1);
+    assert_int_equal(importer.reply.status, RSM_ST_NO_RESOURCES);
+    assert_int_equal(shares->used[RSMD_FORWARDS], 7);
+    deliver_all();
+    assert_int_equal(importer.answers, 8);
+    assert_int_equal(shares->used[RSMD_FORWARDS], 0);
+    assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ), RSM_ST_OK);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_far_node_does_not_take_all),
+        TEST(forwarded_connects_have_a_limit),
+        TEST(pinned_memory_has_a_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
