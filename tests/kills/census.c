@@ -13,6 +13,13 @@
 
 enum { INODES_MAX = 4096, SLACK_MAPPINGS = 24 };
 
+/* Sanitizers map memory of their own as they go. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { MAPPINGS_COUNT = 0 };
+#else
+enum { MAPPINGS_COUNT = 1 };
+#endif
+
 struct inodes {
     unsigned count;
     uint64_t number[INODES_MAX];
@@ -96,7 +103,7 @@ void census_take(struct census *census, const pid_t *pids)
     census->memfds = counting.inodes.count;
     for (unsigned i = 0; i < CENSUS_PIDS; i++) {
         census->descriptors[i] = pids[i] != 0 ? process_descriptors(pids[i]) : 0;
-        census->mappings[i] = pids[i] != 0 ? process_mappings(pids[i]) : 0;
+        census->mappings[i] = MAPPINGS_COUNT && pids[i] != 0 ? process_mappings(pids[i]) : 0;
     }
 }
 

@@ -459,10 +459,17 @@ static bool is_chosen(const char *name, char **patterns, int count)
     return count == 0;
 }
 
+/* Under the thread sanitizer the engine cannot start its thread in a process that was forked. */
+#ifdef __SANITIZE_THREAD__
+static const bool engine_works = false;
+#else
+static const bool engine_works = true;
+#endif
+
 /* A mapping takes a fault where the transport leaves mapping to the engine. */
 static bool is_possible(enum moment moment)
 {
-    return moment != MOMENT_FAULT || !two_hosts || HAS_MAPPINGS;
+    return moment != MOMENT_FAULT || ((!two_hosts || HAS_MAPPINGS) && engine_works);
 }
 
 static unsigned choose(struct CMUnitTest *tests, char **patterns, int count)
@@ -499,6 +506,8 @@ int main(int argc, char **argv)
     uint64_t first_seed = seed;
     printf("RSM_KILLS_SEED=%#lx RSM_KILLS_ROUNDS=%u\n", (unsigned long)seed, rounds);
     unsigned count = choose(tests, argv + next, argc - next);
+    if (!engine_works)
+        printf("not run: fault, which the thread sanitizer leaves no way to\n");
     if (count == 0) {
         fprintf(stderr, "no cell has such a name\n");
         return 2;

@@ -36,6 +36,13 @@ enum {
     UIDS = 3,
 };
 
+/* Under the thread sanitizer the engine cannot start its thread in a process that was forked. */
+#ifdef __SANITIZE_THREAD__
+enum { ENGINE_WORKS = 0 };
+#else
+enum { ENGINE_WORKS = 1 };
+#endif
+
 enum side { SIDE_EXPORTER, SIDE_IMPORTER, SIDES };
 
 /* A party of a line. */
@@ -356,9 +363,11 @@ static void begin(void)
     add_line(one_host, 1, 2, false, "shm");
     add_line(one_host, 3, 1, false, "shm");
     add_line(one_host, 2, 2, false, "shm");
-    add_line(one_host, 2, 3, true, "engine");
+    add_line(one_host, 2, 3, ENGINE_WORKS, "engine");
     add_line(two_hosts, 1, 2, false, "hosts");
-    add_line(two_hosts, 2, 1, true, "hosts engine");
+    add_line(two_hosts, 2, 1, ENGINE_WORKS, "hosts engine");
+    if (!ENGINE_WORKS)
+        printf("soak: no mappings by the engine: the thread sanitizer leaves no way to them\n");
     for (unsigned i = 0; i < party_count; i++)
         start_party(&parties[i]);
 }
