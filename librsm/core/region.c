@@ -358,6 +358,17 @@ enum rsm_status rsmcore_region_cover(struct rsmcore_link *link, const char *cont
     return status;
 }
 
+bool rsmcore_region_next(uintptr_t *start, size_t *length)
+{
+    const struct region *region = *first_ending_after(*start);
+    if (region == NULL)
+        return false;
+    if (region->run.start > *start)
+        *start = region->run.start;
+    *length = end_of(region) - *start;
+    return true;
+}
+
 /* ---------------------------------------------------------------- move */
 
 static bool fully_covered(uintptr_t start, uintptr_t end)
