@@ -30,18 +30,9 @@ struct rsmcore_export {
 
 static struct rsmcore_export *segments;
 static unsigned segments_epoch; /* process that the list belongs to */
+static bool strays;             /* pages of segments that have gone may still lie on extents */
 
 /* ---------------------------------------------------------------- who lies over which pages */
-
-/* In a forked child the parent's segments are not the child's to care for. */
-static void enter_registry(void)
-{
-    rsmcore_region_lock();
-    if (segments_epoch != rsmcore_process_epoch()) {
-        segments = NULL;
-        segments_epoch = rsmcore_process_epoch();
-    }
-}
 
 static uintptr_t end_of(const struct rsmcore_export *segment)
 {
@@ -91,6 +82,41 @@ static bool overlaps_another(const struct rsmcore_export *segment, uintptr_t sta
         if (other != segment && other->start < start + segment->length && start < end_of(other))
             return true;
     return false;
+}
+
+/* A segment has gone, or is not to be, and there was no memory to take its pages off their extents:
+ * importers may still store there. Each later call tries it again, for all pages that are not in
+ * use; those of segments yet to be published are put on extents again when they are. */
+static void take_strays_back(void)
+{
+    uintptr_t at = 0;
+    size_t length;
+    enum rsm_status status = RSM_ST_OK;
+    while (strays && status == RSM_ST_OK && rsmcore_region_next(&at, &length)) {
+        struct rsmcore_export range = {.start = at, .length = length};
+        status = leave_extents(&range, true);
+        at += length;
+    }
+    strays = strays && status != RSM_ST_OK;
+}
+
+/* Leave the extents of a segment that ends: what cannot be done now is done later. */
+static void leave_extents_for_good(const struct rsmcore_export *segment, bool only_in_use)
+{
+    if (leave_extents(segment, only_in_use) != RSM_ST_OK)
+        strays = true;
+}
+
+/* In a forked child the parent's segments are not the child's to care for. */
+static void enter_registry(void)
+{
+    rsmcore_region_lock();
+    if (segments_epoch != rsmcore_process_epoch()) {
+        segments = NULL;
+        strays = false;
+        segments_epoch = rsmcore_process_epoch();
+    }
+    take_strays_back();
 }
 
 static void remove_from_list(struct rsmcore_export *segment)
@@ -186,7 +212,7 @@ static enum rsm_status begin_segment(struct rsmcore_export *segment, unsigned mo
      * a wrong address look right. */
     status = make_event(segment);
     if (status != RSM_ST_OK)
-        (void)leave_extents(segment, false);
+        leave_extents_for_good(segment, false);
     return status;
 }
 
@@ -251,8 +277,9 @@ void rsmcore_export_destroy(struct rsmcore_export *segment)
         segment->published = segment->connections_kept = false;
         /* Pages that may be in other hands stay only where another segment's importers need them;
          * others stay for any segment over them. */
-        (void)leave_extents(segment, cut_off);
+        leave_extents_for_good(segment, cut_off);
         remove_from_list(segment);
+        take_strays_back();
         rsmcore_region_unlock();
     }
     free_segment(segment);
@@ -384,7 +411,7 @@ static enum rsm_status move_segment(struct rsmcore_export *segment, uintptr_t to
     if (status != RSM_ST_OK)
         return status;
     if (!in_use(segment))
-        (void)leave_extents(segment, true);
+        leave_extents_for_good(segment, true);
     segment->start = to;
     return RSM_ST_OK;
 }

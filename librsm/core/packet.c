@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -12,6 +13,8 @@
 #ifndef SO_PASSRIGHTS /* Linux 6.16 */
 #define SO_PASSRIGHTS 83
 #endif
+
+enum { SEND_ATTEMPTS = 4 };
 
 /* Room for the descriptors and for the credentials of one packet. */
 union packet_control {
@@ -30,6 +33,14 @@ static void add_control(struct msghdr *header, int type, const void *data, size_
     header->msg_controllen += CMSG_SPACE(length);
 }
 
+/* Most requests and replies have no second chance: what would be given back, for one, stays where it
+ * is. The kernel's want of memory for a packet is a passing thing. */
+static bool send_again(int error, int *attempts)
+{
+    return error == EINTR ||
+           ((error == ENOBUFS || error == ENOMEM) && ++*attempts < SEND_ATTEMPTS);
+}
+
 int rsm_packet_send(int socket, const void *bytes, size_t length, const struct rsm_packet_fds *fds,
                     int as_self)
 {
@@ -46,9 +57,10 @@ int rsm_packet_send(int socket, const void *bytes, size_t length, const struct r
     if (header.msg_controllen == 0)
         header.msg_control = NULL;
     ssize_t sent;
+    int attempts = 0;
     do
         sent = sendmsg(socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
+    while (sent < 0 && send_again(errno, &attempts));
     return sent < 0 ? -errno : 0;
 }
 

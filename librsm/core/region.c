@@ -197,17 +197,20 @@ static enum rsm_status split_at_ends(uintptr_t start, uintptr_t end)
     return RSM_ST_OK;
 }
 
-/* Register the runs of one swap as regions. All or nothing. */
+/* Register the runs of one swap as regions, one of which @p spare becomes unless it is NULL. All or
+ * nothing. */
 static enum rsm_status register_runs(const struct rsmcore_origin_run *runs, size_t count,
-                                     struct extent *extent, uintptr_t start, uint64_t offset)
+                                     struct extent *extent, uintptr_t start, uint64_t offset,
+                                     struct region *spare)
 {
     struct region *made = NULL;
     for (size_t i = 0; i < count; i++) {
-        struct region *region = malloc(sizeof *region);
+        struct region *region = i == 0 && spare != NULL ? spare : malloc(sizeof *region);
         if (region == NULL) {
             while (made != NULL) {
                 struct region *next = made->next;
-                free(made);
+                if (made != spare)
+                    free(made);
                 made = next;
             }
             return RSM_ST_NO_MEMORY;
@@ -243,7 +246,7 @@ static enum rsm_status put_on_extent(struct extent *extent, uintptr_t start, siz
     status = rsmcore_swap_in(start, length, RSMCORE_SWAP_FRESH, extent->fd, 0, &runs, &count);
     if (status != RSM_ST_OK)
         goto give_back_extent;
-    status = register_runs(runs, count, extent, start, 0);
+    status = register_runs(runs, count, extent, start, 0, NULL);
     if (status != RSM_ST_OK)
         for (size_t i = 0; i < count; i++)
             (void)rsmcore_swap_out(&runs[i], extent->fd, runs[i].start - start);
@@ -355,6 +358,17 @@ enum rsm_status rsmcore_region_cover(struct rsmcore_link *link, const char *cont
     return status;
 }
 
+bool rsmcore_region_next(uintptr_t *start, size_t *length)
+{
+    const struct region *region = *first_ending_after(*start);
+    if (region == NULL)
+        return false;
+    if (region->run.start > *start)
+        *start = region->run.start;
+    *length = end_of(region) - *start;
+    return true;
+}
+
 /* ---------------------------------------------------------------- move */
 
 static bool fully_covered(uintptr_t start, uintptr_t end)
@@ -366,6 +380,30 @@ static bool fully_covered(uintptr_t start, uintptr_t end)
         at = end_of(r);
     }
     return at >= end;
+}
+
+/* The pages have moved, but could not be registered where they are now: move them back, which makes
+ * the region what it was. Where even that fails nobody is to find them on the extent. */
+static bool move_back(struct region *region, const struct rsmcore_origin_run *runs, size_t count)
+{
+    struct rsmcore_origin_run *back;
+    size_t back_count;
+    uintptr_t to = runs[0].start;
+    bool registered = false;
+    if (rsmcore_swap_move(runs, count, region->run.start, region->extent->fd, region->offset, &back,
+                          &back_count) == RSM_ST_OK) {
+        registered = register_runs(back, back_count, region->extent, back[0].start, region->offset,
+                                   region) == RSM_ST_OK;
+        for (size_t i = 0; !registered && i < back_count; i++)
+            (void)rsmcore_swap_out(&back[i], region->extent->fd,
+                                   region->offset + (back[i].start - back[0].start));
+        free(back);
+        return registered;
+    }
+    for (size_t i = 0; i < count; i++)
+        (void)rsmcore_swap_out(&runs[i], region->extent->fd,
+                               region->offset + (runs[i].start - to));
+    return false;
 }
 
 /* Move one whole region by `delta` and register it anew. */
@@ -383,11 +421,9 @@ static enum rsm_status move_region(struct region **place, uintptr_t delta)
     struct extent *extent = region->extent;
     uint64_t offset = region->offset;
     *place = region->next;
-    free(region);
-    status = register_runs(runs, count, extent, to, offset);
-    if (status != RSM_ST_OK)
-        for (size_t i = 0; i < count; i++)
-            (void)rsmcore_swap_out(&runs[i], extent->fd, offset + (runs[i].start - to));
+    status = register_runs(runs, count, extent, to, offset, region);
+    if (status != RSM_ST_OK && !move_back(region, runs, count))
+        free(region);
     free(runs);
     release_extent(extent);
     return status;

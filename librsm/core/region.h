@@ -53,6 +53,9 @@ void rsmcore_region_give_back(struct rsmcore_link *link, uint32_t id, int fd);
  *  alone. RSM_ST_NO_MEMORY: pages from the first failing one on still are on their extents. */
 enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length);
 
+/** The first pages at or above *start that lie on an extent. False: there are none. */
+bool rsmcore_region_next(uintptr_t *start, size_t *length);
+
 /**
  * Move the extents under [from, from + length) to [to, to + length): see rsmcore_swap_move().
  * @return RSM_ST_OK; otherwise nothing has changed: RSM_ST_BUSY when the source is not wholly on

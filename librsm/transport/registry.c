@@ -129,7 +129,8 @@ const void *rsmcore_registry_find(struct rsmcore_registry *registry, const char 
     bool added;
     const void *table;
     if (add(registry, given, &added, &table) != RSM_ST_OK) {
-        complain_once(registry, name, "out of memory");
+        /* To remember that it was said would take the memory that there is not. */
+        rsm_log_error("transport %s: out of memory for its %s half", name, registry->half);
         return NULL;
     }
     return table;

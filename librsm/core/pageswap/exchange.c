@@ -166,11 +166,9 @@ static bool is_within_limit(uint64_t end)
            end <= limit.rlim_cur;
 }
 
-static bool is_in_file(int fd, uint64_t offset, size_t length)
+static bool is_in_file(const struct stat *file, uint64_t offset, size_t length)
 {
-    struct stat status;
-    return fstat(fd, &status) == 0 && offset <= (uint64_t)status.st_size &&
-           length <= (uint64_t)status.st_size - offset;
+    return offset <= (uint64_t)file->st_size && length <= (uint64_t)file->st_size - offset;
 }
 
 /* Make the file system give the memory now, instead of a SIGBUS in the copy. */
@@ -226,10 +224,13 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
                                     uint64_t offset, bool fresh)
 {
     struct rsmcore_freezer freezer;
+    struct stat file;
     enum rsm_status status = RSM_ST_OK;
+    if (fstat(fd, &file) != 0)
+        return RSM_ST_NO_MEMORY;
     for (size_t i = 0; i < parts->count; i++) {
         const struct rsmcore_vma *vma = &parts->list[i].vma;
-        if (!is_in_file(fd, offset + (vma->start - base), vma->end - vma->start))
+        if (!is_in_file(&file, offset + (vma->start - base), vma->end - vma->start))
             return RSM_ST_RANGE;
     }
     rsmcore_freezer_open(&freezer);
@@ -251,6 +252,7 @@ struct way_out {
     size_t spent;      /* bytes of the private pages that were moved away or unmapped */
     int fd;
     uint64_t offset; /* of the run in the memfd */
+    const struct stat *file;
 };
 
 /* Copy until two passes in a row have seen the same: then what was copied was in the memfd at one
@@ -309,14 +311,11 @@ static enum rsm_status take_chunk_out(struct rsmcore_freezer *freezer, const str
     return moved ? RSM_ST_OK : RSM_ST_NO_MEMORY;
 }
 
-bool rsmcore_exchange_is_in(const struct rsmcore_origin_run *run, int fd, uint64_t offset,
-                            struct rsmcore_vma *vma)
+bool rsmcore_exchange_is_in(const struct rsmcore_origin_run *run, const struct stat *file,
+                            uint64_t offset, struct rsmcore_vma *vma)
 {
-    struct stat status;
-    if (fstat(fd, &status) != 0)
-        return false;
     rsmcore_vma_clip(vma, run->start, run->start + run->length);
-    return vma->shared && vma->device == status.st_dev && vma->inode == status.st_ino &&
+    return vma->shared && vma->device == file->st_dev && vma->inode == file->st_ino &&
            vma->offset == offset + (vma->start - run->start);
 }
 
@@ -329,10 +328,13 @@ static enum rsm_status take_all_out(struct way_out *way)
     uintptr_t at = way->run->start;
     enum rsm_status status = RSM_ST_OK;
     rsmcore_freezer_open(&freezer);
-    while (status == RSM_ST_OK && at < end && rsmcore_vma_from(at, &vma) && vma.start < end) {
+    while (status == RSM_ST_OK && at < end) {
+        status = rsmcore_vma_find(at, &vma);
+        if (status != RSM_ST_OK || vma.start >= end)
+            break;
         rsmcore_vma_clip(&vma, at, end);
         at = vma.end;
-        if (!rsmcore_exchange_is_in(way->run, way->fd, way->offset, &vma))
+        if (!rsmcore_exchange_is_in(way->run, way->file, way->offset, &vma))
             continue;
         size_t length = smaller(vma.end - vma.start, CHUNK);
         at = vma.start + length;
@@ -344,13 +346,16 @@ static enum rsm_status take_all_out(struct way_out *way)
     }
     unmap_unneeded(way, way->run->length);
     rsmcore_freezer_close(&freezer);
-    return status;
+    return status == RSM_ST_NOT_FOUND ? RSM_ST_OK : status;
 }
 
 enum rsm_status rsmcore_exchange_out(const struct rsmcore_origin_run *run, int fd, uint64_t offset)
 {
-    struct way_out way = {.run = run, .fd = fd, .offset = offset};
+    struct stat file;
+    struct way_out way = {.run = run, .fd = fd, .offset = offset, .file = &file};
     enum rsm_status status = RSM_ST_NO_MEMORY;
+    if (fstat(fd, &file) != 0)
+        return status;
     way.source = mmap(NULL, run->length, PROT_READ, MAP_SHARED, fd, (off_t)offset);
     if (way.source == MAP_FAILED)
         return status;

@@ -9,6 +9,8 @@
 #ifndef RSMCORE_EXCHANGE_H
 #define RSMCORE_EXCHANGE_H
 
+#include <sys/stat.h>
+
 #include "core/pageswap/pageswap.h"
 #include "core/pageswap/range.h"
 
@@ -22,8 +24,8 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
 enum rsm_status rsmcore_exchange_out(const struct rsmcore_origin_run *run, int fd, uint64_t offset);
 
 /** Whether the mapping, which is clipped to the run, is the memfd at the place where the run has
- *  it. @p offset is that of the run's start. */
-bool rsmcore_exchange_is_in(const struct rsmcore_origin_run *run, int fd, uint64_t offset,
-                            struct rsmcore_vma *vma);
+ *  it. @p file is what fstat(2) says of the memfd, @p offset that of the run's start. */
+bool rsmcore_exchange_is_in(const struct rsmcore_origin_run *run, const struct stat *file,
+                            uint64_t offset, struct rsmcore_vma *vma);
 
 #endif

@@ -10,6 +10,7 @@
 bool rsmcore_procfile_open(struct rsmcore_procfile *file, int directory, const char *path)
 {
     file->have = file->next = 0;
+    file->failed = false;
     file->fd = rsm_fd_above_stdio(openat(directory, path, O_RDONLY | O_CLOEXEC));
     return file->fd >= 0;
 }
@@ -22,8 +23,10 @@ static int next_char(struct rsmcore_procfile *file)
         do
             got = read(file->fd, file->buffer, sizeof file->buffer);
         while (got < 0 && errno == EINTR);
-        if (got <= 0)
+        if (got <= 0) {
+            file->failed = got < 0;
             return -1;
+        }
         file->have = (size_t)got;
         file->next = 0;
     }

@@ -10,6 +10,7 @@ struct rsmcore_procfile {
     int fd;
     size_t have; /* bytes in buffer */
     size_t next; /* the first of them that was not handed out */
+    bool failed; /* what looked like the end was a read error */
     char buffer[1024];
 };
 

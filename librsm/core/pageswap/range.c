@@ -63,7 +63,9 @@ static enum rsm_status walk(uintptr_t address, size_t length, unsigned flags,
         address = vma.end;
     }
     rsmcore_vma_close(&reader);
-    return address < end ? RSM_ST_FAULT : result;
+    if (address < end)
+        return reader.file.failed ? RSM_ST_NO_RESOURCES : RSM_ST_FAULT;
+    return result;
 }
 
 enum rsm_status rsmcore_range_parts(uintptr_t address, size_t length, unsigned flags,

@@ -2,6 +2,7 @@
 #include "core/pageswap/sharers.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <stdlib.h>
@@ -29,21 +30,22 @@ static bool same_pages(const struct rsmcore_vma *a, const struct rsmcore_vma *b)
 }
 
 /* How process pid (0: this one) maps the file of *vma: *mappings of it in all, and how many of them
- * hold pages of *vma. */
-static unsigned count_mappings(pid_t pid, const struct rsmcore_vma *vma, unsigned *mappings)
+ * hold pages of *vma. -1: this process has run out of what it takes to look. */
+static int count_mappings(pid_t pid, const struct rsmcore_vma *vma, unsigned *mappings)
 {
     struct rsmcore_vma_reader reader;
-    unsigned overlapping = 0;
+    int overlapping = 0;
     *mappings = 0;
     if (!rsmcore_vma_open(&reader, pid, 0))
-        return 0;
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM || pid == 0 ? -1 : 0;
     struct rsmcore_vma other;
     while (rsmcore_vma_next(&reader, &other)) {
         *mappings += same_file(vma, &other);
         overlapping += same_pages(vma, &other);
     }
+    bool failed = reader.file.failed && pid == 0;
     rsmcore_vma_close(&reader);
-    return overlapping;
+    return failed ? -1 : overlapping;
 }
 
 enum verdict {
@@ -108,8 +110,12 @@ static enum verdict ask_processes(const struct rsmcore_vma *vma)
     while (verdict == ALONE && (entry = readdir(processes)) != NULL) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
         unsigned mappings;
-        if (pid > 0 && strcmp(entry->d_name, own) != 0 && count_mappings(pid, vma, &mappings) > 0 &&
-            !shares_our_memory(pid))
+        if (pid <= 0 || strcmp(entry->d_name, own) == 0)
+            continue;
+        int overlapping = count_mappings(pid, vma, &mappings);
+        if (overlapping < 0)
+            verdict = CANNOT_TELL;
+        else if (overlapping > 0 && !shares_our_memory(pid))
             verdict = NOT_ALONE;
     }
     closedir(processes);
@@ -119,12 +125,14 @@ static enum verdict ask_processes(const struct rsmcore_vma *vma)
 enum rsmcore_sharers rsmcore_sharers_of(const struct rsmcore_vma *vma)
 {
     unsigned own_mappings;
-    if (count_mappings(0, vma, &own_mappings) > 1)
-        return RSMCORE_SHARERS_SELF;
+    int own = count_mappings(0, vma, &own_mappings);
+    if (own != 0 && own != 1)
+        return own < 0 ? RSMCORE_SHARERS_OTHERS : RSMCORE_SHARERS_SELF;
     enum verdict verdict = ask_sysv(vma, own_mappings);
     if (verdict == CANNOT_TELL)
         verdict = ask_page_tables(vma);
     if (verdict == CANNOT_TELL)
         verdict = ask_processes(vma);
-    return verdict == NOT_ALONE ? RSMCORE_SHARERS_OTHERS : RSMCORE_SHARERS_NONE;
+    /* Whoever cannot be seen may be there: swapping would cut that process off without a word. */
+    return verdict == ALONE ? RSMCORE_SHARERS_NONE : RSMCORE_SHARERS_OTHERS;
 }

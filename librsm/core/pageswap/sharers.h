@@ -17,7 +17,8 @@ enum rsmcore_sharers {
  *
  * For System V segments the kernel's attach count decides. For the rest: the page tables say
  * whether somebody else has touched a page, and the maps of all processes that this one may look at
- * whether somebody could.
+ * whether somebody could. If this process cannot find out now, for want of descriptors or memory,
+ * the answer is RSMCORE_SHARERS_OTHERS.
  */
 enum rsmcore_sharers rsmcore_sharers_of(const struct rsmcore_vma *vma);
 

@@ -181,21 +181,26 @@ enum rsm_status rsmcore_swap_out(const struct rsmcore_origin_run *run, int fd, u
 static enum rsm_status parts_that_are_in(const struct rsmcore_origin_run *runs, size_t count,
                                          int fd, uint64_t offset, struct rsmcore_parts *parts)
 {
-    for (size_t i = 0; i < count; i++) {
+    struct stat file;
+    if (fstat(fd, &file) != 0)
+        return RSM_ST_NO_MEMORY;
+    enum rsm_status status = RSM_ST_OK;
+    for (size_t i = 0; i < count && status == RSM_ST_OK; i++) {
         struct rsmcore_vma vma;
         uintptr_t end = runs[i].start + runs[i].length;
         uint64_t run_offset = offset + (runs[i].start - runs[0].start);
-        for (uintptr_t at = runs[i].start;
-             at < end && rsmcore_vma_from(at, &vma) && vma.start < end; at = vma.end) {
+        for (uintptr_t at = runs[i].start; at < end && status == RSM_ST_OK; at = vma.end) {
+            status = rsmcore_vma_find(at, &vma);
+            if (status != RSM_ST_OK || vma.start >= end)
+                break;
             rsmcore_vma_clip(&vma, at, end);
-            if (!rsmcore_exchange_is_in(&runs[i], fd, run_offset, &vma))
-                continue;
-            enum rsm_status status = rsmcore_range_add(parts, &vma, RSMCORE_BACKING_MEMORY);
-            if (status != RSM_ST_OK)
-                return status;
+            if (rsmcore_exchange_is_in(&runs[i], &file, run_offset, &vma))
+                status = rsmcore_range_add(parts, &vma, RSMCORE_BACKING_MEMORY);
         }
+        if (status == RSM_ST_NOT_FOUND) /* the application has unmapped the rest */
+            status = RSM_ST_OK;
     }
-    return RSM_ST_OK;
+    return status;
 }
 
 static size_t total_length(const struct rsmcore_origin_run *runs, size_t count)

@@ -147,14 +147,20 @@ void rsmcore_vma_close(struct rsmcore_vma_reader *reader)
     rsmcore_procfile_close(&reader->file);
 }
 
-bool rsmcore_vma_from(uintptr_t address, struct rsmcore_vma *vma)
+enum rsm_status rsmcore_vma_find(uintptr_t address, struct rsmcore_vma *vma)
 {
     struct rsmcore_vma_reader reader;
     if (!rsmcore_vma_open(&reader, 0, address))
-        return false;
+        return RSM_ST_NO_MEMORY;
     bool found = rsmcore_vma_next(&reader, vma);
+    bool failed = reader.file.failed;
     rsmcore_vma_close(&reader);
-    return found;
+    return found ? RSM_ST_OK : failed ? RSM_ST_NO_MEMORY : RSM_ST_NOT_FOUND;
+}
+
+bool rsmcore_vma_from(uintptr_t address, struct rsmcore_vma *vma)
+{
+    return rsmcore_vma_find(address, vma) == RSM_ST_OK;
 }
 
 void rsmcore_vma_clip(struct rsmcore_vma *vma, uintptr_t start, uintptr_t end)

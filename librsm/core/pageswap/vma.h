@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "core/pageswap/procfile.h"
+#include "rsm/transport.h"
 
 /** One mapping. */
 struct rsmcore_vma {
@@ -31,12 +32,17 @@ struct rsmcore_vma_reader {
  *  cannot be read. */
 bool rsmcore_vma_open(struct rsmcore_vma_reader *reader, pid_t pid, uintptr_t from);
 
-/** Next mapping in ascending order, false at the end. */
+/** Next mapping in ascending order. False at the end, or after a read error, which
+ *  reader->file.failed tells. */
 bool rsmcore_vma_next(struct rsmcore_vma_reader *reader, struct rsmcore_vma *vma);
 
 void rsmcore_vma_close(struct rsmcore_vma_reader *reader);
 
-/** This process's mapping at @p address, or the first one above it. False: there is none. */
+/** This process's mapping at @p address, or the first one above it. RSM_ST_NOT_FOUND: there is none;
+ *  RSM_ST_NO_MEMORY: the mappings cannot be read now, as without a free descriptor. */
+enum rsm_status rsmcore_vma_find(uintptr_t address, struct rsmcore_vma *vma);
+
+/** The same, for those to whom it makes no difference why there is none. */
 bool rsmcore_vma_from(uintptr_t address, struct rsmcore_vma *vma);
 
 /** Narrow *vma to what it shares with [start, end), which must not be nothing. */
