@@ -8,6 +8,7 @@
 #include "core/controller_ports.h"
 #include "core/event_peers.h"
 #include "core/log.h"
+#include "core/pageswap/pageswap.h"
 #include "core/region.h"
 #include "core/status.h"
 
@@ -198,10 +199,20 @@ static enum rsm_status cover_segment(const struct rsmcore_export *segment,
                                 segment->start, segment->length);
 }
 
+/* rsmd knows nothing of the addresses and may refuse their number first. What is wrong with the
+ * memory itself is the better answer. */
+static enum rsm_status better_refusal(const struct rsmcore_export *segment, enum rsm_status status)
+{
+    if (status != RSM_ST_NO_MEMORY && status != RSM_ST_NO_RESOURCES)
+        return status;
+    enum rsm_status memory = rsmcore_range_check(segment->start, segment->length, 0);
+    return memory != RSM_ST_OK ? memory : status;
+}
+
 static enum rsm_status begin_segment(struct rsmcore_export *segment, unsigned mode)
 {
     struct given_extent given = {.id = 0};
-    enum rsm_status status = register_segment(segment, mode, &given);
+    enum rsm_status status = better_refusal(segment, register_segment(segment, mode, &given));
     if (status == RSM_ST_OK)
         status = cover_segment(segment, &given);
     else if (given.id != 0)

@@ -312,12 +312,15 @@ static void collect_imports_from(struct collector *c, const char *controller, ui
     }
     if (msg.status != RSM_ST_OK || msg.u.locate_reply.kind != RSM_LOCATE_SAME_HOST)
         return; /* gone meanwhile */
-    if (!daemon_open(&other, msg.u.locate_reply.path, node, c->into->node, c->deadline,
-                     c->interrupt, why, sizeof why)) {
-        note(c, node, why);
+    const char *path = msg.u.locate_reply.path;
+    if (!daemon_open(&other, path, node, c->into->node, c->deadline, c->interrupt, why,
+                     sizeof why)) {
+        if (!daemon_has_gone(path))
+            note(c, node, why);
         return;
     }
-    if (!collect_segments(c, &other, RSM_INSPECT_IMPORTS, &c->into->imports, why, sizeof why))
+    if (!collect_segments(c, &other, RSM_INSPECT_IMPORTS, &c->into->imports, why, sizeof why) &&
+        !daemon_has_gone(path))
         note(c, node, why);
     daemon_close(&other);
 }

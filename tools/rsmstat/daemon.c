@@ -129,6 +129,14 @@ bool daemon_open(struct daemon *daemon, const char *path, uint32_t node, uint32_
     return false;
 }
 
+bool daemon_has_gone(const char *path)
+{
+    int fd = rsmcore_trust_connect(path);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 && (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR);
+}
+
 void daemon_close(struct daemon *daemon)
 {
     close(daemon->socket);

@@ -38,6 +38,9 @@ bool daemon_open(struct daemon *daemon, const char *path, uint32_t node, uint32_
  *  answer, too: *msg has its status. */
 bool daemon_ask(struct daemon *daemon, struct rsm_msg *msg, char *why, size_t why_size);
 
+/** Whether nobody listens at @p path any more: the daemon that did has ended. */
+bool daemon_has_gone(const char *path);
+
 void daemon_close(struct daemon *daemon);
 
 #endif
