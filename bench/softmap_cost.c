@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/softmap/softmap.h"
+#include "core/softmap.h"
 #include "softmap_limits.h"
 
 enum { ROUNDS = 101, WORDS_OF_A_PAGE = 70, MANY = 1000, ELEMENT = 8 };

@@ -23,9 +23,9 @@ function(softmap_engine target)
         set(libraries "")
         set(definitions "")
     endif()
-    set(sources ${softmap_sources} ${decoder} ../pageswap/faultchain.c
-        ../pageswap/procfile.c ../pageswap/quiet.c ../pageswap/uffd.c)
-    list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/librsm/core/softmap/)
+    set(sources ${softmap_sources} ${decoder} ../fault/faultchain.c ../fault/quiet.c
+        ../fault/uffd.c)
+    list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/librsm/mapping/)
     add_library(${target} STATIC ${sources})
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include
                                                 ${PROJECT_SOURCE_DIR}/librsm)

@@ -9,8 +9,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "controllers.h"
-#include "peer/munge.h"
+#include "node/controllers.h"
+#include "cluster/munge.h"
 
 /* Read up to `capacity` bytes; -1 with errno. */
 static ssize_t read_all(int fd, char *text, size_t capacity)

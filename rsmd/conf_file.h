@@ -3,7 +3,7 @@
 #ifndef RSMD_CONF_FILE_H
 #define RSMD_CONF_FILE_H
 
-#include "conf.h"
+#include "conf/conf.h"
 
 /**
  * Read and check a configuration file: syntax, and that its transports are installed.

@@ -12,15 +12,15 @@
 #include <unistd.h>
 
 #include "conf_file.h"
-#include "core/log.h"
-#include "core/status.h"
-#include "far/far.h"
-#include "lifeline.h"
-#include "node.h"
-#include "notify.h"
-#include "peer/peers.h"
-#include "server.h"
-#include "topology.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "node/remote/far.h"
+#include "server/lifeline.h"
+#include "node/node.h"
+#include "server/notify.h"
+#include "cluster/peers.h"
+#include "server/server.h"
+#include "node/topology.h"
 
 enum { WHY_MAX = 1024 };
 

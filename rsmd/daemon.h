@@ -3,7 +3,7 @@
 #ifndef RSMD_DAEMON_H
 #define RSMD_DAEMON_H
 
-#include "options.h"
+#include "conf/options.h"
 
 /** --check: say whether the configuration is usable. The exit status. */
 int rsmd_check(const struct rsmd_options *options);

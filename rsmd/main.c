@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "daemon.h"
-#include "inheritance.h"
-#include "logging.h"
+#include "server/inheritance.h"
+#include "server/logging.h"
 
 static void leave_stdio(bool keep_stderr)
 {

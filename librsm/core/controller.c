@@ -9,8 +9,8 @@
 
 #include "core/controller_ports.h"
 #include "core/import.h"
-#include "core/link.h"
-#include "core/log.h"
+#include "control/link.h"
+#include "base/log.h"
 #include "transport/registry_import.h"
 
 /* One transport that this controller has been used with: its own one, and the one that reaches

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/proto.h"
+#include "control/proto.h"
 
 struct rsmcore_controller;
 

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "core/link.h"
+#include "control/link.h"
 
 struct rsmcore_event;
 

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "core/event.h"
-#include "core/eventcell.h"
+#include "control/eventcell.h"
 
 /** Somebody else's counter that posts of this handle reach. */
 struct rsmcore_event_peer {

@@ -7,10 +7,10 @@
 
 #include "core/controller_ports.h"
 #include "core/event_peers.h"
-#include "core/log.h"
-#include "core/pageswap/pageswap.h"
-#include "core/region.h"
-#include "core/status.h"
+#include "base/log.h"
+#include "memory/pageswap.h"
+#include "memory/region.h"
+#include "base/status.h"
 
 /* The region lock guards the list and the state of every segment: what happens to one segment's
  * pages depends on which others lie over them. */

@@ -7,8 +7,8 @@
 
 #include "core/controller_ports.h"
 #include "core/event_peers.h"
-#include "core/link.h"
-#include "core/log.h"
+#include "control/link.h"
+#include "base/log.h"
 #include "core/target.h"
 #include "transport/module.h"
 #include "transport/registry_import.h"

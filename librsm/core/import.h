@@ -14,7 +14,7 @@
 
 #include "core/controller.h"
 #include "core/event.h"
-#include "core/softmap/softmap.h"
+#include "core/softmap.h"
 
 /** A connection. The members are for the inline functions below; nobody else touches them. */
 struct rsmcore_import {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/controller.h"
-#include "core/link.h"
+#include "control/link.h"
 
 enum {
     SNAPSHOT_TRIES = 8,     /* until a topology that keeps changing is given up */

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "core/proto.h"
+#include "control/proto.h"
 #include "rsm/rsmapi.h"
 
 /**

@@ -16,7 +16,7 @@
 #endif
 #endif
 
-#include "core/packet.h"
+#include "control/packet.h"
 
 #define MASK_BITS 0777u
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
+#include "base/log.h"
 #include "transport/module.h"
 
 /* Names come from other processes too; whoever invents ever new ones gets no more memory. */

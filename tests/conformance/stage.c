@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "core/packet.h"
+#include "control/packet.h"
 #include "hosts.h"
 #include "process.h"
 

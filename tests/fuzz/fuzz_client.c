@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "core/link.h"
-#include "core/log.h"
+#include "control/link.h"
+#include "base/log.h"
 #include "descriptors.h"
 #include "fuzz.h"
 #include "hostile.h"

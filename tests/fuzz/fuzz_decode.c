@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "core/softmap/decode.h"
-#include "core/softmap/vector.h"
+#include "mapping/decode.h"
+#include "mapping/vector.h"
 #include "fuzz.h"
 #include "input.h"
 

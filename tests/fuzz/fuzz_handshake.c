@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "core/codec.h"
+#include "base/codec.h"
 #include "descriptors.h"
 #include "fuzz.h"
-#include "peer/internal.h"
+#include "cluster/internal.h"
 #include "requests.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "peer/proto.h"
+#include "cluster/proto.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -15,11 +15,11 @@
 
 #include "check.h"
 #include "descriptors.h"
-#include "far/far.h"
+#include "node/remote/far.h"
 #include "fuzz.h"
 #include "requests.h"
 #include "rsm/rsm_common.h"
-#include "server.h"
+#include "server/server.h"
 
 enum {
     CLIENTS = 6,

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "core/softmap/knobs.h"
-#include "core/softmap/options.h"
+#include "mapping/knobs.h"
+#include "mapping/options.h"
 #include "fuzz.h"
 #include "input.h"
-#include "transport/verbs/options.h"
+#include "transport/verbs/common/options.h"
 
 enum { TEXT_MAX = 512 };
 

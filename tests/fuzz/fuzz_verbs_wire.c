@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "transport/verbs/wire.h"
+#include "transport/verbs/common/wire.h"
 
 static void try_offer(const uint8_t *data, size_t size)
 {

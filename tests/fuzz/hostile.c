@@ -12,10 +12,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "call.h"
+#include "node/call.h"
 #include "check.h"
 #include "descriptors.h"
-#include "registry.h"
+#include "node/registry.h"
 
 enum { CONNECTIONS = 8, SILENCES = 1 };
 

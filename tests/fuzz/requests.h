@@ -4,9 +4,9 @@
 #ifndef TESTS_FUZZ_REQUESTS_H
 #define TESTS_FUZZ_REQUESTS_H
 
-#include "core/proto.h"
+#include "control/proto.h"
 #include "input.h"
-#include "peer/proto.h"
+#include "cluster/proto.h"
 #include "rsm/rsm_common.h"
 
 /** A request of a client of the node; sequence and status are left at 0. */

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/packet.h"
-#include "core/runtime.h"
+#include "control/packet.h"
+#include "control/runtime.h"
 #include "hosts.h"
 #include "process.h"
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/packet.h"
+#include "control/packet.h"
 #include "process.h"
 #include "rsm/rsm_common.h"
 

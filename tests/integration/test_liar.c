@@ -11,9 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/packet.h"
-#include "core/proto.h"
-#include "core/sharedmem.h"
+#include "control/packet.h"
+#include "control/proto.h"
+#include "control/sharedmem.h"
 #include "party.h"
 #include "process.h"
 

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/packet.h"
+#include "control/packet.h"
 #include "party.h"
 #include "process.h"
 

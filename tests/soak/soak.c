@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/proto.h"
+#include "control/proto.h"
 #include "hosts.h"
 #include "kills/census.h"
 #include "line.h"

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/softmap/softmap.h"
+#include "core/softmap.h"
 #include "wire.h"
 
 static struct rsm_conn *conn;

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/softmap/barrier.h"
-#include "core/softmap/mirror.h"
+#include "mapping/barrier.h"
+#include "mapping/mirror.h"
 
 enum { PAGE_BYTES = 64, PAGES = 2, PARCELS = 24, DEPTH = 6, WALKS = 20000, WALK_STEPS = 60 };
 enum { OWN_0 = 0, PEER_0 = 1, OWN_1 = PAGE_BYTES, BELL = PAGE_BYTES + 1, SEGMENT = 128 };

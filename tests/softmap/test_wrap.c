@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "core/softmap/softmap.h"
+#include "core/softmap.h"
 
 enum { SIZE = 8192 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/softmap/lock.h"
+#include "mapping/lock.h"
 
 /* Its own words for sizes: this stands where a transport stands. */
 enum { PARCELS = 256, PARCEL_BYTES = 4096, DELAY_NS = 20000 };

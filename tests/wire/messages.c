@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-#include "core/proto.h"
-#include "peer/proto.h"
+#include "control/proto.h"
+#include "cluster/proto.h"
 
 const struct message_fields control_messages[] = {
     {RSM_MSG_HELLO, "HELLO", "api_version node", "node embedded peer_timeout_ms"},

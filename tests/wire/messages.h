@@ -19,8 +19,8 @@ struct message_fields {
     const char *reply;   /* of status RSM_ST_OK */
 };
 
-extern const struct message_fields control_messages[]; /* core/proto.h */
-extern const struct message_fields peer_messages[];    /* rsmd/peer/proto.h */
+extern const struct message_fields control_messages[]; /* control/proto.h */
+extern const struct message_fields peer_messages[];    /* rsmd/cluster/proto.h */
 
 /** NULL: there is none of this type. */
 const struct message_fields *message_fields_of(const struct message_fields *list, uint32_t type);

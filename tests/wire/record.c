@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/codec.h"
+#include "base/codec.h"
 #include "messages.h"
-#include "peer/proto.h"
+#include "cluster/proto.h"
 #include "rsm/rsm_common.h"
 #include "trace.h"
 #include "wire.h"

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/link.h"
-#include "core/log.h"
+#include "control/link.h"
+#include "base/log.h"
 #include "rsm/rsmapi.h"
 #include "tests/unit/rsmd/peer.h"
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/sharedmem.h"
-#include "peer/proto.h"
+#include "control/sharedmem.h"
+#include "cluster/proto.h"
 #include "rsm/transport.h"
 #include "wire.h"
 

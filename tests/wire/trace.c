@@ -7,7 +7,7 @@
 #define rsm_codec_count  untraced_count
 #define rsm_codec_bytes  untraced_bytes
 #define rsm_codec_string untraced_string
-#include "core/codec.c" /* NOLINT(bugprone-suspicious-include) */
+#include "base/codec.c" /* NOLINT(bugprone-suspicious-include) */
 #undef rsm_codec_u16
 #undef rsm_codec_u32
 #undef rsm_codec_u64

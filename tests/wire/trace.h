@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file The codec (core/codec.h) with a record of the fields that it walks, so that a recording
+/** @file The codec (base/codec.h) with a record of the fields that it walks, so that a recording
  * says what is where in a message without a second description of it. */
 #ifndef TESTS_WIRE_TRACE_H
 #define TESTS_WIRE_TRACE_H

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/sharedmem.h"
-#include "peer/proto.h"
+#include "control/sharedmem.h"
+#include "cluster/proto.h"
 
 /* ------------------------------------------------------------------ the daemon */
 

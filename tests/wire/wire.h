@@ -24,7 +24,7 @@
 
 #include <stdbool.h>
 
-#include "core/packet.h"
+#include "control/packet.h"
 #include "tests/unit/rsmd/peer.h"
 
 enum {

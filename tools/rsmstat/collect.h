@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/proto.h"
+#include "control/proto.h"
 
 enum { NOTES_MAX = RSM_NODE_ID_MAX, NOTE_BYTES = 256 };
 

@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/packet.h"
-#include "core/status.h"
-#include "core/trust.h"
+#include "control/packet.h"
+#include "base/status.h"
+#include "control/trust.h"
 #include "rsm/rsm_common.h"
 
 enum { ANSWER_MS = 2000 };

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/proto.h"
+#include "control/proto.h"
 
 struct daemon {
     int socket;

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/log.h"
-#include "core/runtime.h"
+#include "base/log.h"
+#include "control/runtime.h"
 #include "options.h"
 #include "show.h"
 #include "table.h"

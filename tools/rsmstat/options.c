@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/runtime.h"
+#include "control/runtime.h"
 
 enum { INTERVAL_DEFAULT = 2, INTERVAL_MOST = 3600 };
 

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
-#include "core/packet.h"
+#include "control/packet.h"
 #include "daemon.h"
 
 int watch_begin(void)

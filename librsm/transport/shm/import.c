@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/sealed.h"
+#include "base/sealed.h"
 #include "transport/shm/window.h"
 
 #define RACES_BY_DESIGN __attribute__((no_sanitize_thread))

@@ -18,10 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/packet.h"
-#include "core/sharedmem.h"
-#include "core/status.h"
-#include "transport/extent_memfd.h"
+#include "control/packet.h"
+#include "control/sharedmem.h"
+#include "base/status.h"
+#include "base/extent_memfd.h"
 
 struct rsm_node_port {
     uint64_t page; /* bytes */

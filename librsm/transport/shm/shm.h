@@ -9,7 +9,7 @@
 #ifndef RSMCORE_SHM_H
 #define RSMCORE_SHM_H
 
-#include "core/codec.h"
+#include "base/codec.h"
 #include "rsm/transport.h"
 
 extern const struct rsm_import_ops rsmcore_shm_import_ops;

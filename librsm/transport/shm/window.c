@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/apart.h"
+#include "base/apart.h"
 
 int shm_protection(uint32_t rights)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/proto.h"
+#include "control/proto.h"
 #include "party.h"
 #include "process.h"
 #include "run.h"

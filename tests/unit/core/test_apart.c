@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/apart.h"
+#include "base/apart.h"
 #include "core/target.h"
 
 enum { THREADS = 4, EACH = 200 };

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/channel.h"
+#include "control/channel.h"
 
 enum { PATIENCE_MS = 60000, SHORT_MS = 50, CALLERS = 12 };
 

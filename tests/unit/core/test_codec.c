@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/codec.h"
+#include "base/codec.h"
 
 static void integers_are_little_endian(void **state)
 {

@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-#include "core/eventcell.h"
+#include "control/eventcell.h"
 
 static cpu_set_t allowed;
 

@@ -18,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/link.h"
-#include "core/log.h"
-#include "core/packet.h"
-#include "core/runtime.h"
+#include "control/link.h"
+#include "base/log.h"
+#include "control/packet.h"
+#include "control/runtime.h"
 
 enum {
     HANG_MS = 60000,

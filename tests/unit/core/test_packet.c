@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/packet.h"
+#include "control/packet.h"
 
 static int ends[2];
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/proto.h"
+#include "control/proto.h"
 
 enum {
     FIRST_TYPE = RSM_MSG_HELLO,

@@ -10,10 +10,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/log.h"
-#include "core/packet.h"
-#include "core/runtime.h"
-#include "core/trust.h"
+#include "base/log.h"
+#include "control/packet.h"
+#include "control/runtime.h"
+#include "control/trust.h"
 
 enum { STRANGER = 65533, SERVICE = 65532 }; /* users */
 

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/pageswap/freeze.h"
-#include "core/pageswap/vma.h"
+#include "memory/freeze.h"
+#include "memory/vma.h"
 
 void test_choose_method(int argc, char **argv)
 {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "core/pageswap/pageswap.h"
+#include "memory/pageswap.h"
 
 #define EXIT_SKIP 77
 

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/pageswap/freeze.h"
+#include "memory/freeze.h"
 
 static size_t page;
 

@@ -9,7 +9,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
-#include "core/pageswap/vma.h"
+#include "memory/vma.h"
 
 static size_t page;
 

@@ -12,7 +12,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
-#include "core/pageswap/vma.h"
+#include "memory/vma.h"
 
 #define PAGE_MAX 65536
 

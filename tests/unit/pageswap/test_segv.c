@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/pageswap/faultchain.h"
-#include "core/pageswap/segvwait.h"
+#include "fault/faultchain.h"
+#include "memory/segvwait.h"
 
 static size_t page;
 static char *read_only;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "registry.h"
+#include "node/registry.h"
 
 struct message {
     uint32_t from, to;

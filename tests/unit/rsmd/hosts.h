@@ -9,10 +9,10 @@
 
 #include <event2/event.h>
 
-#include "call.h"
+#include "node/call.h"
 #include "cmocka_all.h"
-#include "core/eventcell.h"
-#include "far/far.h"
+#include "control/eventcell.h"
+#include "node/remote/far.h"
 
 enum { HOSTS = 3, SEGMENT = 0x400000 };
 

@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/codec.h"
-#include "core/log.h"
-#include "peer/munge.h"
+#include "base/codec.h"
+#include "base/log.h"
+#include "cluster/munge.h"
 
 static struct event_base *base;
 static struct event *beat;

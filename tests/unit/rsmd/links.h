@@ -5,7 +5,7 @@
 #define TESTS_RSMD_LINKS_H
 
 #include "cmocka_all.h"
-#include "peer/internal.h"
+#include "cluster/internal.h"
 
 enum {
     LINKS_WAIT_MS = 30000,   /* for anything that must happen; never the normal case */

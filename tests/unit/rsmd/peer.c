@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/runtime.h"
+#include "control/runtime.h"
 #include "rsm/rsm_common.h"
 
 /* ------------------------------------------------------------------ daemons */

@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 #include "cmocka_all.h"
-#include "core/packet.h"
-#include "core/proto.h"
-#include "core/sharedmem.h"
+#include "control/packet.h"
+#include "control/proto.h"
+#include "control/sharedmem.h"
 
 enum { PEER_WAIT_MS = 20000 }; /* for anything that must happen; never the normal case */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "access.h"
+#include "node/access.h"
 #include "cmocka_all.h"
 
 enum { R = RSM_RIGHT_READ, W = RSM_RIGHT_WRITE, RW = R | W, OWN = 1 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
-#include "conf.h"
+#include "conf/conf.h"
 #include "conf_file.h"
 
 static struct rsmd_conf conf;

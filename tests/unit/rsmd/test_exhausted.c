@@ -9,9 +9,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "node.h"
+#include "node/node.h"
 #include "peer.h"
-#include "server.h"
+#include "server/server.h"
 
 enum { DEADLINE_S = 30 };
 

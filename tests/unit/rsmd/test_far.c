@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "hosts.h"
-#include "registry.h"
+#include "node/registry.h"
 
 static struct person exporter, importer;
 static uint32_t export_id;

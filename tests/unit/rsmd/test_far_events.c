@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "far/relay.h"
+#include "node/remote/relay.h"
 #include "hosts.h"
 
 static struct person exporter, importer;

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "hosts.h"
-#include "registry.h"
+#include "node/registry.h"
 
 static struct person exporter, importer;
 

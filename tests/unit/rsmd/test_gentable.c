@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "core/packet.h"
-#include "gentable.h"
-#include "memfd.h"
+#include "control/packet.h"
+#include "node/gentable.h"
+#include "node/memfd.h"
 
 static struct rsmd_gentable *table;
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "core/packet.h"
-#include "lifeline.h"
+#include "control/packet.h"
+#include "server/lifeline.h"
 
 static struct rsmcore_runtime runtime = {.node = 7};
 

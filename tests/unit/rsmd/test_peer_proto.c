@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peer/proto.h"
+#include "cluster/proto.h"
 
 enum { MUTATIONS_PER_MESSAGE = 3000 };
 

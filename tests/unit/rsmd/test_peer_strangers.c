@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/log.h"
+#include "base/log.h"
 #include "links.h"
 
 static unsigned count_descriptors(void)

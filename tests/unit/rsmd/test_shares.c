@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "conf.h"
-#include "shares.h"
+#include "conf/conf.h"
+#include "node/shares.h"
 
 enum { USER = 4001, OTHER = 4002, THIRD = 4003 };
 

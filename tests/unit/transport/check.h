@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
-#include "core/status.h"
+#include "base/status.h"
 
 /* Fails with both texts, which say more than two numbers. */
 #define assert_status(actual, expected)                                                            \

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/log.h"
+#include "base/log.h"
 #include "fake.h"
 #include "transport/registry_import.h"
 #include "transport/registry_node.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cmocka_all.h"
-#include "transport/verbs/chooser.h"
+#include "transport/verbs/import/chooser.h"
 
 enum { LARGE = 1 << 20 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
-#include "transport/verbs/gid.h"
+#include "transport/verbs/common/gid.h"
 
 static struct verbs_gid gid(uint32_t index, bool rocev2, const char *text)
 {

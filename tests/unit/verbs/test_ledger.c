@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cmocka_all.h"
-#include "transport/verbs/ledger.h"
+#include "transport/verbs/import/ledger.h"
 
 static void completions_stand_for_all_before(void **state)
 {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
-#include "transport/verbs/options.h"
+#include "transport/verbs/common/options.h"
 
 #define DIGITS "00000000000000000000000000000000000000000000"
 

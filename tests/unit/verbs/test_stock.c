@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "cmocka_all.h"
-#include "transport/verbs/stock.h"
+#include "transport/verbs/node/stock.h"
 
 enum { BUDGET = 4096 /* pages: 16 MiB */ };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
-#include "transport/verbs/wire.h"
+#include "transport/verbs/common/wire.h"
 
 enum { PAGE = 4096 };
 

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "core/packet.h"
-#include "transport/verbs/node.h"
+#include "control/packet.h"
+#include "transport/verbs/node/node.h"
 
 #define NODE_WORD "--node"
 

@@ -14,9 +14,9 @@
 #include <sys/types.h>
 
 #include "transport/generic.h"
-#include "transport/verbs/import.h"
-#include "transport/verbs/module.h"
-#include "transport/verbs/pool.h"
+#include "transport/verbs/import/import.h"
+#include "transport/verbs/common/module.h"
+#include "transport/verbs/node/pool.h"
 
 /** What the node has seen. */
 struct node_report {

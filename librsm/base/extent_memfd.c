@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/extent_memfd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control/packet.h"
+#include "base/sealed.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+static int make_memfd(void)
+{
+    int fd = memfd_create("rsm-extent", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
+        fd = memfd_create("rsm-extent", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return rsm_fd_above_stdio(fd);
+}
+
+/* The size is fixed for good, and so are the seals: a process that holds the descriptor cannot
+ * make the others fault, nor take their rights away by a seal of its own. */
+static int shape_memfd(int fd, uint64_t length)
+{
+    if (ftruncate(fd, (off_t)length) < 0 || fchmod(fd, S_IRUSR) < 0)
+        return -1;
+    return fcntl(fd, F_ADD_SEALS, RSM_SEALS_NEEDED | F_SEAL_GROW | F_SEAL_SEAL);
+}
+
+int rsmcore_extent_memfd(uint64_t length)
+{
+    int fd = make_memfd();
+    if (fd >= 0 && shape_memfd(fd, length) < 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+/* What an importer would refuse must not be offered, nor what it could open anew for writing. */
+bool rsmcore_extent_is_shareable(int fd, uint64_t length)
+{
+    struct stat file;
+    return rsm_is_sealed_memory(fd, length) && fstat(fd, &file) == 0 &&
+           (file.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0;
+}

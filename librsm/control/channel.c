@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "control/channel.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+/* A request whose reply has not come, on the stack of the thread that waits for it. */
+struct rsmcore_exchange {
+    struct rsmcore_exchange *prev, *next;
+    uint32_t type;
+    uint32_t sequence;
+    int64_t deadline;
+    struct rsm_msg *msg; /* the request, then the reply */
+    struct rsm_packet_fds fds;
+    enum rsm_status status;
+    bool over;           /* the rest is final, and it is in the channel's list no more */
+    bool asleep;         /* there is `wake`, and its thread waits there */
+    pthread_cond_t wake; /* over, or its turn to receive */
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Wait until the socket can be read or written, or the deadline. */
+static enum rsm_status await(int socket, short events, int64_t deadline)
+{
+    for (;;) {
+        int64_t left = deadline - now_ms();
+        if (left <= 0)
+            return RSM_ST_TIMEOUT;
+        struct pollfd ready = {.fd = socket, .events = events};
+        int count = poll(&ready, 1, (int)left);
+        if (count > 0)
+            return RSM_ST_OK;
+        if (count < 0 && errno != EINTR)
+            return RSM_ST_NO_MEMORY;
+    }
+}
+
+/* ---------------------------------------------------------------- who waits; under the lock */
+
+static void append(struct rsmcore_channel *channel, struct rsmcore_exchange *exchange)
+{
+    exchange->prev = channel->last;
+    exchange->next = NULL;
+    *(channel->last != NULL ? &channel->last->next : &channel->first) = exchange;
+    channel->last = exchange;
+}
+
+static void finish(struct rsmcore_channel *channel, struct rsmcore_exchange *exchange,
+                   enum rsm_status status)
+{
+    *(exchange->prev != NULL ? &exchange->prev->next : &channel->first) = exchange->next;
+    *(exchange->next != NULL ? &exchange->next->prev : &channel->last) = exchange->prev;
+    exchange->status = status;
+    exchange->over = true;
+    if (exchange->asleep)
+        pthread_cond_signal(&exchange->wake);
+}
+
+static struct rsmcore_exchange *find(const struct rsmcore_channel *channel, uint32_t sequence)
+{
+    struct rsmcore_exchange *exchange = channel->first;
+    while (exchange != NULL && exchange->sequence != sequence)
+        exchange = exchange->next;
+    return exchange;
+}
+
+/* The connection is of no use any more: one call learns why, all others that it has gone. */
+static void give_up(struct rsmcore_channel *channel, struct rsmcore_exchange *one,
+                    enum rsm_status why)
+{
+    atomic_store(&channel->broken, true);
+    finish(channel, one, why);
+    while (channel->first != NULL)
+        finish(channel, channel->first, RSM_ST_STALE);
+}
+
+/* ---------------------------------------------------------------- sending; under the lock */
+
+/* One try. RSM_ST_BUSY: rsmd does not keep up. */
+static enum rsm_status try_send(struct rsmcore_channel *channel, const struct rsm_msg *msg,
+                                const struct rsm_packet_fds *fds)
+{
+    size_t length = rsm_msg_encode(msg, channel->outgoing, sizeof channel->outgoing);
+    if (length == 0)
+        return RSM_ST_INVALID;
+    int failure = rsm_packet_send(channel->socket, channel->outgoing, length, fds, 1);
+    switch (failure) {
+    case 0:
+        return RSM_ST_OK;
+    case -EAGAIN:
+        return RSM_ST_BUSY;
+    case -ETOOMANYREFS:
+    case -EBADF:
+        return RSM_ST_NO_RESOURCES;
+    case -ENOBUFS:
+    case -ENOMEM:
+        return RSM_ST_NO_MEMORY;
+    default:
+        return RSM_ST_STALE;
+    }
+}
+
+/* Replies come in while this waits for room. */
+static enum rsm_status send_request(struct rsmcore_channel *channel, const struct rsm_msg *msg,
+                                    const struct rsm_packet_fds *fds, int64_t deadline)
+{
+    for (;;) {
+        if (atomic_load(&channel->broken))
+            return RSM_ST_STALE;
+        enum rsm_status status = try_send(channel, msg, fds);
+        if (status != RSM_ST_BUSY)
+            return status;
+        pthread_mutex_unlock(&channel->lock);
+        status = await(channel->socket, POLLOUT, deadline);
+        pthread_mutex_lock(&channel->lock);
+        if (status != RSM_ST_OK)
+            return status;
+    }
+}
+
+/* Send a request whose reply nobody waits for. */
+static enum rsm_status undo(struct rsmcore_channel *channel, struct rsm_msg *msg)
+{
+    msg->sequence = ++channel->sequence;
+    return try_send(channel, msg, NULL);
+}
+
+static void undo_extent(struct rsmcore_channel *channel, uint32_t extent)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free.extent = extent};
+    (void)undo(channel, &msg);
+}
+
+static void undo_export(struct rsmcore_channel *channel, const struct rsm_export_create_reply *made)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy.export = made->export};
+    (void)undo(channel, &msg);
+    if (made->extent != 0)
+        undo_extent(channel, made->extent);
+}
+
+static void undo_import(struct rsmcore_channel *channel, uint32_t import)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect.import = import};
+    (void)undo(channel, &msg);
+}
+
+/* A request that timed out is still carried out when the daemon gets to it. Nobody holds what it
+ * made, so when its late reply comes the thing is given back; that reply is thrown away in turn. */
+static void undo_late_success(struct rsmcore_channel *channel, const struct rsm_msg *late)
+{
+    if (late->status != RSM_ST_OK)
+        return;
+    switch (late->type & ~RSM_MSG_REPLY) {
+    case RSM_MSG_EXTENT_ALLOC:
+        undo_extent(channel, late->u.extent_alloc_reply.extent);
+        break;
+    case RSM_MSG_EXPORT_CREATE:
+        undo_export(channel, &late->u.export_create_reply);
+        break;
+    case RSM_MSG_IMPORT_CONNECT:
+        undo_import(channel, late->u.import_connect_reply.import);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---------------------------------------------------------------- receiving */
+
+/* Take a packet that has come, under the lock; `mine` is the exchange of whoever receives. */
+static void take(struct rsmcore_channel *channel, struct rsmcore_exchange *mine, ssize_t length,
+                 struct rsm_packet_fds *fds)
+{
+    uint32_t type, sequence;
+    struct rsmcore_exchange *whose = NULL;
+    if (rsm_msg_peek(channel->incoming, RSM_PROTO_HEADER, &type, &sequence))
+        whose = find(channel, sequence);
+    if (length == -EMFILE) {
+        if (whose != NULL)
+            finish(channel, whose, RSM_ST_NO_RESOURCES);
+        return;
+    }
+    /* What nobody waits for is decoded where the own reply will be. */
+    struct rsm_msg *msg = whose != NULL ? whose->msg : mine->msg;
+    enum rsm_status status =
+        length > 0 ? rsm_msg_decode(msg, channel->incoming, (size_t)length) : RSM_ST_STALE;
+    if (status == RSM_ST_OK && whose != NULL && msg->type != (whose->type | RSM_MSG_REPLY))
+        status = RSM_ST_PROTOCOL;
+    if (status == RSM_ST_OK && whose != NULL) {
+        whose->fds = *fds;
+        finish(channel, whose, RSM_ST_OK);
+        return;
+    }
+    rsm_packet_fds_close(fds);
+    if (status == RSM_ST_OK)
+        undo_late_success(channel, msg);
+    else
+        give_up(channel, whose != NULL ? whose : mine, status);
+}
+
+/* Receive one packet for all, or until the own deadline. Called with the lock, which is not held
+ * over the wait. A thread that has just sent waits in the receive itself, which saves a system
+ * call; later ones have a deadline to keep. */
+static void receive_one(struct rsmcore_channel *channel, struct rsmcore_exchange *mine, bool first)
+{
+    struct rsm_packet_fds fds = {.count = 0};
+    enum rsm_status status = RSM_ST_OK;
+    ssize_t length = -EAGAIN;
+    channel->receiving = true;
+    pthread_mutex_unlock(&channel->lock);
+    memset(channel->incoming, 0, RSM_PROTO_HEADER);
+    if (first)
+        length =
+            rsm_packet_await(channel->socket, channel->incoming, sizeof channel->incoming, &fds);
+    while (length == -EAGAIN) {
+        status = await(channel->socket, POLLIN, mine->deadline);
+        if (status != RSM_ST_OK)
+            break;
+        length = rsm_packet_receive(channel->socket, channel->incoming, sizeof channel->incoming,
+                                    &fds, NULL);
+    }
+    pthread_mutex_lock(&channel->lock);
+    channel->receiving = false;
+    if (status != RSM_ST_OK)
+        finish(channel, mine, status);
+    else
+        take(channel, mine, length, &fds);
+}
+
+/* Sleep while another thread receives, until this is over, this one's turn or too late. */
+static void sleep_until_woken(struct rsmcore_channel *channel, struct rsmcore_exchange *mine)
+{
+    struct timespec until = {.tv_sec = mine->deadline / 1000,
+                             .tv_nsec = mine->deadline % 1000 * 1000000};
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&mine->wake, &clock);
+    pthread_condattr_destroy(&clock);
+    mine->asleep = true;
+    int error = 0;
+    while (!mine->over && channel->receiving && error == 0)
+        error = pthread_cond_timedwait(&mine->wake, &channel->lock, &until);
+    mine->asleep = false;
+    pthread_cond_destroy(&mine->wake);
+    if (!mine->over && channel->receiving)
+        finish(channel, mine, RSM_ST_TIMEOUT);
+}
+
+/* Wait for the reply. Whoever leaves while others wait sees to it that one of them receives. */
+static void await_reply(struct rsmcore_channel *channel, struct rsmcore_exchange *mine)
+{
+    for (bool first = true; !mine->over; first = false)
+        if (channel->receiving)
+            sleep_until_woken(channel, mine);
+        else
+            receive_one(channel, mine, first);
+    struct rsmcore_exchange *next = channel->first;
+    while (next != NULL && !next->asleep)
+        next = next->next;
+    if (next != NULL && !channel->receiving)
+        pthread_cond_signal(&next->wake);
+}
+
+/* ---------------------------------------------------------------- interface */
+
+void rsmcore_channel_init(struct rsmcore_channel *channel, int socket)
+{
+    channel->socket = socket;
+    channel->sequence = 0;
+    channel->first = channel->last = NULL;
+    channel->receiving = false;
+    atomic_init(&channel->broken, false);
+    pthread_mutex_init(&channel->lock, NULL);
+}
+
+void rsmcore_channel_destroy(struct rsmcore_channel *channel)
+{
+    pthread_mutex_destroy(&channel->lock);
+}
+
+enum rsm_status rsmcore_channel_patience(struct rsmcore_channel *channel, uint32_t timeout_ms)
+{
+    channel->timeout_ms = timeout_ms;
+    return rsm_packet_await_most(channel->socket, timeout_ms) == 0 ? RSM_ST_OK
+                                                                   : RSM_ST_NO_RESOURCES;
+}
+
+/* Send and wait, under the lock. */
+static enum rsm_status exchange(struct rsmcore_channel *channel, struct rsmcore_exchange *mine,
+                                const struct rsm_packet_fds *send)
+{
+    mine->sequence = mine->msg->sequence = ++channel->sequence;
+    mine->msg->status = RSM_ST_OK;
+    enum rsm_status status = send_request(channel, mine->msg, send, mine->deadline);
+    if (status == RSM_ST_STALE)
+        atomic_store(&channel->broken, true);
+    if (status != RSM_ST_OK)
+        return status;
+    append(channel, mine);
+    await_reply(channel, mine);
+    return mine->status;
+}
+
+enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm_msg *msg,
+                                     const struct rsm_packet_fds *send,
+                                     struct rsm_packet_fds *receive)
+{
+    struct rsmcore_exchange mine;
+    int cancellable;
+    if (receive != NULL)
+        receive->count = 0;
+    mine.type = msg->type;
+    mine.msg = msg;
+    mine.fds.count = 0;
+    mine.over = mine.asleep = false;
+    /* A thread that is cancelled here would leave the lock, and others waiting for it to receive.
+     */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    pthread_mutex_lock(&channel->lock);
+    mine.deadline = now_ms() + channel->timeout_ms;
+    enum rsm_status status = exchange(channel, &mine, send);
+    pthread_mutex_unlock(&channel->lock);
+
+    if (status == RSM_ST_OK)
+        status = (enum rsm_status)msg->status;
+    if (status == RSM_ST_OK && receive != NULL)
+        *receive = mine.fds;
+    else
+        rsm_packet_fds_close(&mine.fds);
+    pthread_setcancelstate(cancellable, NULL);
+    return status;
+}
+
+void rsmcore_channel_post(struct rsmcore_channel *channel, struct rsm_msg *msg)
+{
+    pthread_mutex_lock(&channel->lock);
+    if (undo(channel, msg) != RSM_ST_OK)
+        atomic_store(&channel->broken, true);
+    pthread_mutex_unlock(&channel->lock);
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "control/link.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control/channel.h"
+#include "base/log.h"
+#include "control/runtime.h"
+#include "base/sealed.h"
+#include "control/spawn.h"
+#include "base/status.h"
+#include "control/trust.h"
+#include "rsm/rsm_common.h"
+
+enum {
+    HELLO_TIMEOUT_MS = 3000, /* until another node's rsmd tells its own */
+    START_PAUSE_MOST_MS = 1024,
+    SILENT_STARTS_MOST = 11, /* with ever longer pauses that is two seconds */
+    RETRY_PAUSE_MS = 5,
+    TIMEOUT_LEAST_MS = 100,
+    TIMEOUT_MOST_MS = 60000,
+};
+
+int rsmcore_link_own_most_ms = 10000;
+
+struct rsmcore_link {
+    struct rsmcore_link *next; /* in `links` */
+    unsigned references;       /* under links_lock; one is the list's own */
+    unsigned process_epoch;
+    uint32_t node;
+    const struct rsm_gentable *gentable;
+    struct rsmcore_channel channel;
+};
+
+/* Held by the thread that makes a link, so that no two are made to one node. That may take ten
+ * seconds, during which fork(2) and all that have their links already must go on: it is taken
+ * before links_lock, and never by those. */
+static pthread_mutex_t making_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int making_socket = -1; /* of the link that is being made */
+
+static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rsmcore_link *links; /* all links of this process that are not broken */
+static uint32_t own_node;          /* of the link to the own node; 0: none yet */
+static atomic_uint process_epoch = 1;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* ---------------------------------------------------------------- fork */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&links_lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&links_lock);
+}
+
+/* The daemon must see the parent go when the parent goes, so the child gives its copies of the
+ * sockets up. The links stay allocated for handles that still point at them. */
+static void after_fork_in_child(void)
+{
+    atomic_fetch_add(&process_epoch, 1);
+    for (struct rsmcore_link *link = links; link != NULL; link = link->next)
+        close(link->channel.socket);
+    links = NULL;
+    own_node = 0;
+    pthread_mutex_unlock(&links_lock);
+    /* Whoever makes one is a thread of the parent. */
+    int socket = atomic_exchange(&making_socket, -1);
+    if (socket >= 0)
+        close(socket);
+    making_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+static void watch_fork(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+unsigned rsmcore_process_epoch(void)
+{
+    return atomic_load_explicit(&process_epoch, memory_order_relaxed);
+}
+
+/* ---------------------------------------------------------------- requests */
+
+static bool is_broken(const struct rsmcore_link *link)
+{
+    return atomic_load(&link->channel.broken);
+}
+
+bool rsmcore_link_lives(const struct rsmcore_link *link)
+{
+    return !is_broken(link) && rsmcore_gentable_alive(link->gentable);
+}
+
+enum rsm_status rsmcore_link_call(struct rsmcore_link *link, struct rsm_msg *msg,
+                                  const struct rsm_packet_fds *send, struct rsm_packet_fds *receive)
+{
+    if (receive != NULL)
+        receive->count = 0;
+    if (link->process_epoch != rsmcore_process_epoch() || is_broken(link))
+        return RSM_ST_STALE;
+    return rsmcore_channel_call(&link->channel, msg, send, receive);
+}
+
+void rsmcore_link_post(struct rsmcore_link *link, struct rsm_msg *msg)
+{
+    if (link->process_epoch == rsmcore_process_epoch() && !is_broken(link))
+        rsmcore_channel_post(&link->channel, msg);
+}
+
+/* ---------------------------------------------------------------- making and ending links */
+
+/* Map the peer's generation table. */
+static const struct rsm_gentable *map_gentable(const struct rsm_packet_fds *fds)
+{
+    if (fds->count != 1 || !rsm_is_sealed_memory(fds->fds[0], sizeof(struct rsm_gentable)))
+        return NULL;
+    void *mapped = mmap(NULL, sizeof(struct rsm_gentable), PROT_READ, MAP_SHARED, fds->fds[0], 0);
+    if (mapped == MAP_FAILED)
+        return NULL;
+    const struct rsm_gentable *table = mapped;
+    if (table->magic == RSM_GENTABLE_MAGIC && table->version == RSM_GENTABLE_VERSION &&
+        table->slots == RSM_GENTABLE_SLOTS)
+        return table;
+    munmap(mapped, sizeof(struct rsm_gentable));
+    return NULL;
+}
+
+static void free_link(struct rsmcore_link *link)
+{
+    int socket = link->channel.socket;
+    atomic_compare_exchange_strong(&making_socket, &socket, -1);
+    if (link->gentable != NULL)
+        munmap((void *)(uintptr_t)link->gentable, sizeof *link->gentable);
+    if (link->process_epoch == rsmcore_process_epoch())
+        close(link->channel.socket);
+    rsmcore_channel_destroy(&link->channel);
+    free(link);
+}
+
+static enum rsm_status greet(struct rsmcore_link *link, uint32_t node)
+{
+    struct rsm_packet_fds fds;
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
+                          .u.hello = {.api_version = RSM_VERSION, .node = node}};
+    enum rsm_status status = rsmcore_link_call(link, &msg, NULL, &fds);
+    if (status != RSM_ST_OK)
+        return status;
+    link->gentable = map_gentable(&fds);
+    rsm_packet_fds_close(&fds);
+    if (link->gentable == NULL)
+        return RSM_ST_PROTOCOL;
+    link->node = msg.u.hello_reply.node;
+    uint32_t timeout = msg.u.hello_reply.peer_timeout_ms;
+    return rsmcore_channel_patience(&link->channel, timeout < TIMEOUT_LEAST_MS  ? TIMEOUT_LEAST_MS
+                                                    : timeout > TIMEOUT_MOST_MS ? TIMEOUT_MOST_MS
+                                                                                : timeout);
+}
+
+/* Connect to a socket and say hello as a process of `node`; the answer may take `most_ms`.
+ * RSM_ST_DENIED also says that who listens there is not trusted. */
+static enum rsm_status make_link(const char *path, uint32_t node, uint32_t most_ms,
+                                 struct rsmcore_link **made)
+{
+    int socket = rsmcore_trust_connect(path);
+    if (socket < 0)
+        return errno == ENOENT || errno == ECONNREFUSED ? RSM_ST_NOT_FOUND
+               : errno == EAGAIN                        ? RSM_ST_BUSY
+               : errno == EMFILE || errno == ENFILE     ? RSM_ST_NO_RESOURCES
+                                                        : RSM_ST_DENIED;
+    struct rsmcore_link *link = calloc(1, sizeof *link);
+    if (link == NULL) {
+        close(socket);
+        return RSM_ST_NO_MEMORY;
+    }
+    rsmcore_channel_init(&link->channel, socket);
+    link->process_epoch = rsmcore_process_epoch();
+    atomic_store(&making_socket, socket);
+    enum rsm_status status = rsmcore_channel_patience(&link->channel, most_ms);
+    if (status == RSM_ST_OK)
+        status = greet(link, node);
+    if (status != RSM_ST_OK) {
+        free_link(link);
+        return status;
+    }
+    link->references = 2; /* the list's and the caller's */
+    *made = link;
+    return RSM_ST_OK;
+}
+
+/* Under links_lock. */
+static void drop_reference(struct rsmcore_link *link)
+{
+    if (--link->references == 0)
+        free_link(link);
+}
+
+/* Under links_lock: a usable link to the node; links that broke leave the list. */
+static struct rsmcore_link *find_link(uint32_t node)
+{
+    struct rsmcore_link **place = &links;
+    while (*place != NULL) {
+        struct rsmcore_link *link = *place;
+        if (!rsmcore_link_lives(link)) {
+            atomic_store(&link->channel.broken, true);
+            *place = link->next;
+            drop_reference(link);
+            continue;
+        }
+        if (link->node == node) {
+            link->references++;
+            return link;
+        }
+        place = &link->next;
+    }
+    return NULL;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void pause_ms(int ms)
+{
+    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    nanosleep(&pause, NULL);
+}
+
+/* Looking for the own node's daemon. */
+struct search {
+    struct rsmcore_runtime runtime;
+    char path[RSM_PROTO_PATH_MAX];
+    int64_t deadline;
+    int64_t next_start; /* no daemon is started before that */
+    int start_pause_ms;
+    int silent_starts; /* in a row */
+    bool awaited;      /* none runs, and somebody else is to start it */
+};
+
+static uint32_t time_left(const struct search *search)
+{
+    int64_t left = search->deadline - now_ms();
+    return left > 0 ? (uint32_t)left : 0;
+}
+
+/* Start a daemon if it is time to. RSM_ST_OK: it listened; RSM_ST_BUSY: there will be one, or will
+ * not, later. */
+static enum rsm_status start_daemon(struct search *search)
+{
+    if (now_ms() < search->next_start)
+        return RSM_ST_BUSY;
+    enum rsm_status status = rsmcore_runtime_prepare(&search->runtime);
+    if (status == RSM_ST_OK)
+        status = rsmcore_daemon_start(&search->runtime, time_left(search));
+    if (status == RSM_ST_OK) /* should it have gone again, it was used meanwhile */
+        search->start_pause_ms = 1;
+    if (status != RSM_ST_STALE)
+        search->silent_starts = 0;
+    else if (++search->silent_starts < SILENT_STARTS_MOST)
+        status = RSM_ST_BUSY; /* killed, or what was started is no daemon */
+    if (status == RSM_ST_BUSY) {
+        search->next_start = now_ms() + search->start_pause_ms;
+        if (search->start_pause_ms < START_PAUSE_MOST_MS)
+            search->start_pause_ms *= 2;
+    }
+    return status;
+}
+
+/* Whether the node's daemon is for somebody else to start: the service manager, the administrator,
+ * or whoever has started the last one. */
+static bool is_for_others(const struct search *search)
+{
+    return search->runtime.system ||
+           rsmcore_runtime_is_configured(&search->runtime, search->runtime.node);
+}
+
+/* Nobody listens: start a daemon, or wait for the one that somebody else starts. */
+static enum rsm_status provide_daemon(struct search *search)
+{
+    search->awaited = is_for_others(search);
+    return search->awaited ? RSM_ST_BUSY : start_daemon(search);
+}
+
+/* Find or start the own node's daemon. A daemon that is just ending accepts and hangs up, one that
+ * lost the race to start leaves it to the winner, a crowded one has no room for another connection
+ * yet: all mean another attempt. One that takes connections and does not answer may have much to do
+ * and is waited for, on the one connection. */
+static enum rsm_status search_daemon(struct search *search, struct rsmcore_link **link)
+{
+    for (;;) {
+        uint32_t left = time_left(search);
+        if (left == 0)
+            return RSM_ST_TIMEOUT;
+        enum rsm_status status = make_link(search->path, search->runtime.node, left, link);
+        if (status == RSM_ST_OK)
+            return RSM_ST_OK;
+        if (status == RSM_ST_NOT_FOUND) {
+            status = provide_daemon(search);
+            if (status == RSM_ST_OK)
+                continue;
+        } else if (status == RSM_ST_STALE) {
+            status = RSM_ST_BUSY;
+        }
+        if (status != RSM_ST_BUSY)
+            return status;
+        pause_ms(RETRY_PAUSE_MS);
+    }
+}
+
+static void log_failure(const struct search *search, enum rsm_status status)
+{
+    unsigned node = search->runtime.node;
+    char lock[RSM_PROTO_PATH_MAX];
+    rsmcore_runtime_lock(&search->runtime, node, lock);
+    if (!search->awaited || status != RSM_ST_TIMEOUT)
+        rsm_log_error("no daemon for node %u at %s: %s", node, search->path,
+                      rsmcore_status_text(status));
+    else if (rsmcore_runtime_is_configured(&search->runtime, node))
+        rsm_log_error("the daemon configured for node %u is not running: nobody listens at %s; if "
+                      "none is ever to run there again, remove %s",
+                      node, search->path, lock);
+    else
+        rsm_log_error("the system's daemon of node %u is not running: nobody listens at %s", node,
+                      search->path);
+}
+
+static enum rsm_status make_own_link(struct rsmcore_link **link)
+{
+    struct search search = {.deadline = now_ms() + rsmcore_link_own_most_ms, .start_pause_ms = 1};
+    enum rsm_status status = rsmcore_runtime_find(&search.runtime);
+    if (status != RSM_ST_OK)
+        return status == RSM_ST_DENIED ? RSM_ST_UNREACHABLE : status;
+    rsmcore_runtime_socket(&search.runtime, search.runtime.node, search.path);
+    status = search_daemon(&search, link);
+    if (status == RSM_ST_OK)
+        return RSM_ST_OK;
+    log_failure(&search, status);
+    return status == RSM_ST_VERSION || status == RSM_ST_NO_RESOURCES ? status : RSM_ST_UNREACHABLE;
+}
+
+/* A thread that is cancelled while it looks for a daemon must not keep a lock. */
+static int lock_uncancelled(pthread_mutex_t *lock)
+{
+    int cancellable;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    pthread_mutex_lock(lock);
+    return cancellable;
+}
+
+static void unlock_and_restore(pthread_mutex_t *lock, int cancellable)
+{
+    pthread_mutex_unlock(lock);
+    pthread_setcancelstate(cancellable, NULL);
+}
+
+/* A usable link to the node, 0: to the own one, or NULL. */
+static struct rsmcore_link *known_link(uint32_t node)
+{
+    int cancellable = lock_uncancelled(&links_lock);
+    uint32_t wanted = node != 0 ? node : own_node;
+    struct rsmcore_link *link = wanted != 0 ? find_link(wanted) : NULL;
+    unlock_and_restore(&links_lock, cancellable);
+    return link;
+}
+
+static void remember(struct rsmcore_link *link, bool own)
+{
+    int cancellable = lock_uncancelled(&links_lock);
+    atomic_store(&making_socket, -1);
+    if (own)
+        own_node = link->node;
+    link->next = links;
+    links = link;
+    unlock_and_restore(&links_lock, cancellable);
+}
+
+/* Under making_lock. Threads that waited while another one looked for the daemon in vain have
+ * waited as long as that takes, and share the outcome. */
+static enum rsm_status own_link_since(int64_t asked, struct rsmcore_link **link)
+{
+    static int64_t failed_at = -1;
+    static enum rsm_status failure;
+    *link = known_link(0);
+    if (*link != NULL)
+        return RSM_ST_OK;
+    if (failed_at > asked)
+        return failure;
+    failure = make_own_link(link);
+    if (failure == RSM_ST_OK)
+        remember(*link, true);
+    else
+        failed_at = now_ms();
+    return failure;
+}
+
+enum rsm_status rsmcore_link_own(struct rsmcore_link **link)
+{
+    pthread_once(&fork_once, watch_fork);
+    *link = known_link(0);
+    if (*link != NULL)
+        return RSM_ST_OK;
+    int64_t asked = now_ms();
+    int cancellable = lock_uncancelled(&making_lock);
+    enum rsm_status status = own_link_since(asked, link);
+    unlock_and_restore(&making_lock, cancellable);
+    return status;
+}
+
+/* Under making_lock. */
+static enum rsm_status make_link_to(uint32_t node, const char *path, struct rsmcore_link **link)
+{
+    enum rsm_status status = make_link(path, own_node, HELLO_TIMEOUT_MS, link);
+    if (status == RSM_ST_OK && (*link)->node != node) {
+        free_link(*link);
+        status = RSM_ST_PROTOCOL;
+    }
+    if (status == RSM_ST_OK)
+        remember(*link, false);
+    return status;
+}
+
+enum rsm_status rsmcore_link_to(uint32_t node, const char *path, struct rsmcore_link **link)
+{
+    *link = known_link(node);
+    if (*link != NULL)
+        return RSM_ST_OK;
+    int cancellable = lock_uncancelled(&making_lock);
+    *link = known_link(node);
+    enum rsm_status status = *link != NULL ? RSM_ST_OK : make_link_to(node, path, link);
+    unlock_and_restore(&making_lock, cancellable);
+    return status;
+}
+
+struct rsmcore_link *rsmcore_link_known(uint32_t node)
+{
+    return known_link(node);
+}
+
+struct rsmcore_link *rsmcore_link_hold(struct rsmcore_link *link)
+{
+    pthread_mutex_lock(&links_lock);
+    link->references++;
+    pthread_mutex_unlock(&links_lock);
+    return link;
+}
+
+void rsmcore_link_release(struct rsmcore_link *link)
+{
+    if (link == NULL)
+        return;
+    int cancellable = lock_uncancelled(&links_lock);
+    drop_reference(link);
+    unlock_and_restore(&links_lock, cancellable);
+}
+
+uint32_t rsmcore_link_node(const struct rsmcore_link *link)
+{
+    return link->node;
+}
+
+uint32_t rsmcore_link_timeout(const struct rsmcore_link *link)
+{
+    return link->channel.timeout_ms;
+}
+
+const struct rsm_gentable *rsmcore_link_gentable(const struct rsmcore_link *link)
+{
+    return link->gentable;
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The control protocol between a process and a node's rsmd.
+ *
+ * Messages travel on a unix SOCK_SEQPACKET socket, one message a packet, descriptors beside it
+ * (SCM_RIGHTS). A client sends a request and gets exactly one reply with the same sequence number;
+ * rsmd never speaks unasked. Only replies carry descriptors: where the kernel can refuse those that
+ * a client sends (SO_PASSRIGHTS) the client gets EPERM, elsewhere rsmd ends the connection.
+ * Requests begin in order. Their replies come in order, too, but for those that take long, which
+ * come when they are ready: to an IMPORT_CONNECT that another host has to answer, to EXTENT_ALLOC
+ * and EXPORT_CREATE while memory is registered, to EXTENT_FREE while it is freed. Everything is
+ * little-endian (codec.h). doc/architecture.md tells the story; this file is the reference.
+ *
+ * A process talks to the rsmd of its own node (role: client of the node) for everything it exports
+ * and to learn of others, and directly to the rsmd of another node *on the same host* for what it
+ * imports from there. `IMPORT_CONNECT` to a node of another host goes to the own node's rsmd.
+ */
+#ifndef RSMCORE_PROTO_H
+#define RSMCORE_PROTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mapping/knobs.h"
+#include "rsm/transport.h"
+
+#define RSM_PROTO_MAGIC 0x444d5352u /* "RSMD" as bytes */
+#ifndef RSM_PROTO_VERSION           /* tests build another one, too */
+#define RSM_PROTO_VERSION 1u
+#endif
+
+enum {
+    RSM_PROTO_MESSAGE_MAX = 16384, /* bytes in one packet */
+    RSM_PROTO_HEADER = 20,         /* bytes that begin each */
+    RSM_PROTO_GREETING_MS = 5000,  /* within which HELLO comes */
+    RSM_PROTO_FDS_MAX = 64,        /* descriptors beside one packet */
+    RSM_PROTO_NAME_MAX = 256,      /* controller names; MAXNAMELEN of the original */
+    RSM_PROTO_PATH_MAX = 108,      /* a unix socket path */
+    RSM_PROTO_ACL_MAX = 64,
+    RSM_PROTO_PIECES_MAX = 64, /* extents behind one segment */
+    RSM_PROTO_PEERS_MAX = 32,  /* far controllers in one TOPOLOGY reply */
+    RSM_PROTO_CELLS_MAX = 60,  /* event cells in one EVENT_PEERS reply */
+    RSM_PROTO_ITEMS_MAX = 32,  /* exports or imports in one INSPECT reply */
+    RSM_PROTO_LINKS_MAX = 16,  /* links in one LINKS reply */
+    RSM_PROTO_USERS_MAX = 64,  /* users in one SHARES reply */
+    RSM_NODE_ID_MAX = 64,
+};
+
+/** Requests; the reply to one has the same type with RSM_MSG_REPLY set. */
+enum rsm_msg_type {
+    RSM_MSG_HELLO = 1,
+    RSM_MSG_CONTROLLER = 2,
+    RSM_MSG_TOPOLOGY = 3,
+    RSM_MSG_LOCATE = 4,
+    RSM_MSG_EXTENT_ALLOC = 5,
+    RSM_MSG_EXTENT_FREE = 6,
+    RSM_MSG_EXPORT_CREATE = 7,
+    RSM_MSG_EXPORT_PUBLISH = 8,
+    RSM_MSG_EXPORT_REPUBLISH = 9,
+    RSM_MSG_EXPORT_UNPUBLISH = 10,
+    RSM_MSG_EXPORT_DESTROY = 11,
+    RSM_MSG_IMPORT_CONNECT = 12,
+    RSM_MSG_IMPORT_DISCONNECT = 13,
+    RSM_MSG_EVENT_OPEN = 14,
+    RSM_MSG_EVENT_PEERS = 15,
+    RSM_MSG_EVENT_ARM = 16,
+    RSM_MSG_EVENT_KICK = 17,
+    RSM_MSG_INSPECT = 18,
+    RSM_MSG_LINKS = 19,
+    RSM_MSG_SHARES = 20,
+};
+#define RSM_MSG_REPLY 0x8000u
+
+/** First request on every connection. Reply carries descriptor 0: the generation table, read-only
+ *  (gentable.h). Until HELLO succeeded every other request is refused with RSM_ST_PROTOCOL. A
+ *  connection without HELLO is dropped after RSM_PROTO_GREETING_MS, and earlier where there are too
+ *  many of them. RSM_ST_NO_RESOURCES: the user has as many connections as he may have. */
+struct rsm_hello_request {
+    uint32_t api_version; /* RSM_VERSION of the caller; another one is refused: RSM_ST_VERSION */
+    uint32_t node;        /* the node that the calling process belongs to, 1..RSM_NODE_ID_MAX: the
+                             daemon's own, or one whose daemon listens on this host. Another one is
+                             refused: RSM_ST_DENIED */
+};
+struct rsm_hello_reply {
+    uint32_t node;            /* the node of this rsmd */
+    uint32_t embedded;        /* 1: started by a library, ends when unused */
+    uint32_t peer_timeout_ms; /* within which a dead peer is noticed */
+};
+
+/** Look a controller up by type and unit: names match like RSMAPI's, type without regard to case.
+ *  RSM_ST_NO_CONTROLLER when there is none. */
+struct rsm_controller_request {
+    char type[RSM_PROTO_NAME_MAX];
+    uint32_t unit;
+};
+struct rsm_controller_reply {
+    char name[RSM_PROTO_NAME_MAX]; /* as configured */
+    char transport[RSM_TRANSPORT_NAME_MAX];
+    char device[RSM_PROTO_NAME_MAX];
+    char options[RSM_PROTO_NAME_MAX];
+    uint32_t loopback;           /* 1: reaches the own node alone and is not part of the topology */
+    struct softmap_settings map; /* of software mappings, as configured */
+    struct rsm_port_attr attr;
+};
+
+/** Page through the controllers (loopback excluded) and, for each, its far ends. */
+struct rsm_topology_request {
+    uint32_t controller; /* index, 0 .. controllers - 1 */
+    uint32_t first_peer; /* index of the first far end wanted */
+};
+struct rsm_topology_peer {
+    uint32_t node;
+    char name[RSM_PROTO_NAME_MAX];
+    uint64_t hardware_address;
+    uint32_t state; /* 1 down, 2 up, 3 active, 4 going down */
+};
+struct rsm_topology_reply {
+    uint32_t generation;  /* moves when the answer changes; pages of one answer must agree */
+    uint32_t controllers; /* how many there are; the rest is empty if the index is beyond */
+    char name[RSM_PROTO_NAME_MAX];
+    uint64_t hardware_address;
+    uint32_t total_peers;
+    uint32_t peer_count; /* in this reply */
+    struct rsm_topology_peer peers[RSM_PROTO_PEERS_MAX];
+};
+
+/** How to reach a node on a controller. RSM_ST_NO_ROUTE: not known; RSM_ST_UNREACHABLE: known. */
+struct rsm_locate_request {
+    char controller[RSM_PROTO_NAME_MAX];
+    uint32_t node;
+};
+enum rsm_locate_kind {
+    RSM_LOCATE_SELF = 0,      /* this rsmd is that node */
+    RSM_LOCATE_SAME_HOST = 1, /* talk to the socket in `path` */
+    RSM_LOCATE_REMOTE = 2,    /* send IMPORT_CONNECT to this rsmd */
+};
+struct rsm_locate_reply {
+    uint32_t kind; /* enum rsm_locate_kind */
+    char path[RSM_PROTO_PATH_MAX];
+};
+
+/** Take an extent for memory to be exported on a controller. Reply: descriptor 0, read-write. The
+ *  memory is sparse; the client populates it. RSM_ST_NO_MEMORY beyond max-exported-memory or the
+ *  user's share of it, RSM_ST_NO_RESOURCES beyond his share of the descriptors. */
+struct rsm_extent_alloc_request {
+    char controller[RSM_PROTO_NAME_MAX];
+    uint64_t length; /* bytes, multiple of the page size, not 0 */
+};
+struct rsm_extent_alloc_reply {
+    uint32_t extent; /* id, never 0, unique within the client */
+};
+/** Give one back. RSM_ST_BUSY while a published segment uses it. */
+struct rsm_extent_free_request {
+    uint32_t extent;
+};
+
+/** Register a segment, unpublished. The caller's effective uid and gid are recorded now. Together
+ *  with an extent for all of it, if wanted: then the reply carries that one's descriptor, and what
+ *  EXTENT_ALLOC refuses is refused. */
+struct rsm_export_create_request {
+    char controller[RSM_PROTO_NAME_MAX];
+    uint64_t length;      /* bytes, multiple of the page size, not 0 */
+    uint32_t mode;        /* 0777 & ~umask at this moment; rights where no access list is given */
+    uint32_t want_extent; /* 1: an extent of the same length, too; 0: none */
+};
+struct rsm_export_create_reply {
+    uint32_t export;     /* id, never 0, unique within the client */
+    uint32_t epoch_slot; /* slot of the generation table that moves whenever an importer of this
+                            segment connects or disconnects */
+    uint32_t extent;     /* id, 0 if none was wanted */
+};
+
+struct rsm_acl_entry {
+    uint32_t node;
+    uint32_t permission; /* owner, group, other digits; at most 0666 */
+};
+struct rsm_segment_piece {
+    uint32_t extent;
+    uint64_t offset;
+    uint64_t length;
+};
+/** Make it connectable. Lengths of the pieces add up to the segment's length. */
+struct rsm_export_publish_request {
+    uint32_t export;
+    uint32_t segment_id; /* 0: rsmd assigns one from 0x80000000 upward; to ask for one of those is
+                            refused: RSM_ST_INVALID */
+    uint32_t acl_count;  /* 0: all nodes, with the creation mode */
+    struct rsm_acl_entry acl[RSM_PROTO_ACL_MAX];
+    uint32_t piece_count; /* at least 1 */
+    struct rsm_segment_piece pieces[RSM_PROTO_PIECES_MAX];
+};
+struct rsm_export_publish_reply {
+    uint32_t segment_id;
+};
+struct rsm_export_republish_request {
+    uint32_t export;
+    uint32_t acl_count;
+    struct rsm_acl_entry acl[RSM_PROTO_ACL_MAX];
+};
+/** End publication: the id is free, no more connects. Unless KEEP is set all connections are
+ *  aborted before the reply: their generations have moved. Of a connection from another host the
+ *  offer has been revoked, so that no access arrives any more; the generation that its importer
+ *  looks at moves when the message comes there. */
+#define RSM_UNPUBLISH_KEEP_CONNECTIONS 1u
+struct rsm_export_unpublish_request {
+    uint32_t export;
+    uint32_t flags;
+};
+/** Reply to unpublish and destroy: `offered` is 1 when any process ever received this segment's
+ *  extents, so that the exporter has to leave them to be safe from it. */
+struct rsm_export_end_reply {
+    uint32_t offered;
+};
+/** Unpublish if need be and forget the segment. */
+struct rsm_export_destroy_request {
+    uint32_t export;
+};
+
+struct rsm_import_connect_request {
+    char controller[RSM_PROTO_NAME_MAX];
+    uint32_t node; /* the exporter's */
+    uint32_t segment_id;
+    uint32_t rights; /* RSM_RIGHT_* wanted */
+};
+/** Descriptors of the reply are those of the offer. */
+struct rsm_import_connect_reply {
+    uint32_t import;     /* id, never 0, unique within the client */
+    uint32_t slot;       /* of the generation table; the connection is aborted when it moves */
+    uint32_t generation; /* its value now */
+    uint64_t length;     /* bytes of the segment */
+    uint32_t rights;     /* granted, those wanted */
+    char transport[RSM_TRANSPORT_NAME_MAX];
+    uint32_t blob_len;
+    uint8_t blob[RSM_OFFER_MAX_BLOB];
+};
+struct rsm_import_disconnect_request {
+    uint32_t import;
+};
+
+/** An end of a segment that has an event counter, named by the client that owns it. */
+enum rsm_event_end {
+    RSM_EVENT_EXPORT = 1,
+    RSM_EVENT_IMPORT = 2,
+};
+/** The counter of an own handle. Reply: descriptor 0, an event cell (eventcell.h), read-write.
+ *  RSM_ST_NO_RESOURCES: it cannot be made, or could not be when an event was posted, which is lost;
+ *  that is told once. */
+struct rsm_event_open_request {
+    uint32_t end; /* enum rsm_event_end */
+    uint32_t id;
+};
+/** The counters that a post on an own handle reaches: of an import the exporter's, of an export
+ *  those of all live connections. Reply: one descriptor per cell, in order, but none for a peer
+ *  named 0: that importer has no counter, because rsmd cannot make one, and gets an error when it
+ *  looks for events. An import whose exporter has gone gets none. */
+struct rsm_event_peers_request {
+    uint32_t end;
+    uint32_t id;
+    uint32_t first; /* index of the first wanted */
+};
+struct rsm_event_peers_reply {
+    uint32_t epoch; /* value of the epoch slot that this answer belongs to */
+    uint32_t total;
+    uint32_t count;                      /* in this reply */
+    uint32_t peers[RSM_PROTO_CELLS_MAX]; /* names for EVENT_KICK; the exporter's is 0 */
+};
+/** Own handle is to have a poll descriptor: a pipe that posters are given write ends of. Reply:
+ *  descriptor 0, its read end; descriptor 1, a write end, whose open file description nobody else
+ *  has. Both are non-blocking. A later request gets another pipe, which replaces the former. */
+struct rsm_event_arm_request {
+    uint32_t end;
+    uint32_t id;
+};
+/** Get a write end of the pipe of a peer whose cell says that it is armed. Reply: descriptor 0,
+ *  an open file description of the asker's own. RSM_ST_NOT_FOUND if there is none. */
+struct rsm_event_kick_request {
+    uint32_t end;
+    uint32_t id;
+    uint32_t peer; /* from rsm_event_peers_reply */
+};
+
+/** What this rsmd knows of its segments, for rsmstat: a page of its exports, or of the connections
+ *  to them. A user is told of those that he takes part in, root and rsmd's own user of all. rsmd
+ *  looks at a bounded number of them for one request, so that a page can be empty although others
+ *  follow. What is there from the first page to the last is in exactly one of them. RSM_ST_INVALID:
+ *  no such `what`. */
+#define RSM_INSPECT_HIDDEN UINT32_MAX /* in place of what only an export's owner may know */
+enum rsm_inspect_what {
+    RSM_INSPECT_EXPORTS = 1,
+    RSM_INSPECT_IMPORTS = 2,
+};
+struct rsm_inspect_request {
+    uint32_t what;  /* enum rsm_inspect_what */
+    uint32_t after; /* `next` of the page before; 0: the first page */
+};
+struct rsm_inspect_item {
+    uint32_t id;         /* of the export, or of the import */
+    uint32_t exporter;   /* of an import: the export's node, 0 for an export */
+    uint32_t export;     /* of an import: id of the export it is connected to, 0 when aborted; if
+                            that is on another host, what its node calls the connection */
+    uint32_t segment_id; /* 0: not published, or aborted */
+    uint32_t node;       /* of the process at this end */
+    uint32_t pid;
+    uint32_t uid;
+    uint32_t gid;
+    uint32_t permission;  /* of an export the creation mode or HIDDEN, of an import RSM_RIGHT_* */
+    uint32_t acl_count;   /* of an export: entries of its access list, or HIDDEN */
+    uint32_t connections; /* of an export: live ones, or HIDDEN */
+    uint32_t pending;     /* events posted to this end and not consumed */
+    uint64_t length;      /* bytes of the segment, 0 when aborted */
+    char controller[RSM_PROTO_NAME_MAX];
+};
+struct rsm_inspect_reply {
+    uint32_t next;           /* for the page that follows, ascending; 0: this is the last */
+    uint64_t exported_bytes; /* in extents, of the whole node */
+    uint64_t exported_limit; /* bytes; 0: none */
+    uint32_t segments;       /* exports and imports of the whole node */
+    uint32_t segments_limit;
+    uint32_t clients;
+    uint32_t count; /* in this reply */
+    struct rsm_inspect_item items[RSM_PROTO_ITEMS_MAX];
+};
+
+/** The links of this rsmd to those of other hosts, for rsmstat: a page of the nodes that have an
+ *  address in the configuration, this one included, in ascending order. */
+enum rsm_link_state {
+    RSM_LINK_DOWN = 1,
+    RSM_LINK_STARTING = 2, /* connected, not yet authenticated */
+    RSM_LINK_UP = 3,
+    RSM_LINK_NEIGHBOUR = 4, /* on this host, in the same runtime directory: needs no link */
+    RSM_LINK_SELF = 5,      /* this node; the address is where it listens if anybody calls it */
+};
+enum rsm_link_auth {
+    RSM_LINK_AUTH_NONE = 1,
+    RSM_LINK_AUTH_MUNGE = 2,
+};
+struct rsm_links_request {
+    uint32_t first; /* node id from which on to tell */
+};
+struct rsm_links_item {
+    uint32_t node;
+    uint32_t state;   /* enum rsm_link_state */
+    uint32_t version; /* of the protocol between the two; 0 unless it is up */
+    uint32_t port;
+    char address[RSM_PROTO_NAME_MAX]; /* as configured */
+    char text[RSM_PROTO_NAME_MAX];    /* of the last failure, "" if there was none */
+};
+struct rsm_links_reply {
+    uint32_t auth;  /* enum rsm_link_auth */
+    uint32_t more;  /* 1: there are further ones behind the last of these */
+    uint32_t count; /* in this reply */
+    struct rsm_links_item items[RSM_PROTO_LINKS_MAX];
+};
+
+/** What users have of what the node has little of, for rsmstat: the limits and sums, and a page of
+ *  users in the order in which they came. A user is told of himself, root and rsmd's own user of
+ *  all. */
+enum rsm_shares_resource {
+    RSM_SHARES_CONNECTIONS = 0,
+    RSM_SHARES_DESCRIPTORS = 1, /* that rsmd keeps for clients */
+    RSM_SHARES_SEGMENTS = 2,    /* exports and imports */
+    RSM_SHARES_BYTES = 3,       /* in extents, populated or not */
+    RSM_SHARES_PINNED = 4,      /* bytes in extents of transports that pin them */
+    RSM_SHARES_FORWARDS = 5,    /* requests that other hosts have not answered yet */
+    RSM_SHARES_COUNT = 6,
+};
+#define RSM_SHARES_ALL_USERS UINT32_MAX /* as uid: those of a node of another host together */
+struct rsm_shares_request {
+    uint64_t after; /* serial number of the last user that is known already; 0: from the first */
+};
+struct rsm_shares_limit {
+    uint64_t total; /* nobody gets more; UINT64_MAX here and below: no limit */
+    uint64_t users; /* all users together, but root and rsmd's own user */
+    uint64_t one;   /* one of these users, or a node of another host */
+    uint64_t used;  /* by all */
+};
+struct rsm_shares_user {
+    uint64_t serial; /* ascending */
+    uint32_t node;   /* of another host that he imports from; 0: he is on this one */
+    uint32_t uid;    /* RSM_SHARES_ALL_USERS: what all users of `node` have */
+    uint64_t used[RSM_SHARES_COUNT];
+};
+struct rsm_shares_reply {
+    struct rsm_shares_limit limits[RSM_SHARES_COUNT];
+    uint32_t more;  /* 1: there are further users behind the last of these */
+    uint32_t count; /* in this reply */
+    struct rsm_shares_user users[RSM_PROTO_USERS_MAX];
+};
+
+/** One message, decoded. `type` says which member of the union counts; replies with a status other
+ *  than RSM_ST_OK have no body. */
+struct rsm_msg {
+    uint32_t type; /* enum rsm_msg_type, with RSM_MSG_REPLY for replies */
+    uint32_t sequence;
+    uint32_t status; /* enum rsm_status; 0 in requests */
+    union {
+        struct rsm_hello_request hello;
+        struct rsm_hello_reply hello_reply;
+        struct rsm_controller_request controller;
+        struct rsm_controller_reply controller_reply;
+        struct rsm_topology_request topology;
+        struct rsm_topology_reply topology_reply;
+        struct rsm_locate_request locate;
+        struct rsm_locate_reply locate_reply;
+        struct rsm_extent_alloc_request extent_alloc;
+        struct rsm_extent_alloc_reply extent_alloc_reply;
+        struct rsm_extent_free_request extent_free;
+        struct rsm_export_create_request export_create;
+        struct rsm_export_create_reply export_create_reply;
+        struct rsm_export_publish_request export_publish;
+        struct rsm_export_publish_reply export_publish_reply;
+        struct rsm_export_republish_request export_republish;
+        struct rsm_export_unpublish_request export_unpublish;
+        struct rsm_export_end_reply export_end_reply;
+        struct rsm_export_destroy_request export_destroy;
+        struct rsm_import_connect_request import_connect;
+        struct rsm_import_connect_reply import_connect_reply;
+        struct rsm_import_disconnect_request import_disconnect;
+        struct rsm_event_open_request event_open;
+        struct rsm_event_peers_request event_peers;
+        struct rsm_event_peers_reply event_peers_reply;
+        struct rsm_event_arm_request event_arm;
+        struct rsm_event_kick_request event_kick;
+        struct rsm_inspect_request inspect;
+        struct rsm_inspect_reply inspect_reply;
+        struct rsm_links_request links;
+        struct rsm_links_reply links_reply;
+        struct rsm_shares_request shares;
+        struct rsm_shares_reply shares_reply;
+    } u;
+};
+
+/** Encode into @p buffer. Returns the length, or 0 if the message breaks its own bounds. */
+size_t rsm_msg_encode(const struct rsm_msg *msg, void *buffer, size_t capacity);
+
+/** Type and sequence of a packet of which at least the first @p length bytes are there, whatever is
+ *  wrong with the rest. False: it is not of this protocol. */
+bool rsm_msg_peek(const void *buffer, size_t length, uint32_t *type, uint32_t *sequence);
+
+/** The version that a packet of this protocol is of, 0 if it is too short to say. The header is the
+ *  same in all versions, so that two that do not fit can tell each other so. */
+uint32_t rsm_msg_version(const void *buffer, size_t length);
+
+/**
+ * Decode a packet. RSM_ST_OK, RSM_ST_VERSION (right magic, other version) or RSM_ST_PROTOCOL
+ * (anything else: short, long, unknown type, count out of bounds). Only msg is written.
+ */
+enum rsm_status rsm_msg_decode(struct rsm_msg *msg, const void *buffer, size_t length);
+
+#endif

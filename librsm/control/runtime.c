@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "control/runtime.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "control/trust.h"
+
+enum { WHY_MAX = 512 };
+
+uint32_t rsmcore_node_id_parse(const char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long id = strtoul(text, &end, 10);
+    bool valid = end != text && *end == '\0' && *text >= '0' && *text <= '9' && errno == 0 &&
+                 id >= 1 && id <= RSM_NODE_ID_MAX;
+    return valid ? (uint32_t)id : 0;
+}
+
+static bool set_directory(struct rsmcore_runtime *runtime, const char *format, const char *text,
+                          unsigned number)
+{
+    char *into = runtime->directory;
+    size_t size = sizeof runtime->directory;
+    int length = text != NULL ? snprintf(into, size, "%s%s", text, format)
+                              : snprintf(into, size, "%s%u", format, number);
+    if (length > 0 && (size_t)length < size)
+        return true;
+    rsm_log_error("runtime directory name is too long for a socket: at most %zu characters",
+                  size - 1);
+    return false;
+}
+
+bool rsmcore_runtime_is_configured(const struct rsmcore_runtime *runtime, uint32_t node)
+{
+    char path[RSM_PROTO_PATH_MAX];
+    struct stat lock;
+    rsmcore_runtime_lock(runtime, node, path);
+    return lstat(path, &lock) == 0 && S_ISREG(lock.st_mode) && lock.st_size > 0 &&
+           rsmcore_trust_user(lock.st_uid);
+}
+
+/* ---------------------------------------------------------------- the choices */
+
+/* Whether a system daemon of the node listens in the directory, or is to. */
+static bool is_served(const struct rsmcore_runtime *runtime, uint32_t node)
+{
+    char path[RSM_PROTO_PATH_MAX];
+    struct stat status;
+    rsmcore_runtime_socket(runtime, node, path);
+    return (lstat(path, &status) == 0 && S_ISSOCK(status.st_mode)) ||
+           rsmcore_runtime_is_configured(runtime, node);
+}
+
+/* Take the system's directory if it has a daemon of the node asked for, or if none was asked for of
+ * any: then the lowest is chosen, whether or not its daemon runs now, because a process is not to
+ * change its node when a daemon is restarted. */
+static bool use_system_directory(struct rsmcore_runtime *runtime, bool any_node)
+{
+    char why[WHY_MAX];
+    uint32_t node = any_node ? 1 : runtime->node, last = any_node ? RSM_NODE_ID_MAX : node;
+    switch (rsmcore_trust_directory(rsmcore_trust_system_directory, why, sizeof why)) {
+    case RSM_ST_OK:
+        break;
+    case RSM_ST_NOT_FOUND:
+        return false;
+    default:
+        rsm_log_warning("the system's runtime directory is not used: %s", why);
+        return false;
+    }
+    if (!set_directory(runtime, "", rsmcore_trust_system_directory, 0))
+        return false;
+    while (node <= last && !is_served(runtime, node))
+        node++;
+    if (node > last)
+        return false;
+    runtime->node = node;
+    runtime->system = true;
+    return true;
+}
+
+/* XDG_RUNTIME_DIR, if it can be this process's: su(1) and sudo(8) may leave that of another user.
+ */
+static const char *session_directory(void)
+{
+    char why[WHY_MAX];
+    const char *session = secure_getenv("XDG_RUNTIME_DIR");
+    if (session == NULL || *session != '/')
+        return NULL;
+    switch (rsmcore_trust_directory(session, why, sizeof why)) {
+    case RSM_ST_OK:
+        return session;
+    case RSM_ST_NOT_FOUND:
+        rsm_log_warning("XDG_RUNTIME_DIR is not used: there is no %s", session);
+        return NULL;
+    default:
+        rsm_log_warning("XDG_RUNTIME_DIR is not used: %s", why);
+        return NULL;
+    }
+}
+
+/* Check the directory that was chosen, if it is there already. */
+static enum rsm_status check_chosen(const struct rsmcore_runtime *runtime)
+{
+    char why[WHY_MAX];
+    enum rsm_status status = rsmcore_trust_directory(runtime->directory, why, sizeof why);
+    if (status != RSM_ST_DENIED)
+        return RSM_ST_OK;
+    rsm_log_error("runtime directory %s; remove it, or name another one by RSM_RUNTIME_DIR", why);
+    return status;
+}
+
+static bool is_system_directory(const char *path)
+{
+    struct stat given, system;
+    return lstat(path, &given) == 0 && lstat(rsmcore_trust_system_directory, &system) == 0 &&
+           given.st_dev == system.st_dev && given.st_ino == system.st_ino;
+}
+
+static enum rsm_status use_given_directory(struct rsmcore_runtime *runtime, const char *given)
+{
+    if (!set_directory(runtime, "", given, 0))
+        return RSM_ST_INVALID;
+    runtime->system = is_system_directory(given);
+    return check_chosen(runtime);
+}
+
+static enum rsm_status use_private_directory(struct rsmcore_runtime *runtime)
+{
+    const char *session = session_directory();
+    bool fits = session != NULL ? set_directory(runtime, "/rsm", session, 0)
+                                : set_directory(runtime, "/tmp/rsm-", NULL, (unsigned)geteuid());
+    return fits ? check_chosen(runtime) : RSM_ST_INVALID;
+}
+
+enum rsm_status rsmcore_runtime_find(struct rsmcore_runtime *runtime)
+{
+    memset(runtime, 0, sizeof *runtime);
+    const char *node = secure_getenv("RSM_NODE");
+    runtime->node = node == NULL ? 1 : rsmcore_node_id_parse(node);
+    if (runtime->node == 0) {
+        rsm_log_error("RSM_NODE=%s is not a node id (1 to %d)", node, RSM_NODE_ID_MAX);
+        return RSM_ST_INVALID;
+    }
+    const char *given = secure_getenv("RSM_RUNTIME_DIR");
+    if (given != NULL && *given != '\0')
+        return use_given_directory(runtime, given);
+    return use_system_directory(runtime, node == NULL) ? RSM_ST_OK : use_private_directory(runtime);
+}
+
+enum rsm_status rsmcore_runtime_prepare(const struct rsmcore_runtime *runtime)
+{
+    char why[WHY_MAX];
+    if (mkdir(runtime->directory, 0700) < 0 && errno != EEXIST) {
+        rsm_log_error("cannot create runtime directory %s: %m", runtime->directory);
+        return rsmcore_status_from_errno(errno);
+    }
+    enum rsm_status status = rsmcore_trust_directory(runtime->directory, why, sizeof why);
+    if (status != RSM_ST_OK)
+        rsm_log_error("runtime directory %s", status == RSM_ST_DENIED ? why : "has gone");
+    return status == RSM_ST_OK ? RSM_ST_OK : RSM_ST_DENIED;
+}
+
+static void name_below(const struct rsmcore_runtime *runtime, uint32_t node, const char *suffix,
+                       char *path)
+{
+    snprintf(path, RSM_PROTO_PATH_MAX, "%s/node-%u.%s", runtime->directory, (unsigned)node, suffix);
+}
+
+void rsmcore_runtime_socket(const struct rsmcore_runtime *runtime, uint32_t node, char *path)
+{
+    name_below(runtime, node, "sock", path);
+}
+
+void rsmcore_runtime_lock(const struct rsmcore_runtime *runtime, uint32_t node, char *path)
+{
+    name_below(runtime, node, "lock", path);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Where a node's daemon is found: runtime directory, socket and lock names, node id. Used by the
+ * library, which looks there, and by rsmd, which listens there.
+ *
+ * Order: `RSM_RUNTIME_DIR`; else the system directory, if a daemon listens there or is configured
+ * to; else `$XDG_RUNTIME_DIR/rsm`; else `/tmp/rsm-<uid>`. In a set-user-id program the environment
+ * is not looked at. No directory is used that another user could have made (control/trust.h): such
+ * an `XDG_RUNTIME_DIR` is passed over, any other one is an error. The node id is `RSM_NODE`, else
+ * that of the system's daemon (the lowest if there are several), else 1.
+ *
+ * The lock file of a daemon that the library has started is empty and goes with it. A daemon that
+ * somebody else has started is *configured*: its lock file says so and stays when it ends, however
+ * it ends. Nobody puts another daemon in its place then; clients wait for it to come back.
+ */
+#ifndef RSMCORE_RUNTIME_H
+#define RSMCORE_RUNTIME_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control/proto.h"
+
+struct rsmcore_runtime {
+    char directory[RSM_PROTO_PATH_MAX - 16]; /* room for the names below it */
+    bool system;                             /* the system's directory: nothing is started there */
+    uint32_t node;                           /* 1..RSM_NODE_ID_MAX */
+};
+
+/** Decide from environment and file system. RSM_ST_INVALID: RSM_NODE is no node id;
+ *  RSM_ST_DENIED: the directory is not safe. The reason has been logged. Nothing is created. */
+enum rsm_status rsmcore_runtime_find(struct rsmcore_runtime *runtime);
+
+/** Make sure that the directory exists and is safe. Creates it with mode 0700. */
+enum rsm_status rsmcore_runtime_prepare(const struct rsmcore_runtime *runtime);
+
+/** `<directory>/node-<id>.sock`. @p path has RSM_PROTO_PATH_MAX bytes. */
+void rsmcore_runtime_socket(const struct rsmcore_runtime *runtime, uint32_t node, char *path);
+
+/** `<directory>/node-<id>.lock`, held (flock) by a running rsmd of that node. */
+void rsmcore_runtime_lock(const struct rsmcore_runtime *runtime, uint32_t node, char *path);
+
+/** What the lock file of a configured daemon holds. Users who may not read it see that it is not
+ *  empty; they must not be able to open it, because whoever can may lock it, too. */
+#define RSMCORE_CONFIGURED "configured\n"
+
+/** Whether the node belongs to a configured daemon, running or not. */
+bool rsmcore_runtime_is_configured(const struct rsmcore_runtime *runtime, uint32_t node);
+
+/** Parse a node id, 1..RSM_NODE_ID_MAX, decimal; 0 if it is none. */
+uint32_t rsmcore_node_id_parse(const char *text);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fault/uffd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "control/packet.h"
+
+/* Newer than the headers that this must build with. */
+#ifndef UFFD_FEATURE_WP_UNPOPULATED
+#define UFFD_FEATURE_WP_UNPOPULATED (1 << 13)
+#endif
+#ifndef USERFAULTFD_IOC_NEW
+#define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
+#endif
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+#ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
+#define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
+#endif
+
+#define ATTEMPTS 100
+
+/* Agree on the best set of features that the kernel has. */
+static bool handshake(int uffd)
+{
+    const uint64_t sets[] = {
+        UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+            UFFD_FEATURE_WP_UNPOPULATED,
+        UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
+        UFFD_FEATURE_PAGEFAULT_FLAG_WP,
+    };
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+        struct uffdio_api api = {.api = UFFD_API, .features = sets[i]};
+        if (ioctl(uffd, UFFDIO_API, &api) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int open_device(void)
+{
+    int device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+    if (device < 0)
+        return -1;
+    int uffd = ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
+    close(device);
+    return uffd;
+}
+
+int rsmcore_uffd_new(bool user_only)
+{
+    int flags = O_CLOEXEC | O_NONBLOCK | (user_only ? UFFD_USER_MODE_ONLY : 0);
+    int uffd = (int)syscall(SYS_userfaultfd, flags);
+    if (uffd < 0 && !user_only)
+        uffd = open_device();
+    return rsm_fd_above_stdio(uffd);
+}
+
+int rsmcore_uffd_open(bool user_only)
+{
+    int uffd = rsmcore_uffd_new(user_only);
+    if (uffd >= 0 && !handshake(uffd)) {
+        close(uffd);
+        return -1;
+    }
+    return uffd;
+}
+
+bool rsmcore_uffd_is_one(int fd)
+{
+    struct uffdio_api again = {.api = UFFD_API}; /* refused, as it has been agreed on */
+    return ioctl(fd, UFFDIO_API, &again) != 0 && errno != ENOTTY && errno != EBADF;
+}
+
+/* The kernel refuses for a moment while mappings are being copied by fork(). */
+bool rsmcore_uffd_set_writable(int uffd, uintptr_t address, size_t length, bool writable)
+{
+    struct uffdio_writeprotect request = {.range = {.start = address, .len = length},
+                                          .mode = writable ? 0 : UFFDIO_WRITEPROTECT_MODE_WP};
+    int result, attempts = 0;
+    do
+        result = ioctl(uffd, UFFDIO_WRITEPROTECT, &request);
+    while (result != 0 && (errno == EAGAIN || errno == EINTR) && ++attempts < ATTEMPTS);
+    return result == 0;
+}
+
+bool rsmcore_uffd_protect(int uffd, uintptr_t address, size_t length)
+{
+    struct uffdio_register request = {.range = {.start = address, .len = length},
+                                      .mode = UFFDIO_REGISTER_MODE_WP};
+    if (ioctl(uffd, UFFDIO_REGISTER, &request) != 0)
+        return false;
+    if ((request.ioctls >> _UFFDIO_WRITEPROTECT & 1) &&
+        rsmcore_uffd_set_writable(uffd, address, length, false))
+        return true;
+    rsmcore_uffd_release(uffd, address, length);
+    return false;
+}
+
+void rsmcore_uffd_release(int uffd, uintptr_t address, size_t length)
+{
+    struct uffdio_range range = {.start = address, .len = length};
+    (void)rsmcore_uffd_set_writable(uffd, address, length, true);
+    (void)ioctl(uffd, UFFDIO_UNREGISTER, &range); /* wakes too */
+}
+
+void rsmcore_uffd_wake(int uffd, uintptr_t address, size_t length)
+{
+    struct uffdio_range range = {.start = address, .len = length};
+    (void)ioctl(uffd, UFFDIO_WAKE, &range);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Locked instructions on mappings. They are atomic among the threads of this process, never with
+ * the peer: what is done about programs that may believe otherwise.
+ */
+#ifndef RSMCORE_SOFTMAP_ATOMICS_H
+#define RSMCORE_SOFTMAP_ATOMICS_H
+
+#include <stdbool.h>
+#include <ucontext.h>
+
+#include "mapping/options.h"
+
+/** From the handler, before a store that cannot be decoded is let through: true if it is refused
+ *  instead, and SIGBUS at @p address is what the program gets when the handler returns. */
+bool softmap_atomics_refuse(const struct softmap_options *options, ucontext_t *context,
+                            uintptr_t address);
+
+/** Log the first that was let through, once in the life of the process; not from a handler. */
+void softmap_atomics_report(void);
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mapping/decode.h"
+
+#include <asm/prctl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <Zydis/Zydis.h>
+
+#include "mapping/vector.h"
+
+enum { PAGE = 4096, TRAP_FLAG_STORE = 2, DIRECTION_FLAG = 0x400 };
+
+struct decoded {
+    ZydisDecodedInstruction instruction;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+/* Index in gregs of each register by its number in instructions. */
+static const int greg_of[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+                                REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                REG_R12, REG_R13, REG_R14, REG_R15};
+
+static uint64_t greg(const ucontext_t *context, int index)
+{
+    return (uint64_t)context->uc_mcontext.gregs[index];
+}
+
+/* ---------------------------------------------------------------- decoding */
+
+/* The bytes up to the end of the page are there, for the processor fetched the first of them; the
+ * next page is there if the instruction goes on in it. */
+static bool decode(uintptr_t address, struct decoded *decoded)
+{
+    ZydisDecoder decoder;
+    size_t length = PAGE - address % PAGE;
+    if (length > ZYDIS_MAX_INSTRUCTION_LENGTH)
+        length = ZYDIS_MAX_INSTRUCTION_LENGTH;
+    if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+        return false;
+    ZyanStatus status = ZydisDecoderDecodeFull(&decoder, (const void *)address, length,
+                                               &decoded->instruction, decoded->operands);
+    if (status == ZYDIS_STATUS_NO_MORE_DATA && length < ZYDIS_MAX_INSTRUCTION_LENGTH)
+        status =
+            ZydisDecoderDecodeFull(&decoder, (const void *)address, ZYDIS_MAX_INSTRUCTION_LENGTH,
+                                   &decoded->instruction, decoded->operands);
+    return ZYAN_SUCCESS(status);
+}
+
+static bool is_plain_store(const ZydisDecodedInstruction *instruction)
+{
+    switch (instruction->mnemonic) {
+    case ZYDIS_MNEMONIC_MOV:
+    case ZYDIS_MNEMONIC_MOVNTI:
+    case ZYDIS_MNEMONIC_MOVD:
+    case ZYDIS_MNEMONIC_MOVQ:
+    case ZYDIS_MNEMONIC_MOVSS:
+    case ZYDIS_MNEMONIC_MOVSD:
+    case ZYDIS_MNEMONIC_MOVLPS:
+    case ZYDIS_MNEMONIC_MOVLPD:
+    case ZYDIS_MNEMONIC_MOVAPS:
+    case ZYDIS_MNEMONIC_MOVAPD:
+    case ZYDIS_MNEMONIC_MOVUPS:
+    case ZYDIS_MNEMONIC_MOVUPD:
+    case ZYDIS_MNEMONIC_MOVDQA:
+    case ZYDIS_MNEMONIC_MOVDQU:
+    case ZYDIS_MNEMONIC_MOVNTPS:
+    case ZYDIS_MNEMONIC_MOVNTPD:
+    case ZYDIS_MNEMONIC_MOVNTDQ:
+    case ZYDIS_MNEMONIC_VMOVD:
+    case ZYDIS_MNEMONIC_VMOVQ:
+    case ZYDIS_MNEMONIC_VMOVSS:
+    case ZYDIS_MNEMONIC_VMOVSD:
+    case ZYDIS_MNEMONIC_VMOVLPS:
+    case ZYDIS_MNEMONIC_VMOVLPD:
+    case ZYDIS_MNEMONIC_VMOVAPS:
+    case ZYDIS_MNEMONIC_VMOVAPD:
+    case ZYDIS_MNEMONIC_VMOVUPS:
+    case ZYDIS_MNEMONIC_VMOVUPD:
+    case ZYDIS_MNEMONIC_VMOVDQA:
+    case ZYDIS_MNEMONIC_VMOVDQA32:
+    case ZYDIS_MNEMONIC_VMOVDQA64:
+    case ZYDIS_MNEMONIC_VMOVDQU:
+    case ZYDIS_MNEMONIC_VMOVDQU8:
+    case ZYDIS_MNEMONIC_VMOVDQU16:
+    case ZYDIS_MNEMONIC_VMOVDQU32:
+    case ZYDIS_MNEMONIC_VMOVDQU64:
+    case ZYDIS_MNEMONIC_VMOVNTPS:
+    case ZYDIS_MNEMONIC_VMOVNTPD:
+    case ZYDIS_MNEMONIC_VMOVNTDQ:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_masked(const ZydisDecodedInstruction *instruction)
+{
+    return instruction->avx.mask.mode != ZYDIS_MASK_MODE_INVALID &&
+           instruction->avx.mask.mode != ZYDIS_MASK_MODE_DISABLED;
+}
+
+/* ---------------------------------------------------------------- addresses */
+
+static bool register_value(const ucontext_t *context, ZydisRegister reg, uint64_t next,
+                           uint64_t *value)
+{
+    if (reg == ZYDIS_REGISTER_NONE) {
+        *value = 0;
+        return true;
+    }
+    ZydisRegisterClass class = ZydisRegisterGetClass(reg);
+    if (class == ZYDIS_REGCLASS_IP) {
+        *value = next;
+        return true;
+    }
+    if (class != ZYDIS_REGCLASS_GPR64 && class != ZYDIS_REGCLASS_GPR32)
+        return false;
+    *value = greg(context, greg_of[ZydisRegisterGetId(reg)]);
+    if (class == ZYDIS_REGCLASS_GPR32)
+        *value &= UINT32_MAX;
+    return true;
+}
+
+static bool segment_base(ZydisRegister segment, uint64_t *base)
+{
+    *base = 0;
+    if (segment == ZYDIS_REGISTER_FS)
+        return syscall(SYS_arch_prctl, ARCH_GET_FS, base) == 0;
+    if (segment == ZYDIS_REGISTER_GS)
+        return syscall(SYS_arch_prctl, ARCH_GET_GS, base) == 0;
+    return true;
+}
+
+static bool address_of(const ucontext_t *context, const struct decoded *decoded, uintptr_t *address)
+{
+    const ZydisDecodedOperandMem *memory = &decoded->operands[0].mem;
+    uint64_t next = greg(context, REG_RIP) + decoded->instruction.length;
+    uint64_t base, index, segment;
+    if (memory->type != ZYDIS_MEMOP_TYPE_MEM ||
+        !register_value(context, memory->base, next, &base) ||
+        !register_value(context, memory->index, next, &index) ||
+        !segment_base(memory->segment, &segment))
+        return false;
+    uint64_t offset = base + index * memory->scale;
+    if (memory->disp.has_displacement)
+        offset += (uint64_t)memory->disp.value;
+    if (decoded->instruction.address_width == 32)
+        offset &= UINT32_MAX;
+    *address = segment + offset;
+    return true;
+}
+
+/* ---------------------------------------------------------------- values */
+
+static bool general_value(const ucontext_t *context, ZydisRegister reg, struct softmap_store *store)
+{
+    bool high = reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH;
+    ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+    if (ZydisRegisterGetClass(whole) != ZYDIS_REGCLASS_GPR64)
+        return false;
+    uint64_t value = greg(context, greg_of[ZydisRegisterGetId(whole)]) >> (high ? 8 : 0);
+    memcpy(store->bytes, &value, sizeof value);
+    return store->width <= sizeof value;
+}
+
+static bool value_of(const ucontext_t *context, const struct decoded *decoded,
+                     struct softmap_store *store)
+{
+    /* A mask register, which here masks nothing, may come between. */
+    const ZydisDecodedOperand *source =
+        &decoded->operands[decoded->instruction.operand_count_visible - 1];
+    if (source->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+        memcpy(store->bytes, &source->imm.value, sizeof source->imm.value);
+        return store->width <= sizeof source->imm.value;
+    }
+    if (source->type != ZYDIS_OPERAND_TYPE_REGISTER)
+        return false;
+    switch (ZydisRegisterGetClass(source->reg.value)) {
+    case ZYDIS_REGCLASS_GPR8:
+    case ZYDIS_REGCLASS_GPR16:
+    case ZYDIS_REGCLASS_GPR32:
+    case ZYDIS_REGCLASS_GPR64:
+        return general_value(context, source->reg.value, store);
+    case ZYDIS_REGCLASS_XMM:
+    case ZYDIS_REGCLASS_YMM:
+    case ZYDIS_REGCLASS_ZMM:
+        return softmap_vector_value(context, (unsigned)ZydisRegisterGetId(source->reg.value),
+                                    store->width, store->bytes);
+    default:
+        return false;
+    }
+}
+
+/* ---------------------------------------------------------------- strings */
+
+static bool string_width(ZydisMnemonic mnemonic, size_t *width, bool *moves)
+{
+    *moves = false;
+    switch (mnemonic) {
+    case ZYDIS_MNEMONIC_MOVSB:
+        *moves = true;
+        __attribute__((fallthrough));
+    case ZYDIS_MNEMONIC_STOSB:
+        *width = 1;
+        return true;
+    case ZYDIS_MNEMONIC_MOVSW:
+        *moves = true;
+        __attribute__((fallthrough));
+    case ZYDIS_MNEMONIC_STOSW:
+        *width = 2;
+        return true;
+    case ZYDIS_MNEMONIC_MOVSD:
+        *moves = true;
+        __attribute__((fallthrough));
+    case ZYDIS_MNEMONIC_STOSD:
+        *width = 4;
+        return true;
+    case ZYDIS_MNEMONIC_MOVSQ:
+        *moves = true;
+        __attribute__((fallthrough));
+    case ZYDIS_MNEMONIC_STOSQ:
+        *width = 8;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool decode_string(const ucontext_t *context, const struct decoded *decoded,
+                          struct softmap_store *store)
+{
+    ZydisInstructionAttributes attributes = decoded->instruction.attributes;
+    bool moves;
+    if (!string_width(decoded->instruction.mnemonic, &store->width, &moves) ||
+        (attributes & ZYDIS_ATTRIB_HAS_SEGMENT) || decoded->instruction.address_width != 64 ||
+        (attributes & ZYDIS_ATTRIB_HAS_REPNE) || (greg(context, REG_EFL) & DIRECTION_FLAG))
+        return false;
+    store->string = true;
+    store->repeated = (attributes & ZYDIS_ATTRIB_HAS_REP) != 0;
+    store->address = greg(context, REG_RDI);
+    store->elements = store->repeated ? greg(context, REG_RCX) : 1;
+    uint64_t value = greg(context, REG_RAX);
+    memcpy(store->bytes, &value, sizeof value);
+    store->source = moves ? greg(context, REG_RSI) : 0;
+    return store->elements > 0 && !(moves && store->source == 0);
+}
+
+bool softmap_decode(const ucontext_t *context, uintptr_t fault, struct softmap_store *store)
+{
+    struct decoded decoded;
+    if (!decode(greg(context, REG_RIP), &decoded) ||
+        (decoded.instruction.attributes & ZYDIS_ATTRIB_HAS_LOCK))
+        return false;
+    memset(store, 0, sizeof *store);
+    store->instruction = decoded.instruction.length;
+    if (decoded.instruction.meta.category == ZYDIS_CATEGORY_STRINGOP)
+        return decode_string(context, &decoded, store) && store->address == fault;
+    store->elements = 1;
+    const ZydisDecodedOperand *target = &decoded.operands[0];
+    if (!is_plain_store(&decoded.instruction) || is_masked(&decoded.instruction) ||
+        decoded.instruction.operand_count_visible < 2 || target->type != ZYDIS_OPERAND_TYPE_MEMORY)
+        return false;
+    store->width = target->size / 8;
+    return store->width > 0 && store->width <= SOFTMAP_STORE_MAX &&
+           address_of(context, &decoded, &store->address) && fault >= store->address &&
+           fault - store->address < store->width && value_of(context, &decoded, store);
+}
+
+bool softmap_is_atomic(const ucontext_t *context)
+{
+    struct decoded decoded;
+    return decode(greg(context, REG_RIP), &decoded) &&
+           ((decoded.instruction.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0 ||
+            decoded.instruction.mnemonic == ZYDIS_MNEMONIC_XCHG);
+}
+
+void softmap_retire(ucontext_t *context, const struct softmap_store *store, uint64_t elements)
+{
+    greg_t *gregs = context->uc_mcontext.gregs;
+    if (store->string) {
+        gregs[REG_RDI] += (greg_t)(elements * store->width);
+        if (store->source != 0)
+            gregs[REG_RSI] += (greg_t)(elements * store->width);
+        if (store->repeated)
+            gregs[REG_RCX] -= (greg_t)elements;
+    }
+    if (elements == store->elements)
+        gregs[REG_RIP] += store->instruction;
+}
+
+bool softmap_is_store(const ucontext_t *context, bool guess)
+{
+    (void)guess;
+    return greg(context, REG_ERR) & TRAP_FLAG_STORE;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Views whose accesses the kernel refuses by userfaultfd: the page is in the copy, and the view
+ * gets it (UFFDIO_CONTINUE), write-protected or not, when it may be touched. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fault/uffd.h"
+#include "mapping/mechanism.h"
+
+/* Newer than the headers that this must build with. */
+#ifndef UFFD_FEATURE_MINOR_SHMEM
+#define UFFD_FEATURE_MINOR_SHMEM (1 << 10)
+#endif
+#ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
+#define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
+#endif
+#ifndef UFFDIO_CONTINUE_MODE_WP
+#define UFFDIO_CONTINUE_MODE_WP ((uint64_t)1 << 1)
+#endif
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
+enum { ATTEMPTS = 100 };
+
+static bool agree(int fd, bool signals)
+{
+    uint64_t features = UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
+                        UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+                        (signals ? UFFD_FEATURE_SIGBUS : 0);
+    struct uffdio_api api = {.api = UFFD_API, .features = features};
+    return ioctl(fd, UFFDIO_API, &api) == 0;
+}
+
+static bool take(int fd, uintptr_t address, size_t length)
+{
+    struct uffdio_register request = {
+        .range = {.start = address, .len = length},
+        .mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP,
+    };
+    return ioctl(fd, UFFDIO_REGISTER, &request) == 0 && (request.ioctls >> _UFFDIO_CONTINUE & 1) &&
+           (request.ioctls >> _UFFDIO_WRITEPROTECT & 1);
+}
+
+/* Show one page; EEXIST: it is shown already, and so the kernel has not changed its protection. */
+static bool show(int fd, uintptr_t address, size_t length, bool writable)
+{
+    struct uffdio_continue request = {.range = {.start = address, .len = length},
+                                      .mode = writable ? 0 : UFFDIO_CONTINUE_MODE_WP};
+    int attempts = 0;
+    while (ioctl(fd, UFFDIO_CONTINUE, &request) != 0) {
+        if (errno == EEXIST)
+            return rsmcore_uffd_set_writable(fd, address, length, writable);
+        if ((errno != EAGAIN && errno != EINTR) || ++attempts == ATTEMPTS)
+            return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- is it there? */
+
+/* There is no feature bit for UFFDIO_CONTINUE_MODE_WP. */
+static bool can_show(int memory)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    bool works = false;
+    int fd = rsmcore_uffd_new(true);
+    if (fd < 0)
+        return false;
+    uint8_t *copy = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    uint8_t *view = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    if (copy != MAP_FAILED && view != MAP_FAILED && agree(fd, true) &&
+        take(fd, (uintptr_t)view, page)) {
+        copy[0] = 1;
+        works = show(fd, (uintptr_t)view, page, false) &&
+                madvise(view, page, MADV_DONTNEED_LOCKED) == 0 &&
+                show(fd, (uintptr_t)view, page, true) &&
+                rsmcore_uffd_set_writable(fd, (uintptr_t)view, page, false);
+    }
+    if (copy != MAP_FAILED)
+        munmap(copy, page);
+    if (view != MAP_FAILED)
+        munmap(view, page);
+    close(fd);
+    return works;
+}
+
+static bool works;
+
+static void probe(void)
+{
+    int memory = memfd_create("rsm-softmap-probe", MFD_CLOEXEC);
+    if (memory < 0)
+        return;
+    works = ftruncate(memory, (off_t)sysconf(_SC_PAGESIZE)) == 0 && can_show(memory);
+    close(memory);
+}
+
+int softmap_faultfd_open(bool signals, bool *kernel_faults)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, probe);
+    if (!works)
+        return -1;
+    /* Inside a system call there is nobody to signal. */
+    int fd = signals ? -1 : rsmcore_uffd_new(false);
+    *kernel_faults = fd >= 0;
+    if (fd < 0)
+        fd = rsmcore_uffd_new(true);
+    if (fd >= 0 && !agree(fd, signals)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* ---------------------------------------------------------------- views */
+
+bool softmap_faultfd_attach(struct softmap *softmap, const struct softmap_view *view)
+{
+    size_t length = (size_t)view->count * softmap->space.page_size;
+    int protection = view->rights == 0                       ? PROT_NONE
+                     : (view->rights & RSM_RIGHT_WRITE) != 0 ? PROT_READ | PROT_WRITE
+                                                             : PROT_READ;
+    /* Only now may pages be touched: a process that locks all its memory has it touched at once. */
+    return take(softmap->faultfd, (uintptr_t)view->address, length) &&
+           mprotect(view->address, length, protection) == 0;
+}
+
+/* It may never have been touched, and the kernel shows no page that is not there. */
+static void populate(const struct softmap_space *space, uint32_t page)
+{
+    (void)*(const volatile uint8_t *)softmap_copy_of(space, page);
+}
+
+bool softmap_faultfd_protect(struct softmap *softmap, const struct softmap_view *view,
+                             uint32_t first, uint32_t count, enum softmap_state state)
+{
+    size_t page = softmap->space.page_size;
+    uint8_t *address = view->address + first * page;
+    if (state == SOFTMAP_NONE)
+        return madvise(address, count * page, MADV_DONTNEED_LOCKED) == 0;
+    if (view->rights == 0)
+        return true;
+    populate(&softmap->space, view->first + first);
+    return show(softmap->faultfd, (uintptr_t)address, page,
+                state == SOFTMAP_RW && (view->rights & RSM_RIGHT_WRITE));
+}
+
+const struct softmap_mechanism softmap_by_faultfd = {
+    .name = "SIGBUS, userfaultfd",
+    .signal = SIGBUS,
+    .attach = softmap_faultfd_attach,
+    .protect = softmap_faultfd_protect,
+};

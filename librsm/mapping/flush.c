@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mapping/defects.h"
+#include "mapping/mirror.h"
+#include "mapping/runs.h"
+
+/* Take the views of all RW pages away, neighbours together. Only then are they looked at: each
+ * thread's stores end at one point, for it cannot pass the first that is refused. The list is in
+ * order of time; it mostly goes up or down by one. */
+static void close_pages(struct softmap_space *space)
+{
+    uint32_t page = space->dirty_first;
+    while (page != SOFTMAP_NO_PAGE) {
+        uint32_t first = page, last = page;
+        while ((page = space->page[page].next) != SOFTMAP_NO_PAGE &&
+               (page == last + 1 || page + 1 == first)) {
+            first = page < first ? page : first;
+            last = page > last ? page : last;
+        }
+        softmap_close(space, first, last - first + 1);
+    }
+}
+
+static void send_pages(struct softmap_space *space)
+{
+    struct softmap_runs runs = {.space = space};
+    for (uint32_t page = space->dirty_first; page != SOFTMAP_NO_PAGE;
+         page = space->page[page].next) {
+        bool any = softmap_runs_add(&runs, page, softmap_copy_of(space, page));
+        space->page[page].cut_short = any;
+        if (any && space->page[page].next != SOFTMAP_NO_PAGE) {
+            softmap_runs_send(&runs);
+            softmap_order(space);
+        }
+        space->counters.flushed_pages++;
+    }
+    softmap_runs_send(&runs);
+}
+
+static void empty_list(struct softmap_space *space)
+{
+    for (uint32_t page = space->dirty_first; page != SOFTMAP_NO_PAGE; page = space->page[page].next)
+        space->page[page].state = SOFTMAP_NONE;
+    space->dirty_first = SOFTMAP_NO_PAGE;
+    /* Last, for a barrier that finds 0 here does not wait. */
+    atomic_store(&space->dirty_count, 0);
+}
+
+void softmap_flush(struct softmap_space *space)
+{
+    if (space->mirror != NULL)
+        softmap_mirror_flush(space);
+    if (space->dirty_first == SOFTMAP_NO_PAGE)
+        return;
+    if (!SOFTMAP_DEFECT(SOFTMAP_LIVE_POST))
+        close_pages(space);
+    if (!space->dead) {
+        softmap_order(space);
+        send_pages(space);
+    }
+    if (SOFTMAP_DEFECT(SOFTMAP_LIVE_POST))
+        close_pages(space);
+    empty_list(space);
+    space->counters.flushes++;
+}

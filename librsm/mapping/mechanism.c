@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mapping/mechanism.h"
+#include "mapping/mirror.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* ---------------------------------------------------------------- page protection */
+
+static int protection_of(const struct softmap_view *view, enum softmap_state state)
+{
+    if (state == SOFTMAP_NONE || view->rights == 0)
+        return PROT_NONE;
+    return state == SOFTMAP_RW && (view->rights & RSM_RIGHT_WRITE) ? PROT_READ | PROT_WRITE
+                                                                   : PROT_READ;
+}
+
+static bool attach_nothing(struct softmap *softmap, const struct softmap_view *view)
+{
+    (void)softmap, (void)view;
+    return true;
+}
+
+static bool protect(struct softmap *softmap, const struct softmap_view *view, uint32_t first,
+                    uint32_t count, enum softmap_state state)
+{
+    size_t page = softmap->space.page_size;
+    return mprotect(view->address + first * page, count * page, protection_of(view, state)) == 0;
+}
+
+const struct softmap_mechanism softmap_by_protection = {
+    .name = "SIGSEGV, page protection",
+    .signal = SIGSEGV,
+    .attach = attach_nothing,
+    .protect = protect,
+};
+
+/* ---------------------------------------------------------------- the choice */
+
+static bool try_faultfd(struct softmap *softmap, bool signals)
+{
+    softmap->faultfd = softmap_faultfd_open(signals, &softmap->kernel_faults);
+    if (softmap->faultfd < 0)
+        return false;
+    softmap->mechanism = signals ? &softmap_by_faultfd : &softmap_by_thread;
+    return true;
+}
+
+/* Where nothing may be read, no page ever becomes accessible: each store is decoded and sent, which
+ * takes a signal, and a load is the program's to hear of by SIGSEGV as with any memory. */
+static enum rsm_status choose_trap(struct softmap *softmap)
+{
+    enum softmap_trap trap = softmap->space.options.trap;
+    bool wants_faultfd = trap != SOFTMAP_TRAP_SIGNAL && softmap_may_read(&softmap->space);
+    if (!wants_faultfd || try_faultfd(softmap, trap != SOFTMAP_TRAP_THREAD))
+        return RSM_ST_OK;
+    rsm_log_error("mapping with trap=%s is not possible: this kernel or what this process may "
+                  "do has no userfaultfd that suffices, see rsm_map(7)",
+                  trap == SOFTMAP_TRAP_THREAD ? "thread" : "sigbus");
+    return RSM_ST_UNSUPPORTED;
+}
+
+/* Where nothing may be read there is no mirror, and maps are refused. */
+static enum rsm_status choose_mirror(struct softmap *softmap)
+{
+    if (!softmap_may_read(&softmap->space))
+        return RSM_ST_OK;
+    if (!softmap_notes_open(softmap)) {
+        rsm_log_error("mapping with mode=mirror is not possible: this kernel or what this process "
+                      "may do does not suffice to learn which pages were stored to, see "
+                      "rsm_map(7)");
+        return RSM_ST_UNSUPPORTED;
+    }
+    softmap->mechanism = &softmap_by_notes;
+    softmap->kernel_faults = true;
+    return softmap_mirror_make(&softmap->space, softmap_notes_look);
+}
+
+static void log_choice(const struct softmap *softmap)
+{
+    bool system_calls = softmap->mechanism->signal == 0;
+    rsm_log_info("mapping by %s%s", softmap->mechanism->name,
+                 !system_calls            ? ""
+                 : softmap->kernel_faults ? ", in system calls too"
+                                          : ", but not in system calls");
+}
+
+enum rsm_status softmap_mechanism_choose(struct softmap *softmap)
+{
+    softmap->faultfd = softmap->pagemap = -1;
+    softmap->mechanism = &softmap_by_protection;
+    bool mirror = softmap->space.options.mode == SOFTMAP_MIRROR;
+    enum rsm_status status = mirror ? choose_mirror(softmap) : choose_trap(softmap);
+    if (status == RSM_ST_OK && mirror == (softmap->space.mirror != NULL))
+        log_choice(softmap);
+    return status;
+}
+
+void softmap_mechanism_end(struct softmap *softmap)
+{
+    softmap_mirror_free(&softmap->space);
+    if (softmap->faultfd >= 0)
+        close(softmap->faultfd);
+    if (softmap->pagemap >= 0)
+        close(softmap->pagemap);
+    softmap->faultfd = softmap->pagemap = -1;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mapping/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/apart.h"
+#include "base/status.h"
+
+/* Newer than the headers that this must build with; who needs it has a newer kernel. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* Reserved in full, populated by use. The tables of a segment are too large for malloc() and are
+ * mostly never touched. */
+static void *reserve(size_t length)
+{
+    void *made = rsm_mmap_apart(length, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return made == MAP_FAILED ? NULL : made;
+}
+
+static void give_back(void *memory, size_t length)
+{
+    if (memory != NULL)
+        munmap(memory, length);
+}
+
+static size_t table_bytes(const struct softmap_space *space)
+{
+    return space->page_count * sizeof(struct softmap_page);
+}
+
+static size_t set_bytes(const struct softmap_space *space)
+{
+    return (space->page_count + 63) / 64 * sizeof(uint64_t);
+}
+
+static size_t segment_bytes(const struct softmap_space *space)
+{
+    return (size_t)space->page_count * space->page_size;
+}
+
+static enum rsm_status make_copy(struct softmap_space *space, int *fd)
+{
+    int made = memfd_create("rsm-softmap", MFD_CLOEXEC);
+    if (made < 0)
+        return rsmcore_status_from_errno(errno);
+    *fd = fcntl(made, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* no standard stream's number */
+    int error = errno;
+    close(made);
+    if (*fd < 0)
+        return rsmcore_status_from_errno(error);
+    if (ftruncate(*fd, (off_t)segment_bytes(space)) != 0)
+        return RSM_ST_NO_MEMORY;
+    void *copy = rsm_mmap_apart(segment_bytes(space), PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_NORESERVE, *fd, 0);
+    if (copy == MAP_FAILED)
+        return RSM_ST_NO_MEMORY;
+    space->copy = copy;
+    /* A child must not see it, and a core dump has it in the views. */
+    (void)madvise(copy, segment_bytes(space), MADV_DONTFORK);
+    (void)madvise(copy, segment_bytes(space), MADV_DONTDUMP);
+    return RSM_ST_OK;
+}
+
+enum rsm_status softmap_memory_make(struct softmap_space *space, int *fd)
+{
+    enum rsm_status status = make_copy(space, fd);
+    if (status != RSM_ST_OK)
+        return status;
+    space->twins = reserve(segment_bytes(space));
+    space->page = reserve(table_bytes(space));
+    space->clean = reserve(set_bytes(space));
+    space->buffer = reserve((SOFTMAP_BUFFER_PAGES + 1) * space->page_size);
+    if (space->twins == NULL || space->page == NULL || space->clean == NULL ||
+        space->buffer == NULL)
+        return RSM_ST_NO_MEMORY;
+    (void)madvise(space->twins, segment_bytes(space), MADV_DONTDUMP);
+    space->scratch = space->buffer + SOFTMAP_BUFFER_PAGES * space->page_size;
+    /* Here, not in a handler that must not run out of memory. */
+    memset(space->buffer, 0, (SOFTMAP_BUFFER_PAGES + 1) * space->page_size);
+    return RSM_ST_OK;
+}
+
+void softmap_memory_free(struct softmap_space *space, int fd, bool inherited)
+{
+    if (!inherited)
+        give_back(space->copy, segment_bytes(space));
+    give_back(space->twins, segment_bytes(space));
+    give_back(space->page, table_bytes(space));
+    give_back(space->clean, set_bytes(space));
+    give_back(space->buffer, (SOFTMAP_BUFFER_PAGES + 1) * space->page_size);
+    if (fd >= 0)
+        close(fd);
+}
+
+bool softmap_memory_populate(const struct softmap_space *space, uint32_t first, uint32_t count)
+{
+    size_t length = count * space->page_size;
+    return madvise(softmap_copy_of(space, first), length, MADV_POPULATE_WRITE) == 0 &&
+           madvise(softmap_twin_of(space, first), length, MADV_POPULATE_WRITE) == 0;
+}
+
+void softmap_memory_trim(struct softmap_space *space)
+{
+    (void)madvise(space->copy, segment_bytes(space), MADV_REMOVE);
+    (void)madvise(space->twins, segment_bytes(space), MADV_DONTNEED);
+}

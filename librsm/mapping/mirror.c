@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mapping/mirror.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mapping/defects.h"
+#include "mapping/runs.h"
+
+/* Looking for stores costs a nanosecond or two for each page, so the background looks no more often
+ * than once in a microsecond for so many pages, and a large mapping takes no processor for itself.
+ */
+enum { PAGES_PER_US = 64, BITS = 64 };
+enum { QUIET_STEPS = 64 }; /* of the background, after which it may be slow */
+
+/* ---------------------------------------------------------------- sets of pages */
+
+static size_t words_of(const struct softmap_space *space)
+{
+    return (space->page_count + BITS - 1) / BITS;
+}
+
+static bool has(const uint64_t *set, uint32_t page)
+{
+    return (set[page / BITS] >> page % BITS & 1) != 0;
+}
+
+static void put_in(uint64_t *set, uint32_t page)
+{
+    set[page / BITS] |= UINT64_C(1) << page % BITS;
+}
+
+static void take_out(uint64_t *set, uint32_t page)
+{
+    set[page / BITS] &= ~(UINT64_C(1) << page % BITS);
+}
+
+/* Lowest from `from` to before `end`, or `end`. */
+static uint32_t next_in(const uint64_t *set, uint32_t from, uint32_t end)
+{
+    while (from < end) {
+        uint64_t rest = set[from / BITS] >> from % BITS;
+        if (rest != 0) {
+            from += (uint32_t)__builtin_ctzll(rest);
+            return from < end ? from : end;
+        }
+        from = (from / BITS + 1) * BITS;
+    }
+    return end;
+}
+
+enum rsm_status softmap_mirror_make(struct softmap_space *space,
+                                    void (*look)(struct softmap_space *space))
+{
+    struct softmap_mirror *mirror = calloc(1, sizeof *mirror);
+    if (mirror == NULL)
+        return RSM_ST_NO_MEMORY;
+    space->mirror = mirror;
+    mirror->look = look;
+    mirror->shown = calloc(words_of(space), sizeof *mirror->shown);
+    mirror->stored = calloc(words_of(space), sizeof *mirror->stored);
+    return mirror->shown != NULL && mirror->stored != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
+}
+
+void softmap_mirror_free(struct softmap_space *space)
+{
+    if (space->mirror == NULL)
+        return;
+    free(space->mirror->shown);
+    free(space->mirror->stored);
+    free(space->mirror);
+    space->mirror = NULL;
+}
+
+void softmap_mirror_note(struct softmap_space *space, uint32_t first, uint32_t count)
+{
+    for (uint32_t page = first; page < first + count; page++)
+        put_in(space->mirror->stored, page);
+}
+
+/* ---------------------------------------------------------------- merging */
+
+/* All bits of the bytes in which two words differ. */
+static uint64_t differing_bytes(uint64_t a, uint64_t b)
+{
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    uint64_t x = a ^ b, tops = (((x & low) + low) | x) & ~low;
+    return (tops >> 7) * 0xff;
+}
+
+/* Bytes that are as in the twin become what was fetched, in both. The program may be storing to
+ * this very word: what it stores after we have looked makes us look again. */
+static void merge_word(_Atomic uint64_t *live, uint64_t *twin, uint64_t fetched)
+{
+    uint64_t seen = atomic_load_explicit(live, memory_order_relaxed), own, merged;
+    do {
+        own = SOFTMAP_DEFECT(SOFTMAP_BLIND_MERGE) ? 0 : differing_bytes(seen, *twin);
+        merged = (seen & own) | (fetched & ~own);
+        if (SOFTMAP_DEFECT(SOFTMAP_RACY_MERGE)) {
+            atomic_store_explicit(live, merged, memory_order_relaxed);
+            break;
+        }
+    } while (merged != seen && !atomic_compare_exchange_weak(live, &seen, merged));
+    if (!SOFTMAP_DEFECT(SOFTMAP_MERGE_AS_OWN))
+        *twin = (*twin & own) | (fetched & ~own);
+}
+
+/* Words of the twin that are as fetched leave nothing to do. What remains of the page behind the
+ * end of the segment is nobody's. */
+static void merge_page(struct softmap_space *space, uint32_t page, uint8_t *fetched)
+{
+    _Atomic uint64_t *live = (_Atomic uint64_t *)(void *)softmap_copy_of(space, page);
+    uint64_t *twin = (uint64_t *)(void *)softmap_twin_of(space, page);
+    const uint64_t *fresh = (const uint64_t *)(const void *)fetched;
+    size_t bytes = softmap_page_bytes(space, page);
+    memcpy(fetched + bytes, (const uint8_t *)twin + bytes, space->page_size - bytes);
+    if (memcmp(twin, fetched, space->page_size) != 0) {
+        space->mirror->quiet = 0;
+        for (size_t i = 0; i < space->page_size / sizeof *fresh; i++)
+            if (twin[i] != fresh[i])
+                merge_word(&live[i], &twin[i], fresh[i]);
+    }
+    /* The kernel need not have noticed all stores: a device may have got the page before it looked,
+     * and go on. This is only a hint to the next flush. */
+    if (memcmp((const uint8_t *)twin, softmap_copy_of(space, page), bytes) != 0)
+        put_in(space->mirror->stored, page);
+}
+
+static bool fetch(struct softmap_space *space, uint32_t first, uint32_t count)
+{
+    return !space->dead && softmap_fetch(space, first, count) == RSM_ST_OK;
+}
+
+/* ---------------------------------------------------------------- what is shown */
+
+/* Nobody sees the page yet. Without @p fetched it stays what it was, which is all that there is. */
+static void begin_page(struct softmap_space *space, uint32_t page, uint8_t *fetched)
+{
+    uint8_t *copy = softmap_copy_of(space, page);
+    size_t bytes = softmap_page_bytes(space, page);
+    if (fetched != NULL) {
+        memset(fetched + bytes, 0, space->page_size - bytes);
+        memcpy(copy, fetched, space->page_size);
+    }
+    memcpy(softmap_twin_of(space, page), copy, space->page_size);
+}
+
+uint32_t softmap_mirror_show(struct softmap_space *space, uint32_t first, uint32_t end)
+{
+    struct softmap_mirror *mirror = space->mirror;
+    uint32_t count = 0;
+    while (first < end && has(mirror->shown, first))
+        first++;
+    while (first + count < end && count < SOFTMAP_BUFFER_PAGES &&
+           !has(mirror->shown, first + count))
+        count++;
+    bool fetched = count > 0 && fetch(space, first, count);
+    for (uint32_t i = 0; i < count; i++) {
+        begin_page(space, first + i, fetched ? space->buffer + i * space->page_size : NULL);
+        put_in(mirror->shown, first + i);
+    }
+    space->counters.loads += fetched ? count : 0;
+    mirror->shown_count += count;
+    if (count > 0 && mirror->shown_count == count)
+        space->woken(space);
+    return first + count;
+}
+
+void softmap_mirror_keep(struct softmap_space *space, uint32_t first, uint32_t end)
+{
+    struct softmap_mirror *mirror = space->mirror;
+    for (uint32_t page = first; page < end; page++) {
+        mirror->shown_count += !has(mirror->shown, page);
+        put_in(mirror->shown, page);
+    }
+}
+
+void softmap_mirror_hide(struct softmap_space *space, uint32_t first, uint32_t end)
+{
+    struct softmap_mirror *mirror = space->mirror;
+    for (uint32_t page = first; page < end; page++) {
+        mirror->shown_count -= has(mirror->shown, page);
+        take_out(mirror->shown, page);
+        take_out(mirror->stored, page);
+    }
+}
+
+/* ---------------------------------------------------------------- the flush */
+
+/* Aligned words in one piece, for what is compared is also what is sent. */
+static const uint8_t *take_snapshot(struct softmap_space *space, uint32_t page)
+{
+    _Atomic uint64_t *live = (_Atomic uint64_t *)(void *)softmap_copy_of(space, page);
+    uint64_t *snapshot = (uint64_t *)(void *)space->scratch;
+    for (size_t i = 0; i < space->page_size / sizeof *snapshot; i++)
+        snapshot[i] = atomic_load_explicit(&live[i], memory_order_relaxed);
+    return space->scratch;
+}
+
+static void send_page(struct softmap_runs *runs, uint32_t page)
+{
+    struct softmap_space *space = runs->space;
+    const uint8_t *image = SOFTMAP_DEFECT(SOFTMAP_LIVE_POST) ? softmap_copy_of(space, page)
+                                                             : take_snapshot(space, page);
+    if (softmap_runs_add(runs, page, image)) {
+        memcpy(softmap_twin_of(space, page), image, space->page_size);
+        space->mirror->quiet = 0;
+    }
+    space->counters.flushed_pages++;
+}
+
+void softmap_mirror_flush(struct softmap_space *space)
+{
+    struct softmap_mirror *mirror = space->mirror;
+    struct softmap_runs runs = {.space = space};
+    uint32_t end = space->page_count;
+    if (mirror->shown_count == 0 || space->dead)
+        return;
+    mirror->looked = space->now();
+    mirror->look(space);
+    uint32_t page = next_in(mirror->stored, 0, end);
+    if (page == end)
+        return;
+    softmap_order(space);
+    for (; page < end; page = next_in(mirror->stored, page + 1, end)) {
+        take_out(mirror->stored, page);
+        send_page(&runs, page);
+    }
+    softmap_runs_send(&runs);
+    space->counters.flushes++;
+}
+
+/* ---------------------------------------------------------------- the refresh */
+
+uint32_t softmap_mirror_refresh(struct softmap_space *space, uint32_t from, uint32_t end,
+                                uint32_t most)
+{
+    const struct softmap_mirror *mirror = space->mirror;
+    uint32_t first = next_in(mirror->shown, from, end), count = 0;
+    while (first + count < end && count < most && has(mirror->shown, first + count))
+        count++;
+    if (count == 0 || SOFTMAP_DEFECT(SOFTMAP_NO_REFRESH) || !fetch(space, first, count))
+        return SOFTMAP_NO_PAGE;
+    for (uint32_t i = 0; i < count; i++)
+        merge_page(space, first + i, space->buffer + i * space->page_size);
+    space->counters.refreshes += count;
+    return first + count;
+}
+
+/* ---------------------------------------------------------------- the background */
+
+/* After a turn through the mapping, and some time, in which nobody has changed anything it is
+ * likely that nobody uses it, and what the background costs would be for nothing. */
+static uint32_t slowness(const struct softmap_space *space)
+{
+    uint32_t turn = space->mirror->shown_count / SOFTMAP_MIRROR_PACE;
+    uint32_t steps = turn > QUIET_STEPS ? turn : QUIET_STEPS;
+    return space->mirror->quiet > steps ? SOFTMAP_MIRROR_SLOW : 1;
+}
+
+static uint32_t flush_interval(const struct softmap_space *space)
+{
+    uint32_t least = space->mirror->shown_count / PAGES_PER_US;
+    return slowness(space) * (space->options.flush_us > least ? space->options.flush_us : least);
+}
+
+static uint32_t refresh_interval(const struct softmap_space *space)
+{
+    return slowness(space) * (space->options.refresh_us > 0 ? space->options.refresh_us : 1);
+}
+
+void softmap_mirror_service(struct softmap_space *space)
+{
+    struct softmap_mirror *mirror = space->mirror;
+    if (mirror->shown_count == 0 || space->dead)
+        return;
+    if (space->now() - mirror->looked >= flush_interval(space))
+        softmap_mirror_flush(space);
+    if (space->now() - mirror->refreshed < refresh_interval(space))
+        return;
+    mirror->refreshed = space->now();
+    if (mirror->quiet < UINT32_MAX)
+        mirror->quiet++;
+    uint32_t end = space->page_count;
+    mirror->turn = softmap_mirror_refresh(space, mirror->turn, end, SOFTMAP_MIRROR_PACE);
+    if (mirror->turn == SOFTMAP_NO_PAGE || next_in(mirror->shown, mirror->turn, end) == end)
+        mirror->turn = 0;
+}
+
+uint32_t softmap_mirror_pause(const struct softmap_space *space)
+{
+    uint32_t flush = flush_interval(space), refresh = refresh_interval(space);
+    if (space->mirror->shown_count == 0 || space->dead)
+        return 0;
+    return flush < refresh ? flush : refresh;
+}

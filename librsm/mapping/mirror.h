@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Mirror mode: pages that views show are always accessible, and nothing is trapped. Each has a twin
+ * as long as it is shown. What the program has stored is found by comparing the pages that it has
+ * stored to; what the peer has written is read again and again and merged, byte by byte, where the
+ * program has stored nothing.
+ *
+ * This part knows neither the kernel nor threads; who calls it holds the space's lock. The program
+ * goes on storing meanwhile.
+ */
+#ifndef RSMCORE_SOFTMAP_MIRROR_H
+#define RSMCORE_SOFTMAP_MIRROR_H
+
+#include "mapping/space.h"
+
+struct softmap_mirror {
+    uint64_t *shown;  /* bit per page: a view shows it */
+    uint64_t *stored; /* bit per page: the next flush compares it with its twin */
+    uint32_t shown_count;
+    uint32_t turn;      /* where the refresh in the background goes on */
+    uint64_t refreshed; /* us: when it last did */
+    uint64_t looked;    /* us: when a flush last looked for stores */
+    uint32_t quiet;     /* steps of the background since somebody was seen to change something */
+
+    /** Add to `stored` the pages that the program has stored to since the last time. What was
+     *  stored before this returns is either noticed by it or by the next, and is in the copy. */
+    void (*look)(struct softmap_space *space);
+};
+
+/** Pages that the background reads again in one refresh interval, at most. */
+#define SOFTMAP_MIRROR_PACE 4u
+/** Intervals are so many times longer where nothing changes. */
+#define SOFTMAP_MIRROR_SLOW 16u
+
+/** Give a space, made and without pages in use, its mirror. */
+enum rsm_status softmap_mirror_make(struct softmap_space *space,
+                                    void (*look)(struct softmap_space *space));
+/** NULL mirror: nothing. */
+void softmap_mirror_free(struct softmap_space *space);
+
+/** `stored` of a run, all of which is shown. */
+void softmap_mirror_note(struct softmap_space *space, uint32_t first, uint32_t count);
+
+/** Pages from @p first to before @p end are about to be shown: read those that are not yet. Some at
+ * a time: returns where to go on, @p end at last. */
+uint32_t softmap_mirror_show(struct softmap_space *space, uint32_t first, uint32_t end);
+/** They are shown no longer; and those that are, as other views show them, say so again. */
+void softmap_mirror_hide(struct softmap_space *space, uint32_t first, uint32_t end);
+void softmap_mirror_keep(struct softmap_space *space, uint32_t first, uint32_t end);
+
+/** Send what the program has stored. */
+void softmap_mirror_flush(struct softmap_space *space);
+
+/** Read shown pages from the first at or behind @p from on again, not as far as @p end and at most
+ *  @p most (no more than SOFTMAP_BUFFER_PAGES). Returns where to go on, or SOFTMAP_NO_PAGE: there
+ *  are no more, or it is no use. */
+uint32_t softmap_mirror_refresh(struct softmap_space *space, uint32_t from, uint32_t end,
+                                uint32_t most);
+
+/** What is due in the background: the flush, and a step of the refresh. */
+void softmap_mirror_service(struct softmap_space *space);
+/** Microseconds until something may be due; 0: nothing will. */
+uint32_t softmap_mirror_pause(const struct softmap_space *space);
+
+#endif

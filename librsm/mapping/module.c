@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The connection that a program uses in place of the transport's. */
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "mapping/decode.h"
+#include "mapping/memory.h"
+#include "mapping/mechanism.h"
+#include "mapping/vector.h"
+
+enum { NS_PER_US = 1000, US_PER_S = 1000000 };
+
+static struct rsm_conn *inner_of(struct rsm_conn *conn)
+{
+    return softmap_of(conn)->space.inner;
+}
+
+/* ---------------------------------------------------------------- order */
+
+/* Whether there is anything that a barrier of the transport would not know. What other threads do
+ * at this moment is not before it. */
+static bool is_idle(struct softmap *softmap)
+{
+    return softmap_is_foreign(softmap) || (softmap_has_no_stores(&softmap->space) &&
+                                           atomic_load(&softmap->space.pending) == RSM_ST_OK);
+}
+
+static enum rsm_status conn_order(struct rsm_conn *conn)
+{
+    struct softmap *softmap = softmap_of(conn);
+    sigset_t before;
+    if (is_idle(softmap)) {
+        atomic_fetch_add(&softmap->space.epoch, 1);
+        return softmap->space.inner->ops->order(softmap->space.inner);
+    }
+    softmap_enter(softmap, &before);
+    enum rsm_status status = softmap_barrier_order(&softmap->space);
+    softmap_leave(softmap, &before);
+    return status;
+}
+
+static enum rsm_status conn_complete(struct rsm_conn *conn)
+{
+    struct softmap *softmap = softmap_of(conn);
+    sigset_t before;
+    if (is_idle(softmap)) {
+        atomic_fetch_add(&softmap->space.epoch, 1);
+        enum rsm_status status = softmap->space.inner->ops->complete(softmap->space.inner);
+        /* An error that a flush got meanwhile instead of this call. */
+        enum rsm_status earlier =
+            status == RSM_ST_OK ? softmap_take_error(&softmap->space) : RSM_ST_OK;
+        return earlier != RSM_ST_OK ? earlier : status;
+    }
+    softmap_enter(softmap, &before);
+    enum rsm_status status = softmap_barrier_complete(&softmap->space);
+    softmap_leave(softmap, &before);
+    return status;
+}
+
+/* The lock is given up in between, for it may be much. */
+void softmap_reread_all(struct softmap *softmap, uint32_t first, uint32_t end)
+{
+    sigset_t before;
+    while (softmap->space.mirror != NULL && first < end) {
+        softmap_enter(softmap, &before);
+        first = softmap_reread(&softmap->space, first, end);
+        softmap_leave(softmap, &before);
+    }
+}
+
+static void acquire(struct rsm_conn *conn)
+{
+    struct softmap *softmap = softmap_of(conn);
+    sigset_t before;
+    if (!softmap_has_views(softmap) ||
+        (softmap_has_no_stores(&softmap->space) && softmap_has_no_loads(&softmap->space)))
+        return;
+    softmap_enter(softmap, &before);
+    softmap_acquire(&softmap->space);
+    softmap_leave(softmap, &before);
+    softmap_reread_all(softmap, 0, softmap->space.page_count);
+}
+
+static enum rsm_status conn_signal(struct rsm_conn *conn, bool coalesce)
+{
+    enum rsm_status status = conn_complete(conn);
+    enum rsm_status none = RSM_ST_OK;
+    /* Nobody is told of what has not arrived, and the next barrier says why. */
+    if (status != RSM_ST_OK)
+        atomic_compare_exchange_strong(&softmap_of(conn)->space.pending, &none, status);
+    return status == RSM_ST_OK ? inner_of(conn)->ops->signal(inner_of(conn), coalesce) : status;
+}
+
+static enum rsm_status conn_health(struct rsm_conn *conn)
+{
+    return inner_of(conn)->ops->health(inner_of(conn));
+}
+
+/* ---------------------------------------------------------------- mapping */
+
+static void *place_view(const struct softmap *softmap, const struct softmap_view *view, bool fixed,
+                        void *hint)
+{
+    size_t page = softmap->space.page_size;
+    size_t length = (size_t)view->count * page;
+    void *address =
+        mmap(hint, length, PROT_NONE, MAP_SHARED | MAP_NORESERVE | (fixed ? MAP_FIXED : 0),
+             softmap->fd, (off_t)(view->first * page));
+    /* A child that touches it dies at once instead of storing into its parent's. */
+    if (address != MAP_FAILED)
+        (void)madvise(address, length, MADV_DONTFORK);
+    return address == MAP_FAILED ? NULL : address;
+}
+
+/* What runs as long as there are views. */
+static enum rsm_status start(struct softmap *softmap)
+{
+    enum rsm_status status = softmap_service_start(softmap);
+    if (status == RSM_ST_OK && softmap->mechanism->start != NULL) {
+        status = softmap->mechanism->start(softmap);
+        if (status != RSM_ST_OK)
+            softmap_service_stop(softmap);
+    }
+    return status;
+}
+
+static void stop(struct softmap *softmap)
+{
+    if (softmap->mechanism->stop != NULL)
+        softmap->mechanism->stop(softmap);
+    softmap_service_stop(softmap);
+}
+
+/* Called with the mapping lock held. */
+static enum rsm_status add_view(struct softmap *softmap, struct softmap_view *view)
+{
+    bool first = atomic_load(&softmap->views) == 0;
+    sigset_t before;
+    enum rsm_status status = first ? start(softmap) : RSM_ST_OK;
+    if (status != RSM_ST_OK)
+        return status;
+    /* Its pages begin inaccessible as the new view is, and see what was put before. */
+    softmap_enter(softmap, &before);
+    softmap_acquire(&softmap->space);
+    softmap_settle(&softmap->space);
+    softmap_leave(softmap, &before);
+    softmap_reread_all(softmap, view->first, view->first + view->count);
+    status = softmap->mechanism->attach(softmap, view) ? softmap_view_add(view) : RSM_ST_NO_MEMORY;
+    if (status != RSM_ST_OK && first)
+        stop(softmap);
+    return status;
+}
+
+/* A mirror has to be able to read. */
+static bool may_map(const struct softmap *softmap)
+{
+    if (softmap->space.options.mode != SOFTMAP_MIRROR || softmap->space.mirror != NULL)
+        return true;
+    rsm_log_error("no mapping with mode=mirror of a segment that may only be written, see "
+                  "rsm_map(7)");
+    return false;
+}
+
+static enum rsm_status conn_map(struct rsm_conn *conn, uint64_t offset, size_t length,
+                                uint32_t rights, bool fixed, void **address)
+{
+    struct softmap *softmap = softmap_of(conn);
+    size_t page = softmap->space.page_size;
+    if (softmap_is_foreign(softmap))
+        return RSM_ST_STALE;
+    if (offset % page != 0 || (fixed && (uintptr_t)*address % page != 0))
+        return RSM_ST_ALIGNMENT;
+    if (length == 0 || offset > softmap->space.size || length > softmap->space.size - offset)
+        return RSM_ST_RANGE;
+    if (fixed && *address == NULL)
+        return RSM_ST_MAP_FAILED;
+    if (!may_map(softmap))
+        return RSM_ST_UNSUPPORTED;
+    struct softmap_view *view = calloc(1, sizeof *view);
+    if (view == NULL)
+        return RSM_ST_NO_MEMORY;
+    *view = (struct softmap_view){.owner = softmap,
+                                  .first = softmap_page_of(&softmap->space, offset),
+                                  .count = (uint32_t)((length + page - 1) / page),
+                                  .rights = rights};
+    pthread_mutex_lock(&softmap->mapping);
+    enum rsm_status status = RSM_ST_NO_MEMORY;
+    view->address = place_view(softmap, view, fixed, *address);
+    if (view->address != NULL) {
+        status = add_view(softmap, view);
+        if (status != RSM_ST_OK)
+            munmap(view->address, view->count * page);
+    }
+    pthread_mutex_unlock(&softmap->mapping);
+    if (status == RSM_ST_OK)
+        *address = view->address;
+    else
+        free(view);
+    return status;
+}
+
+static void log_counters(const struct softmap *softmap, const struct softmap_counters *c)
+{
+    rsm_log_info("mapping by %s ended: traps=%" PRIu64 " loads=%" PRIu64 " emulated=%" PRIu64
+                 " promotions=%" PRIu64 " flushes=%" PRIu64 " pages=%" PRIu64 " runs=%" PRIu64
+                 " two-way=%" PRIu64 " refreshes=%" PRIu64,
+                 softmap->mechanism->name, c->traps, c->loads, c->stores, c->promotions, c->flushes,
+                 c->flushed_pages, c->runs, c->two_way_pages, c->refreshes);
+}
+
+/* No view is left: what was cached is not what the next one will see. */
+static void close_space(struct softmap *softmap)
+{
+    sigset_t before;
+    stop(softmap);
+    softmap_enter(softmap, &before);
+    softmap_forget(&softmap->space, 0, softmap->space.page_count);
+    struct softmap_counters counters = softmap->space.counters;
+    softmap->space.counters = (struct softmap_counters){.traps = 0};
+    softmap_leave(softmap, &before);
+    log_counters(softmap, &counters);
+    softmap_memory_trim(&softmap->space);
+}
+
+static enum rsm_status conn_unmap(struct rsm_conn *conn, void *address, size_t length)
+{
+    struct softmap *softmap = softmap_of(conn);
+    (void)length;
+    if (softmap_is_foreign(softmap))
+        return RSM_ST_OK; /* the child never had it */
+    pthread_mutex_lock(&softmap->mapping);
+    struct softmap_view *view = softmap_view_remove(softmap, address);
+    if (view == NULL) {
+        pthread_mutex_unlock(&softmap->mapping);
+        return RSM_ST_INVALID;
+    }
+    if (atomic_load(&softmap->views) == 0)
+        close_space(softmap);
+    softmap_views_tidy(softmap->mechanism->signal);
+    pthread_mutex_unlock(&softmap->mapping);
+    free(view);
+    return RSM_ST_OK;
+}
+
+/* Signals of the exporter. Who waits for them sees to what the views show. */
+
+static int conn_signal_fd(struct rsm_conn *conn)
+{
+    return inner_of(conn)->ops->signal_fd(inner_of(conn));
+}
+
+static enum rsm_status conn_hear_signals(struct rsm_conn *conn)
+{
+    return inner_of(conn)->ops->hear_signals(inner_of(conn));
+}
+
+static enum rsm_status conn_take_signals(struct rsm_conn *conn, struct rsm_signals *taken)
+{
+    return inner_of(conn)->ops->take_signals(inner_of(conn), taken);
+}
+
+static void conn_answer_signals(struct rsm_conn *conn)
+{
+    inner_of(conn)->ops->answer_signals(inner_of(conn));
+}
+
+/* ---------------------------------------------------------------- making and ending */
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * US_PER_S + (uint64_t)time.tv_nsec / NS_PER_US;
+}
+
+static void release(struct softmap *softmap, bool inherited)
+{
+    softmap_mechanism_end(softmap);
+    softmap_memory_free(&softmap->space, softmap->fd, inherited);
+    pthread_mutex_destroy(&softmap->mapping);
+    free((void *)(uintptr_t)softmap->conn.ops);
+    free(softmap);
+}
+
+static void conn_disconnect(struct rsm_conn *conn)
+{
+    struct softmap *softmap = softmap_of(conn);
+    struct rsm_conn *inner = softmap->space.inner;
+    bool inherited = softmap_is_foreign(softmap);
+    /* A thread may still be on its way out of the handler after a fault that came too late. */
+    while (!inherited && atomic_load(&softmap->users) > 0)
+        sched_yield();
+    release(softmap, inherited);
+    inner->ops->disconnect(inner);
+}
+
+/* The transport's own table, so that name, port operations and abilities stay what they are. */
+static struct rsm_import_ops *make_ops(const struct rsm_import_ops *inner)
+{
+    struct rsm_import_ops *ops = malloc(sizeof *ops);
+    if (ops == NULL)
+        return NULL;
+    *ops = *inner;
+    ops->caps |= RSM_CAP_MAP;
+    ops->disconnect = conn_disconnect;
+    ops->put = softmap_conn_put;
+    ops->get = softmap_conn_get;
+    ops->put_elems = softmap_conn_put_elems;
+    ops->get_elems = softmap_conn_get_elems;
+    ops->putv = softmap_conn_putv;
+    ops->getv = softmap_conn_getv;
+    ops->map = conn_map;
+    ops->unmap = conn_unmap;
+    ops->order = conn_order;
+    ops->complete = conn_complete;
+    ops->signal = conn_signal;
+    ops->health = conn_health;
+    ops->signal_fd = conn_signal_fd;
+    ops->hear_signals = conn_hear_signals;
+    ops->take_signals = conn_take_signals;
+    ops->answer_signals = conn_answer_signals;
+    return ops;
+}
+
+static enum rsm_status init_space(struct softmap *made, struct rsm_conn *inner, uint64_t size,
+                                  uint32_t rights)
+{
+    struct softmap_space *space = &made->space;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (size == 0 || size / page >= SOFTMAP_NO_PAGE)
+        return RSM_ST_RANGE;
+    space->inner = inner;
+    space->size = size;
+    space->page_size = page;
+    space->page_count = (uint32_t)((size + page - 1) / page);
+    space->rights = rights;
+    space->protect = softmap_view_protect;
+    space->now = now;
+    space->woken = softmap_service_wake;
+    space->dirty_first = space->dirty_last = space->streak = SOFTMAP_NO_PAGE;
+    return softmap_memory_make(space, &made->fd);
+}
+
+static bool may_wrap(const struct rsm_conn *inner, const struct softmap_options *options)
+{
+    const char *why = NULL;
+    if (options->mode == SOFTMAP_OFF)
+        why = "rsm.conf or RSM_MAP_MODE switches them off";
+    else if ((inner->ops->caps & RSM_CAP_FAULT_SAFE) == 0)
+        why = "the transport does not say that it may be called from a signal handler";
+    if (why != NULL)
+        rsm_log_error("no software mapping: %s, see rsm_map(7)", why);
+    return why == NULL;
+}
+
+static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t rights,
+                            const struct softmap_settings *configured, struct rsm_conn **wrapped)
+{
+    struct softmap_options options;
+    enum rsm_status status = softmap_options_read(&options, configured);
+    if (status == RSM_ST_OK)
+        status = may_wrap(inner, &options) ? softmap_watch_fork() : RSM_ST_UNSUPPORTED;
+    if (status != RSM_ST_OK)
+        return status;
+    struct softmap *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->fd = -1;
+    made->process = softmap_process();
+    pthread_mutex_init(&made->mapping, NULL);
+    made->conn.ops = make_ops(inner->ops);
+    status = made->conn.ops == NULL ? RSM_ST_NO_MEMORY : init_space(made, inner, size, rights);
+    made->space.options = options;
+    made->faultfd = made->pagemap = -1;
+    if (status == RSM_ST_OK)
+        status = softmap_mechanism_choose(made);
+#if SOFTMAP_HAS_DECODER
+    softmap_vector_init();
+#endif
+    if (status != RSM_ST_OK) {
+        release(made, false);
+        return status;
+    }
+    *wrapped = &made->conn;
+    return RSM_ST_OK;
+}
+
+__attribute__((visibility("default"))) const struct rsm_softmap_ops rsm_softmap_ops_v1 = {
+    .abi_version = RSM_SOFTMAP_ABI,
+    .size = sizeof(struct rsm_softmap_ops),
+    .wrap = wrap,
+    .acquire = acquire,
+    .shows = softmap_view_overlaps,
+};

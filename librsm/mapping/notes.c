@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Views that are never refused: they are write-protected, and the kernel itself takes the
+ * protection away from a page that is stored to, by whomever, and notes it (userfaultfd, WP_ASYNC).
+ * Asking for what it noted (PAGEMAP_SCAN) protects these pages again. */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "control/packet.h"
+#include "fault/uffd.h"
+#include "mapping/mechanism.h"
+#include "mapping/memory.h"
+#include "mapping/mirror.h"
+
+/* Newer than the headers that this must build with: these are the kernel's names and numbers. */
+#ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
+#define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
+#endif
+#ifndef UFFD_FEATURE_WP_ASYNC
+#define UFFD_FEATURE_WP_ASYNC (1 << 15)
+#endif
+#define SCAN_PROTECT     UINT64_C(1)  /* PM_SCAN_WP_MATCHING */
+#define PAGE_WAS_WRITTEN UINT64_C(2)  /* PAGE_IS_WRITTEN */
+#define PAGE_PRESENT     UINT64_C(8)  /* PAGE_IS_PRESENT */
+#define PAGE_SWAPPED     UINT64_C(16) /* PAGE_IS_SWAPPED */
+
+struct scan_region {
+    uint64_t start, end, categories;
+};
+
+struct scan_request {
+    uint64_t size, flags;
+    uint64_t start, end, walk_end;
+    uint64_t vec, vec_length, most_pages;
+    uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+#define SCAN _IOWR('f', 16, struct scan_request) /* PAGEMAP_SCAN */
+
+enum { REGIONS = 64, PROBED_PAGES = 3 };
+
+/* ---------------------------------------------------------------- asking the kernel */
+
+/*
+ * A page that is not present is asked for too: when the kernel needs memory it takes a page out of
+ * the view, and what it noted of one that had been stored to is lost, while one that was protected
+ * leaves a mark that counts as swapped. (Later kernels count what has no mark as written.)
+ */
+static bool was_written(const struct scan_region *region)
+{
+    return (region->categories & PAGE_WAS_WRITTEN) != 0 || region->categories == 0;
+}
+
+/* Protect what has been written in [at, end), and tell what that is, as far as there is room for
+ * it. Returns the number of regions, with *reached where to go on; -1. */
+static int scan(int pagemap, uintptr_t at, uintptr_t end, struct scan_region *regions,
+                uintptr_t *reached)
+{
+    struct scan_request request = {
+        .size = sizeof request,
+        .flags = SCAN_PROTECT,
+        .start = at,
+        .end = end,
+        .vec = (uintptr_t)regions,
+        .vec_length = REGIONS,
+        .category_inverted = PAGE_PRESENT,
+        .category_anyof_mask = PAGE_WAS_WRITTEN | PAGE_PRESENT,
+        .return_mask = PAGE_WAS_WRITTEN | PAGE_PRESENT | PAGE_SWAPPED,
+    };
+    int count = ioctl(pagemap, SCAN, &request);
+    *reached = (uintptr_t)request.walk_end;
+    return count;
+}
+
+static void note_regions(struct softmap_space *space, const struct softmap_view *view,
+                         const struct scan_region *regions, int count)
+{
+    for (int i = 0; i < count; i++) {
+        uint64_t from = regions[i].start - (uintptr_t)view->address;
+        uint64_t length = regions[i].end - regions[i].start;
+        if (was_written(&regions[i]))
+            softmap_mirror_note(space, view->first + softmap_page_of(space, from),
+                                softmap_page_of(space, length));
+    }
+}
+
+/* A kernel that refuses has to be taken for one that says: all of it. */
+static void look_at(struct softmap *softmap, const struct softmap_view *view)
+{
+    uintptr_t at = (uintptr_t)view->address;
+    uintptr_t end = at + (size_t)view->count * softmap->space.page_size;
+    struct scan_region regions[REGIONS];
+    while (at < end) {
+        uintptr_t reached;
+        int count = scan(softmap->pagemap, at, end, regions, &reached);
+        if (count < 0 || reached <= at) {
+            softmap_mirror_note(&softmap->space, view->first, view->count);
+            return;
+        }
+        note_regions(&softmap->space, view, regions, count);
+        at = reached;
+    }
+}
+
+void softmap_notes_look(struct softmap_space *space)
+{
+    struct softmap *softmap = softmap_of_space(space);
+    for (const struct softmap_view *view = softmap->first; view != NULL; view = view->sibling)
+        if ((view->rights & RSM_RIGHT_WRITE) != 0)
+            look_at(softmap, view);
+}
+
+/* ---------------------------------------------------------------- is it there? */
+
+static int new_faultfd(void)
+{
+    int fd = rsmcore_uffd_new(true);
+    struct uffdio_api api = {.api = UFFD_API,
+                             .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+                                         UFFD_FEATURE_WP_HUGETLBFS_SHMEM | UFFD_FEATURE_WP_ASYNC};
+    if (fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static unsigned pages_written(int pagemap, uint8_t *address, size_t page)
+{
+    struct scan_region regions[REGIONS];
+    unsigned written = 0;
+    uintptr_t reached;
+    int count = scan(pagemap, (uintptr_t)address, (uintptr_t)address + PROBED_PAGES * page, regions,
+                     &reached);
+    for (int i = 0; i < count; i++)
+        if (was_written(&regions[i]))
+            written += (unsigned)((regions[i].end - regions[i].start) / page);
+    return written;
+}
+
+/* A store is noted, once, and so is the next one. */
+static bool notes_stores(int faultfd, int pagemap, int memory)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    volatile uint8_t *view =
+        mmap(NULL, PROBED_PAGES * page, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    if ((void *)(uintptr_t)view == MAP_FAILED)
+        return false;
+    uint8_t *start = (uint8_t *)(uintptr_t)view;
+    bool works = rsmcore_uffd_protect(faultfd, (uintptr_t)start, PROBED_PAGES * page);
+    for (unsigned i = 0; i < 5 && works; i++) {
+        unsigned stores = i % 2;
+        if (stores > 0)
+            view[page] = 1;
+        works = pages_written(pagemap, start, page) == stores;
+    }
+    munmap(start, PROBED_PAGES * page);
+    return works;
+}
+
+static bool probe(int faultfd, int pagemap)
+{
+    int memory = memfd_create("rsm-softmap-probe", MFD_CLOEXEC);
+    if (memory < 0)
+        return false;
+    bool works = ftruncate(memory, PROBED_PAGES * (off_t)sysconf(_SC_PAGESIZE)) == 0 &&
+                 notes_stores(faultfd, pagemap, memory);
+    close(memory);
+    return works;
+}
+
+bool softmap_notes_open(struct softmap *softmap)
+{
+    softmap->faultfd = new_faultfd();
+    if (softmap->faultfd < 0)
+        return false;
+    softmap->pagemap = rsm_fd_above_stdio(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+    return softmap->pagemap >= 0 && probe(softmap->faultfd, softmap->pagemap);
+}
+
+/* ---------------------------------------------------------------- views */
+
+static void show(struct softmap *softmap, const struct softmap_view *view)
+{
+    uint32_t end = view->first + view->count;
+    sigset_t before;
+    for (uint32_t page = view->first; page < end;) {
+        softmap_enter(softmap, &before);
+        page = softmap_mirror_show(&softmap->space, page, end);
+        softmap_leave(softmap, &before);
+    }
+}
+
+/* The space's lock is held, and the view is not in the list. */
+static void hide(struct softmap *softmap, const struct softmap_view *view)
+{
+    struct softmap_space *space = &softmap->space;
+    softmap_mirror_hide(space, view->first, view->first + view->count);
+    for (const struct softmap_view *other = softmap->first; other != NULL; other = other->sibling)
+        softmap_mirror_keep(space, other->first, other->first + other->count);
+}
+
+static bool attach(struct softmap *softmap, const struct softmap_view *view)
+{
+    size_t length = (size_t)view->count * softmap->space.page_size;
+    bool writable = (view->rights & RSM_RIGHT_WRITE) != 0;
+    int protection = view->rights == 0 ? PROT_NONE : writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    sigset_t before;
+    if (!softmap_memory_populate(&softmap->space, view->first, view->count))
+        return false;
+    show(softmap, view);
+    if ((!writable || rsmcore_uffd_protect(softmap->faultfd, (uintptr_t)view->address, length)) &&
+        mprotect(view->address, length, protection) == 0)
+        return true;
+    softmap_enter(softmap, &before);
+    hide(softmap, view);
+    softmap_leave(softmap, &before);
+    return false;
+}
+
+/* What the kernel noted stays. */
+static void seal(struct softmap *softmap, const struct softmap_view *view)
+{
+    (void)mprotect(view->address, (size_t)view->count * softmap->space.page_size, PROT_NONE);
+}
+
+const struct softmap_mechanism softmap_by_notes = {
+    .name = "notes of the kernel about stores, userfaultfd",
+    .attach = attach,
+    .seal = seal,
+    .detach = hide,
+};

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mapping/options.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "mapping/decode.h"
+#include "mapping/mechanism.h"
+
+struct softmap_options softmap_options_default(void)
+{
+    return (struct softmap_options){
+        .mode = SOFTMAP_AUTO, .threshold = 64, .flush_us = 50, .refresh_us = 50, .grain = 1};
+}
+
+static enum rsm_status read_environment(struct softmap_settings *settings)
+{
+    for (unsigned i = 0; i < SOFTMAP_KNOBS; i++) {
+        enum softmap_knob knob = (enum softmap_knob)i;
+        const char *text = secure_getenv(softmap_knob_variable(knob));
+        if (text == NULL || softmap_settings_parse(settings, knob, text))
+            continue;
+        rsm_log_error("%s=%s is not valid: expected %s", softmap_knob_variable(knob), text,
+                      softmap_knob_expected(knob));
+        return RSM_ST_INVALID;
+    }
+    return RSM_ST_OK;
+}
+
+static void apply(struct softmap_options *options, const struct softmap_settings *settings)
+{
+    uint32_t *numbers[SOFTMAP_KNOBS] = {
+        [SOFTMAP_KNOB_K] = &options->threshold,
+        [SOFTMAP_KNOB_FLUSH_US] = &options->flush_us,
+        [SOFTMAP_KNOB_REFRESH_US] = &options->refresh_us,
+        [SOFTMAP_KNOB_GRAIN] = &options->grain,
+    };
+    for (unsigned i = 0; i < SOFTMAP_KNOBS; i++)
+        if (numbers[i] != NULL && (settings->given >> i & 1))
+            *numbers[i] = settings->value[i];
+    if (settings->given >> SOFTMAP_KNOB_MODE & 1)
+        options->mode = (enum softmap_mode)settings->value[SOFTMAP_KNOB_MODE];
+    if (settings->given >> SOFTMAP_KNOB_TRAP & 1)
+        options->trap = (enum softmap_trap)settings->value[SOFTMAP_KNOB_TRAP];
+    if (settings->given >> SOFTMAP_KNOB_ATOMICS & 1)
+        options->atomics = (enum softmap_atomics)settings->value[SOFTMAP_KNOB_ATOMICS];
+}
+
+/* Whether a thread can serve all accesses here, the kernel's own among them: by trying. */
+static bool thread_serves_all(const char **why)
+{
+    bool kernel_faults = false;
+    int fd = softmap_faultfd_open(false, &kernel_faults);
+    if (fd >= 0)
+        close(fd);
+    *why = kernel_faults ? "system calls, and threads that block signals, can use mappings"
+           : fd >= 0     ? "this process may not serve faults of system calls: neither "
+                           "/dev/userfaultfd nor a privilege is there"
+                     : "this kernel or what this process may do has no userfaultfd that suffices";
+    return kernel_faults;
+}
+
+/* What trap=auto comes to. What takes the decoder takes a signal. */
+static enum softmap_trap choose_trap(const struct softmap_options *options)
+{
+    const char *why = NULL;
+    enum softmap_trap trap = SOFTMAP_TRAP_SIGNAL;
+    if (options->mode == SOFTMAP_MIRROR || options->mode == SOFTMAP_OFF)
+        return trap; /* nothing is trapped */
+    if (options->mode == SOFTMAP_PRECISE || options->atomics == SOFTMAP_ATOMICS_SIGBUS)
+        why = "instructions have to be decoded";
+    else if (thread_serves_all(&why))
+        trap = SOFTMAP_TRAP_THREAD;
+    rsm_log_info("trap=auto is trap=%s here: %s", trap == SOFTMAP_TRAP_THREAD ? "thread" : "signal",
+                 why);
+    return trap;
+}
+
+/* Why instructions are not decoded; NULL: they are. */
+static const char *why_not_decoded(const struct softmap_options *options)
+{
+    if (!SOFTMAP_HAS_DECODER)
+        return "for this processor";
+    if (options->mode == SOFTMAP_MIRROR)
+        return "with mode=mirror";
+    return options->trap == SOFTMAP_TRAP_THREAD ? "with trap=thread" : NULL;
+}
+
+enum rsm_status softmap_options_read(struct softmap_options *options,
+                                     const struct softmap_settings *configured)
+{
+    struct softmap_settings settings = *configured;
+    *options = softmap_options_default();
+    enum rsm_status status = read_environment(&settings);
+    if (status != RSM_ST_OK)
+        return status;
+    apply(options, &settings);
+    if (options->trap == SOFTMAP_TRAP_AUTO)
+        options->trap = choose_trap(options);
+    const char *why = why_not_decoded(options);
+    if (why != NULL &&
+        (options->mode == SOFTMAP_PRECISE || options->atomics == SOFTMAP_ATOMICS_SIGBUS)) {
+        rsm_log_error("mapping with %s decodes instructions, which is not done %s",
+                      options->mode == SOFTMAP_PRECISE ? "mode=precise" : "atomics=sigbus", why);
+        return RSM_ST_UNSUPPORTED;
+    }
+    if (why != NULL && options->mode == SOFTMAP_AUTO)
+        options->mode = SOFTMAP_TWIN;
+    return RSM_ST_OK;
+}

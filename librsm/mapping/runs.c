@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mapping/runs.h"
+
+#include <string.h>
+
+#include "mapping/defects.h"
+
+enum { BLOCK = 256, WORD = sizeof(uint64_t) };
+
+void softmap_runs_send(struct softmap_runs *runs)
+{
+    /* After a failure the rest is not tried: a fabric that has to time out each piece would hold
+     * the caller for ever, and the barrier says that the span has failed. */
+    if (runs->count > 0 && !runs->failed)
+        runs->failed = softmap_send(runs->space, runs->piece, runs->count) != RSM_ST_OK;
+    runs->count = 0;
+}
+
+/* First byte from `at` on that differs, or does not; `end` if there is none. */
+static size_t next_difference(const uint8_t *copy, const uint8_t *twin, size_t at, size_t end)
+{
+    while (at < end && at % WORD != 0 && copy[at] == twin[at])
+        at++;
+    if (at == end || copy[at] != twin[at])
+        return at;
+    while (at + BLOCK <= end && memcmp(copy + at, twin + at, BLOCK) == 0)
+        at += BLOCK;
+    while (at + WORD <= end && memcmp(copy + at, twin + at, WORD) == 0)
+        at += WORD;
+    while (at < end && copy[at] == twin[at])
+        at++;
+    return at;
+}
+
+/* Whether all bytes of two words differ: none of their difference's is zero. */
+static bool all_differ(const uint8_t *copy, const uint8_t *twin)
+{
+    const uint64_t lowest = UINT64_C(0x0101010101010101), highest = lowest << 7;
+    uint64_t a, b;
+    memcpy(&a, copy, WORD);
+    memcpy(&b, twin, WORD);
+    uint64_t difference = a ^ b;
+    return ((difference - lowest) & ~difference & highest) == 0;
+}
+
+static size_t next_equality(const uint8_t *copy, const uint8_t *twin, size_t at, size_t end)
+{
+    while (at + WORD <= end && all_differ(copy + at, twin + at))
+        at += WORD;
+    while (at < end && copy[at] != twin[at])
+        at++;
+    return at;
+}
+
+/* The run of whole grains that begins with the first difference from `at` on. */
+static bool next_run(const struct softmap_space *space, uint32_t page, const uint8_t *copy,
+                     size_t *from, size_t *to)
+{
+    const uint8_t *twin = softmap_twin_of(space, page);
+    size_t end = softmap_page_bytes(space, page);
+    size_t grain = SOFTMAP_DEFECT(SOFTMAP_GAP_MERGE) ? 64 : space->options.grain;
+    size_t at = next_difference(copy, twin, *to, end);
+    if (at == end)
+        return false;
+    *from = at / grain * grain;
+    do {
+        at = next_equality(copy, twin, at, end);
+        at = (at + grain - 1) / grain * grain;
+    } while (at < end && copy[at] != twin[at]);
+    *to = at < end ? at : end;
+    return true;
+}
+
+static void add_run(struct softmap_runs *runs, uint32_t page, const uint8_t *copy, size_t from,
+                    size_t to)
+{
+    struct softmap_space *space = runs->space;
+    if (runs->count == SOFTMAP_RUNS)
+        softmap_runs_send(runs);
+    /* A buffer that begins anew must not take what is still to be sent. */
+    if (space->buffer_used + (to - from) > SOFTMAP_BUFFER_PAGES * space->page_size)
+        softmap_runs_send(runs);
+    struct rsm_transfer *piece = &runs->piece[runs->count++];
+    piece->local = softmap_buffer(space, to - from);
+    piece->remote = (uint64_t)page * space->page_size + from;
+    piece->length = to - from;
+    memcpy(piece->local, copy + from, to - from);
+    softmap_note_stored(space, page, from, to - from);
+    space->counters.runs++;
+}
+
+bool softmap_runs_add(struct softmap_runs *runs, uint32_t page, const uint8_t *copy)
+{
+    struct softmap_space *space = runs->space;
+    size_t from = 0, to = 0, end = softmap_page_bytes(space, page);
+    bool any = false;
+    if (SOFTMAP_DEFECT(SOFTMAP_WHOLE_PAGE)) {
+        add_run(runs, page, copy, 0, end);
+        return true;
+    }
+    while (to < end && next_run(space, page, copy, &from, &to)) {
+        add_run(runs, page, copy, from, to);
+        if (!any)
+            space->page[page].sent_from = (uint16_t)from;
+        space->page[page].sent_last = (uint16_t)(to - 1);
+        any = true;
+    }
+    return any;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/apart.h"
+#include "mapping/atomics.h"
+#include "mapping/mirror.h"
+#include "mapping/softmap_internal.h"
+#include "base/status.h"
+
+enum { NS_PER_US = 1000, US_PER_S = 1000000, STACK_BYTES = 1024 * 1024 };
+/* For so long after the last work the thread looks for more by itself. To wake it costs the thread
+ * that faults tens of microseconds where a processor has to leave its sleep for that. */
+enum { LINGER_US = 1000 };
+
+/* Sleep until `work` is no longer @p seen, or for @p us microseconds; 0: for ever. */
+static void wait_for_work(struct softmap *softmap, uint32_t seen, uint32_t us)
+{
+    struct timespec time = {.tv_sec = us / US_PER_S, .tv_nsec = (long)(us % US_PER_S) * NS_PER_US};
+    /* Who posts after the look at `work` that the call begins with sees this. */
+    atomic_store(&softmap->asleep, us == 0 || us > LINGER_US);
+    (void)syscall(SYS_futex, &softmap->work, FUTEX_WAIT_PRIVATE, seen, us > 0 ? &time : NULL, NULL,
+                  0);
+    atomic_store(&softmap->asleep, false);
+}
+
+static void post_work(struct softmap *softmap, bool at_once)
+{
+    atomic_fetch_add(&softmap->work, 1);
+    if (!at_once && !atomic_load(&softmap->asleep))
+        return;
+    (void)syscall(SYS_futex, &softmap->work, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void softmap_service_wake(struct softmap_space *space)
+{
+    post_work(softmap_of_space(space), false);
+}
+
+/* The lock is given up between pages, so that a fault waits for one transfer at most. */
+static void serve(struct softmap_space *space)
+{
+    softmap_lock(&space->lock);
+    softmap_service(space);
+    softmap_unlock(&space->lock);
+    uint32_t page = 0;
+    while (page != SOFTMAP_NO_PAGE) {
+        softmap_lock(&space->lock);
+        page = softmap_service_next(space, page);
+        softmap_unlock(&space->lock);
+    }
+}
+
+static uint32_t pause_of_mirror(struct softmap_space *space)
+{
+    softmap_lock(&space->lock);
+    uint32_t pause = softmap_mirror_pause(space);
+    softmap_unlock(&space->lock);
+    return pause;
+}
+
+/* Microseconds until something is due; 0: nothing will be until there is work. */
+static uint32_t time_to_sleep(struct softmap_space *space)
+{
+    if (space->mirror != NULL)
+        return pause_of_mirror(space);
+    uint32_t refresh = space->options.refresh_us > 0 ? space->options.refresh_us : 1;
+    softmap_lock(&space->lock);
+    uint32_t flush = softmap_service_due(space);
+    softmap_unlock(&space->lock);
+    if (atomic_load(&space->clean_count) == 0)
+        return flush;
+    return flush > 0 && flush < refresh ? flush : refresh;
+}
+
+/* Microseconds between two looks while it lingers: what comes meanwhile is no later for it. */
+static uint32_t time_to_look(const struct softmap_space *space)
+{
+    const struct softmap_options *options = &space->options;
+    uint32_t time = options->flush_us < LINGER_US ? options->flush_us : LINGER_US;
+    return options->refresh_us > 0 && options->refresh_us < time ? options->refresh_us : time;
+}
+
+static void *run(void *argument)
+{
+    struct softmap *softmap = argument;
+    (void)prctl(PR_SET_NAME, "rsm-softmap");
+    (void)prctl(PR_SET_TIMERSLACK,
+                NS_PER_US); /* the kernel's default is as long as our intervals */
+    uint32_t lingered = 0, before = 0;
+    while (!atomic_load(&softmap->stopping)) {
+        uint32_t seen = atomic_load(&softmap->work);
+        serve(&softmap->space);
+        softmap_atomics_report();
+        uint32_t us = time_to_sleep(&softmap->space);
+        if (us > 0 || seen != before) {
+            lingered = 0;
+            before = seen;
+        }
+        if (us == 0 && lingered < LINGER_US) {
+            us = time_to_look(&softmap->space);
+            lingered += us;
+        }
+        if (!atomic_load(&softmap->stopping))
+            wait_for_work(softmap, seen, us);
+    }
+    return NULL;
+}
+
+static size_t guard_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* It has room for what programs and sanitizers keep for each thread; what is not touched costs
+ * nothing. Not by the C library, which would put it where the program may have had a mapping. */
+static void *make_stack(void)
+{
+    uint8_t *made = rsm_mmap_apart(STACK_BYTES, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (made == MAP_FAILED)
+        return NULL;
+    (void)mprotect(made, guard_bytes(), PROT_NONE);
+    return made;
+}
+
+enum rsm_status softmap_thread_start(struct softmap *softmap, void *(*run_it)(void *),
+                                     struct softmap_thread *thread)
+{
+    pthread_attr_t attributes;
+    sigset_t before;
+    int error = pthread_attr_init(&attributes);
+    if (error != 0)
+        return rsmcore_status_from_errno(error);
+    thread->stack = make_stack();
+    if (thread->stack == NULL) {
+        pthread_attr_destroy(&attributes);
+        return RSM_ST_NO_MEMORY;
+    }
+    (void)pthread_attr_setstack(&attributes, (uint8_t *)thread->stack + guard_bytes(),
+                                STACK_BYTES - guard_bytes());
+    softmap_block(&before); /* the thread inherits the mask */
+    error = pthread_create(&thread->id, &attributes, run_it, softmap);
+    softmap_unblock(&before);
+    pthread_attr_destroy(&attributes);
+    if (error == 0)
+        return RSM_ST_OK;
+    munmap(thread->stack, STACK_BYTES);
+    return RSM_ST_NO_RESOURCES;
+}
+
+void softmap_thread_join(struct softmap_thread *thread)
+{
+    (void)pthread_join(thread->id, NULL);
+    munmap(thread->stack, STACK_BYTES);
+}
+
+enum rsm_status softmap_service_start(struct softmap *softmap)
+{
+    atomic_store(&softmap->stopping, false);
+    return softmap_thread_start(softmap, run, &softmap->thread);
+}
+
+void softmap_service_stop(struct softmap *softmap)
+{
+    atomic_store(&softmap->stopping, true);
+    post_work(softmap, true);
+    softmap_thread_join(&softmap->thread);
+    softmap_atomics_report();
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "fault/faultchain.h"
+#include "mapping/atomics.h"
+#include "mapping/decode.h"
+#include "mapping/softmap_internal.h"
+#include "base/status.h"
+
+enum outcome { NOT_OURS, DONE };
+
+/* A fault on a page of a view. */
+struct fault {
+    struct softmap *owner;
+    const struct softmap_view *view;
+    uintptr_t address;
+    uint32_t page; /* of the segment */
+    ucontext_t *context;
+};
+
+/* ---------------------------------------------------------------- stores */
+
+static uint64_t offset_of(const struct fault *fault, uintptr_t address)
+{
+    return (uint64_t)fault->view->first * fault->owner->space.page_size +
+           (address - (uintptr_t)fault->view->address);
+}
+
+static bool inside_view(const struct fault *fault, uintptr_t address, size_t length)
+{
+    const struct softmap_space *space = &fault->owner->space;
+    uintptr_t from = address - (uintptr_t)fault->view->address;
+    size_t size = (size_t)fault->view->count * space->page_size;
+    return from < size && length <= size - from &&
+           offset_of(fault, address) + length <= space->size;
+}
+
+/* How many elements to do at once: to the end of the page, but at least one, and of a move not
+ * what it would itself have to read later. */
+static uint64_t elements_at_once(const struct fault *fault, const struct softmap_store *store)
+{
+    size_t page = fault->owner->space.page_size;
+    uint64_t most = (page - store->address % page) / store->width;
+    if (store->source != 0 && store->source < store->address &&
+        (store->address - store->source) / store->width < most)
+        most = (store->address - store->source) / store->width;
+    most = most > 0 ? most : 1;
+    return most < store->elements ? most : store->elements;
+}
+
+/* Collect what is stored; false if the source of a move cannot be read just now. */
+static bool gather(const struct softmap_store *store, uint8_t *into, size_t length)
+{
+    if (store->source != 0) {
+        struct iovec local = {into, length}, remote = {(void *)store->source, length};
+        return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)length;
+    }
+    for (size_t at = 0; at < length; at += store->width)
+        for (size_t i = 0; i < store->width; i++)
+            into[at + i] = store->bytes[i];
+    return true;
+}
+
+/* Do a decoded store by hand. */
+static bool emulate(const struct fault *fault, const struct softmap_store *store)
+{
+    struct softmap_space *space = &fault->owner->space;
+    uint64_t elements = elements_at_once(fault, store);
+    size_t length = (size_t)(elements * store->width);
+    const uint8_t *bytes = store->bytes;
+    if (!inside_view(fault, store->address, length))
+        return false;
+    if (store->string) {
+        uint8_t *whole = space->scratch;
+        if (!gather(store, whole, length))
+            return false;
+        bytes = whole;
+    }
+    softmap_store(space, offset_of(fault, store->address), bytes, length);
+    softmap_retire(fault->context, store, elements);
+    return true;
+}
+
+/* Vectors are what copies are made of: they count by their size. A string instruction sends all of
+ * it in one go, as a twin would. */
+static unsigned weight_of(const struct softmap_store *store)
+{
+    return store->string || store->width < sizeof(uint64_t)
+               ? 1
+               : (unsigned)(store->width / sizeof(uint64_t));
+}
+
+/* Where in the page of the fault the store begins; it may have begun in the page before. */
+static size_t place_of(const struct fault *fault, const struct softmap_store *store)
+{
+    uintptr_t page = fault->address - fault->address % fault->owner->space.page_size;
+    return store->address > page ? store->address - page : 0;
+}
+
+static enum outcome on_store(const struct fault *fault)
+{
+    struct softmap_space *space = &fault->owner->space;
+    struct softmap_store store;
+    if ((fault->view->rights & RSM_RIGHT_WRITE) == 0)
+        return NOT_OURS;
+    if (space->page[fault->page].state == SOFTMAP_RW)
+        return softmap_reassert(space, fault->page) ? DONE : NOT_OURS;
+    bool trapped =
+        (space->options.mode != SOFTMAP_TWIN || !softmap_may_read(space)) &&
+        softmap_decode(fault->context, fault->address, &store) &&
+        !softmap_prefers_twin(space, fault->page, place_of(fault, &store), weight_of(&store)) &&
+        emulate(fault, &store);
+    if (trapped || softmap_atomics_refuse(&space->options, fault->context, fault->address))
+        return DONE;
+    return softmap_promote(space, fault->page) ? DONE : NOT_OURS;
+}
+
+static enum outcome on_load(const struct fault *fault)
+{
+    struct softmap_space *space = &fault->owner->space;
+    if (fault->view->rights == 0)
+        return NOT_OURS;
+    if (space->page[fault->page].state != SOFTMAP_NONE)
+        return softmap_reassert(space, fault->page) ? DONE : NOT_OURS;
+    return softmap_load(space, fault->page) ? DONE : NOT_OURS;
+}
+
+/* ---------------------------------------------------------------- the handler */
+
+/* The space's lock is held: between the look-up and now the view may have gone. */
+static enum outcome handle(struct softmap *owner, uintptr_t address, ucontext_t *context)
+{
+    struct fault fault = {.owner = owner,
+                          .view = softmap_view_at(owner, address),
+                          .address = address,
+                          .context = context};
+    if (fault.view == NULL)
+        return NOT_OURS;
+    owner->space.counters.traps++;
+    fault.page = softmap_page_of(&owner->space, offset_of(&fault, address));
+    bool accessible = owner->space.page[fault.page].state != SOFTMAP_NONE;
+    return softmap_is_store(context, accessible) ? on_store(&fault) : on_load(&fault);
+}
+
+/* Whether the instruction should be tried again before anybody is told of a refusal that is not
+ * ours: the view may have gone between the two, and then its memory has too, which is another
+ * signal. Once for each time that a view ends. */
+static bool is_late(uintptr_t address)
+{
+    static __thread struct {
+        uintptr_t address;
+        uint64_t ended;
+    } tried __attribute__((tls_model("initial-exec")));
+    uint64_t ended = softmap_views_ended();
+    if (!softmap_view_was_at(address) || (tried.address == address && tried.ended == ended))
+        return false;
+    tried.address = address;
+    tried.ended = ended;
+    return true;
+}
+
+static bool is_refusal(int signal, const siginfo_t *info)
+{
+    return info->si_code == (signal == SIGSEGV ? SEGV_ACCERR : BUS_ADRERR);
+}
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+    int error = errno;
+    uintptr_t address = (uintptr_t)info->si_addr;
+    enum outcome outcome = NOT_OURS;
+    bool refusal = is_refusal(signal, info);
+    struct softmap *owner = refusal ? softmap_view_owner(address) : NULL;
+    if (owner != NULL) {
+        softmap_lock(&owner->space.lock);
+        outcome = handle(owner, address, context);
+        softmap_unlock(&owner->space.lock);
+        softmap_view_release(owner);
+    }
+    if (outcome == NOT_OURS && refusal && signal == SIGBUS && is_late(address))
+        outcome = DONE;
+    errno = error;
+    if (outcome == NOT_OURS)
+        rsmcore_faultchain_next(signal, info, context);
+}
+
+enum rsm_status softmap_trap_install(int signal)
+{
+    return rsmcore_faultchain_install(signal, on_fault) ? RSM_ST_OK
+                                                        : rsmcore_status_from_errno(errno);
+}
+
+void softmap_trap_remove(int signal)
+{
+    rsmcore_faultchain_restore(signal);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fault/quiet.h"
+#include "mapping/mechanism.h"
+
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+/* How long unmapping waits for threads whose access was refused before. */
+#define QUIET_LIMIT_MS 50
+
+/* All views, newest first: a program may have put one over another. Taken inside a space's lock. */
+static struct softmap_lock lock;
+static struct softmap_view *views; /* guarded by lock */
+/* Addresses that ever were a view's: what lies outside need not be looked for. */
+static _Atomic uintptr_t lowest = UINTPTR_MAX, highest;
+
+static _Atomic uint64_t ended;
+
+static atomic_uint process = 1;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static bool fork_unwatched;
+
+/* ---------------------------------------------------------------- fork */
+
+/* The views are not inherited, and the list may be in the midst of a change by another thread. */
+static void after_fork_in_child(void)
+{
+    atomic_fetch_add(&process, 1);
+    atomic_store(&lock.word, 0);
+    views = NULL;
+    atomic_store(&lowest, UINTPTR_MAX);
+    atomic_store(&highest, 0);
+}
+
+static void watch_fork(void)
+{
+    fork_unwatched = pthread_atfork(NULL, NULL, after_fork_in_child) != 0;
+}
+
+unsigned softmap_process(void)
+{
+    return atomic_load(&process);
+}
+
+enum rsm_status softmap_watch_fork(void)
+{
+    pthread_once(&fork_once, watch_fork);
+    return fork_unwatched ? RSM_ST_NO_MEMORY : RSM_ST_OK;
+}
+
+/* ---------------------------------------------------------------- the list */
+
+static size_t length_of(const struct softmap_view *view)
+{
+    return (size_t)view->count * view->owner->space.page_size;
+}
+
+/* The list's lock is held. Whether the handler for this signal is in place; for 0 nobody needs
+ * one. */
+static bool is_trapped(int signal)
+{
+    const struct softmap_view *view = views;
+    while (view != NULL && view->owner->mechanism->signal != signal)
+        view = view->next;
+    return view != NULL || signal == 0;
+}
+
+/* The same. */
+static enum rsm_status link_view(struct softmap_view *view)
+{
+    uintptr_t from = (uintptr_t)view->address, to = from + length_of(view);
+    int signal = view->owner->mechanism->signal;
+    enum rsm_status status = is_trapped(signal) ? RSM_ST_OK : softmap_trap_install(signal);
+    if (status != RSM_ST_OK)
+        return status;
+    if (from < atomic_load(&lowest))
+        atomic_store(&lowest, from);
+    if (to > atomic_load(&highest))
+        atomic_store(&highest, to);
+    view->next = views;
+    views = view;
+    return RSM_ST_OK;
+}
+
+/* The same. */
+static void unlink_view(const struct softmap_view *view)
+{
+    struct softmap_view **link = &views;
+    while (*link != view)
+        link = &(*link)->next;
+    *link = view->next;
+    atomic_fetch_add(&ended, 1);
+}
+
+/* Whether nobody needs the handler, as of now, and how many views have ended by now. */
+static bool is_last(int signal, uint64_t *when)
+{
+    sigset_t before;
+    softmap_block(&before);
+    softmap_lock(&lock);
+    bool last = !is_trapped(signal);
+    *when = atomic_load(&ended);
+    softmap_unlock(&lock);
+    softmap_unblock(&before);
+    return last;
+}
+
+void softmap_views_tidy(int signal)
+{
+    uint64_t first, now;
+    sigset_t before;
+    if (signal == 0 || !is_last(signal, &first) ||
+        (signal == SIGBUS && !rsmcore_quiet_wait(signal, QUIET_LIMIT_MS)))
+        return;
+    softmap_block(&before);
+    softmap_lock(&lock);
+    now = atomic_load(&ended);
+    if (!is_trapped(signal) && now == first) /* else another thread sees to it */
+        softmap_trap_remove(signal);
+    softmap_unlock(&lock);
+    softmap_unblock(&before);
+}
+
+enum rsm_status softmap_view_add(struct softmap_view *view)
+{
+    struct softmap *owner = view->owner;
+    sigset_t before;
+    softmap_block(&before);
+    softmap_lock(&owner->space.lock);
+    softmap_lock(&lock);
+    enum rsm_status status = link_view(view);
+    softmap_unlock(&lock);
+    if (status == RSM_ST_OK) {
+        view->sibling = owner->first;
+        owner->first = view;
+        atomic_fetch_add(&owner->views, 1);
+    }
+    softmap_unlock(&owner->space.lock);
+    softmap_unblock(&before);
+    return status;
+}
+
+/* The space's lock is held from before the flush until the memory has gone, so that no store comes
+ * between the two. */
+static void end_view(struct softmap *owner, struct softmap_view **link)
+{
+    struct softmap_view *view = *link;
+    if (owner->mechanism->seal != NULL)
+        owner->mechanism->seal(owner, view);
+    softmap_flush(&owner->space);
+    softmap_settle(&owner->space);
+    *link = view->sibling;
+    munmap(view->address, length_of(view));
+    if (owner->mechanism->detach != NULL)
+        owner->mechanism->detach(owner, view);
+    /* Last: a thread that is refused until then finds the owner, and so waits for its lock. */
+    softmap_lock(&lock);
+    unlink_view(view);
+    softmap_unlock(&lock);
+    atomic_fetch_sub(&owner->views, 1);
+}
+
+struct softmap_view *softmap_view_remove(struct softmap *owner, const void *address)
+{
+    sigset_t before;
+    softmap_block(&before);
+    softmap_lock(&owner->space.lock);
+    struct softmap_view **link = &owner->first;
+    while (*link != NULL && (*link)->address != address)
+        link = &(*link)->sibling;
+    struct softmap_view *view = *link;
+    if (view != NULL)
+        end_view(owner, link);
+    softmap_unlock(&owner->space.lock);
+    softmap_unblock(&before);
+    return view;
+}
+
+static bool shows(const struct softmap_view *view, uintptr_t address)
+{
+    return address - (uintptr_t)view->address < length_of(view);
+}
+
+const struct softmap_view *softmap_view_at(const struct softmap *owner, uintptr_t address)
+{
+    const struct softmap_view *view = owner->first;
+    while (view != NULL && !shows(view, address))
+        view = view->sibling;
+    return view;
+}
+
+bool softmap_view_was_at(uintptr_t address)
+{
+    return address >= atomic_load(&lowest) && address < atomic_load(&highest);
+}
+
+struct softmap *softmap_view_owner(uintptr_t address)
+{
+    struct softmap *owner = NULL;
+    if (!softmap_view_was_at(address))
+        return NULL;
+    softmap_lock(&lock);
+    const struct softmap_view *view = views;
+    while (view != NULL && !shows(view, address))
+        view = view->next;
+    if (view != NULL) {
+        owner = view->owner;
+        atomic_fetch_add(&owner->users, 1);
+    }
+    softmap_unlock(&lock);
+    return owner;
+}
+
+uint64_t softmap_views_ended(void)
+{
+    return atomic_load(&ended);
+}
+
+void softmap_view_release(struct softmap *owner)
+{
+    atomic_fetch_sub(&owner->users, 1);
+}
+
+bool softmap_view_overlaps(const void *address, size_t length)
+{
+    uintptr_t from = (uintptr_t)address;
+    if (from >= atomic_load(&highest) || from + length <= atomic_load(&lowest))
+        return false;
+    sigset_t before;
+    softmap_block(&before);
+    softmap_lock(&lock);
+    const struct softmap_view *view = views;
+    while (view != NULL && (from >= (uintptr_t)view->address + length_of(view) ||
+                            from + length <= (uintptr_t)view->address))
+        view = view->next;
+    softmap_unlock(&lock);
+    softmap_unblock(&before);
+    return view != NULL;
+}
+
+/* ---------------------------------------------------------------- access */
+
+bool softmap_view_protect(struct softmap_space *space, uint32_t first, uint32_t count,
+                          enum softmap_state state)
+{
+    struct softmap *owner = softmap_of_space(space);
+    bool done = true;
+    for (const struct softmap_view *view = owner->first; view != NULL; view = view->sibling) {
+        uint32_t from = first > view->first ? first : view->first;
+        uint32_t end =
+            first + count < view->first + view->count ? first + count : view->first + view->count;
+        if (from < end &&
+            !owner->mechanism->protect(owner, view, from - view->first, end - from, state))
+            done = false;
+    }
+    return done;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mapping/space.h"
+
+#include "mapping/defects.h"
+
+static bool is_final(enum rsm_status status)
+{
+    return status == RSM_ST_ABORTED || status == RSM_ST_UNREACHABLE || status == RSM_ST_STALE;
+}
+
+void softmap_fail(struct softmap_space *space, enum rsm_status status)
+{
+    if (status == RSM_ST_OK)
+        return;
+    if (is_final(status) || space->inner->ops->health(space->inner) != RSM_ST_OK)
+        space->dead = true;
+    enum rsm_status none = RSM_ST_OK;
+    if (!SOFTMAP_DEFECT(SOFTMAP_LOST_ERROR))
+        atomic_compare_exchange_strong(&space->pending, &none, status);
+}
+
+enum rsm_status softmap_take_error(struct softmap_space *space)
+{
+    return atomic_exchange(&space->pending, RSM_ST_OK);
+}
+
+void softmap_order(struct softmap_space *space)
+{
+    if (space->ordered == space->posted)
+        return;
+    space->ordered = space->posted;
+    softmap_fail(space, space->inner->ops->order(space->inner));
+}
+
+void softmap_settle(struct softmap_space *space)
+{
+    space->ordered = space->completed = space->posted;
+    softmap_fail(space, space->inner->ops->complete(space->inner));
+    space->buffer_used = 0;
+}
+
+/* The vtable does not promise that a read sees an earlier write of the same connection. */
+static void settle_page(struct softmap_space *space, uint32_t page)
+{
+    if (space->page[page].posted > space->completed && !SOFTMAP_DEFECT(SOFTMAP_READ_BEFORE))
+        softmap_settle(space);
+}
+
+enum rsm_status softmap_fetch(struct softmap_space *space, uint32_t first, uint32_t count)
+{
+    const struct rsm_import_ops *ops = space->inner->ops;
+    for (uint32_t page = first; page < first + count; page++)
+        settle_page(space, page);
+    if (space->buffer_used > 0 && (ops->caps & RSM_CAP_ASYNC))
+        softmap_settle(space); /* what is being sent may still be in the buffer */
+    space->buffer_used = 0;
+    size_t length = (count - 1) * space->page_size + softmap_page_bytes(space, first + count - 1);
+    enum rsm_status status =
+        ops->get(space->inner, (uint64_t)first * space->page_size, space->buffer, length);
+    if (status == RSM_ST_OK && (ops->caps & RSM_CAP_ASYNC)) {
+        status = ops->complete(space->inner);
+        space->ordered = space->completed = space->posted;
+    }
+    softmap_fail(space, status);
+    return status;
+}
+
+uint8_t *softmap_buffer(struct softmap_space *space, size_t length)
+{
+    if (space->buffer_used + length > SOFTMAP_BUFFER_PAGES * space->page_size) {
+        if (space->inner->ops->caps & RSM_CAP_ASYNC)
+            softmap_settle(space);
+        space->buffer_used = 0;
+    }
+    uint8_t *room = space->buffer + space->buffer_used;
+    space->buffer_used += (length + 7) / 8 * 8;
+    return room;
+}
+
+void softmap_note_posted(struct softmap_space *space, uint64_t offset, size_t length)
+{
+    if (length == 0)
+        return;
+    uint32_t last = softmap_page_of(space, offset + length - 1);
+    space->posted++;
+    for (uint32_t page = softmap_page_of(space, offset); page <= last; page++)
+        space->page[page].posted = space->posted;
+}
+
+/* What one instruction stored aligned arrives in one piece. */
+static enum rsm_status put_piece(struct softmap_space *space, const struct rsm_transfer *piece)
+{
+    const struct rsm_import_ops *ops = space->inner->ops;
+    size_t length = piece->length;
+    bool element = (length == 1 || length == 2 || length == 4 || length == 8) &&
+                   piece->remote % length == 0 && (uintptr_t)piece->local % length == 0;
+    return element ? ops->put_elems(space->inner, piece->remote, piece->local, (unsigned)length, 1)
+                   : ops->put(space->inner, piece->remote, piece->local, length);
+}
+
+enum rsm_status softmap_send(struct softmap_space *space, const struct rsm_transfer *vec,
+                             unsigned count)
+{
+    const struct rsm_import_ops *ops = space->inner->ops;
+    unsigned done;
+    for (unsigned i = 0; i < count; i++)
+        softmap_note_posted(space, vec[i].remote, vec[i].length);
+    enum rsm_status status =
+        count == 1 ? put_piece(space, &vec[0]) : ops->putv(space->inner, vec, count, &done);
+    softmap_fail(space, status);
+    return status;
+}

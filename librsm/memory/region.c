@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "memory/region.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "memory/pageswap.h"
+#include "base/sealed.h"
+#include "base/status.h"
+
+/* Memory that rsmd made and that regions lie on. */
+struct extent {
+    struct rsmcore_link *link;
+    uint32_t id;
+    int fd;
+    unsigned regions; /* that lie on it */
+};
+
+/* A run of pages with one kind of origin on one extent. */
+struct region {
+    struct region *next; /* ascending, not overlapping */
+    struct rsmcore_origin_run run;
+    struct extent *extent;
+    uint64_t offset; /* of the first byte in the extent */
+};
+
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static struct region *regions;
+
+/* ---------------------------------------------------------------- lock and fork */
+
+/* The extents and what is on them are the parent's; only the child's copies go. */
+static void after_fork_in_child(void)
+{
+    while (regions != NULL) {
+        struct region *region = regions;
+        regions = region->next;
+        if (--region->extent->regions == 0) {
+            close(region->extent->fd);
+            free(region->extent);
+        }
+        free(region);
+    }
+    pthread_mutex_unlock(&registry_lock);
+}
+
+static void unlock_after_fork(void)
+{
+    pthread_mutex_unlock(&registry_lock);
+}
+
+static void lock_before_fork(void)
+{
+    pthread_mutex_lock(&registry_lock);
+}
+
+static void watch_fork(void)
+{
+    rsmcore_swap_watch_fork();
+    pthread_atfork(lock_before_fork, unlock_after_fork, after_fork_in_child);
+}
+
+void rsmcore_region_lock(void)
+{
+    pthread_once(&fork_once, watch_fork);
+    pthread_mutex_lock(&registry_lock);
+}
+
+void rsmcore_region_unlock(void)
+{
+    pthread_mutex_unlock(&registry_lock);
+}
+
+/* ---------------------------------------------------------------- extents */
+
+static enum rsm_status request_extent(struct rsmcore_link *link, const char *controller,
+                                      size_t length, struct extent *extent)
+{
+    struct rsm_packet_fds fds;
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC, .u.extent_alloc = {.length = length}};
+    strcpy(msg.u.extent_alloc.controller, controller);
+    enum rsm_status status = rsmcore_link_call(link, &msg, NULL, &fds);
+    if (status != RSM_ST_OK)
+        return status;
+    if (fds.count != 1) {
+        rsm_packet_fds_close(&fds);
+        return RSM_ST_PROTOCOL;
+    }
+    extent->id = msg.u.extent_alloc_reply.extent;
+    extent->fd = fds.fds[0];
+    return RSM_ST_OK;
+}
+
+void rsmcore_region_give_back(struct rsmcore_link *link, uint32_t id, int fd)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free.extent = id};
+    close(fd);
+    (void)rsmcore_link_call(link, &msg, NULL, NULL);
+}
+
+static void free_extent(struct extent *extent)
+{
+    rsmcore_region_give_back(extent->link, extent->id, extent->fd);
+    rsmcore_link_release(extent->link);
+    free(extent);
+}
+
+static enum rsm_status take_extent(struct rsmcore_link *link, const char *controller, size_t length,
+                                   struct extent **taken)
+{
+    struct extent *extent = calloc(1, sizeof *extent);
+    if (extent == NULL)
+        return RSM_ST_NO_MEMORY;
+    enum rsm_status status = request_extent(link, controller, length, extent);
+    if (status != RSM_ST_OK) {
+        free(extent);
+        return status;
+    }
+    extent->link = rsmcore_link_hold(link);
+    *taken = extent;
+    return RSM_ST_OK;
+}
+
+/* ---------------------------------------------------------------- the list */
+
+static uintptr_t end_of(const struct region *region)
+{
+    return region->run.start + region->run.length;
+}
+
+static struct region **first_ending_after(uintptr_t address)
+{
+    struct region **place = &regions;
+    while (*place != NULL && end_of(*place) <= address)
+        place = &(*place)->next;
+    return place;
+}
+
+static void insert(struct region *region)
+{
+    struct region **place = first_ending_after(region->run.start);
+    region->next = *place;
+    *place = region;
+    region->extent->regions++;
+}
+
+static void release_extent(struct extent *extent)
+{
+    if (--extent->regions == 0)
+        free_extent(extent);
+}
+
+/* Take a region that is no longer on its extent out of the list. */
+static void discard(struct region **place)
+{
+    struct region *region = *place;
+    *place = region->next;
+    release_extent(region->extent);
+    free(region);
+}
+
+/* Cut a region in two at `address`, which lies inside it. */
+static enum rsm_status split(struct region *region, uintptr_t address)
+{
+    struct region *upper = malloc(sizeof *upper);
+    if (upper == NULL)
+        return RSM_ST_NO_MEMORY;
+    size_t lower_length = address - region->run.start;
+    *upper = *region;
+    upper->run.start = address;
+    upper->run.length -= lower_length;
+    upper->offset += lower_length;
+    if (upper->run.origin.kind == RSMCORE_ORIGIN_SHARED)
+        upper->run.origin.alias += lower_length;
+    region->run.length = lower_length;
+    region->next = upper;
+    region->extent->regions++;
+    return RSM_ST_OK;
+}
+
+/* Make region borders at both ends of the range, so that whole regions can be dealt with. */
+static enum rsm_status split_at_ends(uintptr_t start, uintptr_t end)
+{
+    const uintptr_t cuts[] = {start, end};
+    for (int i = 0; i < 2; i++) {
+        struct region *region = *first_ending_after(cuts[i]);
+        if (region == NULL || region->run.start >= cuts[i])
+            continue;
+        enum rsm_status status = split(region, cuts[i]);
+        if (status != RSM_ST_OK)
+            return status;
+    }
+    return RSM_ST_OK;
+}
+
+/* Register the runs of one swap as regions, one of which @p spare becomes unless it is NULL. All or
+ * nothing. */
+static enum rsm_status register_runs(const struct rsmcore_origin_run *runs, size_t count,
+                                     struct extent *extent, uintptr_t start, uint64_t offset,
+                                     struct region *spare)
+{
+    struct region *made = NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct region *region = i == 0 && spare != NULL ? spare : malloc(sizeof *region);
+        if (region == NULL) {
+            while (made != NULL) {
+                struct region *next = made->next;
+                if (made != spare)
+                    free(made);
+                made = next;
+            }
+            return RSM_ST_NO_MEMORY;
+        }
+        region->run = runs[i];
+        region->extent = extent;
+        region->offset = offset + (runs[i].start - start);
+        region->next = made;
+        made = region;
+    }
+    while (made != NULL) {
+        struct region *next = made->next;
+        insert(made);
+        made = next;
+    }
+    return RSM_ST_OK;
+}
+
+/* ---------------------------------------------------------------- cover and uncover */
+
+/* Put pages that are on no extent onto this one, which is given back if that fails. Every extent
+ * passes through here before it is mapped. RSM_ST_PROTOCOL: rsmd gave something else than memory of
+ * that length that stays there. */
+static enum rsm_status put_on_extent(struct extent *extent, uintptr_t start, size_t length)
+{
+    struct rsmcore_origin_run *runs;
+    size_t count;
+    enum rsm_status status = RSM_ST_PROTOCOL;
+    if (!rsm_is_sealed_memory(extent->fd, length)) {
+        rsm_log_error("rsmd gave an extent that is no sealed memory of %zu bytes", length);
+        goto give_back_extent;
+    }
+    status = rsmcore_swap_in(start, length, RSMCORE_SWAP_FRESH, extent->fd, 0, &runs, &count);
+    if (status != RSM_ST_OK)
+        goto give_back_extent;
+    status = register_runs(runs, count, extent, start, 0, NULL);
+    if (status != RSM_ST_OK)
+        for (size_t i = 0; i < count; i++)
+            (void)rsmcore_swap_out(&runs[i], extent->fd, runs[i].start - start);
+    free(runs);
+    if (status == RSM_ST_OK)
+        return RSM_ST_OK;
+
+give_back_extent:
+    free_extent(extent);
+    return status;
+}
+
+static enum rsm_status cover_hole(struct rsmcore_link *link, const char *controller,
+                                  uintptr_t start, size_t length)
+{
+    struct extent *extent;
+    enum rsm_status status = take_extent(link, controller, length, &extent);
+    return status == RSM_ST_OK ? put_on_extent(extent, start, length) : status;
+}
+
+bool rsmcore_region_is_bare(uintptr_t start, size_t length)
+{
+    const struct region *region = *first_ending_after(start);
+    return region == NULL || region->run.start >= start + length;
+}
+
+enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link, uint32_t id, int fd,
+                                          uintptr_t start, size_t length)
+{
+    struct extent *extent = calloc(1, sizeof *extent);
+    if (extent == NULL) {
+        rsmcore_region_give_back(link, id, fd);
+        return RSM_ST_NO_MEMORY;
+    }
+    extent->link = rsmcore_link_hold(link);
+    extent->id = id;
+    extent->fd = fd;
+    return put_on_extent(extent, start, length);
+}
+
+enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
+{
+    uintptr_t end = start + length;
+    enum rsm_status status = split_at_ends(start, end);
+    if (status != RSM_ST_OK)
+        return status;
+    struct region **place = first_ending_after(start);
+    while (*place != NULL && (*place)->run.start < end) {
+        struct region *region = *place;
+        status = rsmcore_swap_out(&region->run, region->extent->fd, region->offset);
+        if (status != RSM_ST_OK) {
+            rsm_log_error("cannot take %zu bytes at %#lx back from their extent: %s",
+                          region->run.length, (unsigned long)region->run.start,
+                          rsmcore_status_text(status));
+            return status;
+        }
+        discard(place);
+    }
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_region_shed(struct rsmcore_link *link, uintptr_t start, size_t length)
+{
+    uintptr_t end = start + length;
+    for (uintptr_t at = start; at < end;) {
+        const struct region *region = *first_ending_after(at);
+        if (region == NULL || region->run.start >= end)
+            break;
+        uintptr_t from = region->run.start > at ? region->run.start : at;
+        at = end_of(region) < end ? end_of(region) : end;
+        enum rsm_status status =
+            region->extent->link != link ? rsmcore_region_uncover(from, at - from) : RSM_ST_OK;
+        if (status != RSM_ST_OK)
+            return status;
+    }
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_region_cover(struct rsmcore_link *link, const char *controller,
+                                     uintptr_t start, size_t length)
+{
+    uintptr_t end = start + length;
+    uintptr_t at = start;
+    struct {
+        uintptr_t start;
+        size_t length;
+    } covered[RSM_PROTO_PIECES_MAX];
+    unsigned holes = 0;
+    enum rsm_status status = rsmcore_region_shed(link, start, length);
+
+    while (at < end && status == RSM_ST_OK) {
+        const struct region *region = *first_ending_after(at);
+        if (region != NULL && region->run.start <= at) {
+            at = end_of(region);
+            continue;
+        }
+        uintptr_t until = region != NULL && region->run.start < end ? region->run.start : end;
+        status = holes < RSM_PROTO_PIECES_MAX ? cover_hole(link, controller, at, until - at)
+                                              : RSM_ST_NO_RESOURCES;
+        if (status != RSM_ST_OK)
+            break;
+        covered[holes].start = at;
+        covered[holes++].length = until - at;
+        at = until;
+    }
+    if (status != RSM_ST_OK)
+        while (holes-- > 0)
+            (void)rsmcore_region_uncover(covered[holes].start, covered[holes].length);
+    return status;
+}
+
+bool rsmcore_region_next(uintptr_t *start, size_t *length)
+{
+    const struct region *region = *first_ending_after(*start);
+    if (region == NULL)
+        return false;
+    if (region->run.start > *start)
+        *start = region->run.start;
+    *length = end_of(region) - *start;
+    return true;
+}
+
+/* ---------------------------------------------------------------- move */
+
+static bool fully_covered(uintptr_t start, uintptr_t end)
+{
+    uintptr_t at = start;
+    for (const struct region *r = *first_ending_after(start); r != NULL && at < end; r = r->next) {
+        if (r->run.start > at)
+            return false;
+        at = end_of(r);
+    }
+    return at >= end;
+}
+
+/* The pages have moved, but could not be registered where they are now: move them back, which makes
+ * the region what it was. Where even that fails nobody is to find them on the extent. */
+static bool move_back(struct region *region, const struct rsmcore_origin_run *runs, size_t count)
+{
+    struct rsmcore_origin_run *back;
+    size_t back_count;
+    uintptr_t to = runs[0].start;
+    bool registered = false;
+    if (rsmcore_swap_move(runs, count, region->run.start, region->extent->fd, region->offset, &back,
+                          &back_count) == RSM_ST_OK) {
+        registered = register_runs(back, back_count, region->extent, back[0].start, region->offset,
+                                   region) == RSM_ST_OK;
+        for (size_t i = 0; !registered && i < back_count; i++)
+            (void)rsmcore_swap_out(&back[i], region->extent->fd,
+                                   region->offset + (back[i].start - back[0].start));
+        free(back);
+        return registered;
+    }
+    for (size_t i = 0; i < count; i++)
+        (void)rsmcore_swap_out(&runs[i], region->extent->fd, region->offset + (runs[i].start - to));
+    return false;
+}
+
+/* Move one whole region by `delta` and register it anew. */
+static enum rsm_status move_region(struct region **place, uintptr_t delta)
+{
+    struct region *region = *place;
+    struct rsmcore_origin_run *runs;
+    size_t count;
+    uintptr_t to = region->run.start + delta;
+    enum rsm_status status =
+        rsmcore_swap_move(&region->run, 1, to, region->extent->fd, region->offset, &runs, &count);
+    if (status != RSM_ST_OK)
+        return status;
+    /* The old region's hold on the extent is kept until the new ones have theirs. */
+    struct extent *extent = region->extent;
+    uint64_t offset = region->offset;
+    *place = region->next;
+    status = register_runs(runs, count, extent, to, offset, region);
+    if (status != RSM_ST_OK && !move_back(region, runs, count))
+        free(region);
+    free(runs);
+    release_extent(extent);
+    return status;
+}
+
+enum rsm_status rsmcore_region_move(uintptr_t from, uintptr_t to, size_t length)
+{
+    uintptr_t end = from + length;
+    bool overlap = from < to + length && to < end;
+    const struct region *at_target = *first_ending_after(to);
+    bool target_free = at_target == NULL || at_target->run.start >= to + length;
+    if (overlap || !target_free || !fully_covered(from, end))
+        return RSM_ST_BUSY;
+    enum rsm_status status = rsmcore_range_check(to, length, 0);
+    if (status == RSM_ST_OK)
+        status = split_at_ends(from, end);
+    if (status != RSM_ST_OK)
+        return status;
+
+    size_t moved = 0;
+    struct region **place = first_ending_after(from);
+    while (*place != NULL && (*place)->run.start < end) {
+        size_t size = (*place)->run.length;
+        status = move_region(place, to - from);
+        if (status != RSM_ST_OK)
+            break;
+        moved += size;
+        place = first_ending_after(from);
+    }
+    /* Put back what has moved before the failure. */
+    place = first_ending_after(to);
+    while (status != RSM_ST_OK && moved > 0 && *place != NULL && (*place)->run.start < to + moved) {
+        if (move_region(place, from - to) != RSM_ST_OK)
+            break;
+        place = first_ending_after(to);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- description */
+
+enum rsm_status rsmcore_region_pieces(uintptr_t start, size_t length,
+                                      struct rsm_segment_piece *pieces, uint32_t most,
+                                      uint32_t *count)
+{
+    uintptr_t end = start + length;
+    uintptr_t at = start;
+    *count = 0;
+    for (const struct region *r = *first_ending_after(start); r != NULL && at < end; r = r->next) {
+        if (r->run.start > at)
+            return RSM_ST_FAULT;
+        uint64_t offset = r->offset + (at - r->run.start);
+        uint64_t size = (end_of(r) < end ? end_of(r) : end) - at;
+        struct rsm_segment_piece *last = *count > 0 ? &pieces[*count - 1] : NULL;
+        if (last != NULL && last->extent == r->extent->id && last->offset + last->length == offset)
+            last->length += size;
+        else if (*count == most)
+            return RSM_ST_NO_RESOURCES;
+        else
+            pieces[(*count)++] = (struct rsm_segment_piece){
+                .extent = r->extent->id, .offset = offset, .length = size};
+        at += size;
+    }
+    return at == end ? RSM_ST_OK : RSM_ST_FAULT;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Which memory of this process lies on which extents.
+ *
+ * A registry of page ranges that have been swapped onto extents. Exported segments are ranges of
+ * addresses; several may overlap and then share the extents behind the common pages. Extents are
+ * taken from rsmd when a range is covered and given back when no page of theirs is left.
+ *
+ * One lock serialises everything that changes the registry; callers hold it around each call and
+ * around decisions that depend on several. In a forked child the registry starts empty.
+ */
+#ifndef RSMCORE_REGION_H
+#define RSMCORE_REGION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control/link.h"
+#include "control/proto.h"
+
+void rsmcore_region_lock(void);
+void rsmcore_region_unlock(void);
+
+/**
+ * Make sure that every page of [start, start + length) is on an extent, taking extents for the
+ * pages that are not, on @p controller's transport.
+ * @return RSM_ST_OK; otherwise nothing has changed: RSM_ST_FAULT, RSM_ST_DENIED, RSM_ST_BUSY,
+ *         RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES, RSM_ST_STALE.
+ */
+enum rsm_status rsmcore_region_cover(struct rsmcore_link *link, const char *controller,
+                                     uintptr_t start, size_t length);
+
+/**
+ * Take every page of the range off extents that another link's rsmd has given, contents kept: that
+ * one has died, and what it called them means nothing, or something else, to its successor.
+ * RSM_ST_NO_MEMORY: not done for all.
+ */
+enum rsm_status rsmcore_region_shed(struct rsmcore_link *link, uintptr_t start, size_t length);
+
+/** Whether no page of the range is on an extent. */
+bool rsmcore_region_is_bare(uintptr_t start, size_t length);
+
+/** The same as rsmcore_region_cover() for a range that is bare, with an extent of its length that
+ *  rsmd has given already. Extent and descriptor are the region's from then on, or given back. */
+enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link, uint32_t id, int fd,
+                                          uintptr_t start, size_t length);
+
+/** Give an extent back that was not put to use. */
+void rsmcore_region_give_back(struct rsmcore_link *link, uint32_t id, int fd);
+
+/** Take every page of the range off its extent, contents kept. Pages that are on none are left
+ *  alone. RSM_ST_NO_MEMORY: pages from the first failing one on still are on their extents. */
+enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length);
+
+/** The first pages at or above *start that lie on an extent. False: there are none. */
+bool rsmcore_region_next(uintptr_t *start, size_t *length);
+
+/**
+ * Move the extents under [from, from + length) to [to, to + length): see rsmcore_swap_move().
+ * @return RSM_ST_OK; otherwise nothing has changed: RSM_ST_BUSY when the source is not wholly on
+ *         extents or the target partly is, or what rsmcore_region_cover() may say.
+ */
+enum rsm_status rsmcore_region_move(uintptr_t from, uintptr_t to, size_t length);
+
+/** Describe a covered range as pieces for rsmd. RSM_ST_NO_RESOURCES: more than @p most;
+ *  RSM_ST_FAULT: not covered. */
+enum rsm_status rsmcore_region_pieces(uintptr_t start, size_t length,
+                                      struct rsm_segment_piece *pieces, uint32_t most,
+                                      uint32_t *count);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the node sends: the grant, credits, and signals of the exporter. They have a completion
+ * queue of their own. Its channel is for whoever brings the signals where they are waited for, and
+ * tells of them alone: it is asked for solicited completions, which credits are not; and the next
+ * signal comes when this one has been answered, which happens after the next was asked for.
+ *
+ * Whoever waits for a grant or for credit looks for it now and then (flight.c).
+ */
+#include <arpa/inet.h>
+
+#include "base/log.h"
+#include "transport/verbs/import/import.h"
+
+static uint8_t *message_at(const struct verbs_conn *conn, unsigned index)
+{
+    return conn->landing->bytes + conn->port->options.bounce + index * VERBS_MESSAGE_MAX;
+}
+
+bool verbs_receive_post(struct verbs_conn *conn, unsigned index)
+{
+    struct ibv_recv_wr *bad;
+    struct ibv_sge piece = {.addr = (uintptr_t)message_at(conn, index),
+                            .length = VERBS_MESSAGE_MAX,
+                            .lkey = conn->landing->lkey};
+    struct ibv_recv_wr wr = {.sg_list = &piece, .num_sge = 1};
+    return ibv_post_recv(conn->qp, &wr, &bad) == 0;
+}
+
+static bool take_grant(struct verbs_conn *conn, const struct verbs_message *message)
+{
+    if (conn->granted || message->count != conn->count)
+        return false;
+    for (uint32_t i = 0; i < conn->count; i++) {
+        conn->piece[i].address = message->piece[i].address;
+        conn->piece[i].key = message->piece[i].key;
+    }
+    conn->granted = true;
+    return true;
+}
+
+static bool take_message(struct verbs_conn *conn, unsigned index, uint32_t length)
+{
+    struct verbs_message message;
+    if (length > VERBS_MESSAGE_MAX ||
+        !verbs_message_decode(message_at(conn, index), length, &message))
+        return false;
+    if (message.type == VERBS_GRANT ? !take_grant(conn, &message)
+                                    : message.credit > VERBS_SIGNALS_AHEAD - conn->credit)
+        return false;
+    conn->credit += message.credit;
+    return true;
+}
+
+static bool take_signal(struct verbs_conn *conn, uint32_t immediate, uint32_t length)
+{
+    if (!conn->hears || conn->signalled || conn->untaken || length != 0 ||
+        !verbs_signals_decode(immediate, &conn->signals))
+        return false;
+    conn->signalled = true;
+    return true;
+}
+
+/* They complete in the order in which the receives were posted. What arrived before the connection
+ * failed has arrived. */
+static void take_arrival(struct verbs_conn *conn, const struct ibv_wc *wc)
+{
+    if (wc->status != IBV_WC_SUCCESS) {
+        verbs_die(conn, ibv_wc_status_str(wc->status));
+        return;
+    }
+    unsigned index = conn->received++ % VERBS_RECEIVES;
+    bool sound =
+        wc->opcode == IBV_WC_RECV && ((wc->wc_flags & IBV_WC_WITH_IMM) != 0
+                                          ? take_signal(conn, ntohl(wc->imm_data), wc->byte_len)
+                                          : take_message(conn, index, wc->byte_len));
+    if (!conn->ledger.dead && (!sound || !verbs_receive_post(conn, index)))
+        verbs_die(conn, "the node broke the protocol");
+}
+
+bool verbs_take_arrivals(struct verbs_conn *conn)
+{
+    struct ibv_wc wc[VERBS_RECEIVES];
+    int count = ibv_poll_cq(conn->arrivals, VERBS_RECEIVES, wc);
+    for (int i = 0; i < count; i++)
+        take_arrival(conn, &wc[i]);
+    if (count < 0)
+        verbs_die(conn, "the completion queue failed");
+    return count > 0;
+}
+
+/* ------------------------------------------------------------------ signals */
+
+bool verbs_listen_for_signal(struct verbs_conn *conn)
+{
+    const int solicited_only = 1;
+    return ibv_req_notify_cq(conn->arrivals, solicited_only) == 0;
+}
+
+int verbs_signal_fd(struct rsm_conn *conn)
+{
+    const struct verbs_conn *verbs = verbs_of(conn);
+    return verbs->can_hear && verbs_is_ours(verbs) ? verbs->knocks->fd : -1;
+}
+
+static int enter(struct verbs_conn *conn)
+{
+    int cancel = verbs_cancel_hold();
+    pthread_mutex_lock(&conn->lock);
+    return cancel;
+}
+
+static void leave(struct verbs_conn *conn, int cancel)
+{
+    pthread_mutex_unlock(&conn->lock);
+    verbs_cancel_let_go(cancel);
+}
+
+enum rsm_status verbs_hear_signals(struct rsm_conn *conn)
+{
+    struct verbs_conn *verbs = verbs_of(conn);
+    if (!verbs_is_ours(verbs))
+        return RSM_ST_STALE;
+    int cancel = enter(verbs);
+    enum rsm_status status = verbs->can_hear && !verbs->hears ? RSM_ST_OK : RSM_ST_UNSUPPORTED;
+    if (status == RSM_ST_OK) {
+        verbs->hears = true;
+        verbs_post_word(verbs, VERBS_SIGNALS_WANTED);
+    }
+    leave(verbs, cancel);
+    return status;
+}
+
+/* Whether a signal has knocked since the last time; the descriptor is not readable any more. */
+static bool take_knock(struct verbs_conn *conn)
+{
+    struct ibv_cq *cq;
+    void *unused;
+    if (ibv_get_cq_event(conn->knocks, &cq, &unused) != 0)
+        return false;
+    ibv_ack_cq_events(cq, 1);
+    return true;
+}
+
+enum rsm_status verbs_take_signals(struct rsm_conn *conn, struct rsm_signals *taken)
+{
+    struct verbs_conn *verbs = verbs_of(conn);
+    enum rsm_status status = RSM_ST_OK;
+    *taken = (struct rsm_signals){.count = 0};
+    if (!verbs_is_ours(verbs))
+        return RSM_ST_STALE;
+    int cancel = enter(verbs);
+    if (take_knock(verbs)) {
+        verbs_take_arrivals(verbs);
+        if (verbs->signalled) { /* also on a connection that has failed since */
+            *taken = verbs->signals;
+            verbs->signalled = false;
+            verbs->untaken = true;
+        } else if (verbs->ledger.dead || !verbs_listen_for_signal(verbs)) {
+            status = RSM_ST_TRANSFER;
+        }
+    }
+    leave(verbs, cancel);
+    return status;
+}
+
+void verbs_answer_signals(struct rsm_conn *conn)
+{
+    struct verbs_conn *verbs = verbs_of(conn);
+    if (!verbs_is_ours(verbs))
+        return;
+    int cancel = enter(verbs);
+    if (verbs->untaken && !verbs->ledger.dead) {
+        verbs->untaken = false;
+        if (verbs_listen_for_signal(verbs)) /* first, so that the next is noticed */
+            verbs_post_word(verbs, VERBS_SIGNALS_TAKEN);
+        else
+            verbs_die(verbs, "the completion queue failed");
+    }
+    leave(verbs, cancel);
+}

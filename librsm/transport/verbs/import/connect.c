@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Making a connection with an offer, and ending it. Every step ends within the configured time. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "transport/verbs/import/import.h"
+#include "transport/verbs/common/manager.h"
+
+enum { COMPLETIONS_SPARE = 8, REJECTED_BY_NODE = 28 /* the consumer's reason, in every fabric */ };
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A connection in the making. */
+struct attempt {
+    struct verbs_conn *conn;
+    struct verbs_offer offer;
+    struct verbs_path path;
+    int64_t until; /* ms */
+    const char *step;
+};
+
+static int time_left(const struct attempt *attempt)
+{
+    int64_t left = attempt->until - now_ms();
+    return left > 0 ? (int)left : 0;
+}
+
+/* ------------------------------------------------------------------ meeting the node */
+
+static enum rsm_status status_of_event(const struct rdma_cm_event *event)
+{
+    /* The node refuses a token that is not (or no longer) good: the segment has gone. */
+    if (event->event == RDMA_CM_EVENT_DISCONNECTED ||
+        (event->event == RDMA_CM_EVENT_REJECTED && event->status == REJECTED_BY_NODE))
+        return RSM_ST_ABORTED;
+    return RSM_ST_UNREACHABLE;
+}
+
+/* Wait for the answer to a step. *welcome is set by the one to the connection request. */
+static enum rsm_status await(struct attempt *attempt, enum rdma_cm_event_type wanted,
+                             struct verbs_welcome *welcome)
+{
+    struct rdma_event_channel *events = attempt->conn->events;
+    struct rdma_cm_event *event;
+    while (rdma_get_cm_event(events, &event) != 0) {
+        struct pollfd fd = {.fd = events->fd, .events = POLLIN};
+        int left = time_left(attempt);
+        if ((errno != EAGAIN && errno != EINTR) || left == 0)
+            return RSM_ST_UNREACHABLE;
+        poll(&fd, 1, left);
+    }
+    enum rsm_status status = event->event == wanted ? RSM_ST_OK : status_of_event(event);
+    if (status == RSM_ST_OK && welcome != NULL &&
+        !verbs_welcome_decode(event->param.conn.private_data, event->param.conn.private_data_len,
+                              welcome))
+        status = RSM_ST_PROTOCOL;
+    if (status != RSM_ST_OK)
+        rsm_log_debug("verbs: %s: %s, status %d", attempt->step, rdma_event_str(event->event),
+                      event->status);
+    rdma_ack_cm_event(event);
+    return status;
+}
+
+static enum rsm_status find_node(struct attempt *attempt)
+{
+    struct verbs_conn *conn = attempt->conn;
+    struct sockaddr_storage own = conn->port->device.address;
+    attempt->step = "looking whether the own port has a link";
+    if (!verbs_device_active(&conn->port->device))
+        return RSM_ST_UNREACHABLE;
+    attempt->step = "finding the node's address";
+    if (rdma_resolve_addr(conn->id, (struct sockaddr *)&own,
+                          (struct sockaddr *)&attempt->offer.address, time_left(attempt)) != 0)
+        return RSM_ST_UNREACHABLE;
+    enum rsm_status status = await(attempt, RDMA_CM_EVENT_ADDR_RESOLVED, NULL);
+    if (status != RSM_ST_OK)
+        return status;
+    attempt->step = "finding a route to the node";
+    if (conn->id->verbs != conn->port->device.context ||
+        rdma_resolve_route(conn->id, time_left(attempt)) != 0)
+        return RSM_ST_UNREACHABLE;
+    return await(attempt, RDMA_CM_EVENT_ROUTE_RESOLVED, NULL);
+}
+
+/* A completion queue with a channel that nobody waits on for ever. */
+static bool make_completions(struct verbs_conn *conn, int entries,
+                             struct ibv_comp_channel **channel, struct ibv_cq **cq)
+{
+    struct ibv_context *context = conn->port->device.context;
+    *channel = ibv_create_comp_channel(context);
+    if (*channel == NULL ||
+        fcntl((*channel)->fd, F_SETFL, fcntl((*channel)->fd, F_GETFL) | O_NONBLOCK) != 0)
+        return false;
+    *cq = ibv_create_cq(context, entries + COMPLETIONS_SPARE, NULL, *channel, 0);
+    if (*cq == NULL)
+        verbs_explain(&conn->port->device, "cannot create a completion queue", errno);
+    return *cq != NULL;
+}
+
+static enum rsm_status make_queue(struct attempt *attempt)
+{
+    struct verbs_conn *conn = attempt->conn;
+    struct rsm_port *port = conn->port;
+    attempt->step = "making a queue pair";
+    if (!make_completions(conn, VERBS_SENDS + VERBS_ACKS, &conn->completions, &conn->cq) ||
+        !make_completions(conn, VERBS_RECEIVES, &conn->knocks, &conn->arrivals))
+        return RSM_ST_NO_RESOURCES;
+    struct verbs_queue_wish wish = {.pd = port->pd,
+                                    .cq = conn->cq,
+                                    .receives_cq = conn->arrivals,
+                                    .sends = VERBS_SENDS + VERBS_ACKS,
+                                    .receives = VERBS_RECEIVES,
+                                    .inline_bytes = port->options.inline_bytes};
+    conn->qp = verbs_queue_make(&wish, &conn->inline_bytes);
+    if (conn->qp == NULL) {
+        verbs_explain(&port->device, "cannot create a queue pair", errno);
+        return RSM_ST_NO_RESOURCES;
+    }
+    if (conn->inline_bytes > port->options.inline_bytes)
+        conn->inline_bytes = port->options.inline_bytes;
+    return RSM_ST_OK;
+}
+
+static bool receive_ahead(struct verbs_conn *conn)
+{
+    for (unsigned i = 0; i < VERBS_RECEIVES; i++)
+        if (!verbs_receive_post(conn, i))
+            return false;
+    return true;
+}
+
+static enum rsm_status ask(struct attempt *attempt)
+{
+    struct verbs_conn *conn = attempt->conn;
+    uint8_t hello_bytes[VERBS_HELLO_BYTES];
+    struct verbs_hello hello = {.mtu = (uint16_t)attempt->path.mtu};
+    struct verbs_welcome welcome;
+    attempt->step = "connecting";
+    memcpy(hello.token, attempt->offer.token, sizeof hello.token);
+    verbs_hello_encode(&hello, hello_bytes);
+    struct rdma_conn_param param =
+        verbs_conn_param(conn->qp, &attempt->path, hello_bytes, sizeof hello_bytes);
+    if (verbs_queue_step(conn->id, conn->qp, IBV_QPS_INIT, &attempt->path) != 0 ||
+        !verbs_listen_for_signal(conn) || !receive_ahead(conn) ||
+        rdma_connect(conn->id, &param) != 0)
+        return RSM_ST_NO_RESOURCES;
+    enum rsm_status status = await(attempt, RDMA_CM_EVENT_CONNECT_RESPONSE, &welcome);
+    if (status != RSM_ST_OK)
+        return status;
+    attempt->path.mtu = welcome.mtu;
+    conn->can_hear = (welcome.abilities & VERBS_CAN_SIGNAL_IMPORTER) != 0;
+    if (verbs_queue_step(conn->id, conn->qp, IBV_QPS_RTR, &attempt->path) == 0 &&
+        verbs_queue_step(conn->id, conn->qp, IBV_QPS_RTS, &attempt->path) == 0 &&
+        rdma_establish(conn->id) == 0)
+        return RSM_ST_OK;
+    /* The node has changed its mind, and this is how. */
+    status = await(attempt, RDMA_CM_EVENT_DISCONNECTED, NULL);
+    return status == RSM_ST_OK ? RSM_ST_ABORTED : status;
+}
+
+/* What needs neither the offer nor the node. */
+static enum rsm_status furnish(struct verbs_conn *conn)
+{
+    struct ibv_port_attr attr;
+    conn->landing = verbs_landing_take(conn->port);
+    conn->events = rdma_create_event_channel();
+    if (conn->landing == NULL || conn->events == NULL ||
+        fcntl(conn->events->fd, F_SETFL, fcntl(conn->events->fd, F_GETFL) | O_NONBLOCK) != 0 ||
+        rdma_create_id(conn->events, &conn->id, NULL, RDMA_PS_TCP) != 0)
+        return RSM_ST_NO_RESOURCES;
+    if (ibv_query_port(conn->port->device.context, conn->port->device.port_num, &attr) != 0)
+        return RSM_ST_NO_RESOURCES;
+    conn->max_message = attr.max_msg_sz;
+    return RSM_ST_OK;
+}
+
+static bool is_granted(const struct verbs_conn *conn, uint64_t unused)
+{
+    (void)unused;
+    return conn->granted;
+}
+
+static enum rsm_status await_grant(struct attempt *attempt)
+{
+    struct verbs_conn *conn = attempt->conn;
+    attempt->step = "waiting for the grant";
+    pthread_mutex_lock(&conn->lock);
+    bool granted = verbs_wait(conn, (struct verbs_wait){.over = is_granted, .arrival = true});
+    bool ended = conn->ledger.dead;
+    pthread_mutex_unlock(&conn->lock);
+    return granted ? RSM_ST_OK : ended ? RSM_ST_ABORTED : RSM_ST_UNREACHABLE;
+}
+
+static enum rsm_status meet(struct attempt *attempt)
+{
+    enum rsm_status status = furnish(attempt->conn);
+    if (status == RSM_ST_OK)
+        status = find_node(attempt);
+    if (status == RSM_ST_OK)
+        status = make_queue(attempt);
+    if (status == RSM_ST_OK)
+        status = ask(attempt);
+    if (status == RSM_ST_OK)
+        status = await_grant(attempt);
+    return status;
+}
+
+/* ------------------------------------------------------------------ connection */
+
+static void unmake(struct verbs_conn *conn)
+{
+    struct rdma_cm_event *event;
+    if (conn->qp != NULL)
+        ibv_destroy_qp(conn->qp);
+    if (conn->cq != NULL)
+        ibv_destroy_cq(conn->cq);
+    if (conn->completions != NULL)
+        ibv_destroy_comp_channel(conn->completions);
+    if (conn->arrivals != NULL)
+        ibv_destroy_cq(conn->arrivals);
+    if (conn->knocks != NULL)
+        ibv_destroy_comp_channel(conn->knocks);
+    if (conn->events != NULL) {
+        while (rdma_get_cm_event(conn->events, &event) == 0)
+            rdma_ack_cm_event(event);
+        if (conn->id != NULL)
+            rdma_destroy_id(conn->id);
+        rdma_destroy_event_channel(conn->events);
+    }
+    if (conn->landing != NULL)
+        verbs_landing_give(conn->port, conn->landing);
+    pthread_cond_destroy(&conn->news);
+    pthread_mutex_destroy(&conn->lock);
+    free(conn);
+}
+
+static struct verbs_conn *make(struct rsm_port *port)
+{
+    struct verbs_conn *conn = calloc(1, sizeof *conn);
+    pthread_condattr_t attr;
+    if (conn == NULL)
+        return NULL;
+    conn->port = port;
+    conn->credit = VERBS_SIGNALS_AHEAD;
+    conn->spin_ns = (uint64_t)port->spin_us * 1000u;
+    conn->slot_bytes = port->options.bounce / VERBS_SLOTS / 64 * 64;
+    pthread_mutex_init(&conn->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&conn->news, &attr);
+    pthread_condattr_destroy(&attr);
+    return conn;
+}
+
+static void take_pieces(struct verbs_conn *conn, const struct verbs_offer *offer)
+{
+    uint64_t end = 0;
+    conn->count = offer->count;
+    for (uint32_t i = 0; i < offer->count; i++) {
+        end += offer->length[i];
+        conn->piece[i].end = end;
+    }
+}
+
+enum rsm_status verbs_connect(struct rsm_port *port, const struct rsm_offer *offer, uint64_t size,
+                              uint32_t rights, struct rsm_conn **conn)
+{
+    struct attempt attempt = {.path = port->path, .until = now_ms() + port->options.timeout_ms};
+    struct verbs_stdio stdio;
+    if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0)
+        return RSM_ST_INVALID;
+    if (port->epoch != verbs_process_epoch())
+        return RSM_ST_STALE;
+    if (offer->fd_count != 0 || offer->blob_len > RSM_OFFER_MAX_BLOB)
+        return RSM_ST_PROTOCOL;
+    enum rsm_status status =
+        verbs_offer_decode(offer->blob, offer->blob_len, size, rights, &attempt.offer);
+    if (status != RSM_ST_OK)
+        return status;
+    attempt.conn = make(port);
+    if (attempt.conn == NULL)
+        return RSM_ST_NO_MEMORY;
+    attempt.conn->rights = rights;
+    take_pieces(attempt.conn, &attempt.offer);
+    attempt.step = "preparing";
+    verbs_stdio_hold(&stdio);
+    status = meet(&attempt);
+    if (status == RSM_ST_UNREACHABLE)
+        verbs_manager_report(&port->device);
+    verbs_stdio_let_go(&stdio);
+    if (status != RSM_ST_OK) {
+        char where[VERBS_WHERE_TEXT];
+        rsm_log_warning("verbs: cannot connect to %s: failed when %s",
+                        verbs_where(&attempt.offer.address, where), attempt.step);
+        unmake(attempt.conn);
+        return status;
+    }
+    *conn = &attempt.conn->conn;
+    return RSM_ST_OK;
+}
+
+void verbs_disconnect(struct rsm_conn *conn)
+{
+    struct verbs_conn *verbs = verbs_of(conn);
+    if (!verbs_is_ours(verbs)) {
+        free(verbs); /* the device's part is the parent's */
+        return;
+    }
+    pthread_mutex_lock(&verbs->lock);
+    verbs_wait_for(verbs, verbs->ledger.posted); /* what was put shall arrive */
+    pthread_mutex_unlock(&verbs->lock);
+    rdma_disconnect(verbs->id);
+    unmake(verbs);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Posting work requests, taking completions, waiting. Every request is signalled, so that each
+ * completion tells how far the connection has come. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "transport/verbs/import/import.h"
+
+enum {
+    POLL_AT_ONCE = 16,
+    FLUSH_TRIES = 100000,
+    ARRIVAL_NS = 200000,    /* between looks for what the node sends, by who waits for it */
+    SPIN_NS_MOST = 2000000, /* a thread may keep its processor for about so long anyway */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* ------------------------------------------------------------------ death */
+
+/* After this nothing of the connection touches local memory any more: what was under way has been
+ * flushed, or the device does not answer at all. */
+void verbs_die(struct verbs_conn *conn, const char *why)
+{
+    struct ibv_wc wc[POLL_AT_ONCE];
+    if (conn->ledger.dead)
+        return;
+    rsm_log_warning("verbs: connection lost: %s", why);
+    uint64_t flying = verbs_ledger_flying(&conn->ledger);
+    verbs_ledger_die(&conn->ledger);
+    atomic_store(&conn->failed, true);
+    verbs_queue_stop(conn->qp);
+    for (int tries = 0; tries < FLUSH_TRIES && flying > 0; tries++) {
+        int count = ibv_poll_cq(conn->cq, POLL_AT_ONCE, wc);
+        if (count > 0)
+            flying -= (uint64_t)count < flying ? (uint64_t)count : flying;
+    }
+    pthread_cond_broadcast(&conn->news);
+}
+
+/* ------------------------------------------------------------------ completions */
+
+static void take_completion(struct verbs_conn *conn, const struct ibv_wc *wc)
+{
+    if (conn->ledger.dead)
+        return;
+    if (wc->status != IBV_WC_SUCCESS)
+        verbs_die(conn, ibv_wc_status_str(wc->status));
+    else
+        verbs_ledger_complete(&conn->ledger, wc->wr_id);
+}
+
+static bool poll_some(struct verbs_conn *conn)
+{
+    struct ibv_wc wc[POLL_AT_ONCE];
+    if (conn->ledger.dead)
+        return false;
+    int count = ibv_poll_cq(conn->cq, POLL_AT_ONCE, wc);
+    for (int i = 0; i < count; i++)
+        take_completion(conn, &wc[i]);
+    if (count < 0)
+        verbs_die(conn, "the completion queue failed");
+    return count > 0;
+}
+
+void verbs_poll(struct verbs_conn *conn)
+{
+    while (poll_some(conn))
+        continue;
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+/* The connection manager knows of an end before a retry has run out. */
+static void take_connection_events(struct verbs_conn *conn)
+{
+    struct rdma_cm_event *event;
+    while (rdma_get_cm_event(conn->events, &event) == 0) {
+        enum rdma_cm_event_type type = event->event;
+        rdma_ack_cm_event(event);
+        if (type == RDMA_CM_EVENT_DISCONNECTED || type == RDMA_CM_EVENT_DEVICE_REMOVAL)
+            verbs_die(conn, rdma_event_str(type));
+    }
+}
+
+static void take_completion_events(struct verbs_conn *conn)
+{
+    struct ibv_cq *cq;
+    void *unused;
+    while (ibv_get_cq_event(conn->completions, &cq, &unused) == 0)
+        ibv_ack_cq_events(cq, 1);
+}
+
+/* Sleep until something happens on the connection, on behalf of all its threads. */
+static void sleep_for_all(struct verbs_conn *conn, uint64_t until)
+{
+    struct pollfd fds[] = {{.fd = conn->completions->fd, .events = POLLIN},
+                           {.fd = conn->events->fd, .events = POLLIN}};
+    if (ibv_req_notify_cq(conn->cq, 0) != 0) {
+        verbs_die(conn, "the completion queue failed");
+        return;
+    }
+    if (poll_some(conn)) /* what came before the request is not notified */
+        return;
+    /* librdmacm allocates for each event: the mapping engine leaves them to others, and learns of
+     * an end from the adapter's retries. */
+    nfds_t watched = verbs_may_allocate() ? 2 : 1;
+    uint64_t now = now_ns();
+    uint64_t left = until > now ? until - now : 0;
+    struct timespec time = {.tv_sec = (time_t)(left / 1000000000u),
+                            .tv_nsec = (long)(left % 1000000000u)};
+    conn->sleeper = true;
+    pthread_mutex_unlock(&conn->lock);
+    int ready = ppoll(fds, watched, &time, NULL);
+    pthread_mutex_lock(&conn->lock);
+    conn->sleeper = false;
+    if (ready > 0 && fds[0].revents != 0)
+        take_completion_events(conn);
+    if (ready > 0 && fds[1].revents != 0) { /* 0 if it was not watched */
+        verbs_poll(conn);                   /* what was done before the end was done */
+        take_connection_events(conn);
+    }
+    pthread_cond_broadcast(&conn->news);
+}
+
+static void sleep_until(struct verbs_conn *conn, uint64_t until)
+{
+    if (!conn->sleeper) {
+        sleep_for_all(conn, until);
+        return;
+    }
+    struct timespec time = {.tv_sec = (time_t)(until / 1000000000u),
+                            .tv_nsec = (long)(until % 1000000000u)};
+    pthread_cond_timedwait(&conn->news, &conn->lock, &time);
+}
+
+/* Poll again in a moment. Whoever does so for long lets others have the processor. */
+static void spin(struct verbs_conn *conn, uint64_t waited)
+{
+    bool yielding = waited >= (uint64_t)conn->port->spin_us * 1000u;
+    pthread_mutex_unlock(&conn->lock);
+    if (yielding)
+        sched_yield();
+    else
+        relax();
+    pthread_mutex_lock(&conn->lock);
+}
+
+/* A sleep ended after that much waiting. Where it was not worth while, the next wait spins for
+ * longer; where answers take long anyway, it does not. */
+static void learn_spin(struct verbs_conn *conn, uint64_t waited)
+{
+    if (!conn->port->spin_adapts)
+        return;
+    if (waited >= SPIN_NS_MOST)
+        conn->spin_ns = (uint64_t)conn->port->spin_us * 1000u;
+    else
+        conn->spin_ns = 2 * waited < SPIN_NS_MOST ? 2 * waited : SPIN_NS_MOST;
+}
+
+bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
+{
+    uint64_t patience = (uint64_t)conn->port->options.timeout_ms * 1000000u;
+    uint64_t start = 0;
+    uint64_t come = 0;
+    while (!conn->ledger.dead && !wait.over(conn, wait.number)) {
+        if (poll_some(conn) || (wait.arrival && verbs_take_arrivals(conn)))
+            continue; /* most often, and then the time is not asked for */
+        uint64_t now = now_ns();
+        /* Another thread may have polled what this one waits for. */
+        if (start == 0 || conn->ledger.completed + conn->received != come) {
+            come = conn->ledger.completed + conn->received;
+            start = now;
+        }
+        if (now - start > patience) {
+            if (verbs_ledger_flying(&conn->ledger) == 0)
+                break; /* the fabric owes no answer: the node alone is slow */
+            verbs_die(conn, "the peer does not answer");
+        } else if (now - start < conn->spin_ns) {
+            spin(conn, now - start);
+        } else if (wait.arrival) {
+            /* What is notified of arrivals is for who waits for signals. */
+            sleep_until(conn, now + ARRIVAL_NS);
+        } else {
+            sleep_until(conn, start + patience + 1000000u);
+            learn_spin(conn, now_ns() - start);
+        }
+    }
+    return wait.over(conn, wait.number);
+}
+
+static bool has_completed(const struct verbs_conn *conn, uint64_t number)
+{
+    return conn->ledger.completed >= number;
+}
+
+bool verbs_wait_for(struct verbs_conn *conn, uint64_t number)
+{
+    return has_completed(conn, number) ||
+           verbs_wait(conn, (struct verbs_wait){.over = has_completed, .number = number});
+}
+
+/* ------------------------------------------------------------------ posting */
+
+static bool has_room(const struct verbs_conn *conn, uint64_t count)
+{
+    return verbs_ledger_flying(&conn->ledger) + count <= VERBS_SENDS;
+}
+
+uint64_t verbs_post(struct verbs_conn *conn, struct verbs_chain *chain)
+{
+    struct verbs_wait room = {.over = has_room, .number = chain->count};
+    struct ibv_send_wr *bad;
+    uint32_t count = chain->count;
+    chain->count = 0;
+    if (!has_room(conn, room.number))
+        verbs_wait(conn, room);
+    if (conn->ledger.dead)
+        return 0;
+    if (count == 0)
+        return conn->ledger.posted;
+    for (uint32_t i = 0; i < count; i++) {
+        chain->wr[i].wr_id = conn->ledger.posted + i + 1;
+        chain->wr[i].send_flags |= IBV_SEND_SIGNALED;
+        chain->wr[i].next = i + 1 < count ? &chain->wr[i + 1] : NULL;
+    }
+    int error = ibv_post_send(conn->qp, chain->wr, &bad);
+    uint64_t last = verbs_ledger_post(&conn->ledger, count);
+    if (error != 0) {
+        verbs_die(conn, "the device refused a work request");
+        return 0;
+    }
+    return last;
+}
+
+void verbs_post_word(struct verbs_conn *conn, uint32_t immediate)
+{
+    struct ibv_send_wr *bad;
+    struct ibv_send_wr wr = {.wr_id = conn->ledger.posted + 1,
+                             .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .imm_data = htonl(immediate)};
+    verbs_poll(conn);
+    if (conn->ledger.dead)
+        return;
+    /* The node has answered all of them but the latest, if it plays fair. */
+    if (verbs_ledger_flying(&conn->ledger) >= VERBS_SENDS + VERBS_ACKS) {
+        verbs_die(conn, "the node broke the protocol");
+        return;
+    }
+    int error = ibv_post_send(conn->qp, &wr, &bad);
+    verbs_ledger_post(&conn->ledger, 1);
+    if (error != 0)
+        verbs_die(conn, "the device refused a work request");
+}
+
+int verbs_slot_find(const struct verbs_conn *conn)
+{
+    for (int i = 0; i < VERBS_SLOTS; i++)
+        if (!conn->slot_held[i] && conn->slot_until[i] <= conn->ledger.completed)
+            return i;
+    return -1;
+}

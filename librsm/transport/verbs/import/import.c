@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* verbs, import half: the port of one controller in one process, and what is neither connecting nor
+ * moving data. */
+#include "transport/verbs/import/import.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "transport/verbs/common/module.h"
+#include "transport/verbs/import/stdio_cover.h"
+
+enum { SPIN_US = 50 /* several times what a fast fabric needs for an answer */ };
+
+static atomic_uint process_epoch;
+
+unsigned verbs_process_epoch(void)
+{
+    return atomic_load_explicit(&process_epoch, memory_order_relaxed);
+}
+
+static void in_child(void)
+{
+    atomic_fetch_add(&process_epoch, 1);
+}
+
+__attribute__((constructor)) static void watch_fork(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+/* ------------------------------------------------------------------ callers */
+
+bool verbs_may_allocate(void)
+{
+    sigset_t blocked;
+    return pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigismember(&blocked, SIGSEGV);
+}
+
+int verbs_cancel_hold(void)
+{
+    int before = PTHREAD_CANCEL_ENABLE;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+void verbs_cancel_let_go(int before)
+{
+    (void)pthread_setcancelstate(before, NULL);
+}
+
+/* ------------------------------------------------------------------ port */
+
+static void choose_spin(struct rsm_port *port)
+{
+    port->spin_adapts = false;
+    if (port->options.spin_us != VERBS_SPIN_AUTO) {
+        port->spin_us = (uint32_t)port->options.spin_us;
+        return;
+    }
+    /* With one processor polling only keeps others from working. */
+    port->spin_adapts = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+    port->spin_us = port->spin_adapts ? SPIN_US : 0;
+}
+
+/* What is behind an open device. */
+static bool furnish(struct rsm_port *port)
+{
+    port->pd = ibv_alloc_pd(port->device.context);
+    if (port->pd == NULL) {
+        verbs_explain(&port->device, "cannot make a protection domain", errno);
+        return false;
+    }
+    if (verbs_local_open(port))
+        return true;
+    verbs_local_close(port);
+    ibv_dealloc_pd(port->pd);
+    return false;
+}
+
+static enum rsm_status import_open(const struct rsm_controller_info *info, struct rsm_port **port)
+{
+    char why[256];
+    struct rsm_port *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->epoch = verbs_process_epoch();
+    if (!verbs_options_parse(info->options, info->peer_timeout_ms, &made->options, why,
+                             sizeof why)) {
+        rsm_log_error("verbs: controller %s: %s", info->name, why);
+        free(made);
+        return RSM_ST_INVALID;
+    }
+    struct verbs_stdio stdio;
+    verbs_stdio_hold(&stdio);
+    bool opened = verbs_device_open(info->device, &made->options, &made->device);
+    verbs_stdio_let_go(&stdio);
+    if (!opened) {
+        free(made);
+        return RSM_ST_NO_CONTROLLER;
+    }
+    /* Where the kernel does not copy pinned pages at fork(), registering takes them from a child.
+     */
+    made->may_register = ibv_is_fork_initialized() == IBV_FORK_UNNEEDED;
+    choose_spin(made);
+    made->path = verbs_path_of(&made->options, &made->device, 0); /* nobody may reach in here */
+    if (!furnish(made)) {
+        verbs_device_close(&made->device);
+        free(made);
+        return RSM_ST_NO_RESOURCES;
+    }
+    *port = made;
+    return RSM_ST_OK;
+}
+
+static enum rsm_status import_open_covered(const struct rsm_controller_info *info,
+                                           struct rsm_port **port)
+{
+    verbs_stdio_cover();
+    enum rsm_status status = import_open(info, port);
+    verbs_stdio_uncover();
+    return status;
+}
+
+static enum rsm_status import_connect_covered(struct rsm_port *port, const struct rsm_offer *offer,
+                                              uint64_t size, uint32_t rights,
+                                              struct rsm_conn **conn)
+{
+    verbs_stdio_cover();
+    enum rsm_status status = verbs_connect(port, offer, size, rights, conn);
+    verbs_stdio_uncover();
+    return status;
+}
+
+static void import_close(struct rsm_port *port)
+{
+    if (port->epoch == verbs_process_epoch()) {
+        verbs_local_close(port);
+        ibv_dealloc_pd(port->pd);
+        verbs_device_close(&port->device);
+    }
+    free(port);
+}
+
+/* ------------------------------------------------------------------ ordering */
+
+/* A reliable connection places writes in the order in which they were posted, and a get waits for
+ * its own reads: nothing is left to do. */
+static enum rsm_status import_order(struct rsm_conn *conn)
+{
+    return atomic_load(&verbs_of(conn)->failed) ? RSM_ST_TRANSFER : RSM_ST_OK;
+}
+
+static enum rsm_status import_complete(struct rsm_conn *conn)
+{
+    struct verbs_conn *verbs = verbs_of(conn);
+    if (!verbs_is_ours(verbs))
+        return RSM_ST_STALE;
+    int cancel = verbs_cancel_hold();
+    pthread_mutex_lock(&verbs->lock);
+    verbs_wait_for(verbs, verbs->ledger.posted);
+    bool failed = verbs_ledger_tell(&verbs->ledger);
+    pthread_mutex_unlock(&verbs->lock);
+    verbs_cancel_let_go(cancel);
+    return failed ? RSM_ST_TRANSFER : RSM_ST_OK;
+}
+
+/* ------------------------------------------------------------------ signals */
+
+static bool has_credit(const struct verbs_conn *conn, uint64_t unused)
+{
+    (void)unused;
+    return conn->credit > 0;
+}
+
+/* A write of nothing whose immediate data is the signal: it arrives behind the data. The node gives
+ * credit for signals it has taken, so that a flood of them waits here and fails nowhere. */
+static enum rsm_status import_signal(struct rsm_conn *conn, bool coalesce)
+{
+    struct verbs_conn *verbs = verbs_of(conn);
+    struct verbs_chain chain;
+    if (!verbs_is_ours(verbs))
+        return RSM_ST_STALE;
+    chain.count = 1;
+    chain.wr[0] = (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+                                       .imm_data = htonl(verbs_signal_encode(coalesce))};
+    int cancel = verbs_cancel_hold();
+    pthread_mutex_lock(&verbs->lock);
+    enum rsm_status status = RSM_ST_OK;
+    if (!has_credit(verbs, 0) &&
+        !verbs_wait(verbs, (struct verbs_wait){.over = has_credit, .arrival = true})) {
+        status = verbs->ledger.dead ? RSM_ST_TRANSFER : RSM_ST_TIMEOUT;
+    } else {
+        verbs->credit--;
+        uint64_t number = verbs_post(verbs, &chain);
+        verbs_ledger_leave(&verbs->ledger, number);
+        status = number != 0 ? RSM_ST_OK : RSM_ST_TRANSFER;
+    }
+    verbs_poll(verbs);
+    pthread_mutex_unlock(&verbs->lock);
+    verbs_cancel_let_go(cancel);
+    return status;
+}
+
+static enum rsm_status import_health(struct rsm_conn *conn)
+{
+    const struct verbs_conn *verbs = verbs_of(conn);
+    if (!verbs_is_ours(verbs))
+        return RSM_ST_STALE;
+    return atomic_load_explicit(&verbs->failed, memory_order_relaxed) ? RSM_ST_UNREACHABLE
+                                                                      : RSM_ST_OK;
+}
+
+VERBS_TABLE const struct rsm_import_ops rsm_transport_import_ops_v1 = {
+    .abi_version = RSM_TRANSPORT_ABI,
+    .size = sizeof(struct rsm_import_ops),
+    .name = "verbs",
+    .caps = RSM_CAP_REMOTE_SIGNAL | RSM_CAP_LOCAL_MEMORY | RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE,
+    .open = import_open_covered,
+    .close = import_close,
+    .connect = import_connect_covered,
+    .disconnect = verbs_disconnect,
+    .put = verbs_put,
+    .get = verbs_get,
+    .put_elems = verbs_put_elems,
+    .get_elems = verbs_get_elems,
+    .putv = verbs_putv,
+    .getv = verbs_getv,
+    .order = import_order,
+    .complete = import_complete,
+    .signal = import_signal,
+    .health = import_health,
+    .register_memory = verbs_register_memory,
+    .unregister_memory = verbs_unregister_memory,
+    .hear_signals = verbs_hear_signals,
+    .answer_signals = verbs_answer_signals,
+    .signal_fd = verbs_signal_fd,
+    .take_signals = verbs_take_signals,
+};

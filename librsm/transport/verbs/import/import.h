@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The import half's port and connections, shared by its files: import.c (port, table), local.c
+ * (registered memory), connect.c (making and ending connections), flight.c (posting and waiting),
+ * arrivals.c (messages of the node and signals of the exporter), stream.c (moving a vector),
+ * transfer.c (the transfers of the table).
+ *
+ * There is no thread: whoever waits polls for all. What the node sends completes apart from what
+ * is posted here, so that transfers never look at it and only signals wake who waits for them. Each
+ * connection has one lock; it is let go of while a thread sleeps, spins or copies, for the caller's
+ * memory may be a mapping whose fault another connection has to serve.
+ *
+ * The mapping engine calls transfers, order, complete and health from a SIGSEGV handler. What is
+ * behind them allocates nothing where verbs_may_allocate() says no, and is no cancellation point.
+ */
+#ifndef VERBS_IMPORT_H
+#define VERBS_IMPORT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "transport/verbs/import/chooser.h"
+#include "transport/verbs/common/device.h"
+#include "transport/verbs/import/ledger.h"
+#include "transport/verbs/common/queue.h"
+#include "transport/verbs/common/wire.h"
+
+enum {
+    VERBS_SLOTS = 8, /* into which a connection's landing memory is divided */
+    VERBS_CHAIN =
+        16, /* work requests posted at a time; they lie on the stack, see RSM_CAP_FAULT_SAFE */
+    VERBS_SENDS = 256,  /* work requests under way */
+    VERBS_RECEIVES = 4, /* what may come unasked: a grant, then two credits and a signal */
+    VERBS_ACKS = 4,     /* work requests for which there is room beside VERBS_SENDS */
+    VERBS_FETCHES = 64, /* reads of one call whose data has not been delivered yet */
+    VERBS_MTU_MOST = 4096,
+};
+
+/** Memory of the port that connections post from and land in. */
+struct verbs_landing {
+    struct verbs_landing *next;
+    uint8_t *bytes; /**< landing memory, then VERBS_RECEIVES messages */
+    uint32_t lkey;
+};
+
+/** Memory that the application has registered. */
+struct verbs_region {
+    struct verbs_region *next;
+    uintptr_t start;
+    size_t length;
+    struct ibv_mr *mr;
+};
+
+struct rsm_port {
+    struct verbs_options options;
+    struct verbs_device device;
+    struct verbs_path path;
+    struct ibv_pd *pd;
+    unsigned epoch; /**< of fork() when it was opened */
+    uint32_t spin_us;
+    bool spin_adapts;              /**< longer, on connections that answer a little later */
+    bool may_register;             /**< memory of the application, without being asked to */
+    pthread_mutex_t lock;          /**< guards landing, arenas and chooser */
+    struct verbs_chooser chooser;  /**< of ways for large gets */
+    struct verbs_landing *landing; /**< free ones */
+    struct verbs_arena *arenas;
+    pthread_rwlock_t regions_lock; /**< held for reading while a transfer uses a region */
+    struct verbs_region *regions;
+    atomic_uint region_count;
+};
+
+struct verbs_conn {
+    struct rsm_conn conn; /* first */
+    struct rsm_port *port;
+    atomic_bool failed; /* for health(), without the lock */
+    struct rdma_event_channel *events;
+    struct rdma_cm_id *id;
+    struct ibv_comp_channel *completions;
+    struct ibv_cq *cq; /* of what is posted here */
+    struct ibv_comp_channel *knocks;
+    struct ibv_cq *arrivals; /* of what the node sends */
+    struct ibv_qp *qp;
+    struct verbs_landing *landing;
+    size_t slot_bytes;
+    uint32_t inline_bytes;
+    uint32_t max_message; /* bytes of one work request */
+    bool granted;
+    bool can_hear; /* signals of the exporter may come this way */
+    uint32_t rights;
+    uint32_t count; /* pieces */
+    struct {
+        uint64_t end; /* in the segment */
+        uint64_t address;
+        uint32_t key;
+    } piece[VERBS_PIECES_MAX];
+
+    pthread_mutex_t lock; /* guards what follows, and posting and polling */
+    pthread_cond_t news;  /* something completed, or nobody sleeps for all any more */
+    bool sleeper;         /* a thread sleeps on the descriptors, for all */
+    bool hears;           /* the node was told to send signals of the exporter */
+    bool signalled;       /* `signals` have come and were not taken */
+    bool untaken;         /* ... were, and the node has not been told */
+    struct verbs_ledger ledger;
+    uint32_t credit;   /* signals that may be sent */
+    uint32_t received; /* messages of the node, and signals */
+    struct rsm_signals signals;
+    uint64_t spin_ns;                 /* polling before a sleep */
+    uint64_t slot_until[VERBS_SLOTS]; /* free when this number is complete */
+    bool slot_held[VERBS_SLOTS];      /* until its data has been copied out */
+};
+
+static inline struct verbs_conn *verbs_of(struct rsm_conn *conn)
+{
+    return (struct verbs_conn *)conn;
+}
+
+/** Count of forks that this process is the child of, since the module was loaded. */
+unsigned verbs_process_epoch(void);
+
+/** Whether the connection was made by this process, and not by one that it was forked from. */
+static inline bool verbs_is_ours(const struct verbs_conn *conn)
+{
+    return conn->port->epoch == verbs_process_epoch();
+}
+
+/** Whether the caller may allocate: it is not the mapping engine, which blocks all signals. Makes a
+ *  system call. */
+bool verbs_may_allocate(void);
+
+/** Until verbs_cancel_let_go() of what it returns the thread is not cancelled: the locks and slots
+ *  that it holds would stay so. */
+int verbs_cancel_hold(void);
+void verbs_cancel_let_go(int before);
+
+/* ------------------------------------------------------------------ local.c */
+
+bool verbs_local_open(struct rsm_port *port);
+void verbs_local_close(struct rsm_port *port);
+/** NULL: none could be registered; the log says why. */
+struct verbs_landing *verbs_landing_take(struct rsm_port *port);
+void verbs_landing_give(struct rsm_port *port, struct verbs_landing *landing);
+enum rsm_status verbs_register_memory(struct rsm_port *port, void *address, size_t length,
+                                      void **cookie);
+void verbs_unregister_memory(struct rsm_port *port, void *cookie);
+/** The registration that covers all of the range, else NULL. regions_lock is held. */
+const struct verbs_region *verbs_region_of(const struct rsm_port *port, const void *address,
+                                           size_t length);
+
+/* ------------------------------------------------------------------ connect.c */
+
+enum rsm_status verbs_connect(struct rsm_port *port, const struct rsm_offer *offer, uint64_t size,
+                              uint32_t rights, struct rsm_conn **conn);
+void verbs_disconnect(struct rsm_conn *conn);
+
+/* ------------------------------------------------------------------ flight.c: with the lock held
+ */
+
+/** Work requests that are posted together. */
+struct verbs_chain {
+    uint32_t count;
+    struct ibv_send_wr wr[VERBS_CHAIN];
+    struct ibv_sge sge[VERBS_CHAIN];
+};
+
+/** Post the chain and empty it. Waits for room. @return the number of its last request, 0 if the
+ *  connection is dead. */
+uint64_t verbs_post(struct verbs_conn *conn, struct verbs_chain *chain);
+
+/** Post that immediate data, about signals of the exporter: at once, whatever is under way. */
+void verbs_post_word(struct verbs_conn *conn, uint32_t immediate);
+
+/** Take what has completed, without waiting. */
+void verbs_poll(struct verbs_conn *conn);
+
+/** What a thread can wait for. */
+struct verbs_wait {
+    bool (*over)(const struct verbs_conn *conn, uint64_t number);
+    uint64_t number;
+    bool arrival; /* it is the node's to send; not for the mapping engine, which waits for own ones
+                   */
+};
+
+/** Wait until it is over; false: nothing at all happened for the configured time. If requests were
+ *  under way the connection is dead then. */
+bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait);
+/** ... until request @p number has completed. */
+bool verbs_wait_for(struct verbs_conn *conn, uint64_t number);
+
+/** The connection has failed: stop it. */
+void verbs_die(struct verbs_conn *conn, const char *why);
+
+/** A free slot of the landing memory, -1 if there is none at the moment. */
+int verbs_slot_find(const struct verbs_conn *conn);
+
+/* ------------------------------------------------------------------ arrivals.c */
+
+/** Post the receive of message @p index, 0..VERBS_RECEIVES - 1. */
+bool verbs_receive_post(struct verbs_conn *conn, unsigned index);
+/** Take what the node has sent, without waiting; with the lock held. @return whether there was
+ *  something. */
+bool verbs_take_arrivals(struct verbs_conn *conn);
+/** Let the next signal be noticed; false with errno. */
+bool verbs_listen_for_signal(struct verbs_conn *conn);
+
+int verbs_signal_fd(struct rsm_conn *conn);
+enum rsm_status verbs_hear_signals(struct rsm_conn *conn);
+enum rsm_status verbs_take_signals(struct rsm_conn *conn, struct rsm_signals *taken);
+void verbs_answer_signals(struct rsm_conn *conn);
+
+/* ------------------------------------------------------------------ transfer.c */
+
+enum rsm_status verbs_put(struct rsm_conn *conn, uint64_t offset, const void *src, size_t length);
+enum rsm_status verbs_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length);
+enum rsm_status verbs_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                unsigned width, size_t count);
+enum rsm_status verbs_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst, unsigned width,
+                                size_t count);
+enum rsm_status verbs_putv(struct rsm_conn *conn, const struct rsm_transfer *vec, unsigned count,
+                           unsigned *done);
+enum rsm_status verbs_getv(struct rsm_conn *conn, const struct rsm_transfer *vec, unsigned count,
+                           unsigned *done);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The node half's port and offers, shared by its files: node.c (port, extents), offer.c (making and
+ * ending them), accept.c (connections that come in), grant.c (keys for one connection), notify.c
+ * (signals of the exporter).
+ *
+ * rsmd's one thread runs all of it, but for extents: the pool has a thread of its own, and rsmd
+ * makes and frees extents in any.
+ */
+#ifndef VERBS_NODE_H
+#define VERBS_NODE_H
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "transport/verbs/node/pool.h"
+#include "transport/verbs/common/queue.h"
+#include "transport/verbs/common/wire.h"
+
+enum {
+    /* Signals of the importer, and that it wants or has taken the exporter's. */
+    VERBS_RECEIVES_AHEAD = VERBS_SIGNALS_AHEAD + 1,
+    /* Numbers of work requests; binds have none of their own, for only their failures complete. */
+    VERBS_SENT_MESSAGE = 1,
+    VERBS_SENT_SIGNALS = 2,
+};
+
+enum verbs_offer_state {
+    VERBS_WAITING,    /* for the importer */
+    VERBS_CONNECTING, /* accepted, the importer has not confirmed yet */
+    VERBS_CONNECTED,
+    VERBS_LOST,
+};
+
+struct verbs_message_slot; /* of slots.c: registered memory to send from */
+
+/* A piece and the key that reaches it: a window, or where there are none a registration. */
+struct verbs_grant {
+    struct rsm_extent_piece piece;
+    struct ibv_mw *window;
+    struct ibv_mr *mr;
+    uint32_t key;
+};
+
+struct rsm_node_offer {
+    uint8_t token[VERBS_TOKEN_BYTES];
+    UT_hash_handle hh; /* by token */
+    enum verbs_offer_state state;
+    bool told;    /* rsmd knows that it is lost */
+    bool more;    /* completions were left for the next dispatch */
+    bool windows; /* keys are windows, not registrations */
+    uint32_t rights;
+    uint32_t node; /* of the importer, for the log */
+    struct rdma_cm_id *id;
+    struct ibv_pd *pd; /* its own one if there are no windows, else NULL */
+    struct ibv_cq *cq;
+    struct ibv_qp *qp;
+    struct verbs_message_slot *slot;
+    struct ibv_mr *slot_mr; /* the slot's in the own domain, else NULL */
+    bool sending;           /* the slot is in use */
+    uint32_t unpaid;        /* signals taken for which no credit was returned */
+    bool hears;             /* the importer wants signals of the exporter */
+    bool untaken;           /* it has not said that it took the latest */
+    bool flying;            /* ... which have perhaps not arrived yet */
+    uint32_t count;
+    struct verbs_grant grant[];
+};
+
+struct rsm_node_port {
+    uint64_t page;
+    struct verbs_options options;
+    struct verbs_device device;
+    struct verbs_path path;
+    struct ibv_pd *pd;
+    bool windows;
+    bool windows_leak; /* the device lets a window reach all of its registration */
+    struct verbs_pool *pool;
+    struct rdma_event_channel *events;
+    struct rdma_cm_id *listener;
+    struct sockaddr_storage address; /* of the listener */
+    struct ibv_comp_channel *completions;
+    int epoll;
+    int again; /* eventfd: something was left for the next dispatch */
+    struct rsm_node_offer *offers;
+    uint64_t refused;                 /* connections */
+    unsigned untold;                  /* offers that rsmd does not know to be lost */
+    struct verbs_message_slot *slots; /* free ones */
+    struct verbs_slab *slabs;
+    struct verbs_farewell *farewells; /* connections over, whose importers cannot be told */
+};
+
+/* ------------------------------------------------------------------ grant.c */
+
+/** Everything that one connection needs before its importer comes; what was made is in the offer
+ *  also after a failure, for verbs_grant_end(). */
+enum rsm_status verbs_grant_prepare(struct rsm_node_port *port, struct rsm_node_offer *offer);
+/** Bind the keys to the connection and tell the importer. */
+bool verbs_grant_send(struct rsm_node_offer *offer);
+/** Take the keys and the connection away: when it returns nothing lands any more. */
+void verbs_grant_end(struct rsm_node_port *port, struct rsm_node_offer *offer);
+
+/** Return credit for the signals taken so far; false: the connection has failed. */
+bool verbs_credit_send(struct rsm_node_offer *offer);
+/** Post receives for @p count signals. */
+bool verbs_receive_ahead(struct rsm_node_offer *offer, unsigned count);
+
+/* ------------------------------------------------------------------ notify.c */
+
+enum rsm_status verbs_signal_importer(struct rsm_node_port *port, struct rsm_node_offer *offer,
+                                      const struct rsm_signals *signals);
+bool verbs_signals_arrived(struct rsm_node_port *port, struct rsm_node_offer *offer);
+
+/* ------------------------------------------------------------------ slots.c */
+
+struct verbs_message_slot {
+    struct verbs_message_slot *next;
+    struct ibv_mr *mr;
+    uint8_t *bytes; /* VERBS_MESSAGE_MAX of them */
+};
+
+struct verbs_message_slot *verbs_slot_take(struct rsm_node_port *port);
+void verbs_slot_give(struct rsm_node_port *port, struct verbs_message_slot *slot);
+void verbs_slots_end(struct rsm_node_port *port);
+
+/* ------------------------------------------------------------------ farewell.c */
+
+/** Tell the importer that its connection is over and destroy the id: at once, or if the port is not
+ *  active, later. */
+void verbs_farewell(struct rsm_node_port *port, struct rdma_cm_id *id);
+/** The port may be active again. */
+void verbs_farewells_say(struct rsm_node_port *port);
+/** For the end of the port: keep nothing back. */
+void verbs_farewells_end(struct rsm_node_port *port);
+
+/* ------------------------------------------------------------------ accept.c */
+
+bool verbs_listen(struct rsm_node_port *port);
+void verbs_listen_end(struct rsm_node_port *port);
+int verbs_event_fd(struct rsm_node_port *port);
+void verbs_dispatch(struct rsm_node_port *port, const struct rsm_node_upcalls *up, void *context);
+
+/* ------------------------------------------------------------------ offer.c */
+
+enum rsm_status verbs_offer_make(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+                                 unsigned count, uint32_t rights,
+                                 const struct rsm_importer *importer, struct rsm_offer *offer,
+                                 struct rsm_node_offer **made);
+/** The offer whose token this is, NULL if there is none (any more). */
+struct rsm_node_offer *verbs_offer_find(const struct rsm_node_port *port,
+                                        const uint8_t token[VERBS_TOKEN_BYTES]);
+/** The connection is gone: free what it had; dispatch tells rsmd. */
+void verbs_offer_lose(struct rsm_node_port *port, struct rsm_node_offer *offer);
+void verbs_offer_revoke(struct rsm_node_port *port, struct rsm_node_offer *made);
+
+#endif

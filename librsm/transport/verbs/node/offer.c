@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Offers: what a token opens, until it is revoked. Nothing of the device is used before the
+ * importer comes, so an offer that nobody collects costs its memory alone. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "transport/verbs/node/node.h"
+
+static bool pieces_lie_in_their_extents(const struct rsm_node_port *port,
+                                        const struct rsm_extent_piece *pieces, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const struct rsm_extent_piece *piece = &pieces[i];
+        if (piece->length == 0 || (piece->offset | piece->length) % port->page != 0 ||
+            piece->offset > piece->extent->length ||
+            piece->length > piece->extent->length - piece->offset)
+            return false;
+    }
+    return count > 0 && count <= VERBS_PIECES_MAX;
+}
+
+static bool fill_blob(const struct rsm_node_port *port, const struct rsm_node_offer *made,
+                      struct rsm_offer *offer)
+{
+    struct verbs_offer content = {.address = port->address, .count = made->count};
+    memcpy(content.token, made->token, sizeof content.token);
+    for (uint32_t i = 0; i < made->count; i++)
+        content.length[i] = made->grant[i].piece.length;
+    offer->fd_count = 0;
+    offer->blob_len = (uint32_t)verbs_offer_encode(&content, offer->blob, sizeof offer->blob);
+    return offer->blob_len > 0;
+}
+
+enum rsm_status verbs_offer_make(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+                                 unsigned count, uint32_t rights,
+                                 const struct rsm_importer *importer, struct rsm_offer *offer,
+                                 struct rsm_node_offer **made)
+{
+    if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0 ||
+        !pieces_lie_in_their_extents(port, pieces, count))
+        return RSM_ST_INVALID;
+    struct rsm_node_offer *fresh = calloc(1, sizeof *fresh + count * sizeof fresh->grant[0]);
+    if (fresh == NULL)
+        return RSM_ST_NO_MEMORY;
+    fresh->rights = rights;
+    fresh->node = importer->node;
+    fresh->count = rights == 0 ? 0 : count;
+    for (uint32_t i = 0; i < fresh->count; i++)
+        fresh->grant[i].piece = pieces[i];
+    bool ready = getrandom(fresh->token, sizeof fresh->token, GRND_NONBLOCK) ==
+                     (ssize_t)sizeof fresh->token &&
+                 fill_blob(port, fresh, offer);
+    if (ready)
+        HASH_ADD(hh, port->offers, token, sizeof fresh->token, fresh);
+    if (!ready || fresh->hh.tbl == NULL) {
+        free(fresh);
+        return RSM_ST_NO_RESOURCES;
+    }
+    *made = fresh;
+    return RSM_ST_OK;
+}
+
+struct rsm_node_offer *verbs_offer_find(const struct rsm_node_port *port,
+                                        const uint8_t token[VERBS_TOKEN_BYTES])
+{
+    struct rsm_node_offer *found;
+    HASH_FIND(hh, port->offers, token, VERBS_TOKEN_BYTES, found);
+    return found;
+}
+
+void verbs_offer_lose(struct rsm_node_port *port, struct rsm_node_offer *offer)
+{
+    verbs_grant_end(port, offer);
+    if (offer->state != VERBS_LOST)
+        port->untold++;
+    offer->state = VERBS_LOST;
+}
+
+void verbs_offer_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    verbs_grant_end(port, made);
+    if (made->state == VERBS_LOST && !made->told)
+        port->untold--;
+    HASH_DELETE(hh, port->offers, made);
+    free(made);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Registered memory that the node sends its few messages from, some hundred slots a registration.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "transport/verbs/node/node.h"
+
+enum { SLOTS_PER_SLAB = 128 };
+
+struct verbs_slab {
+    struct verbs_slab *next;
+    uint8_t *bytes;
+    struct ibv_mr *mr;
+    struct verbs_message_slot slot[SLOTS_PER_SLAB];
+};
+
+enum { SLAB_BYTES = SLOTS_PER_SLAB * VERBS_MESSAGE_MAX };
+
+static bool add_slab(struct rsm_node_port *port)
+{
+    struct verbs_slab *slab = calloc(1, sizeof *slab);
+    if (slab == NULL)
+        return false;
+    slab->bytes =
+        mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (slab->bytes == MAP_FAILED)
+        goto free_slab;
+    slab->mr = ibv_reg_mr(port->pd, slab->bytes, SLAB_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    if (slab->mr == NULL) {
+        verbs_explain(&port->device, "cannot register memory for messages", errno);
+        goto unmap;
+    }
+    for (int i = 0; i < SLOTS_PER_SLAB; i++) {
+        slab->slot[i] = (struct verbs_message_slot){
+            .next = port->slots, .mr = slab->mr, .bytes = slab->bytes + i * VERBS_MESSAGE_MAX};
+        port->slots = &slab->slot[i];
+    }
+    slab->next = port->slabs;
+    port->slabs = slab;
+    return true;
+unmap:
+    munmap(slab->bytes, SLAB_BYTES);
+free_slab:
+    free(slab);
+    return false;
+}
+
+struct verbs_message_slot *verbs_slot_take(struct rsm_node_port *port)
+{
+    if (port->slots == NULL && !add_slab(port))
+        return NULL;
+    struct verbs_message_slot *slot = port->slots;
+    port->slots = slot->next;
+    return slot;
+}
+
+void verbs_slot_give(struct rsm_node_port *port, struct verbs_message_slot *slot)
+{
+    slot->next = port->slots;
+    port->slots = slot;
+}
+
+void verbs_slots_end(struct rsm_node_port *port)
+{
+    while (port->slabs != NULL) {
+        struct verbs_slab *slab = port->slabs;
+        port->slabs = slab->next;
+        ibv_dereg_mr(slab->mr);
+        munmap(slab->bytes, SLAB_BYTES);
+        free(slab);
+    }
+    port->slots = NULL;
+}

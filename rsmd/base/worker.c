@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/worker.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "node/tables.h"
+
+#include "base/log.h"
+
+enum {
+    LINGER_S = 2,       /* a thread with nothing to do ends after this */
+    DONE_PER_TURN = 64, /* ends told in one turn of the loop */
+    RETRY_MS = 100,     /* until a thread that could not be started is tried again */
+};
+
+const struct rsmd_worker_limits rsmd_worker_single = {.threads = 1, .per_owner = 1, .waiting = 256};
+
+struct queue {
+    struct rsmd_job *first, **end;
+};
+
+struct owner {
+    uint32_t id;
+    struct queue todo;
+    unsigned waiting; /* in todo */
+    unsigned running;
+    struct owner *prev, *next; /* among those that a thread may take a job of */
+    bool ready;                /* ... where it is */
+    UT_hash_handle hh;
+};
+
+struct rsmd_worker {
+    struct rsmd_worker_limits limits;
+    pthread_mutex_t lock;   /* guards what follows, up to the blank line */
+    pthread_cond_t wanted;  /* there is something to take, or the end */
+    pthread_cond_t settled; /* there is nothing any more */
+    struct owner *owners;   /* with jobs, by id */
+    struct owner *ready;    /* whose turn it is next */
+    unsigned startable;     /* jobs that a thread could take at once */
+    unsigned waiting;
+    unsigned running;
+    unsigned threads;
+    unsigned idle; /* threads that are about to look for a job */
+    struct queue done;
+    bool ending;
+
+    atomic_uint references; /* event loop, threads */
+    int bell;               /* eventfd: something is done */
+    struct event *answer;   /* the event loop's */
+    struct event *retry;    /* timer: there was no thread to be had */
+};
+
+static void put(struct queue *queue, struct rsmd_job *job)
+{
+    job->next = NULL;
+    *queue->end = job;
+    queue->end = &job->next;
+}
+
+static struct rsmd_job *take_one(struct queue *queue)
+{
+    struct rsmd_job *job = queue->first;
+    if (job == NULL)
+        return NULL;
+    queue->first = job->next;
+    if (queue->first == NULL)
+        queue->end = &queue->first;
+    return job;
+}
+
+static void init(struct queue *queue)
+{
+    queue->first = NULL;
+    queue->end = &queue->first;
+}
+
+static void free_all(struct queue *queue)
+{
+    struct rsmd_job *job;
+    while ((job = take_one(queue)) != NULL)
+        job->free(job);
+}
+
+/* The last one frees it. */
+static void let_go(struct rsmd_worker *worker)
+{
+    if (atomic_fetch_sub(&worker->references, 1) != 1)
+        return;
+    struct owner *owner, *next;
+    HASH_ITER(hh, worker->owners, owner, next)
+    {
+        HASH_DEL(worker->owners, owner);
+        free_all(&owner->todo);
+        free(owner);
+    }
+    free_all(&worker->done);
+    pthread_mutex_destroy(&worker->lock);
+    pthread_cond_destroy(&worker->wanted);
+    pthread_cond_destroy(&worker->settled);
+    close(worker->bell);
+    free(worker);
+}
+
+/* ------------------------------------------------------------------ owners; under the lock */
+
+static unsigned startable(const struct rsmd_worker *worker, const struct owner *owner)
+{
+    unsigned room = worker->limits.per_owner - owner->running;
+    return owner->waiting < room ? owner->waiting : room;
+}
+
+/* Keep list and sum in step with an owner whose numbers change; `before` is what startable() said
+ * of it. One that has nothing any more goes. */
+static void update(struct rsmd_worker *worker, struct owner *owner, unsigned before)
+{
+    unsigned now = startable(worker, owner);
+    worker->startable += now - before;
+    if (now > 0 && !owner->ready && owner->id == 0)
+        DL_PREPEND(worker->ready, owner);
+    else if (now > 0 && !owner->ready)
+        DL_APPEND(worker->ready, owner);
+    else if (now == 0 && owner->ready)
+        DL_DELETE(worker->ready, owner);
+    owner->ready = now > 0;
+    if (owner->waiting == 0 && owner->running == 0) {
+        HASH_DEL(worker->owners, owner);
+        free(owner);
+    }
+}
+
+static struct owner *need_owner(struct rsmd_worker *worker, uint32_t id)
+{
+    struct owner *owner;
+    HASH_FIND(hh, worker->owners, &id, sizeof id, owner);
+    if (owner != NULL)
+        return owner;
+    owner = calloc(1, sizeof *owner);
+    if (owner == NULL)
+        return NULL;
+    owner->id = id;
+    init(&owner->todo);
+    HASH_ADD(hh, worker->owners, id, sizeof owner->id, owner);
+    if (owner->hh.tbl != NULL)
+        return owner;
+    free(owner);
+    return NULL;
+}
+
+/* The next job, of the owner whose turn it is, who then is last in the row. */
+static struct rsmd_job *start_one(struct rsmd_worker *worker, struct owner **of)
+{
+    struct owner *owner = worker->ready;
+    if (owner == NULL)
+        return NULL;
+    unsigned before = startable(worker, owner);
+    struct rsmd_job *job = take_one(&owner->todo);
+    owner->waiting--;
+    owner->running++;
+    worker->waiting--;
+    worker->running++;
+    DL_DELETE(worker->ready, owner);
+    owner->ready = false;
+    update(worker, owner, before);
+    *of = owner;
+    return job;
+}
+
+static void end_one(struct rsmd_worker *worker, struct owner *owner, struct rsmd_job *job)
+{
+    unsigned before = startable(worker, owner);
+    owner->running--;
+    worker->running--;
+    put(&worker->done, job);
+    update(worker, owner, before);
+    if (worker->running == 0 && worker->waiting == 0)
+        pthread_cond_broadcast(&worker->settled);
+}
+
+/* ------------------------------------------------------------------ a thread */
+
+static void ring(const struct rsmd_worker *worker)
+{
+    const uint64_t one = 1;
+    /* Fails only when the bell has rung 2^64 times. */
+    ssize_t ignored = write(worker->bell, &one, sizeof one);
+    (void)ignored;
+}
+
+/* Wait for a job; under the lock. NULL: there was none for long, or the worker ends. */
+static struct rsmd_job *await_job(struct rsmd_worker *worker, struct owner **owner)
+{
+    struct timespec until;
+    struct rsmd_job *job = NULL;
+    int error = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += LINGER_S;
+    while (!worker->ending && (job = start_one(worker, owner)) == NULL && error == 0)
+        error = pthread_cond_timedwait(&worker->wanted, &worker->lock, &until);
+    return job;
+}
+
+static void *work(void *argument)
+{
+    struct rsmd_worker *worker = argument;
+    struct owner *owner = NULL;
+    struct rsmd_job *job;
+    pthread_mutex_lock(&worker->lock);
+    while ((job = await_job(worker, &owner)) != NULL) {
+        worker->idle--;
+        pthread_mutex_unlock(&worker->lock);
+        if (!atomic_load(&job->cancelled))
+            job->run(job);
+        pthread_mutex_lock(&worker->lock);
+        bool first = worker->done.first == NULL;
+        end_one(worker, owner, job);
+        worker->idle++;
+        if (first)
+            ring(worker);
+    }
+    worker->idle--;
+    worker->threads--;
+    pthread_mutex_unlock(&worker->lock);
+    let_go(worker);
+    return NULL;
+}
+
+static int create_thread(struct rsmd_worker *worker)
+{
+    pthread_t thread;
+    pthread_attr_t detached;
+    sigset_t all, before;
+    int error = pthread_attr_init(&detached);
+    if (error != 0)
+        return error;
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    /* Signals are for the event loop. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&thread, &detached, work, worker);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&detached);
+    return error;
+}
+
+/* Start a thread if more jobs could start than there are threads about to take one; under the lock.
+ * False: there is none to be had now. */
+static bool have_threads(struct rsmd_worker *worker, uint32_t owner)
+{
+    unsigned most = worker->limits.threads + (owner == 0);
+    if (worker->startable <= worker->idle || worker->threads >= most)
+        return true;
+    atomic_fetch_add(&worker->references, 1);
+    worker->threads++;
+    worker->idle++;
+    int error = create_thread(worker);
+    if (error == 0)
+        return true;
+    worker->threads--;
+    worker->idle--;
+    atomic_fetch_sub(&worker->references, 1);
+    errno = error;
+    rsm_log_error("cannot start a thread: %m");
+    return worker->threads > 0;
+}
+
+/* ------------------------------------------------------------------ the event loop */
+
+/* Tell the ends of some jobs. True: there are more. */
+static bool tell_some(struct rsmd_worker *worker, unsigned most)
+{
+    struct queue some;
+    init(&some);
+    pthread_mutex_lock(&worker->lock);
+    for (struct rsmd_job *job; most > 0 && (job = take_one(&worker->done)) != NULL; most--)
+        put(&some, job);
+    bool more = worker->done.first != NULL;
+    pthread_mutex_unlock(&worker->lock);
+    for (struct rsmd_job *job; (job = take_one(&some)) != NULL;) {
+        if (!atomic_load(&job->cancelled))
+            job->done(job);
+        job->free(job);
+    }
+    return more;
+}
+
+static void on_bell(evutil_socket_t fd, short what, void *argument)
+{
+    (void)what;
+    struct rsmd_worker *worker = argument;
+    uint64_t rung;
+    ssize_t ignored = read(fd, &rung, sizeof rung);
+    (void)ignored;
+    if (tell_some(worker, DONE_PER_TURN))
+        ring(worker);
+}
+
+static void try_again(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    const struct timeval pause = {.tv_usec = RETRY_MS * 1000};
+    struct rsmd_worker *worker = argument;
+    pthread_mutex_lock(&worker->lock);
+    bool served = have_threads(worker, 0);
+    pthread_mutex_unlock(&worker->lock);
+    if (!served)
+        event_add(worker->retry, &pause);
+}
+
+static bool make_events(struct rsmd_worker *worker, struct event_base *base)
+{
+    worker->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (worker->bell < 0)
+        return false;
+    worker->answer = event_new(base, worker->bell, EV_READ | EV_PERSIST, on_bell, worker);
+    worker->retry = evtimer_new(base, try_again, worker);
+    return worker->answer != NULL && worker->retry != NULL && event_add(worker->answer, NULL) == 0;
+}
+
+static void free_events(struct rsmd_worker *worker)
+{
+    if (worker->answer != NULL)
+        event_free(worker->answer);
+    if (worker->retry != NULL)
+        event_free(worker->retry);
+}
+
+struct rsmd_worker *rsmd_worker_new(struct event_base *base,
+                                    const struct rsmd_worker_limits *limits)
+{
+    pthread_condattr_t clock;
+    struct rsmd_worker *worker = calloc(1, sizeof *worker);
+    if (worker == NULL)
+        return NULL;
+    worker->limits = *limits;
+    init(&worker->done);
+    atomic_init(&worker->references, 1);
+    pthread_mutex_init(&worker->lock, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&worker->wanted, &clock);
+    pthread_cond_init(&worker->settled, &clock);
+    pthread_condattr_destroy(&clock);
+    if (make_events(worker, base))
+        return worker;
+    free_events(worker);
+    let_go(worker);
+    return NULL;
+}
+
+static bool enqueue(struct rsmd_worker *worker, struct rsmd_job *job)
+{
+    if (worker->limits.waiting != 0 && worker->waiting >= worker->limits.waiting)
+        return false;
+    struct owner *owner = need_owner(worker, job->owner);
+    if (owner == NULL)
+        return false;
+    unsigned before = startable(worker, owner);
+    put(&owner->todo, job);
+    owner->waiting++;
+    worker->waiting++;
+    update(worker, owner, before);
+    pthread_cond_signal(&worker->wanted);
+    return true;
+}
+
+bool rsmd_worker_submit(struct rsmd_worker *worker, struct rsmd_job *job)
+{
+    const struct timeval pause = {.tv_usec = RETRY_MS * 1000};
+    atomic_init(&job->cancelled, false);
+    pthread_mutex_lock(&worker->lock);
+    bool taken = enqueue(worker, job);
+    bool served = !taken || have_threads(worker, job->owner);
+    pthread_mutex_unlock(&worker->lock);
+    if (!served)
+        event_add(worker->retry, &pause);
+    return taken;
+}
+
+void rsmd_job_cancel(struct rsmd_job *job)
+{
+    atomic_store(&job->cancelled, true);
+}
+
+bool rsmd_worker_drain(struct rsmd_worker *worker, unsigned most_ms)
+{
+    struct timespec until;
+    int error = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += most_ms / 1000;
+    until.tv_nsec += most_ms % 1000 * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    pthread_mutex_lock(&worker->lock);
+    while ((worker->running > 0 || worker->waiting > 0) && worker->threads > 0 && error == 0)
+        error = pthread_cond_timedwait(&worker->settled, &worker->lock, &until);
+    bool all = worker->running == 0 && worker->waiting == 0;
+    pthread_mutex_unlock(&worker->lock);
+    while (tell_some(worker, DONE_PER_TURN))
+        continue;
+    return all;
+}
+
+void rsmd_worker_end(struct rsmd_worker *worker)
+{
+    if (worker == NULL)
+        return;
+    free_events(worker);
+    pthread_mutex_lock(&worker->lock);
+    worker->ending = true;
+    pthread_cond_broadcast(&worker->wanted);
+    pthread_mutex_unlock(&worker->lock);
+    let_go(worker);
+}

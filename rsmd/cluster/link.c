@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+static bool is_caller(const struct rsmd_link *link)
+{
+    return link->peers->self.node < link->node->id;
+}
+
+/* ------------------------------------------------------------------ failures */
+
+static void log_failure(struct rsmd_link *link, const char *why)
+{
+    if (rsmd_complaint_is_new(&link->complaints, why, rsmd_peers_now()))
+        rsm_log_warning("link to node %u at %s: %s", (unsigned)link->node->id, link->node->address,
+                        why);
+}
+
+void rsmd_link_note(struct rsmd_link *link, const char *why)
+{
+    snprintf(link->text, sizeof link->text, "%s", why);
+    log_failure(link, why);
+}
+
+/* Milliseconds to the next attempt. Jitter keeps those whom one event threw out from coming back
+ * as one. */
+static uint32_t retry_delay(unsigned failures)
+{
+    uint32_t ms = RSMD_RETRY_MOST_MS, noise = 0;
+    if (failures < 8 && (uint32_t)RSMD_RETRY_LEAST_MS << failures < ms)
+        ms = (uint32_t)RSMD_RETRY_LEAST_MS << failures;
+    if (getrandom(&noise, sizeof noise, GRND_NONBLOCK) < 0)
+        noise = (uint32_t)rsmd_peers_now();
+    return ms - ms / 4 + noise % (ms / 2);
+}
+
+static void retry_later(struct rsmd_link *link)
+{
+    uint32_t ms = retry_delay(link->failures);
+    struct timeval delay = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    if (link->failures < 100)
+        link->failures++;
+    evtimer_add(link->retry, &delay);
+}
+
+static void attempt_failed(struct rsmd_link *link, const char *why)
+{
+    rsmd_link_note(link, why);
+    retry_later(link);
+}
+
+/* ------------------------------------------------------------------ calling */
+
+static void on_own_resolved(void *context, const struct rsmd_addresses *found, const char *why)
+{
+    struct rsmd_peers *peers = context;
+    peers->own_resolution = NULL;
+    if (why == NULL)
+        peers->own = *found;
+}
+
+/* Find out from which addresses to call, for this attempt or, by a name, for the next ones. */
+static void learn_own_address(struct rsmd_peers *peers)
+{
+    const struct rsmd_conf *conf = peers->self.conf;
+    if (conf->auth != RSMD_AUTH_NONE && peers->own_resolution == NULL)
+        peers->own_resolution =
+            rsmd_resolve(peers, rsmd_conf_node(conf, peers->self.node), on_own_resolved, peers);
+}
+
+/* @p bound: call from the own address, which the peer compares with its configuration. */
+static void call_address(struct rsmd_link *link, const struct rsmd_address *to, bool bound)
+{
+    int fd = socket(to->socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        attempt_failed(link, strerror(errno));
+        return;
+    }
+    if (bound)
+        rsmd_addresses_bind(&link->peers->own, fd, to);
+    if (connect(fd, (const struct sockaddr *)&to->socket, to->length) < 0 && errno != EINPROGRESS) {
+        int error = errno;
+        close(fd);
+        attempt_failed(link, strerror(error));
+        return;
+    }
+    link->calling = rsmd_conn_called(link, fd, to);
+    if (link->calling == NULL)
+        attempt_failed(link, "out of memory");
+}
+
+static void on_resolved(void *context, const struct rsmd_addresses *found, const char *why)
+{
+    struct rsmd_link *link = context;
+    link->resolution = NULL;
+    if (why != NULL)
+        attempt_failed(link, why);
+    else
+        /* Where the network lets nothing through from the own address the kernel chooses one, each
+         * second time that all of the peer's have been tried. */
+        call_address(link, &found->list[link->address++ % found->count],
+                     link->failures / found->count % 2 == 0);
+}
+
+static void call(struct rsmd_link *link)
+{
+    struct rsmd_peers *peers = link->peers;
+    if (link->up != NULL || link->calling != NULL || link->resolution != NULL)
+        return;
+    link->neighbour = peers->is_neighbour != NULL &&
+                      peers->is_neighbour(peers->neighbour_context, link->node->id);
+    if (link->neighbour) {
+        link->text[0] = '\0';
+        retry_later(link);
+        return;
+    }
+    learn_own_address(peers);
+    link->resolution = rsmd_resolve(peers, link->node, on_resolved, link);
+}
+
+static void on_retry(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    call(argument);
+}
+
+/* ------------------------------------------------------------------ up and down */
+
+static void promote(struct rsmd_link *link, struct rsmd_conn *conn)
+{
+    struct rsmd_peers *peers = link->peers;
+    if (link->calling == conn)
+        link->calling = NULL;
+    if (link->rival == conn)
+        link->rival = NULL;
+    link->up = conn;
+    evtimer_del(link->retry);
+    rsmd_complaints_forget(&link->complaints);
+    rsmd_conn_begin(conn);
+    if (conn->phase != RSMD_PHASE_UP)
+        return;
+    rsm_log_info("link to node %u at %s is up", (unsigned)link->node->id, conn->there_text);
+    link->neighbour = false;
+    link->told_up = true;
+    if (peers->user.up != NULL)
+        peers->user.up(peers->user.context, link->node->id);
+}
+
+/* The node has a link, and now somebody else is that node, too. Either it was restarted and we have
+ * not noticed the end of the former, or there are two. The former decides, by answering. */
+static void examine_rival(struct rsmd_link *link, struct rsmd_conn *conn)
+{
+    if (link->rival != NULL) {
+        rsmd_conn_refuse(conn, RSM_ST_BUSY, "others wait for this link already");
+        return;
+    }
+    link->rival = conn;
+    conn->phase = RSMD_PHASE_RIVAL;
+    rsmd_stream_pause(conn->stream);
+    if (link->up->phase == RSMD_PHASE_OVER)
+        return;
+    if (link->up->theirs.incarnation == conn->theirs.incarnation)
+        rsmd_conn_over(link->up, "the peer has made a new connection");
+    else if (rsmd_conn_ping(link->up))
+        link->up->probe = link->up->ping;
+}
+
+void rsmd_link_adopt(struct rsmd_link *link, struct rsmd_conn *conn)
+{
+    if (link->up == NULL)
+        promote(link, conn);
+    else
+        examine_rival(link, conn);
+}
+
+void rsmd_link_answered(struct rsmd_link *link)
+{
+    char why[RSM_PEER_TEXT_MAX];
+    if (link->rival == NULL || link->up->probe == 0 || link->up->answered < link->up->probe)
+        return;
+    snprintf(why, sizeof why, "two daemons have the id %u: one at %s, one at %s",
+             (unsigned)link->node->id, link->up->there_text, link->rival->there_text);
+    rsmd_conn_refuse(link->rival, RSM_ST_BUSY, why);
+}
+
+void rsmd_link_lost(struct rsmd_link *link, struct rsmd_conn *conn)
+{
+    struct rsmd_peers *peers = link->peers;
+    if (link->rival == conn)
+        link->rival = NULL;
+    if (link->calling == conn) {
+        link->calling = NULL;
+        retry_later(link);
+    }
+    if (link->up != conn)
+        return;
+    link->up = NULL;
+    if (rsmd_peers_now() - conn->up_since >= RSMD_STEADY_MS)
+        link->failures = 0;
+    if (link->told_up) {
+        link->told_up = false;
+        rsm_log_info("link to node %u is down", (unsigned)link->node->id);
+        if (peers->user.down != NULL)
+            peers->user.down(peers->user.context, link->node->id);
+    }
+    if (link->rival != NULL && link->rival->phase == RSMD_PHASE_RIVAL)
+        promote(link, link->rival);
+    else if (is_caller(link))
+        retry_later(link);
+}
+
+void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf)
+{
+    struct rsmd_conn *conn = link->up;
+    int64_t timeout = link->peers->self.conf->peer_timeout_ms;
+    char why[RSM_PEER_TEXT_MAX];
+    if (conn == NULL || conn->phase != RSMD_PHASE_UP)
+        return;
+    if (deaf > 0 && link->rival != NULL && link->rival->phase == RSMD_PHASE_RIVAL)
+        rsmd_conn_more_time(link->rival); /* it waits for the one that gets more */
+    conn->answered_at = now - conn->answered_at > deaf ? conn->answered_at + deaf : now;
+    /* A quarter is left for noticing, so that it is noticed within the timeout. */
+    if (now - conn->answered_at >= timeout - timeout / 4) {
+        snprintf(why, sizeof why, "node %u has not answered node %u for %u ms",
+                 (unsigned)link->node->id, (unsigned)link->peers->self.node,
+                 (unsigned)(timeout - timeout / 4));
+        rsmd_conn_refuse(conn, RSM_ST_TIMEOUT, why);
+    } else if (now - conn->pinged_at >= timeout / RSMD_PINGS_PER_TIMEOUT) {
+        rsmd_conn_ping(conn);
+    }
+}
+
+/* ------------------------------------------------------------------ begin and end */
+
+struct rsmd_link *rsmd_link_new(struct rsmd_peers *peers, const struct rsmd_conf_node *node)
+{
+    struct rsmd_link *link = calloc(1, sizeof *link);
+    if (link == NULL)
+        return NULL;
+    const struct timeval at_once = {.tv_sec = 0};
+    link->peers = peers;
+    link->node = node;
+    link->retry = evtimer_new(peers->base, on_retry, link);
+    if (link->retry != NULL && (!is_caller(link) || evtimer_add(link->retry, &at_once) == 0))
+        return link;
+    rsmd_link_free(link);
+    return NULL;
+}
+
+void rsmd_link_free(struct rsmd_link *link)
+{
+    if (link == NULL)
+        return;
+    rsmd_resolve_cancel(link->resolution);
+    if (link->up != NULL)
+        rsmd_conn_free(link->up);
+    if (link->calling != NULL)
+        rsmd_conn_free(link->calling);
+    if (link->rival != NULL)
+        rsmd_conn_free(link->rival);
+    if (link->retry != NULL)
+        event_free(link->retry);
+    free(link);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where the nodes with lower ids call, and whoever else: until they have shown who they are they
+ * are strangers, of whom there is a bounded number. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cluster/internal.h"
+
+enum {
+    ACCEPTS_PER_TURN = 16,
+    BACKLOG = 128,
+    PAUSE_MS = 200,      /* out of descriptors */
+    TRY_AGAIN_MS = 2000, /* the address cannot be used now */
+};
+
+static void again_after(struct rsmd_listener *listener, int ms)
+{
+    struct timeval delay = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    evtimer_add(listener->again, &delay);
+}
+
+/* ------------------------------------------------------------------ strangers */
+
+static bool same_host(const struct rsmd_conn *a, const struct rsmd_conn *b)
+{
+    return strcmp(a->there_text, b->there_text) == 0;
+}
+
+/* The oldest connection of the host that has most: a stranger who takes all places can only push
+ * out its own. */
+static struct rsmd_conn *least_welcome(struct rsmd_listener *listener)
+{
+    struct rsmd_conn *conn, *other, *worst = NULL;
+    unsigned most = 0;
+    DL_FOREACH(listener->strangers, conn)
+    {
+        unsigned count = 0;
+        if (conn->phase == RSMD_PHASE_OVER)
+            continue;
+        DL_FOREACH(listener->strangers, other)
+        count += other->phase != RSMD_PHASE_OVER && same_host(conn, other);
+        if (count > most) {
+            most = count;
+            worst = conn;
+        }
+    }
+    return worst;
+}
+
+static void welcome(struct rsmd_peers *peers, int fd, const struct rsmd_address *from)
+{
+    struct rsmd_listener *listener = &peers->listener;
+    struct rsmd_conn *conn = rsmd_conn_accepted(peers, fd, from);
+    if (conn == NULL)
+        return;
+    DL_APPEND(listener->strangers, conn);
+    listener->stranger_count++;
+    if (listener->stranger_count <= RSMD_STRANGERS_MAX)
+        return;
+    struct rsmd_conn *worst = least_welcome(listener);
+    if (worst != NULL)
+        rsmd_conn_over(worst, "too many connections that do not finish the handshake");
+}
+
+static void on_caller(evutil_socket_t socket, short what, void *argument)
+{
+    (void)what;
+    struct rsmd_peers *peers = argument;
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+        struct rsmd_address from = {.length = sizeof from.socket};
+        int fd = accept4(socket, (struct sockaddr *)&from.socket, &from.length,
+                         SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            welcome(peers, fd, &from);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            /* It stays in the backlog, and would wake us for ever. */
+            event_del(peers->listener.accepting);
+            again_after(&peers->listener, PAUSE_MS);
+            return;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            return;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ the socket */
+
+static bool try_bind(int fd, const struct rsmd_address *at)
+{
+    int on = 1;
+    if (bind(fd, (const struct sockaddr *)&at->socket, at->length) == 0)
+        return true;
+    /* An address that this host has not yet: it counts from the moment that it has. */
+    return errno == EADDRNOTAVAIL && setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof on) == 0 &&
+           bind(fd, (const struct sockaddr *)&at->socket, at->length) == 0;
+}
+
+/* A listening socket, or -1 with errno. */
+static int open_socket(const struct rsmd_address *at)
+{
+    int on = 1;
+    int fd = socket(at->socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (at->socket.ss_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (try_bind(fd, at) && listen(fd, BACKLOG) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static bool is_ours(const struct rsmd_address *at)
+{
+    int fd = socket(at->socket.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return true;
+    struct rsmd_address any_port = *at;
+    if (at->socket.ss_family == AF_INET)
+        ((struct sockaddr_in *)&any_port.socket)->sin_port = 0;
+    else
+        ((struct sockaddr_in6 *)&any_port.socket)->sin6_port = 0;
+    bool ours = bind(fd, (const struct sockaddr *)&any_port.socket, any_port.length) == 0 ||
+                errno != EADDRNOTAVAIL;
+    close(fd);
+    return ours;
+}
+
+static void complain(struct rsmd_peers *peers, const char *why)
+{
+    struct rsmd_listener *listener = &peers->listener;
+    const struct rsmd_conf_node *own = rsmd_conf_node(peers->self.conf, peers->self.node);
+    snprintf(listener->text, sizeof listener->text, "cannot listen: %s", why);
+    if (rsmd_complaint_is_new(&listener->complaints, listener->text, rsmd_peers_now()))
+        rsm_log_error("cannot listen for other nodes at %s, port %u: %s", own->address,
+                      (unsigned)own->port, why);
+    again_after(listener, TRY_AGAIN_MS);
+}
+
+static void on_resolved(void *context, const struct rsmd_addresses *found, const char *why)
+{
+    struct rsmd_peers *peers = context;
+    struct rsmd_listener *listener = &peers->listener;
+    char text[RSMD_ADDRESS_TEXT_BYTES];
+    listener->resolution = NULL;
+    if (why != NULL) {
+        complain(peers, why);
+        return;
+    }
+    listener->socket = open_socket(&found->list[0]);
+    if (listener->socket < 0) {
+        complain(peers, strerror(errno));
+        return;
+    }
+    listener->accepting =
+        event_new(peers->base, listener->socket, EV_READ | EV_PERSIST, on_caller, peers);
+    if (listener->accepting == NULL || event_add(listener->accepting, NULL) < 0) {
+        close(listener->socket);
+        listener->socket = -1;
+        complain(peers, "out of memory");
+        return;
+    }
+    rsmd_address_text(&found->list[0], true, text);
+    listener->text[0] = '\0';
+    rsm_log_info("node %u listens for other nodes at %s", (unsigned)peers->self.node, text);
+    if (!is_ours(&found->list[0])) {
+        snprintf(listener->text, sizeof listener->text, "this host does not have the address");
+        rsm_log_warning("this host does not have the address %s of node %u, or not yet", text,
+                        (unsigned)peers->self.node);
+    }
+}
+
+static void on_again(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    struct rsmd_peers *peers = argument;
+    if (peers->listener.accepting != NULL)
+        event_add(peers->listener.accepting, NULL);
+    else
+        peers->listener.resolution = rsmd_resolve(
+            peers, rsmd_conf_node(peers->self.conf, peers->self.node), on_resolved, peers);
+}
+
+bool rsmd_listener_start(struct rsmd_peers *peers)
+{
+    struct rsmd_listener *listener = &peers->listener;
+    listener->socket = -1;
+    listener->again = evtimer_new(peers->base, on_again, peers);
+    if (listener->again == NULL)
+        return false;
+    on_again(-1, 0, peers);
+    return true;
+}
+
+void rsmd_listener_stop(struct rsmd_peers *peers)
+{
+    struct rsmd_listener *listener = &peers->listener;
+    rsmd_resolve_cancel(listener->resolution);
+    if (listener->again != NULL)
+        event_free(listener->again);
+    if (listener->accepting != NULL) {
+        event_free(listener->accepting);
+        close(listener->socket);
+    }
+    while (listener->strangers != NULL) {
+        struct rsmd_conn *conn = listener->strangers;
+        DL_DELETE(listener->strangers, conn);
+        rsmd_conn_free(conn);
+    }
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster/peers.h"
+
+#include <stdio.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "cluster/internal.h"
+#include "cluster/munge.h"
+
+int64_t rsmd_peers_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ------------------------------------------------------------------ events */
+
+/* On a host with much to do, or one that was suspended, this daemon itself may have had no turn for
+ * longer than the peers have. What is less than the time between two PINGs does not matter. */
+static int64_t time_without_turn(const struct rsmd_peers *peers, int64_t now)
+{
+    int64_t timeout = peers->self.conf->peer_timeout_ms;
+    int64_t since = now - peers->ticked_at;
+    return since > timeout / RSMD_PINGS_PER_TIMEOUT ? since - timeout / RSMD_TICKS_PER_TIMEOUT : 0;
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    struct rsmd_peers *peers = argument;
+    int64_t now = rsmd_peers_now();
+    int64_t deaf = time_without_turn(peers, now);
+    for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
+        if (peers->links[id] != NULL)
+            rsmd_link_tick(peers->links[id], now, deaf);
+    peers->ticked_at = now;
+}
+
+static void reap(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    struct rsmd_peers *peers = argument;
+    while (peers->over != NULL) {
+        struct rsmd_conn *conn = peers->over;
+        peers->over = conn->over_next;
+        if (conn->link != NULL) {
+            rsmd_link_lost(conn->link, conn);
+        } else {
+            DL_DELETE(peers->listener.strangers, conn);
+            peers->listener.stranger_count--;
+        }
+        rsmd_conn_free(conn);
+    }
+}
+
+/* ------------------------------------------------------------------ start and stop */
+
+/* Whether somebody may call this node. */
+static bool is_called(const struct rsmd_peers *peers)
+{
+    for (uint32_t id = 1; id < peers->self.node; id++)
+        if (peers->links[id] != NULL)
+            return true;
+    return false;
+}
+
+static bool make_links(struct rsmd_peers *peers)
+{
+    const struct rsmd_conf *conf = peers->self.conf;
+    for (uint32_t i = 0; i < conf->node_count; i++) {
+        const struct rsmd_conf_node *node = &conf->nodes[i];
+        if (node->id == peers->self.node || node->address[0] == '\0')
+            continue;
+        peers->links[node->id] = rsmd_link_new(peers, node);
+        if (peers->links[node->id] == NULL)
+            return false;
+    }
+    return true;
+}
+
+static bool make_events(struct rsmd_peers *peers)
+{
+    int ms = (int)(peers->self.conf->peer_timeout_ms / RSMD_TICKS_PER_TIMEOUT);
+    struct timeval tick = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    peers->tick = event_new(peers->base, -1, EV_PERSIST, on_tick, peers);
+    peers->ticked_at = rsmd_peers_now();
+    peers->reaper = evtimer_new(peers->base, reap, peers);
+    peers->resolver = rsmd_worker_new(peers->base, &rsmd_worker_single);
+    return peers->tick != NULL && peers->reaper != NULL && peers->resolver != NULL &&
+           event_add(peers->tick, &tick) == 0;
+}
+
+static bool start(struct rsmd_peers *peers, const char *library, char *why, size_t why_size)
+{
+    snprintf(why, why_size, "cannot start the links to other nodes: out of memory");
+    if (getrandom(&peers->self.incarnation, sizeof peers->self.incarnation, 0) < 0) {
+        snprintf(why, why_size, "there are no random numbers");
+        return false;
+    }
+    peers->auth = rsmd_auth_start(peers->base, peers->self.conf, library, why, why_size);
+    if (peers->auth == NULL)
+        return false;
+    snprintf(why, why_size, "cannot start the links to other nodes: out of memory");
+    return make_events(peers) && make_links(peers) &&
+           (!is_called(peers) || rsmd_listener_start(peers));
+}
+
+struct rsmd_peers *rsmd_peers_start_with(struct event_base *base, const struct rsmd_conf *conf,
+                                         uint32_t own, const struct rsmd_peers_user *user,
+                                         const char *library, char *why, size_t why_size)
+{
+    struct rsmd_peers *peers = calloc(1, sizeof *peers);
+    if (peers == NULL) {
+        snprintf(why, why_size, "out of memory");
+        return NULL;
+    }
+    const struct rsmd_conf_node *self = rsmd_conf_node(conf, own);
+    peers->base = base;
+    peers->self = (struct rsmd_self){.node = own, .conf = conf};
+    peers->user = *user;
+    peers->listener.socket = -1;
+    if (!rsmd_conf_has_address(conf))
+        return peers;
+    if (self == NULL || self->address[0] == '\0') {
+        rsm_log_warning("node %u has no address in the configuration: it has no links to others",
+                        (unsigned)own);
+        return peers;
+    }
+    if (start(peers, library, why, why_size))
+        return peers;
+    rsmd_peers_stop(peers);
+    return NULL;
+}
+
+struct rsmd_peers *rsmd_peers_start(struct event_base *base, const struct rsmd_conf *conf,
+                                    uint32_t own, const struct rsmd_peers_user *user, char *why,
+                                    size_t why_size)
+{
+    return rsmd_peers_start_with(base, conf, own, user, RSMD_MUNGE_LIBRARY, why, why_size);
+}
+
+void rsmd_peers_ask_neighbours(struct rsmd_peers *peers, rsmd_peers_is_neighbour *is_neighbour,
+                               void *context)
+{
+    peers->is_neighbour = is_neighbour;
+    peers->neighbour_context = context;
+}
+
+/* The peer hears of it at once either way; so it also knows that nothing is wrong. */
+static void say_farewell(const struct rsmd_peers *peers)
+{
+    struct rsm_peer_msg msg = {.type = RSM_PEER_REFUSE, .u.refuse.status = RSM_ST_UNREACHABLE};
+    snprintf(msg.u.refuse.text, sizeof msg.u.refuse.text, "the daemon of node %u ends",
+             (unsigned)peers->self.node);
+    for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
+        if (rsmd_peers_state(peers, id, NULL) == RSMD_LINK_UP)
+            rsmd_stream_send(peers->links[id]->up->stream, &msg);
+}
+
+/* Those that wait for the reaper, without a word to anybody. */
+static void free_over(struct rsmd_peers *peers)
+{
+    while (peers->over != NULL) {
+        struct rsmd_conn *conn = peers->over;
+        struct rsmd_link *link = conn->link;
+        peers->over = conn->over_next;
+        if (link == NULL)
+            DL_DELETE(peers->listener.strangers, conn);
+        else if (link->up == conn)
+            link->up = NULL;
+        else if (link->calling == conn)
+            link->calling = NULL;
+        else if (link->rival == conn)
+            link->rival = NULL;
+        rsmd_conn_free(conn);
+    }
+}
+
+void rsmd_peers_stop(struct rsmd_peers *peers)
+{
+    if (peers == NULL)
+        return;
+    say_farewell(peers);
+    free_over(peers);
+    rsmd_listener_stop(peers);
+    for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
+        rsmd_link_free(peers->links[id]);
+    rsmd_resolve_cancel(peers->own_resolution);
+    rsmd_auth_end(peers->auth);
+    rsmd_worker_end(peers->resolver);
+    if (peers->tick != NULL)
+        event_free(peers->tick);
+    if (peers->reaper != NULL)
+        event_free(peers->reaper);
+    free(peers);
+}
+
+/* ------------------------------------------------------------------ use */
+
+static struct rsmd_link *link_to(const struct rsmd_peers *peers, uint32_t node)
+{
+    return peers != NULL && node >= 1 && node <= RSM_NODE_ID_MAX ? peers->links[node] : NULL;
+}
+
+static bool is_up(const struct rsmd_link *link)
+{
+    return link->up != NULL && link->up->phase == RSMD_PHASE_UP;
+}
+
+bool rsmd_peers_send(struct rsmd_peers *peers, uint32_t node, const struct rsm_peer_msg *msg)
+{
+    struct rsmd_link *link = link_to(peers, node);
+    if (link == NULL || !is_up(link))
+        return false;
+    int error = rsmd_stream_send(link->up->stream, msg);
+    if (error == -ENOBUFS)
+        rsmd_conn_over(link->up, "it takes nothing any more: too much waits to be sent");
+    return error == 0;
+}
+
+size_t rsmd_peers_queued(const struct rsmd_peers *peers, uint32_t node)
+{
+    const struct rsmd_link *link = link_to(peers, node);
+    return link != NULL && is_up(link) ? rsmd_stream_queued(link->up->stream) : 0;
+}
+
+enum rsmd_link_state rsmd_peers_state(const struct rsmd_peers *peers, uint32_t node,
+                                      const char **text)
+{
+    const struct rsmd_link *link = link_to(peers, node);
+    if (text != NULL)
+        *text = link != NULL ? link->text : "";
+    if (link == NULL)
+        return RSMD_LINK_NONE;
+    if (is_up(link))
+        return RSMD_LINK_UP;
+    bool starting = link->calling != NULL && link->calling->phase > RSMD_PHASE_CONNECTING &&
+                    link->calling->phase < RSMD_PHASE_OVER;
+    return starting ? RSMD_LINK_STARTING : RSMD_LINK_DOWN;
+}
+
+bool rsmd_peers_about(const struct rsmd_peers *peers, uint32_t node, struct rsmd_link_about *about)
+{
+    const struct rsmd_link *link = link_to(peers, node);
+    *about = (struct rsmd_link_about){.text = ""};
+    if (peers != NULL && node == peers->self.node && peers->auth != NULL) {
+        about->state = RSM_LINK_SELF;
+        about->text = peers->listener.text;
+        return true;
+    }
+    if (link == NULL)
+        return false;
+    switch (rsmd_peers_state(peers, node, &about->text)) {
+    case RSMD_LINK_UP:
+        about->state = RSM_LINK_UP;
+        about->version = link->up->version;
+        return true;
+    case RSMD_LINK_STARTING:
+        about->state = RSM_LINK_STARTING;
+        return true;
+    default:
+        about->state = link->neighbour ? RSM_LINK_NEIGHBOUR : RSM_LINK_DOWN;
+        return true;
+    }
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster/proto.h"
+
+#include <string.h>
+
+#include "base/codec.h"
+#include "base/status.h"
+
+static void walk_hello(struct rsm_codec *c, struct rsm_peer_hello *m)
+{
+    rsm_codec_u32(c, &m->magic);
+    rsm_codec_u32(c, &m->version_min);
+    rsm_codec_u32(c, &m->version_max);
+    rsm_codec_u32(c, &m->from);
+    rsm_codec_u32(c, &m->to);
+    rsm_codec_u64(c, &m->incarnation);
+    rsm_codec_bytes(c, m->nonce, sizeof m->nonce);
+}
+
+static void walk_proof(struct rsm_codec *c, struct rsm_peer_proof *m)
+{
+    rsm_codec_count(c, &m->length, RSM_PEER_CREDENTIAL_MAX);
+    rsm_codec_bytes(c, m->credential, m->length);
+}
+
+static void walk_refuse(struct rsm_codec *c, struct rsm_peer_refuse *m)
+{
+    rsm_codec_u32(c, &m->status);
+    rsm_codec_string(c, m->text, sizeof m->text);
+}
+
+static void walk_connect(struct rsm_codec *c, struct rsm_peer_connect *m)
+{
+    rsm_codec_u32(c, &m->request);
+    rsm_codec_string(c, m->controller, sizeof m->controller);
+    rsm_codec_u32(c, &m->segment_id);
+    rsm_codec_u32(c, &m->rights);
+    rsm_codec_u32(c, &m->uid);
+    rsm_codec_u32(c, &m->gid);
+    rsm_codec_u32(c, &m->pid);
+    rsm_codec_count(c, &m->group_count, RSM_PEER_GROUPS_MAX);
+    for (uint32_t i = 0; i < m->group_count; i++)
+        rsm_codec_u32(c, &m->groups[i]);
+}
+
+static void walk_connect_reply(struct rsm_codec *c, struct rsm_peer_connect_reply *m)
+{
+    rsm_codec_u32(c, &m->request);
+    rsm_codec_u32(c, &m->status);
+    if (!rsmcore_status_known(m->status))
+        c->bad = true;
+    if (m->status != RSM_ST_OK)
+        return;
+    rsm_codec_u32(c, &m->import);
+    rsm_codec_u32(c, &m->rights);
+    rsm_codec_u64(c, &m->length);
+    rsm_codec_string(c, m->transport, sizeof m->transport);
+    rsm_codec_count(c, &m->blob_len, RSM_OFFER_MAX_BLOB);
+    rsm_codec_bytes(c, m->blob, m->blob_len);
+}
+
+static void walk_event(struct rsm_codec *c, struct rsm_peer_event *m)
+{
+    rsm_codec_u32(c, &m->import);
+    rsm_codec_u32(c, &m->end);
+    rsm_codec_u32(c, &m->count);
+    rsm_codec_u32(c, &m->coalesced);
+}
+
+static void walk(struct rsm_codec *c, struct rsm_peer_msg *msg)
+{
+    rsm_codec_u32(c, &msg->type);
+    switch ((enum rsm_peer_type)msg->type) {
+    case RSM_PEER_HELLO:
+        walk_hello(c, &msg->u.hello);
+        return;
+    case RSM_PEER_PROOF:
+        walk_proof(c, &msg->u.proof);
+        return;
+    case RSM_PEER_REFUSE:
+        walk_refuse(c, &msg->u.refuse);
+        return;
+    case RSM_PEER_PING:
+    case RSM_PEER_PONG:
+        rsm_codec_u64(c, &msg->u.ping.number);
+        return;
+    case RSM_PEER_CONNECT:
+        walk_connect(c, &msg->u.connect);
+        return;
+    case RSM_PEER_CONNECT_REPLY:
+        walk_connect_reply(c, &msg->u.connect_reply);
+        return;
+    case RSM_PEER_DISCONNECT:
+    case RSM_PEER_ABORT:
+        rsm_codec_u32(c, &msg->u.import.import);
+        return;
+    case RSM_PEER_EVENT:
+        walk_event(c, &msg->u.event);
+        return;
+    }
+    c->bad = true;
+}
+
+size_t rsm_peer_encode(const struct rsm_peer_msg *msg, void *buffer, size_t capacity)
+{
+    struct rsm_codec c =
+        rsm_encoder(buffer, capacity < RSM_PEER_FRAME_MAX ? capacity : RSM_PEER_FRAME_MAX);
+    size_t room = c.left;
+    /* An encoding walk only reads; the one walk for both directions takes a mutable message. */
+    walk(&c, (struct rsm_peer_msg *)(uintptr_t)msg);
+    return c.bad ? 0 : room - c.left;
+}
+
+enum rsm_status rsm_peer_decode(struct rsm_peer_msg *msg, const void *buffer, size_t length)
+{
+    memset(msg, 0, sizeof *msg);
+    if (length > RSM_PEER_FRAME_MAX)
+        return RSM_ST_PROTOCOL;
+    struct rsm_codec c = rsm_decoder(buffer, length);
+    walk(&c, msg);
+    if (c.bad || c.left != 0)
+        return RSM_ST_PROTOCOL;
+    if (msg->type == RSM_PEER_HELLO && msg->u.hello.magic != RSM_PEER_MAGIC)
+        return RSM_ST_PROTOCOL;
+    return RSM_ST_OK;
+}

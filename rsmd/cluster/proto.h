@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The protocol between the rsmds of two hosts.
+ *
+ * A link is one TCP connection. Each message is a frame: length of what follows (u32), type (u32),
+ * body; everything little-endian (base/codec.h), at most RSM_PEER_FRAME_MAX bytes. Until both ends
+ * have authenticated each other nothing but HELLO, PROOF and REFUSE is accepted. A frame that
+ * breaks the bounds ends the link: the peer is trusted to be a node, not to be free of errors.
+ *
+ * HELLO and REFUSE are the same in all versions of the protocol, so that two ends can always tell
+ * each other why they do not fit.
+ *
+ * Messages about segments name a connection by the id that the *exporter's* node gave it in its
+ * CONNECT_REPLY. Whatever belongs to a link ends with it: the exporter's node revokes the offers,
+ * the importer's node aborts the connections.
+ */
+#ifndef RSMD_PEER_PROTO_H
+#define RSMD_PEER_PROTO_H
+
+#include "control/proto.h"
+
+#define RSM_PEER_MAGIC 0x524d5352u /* "RSMR" as bytes */
+
+enum {
+    RSM_PEER_VERSION_MIN = 1, /* versions that this build speaks */
+    RSM_PEER_VERSION_MAX = 1,
+    RSM_PEER_FRAME_MAX = 16384, /* bytes behind the length word */
+    RSM_PEER_NONCE_BYTES = 16,
+    RSM_PEER_CREDENTIAL_MAX = 8192, /* bytes of an authentication credential */
+    RSM_PEER_GROUPS_MAX = 1024,     /* supplementary groups that travel with a user */
+    RSM_PEER_TEXT_MAX = 256,
+    RSM_PEER_PORT = 9247, /* where rsmd listens unless configured */
+};
+
+enum rsm_peer_type {
+    /* the link itself */
+    RSM_PEER_HELLO = 1,  /* first, from the caller and then from the other end */
+    RSM_PEER_PROOF = 2,  /* second, in this order, too: the credential, bound to both nonces */
+    RSM_PEER_REFUSE = 3, /* instead or later, and then the link ends */
+    RSM_PEER_PING = 4,   /* answered by PONG with the same number */
+    RSM_PEER_PONG = 5,
+    /* segments */
+    RSM_PEER_CONNECT = 16, /* to the exporter's node */
+    RSM_PEER_CONNECT_REPLY = 17,
+    RSM_PEER_DISCONNECT = 18, /* to the exporter's node: the importer has gone */
+    RSM_PEER_ABORT = 19,      /* to the importer's node: the connection has been cut */
+    RSM_PEER_EVENT = 20,      /* to the end named in it */
+};
+
+struct rsm_peer_hello {
+    uint32_t magic;
+    uint32_t version_min;
+    uint32_t version_max;
+    uint32_t from;        /* node id of the sender */
+    uint32_t to;          /* node id that the sender takes the receiver for */
+    uint64_t incarnation; /* random, new at each start: tells a restart and a second daemon with
+                             the same node id */
+    uint8_t nonce[RSM_PEER_NONCE_BYTES];
+};
+
+struct rsm_peer_proof {
+    uint32_t length;
+    uint8_t credential[RSM_PEER_CREDENTIAL_MAX];
+};
+
+struct rsm_peer_refuse {
+    uint32_t status; /* enum rsm_status */
+    char text[RSM_PEER_TEXT_MAX];
+};
+
+struct rsm_peer_ping {
+    uint64_t number;
+};
+
+/** An import wanted. The importer's node vouches for the user. */
+struct rsm_peer_connect {
+    uint32_t request; /* chosen by the sender, comes back in the reply */
+    char controller[RSM_PROTO_NAME_MAX];
+    uint32_t segment_id;
+    uint32_t rights; /* RSM_RIGHT_* wanted */
+    uint32_t uid;
+    uint32_t gid;
+    uint32_t pid;
+    uint32_t group_count;
+    uint32_t groups[RSM_PEER_GROUPS_MAX];
+};
+
+struct rsm_peer_connect_reply {
+    uint32_t request;
+    uint32_t status; /* enum rsm_status; what follows counts only if RSM_ST_OK */
+    uint32_t import; /* id of the connection at the exporter's node, never 0 */
+    uint32_t rights;
+    uint64_t length; /* bytes of the segment */
+    char transport[RSM_TRANSPORT_NAME_MAX];
+    uint32_t blob_len;
+    uint8_t blob[RSM_OFFER_MAX_BLOB];
+};
+
+/** DISCONNECT and ABORT. */
+struct rsm_peer_import {
+    uint32_t import;
+};
+
+/** Events posted to the other end of a connection. */
+struct rsm_peer_event {
+    uint32_t import;
+    uint32_t end;       /* enum rsm_event_end: the one that is posted to */
+    uint32_t count;     /* to be added to its counter */
+    uint32_t coalesced; /* 1: before these, one more unless some are pending already */
+};
+
+struct rsm_peer_msg {
+    uint32_t type; /* enum rsm_peer_type */
+    union {
+        struct rsm_peer_hello hello;
+        struct rsm_peer_proof proof;
+        struct rsm_peer_refuse refuse;
+        struct rsm_peer_ping ping; /* and PONG */
+        struct rsm_peer_connect connect;
+        struct rsm_peer_connect_reply connect_reply;
+        struct rsm_peer_import import; /* DISCONNECT, ABORT */
+        struct rsm_peer_event event;
+    } u;
+};
+
+/** Encode type and body into @p buffer (no length word). Returns the length, or 0 if the message
+ *  breaks its own bounds. */
+size_t rsm_peer_encode(const struct rsm_peer_msg *msg, void *buffer, size_t capacity);
+
+/** Decode type and body. RSM_ST_OK or RSM_ST_PROTOCOL. Only msg is written. */
+enum rsm_status rsm_peer_decode(struct rsm_peer_msg *msg, const void *buffer, size_t length);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster/stream.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/codec.h"
+
+enum {
+    LENGTH_BYTES = 4,
+    READS_PER_TURN = 16, /* before the others have theirs */
+};
+
+struct rsmd_stream {
+    struct rsmd_stream_user user;
+    int socket;
+    bool connecting;
+    bool paused;
+    bool ended;
+    struct event *readable, *writable;
+    struct evbuffer *out;
+    size_t filled; /* bytes in `in` */
+    uint8_t in[LENGTH_BYTES + RSM_PEER_FRAME_MAX];
+    struct rsm_peer_msg msg; /* that is being delivered */
+};
+
+static void end(struct rsmd_stream *stream, const char *why)
+{
+    if (stream->ended)
+        return;
+    stream->ended = true;
+    event_del(stream->readable);
+    event_del(stream->writable);
+    stream->user.ended(stream->user.context, why);
+}
+
+static void end_with_errno(struct rsmd_stream *stream, int error)
+{
+    char why[128];
+    snprintf(why, sizeof why, "%s", strerror(error));
+    end(stream, why);
+}
+
+/* ------------------------------------------------------------------ in */
+
+/* Deliver the frame at the start of the buffer. 1: done; 0: it is not whole yet; -1: the stream has
+ * ended. */
+static int deliver(struct rsmd_stream *stream)
+{
+    uint32_t length = 0;
+    struct rsm_codec c = rsm_decoder(stream->in, stream->filled);
+    rsm_codec_u32(&c, &length);
+    if (c.bad)
+        return 0;
+    if (length > RSM_PEER_FRAME_MAX) {
+        end(stream, "it sent what is no message of this protocol");
+        return -1;
+    }
+    if (c.left < length)
+        return 0;
+    if (rsm_peer_decode(&stream->msg, c.at, length) != RSM_ST_OK) {
+        end(stream, "it sent what is no message of this protocol");
+        return -1;
+    }
+    stream->filled -= LENGTH_BYTES + length;
+    memmove(stream->in, c.at + length, stream->filled);
+    stream->user.message(stream->user.context, &stream->msg);
+    return stream->ended ? -1 : 1;
+}
+
+/* 1: there may be more; 0: not now; -1: the stream has ended. */
+static int deliver_all(struct rsmd_stream *stream)
+{
+    int result = 1;
+    while (result > 0 && !stream->paused)
+        result = deliver(stream);
+    return result < 0 ? -1 : stream->paused ? 0 : 1;
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *argument)
+{
+    (void)what;
+    struct rsmd_stream *stream = argument;
+    /* Frames that waited; then there is room for the rest of one. */
+    if (deliver_all(stream) <= 0)
+        return;
+    for (int i = 0; i < READS_PER_TURN; i++) {
+        ssize_t got = recv(fd, stream->in + stream->filled, sizeof stream->in - stream->filled, 0);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (got < 0) {
+            end_with_errno(stream, errno);
+            return;
+        }
+        if (got == 0) {
+            end(stream, "it closed the connection");
+            return;
+        }
+        stream->filled += (size_t)got;
+        if (deliver_all(stream) <= 0)
+            return;
+    }
+}
+
+size_t rsmd_stream_queued(const struct rsmd_stream *stream)
+{
+    return evbuffer_get_length(stream->out);
+}
+
+void rsmd_stream_pause(struct rsmd_stream *stream)
+{
+    stream->paused = true;
+    event_del(stream->readable);
+}
+
+void rsmd_stream_resume(struct rsmd_stream *stream)
+{
+    if (stream->ended || !stream->paused)
+        return;
+    stream->paused = false;
+    event_add(stream->readable, NULL);
+    /* There may be whole frames already, which no descriptor tells of. Not from here: the caller
+     * is in the midst of something. */
+    if (stream->filled > 0)
+        event_active(stream->writable, EV_TIMEOUT, 0);
+}
+
+/* ------------------------------------------------------------------ out */
+
+static int socket_error(const struct rsmd_stream *stream)
+{
+    int error = 0;
+    socklen_t size = sizeof error;
+    return getsockopt(stream->socket, SOL_SOCKET, SO_ERROR, &error, &size) < 0 ? errno : error;
+}
+
+static void flush(struct rsmd_stream *stream)
+{
+    while (evbuffer_get_length(stream->out) > 0) {
+        struct evbuffer_iovec piece;
+        if (evbuffer_peek(stream->out, -1, NULL, &piece, 1) < 1)
+            return;
+        ssize_t sent = send(stream->socket, piece.iov_base, piece.iov_len, MSG_NOSIGNAL);
+        if (sent < 0 && (errno == EAGAIN || errno == EINTR)) {
+            event_add(stream->writable, NULL);
+            return;
+        }
+        if (sent < 0) {
+            /* The peer may have said why; reading finds that, and then the end. */
+            evbuffer_drain(stream->out, evbuffer_get_length(stream->out));
+            return;
+        }
+        evbuffer_drain(stream->out, (size_t)sent);
+    }
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd;
+    struct rsmd_stream *stream = argument;
+    if ((what & EV_TIMEOUT) != 0 && deliver_all(stream) < 0)
+        return;
+    if (stream->connecting) {
+        int error = socket_error(stream);
+        if (error != 0) {
+            end_with_errno(stream, error);
+            return;
+        }
+        stream->connecting = false;
+        event_add(stream->readable, NULL);
+        stream->user.connected(stream->user.context);
+        return;
+    }
+    /* In either case: an event that was activated by hand waits for the socket no longer. */
+    flush(stream);
+}
+
+int rsmd_stream_send(struct rsmd_stream *stream, const struct rsm_peer_msg *msg)
+{
+    uint8_t frame[LENGTH_BYTES + RSM_PEER_FRAME_MAX];
+    size_t length = rsm_peer_encode(msg, frame + LENGTH_BYTES, RSM_PEER_FRAME_MAX);
+    uint32_t word = (uint32_t)length;
+    if (length == 0)
+        return -EMSGSIZE;
+    if (stream->ended)
+        return -EPIPE;
+    if (evbuffer_get_length(stream->out) + length + LENGTH_BYTES > RSMD_STREAM_QUEUE_MAX)
+        return -ENOBUFS;
+    struct rsm_codec c = rsm_encoder(frame, LENGTH_BYTES);
+    rsm_codec_u32(&c, &word);
+    if (evbuffer_add(stream->out, frame, LENGTH_BYTES + length) < 0)
+        return -ENOBUFS;
+    if (!stream->connecting)
+        flush(stream);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ begin and end */
+
+int rsmd_stream_socket(const struct rsmd_stream *stream)
+{
+    return stream->socket;
+}
+
+struct rsmd_stream *rsmd_stream_new(struct event_base *base, int socket, bool connecting,
+                                    const struct rsmd_stream_user *user)
+{
+    struct rsmd_stream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL) {
+        close(socket);
+        return NULL;
+    }
+    stream->socket = socket;
+    stream->user = *user;
+    stream->connecting = connecting;
+    stream->out = evbuffer_new();
+    stream->readable = event_new(base, socket, EV_READ | EV_PERSIST, on_readable, stream);
+    stream->writable = event_new(base, socket, EV_WRITE, on_writable, stream);
+    if (stream->out != NULL && stream->readable != NULL && stream->writable != NULL &&
+        event_add(connecting ? stream->writable : stream->readable, NULL) == 0)
+        return stream;
+    stream->ended = true;
+    rsmd_stream_free(stream);
+    return NULL;
+}
+
+void rsmd_stream_free(struct rsmd_stream *stream)
+{
+    if (stream->readable != NULL)
+        event_free(stream->readable);
+    if (stream->writable != NULL)
+        event_free(stream->writable);
+    if (stream->out != NULL)
+        evbuffer_free(stream->out);
+    shutdown(stream->socket, SHUT_WR);
+    close(stream->socket);
+    free(stream);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file rsm.conf: its contents, and a parser that does no I/O. rsm.conf(5) is the reference. */
+#ifndef RSMD_CONF_H
+#define RSMD_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/proto.h"
+
+enum {
+    RSMD_CONF_CONTROLLERS_MAX = 64,
+    RSMD_CONF_MAPS_MAX = RSMD_CONF_CONTROLLERS_MAX + 2, /* all of them, and loopback */
+    RSMD_CONF_SEGMENTS_MAX = 65535,  /* every one takes a slot of the generation table */
+    RSMD_CONF_FILE_MAX = 1 << 20,    /* bytes */
+    RSMD_CONF_EXPORTED_PERCENT = 75, /* defaults */
+    RSMD_CONF_USER_SHARE = 75,
+};
+
+struct rsmd_conf_node {
+    uint32_t id;
+    unsigned line; /* of its section */
+    char host[RSM_PROTO_NAME_MAX];
+    char socket[RSM_PROTO_PATH_MAX];  /* "": the usual one in the runtime directory */
+    char address[RSM_PROTO_NAME_MAX]; /* where its rsmd listens for other hosts: a name or an
+                                         address without brackets; "": it does not */
+    uint16_t port;
+    unsigned address_line;
+};
+
+/** How the rsmds of two hosts show each other who they are. */
+enum rsmd_conf_auth {
+    RSMD_AUTH_NONE = 1, /* not at all: between addresses of this very machine alone */
+    RSMD_AUTH_MUNGE = 2,
+};
+
+struct rsmd_conf_controller {
+    unsigned line;
+    char name[RSM_PROTO_NAME_MAX];
+    char transport[RSM_TRANSPORT_NAME_MAX];
+    char device[RSM_PROTO_NAME_MAX];
+    char options[RSM_PROTO_NAME_MAX];
+};
+
+/** A section [map] or [map NAME]. */
+struct rsmd_conf_map {
+    unsigned line;
+    char controller[RSM_PROTO_NAME_MAX]; /* "": all of them */
+    struct softmap_settings settings;
+};
+
+struct rsmd_conf {
+    uint32_t node_count;
+    struct rsmd_conf_node nodes[RSM_NODE_ID_MAX];
+    uint32_t controller_count;
+    struct rsmd_conf_controller controllers[RSMD_CONF_CONTROLLERS_MAX];
+    uint32_t map_count;
+    struct rsmd_conf_map maps[RSMD_CONF_MAPS_MAX];
+    uint32_t max_exported_percent; /* of physical memory; 0: no limit */
+    uint32_t max_segments;         /* exports and imports together */
+    uint32_t max_user_share;       /* percent of each limit that one user may take */
+    uint32_t peer_timeout_ms;
+    enum rsmd_conf_auth auth;
+    unsigned auth_line;                    /* 0: not given */
+    bool insecure;                         /* auth = none is wanted even where root runs rsmd */
+    char munge_socket[RSM_PROTO_PATH_MAX]; /* "": munged's usual one */
+    bool ineffective_keys;                 /* a key was given that is accepted for its age alone */
+};
+
+struct rsmd_conf_error {
+    unsigned line;
+    char text[512];
+};
+
+/** What holds without rsm.conf: controller sci0 on shm, no nodes named, default limits. */
+void rsmd_conf_defaults(struct rsmd_conf *conf);
+
+/** Parse the text of a file into *conf. False: *error tells where and what was expected. */
+bool rsmd_conf_parse(struct rsmd_conf *conf, const char *text, size_t length,
+                     struct rsmd_conf_error *error);
+
+/** The node's entry, or NULL. */
+const struct rsmd_conf_node *rsmd_conf_node(const struct rsmd_conf *conf, uint32_t id);
+
+/** The section of that controller, by rsmd_controller_same_name(), or NULL. */
+const struct rsmd_conf_controller *rsmd_conf_controller(const struct rsmd_conf *conf,
+                                                        const char *name);
+
+/** Whether any node has an address, so that there are links to keep. */
+bool rsmd_conf_has_address(const struct rsmd_conf *conf);
+
+/** What is configured about software mappings over a controller of that name. */
+struct softmap_settings rsmd_conf_map(const struct rsmd_conf *conf, const char *controller);
+
+/** Split a controller name into type and unit, the unit being the trailing digits (none: 0).
+ *  False if it is empty, has no type or its unit is above 4294967295. @p type has
+ *  RSM_PROTO_NAME_MAX bytes. */
+bool rsmd_controller_name_split(const char *name, char *type, uint32_t *unit);
+
+/** Whether two names are those of one controller: the same type, upper and lower case being the
+ *  same, and unit; loopback has no units. */
+bool rsmd_controller_same_name(const char *one, const char *other);
+
+#endif

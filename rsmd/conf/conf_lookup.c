@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a configuration says about this or that. */
+#include <string.h>
+#include <strings.h>
+
+#include "conf/conf.h"
+
+const struct rsmd_conf_node *rsmd_conf_node(const struct rsmd_conf *conf, uint32_t id)
+{
+    for (uint32_t i = 0; i < conf->node_count; i++)
+        if (conf->nodes[i].id == id)
+            return &conf->nodes[i];
+    return NULL;
+}
+
+bool rsmd_conf_has_address(const struct rsmd_conf *conf)
+{
+    for (uint32_t i = 0; i < conf->node_count; i++)
+        if (conf->nodes[i].address[0] != '\0')
+            return true;
+    return false;
+}
+
+const struct rsmd_conf_controller *rsmd_conf_controller(const struct rsmd_conf *conf,
+                                                        const char *name)
+{
+    for (uint32_t i = 0; i < conf->controller_count; i++)
+        if (rsmd_controller_same_name(conf->controllers[i].name, name))
+            return &conf->controllers[i];
+    return NULL;
+}
+
+bool rsmd_controller_same_name(const char *one, const char *other)
+{
+    char types[2][RSM_PROTO_NAME_MAX];
+    uint32_t units[2];
+    return rsmd_controller_name_split(one, types[0], &units[0]) &&
+           rsmd_controller_name_split(other, types[1], &units[1]) &&
+           strcasecmp(types[0], types[1]) == 0 &&
+           (units[0] == units[1] || strcasecmp(types[0], "loopback") == 0);
+}
+
+struct softmap_settings rsmd_conf_map(const struct rsmd_conf *conf, const char *controller)
+{
+    struct softmap_settings settings = {.given = 0};
+    for (int own = 0; own <= 1; own++)
+        for (uint32_t i = 0; i < conf->map_count; i++) {
+            const char *name = conf->maps[i].controller;
+            if (own ? *name != '\0' && rsmd_controller_same_name(name, controller) : *name == '\0')
+                softmap_settings_overlay(&settings, &conf->maps[i].settings);
+        }
+    return settings;
+}

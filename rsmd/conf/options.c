@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "conf/options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "control/runtime.h"
+
+enum { LINGER_DEFAULT_MS = 1000, LINGER_MOST_MS = 3600000 };
+
+enum option_code {
+    OPTION_CHECK = 256,
+    OPTION_VERSION,
+    OPTION_HELP,
+    OPTION_LOG_LEVEL,
+    OPTION_SYSLOG,
+    OPTION_STDERR,
+    OPTION_ALL_USERS,
+    OPTION_EMBEDDED,
+    OPTION_READY_FD,
+    OPTION_LINGER_MS,
+};
+
+static const struct option known[] = {
+    {"foreground", no_argument, NULL, 'f'},
+    {"config", required_argument, NULL, 'c'},
+    {"node", required_argument, NULL, 'n'},
+    {"runtime-dir", required_argument, NULL, 'd'},
+    {"check", no_argument, NULL, OPTION_CHECK},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
+    {"syslog", no_argument, NULL, OPTION_SYSLOG},
+    {"stderr", no_argument, NULL, OPTION_STDERR},
+    {"all-users", no_argument, NULL, OPTION_ALL_USERS},
+    {"embedded", no_argument, NULL, OPTION_EMBEDDED},
+    {"ready-fd", required_argument, NULL, OPTION_READY_FD},
+    {"linger-ms", required_argument, NULL, OPTION_LINGER_MS},
+    {NULL, 0, NULL, 0},
+};
+
+void rsmd_options_help(void)
+{
+    fputs("Usage: rsmd [OPTION]...\n"
+          "Node daemon of remote shared memory (RSMAPI).\n"
+          "\n"
+          "  -f, --foreground       stay in the foreground\n"
+          "  -c, --config FILE      read FILE, not " RSM_CONFIG_DIR "/rsm.conf\n"
+          "  -n, --node N           be node N (1 to 64)\n"
+          "  -d, --runtime-dir DIR  make socket and lock in DIR, not " RSM_SYSTEM_RUNTIME_DIR "\n"
+          "      --all-users        serve all users, as a daemon of root does\n"
+          "      --check            check the configuration and exit\n"
+          "      --log-level LEVEL  error, warning, info (default) or debug\n"
+          "      --syslog           log to syslog (default in the background)\n"
+          "      --stderr           log to standard error (default in the foreground)\n"
+          "      --version          print the version and exit\n"
+          "      --help             print this and exit\n"
+          "\n"
+          "Used by the library when it starts a node of its own:\n"
+          "      --embedded         serve this user until nobody is left; reads no configuration\n"
+          "                         unless one is given\n"
+          "      --ready-fd FD      write R to descriptor FD when clients are served, B if\n"
+          "                         another rsmd is this node\n"
+          "      --linger-ms MS     end so long after the last client (default 1000)\n",
+          stdout);
+}
+
+static bool complain(const char *option, const char *expected, const char *value)
+{
+    fprintf(stderr, "rsmd: --%s: expected %s, not '%s'\n", option, expected, value);
+    return false;
+}
+
+static bool number(const char *text, long most, int *value)
+{
+    char *end;
+    errno = 0;
+    long parsed = strtol(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || parsed > most)
+        return false;
+    *value = (int)parsed;
+    return true;
+}
+
+static bool take_value(struct rsmd_options *options, int code, const char *value)
+{
+    switch (code) {
+    case 'n':
+        options->node = rsmcore_node_id_parse(value);
+        return options->node != 0 || complain("node", "a node id from 1 to 64", value);
+    case OPTION_LOG_LEVEL:
+        options->log_level = rsmcore_log_level_named(value);
+        return options->log_level >= 0 ||
+               complain("log-level", "error, warning, info or debug", value);
+    case OPTION_READY_FD:
+        return (number(value, 1 << 20, &options->ready_fd) &&
+                fcntl(options->ready_fd, F_SETFD, FD_CLOEXEC) == 0) ||
+               complain("ready-fd", "an open descriptor", value);
+    case OPTION_LINGER_MS:
+        return number(value, LINGER_MOST_MS, &options->linger_ms) ||
+               complain("linger-ms", "milliseconds, at most an hour", value);
+    default:
+        return false;
+    }
+}
+
+static bool take(struct rsmd_options *options, int code)
+{
+    switch (code) {
+    case 'f':
+        options->foreground = true;
+        return true;
+    case 'c':
+        options->config = optarg;
+        return true;
+    case 'd':
+        options->runtime_dir = optarg;
+        return true;
+    case OPTION_CHECK:
+        options->check = true;
+        return true;
+    case OPTION_VERSION:
+        options->version = true;
+        return true;
+    case OPTION_HELP:
+        options->help = true;
+        return true;
+    case OPTION_SYSLOG:
+    case OPTION_STDERR:
+        options->to_syslog = code == OPTION_SYSLOG;
+        return true;
+    case OPTION_ALL_USERS:
+        options->all_users = true;
+        return true;
+    case OPTION_EMBEDDED:
+        options->embedded = true;
+        return true;
+    default:
+        return take_value(options, code, optarg);
+    }
+}
+
+bool rsmd_options_parse(struct rsmd_options *options, int argc, char **argv)
+{
+    *options =
+        (struct rsmd_options){.log_level = -1, .ready_fd = -1, .linger_ms = LINGER_DEFAULT_MS};
+    bool log_chosen = false;
+    int code;
+    while ((code = getopt_long(argc, argv, "fc:n:d:", known, NULL)) != -1) {
+        log_chosen |= code == OPTION_SYSLOG || code == OPTION_STDERR;
+        if (code == '?' || !take(options, code))
+            return false;
+    }
+    if (optind < argc) {
+        fprintf(stderr, "rsmd: expected an option, not '%s'\n", argv[optind]);
+        return false;
+    }
+    if (options->embedded && (options->node == 0 || options->runtime_dir == NULL)) {
+        fputs("rsmd: --embedded needs --node and --runtime-dir\n", stderr);
+        return false;
+    }
+    if (options->embedded && options->all_users) {
+        fputs("rsmd: --embedded and --all-users exclude each other\n", stderr);
+        return false;
+    }
+    if (!log_chosen)
+        options->to_syslog = !options->foreground && !options->embedded;
+    return true;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/connect.h"
+
+#include <unistd.h>
+
+#include "node/call.h"
+#include "node/controllers.h"
+#include "node/remote/far.h"
+#include "node/offer.h"
+#include "node/registry.h"
+#include "node/topology.h"
+
+/* ------------------------------------------------------------------ to a segment of this node */
+
+/* The published segment that is meant, if this importer may have it. */
+static enum rsm_status find_segment(const struct rsmd_node *node, const struct rsmd_wanted *wanted,
+                                    struct rsmd_export **found)
+{
+    const struct rsmd_client *client = wanted->client;
+    struct rsmd_export *export;
+    HASH_FIND(hh_segment, node->published, &wanted->segment_id, sizeof wanted->segment_id, export);
+    bool foreign = client->node != node->id;
+    if (export == NULL || export->client->ending || (foreign && export->controller->loopback))
+        return RSM_ST_NOT_FOUND;
+    *found = export;
+    return rsmd_access_decide(&export->access, client->node, wanted->who, wanted->rights);
+}
+
+static struct rsm_importer importer_of(const struct rsmd_wanted *wanted)
+{
+    return (struct rsm_importer){.node = wanted->client->node,
+                                 .uid = wanted->who->uid,
+                                 .gid = wanted->who->gid,
+                                 .pid = wanted->who->pid};
+}
+
+static void take_back(const struct rsmd_controller *by, struct rsm_node_offer *granted,
+                      struct rsm_offer *offer)
+{
+    by->ops->revoke(by->port, granted);
+    while (offer->fd_count > 0)
+        close(offer->fds[--offer->fd_count]);
+}
+
+static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_wanted *wanted,
+                                  struct rsmd_export *export, struct rsm_offer *offer,
+                                  struct rsmd_import **made)
+{
+    struct rsmd_controller *by;
+    struct rsm_node_offer *granted;
+    struct rsm_importer importer = importer_of(wanted);
+    /* Whoever sends packets to the socket is on this host. */
+    bool local = wanted->client->far == NULL;
+    if (!rsmd_share_fits(wanted->account, RSMD_SEGMENTS, 1))
+        return RSM_ST_NO_RESOURCES;
+    enum rsm_status status =
+        rsmd_offer_make(node, export, &importer, local, wanted->rights, offer, &by, &granted);
+    if (status != RSM_ST_OK)
+        return status;
+    /* Descriptors do not cross. */
+    status = !local && offer->fd_count > 0 ? RSM_ST_NO_ROUTE
+                                           : rsmd_import_make(node, wanted->client, wanted->account,
+                                                              &importer, export, by, granted, made);
+    if (status != RSM_ST_OK) {
+        take_back(by, granted, offer);
+        return status;
+    }
+    (*made)->rights = wanted->rights;
+    /* What has no descriptor is a grant that revoke() takes back. */
+    if (offer->fd_count > 0)
+        rsmd_pieces_mark_offered(export->pieces);
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmd_connect(struct rsmd_node *node, const struct rsmd_wanted *wanted,
+                             struct rsm_offer *offer, struct rsmd_import **made)
+{
+    const struct rsmd_controller *controller = rsmd_controller_named(node, wanted->controller);
+    struct rsmd_export *export;
+    if (controller == NULL || (controller->loopback && wanted->client->node != node->id))
+        return RSM_ST_NO_CONTROLLER;
+    enum rsm_status status = find_segment(node, wanted, &export);
+    return status == RSM_ST_OK ? connect_to(node, wanted, export, offer, made) : status;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+/* Put offer and connection into the reply. */
+static void fill_reply(struct rsmd_call *call, const struct rsmd_import *import,
+                       const struct rsm_offer *offer)
+{
+    struct rsm_import_connect_reply *reply = &call->reply->u.import_connect_reply;
+    reply->import = import->id;
+    reply->slot = import->slot;
+    reply->generation = rsmd_gentable_value(call->node->gentable, import->slot);
+    reply->length = import->export->length;
+    reply->rights = import->rights;
+    strncpy(reply->transport, import->by->ops->name, sizeof reply->transport - 1);
+    reply->blob_len = offer->blob_len;
+    memcpy(reply->blob, offer->blob, offer->blob_len);
+    memcpy(call->attached.fds, offer->fds, offer->fd_count * sizeof offer->fds[0]);
+    call->attached.count = offer->fd_count;
+    call->close_attached = true;
+}
+
+/* A connect that this node cannot serve itself. Nodes of this host are asked directly, by the
+ * process; those of other hosts through the link. */
+static enum rsm_status connect_elsewhere(struct rsmd_call *call)
+{
+    const struct rsm_import_connect_request *asked = &call->request->u.import_connect;
+    struct rsmd_controller *controller = rsmd_controller_named(call->node, asked->controller);
+    struct rsm_locate_reply where;
+    if (controller == NULL)
+        return RSM_ST_NO_CONTROLLER;
+    if (call->client->node != call->node->id)
+        return controller->loopback ? RSM_ST_NO_CONTROLLER : RSM_ST_DENIED;
+    enum rsm_status status = rsmd_locate(call->node, controller, asked->node, &where);
+    if (status != RSM_ST_OK)
+        return status;
+    return where.kind == RSM_LOCATE_REMOTE ? rsmd_far_connect(call, controller)
+                                           : RSM_ST_UNREACHABLE;
+}
+
+enum rsm_status rsmd_answer_import_connect(struct rsmd_call *call)
+{
+    const struct rsm_import_connect_request *asked = &call->request->u.import_connect;
+    struct rsmd_import *import;
+    struct rsm_offer offer;
+    if (asked->node != call->node->id)
+        return connect_elsewhere(call);
+    struct rsmd_wanted wanted = {.client = call->client,
+                                 .account = call->client->account,
+                                 .who = &call->who,
+                                 .controller = asked->controller,
+                                 .segment_id = asked->segment_id,
+                                 .rights = asked->rights};
+    enum rsm_status status = rsmd_connect(call->node, &wanted, &offer, &import);
+    if (status == RSM_ST_OK)
+        fill_reply(call, import, &offer);
+    return status;
+}
+
+enum rsm_status rsmd_answer_import_disconnect(struct rsmd_call *call)
+{
+    struct rsmd_import *import =
+        rsmd_client_import(call->node, call->client, call->request->u.import_disconnect.import);
+    if (import == NULL)
+        return RSM_ST_NOT_FOUND;
+    rsmd_import_free(call->node, import);
+    return RSM_ST_OK;
+}

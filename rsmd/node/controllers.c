@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/controllers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "node/call.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "transport/registry_node.h"
+
+static const struct rsmd_conf_controller loopback = {.name = "loopback", .transport = "shm"};
+
+static enum rsm_status open_port(const struct rsmd_node *node, struct rsmd_controller *controller)
+{
+    struct rsm_controller_info info = {.name = controller->name,
+                                       .device = controller->device,
+                                       .options = controller->options,
+                                       .peer_timeout_ms = node->conf.peer_timeout_ms};
+    enum rsm_status status = controller->ops->open(&info, &controller->port);
+    if (status != RSM_ST_OK)
+        return status;
+    controller->ops->attributes(controller->port, &controller->attr);
+    controller->event_fd = controller->ops->event_fd(controller->port);
+    return RSM_ST_OK;
+}
+
+/* Append a controller to the node's list. */
+static enum rsm_status add(struct rsmd_node *node, const struct rsmd_conf_controller *configured)
+{
+    const struct rsm_node_ops *ops = rsmcore_transport_node(configured->transport);
+    if (ops == NULL)
+        return RSM_ST_UNSUPPORTED;
+    struct rsmd_controller *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    memcpy(made->name, configured->name, sizeof made->name);
+    memcpy(made->device, configured->device, sizeof made->device);
+    memcpy(made->options, configured->options, sizeof made->options);
+    made->loopback = configured == &loopback;
+    made->ops = ops;
+    enum rsm_status status = RSM_ST_INVALID;
+    if (rsmd_controller_name_split(made->name, made->type, &made->unit))
+        status = open_port(node, made);
+    if (status == RSM_ST_OK)
+        LL_APPEND(node->controllers, made);
+    else
+        free(made);
+    return status;
+}
+
+bool rsmd_controllers_open(struct rsmd_node *node, char *why, size_t why_size)
+{
+    enum rsm_status status = add(node, &loopback);
+    if (status != RSM_ST_OK) {
+        snprintf(why, why_size, "cannot open controller loopback: %s", rsmcore_status_text(status));
+        return false;
+    }
+    for (uint32_t i = 0; i < node->conf.controller_count; i++) {
+        const struct rsmd_conf_controller *configured = &node->conf.controllers[i];
+        status = add(node, configured);
+        if (status != RSM_ST_OK)
+            rsm_log_error("controller %s is left out: cannot open transport %s%s%s: %s",
+                          configured->name, configured->transport,
+                          configured->device[0] != '\0' ? " on " : "", configured->device,
+                          rsmcore_status_text(status));
+    }
+    return true;
+}
+
+void rsmd_controllers_close(struct rsmd_node *node)
+{
+    while (node->controllers != NULL) {
+        struct rsmd_controller *controller = node->controllers;
+        LL_DELETE(node->controllers, controller);
+        controller->ops->close(controller->port);
+        free(controller);
+    }
+}
+
+bool rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_error *error)
+{
+    for (uint32_t i = 0; i < conf->controller_count; i++) {
+        const struct rsmd_conf_controller *controller = &conf->controllers[i];
+        if (rsmcore_transport_node(controller->transport) != NULL)
+            continue;
+        error->line = controller->line;
+        snprintf(error->text, sizeof error->text,
+                 "expected an installed transport for controller %s, and %s is not",
+                 controller->name, controller->transport);
+        return false;
+    }
+    return true;
+}
+
+struct rsmd_controller *rsmd_controller_named(const struct rsmd_node *node, const char *name)
+{
+    struct rsmd_controller *controller;
+    LL_FOREACH(node->controllers, controller)
+    if (strcasecmp(controller->name, name) == 0)
+        return controller;
+    return NULL;
+}
+
+struct rsmd_controller *rsmd_controller_loopback(const struct rsmd_node *node)
+{
+    return node->controllers; /* the first that was opened */
+}
+
+uint64_t rsmd_controller_address(const struct rsmd_controller *controller, uint32_t node)
+{
+    return controller->attr.hardware_address != 0 ? controller->attr.hardware_address : node;
+}
+
+enum rsm_status rsmd_answer_controller(struct rsmd_call *call)
+{
+    const struct rsm_controller_request *asked = &call->request->u.controller;
+    struct rsm_controller_reply *reply = &call->reply->u.controller_reply;
+    struct rsmd_controller *controller;
+    LL_FOREACH(call->node->controllers, controller)
+    if (strcasecmp(controller->type, asked->type) == 0 &&
+        (controller->loopback || controller->unit == asked->unit))
+        break;
+    if (controller == NULL)
+        return RSM_ST_NO_CONTROLLER;
+    memcpy(reply->name, controller->name, sizeof reply->name);
+    memcpy(reply->device, controller->device, sizeof reply->device);
+    memcpy(reply->options, controller->options, sizeof reply->options);
+    snprintf(reply->transport, sizeof reply->transport, "%s", controller->ops->name);
+    reply->loopback = controller->loopback;
+    reply->map = rsmd_conf_map(&call->node->conf, controller->name);
+    reply->attr = controller->attr;
+    reply->attr.hardware_address = rsmd_controller_address(controller, call->node->id);
+    return RSM_ST_OK;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Controllers of the node. */
+#ifndef RSMD_CONTROLLERS_H
+#define RSMD_CONTROLLERS_H
+
+#include "node/node.h"
+
+/** Open loopback and what the configuration names. A configured controller whose port cannot be
+ *  opened is left out with a message in the log; without loopback there is no node: false. */
+bool rsmd_controllers_open(struct rsmd_node *node, char *why, size_t why_size);
+void rsmd_controllers_close(struct rsmd_node *node);
+
+/** Whether every transport that the configuration names is installed. */
+bool rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_error *error);
+
+/** By configured name, without regard to case; NULL if there is none. */
+struct rsmd_controller *rsmd_controller_named(const struct rsmd_node *node, const char *name);
+
+/** The one that every node has. */
+struct rsmd_controller *rsmd_controller_loopback(const struct rsmd_node *node);
+
+/** The hardware address that the node shows; nodes on shm have none but their id. */
+uint64_t rsmd_controller_address(const struct rsmd_controller *controller, uint32_t node);
+
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/events.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "node/call.h"
+#include "base/clock.h"
+#include "control/eventcell.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "node/remote/relay.h"
+#include "node/memfd.h"
+#include "node/registry.h"
+
+void rsmd_events_init(struct rsmd_events *events)
+{
+    *events = (struct rsmd_events){.cell = -1, .pipe = -1};
+}
+
+static void close_one(struct rsmd_account *account, int *fd)
+{
+    if (*fd < 0)
+        return;
+    close(*fd);
+    rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
+    *fd = -1;
+}
+
+void rsmd_events_close(struct rsmd_account *account, struct rsmd_events *events)
+{
+    close_one(account, &events->cell);
+    close_one(account, &events->pipe);
+}
+
+/* A handle of the asking client: exactly one of the two is set. */
+struct event_handle {
+    struct rsmd_export *export;
+    struct rsmd_import *import;
+};
+
+static enum rsm_status find_handle(const struct rsmd_call *call, uint32_t end, uint32_t id,
+                                   struct event_handle *handle)
+{
+    *handle = (struct event_handle){.export = NULL};
+    bool foreign = call->client->node != call->node->id;
+    if (end == RSM_EVENT_EXPORT && foreign)
+        return RSM_ST_DENIED;
+    if (end == RSM_EVENT_EXPORT)
+        handle->export = rsmd_client_export(call->node, call->client, id);
+    else if (end == RSM_EVENT_IMPORT)
+        handle->import = rsmd_client_import(call->node, call->client, id);
+    else
+        return RSM_ST_INVALID;
+    return handle->export != NULL || handle->import != NULL ? RSM_ST_OK : RSM_ST_NOT_FOUND;
+}
+
+/* Whom what belongs to a handle is charged to. */
+static struct rsmd_account *account_of(const struct event_handle *handle)
+{
+    return handle->export != NULL ? handle->export->client->account : handle->import->account;
+}
+
+static struct rsmd_events *events_of(const struct event_handle *handle)
+{
+    return handle->export != NULL ? &handle->export->events : &handle->import->events;
+}
+
+enum rsm_status rsmd_event_cell_make(int *cell)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    int fd = rsmd_memfd_make("rsm-event", page, S_IRUSR | S_IWUSR);
+    if (fd < 0)
+        return rsmcore_status_from_errno(errno);
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+        int error = errno;
+        close(fd);
+        return rsmcore_status_from_errno(error);
+    }
+    *cell = fd;
+    return RSM_ST_OK;
+}
+
+/* The counter's memory, made when first wanted: nobody can have posted before. */
+static enum rsm_status need_cell(struct rsmd_account *account, struct rsmd_events *events)
+{
+    if (events->cell >= 0)
+        return RSM_ST_OK;
+    if (!rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
+        return RSM_ST_NO_RESOURCES;
+    enum rsm_status status = rsmd_event_cell_make(&events->cell);
+    if (status != RSM_ST_OK)
+        rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
+    return status;
+}
+
+/* The owner learns that it has missed events. Posters ask anew for the counters that there are. */
+static void tell_missed(struct rsmd_node *node, const struct event_handle *handle)
+{
+    const struct rsmd_import *import = handle->import;
+    events_of(handle)->missed = false;
+    if (import != NULL && import->export != NULL)
+        rsmd_gentable_move(node->gentable, import->export->epoch_slot);
+}
+
+enum rsm_status rsmd_answer_event_open(struct rsmd_call *call)
+{
+    const struct rsm_event_open_request *asked = &call->request->u.event_open;
+    struct event_handle handle;
+    enum rsm_status status = find_handle(call, asked->end, asked->id, &handle);
+    if (status != RSM_ST_OK)
+        return status;
+    struct rsmd_events *events = events_of(&handle);
+    if (events->missed) {
+        tell_missed(call->node, &handle);
+        return RSM_ST_NO_RESOURCES;
+    }
+    status = need_cell(account_of(&handle), events);
+    if (status != RSM_ST_OK)
+        return status;
+    call->attached.fds[call->attached.count++] = events->cell;
+    return RSM_ST_OK;
+}
+
+/* An event does not reach a counter, because there is none to be had. The counter's owner gets an
+ * error instead when it looks for events. */
+static void note_missed(struct rsmd_node *node, const struct rsmd_client *owner,
+                        struct rsmd_events *events)
+{
+    unsigned dropped;
+    events->missed = true;
+    if (!rsmd_bucket_take(&node->missed_log, rsmd_clock_ns() / 1000000, &dropped))
+        return;
+    if (owner->far == NULL)
+        rsm_log_error("process %d misses an event: its counter cannot be made",
+                      (int)owner->peer.pid);
+    else
+        rsm_log_error(
+            "an importer of node %u misses an event and is cut off: its counter cannot be "
+            "made",
+            (unsigned)owner->node);
+}
+
+static void add_peer(struct rsmd_call *call, const struct rsmd_events *events, uint32_t name)
+{
+    struct rsm_event_peers_reply *reply = &call->reply->u.event_peers_reply;
+    call->attached.fds[call->attached.count++] = events->cell;
+    reply->peers[reply->count++] = name;
+}
+
+/* The counter through which the exporter's end of a connection is posted to; NULL: it was aborted.
+ */
+static enum rsm_status need_exporters(struct rsmd_node *node, struct rsmd_import *import,
+                                      const struct rsmd_events **events)
+{
+    struct rsmd_export *export = import->export;
+    enum rsm_status status = RSM_ST_OK;
+    *events = NULL;
+    if (export != NULL) {
+        status = need_cell(export->client->account, &export->events);
+        *events = &export->events;
+    } else if (import->far != NULL) {
+        status = rsmd_relay_need(node, import);
+        if (status == RSM_ST_OK)
+            *events = rsmd_relay_events(import);
+    }
+    return status;
+}
+
+/* ... the importer's end. */
+static enum rsm_status need_importers(struct rsmd_node *node, struct rsmd_import *import,
+                                      const struct rsmd_events **events)
+{
+    if (import->far == NULL) {
+        *events = &import->events;
+        return need_cell(import->account, &import->events);
+    }
+    enum rsm_status status = rsmd_relay_need(node, import);
+    if (status == RSM_ST_OK)
+        *events = rsmd_relay_events(import);
+    return status;
+}
+
+static enum rsm_status peers_of_import(struct rsmd_call *call, struct rsmd_import *import)
+{
+    struct rsm_event_peers_reply *reply = &call->reply->u.event_peers_reply;
+    const struct rsmd_events *events;
+    enum rsm_status status = need_exporters(call->node, import, &events);
+    if (status != RSM_ST_OK)
+        return status;
+    if (events != NULL) {
+        reply->total = 1;
+        if (call->request->u.event_peers.first == 0)
+            add_peer(call, events, 0);
+    }
+    reply->epoch = rsmd_gentable_value(call->node->gentable, import->slot);
+    return RSM_ST_OK;
+}
+
+/* In place of an importer that cannot be posted to: the others are not to miss the event for it. It
+ * learns that it has missed one when it looks for events. One on another host looks there, so that
+ * its connection is cut instead. */
+static void add_nobody(struct rsmd_call *call, struct rsmd_import *import)
+{
+    struct rsm_event_peers_reply *reply = &call->reply->u.event_peers_reply;
+    note_missed(call->node, import->client, &import->events);
+    if (import->far != NULL)
+        rsmd_import_abort(call->node, import);
+    else
+        reply->peers[reply->count++] = 0;
+}
+
+static enum rsm_status peers_of_export(struct rsmd_call *call, struct rsmd_export *export)
+{
+    struct rsm_event_peers_reply *reply = &call->reply->u.event_peers_reply;
+    uint32_t first = call->request->u.event_peers.first, index = 0;
+    struct rsmd_import *import, *next;
+    DL_FOREACH_SAFE2(export->imports, import, next, export_next)
+    {
+        if (reply->count == RSM_PROTO_CELLS_MAX)
+            break;
+        if (index++ < first)
+            continue;
+        const struct rsmd_events *events;
+        if (need_importers(call->node, import, &events) == RSM_ST_OK)
+            add_peer(call, events, import->id);
+        else
+            add_nobody(call, import);
+    }
+    reply->total = export->import_count;
+    reply->epoch = rsmd_gentable_value(call->node->gentable, export->epoch_slot);
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmd_answer_event_peers(struct rsmd_call *call)
+{
+    const struct rsm_event_peers_request *asked = &call->request->u.event_peers;
+    struct event_handle handle;
+    enum rsm_status status = find_handle(call, asked->end, asked->id, &handle);
+    if (status == RSM_ST_OK)
+        status = handle.export != NULL ? peers_of_export(call, handle.export)
+                                       : peers_of_import(call, handle.import);
+    if (status != RSM_ST_OK)
+        call->attached.count = 0;
+    return status;
+}
+
+/* Make the pipe behind a poll descriptor: its read end, and a write end for the owner with an open
+ * file description of its own, so that nothing the owner does to its flags is felt here. */
+static enum rsm_status make_pipe(int *kept, struct rsm_packet_fds *given)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+        return rsmcore_status_from_errno(errno);
+    int read_end = rsm_fd_above_stdio(ends[0]), write_end = rsm_fd_above_stdio(ends[1]);
+    int own = write_end >= 0 ? rsmd_fd_reopen(write_end, O_WRONLY) : -1;
+    if (read_end >= 0 && own >= 0) {
+        /* One byte in it is all that matters. Else it costs memory of the kernel's, of which a user
+         * has little. */
+        fcntl(write_end, F_SETPIPE_SZ, (int)sysconf(_SC_PAGESIZE));
+        *kept = write_end;
+        *given = (struct rsm_packet_fds){.count = 2, .fds = {read_end, own}};
+        return RSM_ST_OK;
+    }
+    enum rsm_status status = rsmcore_status_from_errno(errno);
+    const int made[] = {read_end, write_end, own};
+    for (unsigned i = 0; i < sizeof made / sizeof made[0]; i++)
+        if (made[i] >= 0)
+            close(made[i]);
+    return status;
+}
+
+enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
+{
+    const struct rsm_event_arm_request *asked = &call->request->u.event_arm;
+    struct event_handle handle;
+    int kept = -1;
+    enum rsm_status status = find_handle(call, asked->end, asked->id, &handle);
+    if (status != RSM_ST_OK)
+        return status;
+    struct rsmd_events *events = events_of(&handle);
+    struct rsmd_account *account = account_of(&handle);
+    bool has_one = events->pipe >= 0; /* what was paid for it pays for the new one */
+    if (!has_one && !rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
+        return RSM_ST_NO_RESOURCES;
+    status = make_pipe(&kept, &call->attached);
+    if (status != RSM_ST_OK) {
+        if (!has_one)
+            rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
+        return status;
+    }
+    call->close_attached = true;
+    if (has_one)
+        close(events->pipe);
+    events->pipe = kept;
+    return RSM_ST_OK;
+}
+
+/* The events of the peer that a handle's owner may kick, or NULL. */
+static const struct rsmd_events *peer_events(const struct rsmd_node *node,
+                                             const struct event_handle *handle, uint32_t peer)
+{
+    struct rsmd_import *import = handle->import;
+    if (import != NULL && peer != 0)
+        return NULL;
+    if (import != NULL && import->export != NULL)
+        return &import->export->events;
+    if (import == NULL)
+        HASH_FIND_INT(node->imports, &peer, import);
+    if (import == NULL || import->export != handle->export)
+        return NULL;
+    if (import->far == NULL)
+        return handle->export != NULL ? &import->events : NULL;
+    return import->relay != NULL ? rsmd_relay_events(import) : NULL;
+}
+
+static bool has_reader(int pipe)
+{
+    struct pollfd end = {.fd = pipe};
+    return poll(&end, 1, 0) == 0 || (end.revents & POLLERR) == 0;
+}
+
+enum rsm_status rsmd_answer_event_kick(struct rsmd_call *call)
+{
+    const struct rsm_event_kick_request *asked = &call->request->u.event_kick;
+    struct event_handle handle;
+    enum rsm_status status = find_handle(call, asked->end, asked->id, &handle);
+    if (status != RSM_ST_OK)
+        return status;
+    const struct rsmd_events *events = peer_events(call->node, &handle, asked->peer);
+    if (events == NULL || events->pipe < 0 || !has_reader(events->pipe))
+        return RSM_ST_NOT_FOUND;
+    /* A description of the asker's own: what it does to its flags is its own affair. */
+    int fd = rsmd_fd_reopen(events->pipe, O_WRONLY);
+    if (fd < 0)
+        return rsmcore_status_from_errno(errno);
+    call->attached.fds[call->attached.count++] = fd;
+    call->close_attached = true;
+    return RSM_ST_OK;
+}
+
+/* ------------------------------------------------------------------ news of fabric and far nodes
+ */
+
+static void kick(int pipe)
+{
+    /* A full pipe is readable, which is all that is wanted. */
+    ssize_t ignored = write(pipe, "", 1);
+    (void)ignored;
+}
+
+/* Post to a counter of a client's handle. */
+static void post(struct rsmd_node *node, struct rsmd_client *owner, struct rsmd_account *account,
+                 struct rsmd_events *events, uint32_t count, bool coalesced)
+{
+    struct rsm_event_cell *cell = NULL;
+    if (need_cell(account, events) == RSM_ST_OK)
+        cell = rsm_event_cell_map(events->cell);
+    if (cell == NULL) {
+        note_missed(node, owner, events);
+        return;
+    }
+    if (rsm_event_cell_post(cell, count, coalesced) && events->pipe >= 0)
+        kick(events->pipe);
+    rsm_event_cell_unmap(cell);
+}
+
+/* The coalesced one came first. */
+static void post_batch(struct rsmd_node *node, struct rsmd_client *owner,
+                       struct rsmd_account *account, struct rsmd_events *events, uint32_t count,
+                       bool coalesced)
+{
+    if (coalesced)
+        post(node, owner, account, events, 1, true);
+    if (count > 0)
+        post(node, owner, account, events, count, false);
+}
+
+void rsmd_export_posted(struct rsmd_node *node, struct rsmd_export *export, uint32_t count,
+                        bool coalesced)
+{
+    struct rsmd_client *owner = export->client;
+    post_batch(node, owner, owner->account, &export->events, count, coalesced);
+}
+
+void rsmd_import_posted(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
+                        bool coalesced)
+{
+    post_batch(node, import->client, import->account, &import->events, count, coalesced);
+}
+
+void rsmd_import_signalled(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
+                           bool coalesced)
+{
+    struct rsmd_client *owner = import->export->client;
+    post(node, owner, owner->account, &import->export->events, count, coalesced);
+}
+
+void rsmd_import_lost(struct rsmd_node *node, struct rsmd_import *import)
+{
+    rsmd_import_abort(node, import);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Event counters of handles: memory and pipe ends that rsmd keeps to introduce peers. */
+#ifndef RSMD_EVENTS_H
+#define RSMD_EVENTS_H
+
+#include "node/node.h"
+
+void rsmd_events_init(struct rsmd_events *events);
+/** Close what is open; it was charged to @p account. */
+void rsmd_events_close(struct rsmd_account *account, struct rsmd_events *events);
+
+/** A new event cell, sealed; the descriptor becomes the caller's. */
+enum rsm_status rsmd_event_cell_make(int *cell);
+
+/** Events that a far node has passed on, for the owner of a handle here; with @p coalesced one more
+ *  came before them unless some were pending. */
+void rsmd_export_posted(struct rsmd_node *node, struct rsmd_export *export, uint32_t count,
+                        bool coalesced);
+void rsmd_import_posted(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
+                        bool coalesced);
+
+/** The importer of this live connection has signalled @p count times, over the fabric. */
+void rsmd_import_signalled(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
+                           bool coalesced);
+/** The fabric has lost the importer of this live connection. */
+void rsmd_import_lost(struct rsmd_node *node, struct rsmd_import *import);
+
+#endif

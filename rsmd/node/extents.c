@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/extents.h"
+
+#include <stdlib.h>
+
+#include "node/controllers.h"
+#include "node/offer.h"
+#include "node/registry.h"
+
+struct rsmd_extent *rsmd_client_extent(const struct rsmd_node *node,
+                                       const struct rsmd_client *client, uint32_t id)
+{
+    struct rsmd_extent *extent;
+    HASH_FIND_INT(node->extents, &id, extent);
+    return extent != NULL && extent->client == client ? extent : NULL;
+}
+
+/* ------------------------------------------------------------------ what it costs */
+
+/* Bytes that an extent of this controller's transport pins. */
+static uint64_t pinned(const struct rsmd_controller *controller, uint64_t length)
+{
+    return (controller->ops->node_caps & RSM_NODE_EXTENTS_PINNED) != 0 ? length : 0;
+}
+
+static enum rsm_status charge(struct rsmd_account *account,
+                              const struct rsmd_controller *controller, uint64_t length)
+{
+    if (!rsmd_share_take(account, RSMD_BYTES, length))
+        return RSM_ST_NO_MEMORY;
+    if (!rsmd_share_take(account, RSMD_PINNED, pinned(controller, length))) {
+        rsmd_share_give(account, RSMD_BYTES, length);
+        return RSM_ST_NO_MEMORY;
+    }
+    if (rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
+        return RSM_ST_OK;
+    rsmd_share_give(account, RSMD_PINNED, pinned(controller, length));
+    rsmd_share_give(account, RSMD_BYTES, length);
+    return RSM_ST_NO_RESOURCES;
+}
+
+/* With what its adoption has cost. */
+static void refund(const struct rsmd_extent *extent)
+{
+    struct rsmd_account *account = extent->client->account;
+    rsmd_share_give(account, RSMD_DESCRIPTORS, extent->adopted != NULL ? 2 : 1);
+    rsmd_share_give(account, RSMD_PINNED, pinned(extent->controller, extent->length));
+    rsmd_share_give(account, RSMD_BYTES, extent->length);
+}
+
+/* ------------------------------------------------------------------ making */
+
+/* One that has been paid for and has no memory yet. */
+static enum rsm_status new_extent(struct rsmd_node *node, struct rsmd_client *client,
+                                  struct rsmd_controller *controller, uint64_t length,
+                                  struct rsmd_extent **made)
+{
+    enum rsm_status status = charge(client->account, controller, length);
+    if (status != RSM_ST_OK)
+        return status;
+    struct rsmd_extent *extent = calloc(1, sizeof *extent);
+    const struct rsmd_extent price = {
+        .node = node, .client = client, .controller = controller, .length = length};
+    if (extent == NULL) {
+        refund(&price);
+        return RSM_ST_NO_MEMORY;
+    }
+    *extent = price;
+    *made = extent;
+    return RSM_ST_OK;
+}
+
+static void discard(struct rsmd_extent *extent)
+{
+    refund(extent);
+    free(extent);
+}
+
+/* Its memory is there: put it where it is found. False: no memory for that. */
+static bool enter(struct rsmd_extent *extent)
+{
+    struct rsmd_node *node = extent->node;
+    extent->id = rsmd_new_id(node);
+    HASH_ADD_INT(node->extents, id, extent);
+    if (extent->hh.tbl == NULL)
+        return false;
+    DL_APPEND(extent->client->extents, extent);
+    return true;
+}
+
+/* Whether the transport's functions may be called by a thread. */
+static bool has_threads(const struct rsmd_node *node, const struct rsmd_controller *controller)
+{
+    return node->worker != NULL && (controller->ops->node_caps & RSM_NODE_ANY_THREAD) != 0;
+}
+
+enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *client,
+                                 struct rsmd_controller *controller, uint64_t length,
+                                 struct rsmd_extent **made)
+{
+    struct rsmd_extent *extent;
+    const struct rsm_node_ops *ops = controller->ops;
+    enum rsm_status status = new_extent(node, client, controller, length, &extent);
+    if (status != RSM_ST_OK)
+        return status;
+    status = (has_threads(node, controller) ? ops->extent_make_now : ops->extent_make)(
+        controller->port, length, &extent->memory, &extent->fd);
+    if (status == RSM_ST_OK && !enter(extent)) {
+        ops->extent_free(controller->port, extent->memory);
+        status = RSM_ST_NO_MEMORY;
+    }
+    if (status != RSM_ST_OK) {
+        discard(extent);
+        return status;
+    }
+    *made = extent;
+    return RSM_ST_OK;
+}
+
+/* A request that waits for memory. */
+struct making {
+    struct rsmd_job job;
+    struct rsmd_extent *extent; /* in no table yet; NULL: handed over */
+    uint32_t type;              /* of the request */
+    uint32_t sequence;
+    uint32_t export; /* id; 0: none */
+    enum rsm_status status;
+};
+
+static void run_making(struct rsmd_job *job)
+{
+    struct making *making = (struct making *)job;
+    struct rsmd_extent *extent = making->extent;
+    struct rsmd_controller *controller = extent->controller;
+    making->status = controller->ops->extent_make(controller->port, extent->length, &extent->memory,
+                                                  &extent->fd);
+}
+
+/* Give the extent, which is in no table, and has memory, up. */
+static void give_up(struct rsmd_extent *extent);
+
+/* The reply, if the request's segment has not been destroyed meanwhile. */
+static enum rsm_status fill_reply(const struct making *making, const struct rsmd_extent *extent,
+                                  struct rsm_msg *reply)
+{
+    if (making->type == RSM_MSG_EXTENT_ALLOC) {
+        reply->u.extent_alloc_reply.extent = extent->id;
+        return RSM_ST_OK;
+    }
+    const struct rsmd_export *export =
+        rsmd_client_export(extent->node, extent->client, making->export);
+    if (export == NULL)
+        return RSM_ST_NOT_FOUND;
+    reply->u.export_create_reply = (struct rsm_export_create_reply){
+        .export = export->id, .epoch_slot = export->epoch_slot, .extent = extent->id};
+    return RSM_ST_OK;
+}
+
+/* The segment of an EXPORT_CREATE that fails after all. */
+static void free_export(const struct making *making, struct rsmd_node *node,
+                        const struct rsmd_client *client)
+{
+    struct rsmd_export *export = rsmd_client_export(node, client, making->export);
+    if (export != NULL)
+        rsmd_export_free(node, export);
+}
+
+/* Returns what the request has come to. */
+static enum rsm_status answer(const struct making *making, const struct rsmd_extent *extent,
+                              enum rsm_status status)
+{
+    struct rsmd_node *node = extent->node;
+    struct rsmd_client *client = extent->client;
+    struct rsm_packet_fds fds = {.count = 1, .fds = {extent->fd}};
+    struct rsm_msg reply = {.type = making->type | RSM_MSG_REPLY, .sequence = making->sequence};
+    if (status == RSM_ST_OK)
+        status = fill_reply(making, extent, &reply);
+    reply.status = status;
+    if (status != RSM_ST_OK) {
+        fds.count = 0;
+        free_export(making, node, client);
+    }
+    client->answer(client, &reply, &fds);
+    return status;
+}
+
+static void on_made(struct rsmd_job *job)
+{
+    struct making *making = (struct making *)job;
+    struct rsmd_extent *extent = making->extent;
+    struct rsmd_client *client = extent->client;
+    bool has_memory = making->status == RSM_ST_OK;
+    enum rsm_status status = making->status;
+    making->extent = NULL;
+    client->forward_count--;
+    bool entered = has_memory && !client->ending && enter(extent);
+    if (has_memory && !entered)
+        status = RSM_ST_NO_MEMORY;
+    if (!client->ending)
+        status = answer(making, extent, status);
+    if (entered && status != RSM_ST_OK)
+        rsmd_extent_free(extent->node, extent, NULL);
+    else if (has_memory && !entered)
+        give_up(extent);
+    else if (!has_memory)
+        discard(extent);
+    rsmd_client_job_over(client);
+}
+
+static void free_making(struct rsmd_job *job)
+{
+    free(((struct making *)job)->extent);
+    free(job);
+}
+
+enum rsm_status rsmd_extent_make_later(struct rsmd_call *call, struct rsmd_controller *controller,
+                                       uint64_t length, const struct rsmd_export *export)
+{
+    struct rsmd_client *client = call->client;
+    struct rsmd_extent *extent;
+    enum rsm_status status = new_extent(call->node, client, controller, length, &extent);
+    if (status != RSM_ST_OK)
+        return status;
+    struct making *making = calloc(1, sizeof *making);
+    if (making != NULL)
+        *making = (struct making){.job = {.run = run_making,
+                                          .done = on_made,
+                                          .free = free_making,
+                                          .owner = client->peer.uid},
+                                  .extent = extent,
+                                  .type = call->request->type,
+                                  .sequence = call->request->sequence,
+                                  .export = export != NULL ? export->id : 0};
+    if (making == NULL || !rsmd_worker_submit(call->node->worker, &making->job)) {
+        free(making);
+        discard(extent);
+        return RSM_ST_NO_MEMORY;
+    }
+    client->jobs++;
+    client->forward_count++;
+    call->later = true;
+    return RSM_ST_OK;
+}
+
+/* ------------------------------------------------------------------ freeing */
+
+static void free_memory(const struct rsmd_extent *extent)
+{
+    const struct rsmd_controller *controller = extent->controller;
+    const struct rsmd_controller *loopback = rsmd_controller_loopback(extent->node);
+    if (extent->adopted != NULL)
+        loopback->ops->extent_free(loopback->port, extent->adopted);
+    controller->ops->extent_free(controller->port, extent->memory);
+}
+
+static struct rsmd_extent *extent_of(struct rsmd_job *job)
+{
+    return (struct rsmd_extent *)job; /* its first member */
+}
+
+static void run_freeing(struct rsmd_job *job)
+{
+    free_memory(extent_of(job));
+}
+
+static void on_freed(struct rsmd_job *job)
+{
+    const struct rsmd_extent *extent = extent_of(job);
+    struct rsmd_client *client = extent->client;
+    refund(extent);
+    if (extent->asked) {
+        struct rsm_msg reply = {.type = RSM_MSG_EXTENT_FREE | RSM_MSG_REPLY,
+                                .sequence = extent->sequence};
+        client->forward_count--;
+        if (!client->ending)
+            client->answer(client, &reply, NULL);
+    }
+    rsmd_client_job_over(client);
+}
+
+static void free_job(struct rsmd_job *job)
+{
+    free(extent_of(job));
+}
+
+/* Let a thread free it. False: that is not to be done, or not possible. */
+static bool free_by_thread(struct rsmd_extent *extent)
+{
+    struct rsmd_client *client = extent->client;
+    if (extent->length <= RSM_EXTENT_SMALL || !has_threads(extent->node, extent->controller))
+        return false;
+    extent->job = (struct rsmd_job){
+        .run = run_freeing, .done = on_freed, .free = free_job, .owner = client->peer.uid};
+    if (!rsmd_worker_submit(extent->node->worker, &extent->job))
+        return false;
+    client->jobs++;
+    client->forward_count += extent->asked;
+    return true;
+}
+
+static void give_up(struct rsmd_extent *extent)
+{
+    if (free_by_thread(extent))
+        return;
+    free_memory(extent);
+    discard(extent);
+}
+
+void rsmd_extent_free(struct rsmd_node *node, struct rsmd_extent *extent, struct rsmd_call *call)
+{
+    HASH_DEL(node->extents, extent);
+    DL_DELETE(extent->client->extents, extent);
+    extent->asked = call != NULL;
+    extent->sequence = call != NULL ? call->request->sequence : 0;
+    bool later = free_by_thread(extent);
+    if (later && call != NULL)
+        call->later = true;
+    if (later)
+        return;
+    free_memory(extent);
+    discard(extent);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Memory that clients take and give back. Where its transport allows it, what may take long is done
+ * by a thread; the bytes and the descriptor are charged to the client from before the memory is
+ * there until it is free.
+ */
+#ifndef RSMD_EXTENTS_H
+#define RSMD_EXTENTS_H
+
+#include "node/call.h"
+
+/** An own extent by id; NULL if there is none or it is another client's. */
+struct rsmd_extent *rsmd_client_extent(const struct rsmd_node *node,
+                                       const struct rsmd_client *client, uint32_t id);
+
+/** Make one at once. RSM_ST_NO_MEMORY beyond max-exported-memory; RSM_ST_NO_RESOURCES beyond the
+ *  client's share; RSM_ST_BUSY: only a thread can, see rsmd_extent_make_later(). */
+enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *client,
+                                 struct rsmd_controller *controller, uint64_t length,
+                                 struct rsmd_extent **made);
+
+/**
+ * Make one by a thread, which answers the request: EXTENT_ALLOC, or EXPORT_CREATE whose @p export
+ * has been made already and is freed if this fails.
+ * @param export  NULL for EXTENT_ALLOC.
+ * @return RSM_ST_OK, and call->later is set; else as rsmd_extent_make(), and @p export is still the
+ *         caller's.
+ */
+enum rsm_status rsmd_extent_make_later(struct rsmd_call *call, struct rsmd_controller *controller,
+                                       uint64_t length, const struct rsmd_export *export);
+
+/** Free one that nothing uses, at once or by a thread. With a @p call that asks for it, that is
+ *  answered, or left to be answered, when its memory is free; NULL: nobody asks. */
+void rsmd_extent_free(struct rsmd_node *node, struct rsmd_extent *extent, struct rsmd_call *call);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/fabric.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+
+#include "node/events.h"
+#include "node/remote/relay.h"
+#include "node/registry.h"
+
+/* A controller that is watched. */
+struct watch {
+    struct watch *next;
+    struct rsmd_node *node;
+    struct rsmd_controller *controller;
+    struct event *readable;
+};
+
+struct rsmd_fabric {
+    struct watch *watches;
+};
+
+static void on_signalled(void *context, struct rsm_node_offer *made, uint32_t count, bool coalesced)
+{
+    struct rsmd_node *node = context;
+    struct rsmd_import *import = rsmd_import_offered(node, made);
+    if (import != NULL && count > 0)
+        rsmd_import_signalled(node, import, count, coalesced);
+}
+
+static void on_lost(void *context, struct rsm_node_offer *made)
+{
+    struct rsmd_node *node = context;
+    struct rsmd_import *import = rsmd_import_offered(node, made);
+    if (import != NULL)
+        rsmd_import_lost(node, import);
+}
+
+static void on_taken(void *context, struct rsm_node_offer *made)
+{
+    struct rsmd_node *node = context;
+    struct rsmd_import *import = rsmd_import_offered(node, made);
+    if (import != NULL)
+        rsmd_relay_taken(import);
+}
+
+static const struct rsm_node_upcalls upcalls = {
+    .size = sizeof upcalls,
+    .signalled = on_signalled,
+    .lost = on_lost,
+    .taken = on_taken,
+};
+
+static void on_readable(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    const struct watch *watch = argument;
+    const struct rsmd_controller *controller = watch->controller;
+    controller->ops->dispatch(controller->port, &upcalls, watch->node);
+}
+
+static bool watch_port(struct rsmd_fabric *fabric, struct event_base *base, struct rsmd_node *node,
+                       struct rsmd_controller *controller)
+{
+    struct watch *watch = calloc(1, sizeof *watch);
+    if (watch == NULL)
+        return false;
+    watch->node = node;
+    watch->controller = controller;
+    watch->readable =
+        event_new(base, controller->event_fd, EV_READ | EV_PERSIST, on_readable, watch);
+    if (watch->readable == NULL || event_add(watch->readable, NULL) < 0) {
+        if (watch->readable != NULL)
+            event_free(watch->readable);
+        free(watch);
+        return false;
+    }
+    LL_PREPEND(fabric->watches, watch);
+    return true;
+}
+
+struct rsmd_fabric *rsmd_fabric_start(struct event_base *base, struct rsmd_node *node)
+{
+    struct rsmd_fabric *fabric = calloc(1, sizeof *fabric);
+    struct rsmd_controller *controller;
+    if (fabric == NULL)
+        return NULL;
+    LL_FOREACH(node->controllers, controller)
+    {
+        if (controller->event_fd < 0 || watch_port(fabric, base, node, controller))
+            continue;
+        rsmd_fabric_stop(fabric);
+        return NULL;
+    }
+    return fabric;
+}
+
+void rsmd_fabric_stop(struct rsmd_fabric *fabric)
+{
+    if (fabric == NULL)
+        return;
+    while (fabric->watches != NULL) {
+        struct watch *watch = fabric->watches;
+        LL_DELETE(fabric->watches, watch);
+        event_free(watch->readable);
+        free(watch);
+    }
+    free(fabric);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file News of the fabrics: lets transports deal with them on rsmd's thread and passes on what
+ * they tell of importers. */
+#ifndef RSMD_FABRIC_H
+#define RSMD_FABRIC_H
+
+#include <stdbool.h>
+
+#include "node/node.h"
+
+struct event_base;
+struct rsmd_fabric;
+
+/** Watch the ports of all controllers of @p node, which must outlive it. NULL: out of memory. */
+struct rsmd_fabric *rsmd_fabric_start(struct event_base *base, struct rsmd_node *node);
+/** Watch no more; NULL is harmless. */
+void rsmd_fabric_stop(struct rsmd_fabric *fabric);
+
+#endif

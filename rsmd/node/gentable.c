@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/gentable.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "node/memfd.h"
+
+_Static_assert(RSM_GENTABLE_OWNER_DIED == FUTEX_OWNER_DIED, "clients look for the kernel's bit");
+
+struct rsmd_gentable {
+    struct rsm_gentable *shared;
+    int readable; /* what clients get */
+    bool held;
+    struct robust_list_head robust;
+    struct robust_list alive_entry; /* the only one: leads the kernel to shared->alive */
+    /* Free slots, first in first out, so that a slot rests as long as possible. */
+    uint32_t free_slots[RSM_GENTABLE_SLOTS];
+    uint32_t free_first;
+    uint32_t free_count;
+};
+
+static void fill(struct rsmd_gentable *table)
+{
+    table->shared->magic = RSM_GENTABLE_MAGIC;
+    table->shared->version = RSM_GENTABLE_VERSION;
+    table->shared->slots = RSM_GENTABLE_SLOTS;
+    for (uint32_t slot = 1; slot < RSM_GENTABLE_SLOTS; slot++)
+        table->free_slots[table->free_count++] = slot;
+}
+
+/* Map and seal the file. From the seals on nobody, not even its owner, can get another writable
+ * view: this mapping is the only one. */
+static int map_and_seal(struct rsmd_gentable *table, int fd)
+{
+    size_t size = sizeof(struct rsm_gentable);
+    table->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (table->shared == MAP_FAILED)
+        return -1;
+    int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+    if (fcntl(fd, F_ADD_SEALS, seals) == 0) {
+        table->readable = rsmd_fd_reopen(fd, O_RDONLY);
+        if (table->readable >= 0)
+            return 0;
+    }
+    int error = errno;
+    munmap(table->shared, size);
+    errno = error;
+    return -1;
+}
+
+enum rsm_status rsmd_gentable_make(struct rsmd_gentable **made)
+{
+    struct rsmd_gentable *table = calloc(1, sizeof *table);
+    if (table == NULL)
+        return RSM_ST_NO_MEMORY;
+    int fd = rsmd_memfd_make("rsm-generations", sizeof *table->shared, S_IRUSR);
+    if (fd < 0)
+        goto free_table;
+    int result = map_and_seal(table, fd);
+    int error = errno;
+    close(fd);
+    errno = error;
+    if (result < 0)
+        goto free_table;
+    fill(table);
+    *made = table;
+    return RSM_ST_OK;
+
+free_table:
+    error = errno;
+    free(table);
+    return rsmcore_status_from_errno(error);
+}
+
+void rsmd_gentable_free(struct rsmd_gentable *table)
+{
+    if (table == NULL)
+        return;
+    if (table->held) {
+        /* The kernel could not do it later: the mapping will have gone. */
+        atomic_fetch_or(&table->shared->alive, RSM_GENTABLE_OWNER_DIED);
+        syscall(SYS_set_robust_list, NULL, sizeof table->robust);
+    }
+    close(table->readable);
+    munmap(table->shared, sizeof *table->shared);
+    free(table);
+}
+
+enum rsm_status rsmd_gentable_hold(struct rsmd_gentable *table)
+{
+    table->robust.list.next = &table->alive_entry;
+    table->alive_entry.next = &table->robust.list;
+    table->robust.futex_offset =
+        (long)((intptr_t)&table->shared->alive - (intptr_t)&table->alive_entry);
+    table->robust.list_op_pending = NULL;
+    atomic_store(&table->shared->alive, (uint32_t)gettid());
+    if (syscall(SYS_set_robust_list, &table->robust, sizeof table->robust) < 0)
+        return rsmcore_status_from_errno(errno);
+    table->held = true;
+    return RSM_ST_OK;
+}
+
+int rsmd_gentable_descriptor(const struct rsmd_gentable *table)
+{
+    return table->readable;
+}
+
+void rsmd_gentable_move(struct rsmd_gentable *table, uint32_t slot)
+{
+    atomic_fetch_add_explicit(&table->shared->slot[slot], 1, memory_order_release);
+}
+
+uint32_t rsmd_gentable_value(const struct rsmd_gentable *table, uint32_t slot)
+{
+    return atomic_load_explicit(&table->shared->slot[slot], memory_order_acquire);
+}
+
+uint32_t rsmd_gentable_take(struct rsmd_gentable *table)
+{
+    if (table->free_count == 0)
+        return 0;
+    uint32_t slot = table->free_slots[table->free_first];
+    table->free_first = (table->free_first + 1) % RSM_GENTABLE_SLOTS;
+    table->free_count--;
+    rsmd_gentable_move(table, slot);
+    return slot;
+}
+
+void rsmd_gentable_release(struct rsmd_gentable *table, uint32_t slot)
+{
+    rsmd_gentable_move(table, slot);
+    uint32_t last = (table->free_first + table->free_count) % RSM_GENTABLE_SLOTS;
+    table->free_slots[last] = slot;
+    table->free_count++;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What rsmstat shows: pages of exports and of connections, as far as the asker takes part. */
+#include <stddef.h>
+#include <unistd.h>
+
+#include "node/call.h"
+#include "control/sharedmem.h"
+#include "node/registry.h"
+
+enum { LOOKED_AT_MOST = 1024 /* exports or imports, for one page */ };
+
+/* A walk along exports or imports, in the order of their slots in the generation table. One of the
+ * two is set. */
+struct walk {
+    const struct rsmd_node *node;
+    const struct rsmd_export *export;
+    const struct rsmd_import *import;
+    uid_t uid;
+    bool all; /* the asker may see everything */
+};
+
+/* ------------------------------------------------------------------ who sees what */
+
+static bool is_shown(const struct walk *walk)
+{
+    const struct rsmd_export *export = walk->export;
+    const struct rsmd_import *import = walk->import;
+    if (walk->all)
+        return true;
+    if (export != NULL)
+        return export->access.uid == walk->uid ||
+               rsmd_export_has_guest(walk->node, export, walk->uid);
+    return import->importer.uid == walk->uid ||
+           (import->export != NULL && import->export->access.uid == walk->uid);
+}
+
+/* ------------------------------------------------------------------ items */
+
+/* Both ends may look at the counter themselves; it is no secret, and nothing that we rely on. */
+static uint32_t pending_of(const struct rsmd_events *events)
+{
+    uint32_t pending = 0;
+    off_t place = offsetof(struct rsm_event_cell, pending);
+    if (events->cell < 0 ||
+        pread(events->cell, &pending, sizeof pending, place) != (ssize_t)sizeof pending)
+        return 0;
+    return pending;
+}
+
+static void fill_export(const struct rsmd_node *node, const struct walk *walk,
+                        struct rsm_inspect_item *item)
+{
+    const struct rsmd_export *export = walk->export;
+    bool owner = walk->all || export->access.uid == walk->uid;
+    *item = (struct rsm_inspect_item){
+        .id = export->id,
+        .segment_id = export->published ? export->segment_id : 0,
+        .node = node->id,
+        .pid = (uint32_t) export->creator,
+        .uid = export->access.uid,
+        .gid = export->access.gid,
+        .permission = owner ? export->access.mode : RSM_INSPECT_HIDDEN,
+        .acl_count = owner ? export->access.acl_count : RSM_INSPECT_HIDDEN,
+        .connections = owner ? export->import_count : RSM_INSPECT_HIDDEN,
+        .pending = pending_of(&export->events),
+        .length = export->length,
+    };
+    memcpy(item->controller, export->controller->name, sizeof item->controller);
+}
+
+static void fill_import(const struct walk *walk, struct rsm_inspect_item *item)
+{
+    const struct rsmd_import *import = walk->import;
+    const struct rsmd_export *export = import->export;
+    *item = (struct rsm_inspect_item){
+        .id = import->id,
+        .node = import->importer.node,
+        .pid = (uint32_t)import->importer.pid,
+        .uid = import->importer.uid,
+        .gid = import->importer.gid,
+        .permission = import->rights,
+        .pending = pending_of(&import->events),
+    };
+    item->exporter = import->exporter;
+    memcpy(item->controller, import->controller->name, sizeof item->controller);
+    if (export == NULL) {
+        item->export = import->there.id;
+        item->segment_id = import->far != NULL ? import->there.segment_id : 0;
+        item->length = import->far != NULL ? import->there.length : 0;
+        return;
+    }
+    item->export = export->id;
+    item->segment_id = export->published ? export->segment_id : 0;
+    item->length = export->length;
+}
+
+/* ------------------------------------------------------------------ the walk */
+
+/* Go to the next one behind a slot; that one's, or 0 at the end. */
+static uint32_t step(struct walk *walk, uint32_t what, uint32_t slot)
+{
+    const struct rsmd_node *node = walk->node;
+    bool exports = what == RSM_INSPECT_EXPORTS;
+    const struct rsmd_slotmap *map = exports ? node->exports_by_slot : node->imports_by_slot;
+    slot = rsmd_slotmap_after(map, slot);
+    if (slot != 0 && exports)
+        walk->export = map->holder[slot];
+    else if (slot != 0)
+        walk->import = map->holder[slot];
+    return slot;
+}
+
+static void fill_page(struct rsmd_call *call, struct walk *walk)
+{
+    const struct rsm_inspect_request *asked = &call->request->u.inspect;
+    struct rsm_inspect_reply *reply = &call->reply->u.inspect_reply;
+    uint32_t before = asked->after, slot;
+    unsigned looked_at = 0;
+    for (; (slot = step(walk, asked->what, before)) != 0; before = slot) {
+        if (looked_at++ == LOOKED_AT_MOST || reply->count == RSM_PROTO_ITEMS_MAX) {
+            reply->next = before;
+            break;
+        }
+        if (!is_shown(walk))
+            continue;
+        struct rsm_inspect_item *item = &reply->items[reply->count++];
+        if (walk->export != NULL)
+            fill_export(call->node, walk, item);
+        else if (walk->import != NULL)
+            fill_import(walk, item);
+    }
+}
+
+enum rsm_status rsmd_answer_inspect(struct rsmd_call *call)
+{
+    const struct rsm_inspect_request *asked = &call->request->u.inspect;
+    struct rsm_inspect_reply *reply = &call->reply->u.inspect_reply;
+    const struct rsmd_node *node = call->node;
+    struct walk walk = {.node = node,
+                        .uid = call->who.uid,
+                        .all = call->who.uid == 0 || call->who.uid == geteuid()};
+    if (asked->what != RSM_INSPECT_EXPORTS && asked->what != RSM_INSPECT_IMPORTS)
+        return RSM_ST_INVALID;
+    uint64_t most = node->shares.quota[RSMD_BYTES].total;
+    reply->exported_bytes = node->shares.used[RSMD_BYTES];
+    reply->exported_limit = most == UINT64_MAX ? 0 : most;
+    reply->segments = (uint32_t)node->shares.used[RSMD_SEGMENTS];
+    reply->segments_limit = (uint32_t)node->shares.quota[RSMD_SEGMENTS].total;
+    reply->clients = node->client_count;
+    fill_page(call, &walk);
+    return RSM_ST_OK;
+}

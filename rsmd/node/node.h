@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The node's state: who is there and what they have. One thread alone touches it.
+ *
+ * A client owns extents, exports and imports. An import belongs to two: the client that made it,
+ * until that disconnects, and the export it is connected to, until the connection is aborted.
+ */
+#ifndef RSMD_NODE_H
+#define RSMD_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "node/access.h"
+#include "conf/conf.h"
+#include "control/packet.h"
+#include "control/runtime.h"
+#include "node/gentable.h"
+#include "base/complaints.h"
+#include "node/shares.h"
+#include "node/slotmap.h"
+#include "node/tables.h"
+#include "base/worker.h"
+
+enum {
+    RSMD_GROUPS_MAX = 65536,           /* the kernel's NGROUPS_MAX */
+    RSMD_FORWARDS_PER_CLIENT_MAX = 64, /* under way; further requests wait in the socket */
+    RSMD_FIRST_ASSIGNED_ID_SHIFT = 31, /* assigned segment ids start at 1 << 31 */
+};
+
+/** A configured controller and its open port. */
+struct rsmd_controller {
+    struct rsmd_controller *next;
+    char name[RSM_PROTO_NAME_MAX];
+    char type[RSM_PROTO_NAME_MAX];
+    uint32_t unit;
+    char device[RSM_PROTO_NAME_MAX];
+    char options[RSM_PROTO_NAME_MAX];
+    bool loopback;
+    const struct rsm_node_ops *ops;
+    struct rsm_node_port *port;
+    struct rsm_port_attr attr;
+    int event_fd; /* the transport's: readable when its fabric has news; -1: it never has */
+};
+
+/** Memory handed to a client. `uses` counts the piece lists that name it. */
+struct rsmd_extent {
+    struct rsmd_job job; /* frees it; first, so that it leads here */
+    struct rsmd_node *node;
+    bool asked;        /* by a request, which is answered when that has been done */
+    uint32_t sequence; /* of that */
+    uint32_t id;
+    struct rsmd_client *client;
+    struct rsmd_controller *controller;
+    struct rsm_extent *memory;
+    struct rsm_extent *adopted; /* the same as the loopback controller's; NULL: not needed yet */
+    int fd;                     /* the transport's */
+    uint64_t length;
+    unsigned uses;
+    bool offered; /* another process may have it mapped, for ever */
+    struct rsmd_extent *prev, *next;
+    UT_hash_handle hh;
+};
+
+/** Where a published segment lives. Shared by the export and its connections, which may outlive
+ *  the publication. */
+struct rsmd_pieces {
+    unsigned references;
+    uint32_t count;
+    struct {
+        struct rsmd_extent *extent;
+        uint64_t offset;
+        uint64_t length;
+    } piece[RSM_PROTO_PIECES_MAX];
+};
+
+/** The event counter of a handle: -1 where there is none yet. */
+struct rsmd_events {
+    int cell;    /* memfd of one rsm_event_cell */
+    int pipe;    /* write end of the pipe behind the owner's poll descriptor */
+    bool missed; /* an event was posted for which there was no counter to be had */
+};
+
+struct rsmd_export {
+    uint32_t id;
+    struct rsmd_client *client;
+    struct rsmd_controller *controller;
+    uint64_t length;
+    pid_t creator; /* 0: the kernel did not tell */
+    uint32_t epoch_slot;
+    struct rsmd_access access;
+    bool published;
+    bool offered; /* of the latest publication, kept beyond its end */
+    uint32_t segment_id;
+    struct rsmd_pieces *pieces; /* NULL unless published */
+    struct rsmd_import *imports;
+    uint32_t import_count;
+    struct rsmd_events events;
+    struct rsmd_export *prev, *next;
+    UT_hash_handle hh;         /* by id */
+    UT_hash_handle hh_segment; /* by segment id, while published */
+};
+
+/** Connections that a user has to an export of another user's. */
+struct rsmd_guest {
+    struct rsmd_guest_key {
+        uint32_t export;
+        uint32_t uid;
+    } key;
+    uint32_t connections;
+    UT_hash_handle hh;
+};
+
+/**
+ * A connection. Of the two ends one may be on another host (node/remote/far.h): the importer, whose
+ * client then is the one that stands for that host; or the exporter, and then there is no export
+ * here and the exporter's node has a connection of its own, `there.id`.
+ */
+struct rsmd_import {
+    uint32_t id;
+    struct rsmd_client *client;
+    struct rsmd_account *account;       /* the importer's, held */
+    struct rsmd_export *export;         /* NULL once aborted, or if it is on another host */
+    struct rsmd_controller *controller; /* the segment's */
+    struct rsmd_controller *by;         /* whose port made the offer; NULL: on another host */
+    struct rsm_importer importer;       /* as it was when it connected */
+    uint32_t rights;                    /* granted */
+    struct rsm_node_offer *made;
+    struct rsmd_pieces *pieces; /* NULL once aborted */
+    uint32_t slot;
+    struct rsmd_events events;
+    uint32_t exporter;        /* node */
+    struct rsmd_far *far;     /* where the other end is; NULL: here, or it was aborted */
+    struct rsmd_relay *relay; /* to the other end there; NULL until somebody posts */
+    struct {
+        uint32_t id; /* of the connection at the exporter's node; 0 once aborted */
+        uint32_t segment_id;
+        uint64_t length;
+    } there;                                       /* if the export is on another host */
+    struct rsmd_import *prev, *next;               /* of the client */
+    struct rsmd_import *export_prev, *export_next; /* of the export */
+    UT_hash_handle hh;                             /* by id */
+    UT_hash_handle hh_made;                        /* by made, if its port has news */
+    UT_hash_handle hh_far;                         /* by there.id, of the far node */
+};
+
+/** One connected process, or all those of another host's node. */
+struct rsmd_client {
+    bool greeted;
+    uint32_t node;                /* its own node */
+    struct rsmd_account *account; /* held; NULL: it stands for another host's node, whose users have
+                                     accounts of their own */
+    uint32_t own_descriptors;     /* of its connection */
+    struct rsmd_far *far; /* it stands for the processes of that node; NULL: it is a process */
+    struct rsmd_identity peer;
+    /* Requests that are answered later, and how; descriptors stay the caller's. With as many as
+     * there may be the client is not listened to. */
+    struct rsmd_forward *forwards;
+    uint32_t forward_count; /* of these, and of those that a thread is at */
+    void (*answer)(struct rsmd_client *client, const struct rsm_msg *reply,
+                   const struct rsm_packet_fds *fds);
+    bool ending;   /* it asks nothing any more, and nobody connects to what it has */
+    uint32_t jobs; /* of threads, on its behalf */
+    void (*settled)(struct rsmd_client *client); /* it is ending, and the last of these is over */
+    struct rsmd_extent *extents;
+    struct rsmd_export *exports;
+    struct rsmd_import *imports;
+};
+
+/** What the last look at the other nodes said, as enum rsmd_peer_state. */
+struct rsmd_topology {
+    uint32_t generation;
+    int64_t looked_at;                     /* clock, in nanoseconds */
+    int64_t looks_ns;                      /* that looks may take from now on */
+    uint8_t here[RSM_NODE_ID_MAX + 1];     /* on controllers that reach this host alone */
+    uint8_t anywhere[RSM_NODE_ID_MAX + 1]; /* on those that reach other hosts, too */
+    int64_t listened[RSM_NODE_ID_MAX + 1]; /* when it was seen to listen here, ns; 0: never */
+};
+
+struct rsmd_peers;
+
+struct rsmd_node {
+    uint32_t id;
+    bool embedded;
+    bool one_user; /* serves `owner` alone */
+    uid_t owner;   /* as whom the daemon runs */
+    struct rsmcore_runtime runtime;
+    struct rsmd_conf conf;
+    struct rsmd_controller *controllers;
+    struct rsmd_gentable *gentable;
+    struct rsmd_topology topology;
+    struct rsmd_hosts *hosts;      /* links to other hosts; NULL: there are none */
+    struct rsmd_extent *extents;   /* by id */
+    struct rsmd_export *exports;   /* by id */
+    struct rsmd_export *published; /* by segment id */
+    struct rsmd_import *imports;   /* by id */
+    struct rsmd_import *offers;    /* by made: connections that their fabric may have news of */
+    struct rsmd_guest *guests;     /* by export and user */
+    struct rsmd_slotmap *exports_by_slot;
+    struct rsmd_slotmap *imports_by_slot;
+    struct rsmd_worker *worker; /* for what may take long; NULL: everything is done at once */
+    uint32_t last_id;
+    struct rsmd_bucket missed_log; /* complaints about events */
+    uint64_t next_segment_id;      /* to assign; beyond 32 bits: exhausted */
+    struct rsmd_shares shares;
+    uint32_t client_count;       /* that have said HELLO */
+    struct rsmd_peers *peers;    /* links to other hosts; NULL before and after they are there */
+    struct rsmd_bucket refusals; /* bounds what refused clients make us log */
+};
+
+/**
+ * Make the node: open its controllers, make its generation table. @p conf is copied.
+ * @param why  text for the reader of the log if it fails.
+ */
+bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
+                    const struct rsmcore_runtime *runtime, const struct rsmd_conf *conf, char *why,
+                    size_t why_size);
+/** Free everything; there must be no clients left. */
+void rsmd_node_end(struct rsmd_node *node);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Offers: by which transport an importer reaches a segment. */
+#ifndef RSMD_OFFER_H
+#define RSMD_OFFER_H
+
+#include "node/node.h"
+
+/**
+ * Let a transport make an offer of a published segment for one importer. An importer on this host
+ * gets one of the loopback controller's transport, whatever the segment's is, if all the memory is
+ * such that processes of the host may map it.
+ * @param local  the importer is on this host.
+ * @param by     the controller whose port has made *made and is to revoke it.
+ */
+enum rsm_status rsmd_offer_make(struct rsmd_node *node, const struct rsmd_export *export,
+                                const struct rsm_importer *importer, bool local, uint32_t rights,
+                                struct rsm_offer *offer, struct rsmd_controller **by,
+                                struct rsm_node_offer **made);
+
+/** Whether a segment of the controller can lie on this extent. */
+bool rsmd_offer_suits(const struct rsmd_node *node, const struct rsmd_extent *extent,
+                      const struct rsmd_controller *controller);
+
+#endif

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/registry.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "node/events.h"
+#include "node/extents.h"
+#include "node/remote/far.h"
+#include "node/remote/relay.h"
+
+/* One numbering for all kinds, so that an id never means two things. */
+uint32_t rsmd_new_id(struct rsmd_node *node)
+{
+    for (;;) {
+        uint32_t id = ++node->last_id;
+        struct rsmd_extent *extent;
+        struct rsmd_export *export;
+        struct rsmd_import *import;
+        if (id == 0)
+            continue;
+        HASH_FIND_INT(node->extents, &id, extent);
+        HASH_FIND_INT(node->exports, &id, export);
+        HASH_FIND_INT(node->imports, &id, import);
+        if (extent == NULL && export == NULL && import == NULL)
+            return id;
+    }
+}
+
+/* ------------------------------------------------------------------ pieces */
+
+struct rsmd_pieces *rsmd_pieces_make(void)
+{
+    struct rsmd_pieces *pieces = calloc(1, sizeof *pieces);
+    if (pieces != NULL)
+        pieces->references = 1;
+    return pieces;
+}
+
+void rsmd_pieces_add(struct rsmd_pieces *pieces, struct rsmd_extent *extent, uint64_t offset,
+                     uint64_t length)
+{
+    extent->uses++;
+    pieces->piece[pieces->count].extent = extent;
+    pieces->piece[pieces->count].offset = offset;
+    pieces->piece[pieces->count].length = length;
+    pieces->count++;
+}
+
+struct rsmd_pieces *rsmd_pieces_hold(struct rsmd_pieces *pieces)
+{
+    pieces->references++;
+    return pieces;
+}
+
+void rsmd_pieces_drop(struct rsmd_pieces *pieces)
+{
+    if (--pieces->references > 0)
+        return;
+    for (uint32_t i = 0; i < pieces->count; i++)
+        pieces->piece[i].extent->uses--;
+    free(pieces);
+}
+
+bool rsmd_pieces_offered(const struct rsmd_pieces *pieces)
+{
+    for (uint32_t i = 0; i < pieces->count; i++)
+        if (pieces->piece[i].extent->offered)
+            return true;
+    return false;
+}
+
+void rsmd_pieces_mark_offered(struct rsmd_pieces *pieces)
+{
+    for (uint32_t i = 0; i < pieces->count; i++)
+        pieces->piece[i].extent->offered = true;
+}
+
+/* ------------------------------------------------------------------ exports */
+
+struct rsmd_export *rsmd_client_export(const struct rsmd_node *node,
+                                       const struct rsmd_client *client, uint32_t id)
+{
+    struct rsmd_export *export;
+    HASH_FIND_INT(node->exports, &id, export);
+    return export != NULL && export->client == client ? export : NULL;
+}
+
+enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *client,
+                                 struct rsmd_controller *controller, struct rsmd_export **made)
+{
+    if (!rsmd_share_take(client->account, RSMD_SEGMENTS, 1))
+        return RSM_ST_NO_RESOURCES;
+    struct rsmd_export *export = calloc(1, sizeof *export);
+    if (export == NULL) {
+        rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
+        return RSM_ST_NO_MEMORY;
+    }
+    export->epoch_slot = rsmd_gentable_take(node->gentable);
+    if (export->epoch_slot == 0) {
+        rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
+        free(export);
+        return RSM_ST_NO_RESOURCES;
+    }
+    export->id = rsmd_new_id(node);
+    export->client = client;
+    export->controller = controller;
+    rsmd_events_init(&export->events);
+    HASH_ADD_INT(node->exports, id, export);
+    if (export->hh.tbl == NULL) {
+        rsmd_gentable_release(node->gentable, export->epoch_slot);
+        rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
+        free(export);
+        return RSM_ST_NO_MEMORY;
+    }
+    DL_APPEND(client->exports, export);
+    rsmd_slotmap_set(node->exports_by_slot, export->epoch_slot, export);
+    *made = export;
+    return RSM_ST_OK;
+}
+
+/* ------------------------------------------------------------------ guests */
+
+/* The entry of a user's connections to an export; NULL: it has none, or the export is his own. */
+static struct rsmd_guest *find_guest(const struct rsmd_node *node, const struct rsmd_export *export,
+                                     uid_t uid)
+{
+    const struct rsmd_guest_key key = {.export = export->id, .uid = uid};
+    struct rsmd_guest *guest;
+    HASH_FIND(hh, node->guests, &key, sizeof key, guest);
+    return guest;
+}
+
+bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *export,
+                           uid_t uid)
+{
+    return find_guest(node, export, uid) != NULL;
+}
+
+/* False: no memory. */
+static bool guest_comes(struct rsmd_node *node, const struct rsmd_export *export, uid_t uid)
+{
+    if (uid == export->access.uid)
+        return true;
+    struct rsmd_guest *guest = find_guest(node, export, uid);
+    if (guest == NULL) {
+        guest = calloc(1, sizeof *guest);
+        if (guest == NULL)
+            return false;
+        guest->key = (struct rsmd_guest_key){.export = export->id, .uid = uid};
+        HASH_ADD(hh, node->guests, key, sizeof guest->key, guest);
+        if (guest->hh.tbl == NULL) {
+            free(guest);
+            return false;
+        }
+    }
+    guest->connections++;
+    return true;
+}
+
+static void guest_goes(struct rsmd_node *node, const struct rsmd_export *export, uid_t uid)
+{
+    struct rsmd_guest *guest = find_guest(node, export, uid);
+    if (guest == NULL || --guest->connections > 0)
+        return;
+    HASH_DEL(node->guests, guest);
+    free(guest);
+}
+
+/* ------------------------------------------------------------------ parting */
+
+/* Part an import from its export. The generation moves first: whoever sees the fabric refuse must
+ * be able to see why. */
+static void sever(struct rsmd_node *node, struct rsmd_import *import)
+{
+    struct rsmd_export *export = import->export;
+    rsmd_gentable_move(node->gentable, import->slot);
+    rsmd_gentable_move(node->gentable, export->epoch_slot);
+    if (import->hh_made.tbl != NULL)
+        HASH_DELETE(hh_made, node->offers, import);
+    import->by->ops->revoke(import->by->port, import->made);
+    rsmd_pieces_drop(import->pieces);
+    DL_DELETE2(export->imports, import, export_prev, export_next);
+    export->import_count--;
+    guest_goes(node, export, import->importer.uid);
+    import->export = NULL;
+    import->made = NULL;
+    import->pieces = NULL;
+}
+
+/* Cut a connection. An importer here keeps its handle; the one that stands for an importer on
+ * another host has done its duty when that host is told. */
+static void cut(struct rsmd_node *node, struct rsmd_import *import)
+{
+    bool far = import->far != NULL;
+    rsmd_relay_leave_fabric(import);
+    sever(node, import);
+    if (!far)
+        return;
+    rsmd_relay_flush(import);
+    rsmd_far_tell_abort(node, import);
+    rsmd_import_free(node, import);
+}
+
+void rsmd_import_abort(struct rsmd_node *node, struct rsmd_import *import)
+{
+    if (import->export != NULL)
+        cut(node, import);
+}
+
+void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *export)
+{
+    while (export->imports != NULL)
+        cut(node, export->imports);
+}
+
+void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export)
+{
+    if (!export->published)
+        return;
+    export->published = false;
+    HASH_DELETE(hh_segment, node->published, export);
+    rsmd_pieces_drop(export->pieces);
+    export->pieces = NULL;
+}
+
+void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export)
+{
+    rsmd_export_abort(node, export);
+    rsmd_export_withdraw(node, export);
+    rsmd_events_close(export->client->account, &export->events);
+    rsmd_slotmap_set(node->exports_by_slot, export->epoch_slot, NULL);
+    rsmd_gentable_release(node->gentable, export->epoch_slot);
+    HASH_DEL(node->exports, export);
+    DL_DELETE(export->client->exports, export);
+    rsmd_share_give(export->client->account, RSMD_SEGMENTS, 1);
+    free(export);
+}
+
+/* ------------------------------------------------------------------ imports */
+
+struct rsmd_import *rsmd_import_offered(const struct rsmd_node *node,
+                                        const struct rsm_node_offer *made)
+{
+    struct rsmd_import *import;
+    HASH_FIND(hh_made, node->offers, &made, sizeof(void *), import);
+    return import;
+}
+
+struct rsmd_import *rsmd_client_import(const struct rsmd_node *node,
+                                       const struct rsmd_client *client, uint32_t id)
+{
+    struct rsmd_import *import;
+    HASH_FIND_INT(node->imports, &id, import);
+    return import != NULL && import->client == client ? import : NULL;
+}
+
+/* False: a table could not grow, and it is in none. */
+static bool enter_tables(struct rsmd_node *node, struct rsmd_import *import)
+{
+    HASH_ADD_INT(node->imports, id, import);
+    if (import->hh.tbl == NULL)
+        return false;
+    if (import->by == NULL || import->by->event_fd < 0)
+        return true;
+    HASH_ADD(hh_made, node->offers, made, sizeof(void *), import);
+    if (import->hh_made.tbl != NULL)
+        return true;
+    HASH_DEL(node->imports, import);
+    return false;
+}
+
+/* Give back what every connection has, and free it. */
+static void delete_import(struct rsmd_node *node, struct rsmd_import *import)
+{
+    if (import->slot != 0)
+        rsmd_gentable_release(node->gentable, import->slot);
+    rsmd_share_give(import->account, RSMD_SEGMENTS, 1);
+    rsmd_account_drop(import->account);
+    free(import);
+}
+
+/* A connection with what every one has, in no table and no list. */
+static enum rsm_status new_import(struct rsmd_node *node, struct rsmd_client *client,
+                                  struct rsmd_account *account, struct rsmd_controller *controller,
+                                  struct rsmd_import **made)
+{
+    if (!rsmd_share_take(account, RSMD_SEGMENTS, 1))
+        return RSM_ST_NO_RESOURCES;
+    struct rsmd_import *import = calloc(1, sizeof *import);
+    if (import == NULL) {
+        rsmd_share_give(account, RSMD_SEGMENTS, 1);
+        return RSM_ST_NO_MEMORY;
+    }
+    import->account = rsmd_account_hold(account);
+    import->slot = rsmd_gentable_take(node->gentable);
+    if (import->slot == 0) {
+        delete_import(node, import);
+        return RSM_ST_NO_RESOURCES;
+    }
+    import->id = rsmd_new_id(node);
+    import->client = client;
+    import->controller = controller;
+    import->exporter = node->id;
+    rsmd_events_init(&import->events);
+    *made = import;
+    return RSM_ST_OK;
+}
+
+/* Into the tables and its client's list. False: out of memory, and it is freed. */
+static bool enter(struct rsmd_node *node, struct rsmd_import *import)
+{
+    if (!enter_tables(node, import)) {
+        delete_import(node, import);
+        return false;
+    }
+    DL_APPEND(import->client->imports, import);
+    rsmd_slotmap_set(node->imports_by_slot, import->slot, import);
+    return true;
+}
+
+enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
+                                 struct rsmd_account *account, const struct rsm_importer *importer,
+                                 struct rsmd_export *export, struct rsmd_controller *by,
+                                 struct rsm_node_offer *offer, struct rsmd_import **made)
+{
+    struct rsmd_import *import;
+    if (!guest_comes(node, export, importer->uid))
+        return RSM_ST_NO_MEMORY;
+    enum rsm_status status = new_import(node, client, account, export->controller, &import);
+    if (status != RSM_ST_OK) {
+        guest_goes(node, export, importer->uid);
+        return status;
+    }
+    import->importer = *importer;
+    import->export = export;
+    import->by = by;
+    import->made = offer;
+    if (!enter(node, import)) {
+        guest_goes(node, export, importer->uid);
+        return RSM_ST_NO_MEMORY;
+    }
+    import->pieces = rsmd_pieces_hold(export->pieces);
+    DL_APPEND2(export->imports, import, export_prev, export_next);
+    export->import_count++;
+    rsmd_gentable_move(node->gentable, export->epoch_slot);
+    *made = import;
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmd_import_make_far(struct rsmd_node *node, struct rsmd_client *client,
+                                     struct rsmd_controller *controller, struct rsmd_import **made)
+{
+    enum rsm_status status = new_import(node, client, client->account, controller, made);
+    if (status != RSM_ST_OK)
+        return status;
+    return enter(node, *made) ? RSM_ST_OK : RSM_ST_NO_MEMORY;
+}
+
+void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
+{
+    if (import->export != NULL)
+        sever(node, import);
+    if (import->there.id != 0)
+        rsmd_far_disconnect(node, import);
+    rsmd_relay_free(import);
+    rsmd_events_close(import->account, &import->events);
+    rsmd_slotmap_set(node->imports_by_slot, import->slot, NULL);
+    HASH_DEL(node->imports, import);
+    DL_DELETE(import->client->imports, import);
+    delete_import(node, import);
+}
+
+/* ------------------------------------------------------------------ clients */
+
+bool rsmd_client_admit(const struct rsmd_client *client)
+{
+    if (!rsmd_share_take(client->account, RSMD_CONNECTIONS, 1))
+        return false;
+    if (rsmd_share_take(client->account, RSMD_DESCRIPTORS, client->own_descriptors))
+        return true;
+    rsmd_share_give(client->account, RSMD_CONNECTIONS, 1);
+    return false;
+}
+
+void rsmd_client_dismiss(const struct rsmd_client *client)
+{
+    rsmd_share_give(client->account, RSMD_DESCRIPTORS, client->own_descriptors);
+    rsmd_share_give(client->account, RSMD_CONNECTIONS, 1);
+}
+
+/* Free one thing of a client's. The order matters: exports use extents, and go without importers.
+ */
+static void clear_one(struct rsmd_node *node, struct rsmd_client *client)
+{
+    if (client->imports != NULL)
+        rsmd_import_free(node, client->imports);
+    else if (client->exports != NULL && client->exports->imports != NULL)
+        rsmd_import_abort(node, client->exports->imports);
+    else if (client->exports != NULL)
+        rsmd_export_free(node, client->exports);
+    else
+        rsmd_extent_free(node, client->extents, NULL);
+}
+
+bool rsmd_client_is_clear(const struct rsmd_client *client)
+{
+    return client->imports == NULL && client->exports == NULL && client->extents == NULL;
+}
+
+bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client, int64_t until)
+{
+    while (!rsmd_client_is_clear(client)) {
+        clear_one(node, client);
+        if (until != INT64_MAX && rsmd_clock_ns() >= until)
+            break;
+    }
+    return rsmd_client_is_clear(client);
+}
+
+void rsmd_client_clear(struct rsmd_node *node, struct rsmd_client *client)
+{
+    rsmd_far_abandon(client);
+    rsmd_client_clear_until(node, client, INT64_MAX);
+}
+
+void rsmd_client_job_over(struct rsmd_client *client)
+{
+    client->jobs--;
+    if (client->jobs == 0 && client->ending)
+        client->settled(client);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Making, finding and unmaking what clients own. Nothing here decides who may.
+ */
+#ifndef RSMD_REGISTRY_H
+#define RSMD_REGISTRY_H
+
+#include "node/node.h"
+
+/** A number that nothing of this node has. */
+uint32_t rsmd_new_id(struct rsmd_node *node);
+
+/** Own objects by id; NULL if there is none or it is another client's. */
+struct rsmd_export *rsmd_client_export(const struct rsmd_node *node,
+                                       const struct rsmd_client *client, uint32_t id);
+struct rsmd_import *rsmd_client_import(const struct rsmd_node *node,
+                                       const struct rsmd_client *client, uint32_t id);
+
+/** A piece list that holds its extents; the caller has the first reference. NULL: no memory. */
+struct rsmd_pieces *rsmd_pieces_make(void);
+void rsmd_pieces_add(struct rsmd_pieces *pieces, struct rsmd_extent *extent, uint64_t offset,
+                     uint64_t length);
+struct rsmd_pieces *rsmd_pieces_hold(struct rsmd_pieces *pieces);
+void rsmd_pieces_drop(struct rsmd_pieces *pieces);
+/** Whether another process may have any of it mapped. */
+bool rsmd_pieces_offered(const struct rsmd_pieces *pieces);
+void rsmd_pieces_mark_offered(struct rsmd_pieces *pieces);
+
+/** An export with length, rights and owner yet to be filled in. RSM_ST_NO_RESOURCES: the
+ *  client's account may have no more segments. */
+enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *client,
+                                 struct rsmd_controller *controller, struct rsmd_export **made);
+/** Abort all connections of a segment. */
+void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *export);
+/** End the publication: the segment id is free. Connections are left alone. */
+void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export);
+/** Withdraw, abort and free. */
+void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export);
+
+/** A connection of @p importer to @p export, whose epoch slot moves. The offer that a port of @p by
+ *  has made belongs to it from then on, unless this fails: RSM_ST_NO_RESOURCES where @p account,
+ * the importer's, may have no more segments, RSM_ST_NO_MEMORY. */
+enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
+                                 struct rsmd_account *account, const struct rsm_importer *importer,
+                                 struct rsmd_export *export, struct rsmd_controller *by,
+                                 struct rsm_node_offer *offer, struct rsmd_import **made);
+/** The part of a connection to an export of another host that is here: it has a slot, a client and
+ *  nothing else yet. Fails like rsmd_import_make(). */
+enum rsm_status rsmd_import_make_far(struct rsmd_node *node, struct rsmd_client *client,
+                                     struct rsmd_controller *controller, struct rsmd_import **made);
+/** The live connection that a port with news made this offer for, or NULL. */
+struct rsmd_import *rsmd_import_offered(const struct rsmd_node *node,
+                                        const struct rsm_node_offer *made);
+/** Part it from its export, if that has not happened yet. Its client keeps the handle, unless that
+ *  stands for another host: then it is freed. */
+void rsmd_import_abort(struct rsmd_node *node, struct rsmd_import *import);
+/** Disconnect if still connected, and free. */
+void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import);
+
+/** Charge a client that says HELLO with its connection. False: its user has as many as he may. */
+bool rsmd_client_admit(const struct rsmd_client *client);
+/** Give that back: the connection has ended. */
+void rsmd_client_dismiss(const struct rsmd_client *client);
+
+/** Whether a user, other than its own, has a connection to the export. */
+bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *export,
+                           uid_t uid);
+
+/** Whether a user, other than its own, has a connection to the export. */
+bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *export,
+                           uid_t uid);
+
+/** Free all that a client has. */
+void rsmd_client_clear(struct rsmd_node *node, struct rsmd_client *client);
+/** Free what a client has, but no longer than until the clock shows @p until (clock.h; INT64_MAX:
+ *  as long as it takes), yet something. True: it has nothing any more. */
+bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client, int64_t until);
+/** Whether it has nothing. Threads may be at what it had: see its `jobs`. */
+bool rsmd_client_is_clear(const struct rsmd_client *client);
+/** A thread's job on its behalf is over; the last thing that whoever is told of that does, because
+ *  the client may be gone afterwards. */
+void rsmd_client_job_over(struct rsmd_client *client);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Processes of other hosts that import from this node. */
+#include <stdlib.h>
+
+#include "node/connect.h"
+#include "node/remote/internal.h"
+#include "node/registry.h"
+
+static void fill(struct rsm_peer_connect_reply *reply, const struct rsmd_import *import,
+                 const struct rsm_offer *offer)
+{
+    reply->import = import->id;
+    reply->rights = import->rights;
+    reply->length = import->export->length;
+    strncpy(reply->transport, import->controller->ops->name, sizeof reply->transport - 1);
+    reply->blob_len = offer->blob_len;
+    memcpy(reply->blob, offer->blob, offer->blob_len);
+}
+
+void rsmd_far_take_connect(struct rsmd_node *node, struct rsmd_far *far,
+                           const struct rsm_peer_connect *asked)
+{
+    struct rsm_offer offer;
+    struct rsmd_import *import;
+    struct rsm_peer_msg msg = {.type = RSM_PEER_CONNECT_REPLY};
+    struct rsm_peer_connect_reply *reply = &msg.u.connect_reply;
+    struct rsmd_identity who = {.pid = (pid_t)asked->pid,
+                                .uid = asked->uid,
+                                .gid = asked->gid,
+                                .groups = asked->groups,
+                                .group_count = asked->group_count};
+    struct rsmd_account *account = rsmd_account_of_far(&node->shares, far->node, asked->uid);
+    struct rsmd_wanted wanted = {.client = &far->client,
+                                 .account = account,
+                                 .who = &who,
+                                 .controller = asked->controller,
+                                 .segment_id = asked->segment_id,
+                                 .rights = asked->rights};
+    reply->request = asked->request;
+    reply->status =
+        account != NULL ? rsmd_connect(node, &wanted, &offer, &import) : RSM_ST_NO_MEMORY;
+    if (reply->status == RSM_ST_OK) {
+        import->far = far;
+        fill(reply, import, &offer);
+    }
+    rsmd_account_drop(account);
+    /* A link that cannot take it goes down, and the connection with it. */
+    rsmd_far_send(node, far, &msg);
+}
+
+void rsmd_far_take_disconnect(struct rsmd_node *node, struct rsmd_far *far, uint32_t id)
+{
+    struct rsmd_import *import = rsmd_client_import(node, &far->client, id);
+    if (import != NULL)
+        rsmd_import_free(node, import);
+}
+
+void rsmd_far_tell_abort(struct rsmd_node *node, const struct rsmd_import *import)
+{
+    struct rsm_peer_msg msg = {.type = RSM_PEER_ABORT, .u.import.import = import->id};
+    rsmd_far_send(node, import->far, &msg);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Processes of this node that import from other hosts. */
+#include <event2/event.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "node/remote/internal.h"
+#include "node/remote/relay.h"
+#include "node/registry.h"
+
+/* ------------------------------------------------------------------ connects under way */
+
+static void free_forward(struct rsmd_forward *forward)
+{
+    DL_DELETE(forward->far->waiting, forward);
+    DL_DELETE2(forward->client->forwards, forward, client_prev, client_next);
+    forward->client->forward_count--;
+    rsmd_share_give(forward->client->account, RSMD_FORWARDS, 1);
+    event_free(forward->late);
+    free(forward);
+}
+
+/* The client's answer; it is told once, because the forward goes. */
+static void answer(struct rsmd_forward *forward, enum rsm_status status,
+                   const struct rsm_import_connect_reply *body)
+{
+    struct rsmd_client *client = forward->client;
+    struct rsm_msg reply = {.type = RSM_MSG_IMPORT_CONNECT | RSM_MSG_REPLY,
+                            .sequence = forward->sequence,
+                            .status = status};
+    if (status == RSM_ST_OK)
+        reply.u.import_connect_reply = *body;
+    free_forward(forward);
+    client->answer(client, &reply, NULL);
+}
+
+static void on_late(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    answer(argument, RSM_ST_UNREACHABLE, NULL);
+}
+
+void rsmd_far_abandon(struct rsmd_client *client)
+{
+    while (client->forwards != NULL)
+        free_forward(client->forwards);
+}
+
+static struct rsmd_forward *find_forward(const struct rsmd_far *far, uint32_t request)
+{
+    struct rsmd_forward *forward;
+    DL_FOREACH(far->waiting, forward)
+    if (forward->request == request)
+        break;
+    return forward;
+}
+
+static struct rsmd_forward *make_forward(const struct rsmd_call *call, struct rsmd_far *far,
+                                         struct rsmd_controller *controller)
+{
+    const struct rsm_import_connect_request *asked = &call->request->u.import_connect;
+    uint32_t ms = call->node->conf.peer_timeout_ms;
+    struct timeval patience = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+    struct rsmd_forward *forward = calloc(1, sizeof *forward);
+    if (forward == NULL)
+        return NULL;
+    *forward = (struct rsmd_forward){.node = call->node,
+                                     .far = far,
+                                     .client = call->client,
+                                     .controller = controller,
+                                     .importer = {.node = call->node->id,
+                                                  .uid = call->who.uid,
+                                                  .gid = call->who.gid,
+                                                  .pid = call->who.pid},
+                                     .request = ++far->last_request,
+                                     .sequence = call->request->sequence,
+                                     .segment_id = asked->segment_id,
+                                     .rights = asked->rights};
+    forward->late = evtimer_new(call->node->hosts->base, on_late, forward);
+    if (forward->late == NULL || event_add(forward->late, &patience) < 0) {
+        if (forward->late != NULL)
+            event_free(forward->late);
+        free(forward);
+        return NULL;
+    }
+    DL_APPEND(far->waiting, forward);
+    DL_APPEND2(call->client->forwards, forward, client_prev, client_next);
+    call->client->forward_count++;
+    return forward;
+}
+
+static void fill(struct rsm_peer_connect *into, const struct rsmd_call *call, uint32_t request)
+{
+    const struct rsm_import_connect_request *asked = &call->request->u.import_connect;
+    const struct rsmd_identity *who = &call->who;
+    /* Of a user in more groups the rest does not count: that takes rights away, it gives none. */
+    size_t groups = who->group_count < RSM_PEER_GROUPS_MAX ? who->group_count : RSM_PEER_GROUPS_MAX;
+    *into = (struct rsm_peer_connect){.request = request,
+                                      .segment_id = asked->segment_id,
+                                      .rights = asked->rights,
+                                      .uid = who->uid,
+                                      .gid = who->gid,
+                                      .pid = (uint32_t)who->pid,
+                                      .group_count = (uint32_t)groups};
+    memcpy(into->controller, asked->controller, sizeof into->controller);
+    if (groups > 0)
+        memcpy(into->groups, who->groups, groups * sizeof into->groups[0]);
+}
+
+enum rsm_status rsmd_far_connect(struct rsmd_call *call, struct rsmd_controller *controller)
+{
+    uint32_t id = call->request->u.import_connect.node;
+    struct rsmd_far *far = call->node->hosts->far[id];
+    struct rsm_peer_msg msg = {.type = RSM_PEER_CONNECT};
+    struct rsmd_account *account = call->client->account;
+    if (!rsmd_share_fits(account, RSMD_SEGMENTS, 1) || !rsmd_share_take(account, RSMD_FORWARDS, 1))
+        return RSM_ST_NO_RESOURCES;
+    struct rsmd_forward *forward = make_forward(call, far, controller);
+    if (forward == NULL) {
+        rsmd_share_give(account, RSMD_FORWARDS, 1);
+        return RSM_ST_NO_MEMORY;
+    }
+    fill(&msg.u.connect, call, forward->request);
+    call->later = rsmd_far_send(call->node, far, &msg);
+    if (call->later)
+        return RSM_ST_OK;
+    free_forward(forward);
+    return RSM_ST_UNREACHABLE;
+}
+
+/* ------------------------------------------------------------------ answers */
+
+static void send_disconnect(const struct rsmd_node *node, const struct rsmd_far *far, uint32_t id)
+{
+    struct rsm_peer_msg msg = {.type = RSM_PEER_DISCONNECT, .u.import.import = id};
+    rsmd_far_send(node, far, &msg);
+}
+
+/* A connection that nobody here has, as far as the answer names one. */
+static void give_back(const struct rsmd_node *node, const struct rsmd_far *far,
+                      const struct rsm_peer_connect_reply *reply)
+{
+    if (reply->status == RSM_ST_OK && rsmd_far_import(far, reply->import) == NULL)
+        send_disconnect(node, far, reply->import);
+}
+
+/* Whether the far node says what it can mean. */
+static bool is_sound(const struct rsmd_far *far, const struct rsmd_forward *forward,
+                     const struct rsm_peer_connect_reply *reply)
+{
+    return reply->import != 0 && reply->length != 0 && reply->transport[0] != '\0' &&
+           reply->rights == forward->rights && rsmd_far_import(far, reply->import) == NULL;
+}
+
+/* Make the connection's part that is here. */
+static enum rsm_status make_import(struct rsmd_forward *forward,
+                                   const struct rsm_peer_connect_reply *reply,
+                                   struct rsmd_import **made)
+{
+    struct rsmd_far *far = forward->far;
+    enum rsm_status status =
+        rsmd_import_make_far(forward->node, forward->client, forward->controller, made);
+    if (status != RSM_ST_OK)
+        return status;
+    struct rsmd_import *import = *made;
+    import->importer = forward->importer;
+    import->rights = forward->rights;
+    import->exporter = far->node;
+    import->there.id = reply->import;
+    import->there.segment_id = forward->segment_id;
+    import->there.length = reply->length;
+    HASH_ADD(hh_far, far->imports, there.id, sizeof import->there.id, import);
+    if (import->hh_far.tbl == NULL) {
+        import->there.id = 0;
+        rsmd_import_free(forward->node, import);
+        return RSM_ST_NO_MEMORY;
+    }
+    import->far = far;
+    return RSM_ST_OK;
+}
+
+static enum rsm_status take_success(struct rsmd_forward *forward,
+                                    const struct rsm_peer_connect_reply *reply,
+                                    struct rsm_import_connect_reply *body)
+{
+    struct rsmd_import *import;
+    enum rsm_status status = make_import(forward, reply, &import);
+    if (status != RSM_ST_OK) {
+        give_back(forward->node, forward->far, reply);
+        return status;
+    }
+    *body = (struct rsm_import_connect_reply){
+        .import = import->id,
+        .slot = import->slot,
+        .generation = rsmd_gentable_value(forward->node->gentable, import->slot),
+        .length = reply->length,
+        .rights = reply->rights,
+        .blob_len = reply->blob_len};
+    memcpy(body->transport, reply->transport, sizeof body->transport);
+    memcpy(body->blob, reply->blob, reply->blob_len);
+    return RSM_ST_OK;
+}
+
+void rsmd_far_take_reply(struct rsmd_node *node, struct rsmd_far *far,
+                         const struct rsm_peer_connect_reply *reply)
+{
+    struct rsm_import_connect_reply body;
+    struct rsmd_forward *forward = find_forward(far, reply->request);
+    if (forward == NULL) { /* nobody waits for it any more */
+        give_back(node, far, reply);
+        return;
+    }
+    enum rsm_status status = (enum rsm_status)reply->status;
+    if (!rsmcore_status_known(reply->status) ||
+        (status == RSM_ST_OK && !is_sound(far, forward, reply))) {
+        rsm_log_error("node %u answers a connect with what makes no sense", (unsigned)far->node);
+        give_back(node, far, reply);
+        status = RSM_ST_UNREACHABLE;
+    }
+    if (status == RSM_ST_OK)
+        status = take_success(forward, reply, &body);
+    answer(forward, status, &body);
+}
+
+/* ------------------------------------------------------------------ the end of a connection */
+
+struct rsmd_import *rsmd_far_import(const struct rsmd_far *far, uint32_t id)
+{
+    struct rsmd_import *import;
+    HASH_FIND(hh_far, far->imports, &id, sizeof id, import);
+    return import;
+}
+
+/* There is nothing in common any more; the client keeps its handle. */
+static void part(struct rsmd_import *import)
+{
+    rsmd_relay_free(import);
+    HASH_DELETE(hh_far, import->far->imports, import);
+    import->far = NULL;
+    import->there.id = 0;
+}
+
+static void abort_import(struct rsmd_node *node, struct rsmd_import *import)
+{
+    rsmd_gentable_move(node->gentable, import->slot);
+    part(import);
+}
+
+void rsmd_far_take_abort(struct rsmd_node *node, struct rsmd_far *far, uint32_t id)
+{
+    struct rsmd_import *import = rsmd_far_import(far, id);
+    if (import != NULL)
+        abort_import(node, import);
+}
+
+void rsmd_far_disconnect(struct rsmd_node *node, struct rsmd_import *import)
+{
+    /* What was posted before is not to be lost. */
+    rsmd_relay_flush(import);
+    send_disconnect(node, import->far, import->there.id);
+    part(import);
+}
+
+void rsmd_far_end_imports(struct rsmd_node *node, struct rsmd_far *far)
+{
+    while (far->imports != NULL)
+        abort_import(node, far->imports);
+    while (far->waiting != NULL)
+        answer(far->waiting, RSM_ST_UNREACHABLE, NULL);
+}

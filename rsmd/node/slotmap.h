@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What holds each slot of the generation table, so that all exports, or all connections, can be
+ * walked along a few at a time, whatever comes and goes between.
+ */
+#ifndef RSMD_SLOTMAP_H
+#define RSMD_SLOTMAP_H
+
+#include <stdint.h>
+
+#include "control/sharedmem.h"
+
+struct rsmd_slotmap {
+    uint64_t used[RSM_GENTABLE_SLOTS / 64]; /* a bit for each slot */
+    void *holder[RSM_GENTABLE_SLOTS];
+};
+
+/** NULL: no memory. Freed by free(). */
+struct rsmd_slotmap *rsmd_slotmap_make(void);
+
+/** Note the holder of a slot; NULL: nobody. */
+void rsmd_slotmap_set(struct rsmd_slotmap *map, uint32_t slot, void *holder);
+
+/** The lowest slot above @p slot that somebody holds; 0: there is none. */
+uint32_t rsmd_slotmap_after(const struct rsmd_slotmap *map, uint32_t slot);
+
+#endif

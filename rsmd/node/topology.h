@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file The other nodes, as far as this one knows: those of this host by their sockets, others by
+ *  the links to them. Looking never blocks. */
+#ifndef RSMD_TOPOLOGY_H
+#define RSMD_TOPOLOGY_H
+
+#include "node/node.h"
+
+/** Connection states as the API shows them. */
+enum rsmd_peer_state {
+    RSMD_PEER_UNKNOWN = 0,
+    RSMD_PEER_DOWN = 1,
+    RSMD_PEER_ACTIVE = 3,
+};
+
+/** Look whether rsmd of another node answers at its socket on this host. UNKNOWN: there is no
+ *  socket. */
+enum rsmd_peer_state rsmd_peer_probe(const struct rsmd_node *node, uint32_t peer);
+
+/**
+ * Where node @p id is, seen from @p controller.
+ * @param reply  filled on RSM_ST_OK.
+ * @return RSM_ST_OK; RSM_ST_NO_CONTROLLER: loopback to another node; RSM_ST_NO_ROUTE: not known;
+ *         RSM_ST_UNREACHABLE: known but not there.
+ */
+enum rsm_status rsmd_locate(const struct rsmd_node *node, const struct rsmd_controller *controller,
+                            uint32_t id, struct rsm_locate_reply *reply);
+
+/**
+ * Whether a process of this host may be of node @p id: the own node, or one whose daemon listens on
+ * this host and that has no link from another one.
+ * @return RSM_ST_OK; RSM_ST_DENIED; RSM_ST_NO_RESOURCES: no descriptor is left to look with.
+ */
+enum rsm_status rsmd_node_here(struct rsmd_node *node, uint32_t id);
+
+/** Whether node @p id may come and connect some day. */
+bool rsmd_node_known(const struct rsmd_node *node, uint32_t id);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "server/connection.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "node/call.h"
+#include "base/log.h"
+#include "server/ending.h"
+#include "server/greeting.h"
+#include "node/refusals.h"
+#include "node/registry.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* ------------------------------------------------------------------ packets */
+
+static bool send_reply(struct rsmd_connection *connection, const struct rsm_msg *reply,
+                       const struct rsm_packet_fds *fds)
+{
+    struct rsmd_server *server = connection->server;
+    size_t length = rsm_msg_encode(reply, server->outgoing, sizeof server->outgoing);
+    int error = length > 0 ? rsm_packet_send(connection->socket, server->outgoing, length, fds, 0)
+                           : -EMSGSIZE;
+    if (error != 0) {
+        errno = -error;
+        rsm_log_info("dropping process %d: cannot send it a reply: %m",
+                     (int)connection->client.peer.pid);
+    }
+    return error == 0;
+}
+
+/* Answer a packet that was not understood, or not received whole, as far as its header can be
+ * read. */
+static void refuse(struct rsmd_connection *connection, size_t length, enum rsm_status status)
+{
+    struct rsmd_server *server = connection->server;
+    uint32_t type, sequence;
+    if (!rsm_msg_peek(server->incoming, length, &type, &sequence))
+        return;
+    memset(&server->reply, 0, sizeof server->reply);
+    server->reply.type = type | RSM_MSG_REPLY;
+    server->reply.sequence = sequence;
+    server->reply.status = status;
+    send_reply(connection, &server->reply, NULL);
+}
+
+/* Who sent this packet. The kernel's word for the packet counts; the connection's peer is asked
+ * when it gives none, and for the supplementary groups, which only belong to that user. */
+static struct rsmd_identity sender_of(const struct rsmd_connection *connection,
+                                      const struct rsm_packet_sender *told)
+{
+    struct rsmd_identity who = connection->client.peer;
+    if (told->pid == 0)
+        return who;
+    if (told->uid != who.uid)
+        who.group_count = 0;
+    who.pid = told->pid;
+    who.uid = told->uid;
+    who.gid = told->gid;
+    return who;
+}
+
+/* Serve one packet. False: the connection is to end. */
+static bool serve(struct rsmd_connection *connection, size_t length,
+                  const struct rsm_packet_sender *told)
+{
+    struct rsmd_server *server = connection->server;
+    enum rsm_status decoded = rsm_msg_decode(&server->request, server->incoming, length);
+    if (decoded != RSM_ST_OK) {
+        if (decoded == RSM_ST_VERSION)
+            rsm_log_info("process %d speaks version %u of the protocol, this rsmd only version %u",
+                         (int)connection->client.peer.pid,
+                         (unsigned)rsm_msg_version(server->incoming, length), RSM_PROTO_VERSION);
+        refuse(connection, length, decoded);
+        return false;
+    }
+    struct rsmd_call call = {.node = server->node,
+                             .client = &connection->client,
+                             .who = sender_of(connection, told),
+                             .request = &server->request,
+                             .reply = &server->reply};
+    bool greeted = connection->client.greeted;
+    rsmd_dispatch(&call);
+    if (!greeted && connection->client.greeted) {
+        rsmd_greeting_done(connection);
+        rsmd_server_greeted(server, 1);
+    }
+    if (call.later)
+        return true;
+    bool sent = send_reply(connection, &server->reply, &call.attached);
+    if (call.close_attached)
+        rsm_packet_fds_close(&call.attached);
+    /* Whoever breaks the protocol once is not worth guessing what it means next. */
+    return sent && server->reply.status != RSM_ST_PROTOCOL;
+}
+
+/* Descriptors that a client sends are not received: closing one can take as long as the client
+ * likes. They stay where they are, and go with the socket. */
+static bool brings_descriptors(struct rsmd_connection *connection)
+{
+    struct rsmd_server *server = connection->server;
+    bool brings = false;
+    if (!connection->may_bring_fds)
+        return false;
+    ssize_t length =
+        rsm_packet_peek(connection->socket, server->incoming, RSM_PROTO_HEADER, &brings);
+    if (!brings)
+        return false;
+    rsm_log_info("dropping process %d: it sends descriptors", (int)connection->client.peer.pid);
+    refuse(connection, (size_t)length, RSM_ST_PROTOCOL);
+    return true;
+}
+
+/* Whether so many of its requests are under way that the next ones have to wait. */
+static bool is_busy(const struct rsmd_connection *connection)
+{
+    return connection->client.forward_count >= RSMD_FORWARDS_PER_CLIENT_MAX;
+}
+
+/* Receive and serve one packet. */
+static enum rsmd_served serve_next(struct rsmd_connection *connection)
+{
+    struct rsmd_server *server = connection->server;
+    struct rsm_packet_sender told;
+    if (is_busy(connection))
+        return RSMD_SERVED_NOTHING;
+    if (brings_descriptors(connection))
+        return RSMD_SERVED_LAST;
+    memset(server->incoming, 0, RSM_PROTO_HEADER);
+    ssize_t length = rsm_packet_receive(connection->socket, server->incoming,
+                                        sizeof server->incoming, NULL, &told);
+    if (length == -EAGAIN)
+        return RSMD_SERVED_NOTHING;
+    if (length == -EMSGSIZE)
+        refuse(connection, RSM_PROTO_HEADER, RSM_ST_PROTOCOL);
+    if (length <= 0)
+        return RSMD_SERVED_LAST;
+    return serve(connection, (size_t)length, &told) ? RSMD_SERVED_ONE : RSMD_SERVED_LAST;
+}
+
+static enum rsmd_served serve_seat(struct rsmd_seat *seat)
+{
+    struct rsmd_connection *connection =
+        (struct rsmd_connection *)(void *)((char *)seat - offsetof(struct rsmd_connection, seat));
+    enum rsmd_served served = serve_next(connection);
+    if (served == RSMD_SERVED_LAST)
+        rsmd_connection_end(connection);
+    return served;
+}
+
+bool rsmd_connections_init(struct rsmd_server *server)
+{
+    return rsmd_turns_init(&server->turns, server->base, serve_seat);
+}
+
+/* ------------------------------------------------------------------ events */
+
+/* Edge-triggered: it comes once, and the client has its turns until nothing is left to read. */
+static void on_readable(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    struct rsmd_connection *connection = argument;
+    rsmd_turns_ready(&connection->server->turns, &connection->seat);
+}
+
+struct rsmd_connection *rsmd_connection_of(struct rsmd_client *client)
+{
+    return (struct rsmd_connection *)(void *)((char *)client -
+                                              offsetof(struct rsmd_connection, client));
+}
+
+/* The reply to a request that had to wait. */
+static void answer_later(struct rsmd_client *client, const struct rsm_msg *reply,
+                         const struct rsm_packet_fds *fds)
+{
+    struct rsmd_connection *connection = rsmd_connection_of(client);
+    /* Its end is left to the loop: whoever answers may be walking along what that would free. */
+    if (!send_reply(connection, reply, fds))
+        shutdown(connection->socket, SHUT_RDWR);
+    rsmd_turns_wait(&connection->server->turns, &connection->seat);
+}
+
+/* The process has ended although its socket is open: somebody inherited that. */
+static void on_death(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    rsmd_connection_end(argument);
+}
+
+/* ------------------------------------------------------------------ begin and end */
+
+static bool read_groups(struct rsmd_connection *connection)
+{
+    socklen_t size = 0;
+    if (getsockopt(connection->socket, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) == 0)
+        return true;
+    if (errno != ERANGE || size > RSMD_GROUPS_MAX * sizeof(gid_t))
+        return false;
+    connection->groups = malloc(size);
+    if (connection->groups == NULL ||
+        getsockopt(connection->socket, SOL_SOCKET, SO_PEERGROUPS, connection->groups, &size) < 0)
+        return false;
+    connection->client.peer.groups = connection->groups;
+    connection->client.peer.group_count = size / sizeof(gid_t);
+    return true;
+}
+
+/* A pidfd of the peer, or -1 with errno. */
+static int peer_pidfd(const struct rsmd_connection *connection)
+{
+    int fd = -1;
+    socklen_t size = sizeof fd;
+    if (getsockopt(connection->socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0)
+        return fd;
+    if (errno != ENOPROTOOPT || connection->client.peer.pid == 0)
+        return -1;
+    /* Before Linux 6.5 */
+    return (int)syscall(SYS_pidfd_open, connection->client.peer.pid, 0);
+}
+
+/* Watch the peer's process. False: it is gone already. */
+static bool watch_process(struct rsmd_connection *connection)
+{
+    connection->process = peer_pidfd(connection);
+    if (connection->process < 0 && errno == EMFILE && rsmd_server_use_spare(connection->server))
+        connection->process = peer_pidfd(connection);
+    if (connection->process >= 0)
+        return true;
+    /* For other reasons this kernel does not show the process: the end of the connection must do.
+     */
+    return errno != ESRCH && errno != EINVAL && errno != EMFILE && errno != ENFILE &&
+           errno != ENOMEM;
+}
+
+static bool identify(struct rsmd_connection *connection)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    int on = 1;
+    if (setsockopt(connection->socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0 ||
+        getsockopt(connection->socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+        return false;
+    connection->client.peer =
+        (struct rsmd_identity){.pid = peer.pid, .uid = peer.uid, .gid = peer.gid};
+    return read_groups(connection) && watch_process(connection);
+}
+
+/* Whether this daemon is there for the user. A process that changes its user later goes on to be
+ * served: each request is decided for whoever sends it. */
+static bool is_served(const struct rsmd_server *server, const struct rsmd_identity *peer)
+{
+    struct rsmd_node *node = server->node;
+    if (!node->one_user || rsmd_access_service(node->owner, peer->uid) != RSMD_SERVICE_NONE)
+        return true;
+    rsmd_refused(node, "turning away process %d of user %u: this daemon serves user %u alone",
+                 (int)peer->pid, (unsigned)peer->uid, (unsigned)node->owner);
+    return false;
+}
+
+/* Find the user's account. What the connection costs is charged when it says HELLO. */
+static bool open_account(struct rsmd_connection *connection)
+{
+    struct rsmd_client *client = &connection->client;
+    client->account =
+        rsmd_account_of_connection(&connection->server->node->shares, client->peer.uid);
+    client->own_descriptors = connection->process >= 0 ? 2 : 1;
+    return client->account != NULL;
+}
+
+static bool listen_to(struct rsmd_connection *connection)
+{
+    struct event_base *base = connection->server->base;
+    connection->readable =
+        event_new(base, connection->socket, EV_READ | EV_PERSIST | EV_ET, on_readable, connection);
+    if (connection->readable == NULL || event_add(connection->readable, NULL) < 0 ||
+        !rsmd_turns_join(&connection->server->turns, &connection->seat,
+                         connection->client.peer.uid))
+        return false;
+    if (connection->process < 0)
+        return true;
+    connection->died = event_new(base, connection->process, EV_READ, on_death, connection);
+    return connection->died != NULL && event_add(connection->died, NULL) == 0;
+}
+
+static void free_event(struct event **event)
+{
+    if (*event != NULL)
+        event_free(*event);
+    *event = NULL;
+}
+
+/* The loop has nothing to do with it any more, but to close the socket. */
+static void detach(struct rsmd_connection *connection)
+{
+    rsmd_turns_leave(&connection->server->turns, &connection->seat);
+    free_event(&connection->readable);
+    free_event(&connection->died);
+    if (connection->process >= 0)
+        close(connection->process);
+    connection->process = -1;
+}
+
+/* Of one that nobody has been told of: nothing was read of its socket, which may hold anything. */
+static void turn_away(struct rsmd_connection *connection)
+{
+    detach(connection);
+    rsmd_ending_begin(connection);
+}
+
+void rsmd_connection_begin(struct rsmd_server *server, int socket)
+{
+    struct rsmd_connection *connection = calloc(1, sizeof *connection);
+    if (connection == NULL) {
+        close(socket);
+        return;
+    }
+    connection->server = server;
+    connection->socket = socket;
+    connection->process = -1;
+    connection->client.answer = answer_later;
+    connection->may_bring_fds = !rsm_packet_refuse_fds(socket);
+    if (!identify(connection) || !is_served(server, &connection->client.peer) ||
+        !open_account(connection) || !listen_to(connection)) {
+        turn_away(connection);
+        return;
+    }
+    DL_APPEND(server->connections, connection);
+    rsmd_greeting_await(connection);
+}
+
+void rsmd_connection_last_look(struct rsmd_connection *connection)
+{
+    if (serve_next(connection) == RSMD_SERVED_LAST || !connection->client.greeted)
+        rsmd_connection_end(connection);
+}
+
+void rsmd_connection_end(struct rsmd_connection *connection)
+{
+    struct rsmd_server *server = connection->server;
+    DL_DELETE(server->connections, connection);
+    if (connection->client.greeted)
+        rsmd_server_greeted(server, -1);
+    else
+        rsmd_greeting_done(connection);
+    detach(connection);
+    rsmd_ending_begin(connection);
+}
+
+void rsmd_connection_free(struct rsmd_connection *connection)
+{
+    if (connection->client.greeted)
+        rsmd_client_dismiss(&connection->client);
+    rsmd_account_drop(connection->client.account);
+    free(connection->groups);
+    free(connection);
+}

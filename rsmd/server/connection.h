@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file One client's socket: who is behind it, its packets, its end. */
+#ifndef RSMD_CONNECTION_H
+#define RSMD_CONNECTION_H
+
+#include "server/server.h"
+
+struct rsmd_connection {
+    struct rsmd_server *server;
+    struct rsmd_client client;
+    struct rsmd_seat seat;
+    bool
+        may_bring_fds; /* descriptors can be in its queue: the kernel has not always refused them */
+    int socket;
+    int process; /* pidfd of the peer; -1: it is in a place that we cannot see */
+    struct event *readable;
+    struct event *died;
+    gid_t *groups;
+    int64_t greeting_until; /* when HELLO must have come, milliseconds of CLOCK_MONOTONIC */
+    struct rsmd_connection *prev, *next;
+    struct rsmd_connection *silent_prev, *silent_next; /* while it has not said HELLO */
+};
+
+/** Before any connection begins. False: no memory. */
+bool rsmd_connections_init(struct rsmd_server *server);
+
+/** Take an accepted socket in. It is closed at once if there is no room, or its process is gone. */
+void rsmd_connection_begin(struct rsmd_server *server, int socket);
+
+/** Serve what it has sent, if it has, and end it unless that was HELLO. */
+void rsmd_connection_last_look(struct rsmd_connection *connection);
+
+/** Close it and give up everything the client had: see ending.h. */
+void rsmd_connection_end(struct rsmd_connection *connection);
+/** Nothing of the client is left. */
+void rsmd_connection_free(struct rsmd_connection *connection);
+
+/** Of a client that is a process. */
+struct rsmd_connection *rsmd_connection_of(struct rsmd_client *client);
+
+#endif

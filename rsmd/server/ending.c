@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "server/ending.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "server/connection.h"
+#include "base/log.h"
+#include "node/remote/far.h"
+#include "node/registry.h"
+
+static const int64_t slice_ns = 1000000; /* then the others have their turn */
+
+/* ------------------------------------------------------------------ sockets */
+
+/* A socket whose queue holds descriptors: closing it closes them, in the thread that does it. */
+struct closing {
+    struct rsmd_job job;
+    int socket;
+    struct rsmd_client *client;
+};
+
+static void run_close(struct rsmd_job *job)
+{
+    close(((struct closing *)job)->socket);
+}
+
+static void on_closed(struct rsmd_job *job)
+{
+    rsmd_client_job_over(((struct closing *)job)->client);
+}
+
+static void free_job(struct rsmd_job *job)
+{
+    free(job);
+}
+
+static void close_socket(struct rsmd_connection *connection)
+{
+    struct rsmd_server *server = connection->server;
+    struct closing *closing = NULL;
+    /* The peer is to see the end at once, whenever the socket is closed. */
+    shutdown(connection->socket, SHUT_RDWR);
+    if (connection->may_bring_fds && server->node->worker != NULL)
+        closing = calloc(1, sizeof *closing);
+    if (closing != NULL) {
+        *closing = (struct closing){.job = {.run = run_close,
+                                            .done = on_closed,
+                                            .free = free_job,
+                                            .owner = connection->client.peer.uid},
+                                    .socket = connection->socket,
+                                    .client = &connection->client};
+        if (rsmd_worker_submit(server->node->worker, &closing->job)) {
+            connection->client.jobs++;
+            return;
+        }
+        free(closing);
+    }
+    close(connection->socket);
+}
+
+/* ------------------------------------------------------------------ what the client had */
+
+/* Free it if nothing of its client is left. */
+static bool free_if_over(struct rsmd_connection *connection)
+{
+    struct rsmd_server *server = connection->server;
+    if (connection->client.jobs > 0 || !rsmd_client_is_clear(&connection->client))
+        return false;
+    DL_DELETE(server->ending, connection);
+    rsmd_connection_free(connection);
+    return true;
+}
+
+static void on_settled(struct rsmd_client *client)
+{
+    free_if_over(rsmd_connection_of(client));
+}
+
+/* One slice. True: there is more to do at once. */
+static bool clear_some(struct rsmd_server *server, int64_t until)
+{
+    struct rsmd_connection *connection = server->ending, *next;
+    for (; connection != NULL; connection = next) {
+        next = connection->next;
+        bool clear = rsmd_client_clear_until(server->node, &connection->client, until);
+        if (!clear)
+            return true;
+        free_if_over(connection);
+    }
+    return false;
+}
+
+static void go_on(struct rsmd_server *server)
+{
+    const struct timeval now = {0};
+    if (clear_some(server, rsmd_clock_ns() + slice_ns))
+        event_add(server->ending_goes_on, &now);
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    go_on(argument);
+}
+
+bool rsmd_endings_init(struct rsmd_server *server, struct event_base *base)
+{
+    server->ending_goes_on = evtimer_new(base, on_turn, server);
+    return server->ending_goes_on != NULL;
+}
+
+void rsmd_ending_begin(struct rsmd_connection *connection)
+{
+    struct rsmd_server *server = connection->server;
+    connection->client.ending = true;
+    rsmd_far_abandon(&connection->client);
+    connection->client.settled = on_settled;
+    DL_APPEND(server->ending, connection);
+    close_socket(connection);
+    /* Those before it go first, and have the turn's time. */
+    if (!evtimer_pending(server->ending_goes_on, NULL))
+        go_on(server);
+}
+
+bool rsmd_endings_finish(struct rsmd_server *server, unsigned most_ms)
+{
+    struct rsmd_worker *worker = server->node->worker;
+    clear_some(server, INT64_MAX);
+    bool all = worker == NULL || rsmd_worker_drain(worker, most_ms);
+    if (!all)
+        rsm_log_warning("not waiting for what clients have left: it takes long to free");
+    return all;
+}

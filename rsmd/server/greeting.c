@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "server/greeting.h"
+
+#include <time.h>
+
+#include "base/log.h"
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static struct rsmd_account *user_of(const struct rsmd_connection *connection)
+{
+    return connection->client.account->parent;
+}
+
+/* Run until the oldest has had its time. */
+static void set_timer(struct rsmd_server *server)
+{
+    const struct rsmd_connection *oldest = server->ungreeted;
+    if (oldest == NULL) {
+        event_del(server->greeting_over);
+        return;
+    }
+    int64_t left = oldest->greeting_until - now_ms();
+    if (left < 0)
+        left = 0;
+    struct timeval wait = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
+    event_add(server->greeting_over, &wait);
+}
+
+/* All have the same time, so the oldest comes first. A daemon that had no turn itself may not have
+ * read the greeting yet, hence the last look. */
+static void on_time_over(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    struct rsmd_server *server = argument;
+    int64_t now = now_ms();
+    while (server->ungreeted != NULL && server->ungreeted->greeting_until <= now) {
+        rsm_log_debug("process %d does not say what it wants",
+                      (int)server->ungreeted->client.peer.pid);
+        rsmd_connection_last_look(server->ungreeted);
+    }
+    set_timer(server);
+}
+
+struct event *rsmd_greeting_timer(struct rsmd_server *server)
+{
+    return evtimer_new(server->base, on_time_over, server);
+}
+
+/* The user who has most connections that are silent; of several the one whose is the oldest. */
+static const struct rsmd_account *most_silent(const struct rsmd_server *server)
+{
+    const struct rsmd_account *most = user_of(server->ungreeted);
+    const struct rsmd_connection *each;
+    DL_FOREACH2(server->ungreeted, each, silent_next)
+    if (user_of(each)->ungreeted > most->ungreeted)
+        most = user_of(each);
+    return most;
+}
+
+static void push_out_oldest_of(struct rsmd_server *server, const struct rsmd_account *account)
+{
+    struct rsmd_connection *oldest;
+    DL_FOREACH2(server->ungreeted, oldest, silent_next)
+    if (user_of(oldest) == account)
+        break;
+    rsmd_connection_last_look(oldest);
+}
+
+void rsmd_greeting_await(struct rsmd_connection *connection)
+{
+    struct rsmd_server *server = connection->server;
+    struct rsmd_account *account = user_of(connection);
+    const struct rsmd_shares *shares = account->shares;
+    if (account->ungreeted >= shares->ungreeted_most_per_user)
+        push_out_oldest_of(server, account);
+    else if (server->ungreeted_count >= shares->ungreeted_most)
+        push_out_oldest_of(server, most_silent(server));
+    connection->greeting_until = now_ms() + RSM_PROTO_GREETING_MS;
+    DL_APPEND2(server->ungreeted, connection, silent_prev, silent_next);
+    server->ungreeted_count++;
+    account->ungreeted++;
+    if (server->ungreeted == connection)
+        set_timer(server);
+}
+
+void rsmd_greeting_done(struct rsmd_connection *connection)
+{
+    struct rsmd_server *server = connection->server;
+    bool oldest = server->ungreeted == connection;
+    DL_DELETE2(server->ungreeted, connection, silent_prev, silent_next);
+    server->ungreeted_count--;
+    user_of(connection)->ungreeted--;
+    if (oldest)
+        set_timer(server);
+}

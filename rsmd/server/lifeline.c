@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "server/lifeline.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "control/packet.h"
+
+/* Whether the path still leads to the file that was locked: its last holder may have removed it
+ * between our open and our lock, and then a third process locks another file of that name. */
+static bool is_at_path(int fd, const char *path)
+{
+    struct stat locked, named;
+    return fstat(fd, &locked) == 0 && stat(path, &named) == 0 && locked.st_ino == named.st_ino &&
+           locked.st_dev == named.st_dev;
+}
+
+static enum rsmd_lock_result take_lock(const char *path, int *lock)
+{
+    for (;;) {
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+            return RSMD_LOCK_FAILED;
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+            int error = errno;
+            close(fd);
+            errno = error;
+            return error == EWOULDBLOCK ? RSMD_LOCK_BUSY : RSMD_LOCK_FAILED;
+        }
+        if (is_at_path(fd, path)) {
+            *lock = fd;
+            return RSMD_LOCK_TAKEN;
+        }
+        close(fd);
+    }
+}
+
+static void let_go(struct rsmd_lifeline *lifeline)
+{
+    int error = errno;
+    close(lifeline->lock);
+    lifeline->lock = -1;
+    errno = error;
+}
+
+/* Make the lock file that of a configured daemon. */
+static bool reserve(int lock)
+{
+    static const char mark[] = RSMCORE_CONFIGURED;
+    ssize_t written = pwrite(lock, mark, sizeof mark - 1, 0);
+    if (written >= 0 && written < (ssize_t)sizeof mark - 1)
+        errno = ENOSPC;
+    return written == (ssize_t)sizeof mark - 1;
+}
+
+/* The lock is held: whose is the node? */
+static enum rsmd_lock_result look_for_mark(struct rsmd_lifeline *lifeline, bool configured)
+{
+    struct stat file;
+    enum rsmd_lock_result result = RSMD_LOCK_TAKEN;
+    bool known = fstat(lifeline->lock, &file) == 0;
+    if (known && !configured && file.st_size > 0)
+        result = RSMD_LOCK_RESERVED;
+    else if (!known || (configured && file.st_size == 0 && !reserve(lifeline->lock)))
+        result = RSMD_LOCK_FAILED;
+    if (result != RSMD_LOCK_TAKEN)
+        let_go(lifeline);
+    return result;
+}
+
+enum rsmd_lock_result rsmd_lifeline_take(struct rsmd_lifeline *lifeline,
+                                         const struct rsmcore_runtime *runtime,
+                                         const char *socket_path, bool configured)
+{
+    memset(lifeline, 0, sizeof *lifeline);
+    lifeline->lock = -1;
+    lifeline->configured = configured;
+    rsmcore_runtime_lock(runtime, runtime->node, lifeline->lock_path);
+    rsmcore_runtime_socket(runtime, runtime->node, lifeline->socket_path);
+    if (socket_path != NULL)
+        snprintf(lifeline->socket_path, sizeof lifeline->socket_path, "%s", socket_path);
+    enum rsmd_lock_result result = take_lock(lifeline->lock_path, &lifeline->lock);
+    return result == RSMD_LOCK_TAKEN ? look_for_mark(lifeline, configured) : result;
+}
+
+int rsmd_lifeline_listen(struct rsmd_lifeline *lifeline, bool everybody)
+{
+    struct sockaddr_un address;
+    if (rsm_unix_address(&address, lifeline->socket_path) < 0)
+        return -1;
+    int fd = rsm_fd_above_stdio(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (fd < 0)
+        return -1;
+    unlink(lifeline->socket_path);
+    mode_t before = umask(everybody ? 0111 : 0177);
+    int result = bind(fd, (const struct sockaddr *)&address, sizeof address);
+    umask(before);
+    lifeline->socket_is_ours = result == 0;
+    if (result == 0 && listen(fd, SOMAXCONN) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+void rsmd_lifeline_hide(struct rsmd_lifeline *lifeline)
+{
+    if (lifeline->socket_is_ours)
+        unlink(lifeline->socket_path);
+    lifeline->socket_is_ours = false;
+}
+
+void rsmd_lifeline_end(struct rsmd_lifeline *lifeline)
+{
+    if (lifeline->lock < 0)
+        return;
+    rsmd_lifeline_hide(lifeline);
+    if (!lifeline->configured)
+        unlink(lifeline->lock_path); /* before the release: see is_at_path() */
+    let_go(lifeline);
+}
+
+static void tell(int fd, const char *text, size_t length)
+{
+    if (fd < 0)
+        return;
+    /* The starter may have given up; there is nobody else to tell. */
+    ssize_t ignored = write(fd, text, length);
+    (void)ignored;
+    close(fd);
+}
+
+void rsmd_ready(int fd)
+{
+    tell(fd, "R", 1);
+}
+
+void rsmd_not_needed(int fd)
+{
+    tell(fd, "B", 1);
+}
+
+void rsmd_not_ready(int fd, const char *why)
+{
+    char line[1024];
+    int length = snprintf(line, sizeof line - 1, "%s", why);
+    size_t used = length < (int)sizeof line - 1 ? (size_t)length : sizeof line - 2;
+    line[used] = '\n';
+    tell(fd, line, used + 1);
+}

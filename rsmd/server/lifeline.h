@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * One daemon per node: the lock that says who it is, the socket that only the lock's holder may
+ * make or remove, and the word to whoever started it.
+ */
+#ifndef RSMD_LIFELINE_H
+#define RSMD_LIFELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "control/runtime.h"
+
+struct rsmd_lifeline {
+    char lock_path[RSM_PROTO_PATH_MAX];
+    char socket_path[RSM_PROTO_PATH_MAX];
+    int lock;            /* held; -1 if not */
+    bool configured;     /* the lock file stays: see control/runtime.h */
+    bool socket_is_ours; /* bound here, to be unlinked at the end */
+};
+
+enum rsmd_lock_result {
+    RSMD_LOCK_TAKEN,
+    RSMD_LOCK_BUSY,     /* another daemon runs */
+    RSMD_LOCK_RESERVED, /* none runs, and the node is for a configured one */
+    RSMD_LOCK_FAILED,   /* errno says why */
+};
+
+/** Take the node's lock. @p socket_path NULL: the usual one. @p configured: this daemon is a
+ *  configured one, and from now on the node is for such alone. */
+enum rsmd_lock_result rsmd_lifeline_take(struct rsmd_lifeline *lifeline,
+                                         const struct rsmcore_runtime *runtime,
+                                         const char *socket_path, bool configured);
+
+/** Bind the socket, removing what a dead predecessor left, and listen. @p everybody: any user may
+ *  connect. The descriptor, or -1 with errno. */
+int rsmd_lifeline_listen(struct rsmd_lifeline *lifeline, bool everybody);
+
+/** Remove the socket: nobody finds this daemon from now on. */
+void rsmd_lifeline_hide(struct rsmd_lifeline *lifeline);
+
+/** Release the lock, and remove the socket if it is still there. The lock file is removed, too,
+ *  but for that of a configured daemon. */
+void rsmd_lifeline_end(struct rsmd_lifeline *lifeline);
+
+/** Tell the starter through @p fd (-1: nobody waits) that clients are served; closes it. */
+void rsmd_ready(int fd);
+/** Tell the starter that another daemon is this node; closes it. */
+void rsmd_not_needed(int fd);
+/** Tell the starter in one line why not; closes it. */
+void rsmd_not_ready(int fd, const char *why);
+
+#endif

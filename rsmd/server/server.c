@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "server/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/connection.h"
+#include "base/log.h"
+#include "server/ending.h"
+#include "node/fabric.h"
+#include "node/remote/far.h"
+#include "server/greeting.h"
+#include "cluster/peers.h"
+
+enum {
+    ACCEPTS_PER_TURN = 16,
+    THREADS_MOST = 64, /* for what may take long, see worker.h */
+    THREADS_PER_USER = 2,
+    END_PATIENCE_MS = 1000, /* for these threads when the daemon ends */
+    ACCEPT_PAUSE_MS = 100,
+    FIRST_CLIENT_MS = 10000, /* an embedded node that nobody ever uses ends after this */
+};
+
+static struct timeval milliseconds(int ms)
+{
+    return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+}
+
+static sigset_t ending_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    return set;
+}
+
+void rsmd_server_hold_signals(void)
+{
+    sigset_t set = ending_signals();
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static void end_loop(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    struct rsmd_server *server = argument;
+    event_base_loopbreak(server->base); /* loopexit takes memory, which may be out */
+}
+
+static bool have_spare(struct rsmd_server *server)
+{
+    if (server->spare < 0)
+        server->spare = rsm_fd_above_stdio(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    return server->spare >= 0;
+}
+
+bool rsmd_server_use_spare(struct rsmd_server *server)
+{
+    if (server->spare < 0)
+        return false;
+    close(server->spare);
+    server->spare = -1;
+    return true;
+}
+
+/* No descriptors: the caller in the backlog stays there, and would wake us for ever. */
+static void pause_accepting(struct rsmd_server *server)
+{
+    struct timeval pause = milliseconds(ACCEPT_PAUSE_MS);
+    event_del(server->accepting);
+    event_add(server->accept_again, &pause);
+}
+
+static void accept_again(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    struct rsmd_server *server = argument;
+    if (have_spare(server))
+        event_add(server->accepting, NULL);
+    else
+        pause_accepting(server);
+}
+
+static void accept_clients(evutil_socket_t listener, short what, void *argument)
+{
+    (void)what;
+    struct rsmd_server *server = argument;
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+        bool spare = have_spare(server);
+        int fd = spare ? accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+        if (fd >= 0) {
+            rsmd_connection_begin(server, fd);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            rsm_log_warning("cannot accept a client now: %m");
+            pause_accepting(server);
+        }
+        if (errno != EINTR && errno != ECONNABORTED)
+            return;
+    }
+}
+
+void rsmd_server_greeted(struct rsmd_server *server, int change)
+{
+    server->greeted_count += (uint32_t)change;
+    server->node->client_count = server->greeted_count;
+    if (server->linger_ms < 0)
+        return;
+    struct timeval linger = milliseconds(server->linger_ms);
+    if (server->greeted_count == 0)
+        event_add(server->unused, &linger);
+    else
+        event_del(server->unused);
+}
+
+static bool make_events(struct rsmd_server *server)
+{
+    struct event_config *config = event_config_new();
+    if (config == NULL)
+        return false;
+    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+    event_config_require_features(config, EV_FEATURE_ET);
+    server->base = event_base_new_with_config(config);
+    event_config_free(config);
+    if (server->base == NULL)
+        return false;
+    server->accepting =
+        event_new(server->base, server->listener, EV_READ | EV_PERSIST, accept_clients, server);
+    server->accept_again = evtimer_new(server->base, accept_again, server);
+    server->unused = evtimer_new(server->base, end_loop, server);
+    server->terminated = event_new(server->base, server->signals, EV_READ, end_loop, server);
+    server->greeting_over = rsmd_greeting_timer(server);
+    server->fabric = rsmd_fabric_start(server->base, server->node);
+    server->node->worker =
+        rsmd_worker_new(server->base, &(struct rsmd_worker_limits){.threads = THREADS_MOST,
+                                                                   .per_owner = THREADS_PER_USER});
+    return rsmd_connections_init(server) && rsmd_endings_init(server, server->base) &&
+           server->node->worker != NULL && server->fabric != NULL && server->accepting != NULL &&
+           server->accept_again != NULL && server->unused != NULL &&
+           server->greeting_over != NULL && server->terminated != NULL;
+}
+
+static void free_event(struct event *event)
+{
+    if (event != NULL)
+        event_free(event);
+}
+
+static void free_events(struct rsmd_server *server)
+{
+    free_event(server->accepting);
+    free_event(server->accept_again);
+    free_event(server->unused);
+    free_event(server->greeting_over);
+    free_event(server->terminated);
+    free_event(server->ending_goes_on);
+    rsmd_turns_end(&server->turns);
+    rsmd_worker_end(server->node->worker);
+    server->node->worker = NULL;
+    rsmd_fabric_stop(server->fabric);
+    if (server->base != NULL)
+        event_base_free(server->base);
+    if (server->signals >= 0)
+        close(server->signals);
+    libevent_global_shutdown();
+}
+
+bool rsmd_server_init(struct rsmd_server *server, struct rsmd_node *node, int listener,
+                      int linger_ms)
+{
+    memset(server, 0, sizeof *server);
+    server->node = node;
+    server->listener = listener;
+    server->spare = -1;
+    server->linger_ms = linger_ms;
+    sigset_t ending = ending_signals();
+    server->signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
+    /* On the listener already: packets sent before the accept carry their sender, too. */
+    int on = 1;
+    rsm_packet_refuse_fds(listener);
+    bool made = server->signals >= 0 &&
+                setsockopt(listener, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
+                make_events(server) && event_add(server->accepting, NULL) == 0 &&
+                event_add(server->terminated, NULL) == 0;
+    struct timeval first = milliseconds(FIRST_CLIENT_MS);
+    if (made && linger_ms >= 0)
+        made = event_add(server->unused, &first) == 0;
+    if (!made) {
+        free_events(server);
+        close(listener);
+    }
+    return made;
+}
+
+void rsmd_server_run(struct rsmd_server *server)
+{
+    event_base_dispatch(server->base);
+}
+
+bool rsmd_server_end(struct rsmd_server *server, struct rsmd_lifeline *lifeline)
+{
+    rsmd_lifeline_hide(lifeline);
+    event_del(server->accepting);
+    close(server->listener);
+    while (server->connections != NULL)
+        rsmd_connection_end(server->connections);
+    rsmd_server_use_spare(server);
+    rsmd_far_stop(server->node);
+    bool all = rsmd_endings_finish(server, END_PATIENCE_MS);
+    rsmd_peers_stop(server->node->peers);
+    server->node->peers = NULL;
+    free_events(server);
+    return all;
+}
