@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/descriptor.h"
 #include "base/extent_memfd.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/packet.h"
+#include "base/descriptor.h"
 #include "base/sealed.h"
 
 #ifndef MFD_NOEXEC_SEAL

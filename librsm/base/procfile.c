@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/descriptor.h"
 #include "base/procfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
-
-#include "control/packet.h"
 
 bool rsmcore_procfile_open(struct rsmcore_procfile *file, int directory, const char *path)
 {

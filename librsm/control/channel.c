@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
 #include "control/channel.h"
 
 #include <errno.h>
@@ -20,18 +21,11 @@ struct rsmcore_exchange {
     pthread_cond_t wake; /* over, or its turn to receive */
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Wait until the socket can be read or written, or the deadline. */
 static enum rsm_status await(int socket, short events, int64_t deadline)
 {
     for (;;) {
-        int64_t left = deadline - now_ms();
+        int64_t left = deadline - rsm_clock_ms();
         if (left <= 0)
             return RSM_ST_TIMEOUT;
         struct pollfd ready = {.fd = socket, .events = events};
@@ -327,7 +321,7 @@ enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm
      */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
     pthread_mutex_lock(&channel->lock);
-    mine.deadline = now_ms() + channel->timeout_ms;
+    mine.deadline = rsm_clock_ms() + channel->timeout_ms;
     enum rsm_status status = exchange(channel, &mine, send);
     pthread_mutex_unlock(&channel->lock);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
 #include "control/link.h"
 
 #include <errno.h>
@@ -225,13 +226,6 @@ static struct rsmcore_link *find_link(uint32_t node)
     return NULL;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void pause_ms(int ms)
 {
     struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
@@ -251,7 +245,7 @@ struct search {
 
 static uint32_t time_left(const struct search *search)
 {
-    int64_t left = search->deadline - now_ms();
+    int64_t left = search->deadline - rsm_clock_ms();
     return left > 0 ? (uint32_t)left : 0;
 }
 
@@ -259,7 +253,7 @@ static uint32_t time_left(const struct search *search)
  * not, later. */
 static enum rsm_status start_daemon(struct search *search)
 {
-    if (now_ms() < search->next_start)
+    if (rsm_clock_ms() < search->next_start)
         return RSM_ST_BUSY;
     enum rsm_status status = rsmcore_runtime_prepare(&search->runtime);
     if (status == RSM_ST_OK)
@@ -271,7 +265,7 @@ static enum rsm_status start_daemon(struct search *search)
     else if (++search->silent_starts < SILENT_STARTS_MOST)
         status = RSM_ST_BUSY; /* killed, or what was started is no daemon */
     if (status == RSM_ST_BUSY) {
-        search->next_start = now_ms() + search->start_pause_ms;
+        search->next_start = rsm_clock_ms() + search->start_pause_ms;
         if (search->start_pause_ms < START_PAUSE_MOST_MS)
             search->start_pause_ms *= 2;
     }
@@ -338,7 +332,8 @@ static void log_failure(const struct search *search, enum rsm_status status)
 
 static enum rsm_status make_own_link(struct rsmcore_link **link)
 {
-    struct search search = {.deadline = now_ms() + rsmcore_link_own_most_ms, .start_pause_ms = 1};
+    struct search search = {.deadline = rsm_clock_ms() + rsmcore_link_own_most_ms,
+                            .start_pause_ms = 1};
     enum rsm_status status = rsmcore_runtime_find(&search.runtime);
     if (status != RSM_ST_OK)
         return status == RSM_ST_DENIED ? RSM_ST_UNREACHABLE : status;
@@ -401,7 +396,7 @@ static enum rsm_status own_link_since(int64_t asked, struct rsmcore_link **link)
     if (failure == RSM_ST_OK)
         remember(*link, true);
     else
-        failed_at = now_ms();
+        failed_at = rsm_clock_ms();
     return failure;
 }
 
@@ -411,7 +406,7 @@ enum rsm_status rsmcore_link_own(struct rsmcore_link **link)
     *link = known_link(0);
     if (*link != NULL)
         return RSM_ST_OK;
-    int64_t asked = now_ms();
+    int64_t asked = rsm_clock_ms();
     int cancellable = lock_uncancelled(&making_lock);
     enum rsm_status status = own_link_since(asked, link);
     unlock_and_restore(&making_lock, cancellable);

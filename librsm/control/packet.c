@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/descriptor.h"
 #include "control/packet.h"
 
 #include <errno.h>
@@ -68,17 +69,6 @@ void rsm_packet_fds_close(struct rsm_packet_fds *fds)
     for (unsigned i = 0; i < fds->count; i++)
         close(fds->fds[i]);
     fds->count = 0;
-}
-
-int rsm_fd_above_stdio(int fd)
-{
-    if (fd < 0 || fd > STDERR_FILENO)
-        return fd;
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    int error = errno;
-    close(fd);
-    errno = error;
-    return moved;
 }
 
 /* Take the control messages apart. Returns 0 or -EMFILE; every descriptor received is either in

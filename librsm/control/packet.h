@@ -72,11 +72,6 @@ ssize_t rsm_packet_peek(int socket, void *head, size_t size, bool *brings_fds);
 /** Close what is in @p fds and make it empty. */
 void rsm_packet_fds_close(struct rsm_packet_fds *fds);
 
-/** Move a descriptor above 2, close-on-exec, so that it is never mistaken for stdin, stdout or
- *  stderr of a program that closed those. Returns the descriptor or -1 with errno; the argument is
- *  closed either way. */
-int rsm_fd_above_stdio(int fd);
-
 /** Make a unix SEQPACKET socket connected to @p path, non-blocking; -1 with errno. */
 int rsm_packet_connect(const char *path);
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/descriptor.h"
+#include "base/clock.h"
 #include "control/spawn.h"
 
 #include <dlfcn.h>
@@ -83,22 +85,15 @@ static int run_detached(const struct daemon_command *command)
     return waited == child && status == 0 ? 0 : -1;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* All that the daemon says until it is ready or ends, as a string; false: it takes too long. */
 static bool hear_out(int report, char *text, size_t size, uint32_t most_ms)
 {
     size_t length = 0;
-    int64_t deadline = now_ms() + most_ms;
+    int64_t deadline = rsm_clock_ms() + most_ms;
     struct pollfd readable = {.fd = report, .events = POLLIN};
     text[0] = '\0';
     while (length < size - 1 && text[0] != 'R') {
-        int64_t left = deadline - now_ms();
+        int64_t left = deadline - rsm_clock_ms();
         int ready = poll(&readable, 1, left > 0 ? (int)left : 0);
         if (ready == 0 || (ready < 0 && errno != EINTR))
             return false;

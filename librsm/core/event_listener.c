@@ -12,12 +12,13 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/thread.h"
+#include "base/descriptor.h"
 #include "core/event_internal.h"
 #include "core/event_peers.h"
 
@@ -119,16 +120,7 @@ static void *listen_to_all(void *argument)
 
 static bool start_thread(struct rsmcore_listener *made)
 {
-    pthread_attr_t attr;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&made->thread, &attr, listen_to_all, made);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    return error == 0;
+    return rsm_thread_start(&made->thread, "rsm-events", STACK_BYTES, listen_to_all, made) == 0;
 }
 
 static void discard(struct rsmcore_listener *made)

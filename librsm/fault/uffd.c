@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/descriptor.h"
 #include "fault/uffd.h"
 
 #include <errno.h>
@@ -7,8 +8,6 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "control/packet.h"
 
 /* Newer than the headers that this must build with. */
 #ifndef UFFD_FEATURE_WP_UNPOPULATED

@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "control/packet.h"
+#include "base/descriptor.h"
 #include "fault/uffd.h"
 #include "mapping/mechanism.h"
 #include "base/status.h"

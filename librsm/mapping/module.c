@@ -7,13 +7,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "mapping/decode.h"
 #include "mapping/memory.h"
 #include "mapping/mechanism.h"
 #include "mapping/vector.h"
 
-enum { NS_PER_US = 1000, US_PER_S = 1000000 };
+enum { NS_PER_US = 1000 };
 
 static struct rsm_conn *inner_of(struct rsm_conn *conn)
 {
@@ -273,9 +274,7 @@ static void conn_answer_signals(struct rsm_conn *conn)
 
 static uint64_t now(void)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * US_PER_S + (uint64_t)time.tv_nsec / NS_PER_US;
+    return (uint64_t)rsm_clock_ns() / NS_PER_US;
 }
 
 static void release(struct softmap *softmap, bool inherited)

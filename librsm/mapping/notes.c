@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "control/packet.h"
+#include "base/descriptor.h"
 #include "fault/uffd.h"
 #include "mapping/mechanism.h"
 #include "mapping/memory.h"

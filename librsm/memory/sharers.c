@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/descriptor.h"
 #include "memory/sharers.h"
 
 #include <dirent.h>
@@ -11,7 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "control/packet.h"
 #include "memory/backing.h"
 
 /* Bits of an entry of /proc/PID/pagemap. */

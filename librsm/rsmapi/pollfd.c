@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "rsmapi/export.h"
 #include "rsmapi/handle.h"
 #include "rsmapi/status.h"
@@ -172,17 +173,10 @@ static int poll_once(struct pollfd fds[], nfds_t nfds, int timeout, int *ready, 
     return *ready > 0 ? RSM_SUCCESS : RSMERR_TIMEOUT;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Milliseconds until then, rounded up so that nobody is told of a timeout before its time. */
 static int left_until(int64_t end)
 {
-    int64_t left = end - now_ns();
+    int64_t left = end - rsm_clock_ns();
     return left <= 0 ? 0 : (int)((left + NS_PER_MS - 1) / NS_PER_MS);
 }
 
@@ -200,7 +194,7 @@ RSM_API int rsm_intr_signal_wait_pollfd(struct pollfd fds[], nfds_t nfds, int ti
     int ready;
     if (numfdsp != NULL)
         *numfdsp = 0;
-    int64_t end = timeout > 0 ? now_ns() + timeout * (int64_t)NS_PER_MS : 0;
+    int64_t end = timeout > 0 ? rsm_clock_ns() + timeout * (int64_t)NS_PER_MS : 0;
     int left = timeout;
     int error;
     bool segments = true;

@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "control/packet.h"
+#include "base/descriptor.h"
 #include "rsmapi/export.h"
 #include "rsm/rsmapi.h"
 

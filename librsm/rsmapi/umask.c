@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/descriptor.h"
 #include "rsmapi/umask.h"
 
 #include <fcntl.h>
@@ -15,8 +16,6 @@
 #define HAVE_SINGLE_THREADED 1
 #endif
 #endif
-
-#include "control/packet.h"
 
 #define MASK_BITS 0777u
 

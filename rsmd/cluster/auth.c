@@ -10,7 +10,7 @@
 
 #include "base/codec.h"
 #include "cluster/munge.h"
-#include "base/worker.h"
+#include "common/worker.h"
 
 enum {
     CLAIM_VERSION = 1,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
 #include "cluster/internal.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ static void note_stranger(struct rsmd_conn *conn, const char *why)
     struct rsmd_link *link = conn->theirs.from != 0 ? link_of(peers, conn->theirs.from) : NULL;
     char text[RSM_PEER_TEXT_MAX + RSMD_ADDRESS_TEXT_BYTES + 32];
     unsigned dropped;
-    int64_t now = rsmd_peers_now();
+    int64_t now = rsm_clock_ms();
     snprintf(text, sizeof text, "connection from %s: %s", conn->there_text, why);
     if (link != NULL && link->up == NULL)
         snprintf(link->text, sizeof link->text, "%s", why);
@@ -295,14 +296,14 @@ static void take_confirmation(struct rsmd_conn *conn, const struct rsm_peer_msg 
 bool rsmd_conn_ping(struct rsmd_conn *conn)
 {
     struct rsm_peer_msg msg = {.type = RSM_PEER_PING, .u.ping.number = ++conn->ping};
-    conn->pinged_at = rsmd_peers_now();
+    conn->pinged_at = rsm_clock_ms();
     return say(conn, &msg);
 }
 
 void rsmd_conn_begin(struct rsmd_conn *conn)
 {
     conn->phase = RSMD_PHASE_UP;
-    conn->up_since = conn->answered_at = rsmd_peers_now();
+    conn->up_since = conn->answered_at = rsm_clock_ms();
     evtimer_del(conn->deadline);
     struct rsm_peer_msg msg = {.type = RSM_PEER_PONG, .u.ping.number = conn->first_ping};
     if (!conn->caller && !say(conn, &msg))
@@ -317,7 +318,7 @@ static void take_pong(struct rsmd_conn *conn, uint64_t number)
         return;
     }
     conn->answered = number;
-    conn->answered_at = rsmd_peers_now();
+    conn->answered_at = rsm_clock_ms();
     rsmd_link_answered(conn->link);
 }
 

@@ -28,11 +28,11 @@
 
 #include "conf/address.h"
 #include "cluster/auth.h"
-#include "base/complaints.h"
+#include "common/complaints.h"
 #include "cluster/handshake.h"
 #include "cluster/peers.h"
 #include "cluster/stream.h"
-#include "base/worker.h"
+#include "common/worker.h"
 
 enum {
     RSMD_STRANGERS_MAX = 64,     /* connections that were accepted and not authenticated */
@@ -130,9 +130,6 @@ struct rsmd_peers {
 struct rsmd_peers *rsmd_peers_start_with(struct event_base *base, const struct rsmd_conf *conf,
                                          uint32_t own, const struct rsmd_peers_user *user,
                                          const char *library, char *why, size_t why_size);
-
-/** Milliseconds of a clock that never jumps. */
-int64_t rsmd_peers_now(void);
 
 /* resolve.c */
 

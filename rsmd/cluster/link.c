@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
 #include "cluster/internal.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ static bool is_caller(const struct rsmd_link *link)
 
 static void log_failure(struct rsmd_link *link, const char *why)
 {
-    if (rsmd_complaint_is_new(&link->complaints, why, rsmd_peers_now()))
+    if (rsmd_complaint_is_new(&link->complaints, why, rsm_clock_ms()))
         rsm_log_warning("link to node %u at %s: %s", (unsigned)link->node->id, link->node->address,
                         why);
 }
@@ -39,7 +40,7 @@ static uint32_t retry_delay(unsigned failures)
     if (failures < 8 && (uint32_t)RSMD_RETRY_LEAST_MS << failures < ms)
         ms = (uint32_t)RSMD_RETRY_LEAST_MS << failures;
     if (getrandom(&noise, sizeof noise, GRND_NONBLOCK) < 0)
-        noise = (uint32_t)rsmd_peers_now();
+        noise = (uint32_t)rsm_clock_ms();
     return ms - ms / 4 + noise % (ms / 2);
 }
 
@@ -204,7 +205,7 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_conn *conn)
     if (link->up != conn)
         return;
     link->up = NULL;
-    if (rsmd_peers_now() - conn->up_since >= RSMD_STEADY_MS)
+    if (rsm_clock_ms() - conn->up_since >= RSMD_STEADY_MS)
         link->failures = 0;
     if (link->told_up) {
         link->told_up = false;

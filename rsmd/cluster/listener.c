@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cluster/internal.h"
 
@@ -139,7 +140,7 @@ static void complain(struct rsmd_peers *peers, const char *why)
     struct rsmd_listener *listener = &peers->listener;
     const struct rsmd_conf_node *own = rsmd_conf_node(peers->self.conf, peers->self.node);
     snprintf(listener->text, sizeof listener->text, "cannot listen: %s", why);
-    if (rsmd_complaint_is_new(&listener->complaints, listener->text, rsmd_peers_now()))
+    if (rsmd_complaint_is_new(&listener->complaints, listener->text, rsm_clock_ms()))
         rsm_log_error("cannot listen for other nodes at %s, port %u: %s", own->address,
                       (unsigned)own->port, why);
     again_after(listener, TRY_AGAIN_MS);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
 #include "cluster/peers.h"
 
 #include <stdio.h>
@@ -10,13 +11,6 @@
 #include "base/log.h"
 #include "cluster/internal.h"
 #include "cluster/munge.h"
-
-int64_t rsmd_peers_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ------------------------------------------------------------------ events */
 
@@ -33,7 +27,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
     struct rsmd_peers *peers = argument;
-    int64_t now = rsmd_peers_now();
+    int64_t now = rsm_clock_ms();
     int64_t deaf = time_without_turn(peers, now);
     for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
         if (peers->links[id] != NULL)
@@ -88,7 +82,7 @@ static bool make_events(struct rsmd_peers *peers)
     int ms = (int)(peers->self.conf->peer_timeout_ms / RSMD_TICKS_PER_TIMEOUT);
     struct timeval tick = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
     peers->tick = event_new(peers->base, -1, EV_PERSIST, on_tick, peers);
-    peers->ticked_at = rsmd_peers_now();
+    peers->ticked_at = rsm_clock_ms();
     peers->reaper = evtimer_new(peers->base, reap, peers);
     peers->resolver = rsmd_worker_new(peers->base, &rsmd_worker_single);
     return peers->tick != NULL && peers->reaper != NULL && peers->resolver != NULL &&

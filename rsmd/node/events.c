@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/descriptor.h"
 #include "node/events.h"
 
 #include <errno.h>
@@ -133,7 +134,7 @@ static void note_missed(struct rsmd_node *node, const struct rsmd_client *owner,
 {
     unsigned dropped;
     events->missed = true;
-    if (!rsmd_bucket_take(&node->missed_log, rsmd_clock_ns() / 1000000, &dropped))
+    if (!rsmd_bucket_take(&node->missed_log, rsm_clock_ns() / 1000000, &dropped))
         return;
     if (owner->far == NULL)
         rsm_log_error("process %d misses an event: its counter cannot be made",

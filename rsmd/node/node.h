@@ -17,11 +17,11 @@
 #include "control/packet.h"
 #include "control/runtime.h"
 #include "node/gentable.h"
-#include "base/complaints.h"
+#include "common/complaints.h"
 #include "node/shares.h"
 #include "node/slotmap.h"
 #include "node/tables.h"
-#include "base/worker.h"
+#include "common/worker.h"
 
 enum {
     RSMD_GROUPS_MAX = 65536,           /* the kernel's NGROUPS_MAX */

@@ -14,7 +14,7 @@ void rsmd_refused(struct rsmd_node *node, const char *format, ...)
     char text[SENTENCE_BYTES];
     unsigned dropped;
     va_list arguments;
-    if (!rsmd_bucket_take(&node->refusals, rsmd_clock_ns() / 1000000, &dropped))
+    if (!rsmd_bucket_take(&node->refusals, rsm_clock_ns() / 1000000, &dropped))
         return;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);

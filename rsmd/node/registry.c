@@ -412,7 +412,7 @@ bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client,
 {
     while (!rsmd_client_is_clear(client)) {
         clear_one(node, client);
-        if (until != INT64_MAX && rsmd_clock_ns() >= until)
+        if (until != INT64_MAX && rsm_clock_ns() >= until)
             break;
     }
     return rsmd_client_is_clear(client);

@@ -53,7 +53,7 @@ enum rsmd_peer_state rsmd_peer_probe(const struct rsmd_node *node, uint32_t peer
 
 enum rsm_status rsmd_node_here(struct rsmd_node *node, uint32_t id)
 {
-    int64_t *listened = &node->topology.listened[id], now = rsmd_clock_ns();
+    int64_t *listened = &node->topology.listened[id], now = rsm_clock_ns();
     if (id == node->id)
         return RSM_ST_OK;
     if (rsmd_far_is_up(node, id))
@@ -153,7 +153,7 @@ static bool may_look(struct rsmd_topology *topology, int64_t now)
 static void refresh(struct rsmd_node *node)
 {
     struct rsmd_topology *topology = &node->topology;
-    int64_t begun = rsmd_clock_ns();
+    int64_t begun = rsm_clock_ns();
     if (!may_look(topology, begun))
         return;
     bool changed = topology->generation == 0;
@@ -162,7 +162,7 @@ static void refresh(struct rsmd_node *node)
             changed = true;
     if (changed)
         topology->generation++;
-    topology->looks_ns -= rsmd_clock_ns() - begun;
+    topology->looks_ns -= rsm_clock_ns() - begun;
 }
 
 static void add_peer(struct rsm_topology_reply *reply, const struct rsmd_controller *controller,

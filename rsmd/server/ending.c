@@ -97,7 +97,7 @@ static bool clear_some(struct rsmd_server *server, int64_t until)
 static void go_on(struct rsmd_server *server)
 {
     const struct timeval now = {0};
-    if (clear_some(server, rsmd_clock_ns() + slice_ns))
+    if (clear_some(server, rsm_clock_ns() + slice_ns))
         event_add(server->ending_goes_on, &now);
 }
 

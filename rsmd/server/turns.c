@@ -72,9 +72,9 @@ static void on_turn(int fd, short what, void *argument)
 {
     (void)fd, (void)what;
     struct rsmd_turns *turns = argument;
-    int64_t end = rsmd_clock_ns() + turn_ns;
+    int64_t end = rsm_clock_ns() + turn_ns;
     turns->at_once = 0;
-    while (turns->waiting != NULL && rsmd_clock_ns() < end)
+    while (turns->waiting != NULL && rsm_clock_ns() < end)
         serve_first(turns);
     if (turns->waiting != NULL)
         go_on_later(turns);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "check.h"
 #include "base/codec.h"
 #include "descriptors.h"
@@ -203,8 +204,8 @@ static void turn(void)
 static void turn_until(bool (*so)(void))
 {
     const struct timespec moment = {.tv_nsec = 50000};
-    int64_t end = rsmd_peers_now() + PATIENCE_S * 1000;
-    for (turn(); !so() && rsmd_peers_now() < end; turn())
+    int64_t end = rsm_clock_ms() + PATIENCE_S * 1000;
+    for (turn(); !so() && rsm_clock_ms() < end; turn())
         nanosleep(&moment, NULL);
     CHECK(so());
 }
@@ -366,7 +367,7 @@ static void let_time_pass(struct input *in)
 {
     int64_t ms = (int64_t)input_u8(in) * 1000;
     for (uint32_t id = CALLER; id <= CALLED; id += CALLED - CALLER)
-        rsmd_link_tick(here->peers->links[id], rsmd_peers_now() + ms, 0);
+        rsmd_link_tick(here->peers->links[id], rsm_clock_ms() + ms, 0);
 }
 
 static void step(struct input *in)

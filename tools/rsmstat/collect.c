@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
 #include "collect.h"
 
 #include <errno.h>
@@ -379,7 +380,7 @@ struct snapshot *snapshot_take(uint32_t node, const char *socket, unsigned secti
     snapshot->node = node;
     snprintf(snapshot->socket, sizeof snapshot->socket, "%s", socket);
     struct collector collector = {
-        .into = snapshot, .deadline = daemon_now() + SNAPSHOT_MS, .interrupt = interrupt};
+        .into = snapshot, .deadline = rsm_clock_ms() + SNAPSHOT_MS, .interrupt = interrupt};
     collect(&collector, sections);
     return snapshot;
 }

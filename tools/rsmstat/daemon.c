@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
 #include "daemon.h"
 
 #include <errno.h>
@@ -16,23 +17,16 @@
 
 enum { ANSWER_MS = 2000 };
 
-int64_t daemon_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Wait until there is something to receive. NULL, or why there is not. */
 static const char *await_answer(const struct daemon *daemon)
 {
     struct pollfd wait[] = {{.fd = daemon->socket, .events = POLLIN},
                             {.fd = daemon->interrupt, .events = POLLIN}};
-    int64_t until = daemon_now() + ANSWER_MS;
+    int64_t until = rsm_clock_ms() + ANSWER_MS;
     if (until > daemon->deadline)
         until = daemon->deadline;
     for (;;) {
-        int64_t left = until - daemon_now();
+        int64_t left = until - rsm_clock_ms();
         int ready = poll(wait, 2, left > 0 ? (int)left : 0);
         if (ready < 0 && errno == EINTR)
             continue;

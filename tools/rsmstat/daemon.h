@@ -11,21 +11,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "control/proto.h"
 
 struct daemon {
     int socket;
     int interrupt;    /**< a descriptor that becomes readable when the user has had enough, or -1 */
-    int64_t deadline; /**< of the whole conversation, daemon_now() */
+    int64_t deadline; /**< of the whole conversation, rsm_clock_ms() */
     uint32_t sequence;
     char path[RSM_PROTO_PATH_MAX];
     pid_t pid; /**< who answers, by the kernel's word; 0: not told */
     uid_t uid;
     struct rsm_hello_reply hello;
 };
-
-/** Milliseconds of a clock that never jumps. */
-int64_t daemon_now(void);
 
 /**
  * Connect to the socket @p path of node @p node and say HELLO as a process of node @p as.

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
+#include "base/descriptor.h"
 #include "watch.h"
 
 #include <errno.h>
@@ -6,7 +8,6 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
-#include "control/packet.h"
 #include "daemon.h"
 
 int watch_begin(void)
@@ -23,9 +24,9 @@ int watch_begin(void)
 bool watch_ended(int interrupt, int ms)
 {
     struct pollfd wait = {.fd = interrupt, .events = POLLIN};
-    int64_t until = daemon_now() + ms;
+    int64_t until = rsm_clock_ms() + ms;
     for (;;) {
-        int64_t left = until - daemon_now();
+        int64_t left = until - rsm_clock_ms();
         int ready = poll(&wait, 1, left > 0 ? (int)left : 0);
         if (ready >= 0)
             return ready > 0;

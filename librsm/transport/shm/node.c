@@ -8,6 +8,7 @@
  * one. The mode of the memfd keeps others than its owner and root from opening it anew through
  * /proc with more than they were given.
  */
+#include "base/descriptor.h"
 #include "transport/shm/shm.h"
 
 #include <errno.h>
@@ -18,7 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/packet.h"
 #include "control/sharedmem.h"
 #include "base/status.h"
 #include "base/extent_memfd.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/remote/relay.h"
+#include "base/descriptor.h"
 
 #include <errno.h>
 #include <event2/event.h>

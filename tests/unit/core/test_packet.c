@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/descriptor.h"
 #include "cmocka_all.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "control/packet.h"
+#include "base/descriptor.h"
 #include "unit/rsmapi/fake_core.h"
 
 struct injection inject_calloc, inject_poll, inject_open, inject_fdopen, inject_above_stdio,

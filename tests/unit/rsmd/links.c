@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
 #include "links.h"
 
 #include <arpa/inet.h>
@@ -59,8 +60,8 @@ void links_turn(void)
 
 void links_turn_for(int ms)
 {
-    int64_t until = rsmd_peers_now() + ms;
-    while (rsmd_peers_now() < until)
+    int64_t until = rsm_clock_ms() + ms;
+    while (rsm_clock_ms() < until)
         links_turn();
 }
 

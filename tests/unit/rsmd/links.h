@@ -4,6 +4,7 @@
 #ifndef TESTS_RSMD_LINKS_H
 #define TESTS_RSMD_LINKS_H
 
+#include "base/clock.h"
 #include "cmocka_all.h"
 #include "cluster/internal.h"
 
@@ -52,9 +53,9 @@ void links_turn_for(int ms);
 /** Let it turn until something is so. */
 #define AWAIT(condition)                                                                           \
     do {                                                                                           \
-        int64_t until_ = rsmd_peers_now() + LINKS_WAIT_MS;                                         \
+        int64_t until_ = rsm_clock_ms() + LINKS_WAIT_MS;                                           \
         while (!(condition)) {                                                                     \
-            if (rsmd_peers_now() > until_)                                                         \
+            if (rsm_clock_ms() > until_)                                                           \
                 fail_msg("in vain: %s", #condition);                                               \
             links_turn();                                                                          \
         }                                                                                          \

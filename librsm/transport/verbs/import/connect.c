@@ -7,18 +7,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "transport/verbs/import/import.h"
 #include "transport/verbs/common/manager.h"
 
 enum { COMPLETIONS_SPARE = 8, REJECTED_BY_NODE = 28 /* the consumer's reason, in every fabric */ };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* A connection in the making. */
 struct attempt {
@@ -31,7 +25,7 @@ struct attempt {
 
 static int time_left(const struct attempt *attempt)
 {
-    int64_t left = attempt->until - now_ms();
+    int64_t left = attempt->until - rsm_clock_ms();
     return left > 0 ? (int)left : 0;
 }
 
@@ -275,7 +269,8 @@ static void take_pieces(struct verbs_conn *conn, const struct verbs_offer *offer
 enum rsm_status verbs_connect(struct rsm_port *port, const struct rsm_offer *offer, uint64_t size,
                               uint32_t rights, struct rsm_conn **conn)
 {
-    struct attempt attempt = {.path = port->path, .until = now_ms() + port->options.timeout_ms};
+    struct attempt attempt = {.path = port->path,
+                              .until = rsm_clock_ms() + port->options.timeout_ms};
     struct verbs_stdio stdio;
     if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0)
         return RSM_ST_INVALID;

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "transport/verbs/import/import.h"
 
@@ -16,13 +17,6 @@ enum {
     ARRIVAL_NS = 200000,    /* between looks for what the node sends, by who waits for it */
     SPIN_NS_MOST = 2000000, /* a thread may keep its processor for about so long anyway */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static inline void relax(void)
 {
@@ -120,7 +114,7 @@ static void sleep_for_all(struct verbs_conn *conn, uint64_t until)
     /* librdmacm allocates for each event: the mapping engine leaves them to others, and learns of
      * an end from the adapter's retries. */
     nfds_t watched = verbs_may_allocate() ? 2 : 1;
-    uint64_t now = now_ns();
+    uint64_t now = (uint64_t)rsm_clock_ns();
     uint64_t left = until > now ? until - now : 0;
     struct timespec time = {.tv_sec = (time_t)(left / 1000000000u),
                             .tv_nsec = (long)(left % 1000000000u)};
@@ -181,7 +175,7 @@ bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
     while (!conn->ledger.dead && !wait.over(conn, wait.number)) {
         if (poll_some(conn) || (wait.arrival && verbs_take_arrivals(conn)))
             continue; /* most often, and then the time is not asked for */
-        uint64_t now = now_ns();
+        uint64_t now = (uint64_t)rsm_clock_ns();
         /* Another thread may have polled what this one waits for. */
         if (start == 0 || conn->ledger.completed + conn->received != come) {
             come = conn->ledger.completed + conn->received;
@@ -198,7 +192,7 @@ bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
             sleep_until(conn, now + ARRIVAL_NS);
         } else {
             sleep_until(conn, start + patience + 1000000u);
-            learn_spin(conn, now_ns() - start);
+            learn_spin(conn, (uint64_t)rsm_clock_ns() - start);
         }
     }
     return wait.over(conn, wait.number);

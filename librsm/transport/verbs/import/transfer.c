@@ -2,6 +2,7 @@
 /* The transfers of the table, in terms of streams; and which way a large get takes. */
 #include <time.h>
 
+#include "base/clock.h"
 #include "transport/verbs/import/stream.h"
 
 static enum rsm_status move(struct rsm_conn *conn, const struct rsm_transfer *vec, unsigned count,
@@ -18,13 +19,6 @@ enum rsm_status verbs_put(struct rsm_conn *conn, uint64_t offset, const void *sr
         .local = (void *)(uintptr_t)src, .remote = offset, .length = length};
     unsigned done;
     return move(conn, &entry, 1, WRITING, &done);
-}
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
 /* Whether a get registers the memory it goes to, for itself. It pins every page, and pays where a
@@ -81,9 +75,9 @@ enum rsm_status verbs_get(struct rsm_conn *conn, uint64_t offset, void *dst, siz
         return move(conn, &entry, 1, READING, &done);
     bool registering = wants_registration(port, length);
     bool wanted = registering;
-    double start = now_ns();
+    int64_t start = rsm_clock_ns();
     enum rsm_status status = get_once(verbs, &entry, &registering);
-    double took = now_ns() - start;
+    double took = (double)(rsm_clock_ns() - start);
     pthread_mutex_lock(&port->lock);
     /* A registration that failed was no faster. */
     verbs_chooser_tell(&port->chooser, length, wanted, wanted == registering ? took : took * 2);

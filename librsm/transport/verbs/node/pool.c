@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/thread.h"
 #include "transport/verbs/node/pool.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -164,15 +164,7 @@ static void *run(void *argument)
 
 static bool start(struct verbs_pool *pool)
 {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the daemon's signals are its own thread's */
-    int error = pthread_create(&pool->thread, NULL, run, pool);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error == 0)
-        pthread_setname_np(pool->thread, "rsm-verbs-pool");
-    return error == 0;
+    return rsm_thread_start(&pool->thread, "rsm-verbs-pool", 0, run, pool) == 0;
 }
 
 struct verbs_pool *verbs_pool_open(const struct verbs_device *device, struct ibv_pd *pd,

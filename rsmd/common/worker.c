@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/worker.h"
+#include "base/thread.h"
+#include "common/worker.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -231,24 +232,6 @@ static void *work(void *argument)
     return NULL;
 }
 
-static int create_thread(struct rsmd_worker *worker)
-{
-    pthread_t thread;
-    pthread_attr_t detached;
-    sigset_t all, before;
-    int error = pthread_attr_init(&detached);
-    if (error != 0)
-        return error;
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    /* Signals are for the event loop. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&thread, &detached, work, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&detached);
-    return error;
-}
-
 /* Start a thread if more jobs could start than there are threads about to take one; under the lock.
  * False: there is none to be had now. */
 static bool have_threads(struct rsmd_worker *worker, uint32_t owner)
@@ -259,7 +242,7 @@ static bool have_threads(struct rsmd_worker *worker, uint32_t owner)
     atomic_fetch_add(&worker->references, 1);
     worker->threads++;
     worker->idle++;
-    int error = create_thread(worker);
+    int error = rsm_thread_start(NULL, "rsmd-worker", 0, work, worker);
     if (error == 0)
         return true;
     worker->threads--;

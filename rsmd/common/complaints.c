@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/complaints.h"
+#include "common/complaints.h"
 
 #include <string.h>
 
