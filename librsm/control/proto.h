@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "mapping/knobs.h"
+#include "control/map_settings.h"
 #include "rsm/transport.h"
 
 #define RSM_PROTO_MAGIC 0x444d5352u /* "RSMD" as bytes */

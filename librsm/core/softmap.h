@@ -7,7 +7,7 @@
 #ifndef RSMCORE_SOFTMAP_H
 #define RSMCORE_SOFTMAP_H
 
-#include "mapping/knobs.h"
+#include "control/map_settings.h"
 #include "rsm/transport.h"
 
 #define RSM_SOFTMAP_ABI    1u

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/packet.h"
 #include "base/procfile.h"
 
 /* Time on a processor that takes a thread out of the kernel's fault path for certain; the path

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "mapping/knobs.h"
+#include "control/map_settings.h"
 #include "rsm/transport.h"
 
 struct softmap_options {

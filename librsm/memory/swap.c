@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "memory/exchange.h"
 #include "memory/pageswap.h"
@@ -90,19 +91,12 @@ static bool is_file(const struct rsmcore_vma *vma, int fd)
            vma->inode == status.st_ino;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / NS_PER_MS;
-}
-
 /* A child on its way from fork to exec has all the memory of its parent, and gives it up by
  * itself. */
 static bool is_shared(const struct rsmcore_vma *vma, int64_t deadline)
 {
     enum rsmcore_sharers sharers = rsmcore_sharers_of(vma);
-    while (sharers == RSMCORE_SHARERS_OTHERS && now_ms() < deadline) {
+    while (sharers == RSMCORE_SHARERS_OTHERS && rsm_clock_ms() < deadline) {
         nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
         sharers = rsmcore_sharers_of(vma);
     }
@@ -112,7 +106,7 @@ static bool is_shared(const struct rsmcore_vma *vma, int64_t deadline)
 /* RSM_ST_BUSY if shared memory among the parts, other than the memfd @p except, has sharers. */
 static enum rsm_status check_sharers(const struct rsmcore_parts *parts, int except)
 {
-    int64_t deadline = now_ms() + RSMCORE_SHARERS_WAIT_MS;
+    int64_t deadline = rsm_clock_ms() + RSMCORE_SHARERS_WAIT_MS;
     for (size_t i = 0; i < parts->count; i++) {
         const struct rsmcore_part *part = &parts->list[i];
         if (part->backing != RSMCORE_BACKING_PRIVATE && !is_file(&part->vma, except) &&

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "control/proto.h"
+#include "core/export.h"
 #include "rsm/rsmapi.h"
 
 /**

@@ -14,6 +14,9 @@
 
 #include "transport/generic.h"
 
+/** The transport that every node has: it needs no hardware and reaches the nodes of one host. */
+#define RSM_TRANSPORT_LOCAL "shm"
+
 struct rsmcore_registry_entry;
 
 /** What differs between the halves; `entries` and `complaints` start out empty. */

@@ -30,7 +30,6 @@ enum {
     RSM_PEER_CREDENTIAL_MAX = 8192, /* bytes of an authentication credential */
     RSM_PEER_GROUPS_MAX = 1024,     /* supplementary groups that travel with a user */
     RSM_PEER_TEXT_MAX = 256,
-    RSM_PEER_PORT = 9247, /* where rsmd listens unless configured */
 };
 
 enum rsm_peer_type {

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "node/tables.h"
+#include "common/tables.h"
 
 #include "base/log.h"
 

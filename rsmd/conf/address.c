@@ -10,8 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cluster/proto.h"
-
 /* ------------------------------------------------------------------ as written */
 
 static bool parse_port(const char *text, uint16_t *port)

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+enum { RSM_PEER_PORT = 9247 }; /**< where rsmd listens for other hosts unless configured */
+
 #include "control/proto.h"
 
 enum {

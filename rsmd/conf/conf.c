@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/number.h"
+#include "transport/registry.h"
 #include "conf/address.h"
 
 enum section {
@@ -61,7 +62,7 @@ void rsmd_conf_defaults(struct rsmd_conf *conf)
     conf->auth = RSMD_AUTH_NONE;
     conf->controller_count = 1;
     strcpy(conf->controllers[0].name, "sci0");
-    strcpy(conf->controllers[0].transport, "shm");
+    strcpy(conf->controllers[0].transport, RSM_TRANSPORT_LOCAL);
 }
 
 bool rsmd_controller_name_split(const char *name, char *type, uint32_t *unit)

@@ -8,10 +8,13 @@
 
 #include "node/call.h"
 #include "base/log.h"
+#include "control/sharedmem.h"
 #include "base/status.h"
+#include "transport/registry.h"
 #include "transport/registry_node.h"
 
-static const struct rsmd_conf_controller loopback = {.name = "loopback", .transport = "shm"};
+static const struct rsmd_conf_controller loopback = {.name = "loopback",
+                                                     .transport = RSM_TRANSPORT_LOCAL};
 
 static enum rsm_status open_port(const struct rsmd_node *node, struct rsmd_controller *controller)
 {
@@ -23,6 +26,11 @@ static enum rsm_status open_port(const struct rsmd_node *node, struct rsmd_contr
     if (status != RSM_ST_OK)
         return status;
     controller->ops->attributes(controller->port, &controller->attr);
+    /* Each export and each import takes a slot, whatever the fabric could do. */
+    if (controller->attr.max_segments > RSM_GENTABLE_SLOTS)
+        controller->attr.max_segments = RSM_GENTABLE_SLOTS;
+    if (controller->attr.max_imports > RSM_GENTABLE_SLOTS)
+        controller->attr.max_imports = RSM_GENTABLE_SLOTS;
     controller->event_fd = controller->ops->event_fd(controller->port);
     return RSM_ST_OK;
 }

@@ -20,7 +20,7 @@
 #include "common/complaints.h"
 #include "node/shares.h"
 #include "node/slotmap.h"
-#include "node/tables.h"
+#include "common/tables.h"
 #include "common/worker.h"
 
 enum {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
 #include "node/shares.h"
 
 #include <inttypes.h>
@@ -313,12 +314,11 @@ static void complain(const struct rsmd_account *account, enum rsmd_resource reso
                      uint64_t amount)
 {
     struct rsmd_shares *shares = account->shares;
-    struct timespec now;
     char who[WHO_BYTES], other[WHO_BYTES];
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (shares->told[resource] != 0 && now.tv_sec - shares->told[resource] < TOLD_EVERY_S)
+    int64_t now = rsm_clock_ms() / 1000;
+    if (shares->told[resource] != 0 && now - shares->told[resource] < TOLD_EVERY_S)
         return;
-    shares->told[resource] = now.tv_sec;
+    shares->told[resource] = now;
     const struct rsmd_account *full = exhausted(account, resource, amount);
     who_is(full != NULL ? full : account, who);
     if (full != NULL) {

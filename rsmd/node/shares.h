@@ -30,7 +30,7 @@
 #include <sys/types.h>
 
 #include "control/proto.h"
-#include "node/tables.h"
+#include "common/tables.h"
 
 struct rsmd_conf;
 

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
 #include "server/greeting.h"
 
 #include <time.h>
 
 #include "base/log.h"
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static struct rsmd_account *user_of(const struct rsmd_connection *connection)
 {
@@ -25,7 +19,7 @@ static void set_timer(struct rsmd_server *server)
         event_del(server->greeting_over);
         return;
     }
-    int64_t left = oldest->greeting_until - now_ms();
+    int64_t left = oldest->greeting_until - rsm_clock_ms();
     if (left < 0)
         left = 0;
     struct timeval wait = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
@@ -38,7 +32,7 @@ static void on_time_over(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
     struct rsmd_server *server = argument;
-    int64_t now = now_ms();
+    int64_t now = rsm_clock_ms();
     while (server->ungreeted != NULL && server->ungreeted->greeting_until <= now) {
         rsm_log_debug("process %d does not say what it wants",
                       (int)server->ungreeted->client.peer.pid);
@@ -81,7 +75,7 @@ void rsmd_greeting_await(struct rsmd_connection *connection)
         push_out_oldest_of(server, account);
     else if (server->ungreeted_count >= shares->ungreeted_most)
         push_out_oldest_of(server, most_silent(server));
-    connection->greeting_until = now_ms() + RSM_PROTO_GREETING_MS;
+    connection->greeting_until = rsm_clock_ms() + RSM_PROTO_GREETING_MS;
     DL_APPEND2(server->ungreeted, connection, silent_prev, silent_next);
     server->ungreeted_count++;
     account->ungreeted++;

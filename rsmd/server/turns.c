@@ -4,7 +4,7 @@
 #include <event2/event.h>
 #include <stdlib.h>
 
-#include "node/tables.h"
+#include "common/tables.h"
 
 #include "base/clock.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "mapping/knobs.h"
+#include "control/map_settings.h"
 #include "mapping/options.h"
 #include "fuzz.h"
 #include "input.h"

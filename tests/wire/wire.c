@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "conf/address.h"
 #include "wire.h"
 
 #include <arpa/inet.h>

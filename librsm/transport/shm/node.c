@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/sharedmem.h"
 #include "base/status.h"
 #include "base/extent_memfd.h"
 
@@ -60,9 +59,7 @@ static void shm_close_port(struct rsm_node_port *port)
 static uint64_t most_extents(void)
 {
     struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur > RSM_GENTABLE_SLOTS)
-        return RSM_GENTABLE_SLOTS;
-    return files.rlim_cur;
+    return getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : UINT32_MAX;
 }
 
 static void shm_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
@@ -77,7 +74,7 @@ static void shm_attributes(struct rsm_node_port *port, struct rsm_port_attr *att
         .max_segments = most_extents(),
         .max_map_size = memory,
         .total_map_size = memory,
-        .max_imports = RSM_GENTABLE_SLOTS,
+        .max_imports = UINT32_MAX,
         .hardware_address = 0,
     };
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mapping/knobs.h"
+#include "control/map_settings.h"
 
 #include <string.h>
 

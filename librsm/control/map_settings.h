@@ -5,8 +5,8 @@
  * it from rsm.conf, the control protocol carries it, the mapping engine obeys it. rsm_map(7)
  * explains it to programmers.
  */
-#ifndef RSMCORE_SOFTMAP_KNOBS_H
-#define RSMCORE_SOFTMAP_KNOBS_H
+#ifndef RSMCORE_MAP_SETTINGS_H
+#define RSMCORE_MAP_SETTINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
