@@ -16,6 +16,7 @@ enum {
     FLUSH_TRIES = 100000,
     ARRIVAL_NS = 200000,    /* between looks for what the node sends, by who waits for it */
     SPIN_NS_MOST = 2000000, /* a thread may keep its processor for about so long anyway */
+    EVENT_NS = 300000000,   /* an event of the connection manager may wait for its reader so long */
 };
 
 static inline void relax(void)
@@ -84,6 +85,7 @@ void verbs_poll(struct verbs_conn *conn)
 static void take_connection_events(struct verbs_conn *conn)
 {
     struct rdma_cm_event *event;
+    conn->event_since = 0;
     while (rdma_get_cm_event(conn->events, &event) == 0) {
         enum rdma_cm_event_type type = event->event;
         rdma_ack_cm_event(event);
@@ -111,10 +113,13 @@ static void sleep_for_all(struct verbs_conn *conn, uint64_t until)
     }
     if (poll_some(conn)) /* what came before the request is not notified */
         return;
-    /* librdmacm allocates for each event: the mapping engine leaves them to others, and learns of
-     * an end from the adapter's retries. */
-    nfds_t watched = verbs_may_allocate() ? 2 : 1;
+    /* librdmacm allocates for each event, so that the mapping engine cannot take any. It notes when
+     * it has seen one, and looks no more: poll() would not sleep. */
+    bool takes = verbs_may_allocate();
+    nfds_t watched = takes || conn->event_since == 0 ? 2 : 1;
     uint64_t now = (uint64_t)rsm_clock_ns();
+    if (watched == 1 && conn->event_since + EVENT_NS < until)
+        until = conn->event_since + EVENT_NS;
     uint64_t left = until > now ? until - now : 0;
     struct timespec time = {.tv_sec = (time_t)(left / 1000000000u),
                             .tv_nsec = (long)(left % 1000000000u)};
@@ -127,7 +132,10 @@ static void sleep_for_all(struct verbs_conn *conn, uint64_t until)
         take_completion_events(conn);
     if (ready > 0 && fds[1].revents != 0) { /* 0 if it was not watched */
         verbs_poll(conn);                   /* what was done before the end was done */
-        take_connection_events(conn);
+        if (takes)
+            take_connection_events(conn);
+        else
+            conn->event_since = (uint64_t)rsm_clock_ns();
     }
     pthread_cond_broadcast(&conn->news);
 }
@@ -167,6 +175,14 @@ static void learn_spin(struct verbs_conn *conn, uint64_t waited)
         conn->spin_ns = 2 * waited < SPIN_NS_MOST ? 2 * waited : SPIN_NS_MOST;
 }
 
+/* Whether an event that the mapping engine could not take was that of an end: nothing has been
+ * answered since. The adapter's retries would tell the same, seconds later. */
+static bool has_ended(const struct verbs_conn *conn, uint64_t now, uint64_t start)
+{
+    return conn->event_since != 0 && !verbs_may_allocate() && now - conn->event_since > EVENT_NS &&
+           now - start > EVENT_NS;
+}
+
 bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
 {
     uint64_t patience = (uint64_t)conn->port->options.timeout_ms * 1000000u;
@@ -185,6 +201,8 @@ bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
             if (verbs_ledger_flying(&conn->ledger) == 0)
                 break; /* the fabric owes no answer: the node alone is slow */
             verbs_die(conn, "the peer does not answer");
+        } else if (has_ended(conn, now, start)) {
+            verbs_die(conn, "the connection manager told of an end");
         } else if (now - start < conn->spin_ns) {
             spin(conn, now - start);
         } else if (wait.arrival) {

@@ -98,6 +98,7 @@ struct verbs_conn {
     pthread_mutex_t lock; /* guards what follows, and posting and polling */
     pthread_cond_t news;  /* something completed, or nobody sleeps for all any more */
     bool sleeper;         /* a thread sleeps on the descriptors, for all */
+    uint64_t event_since; /* when somebody who cannot take events of `events` saw one; 0: nobody */
     bool hears;           /* the node was told to send signals of the exporter */
     bool signalled;       /* `signals` have come and were not taken */
     bool untaken;         /* ... were, and the node has not been told */
