@@ -101,7 +101,7 @@ static void waits_are_translated(void **state)
     } cases[] = {{RSM_ST_TIMEOUT, RSMERR_TIMEOUT},
                  {RSM_ST_INTERRUPTED, RSMERR_INTERRUPTED},
                  {RSM_ST_NO_RESOURCES, RSMERR_INSUFFICIENT_RESOURCES},
-                 {RSM_ST_NO_MEMORY, RSMERR_INSUFFICIENT_MEM},
+                 {RSM_ST_NO_MEMORY, RSMERR_INSUFFICIENT_RESOURCES},
                  {RSM_ST_STALE, RSMERR_BAD_SEG_HNDL},
                  {RSM_ST_ABORTED, RSMERR_CONN_ABORTED},
                  {RSM_ST_INVALID, RSMERR_BAD_ARGS_ERRORS}};
