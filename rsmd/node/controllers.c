@@ -69,6 +69,12 @@ bool rsmd_controllers_open(struct rsmd_node *node, char *why, size_t why_size)
     for (uint32_t i = 0; i < node->conf.controller_count; i++) {
         const struct rsmd_conf_controller *configured = &node->conf.controllers[i];
         status = add(node, configured);
+        if (status == RSM_ST_NO_MEMORY) {
+            /* That passes, and the controller would be missing for as long as the daemon runs. */
+            snprintf(why, why_size, "cannot open controller %s: %s", configured->name,
+                     rsmcore_status_text(status));
+            return false;
+        }
         if (status != RSM_ST_OK)
             rsm_log_error("controller %s is left out: cannot open transport %s%s%s: %s",
                           configured->name, configured->transport,
