@@ -137,12 +137,11 @@ static void stop(struct softmap *softmap)
     softmap_service_stop(softmap);
 }
 
-/* Called with the mapping lock held. */
-static enum rsm_status add_view(struct softmap *softmap, struct softmap_view *view)
+/* What a new view takes beside its addresses. Called with the mapping lock held. */
+static enum rsm_status prepare_view(struct softmap *softmap, const struct softmap_view *view)
 {
-    bool first = atomic_load(&softmap->views) == 0;
     sigset_t before;
-    enum rsm_status status = first ? start(softmap) : RSM_ST_OK;
+    enum rsm_status status = atomic_load(&softmap->views) == 0 ? start(softmap) : RSM_ST_OK;
     if (status != RSM_ST_OK)
         return status;
     /* Its pages begin inaccessible as the new view is, and see what was put before. */
@@ -151,8 +150,37 @@ static enum rsm_status add_view(struct softmap *softmap, struct softmap_view *vi
     softmap_settle(&softmap->space);
     softmap_leave(softmap, &before);
     softmap_reread_all(softmap, view->first, view->first + view->count);
-    status = softmap->mechanism->attach(softmap, view) ? softmap_view_add(view) : RSM_ST_NO_MEMORY;
-    if (status != RSM_ST_OK && first)
+    return RSM_ST_OK;
+}
+
+/* Put the view where it is to be. What may fail without that has been done before: the program's own
+ * memory, where a view is to replace that, is gone from here on. If this fails all the same, nothing
+ * else shall come to lie there. */
+static enum rsm_status show_view(struct softmap *softmap, struct softmap_view *view, bool fixed,
+                                 void *address)
+{
+    size_t length = view->count * softmap->space.page_size;
+    view->address = place_view(softmap, view, fixed, address);
+    if (view->address == NULL)
+        return RSM_ST_NO_MEMORY;
+    enum rsm_status status =
+        softmap->mechanism->attach(softmap, view) ? softmap_view_add(view) : RSM_ST_NO_MEMORY;
+    if (status != RSM_ST_OK &&
+        (!fixed || mmap(view->address, length, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+                        0) == MAP_FAILED))
+        munmap(view->address, length);
+    return status;
+}
+
+static enum rsm_status add_view(struct softmap *softmap, struct softmap_view *view, bool fixed,
+                                void *address)
+{
+    enum rsm_status status = prepare_view(softmap, view);
+    if (status != RSM_ST_OK)
+        return status;
+    status = show_view(softmap, view, fixed, address);
+    if (status != RSM_ST_OK && atomic_load(&softmap->views) == 0)
         stop(softmap);
     return status;
 }
@@ -190,13 +218,7 @@ static enum rsm_status conn_map(struct rsm_conn *conn, uint64_t offset, size_t l
                                   .count = (uint32_t)((length + page - 1) / page),
                                   .rights = rights};
     pthread_mutex_lock(&softmap->mapping);
-    enum rsm_status status = RSM_ST_NO_MEMORY;
-    view->address = place_view(softmap, view, fixed, *address);
-    if (view->address != NULL) {
-        status = add_view(softmap, view);
-        if (status != RSM_ST_OK)
-            munmap(view->address, view->count * page);
-    }
+    enum rsm_status status = add_view(softmap, view, fixed, *address);
     pthread_mutex_unlock(&softmap->mapping);
     if (status == RSM_ST_OK)
         *address = view->address;
