@@ -34,6 +34,8 @@ RSM_API int rsm_intr_signal_wait(void *memseg, int timeout)
     enum rsm_status status = rsmcore_event_wait(segment->event, timeout);
     if (status == RSM_ST_OK)
         rsmapi_see_stores(segment);
+    if (status == RSM_ST_NO_MEMORY) /* for the counter; the manual has one code for both */
+        status = RSM_ST_NO_RESOURCES;
     return rsmapi_error(RSMAPI_WAIT, status);
 }
 RSM_API_EXPORT(rsm_intr_signal_wait);
