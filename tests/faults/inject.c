@@ -116,7 +116,8 @@ static uint32_t home_of(uintptr_t address)
 }
 
 /* libevent keeps a block for each descriptor, by its number, that it has ever watched, and lists of
- * changes and timers. How far those grow depends on how many clients there were at a time. */
+ * changes and timers. How far those grow depends on how many clients there were at a time. The
+ * dynamic linker keeps blocks with the stacks of threads that have ended. */
 static bool is_kept(const void *caller)
 {
     static struct {
@@ -126,10 +127,11 @@ static bool is_kept(const void *caller)
     size_t at = ((uintptr_t)caller >> 2) % 32;
     if (known[at].caller != caller) {
         Dl_info where;
-        bool found = dladdr(caller, &where) != 0 && where.dli_sname != NULL;
-        known[at].kept = found && strstr(where.dli_fname, "libevent") != NULL &&
-                         strcmp(where.dli_sname, "event_new") != 0 &&
-                         strncmp(where.dli_sname, "evbuffer_", 9) != 0;
+        bool found = dladdr(caller, &where) != 0 && where.dli_fname != NULL;
+        bool loop = found && where.dli_sname != NULL && strstr(where.dli_fname, "libevent") != NULL &&
+                    strcmp(where.dli_sname, "event_new") != 0 &&
+                    strncmp(where.dli_sname, "evbuffer_", 9) != 0;
+        known[at].kept = loop || (found && strstr(where.dli_fname, "/ld-linux") != NULL);
         known[at].caller = caller;
     }
     return known[at].kept;

@@ -30,7 +30,7 @@
     X(ioctl, mapping, ENOMEM, EAGAIN, 0)                                                           \
     X(kcmp, mapping, EPERM, 0, 0)                                                                  \
     X(prctl, mapping, EINVAL, 0, 0)                                                                \
-    X(open, descriptor, EMFILE, ENFILE, EACCES)                                                    \
+    X(open, descriptor, EMFILE, ENFILE, 0)                                                         \
     X(opendir, descriptor, EMFILE, ENOMEM, 0)                                                      \
     X(fopen, descriptor, EMFILE, ENOMEM, 0)                                                        \
     X(memfd_create, descriptor, EMFILE, ENOMEM, 0)                                                 \
@@ -58,7 +58,7 @@
     X(pwrite, file, ENOSPC, EINTR, 0) /* write() goes to pipes that have room, and cannot fail */  \
     X(ftruncate, file, ENOSPC, 0, 0)                                                               \
     X(fallocate, file, ENOSPC, EINTR, 0)                                                           \
-    X(stat, file, ENOMEM, EACCES, 0)                                                               \
+    X(stat, file, ENOMEM, EACCES, 0) /* by a path: fstat() of what is open cannot fail */          \
     X(mkdir, file, ENOSPC, EACCES, 0)                                                              \
     X(unlink, file, EACCES, 0, 0)                                                                  \
     X(readlink, file, ENOMEM, 0, 0)                                                                \

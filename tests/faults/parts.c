@@ -2,6 +2,7 @@
 /* Exports, and what does not need another node. */
 #include "parts.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -85,6 +86,30 @@ static void drop_import(rsm_memseg_import_handle_t import)
     TRY(rsm_memseg_import_disconnect(import));
 }
 
+/* Memory to export and to give up again. Where nothing could be taken off an extent any more the next
+ * such call does it. */
+static void have_leftovers_taken(rsmapi_controller_handle_t controller)
+{
+    rsm_memseg_export_handle_t segment;
+    void *memory = memory_get(MEMORY_PRIVATE, PARTS_PAGE);
+    EXPECT(memory != NULL);
+    TRY(rsm_memseg_export_create(controller, &segment, memory, PARTS_PAGE, 0));
+    TRY(rsm_memseg_export_destroy(segment));
+    EXPECT(memory_put(MEMORY_PRIVATE, memory, PARTS_PAGE) == 0);
+}
+
+void parts_take_leftovers(void)
+{
+    rsmapi_controller_handle_t controller;
+    rsm_memseg_export_handle_t segment;
+    void *memory = memory_get(MEMORY_PRIVATE, PARTS_PAGE);
+    EXPECT(memory != NULL && rsm_get_controller(sci0, &controller) == RSM_SUCCESS);
+    EXPECT(rsm_memseg_export_create(controller, &segment, memory, PARTS_PAGE, 0) == RSM_SUCCESS);
+    EXPECT(rsm_memseg_export_destroy(segment) == RSM_SUCCESS);
+    EXPECT(rsm_release_controller(controller) == RSM_SUCCESS);
+    EXPECT(memory_put(MEMORY_PRIVATE, memory, PARTS_PAGE) == 0);
+}
+
 /* The life of one segment, whose importers are cut off in the midst of it. */
 static void export_memory(rsmapi_controller_handle_t controller, enum memory_kind kind,
                           size_t length)
@@ -106,6 +131,7 @@ static void export_memory(rsmapi_controller_handle_t controller, enum memory_kin
     TRY(rsm_memseg_export_publish(segment, &id, NULL, 0));
     drop_import(look_at(controller, id, memory, length));
     TRY(rsm_memseg_export_destroy(segment));
+    have_leftovers_taken(controller);
     steps_unguard(memory);
     EXPECT(memory_put(kind, memory, length) == 0);
 }
@@ -160,6 +186,7 @@ void part_overlap(struct peer_orders *peer)
     drop_import(import);
     drop_import(look_at(c, moving_id, to, LENGTH));
     TRY(rsm_memseg_export_destroy(moving));
+    have_leftovers_taken(c);
     release_controller(c);
     steps_unguard(memory);
     steps_unguard(from);
@@ -213,12 +240,17 @@ void part_fork(struct peer_orders *peer)
     EXPECT(child >= 0);
     if (child == 0)
         be_child(unpublished, memory);
-    EXPECT(waitpid(child, &status, 0) == child);
+    pid_t ended;
+    do
+        ended = waitpid(child, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    EXPECT(ended == child);
     if (status != 0)
         _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1); /* it has said why */
     drop_import(import);
     TRY(rsm_memseg_export_destroy(unpublished));
     TRY(rsm_memseg_export_destroy(segment));
+    have_leftovers_taken(controller);
     release_controller(controller);
     steps_unguard(memory);
     EXPECT(memory_put(MEMORY_PRIVATE, memory, 4 * PARTS_PAGE) == 0);

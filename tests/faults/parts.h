@@ -42,6 +42,10 @@ void part_taken(struct peer_orders *peer);
 void part_events(struct peer_orders *peer);
 void part_fork(struct peer_orders *peer);
 
+/** Make and destroy a segment without any failure. What could not be taken off its extent by the last
+ *  destroy, because nothing could be opened for as long as that lasted, is taken off by this. */
+void parts_take_leftovers(void);
+
 /** Be the peer, until it is to end. @return the exit status of its process. */
 int peer_run(struct peer_orders *orders);
 

@@ -333,6 +333,25 @@ void steps_begin(const struct steps_setup *setup)
     faults_attach_here(&run.faults->slots[0]);
 }
 
+bool steps_group_fails(const char *group)
+{
+    uint64_t mask = atomic_load(&victim()->mask);
+    for (int kind = 0; kind < FAULT_KIND_COUNT; kind++)
+        if ((mask >> kind & 1) != 0 && strcmp(fault_kinds[kind].group, group) == 0)
+            return true;
+    return false;
+}
+
+bool steps_daemon_fails(void)
+{
+    return run.daemon_role;
+}
+
+bool steps_are_interrupted(void)
+{
+    return run.signals;
+}
+
 void steps_branch(int first)
 {
     step = first;
@@ -355,7 +374,7 @@ static void finish_step(void)
     if (run.learn) {
         learn();
         run.record->count = step + 1;
-    } else if (to_check && !run.signals) {
+    } else if (to_check && !run.signals && !run.may_lose) { /* a lost connection is kept for a while */
         compare();
     }
     to_check = false;
@@ -380,6 +399,8 @@ static void judge(int result)
         lose();
     if (attempts == 2)
         strcat(text, ", once more although nothing failed any more");
+    else if (result == RSMERR_TIMEOUT && !run.daemon_role && strstr(function, "_wait") != NULL)
+        strcat(text, ", although the event was posted");
     else if (!documented(function, result))
         strcat(text, ", which the manual does not list for this function");
     else if (atomic_load(&victim()->fired) == 0)

@@ -66,6 +66,15 @@ void steps_branch(int first);
 void steps_guard(void *memory, size_t length, unsigned seed);
 void steps_unguard(const void *memory);
 
+/** Whether calls of this group are among those that may fail. */
+bool steps_group_fails(const char *group);
+
+/** Whether it is a daemon that fails, not this process. */
+bool steps_daemon_fails(void);
+
+/** Whether signals arrive so often that no wait gets to its end. */
+bool steps_are_interrupted(void);
+
 /** Used by the macros. */
 void steps_try(const char *call);
 bool steps_again(int result, int wanted);

@@ -23,7 +23,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -109,7 +108,8 @@ int fcntl(int fd, int command, ...)
     REAL(fcntl)
     bool duplicates = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
     /* These cannot fail with a descriptor that is open. */
-    bool cannot = command == F_GETFD || command == F_SETFD || command == F_GETFL;
+    bool cannot = command == F_GETFD || command == F_SETFD || command == F_GETFL ||
+                  command == F_SETFL || command == F_GET_SEALS;
     if (!cannot && faults_fail(duplicates ? FAULT_dup : FAULT_fcntl))
         return -1;
     return real(fd, command, argument);
@@ -174,8 +174,6 @@ WRAP(int, -1, fallocate, fallocate, (int fd, int mode, off_t offset, off_t lengt
      (fd, mode, offset, length))
 WRAP(int, -1, stat, stat, (const char *path, struct stat *status), (path, status))
 WRAP(int, -1, stat, lstat, (const char *path, struct stat *status), (path, status))
-WRAP(int, -1, stat, fstat, (int fd, struct stat *status), (fd, status))
-WRAP(int, -1, stat, fstatfs, (int fd, struct statfs *status), (fd, status))
 WRAP(int, -1, stat, access, (const char *path, int mode), (path, mode))
 WRAP(int, -1, mkdir, mkdir, (const char *path, mode_t mode), (path, mode))
 WRAP(int, -1, unlink, unlink, (const char *path), (path))
