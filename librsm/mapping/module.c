@@ -153,9 +153,9 @@ static enum rsm_status prepare_view(struct softmap *softmap, const struct softma
     return RSM_ST_OK;
 }
 
-/* Put the view where it is to be. What may fail without that has been done before: the program's own
- * memory, where a view is to replace that, is gone from here on. If this fails all the same, nothing
- * else shall come to lie there. */
+/* Put the view where it is to be. What may fail without that has been done before: the program's
+ * own memory, where a view is to replace that, is gone from here on. If this fails all the same,
+ * nothing else shall come to lie there. */
 static enum rsm_status show_view(struct softmap *softmap, struct softmap_view *view, bool fixed,
                                  void *address)
 {
@@ -166,9 +166,9 @@ static enum rsm_status show_view(struct softmap *softmap, struct softmap_view *v
     enum rsm_status status =
         softmap->mechanism->attach(softmap, view) ? softmap_view_add(view) : RSM_ST_NO_MEMORY;
     if (status != RSM_ST_OK &&
-        (!fixed || mmap(view->address, length, PROT_NONE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-                        0) == MAP_FAILED))
+        (!fixed ||
+         mmap(view->address, length, PROT_NONE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED))
         munmap(view->address, length);
     return status;
 }

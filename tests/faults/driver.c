@@ -58,8 +58,7 @@ static struct {
 
 static bool daemon_role(void)
 {
-    return options.role == ROLE_NODE1 || options.role == ROLE_NODE2 ||
-           options.role == ROLE_STARTED;
+    return options.role == ROLE_NODE1 || options.role == ROLE_NODE2 || options.role == ROLE_STARTED;
 }
 
 static bool starts_daemons(void)
@@ -127,8 +126,7 @@ static void let_signals_come(void)
     setitimer(ITIMER_REAL, &often, NULL);
 }
 
-__attribute__((noreturn)) static void be_subject(const struct part *part,
-                                                 const struct fault *fault)
+__attribute__((noreturn)) static void be_subject(const struct part *part, const struct fault *fault)
 {
     struct steps_setup setup = {.part = part->name,
                                 .faults = world.faults,
@@ -236,8 +234,8 @@ static bool run_once(const struct part *part, const struct fault *fault)
         good = false;
     }
     if (!good && (status == 0 || WIFSIGNALED(status))) /* it could not say so itself */
-        steps_print_fault(victim(), daemon_role() ? world.daemons[victim() - world.faults->slots - 1]
-                                                  : getpid());
+        steps_print_fault(
+            victim(), daemon_role() ? world.daemons[victim() - world.faults->slots - 1] : getpid());
     if (starts_daemons())
         good = await_started() && good;
     else if (!world_runs(&world))
@@ -438,13 +436,15 @@ static bool take_options(int argc, char **argv)
         }
     }
     if (each != NULL)
-        options.each = strcmp(each, "call") == 0 ? CALLS : strcmp(each, "step") == 0 ? STEPS : PLACES;
+        options.each = strcmp(each, "call") == 0   ? CALLS
+                       : strcmp(each, "step") == 0 ? STEPS
+                                                   : PLACES;
     return good && optind == argc;
 }
 
 /* Where that is allowed, be alone with what is started here: the library looks at all processes
- * that it sees when shared memory is exported, and how many those are is to be the same in each run.
- * Whatever is left goes with the first process. */
+ * that it sees when shared memory is exported, and how many those are is to be the same in each
+ * run. Whatever is left goes with the first process. */
 static void be_alone(void)
 {
     int status = 0;

@@ -128,7 +128,8 @@ static bool is_kept(const void *caller)
     if (known[at].caller != caller) {
         Dl_info where;
         bool found = dladdr(caller, &where) != 0 && where.dli_fname != NULL;
-        bool loop = found && where.dli_sname != NULL && strstr(where.dli_fname, "libevent") != NULL &&
+        bool loop = found && where.dli_sname != NULL &&
+                    strstr(where.dli_fname, "libevent") != NULL &&
                     strcmp(where.dli_sname, "event_new") != 0 &&
                     strncmp(where.dli_sname, "evbuffer_", 9) != 0;
         known[at].kept = loop || (found && strstr(where.dli_fname, "/ld-linux") != NULL);

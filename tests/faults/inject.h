@@ -119,7 +119,7 @@ struct fault_slot {
     _Atomic uint32_t fired;
     _Atomic uint32_t counts[FAULT_KIND_COUNT];
     _Atomic int32_t fired_kind;
-    uintptr_t frames[FAULT_FRAMES]; /* of the first that failed */
+    uintptr_t frames[FAULT_FRAMES];                 /* of the first that failed */
     uint64_t places[FAULT_KIND_COUNT][FAULT_CALLS]; /* of each call: equal ones are equal */
     /* allocations; cleared when the process starts, else left alone */
     _Atomic int32_t live;

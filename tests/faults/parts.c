@@ -12,10 +12,14 @@
 #include "steps.h"
 
 const struct part parts[] = {
-    {"controller", part_controller, false}, {"export", part_export, false},
-    {"overlap", part_overlap, false},       {"import", part_import, true},
-    {"transfer", part_transfer, true},      {"taken", part_taken, true},
-    {"events", part_events, true},          {"fork", part_fork, false},
+    {"controller", part_controller, false},
+    {"export", part_export, false},
+    {"overlap", part_overlap, false},
+    {"import", part_import, true},
+    {"transfer", part_transfer, true},
+    {"taken", part_taken, true},
+    {"events", part_events, true},
+    {"fork", part_fork, false},
     {NULL, NULL, false},
 };
 
@@ -64,8 +68,8 @@ void part_controller(struct peer_orders *peer)
 /* ---------------------------------------------------------------- exports */
 
 /* See by way of an import of our own what others would see of the memory, and leave it mapped. */
-static rsm_memseg_import_handle_t look_at(rsmapi_controller_handle_t controller,
-                                          rsm_memseg_id_t id, const void *memory, size_t length)
+static rsm_memseg_import_handle_t look_at(rsmapi_controller_handle_t controller, rsm_memseg_id_t id,
+                                          const void *memory, size_t length)
 {
     rsm_memseg_import_handle_t import;
     rsmapi_barrier_t barrier;
@@ -86,8 +90,8 @@ static void drop_import(rsm_memseg_import_handle_t import)
     TRY(rsm_memseg_import_disconnect(import));
 }
 
-/* Memory to export and to give up again. Where nothing could be taken off an extent any more the next
- * such call does it. */
+/* Memory to export and to give up again. Where nothing could be taken off an extent any more the
+ * next such call does it. */
 static void have_leftovers_taken(rsmapi_controller_handle_t controller)
 {
     rsm_memseg_export_handle_t segment;

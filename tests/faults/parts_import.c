@@ -10,7 +10,7 @@
 #include "steps.h"
 
 enum {
-    EVENT_MS = 4000,   /* for an event that has been posted */
+    EVENT_MS = 4000,  /* for an event that has been posted */
     ORDER_MS = 20000, /* for the peer to do what it was asked */
 };
 
@@ -74,8 +74,7 @@ void part_import(struct peer_orders *peer)
     connect_to_peer(&second, PEER_ECHO_ID);
     TRY(rsm_memseg_import_map(link.import, &address, RSM_MAP_NONE, RSM_PERM_RDWR, 0, PEER_LENGTH));
     TRY_AS("rsm_memseg_import_close_barrier", RSM_SUCCESS, store_span(&link, address, 1000));
-    TRY_AS("rsm_memseg_import_close_barrier", RSM_SUCCESS,
-           load_span(&link, address, 1000, &right));
+    TRY_AS("rsm_memseg_import_close_barrier", RSM_SUCCESS, load_span(&link, address, 1000, &right));
     EXPECT(right);
     TRY(rsm_memseg_import_map(second.import, &again, RSM_MAP_NONE, RSM_PERM_READ, PARTS_PAGE,
                               2 * PARTS_PAGE));
@@ -259,15 +258,15 @@ static int poll_for(struct pollfd *fds, nfds_t count, int *ready, void *poster, 
 
 #define WAIT_FOR(waiter, poster)                                                                   \
     do {                                                                                           \
-        int before_ = RSM_SUCCESS;                                                                         \
-        TRY_AS("rsm_intr_signal_wait", RSM_SUCCESS, wait_for((waiter), (poster), &before_));     \
+        int before_ = RSM_SUCCESS;                                                                 \
+        TRY_AS("rsm_intr_signal_wait", RSM_SUCCESS, wait_for((waiter), (poster), &before_));       \
     } while (0)
 
 #define POLL_FOR(fds, count, ready, poster)                                                        \
     do {                                                                                           \
-        int before_ = RSM_SUCCESS;                                                                         \
+        int before_ = RSM_SUCCESS;                                                                 \
         TRY_AS("rsm_intr_signal_wait_pollfd", RSM_SUCCESS,                                         \
-               poll_for((fds), (count), (ready), (poster), &before_));                           \
+               poll_for((fds), (count), (ready), (poster), &before_));                             \
     } while (0)
 
 static void own_events(rsmapi_controller_handle_t controller)

@@ -374,7 +374,8 @@ static void finish_step(void)
     if (run.learn) {
         learn();
         run.record->count = step + 1;
-    } else if (to_check && !run.signals && !run.may_lose) { /* a lost connection is kept for a while */
+    } else if (to_check && !run.signals &&
+               !run.may_lose) { /* a lost connection is kept for a while */
         compare();
     }
     to_check = false;

@@ -44,11 +44,11 @@ struct steps_setup {
     const char *part;
     struct fault_shared *faults;
     struct steps_record *record;
-    bool learn;          /* fill the record */
-    bool signals;        /* real ones arrive all the time, nothing is injected */
-    bool tell_steps;     /* to the slots: the same place in another step is another one */
-    bool daemon_role;    /* a daemon fails, not this process */
-    bool may_lose;       /* and may drop this client for that */
+    bool learn;                   /* fill the record */
+    bool signals;                 /* real ones arrive all the time, nothing is injected */
+    bool tell_steps;              /* to the slots: the same place in another step is another one */
+    bool daemon_role;             /* a daemon fails, not this process */
+    bool may_lose;                /* and may drop this client for that */
     pid_t daemons[STEPS_DAEMONS]; /* 0: none */
 };
 

@@ -77,8 +77,8 @@ __attribute__((noreturn)) static void be_daemon(const struct world *world, int n
     snprintf(node_argument, sizeof node_argument, "--node=%d", node);
     snprintf(ready_argument, sizeof ready_argument, "--ready-fd=%d", ready);
     snprintf(directory_argument, sizeof directory_argument, "--runtime-dir=%s", world->directory);
-    const char *level = getenv("FAULTS_VERBOSE") != NULL ? "--log-level=debug"
-                                                         : "--log-level=error";
+    const char *level =
+        getenv("FAULTS_VERBOSE") != NULL ? "--log-level=debug" : "--log-level=error";
     execl(getenv("RSM_RSMD"), "rsmd", "--foreground", node_argument, directory_argument,
           ready_argument, level, (char *)NULL);
     _exit(127);

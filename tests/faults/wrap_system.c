@@ -38,8 +38,10 @@
         return real arguments;                                                                     \
     }
 
-/* --- memory; munmap() fails only where it would cut a mapping in two, and leaves nothing to be done */
-WRAP(void *, MAP_FAILED, mmap, mmap, (void *at, size_t length, int prot, int flags, int fd, off_t o),
+/* --- memory; munmap() fails only where it would cut a mapping in two, and leaves nothing to be
+ * done */
+WRAP(void *, MAP_FAILED, mmap, mmap,
+     (void *at, size_t length, int prot, int flags, int fd, off_t o),
      (at, length, prot, flags, fd, o))
 WRAP(int, -1, mprotect, mprotect, (void *at, size_t length, int prot), (at, length, prot))
 WRAP(int, -1, madvise, madvise, (void *at, size_t length, int advice), (at, length, advice))
@@ -47,8 +49,7 @@ WRAP(ssize_t, -1, process_vm_readv, process_vm_readv,
      (pid_t pid, const struct iovec *to, unsigned long to_count, const struct iovec *from,
       unsigned long from_count, unsigned long flags),
      (pid, to, to_count, from, from_count, flags))
-WRAP(int, -1, shmctl, shmctl, (int id, int command, struct shmid_ds *buffer),
-     (id, command, buffer))
+WRAP(int, -1, shmctl, shmctl, (int id, int command, struct shmid_ds *buffer), (id, command, buffer))
 
 void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
 {
@@ -74,8 +75,7 @@ WRAP(int, -1, eventfd, eventfd, (unsigned count, int flags), (count, flags))
 WRAP(int, -1, signalfd, signalfd, (int fd, const sigset_t *mask, int flags), (fd, mask, flags))
 WRAP(int, -1, epoll_create, epoll_create, (int size), (size))
 WRAP(int, -1, epoll_create, epoll_create1, (int flags), (flags))
-WRAP(int, -1, accept, accept4,
-     (int fd, struct sockaddr *address, socklen_t *length, int flags),
+WRAP(int, -1, accept, accept4, (int fd, struct sockaddr *address, socklen_t *length, int flags),
      (fd, address, length, flags))
 
 void *dlopen(const char *path, int flags)
@@ -151,7 +151,7 @@ WRAP(ssize_t, -1, recvmsg, recvmsg, (int fd, struct msghdr *message, int flags),
      (fd, message, flags))
 WRAP(ssize_t, -1, recvmsg, recv, (int fd, void *bytes, size_t length, int flags),
      (fd, bytes, length, flags))
-WRAP(int, -1, poll, poll, (struct pollfd *fds, nfds_t count, int ms), (fds, count, ms))
+WRAP(int, -1, poll, poll, (struct pollfd * fds, nfds_t count, int ms), (fds, count, ms))
 WRAP(int, -1, setsockopt, setsockopt,
      (int fd, int level, int option, const void *value, socklen_t length),
      (fd, level, option, value, length))
@@ -182,7 +182,8 @@ WRAP(int, -1, flock, flock, (int fd, int operation), (fd, operation))
 
 /* --- threads, time, signals */
 WRAP(int, errno, pthread_create, pthread_create,
-     (pthread_t * thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument),
+     (pthread_t * thread, const pthread_attr_t *attributes, void *(*function)(void *),
+      void *argument),
      (thread, attributes, function, argument))
 WRAP(int, -1, sleep, nanosleep, (const struct timespec *time, struct timespec *left), (time, left))
 WRAP(int, errno, sleep, clock_nanosleep,
