@@ -282,9 +282,9 @@ enum { WARM_UP = 250 };
 #else
 enum { WARM_UP = 10 };
 #endif
-/* The address sanitizer keeps mappings of threads that ended, as the mapping engine's do with each
- * connection. Without it there are none. */
-#if defined(__SANITIZE_ADDRESS__)
+/* Sanitizers clear the shadow of each new stack by mappings, which the mapping engine's threads have
+ * elsewhere with each connection. Without sanitizers nothing is left. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { MAPPINGS_SLACK = 4000 };
 #else
 enum { MAPPINGS_SLACK = 8 };
