@@ -249,6 +249,9 @@ static void shrink(void)
 static void end_connection(struct connection *connection)
 {
     rsmd_client_clear(&hostile.node, &connection->client);
+    if (connection->client.greeted)
+        rsmd_client_dismiss(&connection->client);
+    rsmd_account_drop(connection->client.account);
     close(connection->socket);
     connection->socket = -1;
 }
@@ -276,6 +279,10 @@ static void accept_from(unsigned node)
         if (hostile.connections[i].socket >= 0)
             continue;
         hostile.connections[i] = (struct connection){.socket = fd, .node = node};
+        hostile.connections[i].client.account =
+            rsmd_account_of_connection(&hostile.node.shares, getuid());
+        hostile.connections[i].client.own_descriptors = 1;
+        CHECK(hostile.connections[i].client.account != NULL);
         fd = -1;
     }
     if (fd >= 0)
