@@ -104,11 +104,13 @@ static void begin_hosts(void)
     static char text[2][CONFIGURATION_BYTES];
     static const struct host hosts[] = {{EXPORTER, text[0]}, {IMPORTER, text[1]}};
     for (unsigned node = 1; node <= 2; node++)
-        snprintf(text[node - 1], sizeof text[0],
-                 "[controller sci0]\ntransport = " TRANSPORT "\n%s%s\n"
-                 "[limits]\npeer-timeout-ms = 10000\n",
-                 devices[node] != NULL ? "device = " : "",
-                 devices[node] != NULL ? devices[node] : "");
+        snprintf(
+            text[node - 1], sizeof text[0],
+            "[controller sci0]\ntransport = " TRANSPORT "\n%s%s\n%s"
+            "[limits]\npeer-timeout-ms = 10000\n",
+            devices[node] != NULL ? "device = " : "", devices[node] != NULL ? devices[node] : "",
+            /* A daemon that is killed amid a handshake may leave the importer to its time-out. */
+            devices[node] != NULL ? "options = timeout=3000\n" : "");
     hosts_split(world, hosts);
     hosts_start(world, daemons);
 }

@@ -30,6 +30,7 @@ enum order_kind {
     ORDER_REVOKE,
     ORDER_REPORT,
     ORDER_SETTLE,
+    ORDER_PAUSE,
     ORDER_SIGNAL,
     ORDER_LIE,
 };
@@ -71,6 +72,7 @@ struct node {
     struct rsm_extent *extents[EXTENTS_MAX];
     struct rsm_node_offer *offers[OFFERS_MAX];
     struct node_report report;
+    bool pauses; /* once it has accepted a connection */
 };
 
 static void on_signalled(void *context, struct rsm_node_offer *made, uint32_t count, bool coalesced)
@@ -169,9 +171,13 @@ static void obey(struct node *node, const struct order *order, struct answer *an
     case ORDER_REVOKE:
         node->ops->revoke(node->port, node->offers[order->index]);
         node->offers[order->index] = NULL;
+        node->pauses = node->report.paused = false;
         break;
     case ORDER_SETTLE:
         verbs_pool_settle(node->port->pool);
+        break;
+    case ORDER_PAUSE:
+        node->pauses = true;
         break;
     case ORDER_SIGNAL:
         answer->status = node->ops->signal_importer(
@@ -222,6 +228,14 @@ static const char *import_device(void)
     return device("RSM_TEST_IMPORT_DEVICE", "rxe1");
 }
 
+static bool has_accepted(const struct node *node)
+{
+    for (uint32_t i = 0; i < OFFERS_MAX; i++)
+        if (node->offers[i] != NULL && node->offers[i]->state == VERBS_CONNECTING)
+            return true;
+    return false;
+}
+
 _Noreturn static void run_node(int socket, const char *options)
 {
     static struct node node;
@@ -233,10 +247,11 @@ _Noreturn static void run_node(int socket, const char *options)
     struct pollfd fds[] = {{.fd = socket, .events = POLLIN},
                            {.fd = node.ops->event_fd(node.port), .events = POLLIN}};
     for (;;) {
-        if (poll(fds, 2, -1) < 0)
+        if (poll(fds, node.report.paused ? 1 : 2, -1) < 0)
             abort();
-        if (fds[1].revents != 0)
+        if (!node.report.paused && fds[1].revents != 0)
             node.ops->dispatch(node.port, &upcalls, &node);
+        node.report.paused = node.pauses && has_accepted(&node);
         if (fds[0].revents != 0)
             serve_order(&node, socket);
     }
@@ -395,6 +410,13 @@ enum rsm_status node_signal(struct pair *pair, uint32_t made, uint32_t count, bo
 void node_lie(struct pair *pair, uint32_t made, uint32_t immediate, uint32_t bytes)
 {
     struct order order = {.kind = ORDER_LIE, .index = made, .count = immediate, .length = bytes};
+    struct answer answer;
+    command(pair, &order, &answer, NULL);
+}
+
+void node_pause(struct pair *pair)
+{
+    struct order order = {.kind = ORDER_PAUSE};
     struct answer answer;
     command(pair, &order, &answer, NULL);
 }

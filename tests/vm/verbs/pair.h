@@ -24,6 +24,7 @@ struct node_report {
     uint64_t coalesced;
     uint64_t lost;
     uint64_t taken; /**< signals of the exporter, by the importer: how often */
+    bool paused;    /**< see node_pause() */
     struct verbs_pool_counts pool;
 };
 
@@ -63,6 +64,9 @@ struct remote_piece {
 enum rsm_status node_offer(struct pair *pair, const struct remote_piece *pieces, unsigned count,
                            uint32_t rights, struct rsm_offer *offer, uint32_t *made);
 void node_revoke(struct pair *pair, uint32_t made);
+/** Let the node accept one more connection and look at nothing of the fabric afterwards, until it
+ *  revokes an offer. */
+void node_pause(struct pair *pair);
 struct node_report node_report(struct pair *pair);
 /** Let the node signal the importer. */
 enum rsm_status node_signal(struct pair *pair, uint32_t made, uint32_t count, bool coalesced);

@@ -176,6 +176,7 @@ struct connector {
     struct pair *pair;
     struct rsm_offer *offer;
     atomic_bool started;
+    atomic_bool ended;
     enum rsm_status status;
 };
 
@@ -184,6 +185,7 @@ static void *connect_once(void *argument)
     struct connector *c = argument;
     atomic_store(&c->started, true);
     c->status = try(c->pair, c->offer, PAGE);
+    atomic_store(&c->ended, true);
     return NULL;
 }
 
@@ -194,7 +196,7 @@ static void revoked_mid_connect(void **state)
     (void)state;
     struct pair *pair = pair_open("", SHORT_TIMEOUT);
     struct remote remote = remote_make(pair, PAGE);
-    for (int round = 0; round < 12; round++) {
+    for (int round = 0; round < 40; round++) {
         struct connector c = {.pair = pair, .offer = offer_of(pair, &remote, &made)};
         int64_t start = clock_ms();
         assert_int_equal(pthread_create(&thread, NULL, connect_once, &c), 0);
@@ -212,6 +214,45 @@ static void revoked_mid_connect(void **state)
     uint32_t last;
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &last); /* the node is well */
     pair->ops.disconnect(conn);
+    remote_free(pair, &remote);
+    pair_close(pair);
+}
+
+/* The node accepts a connection, hears nothing of it afterwards, and revokes the offer `wait_us`
+ * later. */
+static enum rsm_status revoke_accepted(struct pair *pair, const struct remote *remote,
+                                       int64_t wait_us)
+{
+    uint32_t made;
+    pthread_t thread;
+    struct connector c = {.pair = pair, .offer = offer_of(pair, remote, &made)};
+    node_pause(pair);
+    assert_int_equal(pthread_create(&thread, NULL, connect_once, &c), 0);
+    while (!node_report(pair).paused && !atomic_load(&c.ended))
+        sched_yield();
+    usleep((useconds_t)wait_us);
+    node_revoke(pair, made);
+    pthread_join(thread, NULL);
+    free(c.offer);
+    return c.status;
+}
+
+/* The revocation meets the last message of the handshake: the importer takes the connection for
+ * made when the node rejects it. Whenever that is, the importer is told, and does not wait for a
+ * time-out. */
+static void revoked_before_it_stands(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_open("", SHORT_TIMEOUT);
+    struct remote remote = remote_make(pair, PAGE);
+    int stood = 0;
+    for (int round = 0; round < 60; round++) {
+        enum rsm_status status = revoke_accepted(pair, &remote, round * 100L);
+        stood += status == RSM_ST_OK; /* the whole handshake met the node at once */
+        if (status != RSM_ST_ABORTED && status != RSM_ST_OK)
+            fail_msg("round %d: status %d", round, (int)status);
+    }
+    assert_in_range(stood, 0, 30);
     remote_free(pair, &remote);
     pair_close(pair);
 }
@@ -543,6 +584,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(windows_are_tight),
         cmocka_unit_test(registrations_are_tight),
         cmocka_unit_test(revoked_mid_connect),
+        cmocka_unit_test(revoked_before_it_stands),
         cmocka_unit_test(revoke_ends_windows),
         cmocka_unit_test(revoke_ends_registrations),
         cmocka_unit_test(node_killed),

@@ -81,6 +81,16 @@ void verbs_poll(struct verbs_conn *conn)
 
 /* ------------------------------------------------------------------ waiting */
 
+/* Whether an event of the connection manager tells that the connection is over. A node that gives
+ * up before it knows that the connection stands rejects it, although this side has taken it for
+ * made. */
+static bool is_end(enum rdma_cm_event_type type)
+{
+    return type == RDMA_CM_EVENT_DISCONNECTED || type == RDMA_CM_EVENT_REJECTED ||
+           type == RDMA_CM_EVENT_UNREACHABLE || type == RDMA_CM_EVENT_CONNECT_ERROR ||
+           type == RDMA_CM_EVENT_DEVICE_REMOVAL;
+}
+
 /* The connection manager knows of an end before a retry has run out. */
 static void take_connection_events(struct verbs_conn *conn)
 {
@@ -89,7 +99,7 @@ static void take_connection_events(struct verbs_conn *conn)
     while (rdma_get_cm_event(conn->events, &event) == 0) {
         enum rdma_cm_event_type type = event->event;
         rdma_ack_cm_event(event);
-        if (type == RDMA_CM_EVENT_DISCONNECTED || type == RDMA_CM_EVENT_DEVICE_REMOVAL)
+        if (is_end(type))
             verbs_die(conn, rdma_event_str(type));
     }
 }

@@ -142,7 +142,8 @@ static void on_request(struct rsm_node_port *port, struct rdma_cm_id *id,
     id->context = offer;
     offer->state = VERBS_CONNECTING;
     if (verbs_grant_prepare(port, offer) == RSM_ST_OK) {
-        if (answer(port, offer, hello))
+        offer->unconfirmed = answer(port, offer, hello);
+        if (offer->unconfirmed)
             return;
         rsm_log_error("verbs: cannot accept the connection of node %u: %m", offer->node);
     }
@@ -153,6 +154,8 @@ static void on_request(struct rsm_node_port *port, struct rdma_cm_id *id,
 static void on_event(struct rsm_node_port *port, struct rsm_node_offer *offer,
                      enum rdma_cm_event_type type)
 {
+    if (type != RDMA_CM_EVENT_TIMEWAIT_EXIT && type != RDMA_CM_EVENT_ADDR_CHANGE)
+        offer->unconfirmed = false;
     switch (type) {
     case RDMA_CM_EVENT_ESTABLISHED:
         if (offer->state != VERBS_CONNECTING)
@@ -190,6 +193,8 @@ static bool take_event(struct rsm_node_port *port)
         rsm_log_error("verbs: listener: %s", rdma_event_str(type));
     else if (id->context != NULL)
         on_event(port, id->context, type);
+    else if (type != RDMA_CM_EVENT_TIMEWAIT_EXIT && type != RDMA_CM_EVENT_ADDR_CHANGE)
+        verbs_farewell_event(port, id);
     return true;
 }
 

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Telling an importer that its connection is over. Soft-RoCE loses its connection manager to a
+ * Telling an importer that its connection is over. There are two reasons to do that later; the
+ * queue pair and the keys of such a connection have gone already, and only the connection manager's
+ * part waits.
+ *
+ * A connection that was accepted, and that the importer has not confirmed, could only be rejected.
+ * Linux works on the messages of the connection manager in several threads, so that the rejection
+ * may overtake the acceptance, and is dropped. The importer then waits for its time-out. So the
+ * node waits for the importer's answer, or for the connection manager to give up, and disconnects
+ * then.
+ *
+ * Soft-RoCE loses its connection manager to a
  * message that the network does not take (manager.h), as while the cable is out, and that is just
  * when the daemons lose sight of each other and connections end. So nothing is sent from a port
- * that is not active: the connection manager's part of such a connection waits. Its queue pair and
- * keys have gone already.
+ * that is not active.
  */
 #include <stdlib.h>
 
@@ -13,6 +22,7 @@
 struct verbs_farewell {
     struct verbs_farewell *next;
     struct rdma_cm_id *id;
+    bool unconfirmed; /* an event will come */
 };
 
 static void say(struct rdma_cm_id *id)
@@ -21,35 +31,50 @@ static void say(struct rdma_cm_id *id)
     rdma_destroy_id(id);
 }
 
-void verbs_farewell(struct rsm_node_port *port, struct rdma_cm_id *id)
+void verbs_farewell(struct rsm_node_port *port, struct rdma_cm_id *id, bool unconfirmed)
 {
-    struct verbs_farewell *kept = verbs_device_active(&port->device) ? NULL : malloc(sizeof *kept);
+    bool now = !unconfirmed && verbs_device_active(&port->device);
+    struct verbs_farewell *kept = now ? NULL : malloc(sizeof *kept);
     if (kept == NULL) {
         say(id);
         return;
     }
     id->context = NULL; /* nobody cares for its events any more */
-    *kept = (struct verbs_farewell){.next = port->farewells, .id = id};
+    *kept = (struct verbs_farewell){.next = port->farewells, .id = id, .unconfirmed = unconfirmed};
     port->farewells = kept;
 }
 
-static void say_all(struct rsm_node_port *port)
+/* Say those that need not wait, or all of them. */
+static void say_some(struct rsm_node_port *port, bool all)
 {
-    while (port->farewells != NULL) {
-        struct verbs_farewell *first = port->farewells;
-        port->farewells = first->next;
-        say(first->id);
-        free(first);
+    struct verbs_farewell **place = &port->farewells;
+    while (*place != NULL) {
+        struct verbs_farewell *kept = *place;
+        if (kept->unconfirmed && !all) {
+            place = &kept->next;
+            continue;
+        }
+        *place = kept->next;
+        say(kept->id);
+        free(kept);
     }
 }
 
 void verbs_farewells_say(struct rsm_node_port *port)
 {
     if (verbs_device_active(&port->device))
-        say_all(port);
+        say_some(port, false);
+}
+
+void verbs_farewell_event(struct rsm_node_port *port, const struct rdma_cm_id *id)
+{
+    for (struct verbs_farewell *kept = port->farewells; kept != NULL; kept = kept->next)
+        if (kept->id == id)
+            kept->unconfirmed = false;
+    verbs_farewells_say(port);
 }
 
 void verbs_farewells_end(struct rsm_node_port *port)
 {
-    say_all(port);
+    say_some(port, true);
 }

@@ -208,7 +208,7 @@ void verbs_grant_end(struct rsm_node_port *port, struct rsm_node_offer *offer)
         complain("destroy a queue pair", ibv_destroy_qp(offer->qp));
     offer->qp = NULL;
     if (offer->id != NULL) {
-        verbs_farewell(port, offer->id);
+        verbs_farewell(port, offer->id, offer->unconfirmed);
         offer->id = NULL;
     }
     if (offer->cq != NULL)

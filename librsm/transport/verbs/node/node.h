@@ -47,9 +47,10 @@ struct rsm_node_offer {
     uint8_t token[VERBS_TOKEN_BYTES];
     UT_hash_handle hh; /* by token */
     enum verbs_offer_state state;
-    bool told;    /* rsmd knows that it is lost */
-    bool more;    /* completions were left for the next dispatch */
-    bool windows; /* keys are windows, not registrations */
+    bool told;        /* rsmd knows that it is lost */
+    bool more;        /* completions were left for the next dispatch */
+    bool windows;     /* keys are windows, not registrations */
+    bool unconfirmed; /* accepted, and no word of the importer since */
     uint32_t rights;
     uint32_t node; /* of the importer, for the log */
     struct rdma_cm_id *id;
@@ -125,9 +126,12 @@ void verbs_slots_end(struct rsm_node_port *port);
 
 /* ------------------------------------------------------------------ farewell.c */
 
-/** Tell the importer that its connection is over and destroy the id: at once, or if the port is not
- *  active, later. */
-void verbs_farewell(struct rsm_node_port *port, struct rdma_cm_id *id);
+/** Tell the importer that its connection is over and destroy the id. That is done later if the port
+ * is not active, or if the importer has not confirmed the connection yet (@p unconfirmed). */
+void verbs_farewell(struct rsm_node_port *port, struct rdma_cm_id *id, bool unconfirmed);
+/** An event has come for an id that belongs to no offer: an unconfirmed connection stands, or
+ * failed. */
+void verbs_farewell_event(struct rsm_node_port *port, const struct rdma_cm_id *id);
 /** The port may be active again. */
 void verbs_farewells_say(struct rsm_node_port *port);
 /** For the end of the port: keep nothing back. */
