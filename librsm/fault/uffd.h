@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/exports.h"
+
+RSMCORE_EXPORTS_BEGIN
+
 /** A userfaultfd on whose features nobody has agreed yet, or -1. @param user_only  as below. */
 int rsmcore_uffd_new(bool user_only);
 
@@ -29,5 +33,7 @@ void rsmcore_uffd_release(int uffd, uintptr_t address, size_t length);
 
 /** Wake the waiting threads after the protected mapping was replaced. */
 void rsmcore_uffd_wake(int uffd, uintptr_t address, size_t length);
+
+RSMCORE_EXPORTS_END
 
 #endif
