@@ -6,8 +6,8 @@
  * of this version of librsm. All names there begin with rsmcore_, so that no program defines one by
  * chance.
  *
- * RSMCORE_BUILDS_LIBRSM is set for the objects that librsm.so.2 is made of. Elsewhere, in rsmd and in
- * modules that bring their own base, the same functions stay hidden.
+ * RSMCORE_BUILDS_LIBRSM is set for the objects that librsm.so.2 is made of. Elsewhere, in rsmd and
+ * in modules that bring their own base, the same functions stay hidden.
  */
 #ifndef RSMCORE_EXPORTS_H
 #define RSMCORE_EXPORTS_H

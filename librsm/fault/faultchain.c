@@ -156,7 +156,11 @@ static bool install(struct chain *chain, int signal)
     if (!is_function(&present) || (present.sa_flags & SA_ONSTACK))
         action.sa_flags |= SA_ONSTACK;
     sigfillset(&action.sa_mask);
-    return sigaction(signal, &action, NULL) == 0;
+    if (sigaction(signal, &action, &present) != 0)
+        return false;
+    if (!is_on_fault(&present)) /* what another thread has installed since the look goes before */
+        push(chain, &present);
+    return true;
 }
 
 /* Put back what was there before, unless the application has installed its own meanwhile. */
@@ -165,6 +169,21 @@ static void restore(struct chain *chain, int signal)
     struct sigaction present;
     if (sigaction(signal, NULL, &present) == 0 && is_on_fault(&present))
         (void)sigaction(signal, &chain->below[atomic_load(&chain->below_count) - 1], NULL);
+}
+
+/* A signal handler of the program that interrupts a change may make one itself. */
+static void lock_changes(sigset_t *before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, before);
+    pthread_mutex_lock(&changing);
+}
+
+static void unlock_changes(const sigset_t *before)
+{
+    pthread_mutex_unlock(&changing);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
 static void before_fork(void)
@@ -215,19 +234,20 @@ static bool is_empty(struct chain *chain)
 bool rsmcore_faultchain_add(int signal, rsmcore_fault_handler handler)
 {
     struct chain *chain = &chains[number_of(signal)];
+    sigset_t before;
     if (!rsmcore_faultchain_watch_fork())
         return false;
-    pthread_mutex_lock(&changing);
+    lock_changes(&before);
     unsigned place = place_of(chain, handler);
     int error = place < HANDLERS_MAX ? 0 : ENOSPC;
     if (error == 0) {
-        rsmcore_fault_handler before = atomic_exchange(&chain->ours[place], handler);
+        rsmcore_fault_handler old = atomic_exchange(&chain->ours[place], handler);
         if (!install(chain, signal)) {
             error = errno;
-            atomic_store(&chain->ours[place], before);
+            atomic_store(&chain->ours[place], old);
         }
     }
-    pthread_mutex_unlock(&changing);
+    unlock_changes(&before);
     errno = error;
     return error == 0;
 }
@@ -235,12 +255,26 @@ bool rsmcore_faultchain_add(int signal, rsmcore_fault_handler handler)
 void rsmcore_faultchain_remove(int signal, rsmcore_fault_handler handler)
 {
     struct chain *chain = &chains[number_of(signal)];
-    pthread_mutex_lock(&changing);
+    sigset_t before;
+    lock_changes(&before);
     unsigned place = place_of(chain, handler);
     if (place < HANDLERS_MAX && atomic_load(&chain->ours[place]) == handler) {
         atomic_store(&chain->ours[place], NULL);
         if (is_empty(chain))
             restore(chain, signal);
     }
-    pthread_mutex_unlock(&changing);
+    unlock_changes(&before);
+}
+
+void rsmcore_faultchain_renew(int signal)
+{
+    struct chain *chain = &chains[number_of(signal)];
+    struct sigaction present;
+    sigset_t before;
+    if (sigaction(signal, NULL, &present) != 0 || is_on_fault(&present))
+        return;
+    lock_changes(&before);
+    if (!is_empty(chain))
+        (void)install(chain, signal);
+    unlock_changes(&before);
 }

@@ -37,6 +37,12 @@ bool rsmcore_faultchain_add(int signal, rsmcore_fault_handler handler);
 void rsmcore_faultchain_remove(int signal, rsmcore_fault_handler handler);
 
 /**
+ * Put the chain in front again where the application has installed a handler since; that one is
+ * asked after the chain's from now on. One system call where it has not. Thread-safe.
+ */
+void rsmcore_faultchain_renew(int signal);
+
+/**
  * Register the chain's fork handlers, once. Who holds a lock of its own both over fork() and over
  * calls of these functions calls this before it registers its own fork handlers: then the locks are
  * taken in the same order everywhere. False with errno ENOMEM.

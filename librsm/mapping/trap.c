@@ -188,6 +188,12 @@ enum rsm_status softmap_trap_install(int signal)
     return rsmcore_faultchain_add(signal, on_fault) ? RSM_ST_OK : rsmcore_status_from_errno(errno);
 }
 
+void softmap_trap_renew(int signal)
+{
+    if (signal != 0)
+        rsmcore_faultchain_renew(signal);
+}
+
 void softmap_trap_remove(int signal)
 {
     rsmcore_faultchain_remove(signal, on_fault);
