@@ -81,7 +81,7 @@ volatile uint64_t *second_mapping(void)
 static bool on_fault(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)context;
-    return info->si_addr == (void *)trapped &&
+    return trapped != NULL && info->si_addr == (void *)trapped &&
            mprotect(trapped, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE) == 0;
 }
 
@@ -92,7 +92,9 @@ int second_trap(void)
     if (trapped == MAP_FAILED || !rsmcore_faultchain_add(SIGSEGV, on_fault))
         return -1;
     *(volatile char *)trapped = 1;
-    return munmap(trapped, page);
+    int result = munmap(trapped, page);
+    trapped = NULL; /* somebody else may get that address */
+    return result;
 }
 
 void second_untrap(void)
