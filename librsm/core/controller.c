@@ -11,6 +11,7 @@
 #include "core/import.h"
 #include "control/link.h"
 #include "base/log.h"
+#include "fault/uffd.h"
 #include "transport/registry_import.h"
 
 /* One transport that this controller has been used with: its own one, and the one that reaches
@@ -30,6 +31,16 @@ struct rsmcore_controller {
     struct port_slot ports[PORT_SLOTS];
 };
 
+/* What came with the reply; all of it is ours to close. */
+static void take_lent_device(struct rsm_packet_fds *fds)
+{
+    if (fds->count > 0) {
+        rsmcore_uffd_lend(fds->fds[0]);
+        fds->fds[0] = fds->fds[--fds->count];
+    }
+    rsm_packet_fds_close(fds);
+}
+
 static enum rsm_status ask_for(const char *type, unsigned unit, struct rsmcore_controller *about)
 {
     struct rsmcore_link *link;
@@ -38,11 +49,14 @@ static enum rsm_status ask_for(const char *type, unsigned unit, struct rsmcore_c
         return status == RSM_ST_VERSION ? status : RSM_ST_NO_CONTROLLER;
     struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {.unit = unit}};
     snprintf(msg.u.controller.type, sizeof msg.u.controller.type, "%s", type);
-    status = rsmcore_link_call(link, &msg, NULL, NULL);
+    struct rsm_packet_fds fds = {.count = 0};
+    status = rsmcore_link_call(link, &msg, NULL, &fds);
     about->peer_timeout_ms = rsmcore_link_timeout(link);
     rsmcore_link_release(link);
-    if (status == RSM_ST_OK)
+    if (status == RSM_ST_OK) {
         about->info = msg.u.controller_reply;
+        take_lent_device(&fds);
+    }
     return status == RSM_ST_OK || status == RSM_ST_NO_MEMORY ? status : RSM_ST_NO_CONTROLLER;
 }
 

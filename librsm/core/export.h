@@ -12,8 +12,11 @@
 
 #include <stdbool.h>
 
+#include "base/exports.h"
 #include "core/controller.h"
 #include "core/event.h"
+
+RSMCORE_EXPORTS_BEGIN
 
 struct rsmcore_export;
 
@@ -67,5 +70,7 @@ bool rsmcore_export_is_published(const struct rsmcore_export *segment);
 void *rsmcore_export_address(const struct rsmcore_export *segment);
 size_t rsmcore_export_length(const struct rsmcore_export *segment);
 struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment);
+
+RSMCORE_EXPORTS_END
 
 #endif

@@ -78,8 +78,10 @@ static void acquire(struct rsm_conn *conn)
 {
     struct softmap *softmap = softmap_of(conn);
     sigset_t before;
-    if (!softmap_has_views(softmap) ||
-        (softmap_has_no_stores(&softmap->space) && softmap_has_no_loads(&softmap->space)))
+    if (!softmap_has_views(softmap))
+        return;
+    softmap_trap_renew(softmap->mechanism->signal);
+    if (softmap_has_no_stores(&softmap->space) && softmap_has_no_loads(&softmap->space))
         return;
     softmap_enter(softmap, &before);
     softmap_acquire(&softmap->space);

@@ -147,5 +147,7 @@ enum rsm_status rsmd_answer_controller(struct rsmd_call *call)
     reply->map = rsmd_conf_map(&call->node->conf, controller->name);
     reply->attr = controller->attr;
     reply->attr.hardware_address = rsmd_controller_address(controller, call->node->id);
+    if (call->node->userfaultfd >= 0)
+        call->attached.fds[call->attached.count++] = call->node->userfaultfd;
     return RSM_ST_OK;
 }

@@ -186,6 +186,7 @@ struct rsmd_node {
     bool one_user; /* serves `owner` alone */
     uid_t owner;   /* as whom the daemon runs */
     struct rsmcore_runtime runtime;
+    int userfaultfd; /* the device, for clients; -1: not lent */
     struct rsmd_conf conf;
     struct rsmd_controller *controllers;
     struct rsmd_gentable *gentable;

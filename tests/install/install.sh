@@ -47,6 +47,20 @@ grep -q 'SONAME.*\[librsm\.so\.2\]' "$work/dynamic" || fail "the soname is not l
 grep -rlF "$RSM_SOURCE_DIR" "$prefix/include" "$prefix/$libdir/pkgconfig" \
     "$prefix/$libdir/cmake" && fail "these files know where they were built"
 
+# The mapping engine finds librsm.so.2 because it is loaded already, wherever that lies.
+for module in "$prefix/$libdir"/rsm/*.so; do
+    readelf -d "$module" > "$work/dynamic" || fail "$module has no dynamic section"
+    grep -Eq 'RPATH|RUNPATH' "$work/dynamic" && [ -z "$sanitizers" ] && fail "$module has a run path"
+    case $module in
+    */librsm_softmap.so)
+        grep -q 'NEEDED.*\[librsm\.so\.2\]' "$work/dynamic" || fail "$module does without librsm" ;;
+    *) grep -q 'NEEDED.*\[librsm\.so\.2\]' "$work/dynamic" && fail "$module needs librsm" ;;
+    esac
+    [ -n "$sanitizers" ] && continue
+    LD_LIBRARY_PATH=$prefix/$libdir ldd -r "$module" > "$work/ldd" 2>&1 || fail "ldd -r $module"
+    grep -E 'undefined|not found' "$work/ldd" && fail "$module does not load"
+done
+
 said=$("$prefix/$sbindir/rsmd" --version 2>&1) || fail "rsmd --version: $said"
 case $said in
 *"$version"*) ;;
