@@ -55,7 +55,6 @@ struct rsmd_extent {
     struct rsmd_controller *controller;
     struct rsm_extent *memory;
     struct rsm_extent *adopted; /* the same as the loopback controller's; NULL: not needed yet */
-    int fd;                     /* the transport's */
     uint64_t length;
     unsigned uses;
     bool offered; /* another process may have it mapped, for ever */

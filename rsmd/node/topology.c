@@ -78,7 +78,7 @@ bool rsmd_node_known(const struct rsmd_node *node, uint32_t id)
 
 static bool reaches_hosts(const struct rsmd_controller *controller)
 {
-    return (controller->ops->node_caps & RSM_NODE_REACHES_HOSTS) != 0;
+    return (controller->port->caps & RSM_NODE_REACHES_HOSTS) != 0;
 }
 
 /* Whether a node that does not show on this host belongs to another one, as far as one can know. */
