@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "node/call.h"
+#include "node/reach.h"
 #include "base/log.h"
 #include "control/sharedmem.h"
 #include "base/status.h"
@@ -92,6 +93,7 @@ void rsmd_controllers_close(struct rsmd_node *node)
         struct rsmd_controller *controller = node->controllers;
         LL_DELETE(node->controllers, controller);
         controller->ops->close(controller->port);
+        rsmd_reach_forget(controller);
         free(controller);
     }
 }

@@ -231,6 +231,14 @@ static void news_dispatch(struct rsm_node_port *port, const struct rsm_node_upca
     while (read(news->fifo, &order, sizeof order) == sizeof order) {
         /* One that rsmd never heard of must do no harm. */
         struct rsm_node_offer nobody, *made = &nobody;
+        if (order.kind == NEWS_OF_LINK) {
+            up->link_state(context, port, order.up);
+            continue;
+        }
+        if (order.kind == NEWS_OF_NODE) {
+            up->node_state(context, port, order.node, order.up, order.epoch);
+            continue;
+        }
         if (order.offer < news->count && news->offers[order.offer] != NULL)
             made = news->offers[order.offer];
         if (order.lost)
