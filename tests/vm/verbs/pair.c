@@ -232,7 +232,8 @@ static const char *import_device(void)
 static bool has_accepted(const struct node *node)
 {
     for (uint32_t i = 0; i < OFFERS_MAX; i++)
-        if (node->offers[i] != NULL && node->offers[i]->state == VERBS_CONNECTING)
+        if (node->offers[i] != NULL &&
+            verbs_node_offer_of(node->offers[i])->state == VERBS_CONNECTING)
             return true;
     return false;
 }
