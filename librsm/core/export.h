@@ -33,7 +33,7 @@ enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, voi
 /**
  * Make it connectable. *segment_id 0 asks for an id and receives it; @p acl_count 0 admits all
  * nodes with the creation mode.
- * @return RSM_ST_OK, RSM_ST_ALREADY_PUBLISHED, RSM_ST_NOT_CREATOR, RSM_ST_BAD_ACL,
+ * @return RSM_ST_OK, RSM_ST_ALREADY_PUBLISHED, RSM_ST_NOT_CREATOR, RSM_ST_BAD_RIGHTS,
  *         RSM_ST_ID_IN_USE, RSM_ST_NO_ROUTE (the list names a node without a path),
  *         RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY, RSM_ST_STALE.
  */

@@ -50,6 +50,9 @@ void rsmd_far_take_abort(struct rsmd_node *node, struct rsmd_far *far, uint32_t 
 struct rsmd_import *rsmd_far_import(const struct rsmd_far *far, uint32_t id);
 /** The link went. */
 void rsmd_far_end_imports(struct rsmd_node *node, struct rsmd_far *far);
+/** The controller's fabric does not reach the far node any more. */
+void rsmd_far_cut_imports(struct rsmd_node *node, struct rsmd_far *far,
+                          const struct rsmd_controller *controller);
 
 /* exporting.c: processes there that import from us. */
 void rsmd_far_take_connect(struct rsmd_node *node, struct rsmd_far *far,
