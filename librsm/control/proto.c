@@ -327,6 +327,7 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_EXTENT_FREE:
         rsm_codec_u32(c, &msg->u.extent_free.extent);
+        rsm_codec_u32(c, &msg->u.extent_free.flags);
         return;
     case RSM_MSG_EXPORT_CREATE:
         walk_export_create(c, &msg->u.export_create);
@@ -342,6 +343,7 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_EXPORT_DESTROY:
         rsm_codec_u32(c, &msg->u.export_destroy.export);
+        rsm_codec_u32(c, &msg->u.export_destroy.flags);
         return;
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect(c, &msg->u.import_connect);
@@ -389,6 +391,7 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EXPORT_UNPUBLISH:
     case RSM_MSG_EXPORT_DESTROY:
         rsm_codec_u32(c, &msg->u.export_end_reply.offered);
+        rsm_codec_u32(c, &msg->u.export_end_reply.connections);
         return;
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect_reply(c, &msg->u.import_connect_reply);

@@ -151,9 +151,13 @@ struct rsm_extent_alloc_request {
 struct rsm_extent_alloc_reply {
     uint32_t extent; /* id, never 0, unique within the client */
 };
-/** Give one back. RSM_ST_BUSY while a published segment uses it. */
+/** Give one back. While a published segment or a connection uses it: RSM_ST_BUSY, or with
+ * WHEN_UNUSED the client can name it no more, and its memory is freed when the last of them has
+ * gone. */
+#define RSM_EXTENT_FREE_WHEN_UNUSED 1u
 struct rsm_extent_free_request {
     uint32_t extent;
+    uint32_t flags;
 };
 
 /** Register a segment, unpublished. The caller's effective uid and gid are recorded now. Together
@@ -212,10 +216,17 @@ struct rsm_export_unpublish_request {
  *  extents, so that the exporter has to leave them to be safe from it. */
 struct rsm_export_end_reply {
     uint32_t offered;
+    uint32_t connections; /* that go on: how many were kept */
 };
-/** Unpublish if need be and forget the segment. */
+/** Unpublish if need be and forget the segment. Its connections are aborted, as by UNPUBLISH. With
+ *  UNUSED a segment that has connections is left as it is: RSM_ST_BUSY. With DEFER they go on among
+ *  themselves, and memory and segment are charged to the exporter until the last of them or the
+ *  exporter has gone. RSM_ST_INVALID: both. */
+#define RSM_DESTROY_UNUSED 1u
+#define RSM_DESTROY_DEFER  2u
 struct rsm_export_destroy_request {
     uint32_t export;
+    uint32_t flags;
 };
 
 struct rsm_import_connect_request {

@@ -227,13 +227,18 @@ static enum rsm_status begin_segment(struct rsmcore_export *segment, unsigned mo
     return status;
 }
 
-/* Tell rsmd that the segment ends. Returns whether its extents may be in other hands; when rsmd
- * cannot say so, they may. */
-static bool unregister_segment(struct rsmcore_export *segment)
+/* Tell rsmd that the segment ends. *offered: its extents may be in other hands; when rsmd cannot
+ * say so, they may. */
+static enum rsm_status unregister_segment(const struct rsmcore_export *segment,
+                                          enum rsmcore_destroy how, bool *offered)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy.export = segment->id};
+    static const uint32_t flags[] = {
+        [RSMCORE_DESTROY_UNUSED] = RSM_DESTROY_UNUSED, [RSMCORE_DESTROY_DEFER] = RSM_DESTROY_DEFER};
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY,
+                          .u.export_destroy = {.export = segment->id, .flags = flags[how]}};
     enum rsm_status status = rsmcore_link_call(segment->link, &msg, NULL, NULL);
-    return status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
+    *offered = status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
+    return status;
 }
 
 static void free_segment(struct rsmcore_export *segment)
@@ -263,13 +268,14 @@ enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, voi
     segment->start = (uintptr_t)address;
     segment->length = length;
 
+    bool offered;
     enter_registry();
     status = begin_segment(segment, mode);
     if (status == RSM_ST_OK) {
         segment->next = segments;
         segments = segment;
     } else if (segment->id != 0) {
-        unregister_segment(segment);
+        (void)unregister_segment(segment, RSMCORE_DESTROY_CUT, &offered);
     }
     rsmcore_region_unlock();
     if (status != RSM_ST_OK) {
@@ -280,20 +286,35 @@ enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, voi
     return RSM_ST_OK;
 }
 
-void rsmcore_export_destroy(struct rsmcore_export *segment)
+/* Called with the region lock held. */
+static enum rsm_status end_segment(struct rsmcore_export *segment, enum rsmcore_destroy how)
 {
+    bool offered;
+    enum rsm_status status = unregister_segment(segment, how, &offered);
+    /* Where rsmd has died, or has never heard of it, nobody is connected. */
+    bool unknown = status == RSM_ST_STALE || status == RSM_ST_NOT_FOUND;
+    if (how == RSMCORE_DESTROY_UNUSED && status != RSM_ST_OK && !unknown)
+        return status;
+    segment->published = segment->connections_kept = false;
+    /* Pages that may be in other hands stay only where another segment's importers need them;
+     * others stay for any segment over them. */
+    leave_extents_for_good(segment, offered);
+    remove_from_list(segment);
+    take_strays_back();
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_export_destroy(struct rsmcore_export *segment, enum rsmcore_destroy how)
+{
+    enum rsm_status status = RSM_ST_OK;
     if (rsmcore_export_is_creator(segment)) {
         enter_registry();
-        bool cut_off = unregister_segment(segment);
-        segment->published = segment->connections_kept = false;
-        /* Pages that may be in other hands stay only where another segment's importers need them;
-         * others stay for any segment over them. */
-        leave_extents_for_good(segment, cut_off);
-        remove_from_list(segment);
-        take_strays_back();
+        status = end_segment(segment, how);
         rsmcore_region_unlock();
     }
-    free_segment(segment);
+    if (status == RSM_ST_OK)
+        free_segment(segment);
+    return status;
 }
 
 /* ---------------------------------------------------------------- publish and its kin */
@@ -390,8 +411,10 @@ static enum rsm_status end_publication(struct rsmcore_export *segment, uint32_t 
         return status;
     bool offered = status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
     bool keep = (flags & RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0 && !died;
+    /* Where rsmd did not say how many were kept there may be some. */
+    bool some = status != RSM_ST_OK || msg.u.export_end_reply.connections > 0;
     segment->published = false;
-    segment->connections_kept = keep && offered;
+    segment->connections_kept = keep && some;
     status = offered && !keep ? leave_extents(segment, true) : RSM_ST_OK;
     return died && status == RSM_ST_OK ? RSM_ST_NOT_PUBLISHED : status;
 }
@@ -400,9 +423,10 @@ enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_
 {
     if (!rsmcore_export_is_creator(segment))
         return RSM_ST_NOT_CREATOR;
+    bool keep = (flags & RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0;
     enter_registry();
-    enum rsm_status status =
-        segment->published ? end_publication(segment, flags) : RSM_ST_NOT_PUBLISHED;
+    bool something = segment->published || (segment->connections_kept && !keep);
+    enum rsm_status status = something ? end_publication(segment, flags) : RSM_ST_NOT_PUBLISHED;
     rsmcore_region_unlock();
     return status;
 }

@@ -41,9 +41,11 @@ enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, uint32_t 
 enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
                                          const struct rsm_acl_entry *acl, uint32_t acl_count);
 /**
- * End publication. Without RSM_UNPUBLISH_KEEP_CONNECTIONS every importer is cut off: from the
- * return on none of its stores reaches the memory. When rsmd has died the publication has ended
- * already: RSM_ST_NOT_PUBLISHED, and the importers are cut off all the same.
+ * End publication: nobody connects any more, and the id is free. Without
+ * RSM_UNPUBLISH_KEEP_CONNECTIONS every importer is cut off: from the return on none of its stores
+ * reaches the memory. With it those that are connected go on to share the memory; the segment can
+ * be published again, and a later call without the flag cuts them off. When rsmd has died the
+ * publication has ended already: RSM_ST_NOT_PUBLISHED, and the importers are cut off all the same.
  */
 enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_t flags);
 
@@ -56,9 +58,23 @@ enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_
  */
 enum rsm_status rsmcore_export_rebind(struct rsmcore_export *segment, void *address);
 
-/** End the segment, cutting importers off. Always succeeds; in a forked child it only frees the
- *  child's copy of the handle. */
-void rsmcore_export_destroy(struct rsmcore_export *segment);
+/** What becomes of those that are connected when a segment ends. */
+enum rsmcore_destroy {
+    RSMCORE_DESTROY_CUT = 0, /**< they are cut off: none of their stores reaches the memory */
+    /** There must be none. RSM_ST_BUSY: there are, and the segment is as it was. */
+    RSMCORE_DESTROY_UNUSED,
+    /** They go on to share the segment's memory among themselves until the last of them or this
+     *  process has gone. This process gets its memory back with its contents, as by CUT. */
+    RSMCORE_DESTROY_DEFER,
+};
+
+/**
+ * End the segment: nobody connects any more, its id is free and the handle invalid. In a forked
+ * child it only frees the child's copy of the handle.
+ * @return RSM_ST_OK; with RSMCORE_DESTROY_UNUSED alone the handle may stay valid: RSM_ST_BUSY, or
+ *         what rsmcore_link_call() says when rsmd did not answer. The other two always succeed.
+ */
+enum rsm_status rsmcore_export_destroy(struct rsmcore_export *segment, enum rsmcore_destroy how);
 
 /** Whether the calling process is the one that created the segment. */
 bool rsmcore_export_is_creator(const struct rsmcore_export *segment);

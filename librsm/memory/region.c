@@ -97,7 +97,8 @@ static enum rsm_status request_extent(struct rsmcore_link *link, const char *con
 
 void rsmcore_region_give_back(struct rsmcore_link *link, uint32_t id, int fd)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free.extent = id};
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE,
+                          .u.extent_free = {.extent = id, .flags = RSM_EXTENT_FREE_WHEN_UNUSED}};
     close(fd);
     (void)rsmcore_link_call(link, &msg, NULL, NULL);
 }

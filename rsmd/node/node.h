@@ -58,7 +58,8 @@ struct rsmd_extent {
     int fd;                     /* the transport's */
     uint64_t length;
     unsigned uses;
-    bool offered; /* another process may have it mapped, for ever */
+    bool offered;    /* another process may have it mapped, for ever */
+    bool given_back; /* its client cannot name it any more: freed when nothing uses it */
     struct rsmd_extent *prev, *next;
     UT_hash_handle hh;
 };
@@ -92,6 +93,8 @@ struct rsmd_export {
     struct rsmd_access access;
     bool published;
     bool offered; /* of the latest publication, kept beyond its end */
+    bool ended;   /* destroyed by its exporter, who cannot name it any more: freed with its last
+                     connection */
     uint32_t segment_id;
     struct rsmd_pieces *pieces; /* NULL unless published */
     struct rsmd_import *imports;

@@ -57,8 +57,11 @@ void rsmd_pieces_drop(struct rsmd_pieces *pieces)
 {
     if (--pieces->references > 0)
         return;
-    for (uint32_t i = 0; i < pieces->count; i++)
-        pieces->piece[i].extent->uses--;
+    for (uint32_t i = 0; i < pieces->count; i++) {
+        struct rsmd_extent *extent = pieces->piece[i].extent;
+        if (--extent->uses == 0 && extent->given_back)
+            rsmd_extent_free(extent->node, extent, NULL);
+    }
     free(pieces);
 }
 
@@ -83,7 +86,7 @@ struct rsmd_export *rsmd_client_export(const struct rsmd_node *node,
 {
     struct rsmd_export *export;
     HASH_FIND_INT(node->exports, &id, export);
-    return export != NULL && export->client == client ? export : NULL;
+    return export != NULL && export->client == client && !export->ended ? export : NULL;
 }
 
 enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *client,
@@ -202,10 +205,20 @@ static void cut(struct rsmd_node *node, struct rsmd_import *import)
     rsmd_import_free(node, import);
 }
 
+/* A connection has parted from its export. The last one takes what its exporter has left behind. */
+static void free_if_deferred(struct rsmd_node *node, struct rsmd_export *export)
+{
+    if (export->ended && export->imports == NULL)
+        rsmd_export_free(node, export);
+}
+
 void rsmd_import_abort(struct rsmd_node *node, struct rsmd_import *import)
 {
-    if (import->export != NULL)
-        cut(node, import);
+    struct rsmd_export *export = import->export;
+    if (export == NULL)
+        return;
+    cut(node, import);
+    free_if_deferred(node, export);
 }
 
 void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *export)
@@ -222,6 +235,13 @@ void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export)
     HASH_DELETE(hh_segment, node->published, export);
     rsmd_pieces_drop(export->pieces);
     export->pieces = NULL;
+}
+
+void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *export)
+{
+    rsmd_export_withdraw(node, export);
+    export->ended = true;
+    free_if_deferred(node, export);
 }
 
 void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export)
@@ -359,8 +379,11 @@ enum rsm_status rsmd_import_make_far(struct rsmd_node *node, struct rsmd_client 
 
 void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
 {
-    if (import->export != NULL)
+    struct rsmd_export *export = import->export;
+    if (export != NULL) {
         sever(node, import);
+        free_if_deferred(node, export);
+    }
     if (import->there.id != 0)
         rsmd_far_disconnect(node, import);
     rsmd_relay_free(import);

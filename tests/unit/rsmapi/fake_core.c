@@ -291,11 +291,14 @@ enum rsm_status rsmcore_export_rebind(struct rsmcore_export *segment, void *addr
     return fake.rebind;
 }
 
-void rsmcore_export_destroy(struct rsmcore_export *segment)
+enum rsm_status rsmcore_export_destroy(struct rsmcore_export *segment, enum rsmcore_destroy how)
 {
+    if (how != RSMCORE_DESTROY_CUT)
+        abort();
     end_event(segment->event);
     free(segment);
     fake.exports--;
+    return RSM_ST_OK;
 }
 
 bool rsmcore_export_is_creator(const struct rsmcore_export *segment)
