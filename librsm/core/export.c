@@ -7,6 +7,7 @@
 
 #include "core/controller_ports.h"
 #include "core/event_peers.h"
+#include "core/records_make.h"
 #include "base/log.h"
 #include "memory/pageswap.h"
 #include "memory/region.h"
@@ -491,4 +492,13 @@ size_t rsmcore_export_length(const struct rsmcore_export *segment)
 struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment)
 {
     return segment->event;
+}
+
+enum rsm_status rsmcore_records_of_export(struct rsmcore_export *segment,
+                                          struct rsmcore_records **records)
+{
+    if (!rsmcore_export_is_creator(segment))
+        return RSM_ST_STALE;
+    return rsmcore_records_make(segment->link, RSM_EVENT_EXPORT_RECORDS, segment->id, NULL,
+                                records);
 }

@@ -6,6 +6,7 @@
 #include "node/controllers.h"
 #include "node/extents.h"
 #include "node/offer.h"
+#include "node/records.h"
 #include "node/registry.h"
 #include "node/topology.h"
 
@@ -291,10 +292,12 @@ enum rsm_status rsmd_answer_export_unpublish(struct rsmd_call *call)
         return RSM_ST_NOT_PUBLISHED;
     if (status != RSM_ST_OK)
         return status;
-    if ((asked->flags & ~RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0)
+    if ((asked->flags & ~(RSM_UNPUBLISH_KEEP_CONNECTIONS | RSM_UNPUBLISH_NOTIFY)) != 0)
         return RSM_ST_INVALID;
     export->offered = was_offered(export);
     rsmd_export_withdraw(call->node, export);
+    if ((asked->flags & RSM_UNPUBLISH_NOTIFY) != 0)
+        rsmd_record_unavailable(call->node, export);
     if (!keep)
         rsmd_export_abort(call->node, export);
     call->reply->u.export_end_reply = (struct rsm_export_end_reply){

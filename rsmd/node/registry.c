@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "node/events.h"
 #include "node/extents.h"
+#include "node/records.h"
 #include "node/remote/far.h"
 #include "node/remote/relay.h"
 
@@ -174,9 +175,10 @@ static void guest_goes(struct rsmd_node *node, const struct rsmd_export *export,
 
 /* Part an import from its export. The generation moves first: whoever sees the fabric refuse must
  * be able to see why. */
-static void sever(struct rsmd_node *node, struct rsmd_import *import)
+static void sever(struct rsmd_node *node, struct rsmd_import *import, enum rsm_record_event event)
 {
     struct rsmd_export *export = import->export;
+    rsmd_record_to_exporter(node, export, event, import);
     rsmd_gentable_move(node->gentable, import->slot);
     rsmd_gentable_move(node->gentable, export->epoch_slot);
     if (import->hh_made.tbl != NULL)
@@ -193,13 +195,15 @@ static void sever(struct rsmd_node *node, struct rsmd_import *import)
 
 /* Cut a connection. An importer here keeps its handle; the one that stands for an importer on
  * another host has done its duty when that host is told. */
-static void cut(struct rsmd_node *node, struct rsmd_import *import)
+static void cut(struct rsmd_node *node, struct rsmd_import *import, enum rsm_record_event event)
 {
     bool far = import->far != NULL;
     rsmd_relay_leave_fabric(import);
-    sever(node, import);
-    if (!far)
+    sever(node, import, event);
+    if (!far) {
+        rsmd_record_to_importer(node, import, RSM_RECORD_LOST);
         return;
+    }
     rsmd_relay_flush(import);
     rsmd_far_tell_abort(node, import);
     rsmd_import_free(node, import);
@@ -217,14 +221,14 @@ void rsmd_import_abort(struct rsmd_node *node, struct rsmd_import *import)
     struct rsmd_export *export = import->export;
     if (export == NULL)
         return;
-    cut(node, import);
+    cut(node, import, RSM_RECORD_LOST);
     free_if_deferred(node, export);
 }
 
 void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *export)
 {
     while (export->imports != NULL)
-        cut(node, export->imports);
+        cut(node, export->imports, RSM_RECORD_CUT);
 }
 
 void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export)
@@ -240,6 +244,8 @@ void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export)
 void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *export)
 {
     rsmd_export_withdraw(node, export);
+    rsmd_record_unavailable(node, export);
+    rsmd_records_end(export->client->account, &export->records);
     export->ended = true;
     free_if_deferred(node, export);
 }
@@ -248,6 +254,7 @@ void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export)
 {
     rsmd_export_abort(node, export);
     rsmd_export_withdraw(node, export);
+    rsmd_records_end(export->client->account, &export->records);
     rsmd_events_close(export->client->account, &export->events);
     rsmd_slotmap_set(node->exports_by_slot, export->epoch_slot, NULL);
     rsmd_gentable_release(node->gentable, export->epoch_slot);
@@ -364,6 +371,7 @@ enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *cli
     DL_APPEND2(export->imports, import, export_prev, export_next);
     export->import_count++;
     rsmd_gentable_move(node->gentable, export->epoch_slot);
+    rsmd_record_to_exporter(node, export, RSM_RECORD_CONNECTED, import);
     *made = import;
     return RSM_ST_OK;
 }
@@ -381,12 +389,13 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
 {
     struct rsmd_export *export = import->export;
     if (export != NULL) {
-        sever(node, import);
+        sever(node, import, import->disconnected ? RSM_RECORD_DISCONNECTED : RSM_RECORD_LOST);
         free_if_deferred(node, export);
     }
     if (import->there.id != 0)
         rsmd_far_disconnect(node, import);
     rsmd_relay_free(import);
+    rsmd_records_end(import->account, &import->records);
     rsmd_events_close(import->account, &import->events);
     rsmd_slotmap_set(node->imports_by_slot, import->slot, NULL);
     HASH_DEL(node->imports, import);

@@ -352,7 +352,12 @@ static void events(void **state)
     hello('a');
     hello('b');
     struct published made = publish_as('a', "sci0", 21);
+    remark("records of who comes");
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
+        .u.event_open = {RSM_EVENT_EXPORT_RECORDS, made.export});
     uint32_t connection = import_as('b', 21).import;
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_RECORDS,
+        .u.records = {RSM_EVENT_EXPORT_RECORDS, made.export, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
         .u.event_open = {RSM_EVENT_EXPORT, made.export});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN, .u.event_open = {RSM_EVENT_IMPORT, connection});
@@ -404,9 +409,12 @@ static void other_host(void **state)
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_PEERS,
         .u.event_peers = {RSM_EVENT_EXPORT, made.export, 0});
     remark("a connection that the importer gives up, and one that the exporter cuts");
-    tell((struct rsm_peer_msg){.type = RSM_PEER_DISCONNECT, .u.import = {connection}});
+    tell((struct rsm_peer_msg){.type = RSM_PEER_DISCONNECT, .u.import = {connection, 0}});
     tell(wanted(3, 31));
     hear(RSM_PEER_CONNECT_REPLY);
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH,
+        .u.export_unpublish = {made.export, RSM_UNPUBLISH_KEEP_CONNECTIONS | RSM_UNPUBLISH_NOTIFY});
+    hear(RSM_PEER_UNAVAILABLE);
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH, .u.export_unpublish = {made.export, 0});
     hear(RSM_PEER_ABORT);
     remark("a message out of turn ends the link");

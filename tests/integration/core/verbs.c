@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "verbs.h"
 
+#include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "core/controller.h"
 #include "core/export.h"
 #include "core/import.h"
+#include "core/records.h"
 
 enum { RIGHTS = RSM_RIGHT_READ | RSM_RIGHT_WRITE };
 
 static struct {
     struct rsmcore_export *handle;
     uint8_t *memory;
+    struct rsmcore_records *records;
 } exports[CORE_SLOTS];
 static struct rsmcore_import *imports[CORE_SLOTS];
+static struct rsmcore_records *import_records[CORE_SLOTS];
 
 int core_tell(struct actor *actor, actor_function verb, struct core_order *order)
 {
@@ -114,6 +119,74 @@ int core_complete(void *bytes)
 int core_disconnect(void *bytes)
 {
     struct core_order *order = bytes;
+    if (import_records[order->slot] != NULL)
+        rsmcore_records_destroy(import_records[order->slot]);
+    import_records[order->slot] = NULL;
     rsmcore_import_disconnect(imports[order->slot]);
+    return RSM_ST_OK;
+}
+
+/* ---------------------------------------------------------------- records */
+
+int core_record_export(void *bytes)
+{
+    struct core_order *order = bytes;
+    return rsmcore_records_of_export(exports[order->slot].handle, &exports[order->slot].records);
+}
+
+int core_record_import(void *bytes)
+{
+    struct core_order *order = bytes;
+    return rsmcore_records_of_import(imports[order->slot], &import_records[order->slot]);
+}
+
+int core_wait_record(void *bytes)
+{
+    struct core_order *order = bytes;
+    return rsmcore_records_wait(exports[order->slot].records, order->timeout, &order->record);
+}
+
+int core_wait_loss(void *bytes)
+{
+    struct core_order *order = bytes;
+    return rsmcore_records_wait(import_records[order->slot], order->timeout, &order->record);
+}
+
+int core_record_readable(void *bytes)
+{
+    struct core_order *order = bytes;
+    struct pollfd fd = {.events = POLLIN | POLLRDNORM};
+    int status = rsmcore_records_descriptor(exports[order->slot].records, &fd.fd);
+    order->value = status == RSM_ST_OK && poll(&fd, 1, order->timeout) == 1;
+    return status;
+}
+
+static void *wait_for_ever(void *slot)
+{
+    struct rsm_record record;
+    enum rsm_status status = rsmcore_records_wait(slot, -1, &record);
+    return (void *)(uintptr_t)status;
+}
+
+int core_cancel_records(void *bytes)
+{
+    struct core_order *order = bytes;
+    struct rsmcore_records *records = exports[order->slot].records;
+    pthread_t thread[2];
+    void *result[2];
+    for (int i = 0; i < 2; i++)
+        NEED(pthread_create(&thread[i], NULL, wait_for_ever, records) == 0);
+    rsmcore_records_cancel(records);
+    for (int i = 0; i < 2; i++)
+        NEED(pthread_join(thread[i], &result[i]) == 0);
+    NEED(result[0] == result[1]);
+    return (int)(uintptr_t)result[0];
+}
+
+int core_forget_records(void *bytes)
+{
+    struct core_order *order = bytes;
+    rsmcore_records_destroy(exports[order->slot].records);
+    exports[order->slot].records = NULL;
     return RSM_ST_OK;
 }

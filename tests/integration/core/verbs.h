@@ -8,7 +8,7 @@
 #define TESTS_INTEGRATION_CORE_VERBS_H
 
 #include "harness.h"
-#include "rsm/transport.h"
+#include "control/proto.h"
 
 enum { CORE_SLOTS = 8, CORE_PAGE = 4096, CORE_ID = 0x400000 };
 
@@ -22,6 +22,7 @@ struct core_order {
     size_t length;
     uint64_t offset;
     uint64_t value;
+    struct rsm_record record; /* of wait_record */
 };
 
 /** Let the actor carry a verb out; its status, or -1 where the verb could not be carried out. */
@@ -49,5 +50,14 @@ int core_put(void *order);     /* .value at .offset */
 int core_get(void *order);
 int core_complete(void *order);
 int core_disconnect(void *order);
+
+/* Records: of the export or import in the slot. */
+int core_record_export(void *order);
+int core_record_import(void *order);
+int core_wait_record(void *order);     /* of exports; .timeout ms; answers .record */
+int core_wait_loss(void *order);       /* the same of imports */
+int core_record_readable(void *order); /* .timeout ms; answers .value: whether the descriptor is */
+int core_cancel_records(void *order);  /* while another thread waits: its status */
+int core_forget_records(void *order);  /* of the export */
 
 #endif
