@@ -28,6 +28,29 @@ enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, voi
                                       size_t length, unsigned mode, struct rsmcore_export **out);
 
 /**
+ * Register a segment of new memory, zeroes, which the library maps at an address of the kernel's
+ * choice and unmaps when the segment is destroyed: no page is exchanged.
+ * rsmcore_export_address() tells where it is. Whoever is cut off from it is left with memory that
+ * is nobody's, as with an application's memory. It is not rebound.
+ * @param length  bytes, whole pages, not 0.
+ * @return RSM_ST_OK, RSM_ST_INVALID, RSM_ST_ALIGNMENT, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES,
+ *         RSM_ST_NO_CONTROLLER.
+ */
+enum rsm_status rsmcore_export_allocate(struct rsmcore_controller *controller, size_t length,
+                                        unsigned mode, struct rsmcore_export **out);
+
+/** Register a segment that has no memory yet: rsmcore_export_attach() gives it some. Until then its
+ *  address is NULL and it cannot be published (RSM_ST_FAULT) nor rebound. @return as
+ *  rsmcore_export_allocate(). */
+enum rsm_status rsmcore_export_create_empty(struct rsmcore_controller *controller, size_t length,
+                                            unsigned mode, struct rsmcore_export **out);
+
+/** Put memory of the application behind a segment that has none, page-aligned and as long as the
+ *  segment. @return as rsmcore_export_create(); RSM_ST_BUSY: it has memory; RSM_ST_NOT_CREATOR;
+ *  RSM_ST_STALE: rsmd has died. */
+enum rsm_status rsmcore_export_attach(struct rsmcore_export *segment, void *address);
+
+/**
  * Make it connectable. *segment_id 0 asks for an id and receives it; @p acl_count 0 admits all
  * nodes with the creation mode.
  * @return RSM_ST_OK, RSM_ST_ALREADY_PUBLISHED, RSM_ST_NOT_CREATOR, RSM_ST_BAD_ACL,
@@ -54,7 +77,7 @@ enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_
  * old memory returns to the application with its contents. Importers notice nothing.
  * @return RSM_ST_OK, RSM_ST_NOT_CREATOR, RSM_ST_FAULT, RSM_ST_DENIED, RSM_ST_NO_MEMORY,
  *         RSM_ST_BUSY: old or new memory is shared with another exported segment; RSM_ST_STALE:
- *         rsmd has died.
+ *         rsmd has died; RSM_ST_UNSUPPORTED: the segment's memory is not the application's.
  */
 enum rsm_status rsmcore_export_rebind(struct rsmcore_export *segment, void *address);
 

@@ -42,6 +42,11 @@ static struct rsmcore_controller *controller(void)
 
 /* ---------------------------------------------------------------- exports */
 
+static void *private_memory(size_t length)
+{
+    return mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
 int core_export(void *bytes)
 {
     struct core_order *order = bytes;
@@ -83,6 +88,55 @@ int core_store(void *bytes)
 {
     struct core_order *order = bytes;
     memcpy(exports[order->slot].memory + order->offset, &order->value, sizeof order->value);
+    return RSM_ST_OK;
+}
+
+/* Take over what the core has made. */
+static int took(struct core_order *order, enum rsm_status status)
+{
+    if (status == RSM_ST_OK)
+        exports[order->slot].memory = rsmcore_export_address(exports[order->slot].handle);
+    return status;
+}
+
+int core_allocate(void *bytes)
+{
+    struct core_order *order = bytes;
+    NEED(controller() != NULL);
+    return took(order, rsmcore_export_allocate(controller(), order->length, 0666,
+                                               &exports[order->slot].handle));
+}
+
+int core_create_empty(void *bytes)
+{
+    struct core_order *order = bytes;
+    NEED(controller() != NULL);
+    return took(order, rsmcore_export_create_empty(controller(), order->length, 0666,
+                                                   &exports[order->slot].handle));
+}
+
+int core_attach(void *bytes)
+{
+    struct core_order *order = bytes;
+    uint8_t *memory = private_memory(rsmcore_export_length(exports[order->slot].handle));
+    NEED(memory != MAP_FAILED);
+    memcpy(memory + order->offset, &order->value, sizeof order->value);
+    return took(order, rsmcore_export_attach(exports[order->slot].handle, memory));
+}
+
+int core_rebind(void *bytes)
+{
+    struct core_order *order = bytes;
+    void *memory = private_memory(rsmcore_export_length(exports[order->slot].handle));
+    NEED(memory != MAP_FAILED);
+    return rsmcore_export_rebind(exports[order->slot].handle, memory);
+}
+
+int core_is_mapped(void *bytes)
+{
+    struct core_order *order = bytes;
+    unsigned char resident;
+    order->value = mincore(exports[order->slot].memory, CORE_PAGE, &resident) == 0;
     return RSM_ST_OK;
 }
 

@@ -40,9 +40,15 @@ uint64_t core_value(struct actor *actor, actor_function verb, struct core_order 
 int core_export(void *order);    /* .length bytes of private memory, and publish them as .id */
 int core_publish(void *order);   /* again, as .id */
 int core_unpublish(void *order); /* .flags */
-int core_destroy(void *order);   /* .flags: enum rsmcore_destroy; the memory stays */
+int core_destroy(void *order);   /* .flags: enum rsmcore_destroy */
 int core_load(void *order);      /* .value at .offset of the memory */
 int core_store(void *order);
+
+int core_allocate(void *order); /* .length bytes that the library makes */
+int core_create_empty(void *order);
+int core_attach(void *order);    /* to new private memory, filled with .value at .offset */
+int core_rebind(void *order);    /* to new private memory */
+int core_is_mapped(void *order); /* .value: whether there is anything where the memory is */
 
 /* Imports. */
 int core_connect(void *order); /* .node, .id */
