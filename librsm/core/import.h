@@ -31,6 +31,7 @@ struct rsmcore_import {
     struct rsmcore_event *event;
     uint32_t id;
     unsigned process_epoch;
+    atomic_uint maps; /* that there are (map.h) */
 };
 
 /**

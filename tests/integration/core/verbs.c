@@ -9,6 +9,7 @@
 #include "core/controller.h"
 #include "core/export.h"
 #include "core/import.h"
+#include "core/map.h"
 #include "core/records.h"
 
 enum { RIGHTS = RSM_RIGHT_READ | RSM_RIGHT_WRITE };
@@ -177,6 +178,49 @@ int core_disconnect(void *bytes)
         rsmcore_records_destroy(import_records[order->slot]);
     import_records[order->slot] = NULL;
     rsmcore_import_disconnect(imports[order->slot]);
+    return RSM_ST_OK;
+}
+
+/* ---------------------------------------------------------------- maps */
+
+static struct rsmcore_map *maps[CORE_SLOTS * 2];
+
+int core_map(void *bytes)
+{
+    struct core_order *order = bytes;
+    return rsmcore_map_make(imports[0], order->offset, order->length,
+                            order->flags != 0 ? order->flags : RIGHTS, &maps[order->slot]);
+}
+
+int core_unmap(void *bytes)
+{
+    struct core_order *order = bytes;
+    return rsmcore_map_end(maps[order->slot]);
+}
+
+static volatile uint8_t *mapped_byte(const struct core_order *order)
+{
+    return (uint8_t *)rsmcore_map_address(maps[order->slot]) + order->offset;
+}
+
+int core_peek(void *bytes)
+{
+    struct core_order *order = bytes;
+    order->value = *mapped_byte(order);
+    return RSM_ST_OK;
+}
+
+int core_poke(void *bytes)
+{
+    struct core_order *order = bytes;
+    *mapped_byte(order) = (uint8_t)order->value;
+    return RSM_ST_OK;
+}
+
+int core_map_address(void *bytes)
+{
+    struct core_order *order = bytes;
+    order->value = (uintptr_t)rsmcore_map_address(maps[order->slot]) % CORE_PAGE;
     return RSM_ST_OK;
 }
 

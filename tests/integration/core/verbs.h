@@ -57,6 +57,13 @@ int core_get(void *order);
 int core_complete(void *order);
 int core_disconnect(void *order);
 
+/* Maps of the import in slot 0: slots of their own. */
+int core_map(void *order); /* .length bytes at .offset; .flags: rights, 0: all */
+int core_unmap(void *order);
+int core_peek(void *order); /* .value: the byte at .offset of the map */
+int core_poke(void *order);
+int core_map_address(void *order); /* .value: its lowest bits */
+
 /* Records: of the export or import in the slot. */
 int core_record_export(void *order);
 int core_record_import(void *order);
