@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "memory/region.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -97,7 +99,8 @@ static enum rsm_status request_extent(struct rsmcore_link *link, const char *con
 
 void rsmcore_region_give_back(struct rsmcore_link *link, uint32_t id, int fd)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free.extent = id};
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE,
+                          .u.extent_free = {.extent = id, .flags = RSM_EXTENT_FREE_WHEN_UNUSED}};
     close(fd);
     (void)rsmcore_link_call(link, &msg, NULL, NULL);
 }
@@ -231,18 +234,24 @@ static enum rsm_status register_runs(const struct rsmcore_origin_run *runs, size
 
 /* ---------------------------------------------------------------- cover and uncover */
 
-/* Put pages that are on no extent onto this one, which is given back if that fails. Every extent
- * passes through here before it is mapped. RSM_ST_PROTOCOL: rsmd gave something else than memory of
- * that length that stays there. */
+/* Every extent is looked at before it is mapped: whether it is memory of that length that stays. */
+static bool is_usable(const struct extent *extent, size_t length)
+{
+    bool usable = rsm_is_sealed_memory(extent->fd, length);
+    if (!usable)
+        rsm_log_error("rsmd gave an extent that is no sealed memory of %zu bytes", length);
+    return usable;
+}
+
+/* Put pages that are on no extent onto this one, which is given back if that fails.
+ * RSM_ST_PROTOCOL: rsmd gave something else than memory of that length that stays there. */
 static enum rsm_status put_on_extent(struct extent *extent, uintptr_t start, size_t length)
 {
     struct rsmcore_origin_run *runs;
     size_t count;
     enum rsm_status status = RSM_ST_PROTOCOL;
-    if (!rsm_is_sealed_memory(extent->fd, length)) {
-        rsm_log_error("rsmd gave an extent that is no sealed memory of %zu bytes", length);
+    if (!is_usable(extent, length))
         goto give_back_extent;
-    }
     status = rsmcore_swap_in(start, length, RSMCORE_SWAP_FRESH, extent->fd, 0, &runs, &count);
     if (status != RSM_ST_OK)
         goto give_back_extent;
@@ -273,8 +282,9 @@ bool rsmcore_region_is_bare(uintptr_t start, size_t length)
     return region == NULL || region->run.start >= start + length;
 }
 
-enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link, uint32_t id, int fd,
-                                          uintptr_t start, size_t length)
+/* One that rsmd has given, which is given back if this fails. */
+static enum rsm_status adopt_extent(struct rsmcore_link *link, uint32_t id, int fd,
+                                    struct extent **adopted)
 {
     struct extent *extent = calloc(1, sizeof *extent);
     if (extent == NULL) {
@@ -284,7 +294,60 @@ enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link, uint32_t id
     extent->link = rsmcore_link_hold(link);
     extent->id = id;
     extent->fd = fd;
-    return put_on_extent(extent, start, length);
+    *adopted = extent;
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link, uint32_t id, int fd,
+                                          uintptr_t start, size_t length)
+{
+    struct extent *extent;
+    enum rsm_status status = adopt_extent(link, id, fd, &extent);
+    return status == RSM_ST_OK ? put_on_extent(extent, start, length) : status;
+}
+
+static enum rsm_status map_extent(struct extent *extent, size_t length, uintptr_t *start)
+{
+    if (!is_usable(extent, length))
+        return RSM_ST_PROTOCOL;
+    void *mapped = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, extent->fd, 0);
+    if (mapped == MAP_FAILED)
+        return rsmcore_status_from_errno(errno);
+    const struct rsmcore_origin_run run = {
+        .start = (uintptr_t)mapped, .length = length, .origin = {.kind = RSMCORE_ORIGIN_PRIVATE}};
+    enum rsm_status status = register_runs(&run, 1, extent, run.start, 0, NULL);
+    if (status != RSM_ST_OK)
+        munmap(mapped, length);
+    *start = run.start;
+    return status;
+}
+
+enum rsm_status rsmcore_region_map(struct rsmcore_link *link, uint32_t id, int fd, size_t length,
+                                   uintptr_t *start)
+{
+    struct extent *extent;
+    enum rsm_status status = adopt_extent(link, id, fd, &extent);
+    if (status != RSM_ST_OK)
+        return status;
+    status = map_extent(extent, length, start);
+    if (status != RSM_ST_OK)
+        free_extent(extent);
+    return status;
+}
+
+void rsmcore_region_unmap(uintptr_t start, size_t length)
+{
+    uintptr_t end = start + length;
+    /* Where there is no memory for that, a region that reaches beyond the range stays for its
+     * owner. */
+    (void)split_at_ends(start, end);
+    munmap((void *)start, length);
+    struct region **place = first_ending_after(start);
+    while (*place != NULL && (*place)->run.start < end)
+        if ((*place)->run.start >= start && end_of(*place) <= end)
+            discard(place);
+        else
+            place = &(*place)->next;
 }
 
 enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
