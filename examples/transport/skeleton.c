@@ -294,8 +294,10 @@ static enum rsm_status node_offer(struct rsm_node_port *port, const struct rsm_e
     offer->blob_len = 0;
     offer->fd_count = 0;
     for (unsigned i = 0; rights != 0 && i < count; i++) {
-        struct offered_piece piece = {.offset = pieces[i].offset, .length = pieces[i].length};
-        int fd = descriptor_with_rights(pieces[i].extent->fd, rights);
+        const struct rsm_extent *extent = pieces[i].extent;
+        struct offered_piece piece = {.offset = extent->offset + pieces[i].offset,
+                                      .length = pieces[i].length};
+        int fd = descriptor_with_rights(extent->fd, rights);
         if (fd < 0)
             goto close_fds;
         offer->fds[offer->fd_count++] = fd;

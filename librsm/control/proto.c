@@ -106,11 +106,19 @@ static void walk_export_create(struct rsm_codec *c, struct rsm_export_create_req
     rsm_codec_u32(c, &m->want_extent);
 }
 
+static void walk_extent_about(struct rsm_codec *c, struct rsm_extent_about *m)
+{
+    rsm_codec_u32(c, &m->kind);
+    rsm_codec_u64(c, &m->offset);
+    rsm_codec_u64(c, &m->length);
+}
+
 static void walk_export_create_reply(struct rsm_codec *c, struct rsm_export_create_reply *m)
 {
     rsm_codec_u32(c, &m->export);
     rsm_codec_u32(c, &m->epoch_slot);
     rsm_codec_u32(c, &m->extent);
+    walk_extent_about(c, &m->about);
 }
 
 static void walk_acl(struct rsm_codec *c, uint32_t *count, struct rsm_acl_entry *acl)
@@ -404,6 +412,7 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_EXTENT_ALLOC:
         rsm_codec_u32(c, &msg->u.extent_alloc_reply.extent);
+        walk_extent_about(c, &msg->u.extent_alloc_reply.about);
         return;
     case RSM_MSG_EXPORT_CREATE:
         walk_export_create_reply(c, &msg->u.export_create_reply);

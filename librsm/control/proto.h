@@ -147,6 +147,14 @@ struct rsm_locate_reply {
     char path[RSM_PROTO_PATH_MAX];
 };
 
+/** What the descriptor of an extent is: as struct rsm_extent of rsm/transport.h has it. fstat(2) of
+ *  the descriptor of a device does not tell. */
+struct rsm_extent_about {
+    uint32_t kind;   /* enum rsm_extent_kind */
+    uint64_t offset; /* bytes: where in what the descriptor maps it begins */
+    uint64_t length; /* bytes */
+};
+
 /** Take an extent for memory to be exported on a controller. Reply: descriptor 0, read-write. The
  *  memory is sparse; the client populates it. RSM_ST_NO_MEMORY beyond max-exported-memory or the
  *  user's share of it, RSM_ST_NO_RESOURCES beyond his share of the descriptors. */
@@ -156,6 +164,7 @@ struct rsm_extent_alloc_request {
 };
 struct rsm_extent_alloc_reply {
     uint32_t extent; /* id, never 0, unique within the client */
+    struct rsm_extent_about about;
 };
 /** Give one back. While a published segment or a connection uses it: RSM_ST_BUSY, or with
  * WHEN_UNUSED the client can name it no more, and its memory is freed when the last of them has
@@ -180,6 +189,7 @@ struct rsm_export_create_reply {
     uint32_t epoch_slot; /* slot of the generation table that moves whenever an importer of this
                             segment connects or disconnects */
     uint32_t extent;     /* id, 0 if none was wanted */
+    struct rsm_extent_about about; /* of the extent */
 };
 
 struct rsm_acl_entry {

@@ -176,6 +176,19 @@ void rsmcore_controller_unregister(struct rsmcore_controller *controller, void *
         own->ops->unregister_memory(own->port, cookie);
 }
 
+static enum rsm_status check_extent(void *context, int fd, uint64_t offset, uint64_t length)
+{
+    const struct rsmcore_controller *controller = context;
+    const struct port_slot *own = &controller->ports[0];
+    return own->ops->extent_check(own->port, fd, offset, length);
+}
+
+struct rsmcore_extent_source rsmcore_controller_extents(struct rsmcore_controller *controller)
+{
+    return (struct rsmcore_extent_source){
+        .controller = controller->info.name, .check = check_extent, .context = controller};
+}
+
 enum rsm_status rsmcore_local_node(uint32_t *node)
 {
     struct rsmcore_link *link;

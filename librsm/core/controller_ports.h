@@ -4,6 +4,7 @@
 #define RSMCORE_CONTROLLER_PORTS_H
 
 #include "core/controller.h"
+#include "memory/region.h"
 
 /** One more reference; rsmcore_controller_close() gives it up. */
 struct rsmcore_controller *rsmcore_controller_hold(struct rsmcore_controller *controller);
@@ -12,5 +13,8 @@ struct rsmcore_controller *rsmcore_controller_hold(struct rsmcore_controller *co
  *  each other by another transport than the controller's own, so there can be several. */
 enum rsm_status rsmcore_controller_port(struct rsmcore_controller *controller,
                                         const struct rsm_import_ops *ops, struct rsm_port **port);
+
+/** Where the controller's extents come from; valid as long as the controller. */
+struct rsmcore_extent_source rsmcore_controller_extents(struct rsmcore_controller *controller);
 
 #endif

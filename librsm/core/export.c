@@ -150,6 +150,7 @@ static bool daemon_lives(const struct rsmcore_export *segment)
 struct given_extent {
     uint32_t id; /* 0: none */
     int fd;
+    struct rsm_extent_about about;
 };
 
 /* Take the reply apart. What rsmd made is known afterwards even if something is wrong with it. */
@@ -163,7 +164,8 @@ static enum rsm_status take_registration(struct rsmcore_export *segment,
         return RSM_ST_PROTOCOL;
     }
     if (reply->extent != 0)
-        *given = (struct given_extent){.id = reply->extent, .fd = fds->fds[0]};
+        *given =
+            (struct given_extent){.id = reply->extent, .fd = fds->fds[0], .about = reply->about};
     segment->epoch = &rsmcore_link_gentable(segment->link)->slot[reply->epoch_slot];
     return RSM_ST_OK;
 }
@@ -196,11 +198,11 @@ static enum rsm_status register_segment(struct rsmcore_export *segment, unsigned
 static enum rsm_status cover_segment(const struct rsmcore_export *segment,
                                      const struct given_extent *given)
 {
+    const struct rsmcore_extent_source source = rsmcore_controller_extents(segment->controller);
     if (given->id != 0)
-        return rsmcore_region_cover_with(segment->link, given->id, given->fd, segment->start,
-                                         segment->length);
-    return rsmcore_region_cover(segment->link, rsmcore_controller_name(segment->controller),
-                                segment->start, segment->length);
+        return rsmcore_region_cover_with(segment->link, &source, given->id, given->fd,
+                                         &given->about, segment->start, segment->length);
+    return rsmcore_region_cover(segment->link, &source, segment->start, segment->length);
 }
 
 /* rsmd knows nothing of the addresses and may refuse their number first. What is wrong with the
@@ -240,13 +242,14 @@ static enum rsm_status begin_segment(struct rsmcore_export *segment, unsigned mo
 /* On new memory. */
 static enum rsm_status begin_allocated(struct rsmcore_export *segment, unsigned mode)
 {
+    const struct rsmcore_extent_source source = rsmcore_controller_extents(segment->controller);
     struct given_extent given = {.id = 0};
     enum rsm_status status = register_segment(segment, mode, true, &given);
     if (status == RSM_ST_OK && given.id == 0)
         status = RSM_ST_PROTOCOL;
     else if (status == RSM_ST_OK)
-        status =
-            rsmcore_region_map(segment->link, given.id, given.fd, segment->length, &segment->start);
+        status = rsmcore_region_map(segment->link, &source, given.id, given.fd, &given.about,
+                                    segment->length, &segment->start);
     if (status != RSM_ST_OK)
         return status;
     segment->own_memory = true;
@@ -434,13 +437,13 @@ static enum rsm_status request_publish(struct rsmcore_export *segment, uint32_t 
                                                .acl_count = acl_count}};
     struct rsm_export_publish_request *request = &msg.u.export_publish;
     copy_acl(request->acl, acl, acl_count);
+    const struct rsmcore_extent_source source = rsmcore_controller_extents(segment->controller);
     enum rsm_status status = RSM_ST_OK;
     if (segment->publish_unanswered)
         status = leave_extents(segment, true);
     segment->publish_unanswered = status != RSM_ST_OK;
     if (status == RSM_ST_OK)
-        status = rsmcore_region_cover(segment->link, rsmcore_controller_name(segment->controller),
-                                      segment->start, segment->length);
+        status = rsmcore_region_cover(segment->link, &source, segment->start, segment->length);
     if (status == RSM_ST_OK)
         status = rsmcore_region_pieces(segment->start, segment->length, request->pieces,
                                        RSM_PROTO_PIECES_MAX, &request->piece_count);
@@ -526,14 +529,14 @@ enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_
 
 static enum rsm_status move_segment(struct rsmcore_export *segment, uintptr_t to)
 {
+    const struct rsmcore_extent_source source = rsmcore_controller_extents(segment->controller);
     enum rsm_status status;
     if (overlaps_another(segment, to) || overlaps_another(segment, segment->start))
         return RSM_ST_BUSY;
     if (in_use(segment))
         status = rsmcore_region_move(segment->start, to, segment->length);
     else
-        status = rsmcore_region_cover(segment->link, rsmcore_controller_name(segment->controller),
-                                      to, segment->length);
+        status = rsmcore_region_cover(segment->link, &source, to, segment->length);
     if (status != RSM_ST_OK)
         return status;
     if (!in_use(segment))

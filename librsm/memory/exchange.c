@@ -228,7 +228,9 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
     enum rsm_status status = RSM_ST_OK;
     if (fstat(fd, &file) != 0)
         return RSM_ST_NO_MEMORY;
-    for (size_t i = 0; i < parts->count; i++) {
+    /* What a device says of its size means nothing; who has the descriptor knows it. */
+    bool regular = S_ISREG(file.st_mode);
+    for (size_t i = 0; regular && i < parts->count; i++) {
         const struct rsmcore_vma *vma = &parts->list[i].vma;
         if (!is_in_file(&file, offset + (vma->start - base), vma->end - vma->start))
             return RSM_ST_RANGE;
@@ -236,7 +238,8 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
     rsmcore_freezer_open(&freezer);
     for (size_t i = 0; i < parts->count && status == RSM_ST_OK; i++) {
         const struct rsmcore_vma *vma = &parts->list[i].vma;
-        status = put_part_in(&freezer, vma, fd, offset + (vma->start - base), fresh);
+        /* Nor is a device's memory what write(2) reaches. */
+        status = put_part_in(&freezer, vma, fd, offset + (vma->start - base), fresh && regular);
     }
     rsmcore_freezer_close(&freezer);
     return status;

@@ -18,6 +18,7 @@ struct extent {
     struct rsmcore_link *link;
     uint32_t id;
     int fd;
+    struct rsm_extent_about about;
     unsigned regions; /* that lie on it */
 };
 
@@ -26,7 +27,7 @@ struct region {
     struct region *next; /* ascending, not overlapping */
     struct rsmcore_origin_run run;
     struct extent *extent;
-    uint64_t offset; /* of the first byte in the extent */
+    uint64_t offset; /* of the first byte in what the extent's descriptor maps */
 };
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -93,6 +94,7 @@ static enum rsm_status request_extent(struct rsmcore_link *link, const char *con
         return RSM_ST_PROTOCOL;
     }
     extent->id = msg.u.extent_alloc_reply.extent;
+    extent->about = msg.u.extent_alloc_reply.about;
     extent->fd = fds.fds[0];
     return RSM_ST_OK;
 }
@@ -234,31 +236,45 @@ static enum rsm_status register_runs(const struct rsmcore_origin_run *runs, size
 
 /* ---------------------------------------------------------------- cover and uncover */
 
-/* Every extent is looked at before it is mapped: whether it is memory of that length that stays. */
-static bool is_usable(const struct extent *extent, size_t length)
+/* Every extent is looked at before it is mapped: whether accesses to a mapping of it never raise a
+ * signal. Of a memfd the seal says so; of anything else, which rsmd describes, the transport that
+ * knows the device. */
+static bool is_usable(const struct extent *extent, const struct rsmcore_extent_source *source,
+                      size_t length)
 {
-    bool usable = rsm_is_sealed_memory(extent->fd, length);
+    const struct rsm_extent_about *about = &extent->about;
+    bool usable = about->length >= length;
+    if (about->kind == RSM_EXTENT_MEMFD)
+        usable = usable && about->offset == 0 && rsm_is_sealed_memory(extent->fd, length);
+    else
+        usable = usable && about->kind == RSM_EXTENT_DEVICE &&
+                 about->offset % (uint64_t)sysconf(_SC_PAGESIZE) == 0 &&
+                 about->offset <= INT64_MAX - (uint64_t)length &&
+                 source->check(source->context, extent->fd, about->offset, length) == RSM_ST_OK;
     if (!usable)
-        rsm_log_error("rsmd gave an extent that is no sealed memory of %zu bytes", length);
+        rsm_log_error("rsmd gave an extent that is no memory of %zu bytes which stays", length);
     return usable;
 }
 
 /* Put pages that are on no extent onto this one, which is given back if that fails.
  * RSM_ST_PROTOCOL: rsmd gave something else than memory of that length that stays there. */
-static enum rsm_status put_on_extent(struct extent *extent, uintptr_t start, size_t length)
+static enum rsm_status put_on_extent(struct extent *extent,
+                                     const struct rsmcore_extent_source *source, uintptr_t start,
+                                     size_t length)
 {
     struct rsmcore_origin_run *runs;
     size_t count;
+    uint64_t base = extent->about.offset;
     enum rsm_status status = RSM_ST_PROTOCOL;
-    if (!is_usable(extent, length))
+    if (!is_usable(extent, source, length))
         goto give_back_extent;
-    status = rsmcore_swap_in(start, length, RSMCORE_SWAP_FRESH, extent->fd, 0, &runs, &count);
+    status = rsmcore_swap_in(start, length, RSMCORE_SWAP_FRESH, extent->fd, base, &runs, &count);
     if (status != RSM_ST_OK)
         goto give_back_extent;
-    status = register_runs(runs, count, extent, start, 0, NULL);
+    status = register_runs(runs, count, extent, start, base, NULL);
     if (status != RSM_ST_OK)
         for (size_t i = 0; i < count; i++)
-            (void)rsmcore_swap_out(&runs[i], extent->fd, runs[i].start - start);
+            (void)rsmcore_swap_out(&runs[i], extent->fd, base + (runs[i].start - start));
     free(runs);
     if (status == RSM_ST_OK)
         return RSM_ST_OK;
@@ -268,12 +284,13 @@ give_back_extent:
     return status;
 }
 
-static enum rsm_status cover_hole(struct rsmcore_link *link, const char *controller,
-                                  uintptr_t start, size_t length)
+static enum rsm_status cover_hole(struct rsmcore_link *link,
+                                  const struct rsmcore_extent_source *source, uintptr_t start,
+                                  size_t length)
 {
     struct extent *extent;
-    enum rsm_status status = take_extent(link, controller, length, &extent);
-    return status == RSM_ST_OK ? put_on_extent(extent, start, length) : status;
+    enum rsm_status status = take_extent(link, source->controller, length, &extent);
+    return status == RSM_ST_OK ? put_on_extent(extent, source, start, length) : status;
 }
 
 bool rsmcore_region_is_bare(uintptr_t start, size_t length)
@@ -284,7 +301,7 @@ bool rsmcore_region_is_bare(uintptr_t start, size_t length)
 
 /* One that rsmd has given, which is given back if this fails. */
 static enum rsm_status adopt_extent(struct rsmcore_link *link, uint32_t id, int fd,
-                                    struct extent **adopted)
+                                    const struct rsm_extent_about *about, struct extent **adopted)
 {
     struct extent *extent = calloc(1, sizeof *extent);
     if (extent == NULL) {
@@ -294,42 +311,49 @@ static enum rsm_status adopt_extent(struct rsmcore_link *link, uint32_t id, int 
     extent->link = rsmcore_link_hold(link);
     extent->id = id;
     extent->fd = fd;
+    extent->about = *about;
     *adopted = extent;
     return RSM_ST_OK;
 }
 
-enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link, uint32_t id, int fd,
+enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link,
+                                          const struct rsmcore_extent_source *source, uint32_t id,
+                                          int fd, const struct rsm_extent_about *about,
                                           uintptr_t start, size_t length)
 {
     struct extent *extent;
-    enum rsm_status status = adopt_extent(link, id, fd, &extent);
-    return status == RSM_ST_OK ? put_on_extent(extent, start, length) : status;
+    enum rsm_status status = adopt_extent(link, id, fd, about, &extent);
+    return status == RSM_ST_OK ? put_on_extent(extent, source, start, length) : status;
 }
 
-static enum rsm_status map_extent(struct extent *extent, size_t length, uintptr_t *start)
+static enum rsm_status map_extent(struct extent *extent, const struct rsmcore_extent_source *source,
+                                  size_t length, uintptr_t *start)
 {
-    if (!is_usable(extent, length))
+    uint64_t base = extent->about.offset;
+    if (!is_usable(extent, source, length))
         return RSM_ST_PROTOCOL;
-    void *mapped = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, extent->fd, 0);
+    void *mapped = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, extent->fd, (off_t)base);
     if (mapped == MAP_FAILED)
         return rsmcore_status_from_errno(errno);
     const struct rsmcore_origin_run run = {
         .start = (uintptr_t)mapped, .length = length, .origin = {.kind = RSMCORE_ORIGIN_PRIVATE}};
-    enum rsm_status status = register_runs(&run, 1, extent, run.start, 0, NULL);
+    enum rsm_status status = register_runs(&run, 1, extent, run.start, base, NULL);
     if (status != RSM_ST_OK)
         munmap(mapped, length);
     *start = run.start;
     return status;
 }
 
-enum rsm_status rsmcore_region_map(struct rsmcore_link *link, uint32_t id, int fd, size_t length,
+enum rsm_status rsmcore_region_map(struct rsmcore_link *link,
+                                   const struct rsmcore_extent_source *source, uint32_t id, int fd,
+                                   const struct rsm_extent_about *about, size_t length,
                                    uintptr_t *start)
 {
     struct extent *extent;
-    enum rsm_status status = adopt_extent(link, id, fd, &extent);
+    enum rsm_status status = adopt_extent(link, id, fd, about, &extent);
     if (status != RSM_ST_OK)
         return status;
-    status = map_extent(extent, length, start);
+    status = map_extent(extent, source, length, start);
     if (status != RSM_ST_OK)
         free_extent(extent);
     return status;
@@ -388,8 +412,9 @@ enum rsm_status rsmcore_region_shed(struct rsmcore_link *link, uintptr_t start, 
     return RSM_ST_OK;
 }
 
-enum rsm_status rsmcore_region_cover(struct rsmcore_link *link, const char *controller,
-                                     uintptr_t start, size_t length)
+enum rsm_status rsmcore_region_cover(struct rsmcore_link *link,
+                                     const struct rsmcore_extent_source *source, uintptr_t start,
+                                     size_t length)
 {
     uintptr_t end = start + length;
     uintptr_t at = start;
@@ -407,7 +432,7 @@ enum rsm_status rsmcore_region_cover(struct rsmcore_link *link, const char *cont
             continue;
         }
         uintptr_t until = region != NULL && region->run.start < end ? region->run.start : end;
-        status = holes < RSM_PROTO_PIECES_MAX ? cover_hole(link, controller, at, until - at)
+        status = holes < RSM_PROTO_PIECES_MAX ? cover_hole(link, source, at, until - at)
                                               : RSM_ST_NO_RESOURCES;
         if (status != RSM_ST_OK)
             break;
@@ -537,7 +562,7 @@ enum rsm_status rsmcore_region_pieces(uintptr_t start, size_t length,
     for (const struct region *r = *first_ending_after(start); r != NULL && at < end; r = r->next) {
         if (r->run.start > at)
             return RSM_ST_FAULT;
-        uint64_t offset = r->offset + (at - r->run.start);
+        uint64_t offset = r->offset - r->extent->about.offset + (at - r->run.start);
         uint64_t size = (end_of(r) < end ? end_of(r) : end) - at;
         struct rsm_segment_piece *last = *count > 0 ? &pieces[*count - 1] : NULL;
         if (last != NULL && last->extent == r->extent->id && last->offset + last->length == offset)

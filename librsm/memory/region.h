@@ -19,17 +19,26 @@
 #include "control/link.h"
 #include "control/proto.h"
 
+/** Where extents come from. */
+struct rsmcore_extent_source {
+    const char *controller; /**< name */
+    /** Vouches for an extent that is no memfd, as extent_check() in rsm/transport.h. */
+    enum rsm_status (*check)(void *context, int fd, uint64_t offset, uint64_t length);
+    void *context;
+};
+
 void rsmcore_region_lock(void);
 void rsmcore_region_unlock(void);
 
 /**
  * Make sure that every page of [start, start + length) is on an extent, taking extents for the
- * pages that are not, on @p controller's transport.
+ * pages that are not, from @p source.
  * @return RSM_ST_OK; otherwise nothing has changed: RSM_ST_FAULT, RSM_ST_DENIED, RSM_ST_BUSY,
  *         RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES, RSM_ST_STALE.
  */
-enum rsm_status rsmcore_region_cover(struct rsmcore_link *link, const char *controller,
-                                     uintptr_t start, size_t length);
+enum rsm_status rsmcore_region_cover(struct rsmcore_link *link,
+                                     const struct rsmcore_extent_source *source, uintptr_t start,
+                                     size_t length);
 
 /**
  * Take every page of the range off extents that another link's rsmd has given, contents kept: that
@@ -43,13 +52,17 @@ bool rsmcore_region_is_bare(uintptr_t start, size_t length);
 
 /** The same as rsmcore_region_cover() for a range that is bare, with an extent of its length that
  *  rsmd has given already. Extent and descriptor are the region's from then on, or given back. */
-enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link, uint32_t id, int fd,
+enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link,
+                                          const struct rsmcore_extent_source *source, uint32_t id,
+                                          int fd, const struct rsm_extent_about *about,
                                           uintptr_t start, size_t length);
 
 /** Make memory of an extent that rsmd has given: map it at an address of the kernel's choice. No
  * page is exchanged. From then on it is a region like others; taken off the extent it becomes
  * private memory. Extent and descriptor are the region's from then on, or given back. */
-enum rsm_status rsmcore_region_map(struct rsmcore_link *link, uint32_t id, int fd, size_t length,
+enum rsm_status rsmcore_region_map(struct rsmcore_link *link,
+                                   const struct rsmcore_extent_source *source, uint32_t id, int fd,
+                                   const struct rsm_extent_about *about, size_t length,
                                    uintptr_t *start);
 
 /** Unmap memory of rsmcore_region_map(), whatever pages are there now, and give back its extents.

@@ -19,6 +19,13 @@ struct rsmd_extent *rsmd_client_extent(const struct rsmd_node *node,
     return named ? extent : NULL;
 }
 
+struct rsm_extent_about rsmd_extent_about(const struct rsmd_extent *extent)
+{
+    return (struct rsm_extent_about){.kind = extent->memory->kind,
+                                     .offset = extent->memory->offset,
+                                     .length = extent->memory->length};
+}
+
 /* ------------------------------------------------------------------ what it costs */
 
 /* Bytes that an extent of this controller's transport pins. */
@@ -166,15 +173,19 @@ static enum rsm_status fill_reply(const struct making *making, const struct rsmd
                                   struct rsm_msg *reply)
 {
     if (making->type == RSM_MSG_EXTENT_ALLOC) {
-        reply->u.extent_alloc_reply.extent = extent->id;
+        reply->u.extent_alloc_reply = (struct rsm_extent_alloc_reply){
+            .extent = extent->id, .about = rsmd_extent_about(extent)};
         return RSM_ST_OK;
     }
     const struct rsmd_export *export =
         rsmd_client_export(extent->node, extent->client, making->export);
     if (export == NULL)
         return RSM_ST_NOT_FOUND;
-    reply->u.export_create_reply = (struct rsm_export_create_reply){
-        .export = export->id, .epoch_slot = export->epoch_slot, .extent = extent->id};
+    reply->u.export_create_reply =
+        (struct rsm_export_create_reply){.export = export->id,
+                                         .epoch_slot = export->epoch_slot,
+                                         .extent = extent->id,
+                                         .about = rsmd_extent_about(extent)};
     return RSM_ST_OK;
 }
 

@@ -14,6 +14,9 @@
 struct rsmd_extent *rsmd_client_extent(const struct rsmd_node *node,
                                        const struct rsmd_client *client, uint32_t id);
 
+/** What the client is told of the descriptor. */
+struct rsm_extent_about rsmd_extent_about(const struct rsmd_extent *extent);
+
 /** Make one at once. RSM_ST_NO_MEMORY beyond max-exported-memory; RSM_ST_NO_RESOURCES beyond the
  *  client's share; RSM_ST_BUSY: only a thread can, see rsmd_extent_make_later(). */
 enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *client,

@@ -34,7 +34,8 @@ enum rsm_status rsmd_answer_extent_alloc(struct rsmd_call *call)
         return rsmd_extent_make_later(call, controller, asked->length, NULL);
     if (status != RSM_ST_OK)
         return status;
-    call->reply->u.extent_alloc_reply.extent = extent->id;
+    call->reply->u.extent_alloc_reply =
+        (struct rsm_extent_alloc_reply){.extent = extent->id, .about = rsmd_extent_about(extent)};
     call->attached.fds[call->attached.count++] = extent->memory->fd;
     return RSM_ST_OK;
 }
@@ -90,6 +91,7 @@ enum rsm_status rsmd_answer_export_create(struct rsmd_call *call)
         (struct rsm_export_create_reply){.export = export->id, .epoch_slot = export->epoch_slot};
     if (extent != NULL) {
         call->reply->u.export_create_reply.extent = extent->id;
+        call->reply->u.export_create_reply.about = rsmd_extent_about(extent);
         call->attached.fds[call->attached.count++] = extent->memory->fd;
     }
     return RSM_ST_OK;

@@ -20,7 +20,22 @@
 enum { LENGTH = 4 * PARTY_PAGE, PEER_TIMEOUT = 3000 };
 
 /* What is wrong with the memory that a daemon sends. */
-enum lie { HONEST, UNSEALED, SHORT, EMPTY, HUGE, NO_MEMORY, READ_ONLY, LIES };
+enum lie {
+    HONEST,
+    UNSEALED,
+    SHORT,
+    EMPTY,
+    HUGE,
+    NO_MEMORY,
+    READ_ONLY,
+    LIES,
+    /* What is said of extents, whose memory is as it should be. */
+    DEVICE = LIES, /* which shm does not know */
+    MISPLACED,     /* it begins behind its first page */
+    CURTAILED,     /* it is shorter than was asked for */
+    UNKNOWN_KIND,
+    ALL_LIES,
+};
 
 /* ---------------------------------------------------------------- the daemon */
 
@@ -47,6 +62,15 @@ static int make_memory(size_t length, enum lie how)
     int readable = open(path, O_RDONLY | O_CLOEXEC);
     close(fd);
     return readable;
+}
+
+static struct rsm_extent_about about_memory(size_t length, enum lie how)
+{
+    return (struct rsm_extent_about){.kind = how == DEVICE         ? RSM_EXTENT_DEVICE
+                                             : how == UNKNOWN_KIND ? 77
+                                                                   : RSM_EXTENT_MEMFD,
+                                     .offset = how == MISPLACED ? PARTY_PAGE : 0,
+                                     .length = how == CURTAILED ? length - PARTY_PAGE : length};
 }
 
 static int make_table(enum lie how)
@@ -104,12 +128,14 @@ static void answer(struct rsm_msg *msg, struct rsm_packet_fds *fds)
         msg->u.export_create_reply = (struct rsm_export_create_reply){
             .export = ++last_id,
             .epoch_slot = 1,
-            .extent = asked.u.export_create.want_extent ? ++last_id : 0};
+            .extent = asked.u.export_create.want_extent ? ++last_id : 0,
+            .about = about_memory(asked.u.export_create.length, how)};
         if (asked.u.export_create.want_extent)
             add(fds, make_memory(asked.u.export_create.length, how));
         break;
     case RSM_MSG_EXTENT_ALLOC:
-        msg->u.extent_alloc_reply.extent = ++last_id;
+        msg->u.extent_alloc_reply = (struct rsm_extent_alloc_reply){
+            .extent = ++last_id, .about = about_memory(asked.u.extent_alloc.length, how)};
         add(fds, make_memory(asked.u.extent_alloc.length, how));
         break;
     case RSM_MSG_EVENT_OPEN:
@@ -221,7 +247,7 @@ static int export_twice(void *bytes)
 
 static void try_extents(struct world *world, uint32_t about, unsigned good)
 {
-    for (enum lie how = HONEST; how < LIES; how++) {
+    for (enum lie how = HONEST; how < ALL_LIES; how++) {
         if (!can_be_told(how))
             continue;
         pid_t liar = liar_start(world, about, how);

@@ -17,10 +17,11 @@ const struct message_fields control_messages[] = {
      "generation~ controllers name hardware_address total_peers peer_count (peer.node peer.name "
      "peer.hardware_address peer.state)"},
     {RSM_MSG_LOCATE, "LOCATE", "controller node", "kind path~"},
-    {RSM_MSG_EXTENT_ALLOC, "EXTENT_ALLOC", "controller length", "extent#"},
+    {RSM_MSG_EXTENT_ALLOC, "EXTENT_ALLOC", "controller length",
+     "extent# about.kind about.offset about.length"},
     {RSM_MSG_EXTENT_FREE, "EXTENT_FREE", "extent# flags", ""},
     {RSM_MSG_EXPORT_CREATE, "EXPORT_CREATE", "controller length mode want_extent",
-     "export# epoch_slot# extent#"},
+     "export# epoch_slot# extent# about.kind about.offset about.length"},
     {RSM_MSG_EXPORT_PUBLISH, "EXPORT_PUBLISH",
      "export# segment_id acl_count (acl.node acl.permission) piece_count (piece.extent# "
      "piece.offset piece.length)",

@@ -7,6 +7,9 @@
  *    FIFO that is the controller's device, in struct news_order.
  *  - "shared" (with OUTSIDE_SHARED): extents that processes of the host may map. It refuses every
  *    offer itself, so that whoever connects has gone another way.
+ *  - "window" (with OUTSIDE_WINDOW): extents are parts of one file without a seal, as those of a
+ *    device's memory would be, so that only the transport can tell where they are and that they
+ *    stay.
  *  - "slow" (with OUTSIDE_SLOW): making and freeing an extent of more than a page takes as many
  *    milliseconds as the controller's options say, in whatever thread.
  */
@@ -26,8 +29,27 @@
 #define NAME "shared"
 #elif defined(OUTSIDE_SLOW)
 #define NAME "slow"
+#elif defined(OUTSIDE_WINDOW)
+#define NAME "window"
 #else
 #define NAME "news"
+#endif
+
+#ifdef OUTSIDE_WINDOW
+static const uint64_t pool_bytes = UINT64_C(1) << 30;
+
+/* A device's transport would ask the device. Here nobody but this transport has such files. */
+static enum rsm_status window_extent_check(struct rsm_port *port, int fd, uint64_t offset,
+                                           uint64_t length)
+{
+    struct stat file;
+    (void)port;
+    return fcntl(fd, F_GET_SEALS) == 0 && fstat(fd, &file) == 0 &&
+                   (uint64_t)file.st_size == pool_bytes && length <= pool_bytes &&
+                   offset <= pool_bytes - length
+               ? RSM_ST_OK
+               : RSM_ST_PROTOCOL;
+}
 #endif
 
 VISIBLE extern const struct rsm_import_ops rsm_transport_import_ops_v2;
@@ -42,6 +64,9 @@ const struct rsm_import_ops rsm_transport_import_ops_v2 = {
     .get = skeleton_get,
     .order = skeleton_order,
     .complete = skeleton_complete,
+#ifdef OUTSIDE_WINDOW
+    .extent_check = window_extent_check,
+#endif
 };
 
 VISIBLE extern const struct rsm_node_ops rsm_transport_node_ops_v2;
@@ -86,6 +111,80 @@ const struct rsm_node_ops rsm_transport_node_ops_v2 = {
     .extent_make = shared_extent_make,
     .extent_free = node_extent_free,
     .offer = shared_offer,
+    .revoke = node_revoke,
+};
+
+#elif defined(OUTSIDE_WINDOW)
+
+struct window_port {
+    struct skeleton_node_port port; /* first: the skeleton's functions get a pointer to it */
+    int pool;
+    uint64_t used; /* bytes; what is free again is not used a second time */
+};
+
+static struct window_port *window_of(struct rsm_node_port *port)
+{
+    return RSM_CONTAINER_OF(port, struct window_port, port.base);
+}
+
+static enum rsm_status window_open(const struct rsm_controller_info *info,
+                                   struct rsm_node_port **port)
+{
+    struct window_port *made = calloc(1, sizeof *made);
+    (void)info;
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->port.page = (uint64_t)sysconf(_SC_PAGESIZE);
+    made->pool = memfd_create("rsm-window", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (made->pool < 0 || ftruncate(made->pool, (off_t)pool_bytes) < 0) {
+        free(made);
+        return RSM_ST_NO_RESOURCES;
+    }
+    *port = &made->port.base;
+    return RSM_ST_OK;
+}
+
+static void window_close(struct rsm_node_port *port)
+{
+    close(window_of(port)->pool);
+    free(window_of(port));
+}
+
+static enum rsm_status window_extent_make(struct rsm_node_port *port, uint64_t length,
+                                          struct rsm_extent **extent)
+{
+    struct window_port *window = window_of(port);
+    if (length == 0 || length % page_of(port) != 0)
+        return RSM_ST_INVALID;
+    if (length > pool_bytes - window->used)
+        return RSM_ST_NO_MEMORY;
+    struct rsm_extent *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    *made = (struct rsm_extent){
+        .kind = RSM_EXTENT_DEVICE, .fd = window->pool, .offset = window->used, .length = length};
+    window->used += length;
+    *extent = made;
+    return RSM_ST_OK;
+}
+
+static void window_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
+{
+    (void)port;
+    (void)fallocate(extent->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)extent->offset,
+                    (off_t)extent->length);
+    free(extent);
+}
+
+const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+    RSM_NODE_OPS_HEAD,
+    .name = NAME,
+    .open = window_open,
+    .close = window_close,
+    .attributes = node_attributes,
+    .extent_make = window_extent_make,
+    .extent_free = window_extent_free,
+    .offer = node_offer,
     .revoke = node_revoke,
 };
 
