@@ -26,7 +26,6 @@
 enum {
     RSMD_GROUPS_MAX = 65536,           /* the kernel's NGROUPS_MAX */
     RSMD_FORWARDS_PER_CLIENT_MAX = 64, /* under way; further requests wait in the socket */
-    RSMD_FIRST_ASSIGNED_ID_SHIFT = 31, /* assigned segment ids start at 1 << 31 */
 };
 
 /** A configured controller and its open port. */
@@ -64,6 +63,12 @@ struct rsmd_extent {
     UT_hash_handle hh;
 };
 
+/** What a published segment is known by. */
+struct rsmd_segment_name {
+    uint32_t space; /* enum rsm_id_space */
+    uint32_t id;
+};
+
 /** Where a published segment lives. Shared by the export and its connections, which may outlive
  *  the publication. */
 struct rsmd_pieces {
@@ -93,14 +98,14 @@ struct rsmd_export {
     struct rsmd_access access;
     bool published;
     bool offered; /* of the latest publication, kept beyond its end */
-    uint32_t segment_id;
+    struct rsmd_segment_name name;
     struct rsmd_pieces *pieces; /* NULL unless published */
     struct rsmd_import *imports;
     uint32_t import_count;
     struct rsmd_events events;
     struct rsmd_export *prev, *next;
     UT_hash_handle hh;         /* by id */
-    UT_hash_handle hh_segment; /* by segment id, while published */
+    UT_hash_handle hh_segment; /* by name, while published */
 };
 
 /** Connections that a user has to an export of another user's. */
@@ -136,7 +141,7 @@ struct rsmd_import {
     struct rsmd_relay *relay; /* to the other end there; NULL until somebody posts */
     struct {
         uint32_t id; /* of the connection at the exporter's node; 0 once aborted */
-        uint32_t segment_id;
+        struct rsmd_segment_name name;
         uint64_t length;
     } there;                                       /* if the export is on another host */
     struct rsmd_import *prev, *next;               /* of the client */
@@ -195,7 +200,7 @@ struct rsmd_node {
     struct rsmd_hosts *hosts;      /* links to other hosts; NULL: there are none */
     struct rsmd_extent *extents;   /* by id */
     struct rsmd_export *exports;   /* by id */
-    struct rsmd_export *published; /* by segment id */
+    struct rsmd_export *published; /* by name */
     struct rsmd_import *imports;   /* by id */
     struct rsmd_import *offers;    /* by made: connections that their fabric may have news of */
     struct rsmd_guest *guests;     /* by export and user */
@@ -203,8 +208,8 @@ struct rsmd_node {
     struct rsmd_slotmap *imports_by_slot;
     struct rsmd_worker *worker; /* for what may take long; NULL: everything is done at once */
     uint32_t last_id;
-    struct rsmd_bucket missed_log; /* complaints about events */
-    uint64_t next_segment_id;      /* to assign; beyond 32 bits: exhausted */
+    struct rsmd_bucket missed_log;           /* complaints about events */
+    uint64_t next_segment_id[RSM_ID_SPACES]; /* to assign; beyond 32 bits: see segment_ids.c */
     struct rsmd_shares shares;
     uint32_t client_count;       /* that have said HELLO */
     struct rsmd_peers *peers;    /* links to other hosts; NULL before and after they are there */

@@ -16,7 +16,7 @@ struct rsmd_forward {
     struct rsm_importer importer;
     uint32_t request;  /* as the far node is to name it */
     uint32_t sequence; /* of the client's message */
-    uint32_t segment_id;
+    struct rsmd_segment_name name;
     uint32_t rights;
     struct event *late;                             /* the far node does not answer */
     struct rsmd_forward *prev, *next;               /* of the far node */

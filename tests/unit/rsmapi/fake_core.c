@@ -254,14 +254,19 @@ static void record_acl(const struct rsm_acl_entry *acl, uint32_t count)
     memcpy(fake.acl, acl, count * sizeof *acl);
 }
 
-enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, uint32_t *segment_id,
+enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, enum rsm_id_space space,
+                                       uint32_t *segment_id, uint32_t flags,
                                        const struct rsm_acl_entry *acl, uint32_t acl_count)
 {
+    fake.space = space;
     fake.segment_id = *segment_id;
+    fake.publish_flags = flags;
     record_acl(acl, acl_count);
-    *segment_id = 0x80000001; /* what is not asked for must not reach the program */
-    if (fake.publish == RSM_ST_OK)
-        segment->published = true;
+    if (fake.publish != RSM_ST_OK)
+        return fake.publish;
+    segment->published = true;
+    if ((flags & RSM_PUBLISH_ASSIGN_ID) != 0)
+        *segment_id = 0x80000001;
     return fake.publish;
 }
 
@@ -403,10 +408,11 @@ static const struct rsm_import_ops ops = {
 static struct rsm_conn connection = {.ops = &ops};
 
 enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, uint32_t node,
-                                       uint32_t segment_id, uint32_t rights,
-                                       struct rsmcore_import **out)
+                                       enum rsm_id_space space, uint32_t segment_id,
+                                       uint32_t rights, struct rsmcore_import **out)
 {
     fake.node = node;
+    fake.space = space;
     fake.segment_id = segment_id;
     fake.rights = rights;
     if (fake.connect != RSM_ST_OK)

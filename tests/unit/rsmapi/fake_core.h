@@ -36,7 +36,9 @@ struct fake {
     char type[256];
     unsigned unit;
     unsigned mode;
+    enum rsm_id_space space;
     uint32_t segment_id;
+    uint32_t publish_flags;
     uint32_t acl_count;
     struct rsm_acl_entry acl[RSM_PROTO_ACL_MAX];
     uint32_t unpublish_flags;

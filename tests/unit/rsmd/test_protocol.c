@@ -31,14 +31,11 @@ static void hello(void **state)
     (void)state;
     struct rsm_packet_fds fds;
     int socket = peer_connect(&daemon_1);
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION + 1, .node = 1}};
-    assert_int_equal(ask(socket, &msg), RSM_ST_VERSION);
-    msg = (struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {RSM_VERSION, 0}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {0}};
     assert_int_equal(ask(socket, &msg), RSM_ST_INVALID);
-    msg = (struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {RSM_VERSION, 65}};
+    msg = (struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {65}};
     assert_int_equal(ask(socket, &msg), RSM_ST_INVALID);
-    msg = (struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {RSM_VERSION, 1}};
+    msg = (struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {1}};
     assert_int_equal(ask_with(socket, &msg, NULL, &fds), RSM_ST_OK);
     assert_int_equal(fds.count, 1);
     assert_int_equal(msg.u.hello_reply.node, 1);

@@ -118,8 +118,7 @@ static void configured_cluster(void **state)
 static enum rsm_status greet(int socket, uint32_t node)
 {
     struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION, .node = node}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = node}};
     enum rsm_status status = ask_with(socket, &msg, NULL, &fds);
     rsm_packet_fds_close(&fds);
     return status;
