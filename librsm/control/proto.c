@@ -20,7 +20,8 @@ static void walk_hello_reply(struct rsm_codec *c, struct rsm_hello_reply *m)
 
 static void walk_controller(struct rsm_codec *c, struct rsm_controller_request *m)
 {
-    rsm_codec_string(c, m->type, sizeof m->type);
+    rsm_codec_string(c, m->name, sizeof m->name);
+    rsm_codec_string(c, m->transport, sizeof m->transport);
     rsm_codec_u32(c, &m->unit);
 }
 

@@ -99,12 +99,14 @@ struct rsm_hello_reply {
     uint32_t peer_timeout_ms; /* within which a dead peer is noticed */
 };
 
-/** Look a controller up by type and unit: names match like RSMAPI's, type without regard to case.
- *  RSM_ST_NO_CONTROLLER when there is none. Where rsmd is configured to lend /dev/userfaultfd the
- *  reply carries descriptor 0: the device, by which the client makes itself a userfaultfd that
- *  serves faults of the kernel, too. */
+/** Look a controller up: by its name, byte for byte as configured; or, if that is "", the one of
+ *  number `unit`, from 0, among those on a transport in the order of the configuration. Loopback
+ * has a name and no number. RSM_ST_NO_CONTROLLER when there is none. Where rsmd is
+ *  configured to lend /dev/userfaultfd the reply carries descriptor 0: the device, by which the
+ *  client makes itself a userfaultfd that serves faults of the kernel, too. */
 struct rsm_controller_request {
-    char type[RSM_PROTO_NAME_MAX];
+    char name[RSM_PROTO_NAME_MAX];
+    char transport[RSM_TRANSPORT_NAME_MAX]; /* "": any */
     uint32_t unit;
 };
 struct rsm_controller_reply {

@@ -32,8 +32,6 @@ enum {
 struct rsmd_controller {
     struct rsmd_controller *next;
     char name[RSM_PROTO_NAME_MAX];
-    char type[RSM_PROTO_NAME_MAX];
-    uint32_t unit;
     char device[RSM_PROTO_NAME_MAX];
     char options[RSM_PROTO_NAME_MAX];
     bool loopback;

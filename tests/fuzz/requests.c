@@ -67,7 +67,8 @@ void request_make(struct input *in, struct rsm_msg *msg)
             .node = input_below(in, 8) == 7 ? (uint32_t)input_number(in) : 1};
         return;
     case RSM_MSG_CONTROLLER:
-        name_make(in, msg->u.controller.type);
+        name_make(in, msg->u.controller.name);
+        strcpy(msg->u.controller.transport, input_below(in, 2) == 0 ? "" : "shm");
         msg->u.controller.unit = (uint32_t)input_number(in);
         return;
     case RSM_MSG_LOCATE:

@@ -275,8 +275,10 @@ static void look_around(void **state)
 {
     (void)state;
     hello('a');
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_CONTROLLER, .u.controller = {"sci", 0});
-    ASK('a', RSM_ST_NO_CONTROLLER, .type = RSM_MSG_CONTROLLER, .u.controller = {"sci", 9});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_CONTROLLER, .u.controller = {.name = "sci0"});
+    ASK('a', RSM_ST_NO_CONTROLLER, .type = RSM_MSG_CONTROLLER, .u.controller = {.name = "sci9"});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_CONTROLLER, .u.controller = {.unit = 1});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_CONTROLLER, .u.controller = {.transport = "peek"});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_TOPOLOGY, .u.topology = {0, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_TOPOLOGY, .u.topology = {9, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_LOCATE, .u.locate = {"sci0", WIRE_OWN});

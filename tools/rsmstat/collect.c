@@ -46,21 +46,11 @@ static bool ask(struct collector *c, struct rsm_msg *msg, const char *what)
 
 /* ------------------------------------------------------------------ controllers */
 
-/* A controller's name is its type and its unit, which a lookup wants apart. */
-static void split_name(const char *name, struct rsm_controller_request *request)
-{
-    size_t length = strlen(name);
-    while (length > 0 && name[length - 1] >= '0' && name[length - 1] <= '9')
-        length--;
-    snprintf(request->type, sizeof request->type, "%.*s", (int)length, name);
-    request->unit = (uint32_t)strtoul(name + length, NULL, 10);
-}
-
 static struct controller *add_controller(struct collector *c, const char *name)
 {
     struct snapshot *into = c->into;
     struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER};
-    split_name(name, &msg.u.controller);
+    snprintf(msg.u.controller.name, sizeof msg.u.controller.name, "%s", name);
     if (!ask(c, &msg, "controller"))
         return NULL;
     struct controller *grown =

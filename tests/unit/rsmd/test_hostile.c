@@ -317,7 +317,7 @@ static void few_descriptors(void **state)
     int first = peer_hello(&daemon);
     for (int i = 0; i < CLIENTS; i++)
         sockets[i] = peer_connect(&daemon);
-    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {"sci", 0}};
+    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {.name = "sci0"}};
     assert_int_equal(ask(first, &msg), RSM_ST_OK);
     assert_in_range(extents_until_refused(first), 1, MOST);
     long before = cpu_ms(daemon.pid);

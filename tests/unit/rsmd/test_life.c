@@ -262,7 +262,7 @@ static void an_embedded_node_ends_when_unused(void **state)
     close(first);
     /* One that says nothing does not keep it. */
     int silent = peer_connect(&daemon);
-    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {"sci", 0}};
+    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {.name = "sci0"}};
     assert_int_equal(ask(second, &msg), RSM_ST_OK);
     clock_gettime(CLOCK_MONOTONIC, &left);
     close(second);
@@ -286,7 +286,7 @@ static void a_newcomer_keeps_it(void **state)
     /* Longer than the linger time: the reply to the last request shows that it is still there. */
     struct timespec pause = {.tv_sec = 1, .tv_nsec = 200000000};
     nanosleep(&pause, NULL);
-    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {"sci", 0}};
+    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {.name = "sci0"}};
     assert_int_equal(ask(socket, &msg), RSM_ST_OK);
     close(socket);
     assert_int_equal(wait_exit(daemon.pid), 0);
