@@ -45,7 +45,7 @@ enum {
     RSM_PROTO_ITEMS_MAX = 32,  /* exports or imports in one INSPECT reply */
     RSM_PROTO_LINKS_MAX = 16,  /* links in one LINKS reply */
     RSM_PROTO_USERS_MAX = 64,  /* users in one SHARES reply */
-    RSM_NODE_ID_MAX = 64,
+    RSM_NODE_ID_MAX = 65535,   /* node ids are 1 to this; 0 is none. No array has this size */
 };
 
 /** Requests; the reply to one has the same type with RSM_MSG_REPLY set. */

@@ -10,6 +10,7 @@
 
 #include "node/controllers.h"
 #include "node/segment_ids.h"
+#include "node/topology.h"
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -65,6 +66,7 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
 void rsmd_node_end(struct rsmd_node *node)
 {
     rsmd_controllers_close(node);
+    rsmd_topology_free(&node->topology);
     if (node->userfaultfd >= 0)
         close(node->userfaultfd);
     node->userfaultfd = -1;

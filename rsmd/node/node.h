@@ -172,14 +172,23 @@ struct rsmd_client {
     struct rsmd_import *imports;
 };
 
-/** What the last look at the other nodes said, as enum rsmd_peer_state. */
+/** Another node, as the last look found it. */
+struct rsmd_seen {
+    uint32_t id;
+    uint8_t here;     /* on controllers that reach this host alone; enum rsmd_peer_state */
+    uint8_t anywhere; /* on those that reach other hosts, too */
+    bool has_socket;  /* in the runtime directory */
+    pid_t pid;        /* of the daemon that listened; 0: not known */
+    int64_t listened; /* when it was seen to listen here, ns; 0: never */
+};
+
+/** What the last look at the other nodes found. */
 struct rsmd_topology {
     uint32_t generation;
-    int64_t looked_at;                     /* clock, in nanoseconds */
-    int64_t looks_ns;                      /* that looks may take from now on */
-    uint8_t here[RSM_NODE_ID_MAX + 1];     /* on controllers that reach this host alone */
-    uint8_t anywhere[RSM_NODE_ID_MAX + 1]; /* on those that reach other hosts, too */
-    int64_t listened[RSM_NODE_ID_MAX + 1]; /* when it was seen to listen here, ns; 0: never */
+    int64_t looked_at;      /* clock, in nanoseconds */
+    int64_t looks_ns;       /* that looks may take from now on */
+    struct rsmd_seen *seen; /* ascending by id: those that are configured, or were found here */
+    uint32_t count, room;
 };
 
 struct rsmd_peers;
@@ -215,7 +224,8 @@ struct rsmd_node {
 };
 
 /**
- * Make the node: open its controllers, make its generation table. @p conf is copied.
+ * Make the node: open its controllers, make its generation table. @p conf is copied, but for its
+ * nodes, which must stay.
  * @param why  text for the reader of the log if it fails.
  */
 bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,

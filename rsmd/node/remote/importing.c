@@ -112,7 +112,7 @@ static void fill(struct rsm_peer_connect *into, const struct rsmd_call *call, ui
 enum rsm_status rsmd_far_connect(struct rsmd_call *call, struct rsmd_controller *controller)
 {
     uint32_t id = call->request->u.import_connect.node;
-    struct rsmd_far *far = call->node->hosts->far[id];
+    struct rsmd_far *far = rsmd_far_of(call->node, id);
     struct rsm_peer_msg msg = {.type = RSM_PEER_CONNECT};
     struct rsmd_account *account = call->client->account;
     if (!rsmd_share_fits(account, RSMD_SEGMENTS, 1) || !rsmd_share_take(account, RSMD_FORWARDS, 1))

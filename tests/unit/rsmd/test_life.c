@@ -484,7 +484,7 @@ static void command_line(void **state)
     char *good[] = {TEXT("rsmd"), TEXT("--check"), TEXT("--config=/dev/null"), NULL};
     char *absent[] = {TEXT("rsmd"), TEXT("--check"), TEXT("--config=/nowhere/x"), NULL};
     char *wrong[][4] = {
-        {TEXT("rsmd"), TEXT("--node=0"), NULL},         {TEXT("rsmd"), TEXT("--node=65"), NULL},
+        {TEXT("rsmd"), TEXT("--node=0"), NULL},         {TEXT("rsmd"), TEXT("--node=65536"), NULL},
         {TEXT("rsmd"), TEXT("--log-level=loud"), NULL}, {TEXT("rsmd"), TEXT("--ready-fd=x"), NULL},
         {TEXT("rsmd"), TEXT("--ready-fd=9999"), NULL},  {TEXT("rsmd"), TEXT("extra"), NULL},
         {TEXT("rsmd"), TEXT("--linger-ms=-1"), NULL},   {TEXT("rsmd"), TEXT("--what"), NULL},

@@ -33,7 +33,7 @@ static void hello(void **state)
     int socket = peer_connect(&daemon_1);
     struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {0}};
     assert_int_equal(ask(socket, &msg), RSM_ST_INVALID);
-    msg = (struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {65}};
+    msg = (struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {65536}};
     assert_int_equal(ask(socket, &msg), RSM_ST_INVALID);
     msg = (struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {1}};
     assert_int_equal(ask_with(socket, &msg, NULL, &fds), RSM_ST_OK);

@@ -147,7 +147,7 @@ static enum rsm_status republish(uint32_t export, const struct rsm_acl_entry *ac
 static void lists(void **state)
 {
     (void)state;
-    const struct rsm_acl_entry own = {1, 0600}, other = {2, 0666}, far = {65, 0600},
+    const struct rsm_acl_entry own = {1, 0600}, other = {2, 0666}, far = {65536, 0600},
                                wide = {1, 0700}, none = {1, 0};
     uint32_t extent = make_extent(socket_1, page), export = make_export(socket_1, page, 0600);
     assert_int_equal(republish(export, &far, 1), RSM_ST_NOT_PUBLISHED);
