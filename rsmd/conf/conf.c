@@ -346,7 +346,8 @@ static struct rsmd_conf_node *add_node(struct rsmd_conf *conf, uint32_t id)
     if (made == NULL)
         return NULL;
     made->id = id;
-    memmove(conf->nodes + at + 1, conf->nodes + at, (conf->node_count - at) * sizeof *conf->nodes);
+    memmove(conf->nodes + at + 1, conf->nodes + at,
+            (conf->node_count - at) * sizeof(struct rsmd_conf_node *));
     conf->nodes[at] = made;
     conf->node_count++;
     return made;
@@ -459,8 +460,8 @@ static void settle_addresses(struct parser *p)
         fail(p, "out of memory");
         return;
     }
-    memcpy(sorted, conf->nodes, conf->node_count * sizeof *sorted);
-    qsort(sorted, conf->node_count, sizeof *sorted, by_address);
+    memcpy(sorted, conf->nodes, conf->node_count * sizeof(struct rsmd_conf_node *));
+    qsort(sorted, conf->node_count, sizeof(struct rsmd_conf_node *), by_address);
     for (uint32_t i = 1; i < conf->node_count; i++) {
         const struct rsmd_conf_node *first = sorted[i - 1], *second = sorted[i];
         if (second->address[0] != '\0' && first->port == second->port &&
