@@ -248,14 +248,21 @@ static void note_socket(void *context, uint32_t id)
         seen->has_socket = true;
 }
 
-/* Learn which nodes there are: those of the configuration, and those that have a socket in the
- * runtime directory. False: cannot look, nothing is new. */
+static void note_link(void *context, uint32_t id)
+{
+    struct rsmd_node *node = context;
+    (void)need_seen(&node->topology, id);
+}
+
+/* Learn which nodes there are: those of the configuration, those with a link, and those that have a
+ * socket in the runtime directory. False: cannot look, nothing is new. */
 static bool find_nodes(struct rsmd_node *node)
 {
     struct rsmd_topology *topology = &node->topology;
     for (uint32_t i = 0; i < node->conf.node_count; i++)
         if (node->conf.nodes[i]->id != node->id)
             need_seen(topology, node->conf.nodes[i]->id);
+    rsmd_far_each_up(node, note_link, node);
     for (uint32_t i = 0; i < topology->count; i++)
         topology->seen[i].has_socket = false;
     if (rsmcore_runtime_each(&node->runtime, "sock", note_socket, node))
@@ -263,13 +270,13 @@ static bool find_nodes(struct rsmd_node *node)
     return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
 }
 
-/* Forget nodes that are neither configured nor there. */
+/* Forget nodes that are neither configured nor known to be anywhere. */
 static void forget_gone(struct rsmd_node *node)
 {
     struct rsmd_topology *topology = &node->topology;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < topology->count; i++)
-        if (topology->seen[i].has_socket ||
+        if (topology->seen[i].anywhere != RSMD_PEER_UNKNOWN ||
             rsmd_conf_node(&node->conf, topology->seen[i].id) != NULL)
             topology->seen[kept++] = topology->seen[i];
     topology->count = kept;
@@ -351,8 +358,8 @@ enum rsm_status rsmd_answer_topology(struct rsmd_call *call)
         if (state == RSMD_PEER_UNKNOWN)
             continue;
         /* One that only the link of the daemons reaches. */
-        if (state == RSMD_PEER_ACTIVE && node->topology.here[id] != RSMD_PEER_ACTIVE &&
-            !rsmd_reaches(controller, id))
+        if (state == RSMD_PEER_ACTIVE && seen->here != RSMD_PEER_ACTIVE &&
+            !rsmd_reaches(controller, seen->id))
             state = RSMD_PEER_DOWN;
         if (reply->total_peers++ >= asked->first_peer && reply->peer_count < RSM_PROTO_PEERS_MAX)
             add_peer(reply, controller, seen->id, state);

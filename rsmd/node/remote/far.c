@@ -27,6 +27,15 @@ struct rsmd_far *rsmd_far_of(const struct rsmd_node *node, uint32_t id)
     return far;
 }
 
+void rsmd_far_each_up(const struct rsmd_node *node, void (*visit)(void *context, uint32_t id),
+                      void *context)
+{
+    const struct rsmd_far *far;
+    for (far = node->hosts != NULL ? node->hosts->far : NULL; far != NULL; far = far->hh.next)
+        if (far->up)
+            visit(context, far->node);
+}
+
 bool rsmd_far_is_up(const struct rsmd_node *node, uint32_t id)
 {
     const struct rsmd_far *far = rsmd_far_of(node, id);
@@ -88,18 +97,32 @@ void rsmd_far_down(void *context, uint32_t id)
         take_down(node, far);
 }
 
-void rsmd_far_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id)
+static void cut(struct rsmd_node *node, struct rsmd_far *far,
+                const struct rsmd_controller *controller)
 {
     struct rsmd_import *import, *next;
-    struct rsmd_far *far = find(node, id);
-    if (far == NULL)
-        return;
     rsmd_far_cut_imports(node, far, controller);
     DL_FOREACH_SAFE(far->client.imports, import, next)
     {
         if (import->by == controller)
             rsmd_import_abort(node, import);
     }
+}
+
+void rsmd_far_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id)
+{
+    struct rsmd_far *far = rsmd_far_of(node, id);
+    if (far != NULL)
+        cut(node, far, controller);
+}
+
+void rsmd_far_cut_all(struct rsmd_node *node, const struct rsmd_controller *controller)
+{
+    struct rsmd_far *far, *next;
+    if (node->hosts == NULL)
+        return;
+    HASH_ITER(hh, node->hosts->far, far, next)
+    cut(node, far, controller);
 }
 
 void rsmd_far_stop(struct rsmd_node *node)
