@@ -42,7 +42,7 @@ static bool check_auth(const struct rsmd_conf *conf, struct rsmd_conf_error *err
     }
     error->line = conf->auth_line;
     for (uint32_t i = 0; error->line == 0 && i < conf->node_count; i++)
-        error->line = conf->nodes[i].address_line;
+        error->line = conf->nodes[i]->address_line;
     snprintf(error->text, sizeof error->text,
              "expected MUNGE to be installed, which shows nodes who the others are: %s", why);
     return false;
@@ -95,7 +95,7 @@ bool rsmd_conf_check_trust(const struct rsmd_conf *conf, const char *path, char 
     if (conf->auth != RSMD_AUTH_NONE || conf->insecure || !rsmd_conf_has_address(conf))
         return true;
     for (uint32_t i = 0; line == 0 && i < conf->node_count; i++)
-        line = conf->nodes[i].address_line;
+        line = conf->nodes[i]->address_line;
     snprintf(why, why_size,
              "%s:%u: expected auth = munge in [cluster], or insecure = yes beside auth = none: "
              "without authentication every user of this host can speak for the other nodes and "
@@ -130,9 +130,9 @@ uint32_t rsmd_conf_own_node(const struct rsmd_conf *conf, uint32_t wanted, const
     }
     uint32_t found = 0, count = 0;
     for (uint32_t i = 0; i < conf->node_count; i++) {
-        if (!rsmd_host_is_local(conf->nodes[i].host, hostname))
+        if (!rsmd_host_is_local(conf->nodes[i]->host, hostname))
             continue;
-        found = conf->nodes[i].id;
+        found = conf->nodes[i]->id;
         count++;
     }
     if (count == 1)

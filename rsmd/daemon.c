@@ -83,6 +83,8 @@ int rsmd_check(const struct rsmd_options *options)
     /* Who looks need not be who will run it. */
     if (good && !rsmd_conf_check_trust(conf, config_path(options), why, WHY_MAX))
         fprintf(stderr, "warning: root's rsmd refuses this: %s\n", why);
+    if (good)
+        rsmd_conf_free(conf);
     free(conf);
     if (good)
         printf("%s: ok\n", config_path(options));
@@ -291,6 +293,7 @@ int rsmd_run(const struct rsmd_options *options)
     } else if (!started) {
         rsmd_not_needed(options->ready_fd);
     }
+    rsmd_conf_free(&d->conf);
     free(d);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

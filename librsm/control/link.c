@@ -151,8 +151,7 @@ static void free_link(struct rsmcore_link *link)
 static enum rsm_status greet(struct rsmcore_link *link, uint32_t node)
 {
     struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION, .node = node}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = node}};
     enum rsm_status status = rsmcore_link_call(link, &msg, NULL, &fds);
     if (status != RSM_ST_OK)
         return status;

@@ -8,7 +8,6 @@
 
 static void walk_hello(struct rsm_codec *c, struct rsm_hello_request *m)
 {
-    rsm_codec_u32(c, &m->api_version);
     rsm_codec_u32(c, &m->node);
 }
 
@@ -21,7 +20,8 @@ static void walk_hello_reply(struct rsm_codec *c, struct rsm_hello_reply *m)
 
 static void walk_controller(struct rsm_codec *c, struct rsm_controller_request *m)
 {
-    rsm_codec_string(c, m->type, sizeof m->type);
+    rsm_codec_string(c, m->name, sizeof m->name);
+    rsm_codec_string(c, m->transport, sizeof m->transport);
     rsm_codec_u32(c, &m->unit);
 }
 
@@ -133,7 +133,9 @@ static void walk_acl(struct rsm_codec *c, uint32_t *count, struct rsm_acl_entry 
 static void walk_publish(struct rsm_codec *c, struct rsm_export_publish_request *m)
 {
     rsm_codec_u32(c, &m->export);
+    rsm_codec_u32(c, &m->space);
     rsm_codec_u32(c, &m->segment_id);
+    rsm_codec_u32(c, &m->flags);
     walk_acl(c, &m->acl_count, m->acl);
     rsm_codec_count(c, &m->piece_count, RSM_PROTO_PIECES_MAX);
     for (uint32_t i = 0; i < m->piece_count; i++) {
@@ -159,6 +161,7 @@ static void walk_connect(struct rsm_codec *c, struct rsm_import_connect_request 
 {
     rsm_codec_string(c, m->controller, sizeof m->controller);
     rsm_codec_u32(c, &m->node);
+    rsm_codec_u32(c, &m->space);
     rsm_codec_u32(c, &m->segment_id);
     rsm_codec_u32(c, &m->rights);
 }
@@ -221,6 +224,8 @@ static void walk_inspect_item(struct rsm_codec *c, struct rsm_inspect_item *m)
     rsm_codec_u32(c, &m->id);
     rsm_codec_u32(c, &m->exporter);
     rsm_codec_u32(c, &m->export);
+    rsm_codec_u32(c, &m->published);
+    rsm_codec_u32(c, &m->space);
     rsm_codec_u32(c, &m->segment_id);
     rsm_codec_u32(c, &m->node);
     rsm_codec_u32(c, &m->pid);

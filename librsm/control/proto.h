@@ -47,7 +47,7 @@ enum {
     RSM_PROTO_USERS_MAX = 64,   /* users in one SHARES reply */
     RSM_PROTO_RECORDS_MAX = 64, /* records in one RECORDS reply */
     RSM_RECORDS_KEPT = 256,     /* records that rsmd keeps for one handle */
-    RSM_NODE_ID_MAX = 64,
+    RSM_NODE_ID_MAX = 65535,    /* node ids are 1 to this; 0 is none. No array has this size */
 };
 
 /** Requests; the reply to one has the same type with RSM_MSG_REPLY set. */
@@ -77,15 +77,25 @@ enum rsm_msg_type {
 #define RSM_MSG_LAST  RSM_MSG_RECORDS /* of the requests */
 #define RSM_MSG_REPLY 0x8000u
 
+/** Name spaces of segment ids, one for each API. Segments of different spaces may have the same id
+ *  and do not see each other. A request that names no space of these is refused with
+ *  RSM_ST_INVALID. rsmd/node/segment_ids.c has the rules of each space. */
+enum rsm_id_space {
+    RSM_ID_SPACE_RSMAPI = 0, /* 1 to 0x7fffffff may be asked for. Ids from 0x80000000 upward are
+                                assigned, each of them once in the daemon's life */
+    RSM_ID_SPACE_SISCI = 1,  /* any id may be asked for, 0 included; assigned is the first free id
+                                from the one in the request upward */
+    RSM_ID_SPACES = 2,
+};
+
 /** First request on every connection. Reply carries descriptor 0: the generation table, read-only
  *  (gentable.h). Until HELLO succeeded every other request is refused with RSM_ST_PROTOCOL. A
  *  connection without HELLO is dropped after RSM_PROTO_GREETING_MS, and earlier where there are too
  *  many of them. RSM_ST_NO_RESOURCES: the user has as many connections as he may have. */
 struct rsm_hello_request {
-    uint32_t api_version; /* RSM_VERSION of the caller; another one is refused: RSM_ST_VERSION */
-    uint32_t node;        /* the node that the calling process belongs to, 1..RSM_NODE_ID_MAX: the
-                             daemon's own, or one whose daemon listens on this host. Another one is
-                             refused: RSM_ST_DENIED */
+    uint32_t node; /* the node that the calling process belongs to, 1..RSM_NODE_ID_MAX: the daemon's
+                      own, or one whose daemon listens on this host. Another one is refused:
+                      RSM_ST_DENIED */
 };
 struct rsm_hello_reply {
     uint32_t node;            /* the node of this rsmd */
@@ -93,12 +103,14 @@ struct rsm_hello_reply {
     uint32_t peer_timeout_ms; /* within which a dead peer is noticed */
 };
 
-/** Look a controller up by type and unit: names match like RSMAPI's, type without regard to case.
- *  RSM_ST_NO_CONTROLLER when there is none. Where rsmd is configured to lend /dev/userfaultfd the
- *  reply carries descriptor 0: the device, by which the client makes itself a userfaultfd that
- *  serves faults of the kernel, too. */
+/** Look a controller up: by its name, byte for byte as configured; or, if that is "", the one of
+ *  number `unit`, from 0, among those on a transport in the order of the configuration. Loopback
+ * has a name and no number. RSM_ST_NO_CONTROLLER when there is none. Where rsmd is
+ *  configured to lend /dev/userfaultfd the reply carries descriptor 0: the device, by which the
+ *  client makes itself a userfaultfd that serves faults of the kernel, too. */
 struct rsm_controller_request {
-    char type[RSM_PROTO_NAME_MAX];
+    char name[RSM_PROTO_NAME_MAX];
+    char transport[RSM_TRANSPORT_NAME_MAX]; /* "": any */
     uint32_t unit;
 };
 struct rsm_controller_reply {
@@ -201,11 +213,14 @@ struct rsm_segment_piece {
     uint64_t offset;
     uint64_t length;
 };
-/** Make it connectable. Lengths of the pieces add up to the segment's length. */
+/** Make it connectable. Lengths of the pieces add up to the segment's length. RSM_ST_INVALID: an
+ *  id that nobody may ask for in this space, or an unknown flag. */
+#define RSM_PUBLISH_ASSIGN_ID 1u /* rsmd chooses the id; without it `segment_id` is what counts */
 struct rsm_export_publish_request {
     uint32_t export;
-    uint32_t segment_id; /* 0: rsmd assigns one from 0x80000000 upward; to ask for one of those is
-                            refused: RSM_ST_INVALID */
+    uint32_t segment_id; /* with ASSIGN_ID: where to begin to look, as the space has it */
+    uint32_t space;      /* enum rsm_id_space */
+    uint32_t flags;      /* RSM_PUBLISH_* */
     uint32_t acl_count;  /* 0: all nodes, with the creation mode */
     struct rsm_acl_entry acl[RSM_PROTO_ACL_MAX];
     uint32_t piece_count; /* at least 1 */
@@ -251,6 +266,7 @@ struct rsm_import_connect_request {
     uint32_t node; /* the exporter's */
     uint32_t segment_id;
     uint32_t rights; /* RSM_RIGHT_* wanted */
+    uint32_t space;  /* enum rsm_id_space, of segment_id */
 };
 /** Descriptors of the reply are those of the offer. */
 struct rsm_import_connect_reply {
@@ -365,7 +381,9 @@ struct rsm_inspect_item {
     uint32_t exporter;   /* of an import: the export's node, 0 for an export */
     uint32_t export;     /* of an import: id of the export it is connected to, 0 when aborted; if
                             that is on another host, what its node calls the connection */
-    uint32_t segment_id; /* 0: not published, or aborted */
+    uint32_t published;  /* 1: the segment has an id; 0: not published, or aborted */
+    uint32_t space;      /* enum rsm_id_space, if it has an id */
+    uint32_t segment_id; /* if it has one, else 0 */
     uint32_t node;       /* of the process at this end */
     uint32_t pid;
     uint32_t uid;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "control/runtime.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "control/trust.h"
@@ -22,6 +25,47 @@ uint32_t rsmcore_node_id_parse(const char *text)
     bool valid = end != text && *end == '\0' && *text >= '0' && *text <= '9' && errno == 0 &&
                  id >= 1 && id <= RSM_NODE_ID_MAX;
     return valid ? (uint32_t)id : 0;
+}
+
+/* The node of a name `node-N.SUFFIX`, or 0. */
+static uint32_t node_of_name(const char *name, const char *suffix)
+{
+    static const char prefix[] = "node-";
+    char number[8];
+    const char *dot = strchr(name, '.');
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0 || dot == NULL)
+        return 0;
+    size_t digits = (size_t)(dot - name) - (sizeof prefix - 1);
+    bool wanted = suffix != NULL ? strcmp(dot + 1, suffix) == 0
+                                 : strcmp(dot, ".sock") == 0 || strcmp(dot, ".lock") == 0;
+    if (!wanted || digits >= sizeof number)
+        return 0;
+    memcpy(number, name + sizeof prefix - 1, digits);
+    number[digits] = '\0';
+    return rsmcore_node_id_parse(number);
+}
+
+bool rsmcore_runtime_each(const struct rsmcore_runtime *runtime, const char *suffix,
+                          void (*visit)(void *context, uint32_t node), void *context)
+{
+    int fd = open(runtime->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        fd = rsm_fd_above_stdio(fd);
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    if (directory == NULL) {
+        int error = errno;
+        if (fd >= 0)
+            close(fd);
+        errno = error;
+        return false;
+    }
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        uint32_t node = node_of_name(entry->d_name, suffix);
+        if (node != 0)
+            visit(context, node);
+    }
+    closedir(directory);
+    return true;
 }
 
 static bool set_directory(struct rsmcore_runtime *runtime, const char *format, const char *text,
@@ -59,13 +103,25 @@ static bool is_served(const struct rsmcore_runtime *runtime, uint32_t node)
            rsmcore_runtime_is_configured(runtime, node);
 }
 
+/* The lowest node that is served in a directory. */
+struct lowest {
+    const struct rsmcore_runtime *runtime;
+    uint32_t node; /* 0: none yet */
+};
+
+static void keep_lowest(void *context, uint32_t node)
+{
+    struct lowest *lowest = context;
+    if ((lowest->node == 0 || node < lowest->node) && is_served(lowest->runtime, node))
+        lowest->node = node;
+}
+
 /* Take the system's directory if it has a daemon of the node asked for, or if none was asked for of
  * any: then the lowest is chosen, whether or not its daemon runs now, because a process is not to
  * change its node when a daemon is restarted. */
 static bool use_system_directory(struct rsmcore_runtime *runtime, bool any_node)
 {
     char why[WHY_MAX];
-    uint32_t node = any_node ? 1 : runtime->node, last = any_node ? RSM_NODE_ID_MAX : node;
     switch (rsmcore_trust_directory(rsmcore_trust_system_directory, why, sizeof why)) {
     case RSM_ST_OK:
         break;
@@ -77,11 +133,14 @@ static bool use_system_directory(struct rsmcore_runtime *runtime, bool any_node)
     }
     if (!set_directory(runtime, "", rsmcore_trust_system_directory, 0))
         return false;
-    while (node <= last && !is_served(runtime, node))
-        node++;
-    if (node > last)
+    struct lowest lowest = {.runtime = runtime};
+    if (!any_node)
+        keep_lowest(&lowest, runtime->node);
+    else if (!rsmcore_runtime_each(runtime, NULL, keep_lowest, &lowest))
+        rsm_log_warning("the system's runtime directory %s cannot be read: %m", runtime->directory);
+    if (lowest.node == 0)
         return false;
-    runtime->node = node;
+    runtime->node = lowest.node;
     runtime->system = true;
     return true;
 }

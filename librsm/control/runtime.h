@@ -49,6 +49,16 @@ void rsmcore_runtime_lock(const struct rsmcore_runtime *runtime, uint32_t node, 
 /** Whether the node belongs to a configured daemon, running or not. */
 bool rsmcore_runtime_is_configured(const struct rsmcore_runtime *runtime, uint32_t node);
 
+/**
+ * Call @p visit for each name in the directory that is one of a socket or a lock file, with the
+ * node whose it is: in no order, a node twice if it has both. The directory is read, nothing is
+ * opened in it.
+ * @param suffix  "sock" or "lock"; NULL: both.
+ * @return false: the directory cannot be read; errno tells why.
+ */
+bool rsmcore_runtime_each(const struct rsmcore_runtime *runtime, const char *suffix,
+                          void (*visit)(void *context, uint32_t node), void *context);
+
 /** Parse a node id, 1..RSM_NODE_ID_MAX, decimal; 0 if it is none. */
 uint32_t rsmcore_node_id_parse(const char *text);
 

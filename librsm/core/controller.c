@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,48 +42,90 @@ static void take_lent_device(struct rsm_packet_fds *fds)
     rsm_packet_fds_close(fds);
 }
 
-static enum rsm_status ask_for(const char *type, unsigned unit, struct rsmcore_controller *about)
+/* What the node's daemon says of a controller. */
+struct found {
+    struct rsm_controller_reply info;
+    uint32_t peer_timeout_ms;
+    uint32_t node;
+};
+
+static enum rsm_status look_up(const struct rsm_controller_request *request, struct found *found)
 {
     struct rsmcore_link *link;
     enum rsm_status status = rsmcore_link_own(&link);
     if (status != RSM_ST_OK)
-        return status == RSM_ST_VERSION ? status : RSM_ST_NO_CONTROLLER;
-    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {.unit = unit}};
-    snprintf(msg.u.controller.type, sizeof msg.u.controller.type, "%s", type);
+        return status == RSM_ST_VERSION ? status : RSM_ST_UNREACHABLE;
+    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = *request};
     struct rsm_packet_fds fds = {.count = 0};
     status = rsmcore_link_call(link, &msg, NULL, &fds);
-    about->peer_timeout_ms = rsmcore_link_timeout(link);
-    about->node = rsmcore_link_node(link);
+    found->peer_timeout_ms = rsmcore_link_timeout(link);
+    found->node = rsmcore_link_node(link);
     rsmcore_link_release(link);
     if (status == RSM_ST_OK) {
-        about->info = msg.u.controller_reply;
+        found->info = msg.u.controller_reply;
         take_lent_device(&fds);
     }
+    if (status == RSM_ST_STALE || status == RSM_ST_TIMEOUT)
+        return RSM_ST_UNREACHABLE;
     return status == RSM_ST_OK || status == RSM_ST_NO_MEMORY ? status : RSM_ST_NO_CONTROLLER;
 }
 
-enum rsm_status rsmcore_controller_open(const char *type, unsigned unit,
-                                        struct rsmcore_controller **controller)
+static enum rsm_status look_up_unit(const char *transport, unsigned unit, struct found *found)
 {
-    if (strlen(type) >= RSM_PROTO_NAME_MAX)
+    struct rsm_controller_request request = {.unit = unit};
+    if (transport != NULL && (*transport == '\0' || strlen(transport) >= sizeof request.transport))
         return RSM_ST_NO_CONTROLLER;
-    struct rsmcore_controller *made = calloc(1, sizeof *made);
+    if (transport != NULL)
+        strcpy(request.transport, transport);
+    return look_up(&request, found);
+}
+
+static enum rsm_status open_found(const struct found *found, struct rsmcore_controller **controller)
+{
+    struct rsm_port *port;
+    const struct rsm_import_ops *ops = rsmcore_transport_import(found->info.transport);
+    struct rsmcore_controller *made = ops != NULL ? calloc(1, sizeof *made) : NULL;
     if (made == NULL)
-        return RSM_ST_NO_MEMORY;
+        return ops == NULL ? RSM_ST_NO_CONTROLLER : RSM_ST_NO_MEMORY;
     atomic_init(&made->references, 1);
     pthread_mutex_init(&made->lock, NULL);
-    enum rsm_status status = ask_for(type, unit, made);
-    if (status == RSM_ST_OK) {
-        const struct rsm_import_ops *ops = rsmcore_transport_import(made->info.transport);
-        struct rsm_port *port;
-        status = ops == NULL ? RSM_ST_NO_CONTROLLER : rsmcore_controller_port(made, ops, &port);
-    }
-    if (status != RSM_ST_OK) {
+    made->info = found->info;
+    made->peer_timeout_ms = found->peer_timeout_ms;
+    made->node = found->node;
+    enum rsm_status status = rsmcore_controller_port(made, ops, &port);
+    if (status == RSM_ST_OK)
+        *controller = made;
+    else
         rsmcore_controller_close(made);
-        return status;
-    }
-    *controller = made;
-    return RSM_ST_OK;
+    return status;
+}
+
+enum rsm_status rsmcore_controller_open(const char *name, struct rsmcore_controller **controller)
+{
+    struct found found;
+    struct rsm_controller_request request = {.unit = 0};
+    if (*name == '\0' || strlen(name) >= sizeof request.name)
+        return RSM_ST_NO_CONTROLLER;
+    strcpy(request.name, name);
+    enum rsm_status status = look_up(&request, &found);
+    return status == RSM_ST_OK ? open_found(&found, controller) : status;
+}
+
+enum rsm_status rsmcore_controller_open_unit(const char *transport, unsigned unit,
+                                             struct rsmcore_controller **controller)
+{
+    struct found found;
+    enum rsm_status status = look_up_unit(transport, unit, &found);
+    return status == RSM_ST_OK ? open_found(&found, controller) : status;
+}
+
+enum rsm_status rsmcore_controller_name_of_unit(const char *transport, unsigned unit, char *name)
+{
+    struct found found;
+    enum rsm_status status = look_up_unit(transport, unit, &found);
+    if (status == RSM_ST_OK)
+        memcpy(name, found.info.name, sizeof found.info.name);
+    return status;
 }
 
 struct rsmcore_controller *rsmcore_controller_hold(struct rsmcore_controller *controller)

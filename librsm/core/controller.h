@@ -14,13 +14,22 @@ RSMCORE_EXPORTS_BEGIN
 struct rsmcore_controller;
 
 /**
- * Open the controller of that type (matched without regard to case) and unit on this node. Every
- * call makes an object of its own; whoever wants one handle per controller keeps a table.
- * @return RSM_ST_OK; RSM_ST_NO_CONTROLLER: not configured, its transport is not installed or no
- *         daemon answers; RSM_ST_NO_MEMORY.
+ * Open the controller of that name, byte for byte as configured on this node; APIs have their own
+ * rules for names on top of that. Every call makes an object of its own; whoever wants one handle
+ * per controller keeps a table.
+ * @return RSM_ST_OK; RSM_ST_NO_CONTROLLER: not configured, or its transport is not installed;
+ *         RSM_ST_UNREACHABLE: no daemon answers; RSM_ST_NO_MEMORY; RSM_ST_VERSION.
  */
-enum rsm_status rsmcore_controller_open(const char *type, unsigned unit,
-                                        struct rsmcore_controller **controller);
+enum rsm_status rsmcore_controller_open(const char *name, struct rsmcore_controller **controller);
+
+/** The same by number: controller @p unit, from 0, among those on @p transport (NULL: on any) in
+ * the order of the node's configuration. Loopback is not counted. */
+enum rsm_status rsmcore_controller_open_unit(const char *transport, unsigned unit,
+                                             struct rsmcore_controller **controller);
+
+/** The name of controller @p unit, numbered as above. @p name has RSM_PROTO_NAME_MAX bytes. What
+ *  rsmcore_controller_open() returns, but for what concerns the transport. */
+enum rsm_status rsmcore_controller_name_of_unit(const char *transport, unsigned unit, char *name);
 
 /** Give up the opener's reference. Segments made through the controller keep it until they end. */
 void rsmcore_controller_close(struct rsmcore_controller *controller);

@@ -428,15 +428,10 @@ static void take_back_publish(struct rsmcore_export *segment)
     segment->publish_unanswered = true;
 }
 
-static enum rsm_status request_publish(struct rsmcore_export *segment, uint32_t *segment_id,
-                                       const struct rsm_acl_entry *acl, uint32_t acl_count)
+/* @p msg is the request, but for the extents. */
+static enum rsm_status request_publish(struct rsmcore_export *segment, struct rsm_msg *msg)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_PUBLISH,
-                          .u.export_publish = {.export = segment->id,
-                                               .segment_id = *segment_id,
-                                               .acl_count = acl_count}};
-    struct rsm_export_publish_request *request = &msg.u.export_publish;
-    copy_acl(request->acl, acl, acl_count);
+    struct rsm_export_publish_request *request = &msg->u.export_publish;
     const struct rsmcore_extent_source source = rsmcore_controller_extents(segment->controller);
     enum rsm_status status = RSM_ST_OK;
     if (segment->publish_unanswered)
@@ -448,30 +443,38 @@ static enum rsm_status request_publish(struct rsmcore_export *segment, uint32_t 
         status = rsmcore_region_pieces(segment->start, segment->length, request->pieces,
                                        RSM_PROTO_PIECES_MAX, &request->piece_count);
     if (status == RSM_ST_OK)
-        status = rsmcore_link_call(segment->link, &msg, NULL, NULL);
+        status = rsmcore_link_call(segment->link, msg, NULL, NULL);
     if (status == RSM_ST_TIMEOUT)
         take_back_publish(segment);
-    if (status == RSM_ST_OK && *segment_id == 0)
-        *segment_id = msg.u.export_publish_reply.segment_id;
     return status;
 }
 
-enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, uint32_t *segment_id,
+enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, enum rsm_id_space space,
+                                       uint32_t *segment_id, uint32_t flags,
                                        const struct rsm_acl_entry *acl, uint32_t acl_count)
 {
     if (!rsmcore_export_is_creator(segment))
         return RSM_ST_NOT_CREATOR;
     if (acl_count > RSM_PROTO_ACL_MAX)
         return RSM_ST_BAD_RIGHTS;
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_PUBLISH,
+                          .u.export_publish = {.export = segment->id,
+                                               .space = space,
+                                               .segment_id = *segment_id,
+                                               .flags = flags,
+                                               .acl_count = acl_count}};
+    copy_acl(msg.u.export_publish.acl, acl, acl_count);
     enum rsm_status status = RSM_ST_STALE;
     enter_registry();
     if (daemon_lives(segment) && segment->start == 0)
         status = RSM_ST_FAULT;
     else if (daemon_lives(segment))
-        status = segment->published ? RSM_ST_ALREADY_PUBLISHED
-                                    : request_publish(segment, segment_id, acl, acl_count);
-    if (status == RSM_ST_OK)
+        status = segment->published ? RSM_ST_ALREADY_PUBLISHED : request_publish(segment, &msg);
+    if (status == RSM_ST_OK) {
         segment->published = true;
+        if ((flags & RSM_PUBLISH_ASSIGN_ID) != 0)
+            *segment_id = msg.u.export_publish_reply.segment_id;
+    }
     rsmcore_region_unlock();
     return status;
 }

@@ -54,13 +54,17 @@ enum rsm_status rsmcore_export_create_empty(struct rsmcore_controller *controlle
 enum rsm_status rsmcore_export_attach(struct rsmcore_export *segment, void *address);
 
 /**
- * Make it connectable. *segment_id 0 asks for an id and receives it; @p acl_count 0 admits all
- * nodes with the creation mode.
- * @return RSM_ST_OK, RSM_ST_ALREADY_PUBLISHED, RSM_ST_NOT_CREATOR, RSM_ST_BAD_RIGHTS,
+ * Make it connectable under @p *segment_id of a name space; @p acl_count 0 admits all nodes with
+ * the creation mode.
+ * @param flags  RSM_PUBLISH_ASSIGN_ID: the daemon chooses the id, as the space has it, and
+ *               @p *segment_id receives it on success.
+ * @return RSM_ST_OK, RSM_ST_INVALID (nobody may ask for this id, or an unknown flag),
+ *         RSM_ST_ALREADY_PUBLISHED, RSM_ST_NOT_CREATOR, RSM_ST_BAD_RIGHTS,
  *         RSM_ST_ID_IN_USE, RSM_ST_NO_ROUTE (the list names a node without a path),
  *         RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY, RSM_ST_STALE.
  */
-enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, uint32_t *segment_id,
+enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, enum rsm_id_space space,
+                                       uint32_t *segment_id, uint32_t flags,
                                        const struct rsm_acl_entry *acl, uint32_t acl_count);
 /** Replace the access list; connections stay. RSM_ST_NOT_PUBLISHED, also when rsmd has died;
  *  RSM_ST_NOT_CREATOR, ... */

@@ -52,12 +52,8 @@ static enum rsm_status link_for_node(const struct rsmcore_controller *controller
 
 static enum rsm_status request_connection(struct rsmcore_link *link,
                                           const struct rsmcore_controller *controller,
-                                          uint32_t node, uint32_t segment_id, uint32_t rights,
                                           struct rsm_msg *msg, struct rsm_packet_fds *fds)
 {
-    *msg = (struct rsm_msg){
-        .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {.node = node, .segment_id = segment_id, .rights = rights}};
     strcpy(msg->u.import_connect.controller, rsmcore_controller_name(controller));
     enum rsm_status status = rsmcore_link_call(link, msg, NULL, fds);
     if (status == RSM_ST_OK && msg->u.import_connect_reply.slot >= RSM_GENTABLE_SLOTS) {
@@ -132,18 +128,21 @@ static enum rsm_status build_import(struct rsmcore_import *import,
 }
 
 enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, uint32_t node,
-                                       uint32_t segment_id, uint32_t rights,
-                                       struct rsmcore_import **out)
+                                       enum rsm_id_space space, uint32_t segment_id,
+                                       uint32_t rights, struct rsmcore_import **out)
 {
     struct rsmcore_import *import = calloc(1, sizeof *import);
     struct rsm_packet_fds fds;
-    struct rsm_msg msg;
+    struct rsm_msg msg = {
+        .type = RSM_MSG_IMPORT_CONNECT,
+        .u.import_connect = {
+            .node = node, .space = space, .segment_id = segment_id, .rights = rights}};
     if (import == NULL)
         return RSM_ST_NO_MEMORY;
     enum rsm_status status = link_for_node(controller, node, &import->link);
     if (status != RSM_ST_OK)
         goto free_import;
-    status = request_connection(import->link, controller, node, segment_id, rights, &msg, &fds);
+    status = request_connection(import->link, controller, &msg, &fds);
     if (status == RSM_ST_STALE || status == RSM_ST_TIMEOUT)
         status = RSM_ST_UNREACHABLE;
     if (status != RSM_ST_OK)

@@ -38,14 +38,15 @@ struct rsmcore_import {
 };
 
 /**
- * Connect to segment @p segment_id of @p node with @p rights (RSM_RIGHT_*, may be 0).
+ * Connect to segment @p segment_id of a name space of @p node with @p rights (RSM_RIGHT_*, may be
+ * 0).
  * @return RSM_ST_OK, RSM_ST_NO_CONTROLLER (loopback to another node), RSM_ST_NO_ROUTE,
  *         RSM_ST_UNREACHABLE, RSM_ST_ABORTED, RSM_ST_VERSION, RSM_ST_NOT_FOUND (not published),
  *         RSM_ST_NOT_TO_NODE, RSM_ST_DENIED, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES.
  */
 enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, uint32_t node,
-                                       uint32_t segment_id, uint32_t rights,
-                                       struct rsmcore_import **out);
+                                       enum rsm_id_space space, uint32_t segment_id,
+                                       uint32_t rights, struct rsmcore_import **out);
 /** Drop the connection; all mappings have been unmapped by the caller. */
 void rsmcore_import_disconnect(struct rsmcore_import *import);
 

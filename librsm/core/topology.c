@@ -8,7 +8,7 @@
 enum {
     SNAPSHOT_TRIES = 8,     /* until a topology that keeps changing is given up */
     CONTROLLERS_MOST = 256, /* bounds on what a daemon can make us allocate */
-    PEERS_MOST = 4096,
+    PEERS_MOST = RSM_NODE_ID_MAX,
 };
 
 static enum rsm_status fetch_page(struct rsmcore_link *link, uint32_t controller,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/controller.h"
+#include "rsmapi/node.h"
 
 enum {
     PERMISSION_MAX = 0666, /* compared as a number */
@@ -30,7 +31,7 @@ static bool read_guarded(void *to, const void *from, size_t length)
 
 static int check_entry(const rsmapi_access_entry_t *entry)
 {
-    return entry->ae_node <= RSM_NODE_ID_MAX && entry->ae_permission <= PERMISSION_MAX
+    return entry->ae_node <= RSMAPI_NODE_ID_MAX && entry->ae_permission <= PERMISSION_MAX
                ? RSM_SUCCESS
                : RSMERR_BAD_ACL;
 }

@@ -11,6 +11,8 @@
 
 #define LOOPBACK "loopback"
 
+enum { CONTROLLERS_MAX = 256 }; /* of a node that are looked at: a bound on what a daemon says */
+
 /* All controllers that are open, and the lock for them and their counts. */
 static pthread_mutex_t controllers_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct __rsmapi_controller_handle *controllers;
@@ -75,13 +77,40 @@ static struct __rsmapi_controller_handle *find_open(const struct controller_name
     return found;
 }
 
+static bool same_name(const struct controller_name *one, const struct controller_name *other)
+{
+    return one->unit == other->unit && strcasecmp(one->type, other->type) == 0;
+}
+
+/* The core knows controllers by their configured names, byte for byte. Here sci0 is also SCI0,
+ * sci00 and sci; what is not found as it is written is looked for among all. */
+static enum rsm_status open_core(const char *text, const struct controller_name *name,
+                                 struct rsmcore_controller **opened)
+{
+    char configured[RSM_PROTO_NAME_MAX];
+    struct controller_name other;
+    enum rsm_status status = rsmcore_controller_open(text, opened);
+    if (status != RSM_ST_NO_CONTROLLER)
+        return status;
+    for (unsigned unit = 0; unit < CONTROLLERS_MAX; unit++) {
+        status = rsmcore_controller_name_of_unit(NULL, unit, configured);
+        if (status != RSM_ST_OK)
+            return status;
+        if (parse_name(configured, &other) && same_name(name, &other))
+            return rsmcore_controller_open(configured, opened);
+    }
+    return RSM_ST_NO_CONTROLLER;
+}
+
 /* Open a controller that is not open yet and put it on the list. */
-static int open_new(const struct controller_name *name, struct __rsmapi_controller_handle **opened)
+static int open_new(const char *text, const struct controller_name *name,
+                    struct __rsmapi_controller_handle **opened)
 {
     struct __rsmapi_controller_handle *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSMERR_INSUFFICIENT_MEM;
-    enum rsm_status status = rsmcore_controller_open(name->type, name->unit, &made->core);
+    bool loopback = strcasecmp(name->type, LOOPBACK) == 0;
+    enum rsm_status status = open_core(loopback ? LOOPBACK : text, name, &made->core);
     pthread_once(&fork_once, watch_fork);
     if (status != RSM_ST_OK) {
         free(made);
@@ -99,16 +128,17 @@ static int open_new(const struct controller_name *name, struct __rsmapi_controll
 RSM_API int rsm_get_controller(char *name, rsmapi_controller_handle_t *controller)
 {
     struct controller_name wanted;
+    const char *text = name == NULL ? LOOPBACK : name;
     if (controller == NULL)
         return RSMERR_BAD_CTLR_HNDL;
-    if (!parse_name(name == NULL ? LOOPBACK : name, &wanted))
+    if (!parse_name(text, &wanted))
         return RSMERR_CTLR_NOT_PRESENT;
 
     int error = RSM_SUCCESS;
     pthread_mutex_lock(&controllers_lock);
     struct __rsmapi_controller_handle *found = find_open(&wanted);
     if (found == NULL)
-        error = open_new(&wanted, &found);
+        error = open_new(text, &wanted, &found);
     if (found != NULL) {
         found->references++;
         *controller = found;

@@ -74,7 +74,8 @@ RSM_API int rsm_memseg_export_destroy(rsm_memseg_export_handle_t memseg)
 }
 RSM_API_EXPORT(rsm_memseg_export_destroy);
 
-/* 0 asks the system for an id. */
+/* 0 asks the system for an id. rsmd refuses what it assigns itself; the other ranges are reserved
+ * for the system's own users of shared memory, and kept from programs here. */
 static bool reserved(rsm_memseg_id_t id)
 {
     return id != 0 && (id <= RSM_DLPI_ID_END || id >= RSM_USER_APP_ID_BASE);
@@ -103,8 +104,10 @@ RSM_API int rsm_memseg_export_publish(rsm_memseg_export_handle_t memseg,
         return error;
 
     uint32_t id = *segment_id;
-    enum rsm_status status = rsmcore_export_publish(memseg->core, &id, acl, access_list_length);
-    if (status == RSM_ST_OK && *segment_id == 0)
+    uint32_t flags = id == 0 ? RSM_PUBLISH_ASSIGN_ID : 0;
+    enum rsm_status status = rsmcore_export_publish(memseg->core, RSM_ID_SPACE_RSMAPI, &id, flags,
+                                                    acl, access_list_length);
+    if (status == RSM_ST_OK && flags != 0)
         *segment_id = id;
     return rsmapi_error(RSMAPI_PUBLISH, status);
 }

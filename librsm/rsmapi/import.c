@@ -35,8 +35,8 @@ RSM_API int rsm_memseg_import_connect(rsmapi_controller_handle_t controller, rsm
     if (made == NULL)
         return RSMERR_INSUFFICIENT_MEM;
     uint32_t rights = rsmapi_rights(perm);
-    enum rsm_status status =
-        rsmcore_import_connect(controller->core, node_id, segment_id, rights, &made->core);
+    enum rsm_status status = rsmcore_import_connect(controller->core, node_id, RSM_ID_SPACE_RSMAPI,
+                                                    segment_id, rights, &made->core);
     if (status != RSM_ST_OK) {
         free(made);
         return rsmapi_error(RSMAPI_CONNECT, status);

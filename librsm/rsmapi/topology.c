@@ -6,14 +6,29 @@
 
 #include "core/controller.h"
 #include "rsmapi/export.h"
+#include "rsmapi/node.h"
 #include "rsmapi/status.h"
 #include "rsm/rsmapi.h"
+
+/* Programs have tables of 64 nodes. Those with greater ids are left out. */
+static bool is_shown(const struct rsm_topology_peer *peer)
+{
+    return peer->node <= RSMAPI_NODE_ID_MAX;
+}
+
+static uint32_t shown_peers(const struct rsmcore_topology_controller *from)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < from->peer_count; i++)
+        count += is_shown(&from->peers[i]);
+    return count;
+}
 
 /* The block is header and pointers, then one record of this size per controller; nothing needs
  * padding, so everything in it is as aligned as the block. */
 static size_t record_size(const struct rsmcore_topology_controller *from)
 {
-    return sizeof(rsm_connections_hdr_t) + from->peer_count * sizeof(rsm_remote_cntlr_t);
+    return sizeof(rsm_connections_hdr_t) + shown_peers(from) * sizeof(rsm_remote_cntlr_t);
 }
 _Static_assert(sizeof(rsm_connections_hdr_t) % 8 == 0 && sizeof(rsm_remote_cntlr_t) % 8 == 0,
                "records of the topology follow one another");
@@ -36,16 +51,18 @@ static void fill_record(rsm_connections_t *record, const struct rsmcore_topology
 {
     snprintf(record->hdr.cntlr_name, sizeof record->hdr.cntlr_name, "%s", from->name);
     record->hdr.local_hwaddr = from->hardware_address;
-    record->hdr.remote_cntlr_count = (int)from->peer_count;
+    record->hdr.remote_cntlr_count = (int)shown_peers(from);
     rsm_remote_cntlr_t *far_ends =
         (rsm_remote_cntlr_t *)((char *)record + offsetof(rsm_connections_t, remote_cntlr));
     for (uint32_t i = 0; i < from->peer_count; i++) {
         const struct rsm_topology_peer *peer = &from->peers[i];
-        far_ends[i].remote_nodeid = peer->node;
-        snprintf(far_ends[i].remote_cntlrname, sizeof far_ends[i].remote_cntlrname, "%s",
-                 peer->name);
-        far_ends[i].remote_hwaddr = peer->hardware_address;
-        far_ends[i].connection_state = peer->state;
+        if (!is_shown(peer))
+            continue;
+        far_ends->remote_nodeid = peer->node;
+        snprintf(far_ends->remote_cntlrname, sizeof far_ends->remote_cntlrname, "%s", peer->name);
+        far_ends->remote_hwaddr = peer->hardware_address;
+        far_ends->connection_state = peer->state;
+        far_ends++;
     }
 }
 

@@ -15,17 +15,12 @@
 
 /* ------------------------------------------------------------------ the end */
 
-static struct rsmd_link *link_of(const struct rsmd_peers *peers, uint32_t node)
-{
-    return node <= RSM_NODE_ID_MAX ? peers->links[node] : NULL;
-}
-
 /* Of a connection that was accepted and has not shown whose it is. Whoever it says it is, it cannot
  * disturb a link that is up, nor fill the log. */
 static void note_stranger(struct rsmd_conn *conn, const char *why)
 {
     struct rsmd_peers *peers = conn->peers;
-    struct rsmd_link *link = conn->theirs.from != 0 ? link_of(peers, conn->theirs.from) : NULL;
+    struct rsmd_link *link = conn->theirs.from != 0 ? rsmd_link_to(peers, conn->theirs.from) : NULL;
     char text[RSM_PEER_TEXT_MAX + RSMD_ADDRESS_TEXT_BYTES + 32];
     unsigned dropped;
     int64_t now = rsm_clock_ms();
@@ -284,7 +279,7 @@ static void take_confirmation(struct rsmd_conn *conn, const struct rsm_peer_msg 
     }
     if (!conn->caller) {
         conn->first_ping = msg->u.ping.number;
-        conn->link = link_of(conn->peers, conn->theirs.from);
+        conn->link = rsmd_link_to(conn->peers, conn->theirs.from);
         DL_DELETE(conn->peers->listener.strangers, conn);
         conn->peers->listener.stranger_count--;
     }

@@ -118,7 +118,8 @@ struct rsmd_peers {
     struct rsmd_addresses own; /* from which to call; empty: not known yet */
     struct resolution *own_resolution;
     struct rsmd_listener listener;
-    struct rsmd_link *links[RSM_NODE_ID_MAX + 1];
+    struct rsmd_link **links; /* to each other node that has an address, ascending by id */
+    uint32_t link_count;
     struct event *tick;
     int64_t ticked_at;
     struct event *reaper;
@@ -130,6 +131,11 @@ struct rsmd_peers {
 struct rsmd_peers *rsmd_peers_start_with(struct event_base *base, const struct rsmd_conf *conf,
                                          uint32_t own, const struct rsmd_peers_user *user,
                                          const char *library, char *why, size_t why_size);
+
+/* peers.c */
+
+/** The link to a node; NULL: there is none. */
+struct rsmd_link *rsmd_link_to(const struct rsmd_peers *peers, uint32_t node);
 
 /* resolve.c */
 

@@ -12,6 +12,28 @@
 #include "cluster/internal.h"
 #include "cluster/munge.h"
 
+/* ------------------------------------------------------------------ links */
+
+struct rsmd_link *rsmd_link_to(const struct rsmd_peers *peers, uint32_t node)
+{
+    uint32_t low = 0, high = peers != NULL ? peers->link_count : 0;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (peers->links[middle]->node->id == node)
+            return peers->links[middle];
+        if (peers->links[middle]->node->id < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static bool is_up(const struct rsmd_link *link)
+{
+    return link->up != NULL && link->up->phase == RSMD_PHASE_UP;
+}
+
 /* ------------------------------------------------------------------ events */
 
 /* On a host with much to do, or one that was suspended, this daemon itself may have had no turn for
@@ -29,9 +51,8 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
     struct rsmd_peers *peers = argument;
     int64_t now = rsm_clock_ms();
     int64_t deaf = time_without_turn(peers, now);
-    for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
-        if (peers->links[id] != NULL)
-            rsmd_link_tick(peers->links[id], now, deaf);
+    for (uint32_t i = 0; i < peers->link_count; i++)
+        rsmd_link_tick(peers->links[i], now, deaf);
     peers->ticked_at = now;
 }
 
@@ -57,22 +78,23 @@ static void reap(evutil_socket_t fd, short what, void *argument)
 /* Whether somebody may call this node. */
 static bool is_called(const struct rsmd_peers *peers)
 {
-    for (uint32_t id = 1; id < peers->self.node; id++)
-        if (peers->links[id] != NULL)
-            return true;
-    return false;
+    return peers->link_count > 0 && peers->links[0]->node->id < peers->self.node;
 }
 
 static bool make_links(struct rsmd_peers *peers)
 {
     const struct rsmd_conf *conf = peers->self.conf;
+    peers->links = calloc(conf->node_count, sizeof(struct rsmd_link *));
+    if (peers->links == NULL)
+        return false;
     for (uint32_t i = 0; i < conf->node_count; i++) {
-        const struct rsmd_conf_node *node = &conf->nodes[i];
+        const struct rsmd_conf_node *node = conf->nodes[i];
         if (node->id == peers->self.node || node->address[0] == '\0')
             continue;
-        peers->links[node->id] = rsmd_link_new(peers, node);
-        if (peers->links[node->id] == NULL)
+        struct rsmd_link *link = rsmd_link_new(peers, node);
+        if (link == NULL)
             return false;
+        peers->links[peers->link_count++] = link;
     }
     return true;
 }
@@ -151,9 +173,9 @@ static void say_farewell(const struct rsmd_peers *peers)
     struct rsm_peer_msg msg = {.type = RSM_PEER_REFUSE, .u.refuse.status = RSM_ST_UNREACHABLE};
     snprintf(msg.u.refuse.text, sizeof msg.u.refuse.text, "the daemon of node %u ends",
              (unsigned)peers->self.node);
-    for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
-        if (rsmd_peers_state(peers, id, NULL) == RSMD_LINK_UP)
-            rsmd_stream_send(peers->links[id]->up->stream, &msg);
+    for (uint32_t i = 0; i < peers->link_count; i++)
+        if (is_up(peers->links[i]))
+            rsmd_stream_send(peers->links[i]->up->stream, &msg);
 }
 
 /* Those that wait for the reaper, without a word to anybody. */
@@ -182,8 +204,9 @@ void rsmd_peers_stop(struct rsmd_peers *peers)
     say_farewell(peers);
     free_over(peers);
     rsmd_listener_stop(peers);
-    for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
-        rsmd_link_free(peers->links[id]);
+    while (peers->link_count > 0)
+        rsmd_link_free(peers->links[--peers->link_count]);
+    free(peers->links);
     rsmd_resolve_cancel(peers->own_resolution);
     rsmd_auth_end(peers->auth);
     rsmd_worker_end(peers->resolver);
@@ -196,19 +219,9 @@ void rsmd_peers_stop(struct rsmd_peers *peers)
 
 /* ------------------------------------------------------------------ use */
 
-static struct rsmd_link *link_to(const struct rsmd_peers *peers, uint32_t node)
-{
-    return peers != NULL && node >= 1 && node <= RSM_NODE_ID_MAX ? peers->links[node] : NULL;
-}
-
-static bool is_up(const struct rsmd_link *link)
-{
-    return link->up != NULL && link->up->phase == RSMD_PHASE_UP;
-}
-
 bool rsmd_peers_send(struct rsmd_peers *peers, uint32_t node, const struct rsm_peer_msg *msg)
 {
-    struct rsmd_link *link = link_to(peers, node);
+    struct rsmd_link *link = rsmd_link_to(peers, node);
     if (link == NULL || !is_up(link))
         return false;
     int error = rsmd_stream_send(link->up->stream, msg);
@@ -219,14 +232,14 @@ bool rsmd_peers_send(struct rsmd_peers *peers, uint32_t node, const struct rsm_p
 
 size_t rsmd_peers_queued(const struct rsmd_peers *peers, uint32_t node)
 {
-    const struct rsmd_link *link = link_to(peers, node);
+    const struct rsmd_link *link = rsmd_link_to(peers, node);
     return link != NULL && is_up(link) ? rsmd_stream_queued(link->up->stream) : 0;
 }
 
 enum rsmd_link_state rsmd_peers_state(const struct rsmd_peers *peers, uint32_t node,
                                       const char **text)
 {
-    const struct rsmd_link *link = link_to(peers, node);
+    const struct rsmd_link *link = rsmd_link_to(peers, node);
     if (text != NULL)
         *text = link != NULL ? link->text : "";
     if (link == NULL)
@@ -240,7 +253,7 @@ enum rsmd_link_state rsmd_peers_state(const struct rsmd_peers *peers, uint32_t n
 
 bool rsmd_peers_about(const struct rsmd_peers *peers, uint32_t node, struct rsmd_link_about *about)
 {
-    const struct rsmd_link *link = link_to(peers, node);
+    const struct rsmd_link *link = rsmd_link_to(peers, node);
     *about = (struct rsmd_link_about){.text = ""};
     if (peers != NULL && node == peers->self.node && peers->auth != NULL) {
         about->state = RSM_LINK_SELF;

@@ -33,6 +33,7 @@ static void walk_connect(struct rsm_codec *c, struct rsm_peer_connect *m)
 {
     rsm_codec_u32(c, &m->request);
     rsm_codec_string(c, m->controller, sizeof m->controller);
+    rsm_codec_u32(c, &m->space);
     rsm_codec_u32(c, &m->segment_id);
     rsm_codec_u32(c, &m->rights);
     rsm_codec_u32(c, &m->uid);

@@ -79,6 +79,7 @@ struct rsm_peer_ping {
 struct rsm_peer_connect {
     uint32_t request; /* chosen by the sender, comes back in the reply */
     char controller[RSM_PROTO_NAME_MAX];
+    uint32_t space; /* enum rsm_id_space of control/proto.h */
     uint32_t segment_id;
     uint32_t rights; /* RSM_RIGHT_* wanted */
     uint32_t uid;

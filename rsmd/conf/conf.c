@@ -29,7 +29,8 @@ struct parser {
     const char *end;
     unsigned line; /* of what is being read, from 1 */
     enum section section;
-    unsigned seen; /* bits of the section's keys */
+    struct rsmd_conf_node *node; /* whose section it is */
+    unsigned seen;               /* bits of the section's keys */
     bool limits_seen, cluster_seen;
     bool failed;
     struct rsmd_conf *conf;
@@ -105,7 +106,7 @@ static bool text_value(char *into, size_t capacity, const char *value)
 
 static struct rsmd_conf_node *this_node(struct parser *p)
 {
-    return &p->conf->nodes[p->conf->node_count - 1];
+    return p->node;
 }
 
 static struct rsmd_conf_controller *this_controller(struct parser *p)
@@ -137,10 +138,6 @@ static bool set_address(struct parser *p, const char *value)
                        "being a name or an IPv4 address of one machine");
     }
     node->address_line = p->line;
-    for (const struct rsmd_conf_node *other = p->conf->nodes; other < node; other++)
-        if (other->port == node->port && strcasecmp(other->address, node->address) == 0)
-            return fail(p, "expected another address or port: node %u has this one in line %u",
-                        other->id, other->address_line);
     return true;
 }
 
@@ -325,6 +322,37 @@ static int take_key(void *user, const char *section, const char *name, const cha
 
 /* ------------------------------------------------------------------ sections */
 
+/* Room grows by doubling: nodes are many in some files and few in most. */
+static bool make_room(struct rsmd_conf *conf)
+{
+    uint32_t count = conf->node_count;
+    if ((count & (count - 1)) != 0)
+        return true;
+    struct rsmd_conf_node **grown =
+        realloc(conf->nodes, (count > 0 ? 2 * (size_t)count : 1) * sizeof(struct rsmd_conf_node *));
+    if (grown == NULL)
+        return false;
+    conf->nodes = grown;
+    return true;
+}
+
+/* A node that is not there yet, in its place. NULL: no memory. */
+static struct rsmd_conf_node *add_node(struct rsmd_conf *conf, uint32_t id)
+{
+    uint32_t at = rsmd_conf_node_from(conf, id);
+    if (!make_room(conf))
+        return NULL;
+    struct rsmd_conf_node *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    made->id = id;
+    memmove(conf->nodes + at + 1, conf->nodes + at,
+            (conf->node_count - at) * sizeof(struct rsmd_conf_node *));
+    conf->nodes[at] = made;
+    conf->node_count++;
+    return made;
+}
+
 static bool begin_node(struct parser *p, const char *argument)
 {
     uint32_t id;
@@ -333,7 +361,10 @@ static bool begin_node(struct parser *p, const char *argument)
     const struct rsmd_conf_node *other = rsmd_conf_node(p->conf, id);
     if (other != NULL)
         return fail(p, "expected each node once: node %u is also in line %u", id, other->line);
-    p->conf->nodes[p->conf->node_count++] = (struct rsmd_conf_node){.id = id, .line = p->line};
+    p->node = add_node(p->conf, id);
+    if (p->node == NULL)
+        return fail(p, "out of memory");
+    p->node->line = p->line;
     p->section = SECTION_NODE;
     return true;
 }
@@ -404,14 +435,52 @@ static bool end_section(struct parser *p)
     return true;
 }
 
+static int by_address(const void *left, const void *right)
+{
+    const struct rsmd_conf_node *const *pair[] = {left, right};
+    const struct rsmd_conf_node *one = *pair[0], *other = *pair[1];
+    int order = strcasecmp(one->address, other->address);
+    if (order == 0)
+        order = (one->port > other->port) - (one->port < other->port);
+    if (order == 0)
+        order =
+            (one->address_line > other->address_line) - (one->address_line < other->address_line);
+    return order;
+}
+
+/* No two nodes have one address. Also of a file that is wrong elsewhere: what comes first in it is
+ * what is told. */
+static void settle_addresses(struct parser *p)
+{
+    const struct rsmd_conf *conf = p->conf;
+    if (conf->node_count == 0)
+        return;
+    struct rsmd_conf_node **sorted = malloc(conf->node_count * sizeof(struct rsmd_conf_node *));
+    if (sorted == NULL) {
+        fail(p, "out of memory");
+        return;
+    }
+    memcpy(sorted, conf->nodes, conf->node_count * sizeof(struct rsmd_conf_node *));
+    qsort(sorted, conf->node_count, sizeof(struct rsmd_conf_node *), by_address);
+    for (uint32_t i = 1; i < conf->node_count; i++) {
+        const struct rsmd_conf_node *first = sorted[i - 1], *second = sorted[i];
+        if (second->address[0] != '\0' && first->port == second->port &&
+            strcasecmp(first->address, second->address) == 0)
+            fail_at(p, second->address_line,
+                    "expected another address or port: node %u has this one in line %u", first->id,
+                    first->address_line);
+    }
+    free(sorted);
+}
+
 /* Nobody on the network is believed without a proof. */
 static bool settle_auth(struct parser *p)
 {
     const struct rsmd_conf_node *far = NULL;
     for (uint32_t i = 0; i < p->conf->node_count && far == NULL; i++)
-        if (p->conf->nodes[i].address[0] != '\0' &&
-            !rsmd_host_is_loopback(p->conf->nodes[i].address))
-            far = &p->conf->nodes[i];
+        if (p->conf->nodes[i]->address[0] != '\0' &&
+            !rsmd_host_is_loopback(p->conf->nodes[i]->address))
+            far = p->conf->nodes[i];
     if (far == NULL)
         return true;
     if (p->conf->auth_line == 0)
@@ -524,7 +593,10 @@ bool rsmd_conf_parse(struct rsmd_conf *conf, const char *text, size_t length,
         fail_at(&p, (unsigned)result, "expected key = value, a [section] or a comment");
     else if (result < 0)
         fail(&p, "out of memory");
+    settle_addresses(&p);
     if (!p.failed && end_section(&p))
         (void)(settle_auth(&p) && settle_maps(&p));
+    if (p.failed)
+        rsmd_conf_free(conf);
     return !p.failed;
 }

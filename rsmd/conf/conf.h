@@ -52,7 +52,7 @@ struct rsmd_conf_map {
 
 struct rsmd_conf {
     uint32_t node_count;
-    struct rsmd_conf_node nodes[RSM_NODE_ID_MAX];
+    struct rsmd_conf_node **nodes; /* ascending by id */
     uint32_t controller_count;
     struct rsmd_conf_controller controllers[RSMD_CONF_CONTROLLERS_MAX];
     uint32_t map_count;
@@ -77,9 +77,16 @@ struct rsmd_conf_error {
 /** What holds without rsm.conf: controller sci0 on shm, no nodes named, default limits. */
 void rsmd_conf_defaults(struct rsmd_conf *conf);
 
-/** Parse the text of a file into *conf. False: *error tells where and what was expected. */
+/** Free the nodes. Copies of the structure share them. */
+void rsmd_conf_free(struct rsmd_conf *conf);
+
+/** Parse the text of a file into *conf, which has nothing to be freed. False: *error tells where
+ * and what was expected, and nothing is to be freed. */
 bool rsmd_conf_parse(struct rsmd_conf *conf, const char *text, size_t length,
                      struct rsmd_conf_error *error);
+
+/** Index of the first node with this id or a greater one; `node_count`: there is none. */
+uint32_t rsmd_conf_node_from(const struct rsmd_conf *conf, uint32_t id);
 
 /** The node's entry, or NULL. */
 const struct rsmd_conf_node *rsmd_conf_node(const struct rsmd_conf *conf, uint32_t id);

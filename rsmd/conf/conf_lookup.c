@@ -1,22 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a configuration says about this or that. */
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "conf/conf.h"
 
+uint32_t rsmd_conf_node_from(const struct rsmd_conf *conf, uint32_t id)
+{
+    uint32_t low = 0, high = conf->node_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (conf->nodes[middle]->id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 const struct rsmd_conf_node *rsmd_conf_node(const struct rsmd_conf *conf, uint32_t id)
 {
-    for (uint32_t i = 0; i < conf->node_count; i++)
-        if (conf->nodes[i].id == id)
-            return &conf->nodes[i];
-    return NULL;
+    uint32_t at = rsmd_conf_node_from(conf, id);
+    return at < conf->node_count && conf->nodes[at]->id == id ? conf->nodes[at] : NULL;
+}
+
+void rsmd_conf_free(struct rsmd_conf *conf)
+{
+    while (conf->node_count > 0)
+        free(conf->nodes[--conf->node_count]);
+    free(conf->nodes);
+    conf->nodes = NULL;
 }
 
 bool rsmd_conf_has_address(const struct rsmd_conf *conf)
 {
     for (uint32_t i = 0; i < conf->node_count; i++)
-        if (conf->nodes[i].address[0] != '\0')
+        if (conf->nodes[i]->address[0] != '\0')
             return true;
     return false;
 }

@@ -51,7 +51,7 @@ void rsmd_options_help(void)
           "\n"
           "  -f, --foreground       stay in the foreground\n"
           "  -c, --config FILE      read FILE, not " RSM_CONFIG_DIR "/rsm.conf\n"
-          "  -n, --node N           be node N (1 to 64)\n"
+          "  -n, --node N           be node N (1 to 65535)\n"
           "  -d, --runtime-dir DIR  make socket and lock in DIR, not " RSM_SYSTEM_RUNTIME_DIR "\n"
           "      --all-users        serve all users, as a daemon of root does\n"
           "      --check            check the configuration and exit\n"
@@ -92,7 +92,7 @@ static bool take_value(struct rsmd_options *options, int code, const char *value
     switch (code) {
     case 'n':
         options->node = rsmcore_node_id_parse(value);
-        return options->node != 0 || complain("node", "a node id from 1 to 64", value);
+        return options->node != 0 || complain("node", "a node id from 1 to 65535", value);
     case OPTION_LOG_LEVEL:
         options->log_level = rsmcore_log_level_named(value);
         return options->log_level >= 0 ||

@@ -9,6 +9,7 @@
 #include "node/offer.h"
 #include "node/reach.h"
 #include "node/registry.h"
+#include "node/segment_ids.h"
 #include "node/topology.h"
 
 /* ------------------------------------------------------------------ to a segment of this node */
@@ -18,10 +19,9 @@ static enum rsm_status find_segment(const struct rsmd_node *node, const struct r
                                     struct rsmd_export **found)
 {
     const struct rsmd_client *client = wanted->client;
-    struct rsmd_export *export;
-    HASH_FIND(hh_segment, node->published, &wanted->segment_id, sizeof wanted->segment_id, export);
+    struct rsmd_export *export = rsmd_segment_named(node, &wanted->name);
     bool foreign = client->node != node->id;
-    if (export == NULL || export->client->ending || (foreign && export->controller->loopback))
+    if (export == NULL || (foreign && export->controller->loopback))
         return RSM_ST_NOT_FOUND;
     *found = export;
     return rsmd_access_decide(&export->access, client->node, wanted->who, wanted->rights);
@@ -82,6 +82,8 @@ enum rsm_status rsmd_connect(struct rsmd_node *node, const struct rsmd_wanted *w
     struct rsmd_export *export;
     if (controller == NULL || (controller->loopback && wanted->client->node != node->id))
         return RSM_ST_NO_CONTROLLER;
+    if (wanted->name.space >= RSM_ID_SPACES)
+        return RSM_ST_INVALID;
     enum rsm_status status = find_segment(node, wanted, &export);
     return status == RSM_ST_OK ? connect_to(node, wanted, export, offer, made) : status;
 }
@@ -135,7 +137,7 @@ enum rsm_status rsmd_answer_import_connect(struct rsmd_call *call)
                                  .account = call->client->account,
                                  .who = &call->who,
                                  .controller = asked->controller,
-                                 .segment_id = asked->segment_id,
+                                 .name = {.space = asked->space, .id = asked->segment_id},
                                  .rights = asked->rights};
     enum rsm_status status = rsmd_connect(call->node, &wanted, &offer, &import);
     if (status == RSM_ST_OK)

@@ -11,7 +11,7 @@ struct rsmd_wanted {
     struct rsmd_account *account;    /* that it is charged to */
     const struct rsmd_identity *who; /* the importing process */
     const char *controller;
-    uint32_t segment_id;
+    struct rsmd_segment_name name;
     uint32_t rights; /* RSM_RIGHT_* */
 };
 

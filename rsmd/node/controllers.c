@@ -52,9 +52,7 @@ static enum rsm_status add(struct rsmd_node *node, const struct rsmd_conf_contro
     memcpy(made->options, configured->options, sizeof made->options);
     made->loopback = configured == &loopback;
     made->ops = ops;
-    enum rsm_status status = RSM_ST_INVALID;
-    if (rsmd_controller_name_split(made->name, made->type, &made->unit))
-        status = open_port(node, made);
+    enum rsm_status status = open_port(node, made);
     if (status == RSM_ST_OK)
         LL_APPEND(node->controllers, made);
     else
@@ -132,15 +130,32 @@ uint64_t rsmd_controller_address(const struct rsmd_controller *controller, uint3
     return controller->attr.hardware_address != 0 ? controller->attr.hardware_address : node;
 }
 
+/* What a request asks for; NULL: there is none. */
+static const struct rsmd_controller *find(const struct rsmd_node *node,
+                                          const struct rsm_controller_request *asked)
+{
+    const struct rsmd_controller *controller;
+    uint32_t unit = 0;
+    LL_FOREACH(node->controllers, controller)
+    {
+        if (asked->name[0] != '\0') {
+            if (strcmp(controller->name, asked->name) == 0)
+                return controller;
+        } else if (!controller->loopback &&
+                   (asked->transport[0] == '\0' ||
+                    strcmp(controller->ops->name, asked->transport) == 0) &&
+                   unit++ == asked->unit) {
+            return controller;
+        }
+    }
+    return NULL;
+}
+
 enum rsm_status rsmd_answer_controller(struct rsmd_call *call)
 {
     const struct rsm_controller_request *asked = &call->request->u.controller;
     struct rsm_controller_reply *reply = &call->reply->u.controller_reply;
-    struct rsmd_controller *controller;
-    LL_FOREACH(call->node->controllers, controller)
-    if (strcasecmp(controller->type, asked->type) == 0 &&
-        (controller->loopback || controller->unit == asked->unit))
-        break;
+    const struct rsmd_controller *controller = find(call->node, asked);
     if (controller == NULL)
         return RSM_ST_NO_CONTROLLER;
     memcpy(reply->name, controller->name, sizeof reply->name);

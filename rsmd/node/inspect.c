@@ -47,6 +47,13 @@ static uint32_t pending_of(const struct rsmd_events *events)
     return pending;
 }
 
+static void fill_name(struct rsm_inspect_item *item, const struct rsmd_segment_name *name)
+{
+    item->published = 1;
+    item->space = name->space;
+    item->segment_id = name->id;
+}
+
 static void fill_export(const struct rsmd_node *node, const struct walk *walk,
                         struct rsm_inspect_item *item)
 {
@@ -54,7 +61,6 @@ static void fill_export(const struct rsmd_node *node, const struct walk *walk,
     bool owner = walk->all || export->access.uid == walk->uid;
     *item = (struct rsm_inspect_item){
         .id = export->id,
-        .segment_id = export->published ? export->segment_id : 0,
         .node = node->id,
         .pid = (uint32_t) export->creator,
         .uid = export->access.uid,
@@ -65,6 +71,8 @@ static void fill_export(const struct rsmd_node *node, const struct walk *walk,
         .pending = pending_of(&export->events),
         .length = export->length,
     };
+    if (export->published)
+        fill_name(item, &export->name);
     memcpy(item->controller, export->controller->name, sizeof item->controller);
 }
 
@@ -85,12 +93,14 @@ static void fill_import(const struct walk *walk, struct rsm_inspect_item *item)
     memcpy(item->controller, import->controller->name, sizeof item->controller);
     if (export == NULL) {
         item->export = import->there.id;
-        item->segment_id = import->far != NULL ? import->there.segment_id : 0;
         item->length = import->far != NULL ? import->there.length : 0;
+        if (import->far != NULL)
+            fill_name(item, &import->there.name);
         return;
     }
     item->export = export->id;
-    item->segment_id = export->published ? export->segment_id : 0;
+    if (export->published)
+        fill_name(item, &export->name);
     item->length = export->length;
 }
 

@@ -3,14 +3,16 @@
 #include "node/call.h"
 #include "cluster/peers.h"
 
-static bool fill(const struct rsmd_node *node, uint32_t id, struct rsm_links_item *item)
+static bool fill(const struct rsmd_node *node, const struct rsmd_conf_node *configured,
+                 struct rsm_links_item *item)
 {
-    const struct rsmd_conf_node *configured = rsmd_conf_node(&node->conf, id);
     struct rsmd_link_about about;
-    if (configured == NULL || !rsmd_peers_about(node->peers, id, &about))
+    if (!rsmd_peers_about(node->peers, configured->id, &about))
         return false;
-    *item = (struct rsm_links_item){
-        .node = id, .state = about.state, .version = about.version, .port = configured->port};
+    *item = (struct rsm_links_item){.node = configured->id,
+                                    .state = about.state,
+                                    .version = about.version,
+                                    .port = configured->port};
     memcpy(item->address, configured->address, sizeof item->address);
     strncpy(item->text, about.text, sizeof item->text - 1);
     return true;
@@ -22,9 +24,9 @@ enum rsm_status rsmd_answer_links(struct rsmd_call *call)
     const struct rsmd_node *node = call->node;
     struct rsm_links_item item;
     reply->auth = node->conf.auth == RSMD_AUTH_MUNGE ? RSM_LINK_AUTH_MUNGE : RSM_LINK_AUTH_NONE;
-    uint32_t first = call->request->u.links.first;
-    for (uint32_t id = first > 0 ? first : 1; id <= RSM_NODE_ID_MAX; id++) {
-        if (!fill(node, id, &item))
+    uint32_t first = rsmd_conf_node_from(&node->conf, call->request->u.links.first);
+    for (uint32_t i = first; i < node->conf.node_count; i++) {
+        if (!fill(node, node->conf.nodes[i], &item))
             continue;
         if (reply->count == RSM_PROTO_LINKS_MAX) {
             reply->more = 1;

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "node/controllers.h"
+#include "node/segment_ids.h"
+#include "node/topology.h"
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -38,7 +40,7 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
     node->owner = geteuid();
     node->runtime = *runtime;
     node->conf = *conf;
-    node->next_segment_id = UINT64_C(1) << RSMD_FIRST_ASSIGNED_ID_SHIFT;
+    rsmd_segment_ids_init(node);
     rsmd_shares_init(&node->shares, conf);
     enum rsm_status status = rsmd_gentable_make(&node->gentable);
     if (status != RSM_ST_OK) {
@@ -64,6 +66,7 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
 void rsmd_node_end(struct rsmd_node *node)
 {
     rsmd_controllers_close(node);
+    rsmd_topology_free(&node->topology);
     if (node->userfaultfd >= 0)
         close(node->userfaultfd);
     node->userfaultfd = -1;

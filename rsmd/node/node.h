@@ -26,15 +26,12 @@
 enum {
     RSMD_GROUPS_MAX = 65536,           /* the kernel's NGROUPS_MAX */
     RSMD_FORWARDS_PER_CLIENT_MAX = 64, /* under way; further requests wait in the socket */
-    RSMD_FIRST_ASSIGNED_ID_SHIFT = 31, /* assigned segment ids start at 1 << 31 */
 };
 
 /** A configured controller and its open port. */
 struct rsmd_controller {
     struct rsmd_controller *next;
     char name[RSM_PROTO_NAME_MAX];
-    char type[RSM_PROTO_NAME_MAX];
-    uint32_t unit;
     char device[RSM_PROTO_NAME_MAX];
     char options[RSM_PROTO_NAME_MAX];
     bool loopback;
@@ -63,6 +60,12 @@ struct rsmd_extent {
     bool given_back; /* its client cannot name it any more: freed when nothing uses it */
     struct rsmd_extent *prev, *next;
     UT_hash_handle hh;
+};
+
+/** What a published segment is known by. */
+struct rsmd_segment_name {
+    uint32_t space; /* enum rsm_id_space */
+    uint32_t id;
 };
 
 /** Where a published segment lives. Shared by the export and its connections, which may outlive
@@ -96,7 +99,7 @@ struct rsmd_export {
     bool offered; /* of the latest publication, kept beyond its end */
     bool ended;   /* destroyed by its exporter, who cannot name it any more: freed with its last
                      connection */
-    uint32_t segment_id;
+    struct rsmd_segment_name name;
     struct rsmd_pieces *pieces; /* NULL unless published */
     struct rsmd_import *imports;
     uint32_t import_count;
@@ -104,7 +107,7 @@ struct rsmd_export {
     struct rsmd_records *records; /* of its connections; NULL: the exporter asks for none */
     struct rsmd_export *prev, *next;
     UT_hash_handle hh;         /* by id */
-    UT_hash_handle hh_segment; /* by segment id, while published */
+    UT_hash_handle hh_segment; /* by name, while published */
 };
 
 /** Connections that a user has to an export of another user's. */
@@ -142,7 +145,7 @@ struct rsmd_import {
     struct rsmd_relay *relay;     /* to the other end there; NULL until somebody posts */
     struct {
         uint32_t id; /* of the connection at the exporter's node; 0 once aborted */
-        uint32_t segment_id;
+        struct rsmd_segment_name name;
         uint64_t length;
     } there;                                       /* if the export is on another host */
     struct rsmd_import *prev, *next;               /* of the client */
@@ -175,14 +178,23 @@ struct rsmd_client {
     struct rsmd_import *imports;
 };
 
-/** What the last look at the other nodes said, as enum rsmd_peer_state. */
+/** Another node, as the last look found it. */
+struct rsmd_seen {
+    uint32_t id;
+    uint8_t here;     /* on controllers that reach this host alone; enum rsmd_peer_state */
+    uint8_t anywhere; /* on those that reach other hosts, too */
+    bool has_socket;  /* in the runtime directory */
+    pid_t pid;        /* of the daemon that listened; 0: not known */
+    int64_t listened; /* when it was seen to listen here, ns; 0: never */
+};
+
+/** What the last look at the other nodes found. */
 struct rsmd_topology {
     uint32_t generation;
-    int64_t looked_at;                     /* clock, in nanoseconds */
-    int64_t looks_ns;                      /* that looks may take from now on */
-    uint8_t here[RSM_NODE_ID_MAX + 1];     /* on controllers that reach this host alone */
-    uint8_t anywhere[RSM_NODE_ID_MAX + 1]; /* on those that reach other hosts, too */
-    int64_t listened[RSM_NODE_ID_MAX + 1]; /* when it was seen to listen here, ns; 0: never */
+    int64_t looked_at;      /* clock, in nanoseconds */
+    int64_t looks_ns;       /* that looks may take from now on */
+    struct rsmd_seen *seen; /* ascending by id: those that are configured, or were found here */
+    uint32_t count, room;
 };
 
 struct rsmd_peers;
@@ -201,7 +213,7 @@ struct rsmd_node {
     struct rsmd_hosts *hosts;      /* links to other hosts; NULL: there are none */
     struct rsmd_extent *extents;   /* by id */
     struct rsmd_export *exports;   /* by id */
-    struct rsmd_export *published; /* by segment id */
+    struct rsmd_export *published; /* by name */
     struct rsmd_import *imports;   /* by id */
     struct rsmd_import *offers;    /* by made: connections that their fabric may have news of */
     struct rsmd_guest *guests;     /* by export and user */
@@ -209,9 +221,9 @@ struct rsmd_node {
     struct rsmd_slotmap *imports_by_slot;
     struct rsmd_worker *worker; /* for what may take long; NULL: everything is done at once */
     uint32_t last_id;
-    uint64_t last_record;          /* order of the latest record (records.h) */
-    struct rsmd_bucket missed_log; /* complaints about events */
-    uint64_t next_segment_id;      /* to assign; beyond 32 bits: exhausted */
+    uint64_t last_record;                    /* order of the latest record (records.h) */
+    struct rsmd_bucket missed_log;           /* complaints about events */
+    uint64_t next_segment_id[RSM_ID_SPACES]; /* to assign; beyond 32 bits: see segment_ids.c */
     struct rsmd_shares shares;
     uint32_t client_count;       /* that have said HELLO */
     struct rsmd_peers *peers;    /* links to other hosts; NULL before and after they are there */
@@ -219,7 +231,8 @@ struct rsmd_node {
 };
 
 /**
- * Make the node: open its controllers, make its generation table. @p conf is copied.
+ * Make the node: open its controllers, make its generation table. @p conf is copied, but for its
+ * nodes, which must stay.
  * @param why  text for the reader of the log if it fails.
  */
 bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,

@@ -8,6 +8,7 @@
 #include "node/offer.h"
 #include "node/records.h"
 #include "node/registry.h"
+#include "node/segment_ids.h"
 #include "node/topology.h"
 
 static bool whole_pages(uint64_t bytes)
@@ -177,49 +178,27 @@ static enum rsm_status gather_pieces(const struct rsmd_call *call, const struct 
     return status;
 }
 
-/* One whose exporter has gone is in nobody's way. */
-static bool id_in_use(struct rsmd_node *node, uint32_t id)
-{
-    struct rsmd_export *holder;
-    HASH_FIND(hh_segment, node->published, &id, sizeof id, holder);
-    if (holder == NULL || !holder->client->ending)
-        return holder != NULL;
-    rsmd_export_free(node, holder);
-    return false;
-}
-
-/* An id that was never assigned before. */
-static enum rsm_status assign_id(struct rsmd_node *node, uint32_t *id)
-{
-    while (node->next_segment_id <= UINT32_MAX) {
-        *id = (uint32_t)node->next_segment_id++;
-        if (!id_in_use(node, *id))
-            return RSM_ST_OK;
-    }
-    return RSM_ST_NO_RESOURCES;
-}
-
 /* All that can fail. An id is assigned last, so that none is wasted. */
 static enum rsm_status prepare_publish(struct rsmd_call *call, struct rsmd_export *export,
-                                       uint32_t *id, struct rsmd_pieces **pieces)
+                                       struct rsmd_segment_name *name, struct rsmd_pieces **pieces)
 {
     const struct rsm_export_publish_request *asked = &call->request->u.export_publish;
+    bool assign = (asked->flags & RSM_PUBLISH_ASSIGN_ID) != 0;
+    *name = (struct rsmd_segment_name){.space = asked->space, .id = asked->segment_id};
     enum rsm_status status = check_list(call, export, asked->acl, asked->acl_count);
     if (status != RSM_ST_OK)
         return status;
-    /* Else somebody could have an id again that was assigned to another one. */
-    if (asked->segment_id >= UINT32_C(1) << RSMD_FIRST_ASSIGNED_ID_SHIFT)
+    if ((asked->flags & ~RSM_PUBLISH_ASSIGN_ID) != 0)
         return RSM_ST_INVALID;
-    if (asked->segment_id != 0 && id_in_use(call->node, asked->segment_id))
-        return RSM_ST_ID_IN_USE;
-    status = check_routes(call, asked->acl, asked->acl_count);
+    status = rsmd_segment_id_check(call->node, name, assign);
+    if (status == RSM_ST_OK)
+        status = check_routes(call, asked->acl, asked->acl_count);
     if (status == RSM_ST_OK)
         status = gather_pieces(call, export, pieces);
     if (status != RSM_ST_OK)
         return status;
-    *id = asked->segment_id;
-    if (*id == 0)
-        status = assign_id(call->node, id);
+    if (assign)
+        status = rsmd_segment_id_assign(call->node, name);
     if (status != RSM_ST_OK)
         rsmd_pieces_drop(*pieces);
     return status;
@@ -230,16 +209,16 @@ enum rsm_status rsmd_answer_export_publish(struct rsmd_call *call)
     const struct rsm_export_publish_request *asked = &call->request->u.export_publish;
     struct rsmd_export *export;
     struct rsmd_pieces *pieces;
-    uint32_t id;
+    struct rsmd_segment_name name;
     enum rsm_status status = find_created(call, asked->export, &export);
     if (export != NULL && export->published)
         return RSM_ST_ALREADY_PUBLISHED;
     if (status == RSM_ST_OK)
-        status = prepare_publish(call, export, &id, &pieces);
+        status = prepare_publish(call, export, &name, &pieces);
     if (status != RSM_ST_OK)
         return status;
-    export->segment_id = id;
-    HASH_ADD(hh_segment, call->node->published, segment_id, sizeof export->segment_id, export);
+    export->name = name;
+    HASH_ADD(hh_segment, call->node->published, name, sizeof export->name, export);
     if (export->hh_segment.tbl == NULL) {
         rsmd_pieces_drop(pieces);
         return RSM_ST_NO_MEMORY;
@@ -248,7 +227,7 @@ enum rsm_status rsmd_answer_export_publish(struct rsmd_call *call)
     export->pieces = pieces;
     export->offered = false;
     export->published = true;
-    call->reply->u.export_publish_reply.segment_id = id;
+    call->reply->u.export_publish_reply.segment_id = name.id;
     return RSM_ST_OK;
 }
 

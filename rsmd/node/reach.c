@@ -60,8 +60,7 @@ void rsmd_reach_link(struct rsmd_node *node, struct rsmd_controller *controller,
         return;
     }
     rsm_log_warning("controller %s: the fabric is down", controller->name);
-    for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
-        rsmd_far_cut(node, controller, id);
+    rsmd_far_cut_all(node, controller);
 }
 
 void rsmd_reach_node(struct rsmd_node *node, struct rsmd_controller *controller, uint32_t id,

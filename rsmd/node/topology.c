@@ -2,7 +2,11 @@
 #include "node/topology.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "node/call.h"
@@ -29,12 +33,69 @@ static void peer_path(const struct rsmd_node *node, uint32_t peer, char *path)
         rsmcore_runtime_socket(&node->runtime, peer, path);
 }
 
-enum rsmd_peer_state rsmd_peer_probe(const struct rsmd_node *node, uint32_t peer)
+/* ------------------------------------------------------------------ nodes that were seen */
+
+static uint32_t place_of(const struct rsmd_topology *topology, uint32_t id)
+{
+    uint32_t low = 0, high = topology->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (topology->seen[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct rsmd_seen *find_seen(const struct rsmd_topology *topology, uint32_t id)
+{
+    uint32_t at = place_of(topology, id);
+    return at < topology->count && topology->seen[at].id == id ? &topology->seen[at] : NULL;
+}
+
+/* The entry of a node, made if need be. NULL: no memory. */
+static struct rsmd_seen *need_seen(struct rsmd_topology *topology, uint32_t id)
+{
+    uint32_t at = place_of(topology, id);
+    if (at < topology->count && topology->seen[at].id == id)
+        return &topology->seen[at];
+    if (topology->count == topology->room) {
+        uint32_t room = topology->room > 0 ? 2 * topology->room : 8;
+        struct rsmd_seen *grown = realloc(topology->seen, room * sizeof *grown);
+        if (grown == NULL)
+            return NULL;
+        topology->seen = grown;
+        topology->room = room;
+    }
+    memmove(topology->seen + at + 1, topology->seen + at,
+            (topology->count - at) * sizeof *topology->seen);
+    topology->seen[at] = (struct rsmd_seen){.id = id};
+    topology->count++;
+    return &topology->seen[at];
+}
+
+void rsmd_topology_free(struct rsmd_topology *topology)
+{
+    free(topology->seen);
+    *topology = (struct rsmd_topology){.generation = 0};
+}
+
+/* ------------------------------------------------------------------ looking */
+
+/* Connect to the daemon of a node. @p pid is that of who listens, 0 if the kernel does not tell. */
+static enum rsmd_peer_state probe(const struct rsmd_node *node, uint32_t peer, pid_t *pid)
 {
     char path[RSM_PROTO_PATH_MAX];
+    const struct rsmd_seen *seen;
+    struct ucred listener = {.pid = 0};
+    socklen_t size = sizeof listener;
+    *pid = 0;
     peer_path(node, peer, path);
     int fd = rsm_packet_connect(path);
     if (fd >= 0) {
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listener, &size) == 0)
+            *pid = listener.pid;
         close(fd);
         return RSMD_PEER_ACTIVE;
     }
@@ -46,27 +107,51 @@ enum rsmd_peer_state rsmd_peer_probe(const struct rsmd_node *node, uint32_t peer
         return RSMD_PEER_UNKNOWN;
     case EMFILE:
     case ENFILE:
-        return node->topology.here[peer]; /* cannot look: nothing new */
+        seen = find_seen(&node->topology, peer);
+        return seen != NULL ? seen->here : RSMD_PEER_UNKNOWN; /* cannot look: nothing new */
     default:
         return RSMD_PEER_DOWN;
     }
 }
 
+enum rsmd_peer_state rsmd_peer_probe(const struct rsmd_node *node, uint32_t peer)
+{
+    pid_t pid;
+    return probe(node, peer, &pid);
+}
+
 enum rsm_status rsmd_node_here(struct rsmd_node *node, uint32_t id)
 {
-    int64_t *listened = &node->topology.listened[id], now = rsm_clock_ns();
+    int64_t now = rsm_clock_ns();
+    struct rsmd_seen *seen = find_seen(&node->topology, id);
     if (id == node->id)
         return RSM_ST_OK;
     if (rsmd_far_is_up(node, id))
         return RSM_ST_DENIED;
-    if (*listened != 0 && now - *listened < LISTENED_NS)
+    if (seen != NULL && seen->listened != 0 && now - seen->listened < LISTENED_NS)
         return RSM_ST_OK;
     errno = 0;
-    bool listens = rsmd_peer_probe(node, id) == RSMD_PEER_ACTIVE;
+    pid_t pid;
+    bool listens = probe(node, id, &pid) == RSMD_PEER_ACTIVE;
     if (!listens && (errno == EMFILE || errno == ENFILE))
         return RSM_ST_NO_RESOURCES;
-    *listened = listens ? now : 0;
+    /* Only who is there costs an entry, whatever clients say. */
+    if (listens && seen == NULL)
+        seen = need_seen(&node->topology, id);
+    if (seen != NULL) {
+        seen->listened = listens ? now : 0;
+        seen->pid = pid;
+    }
     return listens ? RSM_ST_OK : RSM_ST_DENIED;
+}
+
+/* Whether there is a socket of a node of this host, whether or not anybody listens. */
+static bool has_socket(const struct rsmd_node *node, uint32_t id)
+{
+    char path[RSM_PROTO_PATH_MAX];
+    struct stat status;
+    peer_path(node, id, path);
+    return lstat(path, &status) == 0;
 }
 
 bool rsmd_node_known(const struct rsmd_node *node, uint32_t id)
@@ -74,7 +159,7 @@ bool rsmd_node_known(const struct rsmd_node *node, uint32_t id)
     if (id < 1 || id > RSM_NODE_ID_MAX)
         return false;
     return node->embedded || id == node->id || rsmd_conf_node(&node->conf, id) != NULL ||
-           rsmd_peer_probe(node, id) != RSMD_PEER_UNKNOWN;
+           has_socket(node, id);
 }
 
 static bool reaches_hosts(const struct rsmd_controller *controller)
@@ -124,23 +209,80 @@ enum rsm_status rsmd_answer_locate(struct rsmd_call *call)
     return rsmd_locate(call->node, controller, asked->node, &call->reply->u.locate_reply);
 }
 
-/* What is new of a node: one of this host is reached here, of another one the link tells. */
-static bool look_at(struct rsmd_node *node, uint32_t id)
+/* What can be seen of a node at its socket. A daemon that listened a moment ago and lives listens:
+ * it is not woken to say so. */
+static enum rsmd_peer_state look_here(const struct rsmd_node *node, struct rsmd_seen *seen)
 {
-    uint8_t *here = &node->topology.here[id], *anywhere = &node->topology.anywhere[id];
-    uint8_t here_before = *here, anywhere_before = *anywhere;
-    enum rsmd_peer_state seen = rsmd_peer_probe(node, id);
-    bool configured = rsmd_conf_node(&node->conf, id) != NULL;
-    enum rsmd_peer_state absent = configured ? RSMD_PEER_DOWN : RSMD_PEER_UNKNOWN;
-    bool found = seen != RSMD_PEER_UNKNOWN;
-    *here = (uint8_t)(found || is_elsewhere(node, id) ? seen : absent);
-    *anywhere = (uint8_t)(found ? seen : absent);
-    if (rsmd_far_is_up(node, id))
-        *anywhere = RSMD_PEER_ACTIVE;
-    return *here != here_before || *anywhere != anywhere_before;
+    const struct rsmd_conf_node *configured = rsmd_conf_node(&node->conf, seen->id);
+    int64_t now = rsm_clock_ns();
+    if (!seen->has_socket && (configured == NULL || configured->socket[0] == '\0'))
+        return RSMD_PEER_UNKNOWN;
+    if (seen->pid > 0 && now - seen->listened < LISTENED_NS &&
+        (kill(seen->pid, 0) == 0 || errno == EPERM))
+        return RSMD_PEER_ACTIVE;
+    enum rsmd_peer_state state = probe(node, seen->id, &seen->pid);
+    seen->listened = state == RSMD_PEER_ACTIVE ? now : 0;
+    return state;
 }
 
-/* A look at 63 daemons takes a while, and wakes them. All looks together take a tenth of the time
+/* What is new of a node: one of this host is reached here, of another one the link tells. */
+static bool look_at(const struct rsmd_node *node, struct rsmd_seen *seen)
+{
+    uint8_t here_before = seen->here, anywhere_before = seen->anywhere;
+    enum rsmd_peer_state found = look_here(node, seen);
+    bool configured = rsmd_conf_node(&node->conf, seen->id) != NULL;
+    enum rsmd_peer_state absent = configured ? RSMD_PEER_DOWN : RSMD_PEER_UNKNOWN;
+    bool is_found = found != RSMD_PEER_UNKNOWN;
+    seen->here = (uint8_t)(is_found || is_elsewhere(node, seen->id) ? found : absent);
+    seen->anywhere = (uint8_t)(is_found ? found : absent);
+    if (rsmd_far_is_up(node, seen->id))
+        seen->anywhere = RSMD_PEER_ACTIVE;
+    return seen->here != here_before || seen->anywhere != anywhere_before;
+}
+
+static void note_socket(void *context, uint32_t id)
+{
+    struct rsmd_node *node = context;
+    struct rsmd_seen *seen = id != node->id ? need_seen(&node->topology, id) : NULL;
+    if (seen != NULL)
+        seen->has_socket = true;
+}
+
+static void note_link(void *context, uint32_t id)
+{
+    struct rsmd_node *node = context;
+    (void)need_seen(&node->topology, id);
+}
+
+/* Learn which nodes there are: those of the configuration, those with a link, and those that have a
+ * socket in the runtime directory. False: cannot look, nothing is new. */
+static bool find_nodes(struct rsmd_node *node)
+{
+    struct rsmd_topology *topology = &node->topology;
+    for (uint32_t i = 0; i < node->conf.node_count; i++)
+        if (node->conf.nodes[i]->id != node->id)
+            need_seen(topology, node->conf.nodes[i]->id);
+    rsmd_far_each_up(node, note_link, node);
+    for (uint32_t i = 0; i < topology->count; i++)
+        topology->seen[i].has_socket = false;
+    if (rsmcore_runtime_each(&node->runtime, "sock", note_socket, node))
+        return true;
+    return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
+}
+
+/* Forget nodes that are neither configured nor known to be anywhere. */
+static void forget_gone(struct rsmd_node *node)
+{
+    struct rsmd_topology *topology = &node->topology;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < topology->count; i++)
+        if (topology->seen[i].anywhere != RSMD_PEER_UNKNOWN ||
+            rsmd_conf_node(&node->conf, topology->seen[i].id) != NULL)
+            topology->seen[kept++] = topology->seen[i];
+    topology->count = kept;
+}
+
+/* A look at many daemons takes a while, and wakes them. All looks together take a tenth of the time
  * at most. What has not been used is saved up to a bound, so that only who asks all the time gets
  * an answer that is a little old. */
 static bool may_look(struct rsmd_topology *topology, int64_t now)
@@ -159,12 +301,14 @@ static void refresh(struct rsmd_node *node)
     int64_t begun = rsm_clock_ns();
     if (!may_look(topology, begun))
         return;
-    bool changed = topology->generation == 0;
-    for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++)
-        if (id != node->id && look_at(node, id))
-            changed = true;
-    if (changed)
-        topology->generation++;
+    if (find_nodes(node)) {
+        bool changed = topology->generation == 0;
+        for (uint32_t i = 0; i < topology->count; i++)
+            changed |= look_at(node, &topology->seen[i]);
+        if (changed)
+            topology->generation++;
+        forget_gone(node);
+    }
     topology->looks_ns -= rsm_clock_ns() - begun;
 }
 
@@ -208,18 +352,17 @@ enum rsm_status rsmd_answer_topology(struct rsmd_call *call)
         return RSM_ST_OK;
     memcpy(reply->name, controller->name, sizeof reply->name);
     reply->hardware_address = rsmd_controller_address(controller, node->id);
-    const uint8_t *states =
-        reaches_hosts(controller) ? node->topology.anywhere : node->topology.here;
-    for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++) {
-        uint32_t state = states[id];
+    for (uint32_t i = 0; i < node->topology.count; i++) {
+        const struct rsmd_seen *seen = &node->topology.seen[i];
+        uint32_t state = reaches_hosts(controller) ? seen->anywhere : seen->here;
         if (state == RSMD_PEER_UNKNOWN)
             continue;
         /* One that only the link of the daemons reaches. */
-        if (state == RSMD_PEER_ACTIVE && node->topology.here[id] != RSMD_PEER_ACTIVE &&
-            !rsmd_reaches(controller, id))
+        if (state == RSMD_PEER_ACTIVE && seen->here != RSMD_PEER_ACTIVE &&
+            !rsmd_reaches(controller, seen->id))
             state = RSMD_PEER_DOWN;
         if (reply->total_peers++ >= asked->first_peer && reply->peer_count < RSM_PROTO_PEERS_MAX)
-            add_peer(reply, controller, id, state);
+            add_peer(reply, controller, seen->id, state);
     }
     return RSM_ST_OK;
 }

@@ -33,6 +33,9 @@ enum rsm_status rsmd_locate(const struct rsmd_node *node, const struct rsmd_cont
  */
 enum rsm_status rsmd_node_here(struct rsmd_node *node, uint32_t id);
 
+/** Free what looks have found. */
+void rsmd_topology_free(struct rsmd_topology *topology);
+
 /** Whether node @p id may come and connect some day. */
 bool rsmd_node_known(const struct rsmd_node *node, uint32_t id);
 

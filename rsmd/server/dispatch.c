@@ -3,7 +3,6 @@
 
 #include "node/refusals.h"
 #include "node/registry.h"
-#include "rsm/rsm_common.h"
 #include "node/topology.h"
 
 static enum rsm_status answer_hello(struct rsmd_call *call)
@@ -11,8 +10,6 @@ static enum rsm_status answer_hello(struct rsmd_call *call)
     const struct rsm_hello_request *hello = &call->request->u.hello;
     if (call->client->greeted)
         return RSM_ST_PROTOCOL;
-    if (hello->api_version != RSM_VERSION)
-        return RSM_ST_VERSION;
     if (hello->node < 1 || hello->node > RSM_NODE_ID_MAX)
         return RSM_ST_INVALID;
     enum rsm_status here = rsmd_node_here(call->node, hello->node);

@@ -19,11 +19,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         conf.max_exported_percent > 100 || conf.max_user_share < 1 || conf.max_user_share > 100 ||
         conf.max_segments > RSMD_CONF_SEGMENTS_MAX)
         abort();
+    for (uint32_t i = 1; i < conf.node_count; i++)
+        if (conf.nodes[i - 1]->id >= conf.nodes[i]->id)
+            abort();
     for (uint32_t i = 0; i < conf.controller_count; i++) {
         char type[RSM_PROTO_NAME_MAX];
         uint32_t unit;
         if (!rsmd_controller_name_split(conf.controllers[i].name, type, &unit))
             abort();
     }
+    rsmd_conf_free(&conf);
     return 0;
 }

@@ -108,7 +108,7 @@ static struct rsmd_conn *conn_of(const struct wire *wire)
     if (rsmd_stream_socket(conn->stream) == wire->theirs)
         return conn;
     for (uint32_t id = CALLER; id <= CALLED; id++) {
-        const struct rsmd_link *link = here->peers->links[id];
+        const struct rsmd_link *link = rsmd_link_to(here->peers, id);
         if (link == NULL)
             continue;
         struct rsmd_conn *const of_link[] = {link->up, link->calling, link->rival};
@@ -131,7 +131,7 @@ static void wire_open(struct wire *wire, bool called)
 {
     int ends[2];
     struct rsmd_listener *listener = &here->peers->listener;
-    struct rsmd_link *link = here->peers->links[CALLED];
+    struct rsmd_link *link = rsmd_link_to(here->peers, CALLED);
     struct rsmd_address address = {.length = sizeof(struct sockaddr_in)};
     struct sockaddr_in *in = (struct sockaddr_in *)&address.socket;
     in->sin_family = AF_INET;
@@ -367,7 +367,7 @@ static void let_time_pass(struct input *in)
 {
     int64_t ms = (int64_t)input_u8(in) * 1000;
     for (uint32_t id = CALLER; id <= CALLED; id += CALLED - CALLER)
-        rsmd_link_tick(here->peers->links[id], rsm_clock_ms() + ms, 0);
+        rsmd_link_tick(rsmd_link_to(here->peers, id), rsm_clock_ms() + ms, 0);
 }
 
 static void step(struct input *in)
@@ -426,7 +426,7 @@ static bool all_gone(void)
     const struct rsmd_peers *peers = here->peers;
     bool busy = peers->over != NULL || peers->listener.strangers != NULL;
     for (uint32_t id = CALLER; id <= CALLED; id += CALLED - CALLER) {
-        const struct rsmd_link *link = peers->links[id];
+        const struct rsmd_link *link = rsmd_link_to(peers, id);
         busy |=
             link->up != NULL || link->calling != NULL || link->rival != NULL || here->told_up[id];
     }

@@ -253,8 +253,7 @@ static void say_hello(struct client *client, struct input *in)
 {
     uint8_t bytes[64];
     struct rsm_msg msg = {.type = RSM_MSG_HELLO, .sequence = ++client->sequence};
-    msg.u.hello = (struct rsm_hello_request){.api_version = RSM_VERSION,
-                                             .node = input_below(in, 4) != 3 ? 1 : 3};
+    msg.u.hello.node = input_below(in, 4) != 3 ? 1 : 3;
     client_send(client, bytes, rsm_msg_encode(&msg, bytes, sizeof bytes), in, 0);
 }
 
@@ -347,7 +346,7 @@ static void end_all(void)
         CHECK(descriptors_open() == world.descriptors);
     /* The same script is to see the same ids. */
     world.node.last_id = 0;
-    world.node.next_segment_id = UINT64_C(1) << RSMD_FIRST_ASSIGNED_ID_SHIFT;
+    rsmd_segment_ids_init(&world.node);
 }
 
 static enum rsm_status ask(struct client *client, struct rsm_msg *msg)
@@ -371,7 +370,7 @@ static enum rsm_status ask(struct client *client, struct rsm_msg *msg)
 static void canary(void)
 {
     struct client client = {.socket = -1};
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {RSM_VERSION, 1}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {1}};
     client_open(&client, 0);
     CHECK(ask(&client, &msg) == RSM_ST_OK);
     msg =

@@ -37,6 +37,8 @@ static void publish_make(struct input *in, struct rsm_export_publish_request *m)
 {
     m->export = (uint32_t)input_number(in);
     m->segment_id = (uint32_t)input_number(in);
+    m->space = input_below(in, RSM_ID_SPACES + 1);
+    m->flags = input_below(in, 4) == 3 ? (uint32_t)input_number(in) : 0;
     acl_make(in, &m->acl_count, m->acl);
     m->piece_count = input_below(in, 16) == 15 ? input_below(in, RSM_PROTO_PIECES_MAX + 1)
                                                : 1 + input_below(in, 2);
@@ -62,11 +64,11 @@ void request_make(struct input *in, struct rsm_msg *msg)
     switch (msg->type) {
     case RSM_MSG_HELLO:
         msg->u.hello = (struct rsm_hello_request){
-            .api_version = input_below(in, 8) == 7 ? (uint32_t)input_number(in) : RSM_VERSION,
-            .node = (uint32_t)input_number(in)};
+            .node = input_below(in, 8) == 7 ? (uint32_t)input_number(in) : 1};
         return;
     case RSM_MSG_CONTROLLER:
-        name_make(in, msg->u.controller.type);
+        name_make(in, msg->u.controller.name);
+        strcpy(msg->u.controller.transport, input_below(in, 2) == 0 ? "" : "shm");
         msg->u.controller.unit = (uint32_t)input_number(in);
         return;
     case RSM_MSG_LOCATE:
@@ -94,6 +96,7 @@ void request_make(struct input *in, struct rsm_msg *msg)
         name_make(in, msg->u.import_connect.controller);
         msg->u.import_connect.node = input_below(in, 4) != 0 ? 1 : (uint32_t)input_number(in);
         msg->u.import_connect.segment_id = (uint32_t)input_number(in);
+        msg->u.import_connect.space = input_below(in, RSM_ID_SPACES + 1);
         msg->u.import_connect.rights = (uint32_t)input_number(in);
         return;
     default:
@@ -107,6 +110,7 @@ static void connect_make(struct input *in, struct rsm_peer_connect *m)
 {
     m->request = (uint32_t)input_number(in);
     name_make(in, m->controller);
+    m->space = input_below(in, RSM_ID_SPACES + 1);
     m->segment_id = (uint32_t)input_number(in);
     m->rights = (uint32_t)input_number(in);
     m->uid = (uint32_t)input_number(in);

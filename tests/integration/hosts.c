@@ -131,8 +131,7 @@ static void ask(int socket, struct rsm_msg *msg)
 static int hello(const struct world *world, unsigned node)
 {
     char path[RSM_PROTO_PATH_MAX];
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION, .node = node}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = node}};
     world_socket(world, node, path);
     int socket = rsm_packet_connect(path);
     assert_true(socket >= 0);

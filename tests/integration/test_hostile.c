@@ -86,8 +86,7 @@ static bool say_hello(int socket)
 {
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
     struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION, .node = 1}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = 1}};
     struct pollfd readable = {.fd = socket, .events = POLLIN};
     size_t length = rsm_msg_encode(&msg, buffer, sizeof buffer);
     if (rsm_packet_send(socket, buffer, length, NULL, 1) != 0 || poll(&readable, 1, 5000) != 1 ||

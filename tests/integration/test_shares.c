@@ -152,8 +152,7 @@ static int greet_all(void *bytes)
     NEED(setrlimit(RLIMIT_NOFILE, &files) == 0);
     snprintf(path, sizeof path, "%s/node-1.sock", getenv("RSM_RUNTIME_DIR"));
     for (order->value = 0; order->value < RAW_MOST; order->value++) {
-        struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                              .u.hello = {.api_version = RSM_VERSION, .node = 1}};
+        struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = 1}};
         struct rsm_packet_fds fds = {.count = 0};
         size_t length = rsm_msg_encode(&msg, buffer, sizeof buffer);
         int socket = rsm_packet_connect(path);

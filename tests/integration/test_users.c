@@ -181,8 +181,7 @@ static int connect_node_1(void)
 
 static int greet(int socket, uint32_t node, struct rsm_packet_fds *fds)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION, .node = node}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = node}};
     return converse(socket, &msg, fds);
 }
 

@@ -22,7 +22,7 @@ expect_failure() {
     fi
 }
 
-expect_failure "another status" greetings.txt '0,/2b000000  status/s/2b000000  status/05000000  status/'
+expect_failure "another status" greetings.txt '0,/2c000000  status/s/2c000000  status/05000000  status/'
 expect_failure "another length" segments.txt \
     '/^< b IMPORT_CONNECT/,/blob/s/0020000000000000  length/0030000000000000  length/'
 expect_failure "a descriptor more" look_around.txt '/^< a TOPOLOGY/s/$/\nfds pipe:read-only/'

@@ -7,8 +7,8 @@
 #include "cluster/proto.h"
 
 const struct message_fields control_messages[] = {
-    {RSM_MSG_HELLO, "HELLO", "api_version node", "node embedded peer_timeout_ms"},
-    {RSM_MSG_CONTROLLER, "CONTROLLER", "type unit",
+    {RSM_MSG_HELLO, "HELLO", "node", "node embedded peer_timeout_ms"},
+    {RSM_MSG_CONTROLLER, "CONTROLLER", "name transport unit",
      "name transport device options loopback map.given map.mode map.trap map.k map.flush_us "
      "map.refresh_us map.grain map.atomics access_sizes atomic_sizes page_size max_segment_size~ "
      "total_segment_size~ max_segments~ max_map_size~ total_map_size~ max_imports~ "
@@ -23,14 +23,15 @@ const struct message_fields control_messages[] = {
     {RSM_MSG_EXPORT_CREATE, "EXPORT_CREATE", "controller length mode want_extent",
      "export# epoch_slot# extent# about.kind about.offset about.length"},
     {RSM_MSG_EXPORT_PUBLISH, "EXPORT_PUBLISH",
-     "export# segment_id acl_count (acl.node acl.permission) piece_count (piece.extent# "
+     "export# space segment_id flags acl_count (acl.node acl.permission) piece_count "
+     "(piece.extent# "
      "piece.offset piece.length)",
      "segment_id"},
     {RSM_MSG_EXPORT_REPUBLISH, "EXPORT_REPUBLISH", "export# acl_count (acl.node acl.permission)",
      ""},
     {RSM_MSG_EXPORT_UNPUBLISH, "EXPORT_UNPUBLISH", "export# flags", "offered connections"},
     {RSM_MSG_EXPORT_DESTROY, "EXPORT_DESTROY", "export# flags", "offered connections"},
-    {RSM_MSG_IMPORT_CONNECT, "IMPORT_CONNECT", "controller node segment_id rights",
+    {RSM_MSG_IMPORT_CONNECT, "IMPORT_CONNECT", "controller node space segment_id rights",
      "import# slot# generation~ length rights transport blob_len blob"},
     {RSM_MSG_IMPORT_DISCONNECT, "IMPORT_DISCONNECT", "import#", ""},
     {RSM_MSG_EVENT_OPEN, "EVENT_OPEN", "end id#", ""},
@@ -39,7 +40,8 @@ const struct message_fields control_messages[] = {
     {RSM_MSG_EVENT_KICK, "EVENT_KICK", "end id# peer#", ""},
     {RSM_MSG_INSPECT, "INSPECT", "what after",
      "next exported_bytes exported_limit~ segments segments_limit~ clients count (item.id# "
-     "item.exporter item.export# item.segment_id item.node item.pid~ item.uid~ item.gid~ "
+     "item.exporter item.export# item.published item.space item.segment_id item.node item.pid~ "
+     "item.uid~ item.gid~ "
      "item.permission item.acl_count item.connections item.pending item.length item.controller)"},
     {RSM_MSG_LINKS, "LINKS", "first",
      "auth more count (link.node link.state link.version link.port link.address~ link.text~)"},
@@ -64,7 +66,7 @@ const struct message_fields peer_messages[] = {
     {RSM_PEER_PING, "PING", "number", NULL},
     {RSM_PEER_PONG, "PONG", "number", NULL},
     {RSM_PEER_CONNECT, "CONNECT",
-     "request controller segment_id rights uid gid pid group_count (group)", NULL},
+     "request controller space segment_id rights uid gid pid group_count (group)", NULL},
     {RSM_PEER_CONNECT_REPLY, "CONNECT_REPLY",
      "request status import# rights length transport blob_len blob~", NULL},
     {RSM_PEER_DISCONNECT, "DISCONNECT", "import# died", NULL},

@@ -59,7 +59,7 @@ static void the_daemon_says_version_and_hangs_up(void **state)
     struct daemon daemon;
     uint8_t bytes[RSM_PROTO_MESSAGE_MAX];
     uint32_t type = 0, sequence = 0;
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .sequence = 5, .u.hello = {RSM_VERSION, 1}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .sequence = 5, .u.hello = {1}};
     daemon_start(&daemon, NULL, NULL);
     int socket = peer_connect(&daemon);
     size_t length = rsm_msg_encode(&msg, bytes, sizeof bytes);

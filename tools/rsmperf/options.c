@@ -185,7 +185,7 @@ static bool take_pair(struct options *options, const char *text)
     char *end;
     if (!number(text, 1, NODE_MAX, &importer, &end) || *end != ',' ||
         !whole_number(end + 1, 1, NODE_MAX, &exporter))
-        return expected("pair", "two node ids from 1 to 64, such as 1,2", text);
+        return expected("pair", "two node ids from 1 to 65535, such as 1,2", text);
     options->importer_node = (uint32_t)importer;
     options->exporter_node = (uint32_t)exporter;
     return true;
@@ -219,7 +219,7 @@ static bool take_number(struct options *options, int code, const char *text)
     switch (code) {
     case 'n':
         if (!whole_number(text, 1, NODE_MAX, &value))
-            return expected("node", "a node id from 1 to 64", text);
+            return expected("node", "a node id from 1 to 65535", text);
         options->server_node = (uint32_t)value;
         return true;
     case 'i':

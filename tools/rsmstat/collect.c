@@ -46,21 +46,11 @@ static bool ask(struct collector *c, struct rsm_msg *msg, const char *what)
 
 /* ------------------------------------------------------------------ controllers */
 
-/* A controller's name is its type and its unit, which a lookup wants apart. */
-static void split_name(const char *name, struct rsm_controller_request *request)
-{
-    size_t length = strlen(name);
-    while (length > 0 && name[length - 1] >= '0' && name[length - 1] <= '9')
-        length--;
-    snprintf(request->type, sizeof request->type, "%.*s", (int)length, name);
-    request->unit = (uint32_t)strtoul(name + length, NULL, 10);
-}
-
 static struct controller *add_controller(struct collector *c, const char *name)
 {
     struct snapshot *into = c->into;
     struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER};
-    split_name(name, &msg.u.controller);
+    snprintf(msg.u.controller.name, sizeof msg.u.controller.name, "%s", name);
     if (!ask(c, &msg, "controller"))
         return NULL;
     struct controller *grown =
@@ -83,12 +73,24 @@ static bool ask_topology(struct collector *c, struct rsm_msg *msg, uint32_t inde
     return ask(c, msg, "topology");
 }
 
-static void add_peers(struct controller *controller, const struct rsm_topology_reply *page)
+/* Append a page. Nodes come in ascending order, so that the list ends: *more says whether it was
+ * so. False: no memory. */
+static bool add_peers(struct collector *c, struct controller *controller,
+                      const struct rsm_topology_reply *page, bool *more)
 {
-    uint32_t room = RSM_NODE_ID_MAX - controller->peer_count;
-    uint32_t count = page->peer_count < room ? page->peer_count : room;
-    memcpy(controller->peers + controller->peer_count, page->peers, count * sizeof *page->peers);
-    controller->peer_count += count;
+    struct rsm_topology_peer *grown =
+        realloc(controller->peers, (controller->peer_count + page->peer_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return fail(c, "topology", strerror(ENOMEM));
+    controller->peers = grown;
+    *more = page->peer_count > 0;
+    for (uint32_t i = 0; *more && i < page->peer_count; i++) {
+        uint32_t count = controller->peer_count;
+        *more = count == 0 || page->peers[i].node > grown[count - 1].node;
+        if (*more)
+            grown[controller->peer_count++] = page->peers[i];
+    }
+    return true;
 }
 
 /* The pages of one answer must be of one generation. Where that does not come about, nodes come and
@@ -96,21 +98,20 @@ static void add_peers(struct controller *controller, const struct rsm_topology_r
 static bool collect_peers(struct collector *c, uint32_t index, struct controller *controller)
 {
     struct rsm_msg msg;
+    const struct rsm_topology_reply *page = &msg.u.topology_reply;
     for (int tries = 0; tries < TOPOLOGY_TRIES; tries++) {
-        uint32_t generation;
-        bool whole = true;
-        if (!ask_topology(c, &msg, index, 0))
-            return false;
-        generation = msg.u.topology_reply.generation;
+        uint32_t generation = 0;
+        bool whole = true, more = true;
         controller->peer_count = 0;
-        add_peers(controller, &msg.u.topology_reply);
-        while (whole && msg.u.topology_reply.peer_count > 0 &&
-               controller->peer_count < RSM_NODE_ID_MAX &&
-               controller->peer_count < msg.u.topology_reply.total_peers) {
+        while (whole && more) {
             if (!ask_topology(c, &msg, index, controller->peer_count))
                 return false;
-            add_peers(controller, &msg.u.topology_reply);
-            whole = msg.u.topology_reply.generation == generation;
+            if (controller->peer_count == 0)
+                generation = page->generation;
+            whole = page->generation == generation;
+            if (!add_peers(c, controller, page, &more))
+                return false;
+            more = more && controller->peer_count < page->total_peers;
         }
         if (whole)
             break;
@@ -135,6 +136,16 @@ static bool collect_controllers(struct collector *c)
 
 /* ------------------------------------------------------------------ links */
 
+static bool add_link(struct snapshot *into, const struct rsm_links_item *item)
+{
+    struct rsm_links_item *grown = realloc(into->links, (into->link_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    into->links = grown;
+    grown[into->link_count++] = *item;
+    return true;
+}
+
 static bool collect_links(struct collector *c)
 {
     struct snapshot *into = c->into;
@@ -151,7 +162,8 @@ static bool collect_links(struct collector *c)
             if (page->items[i].node < first)
                 return fail(c, "links", rsmcore_status_text(RSM_ST_PROTOCOL));
             first = page->items[i].node + 1;
-            into->links[into->link_count++] = page->items[i];
+            if (!add_link(into, &page->items[i]))
+                return fail(c, "links", strerror(ENOMEM));
         }
     } while (page->more != 0 && page->count > 0 && into->link_count < RSM_NODE_ID_MAX);
     return true;
@@ -326,21 +338,32 @@ static void collect_imports_from(struct collector *c, const char *controller, ui
     daemon_close(&other);
 }
 
-static void collect_imports_from_others(struct collector *c)
+/* A bit for each node. */
+static bool take_bit(uint8_t *bits, uint32_t node)
 {
-    bool asked[RSM_NODE_ID_MAX + 1] = {false};
-    asked[c->into->node] = true;
+    bool taken = (bits[node / 8] >> node % 8 & 1) != 0;
+    bits[node / 8] |= (uint8_t)(1u << node % 8);
+    return !taken;
+}
+
+/* Each node once, however many controllers lead to it. */
+static bool collect_imports_from_others(struct collector *c)
+{
+    uint8_t *asked = calloc(RSM_NODE_ID_MAX / 8 + 1, 1);
+    if (asked == NULL)
+        return fail(c, "imports", strerror(ENOMEM));
+    take_bit(asked, c->into->node);
     for (size_t i = 0; i < c->into->controller_count; i++) {
         const struct controller *controller = &c->into->controllers[i];
         for (uint32_t p = 0; p < controller->peer_count; p++) {
             uint32_t node = controller->peers[p].node;
             bool is_up = controller->peers[p].state == 2 || controller->peers[p].state == 3;
-            if (node < 1 || node > RSM_NODE_ID_MAX || asked[node] || !is_up)
-                continue;
-            asked[node] = true;
-            collect_imports_from(c, controller->about.name, node);
+            if (node >= 1 && node <= RSM_NODE_ID_MAX && is_up && take_bit(asked, node))
+                collect_imports_from(c, controller->about.name, node);
         }
     }
+    free(asked);
+    return true;
 }
 
 /* ------------------------------------------------------------------ all of it */
@@ -368,7 +391,7 @@ static void collect(struct collector *c, unsigned sections)
     if (well && (sections & SECTION_EXPORTS) != 0)
         well = collect_own(c, RSM_INSPECT_EXPORTS, &into->exports);
     if (well && imports && collect_own(c, RSM_INSPECT_IMPORTS, &into->imports))
-        collect_imports_from_others(c);
+        (void)collect_imports_from_others(c); /* fail() has said so */
     daemon_close(&c->daemon);
 }
 
@@ -387,7 +410,10 @@ struct snapshot *snapshot_take(uint32_t node, const char *socket, unsigned secti
 
 void snapshot_free(struct snapshot *snapshot)
 {
+    for (size_t i = 0; i < snapshot->controller_count; i++)
+        free(snapshot->controllers[i].peers);
     free(snapshot->controllers);
+    free(snapshot->links);
     free(snapshot->users);
     free(snapshot->exports.list);
     free(snapshot->imports.list);

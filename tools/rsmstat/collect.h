@@ -10,12 +10,12 @@
 
 #include "control/proto.h"
 
-enum { NOTES_MAX = RSM_NODE_ID_MAX, NOTE_BYTES = 256 };
+enum { NOTES_MAX = 64, NOTE_BYTES = 256 };
 
 struct controller {
     struct rsm_controller_reply about;
     uint32_t peer_count;
-    struct rsm_topology_peer peers[RSM_NODE_ID_MAX];
+    struct rsm_topology_peer *peers;
 };
 
 /** An export, or a connection to one. */
@@ -41,7 +41,7 @@ struct snapshot {
     size_t controller_count;
     uint32_t link_auth; /**< enum rsm_link_auth */
     uint32_t link_count;
-    struct rsm_links_item links[RSM_NODE_ID_MAX];
+    struct rsm_links_item *links;
     struct rsm_shares_limit limits[RSM_SHARES_COUNT];
     struct rsm_shares_user *users; /**< that the asker may see */
     size_t user_count;

@@ -82,8 +82,7 @@ bool daemon_ask(struct daemon *daemon, struct rsm_msg *msg, char *why, size_t wh
 
 static bool greet(struct daemon *daemon, uint32_t node, uint32_t as, char *why, size_t why_size)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION, .node = as}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = as}};
     if (!daemon_ask(daemon, &msg, why, why_size))
         return false;
     if (msg.status != RSM_ST_OK) {

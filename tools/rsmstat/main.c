@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rsmstat: what a node has. */
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,36 +46,44 @@ static bool find_targets(const struct options *options, struct targets *targets)
     return rsmcore_runtime_find(&targets->runtime) == RSM_ST_OK;
 }
 
-/* The node whose socket has this name, or 0. */
-static uint32_t node_of_name(const char *name)
+/* Nodes to look at. */
+struct nodes {
+    uint32_t *list; /* ascending */
+    size_t count, room;
+    bool failed; /* no memory */
+};
+
+static void add_node(void *context, uint32_t node)
 {
-    char number[8];
-    const char *dot = strchr(name, '.');
-    if (strncmp(name, "node-", 5) != 0 || dot == NULL || strcmp(dot, ".sock") != 0 ||
-        (size_t)(dot - name - 5) >= sizeof number)
-        return 0;
-    snprintf(number, sizeof number, "%.*s", (int)(dot - name - 5), name + 5);
-    return rsmcore_node_id_parse(number);
+    struct nodes *nodes = context;
+    if (nodes->count == nodes->room) {
+        size_t room = nodes->room > 0 ? 2 * nodes->room : 16;
+        uint32_t *grown = realloc(nodes->list, room * sizeof *grown);
+        nodes->failed |= grown == NULL;
+        if (grown == NULL)
+            return;
+        nodes->list = grown;
+        nodes->room = room;
+    }
+    nodes->list[nodes->count++] = node;
 }
 
-/* Nodes to look at, ascending; how many. */
-static size_t list_nodes(const struct targets *targets, uint32_t nodes[RSM_NODE_ID_MAX])
+static int by_id(const void *left, const void *right)
 {
-    bool there[RSM_NODE_ID_MAX + 1] = {false};
-    size_t count = 0;
-    if (!targets->all) {
-        nodes[0] = targets->runtime.node;
-        return 1;
-    }
-    DIR *directory = opendir(targets->runtime.directory);
-    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;)
-        there[node_of_name(entry->d_name)] = true;
-    if (directory != NULL)
-        closedir(directory);
-    for (uint32_t node = 1; node <= RSM_NODE_ID_MAX; node++)
-        if (there[node])
-            nodes[count++] = node;
-    return count;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+static struct nodes list_nodes(const struct targets *targets)
+{
+    struct nodes nodes = {.list = NULL};
+    if (!targets->all)
+        add_node(&nodes, targets->runtime.node);
+    else
+        rsmcore_runtime_each(&targets->runtime, "sock", add_node, &nodes);
+    if (nodes.count > 1)
+        qsort(nodes.list, nodes.count, sizeof *nodes.list, by_id);
+    return nodes;
 }
 
 /* Tell the user what could not be shown. Whether anything was wanted in vain. */
@@ -124,14 +131,14 @@ static bool print_frame(struct snapshot *const snapshots[], size_t count,
 static int look(const struct targets *targets, const struct options *options, int interrupt,
                 const char *heading)
 {
-    struct snapshot *snapshots[RSM_NODE_ID_MAX];
-    uint32_t nodes[RSM_NODE_ID_MAX];
-    size_t wanted = list_nodes(targets, nodes), count = 0;
-    bool failed = false;
-    for (; count < wanted && !failed; count++) {
+    struct nodes nodes = list_nodes(targets);
+    struct snapshot **snapshots = calloc(nodes.count + 1, sizeof(struct snapshot *));
+    size_t count = 0;
+    bool failed = nodes.failed || snapshots == NULL;
+    for (; count < nodes.count && !failed; count++) {
         char path[RSM_PROTO_PATH_MAX];
-        rsmcore_runtime_socket(&targets->runtime, nodes[count], path);
-        snapshots[count] = snapshot_take(nodes[count], path, options->sections, interrupt);
+        rsmcore_runtime_socket(&targets->runtime, nodes.list[count], path);
+        snapshots[count] = snapshot_take(nodes.list[count], path, options->sections, interrupt);
         failed = snapshots[count] == NULL;
         if (failed)
             break;
@@ -145,6 +152,8 @@ static int look(const struct targets *targets, const struct options *options, in
     }
     while (count > 0)
         snapshot_free(snapshots[--count]);
+    free(snapshots);
+    free(nodes.list);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

@@ -89,7 +89,7 @@ static bool take_value(struct options *options, int code)
     case 'n':
         options->node = optarg;
         return rsmcore_node_id_parse(optarg) != 0 ||
-               complain("node", "a node id from 1 to 64", optarg);
+               complain("node", "a node id from 1 to 65535", optarg);
     case 'd':
         options->directory = optarg;
         return *optarg != '\0' || complain("runtime-dir", "a directory", optarg);

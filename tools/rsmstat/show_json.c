@@ -168,11 +168,14 @@ static void show_item(struct json *json, const struct rsm_inspect_item *item)
 {
     char text[TEXT_BYTES];
     json_number(json, "id", item->id);
-    number_or_null(json, "segment_id", item->segment_id);
-    if (item->segment_id == 0) {
+    if (item->published == 0) {
+        json_null(json, "segment_id");
+        json_null(json, "id_space");
         json_null(json, "segment");
     } else {
-        text_segment_id(text, item->segment_id);
+        text_segment_id(text, item);
+        json_number(json, "segment_id", item->segment_id);
+        json_string(json, "id_space", text_id_space(item->space));
         json_string(json, "segment", text);
     }
     json_string(json, "controller", item->controller);
@@ -192,7 +195,7 @@ static void show_exports(struct json *json, const struct snapshot *s)
         const struct rsm_inspect_item *item = &s->exports.list[i].item;
         json_open(json, NULL, '{');
         show_item(json, item);
-        json_bool(json, "published", item->segment_id != 0);
+        json_bool(json, "published", item->published != 0);
         if (item->permission == RSM_INSPECT_HIDDEN) {
             json_null(json, "mode");
         } else {

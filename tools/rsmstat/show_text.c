@@ -139,7 +139,7 @@ static void access_cell(struct table *table, const struct rsm_inspect_item *item
 {
     if (item->permission == RSM_INSPECT_HIDDEN)
         table_cell(table, "-");
-    else if (item->segment_id != 0 && item->acl_count != 0)
+    else if (item->published != 0 && item->acl_count != 0)
         table_cell(table, "list of %" PRIu32, item->acl_count);
     else
         table_cell(table, "%04" PRIo32, item->permission);
@@ -155,7 +155,7 @@ static int show_exports(FILE *out, const struct snapshot *s, bool human)
     table_begin(&table, headings);
     for (size_t i = 0; i < s->exports.count; i++) {
         const struct rsm_inspect_item *item = &s->exports.list[i].item;
-        text_segment_id(text, item->segment_id);
+        text_segment_id(text, item);
         table_cell(&table, "%s", text);
         size_cell(&table, item->length, human);
         table_cell(&table, "%s", text_user(item->uid));
@@ -178,7 +178,7 @@ static int show_imports(FILE *out, const struct snapshot *s, bool human)
     table_begin(&table, headings);
     for (size_t i = 0; i < s->imports.count; i++) {
         const struct rsm_inspect_item *item = &s->imports.list[i].item;
-        text_segment_id(text, item->segment_id);
+        text_segment_id(text, item);
         table_cell(&table, "%s", text);
         table_cell(&table, "%" PRIu32, s->imports.list[i].exporter);
         if (item->export == 0)

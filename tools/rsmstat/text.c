@@ -27,12 +27,21 @@ void text_size(char text[TEXT_BYTES], uint64_t bytes, bool human)
                  units[unit]);
 }
 
-void text_segment_id(char text[TEXT_BYTES], uint32_t id)
+const char *text_id_space(uint32_t space)
 {
-    if (id == 0)
+    static const char *const spaces[RSM_ID_SPACES] = {
+        [RSM_ID_SPACE_RSMAPI] = "rsmapi", [RSM_ID_SPACE_SISCI] = "sisci"};
+    return space < RSM_ID_SPACES ? spaces[space] : "unknown";
+}
+
+void text_segment_id(char text[TEXT_BYTES], const struct rsm_inspect_item *item)
+{
+    if (item->published == 0)
         snprintf(text, TEXT_BYTES, "-");
+    else if (item->space == RSM_ID_SPACE_RSMAPI)
+        snprintf(text, TEXT_BYTES, "0x%" PRIx32, item->segment_id);
     else
-        snprintf(text, TEXT_BYTES, "0x%" PRIx32, id);
+        snprintf(text, TEXT_BYTES, "%s:0x%" PRIx32, text_id_space(item->space), item->segment_id);
 }
 
 void text_rights(char text[TEXT_BYTES], uint32_t rights)

@@ -7,13 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "control/proto.h"
+
 enum { TEXT_BYTES = 64 }; /* enough for each of these */
 
 /** Bytes: all digits, or (@p human) with one of K, M, G, T, P, E for powers of 1024. */
 void text_size(char text[TEXT_BYTES], uint64_t bytes, bool human);
 
-/** The segment's id, 0x and eight digits or fewer; "-" if it is 0. */
-void text_segment_id(char text[TEXT_BYTES], uint32_t id);
+/** The name space of a segment's id, as programs know it. */
+const char *text_id_space(uint32_t space);
+/** The id of a segment, with its name space unless that is RSMAPI's; "-" if it has none. */
+void text_segment_id(char text[TEXT_BYTES], const struct rsm_inspect_item *item);
 
 /** "rw", "r", "w" or "-". */
 void text_rights(char text[TEXT_BYTES], uint32_t rights);

@@ -34,7 +34,7 @@ void rsmd_far_take_connect(struct rsmd_node *node, struct rsmd_far *far,
                                  .account = account,
                                  .who = &who,
                                  .controller = asked->controller,
-                                 .segment_id = asked->segment_id,
+                                 .name = {.space = asked->space, .id = asked->segment_id},
                                  .rights = asked->rights};
     reply->request = asked->request;
     reply->status =

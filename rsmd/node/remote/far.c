@@ -19,14 +19,26 @@ bool rsmd_far_start(struct rsmd_node *node, struct event_base *base,
     return true;
 }
 
-static struct rsmd_far *find(const struct rsmd_node *node, uint32_t id)
+struct rsmd_far *rsmd_far_of(const struct rsmd_node *node, uint32_t id)
 {
-    return node->hosts != NULL && id >= 1 && id <= RSM_NODE_ID_MAX ? node->hosts->far[id] : NULL;
+    struct rsmd_far *far = NULL;
+    if (node->hosts != NULL)
+        HASH_FIND_INT(node->hosts->far, &id, far);
+    return far;
+}
+
+void rsmd_far_each_up(const struct rsmd_node *node, void (*visit)(void *context, uint32_t id),
+                      void *context)
+{
+    const struct rsmd_far *far;
+    for (far = node->hosts != NULL ? node->hosts->far : NULL; far != NULL; far = far->hh.next)
+        if (far->up)
+            visit(context, far->node);
 }
 
 bool rsmd_far_is_up(const struct rsmd_node *node, uint32_t id)
 {
-    const struct rsmd_far *far = find(node, id);
+    const struct rsmd_far *far = rsmd_far_of(node, id);
     return far != NULL && far->up;
 }
 
@@ -46,7 +58,11 @@ static struct rsmd_far *need(struct rsmd_node *node, uint32_t id)
         return NULL;
     far->node = id;
     far->client = (struct rsmd_client){.greeted = true, .node = id, .far = far};
-    node->hosts->far[id] = far;
+    HASH_ADD_INT(node->hosts->far, node, far);
+    if (far->hh.tbl == NULL) {
+        free(far);
+        return NULL;
+    }
     return far;
 }
 
@@ -60,9 +76,9 @@ static void take_down(struct rsmd_node *node, struct rsmd_far *far)
 void rsmd_far_up(void *context, uint32_t id)
 {
     struct rsmd_node *node = context;
-    if (node->hosts == NULL || id < 1 || id > RSM_NODE_ID_MAX)
+    if (node->hosts == NULL)
         return;
-    struct rsmd_far *far = find(node, id);
+    struct rsmd_far *far = rsmd_far_of(node, id);
     if (far != NULL && far->up)
         take_down(node, far); /* another incarnation: nothing of the former is left */
     if (far == NULL)
@@ -76,17 +92,15 @@ void rsmd_far_up(void *context, uint32_t id)
 void rsmd_far_down(void *context, uint32_t id)
 {
     struct rsmd_node *node = context;
-    struct rsmd_far *far = find(node, id);
+    struct rsmd_far *far = rsmd_far_of(node, id);
     if (far != NULL)
         take_down(node, far);
 }
 
-void rsmd_far_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id)
+static void cut(struct rsmd_node *node, struct rsmd_far *far,
+                const struct rsmd_controller *controller)
 {
     struct rsmd_import *import, *next;
-    struct rsmd_far *far = find(node, id);
-    if (far == NULL)
-        return;
     rsmd_far_cut_imports(node, far, controller);
     DL_FOREACH_SAFE(far->client.imports, import, next)
     {
@@ -95,15 +109,31 @@ void rsmd_far_cut(struct rsmd_node *node, const struct rsmd_controller *controll
     }
 }
 
+void rsmd_far_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id)
+{
+    struct rsmd_far *far = rsmd_far_of(node, id);
+    if (far != NULL)
+        cut(node, far, controller);
+}
+
+void rsmd_far_cut_all(struct rsmd_node *node, const struct rsmd_controller *controller)
+{
+    struct rsmd_far *far, *next;
+    if (node->hosts == NULL)
+        return;
+    HASH_ITER(hh, node->hosts->far, far, next)
+    cut(node, far, controller);
+}
+
 void rsmd_far_stop(struct rsmd_node *node)
 {
     if (node->hosts == NULL)
         return;
-    for (uint32_t id = 1; id <= RSM_NODE_ID_MAX; id++) {
-        if (node->hosts->far[id] == NULL)
-            continue;
-        take_down(node, node->hosts->far[id]);
-        free(node->hosts->far[id]);
+    while (node->hosts->far != NULL) {
+        struct rsmd_far *far = node->hosts->far;
+        take_down(node, far);
+        HASH_DEL(node->hosts->far, far);
+        free(far);
     }
     free(node->hosts);
     node->hosts = NULL;
@@ -130,7 +160,7 @@ static void take_event(struct rsmd_node *node, const struct rsmd_far *far,
 void rsmd_far_message(void *context, uint32_t id, const struct rsm_peer_msg *msg)
 {
     struct rsmd_node *node = context;
-    struct rsmd_far *far = find(node, id);
+    struct rsmd_far *far = rsmd_far_of(node, id);
     if (far == NULL || !far->up)
         return;
     switch (msg->type) {

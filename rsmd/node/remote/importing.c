@@ -76,7 +76,7 @@ static struct rsmd_forward *make_forward(const struct rsmd_call *call, struct rs
                                                   .pid = call->who.pid},
                                      .request = ++far->last_request,
                                      .sequence = call->request->sequence,
-                                     .segment_id = asked->segment_id,
+                                     .name = {.space = asked->space, .id = asked->segment_id},
                                      .rights = asked->rights};
     forward->late = evtimer_new(call->node->hosts->base, on_late, forward);
     if (forward->late == NULL || event_add(forward->late, &patience) < 0) {
@@ -98,6 +98,7 @@ static void fill(struct rsm_peer_connect *into, const struct rsmd_call *call, ui
     /* Of a user in more groups the rest does not count: that takes rights away, it gives none. */
     size_t groups = who->group_count < RSM_PEER_GROUPS_MAX ? who->group_count : RSM_PEER_GROUPS_MAX;
     *into = (struct rsm_peer_connect){.request = request,
+                                      .space = asked->space,
                                       .segment_id = asked->segment_id,
                                       .rights = asked->rights,
                                       .uid = who->uid,
@@ -112,7 +113,7 @@ static void fill(struct rsm_peer_connect *into, const struct rsmd_call *call, ui
 enum rsm_status rsmd_far_connect(struct rsmd_call *call, struct rsmd_controller *controller)
 {
     uint32_t id = call->request->u.import_connect.node;
-    struct rsmd_far *far = call->node->hosts->far[id];
+    struct rsmd_far *far = rsmd_far_of(call->node, id);
     struct rsm_peer_msg msg = {.type = RSM_PEER_CONNECT};
     struct rsmd_account *account = call->client->account;
     if (!rsmd_share_fits(account, RSMD_SEGMENTS, 1) || !rsmd_share_take(account, RSMD_FORWARDS, 1))
@@ -171,7 +172,7 @@ static enum rsm_status make_import(struct rsmd_forward *forward,
     import->rights = forward->rights;
     import->exporter = far->node;
     import->there.id = reply->import;
-    import->there.segment_id = forward->segment_id;
+    import->there.name = forward->name;
     import->there.length = reply->length;
     HASH_ADD(hh_far, far->imports, there.id, sizeof import->there.id, import);
     if (import->hh_far.tbl == NULL) {

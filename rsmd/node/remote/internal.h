@@ -16,7 +16,7 @@ struct rsmd_forward {
     struct rsm_importer importer;
     uint32_t request;  /* as the far node is to name it */
     uint32_t sequence; /* of the client's message */
-    uint32_t segment_id;
+    struct rsmd_segment_name name;
     uint32_t rights;
     struct event *late;                             /* the far node does not answer */
     struct rsmd_forward *prev, *next;               /* of the far node */
@@ -31,13 +31,17 @@ struct rsmd_far {
     struct rsmd_import *imports;  /* from here to there, by there.id */
     struct rsmd_forward *waiting; /* from here to there, not yet answered */
     uint32_t last_request;
+    UT_hash_handle hh; /* by node */
 };
 
 struct rsmd_hosts {
     struct event_base *base;
     struct rsmd_carrier carrier;
-    struct rsmd_far *far[RSM_NODE_ID_MAX + 1]; /* NULL: was never up */
+    struct rsmd_far *far; /* by node: those that were up once */
 };
+
+/** What there is of a node; NULL: it was never up. */
+struct rsmd_far *rsmd_far_of(const struct rsmd_node *node, uint32_t id);
 
 bool rsmd_far_send(const struct rsmd_node *node, const struct rsmd_far *far,
                    const struct rsm_peer_msg *msg);

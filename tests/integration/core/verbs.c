@@ -37,7 +37,7 @@ static struct rsmcore_controller *controller(void)
 {
     static struct rsmcore_controller *opened;
     if (opened == NULL)
-        (void)rsmcore_controller_open("sci", 0, &opened);
+        (void)rsmcore_controller_open("sci0", &opened);
     return opened;
 }
 
@@ -63,7 +63,8 @@ int core_export(void *bytes)
 int core_publish(void *bytes)
 {
     struct core_order *order = bytes;
-    return rsmcore_export_publish(exports[order->slot].handle, &order->id, NULL, 0);
+    return rsmcore_export_publish(exports[order->slot].handle, RSM_ID_SPACE_SISCI, &order->id, 0,
+                                  NULL, 0);
 }
 
 int core_unpublish(void *bytes)
@@ -147,7 +148,7 @@ int core_connect(void *bytes)
 {
     struct core_order *order = bytes;
     NEED(controller() != NULL);
-    return rsmcore_import_connect(controller(), order->node, order->id, RIGHTS,
+    return rsmcore_import_connect(controller(), order->node, RSM_ID_SPACE_SISCI, order->id, RIGHTS,
                                   &imports[order->slot]);
 }
 

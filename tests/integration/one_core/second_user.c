@@ -17,7 +17,7 @@ static char *trapped;
 
 static enum rsm_status open_controller(void)
 {
-    return controller != NULL ? RSM_ST_OK : rsmcore_controller_open("sci", 0, &controller);
+    return controller != NULL ? RSM_ST_OK : rsmcore_controller_open_unit("shm", 0, &controller);
 }
 
 int second_offer(void *memory, size_t length, uint32_t id)
@@ -27,7 +27,7 @@ int second_offer(void *memory, size_t length, uint32_t id)
         status = rsmcore_export_create(controller, memory, length, 0666, &offered);
     if (status != RSM_ST_OK)
         return (int)status;
-    status = rsmcore_export_publish(offered, &id, NULL, 0);
+    status = rsmcore_export_publish(offered, RSM_ID_SPACE_RSMAPI, &id, 0, NULL, 0);
     if (status != RSM_ST_OK)
         rsmcore_export_destroy(offered, RSMCORE_DESTROY_CUT);
     return (int)status;
@@ -45,7 +45,8 @@ int second_attach(uint32_t node, uint32_t id, size_t length)
     const uint32_t rights = RSM_RIGHT_READ | RSM_RIGHT_WRITE;
     enum rsm_status status = open_controller();
     if (status == RSM_ST_OK)
-        status = rsmcore_import_connect(controller, node, id, rights, &imported);
+        status =
+            rsmcore_import_connect(controller, node, RSM_ID_SPACE_RSMAPI, id, rights, &imported);
     if (status != RSM_ST_OK)
         return (int)status;
     mapped = length;

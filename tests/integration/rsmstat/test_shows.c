@@ -112,11 +112,13 @@ static void test_two_nodes(void **state)
     check_export(one, exporter, PARTY_ID, 2 * PARTY_PAGE, 1);
     check_export(one, exporter, PARTY_ID + 1, 5 * PARTY_PAGE, 1);
     const struct json_value *open = find(one, "exports", "segment_id", PARTY_ID);
+    assert_string_equal(get_string(open, "id_space"), "rsmapi");
     assert_int_equal(get_number(open, "pending_events"), 2);
     const struct json_value *listed = find(one, "exports", "segment_id", PARTY_ID + 1);
     assert_int_equal(get_number(listed, "access_list_entries"), 2);
     const struct json_value *created = json_element(get(one, "exports", JSON_ARRAY), 2);
-    assert_true(get_is_null(created, "segment_id") && get_is_null(created, "segment"));
+    assert_true(get_is_null(created, "segment_id") && get_is_null(created, "id_space") &&
+                get_is_null(created, "segment"));
     assert_false(get(created, "published", JSON_BOOL)->truth);
     for (unsigned i = 1; i <= 2; i++) { /* both ends tell of the same */
         const struct json_value *node = get_node(root, i);
@@ -386,7 +388,7 @@ static void test_dead_daemon(void **state)
 
 static void test_usage(void **state)
 {
-    static const char *const wrong[] = {"--node 0",  "--node 65",        "--node x",
+    static const char *const wrong[] = {"--node 0",  "--node 65536",        "--node x",
                                         "--nothing", "--watch=0",        "--watch=3601",
                                         "--watch=x", "--all-nodes -n 1", "word"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

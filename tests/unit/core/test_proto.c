@@ -44,7 +44,8 @@ static void keep_request_to_bounds(struct rsm_msg *m)
 {
     switch (m->type) {
     case RSM_MSG_CONTROLLER:
-        some_string(m->u.controller.type, sizeof m->u.controller.type);
+        some_string(m->u.controller.name, sizeof m->u.controller.name);
+        some_string(m->u.controller.transport, sizeof m->u.controller.transport);
         break;
     case RSM_MSG_LOCATE:
         some_string(m->u.locate.controller, sizeof m->u.locate.controller);

@@ -96,13 +96,13 @@ static void need_root(void)
     }
 }
 
-static void node_ids_are_one_to_sixty_four(void **state)
+static void node_ids_have_sixteen_bits(void **state)
 {
     (void)state;
     assert_int_equal(rsmcore_node_id_parse("1"), 1);
-    assert_int_equal(rsmcore_node_id_parse("64"), 64);
-    static const char *const wrong[] = {"",   "0",  "65", "-1",  "+1",
-                                        " 1", "1 ", "1x", "0x1", "99999999999999999999"};
+    assert_int_equal(rsmcore_node_id_parse("65535"), 65535);
+    static const char *const wrong[] = {"",   "0",  "65536", "-1",  "+1",
+                                        " 1", "1 ", "1x",    "0x1", "99999999999999999999"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(rsmcore_node_id_parse(wrong[i]), 0);
 }
@@ -146,6 +146,23 @@ static void directory_follows_the_documented_order(void **state)
     expect(system_directory, true, 1);
     assert_int_equal(errors + warnings, 0);
     close(listener);
+}
+
+/* Names are read, whatever their number. */
+static void the_lowest_node_is_taken(void **state)
+{
+    (void)state;
+    make_directory(system_directory, "system", 0755, geteuid());
+    static const char *const names[] = {
+        "node-65535.sock", "node-40000.sock", "node-65536.sock",
+        "node-0.sock",     "node-7.socket",   "node-.sock",
+        "anode-3.sock",    "node-300.sock",   "node-0000000301.sock"};
+    int listeners[sizeof names / sizeof names[0]];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        listeners[i] = make_listener(system_directory, names[i]);
+    expect(system_directory, true, 300);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        close(listeners[i]);
 }
 
 /* As long as a daemon is configured its clients stay with it, whether or not it runs. */
@@ -331,11 +348,12 @@ int main(void)
 {
 #define CLEAN(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
-        CLEAN(node_ids_are_one_to_sixty_four), CLEAN(directory_follows_the_documented_order),
-        CLEAN(configured_nodes_are_kept_to),   CLEAN(only_regular_lock_files_count),
-        CLEAN(directories_of_strangers),       CLEAN(whom_a_process_trusts),
-        CLEAN(listeners_of_strangers),         CLEAN(node_and_names),
-        CLEAN(long_directories_are_refused),   CLEAN(unsafe_directories_are_refused),
+        CLEAN(node_ids_have_sixteen_bits),   CLEAN(directory_follows_the_documented_order),
+        CLEAN(the_lowest_node_is_taken),     CLEAN(only_regular_lock_files_count),
+        CLEAN(configured_nodes_are_kept_to), CLEAN(only_regular_lock_files_count),
+        CLEAN(directories_of_strangers),     CLEAN(whom_a_process_trusts),
+        CLEAN(listeners_of_strangers),       CLEAN(node_and_names),
+        CLEAN(long_directories_are_refused), CLEAN(unsafe_directories_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

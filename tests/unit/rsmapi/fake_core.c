@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "unit/rsmapi/fake_core.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -143,15 +144,35 @@ enum rsm_status rsmcore_event_descriptor(struct rsmcore_event *event, int *fd)
 
 /* ------------------------------------------------------------------ controllers */
 
-enum rsm_status rsmcore_controller_open(const char *type, unsigned unit,
-                                        struct rsmcore_controller **controller)
+/* Those in fake.configured; without that all that do not begin with nosuch. */
+static bool is_configured(const char *name)
+{
+    for (const char *const *each = fake.configured; each != NULL && *each != NULL; each++)
+        if (strcmp(name, *each) == 0)
+            return true;
+    return fake.configured == NULL && strncmp(name, "nosuch", 6) != 0;
+}
+
+enum rsm_status rsmcore_controller_name_of_unit(const char *transport, unsigned unit, char *name)
+{
+    unsigned count = 0;
+    assert(transport == NULL);
+    fake.names_asked++;
+    while (fake.configured != NULL && fake.configured[count] != NULL)
+        count++;
+    if (unit >= count)
+        return RSM_ST_NO_CONTROLLER;
+    strcpy(name, fake.configured[unit]);
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_controller_open(const char *name, struct rsmcore_controller **controller)
 {
     pthread_mutex_lock(&lock);
     fake.opens++;
-    fake.unit = unit;
-    snprintf(fake.type, sizeof fake.type, "%s", type);
+    snprintf(fake.name, sizeof fake.name, "%s", name);
     enum rsm_status status = fake.open;
-    if (status == RSM_ST_OK && strncasecmp(type, "nosuch", 6) == 0)
+    if (status == RSM_ST_OK && !is_configured(name))
         status = RSM_ST_NO_CONTROLLER;
     if (status == RSM_ST_OK) {
         *controller = malloc(sizeof **controller);
@@ -164,8 +185,8 @@ enum rsm_status rsmcore_controller_open(const char *type, unsigned unit,
                                                      .max_map_size = 11,
                                                      .total_map_size = 12,
                                                      .max_imports = 13};
-        (*controller)->loopback = strcasecmp(type, "loopback") == 0;
-        snprintf((*controller)->name, sizeof(*controller)->name, "%.200s%u", type, unit);
+        (*controller)->loopback = strcmp(name, "loopback") == 0;
+        snprintf((*controller)->name, sizeof(*controller)->name, "%s", name);
         fake.controllers++;
     }
     pthread_mutex_unlock(&lock);
@@ -253,14 +274,19 @@ static void record_acl(const struct rsm_acl_entry *acl, uint32_t count)
     memcpy(fake.acl, acl, count * sizeof *acl);
 }
 
-enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, uint32_t *segment_id,
+enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, enum rsm_id_space space,
+                                       uint32_t *segment_id, uint32_t flags,
                                        const struct rsm_acl_entry *acl, uint32_t acl_count)
 {
+    fake.space = space;
     fake.segment_id = *segment_id;
+    fake.publish_flags = flags;
     record_acl(acl, acl_count);
-    *segment_id = 0x80000001; /* what is not asked for must not reach the program */
-    if (fake.publish == RSM_ST_OK)
-        segment->published = true;
+    if (fake.publish != RSM_ST_OK)
+        return fake.publish;
+    segment->published = true;
+    if ((flags & RSM_PUBLISH_ASSIGN_ID) != 0)
+        *segment_id = 0x80000001;
     return fake.publish;
 }
 
@@ -405,10 +431,11 @@ static const struct rsm_import_ops ops = {
 static struct rsm_conn connection = {.ops = &ops};
 
 enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, uint32_t node,
-                                       uint32_t segment_id, uint32_t rights,
-                                       struct rsmcore_import **out)
+                                       enum rsm_id_space space, uint32_t segment_id,
+                                       uint32_t rights, struct rsmcore_import **out)
 {
     fake.node = node;
+    fake.space = space;
     fake.segment_id = segment_id;
     fake.rights = rights;
     if (fake.connect != RSM_ST_OK)

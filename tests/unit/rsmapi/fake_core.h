@@ -28,15 +28,18 @@ struct fake {
 
     bool created_by_other; /* rsmcore_export_is_creator() says no */
     unsigned vector_done;  /* entries that putv and getv finish before `transfer` fails them */
-    unsigned steals;       /* so many consumptions find that another thread was faster */
+    const char *const *configured; /* names of controllers, ended by NULL; NULL: any */
+    unsigned steals;               /* so many consumptions find that another thread was faster */
     const struct rsmcore_topology *snapshot; /* what rsmcore_topology_get() copies */
 
     /* records */
     unsigned opens, controllers, exports, imports, registrations;
-    char type[256];
-    unsigned unit;
+    char name[256]; /* of the controller that was opened last */
+    unsigned names_asked;
     unsigned mode;
+    enum rsm_id_space space;
     uint32_t segment_id;
+    uint32_t publish_flags;
     uint32_t acl_count;
     struct rsm_acl_entry acl[RSM_PROTO_ACL_MAX];
     uint32_t unpublish_flags;

@@ -35,26 +35,29 @@ static void null_name_capitals_and_any_unit_are_the_one_loopback(void **state)
         close_controller(handle);
     }
     assert_int_equal(fake.opens, 1);
-    assert_string_equal(fake.type, "loopback");
-    assert_int_equal(fake.unit, 0);
+    assert_string_equal(fake.name, "loopback");
+    assert_int_equal(fake.names_asked, 0);
     close_controller(first);
 }
 
 static void names_are_type_and_unit(void **state)
 {
     (void)state;
+    static const char *const configured[] = {"sci0",  "SCI7",          "wrsm",     "mlx5_12",
+                                             "mlx5_", "sci2147483647", "loopback", NULL};
     static const struct {
-        const char *name, *type;
-        unsigned unit;
-    } cases[] = {{"sci0", "sci", 0},
-                 {"sci007", "sci", 7},
-                 {"wrsm", "wrsm", 0},
-                 {"mlx5_12", "mlx5_", 12},
-                 {"sci2147483647", "sci", 2147483647}};
+        const char *name, *configured; /* NULL: none of them */
+    } cases[] = {{"sci0", "sci0"},       {"SCI0", "sci0"},    {"sci", "sci0"},
+                 {"sci007", "SCI7"},     {"wrsm", "wrsm"},    {"Wrsm00", "wrsm"},
+                 {"mlx5_12", "mlx5_12"}, {"mlx5_0", "mlx5_"}, {"sci2147483647", "sci2147483647"},
+                 {"sci1", NULL},         {"mlx5_1", NULL},    {"mlx5", NULL}};
+    fake.configured = configured;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        assert_int_equal(get(cases[i].name), RSM_SUCCESS);
-        assert_string_equal(fake.type, cases[i].type);
-        assert_int_equal(fake.unit, cases[i].unit);
+        int found = cases[i].configured != NULL ? RSM_SUCCESS : RSMERR_CTLR_NOT_PRESENT;
+        assert_int_equal(get(cases[i].name), found);
+        if (found != RSM_SUCCESS)
+            continue;
+        assert_string_equal(fake.name, cases[i].configured);
         close_controller(handle);
     }
 }

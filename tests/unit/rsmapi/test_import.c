@@ -112,6 +112,7 @@ static void every_permission_can_be_asked_for(void **state)
         assert_int_equal(fake.rights, cases[i].rights);
         assert_int_equal(fake.node, 2);
         assert_int_equal(fake.segment_id, 0x400000);
+        assert_int_equal(fake.space, RSM_ID_SPACE_RSMAPI);
         disconnect_import(first);
         disconnect_import(second);
     }

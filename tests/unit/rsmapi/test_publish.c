@@ -209,6 +209,8 @@ static void ids_are_reserved_by_range(void **state)
         assert_int_equal(id, cases[i].id);
         if (cases[i].error == RSM_SUCCESS) {
             assert_int_equal(fake.segment_id, id);
+            assert_int_equal(fake.space, RSM_ID_SPACE_RSMAPI);
+            assert_int_equal(fake.publish_flags, 0);
             assert_int_equal(rsm_memseg_export_unpublish(handle), RSM_SUCCESS);
         }
     }
@@ -227,6 +229,7 @@ static void an_id_is_written_only_where_one_was_asked_for(void **state)
     fake.publish = RSM_ST_OK;
     assert_int_equal(rsm_memseg_export_publish(handle, &id, NULL, 0), RSM_SUCCESS);
     assert_int_equal(id, 0x80000001);
+    assert_int_equal(fake.publish_flags, RSM_PUBLISH_ASSIGN_ID);
     destroy_export(handle);
 }
 

@@ -52,6 +52,34 @@ static void the_block_holds_controllers_and_far_ends(void **state)
     rsm_free_interconnect_topology(block);
 }
 
+/* Programs have tables of 64 nodes. */
+static void nodes_above_64_are_left_out(void **state)
+{
+    (void)state;
+    static struct rsm_topology_peer many[] = {{.node = 2, .name = "sci0", .state = 3},
+                                              {.node = 64, .name = "sci0", .state = 3},
+                                              {.node = 65, .name = "sci0", .state = 3},
+                                              {.node = 65535, .name = "sci0", .state = 3}};
+    static struct rsmcore_topology_controller two[] = {
+        {.name = "sci0", .peer_count = 4, .peers = many},
+        {.name = "sci1", .peer_count = 4, .peers = many}};
+    const struct rsmcore_topology snapshot = {
+        .local_node = 300, .controller_count = 2, .controllers = two};
+    rsm_topology_t *block;
+    fake.snapshot = &snapshot;
+    assert_int_equal(rsm_get_interconnect_topology(&block), RSM_SUCCESS);
+    assert_int_equal(block->topology_hdr.local_nodeid, 300);
+    rsm_connections_t **pointers = block->connections;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(pointers[i]->hdr.remote_cntlr_count, 2);
+        assert_int_equal(pointers[i]->remote_cntlr[0].remote_nodeid, 2);
+        assert_int_equal((&pointers[i]->remote_cntlr[0])[1].remote_nodeid, 64);
+    }
+    assert_ptr_equal(pointers[1], (char *)pointers[0] + sizeof(rsm_connections_hdr_t) +
+                                      2 * sizeof(rsm_remote_cntlr_t));
+    rsm_free_interconnect_topology(block);
+}
+
 static void no_controllers_is_a_topology_too(void **state)
 {
     (void)state;
@@ -92,6 +120,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(null_result_is_refused_and_free_takes_null),
         TEST(the_block_holds_controllers_and_far_ends),
+        TEST(nodes_above_64_are_left_out),
         TEST(no_controllers_is_a_topology_too),
         TEST(failure_leaves_null),
     };

@@ -313,7 +313,7 @@ enum rsm_status ask(struct person *person, struct rsm_msg *msg)
 
 /* ------------------------------------------------------------------ requests */
 
-uint32_t offer_page(struct person *exporter, uint32_t mode)
+uint32_t offer_page_as(struct person *exporter, enum rsm_id_space space, uint32_t mode)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC, .u.extent_alloc = {"sci0", page}};
@@ -325,11 +325,17 @@ uint32_t offer_page(struct person *exporter, uint32_t mode)
     uint32_t export = exporter->reply.u.export_create_reply.export;
     msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_PUBLISH,
                            .u.export_publish = {.export = export,
+                                                .space = space,
                                                 .segment_id = SEGMENT,
                                                 .piece_count = 1,
                                                 .pieces = {{extent, 0, page}}}};
     assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
     return export;
+}
+
+uint32_t offer_page(struct person *exporter, uint32_t mode)
+{
+    return offer_page_as(exporter, RSM_ID_SPACE_RSMAPI, mode);
 }
 
 void begin_connect(struct person *importer, uint32_t node, uint32_t rights)

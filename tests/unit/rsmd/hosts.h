@@ -70,6 +70,8 @@ enum rsm_status ask(struct person *person, struct rsm_msg *msg);
 
 /** Publish a page under SEGMENT with that mode; the export's id. */
 uint32_t offer_page(struct person *exporter, uint32_t mode);
+/** The same in another name space. */
+uint32_t offer_page_as(struct person *exporter, enum rsm_id_space space, uint32_t mode);
 /** Connect to SEGMENT of a node; the reply is in person->reply. */
 void begin_connect(struct person *importer, uint32_t node, uint32_t rights);
 enum rsm_status connect_to(struct person *importer, uint32_t node, uint32_t rights);

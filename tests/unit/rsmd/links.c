@@ -144,6 +144,7 @@ void side_stop(struct side *side)
     side->in_call = true;
     rsmd_peers_stop(side->peers);
     side->peers = NULL;
+    rsmd_conf_free(&side->conf);
 }
 
 enum rsmd_link_state side_state(const struct side *side, uint32_t node)

@@ -277,8 +277,7 @@ void expect_hangup(int socket)
 static int hello(const struct daemon *daemon, uint32_t node, struct rsm_packet_fds *fds)
 {
     int socket = peer_connect(daemon);
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION, .node = node}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = node}};
     assert_int_equal(ask_with(socket, &msg, NULL, fds), RSM_ST_OK);
     assert_int_equal(fds->count, 1);
     assert_int_equal(msg.u.hello_reply.node, daemon->node);

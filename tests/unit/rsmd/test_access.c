@@ -29,8 +29,8 @@ static void list_entries(void **state)
 {
     (void)state;
     assert_int_equal(check(0, 0666, false), RSM_ST_OK);
-    assert_int_equal(check(64, 0666, false), RSM_ST_OK);
-    assert_int_equal(check(65, 0666, false), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(check(65535, 0666, false), RSM_ST_OK);
+    assert_int_equal(check(65536, 0666, false), RSM_ST_BAD_RIGHTS);
     assert_int_equal(check(UINT32_MAX, 0666, false), RSM_ST_BAD_RIGHTS);
     assert_int_equal(check(2, 0667, false), RSM_ST_BAD_RIGHTS);
     assert_int_equal(check(2, 0700, false), RSM_ST_BAD_RIGHTS);

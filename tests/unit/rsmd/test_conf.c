@@ -8,12 +8,49 @@
 
 static struct rsmd_conf conf;
 static struct rsmd_conf_error error;
+static bool parsed; /* conf has nodes to be freed */
 
 static bool parse(const char *text)
 {
+    if (parsed)
+        rsmd_conf_free(&conf);
     memset(&conf, 0xa5, sizeof conf);
     error = (struct rsmd_conf_error){.line = 0};
-    return rsmd_conf_parse(&conf, text, strlen(text), &error);
+    parsed = rsmd_conf_parse(&conf, text, strlen(text), &error);
+    return parsed;
+}
+
+/* As many nodes as one likes, in any order. */
+static void many_nodes(void **state)
+{
+    (void)state;
+    enum { NODES = 1000 };
+    static char text[NODES * 64];
+    size_t used = 0;
+    for (uint32_t i = 0; i < NODES; i++) {
+        uint32_t id = 1 + (i * 377 % NODES) * 65;
+        used += (size_t)snprintf(text + used, sizeof text - used,
+                                 "[node %u]\nhost = h%u\naddress = 127.1.%u.%u\n", id, id, id / 256,
+                                 id % 256);
+    }
+    assert_true(parse(text));
+    assert_int_equal(conf.node_count, NODES);
+    for (uint32_t i = 0; i < NODES; i++) {
+        const struct rsmd_conf_node *node = rsmd_conf_node(&conf, 1 + i * 65);
+        char host[16];
+        assert_non_null(node);
+        assert_ptr_equal(node, conf.nodes[i]);
+        snprintf(host, sizeof host, "h%u", 1 + i * 65);
+        assert_string_equal(node->host, host);
+    }
+    assert_null(rsmd_conf_node(&conf, 2));
+    assert_null(rsmd_conf_node(&conf, 65535));
+    assert_int_equal(rsmd_conf_node_from(&conf, 2), 1);
+    /* Two of them with one address, far apart. */
+    snprintf(text + used, sizeof text - used, "[node 2]\nhost = h\naddress = 127.1.0.66\n");
+    assert_false(parse(text));
+    assert_int_equal(error.line, 3 * NODES + 3);
+    assert_non_null(strstr(error.text, "expected another address or port: node 66 has this one"));
 }
 
 static void complete_file(void **state)
@@ -119,10 +156,10 @@ static const struct {
     {"[limits\n", 1, "expected a ] at the end of the section's name"},
     {"[limits] x\n", 1, "expected nothing behind the ]"},
     {"[limits]\n\n[limits]\n", 3, "expected [limits] once"},
-    {"[node 0]\nhost = a\n", 1, "expected a node id from 1 to 64, as in [node 1]"},
-    {"[node 65]\nhost = a\n", 1, "expected a node id from 1 to 64, as in [node 1]"},
-    {"[node x]\nhost = a\n", 1, "expected a node id from 1 to 64, as in [node 1]"},
-    {"[node]\nhost = a\n", 1, "expected a node id from 1 to 64, as in [node 1]"},
+    {"[node 0]\nhost = a\n", 1, "expected a node id from 1 to 65535, as in [node 1]"},
+    {"[node 65536]\nhost = a\n", 1, "expected a node id from 1 to 65535, as in [node 1]"},
+    {"[node x]\nhost = a\n", 1, "expected a node id from 1 to 65535, as in [node 1]"},
+    {"[node]\nhost = a\n", 1, "expected a node id from 1 to 65535, as in [node 1]"},
     {"[node 1]\nhost = a\n[node 1]\nhost = b\n", 3,
      "expected each node once: node 1 is also in line 1"},
     {"[node 1]\n[limits]\n", 1, "expected host = in the section of node 1"},
@@ -284,9 +321,9 @@ static void addresses(void **state)
             assert_non_null(strstr(error.text, "HOST:PORT"));
             continue;
         }
-        assert_string_equal(conf.nodes[0].address, known[i].host);
-        assert_int_equal(conf.nodes[0].port, known[i].port);
-        assert_int_equal(conf.nodes[0].address_line, 3);
+        assert_string_equal(conf.nodes[0]->address, known[i].host);
+        assert_int_equal(conf.nodes[0]->port, known[i].port);
+        assert_int_equal(conf.nodes[0]->address_line, 3);
     }
 }
 
@@ -441,12 +478,19 @@ static void own_node(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(complete_file),    cmocka_unit_test(absent_things),
-        cmocka_unit_test(addresses),        cmocka_unit_test(authentication),
-        cmocka_unit_test(mappings),         cmocka_unit_test(wrong_lines),
-        cmocka_unit_test(lines_too_long),   cmocka_unit_test(too_many_controllers),
-        cmocka_unit_test(controller_names), cmocka_unit_test(local_hosts),
-        cmocka_unit_test(own_node),         cmocka_unit_test(trust),
+        cmocka_unit_test(many_nodes),
+        cmocka_unit_test(complete_file),
+        cmocka_unit_test(absent_things),
+        cmocka_unit_test(addresses),
+        cmocka_unit_test(authentication),
+        cmocka_unit_test(mappings),
+        cmocka_unit_test(wrong_lines),
+        cmocka_unit_test(lines_too_long),
+        cmocka_unit_test(too_many_controllers),
+        cmocka_unit_test(controller_names),
+        cmocka_unit_test(local_hosts),
+        cmocka_unit_test(own_node),
+        cmocka_unit_test(trust),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,36 @@ static void an_offer_crosses(void **state)
     assert_int_equal(hosts.revokes, 1);
 }
 
+static struct rsm_inspect_item shown(struct person *person)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_IMPORTS}};
+    assert_int_equal(ask(person, &msg), RSM_ST_OK);
+    assert_int_equal(person->reply.u.inspect_reply.count, 1);
+    return person->reply.u.inspect_reply.items[0];
+}
+
+/* The name space crosses with the id: SEGMENT of the other space is another segment. */
+static void name_spaces_cross(void **state)
+{
+    (void)state;
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT,
+                          .u.import_connect = {"sci0", 1, SEGMENT, 6, RSM_ID_SPACE_SISCI}};
+    assert_int_equal(ask(&importer, &msg), RSM_ST_NOT_FOUND);
+    msg.u.import_connect.space = RSM_ID_SPACES;
+    assert_int_equal(ask(&importer, &msg), RSM_ST_INVALID);
+    struct rsm_msg undo = {.type = RSM_MSG_EXPORT_UNPUBLISH,
+                           .u.export_unpublish.export = export_id};
+    assert_int_equal(ask(&exporter, &undo), RSM_ST_OK);
+    offer_page_as(&exporter, RSM_ID_SPACE_SISCI, 0666);
+    assert_int_equal(connect_to(&importer, 1, 6), RSM_ST_NOT_FOUND);
+    msg.u.import_connect.space = RSM_ID_SPACE_SISCI;
+    assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
+    struct rsm_inspect_item here = shown(&importer), there = shown(&exporter);
+    assert_int_equal(here.space, RSM_ID_SPACE_SISCI);
+    assert_int_equal(there.space, RSM_ID_SPACE_SISCI);
+    assert_int_equal(here.segment_id, SEGMENT);
+}
+
 static void the_exporters_node_decides(void **state)
 {
     (void)state;
@@ -114,8 +144,9 @@ static void refusals_cross_as_they_are(void **state)
     struct rsm_msg loop = {.type = RSM_MSG_IMPORT_CONNECT,
                            .u.import_connect = {"loopback", 1, SEGMENT, 6}};
     assert_int_equal(ask(&importer, &loop), RSM_ST_NO_CONTROLLER);
-    struct rsm_peer_msg forged = {.type = RSM_PEER_CONNECT,
-                                  .u.connect = {1, "loopback", SEGMENT, 6, 500, 500, 1, 0, {0}}};
+    struct rsm_peer_msg forged = {
+        .type = RSM_PEER_CONNECT,
+        .u.connect = {1, "loopback", RSM_ID_SPACE_RSMAPI, SEGMENT, 6, 500, 500, 1, 0, {0}}};
     forge(2, 1, forged);
     assert_int_equal(intercept(RSM_PEER_CONNECT_REPLY).u.connect_reply.status,
                      RSM_ST_NO_CONTROLLER);
@@ -426,8 +457,9 @@ static void nobody_ends_the_connections_of_others(void **state)
 static void nobody_speaks_before_its_link_is_up(void **state)
 {
     (void)state;
-    struct rsm_peer_msg msg = {.type = RSM_PEER_CONNECT,
-                               .u.connect = {1, "sci0", SEGMENT, 6, 500, 500, 1, 0, {0}}};
+    struct rsm_peer_msg msg = {
+        .type = RSM_PEER_CONNECT,
+        .u.connect = {1, "sci0", RSM_ID_SPACE_RSMAPI, SEGMENT, 6, 500, 500, 1, 0, {0}}};
     link_down(1, 2);
     forge(2, 1, msg);
     forge(0, 1, msg);
@@ -439,14 +471,6 @@ static void nobody_speaks_before_its_link_is_up(void **state)
 }
 
 /* ------------------------------------------------------------------ what is shown */
-
-static struct rsm_inspect_item shown(struct person *person)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_IMPORTS}};
-    assert_int_equal(ask(person, &msg), RSM_ST_OK);
-    assert_int_equal(person->reply.u.inspect_reply.count, 1);
-    return person->reply.u.inspect_reply.items[0];
-}
 
 static void both_ends_show_the_connection(void **state)
 {
@@ -460,6 +484,7 @@ static void both_ends_show_the_connection(void **state)
     assert_int_equal(here.node, 2);
     assert_int_equal(here.exporter, 1);
     assert_int_equal(here.export, there.id);
+    assert_int_equal(here.published, 1);
     assert_int_equal(here.segment_id, SEGMENT);
     assert_int_equal(here.length, sysconf(_SC_PAGESIZE));
     assert_int_equal(here.permission, 6);
@@ -467,7 +492,7 @@ static void both_ends_show_the_connection(void **state)
     link_down(1, 2);
     here = shown(&importer);
     assert_int_equal(here.export, 0);
-    assert_int_equal(here.segment_id, 0);
+    assert_int_equal(here.published, 0);
     assert_int_equal(here.length, 0);
     assert_int_equal(here.exporter, 1);
 }
@@ -478,6 +503,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_offer_crosses),
+        TEST(name_spaces_cross),
         TEST(the_exporters_node_decides),
         TEST(refusals_cross_as_they_are),
         TEST(descriptors_stay_on_their_host),

@@ -96,7 +96,7 @@ static void hello_twice(void **state)
 {
     (void)state;
     int socket = peer_hello(&daemon_1);
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {RSM_VERSION, 1}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {1}};
     assert_int_equal(ask(socket, &msg), RSM_ST_PROTOCOL);
     expect_hangup(socket);
     close(socket);
@@ -106,7 +106,7 @@ static void headers(void **state)
 {
     (void)state;
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
-    struct rsm_msg hello = {.type = RSM_MSG_HELLO, .u.hello = {RSM_VERSION, 1}};
+    struct rsm_msg hello = {.type = RSM_MSG_HELLO, .u.hello = {1}};
     size_t length = encoded(hello, buffer);
     expect_refusal("x", 1, -1);
     expect_refusal(buffer, 12, -1); /* magic and version, but no header yet */
@@ -203,8 +203,7 @@ static void descriptors_in_the_queue(void **state)
     int fds[FDS_IN_A_PACKET];
     daemon_start(&daemon, NULL, NULL);
     let_descriptors_in(&daemon);
-    size_t length =
-        encoded((struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {RSM_VERSION, 1}}, hello);
+    size_t length = encoded((struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {1}}, hello);
     for (unsigned i = 0; i < FDS_IN_A_PACKET; i++)
         fds[i] = STDERR_FILENO;
     int watcher = peer_hello(&daemon);
@@ -318,7 +317,7 @@ static void few_descriptors(void **state)
     int first = peer_hello(&daemon);
     for (int i = 0; i < CLIENTS; i++)
         sockets[i] = peer_connect(&daemon);
-    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {"sci", 0}};
+    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {.name = "sci0"}};
     assert_int_equal(ask(first, &msg), RSM_ST_OK);
     assert_in_range(extents_until_refused(first), 1, MOST);
     long before = cpu_ms(daemon.pid);

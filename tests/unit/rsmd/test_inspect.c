@@ -138,6 +138,7 @@ static void an_export(void **state)
     assert_int_equal(reply.segments, 1);
     assert_int_equal(item->id, export);
     assert_int_equal(item->export, 0);
+    assert_int_equal(item->published, 0);
     assert_int_equal(item->segment_id, 0);
     assert_int_equal(item->node, 1);
     assert_int_equal(item->pid, getpid());
@@ -151,6 +152,8 @@ static void an_export(void **state)
     assert_string_equal(item->controller, "sci0");
     assert_int_equal(publish(socket, export, 0x610000, extent, 2 * page, acl, 1), RSM_ST_OK);
     struct rsm_inspect_item later = look(USER_A, socket, RSM_INSPECT_EXPORTS, 0).items[0];
+    assert_int_equal(later.published, 1);
+    assert_int_equal(later.space, RSM_ID_SPACE_RSMAPI);
     assert_int_equal(later.segment_id, 0x610000);
     assert_int_equal(later.acl_count, 1);
     assert_int_equal(unpublish(socket, export, 0, NULL), RSM_ST_OK);
@@ -173,6 +176,7 @@ static void an_import(void **state)
     assert_int_equal(reply.segments, 2);
     assert_int_equal(item->id, made.import);
     assert_int_equal(item->export, export);
+    assert_int_equal(item->published, 1);
     assert_int_equal(item->segment_id, 0x610001);
     assert_int_equal(item->node, 2);
     assert_int_equal(item->pid, getpid());
@@ -187,7 +191,7 @@ static void an_import(void **state)
     assert_int_equal(unpublish(owner, export, RSM_UNPUBLISH_KEEP_CONNECTIONS, NULL), RSM_ST_OK);
     struct rsm_inspect_item later = look(USER_B, importer, RSM_INSPECT_IMPORTS, 0).items[0];
     assert_int_equal(later.export, export);
-    assert_int_equal(later.segment_id, 0);
+    assert_int_equal(later.published, 0);
     assert_int_equal(later.length, page);
     become(USER_A);
     assert_int_equal(destroy(owner, export, NULL), RSM_ST_OK);

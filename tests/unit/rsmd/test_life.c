@@ -262,7 +262,7 @@ static void an_embedded_node_ends_when_unused(void **state)
     close(first);
     /* One that says nothing does not keep it. */
     int silent = peer_connect(&daemon);
-    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {"sci", 0}};
+    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {.name = "sci0"}};
     assert_int_equal(ask(second, &msg), RSM_ST_OK);
     clock_gettime(CLOCK_MONOTONIC, &left);
     close(second);
@@ -286,7 +286,7 @@ static void a_newcomer_keeps_it(void **state)
     /* Longer than the linger time: the reply to the last request shows that it is still there. */
     struct timespec pause = {.tv_sec = 1, .tv_nsec = 200000000};
     nanosleep(&pause, NULL);
-    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {"sci", 0}};
+    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {.name = "sci0"}};
     assert_int_equal(ask(socket, &msg), RSM_ST_OK);
     close(socket);
     assert_int_equal(wait_exit(daemon.pid), 0);
@@ -484,7 +484,7 @@ static void command_line(void **state)
     char *good[] = {TEXT("rsmd"), TEXT("--check"), TEXT("--config=/dev/null"), NULL};
     char *absent[] = {TEXT("rsmd"), TEXT("--check"), TEXT("--config=/nowhere/x"), NULL};
     char *wrong[][4] = {
-        {TEXT("rsmd"), TEXT("--node=0"), NULL},         {TEXT("rsmd"), TEXT("--node=65"), NULL},
+        {TEXT("rsmd"), TEXT("--node=0"), NULL},         {TEXT("rsmd"), TEXT("--node=65536"), NULL},
         {TEXT("rsmd"), TEXT("--log-level=loud"), NULL}, {TEXT("rsmd"), TEXT("--ready-fd=x"), NULL},
         {TEXT("rsmd"), TEXT("--ready-fd=9999"), NULL},  {TEXT("rsmd"), TEXT("extra"), NULL},
         {TEXT("rsmd"), TEXT("--linger-ms=-1"), NULL},   {TEXT("rsmd"), TEXT("--what"), NULL},

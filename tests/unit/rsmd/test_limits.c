@@ -62,7 +62,7 @@ static void two_clients_that_take_all_descriptors(void **state)
         assert_int_equal(create(root, 1), RSM_ST_OK);
     assert_true(alloc_all(root, page, RSM_ST_NO_RESOURCES) < FILES);
     /* Even then the daemon has what it needs itself. */
-    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {"sci", 0}};
+    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {.name = "sci0"}};
     assert_int_equal(ask(modest, &msg), RSM_ST_OK);
     close(one);
     close(two);
@@ -241,8 +241,7 @@ static void a_crowd_that_greets_at_once(void **state)
     struct daemon daemon;
     int sockets[CROWD];
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION, .node = 1}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = 1}};
     size_t length = rsm_msg_encode(&msg, buffer, sizeof buffer);
     start_with_files(&daemon, NULL, FILES);
     assert_int_equal(kill(daemon.pid, SIGSTOP), 0);

@@ -108,7 +108,7 @@ static bool exchange(int socket, struct rsm_msg *msg)
 
 static bool connect_once(void)
 {
-    struct rsm_msg hello = {.type = RSM_MSG_HELLO, .u.hello = {RSM_VERSION, 1}};
+    struct rsm_msg hello = {.type = RSM_MSG_HELLO, .u.hello = {1}};
     struct rsm_msg wanted = {
         .type = RSM_MSG_IMPORT_CONNECT,
         .u.import_connect = {
@@ -403,7 +403,7 @@ static void send_what_does_not_close(const struct watch *watch)
     enum { CLIENTS = 4 };
     int peers[CLIENTS], sockets[CLIENTS];
     uint8_t hello[RSM_PROTO_MESSAGE_MAX];
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {RSM_VERSION, 1}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {1}};
     size_t length = rsm_msg_encode(&msg, hello, sizeof hello);
     for (int i = 0; i < CLIENTS; i++) {
         int slow = lingering(&peers[i]);

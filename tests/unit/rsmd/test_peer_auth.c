@@ -219,7 +219,7 @@ static void credentials_count_from_the_nodes_address(void **state)
     snprintf(at, sizeof at, "%s", links_address(9));
     snprintf(expected, sizeof expected, "%s", links_address(1));
     side_configure(&one, 1, 2, "[cluster]\nauth = munge\n");
-    strcpy(one.conf.nodes[0].address, at);
+    strcpy(one.conf.nodes[0]->address, at);
     run(&two, 2);
     side_start(&one, library);
     snprintf(text, sizeof text, "node 1 calls from %s, but node 2 has %s (%s) as its address", at,
@@ -242,9 +242,9 @@ static void an_address_of_the_kernels_choice_is_tried(void **state)
     (void)state;
     struct side one, two;
     side_configure(&one, 1, 2, "[cluster]\nauth = munge\n");
-    strcpy(one.conf.nodes[0].address, links_address(9));
+    strcpy(one.conf.nodes[0]->address, links_address(9));
     side_configure(&two, 2, 2, "[cluster]\nauth = munge\n");
-    strcpy(two.conf.nodes[0].address, "127.0.0.1"); /* that choice */
+    strcpy(two.conf.nodes[0]->address, "127.0.0.1"); /* that choice */
     side_start(&two, library);
     side_start(&one, library);
     AWAIT(one.ups == 1 && two.ups == 1);
@@ -258,9 +258,9 @@ static void names_are_looked_up(void **state)
     (void)state;
     struct side one, two;
     side_configure(&one, 1, 2, "[cluster]\nauth = munge\n");
-    strcpy(one.conf.nodes[0].address, "localhost");
+    strcpy(one.conf.nodes[0]->address, "localhost");
     side_configure(&two, 2, 2, "[cluster]\nauth = munge\n");
-    strcpy(two.conf.nodes[0].address, "localhost");
+    strcpy(two.conf.nodes[0]->address, "localhost");
     side_start(&two, library);
     side_start(&one, library);
     AWAIT(one.ups == 1 && two.ups == 1);
@@ -313,7 +313,7 @@ static void who_passes_messages_on_is_not_believed(void **state)
     struct side one, two;
     int listener = raw_listen(3);
     side_configure(&one, 1, 2, "[cluster]\nauth = munge\n");
-    strcpy(one.conf.nodes[1].address, links_address(3)); /* the way to node 2 is a trap */
+    strcpy(one.conf.nodes[1]->address, links_address(3)); /* the way to node 2 is a trap */
     run(&two, 2);
     side_start(&one, library);
     int left = raw_accept(listener), right = raw_call(2);

@@ -298,14 +298,14 @@ static void names_are_looked_up(void **state)
     side_run(&two, 2, 2);
     side_configure(&one, 1, 2, "");
     /* A name of no machine, and then one that every machine has; its port is nobody's. */
-    strcpy(one.conf.nodes[1].address, "no-such-host.invalid");
+    strcpy(one.conf.nodes[1]->address, "no-such-host.invalid");
     side_start(&one, NULL);
     AWAIT(side_text(&one, 2)[0] != '\0');
     assert_int_equal(side_state(&one, 2), RSMD_LINK_DOWN);
     side_stop(&one);
     side_configure(&one, 1, 2, "");
-    strcpy(one.conf.nodes[1].address, "localhost");
-    one.conf.nodes[1].port = 1;
+    strcpy(one.conf.nodes[1]->address, "localhost");
+    one.conf.nodes[1]->port = 1;
     side_start(&one, NULL);
     AWAIT_TEXT(&one, 2, "refused");
     side_stop(&one);
@@ -318,7 +318,7 @@ static void where_nothing_is_configured_nothing_happens(void **state)
     struct side one;
     struct rsmd_link_about about;
     side_configure(&one, 1, 2, "");
-    memset(one.conf.nodes[0].address, 0, sizeof one.conf.nodes[0].address);
+    memset(one.conf.nodes[0]->address, 0, sizeof one.conf.nodes[0]->address);
     side_start(&one, NULL); /* an address for others, none for itself */
     assert_int_equal(side_state(&one, 2), RSMD_LINK_NONE);
     side_stop(&one);

@@ -31,14 +31,11 @@ static void hello(void **state)
     (void)state;
     struct rsm_packet_fds fds;
     int socket = peer_connect(&daemon_1);
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION + 1, .node = 1}};
-    assert_int_equal(ask(socket, &msg), RSM_ST_VERSION);
-    msg = (struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {RSM_VERSION, 0}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {0}};
     assert_int_equal(ask(socket, &msg), RSM_ST_INVALID);
-    msg = (struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {RSM_VERSION, 65}};
+    msg = (struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {65536}};
     assert_int_equal(ask(socket, &msg), RSM_ST_INVALID);
-    msg = (struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {RSM_VERSION, 1}};
+    msg = (struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {1}};
     assert_int_equal(ask_with(socket, &msg, NULL, &fds), RSM_ST_OK);
     assert_int_equal(fds.count, 1);
     assert_int_equal(msg.u.hello_reply.node, 1);
@@ -52,11 +49,12 @@ static void hello(void **state)
     gentable_unmap(table);
 }
 
-static enum rsm_status controller(int socket, const char *type, uint32_t unit,
-                                  struct rsm_controller_reply *reply)
+static enum rsm_status controller(int socket, const char *name, const char *transport,
+                                  uint32_t unit, struct rsm_controller_reply *reply)
 {
     struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {.unit = unit}};
-    strcpy(msg.u.controller.type, type);
+    strcpy(msg.u.controller.name, name);
+    strcpy(msg.u.controller.transport, transport);
     enum rsm_status status = ask(socket, &msg);
     if (status == RSM_ST_OK)
         *reply = msg.u.controller_reply;
@@ -68,19 +66,47 @@ static void controllers(void **state)
     (void)state;
     struct rsm_controller_reply reply;
     int socket = peer_hello(&daemon_1);
-    assert_int_equal(controller(socket, "SCI", 0, &reply), RSM_ST_OK);
+    assert_int_equal(controller(socket, "sci0", "", 0, &reply), RSM_ST_OK);
     assert_string_equal(reply.name, "sci0");
     assert_string_equal(reply.transport, "shm");
     assert_int_equal(reply.loopback, 0);
     assert_int_equal(reply.attr.page_size, page);
-    assert_int_equal(controller(socket, "sci", 1, &reply), RSM_ST_NO_CONTROLLER);
-    assert_int_equal(controller(socket, "sc", 0, &reply), RSM_ST_NO_CONTROLLER);
-    assert_int_equal(controller(socket, "", 0, &reply), RSM_ST_NO_CONTROLLER);
-    assert_int_equal(controller(socket, "LoopBack", 0, &reply), RSM_ST_OK);
+    assert_int_equal(controller(socket, "SCI0", "", 0, &reply), RSM_ST_NO_CONTROLLER);
+    assert_int_equal(controller(socket, "sci00", "", 0, &reply), RSM_ST_NO_CONTROLLER);
+    assert_int_equal(controller(socket, "sci", "", 0, &reply), RSM_ST_NO_CONTROLLER);
+    assert_int_equal(controller(socket, "loopback", "", 17, &reply), RSM_ST_OK);
     assert_int_equal(reply.loopback, 1);
     assert_string_equal(reply.name, "loopback");
-    assert_int_equal(controller(socket, "loopback", 17, &reply), RSM_ST_OK);
     close(socket);
+}
+
+/* Numbers count the controllers of a transport, or all, in the order of the configuration. */
+static void controllers_by_number(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *transport;
+        uint32_t unit;
+        const char *name; /* NULL: there is none */
+    } cases[] = {
+        {"", 0, "sci0"},        {"", 1, "Adapter7"}, {"", 2, NULL},
+        {"", UINT32_MAX, NULL}, {"shm", 0, "sci0"},  {"shm", 1, "Adapter7"},
+        {"shm", 2, NULL},       {"sh", 0, NULL},     {"SHM", 0, NULL},
+    };
+    struct daemon daemon;
+    struct rsm_controller_reply reply;
+    daemon_start(&daemon,
+                 "[controller sci0]\ntransport = shm\n[controller Adapter7]\ntransport = shm\n",
+                 NULL);
+    int socket = peer_hello(&daemon);
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        enum rsm_status status = controller(socket, "", cases[i].transport, cases[i].unit, &reply);
+        assert_int_equal(status, cases[i].name != NULL ? RSM_ST_OK : RSM_ST_NO_CONTROLLER);
+        if (cases[i].name != NULL)
+            assert_string_equal(reply.name, cases[i].name);
+    }
+    close(socket);
+    daemon_stop(&daemon);
 }
 
 static enum rsm_status alloc(int socket, const char *name, uint64_t length,
@@ -226,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hello),
         cmocka_unit_test(controllers),
+        cmocka_unit_test(controllers_by_number),
         cmocka_unit_test(extents),
         cmocka_unit_test(creation),
         cmocka_unit_test(exported_memory_is_limited),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Publishing: ids, lists, pieces, the creator rule, the end of a publication. */
+/* Publishing: lists, pieces, the creator rule, the end of a publication. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -135,63 +135,6 @@ static void a_segment_comes_with_its_extent(void **state)
     assert_int_equal(destroy(socket_1, made.export, NULL), RSM_ST_OK);
 }
 
-static void ids(void **state)
-{
-    (void)state;
-    uint32_t extent = make_extent(socket_1, page);
-    uint32_t first = make_export(socket_1, page, 0600), second = make_export(socket_1, page, 0600);
-    int stranger = peer_hello(&daemon_1);
-    uint32_t foreign_extent = make_extent(stranger, page);
-    uint32_t foreign = make_export(stranger, page, 0600);
-    assert_int_equal(publish(socket_1, first, 5, extent, page, NULL, 0), RSM_ST_OK);
-    assert_int_equal(publish(socket_1, first, 6, extent, page, NULL, 0), RSM_ST_ALREADY_PUBLISHED);
-    assert_int_equal(publish(socket_1, second, 5, extent, page, NULL, 0), RSM_ST_ID_IN_USE);
-    assert_int_equal(publish(stranger, foreign, 5, foreign_extent, page, NULL, 0),
-                     RSM_ST_ID_IN_USE);
-    assert_int_equal(publish(socket_1, second, 6, extent, page, NULL, 0), RSM_ST_OK);
-    assert_int_equal(unpublish(socket_1, first, 0, NULL), RSM_ST_OK);
-    assert_int_equal(unpublish(socket_1, first, 0, NULL), RSM_ST_NOT_PUBLISHED);
-    assert_int_equal(publish(stranger, foreign, 5, foreign_extent, page, NULL, 0), RSM_ST_OK);
-    assert_int_equal(publish(stranger, first, 7, foreign_extent, page, NULL, 0), RSM_ST_NOT_FOUND);
-    close(stranger);
-    assert_int_equal(destroy(socket_1, first, NULL), RSM_ST_OK);
-    assert_int_equal(destroy(socket_1, second, NULL), RSM_ST_OK);
-}
-
-static uint32_t publish_assigned(uint32_t export, uint32_t extent)
-{
-    struct rsm_msg msg = {
-        .type = RSM_MSG_EXPORT_PUBLISH,
-        .u.export_publish = {.export = export, .piece_count = 1, .pieces = {{extent, 0, page}}}};
-    assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
-    return msg.u.export_publish_reply.segment_id;
-}
-
-static void assigned_ids(void **state)
-{
-    (void)state;
-    uint32_t extent = make_extent(socket_1, page), export = make_export(socket_1, page, 0600);
-    uint32_t blocker = make_export(socket_1, page, 0600);
-    uint32_t first = publish_assigned(export, extent);
-    assert_true(first >= 0x80000000u);
-    assert_int_equal(unpublish(socket_1, export, 0, NULL), RSM_ST_OK);
-    uint32_t second = publish_assigned(export, extent);
-    assert_true(second > first);
-    assert_int_equal(connect_on(socket_1, "sci0", 1, second, 6, NULL), RSM_ST_OK);
-    assert_int_equal(unpublish(socket_1, export, 0, NULL), RSM_ST_OK);
-    /* Nobody chooses in that range: neither one that somebody else had nor one to come. */
-    static const uint32_t chosen[] = {0x80000000u, UINT32_MAX};
-    for (unsigned i = 0; i < sizeof chosen / sizeof chosen[0]; i++)
-        assert_int_equal(publish(socket_1, blocker, chosen[i], extent, page, NULL, 0),
-                         RSM_ST_INVALID);
-    assert_int_equal(publish(socket_1, blocker, first, extent, page, NULL, 0), RSM_ST_INVALID);
-    assert_int_equal(publish(socket_1, blocker, second + 1, extent, page, NULL, 0), RSM_ST_INVALID);
-    assert_int_equal(publish(socket_1, blocker, 0x7fffffff, extent, page, NULL, 0), RSM_ST_OK);
-    assert_int_equal(publish_assigned(export, extent), second + 1);
-    assert_int_equal(destroy(socket_1, export, NULL), RSM_ST_OK);
-    assert_int_equal(destroy(socket_1, blocker, NULL), RSM_ST_OK);
-}
-
 static enum rsm_status republish(uint32_t export, const struct rsm_acl_entry *acl, uint32_t count)
 {
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_REPUBLISH,
@@ -204,7 +147,7 @@ static enum rsm_status republish(uint32_t export, const struct rsm_acl_entry *ac
 static void lists(void **state)
 {
     (void)state;
-    const struct rsm_acl_entry own = {1, 0600}, other = {2, 0666}, far = {65, 0600},
+    const struct rsm_acl_entry own = {1, 0600}, other = {2, 0666}, far = {65536, 0600},
                                wide = {1, 0700}, none = {1, 0};
     uint32_t extent = make_extent(socket_1, page), export = make_export(socket_1, page, 0600);
     assert_int_equal(republish(export, &far, 1), RSM_ST_NOT_PUBLISHED);
@@ -376,8 +319,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_segment_comes_with_its_extent), /* counts, while nobody else is there */
         cmocka_unit_test(pieces),
-        cmocka_unit_test(ids),
-        cmocka_unit_test(assigned_ids),
         cmocka_unit_test(lists),
         cmocka_unit_test(lists_on_loopback),
         cmocka_unit_test(lists_of_unknown_nodes),

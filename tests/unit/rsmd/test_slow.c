@@ -100,7 +100,8 @@ static void others_of_its_requests_overtake(void **state)
     int socket = peer_hello(&daemon_1);
     tell(socket, alloc_of(large), 100);
     tell(socket, create_of(large), 101);
-    tell(socket, (struct rsm_msg){.type = RSM_MSG_CONTROLLER, .u.controller = {"sci", 0}}, 102);
+    tell(socket, (struct rsm_msg){.type = RSM_MSG_CONTROLLER, .u.controller = {.name = "sci0"}},
+         102);
     tell(socket, alloc_of(page), 103);
     assert_int_equal(hear(socket, &fds).sequence, 102);
     struct rsm_msg small = hear(socket, &fds);

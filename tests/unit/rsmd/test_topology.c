@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a node knows of the others. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "peer.h"
 #include "rsm/rsm_common.h"
 
@@ -42,8 +44,8 @@ static void embedded_neighbours(void **state)
     assert_int_equal(where.kind, RSM_LOCATE_SELF);
     assert_string_equal(where.path, one.socket);
     assert_int_equal(locate(socket, "sci0", 2, &where), RSM_ST_UNREACHABLE);
-    assert_int_equal(locate(socket, "sci0", 64, &where), RSM_ST_UNREACHABLE);
-    assert_int_equal(locate(socket, "sci0", 65, &where), RSM_ST_NO_ROUTE);
+    assert_int_equal(locate(socket, "sci0", 65535, &where), RSM_ST_UNREACHABLE);
+    assert_int_equal(locate(socket, "sci0", 65536, &where), RSM_ST_NO_ROUTE);
     assert_int_equal(locate(socket, "sci0", 0, &where), RSM_ST_NO_ROUTE);
     assert_int_equal(locate(socket, "sci9", 1, &where), RSM_ST_NO_CONTROLLER);
     assert_int_equal(locate(socket, "loopback", 1, &where), RSM_ST_OK);
@@ -118,8 +120,7 @@ static void configured_cluster(void **state)
 static enum rsm_status greet(int socket, uint32_t node)
 {
     struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION, .node = node}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = node}};
     enum rsm_status status = ask_with(socket, &msg, NULL, &fds);
     rsm_packet_fds_close(&fds);
     return status;
@@ -328,25 +329,74 @@ static void no_interconnect(void **state)
 static void more_peers_than_one_reply_holds(void **state)
 {
     (void)state;
-    char text[64 * 40] = "[controller sci0]\ntransport = shm\n";
-    for (int id = 1; id <= 64; id++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "[node %d]\nhost = h%d\n", id,
-                 id);
+    /* The greatest id is among them, and the file has them in no order. */
+    enum { OTHERS = 300 };
+    static char text[(OTHERS + 2) * 40] = "[controller sci0]\ntransport = shm\n";
+    size_t used = strlen(text);
+    for (uint32_t i = 0; i < OTHERS; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "[node %u]\nhost = h\n",
+                                 RSM_NODE_ID_MAX - (i * 7 % OTHERS) * 200);
+    snprintf(text + used, sizeof text - used, "[node 1]\nhost = localhost\n");
     struct daemon daemon;
     daemon_start(&daemon, text, NULL);
     int socket = peer_hello(&daemon);
-    uint32_t seen = 0;
-    bool named[RSM_NODE_ID_MAX + 1] = {false};
-    while (seen < 63) {
+    uint32_t seen = 0, last = 0;
+    while (seen < OTHERS) {
         struct rsm_topology_reply reply = topology(socket, 0, seen);
-        assert_int_equal(reply.total_peers, 63);
+        assert_int_equal(reply.total_peers, OTHERS);
         assert_in_range(reply.peer_count, 1, RSM_PROTO_PEERS_MAX);
         for (uint32_t i = 0; i < reply.peer_count; i++, seen++) {
-            assert_in_range(reply.peers[i].node, 2, 64);
-            assert_false(named[reply.peers[i].node]);
-            named[reply.peers[i].node] = true;
+            assert_true(reply.peers[i].node > last);
+            last = reply.peers[i].node;
         }
     }
+    assert_int_equal(last, RSM_NODE_ID_MAX);
+    close(socket);
+    daemon_stop(&daemon);
+}
+
+/* Connections that wait at a listener. */
+static unsigned knocks(int listener)
+{
+    unsigned count = 0;
+    for (int fd; (fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0; count++)
+        close(fd);
+    return count;
+}
+
+/* Who is there is found by reading the directory, and a daemon that listened a moment ago is not
+ * woken again. */
+static void neighbours_are_not_woken_by_each_look(void **state)
+{
+    (void)state;
+    struct daemon daemon;
+    struct sockaddr_un there = {.sun_family = AF_UNIX};
+    daemon_start(&daemon, NULL, "--embedded");
+    int socket = peer_hello(&daemon);
+    assert_int_equal(topology(socket, 0, 0).total_peers, 0);
+    snprintf(there.sun_path, sizeof there.sun_path, "%s/node-60000.sock", daemon.directory);
+    int listener = socket_at(&there);
+    assert_int_equal(fcntl(listener, F_SETFL, O_NONBLOCK), 0);
+    struct timespec pause = {.tv_nsec = 2000000};
+    struct rsm_topology_reply reply;
+    time_t until = time(NULL) + PEER_WAIT_MS / 1000;
+    do { /* looks have their share of the time */
+        nanosleep(&pause, NULL);
+        reply = topology(socket, 0, 0);
+        assert_true(time(NULL) < until);
+    } while (reply.total_peers == 0);
+    assert_int_equal(reply.peers[0].node, 60000);
+    assert_int_equal(reply.peers[0].state, 3);
+    assert_int_equal(knocks(listener), 1);
+    int64_t begun = rsm_clock_ns();
+    for (int i = 0; i < 20; i++) {
+        nanosleep(&pause, NULL);
+        assert_int_equal(topology(socket, 0, 0).peers[0].state, 3);
+    }
+    /* One look a second may ask anew. */
+    assert_in_range(knocks(listener), 0, (uint64_t)(rsm_clock_ns() - begun) / 1000000000 + 1);
+    close(listener);
+    assert_int_equal(unlink(there.sun_path), 0);
     close(socket);
     daemon_stop(&daemon);
 }
@@ -363,6 +413,7 @@ int main(void)
         cmocka_unit_test(clients_of_a_node_elsewhere_on_this_host),
         cmocka_unit_test(no_interconnect),
         cmocka_unit_test(more_peers_than_one_reply_holds),
+        cmocka_unit_test(neighbours_are_not_woken_by_each_look),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,8 +66,7 @@ static int greet_in_vain(const void *unused)
 {
     (void)unused;
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION, .node = 1}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = 1}};
     size_t length = rsm_msg_encode(&msg, buffer, sizeof buffer);
     int socket = rsm_packet_connect(daemon_1.socket);
     if (socket < 0)

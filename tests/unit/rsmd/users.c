@@ -49,8 +49,7 @@ int connect_patiently(const struct daemon *daemon)
 int greet(int fd)
 {
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO,
-                          .u.hello = {.api_version = RSM_VERSION, .node = 1}};
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = 1}};
     size_t length = rsm_msg_encode(&msg, buffer, sizeof buffer);
     struct pollfd readable = {.fd = fd, .events = POLLIN};
     struct rsm_packet_fds fds = {.count = 0};

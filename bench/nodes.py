@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Many nodes on one host: what the links between their daemons cost.
+
+Starts N daemons (default 256), each with a runtime directory and a loopback address of its own, as if
+each were a host, and prints: the time until every link is up; memory and descriptors of each daemon;
+processor time while nothing happens; how long a client waits for an answer meanwhile; and the time
+until all others know that one was killed. Takes half a minute with 32 nodes, two minutes with 256, and
+ends by itself. ./dev bench nodes builds what it needs.
+"""
+import argparse
+import json
+import os
+import random
+import re
+import resource
+import selectors
+import shutil
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+UP = re.compile(rb"link to node (\d+) at \S+ is up")
+DOWN = re.compile(rb"link to node (\d+) is down")
+MAGIC, VERSION, HELLO, IMPORT_CONNECT, NOT_FOUND = 0x444D5352, 1, 1, 12, 17
+
+
+class Daemon:
+    """One rsmd, and what its log has told of its links."""
+
+    def __init__(self, node, directory, rsmd, config):
+        self.node = node
+        self.directory = os.path.join(directory, str(node))
+        self.up = set()
+        self.text = b""
+        os.mkdir(self.directory, 0o700)
+        self.process = subprocess.Popen(
+            [rsmd, "--foreground", "--node", str(node), "--runtime-dir", self.directory, "--config", config,
+             "--log-level", "info"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        os.set_blocking(self.process.stderr.fileno(), False)
+
+    def read(self):
+        """Take what is in the log. False: it has ended."""
+        more = self.process.stderr.read(1 << 20)
+        if more == b"":
+            return False
+        lines = (self.text + (more or b"")).split(b"\n")
+        self.text = lines.pop()
+        for line in lines:
+            found = UP.search(line)
+            if found:
+                self.up.add(int(found.group(1)))
+            found = DOWN.search(line)
+            if found:
+                self.up.discard(int(found.group(1)))
+        return True
+
+    def processor_seconds(self):
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
+            fields = stat.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def memory(self):
+        """Resident and proportional KiB."""
+        sizes = {}
+        with open(f"/proc/{self.process.pid}/smaps_rollup", encoding="ascii") as rollup:
+            for line in rollup:
+                name, _, rest = line.partition(":")
+                if name in ("Rss", "Pss"):
+                    sizes[name] = int(rest.split()[0])
+        return sizes["Rss"], sizes["Pss"]
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+
+class Nodes:
+    """All of them; the logs are read while one waits for something."""
+
+    def __init__(self, count, directory, rsmd, config):
+        self.selector = selectors.DefaultSelector()
+        self.daemons = []
+        for node in range(1, count + 1):
+            daemon = Daemon(node, directory, rsmd, config)
+            self.daemons.append(daemon)
+            self.selector.register(daemon.process.stderr, selectors.EVENT_READ, daemon)
+
+    def run(self, seconds, done=lambda: False):
+        """Read logs for so long, or until done() says so. Whether it did."""
+        until = time.monotonic() + seconds
+        while not done():
+            left = until - time.monotonic()
+            if left <= 0:
+                return False
+            for key, _ in self.selector.select(min(left, 0.05)):
+                if not key.data.read():
+                    self.selector.unregister(key.fileobj)
+        return True
+
+    def links(self):
+        return sum(len(daemon.up) for daemon in self.daemons)
+
+    def end(self):
+        for daemon in self.daemons:
+            daemon.process.kill()
+        for daemon in self.daemons:
+            daemon.process.wait()
+
+
+def ask(connection, kind, body):
+    connection.send(struct.pack("<5I", MAGIC, VERSION, kind, 1, 0) + body)
+    reply = connection.recv(16384)
+    return struct.unpack_from("<I", reply, 16)[0]
+
+
+class Client(threading.Thread):
+    """Asks node 1 again and again for a segment that is not there, as a new client each time: connect,
+    greeting, request. The times are kept in milliseconds."""
+
+    def __init__(self, daemon):
+        super().__init__(daemon=True)
+        self.path = os.path.join(daemon.directory, f"node-{daemon.node}.sock")
+        self.node = daemon.node
+        self.times = []
+        self.failures = 0
+        self.stopped = threading.Event()
+
+    def once(self):
+        name = b"sci0"
+        body = struct.pack("<I", len(name)) + name + struct.pack("<4I", self.node, 0, 0x600000, 4)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.settimeout(10)
+            connection.connect(self.path)
+            if ask(connection, HELLO, struct.pack("<I", self.node)) != 0:
+                raise OSError("refused")
+            ask(connection, IMPORT_CONNECT, body)
+
+    def run(self):
+        while not self.stopped.wait(0.05):
+            begun = time.monotonic()
+            try:
+                self.once()
+            except OSError:
+                self.failures += 1
+            self.times.append((time.monotonic() - begun) * 1000)
+
+    def take(self):
+        times, self.times = self.times, []
+        return times
+
+
+def write_config(directory, count, timeout_ms):
+    network = random.randrange(1, 250)
+    path = os.path.join(directory, "rsm.conf")
+    with open(path, "w", encoding="ascii") as config:
+        config.write("[cluster]\nauth = none\ninsecure = yes\n"
+                     f"[limits]\npeer-timeout-ms = {timeout_ms}\n"
+                     "[controller sci0]\ntransport = shm\n")
+        for node in range(1, count + 1):
+            config.write(f"[node {node}]\nhost = h{node}\n"
+                         f"address = 127.{network}.{node // 250}.{node % 250 + 1}\n")
+    os.chmod(path, 0o644)
+    return path
+
+
+def spread(values):
+    return {"median": round(statistics.median(values), 3), "most": round(max(values), 3)}
+
+
+def measure(nodes, arguments):
+    count, all_links = arguments.nodes, arguments.nodes * (arguments.nodes - 1)
+    result = {"nodes": count, "links": all_links // 2, "peer_timeout_ms": arguments.timeout_ms}
+    begun = time.monotonic()
+    up = nodes.run(arguments.limit, lambda: nodes.links() == all_links)
+    result["all_up_s"] = round(time.monotonic() - begun, 2) if up else None
+    if not up:
+        result["links_up_percent"] = round(100 * nodes.links() / all_links, 1)
+
+    nodes.run(5) # until what belongs to the start is over
+    client = Client(nodes.daemons[0])
+    client.start()
+    before = [daemon.processor_seconds() for daemon in nodes.daemons]
+    begun = time.monotonic()
+    nodes.run(arguments.idle)
+    seconds = time.monotonic() - begun
+    shares = [100 * (daemon.processor_seconds() - was) / seconds
+              for daemon, was in zip(nodes.daemons, before)]
+    result["idle_s"] = round(seconds, 1)
+    result["idle_processor_percent"] = spread(shares[1:]) # the first one has the client
+    result["links_up_after_idle_percent"] = round(100 * nodes.links() / all_links, 1)
+    result["rss_kib"] = spread([daemon.memory()[0] for daemon in nodes.daemons])
+    result["pss_kib"] = spread([daemon.memory()[1] for daemon in nodes.daemons])
+    result["descriptors"] = spread([daemon.descriptors() for daemon in nodes.daemons])
+    result["client_idle_ms"] = spread(client.take())
+
+    # Stopped, not killed: the kernel would tell the others at once.
+    victim = nodes.daemons[-1]
+    others = nodes.daemons[:-1]
+    for name, number in (("stop", signal.SIGSTOP), ("kill", signal.SIGKILL)):
+        if name == "kill":
+            victim = others.pop()
+        begun = time.monotonic()
+        victim.process.send_signal(number)
+        known = nodes.run(arguments.limit,
+                          lambda: not any(victim.node in daemon.up for daemon in others))
+        result[f"{name}_known_by_all_s"] = round(time.monotonic() - begun, 3) if known else None
+    client.stopped.set()
+    client.join()
+    result["client_deaths_ms"] = spread(client.take() or [0])
+    result["client_failures"] = client.failures
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("-n", "--nodes", type=int, default=256, help="how many (2 to 500)")
+    parser.add_argument("-i", "--idle", type=float, default=60, help="idle time measured, in seconds")
+    parser.add_argument("-t", "--timeout-ms", type=int, default=3000, help="peer-timeout-ms")
+    parser.add_argument("-l", "--limit", type=float, default=60,
+                        help="seconds after which links or news are no longer waited for")
+    parser.add_argument("--rsmd", default=os.environ.get("RSM_RSMD", "build/release/bin/rsmd"))
+    arguments = parser.parse_args()
+    if not 2 <= arguments.nodes <= 500:
+        parser.error("expected 2 to 500 nodes")
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    directory = tempfile.mkdtemp(prefix="rsm-nodes.")
+    nodes = None
+    try:
+        config = write_config(directory, arguments.nodes, arguments.timeout_ms)
+        nodes = Nodes(arguments.nodes, directory, arguments.rsmd, config)
+        print(json.dumps(measure(nodes, arguments), indent=2))
+    finally:
+        if nodes is not None:
+            nodes.end()
+        shutil.rmtree(directory, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/segment_ids.h"
+
+#include "node/registry.h"
+
+/* The rules that rsmd enforces because a client could lie. What an API keeps its own programs from
+ * asking for, such as the ranges that RSMAPI reserves for drivers, is checked in the library. */
+static const struct rules {
+    uint32_t chosen_first, chosen_last; /* ids that a client may ask for */
+    uint32_t assigned_first;            /* where assigning begins */
+    bool assigned_once; /* what was assigned is neither assigned nor asked for again */
+} rules[RSM_ID_SPACES] = {
+    [RSM_ID_SPACE_RSMAPI] = {1, 0x7fffffff, 0x80000000, true},
+    [RSM_ID_SPACE_SISCI] = {0, UINT32_MAX, 0, false},
+};
+
+/* Ids that are tried from the one in a request upward. A client can occupy the first tens of
+ * thousands, and the loop must not walk along them for each request. */
+enum { NEAR_CANDIDATES = 1024 };
+
+void rsmd_segment_ids_init(struct rsmd_node *node)
+{
+    for (unsigned space = 0; space < RSM_ID_SPACES; space++)
+        node->next_segment_id[space] = rules[space].assigned_first;
+}
+
+static struct rsmd_export *find(const struct rsmd_node *node, const struct rsmd_segment_name *name)
+{
+    struct rsmd_export *export;
+    HASH_FIND(hh_segment, node->published, name, sizeof *name, export);
+    return export;
+}
+
+struct rsmd_export *rsmd_segment_named(const struct rsmd_node *node,
+                                       const struct rsmd_segment_name *name)
+{
+    struct rsmd_export *export = find(node, name);
+    return export == NULL || export->client->ending ? NULL : export;
+}
+
+/* A segment whose exporter has gone is in nobody's way. */
+static bool in_use(struct rsmd_node *node, const struct rsmd_segment_name *name)
+{
+    struct rsmd_export *holder = find(node, name);
+    if (holder == NULL || !holder->client->ending)
+        return holder != NULL;
+    rsmd_export_free(node, holder);
+    return false;
+}
+
+enum rsm_status rsmd_segment_id_check(struct rsmd_node *node, const struct rsmd_segment_name *name,
+                                      bool assign)
+{
+    if (name->space >= RSM_ID_SPACES)
+        return RSM_ST_INVALID;
+    const struct rules *rule = &rules[name->space];
+    if (assign)
+        return rule->assigned_once && name->id != 0 ? RSM_ST_INVALID : RSM_ST_OK;
+    if (name->id < rule->chosen_first || name->id > rule->chosen_last)
+        return RSM_ST_INVALID;
+    return in_use(node, name) ? RSM_ST_ID_IN_USE : RSM_ST_OK;
+}
+
+/* The next id that was never assigned. */
+static enum rsm_status assign_next(struct rsmd_node *node, struct rsmd_segment_name *name)
+{
+    uint64_t *next = &node->next_segment_id[name->space];
+    while (*next <= UINT32_MAX) {
+        name->id = (uint32_t)(*next)++;
+        if (!in_use(node, name))
+            return RSM_ST_OK;
+    }
+    return RSM_ST_NO_RESOURCES;
+}
+
+/* The first free id from the one asked for upward, 0 following the last. Where that is far away,
+ * the first one behind the id that was assigned last so. There are always some: a node has fewer
+ * segments than there are ids. */
+static void assign_near(struct rsmd_node *node, struct rsmd_segment_name *name)
+{
+    uint64_t *next = &node->next_segment_id[name->space];
+    for (unsigned tries = 0; tries < NEAR_CANDIDATES; tries++, name->id++)
+        if (!in_use(node, name))
+            return;
+    do
+        name->id = (uint32_t)(*next)++;
+    while (in_use(node, name));
+}
+
+enum rsm_status rsmd_segment_id_assign(struct rsmd_node *node, struct rsmd_segment_name *name)
+{
+    if (rules[name->space].assigned_once)
+        return assign_next(node, name);
+    assign_near(node, name);
+    return RSM_ST_OK;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Ids of published segments: the rules of each name space, and who has which id. */
+#ifndef RSMD_SEGMENT_IDS_H
+#define RSMD_SEGMENT_IDS_H
+
+#include "node/node.h"
+
+/** No id has been assigned yet. */
+void rsmd_segment_ids_init(struct rsmd_node *node);
+
+/** The published segment of that name; NULL: there is none, or its exporter has gone. */
+struct rsmd_export *rsmd_segment_named(const struct rsmd_node *node,
+                                       const struct rsmd_segment_name *name);
+
+/**
+ * Check what a client asks for.
+ * @param assign  rsmd is to choose the id; @p name has where to begin, in spaces that allow it.
+ * @return RSM_ST_OK; RSM_ST_INVALID: no such space, or nobody may ask for this id in it;
+ *         RSM_ST_ID_IN_USE.
+ */
+enum rsm_status rsmd_segment_id_check(struct rsmd_node *node, const struct rsmd_segment_name *name,
+                                      bool assign);
+
+/** Choose a free id for a request that has been checked. RSM_ST_OK, or RSM_ST_NO_RESOURCES: the
+ *  space has none left. */
+enum rsm_status rsmd_segment_id_assign(struct rsmd_node *node, struct rsmd_segment_name *name);
+
+#endif
