@@ -2,12 +2,12 @@
 #include "transport/shm/window.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/apart.h"
+#include "base/descriptor.h"
 
 int shm_protection(uint32_t rights)
 {
@@ -66,7 +66,7 @@ void shm_view_keep_descriptors(bool keep)
 static enum rsm_status keep_descriptors(struct shm_view *view, const int *fds)
 {
     for (unsigned i = 0; i < view->count; i++) {
-        view->pieces[i].fd = fcntl(fds[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        view->pieces[i].fd = rsm_fd_place_copy(fds[i]);
         if (view->pieces[i].fd < 0)
             return RSM_ST_NO_RESOURCES;
     }
