@@ -328,6 +328,9 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EXTENT_FREE:
         rsm_codec_u32(c, &msg->u.extent_free.extent);
         return;
+    case RSM_MSG_EXTENT_OPEN:
+        rsm_codec_u32(c, &msg->u.extent_open.extent);
+        return;
     case RSM_MSG_EXPORT_CREATE:
         walk_export_create(c, &msg->u.export_create);
         return;
@@ -406,6 +409,7 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
         walk_shares_reply(c, &msg->u.shares_reply);
         return;
     case RSM_MSG_EXTENT_FREE:
+    case RSM_MSG_EXTENT_OPEN:
     case RSM_MSG_EXPORT_REPUBLISH:
     case RSM_MSG_IMPORT_DISCONNECT:
     case RSM_MSG_EVENT_OPEN:

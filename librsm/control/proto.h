@@ -70,6 +70,7 @@ enum rsm_msg_type {
     RSM_MSG_INSPECT = 18,
     RSM_MSG_LINKS = 19,
     RSM_MSG_SHARES = 20,
+    RSM_MSG_EXTENT_OPEN = 21,
 };
 #define RSM_MSG_REPLY 0x8000u
 
@@ -155,6 +156,12 @@ struct rsm_extent_alloc_reply {
 };
 /** Give one back. RSM_ST_BUSY while a published segment uses it. */
 struct rsm_extent_free_request {
+    uint32_t extent;
+};
+
+/** Another descriptor of an own extent. Reply: descriptor 0, as that of EXTENT_ALLOC. A client need
+ *  not keep that one: the extent lives until EXTENT_FREE. */
+struct rsm_extent_open_request {
     uint32_t extent;
 };
 
@@ -409,6 +416,7 @@ struct rsm_msg {
         struct rsm_extent_alloc_request extent_alloc;
         struct rsm_extent_alloc_reply extent_alloc_reply;
         struct rsm_extent_free_request extent_free;
+        struct rsm_extent_open_request extent_open;
         struct rsm_export_create_request export_create;
         struct rsm_export_create_reply export_create_reply;
         struct rsm_export_publish_request export_publish;

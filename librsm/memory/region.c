@@ -9,13 +9,16 @@
 #include "base/log.h"
 #include "memory/pageswap.h"
 #include "base/sealed.h"
+#include "base/second_mapping.h"
 #include "base/status.h"
 
-/* Memory that rsmd made and that regions lie on. */
+/* Memory that rsmd made and that regions lie on. Its descriptor is closed once it is mapped where
+ * that can be done without (file.fd is -1), and rsmd is asked for another one where that is not
+ * enough: a program may have more segments than descriptors. */
 struct extent {
     struct rsmcore_link *link;
     uint32_t id;
-    int fd;
+    struct rsmcore_swap_file file;
     unsigned regions; /* that lie on it */
 };
 
@@ -31,6 +34,13 @@ static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static struct region *regions;
 
+static void close_extent(struct extent *extent)
+{
+    if (extent->file.fd >= 0)
+        close(extent->file.fd);
+    extent->file.fd = -1;
+}
+
 /* ---------------------------------------------------------------- lock and fork */
 
 /* The extents and what is on them are the parent's; only the child's copies go. */
@@ -40,7 +50,7 @@ static void after_fork_in_child(void)
         struct region *region = regions;
         regions = region->next;
         if (--region->extent->regions == 0) {
-            close(region->extent->fd);
+            close_extent(region->extent);
             free(region->extent);
         }
         free(region);
@@ -91,20 +101,54 @@ static enum rsm_status request_extent(struct rsmcore_link *link, const char *con
         return RSM_ST_PROTOCOL;
     }
     extent->id = msg.u.extent_alloc_reply.extent;
-    extent->fd = fds.fds[0];
+    extent->file.fd = fds.fds[0];
     return RSM_ST_OK;
+}
+
+static void give_back(struct rsmcore_link *link, uint32_t id)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free.extent = id};
+    (void)rsmcore_link_call(link, &msg, NULL, NULL);
 }
 
 void rsmcore_region_give_back(struct rsmcore_link *link, uint32_t id, int fd)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free.extent = id};
     close(fd);
-    (void)rsmcore_link_call(link, &msg, NULL, NULL);
+    give_back(link, id);
+}
+
+/* A descriptor of an extent that has none. */
+static enum rsm_status reopen_extent(struct extent *extent)
+{
+    struct rsm_packet_fds fds;
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_OPEN, .u.extent_open.extent = extent->id};
+    if (extent->file.fd >= 0)
+        return RSM_ST_OK;
+    enum rsm_status status = rsmcore_link_call(extent->link, &msg, NULL, &fds);
+    if (status != RSM_ST_OK)
+        return status;
+    struct rsmcore_swap_file file;
+    if (fds.count != 1 || !rsmcore_swap_file_of(fds.fds[0], &file) ||
+        file.device != extent->file.device || file.inode != extent->file.inode) {
+        rsm_log_error("rsmd gave something else than the extent that it was asked for");
+        rsm_packet_fds_close(&fds);
+        return RSM_ST_PROTOCOL;
+    }
+    extent->file.fd = file.fd;
+    return RSM_ST_OK;
+}
+
+/* The extent is mapped: its descriptor is not needed any more, unless second mappings take it. */
+static void let_go(struct extent *extent)
+{
+    if (rsm_second_mapping_works())
+        close_extent(extent);
 }
 
 static void free_extent(struct extent *extent)
 {
-    rsmcore_region_give_back(extent->link, extent->id, extent->fd);
+    close_extent(extent);
+    give_back(extent->link, extent->id);
     rsmcore_link_release(extent->link);
     free(extent);
 }
@@ -239,20 +283,23 @@ static enum rsm_status put_on_extent(struct extent *extent, uintptr_t start, siz
     struct rsmcore_origin_run *runs;
     size_t count;
     enum rsm_status status = RSM_ST_PROTOCOL;
-    if (!rsm_is_sealed_memory(extent->fd, length)) {
+    int fd = extent->file.fd;
+    if (!rsm_is_sealed_memory(fd, length) || !rsmcore_swap_file_of(fd, &extent->file)) {
         rsm_log_error("rsmd gave an extent that is no sealed memory of %zu bytes", length);
         goto give_back_extent;
     }
-    status = rsmcore_swap_in(start, length, RSMCORE_SWAP_FRESH, extent->fd, 0, &runs, &count);
+    status = rsmcore_swap_in(start, length, RSMCORE_SWAP_FRESH, fd, 0, &runs, &count);
     if (status != RSM_ST_OK)
         goto give_back_extent;
     status = register_runs(runs, count, extent, start, 0, NULL);
     if (status != RSM_ST_OK)
         for (size_t i = 0; i < count; i++)
-            (void)rsmcore_swap_out(&runs[i], extent->fd, runs[i].start - start);
+            (void)rsmcore_swap_out(&runs[i], &extent->file, runs[i].start - start);
     free(runs);
-    if (status == RSM_ST_OK)
+    if (status == RSM_ST_OK) {
+        let_go(extent);
         return RSM_ST_OK;
+    }
 
 give_back_extent:
     free_extent(extent);
@@ -283,7 +330,7 @@ enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link, uint32_t id
     }
     extent->link = rsmcore_link_hold(link);
     extent->id = id;
-    extent->fd = fd;
+    extent->file.fd = fd;
     return put_on_extent(extent, start, length);
 }
 
@@ -296,7 +343,7 @@ enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
     struct region **place = first_ending_after(start);
     while (*place != NULL && (*place)->run.start < end) {
         struct region *region = *place;
-        status = rsmcore_swap_out(&region->run, region->extent->fd, region->offset);
+        status = rsmcore_swap_out(&region->run, &region->extent->file, region->offset);
         if (status != RSM_ST_OK) {
             rsm_log_error("cannot take %zu bytes at %#lx back from their extent: %s",
                           region->run.length, (unsigned long)region->run.start,
@@ -390,18 +437,19 @@ static bool move_back(struct region *region, const struct rsmcore_origin_run *ru
     size_t back_count;
     uintptr_t to = runs[0].start;
     bool registered = false;
-    if (rsmcore_swap_move(runs, count, region->run.start, region->extent->fd, region->offset, &back,
-                          &back_count) == RSM_ST_OK) {
+    if (rsmcore_swap_move(runs, count, region->run.start, region->extent->file.fd, region->offset,
+                          &back, &back_count) == RSM_ST_OK) {
         registered = register_runs(back, back_count, region->extent, back[0].start, region->offset,
                                    region) == RSM_ST_OK;
         for (size_t i = 0; !registered && i < back_count; i++)
-            (void)rsmcore_swap_out(&back[i], region->extent->fd,
+            (void)rsmcore_swap_out(&back[i], &region->extent->file,
                                    region->offset + (back[i].start - back[0].start));
         free(back);
         return registered;
     }
     for (size_t i = 0; i < count; i++)
-        (void)rsmcore_swap_out(&runs[i], region->extent->fd, region->offset + (runs[i].start - to));
+        (void)rsmcore_swap_out(&runs[i], &region->extent->file,
+                               region->offset + (runs[i].start - to));
     return false;
 }
 
@@ -412,8 +460,8 @@ static enum rsm_status move_region(struct region **place, uintptr_t delta)
     struct rsmcore_origin_run *runs;
     size_t count;
     uintptr_t to = region->run.start + delta;
-    enum rsm_status status =
-        rsmcore_swap_move(&region->run, 1, to, region->extent->fd, region->offset, &runs, &count);
+    enum rsm_status status = rsmcore_swap_move(&region->run, 1, to, region->extent->file.fd,
+                                               region->offset, &runs, &count);
     if (status != RSM_ST_OK)
         return status;
     /* The old region's hold on the extent is kept until the new ones have theirs. */
@@ -425,6 +473,48 @@ static enum rsm_status move_region(struct region **place, uintptr_t delta)
         free(region);
     free(runs);
     release_extent(extent);
+    return status;
+}
+
+/* Have descriptors of all extents under the range. */
+static enum rsm_status reopen_extents(uintptr_t start, uintptr_t end)
+{
+    enum rsm_status status = RSM_ST_OK;
+    const struct region *r = *first_ending_after(start);
+    for (; r != NULL && r->run.start < end && status == RSM_ST_OK; r = r->next)
+        status = reopen_extent(r->extent);
+    return status;
+}
+
+static void let_go_of_extents(uintptr_t start, uintptr_t end)
+{
+    const struct region *r = *first_ending_after(start);
+    for (; r != NULL && r->run.start < end; r = r->next)
+        let_go(r->extent);
+}
+
+/* Move all regions of the source, which begin and end where it does. */
+static enum rsm_status move_regions(uintptr_t from, uintptr_t to, size_t length)
+{
+    uintptr_t end = from + length;
+    size_t moved = 0;
+    enum rsm_status status = RSM_ST_OK;
+    struct region **place = first_ending_after(from);
+    while (*place != NULL && (*place)->run.start < end) {
+        size_t size = (*place)->run.length;
+        status = move_region(place, to - from);
+        if (status != RSM_ST_OK)
+            break;
+        moved += size;
+        place = first_ending_after(from);
+    }
+    /* Put back what has moved before the failure. */
+    place = first_ending_after(to);
+    while (status != RSM_ST_OK && moved > 0 && *place != NULL && (*place)->run.start < to + moved) {
+        if (move_region(place, from - to) != RSM_ST_OK)
+            break;
+        place = first_ending_after(to);
+    }
     return status;
 }
 
@@ -442,23 +532,11 @@ enum rsm_status rsmcore_region_move(uintptr_t from, uintptr_t to, size_t length)
     if (status != RSM_ST_OK)
         return status;
 
-    size_t moved = 0;
-    struct region **place = first_ending_after(from);
-    while (*place != NULL && (*place)->run.start < end) {
-        size_t size = (*place)->run.length;
-        status = move_region(place, to - from);
-        if (status != RSM_ST_OK)
-            break;
-        moved += size;
-        place = first_ending_after(from);
-    }
-    /* Put back what has moved before the failure. */
-    place = first_ending_after(to);
-    while (status != RSM_ST_OK && moved > 0 && *place != NULL && (*place)->run.start < to + moved) {
-        if (move_region(place, from - to) != RSM_ST_OK)
-            break;
-        place = first_ending_after(to);
-    }
+    status = reopen_extents(from, end);
+    if (status == RSM_ST_OK)
+        status = move_regions(from, to, length);
+    let_go_of_extents(from, end);
+    let_go_of_extents(to, to + length);
     return status;
 }
 

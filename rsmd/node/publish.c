@@ -50,6 +50,16 @@ enum rsm_status rsmd_answer_extent_free(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
+enum rsm_status rsmd_answer_extent_open(struct rsmd_call *call)
+{
+    const struct rsmd_extent *extent =
+        rsmd_client_extent(call->node, call->client, call->request->u.extent_open.extent);
+    if (extent == NULL)
+        return RSM_ST_NOT_FOUND;
+    call->attached.fds[call->attached.count++] = extent->memory->fd;
+    return RSM_ST_OK;
+}
+
 /* ------------------------------------------------------------------ create */
 
 enum rsm_status rsmd_answer_export_create(struct rsmd_call *call)

@@ -58,7 +58,7 @@ static void words_make(struct input *in, void *body)
 void request_make(struct input *in, struct rsm_msg *msg)
 {
     memset(msg, 0, sizeof *msg);
-    msg->type = input_below(in, RSM_MSG_SHARES + 4);
+    msg->type = input_below(in, RSM_MSG_EXTENT_OPEN + 4);
     switch (msg->type) {
     case RSM_MSG_HELLO:
         msg->u.hello = (struct rsm_hello_request){

@@ -19,6 +19,7 @@ const struct message_fields control_messages[] = {
     {RSM_MSG_LOCATE, "LOCATE", "controller node", "kind path~"},
     {RSM_MSG_EXTENT_ALLOC, "EXTENT_ALLOC", "controller length", "extent#"},
     {RSM_MSG_EXTENT_FREE, "EXTENT_FREE", "extent#", ""},
+    {RSM_MSG_EXTENT_OPEN, "EXTENT_OPEN", "extent#", ""},
     {RSM_MSG_EXPORT_CREATE, "EXPORT_CREATE", "controller length mode want_extent",
      "export# epoch_slot# extent#"},
     {RSM_MSG_EXPORT_PUBLISH, "EXPORT_PUBLISH",
