@@ -3,42 +3,46 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
-#include "memory/pageswap.h"
+#include "base/ranges.h"
 #include "base/sealed.h"
-#include "base/second_mapping.h"
+#include "memory/pageswap.h"
+#include "memory/region_extent.h"
 #include "base/status.h"
-
-/* Memory that rsmd made and that regions lie on. Its descriptor is closed once it is mapped where
- * that can be done without (file.fd is -1), and rsmd is asked for another one where that is not
- * enough: a program may have more segments than descriptors. */
-struct extent {
-    struct rsmcore_link *link;
-    uint32_t id;
-    struct rsmcore_swap_file file;
-    unsigned regions; /* that lie on it */
-};
 
 /* A run of pages with one kind of origin on one extent. */
 struct region {
-    struct region *next; /* ascending, not overlapping */
+    struct rsm_range range; /* that of the run; first, so that it leads here */
+    struct region *next;    /* among those that are about to be registered */
     struct rsmcore_origin_run run;
-    struct extent *extent;
+    struct rsmcore_extent *extent;
     uint64_t offset; /* of the first byte in the extent */
 };
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-static struct region *regions;
+static struct rsm_ranges regions; /* which do not overlap */
 
-static void close_extent(struct extent *extent)
+static uintptr_t end_of(const struct region *region)
 {
-    if (extent->file.fd >= 0)
-        close(extent->file.fd);
-    extent->file.fd = -1;
+    return region->run.start + region->run.length;
+}
+
+static struct region *first_ending_after(uintptr_t address)
+{
+    return (struct region *)rsm_ranges_first(&regions, address, UINTPTR_MAX);
+}
+
+/* The first that has addresses of the range. */
+static struct region *first_in(uintptr_t start, uintptr_t end)
+{
+    return (struct region *)rsm_ranges_first(&regions, start, end);
+}
+
+static struct region *next_in(struct region *region, uintptr_t start, uintptr_t end)
+{
+    return (struct region *)rsm_ranges_next(&region->range, start, end);
 }
 
 /* ---------------------------------------------------------------- lock and fork */
@@ -46,14 +50,9 @@ static void close_extent(struct extent *extent)
 /* The extents and what is on them are the parent's; only the child's copies go. */
 static void after_fork_in_child(void)
 {
-    while (regions != NULL) {
-        struct region *region = regions;
-        regions = region->next;
-        if (--region->extent->regions == 0) {
-            close_extent(region->extent);
-            free(region->extent);
-        }
-        free(region);
+    for (struct region *region; (region = first_ending_after(0)) != NULL; free(region)) {
+        rsm_ranges_remove(&regions, &region->range);
+        rsmcore_extent_forget(region->extent);
     }
     pthread_mutex_unlock(&registry_lock);
 }
@@ -85,125 +84,27 @@ void rsmcore_region_unlock(void)
     pthread_mutex_unlock(&registry_lock);
 }
 
-/* ---------------------------------------------------------------- extents */
-
-static enum rsm_status request_extent(struct rsmcore_link *link, const char *controller,
-                                      size_t length, struct extent *extent)
-{
-    struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC, .u.extent_alloc = {.length = length}};
-    strcpy(msg.u.extent_alloc.controller, controller);
-    enum rsm_status status = rsmcore_link_call(link, &msg, NULL, &fds);
-    if (status != RSM_ST_OK)
-        return status;
-    if (fds.count != 1) {
-        rsm_packet_fds_close(&fds);
-        return RSM_ST_PROTOCOL;
-    }
-    extent->id = msg.u.extent_alloc_reply.extent;
-    extent->file.fd = fds.fds[0];
-    return RSM_ST_OK;
-}
-
-static void give_back(struct rsmcore_link *link, uint32_t id)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free.extent = id};
-    (void)rsmcore_link_call(link, &msg, NULL, NULL);
-}
-
-void rsmcore_region_give_back(struct rsmcore_link *link, uint32_t id, int fd)
-{
-    close(fd);
-    give_back(link, id);
-}
-
-/* A descriptor of an extent that has none. */
-static enum rsm_status reopen_extent(struct extent *extent)
-{
-    struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_OPEN, .u.extent_open.extent = extent->id};
-    if (extent->file.fd >= 0)
-        return RSM_ST_OK;
-    enum rsm_status status = rsmcore_link_call(extent->link, &msg, NULL, &fds);
-    if (status != RSM_ST_OK)
-        return status;
-    struct rsmcore_swap_file file;
-    if (fds.count != 1 || !rsmcore_swap_file_of(fds.fds[0], &file) ||
-        file.device != extent->file.device || file.inode != extent->file.inode) {
-        rsm_log_error("rsmd gave something else than the extent that it was asked for");
-        rsm_packet_fds_close(&fds);
-        return RSM_ST_PROTOCOL;
-    }
-    extent->file.fd = file.fd;
-    return RSM_ST_OK;
-}
-
-/* The extent is mapped: its descriptor is not needed any more, unless second mappings take it. */
-static void let_go(struct extent *extent)
-{
-    if (rsm_second_mapping_works())
-        close_extent(extent);
-}
-
-static void free_extent(struct extent *extent)
-{
-    close_extent(extent);
-    give_back(extent->link, extent->id);
-    rsmcore_link_release(extent->link);
-    free(extent);
-}
-
-static enum rsm_status take_extent(struct rsmcore_link *link, const char *controller, size_t length,
-                                   struct extent **taken)
-{
-    struct extent *extent = calloc(1, sizeof *extent);
-    if (extent == NULL)
-        return RSM_ST_NO_MEMORY;
-    enum rsm_status status = request_extent(link, controller, length, extent);
-    if (status != RSM_ST_OK) {
-        free(extent);
-        return status;
-    }
-    extent->link = rsmcore_link_hold(link);
-    *taken = extent;
-    return RSM_ST_OK;
-}
-
-/* ---------------------------------------------------------------- the list */
-
-static uintptr_t end_of(const struct region *region)
-{
-    return region->run.start + region->run.length;
-}
-
-static struct region **first_ending_after(uintptr_t address)
-{
-    struct region **place = &regions;
-    while (*place != NULL && end_of(*place) <= address)
-        place = &(*place)->next;
-    return place;
-}
+/* ---------------------------------------------------------------- the set */
 
 static void insert(struct region *region)
 {
-    struct region **place = first_ending_after(region->run.start);
-    region->next = *place;
-    *place = region;
+    region->range.start = region->run.start;
+    region->range.end = end_of(region);
+    rsm_ranges_add(&regions, &region->range);
+}
+
+/* Register a region that is on its extent. */
+static void add(struct region *region)
+{
+    insert(region);
     region->extent->regions++;
 }
 
-static void release_extent(struct extent *extent)
+/* Take a region that is no longer on its extent out of the set. */
+static void discard(struct region *region)
 {
-    if (--extent->regions == 0)
-        free_extent(extent);
-}
-
-/* Take a region that is no longer on its extent out of the list. */
-static void discard(struct region **place)
-{
-    struct region *region = *place;
-    *place = region->next;
-    release_extent(region->extent);
+    rsm_ranges_remove(&regions, &region->range);
+    rsmcore_extent_release(region->extent);
     free(region);
 }
 
@@ -220,9 +121,10 @@ static enum rsm_status split(struct region *region, uintptr_t address)
     upper->offset += lower_length;
     if (upper->run.origin.kind == RSMCORE_ORIGIN_SHARED)
         upper->run.origin.alias += lower_length;
+    rsm_ranges_remove(&regions, &region->range);
     region->run.length = lower_length;
-    region->next = upper;
-    region->extent->regions++;
+    insert(region);
+    add(upper);
     return RSM_ST_OK;
 }
 
@@ -231,7 +133,7 @@ static enum rsm_status split_at_ends(uintptr_t start, uintptr_t end)
 {
     const uintptr_t cuts[] = {start, end};
     for (int i = 0; i < 2; i++) {
-        struct region *region = *first_ending_after(cuts[i]);
+        struct region *region = first_ending_after(cuts[i]);
         if (region == NULL || region->run.start >= cuts[i])
             continue;
         enum rsm_status status = split(region, cuts[i]);
@@ -244,8 +146,8 @@ static enum rsm_status split_at_ends(uintptr_t start, uintptr_t end)
 /* Register the runs of one swap as regions, one of which @p spare becomes unless it is NULL. All or
  * nothing. */
 static enum rsm_status register_runs(const struct rsmcore_origin_run *runs, size_t count,
-                                     struct extent *extent, uintptr_t start, uint64_t offset,
-                                     struct region *spare)
+                                     struct rsmcore_extent *extent, uintptr_t start,
+                                     uint64_t offset, struct region *spare)
 {
     struct region *made = NULL;
     for (size_t i = 0; i < count; i++) {
@@ -267,7 +169,7 @@ static enum rsm_status register_runs(const struct rsmcore_origin_run *runs, size
     }
     while (made != NULL) {
         struct region *next = made->next;
-        insert(made);
+        add(made);
         made = next;
     }
     return RSM_ST_OK;
@@ -278,7 +180,7 @@ static enum rsm_status register_runs(const struct rsmcore_origin_run *runs, size
 /* Put pages that are on no extent onto this one, which is given back if that fails. Every extent
  * passes through here before it is mapped. RSM_ST_PROTOCOL: rsmd gave something else than memory of
  * that length that stays there. */
-static enum rsm_status put_on_extent(struct extent *extent, uintptr_t start, size_t length)
+static enum rsm_status put_on_extent(struct rsmcore_extent *extent, uintptr_t start, size_t length)
 {
     struct rsmcore_origin_run *runs;
     size_t count;
@@ -297,41 +199,38 @@ static enum rsm_status put_on_extent(struct extent *extent, uintptr_t start, siz
             (void)rsmcore_swap_out(&runs[i], &extent->file, runs[i].start - start);
     free(runs);
     if (status == RSM_ST_OK) {
-        let_go(extent);
+        rsmcore_extent_let_go(extent);
         return RSM_ST_OK;
     }
 
 give_back_extent:
-    free_extent(extent);
+    rsmcore_extent_free(extent);
     return status;
 }
 
 static enum rsm_status cover_hole(struct rsmcore_link *link, const char *controller,
                                   uintptr_t start, size_t length)
 {
-    struct extent *extent;
-    enum rsm_status status = take_extent(link, controller, length, &extent);
+    struct rsmcore_extent *extent;
+    enum rsm_status status = rsmcore_extent_take(link, controller, length, &extent);
     return status == RSM_ST_OK ? put_on_extent(extent, start, length) : status;
 }
 
 bool rsmcore_region_is_bare(uintptr_t start, size_t length)
 {
-    const struct region *region = *first_ending_after(start);
-    return region == NULL || region->run.start >= start + length;
+    return first_in(start, start + length) == NULL;
 }
 
 enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link, uint32_t id, int fd,
                                           uintptr_t start, size_t length)
 {
-    struct extent *extent = calloc(1, sizeof *extent);
-    if (extent == NULL) {
-        rsmcore_region_give_back(link, id, fd);
-        return RSM_ST_NO_MEMORY;
-    }
-    extent->link = rsmcore_link_hold(link);
-    extent->id = id;
-    extent->file.fd = fd;
-    return put_on_extent(extent, start, length);
+    struct rsmcore_extent *extent = rsmcore_extent_of(link, id, fd);
+    return extent != NULL ? put_on_extent(extent, start, length) : RSM_ST_NO_MEMORY;
+}
+
+void rsmcore_region_give_back(struct rsmcore_link *link, uint32_t id, int fd)
+{
+    rsmcore_extent_give_back(link, id, fd);
 }
 
 enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
@@ -340,9 +239,7 @@ enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
     enum rsm_status status = split_at_ends(start, end);
     if (status != RSM_ST_OK)
         return status;
-    struct region **place = first_ending_after(start);
-    while (*place != NULL && (*place)->run.start < end) {
-        struct region *region = *place;
+    for (struct region *region; (region = first_in(start, end)) != NULL; discard(region)) {
         status = rsmcore_swap_out(&region->run, &region->extent->file, region->offset);
         if (status != RSM_ST_OK) {
             rsm_log_error("cannot take %zu bytes at %#lx back from their extent: %s",
@@ -350,7 +247,6 @@ enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
                           rsmcore_status_text(status));
             return status;
         }
-        discard(place);
     }
     return RSM_ST_OK;
 }
@@ -359,8 +255,8 @@ enum rsm_status rsmcore_region_shed(struct rsmcore_link *link, uintptr_t start, 
 {
     uintptr_t end = start + length;
     for (uintptr_t at = start; at < end;) {
-        const struct region *region = *first_ending_after(at);
-        if (region == NULL || region->run.start >= end)
+        const struct region *region = first_in(at, end);
+        if (region == NULL)
             break;
         uintptr_t from = region->run.start > at ? region->run.start : at;
         at = end_of(region) < end ? end_of(region) : end;
@@ -385,12 +281,12 @@ enum rsm_status rsmcore_region_cover(struct rsmcore_link *link, const char *cont
     enum rsm_status status = rsmcore_region_shed(link, start, length);
 
     while (at < end && status == RSM_ST_OK) {
-        const struct region *region = *first_ending_after(at);
+        const struct region *region = first_in(at, end);
         if (region != NULL && region->run.start <= at) {
             at = end_of(region);
             continue;
         }
-        uintptr_t until = region != NULL && region->run.start < end ? region->run.start : end;
+        uintptr_t until = region != NULL ? region->run.start : end;
         status = holes < RSM_PROTO_PIECES_MAX ? cover_hole(link, controller, at, until - at)
                                               : RSM_ST_NO_RESOURCES;
         if (status != RSM_ST_OK)
@@ -407,7 +303,7 @@ enum rsm_status rsmcore_region_cover(struct rsmcore_link *link, const char *cont
 
 bool rsmcore_region_next(uintptr_t *start, size_t *length)
 {
-    const struct region *region = *first_ending_after(*start);
+    const struct region *region = first_ending_after(*start);
     if (region == NULL)
         return false;
     if (region->run.start > *start)
@@ -421,7 +317,7 @@ bool rsmcore_region_next(uintptr_t *start, size_t *length)
 static bool fully_covered(uintptr_t start, uintptr_t end)
 {
     uintptr_t at = start;
-    for (const struct region *r = *first_ending_after(start); r != NULL && at < end; r = r->next) {
+    for (struct region *r = first_in(start, end); r != NULL; r = next_in(r, start, end)) {
         if (r->run.start > at)
             return false;
         at = end_of(r);
@@ -454,9 +350,8 @@ static bool move_back(struct region *region, const struct rsmcore_origin_run *ru
 }
 
 /* Move one whole region by `delta` and register it anew. */
-static enum rsm_status move_region(struct region **place, uintptr_t delta)
+static enum rsm_status move_region(struct region *region, uintptr_t delta)
 {
-    struct region *region = *place;
     struct rsmcore_origin_run *runs;
     size_t count;
     uintptr_t to = region->run.start + delta;
@@ -465,14 +360,14 @@ static enum rsm_status move_region(struct region **place, uintptr_t delta)
     if (status != RSM_ST_OK)
         return status;
     /* The old region's hold on the extent is kept until the new ones have theirs. */
-    struct extent *extent = region->extent;
+    struct rsmcore_extent *extent = region->extent;
     uint64_t offset = region->offset;
-    *place = region->next;
+    rsm_ranges_remove(&regions, &region->range);
     status = register_runs(runs, count, extent, to, offset, region);
     if (status != RSM_ST_OK && !move_back(region, runs, count))
         free(region);
     free(runs);
-    release_extent(extent);
+    rsmcore_extent_release(extent);
     return status;
 }
 
@@ -480,17 +375,16 @@ static enum rsm_status move_region(struct region **place, uintptr_t delta)
 static enum rsm_status reopen_extents(uintptr_t start, uintptr_t end)
 {
     enum rsm_status status = RSM_ST_OK;
-    const struct region *r = *first_ending_after(start);
-    for (; r != NULL && r->run.start < end && status == RSM_ST_OK; r = r->next)
-        status = reopen_extent(r->extent);
+    struct region *r = first_in(start, end);
+    for (; r != NULL && status == RSM_ST_OK; r = next_in(r, start, end))
+        status = rsmcore_extent_reopen(r->extent);
     return status;
 }
 
 static void let_go_of_extents(uintptr_t start, uintptr_t end)
 {
-    const struct region *r = *first_ending_after(start);
-    for (; r != NULL && r->run.start < end; r = r->next)
-        let_go(r->extent);
+    for (struct region *r = first_in(start, end); r != NULL; r = next_in(r, start, end))
+        rsmcore_extent_let_go(r->extent);
 }
 
 /* Move all regions of the source, which begin and end where it does. */
@@ -499,22 +393,17 @@ static enum rsm_status move_regions(uintptr_t from, uintptr_t to, size_t length)
     uintptr_t end = from + length;
     size_t moved = 0;
     enum rsm_status status = RSM_ST_OK;
-    struct region **place = first_ending_after(from);
-    while (*place != NULL && (*place)->run.start < end) {
-        size_t size = (*place)->run.length;
-        status = move_region(place, to - from);
-        if (status != RSM_ST_OK)
-            break;
-        moved += size;
-        place = first_ending_after(from);
+    struct region *region;
+    while (status == RSM_ST_OK && (region = first_in(from, end)) != NULL) {
+        size_t size = region->run.length;
+        status = move_region(region, to - from);
+        if (status == RSM_ST_OK)
+            moved += size;
     }
     /* Put back what has moved before the failure. */
-    place = first_ending_after(to);
-    while (status != RSM_ST_OK && moved > 0 && *place != NULL && (*place)->run.start < to + moved) {
-        if (move_region(place, from - to) != RSM_ST_OK)
+    while (status != RSM_ST_OK && moved > 0 && (region = first_in(to, to + moved)) != NULL)
+        if (move_region(region, from - to) != RSM_ST_OK)
             break;
-        place = first_ending_after(to);
-    }
     return status;
 }
 
@@ -522,9 +411,7 @@ enum rsm_status rsmcore_region_move(uintptr_t from, uintptr_t to, size_t length)
 {
     uintptr_t end = from + length;
     bool overlap = from < to + length && to < end;
-    const struct region *at_target = *first_ending_after(to);
-    bool target_free = at_target == NULL || at_target->run.start >= to + length;
-    if (overlap || !target_free || !fully_covered(from, end))
+    if (overlap || first_in(to, to + length) != NULL || !fully_covered(from, end))
         return RSM_ST_BUSY;
     enum rsm_status status = rsmcore_range_check(to, length, 0);
     if (status == RSM_ST_OK)
@@ -549,7 +436,7 @@ enum rsm_status rsmcore_region_pieces(uintptr_t start, size_t length,
     uintptr_t end = start + length;
     uintptr_t at = start;
     *count = 0;
-    for (const struct region *r = *first_ending_after(start); r != NULL && at < end; r = r->next) {
+    for (struct region *r = first_in(start, end); r != NULL; r = next_in(r, start, end)) {
         if (r->run.start > at)
             return RSM_ST_FAULT;
         uint64_t offset = r->offset + (at - r->run.start);
