@@ -157,7 +157,7 @@ static enum rsm_status gather_pieces(const struct rsmd_call *call, const struct 
 {
     const struct rsm_export_publish_request *asked = &call->request->u.export_publish;
     uint64_t left = export->length;
-    struct rsmd_pieces *pieces = rsmd_pieces_make();
+    struct rsmd_pieces *pieces = rsmd_pieces_make(asked->piece_count);
     enum rsm_status status = pieces != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
     for (uint32_t i = 0; status == RSM_ST_OK && i < asked->piece_count; i++) {
         const struct rsm_segment_piece *piece = &asked->pieces[i];
