@@ -321,10 +321,8 @@ static void test_generation_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_extents_of_segments),
-        WORLD_TEST(test_further_extents),
-        WORLD_TEST(test_extents_opened_again),
-        WORLD_TEST(test_event_cells),
+        WORLD_TEST(test_extents_of_segments),  WORLD_TEST(test_further_extents),
+        WORLD_TEST(test_extents_opened_again), WORLD_TEST(test_event_cells),
         WORLD_TEST(test_generation_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
