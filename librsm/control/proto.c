@@ -277,6 +277,25 @@ static void walk_shares_reply(struct rsm_codec *c, struct rsm_shares_reply *m)
     }
 }
 
+static void walk_records(struct rsm_codec *c, struct rsm_records_request *m)
+{
+    rsm_codec_u32(c, &m->end);
+    rsm_codec_u32(c, &m->id);
+    rsm_codec_u64(c, &m->after);
+}
+
+static void walk_records_reply(struct rsm_codec *c, struct rsm_records_reply *m)
+{
+    rsm_codec_count(c, &m->count, RSM_PROTO_RECORDS_MAX);
+    for (uint32_t i = 0; i < m->count; i++) {
+        rsm_codec_u32(c, &m->records[i].event);
+        rsm_codec_u32(c, &m->records[i].node);
+        rsm_codec_u32(c, &m->records[i].connection);
+        rsm_codec_u32(c, &m->records[i].lost);
+        rsm_codec_u64(c, &m->records[i].order);
+    }
+}
+
 /* Requests about events, and those that only look. */
 static void walk_watching_request(struct rsm_codec *c, struct rsm_msg *msg)
 {
@@ -301,6 +320,9 @@ static void walk_watching_request(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_SHARES:
         rsm_codec_u64(c, &msg->u.shares.after);
+        return;
+    case RSM_MSG_RECORDS:
+        walk_records(c, &msg->u.records);
         return;
     default:
         c->bad = true;
@@ -327,6 +349,7 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_EXTENT_FREE:
         rsm_codec_u32(c, &msg->u.extent_free.extent);
+        rsm_codec_u32(c, &msg->u.extent_free.flags);
         return;
     case RSM_MSG_EXTENT_OPEN:
         rsm_codec_u32(c, &msg->u.extent_open.extent);
@@ -345,6 +368,7 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_EXPORT_DESTROY:
         rsm_codec_u32(c, &msg->u.export_destroy.export);
+        rsm_codec_u32(c, &msg->u.export_destroy.flags);
         return;
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect(c, &msg->u.import_connect);
@@ -359,6 +383,7 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_INSPECT:
     case RSM_MSG_LINKS:
     case RSM_MSG_SHARES:
+    case RSM_MSG_RECORDS:
         walk_watching_request(c, msg);
         return;
     }
@@ -392,6 +417,7 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EXPORT_UNPUBLISH:
     case RSM_MSG_EXPORT_DESTROY:
         rsm_codec_u32(c, &msg->u.export_end_reply.offered);
+        rsm_codec_u32(c, &msg->u.export_end_reply.connections);
         return;
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect_reply(c, &msg->u.import_connect_reply);
@@ -407,6 +433,9 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_SHARES:
         walk_shares_reply(c, &msg->u.shares_reply);
+        return;
+    case RSM_MSG_RECORDS:
+        walk_records_reply(c, &msg->u.records_reply);
         return;
     case RSM_MSG_EXTENT_FREE:
     case RSM_MSG_EXTENT_OPEN:

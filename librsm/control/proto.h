@@ -39,12 +39,14 @@ enum {
     RSM_PROTO_NAME_MAX = 256,      /* controller names; MAXNAMELEN of the original */
     RSM_PROTO_PATH_MAX = 108,      /* a unix socket path */
     RSM_PROTO_ACL_MAX = 64,
-    RSM_PROTO_PIECES_MAX = 64, /* extents behind one segment */
-    RSM_PROTO_PEERS_MAX = 32,  /* far controllers in one TOPOLOGY reply */
-    RSM_PROTO_CELLS_MAX = 60,  /* event cells in one EVENT_PEERS reply */
-    RSM_PROTO_ITEMS_MAX = 32,  /* exports or imports in one INSPECT reply */
-    RSM_PROTO_LINKS_MAX = 16,  /* links in one LINKS reply */
-    RSM_PROTO_USERS_MAX = 64,  /* users in one SHARES reply */
+    RSM_PROTO_PIECES_MAX = 64,  /* extents behind one segment */
+    RSM_PROTO_PEERS_MAX = 32,   /* far controllers in one TOPOLOGY reply */
+    RSM_PROTO_CELLS_MAX = 60,   /* event cells in one EVENT_PEERS reply */
+    RSM_PROTO_ITEMS_MAX = 32,   /* exports or imports in one INSPECT reply */
+    RSM_PROTO_LINKS_MAX = 16,   /* links in one LINKS reply */
+    RSM_PROTO_USERS_MAX = 64,   /* users in one SHARES reply */
+    RSM_PROTO_RECORDS_MAX = 64, /* records in one RECORDS reply */
+    RSM_RECORDS_KEPT = 256,     /* records that rsmd keeps for one handle */
     RSM_NODE_ID_MAX = 64,
 };
 
@@ -70,8 +72,10 @@ enum rsm_msg_type {
     RSM_MSG_INSPECT = 18,
     RSM_MSG_LINKS = 19,
     RSM_MSG_SHARES = 20,
-    RSM_MSG_EXTENT_OPEN = 21,
+    RSM_MSG_RECORDS = 21,
+    RSM_MSG_EXTENT_OPEN = 22,
 };
+#define RSM_MSG_LAST  RSM_MSG_EXTENT_OPEN /* of the requests */
 #define RSM_MSG_REPLY 0x8000u
 
 /** First request on every connection. Reply carries descriptor 0: the generation table, read-only
@@ -154,9 +158,13 @@ struct rsm_extent_alloc_request {
 struct rsm_extent_alloc_reply {
     uint32_t extent; /* id, never 0, unique within the client */
 };
-/** Give one back. RSM_ST_BUSY while a published segment uses it. */
+/** Give one back. While a published segment or a connection uses it: RSM_ST_BUSY, or with
+ * WHEN_UNUSED the client can name it no more, and its memory is freed when the last of them has
+ * gone. */
+#define RSM_EXTENT_FREE_WHEN_UNUSED 1u
 struct rsm_extent_free_request {
     uint32_t extent;
+    uint32_t flags;
 };
 
 /** Another descriptor of an own extent. Reply: descriptor 0, as that of EXTENT_ALLOC. A client need
@@ -213,6 +221,7 @@ struct rsm_export_republish_request {
  *  offer has been revoked, so that no access arrives any more; the generation that its importer
  *  looks at moves when the message comes there. */
 #define RSM_UNPUBLISH_KEEP_CONNECTIONS 1u
+#define RSM_UNPUBLISH_NOTIFY           2u /* importers get the record UNAVAILABLE first */
 struct rsm_export_unpublish_request {
     uint32_t export;
     uint32_t flags;
@@ -221,10 +230,17 @@ struct rsm_export_unpublish_request {
  *  extents, so that the exporter has to leave them to be safe from it. */
 struct rsm_export_end_reply {
     uint32_t offered;
+    uint32_t connections; /* that go on: how many were kept */
 };
-/** Unpublish if need be and forget the segment. */
+/** Unpublish if need be and forget the segment. Its connections are aborted, as by UNPUBLISH. With
+ *  UNUSED a segment that has connections is left as it is: RSM_ST_BUSY. With DEFER they go on among
+ *  themselves, get the record UNAVAILABLE, and memory and segment are charged to the exporter until
+ * the last of them or the exporter has gone. RSM_ST_INVALID: both. */
+#define RSM_DESTROY_UNUSED 1u
+#define RSM_DESTROY_DEFER  2u
 struct rsm_export_destroy_request {
     uint32_t export;
+    uint32_t flags;
 };
 
 struct rsm_import_connect_request {
@@ -252,6 +268,10 @@ struct rsm_import_disconnect_request {
 enum rsm_event_end {
     RSM_EVENT_EXPORT = 1,
     RSM_EVENT_IMPORT = 2,
+    /* Not an end, but the records of one, which have a counter of their own: EVENT_OPEN makes rsmd
+     * keep them from then on; EVENT_ARM. Only rsmd posts there, once for each record. */
+    RSM_EVENT_EXPORT_RECORDS = 3,
+    RSM_EVENT_IMPORT_RECORDS = 4,
 };
 /** The counter of an own handle. Reply: descriptor 0, an event cell (eventcell.h), read-write.
  *  RSM_ST_NO_RESOURCES: it cannot be made, or could not be when an event was posted, which is lost;
@@ -288,6 +308,39 @@ struct rsm_event_kick_request {
     uint32_t end;
     uint32_t id;
     uint32_t peer; /* from rsm_event_peers_reply */
+};
+
+/** What has happened to a segment's connections, for its exporter, or to one of them, for its
+ *  importer. An exporter gets CONNECTED for each connection, and one of the next three when it
+ * ends. An importer may get UNAVAILABLE, any number of times, and gets LOST in the end. */
+enum rsm_record_event {
+    RSM_RECORD_CONNECTED = 1,
+    RSM_RECORD_DISCONNECTED = 2, /* by the importer */
+    RSM_RECORD_CUT = 3,          /* by the exporter, who unpublished the segment */
+    RSM_RECORD_LOST = 4,        /* the process at the other end, its node or the fabric has gone, or
+                                   the exporter has cut the importer off */
+    RSM_RECORD_UNAVAILABLE = 5, /* the exporter asks its importers to leave; the memory is still
+                                   shared */
+    RSM_RECORD_OVERFLOW = 6, /* RSM_RECORDS_KEPT records, or as many as the user may have, were not
+                                fetched, so that later ones were lost */
+};
+struct rsm_record {
+    uint32_t event;      /* enum rsm_record_event */
+    uint32_t node;       /* at the other end; 0 of an overflow */
+    uint32_t connection; /* which: the same number in all records about it; 0 of an overflow */
+    uint32_t lost;       /* of an overflow: how many records; else 0 */
+    uint64_t order;      /* ascending in all records of an rsmd, never 0 */
+};
+/** Fetch the records of an own handle, oldest first, and discard those that were fetched before.
+ *  RSM_ST_NOT_FOUND: rsmd keeps none for it. */
+struct rsm_records_request {
+    uint32_t end; /* RSM_EVENT_EXPORT_RECORDS or RSM_EVENT_IMPORT_RECORDS */
+    uint32_t id;
+    uint64_t after; /* `order` of the last one that has arrived here; 0: none has */
+};
+struct rsm_records_reply {
+    uint32_t count; /* in this reply; 0: there are no more */
+    struct rsm_record records[RSM_PROTO_RECORDS_MAX];
 };
 
 /** What this rsmd knows of its segments, for rsmstat: a page of its exports, or of the connections
@@ -373,7 +426,8 @@ enum rsm_shares_resource {
     RSM_SHARES_BYTES = 3,       /* in extents, populated or not */
     RSM_SHARES_PINNED = 4,      /* bytes in extents of transports that pin them */
     RSM_SHARES_FORWARDS = 5,    /* requests that other hosts have not answered yet */
-    RSM_SHARES_COUNT = 6,
+    RSM_SHARES_RECORDS = 6,     /* records that nobody has fetched yet */
+    RSM_SHARES_COUNT = 7,
 };
 #define RSM_SHARES_ALL_USERS UINT32_MAX /* as uid: those of a node of another host together */
 struct rsm_shares_request {
@@ -439,6 +493,8 @@ struct rsm_msg {
         struct rsm_links_reply links_reply;
         struct rsm_shares_request shares;
         struct rsm_shares_reply shares_reply;
+        struct rsm_records_request records;
+        struct rsm_records_reply records_reply;
     } u;
 };
 

@@ -52,6 +52,20 @@ void rsmcore_event_destroy(struct rsmcore_event *event)
     free(event);
 }
 
+/* Ask rsmd for the counter. */
+static enum rsm_status request_cell(struct rsmcore_event *event, struct rsm_event_cell **cell)
+{
+    struct rsm_packet_fds fds;
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN,
+                          .u.event_open = {.end = event->end, .id = event->id}};
+    enum rsm_status status = rsmcore_link_call(event->link, &msg, NULL, &fds);
+    if (status != RSM_ST_OK)
+        return status;
+    *cell = fds.count == 1 ? rsm_event_cell_map(fds.fds[0]) : NULL;
+    rsm_packet_fds_close(&fds);
+    return *cell != NULL ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+}
+
 /* The own counter, opened at first use. A counter that rsmd can no longer introduce (the connection
  * has gone, or this is a forked child) is replaced by one that nobody can post to: waiting on it
  * ends by time-out or signal, as waiting on a dead segment does. */
@@ -64,21 +78,27 @@ static enum rsm_status own_cell(struct rsmcore_event *event, struct rsm_event_ce
     enum rsm_status status = RSM_ST_OK;
     *cell = atomic_load(&event->cell);
     if (*cell == NULL) {
-        struct rsm_packet_fds fds;
-        struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN,
-                              .u.event_open = {.end = event->end, .id = event->id}};
-        status = rsmcore_link_call(event->link, &msg, NULL, &fds);
-        if (status == RSM_ST_OK) {
-            *cell = fds.count == 1 ? rsm_event_cell_map(fds.fds[0]) : NULL;
-            rsm_packet_fds_close(&fds);
-        }
+        status = request_cell(event, cell);
         bool gone = status == RSM_ST_STALE || status == RSM_ST_NOT_FOUND ||
                     status == RSM_ST_PROTOCOL || status == RSM_ST_DENIED;
-        if (gone)
+        if (gone) {
             *cell = rsm_event_cell_map(-1);
-        if (status == RSM_ST_OK || gone)
             status = *cell != NULL ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+        }
         atomic_store_explicit(&event->cell, *cell, memory_order_release);
+    }
+    pthread_mutex_unlock(&event->lock);
+    return status;
+}
+
+enum rsm_status rsmcore_event_open(struct rsmcore_event *event)
+{
+    struct rsm_event_cell *cell = NULL;
+    enum rsm_status status = RSM_ST_OK;
+    pthread_mutex_lock(&event->lock);
+    if (atomic_load(&event->cell) == NULL) {
+        status = request_cell(event, &cell);
+        atomic_store_explicit(&event->cell, cell, memory_order_release);
     }
     pthread_mutex_unlock(&event->lock);
     return status;
@@ -171,7 +191,8 @@ enum rsm_status rsmcore_event_state(const struct rsmcore_event *event)
 {
     if (rsmcore_gentable_alive(rsmcore_link_gentable(event->link)))
         return RSM_ST_OK;
-    return event->end == RSM_EVENT_EXPORT ? RSM_ST_STALE : RSM_ST_ABORTED;
+    bool of_export = event->end == RSM_EVENT_EXPORT || event->end == RSM_EVENT_EXPORT_RECORDS;
+    return of_export ? RSM_ST_STALE : RSM_ST_ABORTED;
 }
 
 /* Wait until `deadline`, if `bounded`, on a counter that was 0 a moment ago. What has been posted

@@ -40,6 +40,13 @@ struct rsmcore_event {
     struct rsmcore_event_peer *peers;
 };
 
+/** Open the counter now. Unlike a wait, which puts up with a counter that nobody can post to, this
+ *  fails: with what rsmd says, or RSM_ST_STALE where it has gone. */
+enum rsm_status rsmcore_event_open(struct rsmcore_event *event);
+
+/** Post to the own counter, which is open, as a peer would; its descriptor becomes readable. */
+void rsmcore_event_raise(struct rsmcore_event *event, uint32_t count, bool coalesce);
+
 /** Unmap all peers. The caller has excluded every other user of the event, or holds its lock. */
 void rsmcore_event_forget_peers(struct rsmcore_event *event);
 

@@ -65,7 +65,7 @@ static void watch_fork(void)
 
 /* ---------------------------------------------------------------- the thread */
 
-static void post(struct rsmcore_event *event, uint32_t count, bool coalesce)
+void rsmcore_event_raise(struct rsmcore_event *event, uint32_t count, bool coalesce)
 {
     struct rsm_event_cell *cell = atomic_load(&event->cell);
     if (!rsm_event_cell_post(cell, count, coalesce) || !atomic_load(&event->descriptor_given))
@@ -83,9 +83,9 @@ static bool bring(struct rsmcore_event *event)
     if (source->ops->signals->poll(source, &came) != RSM_ST_OK)
         return false;
     if (came.coalesced)
-        post(event, 1, true);
+        rsmcore_event_raise(event, 1, true);
     if (came.count > 0)
-        post(event, came.count, false);
+        rsmcore_event_raise(event, came.count, false);
     if (came.coalesced || came.count > 0)
         source->ops->signals->acknowledge(source);
     return true;

@@ -7,6 +7,7 @@
 
 #include "core/controller_ports.h"
 #include "core/event_peers.h"
+#include "core/records_make.h"
 #include "base/log.h"
 #include "base/ranges.h"
 #include "memory/pageswap.h"
@@ -16,15 +17,16 @@
 /* The region lock guards the set and the state of every segment: what happens to one segment's
  * pages depends on which others lie over them. */
 struct rsmcore_export {
-    struct rsm_range range; /* in the set; first, so that it leads here */
+    struct rsm_range range; /* in the set, else 0; first, so that it leads here */
     struct rsmcore_controller *controller;
     struct rsmcore_link *link;
     struct rsmcore_event *event;
     const _Atomic uint32_t *epoch; /* slot of the generation table that tells of its importers */
     unsigned process_epoch;
     uint32_t id;
-    uintptr_t start;
+    uintptr_t start; /* 0: it has no memory, and is not in the set */
     size_t length;
+    bool own_memory; /* mapped by the library, and unmapped with the segment */
     bool published;
     bool connections_kept;   /* unpublished, but those connected before still use the pages */
     bool publish_unanswered; /* rsmd may have published it after we stopped waiting */
@@ -128,7 +130,9 @@ static void enter_set(struct rsmcore_export *segment)
 
 static void leave_set(struct rsmcore_export *segment)
 {
-    rsm_ranges_remove(&segments, &segment->range);
+    if (segment->range.end != 0)
+        rsm_ranges_remove(&segments, &segment->range);
+    segment->range.end = 0;
 }
 
 /* ---------------------------------------------------------------- create, destroy */
@@ -164,20 +168,16 @@ static enum rsm_status make_event(struct rsmcore_export *segment)
     return status;
 }
 
-/* Register with rsmd. Memory that nobody has exported yet gets its extent by the same request. */
+/* Register with rsmd, with an extent by the same request if it is wanted. */
 static enum rsm_status register_segment(struct rsmcore_export *segment, unsigned mode,
-                                        struct given_extent *given)
+                                        bool want_extent, struct given_extent *given)
 {
     struct rsm_packet_fds fds;
-    enum rsm_status status = rsmcore_region_shed(segment->link, segment->start, segment->length);
-    if (status != RSM_ST_OK)
-        return status;
-    bool bare = rsmcore_region_is_bare(segment->start, segment->length);
     struct rsm_msg msg = {
         .type = RSM_MSG_EXPORT_CREATE,
-        .u.export_create = {.length = segment->length, .mode = mode, .want_extent = bare}};
+        .u.export_create = {.length = segment->length, .mode = mode, .want_extent = want_extent}};
     strcpy(msg.u.export_create.controller, rsmcore_controller_name(segment->controller));
-    status = rsmcore_link_call(segment->link, &msg, NULL, &fds);
+    enum rsm_status status = rsmcore_link_call(segment->link, &msg, NULL, &fds);
     if (status == RSM_ST_OK)
         status = take_registration(segment, &msg.u.export_create_reply, &fds, given);
     return status;
@@ -204,10 +204,16 @@ static enum rsm_status better_refusal(const struct rsmcore_export *segment, enum
     return memory != RSM_ST_OK ? memory : status;
 }
 
+/* On memory of the application. What nobody has exported yet gets its extent together with the
+ * segment. */
 static enum rsm_status begin_segment(struct rsmcore_export *segment, unsigned mode)
 {
     struct given_extent given = {.id = 0};
-    enum rsm_status status = better_refusal(segment, register_segment(segment, mode, &given));
+    enum rsm_status status = rsmcore_region_shed(segment->link, segment->start, segment->length);
+    if (status != RSM_ST_OK)
+        return status;
+    bool bare = rsmcore_region_is_bare(segment->start, segment->length);
+    status = better_refusal(segment, register_segment(segment, mode, bare, &given));
     if (status == RSM_ST_OK)
         status = cover_segment(segment, &given);
     else if (given.id != 0)
@@ -222,13 +228,45 @@ static enum rsm_status begin_segment(struct rsmcore_export *segment, unsigned mo
     return status;
 }
 
-/* Tell rsmd that the segment ends. Returns whether its extents may be in other hands; when rsmd
- * cannot say so, they may. */
-static bool unregister_segment(struct rsmcore_export *segment)
+/* On new memory. */
+static enum rsm_status begin_allocated(struct rsmcore_export *segment, unsigned mode)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy.export = segment->id};
+    struct given_extent given = {.id = 0};
+    enum rsm_status status = register_segment(segment, mode, true, &given);
+    if (status == RSM_ST_OK && given.id == 0)
+        status = RSM_ST_PROTOCOL;
+    else if (status == RSM_ST_OK)
+        status =
+            rsmcore_region_map(segment->link, given.id, given.fd, segment->length, &segment->start);
+    if (status != RSM_ST_OK)
+        return status;
+    segment->own_memory = true;
+    status = make_event(segment);
+    if (status != RSM_ST_OK)
+        rsmcore_region_unmap(segment->start, segment->length);
+    return status;
+}
+
+/* On none. */
+static enum rsm_status begin_empty(struct rsmcore_export *segment, unsigned mode)
+{
+    struct given_extent given = {.id = 0};
+    enum rsm_status status = register_segment(segment, mode, false, &given);
+    return status == RSM_ST_OK ? make_event(segment) : status;
+}
+
+/* Tell rsmd that the segment ends. *offered: its extents may be in other hands; when rsmd cannot
+ * say so, they may. */
+static enum rsm_status unregister_segment(const struct rsmcore_export *segment,
+                                          enum rsmcore_destroy how, bool *offered)
+{
+    static const uint32_t flags[] = {
+        [RSMCORE_DESTROY_UNUSED] = RSM_DESTROY_UNUSED, [RSMCORE_DESTROY_DEFER] = RSM_DESTROY_DEFER};
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY,
+                          .u.export_destroy = {.export = segment->id, .flags = flags[how]}};
     enum rsm_status status = rsmcore_link_call(segment->link, &msg, NULL, NULL);
-    return status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
+    *offered = status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
+    return status;
 }
 
 static void free_segment(struct rsmcore_export *segment)
@@ -240,8 +278,11 @@ static void free_segment(struct rsmcore_export *segment)
     free(segment);
 }
 
-enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, void *address,
-                                      size_t length, unsigned mode, struct rsmcore_export **out)
+typedef enum rsm_status begin_function(struct rsmcore_export *segment, unsigned mode);
+
+static enum rsm_status make_segment(struct rsmcore_controller *controller, uintptr_t start,
+                                    size_t length, begin_function *begin, unsigned mode,
+                                    struct rsmcore_export **out)
 {
     struct rsmcore_link *link;
     enum rsm_status status = rsmcore_link_own(&link);
@@ -255,16 +296,16 @@ enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, voi
     segment->controller = rsmcore_controller_hold(controller);
     segment->link = link;
     segment->process_epoch = rsmcore_process_epoch();
-    segment->start = (uintptr_t)address;
+    segment->start = start;
     segment->length = length;
 
+    bool offered;
     enter_registry();
-    status = begin_segment(segment, mode);
-    if (status == RSM_ST_OK) {
+    status = begin(segment, mode);
+    if (status == RSM_ST_OK && segment->start != 0)
         enter_set(segment);
-    } else if (segment->id != 0) {
-        unregister_segment(segment);
-    }
+    else if (status != RSM_ST_OK && segment->id != 0)
+        (void)unregister_segment(segment, RSMCORE_DESTROY_CUT, &offered);
     rsmcore_region_unlock();
     if (status != RSM_ST_OK) {
         free_segment(segment);
@@ -274,20 +315,86 @@ enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, voi
     return RSM_ST_OK;
 }
 
-void rsmcore_export_destroy(struct rsmcore_export *segment)
+enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, void *address,
+                                      size_t length, unsigned mode, struct rsmcore_export **out)
 {
+    return make_segment(controller, (uintptr_t)address, length, begin_segment, mode, out);
+}
+
+enum rsm_status rsmcore_export_allocate(struct rsmcore_controller *controller, size_t length,
+                                        unsigned mode, struct rsmcore_export **out)
+{
+    return make_segment(controller, 0, length, begin_allocated, mode, out);
+}
+
+enum rsm_status rsmcore_export_create_empty(struct rsmcore_controller *controller, size_t length,
+                                            unsigned mode, struct rsmcore_export **out)
+{
+    return make_segment(controller, 0, length, begin_empty, mode, out);
+}
+
+enum rsm_status rsmcore_export_attach(struct rsmcore_export *segment, void *address)
+{
+    const struct given_extent none = {.id = 0};
+    enum rsm_status status = RSM_ST_OK;
+    if (!rsmcore_export_is_creator(segment))
+        return RSM_ST_NOT_CREATOR;
+    enter_registry();
+    if (!daemon_lives(segment))
+        status = RSM_ST_STALE;
+    else if (segment->start != 0)
+        status = RSM_ST_BUSY;
+    else if (address == NULL)
+        status = RSM_ST_FAULT;
+    if (status == RSM_ST_OK) {
+        segment->start = (uintptr_t)address;
+        status = cover_segment(segment, &none);
+        if (status == RSM_ST_OK)
+            enter_set(segment);
+        else
+            segment->start = 0;
+    }
+    rsmcore_region_unlock();
+    return status;
+}
+
+/* The memory of a segment that has ended. Pages that may be in other hands stay on their extents
+ * only where another segment's importers need them; others stay for any segment over them. */
+static void leave_memory(const struct rsmcore_export *segment, bool offered)
+{
+    if (segment->own_memory)
+        rsmcore_region_unmap(segment->start, segment->length);
+    else if (segment->start != 0)
+        leave_extents_for_good(segment, offered);
+}
+
+/* Called with the region lock held. */
+static enum rsm_status end_segment(struct rsmcore_export *segment, enum rsmcore_destroy how)
+{
+    bool offered;
+    enum rsm_status status = unregister_segment(segment, how, &offered);
+    /* Where rsmd has died, or has never heard of it, nobody is connected. */
+    bool unknown = status == RSM_ST_STALE || status == RSM_ST_NOT_FOUND;
+    if (how == RSMCORE_DESTROY_UNUSED && status != RSM_ST_OK && !unknown)
+        return status;
+    segment->published = segment->connections_kept = false;
+    leave_memory(segment, offered);
+    leave_set(segment);
+    take_strays_back();
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_export_destroy(struct rsmcore_export *segment, enum rsmcore_destroy how)
+{
+    enum rsm_status status = RSM_ST_OK;
     if (rsmcore_export_is_creator(segment)) {
         enter_registry();
-        bool cut_off = unregister_segment(segment);
-        segment->published = segment->connections_kept = false;
-        /* Pages that may be in other hands stay only where another segment's importers need them;
-         * others stay for any segment over them. */
-        leave_extents_for_good(segment, cut_off);
-        leave_set(segment);
-        take_strays_back();
+        status = end_segment(segment, how);
         rsmcore_region_unlock();
     }
-    free_segment(segment);
+    if (status == RSM_ST_OK)
+        free_segment(segment);
+    return status;
 }
 
 /* ---------------------------------------------------------------- publish and its kin */
@@ -346,7 +453,9 @@ enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, uint32_t 
         return RSM_ST_BAD_RIGHTS;
     enum rsm_status status = RSM_ST_STALE;
     enter_registry();
-    if (daemon_lives(segment))
+    if (daemon_lives(segment) && segment->start == 0)
+        status = RSM_ST_FAULT;
+    else if (daemon_lives(segment))
         status = segment->published ? RSM_ST_ALREADY_PUBLISHED
                                     : request_publish(segment, segment_id, acl, acl_count);
     if (status == RSM_ST_OK)
@@ -384,8 +493,10 @@ static enum rsm_status end_publication(struct rsmcore_export *segment, uint32_t 
         return status;
     bool offered = status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
     bool keep = (flags & RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0 && !died;
+    /* Where rsmd did not say how many were kept there may be some. */
+    bool some = status != RSM_ST_OK || msg.u.export_end_reply.connections > 0;
     segment->published = false;
-    segment->connections_kept = keep && offered;
+    segment->connections_kept = keep && some;
     status = offered && !keep ? leave_extents(segment, true) : RSM_ST_OK;
     return died && status == RSM_ST_OK ? RSM_ST_NOT_PUBLISHED : status;
 }
@@ -394,9 +505,10 @@ enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_
 {
     if (!rsmcore_export_is_creator(segment))
         return RSM_ST_NOT_CREATOR;
+    bool keep = (flags & RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0;
     enter_registry();
-    enum rsm_status status =
-        segment->published ? end_publication(segment, flags) : RSM_ST_NOT_PUBLISHED;
+    bool something = segment->published || (segment->connections_kept && !keep);
+    enum rsm_status status = something ? end_publication(segment, flags) : RSM_ST_NOT_PUBLISHED;
     rsmcore_region_unlock();
     return status;
 }
@@ -432,6 +544,8 @@ enum rsm_status rsmcore_export_rebind(struct rsmcore_export *segment, void *addr
     enter_registry();
     if (!daemon_lives(segment))
         status = RSM_ST_STALE;
+    else if (segment->own_memory || segment->start == 0)
+        status = RSM_ST_UNSUPPORTED;
     else if (to != segment->start)
         status = move_segment(segment, to);
     rsmcore_region_unlock();
@@ -463,4 +577,13 @@ size_t rsmcore_export_length(const struct rsmcore_export *segment)
 struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment)
 {
     return segment->event;
+}
+
+enum rsm_status rsmcore_records_of_export(struct rsmcore_export *segment,
+                                          struct rsmcore_records **records)
+{
+    if (!rsmcore_export_is_creator(segment))
+        return RSM_ST_STALE;
+    return rsmcore_records_make(segment->link, RSM_EVENT_EXPORT_RECORDS, segment->id, NULL,
+                                records);
 }

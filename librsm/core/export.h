@@ -31,6 +31,29 @@ enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, voi
                                       size_t length, unsigned mode, struct rsmcore_export **out);
 
 /**
+ * Register a segment of new memory, zeroes, which the library maps at an address of the kernel's
+ * choice and unmaps when the segment is destroyed: no page is exchanged.
+ * rsmcore_export_address() tells where it is. Whoever is cut off from it is left with memory that
+ * is nobody's, as with an application's memory. It is not rebound.
+ * @param length  bytes, whole pages, not 0.
+ * @return RSM_ST_OK, RSM_ST_INVALID, RSM_ST_ALIGNMENT, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES,
+ *         RSM_ST_NO_CONTROLLER.
+ */
+enum rsm_status rsmcore_export_allocate(struct rsmcore_controller *controller, size_t length,
+                                        unsigned mode, struct rsmcore_export **out);
+
+/** Register a segment that has no memory yet: rsmcore_export_attach() gives it some. Until then its
+ *  address is NULL and it cannot be published (RSM_ST_FAULT) nor rebound. @return as
+ *  rsmcore_export_allocate(). */
+enum rsm_status rsmcore_export_create_empty(struct rsmcore_controller *controller, size_t length,
+                                            unsigned mode, struct rsmcore_export **out);
+
+/** Put memory of the application behind a segment that has none, page-aligned and as long as the
+ *  segment. @return as rsmcore_export_create(); RSM_ST_BUSY: it has memory; RSM_ST_NOT_CREATOR;
+ *  RSM_ST_STALE: rsmd has died. */
+enum rsm_status rsmcore_export_attach(struct rsmcore_export *segment, void *address);
+
+/**
  * Make it connectable. *segment_id 0 asks for an id and receives it; @p acl_count 0 admits all
  * nodes with the creation mode.
  * @return RSM_ST_OK, RSM_ST_ALREADY_PUBLISHED, RSM_ST_NOT_CREATOR, RSM_ST_BAD_RIGHTS,
@@ -44,9 +67,11 @@ enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, uint32_t 
 enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
                                          const struct rsm_acl_entry *acl, uint32_t acl_count);
 /**
- * End publication. Without RSM_UNPUBLISH_KEEP_CONNECTIONS every importer is cut off: from the
- * return on none of its stores reaches the memory. When rsmd has died the publication has ended
- * already: RSM_ST_NOT_PUBLISHED, and the importers are cut off all the same.
+ * End publication: nobody connects any more, and the id is free. Without
+ * RSM_UNPUBLISH_KEEP_CONNECTIONS every importer is cut off: from the return on none of its stores
+ * reaches the memory. With it those that are connected go on to share the memory; the segment can
+ * be published again, and a later call without the flag cuts them off. When rsmd has died the
+ * publication has ended already: RSM_ST_NOT_PUBLISHED, and the importers are cut off all the same.
  */
 enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_t flags);
 
@@ -55,13 +80,27 @@ enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_
  * old memory returns to the application with its contents. Importers notice nothing.
  * @return RSM_ST_OK, RSM_ST_NOT_CREATOR, RSM_ST_FAULT, RSM_ST_DENIED, RSM_ST_NO_MEMORY,
  *         RSM_ST_BUSY: old or new memory is shared with another exported segment; RSM_ST_STALE:
- *         rsmd has died.
+ *         rsmd has died; RSM_ST_UNSUPPORTED: the segment's memory is not the application's.
  */
 enum rsm_status rsmcore_export_rebind(struct rsmcore_export *segment, void *address);
 
-/** End the segment, cutting importers off. Always succeeds; in a forked child it only frees the
- *  child's copy of the handle. */
-void rsmcore_export_destroy(struct rsmcore_export *segment);
+/** What becomes of those that are connected when a segment ends. */
+enum rsmcore_destroy {
+    RSMCORE_DESTROY_CUT = 0, /**< they are cut off: none of their stores reaches the memory */
+    /** There must be none. RSM_ST_BUSY: there are, and the segment is as it was. */
+    RSMCORE_DESTROY_UNUSED,
+    /** They go on to share the segment's memory among themselves until the last of them or this
+     *  process has gone. This process gets its memory back with its contents, as by CUT. */
+    RSMCORE_DESTROY_DEFER,
+};
+
+/**
+ * End the segment: nobody connects any more, its id is free and the handle invalid. In a forked
+ * child it only frees the child's copy of the handle.
+ * @return RSM_ST_OK; with RSMCORE_DESTROY_UNUSED alone the handle may stay valid: RSM_ST_BUSY, or
+ *         what rsmcore_link_call() says when rsmd did not answer. The other two always succeed.
+ */
+enum rsm_status rsmcore_export_destroy(struct rsmcore_export *segment, enum rsmcore_destroy how);
 
 /** Whether the calling process is the one that created the segment. */
 bool rsmcore_export_is_creator(const struct rsmcore_export *segment);

@@ -250,8 +250,9 @@ static enum rsm_status transfer_vector(struct rsmcore_import *import,
     for (unsigned i = 0; i < inside; i++)
         conn = rsmcore_import_conn_for(import, vec[i].local, vec[i].length);
     if (inside > 0)
-        status = right == RSM_RIGHT_WRITE ? conn->ops->putv(conn, vec, inside, done)
-                                          : conn->ops->getv(conn, vec, inside, done);
+        status = rsmcore_import_note(import, right == RSM_RIGHT_WRITE
+                                                 ? conn->ops->putv(conn, vec, inside, done)
+                                                 : conn->ops->getv(conn, vec, inside, done));
     return status == RSM_ST_OK && inside < count ? RSM_ST_RANGE : status;
 }
 
@@ -267,10 +268,8 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
     return transfer_vector(import, vec, count, done, RSM_RIGHT_READ);
 }
 
-enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce,
-                                    enum rsm_status *earlier)
+enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce)
 {
-    *earlier = RSM_ST_OK;
     if (!rsmcore_gentable_alive(import->table))
         return RSM_ST_UNREACHABLE;
     if (rsmcore_import_aborted(import))
@@ -278,9 +277,9 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
     struct rsm_conn *conn = rsmcore_import_conn(import);
     if ((conn->caps & RSM_CAP_REMOTE_SIGNAL) != 0)
         return conn->ops->signals->post(conn, coalesce);
-    *earlier = conn->ops->complete(conn);
-    if (*earlier != RSM_ST_OK)
-        return *earlier == RSM_ST_ABORTED ? RSM_ST_OK : *earlier;
+    enum rsm_status earlier = rsmcore_import_note(import, conn->ops->complete(conn));
+    if (earlier != RSM_ST_OK)
+        return earlier == RSM_ST_ABORTED ? RSM_ST_OK : earlier;
     return rsmcore_event_post(import->event, coalesce);
 }
 

@@ -28,11 +28,13 @@ struct rsmcore_import {
     uint32_t generation;                        /* value of the slot at connect */
     uint32_t rights;                            /* RSM_RIGHT_* granted */
     uint64_t length;                            /* bytes of the segment */
+    _Atomic uint32_t failures;                  /* transfers that failed so far (barrier.h) */
     struct rsmcore_link *link;
     struct rsmcore_controller *controller;
     struct rsmcore_event *event;
     uint32_t id;
     unsigned process_epoch;
+    atomic_uint maps; /* that there are (map.h) */
 };
 
 /**
@@ -46,6 +48,16 @@ enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, ui
                                        struct rsmcore_import **out);
 /** Drop the connection; all mappings have been unmapped by the caller. */
 void rsmcore_import_disconnect(struct rsmcore_import *import);
+
+/** Count a failed transfer, for all barriers that are open now (barrier.h). A cut connection is no
+ *  failure that anybody could miss. Every function below does this itself. Returns @p status. */
+static inline enum rsm_status rsmcore_import_note(struct rsmcore_import *import,
+                                                  enum rsm_status status)
+{
+    if (__builtin_expect(status != RSM_ST_OK && status != RSM_ST_ABORTED, 0))
+        atomic_fetch_add_explicit(&import->failures, 1, memory_order_relaxed);
+    return status;
+}
 
 /** The connection that transfers go through now. */
 static inline struct rsm_conn *rsmcore_import_conn(const struct rsmcore_import *import)
@@ -101,7 +113,7 @@ static inline enum rsm_status rsmcore_import_put(struct rsmcore_import *import, 
     if (!rsmcore_import_in_range(import, offset, length))
         return RSM_ST_RANGE;
     struct rsm_conn *conn = rsmcore_import_conn_for(import, src, length);
-    return conn->ops->put(conn, offset, src, length);
+    return rsmcore_import_note(import, conn->ops->put(conn, offset, src, length));
 }
 
 static inline enum rsm_status rsmcore_import_get(struct rsmcore_import *import, uint64_t offset,
@@ -112,7 +124,7 @@ static inline enum rsm_status rsmcore_import_get(struct rsmcore_import *import, 
     if (!rsmcore_import_in_range(import, offset, length))
         return RSM_ST_RANGE;
     struct rsm_conn *conn = rsmcore_import_conn_for(import, dst, length);
-    return conn->ops->get(conn, offset, dst, length);
+    return rsmcore_import_note(import, conn->ops->get(conn, offset, dst, length));
 }
 
 /** @p count elements of @p width bytes; offset and address aligned; count * width must not
@@ -126,7 +138,7 @@ static inline enum rsm_status rsmcore_import_put_elems(struct rsmcore_import *im
     if (!rsmcore_import_in_range(import, offset, (uint64_t)count * width))
         return RSM_ST_RANGE;
     struct rsm_conn *conn = rsmcore_import_conn_for(import, src, count * width);
-    return conn->ops->put_elems(conn, offset, src, width, count);
+    return rsmcore_import_note(import, conn->ops->put_elems(conn, offset, src, width, count));
 }
 
 static inline enum rsm_status rsmcore_import_get_elems(struct rsmcore_import *import,
@@ -138,7 +150,7 @@ static inline enum rsm_status rsmcore_import_get_elems(struct rsmcore_import *im
     if (!rsmcore_import_in_range(import, offset, (uint64_t)count * width))
         return RSM_ST_RANGE;
     struct rsm_conn *conn = rsmcore_import_conn_for(import, dst, count * width);
-    return conn->ops->get_elems(conn, offset, dst, width, count);
+    return rsmcore_import_note(import, conn->ops->get_elems(conn, offset, dst, width, count));
 }
 
 /** Entries in order, the first failure stops; *done counts the complete ones. */
@@ -151,7 +163,7 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
 static inline enum rsm_status rsmcore_import_order(struct rsmcore_import *import)
 {
     struct rsm_conn *conn = rsmcore_import_conn(import);
-    return conn->ops->order(conn);
+    return rsmcore_import_note(import, conn->ops->order(conn));
 }
 
 /** All earlier accesses have happened. RSM_ST_ABORTED if the connection was cut. */
@@ -159,7 +171,7 @@ static inline enum rsm_status rsmcore_import_complete(struct rsmcore_import *imp
 {
     struct rsm_conn *conn = rsmcore_import_conn(import);
     enum rsm_status status = conn->ops->complete(conn);
-    return rsmcore_import_aborted(import) ? RSM_ST_ABORTED : status;
+    return rsmcore_import_note(import, rsmcore_import_aborted(import) ? RSM_ST_ABORTED : status);
 }
 
 /** Loads from mappings see, from now on, what the segment has at this moment or later. */
@@ -172,15 +184,13 @@ static inline void rsmcore_import_acquire(struct rsmcore_import *import)
 
 /**
  * Post an event to the exporter, who finds all that this connection has written before.
+ * No event is posted in front of data that did not arrive.
  * @param coalesce  leave a counter alone that is not 0.
- * @param earlier   what became of the earlier transfers, as rsmcore_import_complete() would tell;
- *                  it is told once, so the caller keeps a failure for who asks next. No event is
- *                  posted in front of data that did not arrive.
  * @return RSM_ST_OK, also where nobody is left who could be told; RSM_ST_UNREACHABLE: the daemon is
- *         gone or silent; RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY; else what the transport says.
+ *         gone or silent; RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY; else what the transport says, of
+ *         this event or of the transfers before it.
  */
-enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce,
-                                    enum rsm_status *earlier);
+enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce);
 
 /**
  * Map part of the segment: see map() in <rsm/transport.h>. Any number of mappings may coexist.

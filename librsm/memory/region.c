@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "memory/region.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/log.h"
 #include "base/ranges.h"
@@ -177,20 +179,26 @@ static enum rsm_status register_runs(const struct rsmcore_origin_run *runs, size
 
 /* ---------------------------------------------------------------- cover and uncover */
 
-/* Put pages that are on no extent onto this one, which is given back if that fails. Every extent
- * passes through here before it is mapped. RSM_ST_PROTOCOL: rsmd gave something else than memory of
- * that length that stays there. */
+/* Every extent is looked at before it is mapped: whether it is memory of that length that stays. */
+static bool is_usable(struct rsmcore_extent *extent, size_t length)
+{
+    int fd = extent->file.fd;
+    bool usable = rsm_is_sealed_memory(fd, length) && rsmcore_swap_file_of(fd, &extent->file);
+    if (!usable)
+        rsm_log_error("rsmd gave an extent that is no sealed memory of %zu bytes", length);
+    return usable;
+}
+
+/* Put pages that are on no extent onto this one, which is given back if that fails.
+ * RSM_ST_PROTOCOL: rsmd gave something else than memory of that length that stays there. */
 static enum rsm_status put_on_extent(struct rsmcore_extent *extent, uintptr_t start, size_t length)
 {
     struct rsmcore_origin_run *runs;
     size_t count;
     enum rsm_status status = RSM_ST_PROTOCOL;
-    int fd = extent->file.fd;
-    if (!rsm_is_sealed_memory(fd, length) || !rsmcore_swap_file_of(fd, &extent->file)) {
-        rsm_log_error("rsmd gave an extent that is no sealed memory of %zu bytes", length);
+    if (!is_usable(extent, length))
         goto give_back_extent;
-    }
-    status = rsmcore_swap_in(start, length, RSMCORE_SWAP_FRESH, fd, 0, &runs, &count);
+    status = rsmcore_swap_in(start, length, RSMCORE_SWAP_FRESH, extent->file.fd, 0, &runs, &count);
     if (status != RSM_ST_OK)
         goto give_back_extent;
     status = register_runs(runs, count, extent, start, 0, NULL);
@@ -226,6 +234,51 @@ enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link, uint32_t id
 {
     struct rsmcore_extent *extent = rsmcore_extent_of(link, id, fd);
     return extent != NULL ? put_on_extent(extent, start, length) : RSM_ST_NO_MEMORY;
+}
+
+static enum rsm_status map_extent(struct rsmcore_extent *extent, size_t length, uintptr_t *start)
+{
+    if (!is_usable(extent, length))
+        return RSM_ST_PROTOCOL;
+    void *mapped = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, extent->file.fd, 0);
+    if (mapped == MAP_FAILED)
+        return rsmcore_status_from_errno(errno);
+    const struct rsmcore_origin_run run = {
+        .start = (uintptr_t)mapped, .length = length, .origin = {.kind = RSMCORE_ORIGIN_PRIVATE}};
+    enum rsm_status status = register_runs(&run, 1, extent, run.start, 0, NULL);
+    if (status == RSM_ST_OK)
+        rsmcore_extent_let_go(extent);
+    else
+        munmap(mapped, length);
+    *start = run.start;
+    return status;
+}
+
+enum rsm_status rsmcore_region_map(struct rsmcore_link *link, uint32_t id, int fd, size_t length,
+                                   uintptr_t *start)
+{
+    struct rsmcore_extent *extent = rsmcore_extent_of(link, id, fd);
+    if (extent == NULL)
+        return RSM_ST_NO_MEMORY;
+    enum rsm_status status = map_extent(extent, length, start);
+    if (status != RSM_ST_OK)
+        rsmcore_extent_free(extent);
+    return status;
+}
+
+void rsmcore_region_unmap(uintptr_t start, size_t length)
+{
+    uintptr_t end = start + length;
+    /* Where there is no memory for that, a region that reaches beyond the range stays for its
+     * owner. */
+    (void)split_at_ends(start, end);
+    munmap((void *)start, length);
+    struct region *next;
+    for (struct region *region = first_in(start, end); region != NULL; region = next) {
+        next = next_in(region, start, end);
+        if (region->run.start >= start && end_of(region) <= end)
+            discard(region);
+    }
 }
 
 void rsmcore_region_give_back(struct rsmcore_link *link, uint32_t id, int fd)

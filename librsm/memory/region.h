@@ -46,6 +46,16 @@ bool rsmcore_region_is_bare(uintptr_t start, size_t length);
 enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link, uint32_t id, int fd,
                                           uintptr_t start, size_t length);
 
+/** Make memory of an extent that rsmd has given: map it at an address of the kernel's choice. No
+ * page is exchanged. From then on it is a region like others; taken off the extent it becomes
+ * private memory. Extent and descriptor are the region's from then on, or given back. */
+enum rsm_status rsmcore_region_map(struct rsmcore_link *link, uint32_t id, int fd, size_t length,
+                                   uintptr_t *start);
+
+/** Unmap memory of rsmcore_region_map(), whatever pages are there now, and give back its extents.
+ */
+void rsmcore_region_unmap(uintptr_t start, size_t length);
+
 /** Give an extent back that was not put to use. */
 void rsmcore_region_give_back(struct rsmcore_link *link, uint32_t id, int fd);
 

@@ -17,7 +17,8 @@ static void close_descriptor(struct rsmcore_extent *extent)
 
 static void give_back(struct rsmcore_link *link, uint32_t id)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free.extent = id};
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE,
+                          .u.extent_free = {.extent = id, .flags = RSM_EXTENT_FREE_WHEN_UNUSED}};
     (void)rsmcore_link_call(link, &msg, NULL, NULL);
 }
 

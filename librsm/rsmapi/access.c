@@ -74,7 +74,6 @@ static inline int refused(struct __rsm_memseg_import_handle *handle, int error)
 static __attribute__((noinline, cold)) int failed(struct __rsm_memseg_import_handle *handle,
                                                   enum rsmapi_family family, enum rsm_status status)
 {
-    rsmapi_note(handle, status);
     return rsmcore_import_aborted(handle->core) ? RSMERR_CONN_ABORTED
                                                 : rsmapi_error(family, status);
 }

@@ -3,12 +3,10 @@
  * rsm_memseg_import_init_barrier(3RSM) and its companions, rsm_memseg_import_set_mode(3RSM).
  *
  * The program's rsmapi_barrier_t holds three things: `seg` is the import handle, or NULL when the
- * barrier is not initialised; `gnum` says whether it was ever opened; `privdata` is the handle's
- * count of failed transfers at the last opening. Nothing points back to it, so that it may vanish.
- *
- * A transport reports each failure once, to whichever call asks first; the count is how every
- * other barrier that is open at that moment learns of it.
+ * barrier is not initialised; `gnum` says whether it was ever opened; `privdata` is the core's
+ * barrier of the last opening. Nothing points back to it, so that it may vanish.
  */
+#include "core/barrier.h"
 #include "rsmapi/export.h"
 #include "rsmapi/handle.h"
 #include "rsmapi/status.h"
@@ -22,11 +20,6 @@ static int handle_of(const rsmapi_barrier_t *barrier, struct __rsm_memseg_import
         return RSMERR_BAD_BARRIER_PTR;
     *handle = barrier->seg;
     return rsmapi_is_import(*handle) ? RSM_SUCCESS : RSMERR_BARRIER_UNINITIALIZED;
-}
-
-static void *failures_now(struct __rsm_memseg_import_handle *handle)
-{
-    return (void *)(uintptr_t)atomic_load(&handle->failures);
 }
 
 /* All types cover the same: everything that goes through the handle. */
@@ -52,9 +45,8 @@ RSM_API int rsm_memseg_import_open_barrier(rsmapi_barrier_t *barrier)
     int error = handle_of(barrier, &handle);
     if (error != RSM_SUCCESS)
         return error;
-    rsmcore_import_acquire(handle->core);
+    barrier->privdata = (void *)(uintptr_t)rsmcore_barrier_open(handle->core).failures;
     barrier->gnum = OPENED;
-    barrier->privdata = failures_now(handle);
     return RSM_SUCCESS;
 }
 RSM_API_EXPORT(rsm_memseg_import_open_barrier);
@@ -65,7 +57,7 @@ RSM_API int rsm_memseg_import_order_barrier(rsmapi_barrier_t *barrier)
     int error = handle_of(barrier, &handle);
     if (error != RSM_SUCCESS)
         return error;
-    return rsmapi_error(RSMAPI_ORDER, rsmapi_note(handle, rsmcore_import_order(handle->core)));
+    return rsmapi_error(RSMAPI_ORDER, rsmcore_import_order(handle->core));
 }
 RSM_API_EXPORT(rsm_memseg_import_order_barrier);
 
@@ -77,10 +69,8 @@ RSM_API int rsm_memseg_import_close_barrier(rsmapi_barrier_t *barrier)
         return error;
     if (barrier->gnum != OPENED)
         return RSMERR_BARRIER_NOT_OPENED;
-    enum rsm_status status = rsmapi_note(handle, rsmcore_import_complete(handle->core));
-    if (status != RSM_ST_OK)
-        return rsmapi_error(RSMAPI_CLOSE, status);
-    return failures_now(handle) == barrier->privdata ? RSM_SUCCESS : RSMERR_BARRIER_FAILURE;
+    struct rsmcore_barrier opened = {.failures = (uint32_t)(uintptr_t)barrier->privdata};
+    return rsmapi_error(RSMAPI_CLOSE, rsmcore_barrier_close(handle->core, opened));
 }
 RSM_API_EXPORT(rsm_memseg_import_close_barrier);
 

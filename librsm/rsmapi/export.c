@@ -68,7 +68,7 @@ RSM_API int rsm_memseg_export_destroy(rsm_memseg_export_handle_t memseg)
     if (in_use)
         return RSMERR_POLLFD_IN_USE;
     rsmapi_segment_end(&memseg->segment);
-    rsmcore_export_destroy(memseg->core);
+    (void)rsmcore_export_destroy(memseg->core, RSMCORE_DESTROY_CUT);
     free(memseg);
     return RSM_SUCCESS;
 }

@@ -64,15 +64,14 @@ struct __rsm_memseg_export_handle {
 struct __rsm_memseg_import_handle {
     struct rsmapi_segment segment;
     struct rsmcore_import *core;
-    uint32_t rights;           /* RSM_RIGHT_* granted at connect */
-    _Atomic uint32_t usable;   /* of these, what an explicit mapping leaves to put and get */
-    _Atomic uint64_t first;    /* [first, end): segment bytes that put and get may touch */
-    _Atomic uint64_t end;      /* UINT64_MAX while not mapped: the whole segment */
-    _Atomic bool mapped;       /* changed under the lock */
-    _Atomic bool has_barrier;  /* one was initialised and none destroyed since */
-    _Atomic uint32_t mode;     /* rsm_barrier_mode_t */
-    _Atomic uint32_t failures; /* transfers that failed so far; barriers compare */
-    void *address;             /* of the mapping; guarded by the lock, as is its length */
+    uint32_t rights;          /* RSM_RIGHT_* granted at connect */
+    _Atomic uint32_t usable;  /* of these, what an explicit mapping leaves to put and get */
+    _Atomic uint64_t first;   /* [first, end): segment bytes that put and get may touch */
+    _Atomic uint64_t end;     /* UINT64_MAX while not mapped: the whole segment */
+    _Atomic bool mapped;      /* changed under the lock */
+    _Atomic bool has_barrier; /* one was initialised and none destroyed since */
+    _Atomic uint32_t mode;    /* rsm_barrier_mode_t */
+    void *address;            /* of the mapping; guarded by the lock, as is its length */
     size_t length;
 };
 
@@ -129,14 +128,5 @@ void rsmapi_controller_drop(struct __rsmapi_controller_handle *controller);
 
 /** Bytes of a page: the alignment that RSMAPI asks of memory and offsets. */
 size_t rsmapi_page_size(void);
-
-/** Remember what became of a transfer, for the barriers that are open. Returns @p status. */
-static inline enum rsm_status rsmapi_note(struct __rsm_memseg_import_handle *handle,
-                                          enum rsm_status status)
-{
-    if (__builtin_expect(status != RSM_ST_OK && status != RSM_ST_ABORTED, 0))
-        atomic_fetch_add_explicit(&handle->failures, 1, memory_order_relaxed);
-    return status;
-}
 
 #endif

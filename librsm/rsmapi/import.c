@@ -17,7 +17,6 @@ static void init_import(struct __rsm_memseg_import_handle *handle, uint32_t righ
     atomic_init(&handle->mapped, false);
     atomic_init(&handle->has_barrier, false);
     atomic_init(&handle->mode, RSM_BARRIER_MODE_IMPLICIT);
-    atomic_init(&handle->failures, 0);
 }
 
 RSM_API int rsm_memseg_import_connect(rsmapi_controller_handle_t controller, rsm_node_id_t node_id,

@@ -65,7 +65,6 @@ static int failed(struct __rsm_memseg_import_handle *handle, enum rsmapi_family 
 {
     if (status == RSM_ST_RANGE)
         return RSMERR_BAD_OFFSET;
-    rsmapi_note(handle, status);
     return rsmcore_import_aborted(handle->core) ? RSMERR_CONN_ABORTED
                                                 : rsmapi_error(family, status);
 }
@@ -97,7 +96,7 @@ static int move(rsm_scat_gath_t *sg_io, const struct rsm_transfer *vector, uint3
 static int post_behind(rsm_scat_gath_t *sg_io)
 {
     struct __rsm_memseg_import_handle *handle = sg_io->remote_handle;
-    enum rsm_status status = rsmapi_note(handle, rsmcore_import_order(handle->core));
+    enum rsm_status status = rsmcore_import_order(handle->core);
     if (status != RSM_ST_OK)
         return rsmapi_error(RSMAPI_ORDER, status);
     return rsm_intr_signal_post(handle, sg_io->flags & RSM_SIGPOST_NO_ACCUMULATE);

@@ -4,24 +4,15 @@
 #include "rsmapi/handle.h"
 #include "rsmapi/status.h"
 
-/* Behind what was put before; a put that turns out to have failed is remembered for the barriers.
- */
-static enum rsm_status post_import(struct __rsm_memseg_import_handle *handle, bool coalesce)
-{
-    enum rsm_status earlier;
-    enum rsm_status status = rsmcore_import_post(handle->core, coalesce, &earlier);
-    rsmapi_note(handle, earlier);
-    return status;
-}
-
 RSM_API int rsm_intr_signal_post(void *memseg, uint_t flags)
 {
     struct rsmapi_segment *segment = rsmapi_segment_of(memseg);
     bool coalesce = (flags & RSM_SIGPOST_NO_ACCUMULATE) != 0;
     if (segment == NULL)
         return RSMERR_BAD_SEG_HNDL;
-    if (segment->tag == RSMAPI_TAG_IMPORT)
-        return rsmapi_error(RSMAPI_POST, post_import(memseg, coalesce));
+    const struct __rsm_memseg_import_handle *import = rsmapi_import_of(segment);
+    if (import != NULL)
+        return rsmapi_error(RSMAPI_POST, rsmcore_import_post(import->core, coalesce));
     return rsmapi_error(RSMAPI_POST, rsmcore_event_post(segment->event, coalesce));
 }
 RSM_API_EXPORT(rsm_intr_signal_post);

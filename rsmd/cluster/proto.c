@@ -92,7 +92,9 @@ static void walk(struct rsm_codec *c, struct rsm_peer_msg *msg)
         return;
     case RSM_PEER_DISCONNECT:
     case RSM_PEER_ABORT:
+    case RSM_PEER_UNAVAILABLE:
         rsm_codec_u32(c, &msg->u.import.import);
+        rsm_codec_u32(c, &msg->u.import.died);
         return;
     case RSM_PEER_EVENT:
         walk_event(c, &msg->u.event);

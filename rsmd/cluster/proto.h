@@ -42,10 +42,13 @@ enum rsm_peer_type {
     /* segments */
     RSM_PEER_CONNECT = 16, /* to the exporter's node */
     RSM_PEER_CONNECT_REPLY = 17,
-    RSM_PEER_DISCONNECT = 18, /* to the exporter's node: the importer has gone */
-    RSM_PEER_ABORT = 19,      /* to the importer's node: the connection has been cut */
-    RSM_PEER_EVENT = 20,      /* to the end named in it */
+    RSM_PEER_DISCONNECT = 18,  /* to the exporter's node: the importer has gone */
+    RSM_PEER_ABORT = 19,       /* to the importer's node: the connection has been cut */
+    RSM_PEER_EVENT = 20,       /* to the end named in it */
+    RSM_PEER_UNAVAILABLE = 21, /* to the importer's node: the exporter asks importers to leave */
 };
+
+#define RSM_PEER_LAST RSM_PEER_UNAVAILABLE
 
 struct rsm_peer_hello {
     uint32_t magic;
@@ -96,9 +99,11 @@ struct rsm_peer_connect_reply {
     uint8_t blob[RSM_OFFER_MAX_BLOB];
 };
 
-/** DISCONNECT and ABORT. */
+/** DISCONNECT, ABORT and UNAVAILABLE. */
 struct rsm_peer_import {
     uint32_t import;
+    uint32_t died; /* of DISCONNECT: 1: the importing process ended and left the connection behind;
+                      else 0 */
 };
 
 /** Events posted to the other end of a connection. */
@@ -118,7 +123,7 @@ struct rsm_peer_msg {
         struct rsm_peer_ping ping; /* and PONG */
         struct rsm_peer_connect connect;
         struct rsm_peer_connect_reply connect_reply;
-        struct rsm_peer_import import; /* DISCONNECT, ABORT */
+        struct rsm_peer_import import; /* DISCONNECT, ABORT, UNAVAILABLE */
         struct rsm_peer_event event;
     } u;
 };

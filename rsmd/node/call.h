@@ -46,6 +46,8 @@ rsmd_handler rsmd_answer_event_open;
 rsmd_handler rsmd_answer_event_peers;
 rsmd_handler rsmd_answer_event_arm;
 rsmd_handler rsmd_answer_event_kick;
+/* records.c */
+rsmd_handler rsmd_answer_records;
 /* inspect.c */
 rsmd_handler rsmd_answer_inspect;
 /* links.c */

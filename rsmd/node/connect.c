@@ -149,6 +149,7 @@ enum rsm_status rsmd_answer_import_disconnect(struct rsmd_call *call)
         rsmd_client_import(call->node, call->client, call->request->u.import_disconnect.import);
     if (import == NULL)
         return RSM_ST_NOT_FOUND;
+    import->disconnected = true;
     rsmd_import_free(call->node, import);
     return RSM_ST_OK;
 }

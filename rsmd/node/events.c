@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "node/remote/relay.h"
 #include "node/memfd.h"
+#include "node/records.h"
 #include "node/registry.h"
 
 void rsmd_events_init(struct rsmd_events *events)
@@ -38,26 +39,39 @@ void rsmd_events_close(struct rsmd_account *account, struct rsmd_events *events)
     close_one(account, &events->pipe);
 }
 
-/* A handle of the asking client: exactly one of the two is set. */
+/* A handle of the asking client: exactly one of the first two is set. */
 struct event_handle {
     struct rsmd_export *export;
     struct rsmd_import *import;
+    bool records; /* its records are meant, not its events */
 };
 
 static enum rsm_status find_handle(const struct rsmd_call *call, uint32_t end, uint32_t id,
                                    struct event_handle *handle)
 {
-    *handle = (struct event_handle){.export = NULL};
+    bool of_export = end == RSM_EVENT_EXPORT || end == RSM_EVENT_EXPORT_RECORDS;
+    bool of_import = end == RSM_EVENT_IMPORT || end == RSM_EVENT_IMPORT_RECORDS;
+    *handle = (struct event_handle){.records = end == RSM_EVENT_EXPORT_RECORDS ||
+                                               end == RSM_EVENT_IMPORT_RECORDS};
     bool foreign = call->client->node != call->node->id;
-    if (end == RSM_EVENT_EXPORT && foreign)
+    if (of_export && foreign)
         return RSM_ST_DENIED;
-    if (end == RSM_EVENT_EXPORT)
+    if (of_export)
         handle->export = rsmd_client_export(call->node, call->client, id);
-    else if (end == RSM_EVENT_IMPORT)
+    else if (of_import)
         handle->import = rsmd_client_import(call->node, call->client, id);
     else
         return RSM_ST_INVALID;
     return handle->export != NULL || handle->import != NULL ? RSM_ST_OK : RSM_ST_NOT_FOUND;
+}
+
+/* The same for what is between two ends, as records are not. */
+static enum rsm_status find_end(const struct rsmd_call *call, uint32_t end, uint32_t id,
+                                struct event_handle *handle)
+{
+    return end == RSM_EVENT_EXPORT_RECORDS || end == RSM_EVENT_IMPORT_RECORDS
+               ? RSM_ST_INVALID
+               : find_handle(call, end, id, handle);
 }
 
 /* Whom what belongs to a handle is charged to. */
@@ -66,8 +80,16 @@ static struct rsmd_account *account_of(const struct event_handle *handle)
     return handle->export != NULL ? handle->export->client->account : handle->import->account;
 }
 
+static struct rsmd_records **records_of(const struct event_handle *handle)
+{
+    return handle->export != NULL ? &handle->export->records : &handle->import->records;
+}
+
+/* NULL: of records that are not kept. */
 static struct rsmd_events *events_of(const struct event_handle *handle)
 {
+    if (handle->records)
+        return *records_of(handle) != NULL ? rsmd_records_events(*records_of(handle)) : NULL;
     return handle->export != NULL ? &handle->export->events : &handle->import->events;
 }
 
@@ -87,7 +109,7 @@ enum rsm_status rsmd_event_cell_make(int *cell)
 }
 
 /* The counter's memory, made when first wanted: nobody can have posted before. */
-static enum rsm_status need_cell(struct rsmd_account *account, struct rsmd_events *events)
+enum rsm_status rsmd_events_need_cell(struct rsmd_account *account, struct rsmd_events *events)
 {
     if (events->cell >= 0)
         return RSM_ST_OK;
@@ -108,11 +130,25 @@ static void tell_missed(struct rsmd_node *node, const struct event_handle *handl
         rsmd_gentable_move(node->gentable, import->export->epoch_slot);
 }
 
+/* Whoever asks for the records of a connection that has ended already is told that. */
+static enum rsm_status begin_records(struct rsmd_node *node, const struct event_handle *handle)
+{
+    const struct rsmd_import *import = handle->import;
+    bool first = *records_of(handle) == NULL;
+    enum rsm_status status = rsmd_records_begin(account_of(handle), records_of(handle));
+    if (status == RSM_ST_OK && first && import != NULL && import->export == NULL &&
+        import->far == NULL)
+        rsmd_record_to_importer(node, import, RSM_RECORD_LOST);
+    return status;
+}
+
 enum rsm_status rsmd_answer_event_open(struct rsmd_call *call)
 {
     const struct rsm_event_open_request *asked = &call->request->u.event_open;
     struct event_handle handle;
     enum rsm_status status = find_handle(call, asked->end, asked->id, &handle);
+    if (status == RSM_ST_OK && handle.records)
+        status = begin_records(call->node, &handle);
     if (status != RSM_ST_OK)
         return status;
     struct rsmd_events *events = events_of(&handle);
@@ -120,7 +156,7 @@ enum rsm_status rsmd_answer_event_open(struct rsmd_call *call)
         tell_missed(call->node, &handle);
         return RSM_ST_NO_RESOURCES;
     }
-    status = need_cell(account_of(&handle), events);
+    status = rsmd_events_need_cell(account_of(&handle), events);
     if (status != RSM_ST_OK)
         return status;
     call->attached.fds[call->attached.count++] = events->cell;
@@ -162,7 +198,7 @@ static enum rsm_status need_exporters(struct rsmd_node *node, struct rsmd_import
     enum rsm_status status = RSM_ST_OK;
     *events = NULL;
     if (export != NULL) {
-        status = need_cell(export->client->account, &export->events);
+        status = rsmd_events_need_cell(export->client->account, &export->events);
         *events = &export->events;
     } else if (import->far != NULL) {
         status = rsmd_relay_need(node, import);
@@ -178,7 +214,7 @@ static enum rsm_status need_importers(struct rsmd_node *node, struct rsmd_import
 {
     if (import->far == NULL) {
         *events = &import->events;
-        return need_cell(import->account, &import->events);
+        return rsmd_events_need_cell(import->account, &import->events);
     }
     enum rsm_status status = rsmd_relay_need(node, import);
     if (status == RSM_ST_OK)
@@ -241,7 +277,7 @@ enum rsm_status rsmd_answer_event_peers(struct rsmd_call *call)
 {
     const struct rsm_event_peers_request *asked = &call->request->u.event_peers;
     struct event_handle handle;
-    enum rsm_status status = find_handle(call, asked->end, asked->id, &handle);
+    enum rsm_status status = find_end(call, asked->end, asked->id, &handle);
     if (status == RSM_ST_OK)
         status = handle.export != NULL ? peers_of_export(call, handle.export)
                                        : peers_of_import(call, handle.import);
@@ -285,6 +321,8 @@ enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
         return status;
     struct rsmd_events *events = events_of(&handle);
     struct rsmd_account *account = account_of(&handle);
+    if (events == NULL)
+        return RSM_ST_NOT_FOUND;
     bool has_one = events->pipe >= 0; /* what was paid for it pays for the new one */
     if (!has_one && !rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
         return RSM_ST_NO_RESOURCES;
@@ -329,7 +367,7 @@ enum rsm_status rsmd_answer_event_kick(struct rsmd_call *call)
 {
     const struct rsm_event_kick_request *asked = &call->request->u.event_kick;
     struct event_handle handle;
-    enum rsm_status status = find_handle(call, asked->end, asked->id, &handle);
+    enum rsm_status status = find_end(call, asked->end, asked->id, &handle);
     if (status != RSM_ST_OK)
         return status;
     const struct rsmd_events *events = peer_events(call->node, &handle, asked->peer);
@@ -354,20 +392,24 @@ static void kick(int pipe)
     (void)ignored;
 }
 
+bool rsmd_events_post(const struct rsmd_events *events, uint32_t count, bool coalesce)
+{
+    struct rsm_event_cell *cell = rsm_event_cell_map(events->cell);
+    if (cell == NULL)
+        return false;
+    if (rsm_event_cell_post(cell, count, coalesce) && events->pipe >= 0)
+        kick(events->pipe);
+    rsm_event_cell_unmap(cell);
+    return true;
+}
+
 /* Post to a counter of a client's handle. */
 static void post(struct rsmd_node *node, struct rsmd_client *owner, struct rsmd_account *account,
                  struct rsmd_events *events, uint32_t count, bool coalesced)
 {
-    struct rsm_event_cell *cell = NULL;
-    if (need_cell(account, events) == RSM_ST_OK)
-        cell = rsm_event_cell_map(events->cell);
-    if (cell == NULL) {
+    if (rsmd_events_need_cell(account, events) != RSM_ST_OK ||
+        !rsmd_events_post(events, count, coalesced))
         note_missed(node, owner, events);
-        return;
-    }
-    if (rsm_event_cell_post(cell, count, coalesced) && events->pipe >= 0)
-        kick(events->pipe);
-    rsm_event_cell_unmap(cell);
 }
 
 /* The coalesced one came first. */

@@ -9,6 +9,12 @@ void rsmd_events_init(struct rsmd_events *events);
 /** Close what is open; it was charged to @p account. */
 void rsmd_events_close(struct rsmd_account *account, struct rsmd_events *events);
 
+/** Make the counter's memory if there is none yet, charged to @p account. RSM_ST_NO_RESOURCES,
+ *  RSM_ST_NO_MEMORY. */
+enum rsm_status rsmd_events_need_cell(struct rsmd_account *account, struct rsmd_events *events);
+/** Post to a counter whose memory is there, and wake its owner. False: it cannot be mapped now. */
+bool rsmd_events_post(const struct rsmd_events *events, uint32_t count, bool coalesce);
+
 /** A new event cell, sealed; the descriptor becomes the caller's. */
 enum rsm_status rsmd_event_cell_make(int *cell);
 

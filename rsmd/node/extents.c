@@ -15,7 +15,8 @@ struct rsmd_extent *rsmd_client_extent(const struct rsmd_node *node,
 {
     struct rsmd_extent *extent;
     HASH_FIND_INT(node->extents, &id, extent);
-    return extent != NULL && extent->client == client ? extent : NULL;
+    bool named = extent != NULL && extent->client == client && !extent->given_back;
+    return named ? extent : NULL;
 }
 
 /* ------------------------------------------------------------------ what it costs */

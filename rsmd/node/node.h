@@ -59,7 +59,8 @@ struct rsmd_extent {
     struct rsm_extent *adopted; /* the same as the loopback controller's; NULL: not needed yet */
     uint64_t length;
     unsigned uses;
-    bool offered; /* another process may have it mapped, for ever */
+    bool offered;    /* another process may have it mapped, for ever */
+    bool given_back; /* its client cannot name it any more: freed when nothing uses it */
     struct rsmd_extent *prev, *next;
     UT_hash_handle hh;
 };
@@ -93,11 +94,14 @@ struct rsmd_export {
     struct rsmd_access access;
     bool published;
     bool offered; /* of the latest publication, kept beyond its end */
+    bool ended;   /* destroyed by its exporter, who cannot name it any more: freed with its last
+                     connection */
     uint32_t segment_id;
     struct rsmd_pieces *pieces; /* NULL unless published */
     struct rsmd_import *imports;
     uint32_t import_count;
     struct rsmd_events events;
+    struct rsmd_records *records; /* of its connections; NULL: the exporter asks for none */
     struct rsmd_export *prev, *next;
     UT_hash_handle hh;         /* by id */
     UT_hash_handle hh_segment; /* by segment id, while published */
@@ -131,9 +135,11 @@ struct rsmd_import {
     struct rsmd_pieces *pieces; /* NULL once aborted */
     uint32_t slot;
     struct rsmd_events events;
-    uint32_t exporter;        /* node */
-    struct rsmd_far *far;     /* where the other end is; NULL: here, or it was aborted */
-    struct rsmd_relay *relay; /* to the other end there; NULL until somebody posts */
+    struct rsmd_records *records; /* NULL: the importer asks for none */
+    bool disconnected;            /* by the importer, as opposed to its death */
+    uint32_t exporter;            /* node */
+    struct rsmd_far *far;         /* where the other end is; NULL: here, or it was aborted */
+    struct rsmd_relay *relay;     /* to the other end there; NULL until somebody posts */
     struct {
         uint32_t id; /* of the connection at the exporter's node; 0 once aborted */
         uint32_t segment_id;
@@ -203,6 +209,7 @@ struct rsmd_node {
     struct rsmd_slotmap *imports_by_slot;
     struct rsmd_worker *worker; /* for what may take long; NULL: everything is done at once */
     uint32_t last_id;
+    uint64_t last_record;          /* order of the latest record (records.h) */
     struct rsmd_bucket missed_log; /* complaints about events */
     uint64_t next_segment_id;      /* to assign; beyond 32 bits: exhausted */
     struct rsmd_shares shares;

@@ -6,6 +6,7 @@
 #include "node/controllers.h"
 #include "node/extents.h"
 #include "node/offer.h"
+#include "node/records.h"
 #include "node/registry.h"
 #include "node/topology.h"
 
@@ -42,10 +43,15 @@ enum rsm_status rsmd_answer_extent_free(struct rsmd_call *call)
 {
     struct rsmd_extent *extent =
         rsmd_client_extent(call->node, call->client, call->request->u.extent_free.extent);
+    uint32_t flags = call->request->u.extent_free.flags;
     if (extent == NULL)
         return RSM_ST_NOT_FOUND;
-    if (extent->uses > 0)
-        return RSM_ST_BUSY;
+    if ((flags & ~RSM_EXTENT_FREE_WHEN_UNUSED) != 0)
+        return RSM_ST_INVALID;
+    if (extent->uses > 0) {
+        extent->given_back = (flags & RSM_EXTENT_FREE_WHEN_UNUSED) != 0;
+        return extent->given_back ? RSM_ST_OK : RSM_ST_BUSY;
+    }
     rsmd_extent_free(call->node, extent, call);
     return RSM_ST_OK;
 }
@@ -296,23 +302,37 @@ enum rsm_status rsmd_answer_export_unpublish(struct rsmd_call *call)
         return RSM_ST_NOT_PUBLISHED;
     if (status != RSM_ST_OK)
         return status;
-    if ((asked->flags & ~RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0)
+    if ((asked->flags & ~(RSM_UNPUBLISH_KEEP_CONNECTIONS | RSM_UNPUBLISH_NOTIFY)) != 0)
         return RSM_ST_INVALID;
     export->offered = was_offered(export);
     rsmd_export_withdraw(call->node, export);
+    if ((asked->flags & RSM_UNPUBLISH_NOTIFY) != 0)
+        rsmd_record_unavailable(call->node, export);
     if (!keep)
         rsmd_export_abort(call->node, export);
-    call->reply->u.export_end_reply.offered = export->offered;
+    call->reply->u.export_end_reply = (struct rsm_export_end_reply){
+        .offered = export->offered, .connections = export->import_count};
     return RSM_ST_OK;
 }
 
 enum rsm_status rsmd_answer_export_destroy(struct rsmd_call *call)
 {
+    const struct rsm_export_destroy_request *asked = &call->request->u.export_destroy;
+    struct rsm_export_end_reply *reply = &call->reply->u.export_end_reply;
     struct rsmd_export *export;
-    enum rsm_status status = find_created(call, call->request->u.export_destroy.export, &export);
+    enum rsm_status status = find_created(call, asked->export, &export);
     if (status != RSM_ST_OK)
         return status;
-    call->reply->u.export_end_reply.offered = was_offered(export);
-    rsmd_export_free(call->node, export);
+    if (asked->flags > RSM_DESTROY_DEFER)
+        return RSM_ST_INVALID;
+    if (asked->flags == RSM_DESTROY_UNUSED && export->import_count > 0)
+        return RSM_ST_BUSY;
+    reply->offered = was_offered(export);
+    if (asked->flags == RSM_DESTROY_DEFER) {
+        reply->connections = export->import_count;
+        rsmd_export_defer(call->node, export);
+    } else {
+        rsmd_export_free(call->node, export);
+    }
     return RSM_ST_OK;
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "node/events.h"
 #include "node/extents.h"
+#include "node/records.h"
 #include "node/remote/far.h"
 #include "node/remote/relay.h"
 
@@ -57,8 +58,11 @@ void rsmd_pieces_drop(struct rsmd_pieces *pieces)
 {
     if (--pieces->references > 0)
         return;
-    for (uint32_t i = 0; i < pieces->count; i++)
-        pieces->piece[i].extent->uses--;
+    for (uint32_t i = 0; i < pieces->count; i++) {
+        struct rsmd_extent *extent = pieces->piece[i].extent;
+        if (--extent->uses == 0 && extent->given_back)
+            rsmd_extent_free(extent->node, extent, NULL);
+    }
     free(pieces);
 }
 
@@ -83,7 +87,7 @@ struct rsmd_export *rsmd_client_export(const struct rsmd_node *node,
 {
     struct rsmd_export *export;
     HASH_FIND_INT(node->exports, &id, export);
-    return export != NULL && export->client == client ? export : NULL;
+    return export != NULL && export->client == client && !export->ended ? export : NULL;
 }
 
 enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *client,
@@ -171,9 +175,10 @@ static void guest_goes(struct rsmd_node *node, const struct rsmd_export *export,
 
 /* Part an import from its export. The generation moves first: whoever sees the fabric refuse must
  * be able to see why. */
-static void sever(struct rsmd_node *node, struct rsmd_import *import)
+static void sever(struct rsmd_node *node, struct rsmd_import *import, enum rsm_record_event event)
 {
     struct rsmd_export *export = import->export;
+    rsmd_record_to_exporter(node, export, event, import);
     rsmd_gentable_move(node->gentable, import->slot);
     rsmd_gentable_move(node->gentable, export->epoch_slot);
     if (import->hh_made.tbl != NULL)
@@ -190,28 +195,40 @@ static void sever(struct rsmd_node *node, struct rsmd_import *import)
 
 /* Cut a connection. An importer here keeps its handle; the one that stands for an importer on
  * another host has done its duty when that host is told. */
-static void cut(struct rsmd_node *node, struct rsmd_import *import)
+static void cut(struct rsmd_node *node, struct rsmd_import *import, enum rsm_record_event event)
 {
     bool far = import->far != NULL;
     rsmd_relay_leave_fabric(import);
-    sever(node, import);
-    if (!far)
+    sever(node, import, event);
+    if (!far) {
+        rsmd_record_to_importer(node, import, RSM_RECORD_LOST);
         return;
+    }
     rsmd_relay_flush(import);
     rsmd_far_tell_abort(node, import);
     rsmd_import_free(node, import);
 }
 
+/* A connection has parted from its export. The last one takes what its exporter has left behind. */
+static void free_if_deferred(struct rsmd_node *node, struct rsmd_export *export)
+{
+    if (export->ended && export->imports == NULL)
+        rsmd_export_free(node, export);
+}
+
 void rsmd_import_abort(struct rsmd_node *node, struct rsmd_import *import)
 {
-    if (import->export != NULL)
-        cut(node, import);
+    struct rsmd_export *export = import->export;
+    if (export == NULL)
+        return;
+    cut(node, import, RSM_RECORD_LOST);
+    free_if_deferred(node, export);
 }
 
 void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *export)
 {
     while (export->imports != NULL)
-        cut(node, export->imports);
+        cut(node, export->imports, RSM_RECORD_CUT);
 }
 
 void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export)
@@ -224,10 +241,20 @@ void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export)
     export->pieces = NULL;
 }
 
+void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *export)
+{
+    rsmd_export_withdraw(node, export);
+    rsmd_record_unavailable(node, export);
+    rsmd_records_end(export->client->account, &export->records);
+    export->ended = true;
+    free_if_deferred(node, export);
+}
+
 void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export)
 {
     rsmd_export_abort(node, export);
     rsmd_export_withdraw(node, export);
+    rsmd_records_end(export->client->account, &export->records);
     rsmd_events_close(export->client->account, &export->events);
     rsmd_slotmap_set(node->exports_by_slot, export->epoch_slot, NULL);
     rsmd_gentable_release(node->gentable, export->epoch_slot);
@@ -344,6 +371,7 @@ enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *cli
     DL_APPEND2(export->imports, import, export_prev, export_next);
     export->import_count++;
     rsmd_gentable_move(node->gentable, export->epoch_slot);
+    rsmd_record_to_exporter(node, export, RSM_RECORD_CONNECTED, import);
     *made = import;
     return RSM_ST_OK;
 }
@@ -359,11 +387,15 @@ enum rsm_status rsmd_import_make_far(struct rsmd_node *node, struct rsmd_client 
 
 void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
 {
-    if (import->export != NULL)
-        sever(node, import);
+    struct rsmd_export *export = import->export;
+    if (export != NULL) {
+        sever(node, import, import->disconnected ? RSM_RECORD_DISCONNECTED : RSM_RECORD_LOST);
+        free_if_deferred(node, export);
+    }
     if (import->there.id != 0)
         rsmd_far_disconnect(node, import);
     rsmd_relay_free(import);
+    rsmd_records_end(import->account, &import->records);
     rsmd_events_close(import->account, &import->events);
     rsmd_slotmap_set(node->imports_by_slot, import->slot, NULL);
     HASH_DEL(node->imports, import);

@@ -36,6 +36,8 @@ enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *cli
 void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *export);
 /** End the publication: the segment id is free. Connections are left alone. */
 void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export);
+/** Withdraw, and free when the last connection has gone; the client has it no more. */
+void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *export);
 /** Withdraw, abort and free. */
 void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export);
 

@@ -18,6 +18,7 @@ enum {
     RESERVE_PERCENT = 5,
     CONNECTIONS_MOST = 4096,
     FORWARDS_MOST = 4096, /* a reply looks its request up in a list */
+    RECORDS_MOST = 65536, /* 3 MiB */
     TOLD_EVERY_S = 60,
 
     /* Descriptors that the daemon needs for itself. */
@@ -40,6 +41,7 @@ static const char *const names[RSMD_RESOURCES] = {
     [RSMD_BYTES] = "bytes of exported memory",
     [RSMD_PINNED] = "bytes of pinned memory",
     [RSMD_FORWARDS] = "requests to other hosts",
+    [RSMD_RECORDS] = "records of connections",
 };
 
 /* ------------------------------------------------------------------ quotas */
@@ -132,6 +134,7 @@ void rsmd_shares_init(struct rsmd_shares *shares, const struct rsmd_conf *conf)
     rsmd_shares_limit(shares, RSMD_CONNECTIONS, CONNECTIONS_MOST);
     rsmd_shares_limit(shares, RSMD_SEGMENTS, conf->max_segments);
     rsmd_shares_limit(shares, RSMD_FORWARDS, FORWARDS_MOST);
+    rsmd_shares_limit(shares, RSMD_RECORDS, RECORDS_MOST);
     limit_memory(shares, conf);
     limit_descriptors(shares, conf);
 }

@@ -152,7 +152,7 @@ static void lie_in_words(struct input *in, unsigned how, struct answer *answer)
         hostile.reply.sequence += (uint32_t)input_number(in);
         break;
     case 8:
-        hostile.reply.type = RSM_MSG_REPLY | input_below(in, RSM_MSG_EXTENT_OPEN + 2);
+        hostile.reply.type = RSM_MSG_REPLY | input_below(in, RSM_MSG_LAST + 2);
         break;
     case 9:
         input_bytes(in, &hostile.reply.u, 64);

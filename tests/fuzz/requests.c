@@ -58,7 +58,7 @@ static void words_make(struct input *in, void *body)
 void request_make(struct input *in, struct rsm_msg *msg)
 {
     memset(msg, 0, sizeof *msg);
-    msg->type = input_below(in, RSM_MSG_EXTENT_OPEN + 4);
+    msg->type = input_below(in, RSM_MSG_LAST + 4);
     switch (msg->type) {
     case RSM_MSG_HELLO:
         msg->u.hello = (struct rsm_hello_request){
@@ -129,8 +129,9 @@ static void connect_reply_make(struct input *in, struct rsm_peer_connect_reply *
 
 void peer_message_make(struct input *in, struct rsm_peer_msg *msg)
 {
-    static const uint32_t types[] = {RSM_PEER_CONNECT, RSM_PEER_CONNECT_REPLY, RSM_PEER_DISCONNECT,
-                                     RSM_PEER_ABORT, RSM_PEER_EVENT};
+    static const uint32_t types[] = {RSM_PEER_CONNECT,    RSM_PEER_CONNECT_REPLY,
+                                     RSM_PEER_DISCONNECT, RSM_PEER_ABORT,
+                                     RSM_PEER_EVENT,      RSM_PEER_UNAVAILABLE};
     memset(msg, 0, sizeof *msg);
     msg->type = types[input_below(in, sizeof types / sizeof types[0])];
     if (msg->type == RSM_PEER_CONNECT)

@@ -18,7 +18,7 @@ const struct message_fields control_messages[] = {
      "peer.hardware_address peer.state)"},
     {RSM_MSG_LOCATE, "LOCATE", "controller node", "kind path~"},
     {RSM_MSG_EXTENT_ALLOC, "EXTENT_ALLOC", "controller length", "extent#"},
-    {RSM_MSG_EXTENT_FREE, "EXTENT_FREE", "extent#", ""},
+    {RSM_MSG_EXTENT_FREE, "EXTENT_FREE", "extent# flags", ""},
     {RSM_MSG_EXTENT_OPEN, "EXTENT_OPEN", "extent#", ""},
     {RSM_MSG_EXPORT_CREATE, "EXPORT_CREATE", "controller length mode want_extent",
      "export# epoch_slot# extent#"},
@@ -28,8 +28,8 @@ const struct message_fields control_messages[] = {
      "segment_id"},
     {RSM_MSG_EXPORT_REPUBLISH, "EXPORT_REPUBLISH", "export# acl_count (acl.node acl.permission)",
      ""},
-    {RSM_MSG_EXPORT_UNPUBLISH, "EXPORT_UNPUBLISH", "export# flags", "offered"},
-    {RSM_MSG_EXPORT_DESTROY, "EXPORT_DESTROY", "export#", "offered"},
+    {RSM_MSG_EXPORT_UNPUBLISH, "EXPORT_UNPUBLISH", "export# flags", "offered connections"},
+    {RSM_MSG_EXPORT_DESTROY, "EXPORT_DESTROY", "export# flags", "offered connections"},
     {RSM_MSG_IMPORT_CONNECT, "IMPORT_CONNECT", "controller node segment_id rights",
      "import# slot# generation~ length rights transport blob_len blob"},
     {RSM_MSG_IMPORT_DISCONNECT, "IMPORT_DISCONNECT", "import#", ""},
@@ -48,9 +48,12 @@ const struct message_fields control_messages[] = {
      "descriptors.total~ descriptors.users~ descriptors.one~ descriptors.used~ "
      "segments.total~ segments.users~ segments.one~ segments.used~ bytes.total~ "
      "bytes.users~ bytes.one~ bytes.used~ pinned.total~ pinned.users~ pinned.one~ "
-     "pinned.used~ forwards.total~ forwards.users~ forwards.one~ forwards.used~ more "
+     "pinned.used~ forwards.total~ forwards.users~ forwards.one~ forwards.used~ "
+     "records.total~ records.users~ records.one~ records.used~ more "
      "count (user.serial~ user.node user.uid~ user.connections~ user.descriptors~ "
-     "user.segments~ user.bytes~ user.pinned~ user.forwards~)"},
+     "user.segments~ user.bytes~ user.pinned~ user.forwards~ user.records~)"},
+    {RSM_MSG_RECORDS, "RECORDS", "end id# after~",
+     "count (record.event record.node record.connection# record.lost record.order~)"},
     {0, NULL, NULL, NULL},
 };
 
@@ -64,8 +67,9 @@ const struct message_fields peer_messages[] = {
      "request controller segment_id rights uid gid pid group_count (group)", NULL},
     {RSM_PEER_CONNECT_REPLY, "CONNECT_REPLY",
      "request status import# rights length transport blob_len blob~", NULL},
-    {RSM_PEER_DISCONNECT, "DISCONNECT", "import#", NULL},
-    {RSM_PEER_ABORT, "ABORT", "import#", NULL},
+    {RSM_PEER_DISCONNECT, "DISCONNECT", "import# died", NULL},
+    {RSM_PEER_ABORT, "ABORT", "import# died", NULL},
+    {RSM_PEER_UNAVAILABLE, "UNAVAILABLE", "import# died", NULL},
     {RSM_PEER_EVENT, "EVENT", "import# end count coalesced", NULL},
     {0, NULL, NULL, NULL},
 };

@@ -312,7 +312,7 @@ static void segments(void **state)
                              .acl = {{WIRE_OWN, 0666}},
                              .piece_count = 2,
                              .pieces = {{extent, 0, PAGE}, {extent, PAGE, PAGE}}});
-    ASK('a', RSM_ST_BUSY, .type = RSM_MSG_EXTENT_FREE, .u.extent_free = {extent});
+    ASK('a', RSM_ST_BUSY, .type = RSM_MSG_EXTENT_FREE, .u.extent_free = {extent, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXTENT_OPEN, .u.extent_open = {extent});
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_EXTENT_OPEN, .u.extent_open = {extent});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_REPUBLISH,
@@ -329,8 +329,18 @@ static void segments(void **state)
     fprintf(out, "\nmoved b %u\n", (unsigned)made.slot);
     ASK('a', RSM_ST_NOT_PUBLISHED, .type = RSM_MSG_EXPORT_UNPUBLISH,
         .u.export_unpublish = {export, 0});
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy = {export});
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXTENT_FREE, .u.extent_free = {extent});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy = {export, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXTENT_FREE, .u.extent_free = {extent, 0});
+    remark("a segment whose end is refused, and then put off");
+    struct published other = publish_as('a', "sci0", 13);
+    made = import_as('b', 13);
+    ASK('a', RSM_ST_BUSY, .type = RSM_MSG_EXPORT_DESTROY,
+        .u.export_destroy = {other.export, RSM_DESTROY_UNUSED});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_DESTROY,
+        .u.export_destroy = {other.export, RSM_DESTROY_DEFER});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXTENT_FREE,
+        .u.extent_free = {other.extent, RSM_EXTENT_FREE_WHEN_UNUSED});
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect = {made.import});
     remark("the exporter's death");
     publish_as('a', "sci0", 12);
     made = import_as('b', 12);
@@ -344,7 +354,12 @@ static void events(void **state)
     hello('a');
     hello('b');
     struct published made = publish_as('a', "sci0", 21);
+    remark("records of who comes");
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
+        .u.event_open = {RSM_EVENT_EXPORT_RECORDS, made.export});
     uint32_t connection = import_as('b', 21).import;
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_RECORDS,
+        .u.records = {RSM_EVENT_EXPORT_RECORDS, made.export, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
         .u.event_open = {RSM_EVENT_EXPORT, made.export});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN, .u.event_open = {RSM_EVENT_IMPORT, connection});
@@ -396,9 +411,12 @@ static void other_host(void **state)
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_PEERS,
         .u.event_peers = {RSM_EVENT_EXPORT, made.export, 0});
     remark("a connection that the importer gives up, and one that the exporter cuts");
-    tell((struct rsm_peer_msg){.type = RSM_PEER_DISCONNECT, .u.import = {connection}});
+    tell((struct rsm_peer_msg){.type = RSM_PEER_DISCONNECT, .u.import = {connection, 0}});
     tell(wanted(3, 31));
     hear(RSM_PEER_CONNECT_REPLY);
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH,
+        .u.export_unpublish = {made.export, RSM_UNPUBLISH_KEEP_CONNECTIONS | RSM_UNPUBLISH_NOTIFY});
+    hear(RSM_PEER_UNAVAILABLE);
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH, .u.export_unpublish = {made.export, 0});
     hear(RSM_PEER_ABORT);
     remark("a message out of turn ends the link");

@@ -48,15 +48,24 @@ void rsmd_far_take_connect(struct rsmd_node *node, struct rsmd_far *far,
     rsmd_far_send(node, far, &msg);
 }
 
-void rsmd_far_take_disconnect(struct rsmd_node *node, struct rsmd_far *far, uint32_t id)
+void rsmd_far_take_disconnect(struct rsmd_node *node, const struct rsmd_far *far,
+                              const struct rsm_peer_import *gone)
 {
-    struct rsmd_import *import = rsmd_client_import(node, &far->client, id);
-    if (import != NULL)
-        rsmd_import_free(node, import);
+    struct rsmd_import *import = rsmd_client_import(node, &far->client, gone->import);
+    if (import == NULL)
+        return;
+    import->disconnected = gone->died == 0;
+    rsmd_import_free(node, import);
 }
 
 void rsmd_far_tell_abort(struct rsmd_node *node, const struct rsmd_import *import)
 {
     struct rsm_peer_msg msg = {.type = RSM_PEER_ABORT, .u.import.import = import->id};
+    rsmd_far_send(node, import->far, &msg);
+}
+
+void rsmd_far_tell_unavailable(struct rsmd_node *node, const struct rsmd_import *import)
+{
+    struct rsm_peer_msg msg = {.type = RSM_PEER_UNAVAILABLE, .u.import.import = import->id};
     rsmd_far_send(node, import->far, &msg);
 }

@@ -141,10 +141,13 @@ void rsmd_far_message(void *context, uint32_t id, const struct rsm_peer_msg *msg
         rsmd_far_take_reply(node, far, &msg->u.connect_reply);
         break;
     case RSM_PEER_DISCONNECT:
-        rsmd_far_take_disconnect(node, far, msg->u.import.import);
+        rsmd_far_take_disconnect(node, far, &msg->u.import);
         break;
     case RSM_PEER_ABORT:
         rsmd_far_take_abort(node, far, msg->u.import.import);
+        break;
+    case RSM_PEER_UNAVAILABLE:
+        rsmd_far_take_unavailable(node, far, msg->u.import.import);
         break;
     case RSM_PEER_EVENT:
         take_event(node, far, &msg->u.event);

@@ -64,5 +64,7 @@ void rsmd_far_abandon(struct rsmd_client *client);
 void rsmd_far_disconnect(struct rsmd_node *node, struct rsmd_import *import);
 /** A connection from another host was cut here: tell that host. */
 void rsmd_far_tell_abort(struct rsmd_node *node, const struct rsmd_import *import);
+/** The segment of a connection from another host has become unavailable: tell that host. */
+void rsmd_far_tell_unavailable(struct rsmd_node *node, const struct rsmd_import *import);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "node/records.h"
 #include "node/remote/internal.h"
 #include "node/remote/relay.h"
 #include "node/registry.h"
@@ -131,9 +132,11 @@ enum rsm_status rsmd_far_connect(struct rsmd_call *call, struct rsmd_controller 
 
 /* ------------------------------------------------------------------ answers */
 
-static void send_disconnect(const struct rsmd_node *node, const struct rsmd_far *far, uint32_t id)
+static void send_disconnect(const struct rsmd_node *node, const struct rsmd_far *far, uint32_t id,
+                            bool died)
 {
-    struct rsm_peer_msg msg = {.type = RSM_PEER_DISCONNECT, .u.import.import = id};
+    struct rsm_peer_msg msg = {.type = RSM_PEER_DISCONNECT,
+                               .u.import = {.import = id, .died = died}};
     rsmd_far_send(node, far, &msg);
 }
 
@@ -142,7 +145,7 @@ static void give_back(const struct rsmd_node *node, const struct rsmd_far *far,
                       const struct rsm_peer_connect_reply *reply)
 {
     if (reply->status == RSM_ST_OK && rsmd_far_import(far, reply->import) == NULL)
-        send_disconnect(node, far, reply->import);
+        send_disconnect(node, far, reply->import, false);
 }
 
 /* Whether the far node says what it can mean. */
@@ -245,6 +248,7 @@ static void abort_import(struct rsmd_node *node, struct rsmd_import *import)
 {
     rsmd_gentable_move(node->gentable, import->slot);
     part(import);
+    rsmd_record_to_importer(node, import, RSM_RECORD_LOST);
 }
 
 void rsmd_far_take_abort(struct rsmd_node *node, struct rsmd_far *far, uint32_t id)
@@ -254,11 +258,18 @@ void rsmd_far_take_abort(struct rsmd_node *node, struct rsmd_far *far, uint32_t 
         abort_import(node, import);
 }
 
+void rsmd_far_take_unavailable(struct rsmd_node *node, const struct rsmd_far *far, uint32_t id)
+{
+    const struct rsmd_import *import = rsmd_far_import(far, id);
+    if (import != NULL)
+        rsmd_record_to_importer(node, import, RSM_RECORD_UNAVAILABLE);
+}
+
 void rsmd_far_disconnect(struct rsmd_node *node, struct rsmd_import *import)
 {
     /* What was posted before is not to be lost. */
     rsmd_relay_flush(import);
-    send_disconnect(node, import->far, import->there.id);
+    send_disconnect(node, import->far, import->there.id, !import->disconnected);
     part(import);
 }
 
@@ -271,7 +282,7 @@ void rsmd_far_cut_imports(struct rsmd_node *node, struct rsmd_far *far,
     {
         if (import->controller != controller)
             continue;
-        send_disconnect(node, far, import->there.id);
+        send_disconnect(node, far, import->there.id, true);
         abort_import(node, import);
     }
     DL_FOREACH_SAFE(far->waiting, forward, next_forward)

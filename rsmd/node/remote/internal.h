@@ -46,6 +46,7 @@ bool rsmd_far_send(const struct rsmd_node *node, const struct rsmd_far *far,
 void rsmd_far_take_reply(struct rsmd_node *node, struct rsmd_far *far,
                          const struct rsm_peer_connect_reply *reply);
 void rsmd_far_take_abort(struct rsmd_node *node, struct rsmd_far *far, uint32_t id);
+void rsmd_far_take_unavailable(struct rsmd_node *node, const struct rsmd_far *far, uint32_t id);
 /** The connection of ours that the far node calls so; NULL: none. */
 struct rsmd_import *rsmd_far_import(const struct rsmd_far *far, uint32_t id);
 /** The link went. */
@@ -57,6 +58,7 @@ void rsmd_far_cut_imports(struct rsmd_node *node, struct rsmd_far *far,
 /* exporting.c: processes there that import from us. */
 void rsmd_far_take_connect(struct rsmd_node *node, struct rsmd_far *far,
                            const struct rsm_peer_connect *asked);
-void rsmd_far_take_disconnect(struct rsmd_node *node, struct rsmd_far *far, uint32_t id);
+void rsmd_far_take_disconnect(struct rsmd_node *node, const struct rsmd_far *far,
+                              const struct rsm_peer_import *gone);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum {
     FIRST_TYPE = RSM_MSG_HELLO,
-    LAST_TYPE = RSM_MSG_EXTENT_OPEN,
+    LAST_TYPE = RSM_MSG_LAST,
     HEADER_BYTES = 20,
     MUTATIONS_PER_MESSAGE = 3000,
 };
@@ -114,6 +114,9 @@ static void keep_reply_to_bounds(struct rsm_msg *m)
         break;
     case RSM_MSG_SHARES:
         m->u.shares_reply.count %= RSM_PROTO_USERS_MAX + 1;
+        break;
+    case RSM_MSG_RECORDS:
+        m->u.records_reply.count %= RSM_PROTO_RECORDS_MAX + 1;
         break;
     default:
         break;

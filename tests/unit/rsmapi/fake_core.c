@@ -128,11 +128,10 @@ enum rsm_status rsmcore_event_post(struct rsmcore_event *event, bool coalesce)
     return fake.post;
 }
 
-enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce,
-                                    enum rsm_status *earlier)
+enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce)
 {
-    *earlier = fake.earlier;
-    return fake.earlier == RSM_ST_OK ? rsmcore_event_post(import->event, coalesce) : fake.earlier;
+    enum rsm_status earlier = rsmcore_import_note(import, fake.earlier);
+    return earlier == RSM_ST_OK ? rsmcore_event_post(import->event, coalesce) : earlier;
 }
 
 enum rsm_status rsmcore_event_descriptor(struct rsmcore_event *event, int *fd)
@@ -292,11 +291,14 @@ enum rsm_status rsmcore_export_rebind(struct rsmcore_export *segment, void *addr
     return fake.rebind;
 }
 
-void rsmcore_export_destroy(struct rsmcore_export *segment)
+enum rsm_status rsmcore_export_destroy(struct rsmcore_export *segment, enum rsmcore_destroy how)
 {
+    if (how != RSMCORE_DESTROY_CUT)
+        abort();
     end_event(segment->event);
     free(segment);
     fake.exports--;
+    return RSM_ST_OK;
 }
 
 bool rsmcore_export_is_creator(const struct rsmcore_export *segment)
@@ -441,7 +443,7 @@ static enum rsm_status vector(struct rsmcore_import *import, const struct rsm_tr
         if (!rsmcore_import_in_range(import, entry->remote, entry->length))
             return RSM_ST_RANGE;
         if (fake.transfer != RSM_ST_OK && *done == fake.vector_done)
-            return fake.transfer;
+            return rsmcore_import_note(import, fake.transfer);
         void *remote = fake_segment + entry->remote;
         memcpy(put ? remote : entry->local, put ? entry->local : remote, entry->length);
     }

@@ -83,7 +83,7 @@ static void expect_end(int socket, bool is_answered)
 static void without_hello(void **state)
 {
     (void)state;
-    for (uint32_t type = RSM_MSG_CONTROLLER; type <= RSM_MSG_EXTENT_OPEN; type++) {
+    for (uint32_t type = RSM_MSG_CONTROLLER; type <= RSM_MSG_LAST; type++) {
         struct rsm_msg msg = {.type = type};
         int socket = peer_connect(&daemon_1);
         assert_int_equal(ask(socket, &msg), RSM_ST_PROTOCOL);
@@ -116,7 +116,7 @@ static void headers(void **state)
     put_u32(buffer + 4, RSM_PROTO_VERSION + 1);
     expect_refusal(buffer, length, RSM_ST_VERSION);
     for (uint32_t type = 0; type < 0x20000; type += type < 40 ? 1 : 0x7fff) {
-        if (type >= RSM_MSG_HELLO && type <= RSM_MSG_EXTENT_OPEN)
+        if (type >= RSM_MSG_HELLO && type <= RSM_MSG_LAST)
             continue;
         length = encoded(hello, buffer);
         put_u32(buffer + 8, type);
@@ -134,7 +134,7 @@ static void wrong_lengths(void **state)
 {
     (void)state;
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX] = {0};
-    for (uint32_t type = RSM_MSG_CONTROLLER; type <= RSM_MSG_EXTENT_OPEN; type++) {
+    for (uint32_t type = RSM_MSG_CONTROLLER; type <= RSM_MSG_LAST; type++) {
         size_t length = encoded((struct rsm_msg){.type = type}, buffer);
         expect_refusal(buffer, length - 1, RSM_ST_PROTOCOL);
         expect_refusal(buffer, 20, RSM_ST_PROTOCOL);

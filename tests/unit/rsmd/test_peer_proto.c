@@ -10,8 +10,9 @@
 enum { MUTATIONS_PER_MESSAGE = 3000 };
 
 static const uint32_t types[] = {
-    RSM_PEER_HELLO,   RSM_PEER_PROOF,         RSM_PEER_REFUSE,     RSM_PEER_PING,  RSM_PEER_PONG,
-    RSM_PEER_CONNECT, RSM_PEER_CONNECT_REPLY, RSM_PEER_DISCONNECT, RSM_PEER_ABORT, RSM_PEER_EVENT,
+    RSM_PEER_HELLO, RSM_PEER_PROOF,   RSM_PEER_REFUSE,        RSM_PEER_PING,
+    RSM_PEER_PONG,  RSM_PEER_CONNECT, RSM_PEER_CONNECT_REPLY, RSM_PEER_DISCONNECT,
+    RSM_PEER_ABORT, RSM_PEER_EVENT,   RSM_PEER_UNAVAILABLE,
 };
 enum { TYPES = sizeof types / sizeof types[0] };
 
@@ -157,7 +158,7 @@ static void what_breaks_a_bound_is_neither_sent_nor_taken(void **state)
     assert_int_equal(rsm_peer_encode(&m, bytes, sizeof bytes), 0);
     m = (struct rsm_peer_msg){.type = 0};
     assert_int_equal(rsm_peer_encode(&m, bytes, sizeof bytes), 0);
-    m = (struct rsm_peer_msg){.type = RSM_PEER_EVENT + 1};
+    m = (struct rsm_peer_msg){.type = RSM_PEER_LAST + 1};
     assert_int_equal(rsm_peer_encode(&m, bytes, sizeof bytes), 0);
     m = (struct rsm_peer_msg){.type = RSM_PEER_HELLO, .u.hello.magic = RSM_PEER_MAGIC + 1};
     size_t length = rsm_peer_encode(&m, bytes, sizeof bytes);

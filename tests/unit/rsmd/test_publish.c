@@ -362,7 +362,7 @@ static void connections_can_be_kept(void **state)
     uint32_t offered = 7, keep = RSM_UNPUBLISH_KEEP_CONNECTIONS;
     uint32_t export = publish_page(socket_1, 21, 0600);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 21, 6, &import), RSM_ST_OK);
-    assert_int_equal(unpublish(socket_1, export, keep | 2, NULL), RSM_ST_INVALID);
+    assert_int_equal(unpublish(socket_1, export, keep | 4, NULL), RSM_ST_INVALID);
     assert_int_equal(unpublish(socket_1, export, keep, &offered), RSM_ST_OK);
     assert_int_equal(offered, 1);
     assert_int_equal(slot_value(table, import.slot), import.generation);

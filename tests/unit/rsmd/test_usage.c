@@ -197,7 +197,8 @@ static enum rsm_status arm(const struct party *party, uint32_t end, uint32_t id)
 static void extent_step(struct party *party, unsigned *seed)
 {
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE,
-                          .u.extent_free = {.extent = *thing(party->extents, seed)}};
+                          .u.extent_free = {.extent = *thing(party->extents, seed),
+                                            .flags = (uint32_t)rand_r(seed) % 2}};
     if (rand_r(seed) % 2 == 0) {
         ask_and_drop(party, &msg);
         return;
@@ -218,10 +219,13 @@ static void export_step(struct party *party, unsigned *seed)
                                               .want_extent = (uint32_t)rand_r(seed) % 2}};
     switch (rand_r(seed) % 4) {
     case 0:
-        destroy(party->socket, *thing(party->exports, seed), NULL);
+        msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_DESTROY,
+                               .u.export_destroy = {.export = *thing(party->exports, seed),
+                                                    .flags = (uint32_t)rand_r(seed) % 4}};
+        ask_and_drop(party, &msg);
         return;
     case 1:
-        unpublish(party->socket, *thing(party->exports, seed), (uint32_t)rand_r(seed) % 2, NULL);
+        unpublish(party->socket, *thing(party->exports, seed), (uint32_t)rand_r(seed) % 4, NULL);
         return;
     case 2:
         publish(party->socket, *thing(party->exports, seed), 1 + (uint32_t)rand_r(seed) % 50,
@@ -247,13 +251,19 @@ static void import_step(struct party *party, unsigned *seed)
 
 static void event_step(struct party *party, unsigned *seed)
 {
-    uint32_t end = 1 + (uint32_t)rand_r(seed) % 2;
-    uint32_t id = *thing(end == RSM_EVENT_EXPORT ? party->exports : party->imports, seed);
+    uint32_t end = 1 + (uint32_t)rand_r(seed) % 4;
+    bool of_export = end == RSM_EVENT_EXPORT || end == RSM_EVENT_EXPORT_RECORDS;
+    uint32_t id = *thing(of_export ? party->exports : party->imports, seed);
+    struct rsm_msg records = {.type = RSM_MSG_RECORDS,
+                              .u.records = {end, id, rand_r(seed) % 2 == 0 ? 0 : UINT64_MAX}};
     struct rsm_msg open = {.type = RSM_MSG_EVENT_OPEN, .u.event_open = {end, id}};
     struct rsm_msg peers = {.type = RSM_MSG_EVENT_PEERS, .u.event_peers = {end, id, 0}};
-    switch (rand_r(seed) % 3) {
+    switch (rand_r(seed) % 4) {
     case 0:
         ask_and_drop(party, &open);
+        return;
+    case 2:
+        ask_and_drop(party, &records);
         return;
     case 1:
         ask_and_drop(party, &peers);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Barriers: whether everything that was transferred since some moment has arrived.
+ *
+ * A transport reports each failed transfer once, to whichever call asks first: a later transfer,
+ * an order, a completion or an event that is posted. The connection counts what was reported, so
+ * that every barrier that is open at that moment learns of it. Barriers take no memory and no lock;
+ * any number of threads may have any number of them open on one connection.
+ */
+#ifndef RSMCORE_BARRIER_H
+#define RSMCORE_BARRIER_H
+
+#include "core/import.h"
+
+/** An open barrier: the number of failures that the connection had reported when it was opened. It
+ *  may be copied, and forgotten without being closed. */
+struct rsmcore_barrier {
+    uint32_t failures;
+};
+
+/** Open a barrier. Loads from mappings of the connection see from now on what the segment has at
+ *  this moment or later. */
+static inline struct rsmcore_barrier rsmcore_barrier_open(struct rsmcore_import *import)
+{
+    rsmcore_import_acquire(import);
+    return (struct rsmcore_barrier){
+        .failures = atomic_load_explicit(&import->failures, memory_order_acquire)};
+}
+
+/**
+ * Complete all transfers of the connection and tell whether any has failed since the barrier was
+ * opened. The barrier stays open: a later close answers for the same and all that has happened
+ * since.
+ * @return RSM_ST_OK; RSM_ST_ABORTED: the connection was cut; RSM_ST_TRANSFER, or what the transport
+ *         says of this completion: not everything has arrived.
+ */
+static inline enum rsm_status rsmcore_barrier_close(struct rsmcore_import *import,
+                                                    struct rsmcore_barrier barrier)
+{
+    enum rsm_status status = rsmcore_import_complete(import);
+    if (status != RSM_ST_OK)
+        return status;
+    bool same = atomic_load_explicit(&import->failures, memory_order_acquire) == barrier.failures;
+    return same ? RSM_ST_OK : RSM_ST_TRANSFER;
+}
+
+#endif

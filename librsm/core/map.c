@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "core/map.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+struct rsmcore_map {
+    struct rsmcore_import *import;
+    void *pages; /* the mapping underneath */
+    size_t pages_length;
+    uint64_t offset;
+    size_t length;
+};
+
+static uint64_t page_size(void)
+{
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The pages around the range. A segment is whole pages, so that they are inside it. */
+static enum rsm_status map_pages(struct rsmcore_map *map, uint32_t rights)
+{
+    uint64_t page = page_size();
+    uint64_t first = map->offset / page * page;
+    uint64_t end = (map->offset + map->length + page - 1) / page * page;
+    map->pages_length = (size_t)(end - first);
+    return rsmcore_import_map(map->import, first, map->pages_length, rights, false, &map->pages);
+}
+
+enum rsm_status rsmcore_map_make(struct rsmcore_import *import, uint64_t offset, size_t length,
+                                 uint32_t rights, struct rsmcore_map **map)
+{
+    if (length == 0 || !rsmcore_import_in_range(import, offset, length))
+        return RSM_ST_RANGE;
+    struct rsmcore_map *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->import = import;
+    made->offset = offset;
+    made->length = length;
+    enum rsm_status status = map_pages(made, rights);
+    if (status != RSM_ST_OK) {
+        free(made);
+        return status;
+    }
+    atomic_fetch_add(&import->maps, 1);
+    *map = made;
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmcore_map_end(struct rsmcore_map *map)
+{
+    enum rsm_status status = rsmcore_import_unmap(map->import, map->pages, map->pages_length);
+    if (status != RSM_ST_OK)
+        return status;
+    atomic_fetch_sub(&map->import->maps, 1);
+    free(map);
+    return RSM_ST_OK;
+}
+
+void *rsmcore_map_address(const struct rsmcore_map *map)
+{
+    return (uint8_t *)map->pages + map->offset % page_size();
+}
+
+uint64_t rsmcore_map_offset(const struct rsmcore_map *map)
+{
+    return map->offset;
+}
+
+size_t rsmcore_map_length(const struct rsmcore_map *map)
+{
+    return map->length;
+}
+
+unsigned rsmcore_map_count(const struct rsmcore_import *import)
+{
+    return atomic_load(&import->maps);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Maps of a connection: any bytes of its segment as memory. Any number of them may overlap; each
+ * has a mapping of whole pages of its own underneath. For APIs that map by the byte; those that map
+ * whole pages at given addresses use rsmcore_import_map(). All functions are thread-safe.
+ */
+#ifndef RSMCORE_MAP_H
+#define RSMCORE_MAP_H
+
+#include "core/import.h"
+
+struct rsmcore_map;
+
+/**
+ * Map [offset, offset + length) of the segment at an address of the kernel's choice. The address
+ * has the offset's place in its page. What lies beside the range in its first and last page is
+ * within reach of a stray pointer.
+ * @param length  bytes, not 0.
+ * @param rights  RSM_RIGHT_*, of those that the connection has.
+ * @return RSM_ST_OK, RSM_ST_RANGE, or what rsmcore_import_map() says.
+ */
+enum rsm_status rsmcore_map_make(struct rsmcore_import *import, uint64_t offset, size_t length,
+                                 uint32_t rights, struct rsmcore_map **map);
+
+/** Unmap it. On error it is still there; what rsmcore_import_unmap() says. */
+enum rsm_status rsmcore_map_end(struct rsmcore_map *map);
+
+/** Where the first byte is. */
+void *rsmcore_map_address(const struct rsmcore_map *map);
+uint64_t rsmcore_map_offset(const struct rsmcore_map *map);
+size_t rsmcore_map_length(const struct rsmcore_map *map);
+
+/** How many maps of the connection there are. They have to end before it is dropped. */
+unsigned rsmcore_map_count(const struct rsmcore_import *import);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Records of connections: an exporter learns who has connected to its segment, disconnected or was
+ * lost, an importer that the segment has become unavailable or is lost.
+ *
+ * rsmd keeps them in order from the moment that they are asked for (control/proto.h: struct
+ * rsm_record, enum rsm_record_event) until they have been waited for. It keeps a bounded number,
+ * and a record tells how many were lost beyond that. Each record is delivered once, to one of those
+ * who wait. All functions are thread-safe, but nobody may be in them when the records are
+ * destroyed.
+ */
+#ifndef RSMCORE_RECORDS_H
+#define RSMCORE_RECORDS_H
+
+#include "core/export.h"
+#include "core/import.h"
+
+struct rsmcore_records;
+
+/**
+ * Keep records of a segment's connections, or of a connection, from now on. They are to be
+ * destroyed before the segment is destroyed or the connection dropped.
+ * @return RSM_ST_OK, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES; RSM_ST_STALE: the daemon has gone, or
+ *         this is not the process that made the handle; RSM_ST_TIMEOUT.
+ */
+enum rsm_status rsmcore_records_of_export(struct rsmcore_export *segment,
+                                          struct rsmcore_records **records);
+enum rsm_status rsmcore_records_of_import(struct rsmcore_import *import,
+                                          struct rsmcore_records **records);
+void rsmcore_records_destroy(struct rsmcore_records *records);
+
+/**
+ * Take the oldest record, waiting up to @p timeout_ms milliseconds for one (0: not at all,
+ * negative: for ever). Whoever has lost the daemon gets no more records, but the importer one last
+ * RSM_RECORD_LOST.
+ * @return RSM_ST_OK and *record; RSM_ST_TIMEOUT; RSM_ST_INTERRUPTED: a signal handler ran;
+ *         RSM_ST_STALE: cancelled, or the exporter's daemon has died; RSM_ST_ABORTED: the
+ *         connection's daemon has died and that has been told; else what rsmcore_link_call() says,
+ *         and the record comes by a later call.
+ */
+enum rsm_status rsmcore_records_wait(struct rsmcore_records *records, int timeout_ms,
+                                     struct rsm_record *record);
+
+/** Let all that wait, and all that will, return RSM_ST_STALE. */
+void rsmcore_records_cancel(struct rsmcore_records *records);
+
+/** A descriptor that poll(2), select(2) and epoll(7) report readable while a record can be taken or
+ *  after a cancellation. The same at each call; closed by rsmcore_records_destroy(). */
+enum rsm_status rsmcore_records_descriptor(struct rsmcore_records *records, int *fd);
+
+#endif

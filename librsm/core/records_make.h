@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file How exports and imports begin the records of their handles. */
+#ifndef RSMCORE_RECORDS_MAKE_H
+#define RSMCORE_RECORDS_MAKE_H
+
+#include "core/records.h"
+
+/** Records of handle @p id on @p link; see rsmcore_records_of_export(). @p import: of a connection,
+ *  which outlives them; else NULL. */
+enum rsm_status rsmcore_records_make(struct rsmcore_link *link, enum rsm_event_end end, uint32_t id,
+                                     struct rsmcore_import *import,
+                                     struct rsmcore_records **records);
+
+#endif

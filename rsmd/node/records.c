@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/records.h"
+
+#include <stdlib.h>
+
+#include "node/events.h"
+#include "node/registry.h"
+#include "node/remote/far.h"
+
+struct entry {
+    struct rsm_record record;
+    struct entry *prev, *next;
+};
+
+struct rsmd_records {
+    struct rsmd_events events;
+    struct entry *entries; /* not yet fetched, oldest first */
+    uint32_t count;
+    uint32_t unsaid;     /* records that the counter could not be posted for yet */
+    uint64_t lost;       /* records that found no room; while there are any no other is taken */
+    uint64_t told;       /* of these, what the reader was told of and has not acknowledged */
+    uint64_t lost_order; /* of the first one */
+};
+
+enum rsm_status rsmd_records_begin(struct rsmd_account *account, struct rsmd_records **records)
+{
+    if (*records != NULL)
+        return RSM_ST_OK;
+    struct rsmd_records *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    rsmd_events_init(&made->events);
+    enum rsm_status status = rsmd_events_need_cell(account, &made->events);
+    if (status != RSM_ST_OK) {
+        free(made);
+        return status;
+    }
+    *records = made;
+    return RSM_ST_OK;
+}
+
+static void discard_oldest(struct rsmd_account *account, struct rsmd_records *records)
+{
+    struct entry *oldest = records->entries;
+    DL_DELETE(records->entries, oldest);
+    free(oldest);
+    records->count--;
+    rsmd_share_give(account, RSMD_RECORDS, 1);
+}
+
+void rsmd_records_end(struct rsmd_account *account, struct rsmd_records **records)
+{
+    if (*records == NULL)
+        return;
+    while ((*records)->entries != NULL)
+        discard_oldest(account, *records);
+    rsmd_events_close(account, &(*records)->events);
+    free(*records);
+    *records = NULL;
+}
+
+struct rsmd_events *rsmd_records_events(struct rsmd_records *records)
+{
+    return &records->events;
+}
+
+/* ------------------------------------------------------------------ noting */
+
+/* One more record, or none, for the reader to fetch. */
+static void post(struct rsmd_records *records, uint32_t count)
+{
+    records->unsaid += count;
+    if (records->unsaid > 0 && rsmd_events_post(&records->events, records->unsaid, false))
+        records->unsaid = 0;
+}
+
+static void note_lost(struct rsmd_node *node, struct rsmd_records *records)
+{
+    if (records->lost == 0)
+        records->lost_order = ++node->last_record;
+    if (records->lost++ == records->told)
+        post(records, 1);
+}
+
+static struct entry *make_entry(struct rsmd_account *account)
+{
+    if (!rsmd_share_take(account, RSMD_RECORDS, 1))
+        return NULL;
+    struct entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL)
+        rsmd_share_give(account, RSMD_RECORDS, 1);
+    return entry;
+}
+
+static void append(struct rsmd_node *node, struct rsmd_account *account,
+                   struct rsmd_records *records, struct rsm_record record)
+{
+    struct entry *entry = NULL;
+    if (records->lost == 0 && records->count < RSM_RECORDS_KEPT)
+        entry = make_entry(account);
+    if (entry == NULL) {
+        note_lost(node, records);
+        return;
+    }
+    entry->record = record;
+    entry->record.order = ++node->last_record;
+    DL_APPEND(records->entries, entry);
+    records->count++;
+    post(records, 1);
+}
+
+void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *export,
+                             enum rsm_record_event event, const struct rsmd_import *import)
+{
+    if (export->records != NULL)
+        append(node, export->client->account, export->records,
+               (struct rsm_record){
+                   .event = event, .node = import->importer.node, .connection = import->id});
+}
+
+void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_import *import,
+                             enum rsm_record_event event)
+{
+    if (import->records != NULL)
+        append(node, import->account, import->records,
+               (struct rsm_record){
+                   .event = event, .node = import->exporter, .connection = import->id});
+}
+
+void rsmd_record_unavailable(struct rsmd_node *node, const struct rsmd_export *export)
+{
+    const struct rsmd_import *import;
+    DL_FOREACH2(export->imports, import, export_next)
+    if (import->far != NULL)
+        rsmd_far_tell_unavailable(node, import);
+    else
+        rsmd_record_to_importer(node, import, RSM_RECORD_UNAVAILABLE);
+}
+
+/* ------------------------------------------------------------------ fetching */
+
+/* The reader has what came up to this one. */
+static void acknowledge(struct rsmd_node *node, struct rsmd_account *account,
+                        struct rsmd_records *records, uint64_t after)
+{
+    while (records->entries != NULL && records->entries->record.order <= after)
+        discard_oldest(account, records);
+    if (records->told == 0 || records->lost_order > after)
+        return;
+    records->lost -= records->told;
+    records->told = 0;
+    if (records->lost > 0)
+        records->lost_order = ++node->last_record;
+}
+
+static void fill(struct rsmd_records *records, struct rsm_records_reply *reply)
+{
+    const struct entry *entry;
+    DL_FOREACH(records->entries, entry)
+    {
+        if (reply->count == RSM_PROTO_RECORDS_MAX)
+            return;
+        reply->records[reply->count++] = entry->record;
+    }
+    if (records->lost == 0 || reply->count == RSM_PROTO_RECORDS_MAX)
+        return;
+    records->told = records->lost;
+    reply->records[reply->count++] = (struct rsm_record){
+        .event = RSM_RECORD_OVERFLOW,
+        .order = records->lost_order,
+        .lost = records->lost < UINT32_MAX ? (uint32_t)records->lost : UINT32_MAX};
+}
+
+enum rsm_status rsmd_answer_records(struct rsmd_call *call)
+{
+    const struct rsm_records_request *asked = &call->request->u.records;
+    struct rsmd_records *records = NULL;
+    struct rsmd_account *account = NULL;
+    if (asked->end == RSM_EVENT_EXPORT_RECORDS) {
+        struct rsmd_export *export = rsmd_client_export(call->node, call->client, asked->id);
+        records = export != NULL ? export->records : NULL;
+        account = call->client->account;
+    } else if (asked->end == RSM_EVENT_IMPORT_RECORDS) {
+        struct rsmd_import *import = rsmd_client_import(call->node, call->client, asked->id);
+        records = import != NULL ? import->records : NULL;
+        account = import != NULL ? import->account : NULL;
+    } else {
+        return RSM_ST_INVALID;
+    }
+    if (records == NULL)
+        return RSM_ST_NOT_FOUND;
+    acknowledge(call->node, account, records, asked->after);
+    fill(records, &call->reply->u.records_reply);
+    post(records, 0);
+    return RSM_ST_OK;
+}

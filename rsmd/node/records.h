@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Records: who connected to a segment, disconnected or was lost, for exporters that ask; and what
+ * became of the segment, for importers that ask. rsmd keeps them in order until they have been
+ * fetched. A counter beside them (events.h) is posted to once for each, so that their reader can
+ * sleep.
+ *
+ * Whoever may connect can make records, so that there is a bound for each reader, and his user's
+ * share (RSMD_RECORDS) beyond that. Records that find no room are counted, and the reader is told
+ * of them by one record in their place.
+ */
+#ifndef RSMD_RECORDS_H
+#define RSMD_RECORDS_H
+
+#include "node/call.h"
+
+struct rsmd_records;
+
+/** Keep records for a handle from now on; *records is NULL until then. @p account pays for them.
+ *  RSM_ST_OK, also if that is so already; RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
+enum rsm_status rsmd_records_begin(struct rsmd_account *account, struct rsmd_records **records);
+/** Forget them all; NULL is harmless. */
+void rsmd_records_end(struct rsmd_account *account, struct rsmd_records **records);
+/** The counter of them. */
+struct rsmd_events *rsmd_records_events(struct rsmd_records *records);
+
+/** Note what an importer did, for its exporter. */
+void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *export,
+                             enum rsm_record_event event, const struct rsmd_import *import);
+/** Note what became of the segment, for a connection whose importer is a process here. */
+void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_import *import,
+                             enum rsm_record_event event);
+/** Tell all importers of a segment, wherever they are, that it has become unavailable. */
+void rsmd_record_unavailable(struct rsmd_node *node, const struct rsmd_export *export);
+
+#endif

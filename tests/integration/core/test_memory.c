@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Segments of memory that the library makes, and segments that get their memory later. */
+#include "control/proto.h"
+#include "core/export.h"
+#include "hosts.h"
+#include "verbs.h"
+
+enum { EXPORTER = 1, IMPORTER = 2, LENGTH = 4 * CORE_PAGE };
+
+static void allocated_memory_is_shared_and_goes_with_its_segment(void **state)
+{
+    struct world *world = *state;
+    struct actor *exporter = actor_start(world, EXPORTER), *importer = actor_start(world, IMPORTER);
+    TELL_OK(exporter, allocate, .length = LENGTH);
+    assert_int_equal(VALUE(exporter, load, .offset = LENGTH - 8), 0);
+    TELL_OK(exporter, store, .offset = LENGTH - 8, .value = 1);
+    TELL_OK(exporter, publish, .id = CORE_ID);
+    TELL_OK(importer, connect, .node = EXPORTER, .id = CORE_ID);
+    assert_int_equal(VALUE(importer, get, .offset = LENGTH - 8), 1);
+    TELL_OK(importer, put, .offset = 8, .value = 2);
+    assert_int_equal(VALUE(exporter, load, .offset = 8), 2);
+    TELL_GET(exporter, rebind, RSM_ST_UNSUPPORTED);
+    /* Cut off, and then shared with others. */
+    TELL_OK(exporter, unpublish);
+    TELL_OK(importer, put, .offset = 8, .value = 3);
+    assert_int_equal(VALUE(exporter, load, .offset = 8), 2);
+    TELL_OK(exporter, publish, .id = CORE_ID);
+    TELL_OK(importer, connect, .slot = 1, .node = EXPORTER, .id = CORE_ID);
+    assert_int_equal(VALUE(importer, get, .slot = 1, .offset = 8), 2);
+    TELL_OK(exporter, store, .offset = 8, .value = 4);
+    assert_int_equal(VALUE(importer, get, .slot = 1, .offset = 8), 4);
+    assert_int_equal(VALUE(exporter, is_mapped), 1);
+    TELL_OK(exporter, destroy);
+    assert_int_equal(VALUE(exporter, is_mapped), 0);
+    TELL_GET(importer, complete, RSM_ST_ABORTED, .slot = 1);
+    TELL_OK(importer, disconnect);
+    TELL_OK(importer, disconnect, .slot = 1);
+}
+
+static void allocated_memory_outlives_a_deferred_end(void **state)
+{
+    struct world *world = *state;
+    struct actor *exporter = actor_start(world, EXPORTER), *importer = actor_start(world, IMPORTER);
+    TELL_OK(exporter, allocate, .length = LENGTH);
+    TELL_OK(exporter, store, .offset = 8, .value = 5);
+    TELL_OK(exporter, publish, .id = CORE_ID);
+    TELL_OK(importer, connect, .node = EXPORTER, .id = CORE_ID);
+    TELL_OK(exporter, destroy, .flags = RSMCORE_DESTROY_DEFER);
+    assert_int_equal(VALUE(exporter, is_mapped), 0);
+    assert_int_equal(VALUE(importer, get, .offset = 8), 5);
+    TELL_OK(importer, put, .offset = 8, .value = 6);
+    assert_int_equal(VALUE(importer, get, .offset = 8), 6);
+    TELL_OK(importer, complete);
+    TELL_OK(importer, disconnect);
+}
+
+static uint64_t exported_bytes(const struct world *world)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect.what = RSM_INSPECT_EXPORTS};
+    host_ask(world, EXPORTER, &msg);
+    return msg.u.inspect_reply.exported_bytes;
+}
+
+static void nothing_is_left_of_many(void **state)
+{
+    const uint32_t rounds = 100;
+    struct world *world = *state;
+    struct actor *exporter = actor_start(world, EXPORTER);
+    TELL_OK(exporter, allocate, .length = LENGTH, .slot = 1);
+    for (uint32_t i = 0; i < rounds; i++) {
+        TELL_OK(exporter, allocate, .length = LENGTH);
+        TELL_OK(exporter, destroy, .flags = i % 3);
+    }
+    assert_int_equal(exported_bytes(world), LENGTH);
+    TELL_GET(exporter, allocate, RSM_ST_ALIGNMENT, .length = LENGTH + 1);
+    TELL_GET(exporter, allocate, RSM_ST_INVALID, .length = 0);
+    TELL_GET(exporter, allocate, RSM_ST_NO_MEMORY, .length = SIZE_MAX / CORE_PAGE * CORE_PAGE);
+    assert_int_equal(exported_bytes(world), LENGTH);
+    TELL_OK(exporter, destroy, .slot = 1);
+    assert_int_equal(exported_bytes(world), 0);
+}
+
+static void memory_can_come_later(void **state)
+{
+    struct world *world = *state;
+    struct actor *exporter = actor_start(world, EXPORTER), *importer = actor_start(world, IMPORTER);
+    TELL_OK(exporter, create_empty, .length = LENGTH);
+    TELL_GET(exporter, publish, RSM_ST_FAULT, .id = CORE_ID);
+    TELL_GET(exporter, rebind, RSM_ST_UNSUPPORTED);
+    assert_int_equal(exported_bytes(world), 0);
+    TELL_OK(exporter, attach, .offset = 8, .value = 7);
+    TELL_GET(exporter, attach, RSM_ST_BUSY);
+    TELL_OK(exporter, publish, .id = CORE_ID);
+    TELL_OK(importer, connect, .node = EXPORTER, .id = CORE_ID);
+    assert_int_equal(VALUE(importer, get, .offset = 8), 7);
+    TELL_OK(importer, put, .offset = 8, .value = 8);
+    assert_int_equal(VALUE(exporter, load, .offset = 8), 8);
+    TELL_OK(exporter, destroy);
+    assert_int_equal(VALUE(exporter, is_mapped), 1); /* it is the application's */
+    assert_int_equal(VALUE(exporter, load, .offset = 8), 8);
+    TELL_OK(importer, disconnect);
+    /* One that stays empty, larger than all there is below it. */
+    TELL_OK(exporter, export, .slot = 1, .length = LENGTH, .id = CORE_ID);
+    TELL_OK(importer, connect, .node = EXPORTER, .id = CORE_ID);
+    TELL_OK(exporter, create_empty, .length = (size_t)1 << 47);
+    TELL_OK(exporter, destroy);
+    TELL_OK(importer, put, .offset = 8, .value = 9);
+    assert_int_equal(VALUE(exporter, load, .slot = 1, .offset = 8), 9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(allocated_memory_is_shared_and_goes_with_its_segment),
+        WORLD_TEST(allocated_memory_outlives_a_deferred_end),
+        WORLD_TEST(nothing_is_left_of_many),
+        WORLD_TEST(memory_can_come_later),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

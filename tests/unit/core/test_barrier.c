@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Barriers and transfers of the core over the fake transport: a failure is told once by the
+ * transport, to whichever call asks first, and learnt by every barrier that was open. */
+#include "core/barrier.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+#include "transport/instance.h"
+#include "unit/transport/fake.h"
+
+enum { SIZE = 4096 };
+
+struct bed {
+    struct fake_segment *segment;
+    struct rsmcore_import_table table; /* completed */
+    struct rsm_port *port;
+    struct rsmcore_import import;
+};
+
+static struct rsm_gentable table;
+
+static int begin(void **state)
+{
+    struct bed *bed = calloc(1, sizeof *bed);
+    assert_non_null(bed);
+    struct rsm_offer offer = {.blob_len = 0};
+    struct rsm_conn *conn;
+    bed->segment = fake_segment_make(SIZE);
+    assert_int_equal(rsmcore_import_ops_complete(&fake_import_ops, &bed->table), RSM_ST_OK);
+    struct rsm_controller_info info = {.name = "fake0", .device = "", .options = ""};
+    assert_int_equal(rsmcore_port_open(&bed->table.ops, &info, &bed->port), RSM_ST_OK);
+    fake_segment_offer(bed->segment, &offer);
+    assert_int_equal(
+        rsmcore_conn_open(bed->port, &offer, SIZE, RSM_RIGHT_READ | RSM_RIGHT_WRITE, &conn),
+        RSM_ST_OK);
+    bed->import.slot = &table.slot[1];
+    bed->import.table = &table;
+    bed->import.generation = atomic_load(&table.slot[1]);
+    bed->import.rights = RSM_RIGHT_READ | RSM_RIGHT_WRITE;
+    bed->import.length = SIZE;
+    atomic_store(&bed->import.conn, conn);
+    *state = bed;
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct bed *bed = *state;
+    rsmcore_conn_close(rsmcore_import_conn(&bed->import));
+    rsmcore_port_close(bed->port);
+    fake_segment_free(bed->segment);
+    free(bed);
+    return 0;
+}
+
+static enum rsm_status put_one(struct rsmcore_import *import)
+{
+    static const uint8_t byte = 1;
+    return rsmcore_import_put(import, 8, &byte, 1);
+}
+
+static void a_barrier_may_be_closed_any_number_of_times(void **state)
+{
+    struct bed *bed = *state;
+    struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(put_one(&bed->import), RSM_ST_OK);
+        assert_int_equal(rsmcore_barrier_close(&bed->import, barrier), RSM_ST_OK);
+    }
+    assert_int_equal(fake_segment_memory(bed->segment)[8], 1);
+}
+
+static void every_open_barrier_learns_what_the_transport_tells_once(void **state)
+{
+    struct bed *bed = *state;
+    fake_segment_delay(bed->segment, 1);
+    struct rsmcore_barrier first = rsmcore_barrier_open(&bed->import);
+    struct rsmcore_barrier second = rsmcore_barrier_open(&bed->import);
+    fake_segment_fail(bed->segment, FAKE_DELIVERY, 0, RSM_ST_TIMEOUT);
+    assert_int_equal(put_one(&bed->import), RSM_ST_OK);
+    assert_int_equal(rsmcore_barrier_close(&bed->import, first), RSM_ST_TIMEOUT);
+    struct rsmcore_barrier later = rsmcore_barrier_open(&bed->import);
+    assert_int_equal(rsmcore_barrier_close(&bed->import, second), RSM_ST_TRANSFER);
+    assert_int_equal(rsmcore_barrier_close(&bed->import, first), RSM_ST_TRANSFER);
+    assert_int_equal(rsmcore_barrier_close(&bed->import, later), RSM_ST_OK);
+}
+
+/* Whatever call it is that finds the failure. */
+static void failures_of_all_calls_count(void **state)
+{
+    static const enum fake_op ops[] = {FAKE_PUT, FAKE_GET, FAKE_ORDER, FAKE_COMPLETE};
+    struct bed *bed = *state;
+    struct rsmcore_import *import = &bed->import;
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        for (int vector = 0; vector < 2; vector++) {
+            uint8_t bytes[8] = {0};
+            const struct rsm_transfer entry = {.local = bytes, .remote = 0, .length = 8};
+            unsigned done;
+            struct rsmcore_barrier barrier = rsmcore_barrier_open(import);
+            fake_segment_fail(bed->segment, ops[i], 0, RSM_ST_TRANSFER);
+            enum rsm_status put = vector ? rsmcore_import_putv(import, &entry, 1, &done)
+                                         : rsmcore_import_put(import, 0, bytes, 8);
+            enum rsm_status get = vector ? rsmcore_import_getv(import, &entry, 1, &done)
+                                         : rsmcore_import_get_elems(import, 0, bytes, 8, 1);
+            enum rsm_status order = rsmcore_import_order(import);
+            enum rsm_status complete = rsmcore_import_complete(import);
+            int failed = (put != RSM_ST_OK) + (get != RSM_ST_OK) + (order != RSM_ST_OK) +
+                         (complete != RSM_ST_OK);
+            assert_int_equal(failed, 1);
+            assert_int_equal(rsmcore_barrier_close(import, barrier), RSM_ST_TRANSFER);
+            barrier = rsmcore_barrier_open(import);
+            assert_int_equal(rsmcore_barrier_close(import, barrier), RSM_ST_OK);
+        }
+}
+
+/* What the caller asked for wrongly never began, and is nobody else's affair. */
+static void refusals_do_not_count(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t byte = 1;
+    struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
+    const struct rsm_transfer outside = {.local = &byte, .remote = SIZE, .length = 1};
+    unsigned done;
+    assert_int_equal(rsmcore_import_put(&bed->import, SIZE, &byte, 1), RSM_ST_RANGE);
+    assert_int_equal(rsmcore_import_putv(&bed->import, &outside, 1, &done), RSM_ST_RANGE);
+    bed->import.rights = RSM_RIGHT_READ;
+    assert_int_equal(put_one(&bed->import), RSM_ST_DENIED);
+    assert_int_equal(rsmcore_barrier_close(&bed->import, barrier), RSM_ST_OK);
+}
+
+static void a_cut_connection_is_told_by_every_close(void **state)
+{
+    struct bed *bed = *state;
+    struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
+    atomic_fetch_add(&table.slot[1], 1);
+    assert_int_equal(rsmcore_barrier_close(&bed->import, barrier), RSM_ST_ABORTED);
+    assert_int_equal(rsmcore_barrier_close(&bed->import, rsmcore_barrier_open(&bed->import)),
+                     RSM_ST_ABORTED);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_barrier_may_be_closed_any_number_of_times),
+        TEST(every_open_barrier_learns_what_the_transport_tells_once),
+        TEST(failures_of_all_calls_count),
+        TEST(refusals_do_not_count),
+        TEST(a_cut_connection_is_told_by_every_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Segments that end while importers are connected: refused, deferred, and connections that go on
+ * beyond a publication. */
+#include <unistd.h>
+
+#include "peer.h"
+
+static struct daemon daemon_1;
+static uint64_t page;
+static int exporter, importer;
+static const struct rsm_gentable *table;
+
+static int start(void **state)
+{
+    (void)state;
+    page = (uint64_t)sysconf(_SC_PAGESIZE);
+    daemon_start(&daemon_1, NULL, "--embedded");
+    exporter = peer_hello(&daemon_1);
+    importer = peer_hello(&daemon_1);
+    table = gentable_map(&daemon_1);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    gentable_unmap(table);
+    close(exporter);
+    close(importer);
+    daemon_stop(&daemon_1);
+    return 0;
+}
+
+static struct rsm_inspect_reply look(void)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
+    assert_int_equal(ask(importer, &msg), RSM_ST_OK);
+    return msg.u.inspect_reply;
+}
+
+static enum rsm_status destroy_as(int socket, uint32_t export, uint32_t flags,
+                                  struct rsm_export_end_reply *reply)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY,
+                          .u.export_destroy = {.export = export, .flags = flags}};
+    enum rsm_status status = ask(socket, &msg);
+    if (reply != NULL)
+        *reply = msg.u.export_end_reply;
+    return status;
+}
+
+static enum rsm_status give_back(int socket, uint32_t extent, uint32_t flags)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE,
+                          .u.extent_free = {.extent = extent, .flags = flags}};
+    return ask(socket, &msg);
+}
+
+static bool is_cut(const struct rsm_import_connect_reply *import)
+{
+    return slot_value(table, import->slot) != import->generation;
+}
+
+static void a_segment_with_importers_can_refuse_to_end(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import, another;
+    uint32_t export = publish_page(exporter, 11, 0600);
+    assert_int_equal(connect_on(importer, "sci0", 1, 11, 6, &import), RSM_ST_OK);
+    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_UNUSED, NULL), RSM_ST_BUSY);
+    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_UNUSED | RSM_DESTROY_DEFER, NULL),
+                     RSM_ST_INVALID);
+    assert_int_equal(destroy_as(exporter, export, 4, NULL), RSM_ST_INVALID);
+    assert_int_equal(destroy_as(importer, export, RSM_DESTROY_DEFER, NULL), RSM_ST_NOT_FOUND);
+    /* It is as it was. */
+    assert_false(is_cut(&import));
+    assert_int_equal(connect_on(importer, "sci0", 1, 11, 6, &another), RSM_ST_OK);
+    assert_int_equal(disconnect(importer, import.import), RSM_ST_OK);
+    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_UNUSED, NULL), RSM_ST_BUSY);
+    assert_int_equal(disconnect(importer, another.import), RSM_ST_OK);
+    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_UNUSED, NULL), RSM_ST_OK);
+    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_UNUSED, NULL), RSM_ST_NOT_FOUND);
+}
+
+/* An export of one page with its extent, published. */
+static uint32_t publish_on(uint32_t extent, uint32_t segment_id)
+{
+    uint32_t export = make_export(exporter, page, 0600);
+    assert_int_equal(publish(exporter, export, segment_id, extent, page, NULL, 0), RSM_ST_OK);
+    return export;
+}
+
+static void a_deferred_segment_ends_with_its_last_connection(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply first, second;
+    struct rsm_export_end_reply end;
+    struct rsm_inspect_reply before = look();
+    uint32_t extent = make_extent(exporter, page);
+    uint32_t export = publish_on(extent, 12);
+    assert_int_equal(connect_on(importer, "sci0", 1, 12, 6, &first), RSM_ST_OK);
+    assert_int_equal(connect_on(importer, "sci0", 1, 12, 6, &second), RSM_ST_OK);
+    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_DEFER, &end), RSM_ST_OK);
+    assert_int_equal(end.offered, 1);
+    assert_int_equal(end.connections, 2);
+    /* Its exporter has it no more, and its id is free at once. */
+    assert_int_equal(destroy_as(exporter, export, 0, NULL), RSM_ST_NOT_FOUND);
+    assert_int_equal(connect_on(importer, "sci0", 1, 12, 6, NULL), RSM_ST_NOT_FOUND);
+    uint32_t successor = publish_page(exporter, 12, 0600);
+    assert_int_equal(destroy_as(exporter, successor, 0, NULL), RSM_ST_OK);
+    /* The connections live, and what they cost is charged for. */
+    assert_int_equal(give_back(exporter, extent, 0), RSM_ST_BUSY);
+    assert_int_equal(give_back(exporter, extent, 2), RSM_ST_INVALID);
+    assert_int_equal(give_back(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_OK);
+    assert_int_equal(give_back(exporter, extent, RSM_EXTENT_FREE_WHEN_UNUSED), RSM_ST_NOT_FOUND);
+    assert_false(is_cut(&first) || is_cut(&second));
+    assert_int_equal(look().segments, before.segments + 3);
+    assert_int_equal(look().exported_bytes, before.exported_bytes + 2 * page);
+    assert_int_equal(disconnect(importer, first.import), RSM_ST_OK);
+    assert_int_equal(look().segments, before.segments + 2);
+    assert_int_equal(disconnect(importer, second.import), RSM_ST_OK);
+    assert_int_equal(look().segments, before.segments);
+    assert_int_equal(look().exported_bytes, before.exported_bytes + page); /* the successor's */
+}
+
+static void a_deferred_segment_without_connections_ends_at_once(void **state)
+{
+    (void)state;
+    struct rsm_export_end_reply end;
+    uint32_t segments = look().segments;
+    uint32_t export = publish_page(exporter, 13, 0600);
+    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_DEFER, &end), RSM_ST_OK);
+    assert_int_equal(end.connections, 0);
+    assert_int_equal(look().segments, segments);
+}
+
+static void a_deferred_segment_ends_with_its_exporter(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import;
+    uint32_t segments = look().segments;
+    int mortal = peer_hello(&daemon_1);
+    uint32_t export = publish_page(mortal, 14, 0600);
+    assert_int_equal(connect_on(importer, "sci0", 1, 14, 6, &import), RSM_ST_OK);
+    assert_int_equal(destroy_as(mortal, export, RSM_DESTROY_DEFER, NULL), RSM_ST_OK);
+    assert_false(is_cut(&import));
+    close(mortal);
+    await_move(table, import.slot, import.generation);
+    assert_int_equal(disconnect(importer, import.import), RSM_ST_OK);
+    while (look().segments > segments) /* rsmd may still be at what the exporter had */
+        usleep(1000);
+}
+
+static void kept_connections_outlive_publications(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply old, young;
+    uint32_t extent = make_extent(exporter, page);
+    uint32_t export = publish_on(extent, 15);
+    assert_int_equal(connect_on(importer, "sci0", 1, 15, 6, &old), RSM_ST_OK);
+    struct rsm_msg msg = {
+        .type = RSM_MSG_EXPORT_UNPUBLISH,
+        .u.export_unpublish = {.export = export, .flags = RSM_UNPUBLISH_KEEP_CONNECTIONS}};
+    assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
+    assert_int_equal(msg.u.export_end_reply.connections, 1);
+    assert_int_equal(publish(exporter, export, 16, extent, page, NULL, 0), RSM_ST_OK);
+    assert_int_equal(connect_on(importer, "sci0", 1, 16, 6, &young), RSM_ST_OK);
+    assert_false(is_cut(&old));
+    assert_int_equal(unpublish(exporter, export, 0, NULL), RSM_ST_OK);
+    assert_true(is_cut(&old) && is_cut(&young));
+    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_UNUSED, NULL), RSM_ST_OK);
+    assert_int_equal(disconnect(importer, old.import), RSM_ST_OK);
+    assert_int_equal(disconnect(importer, young.import), RSM_ST_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_segment_with_importers_can_refuse_to_end),
+        cmocka_unit_test(a_deferred_segment_ends_with_its_last_connection),
+        cmocka_unit_test(a_deferred_segment_without_connections_ends_at_once),
+        cmocka_unit_test(a_deferred_segment_ends_with_its_exporter),
+        cmocka_unit_test(kept_connections_outlive_publications),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

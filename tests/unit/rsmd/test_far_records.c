@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Records of connections: what is kept, what a reader is told, what it costs, and what crosses to
+ * other hosts. */
+#include <string.h>
+
+#include "hosts.h"
+#include "node/records.h"
+
+static struct person exporter, importer, neighbour;
+static uint32_t export_id;
+
+static int set_up(void **state)
+{
+    hosts_begin(state);
+    person_begin(&exporter, 1, 500);
+    person_begin(&neighbour, 1, 600);
+    person_begin(&importer, 2, 500);
+    export_id = offer_page(&exporter, 0666);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    person_end(&importer);
+    person_end(&neighbour);
+    person_end(&exporter);
+    deliver_all();
+    assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], 0);
+    assert_int_equal(hosts.node[2].shares.used[RSMD_RECORDS], 0);
+    return hosts_end(state);
+}
+
+static enum rsm_status open_records(struct person *person, uint32_t end, uint32_t id)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN, .u.event_open = {.end = end, .id = id}};
+    return ask(person, &msg);
+}
+
+static enum rsm_status fetch_from(struct person *person, uint32_t end, uint32_t id, uint64_t after)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_RECORDS,
+                          .u.records = {.end = end, .id = id, .after = after}};
+    return ask(person, &msg);
+}
+
+/* The records that have come since; they are discarded. At most a page. */
+static const struct rsm_records_reply *fetch(struct person *person, uint32_t end, uint32_t id)
+{
+    static struct rsm_records_reply page;
+    deliver_all();
+    assert_int_equal(fetch_from(person, end, id, 0), RSM_ST_OK);
+    page = person->reply.u.records_reply;
+    if (page.count > 0)
+        assert_int_equal(fetch_from(person, end, id, page.records[page.count - 1].order),
+                         RSM_ST_OK);
+    return &page;
+}
+
+static void expect_exporters(enum rsm_record_event event, uint32_t node, uint32_t connection)
+{
+    const struct rsm_records_reply *page = fetch(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id);
+    assert_int_equal(page->count, 1);
+    assert_int_equal(page->records[0].event, event);
+    assert_int_equal(page->records[0].node, node);
+    assert_int_equal(page->records[0].connection, connection);
+    assert_int_equal(page->records[0].lost, 0);
+}
+
+static void expect_importers(uint32_t import, enum rsm_record_event event)
+{
+    const struct rsm_records_reply *page = fetch(&importer, RSM_EVENT_IMPORT_RECORDS, import);
+    assert_int_equal(page->count, 1);
+    assert_int_equal(page->records[0].event, event);
+    assert_int_equal(page->records[0].node, 1);
+}
+
+/* Connect; the connection's number at the exporter's node. */
+static uint32_t connect_one(struct person *person)
+{
+    assert_int_equal(connect_to(person, 1, 6), RSM_ST_OK);
+    struct rsmd_export *export;
+    HASH_FIND_INT(hosts.node[1].exports, &export_id, export);
+    return export->imports->export_prev->id; /* the last one */
+}
+
+static void disconnect_one(struct person *person, uint32_t import)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect.import = import};
+    assert_int_equal(ask(person, &msg), RSM_ST_OK);
+}
+
+static void only_who_asks_gets_records(void **state)
+{
+    (void)state;
+    assert_int_equal(fetch_from(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id, 0),
+                     RSM_ST_NOT_FOUND);
+    assert_int_equal(fetch_from(&exporter, RSM_EVENT_EXPORT, export_id, 0), RSM_ST_INVALID);
+    assert_int_equal(open_records(&neighbour, RSM_EVENT_EXPORT_RECORDS, export_id),
+                     RSM_ST_NOT_FOUND);
+    struct rsm_msg arm = {.type = RSM_MSG_EVENT_ARM,
+                          .u.event_arm = {.end = RSM_EVENT_EXPORT_RECORDS, .id = export_id}};
+    assert_int_equal(ask(&exporter, &arm), RSM_ST_NOT_FOUND);
+    (void)connect_one(&neighbour);
+    assert_int_equal(open_records(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id), RSM_ST_OK);
+    assert_int_equal(open_records(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id), RSM_ST_OK);
+    assert_int_equal(fetch(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id)->count, 0);
+    /* Nobody but rsmd posts there. */
+    struct rsm_msg peers = {.type = RSM_MSG_EVENT_PEERS,
+                            .u.event_peers = {.end = RSM_EVENT_EXPORT_RECORDS, .id = export_id}};
+    assert_int_equal(ask(&exporter, &peers), RSM_ST_INVALID);
+    struct rsm_msg kick = {.type = RSM_MSG_EVENT_KICK,
+                           .u.event_kick = {.end = RSM_EVENT_EXPORT_RECORDS, .id = export_id}};
+    assert_int_equal(ask(&exporter, &kick), RSM_ST_INVALID);
+}
+
+static void importers_of_other_hosts_are_told_apart(void **state)
+{
+    (void)state;
+    assert_int_equal(open_records(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id), RSM_ST_OK);
+    uint32_t connection = connect_one(&importer);
+    uint32_t import = importer.reply.u.import_connect_reply.import;
+    expect_exporters(RSM_RECORD_CONNECTED, 2, connection);
+    disconnect_one(&importer, import);
+    expect_exporters(RSM_RECORD_DISCONNECTED, 2, connection);
+    /* A process that ends without a word. */
+    struct person mortal;
+    person_begin(&mortal, 2, 500);
+    connection = connect_one(&mortal);
+    expect_exporters(RSM_RECORD_CONNECTED, 2, connection);
+    person_end(&mortal);
+    expect_exporters(RSM_RECORD_LOST, 2, connection);
+    /* A link that goes. */
+    connection = connect_one(&importer);
+    expect_exporters(RSM_RECORD_CONNECTED, 2, connection);
+    link_down(1, 2);
+    expect_exporters(RSM_RECORD_LOST, 2, connection);
+}
+
+static void importers_learn_what_their_exporter_does(void **state)
+{
+    (void)state;
+    struct rsm_msg msg = {
+        .type = RSM_MSG_EXPORT_UNPUBLISH,
+        .u.export_unpublish = {.export = export_id,
+                               .flags = RSM_UNPUBLISH_KEEP_CONNECTIONS | RSM_UNPUBLISH_NOTIFY}};
+    (void)connect_one(&importer);
+    uint32_t import = importer.reply.u.import_connect_reply.import;
+    assert_int_equal(open_records(&importer, RSM_EVENT_IMPORT_RECORDS, import), RSM_ST_OK);
+    assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
+    expect_importers(import, RSM_RECORD_UNAVAILABLE);
+    msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_DESTROY,
+                           .u.export_destroy = {.export = export_id, .flags = RSM_DESTROY_DEFER}};
+    assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
+    expect_importers(import, RSM_RECORD_UNAVAILABLE);
+    person_end(&exporter);
+    expect_importers(import, RSM_RECORD_LOST);
+    person_begin(&exporter, 1, 500);
+    export_id = offer_page(&exporter, 0666);
+    /* A link that goes; and a request that comes too late. */
+    (void)connect_one(&importer);
+    uint32_t other = importer.reply.u.import_connect_reply.import;
+    assert_int_equal(open_records(&importer, RSM_EVENT_IMPORT_RECORDS, other), RSM_ST_OK);
+    (void)connect_one(&importer);
+    uint32_t late = importer.reply.u.import_connect_reply.import;
+    link_down(1, 2);
+    expect_importers(other, RSM_RECORD_LOST);
+    assert_int_equal(open_records(&importer, RSM_EVENT_IMPORT_RECORDS, late), RSM_ST_OK);
+    expect_importers(late, RSM_RECORD_LOST);
+}
+
+static void a_far_node_can_only_speak_of_its_own(void **state)
+{
+    (void)state;
+    uint32_t connection = connect_one(&importer);
+    uint32_t import = importer.reply.u.import_connect_reply.import;
+    assert_int_equal(open_records(&importer, RSM_EVENT_IMPORT_RECORDS, import), RSM_ST_OK);
+    struct rsm_peer_msg msg = {.type = RSM_PEER_UNAVAILABLE, .u.import.import = 77};
+    forge(1, 2, msg);
+    msg.u.import.import = connection;
+    forge(3, 2, msg);
+    assert_int_equal(fetch(&importer, RSM_EVENT_IMPORT_RECORDS, import)->count, 0);
+    forge(1, 2, msg);
+    expect_importers(import, RSM_RECORD_UNAVAILABLE);
+}
+
+/* A reply that did not arrive is given again. */
+static void records_are_kept_until_they_are_acknowledged(void **state)
+{
+    (void)state;
+    assert_int_equal(open_records(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id), RSM_ST_OK);
+    (void)connect_one(&neighbour);
+    (void)connect_one(&neighbour);
+    uint64_t first = 0;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(fetch_from(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id, first),
+                         RSM_ST_OK);
+        const struct rsm_records_reply *page = &exporter.reply.u.records_reply;
+        assert_int_equal(page->count, i < 2 ? 2 : 1);
+        if (i == 1)
+            first = page->records[0].order;
+        assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], i < 2 ? 2 : 1);
+    }
+    uint32_t pending =
+        atomic_load(&own_cell(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id)->pending);
+    assert_int_equal(pending, 2);
+}
+
+static void come_and_go(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        (void)connect_one(&neighbour);
+        disconnect_one(&neighbour, neighbour.reply.u.import_connect_reply.import);
+    }
+}
+
+/* Acknowledge and fetch until nothing comes; how many records there were, and lost. */
+static unsigned drain(uint64_t *after, uint32_t *lost)
+{
+    unsigned records = 0;
+    *lost = 0;
+    for (;;) {
+        assert_int_equal(fetch_from(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id, *after),
+                         RSM_ST_OK);
+        const struct rsm_records_reply *page = &exporter.reply.u.records_reply;
+        if (page->count == 0)
+            return records;
+        for (uint32_t i = 0; i < page->count; i++) {
+            assert_true(page->records[i].order > *after);
+            *after = page->records[i].order;
+            *lost += page->records[i].lost;
+            records += page->records[i].event != RSM_RECORD_OVERFLOW;
+            assert_int_equal(page->records[i].event == RSM_RECORD_OVERFLOW,
+                             page->records[i].lost > 0);
+        }
+    }
+}
+
+static void too_many_are_counted_and_told_in_their_place(void **state)
+{
+    (void)state;
+    uint64_t after = 0;
+    uint32_t lost;
+    assert_int_equal(open_records(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id), RSM_ST_OK);
+    come_and_go(RSM_RECORDS_KEPT / 2 + 10);
+    assert_int_equal(drain(&after, &lost), RSM_RECORDS_KEPT);
+    assert_int_equal(lost, 20);
+    come_and_go(5);
+    assert_int_equal(drain(&after, &lost), 10);
+    assert_int_equal(lost, 0);
+    /* Of those that are lost between the telling and the acknowledgement it is told, too. */
+    come_and_go(RSM_RECORDS_KEPT / 2 + 1);
+    for (unsigned i = 0; i < RSM_RECORDS_KEPT / RSM_PROTO_RECORDS_MAX + 1; i++) {
+        assert_int_equal(fetch_from(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id, after),
+                         RSM_ST_OK);
+        const struct rsm_records_reply *page = &exporter.reply.u.records_reply;
+        after = page->records[page->count - 1].order;
+    }
+    assert_int_equal(exporter.reply.u.records_reply.records[0].event, RSM_RECORD_OVERFLOW);
+    assert_int_equal(exporter.reply.u.records_reply.records[0].lost, 2);
+    come_and_go(2);
+    assert_int_equal(drain(&after, &lost), 0);
+    assert_int_equal(lost, 4);
+    /* One event for each record, so many as the reader has seen. */
+    uint32_t pending =
+        atomic_load(&own_cell(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id)->pending);
+    assert_int_equal(pending, RSM_RECORDS_KEPT + 1 + 10 + RSM_RECORDS_KEPT + 1 + 1);
+}
+
+static void a_user_has_his_share_of_records(void **state)
+{
+    (void)state;
+    uint64_t after = 0;
+    uint32_t lost;
+    rsmd_shares_limit(&hosts.node[1].shares, RSMD_RECORDS, 20);
+    assert_int_equal(open_records(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id), RSM_ST_OK);
+    come_and_go(20);
+    assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], 15);
+    assert_int_equal(drain(&after, &lost), 15);
+    assert_int_equal(lost, 25);
+    assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(only_who_asks_gets_records),
+        TEST(importers_of_other_hosts_are_told_apart),
+        TEST(importers_learn_what_their_exporter_does),
+        TEST(a_far_node_can_only_speak_of_its_own),
+        TEST(records_are_kept_until_they_are_acknowledged),
+        TEST(too_many_are_counted_and_told_in_their_place),
+        TEST(a_user_has_his_share_of_records),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
