@@ -85,18 +85,18 @@ static bool is_lent(int fd)
     return is_device(fd, &device) && device == atomic_load(&lent_device);
 }
 
-void rsmcore_uffd_lend(int fd)
+void rsmcore_uffd_lend(int device)
 {
-    dev_t device;
+    dev_t number;
     int before = atomic_load(&lent);
-    fd = rsm_fd_place(fd);
-    if (is_device(fd, &device) && !is_lent(before)) {
-        atomic_store(&lent_device, device);
-        if (atomic_compare_exchange_strong(&lent, &before, fd))
+    device = rsm_fd_place(device);
+    if (is_device(device, &number) && !is_lent(before)) {
+        atomic_store(&lent_device, number);
+        if (atomic_compare_exchange_strong(&lent, &before, device))
             return; /* what was there before is not ours to close */
     }
-    if (fd >= 0)
-        close(fd);
+    if (device >= 0)
+        close(device);
 }
 
 static int ask_lent_device(void)

@@ -34,9 +34,16 @@ for file in include/rsmapi.h include/rsm/rsmapi.h include/rsm/rsm_common.h \
     "$libdir/librsm.so.2" "$libdir/rsm/librsm_softmap.so" "$libdir/pkgconfig/rsm.pc" \
     "$libdir/cmake/rsm/rsm-config.cmake" \
     "$libdir/cmake/rsm/rsm-config-version.cmake" "$libdir/cmake/rsm/rsm-targets.cmake" \
+    lib/systemd/system/rsmd.service lib/systemd/system/rsmd.socket \
+    lib/udev/rules.d/60-rsm-userfaultfd.rules lib/sysusers.d/rsm.conf \
     "$sbindir/rsmd" "$bindir/rsmtest" "$bindir/rsm-transport-check"; do
     [ -f "$prefix/$file" ] || fail "$file is not installed"
 done
+grep -E '^-- (Installing|Up-to-date): ' "$work/log" | grep -vF ": $prefix" &&
+    fail "these went outside the prefix"
+# The group of the rule is the one that is made.
+group=$(sed -n 's/.*GROUP="\([^"]*\)".*/\1/p' "$prefix/lib/udev/rules.d/60-rsm-userfaultfd.rules")
+grep -q "^g $group -" "$prefix/lib/sysusers.d/rsm.conf" || fail "nobody makes the group \"$group\""
 [ -L "$prefix/$libdir/librsm.so" ] || fail "librsm.so is not a symbolic link"
 case $(readlink "$prefix/$libdir/librsm.so") in
 librsm.so.2*) ;;
