@@ -3,6 +3,7 @@
 #ifndef RSMCORE_PROCFILE_H
 #define RSMCORE_PROCFILE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,5 +24,8 @@ bool rsmcore_procfile_open(struct rsmcore_procfile *file, int directory, const c
 bool rsmcore_procfile_line(struct rsmcore_procfile *file, char *line, size_t size);
 
 void rsmcore_procfile_close(struct rsmcore_procfile *file);
+
+/** opendir(3) with a descriptor where the library's belong; not in signal handlers. */
+DIR *rsmcore_procfile_directory(const char *path);
 
 #endif

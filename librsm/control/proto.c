@@ -364,6 +364,9 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
         rsm_codec_u32(c, &msg->u.extent_free.extent);
         rsm_codec_u32(c, &msg->u.extent_free.flags);
         return;
+    case RSM_MSG_EXTENT_OPEN:
+        rsm_codec_u32(c, &msg->u.extent_open.extent);
+        return;
     case RSM_MSG_EXPORT_CREATE:
         walk_export_create(c, &msg->u.export_create);
         return;
@@ -449,6 +452,7 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
         walk_records_reply(c, &msg->u.records_reply);
         return;
     case RSM_MSG_EXTENT_FREE:
+    case RSM_MSG_EXTENT_OPEN:
     case RSM_MSG_EXPORT_REPUBLISH:
     case RSM_MSG_IMPORT_DISCONNECT:
     case RSM_MSG_EVENT_OPEN:

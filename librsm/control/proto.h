@@ -73,8 +73,9 @@ enum rsm_msg_type {
     RSM_MSG_LINKS = 19,
     RSM_MSG_SHARES = 20,
     RSM_MSG_RECORDS = 21,
+    RSM_MSG_EXTENT_OPEN = 22,
 };
-#define RSM_MSG_LAST  RSM_MSG_RECORDS /* of the requests */
+#define RSM_MSG_LAST  RSM_MSG_EXTENT_OPEN /* of the requests */
 #define RSM_MSG_REPLY 0x8000u
 
 /** Name spaces of segment ids, one for each API. Segments of different spaces may have the same id
@@ -185,6 +186,12 @@ struct rsm_extent_alloc_reply {
 struct rsm_extent_free_request {
     uint32_t extent;
     uint32_t flags;
+};
+
+/** Another descriptor of an own extent. Reply: descriptor 0, as that of EXTENT_ALLOC. A client need
+ *  not keep that one: the extent lives until EXTENT_FREE. */
+struct rsm_extent_open_request {
+    uint32_t extent;
 };
 
 /** Register a segment, unpublished. The caller's effective uid and gid are recorded now. Together
@@ -491,6 +498,7 @@ struct rsm_msg {
         struct rsm_extent_alloc_request extent_alloc;
         struct rsm_extent_alloc_reply extent_alloc_reply;
         struct rsm_extent_free_request extent_free;
+        struct rsm_extent_open_request extent_open;
         struct rsm_export_create_request export_create;
         struct rsm_export_create_reply export_create_reply;
         struct rsm_export_publish_request export_publish;

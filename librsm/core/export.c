@@ -9,21 +9,22 @@
 #include "core/event_peers.h"
 #include "core/records_make.h"
 #include "base/log.h"
+#include "base/ranges.h"
 #include "memory/pageswap.h"
 #include "memory/region.h"
 #include "base/status.h"
 
-/* The region lock guards the list and the state of every segment: what happens to one segment's
+/* The region lock guards the set and the state of every segment: what happens to one segment's
  * pages depends on which others lie over them. */
 struct rsmcore_export {
-    struct rsmcore_export *next;
+    struct rsm_range range; /* in the set, else 0; first, so that it leads here */
     struct rsmcore_controller *controller;
     struct rsmcore_link *link;
     struct rsmcore_event *event;
     const _Atomic uint32_t *epoch; /* slot of the generation table that tells of its importers */
     unsigned process_epoch;
     uint32_t id;
-    uintptr_t start; /* 0: it has no memory, and is not in the list */
+    uintptr_t start; /* 0: it has no memory, and is not in the set */
     size_t length;
     bool own_memory; /* mapped by the library, and unmapped with the segment */
     bool published;
@@ -31,60 +32,52 @@ struct rsmcore_export {
     bool publish_unanswered; /* rsmd may have published it after we stopped waiting */
 };
 
-static struct rsmcore_export *segments;
-static unsigned segments_epoch; /* process that the list belongs to */
+static struct rsm_ranges segments;
+static unsigned segments_epoch; /* process that they belong to */
 static bool strays;             /* pages of segments that have gone may still lie on extents */
 
 /* ---------------------------------------------------------------- who lies over which pages */
-
-static uintptr_t end_of(const struct rsmcore_export *segment)
-{
-    return segment->start + segment->length;
-}
 
 static bool in_use(const struct rsmcore_export *segment)
 {
     return segment->published || segment->connections_kept;
 }
 
-/* Another segment over `address`, of those that count; else the nearest one above in *next. */
-static const struct rsmcore_export *other_over(const struct rsmcore_export *segment,
-                                               uintptr_t address, bool only_in_use, uintptr_t *next)
-{
-    for (const struct rsmcore_export *other = segments; other != NULL; other = other->next) {
-        if (other == segment || (only_in_use && !in_use(other)))
-            continue;
-        if (other->start <= address && address < end_of(other))
-            return other;
-        if (other->start > address && other->start < *next)
-            *next = other->start;
-    }
-    return NULL;
-}
-
-/* Take the pages of the segment off their extents, except those that other segments need. */
-static enum rsm_status leave_extents(const struct rsmcore_export *segment, bool only_in_use)
+/* Take pages off their extents, except those that a segment lies over; `apart_from` (NULL: none)
+ * and, if asked for, those not in use do not count. */
+static enum rsm_status leave_extents_of(uintptr_t start, uintptr_t end,
+                                        const struct rsmcore_export *apart_from, bool only_in_use)
 {
     enum rsm_status status = RSM_ST_OK;
-    for (uintptr_t at = segment->start; at < end_of(segment) && status == RSM_ST_OK;) {
-        uintptr_t next = end_of(segment);
-        const struct rsmcore_export *other = other_over(segment, at, only_in_use, &next);
-        if (other != NULL) {
-            at = end_of(other);
+    uintptr_t at = start;
+    struct rsm_range *r = rsm_ranges_first(&segments, start, end);
+    for (; r != NULL && at < end && status == RSM_ST_OK; r = rsm_ranges_next(r, start, end)) {
+        const struct rsmcore_export *other = (const struct rsmcore_export *)r;
+        if (other == apart_from || (only_in_use && !in_use(other)))
             continue;
-        }
-        status = rsmcore_region_uncover(at, next - at);
-        at = next;
+        if (r->start > at)
+            status = rsmcore_region_uncover(at, r->start - at);
+        if (r->end > at)
+            at = r->end;
     }
+    if (status == RSM_ST_OK && at < end)
+        status = rsmcore_region_uncover(at, end - at);
     return status;
+}
+
+/* The same for the pages of a segment, which itself does not count. */
+static enum rsm_status leave_extents(const struct rsmcore_export *segment, bool only_in_use)
+{
+    return leave_extents_of(segment->start, segment->start + segment->length, segment, only_in_use);
 }
 
 static bool overlaps_another(const struct rsmcore_export *segment, uintptr_t start)
 {
-    for (const struct rsmcore_export *other = segments; other != NULL; other = other->next)
-        if (other != segment && other->start < start + segment->length && start < end_of(other))
-            return true;
-    return false;
+    uintptr_t end = start + segment->length;
+    struct rsm_range *r = rsm_ranges_first(&segments, start, end);
+    if (r == &segment->range)
+        r = rsm_ranges_next(r, start, end);
+    return r != NULL;
 }
 
 /* A segment has gone, or is not to be, and there was no memory to take its pages off their extents:
@@ -96,8 +89,7 @@ static void take_strays_back(void)
     size_t length;
     enum rsm_status status = RSM_ST_OK;
     while (strays && status == RSM_ST_OK && rsmcore_region_next(&at, &length)) {
-        struct rsmcore_export range = {.start = at, .length = length};
-        status = leave_extents(&range, true);
+        status = leave_extents_of(at, at + length, NULL, true);
         at += length;
     }
     strays = strays && status != RSM_ST_OK;
@@ -115,26 +107,11 @@ static void enter_registry(void)
 {
     rsmcore_region_lock();
     if (segments_epoch != rsmcore_process_epoch()) {
-        segments = NULL;
+        segments = RSM_RANGES_EMPTY;
         strays = false;
         segments_epoch = rsmcore_process_epoch();
     }
     take_strays_back();
-}
-
-static void enter_list(struct rsmcore_export *segment)
-{
-    segment->next = segments;
-    segments = segment;
-}
-
-static void remove_from_list(struct rsmcore_export *segment)
-{
-    struct rsmcore_export **place = &segments;
-    while (*place != NULL && *place != segment)
-        place = &(*place)->next;
-    if (*place != NULL)
-        *place = segment->next;
 }
 
 /* Whether the daemon that knows the segment still runs. When it dies its segments end: their ids
@@ -142,6 +119,20 @@ static void remove_from_list(struct rsmcore_export *segment)
 static bool daemon_lives(const struct rsmcore_export *segment)
 {
     return rsmcore_link_lives(segment->link);
+}
+
+static void enter_set(struct rsmcore_export *segment)
+{
+    segment->range.start = segment->start;
+    segment->range.end = segment->start + segment->length;
+    rsm_ranges_add(&segments, &segment->range);
+}
+
+static void leave_set(struct rsmcore_export *segment)
+{
+    if (segment->range.end != 0)
+        rsm_ranges_remove(&segments, &segment->range);
+    segment->range.end = 0;
 }
 
 /* ---------------------------------------------------------------- create, destroy */
@@ -315,7 +306,7 @@ static enum rsm_status make_segment(struct rsmcore_controller *controller, uintp
     enter_registry();
     status = begin(segment, mode);
     if (status == RSM_ST_OK && segment->start != 0)
-        enter_list(segment);
+        enter_set(segment);
     else if (status != RSM_ST_OK && segment->id != 0)
         (void)unregister_segment(segment, RSMCORE_DESTROY_CUT, &offered);
     rsmcore_region_unlock();
@@ -362,7 +353,7 @@ enum rsm_status rsmcore_export_attach(struct rsmcore_export *segment, void *addr
         segment->start = (uintptr_t)address;
         status = cover_segment(segment, &none);
         if (status == RSM_ST_OK)
-            enter_list(segment);
+            enter_set(segment);
         else
             segment->start = 0;
     }
@@ -391,7 +382,7 @@ static enum rsm_status end_segment(struct rsmcore_export *segment, enum rsmcore_
         return status;
     segment->published = segment->connections_kept = false;
     leave_memory(segment, offered);
-    remove_from_list(segment);
+    leave_set(segment);
     take_strays_back();
     return RSM_ST_OK;
 }
@@ -544,7 +535,9 @@ static enum rsm_status move_segment(struct rsmcore_export *segment, uintptr_t to
         return status;
     if (!in_use(segment))
         leave_extents_for_good(segment, true);
+    leave_set(segment);
     segment->start = to;
+    enter_set(segment);
     return RSM_ST_OK;
 }
 

@@ -106,7 +106,7 @@ static bool is_quiet(int tasks, const struct thread *thread, int signal)
 bool rsmcore_quiet_wait(int signal, unsigned limit_ms)
 {
     int64_t deadline = now_ns(CLOCK_MONOTONIC) + limit_ms * INT64_C(1000000);
-    DIR *directory = opendir("/proc/self/task");
+    DIR *directory = rsmcore_procfile_directory("/proc/self/task");
     if (directory == NULL)
         return false;
     size_t count, quiet = 0;

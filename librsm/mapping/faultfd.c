@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "fault/uffd.h"
 #include "mapping/mechanism.h"
 
@@ -94,7 +95,7 @@ static bool works;
 
 static void probe(void)
 {
-    int memory = memfd_create("rsm-softmap-probe", MFD_CLOEXEC);
+    int memory = rsm_fd_place(memfd_create("rsm-softmap-probe", MFD_CLOEXEC));
     if (memory < 0)
         return;
     works = ftruncate(memory, (off_t)sysconf(_SC_PAGESIZE)) == 0 && can_show(memory);

@@ -2,12 +2,12 @@
 #include "mapping/memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/apart.h"
+#include "base/descriptor.h"
 #include "base/status.h"
 
 /* Newer than the headers that this must build with; who needs it has a newer kernel. */
@@ -47,14 +47,9 @@ static size_t segment_bytes(const struct softmap_space *space)
 
 static enum rsm_status make_copy(struct softmap_space *space, int *fd)
 {
-    int made = memfd_create("rsm-softmap", MFD_CLOEXEC);
-    if (made < 0)
-        return rsmcore_status_from_errno(errno);
-    *fd = fcntl(made, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* no standard stream's number */
-    int error = errno;
-    close(made);
+    *fd = rsm_fd_place(memfd_create("rsm-softmap", MFD_CLOEXEC));
     if (*fd < 0)
-        return rsmcore_status_from_errno(error);
+        return rsmcore_status_from_errno(errno);
     if (ftruncate(*fd, (off_t)segment_bytes(space)) != 0)
         return RSM_ST_NO_MEMORY;
     void *copy = rsm_mmap_apart(segment_bytes(space), PROT_READ | PROT_WRITE,

@@ -10,6 +10,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
+
 /* The kernel's own tmpfs, mounted nowhere, on which shared anonymous memory, System V segments and
  * memfds live. Other objects called "/dev/zero (deleted)" or "/SYSV..." do not have this device. */
 static dev_t kernel_tmpfs(void)
@@ -18,7 +20,7 @@ static dev_t kernel_tmpfs(void)
     dev_t device = atomic_load_explicit(&known, memory_order_relaxed);
     if (device != 0)
         return device;
-    int fd = memfd_create("rsm", MFD_CLOEXEC);
+    int fd = rsm_fd_place(memfd_create("rsm", MFD_CLOEXEC));
     if (fd < 0)
         return 0;
     struct stat status;

@@ -250,12 +250,10 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
 /* The work on one run. */
 struct way_out {
     const struct rsmcore_origin_run *run;
-    char *source;      /* the memfd, the whole run */
     char *destination; /* private pages for the run, or the alias of the original */
     size_t spent;      /* bytes of the private pages that were moved away or unmapped */
-    int fd;
+    const struct rsmcore_swap_file *file;
     uint64_t offset; /* of the run in the memfd */
-    const struct stat *file;
 };
 
 /* Copy until two passes in a row have seen the same: then what was copied was in the memfd at one
@@ -281,6 +279,31 @@ static void unmap_unneeded(struct way_out *way, size_t position)
     way->spent = position;
 }
 
+/* Map the chunk a second time, readable, whatever the application has made of its own mapping; NULL
+ * if that is not possible. */
+static char *map_again(const struct way_out *way, char *at, size_t position, size_t length,
+                       int protection)
+{
+    void *again;
+    if (way->file->fd >= 0) {
+        again = mmap(NULL, length, PROT_READ, MAP_SHARED, way->file->fd,
+                     (off_t)(way->offset + position));
+        return again == MAP_FAILED ? NULL : again;
+    }
+    /* An old length of 0 asks for a second mapping of the same shared pages. Where the application
+     * has locked them it would be locked, too, and may be one too many; the pages that come in
+     * their place are not locked anyway. */
+    again = mremap(at, 0, length, MREMAP_MAYMOVE);
+    if (again == MAP_FAILED && errno == EAGAIN && munlock(at, length) == 0)
+        again = mremap(at, 0, length, MREMAP_MAYMOVE);
+    if (again == MAP_FAILED)
+        return NULL;
+    if ((protection & PROT_READ) != 0 || mprotect(again, length, PROT_READ) == 0)
+        return again;
+    munmap(again, length);
+    return NULL;
+}
+
 static bool move_out(const struct way_out *way, char *destination, char *at, size_t length)
 {
     /* Length 0 maps shared memory once more instead of moving it: should a later part fail, the
@@ -289,36 +312,54 @@ static bool move_out(const struct way_out *way, char *destination, char *at, siz
                   at) != MAP_FAILED;
 }
 
+/* See fill_hole(): with the second mapping, which is used up on success. */
+static bool fill_hole_again(char *at, size_t length, int protection, char *again)
+{
+    void *claimed = mmap(at, length, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (claimed == at)
+        return mprotect(again, length, protection) == 0 &&
+               mremap(again, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED;
+    if (claimed != MAP_FAILED)
+        munmap(claimed, length);
+    return false;
+}
+
 static enum rsm_status take_chunk_out(struct rsmcore_freezer *freezer, const struct way_out *way,
                                       size_t position, size_t length, int protection)
 {
     char *at = (char *)way->run->start + position;
-    char *from = way->source + position;
     char *to = way->destination + position;
+    char *from = map_again(way, at, position, length, protection);
+    if (from == NULL)
+        return RSM_ST_NO_MEMORY;
     (void)populate(from, length, MADV_POPULATE_READ);
     (void)rsmcore_copy_changed_words(to, from, length);
 
     bool freeze = protection & PROT_WRITE; /* the application may have taken that away itself */
-    if (freeze) {
-        enum rsm_status status = stop_stores(freezer, at, length, protection);
-        if (status != RSM_ST_OK)
-            return status;
+    enum rsm_status status = freeze ? stop_stores(freezer, at, length, protection) : RSM_ST_OK;
+    if (status != RSM_ST_OK) {
+        munmap(from, length);
+        return status;
     }
     collect(to, from, length);
     bool moved = mprotect(to, length, protection) == 0 && move_out(way, to, at, length);
-    bool filled = !moved && fill_hole(at, length, protection, way->fd, way->offset + position);
+    bool filled = !moved && fill_hole_again(at, length, protection, from);
     if (freeze)
         resume_stores(freezer, moved || filled);
     if (!moved)
         (void)mprotect(to, length, PROT_READ | PROT_WRITE);
+    if (!filled)
+        munmap(from, length);
     return moved ? RSM_ST_OK : RSM_ST_NO_MEMORY;
 }
 
-bool rsmcore_exchange_is_in(const struct rsmcore_origin_run *run, const struct stat *file,
-                            uint64_t offset, struct rsmcore_vma *vma)
+bool rsmcore_exchange_is_in(const struct rsmcore_origin_run *run,
+                            const struct rsmcore_swap_file *file, uint64_t offset,
+                            struct rsmcore_vma *vma)
 {
     rsmcore_vma_clip(vma, run->start, run->start + run->length);
-    return vma->shared && vma->device == file->st_dev && vma->inode == file->st_ino &&
+    return vma->shared && vma->device == file->device && vma->inode == file->inode &&
            vma->offset == offset + (vma->start - run->start);
 }
 
@@ -352,27 +393,18 @@ static enum rsm_status take_all_out(struct way_out *way)
     return status == RSM_ST_NOT_FOUND ? RSM_ST_OK : status;
 }
 
-enum rsm_status rsmcore_exchange_out(const struct rsmcore_origin_run *run, int fd, uint64_t offset)
+enum rsm_status rsmcore_exchange_out(const struct rsmcore_origin_run *run,
+                                     const struct rsmcore_swap_file *file, uint64_t offset)
 {
-    struct stat file;
-    struct way_out way = {.run = run, .fd = fd, .offset = offset, .file = &file};
-    enum rsm_status status = RSM_ST_NO_MEMORY;
-    if (fstat(fd, &file) != 0)
-        return status;
-    way.source = mmap(NULL, run->length, PROT_READ, MAP_SHARED, fd, (off_t)offset);
-    if (way.source == MAP_FAILED)
-        return status;
+    struct way_out way = {.run = run, .file = file, .offset = offset};
     if (is_private(&way)) {
         way.destination =
             mmap(NULL, run->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (way.destination == MAP_FAILED)
-            goto unmap_source;
+            return RSM_ST_NO_MEMORY;
     } else {
         way.destination = (char *)run->origin.alias;
         (void)madvise(way.destination, run->length, MADV_DOFORK);
     }
-    status = take_all_out(&way);
-unmap_source:
-    munmap(way.source, run->length);
-    return status;
+    return take_all_out(&way);
 }

@@ -9,8 +9,6 @@
 #ifndef RSMCORE_EXCHANGE_H
 #define RSMCORE_EXCHANGE_H
 
-#include <sys/stat.h>
-
 #include "memory/pageswap.h"
 #include "memory/range.h"
 
@@ -21,11 +19,13 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
 
 /** Take what is still the memfd at its offset out of the run; RSM_ST_NO_MEMORY: not all of it.
  *  The run's alias stays. */
-enum rsm_status rsmcore_exchange_out(const struct rsmcore_origin_run *run, int fd, uint64_t offset);
+enum rsm_status rsmcore_exchange_out(const struct rsmcore_origin_run *run,
+                                     const struct rsmcore_swap_file *file, uint64_t offset);
 
 /** Whether the mapping, which is clipped to the run, is the memfd at the place where the run has
- *  it. @p file is what fstat(2) says of the memfd, @p offset that of the run's start. */
-bool rsmcore_exchange_is_in(const struct rsmcore_origin_run *run, const struct stat *file,
-                            uint64_t offset, struct rsmcore_vma *vma);
+ *  it. @p offset is that of the run's start in the memfd. */
+bool rsmcore_exchange_is_in(const struct rsmcore_origin_run *run,
+                            const struct rsmcore_swap_file *file, uint64_t offset,
+                            struct rsmcore_vma *vma);
 
 #endif

@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "rsm/transport.h"
 
@@ -46,6 +47,14 @@ struct rsmcore_origin_run {
     uintptr_t start;
     size_t length;
     struct rsmcore_origin origin;
+};
+
+/** The memfd that runs are swapped onto. */
+struct rsmcore_swap_file {
+    dev_t device;
+    ino_t inode;
+    int fd; /**< -1: closed; then its contents are reached through the mapping that is taken out,
+                 which takes rsm_second_mapping_works() */
 };
 
 enum {
@@ -84,8 +93,8 @@ enum rsm_status rsmcore_swap_in(uintptr_t address, size_t length, unsigned flags
                                 uint64_t offset, struct rsmcore_origin_run **runs, size_t *count);
 
 /**
- * Take one run back out of memfd @p fd: private pages (or the original shared mapping) with the
- * present contents replace what is at [start, start + length). Parts of the run that the
+ * Take one run back out of its memfd @p file: private pages (or the original shared mapping) with
+ * the present contents replace what is at [start, start + length). Parts of the run that the
  * application has meanwhile unmapped or mapped over (they are no longer this memfd at this offset)
  * are left alone. Importers may go on storing into the memfd meanwhile; what they store after the
  * call began is in the copy or is not.
@@ -94,7 +103,8 @@ enum rsm_status rsmcore_swap_in(uintptr_t address, size_t length, unsigned flags
  * @return RSM_ST_OK, or RSM_ST_NO_MEMORY with nothing changed from the first failing part on; the
  *         call may be repeated.
  */
-enum rsm_status rsmcore_swap_out(const struct rsmcore_origin_run *run, int fd, uint64_t offset);
+enum rsm_status rsmcore_swap_out(const struct rsmcore_origin_run *run,
+                                 const struct rsmcore_swap_file *file, uint64_t offset);
 
 /**
  * Move the memfd [offset, offset + length) that lies under @p from (a run swapped in earlier) under
@@ -107,6 +117,9 @@ enum rsm_status rsmcore_swap_out(const struct rsmcore_origin_run *run, int fd, u
 enum rsm_status rsmcore_swap_move(const struct rsmcore_origin_run *from_runs, size_t from_count,
                                   uintptr_t to, int fd, uint64_t offset,
                                   struct rsmcore_origin_run **runs, size_t *count);
+
+/** Describe an open memfd, whose descriptor stays the caller's. @return false with errno set. */
+bool rsmcore_swap_file_of(int fd, struct rsmcore_swap_file *file);
 
 /** Install the fork handlers of the swap now. Handlers run in reverse order before a fork, so a
  *  caller that holds a lock over swaps and takes it before a fork, too, calls this first and then

@@ -4,49 +4,58 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "memory/pageswap.h"
+#include "base/ranges.h"
 #include "base/sealed.h"
+#include "memory/pageswap.h"
+#include "memory/region_extent.h"
 #include "base/status.h"
-
-/* Memory that rsmd made and that regions lie on. */
-struct extent {
-    struct rsmcore_link *link;
-    uint32_t id;
-    int fd;
-    struct rsm_extent_about about;
-    unsigned regions; /* that lie on it */
-};
 
 /* A run of pages with one kind of origin on one extent. */
 struct region {
-    struct region *next; /* ascending, not overlapping */
+    struct rsm_range range; /* that of the run; first, so that it leads here */
+    struct region *next;    /* among those that are about to be registered */
     struct rsmcore_origin_run run;
-    struct extent *extent;
+    struct rsmcore_extent *extent;
     uint64_t offset; /* of the first byte in what the extent's descriptor maps */
 };
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-static struct region *regions;
+static struct rsm_ranges regions; /* which do not overlap */
+
+static uintptr_t end_of(const struct region *region)
+{
+    return region->run.start + region->run.length;
+}
+
+static struct region *first_ending_after(uintptr_t address)
+{
+    return (struct region *)rsm_ranges_first(&regions, address, UINTPTR_MAX);
+}
+
+/* The first that has addresses of the range. */
+static struct region *first_in(uintptr_t start, uintptr_t end)
+{
+    return (struct region *)rsm_ranges_first(&regions, start, end);
+}
+
+static struct region *next_in(struct region *region, uintptr_t start, uintptr_t end)
+{
+    return (struct region *)rsm_ranges_next(&region->range, start, end);
+}
 
 /* ---------------------------------------------------------------- lock and fork */
 
 /* The extents and what is on them are the parent's; only the child's copies go. */
 static void after_fork_in_child(void)
 {
-    while (regions != NULL) {
-        struct region *region = regions;
-        regions = region->next;
-        if (--region->extent->regions == 0) {
-            close(region->extent->fd);
-            free(region->extent);
-        }
-        free(region);
+    for (struct region *region; (region = first_ending_after(0)) != NULL; free(region)) {
+        rsm_ranges_remove(&regions, &region->range);
+        rsmcore_extent_forget(region->extent);
     }
     pthread_mutex_unlock(&registry_lock);
 }
@@ -78,93 +87,27 @@ void rsmcore_region_unlock(void)
     pthread_mutex_unlock(&registry_lock);
 }
 
-/* ---------------------------------------------------------------- extents */
-
-static enum rsm_status request_extent(struct rsmcore_link *link, const char *controller,
-                                      size_t length, struct extent *extent)
-{
-    struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC, .u.extent_alloc = {.length = length}};
-    strcpy(msg.u.extent_alloc.controller, controller);
-    enum rsm_status status = rsmcore_link_call(link, &msg, NULL, &fds);
-    if (status != RSM_ST_OK)
-        return status;
-    if (fds.count != 1) {
-        rsm_packet_fds_close(&fds);
-        return RSM_ST_PROTOCOL;
-    }
-    extent->id = msg.u.extent_alloc_reply.extent;
-    extent->about = msg.u.extent_alloc_reply.about;
-    extent->fd = fds.fds[0];
-    return RSM_ST_OK;
-}
-
-void rsmcore_region_give_back(struct rsmcore_link *link, uint32_t id, int fd)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE,
-                          .u.extent_free = {.extent = id, .flags = RSM_EXTENT_FREE_WHEN_UNUSED}};
-    close(fd);
-    (void)rsmcore_link_call(link, &msg, NULL, NULL);
-}
-
-static void free_extent(struct extent *extent)
-{
-    rsmcore_region_give_back(extent->link, extent->id, extent->fd);
-    rsmcore_link_release(extent->link);
-    free(extent);
-}
-
-static enum rsm_status take_extent(struct rsmcore_link *link, const char *controller, size_t length,
-                                   struct extent **taken)
-{
-    struct extent *extent = calloc(1, sizeof *extent);
-    if (extent == NULL)
-        return RSM_ST_NO_MEMORY;
-    enum rsm_status status = request_extent(link, controller, length, extent);
-    if (status != RSM_ST_OK) {
-        free(extent);
-        return status;
-    }
-    extent->link = rsmcore_link_hold(link);
-    *taken = extent;
-    return RSM_ST_OK;
-}
-
-/* ---------------------------------------------------------------- the list */
-
-static uintptr_t end_of(const struct region *region)
-{
-    return region->run.start + region->run.length;
-}
-
-static struct region **first_ending_after(uintptr_t address)
-{
-    struct region **place = &regions;
-    while (*place != NULL && end_of(*place) <= address)
-        place = &(*place)->next;
-    return place;
-}
+/* ---------------------------------------------------------------- the set */
 
 static void insert(struct region *region)
 {
-    struct region **place = first_ending_after(region->run.start);
-    region->next = *place;
-    *place = region;
+    region->range.start = region->run.start;
+    region->range.end = end_of(region);
+    rsm_ranges_add(&regions, &region->range);
+}
+
+/* Register a region that is on its extent. */
+static void add(struct region *region)
+{
+    insert(region);
     region->extent->regions++;
 }
 
-static void release_extent(struct extent *extent)
+/* Take a region that is no longer on its extent out of the set. */
+static void discard(struct region *region)
 {
-    if (--extent->regions == 0)
-        free_extent(extent);
-}
-
-/* Take a region that is no longer on its extent out of the list. */
-static void discard(struct region **place)
-{
-    struct region *region = *place;
-    *place = region->next;
-    release_extent(region->extent);
+    rsm_ranges_remove(&regions, &region->range);
+    rsmcore_extent_release(region->extent);
     free(region);
 }
 
@@ -181,9 +124,10 @@ static enum rsm_status split(struct region *region, uintptr_t address)
     upper->offset += lower_length;
     if (upper->run.origin.kind == RSMCORE_ORIGIN_SHARED)
         upper->run.origin.alias += lower_length;
+    rsm_ranges_remove(&regions, &region->range);
     region->run.length = lower_length;
-    region->next = upper;
-    region->extent->regions++;
+    insert(region);
+    add(upper);
     return RSM_ST_OK;
 }
 
@@ -192,7 +136,7 @@ static enum rsm_status split_at_ends(uintptr_t start, uintptr_t end)
 {
     const uintptr_t cuts[] = {start, end};
     for (int i = 0; i < 2; i++) {
-        struct region *region = *first_ending_after(cuts[i]);
+        struct region *region = first_ending_after(cuts[i]);
         if (region == NULL || region->run.start >= cuts[i])
             continue;
         enum rsm_status status = split(region, cuts[i]);
@@ -205,8 +149,8 @@ static enum rsm_status split_at_ends(uintptr_t start, uintptr_t end)
 /* Register the runs of one swap as regions, one of which @p spare becomes unless it is NULL. All or
  * nothing. */
 static enum rsm_status register_runs(const struct rsmcore_origin_run *runs, size_t count,
-                                     struct extent *extent, uintptr_t start, uint64_t offset,
-                                     struct region *spare)
+                                     struct rsmcore_extent *extent, uintptr_t start,
+                                     uint64_t offset, struct region *spare)
 {
     struct region *made = NULL;
     for (size_t i = 0; i < count; i++) {
@@ -228,7 +172,7 @@ static enum rsm_status register_runs(const struct rsmcore_origin_run *runs, size
     }
     while (made != NULL) {
         struct region *next = made->next;
-        insert(made);
+        add(made);
         made = next;
     }
     return RSM_ST_OK;
@@ -239,18 +183,20 @@ static enum rsm_status register_runs(const struct rsmcore_origin_run *runs, size
 /* Every extent is looked at before it is mapped: whether accesses to a mapping of it never raise a
  * signal. Of a memfd the seal says so; of anything else, which rsmd describes, the transport that
  * knows the device. */
-static bool is_usable(const struct extent *extent, const struct rsmcore_extent_source *source,
+static bool is_usable(struct rsmcore_extent *extent, const struct rsmcore_extent_source *source,
                       size_t length)
 {
     const struct rsm_extent_about *about = &extent->about;
+    int fd = extent->file.fd;
     bool usable = about->length >= length;
     if (about->kind == RSM_EXTENT_MEMFD)
-        usable = usable && about->offset == 0 && rsm_is_sealed_memory(extent->fd, length);
+        usable = usable && about->offset == 0 && rsm_is_sealed_memory(fd, length);
     else
         usable = usable && about->kind == RSM_EXTENT_DEVICE &&
                  about->offset % (uint64_t)sysconf(_SC_PAGESIZE) == 0 &&
                  about->offset <= INT64_MAX - (uint64_t)length &&
-                 source->check(source->context, extent->fd, about->offset, length) == RSM_ST_OK;
+                 source->check(source->context, fd, about->offset, length) == RSM_ST_OK;
+    usable = usable && rsmcore_swap_file_of(fd, &extent->file);
     if (!usable)
         rsm_log_error("rsmd gave an extent that is no memory of %zu bytes which stays", length);
     return usable;
@@ -258,7 +204,7 @@ static bool is_usable(const struct extent *extent, const struct rsmcore_extent_s
 
 /* Put pages that are on no extent onto this one, which is given back if that fails.
  * RSM_ST_PROTOCOL: rsmd gave something else than memory of that length that stays there. */
-static enum rsm_status put_on_extent(struct extent *extent,
+static enum rsm_status put_on_extent(struct rsmcore_extent *extent,
                                      const struct rsmcore_extent_source *source, uintptr_t start,
                                      size_t length)
 {
@@ -268,19 +214,22 @@ static enum rsm_status put_on_extent(struct extent *extent,
     enum rsm_status status = RSM_ST_PROTOCOL;
     if (!is_usable(extent, source, length))
         goto give_back_extent;
-    status = rsmcore_swap_in(start, length, RSMCORE_SWAP_FRESH, extent->fd, base, &runs, &count);
+    status =
+        rsmcore_swap_in(start, length, RSMCORE_SWAP_FRESH, extent->file.fd, base, &runs, &count);
     if (status != RSM_ST_OK)
         goto give_back_extent;
     status = register_runs(runs, count, extent, start, base, NULL);
     if (status != RSM_ST_OK)
         for (size_t i = 0; i < count; i++)
-            (void)rsmcore_swap_out(&runs[i], extent->fd, base + (runs[i].start - start));
+            (void)rsmcore_swap_out(&runs[i], &extent->file, base + (runs[i].start - start));
     free(runs);
-    if (status == RSM_ST_OK)
+    if (status == RSM_ST_OK) {
+        rsmcore_extent_let_go(extent);
         return RSM_ST_OK;
+    }
 
 give_back_extent:
-    free_extent(extent);
+    rsmcore_extent_free(extent);
     return status;
 }
 
@@ -288,32 +237,14 @@ static enum rsm_status cover_hole(struct rsmcore_link *link,
                                   const struct rsmcore_extent_source *source, uintptr_t start,
                                   size_t length)
 {
-    struct extent *extent;
-    enum rsm_status status = take_extent(link, source->controller, length, &extent);
+    struct rsmcore_extent *extent;
+    enum rsm_status status = rsmcore_extent_take(link, source->controller, length, &extent);
     return status == RSM_ST_OK ? put_on_extent(extent, source, start, length) : status;
 }
 
 bool rsmcore_region_is_bare(uintptr_t start, size_t length)
 {
-    const struct region *region = *first_ending_after(start);
-    return region == NULL || region->run.start >= start + length;
-}
-
-/* One that rsmd has given, which is given back if this fails. */
-static enum rsm_status adopt_extent(struct rsmcore_link *link, uint32_t id, int fd,
-                                    const struct rsm_extent_about *about, struct extent **adopted)
-{
-    struct extent *extent = calloc(1, sizeof *extent);
-    if (extent == NULL) {
-        rsmcore_region_give_back(link, id, fd);
-        return RSM_ST_NO_MEMORY;
-    }
-    extent->link = rsmcore_link_hold(link);
-    extent->id = id;
-    extent->fd = fd;
-    extent->about = *about;
-    *adopted = extent;
-    return RSM_ST_OK;
+    return first_in(start, start + length) == NULL;
 }
 
 enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link,
@@ -321,24 +252,27 @@ enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link,
                                           int fd, const struct rsm_extent_about *about,
                                           uintptr_t start, size_t length)
 {
-    struct extent *extent;
-    enum rsm_status status = adopt_extent(link, id, fd, about, &extent);
-    return status == RSM_ST_OK ? put_on_extent(extent, source, start, length) : status;
+    struct rsmcore_extent *extent = rsmcore_extent_of(link, id, fd, about);
+    return extent != NULL ? put_on_extent(extent, source, start, length) : RSM_ST_NO_MEMORY;
 }
 
-static enum rsm_status map_extent(struct extent *extent, const struct rsmcore_extent_source *source,
-                                  size_t length, uintptr_t *start)
+static enum rsm_status map_extent(struct rsmcore_extent *extent,
+                                  const struct rsmcore_extent_source *source, size_t length,
+                                  uintptr_t *start)
 {
     uint64_t base = extent->about.offset;
     if (!is_usable(extent, source, length))
         return RSM_ST_PROTOCOL;
-    void *mapped = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, extent->fd, (off_t)base);
+    void *mapped =
+        mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, extent->file.fd, (off_t)base);
     if (mapped == MAP_FAILED)
         return rsmcore_status_from_errno(errno);
     const struct rsmcore_origin_run run = {
         .start = (uintptr_t)mapped, .length = length, .origin = {.kind = RSMCORE_ORIGIN_PRIVATE}};
     enum rsm_status status = register_runs(&run, 1, extent, run.start, base, NULL);
-    if (status != RSM_ST_OK)
+    if (status == RSM_ST_OK)
+        rsmcore_extent_let_go(extent);
+    else
         munmap(mapped, length);
     *start = run.start;
     return status;
@@ -349,13 +283,12 @@ enum rsm_status rsmcore_region_map(struct rsmcore_link *link,
                                    const struct rsm_extent_about *about, size_t length,
                                    uintptr_t *start)
 {
-    struct extent *extent;
-    enum rsm_status status = adopt_extent(link, id, fd, about, &extent);
+    struct rsmcore_extent *extent = rsmcore_extent_of(link, id, fd, about);
+    if (extent == NULL)
+        return RSM_ST_NO_MEMORY;
+    enum rsm_status status = map_extent(extent, source, length, start);
     if (status != RSM_ST_OK)
-        return status;
-    status = map_extent(extent, source, length, start);
-    if (status != RSM_ST_OK)
-        free_extent(extent);
+        rsmcore_extent_free(extent);
     return status;
 }
 
@@ -366,12 +299,17 @@ void rsmcore_region_unmap(uintptr_t start, size_t length)
      * owner. */
     (void)split_at_ends(start, end);
     munmap((void *)start, length);
-    struct region **place = first_ending_after(start);
-    while (*place != NULL && (*place)->run.start < end)
-        if ((*place)->run.start >= start && end_of(*place) <= end)
-            discard(place);
-        else
-            place = &(*place)->next;
+    struct region *next;
+    for (struct region *region = first_in(start, end); region != NULL; region = next) {
+        next = next_in(region, start, end);
+        if (region->run.start >= start && end_of(region) <= end)
+            discard(region);
+    }
+}
+
+void rsmcore_region_give_back(struct rsmcore_link *link, uint32_t id, int fd)
+{
+    rsmcore_extent_give_back(link, id, fd);
 }
 
 enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
@@ -380,17 +318,14 @@ enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
     enum rsm_status status = split_at_ends(start, end);
     if (status != RSM_ST_OK)
         return status;
-    struct region **place = first_ending_after(start);
-    while (*place != NULL && (*place)->run.start < end) {
-        struct region *region = *place;
-        status = rsmcore_swap_out(&region->run, region->extent->fd, region->offset);
+    for (struct region *region; (region = first_in(start, end)) != NULL; discard(region)) {
+        status = rsmcore_swap_out(&region->run, &region->extent->file, region->offset);
         if (status != RSM_ST_OK) {
             rsm_log_error("cannot take %zu bytes at %#lx back from their extent: %s",
                           region->run.length, (unsigned long)region->run.start,
                           rsmcore_status_text(status));
             return status;
         }
-        discard(place);
     }
     return RSM_ST_OK;
 }
@@ -399,8 +334,8 @@ enum rsm_status rsmcore_region_shed(struct rsmcore_link *link, uintptr_t start, 
 {
     uintptr_t end = start + length;
     for (uintptr_t at = start; at < end;) {
-        const struct region *region = *first_ending_after(at);
-        if (region == NULL || region->run.start >= end)
+        const struct region *region = first_in(at, end);
+        if (region == NULL)
             break;
         uintptr_t from = region->run.start > at ? region->run.start : at;
         at = end_of(region) < end ? end_of(region) : end;
@@ -426,12 +361,12 @@ enum rsm_status rsmcore_region_cover(struct rsmcore_link *link,
     enum rsm_status status = rsmcore_region_shed(link, start, length);
 
     while (at < end && status == RSM_ST_OK) {
-        const struct region *region = *first_ending_after(at);
+        const struct region *region = first_in(at, end);
         if (region != NULL && region->run.start <= at) {
             at = end_of(region);
             continue;
         }
-        uintptr_t until = region != NULL && region->run.start < end ? region->run.start : end;
+        uintptr_t until = region != NULL ? region->run.start : end;
         status = holes < RSM_PROTO_PIECES_MAX ? cover_hole(link, source, at, until - at)
                                               : RSM_ST_NO_RESOURCES;
         if (status != RSM_ST_OK)
@@ -448,7 +383,7 @@ enum rsm_status rsmcore_region_cover(struct rsmcore_link *link,
 
 bool rsmcore_region_next(uintptr_t *start, size_t *length)
 {
-    const struct region *region = *first_ending_after(*start);
+    const struct region *region = first_ending_after(*start);
     if (region == NULL)
         return false;
     if (region->run.start > *start)
@@ -462,7 +397,7 @@ bool rsmcore_region_next(uintptr_t *start, size_t *length)
 static bool fully_covered(uintptr_t start, uintptr_t end)
 {
     uintptr_t at = start;
-    for (const struct region *r = *first_ending_after(start); r != NULL && at < end; r = r->next) {
+    for (struct region *r = first_in(start, end); r != NULL; r = next_in(r, start, end)) {
         if (r->run.start > at)
             return false;
         at = end_of(r);
@@ -478,41 +413,77 @@ static bool move_back(struct region *region, const struct rsmcore_origin_run *ru
     size_t back_count;
     uintptr_t to = runs[0].start;
     bool registered = false;
-    if (rsmcore_swap_move(runs, count, region->run.start, region->extent->fd, region->offset, &back,
-                          &back_count) == RSM_ST_OK) {
+    if (rsmcore_swap_move(runs, count, region->run.start, region->extent->file.fd, region->offset,
+                          &back, &back_count) == RSM_ST_OK) {
         registered = register_runs(back, back_count, region->extent, back[0].start, region->offset,
                                    region) == RSM_ST_OK;
         for (size_t i = 0; !registered && i < back_count; i++)
-            (void)rsmcore_swap_out(&back[i], region->extent->fd,
+            (void)rsmcore_swap_out(&back[i], &region->extent->file,
                                    region->offset + (back[i].start - back[0].start));
         free(back);
         return registered;
     }
     for (size_t i = 0; i < count; i++)
-        (void)rsmcore_swap_out(&runs[i], region->extent->fd, region->offset + (runs[i].start - to));
+        (void)rsmcore_swap_out(&runs[i], &region->extent->file,
+                               region->offset + (runs[i].start - to));
     return false;
 }
 
 /* Move one whole region by `delta` and register it anew. */
-static enum rsm_status move_region(struct region **place, uintptr_t delta)
+static enum rsm_status move_region(struct region *region, uintptr_t delta)
 {
-    struct region *region = *place;
     struct rsmcore_origin_run *runs;
     size_t count;
     uintptr_t to = region->run.start + delta;
-    enum rsm_status status =
-        rsmcore_swap_move(&region->run, 1, to, region->extent->fd, region->offset, &runs, &count);
+    enum rsm_status status = rsmcore_swap_move(&region->run, 1, to, region->extent->file.fd,
+                                               region->offset, &runs, &count);
     if (status != RSM_ST_OK)
         return status;
     /* The old region's hold on the extent is kept until the new ones have theirs. */
-    struct extent *extent = region->extent;
+    struct rsmcore_extent *extent = region->extent;
     uint64_t offset = region->offset;
-    *place = region->next;
+    rsm_ranges_remove(&regions, &region->range);
     status = register_runs(runs, count, extent, to, offset, region);
     if (status != RSM_ST_OK && !move_back(region, runs, count))
         free(region);
     free(runs);
-    release_extent(extent);
+    rsmcore_extent_release(extent);
+    return status;
+}
+
+/* Have descriptors of all extents under the range. */
+static enum rsm_status reopen_extents(uintptr_t start, uintptr_t end)
+{
+    enum rsm_status status = RSM_ST_OK;
+    struct region *r = first_in(start, end);
+    for (; r != NULL && status == RSM_ST_OK; r = next_in(r, start, end))
+        status = rsmcore_extent_reopen(r->extent);
+    return status;
+}
+
+static void let_go_of_extents(uintptr_t start, uintptr_t end)
+{
+    for (struct region *r = first_in(start, end); r != NULL; r = next_in(r, start, end))
+        rsmcore_extent_let_go(r->extent);
+}
+
+/* Move all regions of the source, which begin and end where it does. */
+static enum rsm_status move_regions(uintptr_t from, uintptr_t to, size_t length)
+{
+    uintptr_t end = from + length;
+    size_t moved = 0;
+    enum rsm_status status = RSM_ST_OK;
+    struct region *region;
+    while (status == RSM_ST_OK && (region = first_in(from, end)) != NULL) {
+        size_t size = region->run.length;
+        status = move_region(region, to - from);
+        if (status == RSM_ST_OK)
+            moved += size;
+    }
+    /* Put back what has moved before the failure. */
+    while (status != RSM_ST_OK && moved > 0 && (region = first_in(to, to + moved)) != NULL)
+        if (move_region(region, from - to) != RSM_ST_OK)
+            break;
     return status;
 }
 
@@ -520,9 +491,7 @@ enum rsm_status rsmcore_region_move(uintptr_t from, uintptr_t to, size_t length)
 {
     uintptr_t end = from + length;
     bool overlap = from < to + length && to < end;
-    const struct region *at_target = *first_ending_after(to);
-    bool target_free = at_target == NULL || at_target->run.start >= to + length;
-    if (overlap || !target_free || !fully_covered(from, end))
+    if (overlap || first_in(to, to + length) != NULL || !fully_covered(from, end))
         return RSM_ST_BUSY;
     enum rsm_status status = rsmcore_range_check(to, length, 0);
     if (status == RSM_ST_OK)
@@ -530,23 +499,11 @@ enum rsm_status rsmcore_region_move(uintptr_t from, uintptr_t to, size_t length)
     if (status != RSM_ST_OK)
         return status;
 
-    size_t moved = 0;
-    struct region **place = first_ending_after(from);
-    while (*place != NULL && (*place)->run.start < end) {
-        size_t size = (*place)->run.length;
-        status = move_region(place, to - from);
-        if (status != RSM_ST_OK)
-            break;
-        moved += size;
-        place = first_ending_after(from);
-    }
-    /* Put back what has moved before the failure. */
-    place = first_ending_after(to);
-    while (status != RSM_ST_OK && moved > 0 && *place != NULL && (*place)->run.start < to + moved) {
-        if (move_region(place, from - to) != RSM_ST_OK)
-            break;
-        place = first_ending_after(to);
-    }
+    status = reopen_extents(from, end);
+    if (status == RSM_ST_OK)
+        status = move_regions(from, to, length);
+    let_go_of_extents(from, end);
+    let_go_of_extents(to, to + length);
     return status;
 }
 
@@ -559,7 +516,7 @@ enum rsm_status rsmcore_region_pieces(uintptr_t start, size_t length,
     uintptr_t end = start + length;
     uintptr_t at = start;
     *count = 0;
-    for (const struct region *r = *first_ending_after(start); r != NULL && at < end; r = r->next) {
+    for (struct region *r = first_in(start, end); r != NULL; r = next_in(r, start, end)) {
         if (r->run.start > at)
             return RSM_ST_FAULT;
         uint64_t offset = r->offset - r->extent->about.offset + (at - r->run.start);

@@ -67,7 +67,7 @@ static enum verdict ask_sysv(const struct rsmcore_vma *vma, unsigned own_mapping
 static enum verdict ask_page_tables(const struct rsmcore_vma *vma)
 {
     enum verdict verdict = CANNOT_TELL;
-    int fd = rsm_fd_above_stdio(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+    int fd = rsm_fd_place(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
     if (fd < 0)
         return verdict;
     uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -98,7 +98,7 @@ static bool shares_our_memory(pid_t pid)
 
 static enum verdict ask_processes(const struct rsmcore_vma *vma)
 {
-    DIR *processes = opendir("/proc");
+    DIR *processes = rsmcore_procfile_directory("/proc");
     if (processes == NULL)
         return CANNOT_TELL;
     /* /proc may be that of another process namespace, where this process has another number. */

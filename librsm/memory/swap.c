@@ -84,11 +84,20 @@ static enum rsm_status make_runs(const struct rsmcore_parts *parts,
 
 /* ------------------------------------------------------------------ in */
 
-static bool is_file(const struct rsmcore_vma *vma, int fd)
+bool rsmcore_swap_file_of(int fd, struct rsmcore_swap_file *file)
 {
     struct stat status;
-    return vma->shared && fstat(fd, &status) == 0 && vma->device == status.st_dev &&
-           vma->inode == status.st_ino;
+    if (fstat(fd, &status) != 0)
+        return false;
+    *file = (struct rsmcore_swap_file){.device = status.st_dev, .inode = status.st_ino, .fd = fd};
+    return true;
+}
+
+static bool is_file(const struct rsmcore_vma *vma, int fd)
+{
+    struct rsmcore_swap_file file;
+    return vma->shared && rsmcore_swap_file_of(fd, &file) && vma->device == file.device &&
+           vma->inode == file.inode;
 }
 
 /* A child on its way from fork to exec has all the memory of its parent, and gives it up by
@@ -127,10 +136,10 @@ static enum rsm_status examine(uintptr_t address, size_t length, unsigned flags,
 }
 
 static void take_out_again(const struct rsmcore_origin_run *runs, size_t count, uintptr_t base,
-                           int fd, uint64_t offset)
+                           const struct rsmcore_swap_file *file, uint64_t offset)
 {
     for (size_t i = 0; i < count; i++)
-        if (rsmcore_exchange_out(&runs[i], fd, offset + (runs[i].start - base)) != RSM_ST_OK)
+        if (rsmcore_exchange_out(&runs[i], file, offset + (runs[i].start - base)) != RSM_ST_OK)
             rsm_log_error("page swap: out of memory while undoing a swap at %#lx",
                           (unsigned long)runs[i].start);
 }
@@ -141,6 +150,9 @@ enum rsm_status rsmcore_swap_in(uintptr_t address, size_t length, unsigned flags
     struct rsmcore_parts parts = {NULL, 0};
     struct rsmcore_origin_run *made;
     size_t made_count;
+    struct rsmcore_swap_file file;
+    if (!rsmcore_swap_file_of(fd, &file))
+        return RSM_ST_NO_MEMORY;
     enum rsm_status status =
         examine(address, length, flags, -1, __builtin_frame_address(0), &parts);
     if (status == RSM_ST_OK)
@@ -152,7 +164,7 @@ enum rsm_status rsmcore_swap_in(uintptr_t address, size_t length, unsigned flags
         *runs = made;
         *count = made_count;
     } else {
-        take_out_again(made, made_count, address, fd, offset);
+        take_out_again(made, made_count, address, &file, offset);
         unmap_aliases(made, made_count);
         free(made);
     }
@@ -163,9 +175,10 @@ free_parts:
 
 /* ------------------------------------------------------------------ out and move */
 
-enum rsm_status rsmcore_swap_out(const struct rsmcore_origin_run *run, int fd, uint64_t offset)
+enum rsm_status rsmcore_swap_out(const struct rsmcore_origin_run *run,
+                                 const struct rsmcore_swap_file *file, uint64_t offset)
 {
-    enum rsm_status status = rsmcore_exchange_out(run, fd, offset);
+    enum rsm_status status = rsmcore_exchange_out(run, file, offset);
     if (status == RSM_ST_OK)
         unmap_alias(run);
     return status;
@@ -173,11 +186,9 @@ enum rsm_status rsmcore_swap_out(const struct rsmcore_origin_run *run, int fd, u
 
 /* The parts of the runs that are the memfd now. */
 static enum rsm_status parts_that_are_in(const struct rsmcore_origin_run *runs, size_t count,
-                                         int fd, uint64_t offset, struct rsmcore_parts *parts)
+                                         const struct rsmcore_swap_file *file, uint64_t offset,
+                                         struct rsmcore_parts *parts)
 {
-    struct stat file;
-    if (fstat(fd, &file) != 0)
-        return RSM_ST_NO_MEMORY;
     enum rsm_status status = RSM_ST_OK;
     for (size_t i = 0; i < count && status == RSM_ST_OK; i++) {
         struct rsmcore_vma vma;
@@ -188,7 +199,7 @@ static enum rsm_status parts_that_are_in(const struct rsmcore_origin_run *runs, 
             if (status != RSM_ST_OK || vma.start >= end)
                 break;
             rsmcore_vma_clip(&vma, at, end);
-            if (rsmcore_exchange_is_in(&runs[i], &file, run_offset, &vma))
+            if (rsmcore_exchange_is_in(&runs[i], file, run_offset, &vma))
                 status = rsmcore_range_add(parts, &vma, RSMCORE_BACKING_MEMORY);
         }
         if (status == RSM_ST_NOT_FOUND) /* the application has unmapped the rest */
@@ -234,16 +245,19 @@ enum rsm_status rsmcore_swap_move(const struct rsmcore_origin_run *from_runs, si
 {
     struct rsmcore_parts target = {NULL, 0}, before = {NULL, 0};
     size_t length = total_length(from_runs, from_count);
+    struct rsmcore_swap_file file;
+    if (!rsmcore_swap_file_of(fd, &file))
+        return RSM_ST_NO_MEMORY;
     enum rsm_status status = examine(to, length, RSMCORE_RANGE_ALLOW_SHARED_FILE, fd,
                                      __builtin_frame_address(0), &target);
     if (status == RSM_ST_OK)
-        status = parts_that_are_in(from_runs, from_count, fd, offset, &before);
+        status = parts_that_are_in(from_runs, from_count, &file, offset, &before);
     if (status != RSM_ST_OK)
         goto free_parts;
 
     /* The aliases of from_runs stay until nothing can fail any more. */
     for (size_t i = 0; i < from_count && status == RSM_ST_OK; i++)
-        status = rsmcore_exchange_out(&from_runs[i], fd,
+        status = rsmcore_exchange_out(&from_runs[i], &file,
                                       offset + (from_runs[i].start - from_runs[0].start));
     if (status == RSM_ST_OK)
         status =

@@ -24,9 +24,8 @@ enum {
 static FILE *open_file(void)
 {
     const char *path = secure_getenv("RSM_SEGMENTID_FILE");
-    int fd = open(path != NULL ? path : RSM_CONFIG_DIR "/rsm.segmentid", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0)
-        fd = rsm_fd_above_stdio(fd);
+    int fd = rsm_fd_place(
+        open(path != NULL ? path : RSM_CONFIG_DIR "/rsm.segmentid", O_RDONLY | O_CLOEXEC));
     if (fd < 0)
         return NULL;
     FILE *file = fdopen(fd, "r");

@@ -23,9 +23,7 @@
  * Returns the bytes read, negative if there is no /proc. */
 static ssize_t read_status(char *text, size_t capacity)
 {
-    int fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0)
-        fd = rsm_fd_above_stdio(fd);
+    int fd = rsm_fd_place(open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC));
     if (fd < 0)
         return -1;
     ssize_t length = read(fd, text, capacity);

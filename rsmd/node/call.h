@@ -32,6 +32,7 @@ rsmd_handler rsmd_answer_locate;
 /* publish.c */
 rsmd_handler rsmd_answer_extent_alloc;
 rsmd_handler rsmd_answer_extent_free;
+rsmd_handler rsmd_answer_extent_open;
 rsmd_handler rsmd_answer_export_create;
 rsmd_handler rsmd_answer_export_publish;
 rsmd_handler rsmd_answer_export_republish;

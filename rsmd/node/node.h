@@ -77,7 +77,7 @@ struct rsmd_pieces {
         struct rsmd_extent *extent;
         uint64_t offset;
         uint64_t length;
-    } piece[RSM_PROTO_PIECES_MAX];
+    } piece[];
 };
 
 /** The event counter of a handle: -1 where there is none yet. */

@@ -58,6 +58,16 @@ enum rsm_status rsmd_answer_extent_free(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
+enum rsm_status rsmd_answer_extent_open(struct rsmd_call *call)
+{
+    const struct rsmd_extent *extent =
+        rsmd_client_extent(call->node, call->client, call->request->u.extent_open.extent);
+    if (extent == NULL)
+        return RSM_ST_NOT_FOUND;
+    call->attached.fds[call->attached.count++] = extent->memory->fd;
+    return RSM_ST_OK;
+}
+
 /* ------------------------------------------------------------------ create */
 
 enum rsm_status rsmd_answer_export_create(struct rsmd_call *call)
@@ -156,7 +166,7 @@ static enum rsm_status gather_pieces(const struct rsmd_call *call, const struct 
 {
     const struct rsm_export_publish_request *asked = &call->request->u.export_publish;
     uint64_t left = export->length;
-    struct rsmd_pieces *pieces = rsmd_pieces_make();
+    struct rsmd_pieces *pieces = rsmd_pieces_make(asked->piece_count);
     enum rsm_status status = pieces != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
     for (uint32_t i = 0; status == RSM_ST_OK && i < asked->piece_count; i++) {
         const struct rsm_segment_piece *piece = &asked->pieces[i];

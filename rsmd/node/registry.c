@@ -30,9 +30,9 @@ uint32_t rsmd_new_id(struct rsmd_node *node)
 
 /* ------------------------------------------------------------------ pieces */
 
-struct rsmd_pieces *rsmd_pieces_make(void)
+struct rsmd_pieces *rsmd_pieces_make(uint32_t most)
 {
-    struct rsmd_pieces *pieces = calloc(1, sizeof *pieces);
+    struct rsmd_pieces *pieces = calloc(1, sizeof *pieces + most * sizeof pieces->piece[0]);
     if (pieces != NULL)
         pieces->references = 1;
     return pieces;

@@ -17,8 +17,9 @@ struct rsmd_export *rsmd_client_export(const struct rsmd_node *node,
 struct rsmd_import *rsmd_client_import(const struct rsmd_node *node,
                                        const struct rsmd_client *client, uint32_t id);
 
-/** A piece list that holds its extents; the caller has the first reference. NULL: no memory. */
-struct rsmd_pieces *rsmd_pieces_make(void);
+/** A list of up to @p most pieces that holds its extents; the caller has the first reference. NULL: no
+ *  memory. */
+struct rsmd_pieces *rsmd_pieces_make(uint32_t most);
 void rsmd_pieces_add(struct rsmd_pieces *pieces, struct rsmd_extent *extent, uint64_t offset,
                      uint64_t length);
 struct rsmd_pieces *rsmd_pieces_hold(struct rsmd_pieces *pieces);

@@ -256,7 +256,7 @@ static uint64_t most_of(const struct rsmd_account *account, enum rsmd_resource r
 {
     const struct rsmd_quota *quota = &account->shares->quota[resource];
     if (!account->listed)
-        return resource == RSMD_DESCRIPTORS ? quota->total / 2 : UINT64_MAX;
+        return resource == RSMD_DESCRIPTORS ? quota->total - quota->total / 4 : UINT64_MAX;
     if (account->privileged)
         return quota->total;
     return account->parent != NULL ? quota->one_of_node : quota->one;

@@ -13,8 +13,8 @@
  * Root, and the user whom the daemon runs as, are bound by the total alone. An embedded node serves
  * nobody else, so there its user may have everything.
  *
- * Each connection has an account within its user's, which holds it to half of the descriptors, so
- * that one program leaves some to the others of its user.
+ * Each connection has an account within its user's, which holds it to three quarters of the
+ * descriptors, so that one program leaves some to the others of its user.
  *
  * Users of other hosts import segments of this node. Their accounts lie within one of their node,
  * which is held to the share of one user, each of its users to the same part of that: a far daemon

@@ -58,6 +58,7 @@ static const struct {
     [RSM_MSG_LINKS] = {rsmd_answer_links, true, true},
     [RSM_MSG_SHARES] = {rsmd_answer_shares, true, true},
     [RSM_MSG_RECORDS] = {rsmd_answer_records, true, false},
+    [RSM_MSG_EXTENT_OPEN] = {rsmd_answer_extent_open, false, false},
 };
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 

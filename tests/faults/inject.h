@@ -31,7 +31,7 @@
     X(kcmp, mapping, EPERM, 0, 0)                                                                  \
     X(prctl, mapping, EINVAL, 0, 0)                                                                \
     X(open, descriptor, EMFILE, ENFILE, 0)                                                         \
-    X(opendir, descriptor, EMFILE, ENOMEM, 0)                                                      \
+    X(fdopendir, descriptor, EMFILE, ENOMEM, 0)                                                    \
     X(fopen, descriptor, EMFILE, ENOMEM, 0)                                                        \
     X(memfd_create, descriptor, EMFILE, ENOMEM, 0)                                                 \
     X(pipe2, descriptor, EMFILE, 0, 0)                                                             \

@@ -62,7 +62,7 @@ void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
 }
 
 /* --- descriptors */
-WRAP(DIR *, NULL, opendir, opendir, (const char *path), (path))
+WRAP(DIR *, NULL, fdopendir, fdopendir, (int fd), (fd))
 WRAP(FILE *, NULL, fopen, fdopen, (int fd, const char *mode), (fd, mode))
 WRAP(FILE *, NULL, fopen, fopen, (const char *path, const char *mode), (path, mode))
 WRAP(FILE *, NULL, fopen, fopen64, (const char *path, const char *mode), (path, mode))

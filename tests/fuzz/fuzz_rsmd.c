@@ -16,6 +16,7 @@
 #include "check.h"
 #include "descriptors.h"
 #include "node/remote/far.h"
+#include "node/segment_ids.h"
 #include "fuzz.h"
 #include "requests.h"
 #include "rsm/rsm_common.h"
@@ -384,7 +385,7 @@ static void canary(void)
                                                 .pieces = {{made.extent, 0, 4096}}}};
     CHECK(ask(&client, &msg) == RSM_ST_OK);
     msg = (struct rsm_msg){.type = RSM_MSG_IMPORT_CONNECT,
-                           .u.import_connect = {"sci0", 1, 7, RSM_RIGHT_READ}};
+                           .u.import_connect = {"sci0", 1, 7, RSM_RIGHT_READ, RSM_ID_SPACE_RSMAPI}};
     CHECK(ask(&client, &msg) == RSM_ST_OK);
     msg = (struct rsm_msg){.type = RSM_MSG_EVENT_OPEN,
                            .u.event_open = {RSM_EVENT_EXPORT, made.export}};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descriptors: none left, closed stdio, none inherited, none below 3. */
+/* Descriptors: none left, closed stdio, none inherited, none below 256, or 3. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -196,12 +197,93 @@ static void test_close_on_exec(void **state)
     TELL_OK(remote, release_import_pollfd);
 }
 
+/* ---------------------------------------------------------------- numbers */
+
+enum { LIBRARY_FIRST = 256 };
+
+/* A limit on descriptors, and which of those below 256 the program had before the first call. */
+static bool own[LIBRARY_FIRST];
+
+static int limit_descriptors(void *bytes)
+{
+    const struct order *order = bytes;
+    struct rlimit limit;
+    NEED(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit.rlim_cur = order->value;
+    NEED(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    for (int fd = 0; fd < LIBRARY_FIRST; fd++)
+        own[fd] = fcntl(fd, F_GETFD) >= 0;
+    return 0;
+}
+
+/* The first number below .value that has come since, or -1. */
+static int find_new_below(void *bytes)
+{
+    const struct order *order = bytes;
+    for (int fd = 0; fd < (int)order->value; fd++)
+        if (!own[fd] && fcntl(fd, F_GETFD) >= 0)
+            return fd;
+    return -1;
+}
+
+static int new_below(struct actor *actor, int limit)
+{
+    return party_ask(actor, find_new_below, (struct order){.value = (uint64_t)limit}).result;
+}
+
+/* Everything for which the library opens or receives descriptors that stay: none comes below
+ * @p first. */
+static void check_numbers(void **state, rlim_t limit, int first)
+{
+    struct actor *actor = actor_start(*state, 1), *remote = actor_start(*state, 2);
+    struct actor *actors[] = {actor, remote};
+    for (int i = 0; i < 2; i++) {
+        /* Low numbers are there to be taken. */
+        assert_int_equal(actor_run(actors[i], close_stdio, NULL, 0), 0);
+        party_ask(actors[i], limit_descriptors, (struct order){.value = limit});
+        TELL_OK(actors[i], open);
+        assert_int_equal(new_below(actors[i], first), -1);
+    }
+    TELL_OK(actor, create, .length = LENGTH);
+    assert_int_equal(new_below(actor, first), -1);
+    TELL_OK(actor, publish, .id = PARTY_ID);
+    assert_int_equal(new_below(actor, first), -1);
+    TELL_OK(remote, connect, .node = 1);
+    TELL_OK(remote, map, .length = LENGTH);
+    assert_int_equal(new_below(remote, first), -1);
+    TELL_OK(actor, export_pollfd);
+    TELL_OK(remote, import_pollfd);
+    TELL_OK(remote, post_import);
+    TELL_OK(actor, post_export);
+    TELL_OK(actor, wait_export, .timeout = 1000);
+    TELL_OK(remote, wait_import, .timeout = 1000);
+    TELL_OK(actor, attach, .slot = 1, .node = 1, .length = LENGTH);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(new_below(actors[i], first), -1);
+    TELL_OK(actor, release_export_pollfd);
+    TELL_OK(remote, release_import_pollfd);
+}
+
+static void test_numbers_from_256(void **state)
+{
+    check_numbers(state, 1024, LIBRARY_FIRST);
+}
+
+static void test_numbers_with_a_low_limit(void **state)
+{
+    check_numbers(state, FEW, STDERR_FILENO + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_none_left),     WORLD_TEST(test_none_left_at_first),
-        WORLD_TEST(test_few_left),      WORLD_TEST(test_stdio_closed),
+        WORLD_TEST(test_none_left),
+        WORLD_TEST(test_none_left_at_first),
+        WORLD_TEST(test_few_left),
+        WORLD_TEST(test_stdio_closed),
         WORLD_TEST(test_close_on_exec),
+        WORLD_TEST(test_numbers_from_256),
+        WORLD_TEST(test_numbers_with_a_low_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

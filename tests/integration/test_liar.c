@@ -138,6 +138,9 @@ static void answer(struct rsm_msg *msg, struct rsm_packet_fds *fds)
             .extent = ++last_id, .about = about_memory(asked.u.extent_alloc.length, how)};
         add(fds, make_memory(asked.u.extent_alloc.length, how));
         break;
+    case RSM_MSG_EXTENT_OPEN: /* of the only one */
+        add(fds, how == HONEST ? fcntl(sent_last, F_DUPFD_CLOEXEC, 3) : make_memory(LENGTH, how));
+        break;
     case RSM_MSG_EVENT_OPEN:
         add(fds, make_memory(PARTY_PAGE, how));
         break;
@@ -271,6 +274,47 @@ static void test_further_extents(void **state)
     try_extents(*state, RSM_MSG_EXTENT_ALLOC, 1);
 }
 
+/* Put other memory behind a published segment, for which its extent is asked for again. .flags
+ * tells whether that succeeded. */
+static int rebind_published(void *bytes)
+{
+    struct order *order = bytes;
+    rsm_memseg_export_handle_t segment;
+    rsm_memseg_id_t id = PARTY_ID;
+    uint8_t *from = memory_get(MEMORY_PRIVATE, LENGTH), *to = memory_get(MEMORY_PRIVATE, LENGTH);
+    rsmapi_controller_handle_t controller = party_controller(NULL);
+    NEED(from != NULL && to != NULL && controller != NULL);
+    memset(from, 1, LENGTH);
+    memset(to, 2, LENGTH);
+    NEED(rsm_memseg_export_create(controller, &segment, from, LENGTH, RSM_ALLOW_REBIND) ==
+         RSM_SUCCESS);
+    NEED(rsm_memseg_export_publish(segment, &id, NULL, 0) == RSM_SUCCESS);
+    order->flags = rsm_memseg_export_rebind(segment, to, 0, LENGTH) == RSM_SUCCESS;
+    for (int i = 0; i < LENGTH; i++)
+        NEED(from[i] == 1 && to[i] == 2);
+    NEED(rsm_memseg_export_destroy(segment) == RSM_SUCCESS);
+    for (int i = 0; i < LENGTH; i++)
+        NEED(from[i] == 1 && to[i] == 2);
+    NEED(memory_put(MEMORY_PRIVATE, from, LENGTH) == 0);
+    NEED(memory_put(MEMORY_PRIVATE, to, LENGTH) == 0);
+    return 0;
+}
+
+static void test_extents_opened_again(void **state)
+{
+    for (enum lie how = HONEST; how < LIES; how++) {
+        if (!can_be_told(how))
+            continue;
+        pid_t liar = liar_start(*state, RSM_MSG_EXTENT_OPEN, how);
+        struct actor *client = actor_start(*state, 1);
+        struct order done = party_ask(client, rebind_published, (struct order){.kind = 0});
+        assert_int_equal(done.result, 0);
+        assert_int_equal(done.flags, how == HONEST);
+        actor_stop(client);
+        liar_end(*state, liar);
+    }
+}
+
 static void test_event_cells(void **state)
 {
     for (enum lie how = HONEST; how < LIES; how++) {
@@ -303,9 +347,8 @@ static void test_generation_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_extents_of_segments),
-        WORLD_TEST(test_further_extents),
-        WORLD_TEST(test_event_cells),
+        WORLD_TEST(test_extents_of_segments),  WORLD_TEST(test_further_extents),
+        WORLD_TEST(test_extents_opened_again), WORLD_TEST(test_event_cells),
         WORLD_TEST(test_generation_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

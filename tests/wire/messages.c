@@ -20,6 +20,7 @@ const struct message_fields control_messages[] = {
     {RSM_MSG_EXTENT_ALLOC, "EXTENT_ALLOC", "controller length",
      "extent# about.kind about.offset about.length"},
     {RSM_MSG_EXTENT_FREE, "EXTENT_FREE", "extent# flags", ""},
+    {RSM_MSG_EXTENT_OPEN, "EXTENT_OPEN", "extent#", ""},
     {RSM_MSG_EXPORT_CREATE, "EXPORT_CREATE", "controller length mode want_extent",
      "export# epoch_slot# extent# about.kind about.offset about.length"},
     {RSM_MSG_EXPORT_PUBLISH, "EXPORT_PUBLISH",

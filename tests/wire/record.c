@@ -309,6 +309,8 @@ static void segments(void **state)
                              .piece_count = 2,
                              .pieces = {{extent, 0, PAGE}, {extent, PAGE, PAGE}}});
     ASK('a', RSM_ST_BUSY, .type = RSM_MSG_EXTENT_FREE, .u.extent_free = {extent, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXTENT_OPEN, .u.extent_open = {extent});
+    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_EXTENT_OPEN, .u.extent_open = {extent});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_REPUBLISH,
         .u.export_republish = {.export = export, .acl_count = 1, .acl = {{WIRE_OWN, 0600}}});
     remark("a connection that ends by itself, and one that is aborted");

@@ -2,12 +2,12 @@
 #include "transport/shm/window.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/apart.h"
+#include "base/descriptor.h"
+#include "base/second_mapping.h"
 
 int shm_protection(uint32_t rights)
 {
@@ -32,41 +32,10 @@ static enum rsm_status status_of_mapping(int error)
 
 /* ------------------------------------------------------------------ the first view */
 
-enum ability { UNKNOWN, COPIES, CANNOT, SHALL_NOT };
-static atomic_int ability; /* of the kernel, to map shared memory once more by mremap() */
-
-static int try_to_copy(void)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    void *first = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (first == MAP_FAILED)
-        return UNKNOWN;
-    void *second = mremap(first, 0, page, MREMAP_MAYMOVE);
-    if (second != MAP_FAILED)
-        munmap(second, page);
-    munmap(first, page);
-    return second != MAP_FAILED ? COPIES : CANNOT;
-}
-
-static bool mappings_can_be_copied(void)
-{
-    int known = atomic_load_explicit(&ability, memory_order_relaxed);
-    if (known == UNKNOWN) {
-        known = try_to_copy();
-        atomic_store_explicit(&ability, known, memory_order_relaxed);
-    }
-    return known == COPIES;
-}
-
-void shm_view_keep_descriptors(bool keep)
-{
-    atomic_store_explicit(&ability, keep ? SHALL_NOT : UNKNOWN, memory_order_relaxed);
-}
-
 static enum rsm_status keep_descriptors(struct shm_view *view, const int *fds)
 {
     for (unsigned i = 0; i < view->count; i++) {
-        view->pieces[i].fd = fcntl(fds[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        view->pieces[i].fd = rsm_fd_place_copy(fds[i]);
         if (view->pieces[i].fd < 0)
             return RSM_ST_NO_RESOURCES;
     }
@@ -116,7 +85,7 @@ enum rsm_status shm_view_make(struct shm_view *view, const int *fds, const struc
         view->pieces[i].fd = -1;
     }
     enum rsm_status status = map_pieces(view, fds, pieces);
-    if (status == RSM_ST_OK && !mappings_can_be_copied())
+    if (status == RSM_ST_OK && !rsm_second_mapping_works())
         status = keep_descriptors(view, fds);
     if (status != RSM_ST_OK)
         shm_view_end(view);

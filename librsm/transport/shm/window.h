@@ -53,7 +53,4 @@ enum rsm_status shm_window_make(const struct shm_view *view, uint64_t offset, ui
 /** Put @p length bytes that nobody can access in the place where a view would be. */
 enum rsm_status shm_window_none(uint64_t length, bool fixed, void **address);
 
-/** For tests: views that are made from now on keep descriptors, or only where they have to. */
-void shm_view_keep_descriptors(bool keep);
-
 #endif

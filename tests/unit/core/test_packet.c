@@ -197,6 +197,58 @@ static void low_descriptors_move_up(void **state)
     assert_int_equal(rsm_fd_above_stdio(-1), -1);
 }
 
+/* With a soft limit of @p limit: where a new descriptor and a copy of it are put. */
+static void place_with_limit(rlim_t limit, int *placed, int *copy)
+{
+    struct rlimit before, few;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = limit;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    *placed = rsm_fd_place(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    *copy = rsm_fd_place_copy(*placed);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_true((fcntl(*placed, F_GETFD) & FD_CLOEXEC) != 0);
+    assert_true((fcntl(*copy, F_GETFD) & FD_CLOEXEC) != 0);
+}
+
+static void the_library_leaves_the_low_numbers_to_the_program(void **state)
+{
+    (void)state;
+    int next = dup(0), placed, copy;
+    close(next);
+    place_with_limit(1024, &placed, &copy);
+    assert_true(placed >= 256 && copy >= 256);
+    /* The number that open() took first is free again. */
+    assert_int_equal(dup(0), next);
+    assert_int_equal(rsm_fd_place(placed), placed);
+    close(next), close(placed), close(copy);
+    errno = ENOENT;
+    assert_int_equal(rsm_fd_place(-1), -1);
+    assert_int_equal(errno, ENOENT);
+}
+
+static void without_room_above_they_stay_above_stdio(void **state)
+{
+    (void)state;
+    int placed, copy;
+    const rlim_t limits[] = {200, 256, 258};
+    int saved = dup(0);
+    close(0);
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        int taken[2] = {-1, -1};
+        for (unsigned j = 0; limits[i] > 256 && j < limits[i] - 256; j++)
+            assert_true((taken[j] = fcntl(saved, F_DUPFD, 256)) >= 256);
+        place_with_limit(limits[i], &placed, &copy);
+        assert_true(placed > 2 && placed < 256 && copy > 2 && copy < 256);
+        close(placed), close(copy);
+        for (unsigned j = 0; j < 2; j++)
+            close(taken[j]);
+    }
+    assert_int_equal(dup2(saved, 0), 0);
+    close(saved);
+}
+
 static void paths_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
@@ -223,6 +275,8 @@ int main(void)
         ON_PAIR(no_room_for_descriptors_is_reported),
         ON_PAIR(slow_receiver_does_not_block_the_sender),
         cmocka_unit_test(low_descriptors_move_up),
+        cmocka_unit_test(the_library_leaves_the_low_numbers_to_the_program),
+        cmocka_unit_test(without_room_above_they_stay_above_stdio),
         cmocka_unit_test(paths_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

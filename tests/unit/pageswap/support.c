@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/second_mapping.h"
 #include "memory/freeze.h"
 #include "memory/vma.h"
 
@@ -77,9 +78,15 @@ struct rsmcore_origin_run *test_swap_in(void *at, size_t length, int fd, uint64_
 
 void test_swap_out(struct rsmcore_origin_run *runs, size_t count, int fd, uint64_t offset)
 {
+    /* With the descriptor and without it; every test shall see both. */
+    static unsigned turn;
+    struct rsmcore_swap_file file;
+    assert_true(rsmcore_swap_file_of(fd, &file));
+    if (++turn % 2 != 0 && rsm_second_mapping_works())
+        file.fd = -1;
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(rsmcore_swap_out(&runs[i], fd, offset + (runs[i].start - runs[0].start)),
-                         RSM_ST_OK);
+        assert_int_equal(
+            rsmcore_swap_out(&runs[i], &file, offset + (runs[i].start - runs[0].start)), RSM_ST_OK);
     free(runs);
 }
 

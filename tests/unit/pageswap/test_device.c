@@ -63,7 +63,9 @@ static void memory_goes_in_and_out(void **state)
     fill(ring, 2); /* an importer stores */
     assert_memory_equal(memory, after, BYTES);
     assert_int_equal(count, 1);
-    assert_int_equal(rsmcore_swap_out(&runs[0], fd, 0), RSM_ST_OK);
+    struct rsmcore_swap_file swapped;
+    assert_true(rsmcore_swap_file_of(fd, &swapped));
+    assert_int_equal(rsmcore_swap_out(&runs[0], &swapped, 0), RSM_ST_OK);
     fill(ring, 3);
     assert_memory_equal(memory, after, BYTES);
     free(runs);

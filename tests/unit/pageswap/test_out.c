@@ -9,6 +9,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
+#include "base/second_mapping.h"
 #include "memory/vma.h"
 
 static size_t page;
@@ -127,12 +128,16 @@ static void in_pieces(void **state)
     int fd = test_memfd(6 * page);
     size_t count;
     struct rsmcore_origin_run *runs = test_swap_in(at, 6 * page, fd, 0, &count);
+    struct rsmcore_swap_file file;
+    assert_true(rsmcore_swap_file_of(fd, &file));
+    if (rsm_second_mapping_works())
+        file.fd = -1;
     for (size_t i = 0; i < 3; i++) {
         struct rsmcore_origin_run piece = runs[0];
         piece.start += 2 * i * page;
         piece.origin.alias += 2 * i * page;
         piece.length = 2 * page;
-        assert_int_equal(rsmcore_swap_out(&piece, fd, 2 * i * page), RSM_ST_OK);
+        assert_int_equal(rsmcore_swap_out(&piece, &file, 2 * i * page), RSM_ST_OK);
         assert_false(test_is_memfd(at + 2 * i * page, fd, 2 * i * page));
         if (i < 2)
             assert_true(test_is_memfd(at + (2 * i + 2) * page, fd, (2 * i + 2) * page));

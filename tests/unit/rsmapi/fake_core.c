@@ -52,8 +52,8 @@ void fake_reset(void)
         fake_segment = aligned_alloc(page(), fake_segment_length());
     memset(fake_segment, 0, fake_segment_length());
     memset(&fake, 0, sizeof fake);
-    inject_calloc = inject_poll = inject_open = inject_fdopen = inject_above_stdio =
-        inject_vm_read = (struct injection){0, 0};
+    inject_calloc = inject_poll = inject_open = inject_fdopen = inject_fd_place = inject_vm_read =
+        (struct injection){0, 0};
 }
 
 void fake_abort(void)

@@ -75,7 +75,7 @@ struct injection {
     int skip;
     int error;
 };
-extern struct injection inject_calloc, inject_poll, inject_open, inject_fdopen, inject_above_stdio,
+extern struct injection inject_calloc, inject_poll, inject_open, inject_fdopen, inject_fd_place,
     inject_vm_read;
 
 /** Calls of umask(2) so far. */

@@ -13,7 +13,7 @@
 #include "base/descriptor.h"
 #include "unit/rsmapi/fake_core.h"
 
-struct injection inject_calloc, inject_poll, inject_open, inject_fdopen, inject_above_stdio,
+struct injection inject_calloc, inject_poll, inject_open, inject_fdopen, inject_fd_place,
     inject_vm_read;
 unsigned umask_calls;
 
@@ -27,8 +27,8 @@ FILE *__real_fdopen(int fd, const char *mode);
 FILE *__wrap_fdopen(int fd, const char *mode);
 mode_t __real_umask(mode_t mask);
 mode_t __wrap_umask(mode_t mask);
-int __real_rsm_fd_above_stdio(int fd);
-int __wrap_rsm_fd_above_stdio(int fd);
+int __real_rsm_fd_place(int fd);
+int __wrap_rsm_fd_place(int fd);
 ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long local_count,
                                 const struct iovec *remote, unsigned long remote_count,
                                 unsigned long flags);
@@ -69,10 +69,10 @@ FILE *__wrap_fdopen(int fd, const char *mode)
     return fails(&inject_fdopen) ? NULL : __real_fdopen(fd, mode);
 }
 
-int __wrap_rsm_fd_above_stdio(int fd)
+int __wrap_rsm_fd_place(int fd)
 {
-    if (!fails(&inject_above_stdio))
-        return __real_rsm_fd_above_stdio(fd);
+    if (!fails(&inject_fd_place))
+        return __real_rsm_fd_place(fd);
     close(fd);
     return -1;
 }

@@ -175,7 +175,7 @@ static void beside_other_threads_the_umask_is_left_alone(void **state)
         inject_open.error = ENOENT;
         destroy_export(create_export());
         assert_int_equal(fake.mode, 0777 & ~masks[i]);
-        inject_above_stdio.error = EMFILE;
+        inject_fd_place.error = EMFILE;
         destroy_export(create_export());
         assert_int_equal(fake.mode, 0777 & ~masks[i]);
         assert_int_equal(umask(0), masks[i]);

@@ -56,7 +56,7 @@ static void a_file_that_cannot_be_read_is_bad_configuration(void **state)
     assert_int_equal(setenv("RSM_SEGMENTID_FILE", path, 1), 0);
     inject_fdopen.error = ENOMEM;
     assert_int_equal(rsm_get_segmentid_range("foo", &base, &length), RSMERR_BAD_CONF);
-    inject_above_stdio.error = EMFILE;
+    inject_fd_place.error = EMFILE;
     assert_int_equal(rsm_get_segmentid_range("foo", &base, &length), RSMERR_BAD_CONF);
     assert_int_equal(rsm_get_segmentid_range("foo", &base, &length), RSM_SUCCESS);
 }

@@ -104,7 +104,7 @@ static void clients_of_other_nodes(void **state)
         RSM_MSG_CONTROLLER,     RSM_MSG_TOPOLOGY,         RSM_MSG_LOCATE,
         RSM_MSG_EXTENT_ALLOC,   RSM_MSG_EXTENT_FREE,      RSM_MSG_EXPORT_CREATE,
         RSM_MSG_EXPORT_PUBLISH, RSM_MSG_EXPORT_REPUBLISH, RSM_MSG_EXPORT_UNPUBLISH,
-        RSM_MSG_EXPORT_DESTROY,
+        RSM_MSG_EXPORT_DESTROY, RSM_MSG_EXTENT_OPEN,
     };
     for (unsigned i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct rsm_msg msg = {.type = refused[i]};

@@ -103,6 +103,38 @@ static uint32_t segments(void)
     return msg.u.inspect_reply.segments;
 }
 
+static enum rsm_status open_extent(int socket, uint32_t extent, struct rsm_packet_fds *fds)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_OPEN, .u.extent_open = {.extent = extent}};
+    return ask_with(socket, &msg, NULL, fds);
+}
+
+/* Its owner may close the descriptor, and have another one of the same memory later. */
+static void an_extent_is_opened_again(void **state)
+{
+    (void)state;
+    struct rsm_export_create_reply made;
+    struct rsm_packet_fds fds;
+    struct stat first, again;
+    int stranger = peer_hello(&daemon_1);
+    assert_int_equal(create_with(page, 1, &made, &fds), RSM_ST_OK);
+    assert_int_equal(fstat(fds.fds[0], &first), 0);
+    rsm_packet_fds_close(&fds);
+    assert_int_equal(open_extent(stranger, made.extent, &fds), RSM_ST_NOT_FOUND);
+    assert_int_equal(fds.count, 0);
+    assert_int_equal(open_extent(socket_1, made.export, &fds), RSM_ST_NOT_FOUND);
+    assert_int_equal(open_extent(socket_1, made.extent, &fds), RSM_ST_OK);
+    assert_int_equal(fds.count, 1);
+    assert_int_equal(fstat(fds.fds[0], &again), 0);
+    assert_true(first.st_dev == again.st_dev && first.st_ino == again.st_ino);
+    rsm_packet_fds_close(&fds);
+    assert_int_equal(destroy(socket_1, made.export, NULL), RSM_ST_OK);
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = made.extent}};
+    assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
+    assert_int_equal(open_extent(socket_1, made.extent, &fds), RSM_ST_NOT_FOUND);
+    close(stranger);
+}
+
 static void a_segment_comes_with_its_extent(void **state)
 {
     (void)state;
@@ -317,7 +349,8 @@ static void shared_extents_are_offered_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_segment_comes_with_its_extent), /* counts, while nobody else is there */
+        cmocka_unit_test(a_segment_comes_with_its_extent),
+        cmocka_unit_test(an_extent_is_opened_again), /* counts, while nobody else is there */
         cmocka_unit_test(pieces),
         cmocka_unit_test(lists),
         cmocka_unit_test(lists_on_loopback),

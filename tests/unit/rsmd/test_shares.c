@@ -160,7 +160,7 @@ static void the_daemons_own_user_is_like_root(void **state)
 }
 
 /* One program leaves descriptors to the others of its user, also where he may have everything. */
-static void a_connection_has_half_of_the_descriptors(void **state)
+static void a_connection_has_three_quarters_of_the_descriptors(void **state)
 {
     (void)state;
     shares.own_uid = USER;
@@ -169,11 +169,12 @@ static void a_connection_has_half_of_the_descriptors(void **state)
     struct rsmd_account *other = rsmd_account_of_connection(&shares, OTHER);
     assert_ptr_equal(one->parent, two->parent);
     assert_int_equal(HASH_COUNT(shares.accounts), 2);
-    assert_int_equal(take_all(other, RSMD_DESCRIPTORS), 500);
-    assert_int_equal(take_all(one, RSMD_DESCRIPTORS), 500);
+    assert_int_equal(take_all(other, RSMD_DESCRIPTORS), 750);
+    assert_int_equal(take_all(one, RSMD_DESCRIPTORS), 250);
     assert_int_equal(take_all(two, RSMD_DESCRIPTORS), 0);
     give_all(other, RSMD_DESCRIPTORS);
-    assert_int_equal(take_all(two, RSMD_DESCRIPTORS), 500);
+    assert_int_equal(take_all(one, RSMD_DESCRIPTORS), 500);
+    assert_int_equal(take_all(two, RSMD_DESCRIPTORS), 250);
     assert_int_equal(take_all(one, RSMD_SEGMENTS), 1000);
     rsmd_share_give(one, RSMD_SEGMENTS, 1000);
     give_all(one, RSMD_DESCRIPTORS);
@@ -362,7 +363,7 @@ int main(void)
         SHARES_TEST(small_limits),
         SHARES_TEST(what_is_configured),
         SHARES_TEST(the_daemons_own_user_is_like_root),
-        SHARES_TEST(a_connection_has_half_of_the_descriptors),
+        SHARES_TEST(a_connection_has_three_quarters_of_the_descriptors),
         SHARES_TEST(a_far_node_has_the_share_of_one_user),
         SHARES_TEST(the_same_number_on_two_nodes_is_two_users),
         SHARES_TEST(an_account_lives_while_it_is_needed),

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/second_mapping.h"
 #include "shm_pair.h"
 #include "transport/instance.h"
 #include "transport/shm/window.h"
@@ -329,6 +330,6 @@ int main(void)
     };
     int failed = cmocka_run_group_tests_name("mappings copied", tests, NULL, NULL);
     keeping = true;
-    shm_view_keep_descriptors(true);
+    rsm_second_mapping_refuse(true);
     return failed + cmocka_run_group_tests_name("mapped from descriptors", tests, NULL, NULL);
 }

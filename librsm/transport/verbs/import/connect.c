@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "transport/verbs/import/import.h"
 #include "transport/verbs/common/manager.h"
@@ -92,6 +93,8 @@ static bool make_completions(struct verbs_conn *conn, int entries,
 {
     struct ibv_context *context = conn->port->device.context;
     *channel = ibv_create_comp_channel(context);
+    if (*channel != NULL)
+        (*channel)->fd = rsm_fd_place((*channel)->fd);
     if (*channel == NULL ||
         fcntl((*channel)->fd, F_SETFL, fcntl((*channel)->fd, F_GETFL) | O_NONBLOCK) != 0)
         return false;
@@ -168,6 +171,8 @@ static enum rsm_status furnish(struct verbs_conn *conn)
     struct ibv_port_attr attr;
     conn->landing = verbs_landing_take(conn->port);
     conn->events = rdma_create_event_channel();
+    if (conn->events != NULL)
+        conn->events->fd = rsm_fd_place(conn->events->fd);
     if (conn->landing == NULL || conn->events == NULL ||
         fcntl(conn->events->fd, F_SETFL, fcntl(conn->events->fd, F_GETFL) | O_NONBLOCK) != 0 ||
         rdma_create_id(conn->events, &conn->id, NULL, RDMA_PS_TCP) != 0)

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/extent_memfd.h"
@@ -264,7 +265,7 @@ enum rsm_status verbs_pool_adopt(struct verbs_pool *pool, int fd, uint64_t lengt
 {
     if (!rsmcore_extent_is_shareable(fd, length))
         return RSM_ST_INVALID;
-    int own = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int own = rsm_fd_copy_above_stdio(fd);
     if (own < 0)
         return rsmcore_status_from_errno(errno);
     pthread_mutex_lock(&pool->lock);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Whether shared memory can be mapped once more without its descriptor. */
+#ifndef RSM_BASE_SECOND_MAPPING_H
+#define RSM_BASE_SECOND_MAPPING_H
+
+#include <stdbool.h>
+
+/**
+ * Whether mremap(2) with an old length of 0 maps shared pages a second time here. Linux can do it;
+ * valgrind, and sandboxes with a kernel of their own, cannot: there whoever wants a second mapping
+ * keeps the descriptor. The answer is found by trying, at the first call. Thread-safe.
+ */
+bool rsm_second_mapping_works(void);
+
+/** For tests: from now on say that it does not work, or find out again. */
+void rsm_second_mapping_refuse(bool refuse);
+
+#endif
