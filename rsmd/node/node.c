@@ -19,6 +19,7 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
     node->owner = geteuid();
     node->runtime = *runtime;
     node->conf = *conf;
+    node->last_interrupt = UINT32_MAX / 2;
     node->next_segment_id = UINT64_C(1) << RSMD_FIRST_ASSIGNED_ID_SHIFT;
     rsmd_shares_init(&node->shares, conf);
     enum rsm_status status = rsmd_gentable_make(&node->gentable);
