@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "transport/instance.h"
 #include "transport/registry_import.h"
 #include "transport/registry_node.h"
 
@@ -125,15 +126,15 @@ static enum rsm_status start(struct bench *bench)
     const struct rsm_importer importer = {.node = 1};
     struct rsm_node_offer *made;
     struct rsm_offer offer;
-    int fd;
-    enum rsm_status status = bench->node->open(&info, &bench->node_port);
+    enum rsm_status status = rsmcore_node_port_open(bench->node, &info, &bench->node_port);
     if (status == RSM_ST_OK)
-        status = bench->import->open(&info, &bench->port);
+        status = rsmcore_port_open(bench->import, &info, &bench->port);
     if (status == RSM_ST_OK)
-        status = bench->node->extent_make(bench->node_port, bench->size, &bench->extent, &fd);
+        status = bench->node->extent_make(bench->node_port, bench->size, &bench->extent);
     if (status != RSM_ST_OK)
         return status;
-    bench->floor = mmap(NULL, bench->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    bench->floor =
+        mmap(NULL, bench->size, PROT_READ | PROT_WRITE, MAP_SHARED, bench->extent->fd, 0);
     bench->buffer = malloc(bench->size);
     if (bench->floor == MAP_FAILED || bench->buffer == NULL)
         return RSM_ST_NO_MEMORY;
@@ -141,16 +142,14 @@ static enum rsm_status start(struct bench *bench)
     status = bench->node->offer(bench->node_port, &piece, 1, READ_WRITE, &importer, &offer, &made);
     if (status != RSM_ST_OK)
         return status;
-    status = bench->import->connect(bench->port, &offer, bench->size, READ_WRITE, &bench->conn);
+    status = rsmcore_conn_open(bench->port, &offer, bench->size, READ_WRITE, &bench->conn);
     close(offer.fds[0]);
-    if (status == RSM_ST_OK)
-        bench->conn->ops = bench->import;
     return status;
 }
 
 static void stop(struct bench *bench)
 {
-    bench->import->disconnect(bench->conn);
+    rsmcore_conn_close(bench->conn);
     munmap(bench->floor, bench->size);
     free(bench->buffer);
     bench->node->extent_free(bench->node_port, bench->extent);

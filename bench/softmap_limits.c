@@ -89,8 +89,7 @@ static void disconnect(struct rsm_conn *unused)
     (void)unused;
 }
 
-static const struct rsm_import_ops copy_ops = {.caps = RSM_CAP_FAULT_SAFE,
-                                               .put = put,
+static const struct rsm_import_ops copy_ops = {.put = put,
                                                .get = get,
                                                .put_elems = put_elems,
                                                .putv = putv,
@@ -101,7 +100,7 @@ static const struct rsm_import_ops copy_ops = {.caps = RSM_CAP_FAULT_SAFE,
 
 void bench_connect(struct bench_conn *conn)
 {
-    conn->conn = (struct rsm_conn){.ops = &copy_ops};
+    conn->conn = (struct rsm_conn){.ops = &copy_ops, .caps = RSM_CAP_FAULT_SAFE};
     conn->segment = bench_memory();
 }
 

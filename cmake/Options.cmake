@@ -3,6 +3,14 @@
 add_compile_definitions(_GNU_SOURCE)
 add_compile_options(-fvisibility=hidden -fno-strict-aliasing)
 
+# rsm_exports(TARGET): these objects become part of librsm.so.2, which exports what base/exports.h
+# says. Exported or not, nobody replaces a function under the library (it is linked with -Bsymbolic),
+# so the compiler may go by what it sees.
+function(rsm_exports target)
+    target_compile_definitions(${target} PRIVATE RSMCORE_BUILDS_LIBRSM)
+    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+endfunction()
+
 if(RSM_SANITIZE)
     add_compile_options(-fsanitize=${RSM_SANITIZE} -fno-omit-frame-pointer
                         -fno-sanitize-recover=all)

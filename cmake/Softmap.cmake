@@ -23,8 +23,7 @@ function(softmap_engine target)
         set(libraries "")
         set(definitions "")
     endif()
-    set(sources ${softmap_sources} ${decoder} ../fault/faultchain.c ../fault/quiet.c
-        ../fault/uffd.c)
+    set(sources ${softmap_sources} ${decoder})
     list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/librsm/mapping/)
     add_library(${target} STATIC ${sources})
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include
@@ -33,7 +32,7 @@ function(softmap_engine target)
     if(E_DEFECT)
         target_compile_definitions(${target} PRIVATE RSM_SOFTMAP_DEFECT=${E_DEFECT})
     endif()
-    # Who links it brings rsm_shared.
+    # Who links it brings the core: librsm.so.2, or rsm_fault and rsm_shared.
     target_link_libraries(${target} PUBLIC ${libraries} Threads::Threads)
     rsm_warnings(${target})
 endfunction()

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The Solaris base types and constants that RSMAPI is written in and that Linux lacks.
+ * The Solaris base types and constants that RSMAPI uses and that Linux lacks.
  *
- * Other packages with a Solaris past define the same names. Each one here is therefore guarded by
- * `__<name>_defined`, in glibc's manner: whoever has a type already defines that macro before
- * including an RSMAPI header and keeps his own.
+ * Other packages that come from Solaris define the same names. Each type here is therefore guarded
+ * by `__<name>_defined`, as in glibc: code that already has a type defines that macro before it
+ * includes an RSMAPI header, and keeps its own type.
  */
 #ifndef _RSM_BASE_TYPES_H
 #define _RSM_BASE_TYPES_H
@@ -48,7 +48,7 @@ typedef long long offset_t;
 #endif
 #endif
 
-/* glibc has it, but not under -std=c99 and its like. */
+/* glibc has it, but not with -std=c99 and similar options. */
 #if !defined(__daddr_t_defined) && !defined(__caddr_t_defined)
 #define __caddr_t_defined
 typedef char *caddr_t;

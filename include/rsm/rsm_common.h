@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What every part of RSMAPI shares: identifiers, segment handles, permissions, barrier types,
- * segment-id ranges and error codes. Programs include it by way of `<rsmapi.h>`, or under its
- * Solaris name `<sys/rsm/rsm_common.h>`.
+ * What all parts of RSMAPI share: identifiers, segment handles, permissions, barrier types,
+ * segment-id ranges and error codes. Programs include it through `<rsmapi.h>`, or under its Solaris
+ * name `<sys/rsm/rsm_common.h>`.
  *
  * All values are those of Solaris: they are part of the interface and never change.
  */
@@ -16,24 +16,24 @@
 extern "C" {
 #endif
 
-/** Version of the interface between a node's driver (here: rsmd) and its peers. */
+/** Version of the interface between a node's driver (here: rsmd) and the drivers of other nodes. */
 #define RSM_VERSION 5
 
 /* --- identifiers -------------------------------------------------------------------------- */
 
-/** Hardware address of a controller; its meaning is the transport's. */
+/** Hardware address of a controller; the transport defines its meaning. */
 typedef uint64_t rsm_addr_t;
 
-/** A node of the cluster, 1 to 64. 0 never names a node; in the topology it says "no cluster". */
+/** A node of the cluster, 1 to 64. 0 never names a node; in the topology it means "no cluster". */
 typedef uint32_t rsm_node_id_t;
 
-/** A published segment, unique on the exporting node only. */
+/** A published segment; unique only on the exporting node. */
 typedef uint32_t rsm_memseg_id_t;
 
 /**
- * Rights, in two notations. Connect and map take #RSM_PERM_READ and #RSM_PERM_WRITE. An access
- * list entry takes a file-mode triple of owner, group and other, 0 to 0666, of which the exporter's
- * uid and gid choose the digit that counts for an importer.
+ * Rights, in two notations. Connect and map take #RSM_PERM_READ and #RSM_PERM_WRITE. An access list
+ * entry takes a triple of owner, group and other as in a file mode, 0 to 0666; the exporter's uid
+ * and gid determine which digit applies to an importer.
  */
 typedef uint32_t rsm_permission_t;
 
@@ -45,7 +45,7 @@ typedef struct __rsm_memseg_import_handle *rsm_memseg_import_handle_t;
 
 /* --- permissions -------------------------------------------------------------------------- */
 
-/* Programs define some of these again: the replacement lists must stay free of blanks. */
+/* Programs define some of these again: the replacement lists must not contain blanks. */
 /* clang-format off */
 #define RSM_PERM_NONE 0
 #define RSM_PERM_READ 0400
@@ -57,8 +57,8 @@ typedef struct __rsm_memseg_import_handle *rsm_memseg_import_handle_t;
 
 /*
  * Publishing accepts 0 (choose one), and the ids from RSM_HPC_ID_BASE up to the one before
- * RSM_USER_APP_ID_BASE; the latter and all above it are given out by the system. Which of the
- * accepted ones belong to a program is by convention only: see rsm_get_segmentid_range().
+ * RSM_USER_APP_ID_BASE; the system assigns the latter and all ids above it. Which of the accepted
+ * ids belong to a program is by convention only: see rsm_get_segmentid_range().
  */
 #define RSM_DRIVER_PRIVATE_ID_BASE    0
 #define RSM_DRIVER_PRIVATE_ID_END     0x0FFFFF
@@ -77,7 +77,7 @@ typedef struct __rsm_memseg_import_handle *rsm_memseg_import_handle_t;
 
 /* --- access sizes and barriers ------------------------------------------------------------ */
 
-/** Widths of a single access, as bits of a controller attribute; the value is in bytes. */
+/** Access widths, as bits of a controller attribute; the value is the width in bytes. */
 typedef enum {
     RSM_DAS8 = 0x1,
     RSM_DAS16 = 0x2,
@@ -86,8 +86,8 @@ typedef enum {
 } rsm_access_size_t;
 
 /**
- * What a barrier covers. As in Sun's library all four act alike: a barrier covers all accesses that
- * this process makes through the import handle it was initialised with.
+ * What a barrier covers. As in Sun's library, all four types act alike: a barrier covers all
+ * accesses that this process makes through the import handle it was initialised with.
  */
 typedef enum {
     RSM_BARRIER_SEGMENT = 0x01,
@@ -129,7 +129,7 @@ typedef struct {
 #define RSM_SUCCESS 0
 
 /* controllers and topology */
-#define RSMERR_BAD_LIBRARY_VERSION 1 /* transport and library do not fit together */
+#define RSMERR_BAD_LIBRARY_VERSION 1 /* versions of transport and library do not match */
 #define RSMERR_BAD_TOPOLOGY_PTR    2 /* the topology pointer is NULL */
 #define RSMERR_BAD_CTLR_HNDL       3 /* not a controller handle */
 #define RSMERR_CTLR_NOT_PRESENT    4 /* no such controller, or it is gone */
@@ -176,7 +176,7 @@ typedef struct {
 #define RSMERR_BARRIER_NOT_OPENED      37
 #define RSMERR_BARRIER_FAILURE         38 /* accesses since the barrier was opened may have failed */
 #define RSMERR_REMOTE_NODE_UNREACHABLE 39
-#define RSMERR_CONN_ABORTED            40 /* the exporter took the segment back, or was lost */
+#define RSMERR_CONN_ABORTED            40 /* the exporter withdrew the segment, or was lost */
 #define RSMERR_INTERRUPTED             41 /* a signal arrived while waiting */
 #define RSMERR_TIMEOUT                 42
 

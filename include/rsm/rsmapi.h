@@ -4,28 +4,28 @@
  * RSMAPI, the Remote Shared Memory API of Solaris clusters. Programs write `#include <rsmapi.h>`
  * and link with `-lrsm`.
  *
- * One process *exports* a piece of its memory as a segment and *publishes* it under an id; others,
+ * One process *exports* a part of its memory as a segment and *publishes* it under an id. Others,
  * on any node of the cluster, *import* it: they connect, and then map it or move data by put and
- * get. *Barriers* tell whether accesses have happened, *signals* wake the other side up.
+ * get. *Barriers* tell whether accesses have taken place; *signals* wake up the other side.
  *
  * Conventions, unless a function says otherwise:
- *  - RSM_SUCCESS (0) is returned on success and a positive RSMERR_ code on failure; errno means
- *    nothing. Arguments are checked in a fixed order and the first bad one decides the code. A
- *    failed call changes nothing. RSMERR_INTERNAL_ERROR, where it is not listed,
- *    means that librsm's own parts misunderstood each other.
- *  - Every function may be called from any thread at any time; none from a signal handler.
- *  - Handles are opaque. Only NULL is recognised as an invalid one; using a handle after it was
- *    released, destroyed or disconnected is undefined.
+ *  - Functions return RSM_SUCCESS (0) on success and a positive RSMERR_ code on failure; errno has
+ *    no meaning. Arguments are checked in a fixed order, and the first bad one determines the code.
+ *    A failed call changes nothing. RSMERR_INTERNAL_ERROR, where it is not listed, means that
+ *    components of librsm misunderstood each other.
+ *  - Any thread may call any function at any time, but not from a signal handler.
+ *  - Handles are opaque. Only NULL is recognised as invalid; the behaviour is undefined if a handle
+ *    is used after it was released, destroyed or disconnected.
  *  - The page size is the system's, sysconf(_SC_PAGESIZE); sizes, lengths and offsets are in bytes.
- *  - Where Solaris's manual and Sun's library disagree, the comment says which one is followed.
+ *  - Where Solaris's manual and Sun's library disagree, the comment says which one librsm follows.
  */
 #ifndef _RSMAPI_H
 #define _RSMAPI_H
 
 #include <poll.h>
 
-/* Solaris programs expect <sys/param.h> from here. Not those that come by way of <rsm/rsmpai.h>:
- * with glibc it declares all of <unistd.h>, against which their own declarations clash. */
+/* Solaris programs expect <sys/param.h> from here. Programs that include <rsm/rsmpai.h> do not get
+ * it: with glibc it declares all of <unistd.h>, which conflicts with their own declarations. */
 #ifndef _RSM_RSMPAI_H
 #include <sys/param.h>
 #endif
@@ -45,7 +45,7 @@ extern "C" {
 /** Where rsm_memseg_import_map() places the mapping. */
 typedef enum { RSM_MAP_NONE = 0, RSM_MAP_FIXED = 1, RSM_MAP_RESERVED = 2 } rsm_attribute_t;
 
-/** The programming guide's name of rsm_attribute_t. */
+/** The programming guide's name for rsm_attribute_t. */
 typedef rsm_attribute_t rsm_map_attr_t;
 
 /* --- topology ----------------------------------------------------------------------------- */
@@ -66,7 +66,7 @@ typedef struct rsm_connections_hdr {
     int remote_cntlr_count;
 } rsm_connections_hdr_t;
 
-/** The far end of one connection of a controller. */
+/** The remote end of one connection of a controller. */
 typedef struct rsm_remote_cntlr {
     rsm_node_id_t remote_nodeid;
     char remote_cntlrname[MAXNAMELEN];
@@ -74,28 +74,28 @@ typedef struct rsm_remote_cntlr {
     uint_t connection_state; /* 1 down, 2 up, RSM_CONNECTION_ACTIVE, 4 going down */
 } rsm_remote_cntlr_t;
 
-/** A controller of this node and its connections: `hdr.remote_cntlr_count` elements, maybe none. */
+/** A controller of this node and its connections: `hdr.remote_cntlr_count` elements, possibly 0. */
 typedef struct rsm_connection {
     rsm_connections_hdr_t hdr;
     rsm_remote_cntlr_t remote_cntlr[1];
 } rsm_connections_t;
 
-/** All controllers of this node: `topology_hdr.local_cntlr_count` elements, maybe none. */
+/** All controllers of this node: `topology_hdr.local_cntlr_count` elements, possibly 0. */
 typedef struct rsm_topology {
     rsm_topology_hdr_t topology_hdr;
     rsm_connections_t *connections[1];
 } rsm_topology_t;
 
 /**
- * Take a snapshot of this node's controllers and of the nodes that they reach. The loopback
- * controller is not among them, and the own node is nobody's far end.
+ * Take a snapshot of this node's controllers and of the nodes that they reach. It contains neither
+ * the loopback controller nor, as a remote node, the local node.
  *
  * @param[out] topology_data  one block, freed by rsm_free_interconnect_topology(); NULL on
  *                            failure.
  * @retval RSMERR_BAD_TOPOLOGY_PTR        @p topology_data is NULL.
- * @retval RSMERR_INSUFFICIENT_MEM        no memory.
- * @retval RSMERR_INSUFFICIENT_RESOURCES  no descriptor.
- * @retval RSMERR_INTERNAL_ERROR          no daemon to ask.
+ * @retval RSMERR_INSUFFICIENT_MEM        out of memory.
+ * @retval RSMERR_INSUFFICIENT_RESOURCES  no descriptor left.
+ * @retval RSMERR_INTERNAL_ERROR          no daemon answers.
  */
 int rsm_get_interconnect_topology(rsm_topology_t **topology_data);
 
@@ -108,20 +108,20 @@ void rsm_free_interconnect_topology(rsm_topology_t *topology_data);
  * Open a controller. Opening it again gives the same handle; each open is undone by one
  * rsm_release_controller().
  *
- * @param name             type and unit, as in "sci0"; the case of letters does not matter, nor
- *                         do leading zeros of the unit. NULL means "loopback", which is always
- *                         there and reaches this node only.
+ * @param name             type and unit, for example "sci0"; case and leading zeros of the unit are
+ *                         ignored. NULL means "loopback", which always exists and reaches this node
+ *                         only.
  * @param[out] controller  written on success only.
  * @retval RSMERR_BAD_CTLR_HNDL        @p controller is NULL.
- * @retval RSMERR_CTLR_NOT_PRESENT     no such controller on this node, or no daemon to ask.
- * @retval RSMERR_BAD_LIBRARY_VERSION  its transport module, or the node's daemon, is of a version
- *                                     that does not fit this library.
- * @retval RSMERR_INSUFFICIENT_MEM     no memory.
+ * @retval RSMERR_CTLR_NOT_PRESENT     no such controller on this node, or no daemon answers.
+ * @retval RSMERR_BAD_LIBRARY_VERSION  the version of its transport module or of the node's daemon
+ *                                     does not match this library.
+ * @retval RSMERR_INSUFFICIENT_MEM     out of memory.
  */
 int rsm_get_controller(char *name, rsmapi_controller_handle_t *controller);
 
 /**
- * What a controller can do. The loopback controller reports real values, Sun's reported zeros.
+ * Get what a controller can do. The loopback controller reports real values; Sun's reported zeros.
  *
  * @retval RSMERR_BAD_CTLR_HNDL     @p chdl is NULL.
  * @retval RSMERR_BAD_ADDR          @p attr is NULL.
@@ -140,28 +140,28 @@ int rsm_release_controller(rsmapi_controller_handle_t chdl);
 
 /**
  * Look up the segment ids reserved for an application in the file rsm.segmentid. The file is
- * advice: publishing does not enforce it.
+ * advisory: publishing does not enforce it.
  *
- * @param appid        the application's name there; the case of letters does not matter.
+ * @param appid        the application's name in the file; case is ignored.
  * @param[out] baseid  first id. Written on success only, as is @p length.
  * @param[out] length  number of ids.
  * @retval RSMERR_BAD_ADDR   an argument is NULL.
  * @retval RSMERR_BAD_CONF   no such file, or a mistake in it before the application's line.
- * @retval RSMERR_BAD_APPID  nothing is reserved for this application.
+ * @retval RSMERR_BAD_APPID  no ids are reserved for this application.
  */
 int rsm_get_segmentid_range(const char *appid, rsm_memseg_id_t *baseid, uint32_t *length);
 
 /* --- export side -------------------------------------------------------------------------- */
 
 /**
- * Make a segment out of memory that the process already has: from malloc, valloc, mmap or System V
- * shared memory. Address and contents stay, and the memory remains usable by its owner all the
- * time. Ranges may overlap. The creator's pid, effective uid and gid and its umask are recorded
- * now; they decide later who may operate and who may import the segment.
+ * Create a segment from memory that the process already has: from malloc, valloc, mmap or System V
+ * shared memory. Address and contents do not change, and the owner can use the memory at any time.
+ * Ranges may overlap. The call records the creator's pid, effective uid and gid and its umask; they
+ * decide later who may operate on the segment and who may import it.
  *
  * Alignment follows the system's page size, as in Sun's library; the manual page names the
- * controller's. In a forked child only rsm_memseg_export_destroy(), the signal and the pollfd
- * functions act on the segment.
+ * controller's. In a forked child only rsm_memseg_export_destroy(), the signal functions and the
+ * pollfd functions act on the segment.
  *
  * @param[out] memseg  NULL on failure.
  * @param vaddr        page-aligned start.
@@ -171,14 +171,14 @@ int rsm_get_segmentid_range(const char *appid, rsm_memseg_id_t *baseid, uint32_t
  *                     of the controller. Unknown bits are ignored.
  * @retval RSMERR_BAD_CTLR_HNDL           @p controller is NULL.
  * @retval RSMERR_BAD_SEG_HNDL            @p memseg is NULL.
- * @retval RSMERR_BAD_ADDR                @p vaddr is NULL, or the range is not mapped, or a file
- *                                        is mapped there shared.
+ * @retval RSMERR_BAD_ADDR                @p vaddr is NULL, or the range is not mapped, or contains
+ *                                        a shared file mapping.
  * @retval RSMERR_BAD_LENGTH              @p size is 0 or exceeds the controller's limit.
  * @retval RSMERR_BAD_MEM_ALIGNMENT       @p vaddr or @p size is not page-aligned.
- * @retval RSMERR_PERM_DENIED             the process may not both read and write the memory.
+ * @retval RSMERR_PERM_DENIED             the process lacks read or write access to the memory.
  * @retval RSMERR_CTLR_NOT_PRESENT        the controller is gone.
- * @retval RSMERR_INSUFFICIENT_MEM        no memory, or more than may be exported.
- * @retval RSMERR_INSUFFICIENT_RESOURCES  no descriptor, or too many segments on this node.
+ * @retval RSMERR_INSUFFICIENT_MEM        out of memory, or the limit of exported memory is reached.
+ * @retval RSMERR_INSUFFICIENT_RESOURCES  no descriptor left, or too many segments on this node.
  * @retval RSMERR_BAD_DRIVER_VERSION  the daemon speaks another version.
  */
 int rsm_memseg_export_create(rsmapi_controller_handle_t controller,
@@ -186,8 +186,8 @@ int rsm_memseg_export_create(rsmapi_controller_handle_t controller,
                              uint_t flags);
 
 /**
- * Give a segment up. A published one is unpublished first. The memory and its contents stay with
- * the application, as ordinary memory. In a forked child only the child's reference goes.
+ * Destroy a segment. A published segment is unpublished first. The application keeps the memory and
+ * its contents, as ordinary memory. In a forked child only the child's reference is freed.
  *
  * @retval RSMERR_BAD_SEG_HNDL   @p memseg is NULL.
  * @retval RSMERR_POLLFD_IN_USE  a descriptor from rsm_memseg_get_pollfd() is not released.
@@ -198,24 +198,24 @@ int rsm_memseg_export_destroy(rsm_memseg_export_handle_t memseg);
  * Allow others to connect to a segment, under an id that is unique on this node.
  *
  * @param[in,out] segment_id  the wanted id, 0x400000 to 0x7FFFFFFF; or 0, which is replaced by
- *                            one of the system's choice. Unchanged on failure.
- * @param access_list         the nodes that may connect and with which rights; the first entry
- *                            for a node counts. The own node is not implied. Not used after the
+ *                            an id that the system chooses. Unchanged on failure.
+ * @param access_list         the nodes that may connect, and with which rights; the first entry
+ *                            for a node applies. The local node is not implied. Not used after the
  *                            call.
  * @param access_list_length  number of entries, at most 64; on the loopback controller at most
  *                            one, which names this node. 0: every node may connect, with the
  *                            rights that the umask at creation leaves of 0666; @p access_list is
- *                            then not looked at.
+ *                            then ignored.
  * @retval RSMERR_BAD_SEGID               @p segment_id is NULL; checked before the handle.
  * @retval RSMERR_BAD_SEG_HNDL            @p memseg is NULL, or its memory is no longer there.
  * @retval RSMERR_BAD_ACL                 the list is NULL, too long, or has a bad entry.
- * @retval RSMERR_SEG_ALREADY_PUBLISHED   it is published.
+ * @retval RSMERR_SEG_ALREADY_PUBLISHED   the segment is published.
  * @retval RSMERR_RESERVED_SEGID          the id is outside the range given above.
  * @retval RSMERR_NOT_CREATOR             another process created the segment.
  * @retval RSMERR_SEGID_IN_USE            another segment of this node has that id.
  * @retval RSMERR_INTERNAL_ERROR          the list names a node that the controller does not
  *                                        reach.
- * @retval RSMERR_INSUFFICIENT_MEM        no memory.
+ * @retval RSMERR_INSUFFICIENT_MEM        out of memory.
  * @retval RSMERR_INSUFFICIENT_RESOURCES  the controller cannot serve more segments, or no id is
  *                                        left.
  * @retval RSMERR_BAD_ADDR  the access list cannot be read, or the memory is no longer mapped.
@@ -226,14 +226,14 @@ int rsm_memseg_export_publish(rsm_memseg_export_handle_t memseg, rsm_memseg_id_t
                               rsmapi_access_entry_t access_list[], uint_t access_list_length);
 
 /**
- * Replace the access list of a published segment. Connections that exist keep their rights.
+ * Replace the access list of a published segment. Existing connections keep their rights.
  *
  * @retval RSMERR_BAD_SEG_HNDL       @p memseg is NULL.
- * @retval RSMERR_SEG_NOT_PUBLISHED  it is not published; checked before the list.
+ * @retval RSMERR_SEG_NOT_PUBLISHED  the segment is not published; checked before the list.
  * @retval RSMERR_BAD_ACL            see rsm_memseg_export_publish().
  * @retval RSMERR_NOT_CREATOR        another process created the segment.
  * @retval RSMERR_INTERNAL_ERROR     the list names a node that the controller does not reach.
- * @retval RSMERR_INSUFFICIENT_MEM   no memory.
+ * @retval RSMERR_INSUFFICIENT_MEM   out of memory.
  * @retval RSMERR_BAD_ADDR  the access list cannot be read.
  * @retval RSMERR_TIMEOUT  the daemon of this node did not answer in time.
  */
@@ -241,36 +241,36 @@ int rsm_memseg_export_republish(rsm_memseg_export_handle_t memseg,
                                 rsmapi_access_entry_t access_list[], uint_t access_list_length);
 
 /**
- * End all connections to a segment and accept no more. When the call returns no importer's access
- * reaches the memory any longer; the importers learn it from their barriers. The id becomes free,
- * and the segment may be published again. Outstanding pollfd references prevent it, as the
- * programming guide says; Sun's library did not look at them.
+ * End all connections to a segment and accept no more. When the call returns, no access of an
+ * importer reaches the memory any longer; importers learn of this from their barriers. The id
+ * becomes free, and the segment may be published again. Outstanding pollfd references prevent
+ * unpublishing, as the programming guide says; Sun's library did not check them.
  *
  * @retval RSMERR_BAD_SEG_HNDL       @p memseg is NULL.
- * @retval RSMERR_SEG_NOT_PUBLISHED  it is not published.
+ * @retval RSMERR_SEG_NOT_PUBLISHED  the segment is not published.
  * @retval RSMERR_NOT_CREATOR        another process created the segment.
  * @retval RSMERR_POLLFD_IN_USE      a descriptor from rsm_memseg_get_pollfd() is not released.
  * @retval RSMERR_TIMEOUT  the daemon of this node did not answer in time.
- * @retval RSMERR_INSUFFICIENT_MEM  no memory to cut importers off; the segment is unpublished.
+ * @retval RSMERR_INSUFFICIENT_MEM  out of memory to cut importers off; the segment is unpublished.
  */
 int rsm_memseg_export_unpublish(rsm_memseg_export_handle_t memseg);
 
 /**
- * Put other memory behind a segment. Importers notice nothing but the new contents: nothing is
- * copied. The old memory returns to the application with its contents.
+ * Rebind a segment to other memory. Importers notice only the new contents: nothing is copied. The
+ * application gets the old memory back with its contents.
  *
  * @param vaddr  page-aligned start of the new memory.
  * @param off    ignored, as in Sun's library.
- * @param size   the segment's size; nothing else is accepted.
+ * @param size   must be the segment's size.
  * @retval RSMERR_BAD_SEG_HNDL        @p memseg is NULL.
- * @retval RSMERR_BAD_ADDR            @p vaddr is NULL, not page-aligned or not mapped, or a file
- *                                    is mapped there shared.
- * @retval RSMERR_REBIND_NOT_ALLOWED  created without #RSM_ALLOW_REBIND.
+ * @retval RSMERR_BAD_ADDR            @p vaddr is NULL, not page-aligned or not mapped, or the range
+ *                                    contains a shared file mapping.
+ * @retval RSMERR_REBIND_NOT_ALLOWED  the segment was created without #RSM_ALLOW_REBIND.
  * @retval RSMERR_NOT_CREATOR         another process created the segment.
- * @retval RSMERR_BAD_LENGTH          @p size is not the segment's.
- * @retval RSMERR_PERM_DENIED         the process may not both read and write the memory.
- * @retval RSMERR_INSUFFICIENT_MEM    no memory.
- * @retval RSMERR_INSUFFICIENT_RESOURCES  old or new memory is shared with another segment.
+ * @retval RSMERR_BAD_LENGTH          @p size is not the segment's size.
+ * @retval RSMERR_PERM_DENIED         the process lacks read or write access to the memory.
+ * @retval RSMERR_INSUFFICIENT_MEM    out of memory.
+ * @retval RSMERR_INSUFFICIENT_RESOURCES  another segment shares the old or the new memory.
  * @retval RSMERR_TIMEOUT  the daemon of this node did not answer in time.
  */
 int rsm_memseg_export_rebind(rsm_memseg_export_handle_t memseg, void *vaddr, offset_t off,
@@ -279,65 +279,65 @@ int rsm_memseg_export_rebind(rsm_memseg_export_handle_t memseg, void *vaddr, off
 /* --- import side: connection and mapping -------------------------------------------------- */
 
 /**
- * Connect to a published segment. Each connection is independent; a process may have many to one
- * segment, and to its own. Never waits for a segment to be published. The own node is reached by
- * any controller.
+ * Connect to a published segment. Each connection is independent; a process may have many
+ * connections to one segment, and connections to its own segments. The call never waits for a
+ * segment to be published. Any controller reaches the local node.
  *
  * @param perm            #RSM_PERM_READ, #RSM_PERM_WRITE or both; 0 connects without any right.
  * @param[out] im_memseg  NULL on failure.
  * @retval RSMERR_BAD_CTLR_HNDL              @p controller is NULL.
  * @retval RSMERR_BAD_SEG_HNDL               @p im_memseg is NULL (Sun's library crashed).
  * @retval RSMERR_PERM_DENIED                @p perm has other bits, or the segment does not grant
- *                                           it to this user.
+ *                                           these rights to this user.
  * @retval RSMERR_CTLR_NOT_PRESENT           the controller is gone, or is loopback and @p node_id
  *                                           is another node.
- * @retval RSMERR_REMOTE_NODE_UNREACHABLE    the node is unknown or does not answer. (Sun's
- *                                           library said RSMERR_INTERNAL_ERROR of an unknown
- *                                           one.)
- * @retval RSMERR_CONN_ABORTED               the node was lost meanwhile.
+ * @retval RSMERR_REMOTE_NODE_UNREACHABLE    the node is unknown or does not answer. (Sun's library
+ *                                           returned RSMERR_INTERNAL_ERROR for an unknown node.)
+ * @retval RSMERR_CONN_ABORTED               the node was lost during the call.
  * @retval RSMERR_BAD_DRIVER_VERSION         the node speaks another version.
- * @retval RSMERR_SEG_NOT_PUBLISHED          nothing is published there under @p segment_id.
+ * @retval RSMERR_SEG_NOT_PUBLISHED          no segment is published there under @p segment_id.
  * @retval RSMERR_SEG_NOT_PUBLISHED_TO_NODE  the access list does not name this node.
- * @retval RSMERR_INSUFFICIENT_MEM           no memory.
- * @retval RSMERR_INSUFFICIENT_RESOURCES     no descriptor, or too many segments on this node.
- * @retval RSMERR_INTERNAL_ERROR  the daemon of this node answered nonsense.
+ * @retval RSMERR_INSUFFICIENT_MEM           out of memory.
+ * @retval RSMERR_INSUFFICIENT_RESOURCES     no descriptor left, or too many segments on this node.
+ * @retval RSMERR_INTERNAL_ERROR  the answer of this node's daemon was not valid.
  */
 int rsm_memseg_import_connect(rsmapi_controller_handle_t controller, rsm_node_id_t node_id,
                               rsm_memseg_id_t segment_id, rsm_permission_t perm,
                               rsm_memseg_import_handle_t *im_memseg);
 
 /**
- * End a connection. Needed after RSMERR_CONN_ABORTED too. Barriers of this connection become
- * invalid.
+ * End a connection. This is necessary after RSMERR_CONN_ABORTED, too. Barriers of this connection
+ * become invalid.
  *
  * @retval RSMERR_BAD_SEG_HNDL      @p im_memseg is NULL.
- * @retval RSMERR_SEG_STILL_MAPPED  rsm_memseg_import_unmap() comes first.
+ * @retval RSMERR_SEG_STILL_MAPPED  call rsm_memseg_import_unmap() first.
  * @retval RSMERR_POLLFD_IN_USE     a descriptor from rsm_memseg_get_pollfd() is not released.
  */
 int rsm_memseg_import_disconnect(rsm_memseg_import_handle_t im_memseg);
 
 /**
- * Map a segment, or part of it, into this process. A connection has one mapping; put and get do
- * not use it up (in Sun's library they did). After the exporter took the segment back the mapping
- * stays, over memory that is nobody's: accesses never trap, and the barriers tell.
+ * Map a segment, or part of it, into this process. A connection has one mapping; put and get do not
+ * use it up (in Sun's library they did). When the exporter withdraws the segment, the mapping
+ * stays, over memory that no longer belongs to any segment: accesses never trap, and barriers
+ * report it.
  *
- * @param[in,out] address  where to map: a wish, which may be NULL, or with #RSM_MAP_FIXED an
- *                         order, which replaces what was there. Result: the address of segment
- *                         byte @p offset.
+ * @param[in,out] address  where to map: a hint, which may be NULL; with #RSM_MAP_FIXED the required
+ *                         address, and the mapping replaces what was there. Result: the address of
+ *                         segment byte @p offset.
  * @param attr             #RSM_MAP_NONE, #RSM_MAP_FIXED; #RSM_MAP_RESERVED acts like the former.
  * @param perm             #RSM_PERM_READ, #RSM_PERM_WRITE or both; 0 maps without access.
  * @param offset           multiple of the page size.
- * @param length           not 0; whole pages become accessible, put and get keep to the exact
+ * @param length           not 0; whole pages become accessible, but put and get keep to the exact
  *                         length.
  * @retval RSMERR_BAD_SEG_HNDL            @p im_memseg is NULL.
  * @retval RSMERR_BAD_ADDR                @p address is NULL.
- * @retval RSMERR_SEG_ALREADY_MAPPED      it is mapped.
+ * @retval RSMERR_SEG_ALREADY_MAPPED      the connection already has a mapping.
  * @retval RSMERR_BAD_PERMS               @p perm exceeds 0600, or what was granted at connect.
  * @retval RSMERR_BAD_LENGTH              @p length is 0, or the range is not within the segment.
- * @retval RSMERR_BAD_MEM_ALIGNMENT       @p offset, or the ordered address, is not page-aligned.
+ * @retval RSMERR_BAD_MEM_ALIGNMENT       @p offset, or the required address, is not page-aligned.
  * @retval RSMERR_CONN_ABORTED            the connection was aborted.
  * @retval RSMERR_INSUFFICIENT_RESOURCES  the controller cannot map more.
- * @retval RSMERR_MAP_FAILED              the mapping failed otherwise.
+ * @retval RSMERR_MAP_FAILED              the mapping failed for another reason.
  */
 int rsm_memseg_import_map(rsm_memseg_import_handle_t im_memseg, void **address,
                           rsm_attribute_t attr, rsm_permission_t perm, off_t offset, size_t length);
@@ -346,9 +346,9 @@ int rsm_memseg_import_map(rsm_memseg_import_handle_t im_memseg, void **address,
  * Remove the mapping.
  *
  * @retval RSMERR_BAD_SEG_HNDL    @p im_memseg is NULL.
- * @retval RSMERR_SEG_NOT_MAPPED  there is none (not in the manual).
+ * @retval RSMERR_SEG_NOT_MAPPED  there is no mapping (not in the manual).
  * @retval RSMERR_POLLFD_IN_USE   a descriptor from rsm_memseg_get_pollfd() is not released: the
- *                                guide says so, Sun's library did not look.
+ *                                guide says so, Sun's library did not check.
  * @retval RSMERR_MAP_FAILED  the mapping could not be removed.
  */
 int rsm_memseg_import_unmap(rsm_memseg_import_handle_t im_memseg);
@@ -359,17 +359,17 @@ int rsm_memseg_import_unmap(rsm_memseg_import_handle_t im_memseg);
  * Read @p rep_cnt elements from a segment, in ascending order, each by one access of its size.
  * Bytes are never swapped, as in Sun's library; the manual page promises that they are.
  *
- * No mapping is needed. In implicit barrier mode the call is complete on return and reports its own
- * errors; a barrier must have been initialised. In explicit mode errors are reported when the
- * barrier is closed.
+ * No mapping is needed. In implicit barrier mode the transfer has completed on return and the call
+ * reports its own errors; a barrier must have been initialised. In explicit mode errors are
+ * reported when the barrier is closed.
  *
- * These remarks and codes are those of all put and get functions; RSMERR_PERM_DENIED means the
- * right to write for put.
+ * These remarks and codes apply to all put and get functions; for put, RSMERR_PERM_DENIED is about
+ * the right to write.
  *
- * @param offset   from the segment's first byte, also when only a part is mapped; a multiple of
- *                 the element's size.
- * @param datap    aligned to the element's size.
- * @param rep_cnt  number of elements; 0 does nothing, successfully, after all checks.
+ * @param offset   from the segment's first byte, even if only a part is mapped; a multiple of the
+ *                 element size.
+ * @param datap    aligned to the element size.
+ * @param rep_cnt  number of elements; 0 does nothing and succeeds, after all checks.
  * @retval RSMERR_BAD_SEG_HNDL            @p im_memseg is NULL.
  * @retval RSMERR_BAD_ADDR                @p datap is NULL.
  * @retval RSMERR_BAD_MEM_ALIGNMENT       @p datap or @p offset is misaligned.
@@ -377,12 +377,12 @@ int rsm_memseg_import_unmap(rsm_memseg_import_handle_t im_memseg);
  *                                        the segment is not mapped.
  * @retval RSMERR_PERM_DENIED             not connected for reading, or mapped without any access;
  *                                        for put: not connected, or not mapped, for writing.
- * @retval RSMERR_BAD_OFFSET              the range is not within the segment, or not within what
- *                                        is mapped of it.
+ * @retval RSMERR_BAD_OFFSET              the range is not within the segment, or not within the
+ *                                        mapped part of it.
  * @retval RSMERR_BARRIER_UNINITIALIZED   implicit mode, and no barrier is initialised.
  * @retval RSMERR_BARRIER_FAILURE         implicit mode: the transfer failed.
- * @retval RSMERR_INSUFFICIENT_MEM  no memory.
- * @retval RSMERR_INSUFFICIENT_RESOURCES  the transport ran out of something.
+ * @retval RSMERR_INSUFFICIENT_MEM  out of memory.
+ * @retval RSMERR_INSUFFICIENT_RESOURCES  the transport ran out of resources.
  */
 int rsm_memseg_import_get8(rsm_memseg_import_handle_t im_memseg, off_t offset, uint8_t *datap,
                            ulong_t rep_cnt);
@@ -417,13 +417,13 @@ int rsm_memseg_import_put(rsm_memseg_import_handle_t im_memseg, off_t offset, vo
 /* --- import side: scatter-gather ---------------------------------------------------------- */
 
 /**
- * Write several pieces of local memory to a segment, one after the other; the first failure stops.
- * In implicit mode each piece is complete on return. No barrier need be initialised, as in Sun's
- * library for one node.
+ * Write several pieces of local memory to a segment, one after the other; the first failure ends
+ * the call. In implicit mode each piece has completed on return. No barrier needs to be
+ * initialised, as in Sun's library within one node.
  *
- * @param[in,out] sg_io  `io_residual_count` becomes 0, or after a failed transfer the number of
- *                       entries not completed. With #RSM_IMPLICIT_SIGPOST success is followed by
- *                       a rsm_intr_signal_post(), whose result is then the call's.
+ * @param[in,out] sg_io  `io_residual_count` becomes 0 or, after a failed transfer, the number of
+ *                       entries not completed. With #RSM_IMPLICIT_SIGPOST, success is followed by
+ *                       an rsm_intr_signal_post(), whose result the call then returns.
  * @retval RSMERR_BAD_SGIO       @p sg_io or its iovec is NULL, the count is not 1 to
  *                               #RSM_MAX_SGIOREQS, or an entry has an unknown type.
  * @retval RSMERR_BAD_SEG_HNDL   the remote handle is NULL or not an import handle.
@@ -432,8 +432,8 @@ int rsm_memseg_import_put(rsm_memseg_import_handle_t im_memseg, off_t offset, vo
  * @retval RSMERR_BAD_OFFSET     an entry's range is not within the segment.
  * @retval RSMERR_CONN_ABORTED   the connection was aborted.
  * @retval RSMERR_BARRIER_FAILURE  implicit mode: a transfer failed.
- * @retval RSMERR_INSUFFICIENT_MEM  no memory.
- * @retval RSMERR_INSUFFICIENT_RESOURCES  the transport ran out of something.
+ * @retval RSMERR_INSUFFICIENT_MEM  out of memory.
+ * @retval RSMERR_INSUFFICIENT_RESOURCES  the transport ran out of resources.
  * @retval RSMERR_REMOTE_NODE_UNREACHABLE  the implicit post did not reach the exporter's node.
  */
 int rsm_memseg_import_putv(rsm_scat_gath_t *sg_io);
@@ -442,8 +442,8 @@ int rsm_memseg_import_putv(rsm_scat_gath_t *sg_io);
 int rsm_memseg_import_getv(rsm_scat_gath_t *sg_io);
 
 /**
- * Prepare local memory for scatter-gather transfers, so that they need no copy. The memory stays
- * usable.
+ * Prepare local memory for scatter-gather transfers, so that they need no copy. The process can go
+ * on using the memory.
  *
  * @param[out] localmemory  written on success only.
  * @param local_vaddr       page-aligned start.
@@ -453,9 +453,9 @@ int rsm_memseg_import_getv(rsm_scat_gath_t *sg_io);
  * @retval RSMERR_BAD_CTLR_HNDL           @p controller is NULL.
  * @retval RSMERR_BAD_LOCALMEM_HNDL       @p localmemory is NULL.
  * @retval RSMERR_BAD_LENGTH              @p length is 0.
- * @retval RSMERR_PERM_DENIED             the transport registers memory, and the process may not
- *                                        both read and write this.
- * @retval RSMERR_INSUFFICIENT_MEM        no memory.
+ * @retval RSMERR_PERM_DENIED             the transport registers memory, and the process lacks read
+ *                                        or write access to it.
+ * @retval RSMERR_INSUFFICIENT_MEM        out of memory.
  * @retval RSMERR_INSUFFICIENT_RESOURCES  the controller cannot register more.
  */
 int rsm_create_localmemory_handle(rsmapi_controller_handle_t controller,
@@ -474,10 +474,11 @@ int rsm_free_localmemory_handle(rsmapi_controller_handle_t controller,
 /* --- import side: barriers ---------------------------------------------------------------- */
 
 /**
- * Initialise a barrier for a connection. In implicit mode put and get need one to be initialised;
- * the library keeps what it needs itself, so the object need not outlive the calls that name it.
+ * Initialise a barrier for a connection. In implicit mode put and get require an initialised
+ * barrier; the library keeps what it needs itself, so the object need not outlive the calls that
+ * use it.
  *
- * @param type  one of the rsm_barrier_type_t; neither checked nor distinguished.
+ * @param type  an rsm_barrier_type_t; neither checked nor distinguished.
  * @retval RSMERR_BAD_SEG_HNDL      @p im_memseg is NULL.
  * @retval RSMERR_BAD_BARRIER_PTR   @p barrier is NULL.
  */
@@ -485,11 +486,11 @@ int rsm_memseg_import_init_barrier(rsm_memseg_import_handle_t im_memseg, rsm_bar
                                    rsmapi_barrier_t *barrier);
 
 /**
- * Begin a span of accesses whose success rsm_memseg_import_close_barrier() will tell. May be
+ * Begin a span of accesses, whose success rsm_memseg_import_close_barrier() reports. May be
  * repeated.
  *
  * @retval RSMERR_BAD_BARRIER_PTR        @p barrier is NULL.
- * @retval RSMERR_BARRIER_UNINITIALIZED  it is not initialised.
+ * @retval RSMERR_BARRIER_UNINITIALIZED  the barrier is not initialised.
  */
 int rsm_memseg_import_open_barrier(rsmapi_barrier_t *barrier);
 
@@ -497,35 +498,36 @@ int rsm_memseg_import_open_barrier(rsmapi_barrier_t *barrier);
  * Order writes: all earlier ones of this connection are visible before any later one.
  *
  * @retval RSMERR_BAD_BARRIER_PTR        @p barrier is NULL.
- * @retval RSMERR_BARRIER_UNINITIALIZED  it is not initialised.
+ * @retval RSMERR_BARRIER_UNINITIALIZED  the barrier is not initialised.
  * @retval RSMERR_BARRIER_FAILURE        the transport failed.
  */
 int rsm_memseg_import_order_barrier(rsmapi_barrier_t *barrier);
 
 /**
- * End the span: success means that all accesses since the opening have happened. Otherwise repeat
- * them, after RSMERR_CONN_ABORTED over a new connection.
+ * End the span. Success means that all accesses since the barrier was opened have taken place.
+ * Otherwise repeat them; after RSMERR_CONN_ABORTED, over a new connection.
  *
  * @retval RSMERR_BAD_BARRIER_PTR        @p barrier is NULL.
- * @retval RSMERR_BARRIER_UNINITIALIZED  it is not initialised.
- * @retval RSMERR_BARRIER_NOT_OPENED     it was never opened (Sun's library let most of these
- *                                       pass).
- * @retval RSMERR_CONN_ABORTED           the connection was aborted, be it before the opening.
+ * @retval RSMERR_BARRIER_UNINITIALIZED  the barrier is not initialised.
+ * @retval RSMERR_BARRIER_NOT_OPENED     the barrier was never opened (Sun's library let most of
+ *                                       these pass).
+ * @retval RSMERR_CONN_ABORTED           the connection was aborted, even before the barrier was
+ *                                       opened.
  * @retval RSMERR_BARRIER_FAILURE        some access may have failed.
  */
 int rsm_memseg_import_close_barrier(rsmapi_barrier_t *barrier);
 
 /**
- * Finish with a barrier. In implicit mode put and get fail with RSMERR_BARRIER_UNINITIALIZED from
- * then on, until a barrier is initialised again, whichever barrier of the connection this was.
+ * Destroy a barrier. In implicit mode put and get then fail with RSMERR_BARRIER_UNINITIALIZED until
+ * a barrier is initialised again, whichever barrier of the connection was destroyed.
  *
  * @retval RSMERR_BAD_BARRIER_PTR        @p barrier is NULL.
- * @retval RSMERR_BARRIER_UNINITIALIZED  it is not, or no longer, initialised.
+ * @retval RSMERR_BARRIER_UNINITIALIZED  the barrier is not, or no longer, initialised.
  */
 int rsm_memseg_import_destroy_barrier(rsmapi_barrier_t *barrier);
 
 /**
- * Tell who brackets put and get of this connection with barriers.
+ * Get the barrier mode of a connection: who brackets put and get with barriers.
  *
  * @retval RSMERR_BAD_SEG_HNDL  @p im_memseg is NULL.
  * @retval RSMERR_BAD_ADDR      @p mode is NULL (Sun's library crashed).
@@ -533,8 +535,9 @@ int rsm_memseg_import_destroy_barrier(rsmapi_barrier_t *barrier);
 int rsm_memseg_import_get_mode(rsm_memseg_import_handle_t im_memseg, rsm_barrier_mode_t *mode);
 
 /**
- * Decide who brackets put and get of this connection: the library (#RSM_BARRIER_MODE_IMPLICIT, the
- * default) or the program. Loads and stores to a mapping are always the program's affair.
+ * Set the barrier mode of a connection: the library brackets put and get with barriers
+ * (#RSM_BARRIER_MODE_IMPLICIT, the default), or the program does. The program itself is always
+ * responsible for loads and stores to a mapping.
  *
  * @retval RSMERR_BAD_SEG_HNDL  @p im_memseg is NULL.
  * @retval RSMERR_BAD_MODE      not one of the two modes (not in the manual).
@@ -544,26 +547,27 @@ int rsm_memseg_import_set_mode(rsm_memseg_import_handle_t im_memseg, rsm_barrier
 /* --- signals: both sides ------------------------------------------------------------------ */
 
 /**
- * Send an event. From an import handle it goes to the exported segment; from an export handle to
- * every connection that exists now. Events are counted: each post satisfies one wait. Data stored
- * before is certain to be seen by the waiter only if a barrier was closed or ordered in between.
+ * Post an event. From an import handle it goes to the exported segment; from an export handle to
+ * every connection that exists at that moment. Events are counted: each post satisfies one wait.
+ * The waiter is certain to see data stored before only if a barrier was closed or ordered in
+ * between.
  *
  * @param memseg  export or import handle.
- * @param flags   #RSM_SIGPOST_NO_ACCUMULATE drops the event where one is pending already, as the
+ * @param flags   #RSM_SIGPOST_NO_ACCUMULATE drops the event if one is already pending, as the
  *                manual page says (Sun's library ignored it). Unknown bits are ignored.
  * @retval RSMERR_BAD_SEG_HNDL             @p memseg is NULL.
  * @retval RSMERR_REMOTE_NODE_UNREACHABLE  import handle: the exporter's node does not answer.
- * @retval RSMERR_INSUFFICIENT_MEM  no memory.
- * @retval RSMERR_INSUFFICIENT_RESOURCES  no descriptor to reach a peer.
+ * @retval RSMERR_INSUFFICIENT_MEM  out of memory.
+ * @retval RSMERR_INSUFFICIENT_RESOURCES  no descriptor left to reach a receiver.
  */
 int rsm_intr_signal_post(void *memseg, uint_t flags);
 
 /**
- * Wait for an event and take it. Does not care whether the segment is published or the connection
+ * Wait for an event and take it, whether or not the segment is published or the connection is
  * alive.
  *
  * @param memseg   export or import handle.
- * @param timeout  milliseconds; 0 does not wait, negative waits for ever.
+ * @param timeout  milliseconds; 0 does not wait, a negative value waits forever.
  * @retval RSMERR_BAD_SEG_HNDL            @p memseg is NULL.
  * @retval RSMERR_TIMEOUT                 no event within that time.
  * @retval RSMERR_INTERRUPTED             a signal arrived.
@@ -575,7 +579,7 @@ int rsm_intr_signal_wait(void *memseg, int timeout);
  * poll(2) over segments and any other descriptors. An event is taken from each segment that reports
  * POLLRDNORM.
  *
- * @param fds           segments' entries come from rsm_memseg_get_pollfd().
+ * @param fds           entries for segments come from rsm_memseg_get_pollfd().
  * @param timeout       milliseconds, as rsm_intr_signal_wait().
  * @param[out] numfdsp  number of entries with `revents`; may be NULL.
  * @retval RSMERR_TIMEOUT                 nothing became ready within that time.
@@ -583,24 +587,24 @@ int rsm_intr_signal_wait(void *memseg, int timeout);
  * @retval RSMERR_BAD_ADDR                @p fds is not readable.
  * @retval RSMERR_BAD_ARGS_ERRORS         poll(2) refuses the arguments.
  * @retval RSMERR_INSUFFICIENT_RESOURCES  the system could not wait.
- * @retval RSMERR_INSUFFICIENT_MEM        no memory.
+ * @retval RSMERR_INSUFFICIENT_MEM        out of memory.
  */
 int rsm_intr_signal_wait_pollfd(struct pollfd fds[], nfds_t nfds, int timeout, int *numfdsp);
 
 /**
  * Get a descriptor that reports POLLRDNORM while an event is pending: for
- * rsm_intr_signal_wait_pollfd(), or for poll(2), which leaves the event where it is. It is the same
- * one each time; do not close, read or write it. Each call is undone by one
- * rsm_memseg_release_pollfd(). As the programming guide says, an export segment is published; Sun's
- * library did not look.
+ * rsm_intr_signal_wait_pollfd(), or for poll(2), which does not take the event. Every call returns
+ * the same descriptor; do not close, read or write it. Each call must be undone by one
+ * rsm_memseg_release_pollfd(). As the programming guide says, an export segment must be published;
+ * Sun's library did not check.
  *
  * @param memseg       export or import handle.
- * @param[out] pollfd  `fd` and `events` are filled in, `revents` is not touched.
+ * @param[out] pollfd  `fd` and `events` are filled in, `revents` is not changed.
  * @retval RSMERR_BAD_SEG_HNDL            @p memseg is NULL, or an export segment that is not
  *                                        published.
  * @retval RSMERR_BAD_ADDR                @p pollfd is NULL (Sun's library crashed).
- * @retval RSMERR_INSUFFICIENT_MEM        no memory.
- * @retval RSMERR_INSUFFICIENT_RESOURCES  no descriptor.
+ * @retval RSMERR_INSUFFICIENT_MEM        out of memory.
+ * @retval RSMERR_INSUFFICIENT_RESOURCES  no descriptor left.
  */
 int rsm_memseg_get_pollfd(void *memseg, struct pollfd *pollfd);
 

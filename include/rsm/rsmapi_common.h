@@ -2,7 +2,7 @@
 /**
  * @file
  * The types and flags of RSMAPI's functions: controllers and their attributes, access lists,
- * barriers, scatter-gather lists. Programs include it by way of `<rsmapi.h>`, or under its Solaris
+ * barriers, scatter-gather lists. Programs include it through `<rsmapi.h>`, or under its Solaris
  * name `<sys/rsm/rsmapi_common.h>`.
  *
  * The order and types of the structures' members are part of the binary interface.
@@ -22,10 +22,10 @@ typedef struct __rsmapi_controller_handle *rsmapi_controller_handle_t;
 /** Local memory prepared for scatter-gather transfers. */
 typedef struct __rsm_localmemory_handle *rsm_localmemory_handle_t;
 
-/** What a controller can do. Sizes are in bytes; a limit of 0 says that there is none. */
+/** What a controller can do. Sizes are in bytes; a limit of 0 means no limit. */
 typedef struct {
     uint_t attr_direct_access_sizes;     /* rsm_access_size_t bits that map and put/get offer */
-    uint_t attr_atomic_sizes;            /* those of them whose accesses are never torn */
+    uint_t attr_atomic_sizes;            /* the subset whose accesses are never torn */
     size_t attr_page_size;               /* alignment of exported memory */
     size_t attr_max_export_segment_size; /* of one segment */
     size_t attr_tot_export_segment_size; /* of all segments together */
@@ -42,8 +42,8 @@ typedef struct {
 } rsmapi_access_entry_t;
 
 /**
- * A barrier. The program provides the object and leaves its contents alone; all zero is reliably
- * "not initialised". Not to be shared by threads that operate it at the same time.
+ * A barrier. The program provides the object and must not change its contents; an object of all
+ * zeros is reliably "not initialised". Two threads must not operate on it at the same time.
  */
 typedef struct {
     void *seg;
@@ -54,7 +54,7 @@ typedef struct {
 /** One piece of a scatter-gather transfer: `transfer_length` bytes between local memory (start plus
  *  `local_offset`) and the segment (`remote_offset` from its first byte). */
 typedef struct {
-    int io_type; /* RSM_HANDLE_TYPE or RSM_VA_TYPE: which member of `local` counts */
+    int io_type; /* RSM_HANDLE_TYPE or RSM_VA_TYPE: selects the member of `local` */
     union {
         rsm_localmemory_handle_t handle;
         caddr_t vaddr;
@@ -74,15 +74,15 @@ typedef struct {
     rsm_iovec_t *iovec;
 } rsm_scat_gath_t;
 
-/** Most entries of one scatter-gather transfer. */
+/** Maximum number of entries of one scatter-gather transfer. */
 #define RSM_MAX_SGIOREQS 16
 
 /* rsm_iovec_t.io_type */
 #define RSM_HANDLE_TYPE 0x01
 #define RSM_VA_TYPE     0x02
 
-/* Flags of rsm_memseg_export_create(). RSM_LOCK_OPS is in the manual only; it is ignored, as every
- * unknown flag is. */
+/* Flags of rsm_memseg_export_create(). RSM_LOCK_OPS is in the manual only; librsm ignores it, like
+ * every unknown flag. */
 #define RSM_ALLOW_REBIND        0x01
 #define RSM_CREATE_SEG_DONTWAIT 0x02
 #define RSM_LOCK_OPS            0x04

@@ -12,8 +12,17 @@
  *    segments live in, and turns them into offers with exactly the rights that were granted.
  *
  * Neither half ever sees a type of RSMAPI or of SISCI. Every operation is thread-safe unless its
- * comment says otherwise. A table may leave any operation marked *optional* NULL; the core
- * supplies the generic form, so no caller ever tests for NULL.
+ * comment says otherwise. A table may leave any operation or sub-table marked *optional* NULL; the
+ * core supplies the generic form, so no caller ever tests for NULL.
+ *
+ * Ports, connections, extents and offers are structures of the transport's own that embed the base
+ * structure of this header. The core hands out and takes pointers to the base; RSM_CONTAINER_OF()
+ * leads back.
+ *
+ * Compatibility: within one value of RSM_TRANSPORT_ABI tables, sub-tables, base structures, struct
+ * rsm_node_upcalls and struct rsm_controller_info only grow at the end. Each states the size that
+ * its owner was compiled with, and nobody reads or writes beyond that. The other structures do not
+ * grow.
  *
  * doc/transports.md walks through a complete transport.
  */
@@ -29,9 +38,13 @@
 extern "C" {
 #endif
 
-/** Version of both tables; raised when a member changes meaning. New members only ever follow the
- *  existing ones, so a table's `size` says which of them it knows. */
-#define RSM_TRANSPORT_ABI 1u
+/** Version of this interface; raised when a member changes its meaning or goes. A module of another
+ *  version is refused. */
+#define RSM_TRANSPORT_ABI 2u
+
+/** The structure of type @p type whose member @p member @p pointer points to. */
+#define RSM_CONTAINER_OF(pointer, type, member)                                                    \
+    ((type *)(void *)((uintptr_t)(pointer)-offsetof(type, member)))
 
 /** Every outcome of an operation inside librsm, grouped by what is damaged. The faces (RSMAPI,
  *  SISCI) translate; the numbers travel on the control protocol and never change. */
@@ -54,7 +67,7 @@ extern "C" {
     X(NOT_TO_NODE, 21, "segment is not published to this node")                                    \
     X(ID_IN_USE, 22, "segment id is in use on this node")                                          \
     X(NOT_CREATOR, 23, "caller did not create the segment")                                        \
-    X(BAD_ACL, 24, "invalid access list")                                                          \
+    X(BAD_RIGHTS, 24, "invalid list of rights")                                                    \
     X(NOT_PUBLISHED, 25, "segment is not published")                                               \
     X(ALREADY_PUBLISHED, 26, "segment is already published")                                       \
     X(MAP_FAILED, 27, "mapping failed")                                                            \
@@ -78,9 +91,9 @@ enum rsm_status {
 #define RSM_RIGHT_READ  4u
 #define RSM_RIGHT_WRITE 2u
 
-/** Capabilities that a transport declares. */
+/** Capabilities of a port or of a connection. */
 #define RSM_CAP_MAP           0x01u /**< map() gives memory that plain loads and stores reach */
-#define RSM_CAP_REMOTE_SIGNAL 0x02u /**< signal() crosses the fabric behind the data */
+#define RSM_CAP_REMOTE_SIGNAL 0x02u /**< signals->post() crosses the fabric behind the data */
 #define RSM_CAP_LOCAL_MEMORY  0x04u /**< register_memory() avoids copies */
 #define RSM_CAP_ASYNC         0x08u /**< put and get may return before the data has moved */
 #define RSM_CAP_FAULT_SAFE    0x10u /**< what is below "software mappings" holds */
@@ -111,12 +124,15 @@ struct rsm_transfer {
 
 /** One controller as its node's configuration describes it. */
 struct rsm_controller_info {
+    size_t size;         /**< bytes of this structure as the caller was compiled */
     const char *name;    /**< the administrator's name, e.g. "sci0" */
     const char *device;  /**< device name, or "" */
     const char *options; /**< the transport's own options, or "" */
     /** Milliseconds after which the node takes a peer that does not answer for dead; a transport
      *  that has such a time itself takes this one unless its options say another. 0: not told. */
     uint32_t peer_timeout_ms;
+    /** The node that opens the controller. */
+    uint32_t node;
 };
 
 /** Limits and abilities of a port, in the units that the APIs report. */
@@ -142,23 +158,97 @@ struct rsm_signals {
 
 /* ------------------------------------------------------------------ import half */
 
-struct rsm_port; /**< the transport's state for one open controller */
 struct rsm_import_ops;
 
-/** One connection. A transport's own structure starts with this one. */
+/** Base of a transport's state for one open controller in one process. */
+struct rsm_port {
+    const struct rsm_import_ops *ops; /**< the completed table; the core sets it after open() */
+    uint32_t caps; /**< RSM_CAP_*: open() sets what connections of this port may have */
+};
+
+/** Base of a connection. */
 struct rsm_conn {
     const struct rsm_import_ops *ops; /**< the completed table; the core sets it after connect() */
+    struct rsm_port *port;            /**< the core sets it after connect() */
+    uint32_t caps;                    /**< RSM_CAP_*: connect() sets those that this connection has,
+                                           a subset of the port's; they never change */
+    void *core;                       /**< the core's own */
+};
+
+/** Signals between an importer and the exporter's node over the fabric. */
+struct rsm_signal_ops {
+    size_t size; /**< sizeof(struct rsm_signal_ops) as the transport was compiled */
+
+    /** Signal the exporter, behind all that this connection has written. With @p coalesce the
+     *  signal counts for nothing while an earlier one is unconsumed. RSM_CAP_REMOTE_SIGNAL;
+     *  optional: without it the core signals by the daemons. */
+    enum rsm_status (*post)(struct rsm_conn *conn, bool coalesce);
+
+    /* signals of the exporter: optional, without them they come by the daemons; all four or none.
+     * The node half's part is struct rsm_node_signal_ops. */
+
+    /** A descriptor that polls readable exactly while poll() has signals to give; it may do so once
+     *  more when the connection has failed. -1: on this connection they come by the daemons. It
+     *  stays the transport's, open and the same until disconnect(). */
+    int (*fd)(struct rsm_conn *conn);
+    /** Let the node signal this importer from now on, which it does not do before. Whoever calls
+     *  this, once, watches the descriptor. On error, signals stay disabled. */
+    enum rsm_status (*arm)(struct rsm_conn *conn);
+    /** Take the signals that have arrived, without waiting. A get that begins later finds what the
+     *  exporter stored before it posted them. RSM_ST_OK, with nothing in *taken if there are none;
+     *  any other status says that no more will come. */
+    enum rsm_status (*poll)(struct rsm_conn *conn, struct rsm_signals *taken);
+    /** The signals of the latest poll() have been delivered: more may come. */
+    void (*acknowledge)(struct rsm_conn *conn);
+};
+
+/** A single transfer whose end is reported. */
+struct rsm_work {
+    uint64_t cookie;              /**< the caller's; comes back in the completion */
+    bool read;                    /**< true: get; false: put */
+    struct rsm_transfer transfer; /**< inside the segment, and within the rights */
+};
+
+/** The end of a struct rsm_work. */
+struct rsm_completion {
+    uint64_t cookie;
+    enum rsm_status status; /**< what became of it: RSM_ST_OK, or why it failed */
+};
+
+/** Most works of one connection whose completion has not been polled. */
+#define RSM_WORK_MAX 256u
+
+/**
+ * Asynchronous single transfers. Works of one connection may be executed and completed in any
+ * order, also relative to put() and get(). The status of a work is told by its completion alone and
+ * not by complete(), which does not wait for works either.
+ */
+struct rsm_completion_ops {
+    size_t size; /**< sizeof(struct rsm_completion_ops) as the transport was compiled */
+
+    /** Begin a transfer. Its memory must stay valid until the completion has been polled. On error
+     *  nothing has begun: RSM_ST_BUSY says that there are RSM_WORK_MAX, or as many as the fabric
+     *  takes, whose completion has not been polled; RSM_ST_NO_MEMORY, RSM_ST_STALE. */
+    enum rsm_status (*submit)(struct rsm_conn *conn, const struct rsm_work *work);
+    /** Take at most @p most completions, without waiting. @return how many were taken. */
+    unsigned (*poll)(struct rsm_conn *conn, struct rsm_completion *completions, unsigned most);
+    /** Wait until poll() has something, at most @p timeout_ms milliseconds (-1: without limit).
+     *  RSM_ST_OK; RSM_ST_TIMEOUT; RSM_ST_INTERRUPTED; RSM_ST_NOT_FOUND: nothing is under way. */
+    enum rsm_status (*wait)(struct rsm_conn *conn, int timeout_ms);
 };
 
 struct rsm_import_ops {
+    /* RSM_IMPORT_OPS_HEAD sets the version and the sizes. */
     uint32_t abi_version; /**< RSM_TRANSPORT_ABI */
     size_t size;          /**< sizeof(struct rsm_import_ops) as the transport was compiled */
     const char *name;     /**< e.g. "shm"; at most RSM_TRANSPORT_NAME_MAX - 1 characters */
-    uint32_t caps;        /**< RSM_CAP_* */
+    size_t port_size;     /**< sizeof(struct rsm_port), likewise */
+    size_t conn_size;     /**< sizeof(struct rsm_conn) */
 
     /* port */
 
-    /** Open the controller for this process. Called once per controller and process. */
+    /** Open the controller for this process. Called once per controller and process. Sets the
+     *  port's `caps`; the core refuses a port with a capability whose operations are missing. */
     enum rsm_status (*open)(const struct rsm_controller_info *info, struct rsm_port **port);
     void (*close)(struct rsm_port *port);
 
@@ -166,7 +256,8 @@ struct rsm_import_ops {
 
     /**
      * Connect to a segment of @p size bytes with the rights of the offer. The offer comes from
-     * another process: every length, count and offset in it is checked here.
+     * another process: every length, count and offset in it is checked here. Sets the connection's
+     * `caps`; the other members of the base are the core's to set.
      */
     enum rsm_status (*connect)(struct rsm_port *port, const struct rsm_offer *offer, uint64_t size,
                                uint32_t rights, struct rsm_conn **conn);
@@ -229,10 +320,6 @@ struct rsm_import_ops {
      *  returned; it is never lost. */
     enum rsm_status (*complete)(struct rsm_conn *conn);
 
-    /* signals: RSM_CAP_REMOTE_SIGNAL; optional, the core signals through shared counters */
-
-    enum rsm_status (*signal)(struct rsm_conn *conn, bool coalesce);
-
     /* health: optional, generic form says RSM_ST_OK */
 
     /** RSM_ST_OK while the fabric still carries this connection; makes no system call. */
@@ -244,29 +331,68 @@ struct rsm_import_ops {
                                        void **cookie);
     void (*unregister_memory)(struct rsm_port *port, void *cookie);
 
-    /* signals of the exporter: optional, generic form has none and they come by the daemons; all
-     * four or none. The node half's part is signal_importer(). */
+    /* memory of exported segments that is not a memfd: optional, generic form refuses */
 
-    /** A descriptor that polls readable exactly while take_signals() has signals to give; it may do
-     *  so once more when the connection has failed. -1: on this connection they come by the
-     *  daemons. It stays the transport's, open and the same until disconnect(). */
-    int (*signal_fd)(struct rsm_conn *conn);
-    /** Let the node signal this importer from now on, which until then it does not: whoever calls
-     *  this, once, watches the descriptor. Else than with RSM_ST_OK it does not begin. */
-    enum rsm_status (*hear_signals)(struct rsm_conn *conn);
-    /** Take the signals that have arrived, without waiting. A get that begins later finds what the
-     *  exporter stored before it posted them. RSM_ST_OK, with nothing in *taken if there are none;
-     *  else no more will come. */
-    enum rsm_status (*take_signals)(struct rsm_conn *conn, struct rsm_signals *taken);
-    /** The signals of the latest take_signals() have been delivered: more may come. */
-    void (*answer_signals)(struct rsm_conn *conn);
+    /**
+     * Vouch for the descriptor of an extent of this port's node, of RSM_EXTENT_DEVICE: it came
+     * from a daemon and is about to be mapped into the exporting application. RSM_ST_OK promises
+     * that loads and stores in mappings of [@p offset, @p offset + @p length) of it never raise a
+     * signal, whatever its maker does, and that this process may map it for both. Must not block,
+     * whatever @p fd is. Any other status refuses it.
+     */
+    enum rsm_status (*extent_check)(struct rsm_port *port, int fd, uint64_t offset,
+                                    uint64_t length);
+
+    /* sub-tables: optional */
+
+    const struct rsm_signal_ops *signals;         /**< NULL: signals go by the daemons */
+    const struct rsm_completion_ops *completions; /**< NULL: submit() does put or get, then
+                                                       complete(), before it returns */
 };
+
+/** The version and the sizes that a table begins with. */
+#define RSM_IMPORT_OPS_HEAD                                                                        \
+    .abi_version = RSM_TRANSPORT_ABI, .size = sizeof(struct rsm_import_ops),                       \
+    .port_size = sizeof(struct rsm_port), .conn_size = sizeof(struct rsm_conn)
 
 /* ------------------------------------------------------------------ node half */
 
-struct rsm_node_port;  /**< the transport's state for one controller in rsmd */
-struct rsm_extent;     /**< shareable memory that segments live in */
-struct rsm_node_offer; /**< an offer that has been made and can be revoked */
+struct rsm_node_ops;
+
+/** Base of a transport's state for one controller in rsmd. */
+struct rsm_node_port {
+    const struct rsm_node_ops *ops; /**< the completed table; rsmd sets it after open() */
+    uint32_t caps;                  /**< RSM_NODE_*: open() sets them; they never change */
+};
+
+/** What the descriptor of an extent is. */
+enum rsm_extent_kind {
+    /** A memfd of ordinary pages that is sealed against shrinking (F_SEAL_SHRINK), with `offset` 0.
+     *  The exporter's library checks that by itself. */
+    RSM_EXTENT_MEMFD = 1,
+    /** Anything else that can be mapped, such as memory of a device. fstat(2) tells nothing of it:
+     *  neither its size nor which extent it is. The exporter's library asks the import half, by
+     *  extent_check(), before it maps it. */
+    RSM_EXTENT_DEVICE = 2,
+};
+
+/**
+ * Base of an extent: shareable memory that segments live in. extent_make() sets all members; they
+ * never change. What a process finds in its list of mappings, the file and the offset in it, tells
+ * one extent from all others: no two extents of a node that exist at the same time share both.
+ */
+struct rsm_extent {
+    uint32_t kind;   /**< enum rsm_extent_kind */
+    int fd;          /**< the exporting process maps it; it stays the transport's */
+    uint64_t offset; /**< bytes: where the extent begins in what the descriptor maps; a multiple of
+                          the page size */
+    uint64_t length; /**< bytes, at least as many as were asked for */
+};
+
+/** Base of an offer that has been made and can be revoked. */
+struct rsm_node_offer {
+    struct rsm_node_port *port; /**< offer() sets it */
+};
 
 /** A run of bytes of one extent; a segment is a list of these in ascending order. */
 struct rsm_extent_piece {
@@ -283,7 +409,7 @@ struct rsm_importer {
     pid_t pid;
 };
 
-/** Abilities of a node half. */
+/** Abilities of a port of the node half. */
 
 /** The descriptor of an extent is that of memory which processes of this host may map: a memfd of
  *  ordinary (not huge) pages, sealed against shrinking, of mode 0400, so that who is given a
@@ -303,6 +429,11 @@ struct rsm_importer {
  * whole node: its clients, and its links to other hosts, which are lost when it takes too long. */
 #define RSM_NODE_ANY_THREAD 0x08u
 
+/** The port tells by the upcall node_state() which nodes it reaches. One that it has not told of
+ *  cannot be reached over this controller, whatever the daemons' link says; without this ability
+ *  the link alone decides. */
+#define RSM_NODE_REPORTS_NODES 0x10u
+
 /** Bytes. An extent that is not larger is made and freed in microseconds. */
 #define RSM_EXTENT_SMALL (256u * 1024u)
 
@@ -320,18 +451,56 @@ struct rsm_node_upcalls {
     void (*signalled)(void *context, struct rsm_node_offer *made, uint32_t count, bool coalesced);
     /** The fabric has lost the importer, for good: it ended, or cannot be reached. */
     void (*lost)(void *context, struct rsm_node_offer *made);
-    /** The importer has taken the signals of the latest signal_importer(); rsmd may call that again
-     *  from within. Not there if `size` ends before. */
+    /** The importer has taken the signals of the latest signals->send(); rsmd may call that again
+     *  from within. */
     void (*taken)(void *context, struct rsm_node_offer *made);
+    /** The port's own link to the fabric has gone down or come up; it is up until it is told. While
+     *  it is down nothing is connected over the port, and connections to and from other hosts that
+     *  it had are aborted at once. */
+    void (*link_state)(void *context, struct rsm_node_port *port, bool up);
+    /** The port reaches @p node, or does not any more. @p epoch is another one each time that the
+     *  node has come back with nothing left of what connections had there (it was restarted); it is
+     *  not looked at when @p up is false. Connections between the two nodes over this port are
+     *  aborted when the node goes and when it comes with another epoch. The own node is ignored. */
+    void (*node_state)(void *context, struct rsm_node_port *port, uint32_t node, bool up,
+                       uint64_t epoch);
+};
+
+/** The exporter's signals over the fabric; for ports that have news. */
+struct rsm_node_signal_ops {
+    size_t size; /**< sizeof(struct rsm_node_signal_ops) as the transport was compiled */
+
+    /**
+     * Signal the importer of this offer; @p signals are some. The exporter stored before it called:
+     * what the importer reads after it has taken them is at least that. Returns without waiting;
+     * the upcall taken() tells when the importer, which may be stopped for long, has taken them.
+     * Until then there is no second call, so that one importer takes no more of the
+     * fabric than one signal whatever it does.
+     * @return RSM_ST_OK; on error nothing was sent, and rsmd sends by the daemons' link instead:
+     *         RSM_ST_UNSUPPORTED (this importer takes none, or not yet), RSM_ST_BUSY (not the only
+     *         call), RSM_ST_UNREACHABLE (it has gone).
+     */
+    enum rsm_status (*send)(struct rsm_node_port *port, struct rsm_node_offer *made,
+                            const struct rsm_signals *signals);
+    /** Whether the importer will find the signals of the latest send(), which it has not taken yet,
+     *  though the offer is revoked now: the call right before revoke(). If not, rsmd sends them by
+     *  the daemons' link. In doubt no: a signal too many at the end of a connection does less harm
+     *  than one that its importer waits for in vain. */
+    bool (*arrived)(struct rsm_node_port *port, struct rsm_node_offer *made);
 };
 
 struct rsm_node_ops {
+    /* RSM_NODE_OPS_HEAD sets the version and the sizes. */
     uint32_t abi_version; /**< RSM_TRANSPORT_ABI */
     size_t size;          /**< sizeof(struct rsm_node_ops) as the transport was compiled */
     const char *name;     /**< the same as the import half's */
+    size_t port_size;     /**< sizeof(struct rsm_node_port), likewise */
+    size_t extent_size;   /**< sizeof(struct rsm_extent) */
+    size_t offer_size;    /**< sizeof(struct rsm_node_offer) */
 
     /* port */
 
+    /** Open the controller. Sets the port's `caps`. */
     enum rsm_status (*open)(const struct rsm_controller_info *info, struct rsm_node_port **port);
     void (*close)(struct rsm_node_port *port);
     void (*attributes)(struct rsm_node_port *port, struct rsm_port_attr *attr);
@@ -339,18 +508,12 @@ struct rsm_node_ops {
     /* extents */
 
     /**
-     * Make an extent of @p length bytes (a multiple of the page size) of zeros and store in *fd a
-     * descriptor through which the exporting process maps it; the descriptor stays the transport's
-     * until extent_free(). Must not take long unless RSM_NODE_ANY_THREAD says that a thread may do
-     * it; memory is populated by the exporter.
-     *
-     * The exporter's library maps nothing but a memfd of ordinary pages that is sealed against
-     * shrinking (F_SEAL_SHRINK) and has @p length bytes. Extents of another kind, such as memory of
-     * a device, need an extension of this interface by which the import half, which knows the
-     * device, vouches for the descriptor.
+     * Make an extent of @p length bytes (a multiple of the page size) of zeros and fill in its
+     * base. Must not take long unless RSM_NODE_ANY_THREAD says that a thread may do it; memory is
+     * populated by the exporter.
      */
     enum rsm_status (*extent_make)(struct rsm_node_port *port, uint64_t length,
-                                   struct rsm_extent **extent, int *fd);
+                                   struct rsm_extent **extent);
     /** Give the extent up. Importers that still hold it keep valid memory that is nobody's. When it
      *  returns, memory that nobody else holds is free: the user's account is credited then. */
     void (*extent_free)(struct rsm_node_port *port, struct rsm_extent *extent);
@@ -383,7 +546,6 @@ struct rsm_node_ops {
 
     /* memory that several transports know: optional */
 
-    uint32_t node_caps; /**< RSM_NODE_* */
     /**
      * Make an extent of memory that another transport has made: @p fd is as
      * RSM_NODE_EXTENTS_SHAREABLE says, of @p length bytes (a multiple of the page size), and stays
@@ -393,39 +555,29 @@ struct rsm_node_ops {
     enum rsm_status (*extent_adopt)(struct rsm_node_port *port, int fd, uint64_t length,
                                     struct rsm_extent **extent);
 
-    /* signals of the exporter: optional, generic form refuses; for ports that have news */
-
-    /**
-     * Signal the importer of this offer; @p signals are some. The exporter stored before it called:
-     * what the importer reads after it has taken them is at least that. Returns without waiting;
-     * the upcall taken() tells when the importer, which may be stopped for long, has taken them.
-     * Until then there is no second call, so that one importer takes no more of the
-     * fabric than one signal whatever it does.
-     * @return RSM_ST_OK; else nothing was sent, and rsmd sends by the daemons' link instead:
-     *         RSM_ST_UNSUPPORTED (this importer takes none, or not yet), RSM_ST_BUSY (not the only
-     *         call), RSM_ST_UNREACHABLE (it has gone).
-     */
-    enum rsm_status (*signal_importer)(struct rsm_node_port *port, struct rsm_node_offer *made,
-                                       const struct rsm_signals *signals);
-    /** Whether the importer will find the signals of the latest signal_importer(), which it has not
-     *  taken yet, though the offer is revoked now: the call right before revoke(). If not, rsmd
-     *  sends them by the daemons' link. In doubt no: a signal too many at the end of a connection
-     *  does less harm than one that its importer waits for in vain. */
-    bool (*signals_arrived)(struct rsm_node_port *port, struct rsm_node_offer *made);
-
     /* extents that take long to make: optional, generic form is extent_make(); with
      * RSM_NODE_ANY_THREAD only */
 
     /** The same as extent_make(), for the thread that serves everybody: RSM_ST_BUSY if it would
      * take long, with nothing done. rsmd then calls extent_make() from another thread. */
     enum rsm_status (*extent_make_now)(struct rsm_node_port *port, uint64_t length,
-                                       struct rsm_extent **extent, int *fd);
+                                       struct rsm_extent **extent);
+
+    /* sub-tables: optional */
+
+    const struct rsm_node_signal_ops *signals; /**< NULL: they go by the daemons */
 };
+
+/** The version and the sizes that a table begins with. */
+#define RSM_NODE_OPS_HEAD                                                                          \
+    .abi_version = RSM_TRANSPORT_ABI, .size = sizeof(struct rsm_node_ops),                         \
+    .port_size = sizeof(struct rsm_node_port), .extent_size = sizeof(struct rsm_extent),           \
+    .offer_size = sizeof(struct rsm_node_offer)
 
 /** Symbols that a transport module (librsm_NAME.so in <libdir>/rsm/) defines; the version in the
  *  name keeps a module of another ABI from being taken for one of this. */
-#define RSM_IMPORT_OPS_SYMBOL "rsm_transport_import_ops_v1"
-#define RSM_NODE_OPS_SYMBOL   "rsm_transport_node_ops_v1"
+#define RSM_IMPORT_OPS_SYMBOL "rsm_transport_import_ops_v2"
+#define RSM_NODE_OPS_SYMBOL   "rsm_transport_node_ops_v2"
 
 /** Where a module's messages go: one line of text without newline; @p level 0 error, 1 warning, 2
  *  information, 3 debugging. Any thread may call it. */

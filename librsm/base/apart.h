@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/exports.h"
+
+RSMCORE_EXPORTS_BEGIN
+
 /**
  * mmap() without an address, at one far from those that the kernel gives to others. Where that is
  * not possible the kernel chooses. MAP_FAILED with errno on failure. Thread-safe.
@@ -20,5 +24,7 @@
  * @param flags   MAP_*, none of the kind of MAP_FIXED.
  */
 void *rsm_mmap_apart(size_t length, int protection, int flags, int fd, off_t offset);
+
+RSMCORE_EXPORTS_END
 
 #endif

@@ -3,6 +3,10 @@
 #ifndef RSM_BASE_DESCRIPTOR_H
 #define RSM_BASE_DESCRIPTOR_H
 
+#include "base/exports.h"
+
+RSMCORE_EXPORTS_BEGIN
+
 /**
  * Move a descriptor above 2, close-on-exec, so that nobody takes it for the standard input, output
  * or error of a program that closed those. Thread-safe.
@@ -11,5 +15,7 @@
  *         no more.
  */
 int rsm_fd_above_stdio(int fd);
+
+RSMCORE_EXPORTS_END
 
 #endif

@@ -10,6 +10,10 @@
 #ifndef RSMCORE_LOG_H
 #define RSMCORE_LOG_H
 
+#include "base/exports.h"
+
+RSMCORE_EXPORTS_BEGIN
+
 enum rsmcore_log_level {
     RSMCORE_LOG_ERROR,
     RSMCORE_LOG_WARNING,
@@ -34,5 +38,7 @@ void rsmcore_log(enum rsmcore_log_level level, const char *format, ...)
 #define rsm_log_warning(...) rsmcore_log(RSMCORE_LOG_WARNING, __VA_ARGS__)
 #define rsm_log_info(...)    rsmcore_log(RSMCORE_LOG_INFO, __VA_ARGS__)
 #define rsm_log_debug(...)   rsmcore_log(RSMCORE_LOG_DEBUG, __VA_ARGS__)
+
+RSMCORE_EXPORTS_END
 
 #endif

@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/exports.h"
 #include "rsm/transport.h"
+
+RSMCORE_EXPORTS_BEGIN
 
 /** English text for a status, never NULL; unknown numbers get a text that says so. */
 const char *rsmcore_status_text(enum rsm_status status);
@@ -16,5 +19,7 @@ bool rsmcore_status_known(uint32_t number);
 
 /** The status that fits an errno value of memory and descriptor system calls. */
 enum rsm_status rsmcore_status_from_errno(int error);
+
+RSMCORE_EXPORTS_END
 
 #endif

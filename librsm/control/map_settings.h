@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/exports.h"
+
+RSMCORE_EXPORTS_BEGIN
+
 enum softmap_knob {
     SOFTMAP_KNOB_MODE,       /**< enum softmap_mode */
     SOFTMAP_KNOB_TRAP,       /**< enum softmap_trap */
@@ -71,5 +75,7 @@ void softmap_settings_overlay(struct softmap_settings *settings,
 
 /** Whether every value that is given exists: settings that come from elsewhere. */
 bool softmap_settings_are_valid(const struct softmap_settings *settings);
+
+RSMCORE_EXPORTS_END
 
 #endif

@@ -102,7 +102,9 @@ struct rsm_hello_reply {
 };
 
 /** Look a controller up by type and unit: names match like RSMAPI's, type without regard to case.
- *  RSM_ST_NO_CONTROLLER when there is none. */
+ *  RSM_ST_NO_CONTROLLER when there is none. Where rsmd is configured to lend /dev/userfaultfd the
+ *  reply carries descriptor 0: the device, by which the client makes itself a userfaultfd that
+ *  serves faults of the kernel, too. */
 struct rsm_controller_request {
     char type[RSM_PROTO_NAME_MAX];
     uint32_t unit;

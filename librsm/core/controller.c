@@ -11,6 +11,8 @@
 #include "core/import.h"
 #include "control/link.h"
 #include "base/log.h"
+#include "fault/uffd.h"
+#include "transport/instance.h"
 #include "transport/registry_import.h"
 
 /* One transport that this controller has been used with: its own one, and the one that reaches
@@ -26,9 +28,20 @@ struct rsmcore_controller {
     atomic_uint references;
     struct rsm_controller_reply info;
     uint32_t peer_timeout_ms;
+    uint32_t node;        /* this one */
     pthread_mutex_t lock; /* guards ports */
     struct port_slot ports[PORT_SLOTS];
 };
+
+/* What came with the reply; all of it is ours to close. */
+static void take_lent_device(struct rsm_packet_fds *fds)
+{
+    if (fds->count > 0) {
+        rsmcore_uffd_lend(fds->fds[0]);
+        fds->fds[0] = fds->fds[--fds->count];
+    }
+    rsm_packet_fds_close(fds);
+}
 
 static enum rsm_status ask_for(const char *type, unsigned unit, struct rsmcore_controller *about)
 {
@@ -38,11 +51,15 @@ static enum rsm_status ask_for(const char *type, unsigned unit, struct rsmcore_c
         return status == RSM_ST_VERSION ? status : RSM_ST_NO_CONTROLLER;
     struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = {.unit = unit}};
     snprintf(msg.u.controller.type, sizeof msg.u.controller.type, "%s", type);
-    status = rsmcore_link_call(link, &msg, NULL, NULL);
+    struct rsm_packet_fds fds = {.count = 0};
+    status = rsmcore_link_call(link, &msg, NULL, &fds);
     about->peer_timeout_ms = rsmcore_link_timeout(link);
+    about->node = rsmcore_link_node(link);
     rsmcore_link_release(link);
-    if (status == RSM_ST_OK)
+    if (status == RSM_ST_OK) {
         about->info = msg.u.controller_reply;
+        take_lent_device(&fds);
+    }
     return status == RSM_ST_OK || status == RSM_ST_NO_MEMORY ? status : RSM_ST_NO_CONTROLLER;
 }
 
@@ -82,7 +99,7 @@ void rsmcore_controller_close(struct rsmcore_controller *controller)
         return;
     for (int i = 0; i < PORT_SLOTS; i++)
         if (controller->ports[i].ops != NULL)
-            controller->ports[i].ops->close(controller->ports[i].port);
+            rsmcore_port_close(controller->ports[i].port);
     pthread_mutex_destroy(&controller->lock);
     free(controller);
 }
@@ -98,8 +115,9 @@ enum rsm_status rsmcore_controller_port(struct rsmcore_controller *controller,
             struct rsm_controller_info info = {.name = controller->info.name,
                                                .device = controller->info.device,
                                                .options = controller->info.options,
-                                               .peer_timeout_ms = controller->peer_timeout_ms};
-            status = ops->open(&info, &slot->port);
+                                               .peer_timeout_ms = controller->peer_timeout_ms,
+                                               .node = controller->node};
+            status = rsmcore_port_open(ops, &info, &slot->port);
             if (status == RSM_ST_OK)
                 slot->ops = ops;
         } else if (slot->ops == ops) {
@@ -143,7 +161,8 @@ enum rsm_status rsmcore_controller_register(struct rsmcore_controller *controlle
     struct port_slot *own = &controller->ports[0];
     const struct rsm_softmap_ops *engine = atomic_load(&rsmcore_mapping_engine);
     /* What an adapter finds there is not what a load would see. */
-    if (engine != NULL && engine->shows(address, length)) {
+    if ((own->port->caps & RSM_CAP_LOCAL_MEMORY) == 0 ||
+        (engine != NULL && engine->shows(address, length))) {
         *cookie = NULL;
         return RSM_ST_OK;
     }

@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/exports.h"
 #include "control/proto.h"
+
+RSMCORE_EXPORTS_BEGIN
 
 struct rsmcore_controller;
 
@@ -55,5 +58,7 @@ struct rsmcore_topology {
 /** A consistent snapshot; free with rsmcore_topology_free(). */
 enum rsm_status rsmcore_topology_get(struct rsmcore_topology **topology);
 void rsmcore_topology_free(struct rsmcore_topology *topology);
+
+RSMCORE_EXPORTS_END
 
 #endif

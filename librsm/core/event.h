@@ -12,7 +12,10 @@
 
 #include <stdbool.h>
 
+#include "base/exports.h"
 #include "control/link.h"
+
+RSMCORE_EXPORTS_BEGIN
 
 struct rsmcore_event;
 
@@ -49,5 +52,7 @@ enum rsm_status rsmcore_event_post(struct rsmcore_event *event, bool coalesce);
  *  the counter is not 0. The same for every call; closed by rsmcore_event_destroy(). Reading it is
  *  not the way to consume events: rsmcore_event_wait() is. */
 enum rsm_status rsmcore_event_descriptor(struct rsmcore_event *event, int *fd);
+
+RSMCORE_EXPORTS_END
 
 #endif

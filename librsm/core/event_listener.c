@@ -80,14 +80,14 @@ static bool bring(struct rsmcore_event *event)
 {
     struct rsm_signals came;
     struct rsm_conn *source = event->source;
-    if (source->ops->take_signals(source, &came) != RSM_ST_OK)
+    if (source->ops->signals->poll(source, &came) != RSM_ST_OK)
         return false;
     if (came.coalesced)
         rsmcore_event_raise(event, 1, true);
     if (came.count > 0)
         rsmcore_event_raise(event, came.count, false);
     if (came.coalesced || came.count > 0)
-        source->ops->answer_signals(source);
+        source->ops->signals->acknowledge(source);
     return true;
 }
 
@@ -190,7 +190,7 @@ static bool add(struct rsmcore_event *event)
 
 void rsmcore_event_hear(struct rsmcore_event *event, struct rsm_conn *conn)
 {
-    event->source_fd = conn->ops->signal_fd(conn);
+    event->source_fd = conn->ops->signals->fd(conn);
     if (event->source_fd >= 0)
         event->source = conn;
 }
@@ -202,7 +202,7 @@ void rsmcore_event_listen(struct rsmcore_event *event)
     pthread_mutex_lock(&event->lock);
     /* First the thread: what has come must not lie there. */
     if (!atomic_load(&event->asked) && add(event) &&
-        event->source->ops->hear_signals(event->source) != RSM_ST_OK)
+        event->source->ops->signals->arm(event->source) != RSM_ST_OK)
         rsmcore_event_stop_listening(event);
     atomic_store(&event->asked, true);
     pthread_mutex_unlock(&event->lock);

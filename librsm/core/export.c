@@ -459,7 +459,7 @@ enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, uint32_t 
     if (!rsmcore_export_is_creator(segment))
         return RSM_ST_NOT_CREATOR;
     if (acl_count > RSM_PROTO_ACL_MAX)
-        return RSM_ST_BAD_ACL;
+        return RSM_ST_BAD_RIGHTS;
     enum rsm_status status = RSM_ST_STALE;
     enter_registry();
     if (daemon_lives(segment) && segment->start == 0)
@@ -479,7 +479,7 @@ enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
     if (!rsmcore_export_is_creator(segment))
         return RSM_ST_NOT_CREATOR;
     if (acl_count > RSM_PROTO_ACL_MAX)
-        return RSM_ST_BAD_ACL;
+        return RSM_ST_BAD_RIGHTS;
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_REPUBLISH,
                           .u.export_republish = {.export = segment->id, .acl_count = acl_count}};
     copy_acl(msg.u.export_republish.acl, acl, acl_count);

@@ -12,8 +12,11 @@
 
 #include <stdbool.h>
 
+#include "base/exports.h"
 #include "core/controller.h"
 #include "core/event.h"
+
+RSMCORE_EXPORTS_BEGIN
 
 struct rsmcore_export;
 
@@ -53,7 +56,7 @@ enum rsm_status rsmcore_export_attach(struct rsmcore_export *segment, void *addr
 /**
  * Make it connectable. *segment_id 0 asks for an id and receives it; @p acl_count 0 admits all
  * nodes with the creation mode.
- * @return RSM_ST_OK, RSM_ST_ALREADY_PUBLISHED, RSM_ST_NOT_CREATOR, RSM_ST_BAD_ACL,
+ * @return RSM_ST_OK, RSM_ST_ALREADY_PUBLISHED, RSM_ST_NOT_CREATOR, RSM_ST_BAD_RIGHTS,
  *         RSM_ST_ID_IN_USE, RSM_ST_NO_ROUTE (the list names a node without a path),
  *         RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY, RSM_ST_STALE.
  */
@@ -106,5 +109,7 @@ bool rsmcore_export_is_published(const struct rsmcore_export *segment);
 void *rsmcore_export_address(const struct rsmcore_export *segment);
 size_t rsmcore_export_length(const struct rsmcore_export *segment);
 struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment);
+
+RSMCORE_EXPORTS_END
 
 #endif

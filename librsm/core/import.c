@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "core/route.h"
 #include "core/target.h"
+#include "transport/instance.h"
 #include "transport/module.h"
 #include "transport/registry_import.h"
 
@@ -93,19 +94,16 @@ static enum rsm_status connect_transport(struct rsmcore_import *import,
     offer->fd_count = fds->count;
     memcpy(offer->fds, fds->fds, fds->count * sizeof fds->fds[0]);
     struct rsm_conn *conn;
-    status = ops->connect(port, offer, reply->length, reply->rights, &conn);
+    status = rsmcore_conn_open(port, offer, reply->length, reply->rights, &conn);
     free(offer);
-    if (status == RSM_ST_OK) {
-        conn->ops = ops;
+    if (status == RSM_ST_OK)
         atomic_store(&import->conn, conn);
-    }
     return status;
 }
 
 static void disconnect_transport(struct rsmcore_import *import)
 {
-    struct rsm_conn *conn = rsmcore_import_conn(import);
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(rsmcore_import_conn(import));
 }
 
 /* Fill an import from rsmd's answer. */
@@ -207,7 +205,7 @@ static enum rsm_status make_mappable(struct rsmcore_import *import)
     enum rsm_status status = RSM_ST_OK;
     pthread_mutex_lock(&lock);
     struct rsm_conn *conn = rsmcore_import_conn(import);
-    if ((conn->ops->caps & RSM_CAP_MAP) == 0) {
+    if ((conn->caps & RSM_CAP_MAP) == 0) {
         const struct rsm_softmap_ops *engine = mapping_engine();
         struct rsm_conn *wrapped;
         status = engine == NULL
@@ -215,6 +213,7 @@ static enum rsm_status make_mappable(struct rsmcore_import *import)
                      : engine->wrap(conn, import->length, import->rights,
                                     rsmcore_controller_map_settings(import->controller), &wrapped);
         if (status == RSM_ST_OK) {
+            rsmcore_conn_succeed(wrapped, conn);
             atomic_store(&import->conn, wrapped);
             atomic_store(&import->soft, engine);
             atomic_store(&rsmcore_mapping_engine, engine);
@@ -228,7 +227,7 @@ struct rsm_conn *rsmcore_import_conn_for_mapping(struct rsmcore_import *import, 
                                                  size_t length)
 {
     struct rsm_conn *conn = rsmcore_import_conn(import);
-    if ((conn->ops->caps & RSM_CAP_MAP) != 0 ||
+    if ((conn->caps & RSM_CAP_MAP) != 0 ||
         !atomic_load(&rsmcore_mapping_engine)->shows(local, length))
         return conn;
     (void)make_mappable(import); /* else as it is: it was possible a moment before the mapping */
@@ -276,8 +275,8 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
     if (rsmcore_import_aborted(import))
         return RSM_ST_OK; /* to nobody */
     struct rsm_conn *conn = rsmcore_import_conn(import);
-    if ((conn->ops->caps & RSM_CAP_REMOTE_SIGNAL) != 0)
-        return conn->ops->signal(conn, coalesce);
+    if ((conn->caps & RSM_CAP_REMOTE_SIGNAL) != 0)
+        return conn->ops->signals->post(conn, coalesce);
     enum rsm_status earlier = rsmcore_import_note(import, conn->ops->complete(conn));
     if (earlier != RSM_ST_OK)
         return earlier == RSM_ST_ABORTED ? RSM_ST_OK : earlier;

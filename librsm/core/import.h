@@ -12,9 +12,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/exports.h"
 #include "core/controller.h"
 #include "core/event.h"
 #include "core/softmap.h"
+
+RSMCORE_EXPORTS_BEGIN
 
 /** A connection. The members are for the inline functions below; nobody else touches them. */
 struct rsmcore_import {
@@ -199,5 +202,7 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
 enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offset, size_t length,
                                    uint32_t rights, bool fixed, void **address);
 enum rsm_status rsmcore_import_unmap(struct rsmcore_import *import, void *address, size_t length);
+
+RSMCORE_EXPORTS_END
 
 #endif

@@ -14,7 +14,10 @@
 
 #include <stdbool.h>
 
+#include "base/exports.h"
 #include "core/controller.h"
+
+RSMCORE_EXPORTS_BEGIN
 
 struct rsmcore_interrupt;
 struct rsmcore_trigger;
@@ -74,5 +77,7 @@ void rsmcore_interrupt_disconnect(struct rsmcore_trigger *trigger);
  */
 enum rsm_status rsmcore_interrupt_trigger(struct rsmcore_trigger *trigger, const void *data,
                                           size_t length);
+
+RSMCORE_EXPORTS_END
 
 #endif

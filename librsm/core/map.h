@@ -8,7 +8,10 @@
 #ifndef RSMCORE_MAP_H
 #define RSMCORE_MAP_H
 
+#include "base/exports.h"
 #include "core/import.h"
+
+RSMCORE_EXPORTS_BEGIN
 
 struct rsmcore_map;
 
@@ -33,5 +36,7 @@ size_t rsmcore_map_length(const struct rsmcore_map *map);
 
 /** How many maps of the connection there are. They have to end before it is dropped. */
 unsigned rsmcore_map_count(const struct rsmcore_import *import);
+
+RSMCORE_EXPORTS_END
 
 #endif

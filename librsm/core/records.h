@@ -13,8 +13,11 @@
 #ifndef RSMCORE_RECORDS_H
 #define RSMCORE_RECORDS_H
 
+#include "base/exports.h"
 #include "core/export.h"
 #include "core/import.h"
+
+RSMCORE_EXPORTS_BEGIN
 
 struct rsmcore_records;
 
@@ -48,5 +51,7 @@ void rsmcore_records_cancel(struct rsmcore_records *records);
 /** A descriptor that poll(2), select(2) and epoll(7) report readable while a record can be taken or
  *  after a cancellation. The same at each call; closed by rsmcore_records_destroy(). */
 enum rsm_status rsmcore_records_descriptor(struct rsmcore_records *records, int *fd);
+
+RSMCORE_EXPORTS_END
 
 #endif

@@ -26,7 +26,8 @@ struct rsm_softmap_ops {
      * @p inner's transfers, order, complete and health are called from a signal handler and from
      * threads of the engine, so it has to promise RSM_CAP_FAULT_SAFE.
      *
-     * @p configured is what the environment does not override.
+     * @p configured is what the environment does not override. The wrapped connection has the
+     * `core` of @p inner and no table of completions: the core's generic form serves both.
      *
      * @return RSM_ST_OK, RSM_ST_UNSUPPORTED (switched off, the mode is not available here, or no
      *         such promise; the log says which),

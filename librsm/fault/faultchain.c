@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fault/faultchain.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -8,15 +9,22 @@
 #include <string.h>
 #include <ucontext.h>
 
-/* The handlers below ours, oldest first. There is more than one when the application installs its
- * own while ours is in place: that one may hand on to ours, and ours must then go on to the one
- * that was there first instead of back to the application's. */
-#define CHAIN_MAX 8
+enum { HANDLERS_MAX = 4, BELOW_MAX = 8 };
+
+/* What handles a signal. The actions below ours are the application's, oldest first. There is more
+ * than one when the application installs a handler while ours is in place: that one may hand on to
+ * ours, and ours must then go on to the one that was there first instead of back to the
+ * application's. */
 static struct chain {
-    struct sigaction below[CHAIN_MAX];
+    _Atomic(rsmcore_fault_handler) ours[HANDLERS_MAX];
+    struct sigaction below[BELOW_MAX];
     _Atomic unsigned below_count;
-    rsmcore_fault_handler installed;
 } chains[2];
+
+/* Serialises changes, and is held over fork(). The signal handler never takes it. */
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t hooks_once = PTHREAD_ONCE_INIT;
+static bool hooks_failed;
 
 /* The fault of either chain that this thread is handing on at present. */
 static __thread struct {
@@ -40,8 +48,8 @@ static void push(struct chain *chain, const struct sigaction *action)
     unsigned count = atomic_load(&chain->below_count);
     if (count > 0 && same_action(&chain->below[count - 1], action))
         return;
-    if (count == CHAIN_MAX) { /* the oldest ones but the first are the least likely to be needed */
-        memmove(&chain->below[1], &chain->below[2], (CHAIN_MAX - 2) * sizeof chain->below[0]);
+    if (count == BELOW_MAX) { /* the oldest ones but the first are the least likely to be needed */
+        memmove(&chain->below[1], &chain->below[2], (BELOW_MAX - 2) * sizeof chain->below[0]);
         count--;
     }
     chain->below[count] = *action;
@@ -52,42 +60,6 @@ static bool is_function(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) ||
            (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
-}
-
-bool rsmcore_faultchain_install(int signal, rsmcore_fault_handler handler)
-{
-    struct chain *chain = &chains[number_of(signal)];
-    struct sigaction present;
-    if (sigaction(signal, NULL, &present) != 0)
-        return false;
-    if ((present.sa_flags & SA_SIGINFO) && present.sa_sigaction == handler)
-        return true;
-    push(chain, &present);
-
-    /* All signals are blocked in the handler: another handler on top of a waiting thread could
-     * fault in its turn, which the kernel answers with death. */
-    struct sigaction action = {.sa_sigaction = handler,
-                               .sa_flags = SA_SIGINFO | (present.sa_flags & SA_RESTART)};
-    if (!is_function(&present) || (present.sa_flags & SA_ONSTACK))
-        action.sa_flags |= SA_ONSTACK;
-    sigfillset(&action.sa_mask);
-    if (sigaction(signal, &action, NULL) != 0)
-        return false;
-    chain->installed = handler;
-    return true;
-}
-
-void rsmcore_faultchain_restore(int signal)
-{
-    struct chain *chain = &chains[number_of(signal)];
-    struct sigaction present;
-    unsigned count = atomic_load(&chain->below_count);
-    if (chain->installed == NULL || sigaction(signal, NULL, &present) != 0)
-        return;
-    if ((present.sa_flags & SA_SIGINFO) && present.sa_sigaction == chain->installed) {
-        (void)sigaction(signal, &chain->below[count - 1], NULL);
-        chain->installed = NULL;
-    }
 }
 
 static void take_default_action(int signal, const siginfo_t *info)
@@ -121,7 +93,8 @@ static void call(struct sigaction *action, int signal, siginfo_t *info, void *co
         copy.sa_handler(signal);
 }
 
-void rsmcore_faultchain_next(int signal, siginfo_t *info, void *context)
+/* Do what would have happened without us. */
+static void hand_on(int signal, siginfo_t *info, void *context)
 {
     unsigned number = number_of(signal);
     struct chain *chain = &chains[number];
@@ -143,4 +116,165 @@ void rsmcore_faultchain_next(int signal, siginfo_t *info, void *context)
     handing_on[number].level = level;
     call(action, signal, info, context);
     handing_on[number].context = NULL;
+}
+
+/* ---------------------------------------------------------------- our handlers */
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+    int error = errno;
+    struct chain *chain = &chains[number_of(signal)];
+    bool ours = false;
+    for (unsigned i = 0; i < HANDLERS_MAX && !ours; i++) {
+        rsmcore_fault_handler handler = atomic_load(&chain->ours[i]);
+        ours = handler != NULL && handler(signal, info, context);
+    }
+    errno = error;
+    if (!ours)
+        hand_on(signal, info, context);
+}
+
+static bool is_on_fault(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_fault;
+}
+
+/* Put on_fault() in front of what handles the signal now. */
+static bool install(struct chain *chain, int signal)
+{
+    struct sigaction present;
+    if (sigaction(signal, NULL, &present) != 0)
+        return false;
+    if (is_on_fault(&present))
+        return true;
+    push(chain, &present);
+
+    /* All signals are blocked in the handler: another handler on top of a waiting thread could
+     * fault in its turn, which the kernel answers with death. */
+    struct sigaction action = {.sa_sigaction = on_fault,
+                               .sa_flags = SA_SIGINFO | (present.sa_flags & SA_RESTART)};
+    if (!is_function(&present) || (present.sa_flags & SA_ONSTACK))
+        action.sa_flags |= SA_ONSTACK;
+    sigfillset(&action.sa_mask);
+    if (sigaction(signal, &action, &present) != 0)
+        return false;
+    if (!is_on_fault(&present)) /* what another thread has installed since the look goes before */
+        push(chain, &present);
+    return true;
+}
+
+/* Put back what was there before, unless the application has installed its own meanwhile. */
+static void restore(struct chain *chain, int signal)
+{
+    struct sigaction present;
+    if (sigaction(signal, NULL, &present) == 0 && is_on_fault(&present))
+        (void)sigaction(signal, &chain->below[atomic_load(&chain->below_count) - 1], NULL);
+}
+
+/* A signal handler of the program that interrupts a change may make one itself. */
+static void lock_changes(sigset_t *before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, before);
+    pthread_mutex_lock(&changing);
+}
+
+static void unlock_changes(const sigset_t *before)
+{
+    pthread_mutex_unlock(&changing);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&changing);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&changing);
+}
+
+static void install_hooks(void)
+{
+    hooks_failed = pthread_atfork(before_fork, after_fork, after_fork) != 0;
+}
+
+bool rsmcore_faultchain_watch_fork(void)
+{
+    pthread_once(&hooks_once, install_hooks);
+    if (hooks_failed)
+        errno = ENOMEM;
+    return !hooks_failed;
+}
+
+/* Where the handler is in the table, or a free place; HANDLERS_MAX: neither. */
+static unsigned place_of(struct chain *chain, rsmcore_fault_handler handler)
+{
+    unsigned free_place = HANDLERS_MAX;
+    for (unsigned i = HANDLERS_MAX; i-- > 0;) {
+        rsmcore_fault_handler present = atomic_load(&chain->ours[i]);
+        if (present == handler)
+            return i;
+        if (present == NULL)
+            free_place = i;
+    }
+    return free_place;
+}
+
+static bool is_empty(struct chain *chain)
+{
+    unsigned i = 0;
+    while (i < HANDLERS_MAX && atomic_load(&chain->ours[i]) == NULL)
+        i++;
+    return i == HANDLERS_MAX;
+}
+
+bool rsmcore_faultchain_add(int signal, rsmcore_fault_handler handler)
+{
+    struct chain *chain = &chains[number_of(signal)];
+    sigset_t before;
+    if (!rsmcore_faultchain_watch_fork())
+        return false;
+    lock_changes(&before);
+    unsigned place = place_of(chain, handler);
+    int error = place < HANDLERS_MAX ? 0 : ENOSPC;
+    if (error == 0) {
+        rsmcore_fault_handler old = atomic_exchange(&chain->ours[place], handler);
+        if (!install(chain, signal)) {
+            error = errno;
+            atomic_store(&chain->ours[place], old);
+        }
+    }
+    unlock_changes(&before);
+    errno = error;
+    return error == 0;
+}
+
+void rsmcore_faultchain_remove(int signal, rsmcore_fault_handler handler)
+{
+    struct chain *chain = &chains[number_of(signal)];
+    sigset_t before;
+    lock_changes(&before);
+    unsigned place = place_of(chain, handler);
+    if (place < HANDLERS_MAX && atomic_load(&chain->ours[place]) == handler) {
+        atomic_store(&chain->ours[place], NULL);
+        if (is_empty(chain))
+            restore(chain, signal);
+    }
+    unlock_changes(&before);
+}
+
+void rsmcore_faultchain_renew(int signal)
+{
+    struct chain *chain = &chains[number_of(signal)];
+    struct sigaction present;
+    sigset_t before;
+    if (sigaction(signal, NULL, &present) != 0 || is_on_fault(&present))
+        return;
+    lock_changes(&before);
+    if (!is_empty(chain))
+        (void)install(chain, signal);
+    unlock_changes(&before);
 }

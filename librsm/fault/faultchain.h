@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * A SIGSEGV or SIGBUS handler put in front of the application's own: installing, handing on, taking
- * away. Callers are serialised.
+ * The process's one chain of SIGSEGV and SIGBUS handlers. Any part of the library may add a
+ * handler; all of them stand behind one signal handler, in front of the application's own. A fault
+ * that none of them knows goes on to the application's handler as if the chain did not exist.
  */
 #ifndef RSMCORE_FAULTCHAIN_H
 #define RSMCORE_FAULTCHAIN_H
@@ -10,16 +11,44 @@
 #include <signal.h>
 #include <stdbool.h>
 
-typedef void (*rsmcore_fault_handler)(int signal, siginfo_t *info, void *context);
+#include "base/exports.h"
 
-/** Put @p handler in front of what handles @p signal (SIGSEGV or SIGBUS) now; nothing if it is
- * there already. False with errno set on failure. */
-bool rsmcore_faultchain_install(int signal, rsmcore_fault_handler handler);
+RSMCORE_EXPORTS_BEGIN
 
-/** Put back what was there before, unless the application has installed its own meanwhile. */
-void rsmcore_faultchain_restore(int signal);
+/**
+ * Look at a fault. Runs in a signal handler with all signals blocked, on the faulting thread.
+ * @return true: the fault has been dealt with and the thread goes on; false: it is not known here.
+ */
+typedef bool (*rsmcore_fault_handler)(int signal, siginfo_t *info, void *context);
 
-/** From the handler: do what would have happened without it. */
-void rsmcore_faultchain_next(int signal, siginfo_t *info, void *context);
+/**
+ * Add @p handler for @p signal (SIGSEGV or SIGBUS), and put the chain in front of what handles the
+ * signal now. Where the handler is in the chain already, only the latter happens. Thread-safe.
+ * @return false with errno on failure: ENOMEM, ENOSPC (too many handlers).
+ */
+bool rsmcore_faultchain_add(int signal, rsmcore_fault_handler handler);
+
+/**
+ * Take @p handler away; nothing happens if it is not there. With the last one the application's
+ * handler gets its place back, unless the application has installed another one meanwhile. A thread
+ * may still be in the handler when this returns. Thread-safe; also in a fork handler of a child
+ * that was registered behind rsmcore_faultchain_watch_fork().
+ */
+void rsmcore_faultchain_remove(int signal, rsmcore_fault_handler handler);
+
+/**
+ * Put the chain in front again where the application has installed a handler since; that one is
+ * asked after the chain's from now on. One system call where it has not. Thread-safe.
+ */
+void rsmcore_faultchain_renew(int signal);
+
+/**
+ * Register the chain's fork handlers, once. Who holds a lock of its own both over fork() and over
+ * calls of these functions calls this before it registers its own fork handlers: then the locks are
+ * taken in the same order everywhere. False with errno ENOMEM.
+ */
+bool rsmcore_faultchain_watch_fork(void);
+
+RSMCORE_EXPORTS_END
 
 #endif

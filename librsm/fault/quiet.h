@@ -5,6 +5,10 @@
 
 #include <stdbool.h>
 
+#include "base/exports.h"
+
+RSMCORE_EXPORTS_BEGIN
+
 /**
  * Wait until every thread that had a memory fault before this call has entered the handler of
  * @p signal (SIGSEGV or SIGBUS) or gone on: the signal is no longer pending, and the thread is not
@@ -13,5 +17,7 @@
  * @return whether that is certain.
  */
 bool rsmcore_quiet_wait(int signal, unsigned limit_ms);
+
+RSMCORE_EXPORTS_END
 
 #endif

@@ -4,9 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/major.h>
 #include <linux/userfaultfd.h>
+#include <stdatomic.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* Newer than the headers that this must build with. */
@@ -42,14 +46,63 @@ static bool handshake(int uffd)
     return false;
 }
 
+/* The ioctl makes one for whoever calls it, whoever has opened the device. */
+static int ask_device(int device)
+{
+    return ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
+}
+
 static int open_device(void)
 {
-    int device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+    int device = open("/dev/userfaultfd", O_RDONLY | O_CLOEXEC);
     if (device < 0)
         return -1;
-    int uffd = ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
+    int uffd = ask_device(device);
     close(device);
     return uffd;
+}
+
+/* ---------------------------------------------------------------- a lent device */
+
+/* The descriptor, -1: none, and which device it must still be of: a program may close all
+ * descriptors, and have another of its own by that number. */
+static _Atomic int lent = -1;
+static _Atomic dev_t lent_device;
+
+static bool is_device(int fd, dev_t *device)
+{
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISCHR(status.st_mode) ||
+        major(status.st_rdev) != MISC_MAJOR)
+        return false;
+    *device = status.st_rdev;
+    return true;
+}
+
+static bool is_lent(int fd)
+{
+    dev_t device;
+    return is_device(fd, &device) && device == atomic_load(&lent_device);
+}
+
+void rsmcore_uffd_lend(int fd)
+{
+    dev_t device;
+    int before = atomic_load(&lent);
+    fd = rsm_fd_above_stdio(fd);
+    if (is_device(fd, &device) && !is_lent(before)) {
+        atomic_store(&lent_device, device);
+        if (atomic_compare_exchange_strong(&lent, &before, fd))
+            return; /* what was there before is not ours to close */
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+static int ask_lent_device(void)
+{
+    int fd = atomic_load(&lent);
+    return is_lent(fd) ? ask_device(fd) : -1;
 }
 
 int rsmcore_uffd_new(bool user_only)
@@ -58,6 +111,8 @@ int rsmcore_uffd_new(bool user_only)
     int uffd = (int)syscall(SYS_userfaultfd, flags);
     if (uffd < 0 && !user_only)
         uffd = open_device();
+    if (uffd < 0 && !user_only)
+        uffd = ask_lent_device();
     return rsm_fd_above_stdio(uffd);
 }
 

@@ -7,8 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/exports.h"
+
+RSMCORE_EXPORTS_BEGIN
+
 /** A userfaultfd on whose features nobody has agreed yet, or -1. @param user_only  as below. */
 int rsmcore_uffd_new(bool user_only);
+
+/** Take over a descriptor of /dev/userfaultfd that somebody has lent to this process, for later
+ * calls where the process may not open the device itself. It is closed if there is one already, or
+ * if it is not such a device. Thread-safe. */
+void rsmcore_uffd_lend(int device);
 
 /** A userfaultfd that can write-protect, or -1. @param user_only  one whose protection fails system
  *  calls with EFAULT instead of making them wait; others need a privilege. */
@@ -29,5 +38,7 @@ void rsmcore_uffd_release(int uffd, uintptr_t address, size_t length);
 
 /** Wake the waiting threads after the protected mapping was replaced. */
 void rsmcore_uffd_wake(int uffd, uintptr_t address, size_t length);
+
+RSMCORE_EXPORTS_END
 
 #endif

@@ -78,8 +78,10 @@ static void acquire(struct rsm_conn *conn)
 {
     struct softmap *softmap = softmap_of(conn);
     sigset_t before;
-    if (!softmap_has_views(softmap) ||
-        (softmap_has_no_stores(&softmap->space) && softmap_has_no_loads(&softmap->space)))
+    if (!softmap_has_views(softmap))
+        return;
+    softmap_trap_renew(softmap->mechanism->signal);
+    if (softmap_has_no_stores(&softmap->space) && softmap_has_no_loads(&softmap->space))
         return;
     softmap_enter(softmap, &before);
     softmap_acquire(&softmap->space);
@@ -94,7 +96,8 @@ static enum rsm_status conn_signal(struct rsm_conn *conn, bool coalesce)
     /* Nobody is told of what has not arrived, and the next barrier says why. */
     if (status != RSM_ST_OK)
         atomic_compare_exchange_strong(&softmap_of(conn)->space.pending, &none, status);
-    return status == RSM_ST_OK ? inner_of(conn)->ops->signal(inner_of(conn), coalesce) : status;
+    return status == RSM_ST_OK ? inner_of(conn)->ops->signals->post(inner_of(conn), coalesce)
+                               : status;
 }
 
 static enum rsm_status conn_health(struct rsm_conn *conn)
@@ -274,23 +277,32 @@ static enum rsm_status conn_unmap(struct rsm_conn *conn, void *address, size_t l
 
 static int conn_signal_fd(struct rsm_conn *conn)
 {
-    return inner_of(conn)->ops->signal_fd(inner_of(conn));
+    return inner_of(conn)->ops->signals->fd(inner_of(conn));
 }
 
-static enum rsm_status conn_hear_signals(struct rsm_conn *conn)
+static enum rsm_status conn_arm_signals(struct rsm_conn *conn)
 {
-    return inner_of(conn)->ops->hear_signals(inner_of(conn));
+    return inner_of(conn)->ops->signals->arm(inner_of(conn));
 }
 
-static enum rsm_status conn_take_signals(struct rsm_conn *conn, struct rsm_signals *taken)
+static enum rsm_status conn_poll_signals(struct rsm_conn *conn, struct rsm_signals *taken)
 {
-    return inner_of(conn)->ops->take_signals(inner_of(conn), taken);
+    return inner_of(conn)->ops->signals->poll(inner_of(conn), taken);
 }
 
-static void conn_answer_signals(struct rsm_conn *conn)
+static void conn_acknowledge_signals(struct rsm_conn *conn)
 {
-    inner_of(conn)->ops->answer_signals(inner_of(conn));
+    inner_of(conn)->ops->signals->acknowledge(inner_of(conn));
 }
+
+static const struct rsm_signal_ops signal_ops = {
+    .size = sizeof(struct rsm_signal_ops),
+    .post = conn_signal,
+    .fd = conn_signal_fd,
+    .arm = conn_arm_signals,
+    .poll = conn_poll_signals,
+    .acknowledge = conn_acknowledge_signals,
+};
 
 /* ---------------------------------------------------------------- making and ending */
 
@@ -304,7 +316,6 @@ static void release(struct softmap *softmap, bool inherited)
     softmap_mechanism_end(softmap);
     softmap_memory_free(&softmap->space, softmap->fd, inherited);
     pthread_mutex_destroy(&softmap->mapping);
-    free((void *)(uintptr_t)softmap->conn.ops);
     free(softmap);
 }
 
@@ -320,33 +331,25 @@ static void conn_disconnect(struct rsm_conn *conn)
     inner->ops->disconnect(inner);
 }
 
-/* The transport's own table, so that name, port operations and abilities stay what they are. */
-static struct rsm_import_ops *make_ops(const struct rsm_import_ops *inner)
-{
-    struct rsm_import_ops *ops = malloc(sizeof *ops);
-    if (ops == NULL)
-        return NULL;
-    *ops = *inner;
-    ops->caps |= RSM_CAP_MAP;
-    ops->disconnect = conn_disconnect;
-    ops->put = softmap_conn_put;
-    ops->get = softmap_conn_get;
-    ops->put_elems = softmap_conn_put_elems;
-    ops->get_elems = softmap_conn_get_elems;
-    ops->putv = softmap_conn_putv;
-    ops->getv = softmap_conn_getv;
-    ops->map = conn_map;
-    ops->unmap = conn_unmap;
-    ops->order = conn_order;
-    ops->complete = conn_complete;
-    ops->signal = conn_signal;
-    ops->health = conn_health;
-    ops->signal_fd = conn_signal_fd;
-    ops->hear_signals = conn_hear_signals;
-    ops->take_signals = conn_take_signals;
-    ops->answer_signals = conn_answer_signals;
-    return ops;
-}
+/* What the core asks of the port goes to the transport's own table, so the port's operations are
+ * not here; nor are completions, which the core makes out of put and get. */
+static const struct rsm_import_ops conn_ops = {
+    RSM_IMPORT_OPS_HEAD,
+    .name = RSM_SOFTMAP_NAME,
+    .disconnect = conn_disconnect,
+    .put = softmap_conn_put,
+    .get = softmap_conn_get,
+    .put_elems = softmap_conn_put_elems,
+    .get_elems = softmap_conn_get_elems,
+    .putv = softmap_conn_putv,
+    .getv = softmap_conn_getv,
+    .map = conn_map,
+    .unmap = conn_unmap,
+    .order = conn_order,
+    .complete = conn_complete,
+    .health = conn_health,
+    .signals = &signal_ops,
+};
 
 static enum rsm_status init_space(struct softmap *made, struct rsm_conn *inner, uint64_t size,
                                   uint32_t rights)
@@ -372,7 +375,7 @@ static bool may_wrap(const struct rsm_conn *inner, const struct softmap_options 
     const char *why = NULL;
     if (options->mode == SOFTMAP_OFF)
         why = "rsm.conf or RSM_MAP_MODE switches them off";
-    else if ((inner->ops->caps & RSM_CAP_FAULT_SAFE) == 0)
+    else if ((inner->caps & RSM_CAP_FAULT_SAFE) == 0)
         why = "the transport does not say that it may be called from a signal handler";
     if (why != NULL)
         rsm_log_error("no software mapping: %s, see rsm_map(7)", why);
@@ -394,8 +397,11 @@ static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t righ
     made->fd = -1;
     made->process = softmap_process();
     pthread_mutex_init(&made->mapping, NULL);
-    made->conn.ops = make_ops(inner->ops);
-    status = made->conn.ops == NULL ? RSM_ST_NO_MEMORY : init_space(made, inner, size, rights);
+    made->conn = (struct rsm_conn){.ops = &conn_ops,
+                                   .port = inner->port,
+                                   .caps = inner->caps | RSM_CAP_MAP,
+                                   .core = inner->core};
+    status = init_space(made, inner, size, rights);
     made->space.options = options;
     made->faultfd = made->pagemap = -1;
     if (status == RSM_ST_OK)

@@ -92,6 +92,9 @@ bool softmap_view_protect(struct softmap_space *space, uint32_t first, uint32_t 
  *  serialised. */
 enum rsm_status softmap_trap_install(int signal);
 void softmap_trap_remove(int signal);
+/** The program may have installed a handler of its own since: be in front of it. 0: nothing to do.
+ */
+void softmap_trap_renew(int signal);
 
 /* ---- service.c */
 

@@ -90,7 +90,7 @@ static enum rsm_status bounced(struct softmap *softmap, const struct transfer *w
         }
         status = to_space(softmap, &part);
         /* The buffer is about to change, or to be looked at. */
-        if (status == RSM_ST_OK && (softmap->conn.ops->caps & RSM_CAP_ASYNC))
+        if (status == RSM_ST_OK && (softmap->conn.caps & RSM_CAP_ASYNC))
             status = without_peer(softmap, &part,
                                   softmap->space.inner->ops->complete(softmap->space.inner));
         if (status == RSM_ST_OK && what->dst != NULL)

@@ -166,9 +166,8 @@ static bool is_refusal(int signal, const siginfo_t *info)
     return info->si_code == (signal == SIGSEGV ? SEGV_ACCERR : BUS_ADRERR);
 }
 
-static void on_fault(int signal, siginfo_t *info, void *context)
+static bool on_fault(int signal, siginfo_t *info, void *context)
 {
-    int error = errno;
     uintptr_t address = (uintptr_t)info->si_addr;
     enum outcome outcome = NOT_OURS;
     bool refusal = is_refusal(signal, info);
@@ -181,18 +180,21 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     }
     if (outcome == NOT_OURS && refusal && signal == SIGBUS && is_late(address))
         outcome = DONE;
-    errno = error;
-    if (outcome == NOT_OURS)
-        rsmcore_faultchain_next(signal, info, context);
+    return outcome == DONE;
 }
 
 enum rsm_status softmap_trap_install(int signal)
 {
-    return rsmcore_faultchain_install(signal, on_fault) ? RSM_ST_OK
-                                                        : rsmcore_status_from_errno(errno);
+    return rsmcore_faultchain_add(signal, on_fault) ? RSM_ST_OK : rsmcore_status_from_errno(errno);
+}
+
+void softmap_trap_renew(int signal)
+{
+    if (signal != 0)
+        rsmcore_faultchain_renew(signal);
 }
 
 void softmap_trap_remove(int signal)
 {
-    rsmcore_faultchain_restore(signal);
+    rsmcore_faultchain_remove(signal, on_fault);
 }

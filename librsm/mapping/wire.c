@@ -51,13 +51,13 @@ enum rsm_status softmap_fetch(struct softmap_space *space, uint32_t first, uint3
     const struct rsm_import_ops *ops = space->inner->ops;
     for (uint32_t page = first; page < first + count; page++)
         settle_page(space, page);
-    if (space->buffer_used > 0 && (ops->caps & RSM_CAP_ASYNC))
+    if (space->buffer_used > 0 && (space->inner->caps & RSM_CAP_ASYNC))
         softmap_settle(space); /* what is being sent may still be in the buffer */
     space->buffer_used = 0;
     size_t length = (count - 1) * space->page_size + softmap_page_bytes(space, first + count - 1);
     enum rsm_status status =
         ops->get(space->inner, (uint64_t)first * space->page_size, space->buffer, length);
-    if (status == RSM_ST_OK && (ops->caps & RSM_CAP_ASYNC)) {
+    if (status == RSM_ST_OK && (space->inner->caps & RSM_CAP_ASYNC)) {
         status = ops->complete(space->inner);
         space->ordered = space->completed = space->posted;
     }
@@ -68,7 +68,7 @@ enum rsm_status softmap_fetch(struct softmap_space *space, uint32_t first, uint3
 uint8_t *softmap_buffer(struct softmap_space *space, size_t length)
 {
     if (space->buffer_used + length > SOFTMAP_BUFFER_PAGES * space->page_size) {
-        if (space->inner->ops->caps & RSM_CAP_ASYNC)
+        if (space->inner->caps & RSM_CAP_ASYNC)
             softmap_settle(space);
         space->buffer_used = 0;
     }

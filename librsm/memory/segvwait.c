@@ -80,18 +80,16 @@ static bool is_ours(uintptr_t address)
     }
 }
 
-static void on_segv(int signal, siginfo_t *info, void *context)
+/* If the fault is ours the store is tried again. */
+static bool on_segv(int signal, siginfo_t *info, void *context)
 {
-    int error = errno;
-    bool ours = false;
-    if (info->si_code == SEGV_ACCERR && is_store(context)) {
-        atomic_fetch_add(&deciding, 1);
-        ours = is_ours((uintptr_t)info->si_addr);
-        atomic_fetch_sub(&deciding, 1);
-    }
-    errno = error;
-    if (!ours) /* else the store is tried again */
-        rsmcore_faultchain_next(signal, info, context);
+    (void)signal;
+    if (info->si_code != SEGV_ACCERR || !is_store(context))
+        return false;
+    atomic_fetch_add(&deciding, 1);
+    bool ours = is_ours((uintptr_t)info->si_addr);
+    atomic_fetch_sub(&deciding, 1);
+    return ours;
 }
 
 static void before_fork(void)
@@ -107,12 +105,13 @@ static void after_fork(void)
 static void after_fork_in_child(void)
 {
     pthread_mutex_unlock(&window);
-    rsmcore_faultchain_restore(SIGSEGV); /* the swap goes on in the parent alone */
+    rsmcore_faultchain_remove(SIGSEGV, on_segv); /* the swap goes on in the parent alone */
 }
 
 static void install_hooks(void)
 {
-    hooks_failed = pthread_atfork(before_fork, after_fork, after_fork_in_child) != 0;
+    hooks_failed = !rsmcore_faultchain_watch_fork() ||
+                   pthread_atfork(before_fork, after_fork, after_fork_in_child) != 0;
 }
 
 enum rsm_status rsmcore_segvwait_watch_fork(void)
@@ -127,7 +126,7 @@ enum rsm_status rsmcore_segvwait_begin(void)
     if (status != RSM_ST_OK)
         return status;
     pthread_mutex_lock(&window);
-    bool installed = rsmcore_faultchain_install(SIGSEGV, on_segv);
+    bool installed = rsmcore_faultchain_add(SIGSEGV, on_segv);
     int error = errno;
     pthread_mutex_unlock(&window);
     return installed ? RSM_ST_OK : rsmcore_status_from_errno(error);
@@ -142,7 +141,7 @@ void rsmcore_segvwait_end(void)
         pthread_mutex_unlock(&window);
         return;
     }
-    rsmcore_faultchain_restore(SIGSEGV);
+    rsmcore_faultchain_remove(SIGSEGV, on_segv);
     atomic_store(&ever_start, UINTPTR_MAX);
     atomic_store(&ever_end, 0);
     pthread_mutex_unlock(&window);

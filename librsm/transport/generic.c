@@ -12,7 +12,8 @@ _Static_assert(HEAD_MATCHES(struct rsm_node_ops), "both tables begin alike");
 
 #define END_OF(table, member) (offsetof(table, member) + sizeof(((table *)0)->member))
 
-static const char other_abi[] = "it was built for another version of the transport interface";
+static const char other_abi[] =
+    "it was built for another version of the transport interface than " RSMCORE_ABI_TEXT;
 
 /* ------------------------------------------------------------------ generic forms */
 
@@ -75,12 +76,6 @@ static enum rsm_status generic_unmap(struct rsm_conn *conn, void *address, size_
     return RSM_ST_UNSUPPORTED;
 }
 
-static enum rsm_status generic_signal(struct rsm_conn *conn, bool coalesce)
-{
-    (void)conn, (void)coalesce;
-    return RSM_ST_UNSUPPORTED;
-}
-
 static enum rsm_status generic_health(struct rsm_conn *conn)
 {
     (void)conn;
@@ -100,29 +95,59 @@ static void generic_unregister_memory(struct rsm_port *port, void *cookie)
     (void)port, (void)cookie;
 }
 
-static int generic_signal_fd(struct rsm_conn *conn)
+static enum rsm_status generic_extent_check(struct rsm_port *port, int fd, uint64_t offset,
+                                            uint64_t length)
+{
+    (void)port, (void)fd, (void)offset, (void)length;
+    return RSM_ST_UNSUPPORTED;
+}
+
+/* Signals. */
+
+static enum rsm_status generic_post(struct rsm_conn *conn, bool coalesce)
+{
+    (void)conn, (void)coalesce;
+    return RSM_ST_UNSUPPORTED;
+}
+
+static int generic_fd(struct rsm_conn *conn)
 {
     (void)conn;
     return -1;
 }
 
-static enum rsm_status generic_hear_signals(struct rsm_conn *conn)
+static enum rsm_status generic_arm(struct rsm_conn *conn)
 {
     (void)conn;
     return RSM_ST_UNSUPPORTED;
 }
 
-static void generic_answer_signals(struct rsm_conn *conn)
-{
-    (void)conn;
-}
-
-static enum rsm_status generic_take_signals(struct rsm_conn *conn, struct rsm_signals *taken)
+static enum rsm_status generic_poll(struct rsm_conn *conn, struct rsm_signals *taken)
 {
     (void)conn;
     *taken = (struct rsm_signals){.count = 0};
     return RSM_ST_UNSUPPORTED;
 }
+
+static void generic_acknowledge(struct rsm_conn *conn)
+{
+    (void)conn;
+}
+
+static enum rsm_status generic_send(struct rsm_node_port *port, struct rsm_node_offer *made,
+                                    const struct rsm_signals *signals)
+{
+    (void)port, (void)made, (void)signals;
+    return RSM_ST_UNSUPPORTED;
+}
+
+static bool generic_arrived(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    (void)port, (void)made;
+    return false;
+}
+
+/* The node half. */
 
 static int generic_event_fd(struct rsm_node_port *port)
 {
@@ -141,20 +166,6 @@ static enum rsm_status generic_extent_adopt(struct rsm_node_port *port, int fd, 
 {
     (void)port, (void)fd, (void)length, (void)extent;
     return RSM_ST_UNSUPPORTED;
-}
-
-static enum rsm_status generic_signal_importer(struct rsm_node_port *port,
-                                               struct rsm_node_offer *made,
-                                               const struct rsm_signals *signals)
-{
-    (void)port, (void)made, (void)signals;
-    return RSM_ST_UNSUPPORTED;
-}
-
-static bool generic_signals_arrived(struct rsm_node_port *port, struct rsm_node_offer *made)
-{
-    (void)port, (void)made;
-    return false;
 }
 
 /* ------------------------------------------------------------------ checks */
@@ -178,10 +189,44 @@ static const char *head_flaw(const struct rsmcore_table_head *head, size_t manda
 }
 
 /* A local copy that ends where both versions know the members; the rest is NULL. */
-static void copy_table(void *to, size_t capacity, const struct rsmcore_table_head *from)
+static void copy_table(void *to, size_t capacity, const void *from, size_t size)
 {
     memset(to, 0, capacity);
-    memcpy(to, from, from->size < capacity ? from->size : capacity);
+    if (from != NULL)
+        memcpy(to, from, size < capacity ? size : capacity);
+}
+
+/* Copy a sub-table, which may be NULL, into *to. */
+#define COPY_SUB_TABLE(to, from)                                                                   \
+    copy_table((to), sizeof *(to), (from), (from) != NULL ? (from)->size : 0)
+
+/* Whether a sub-table's size cannot be right: it ends in front of member @last. */
+#define SUB_TABLE_IS_CUT(from, table, last)                                                        \
+    ((from) != NULL && ((from)->size < END_OF(table, last) || (from)->size % sizeof(void *) != 0))
+
+static const char cut_sub_table[] = "a sub-table has an impossible size";
+static const char cut_base[] = "its base structures have impossible sizes";
+
+static const char *import_signals_flaw(const struct rsm_signal_ops *given)
+{
+    struct rsm_signal_ops ops;
+    if (SUB_TABLE_IS_CUT(given, struct rsm_signal_ops, acknowledge))
+        return cut_sub_table;
+    COPY_SUB_TABLE(&ops, given);
+    if (!ops.fd != !ops.arm || !ops.fd != !ops.poll || !ops.fd != !ops.acknowledge)
+        return "fd, arm, poll and acknowledge of signals come together";
+    return NULL;
+}
+
+static const char *completions_flaw(const struct rsm_completion_ops *given)
+{
+    if (given == NULL)
+        return NULL;
+    if (SUB_TABLE_IS_CUT(given, struct rsm_completion_ops, wait))
+        return cut_sub_table;
+    return given->submit && given->poll && given->wait
+               ? NULL
+               : "submit, poll and wait of completions come together";
 }
 
 const char *rsmcore_import_ops_flaw(const struct rsm_import_ops *given)
@@ -191,7 +236,10 @@ const char *rsmcore_import_ops_flaw(const struct rsm_import_ops *given)
     if (flaw != NULL)
         return flaw;
     struct rsm_import_ops ops;
-    copy_table(&ops, sizeof ops, (const struct rsmcore_table_head *)given);
+    copy_table(&ops, sizeof ops, given, given->size);
+    if (ops.port_size < END_OF(struct rsm_port, caps) ||
+        ops.conn_size < END_OF(struct rsm_conn, core))
+        return cut_base;
     if (!ops.open || !ops.close || !ops.connect || !ops.disconnect)
         return "open, close, connect or disconnect is missing";
     if (!ops.put || !ops.get || !ops.order || !ops.complete)
@@ -204,16 +252,20 @@ const char *rsmcore_import_ops_flaw(const struct rsm_import_ops *given)
         return "map and unmap come together";
     if (!ops.register_memory != !ops.unregister_memory)
         return "register_memory and unregister_memory come together";
-    if (!ops.map != !(ops.caps & RSM_CAP_MAP))
-        return "RSM_CAP_MAP disagrees with map";
-    if (!ops.signal != !(ops.caps & RSM_CAP_REMOTE_SIGNAL))
-        return "RSM_CAP_REMOTE_SIGNAL disagrees with signal";
-    if (!ops.register_memory != !(ops.caps & RSM_CAP_LOCAL_MEMORY))
-        return "RSM_CAP_LOCAL_MEMORY disagrees with register_memory";
-    if (!ops.signal_fd != !ops.hear_signals || !ops.signal_fd != !ops.take_signals ||
-        !ops.signal_fd != !ops.answer_signals)
-        return "signal_fd, hear_signals, take_signals and answer_signals come together";
-    return NULL;
+    flaw = import_signals_flaw(ops.signals);
+    return flaw != NULL ? flaw : completions_flaw(ops.completions);
+}
+
+static const char *node_signals_flaw(const struct rsm_node_ops *ops)
+{
+    const struct rsm_node_signal_ops *given = ops->signals;
+    if (given == NULL)
+        return NULL;
+    if (SUB_TABLE_IS_CUT(given, struct rsm_node_signal_ops, arrived))
+        return cut_sub_table;
+    if (!given->send || !given->arrived)
+        return "send and arrived of signals come together";
+    return ops->dispatch ? NULL : "signals need dispatch";
 }
 
 const char *rsmcore_node_ops_flaw(const struct rsm_node_ops *given)
@@ -223,7 +275,11 @@ const char *rsmcore_node_ops_flaw(const struct rsm_node_ops *given)
     if (flaw != NULL)
         return flaw;
     struct rsm_node_ops ops;
-    copy_table(&ops, sizeof ops, (const struct rsmcore_table_head *)given);
+    copy_table(&ops, sizeof ops, given, given->size);
+    if (ops.port_size < END_OF(struct rsm_node_port, caps) ||
+        ops.extent_size < END_OF(struct rsm_extent, length) ||
+        ops.offer_size < END_OF(struct rsm_node_offer, port))
+        return cut_base;
     if (!ops.open || !ops.close || !ops.attributes)
         return "open, close or attributes is missing";
     if (!ops.extent_make || !ops.extent_free)
@@ -232,13 +288,7 @@ const char *rsmcore_node_ops_flaw(const struct rsm_node_ops *given)
         return "offer or revoke is missing";
     if (!ops.event_fd != !ops.dispatch)
         return "event_fd and dispatch come together";
-    if (!ops.signal_importer != !ops.signals_arrived)
-        return "signal_importer and signals_arrived come together";
-    if (ops.signal_importer && !ops.dispatch)
-        return "signal_importer needs dispatch";
-    if (ops.extent_make_now && !(ops.node_caps & RSM_NODE_ANY_THREAD))
-        return "extent_make_now needs RSM_NODE_ANY_THREAD";
-    return NULL;
+    return node_signals_flaw(&ops);
 }
 
 /* ------------------------------------------------------------------ completion */
@@ -256,49 +306,73 @@ static enum rsm_status status_of_flaw(const char *flaw)
             (table)->member = generic_##member;                                                    \
     } while (0)
 
+static void complete_import_signals(struct rsm_signal_ops *full, const struct rsm_signal_ops *given)
+{
+    COPY_SUB_TABLE(full, given);
+    full->size = sizeof *full;
+    SUPPLY(full, post);
+    SUPPLY(full, fd);
+    SUPPLY(full, arm);
+    SUPPLY(full, poll);
+    SUPPLY(full, acknowledge);
+}
+
 enum rsm_status rsmcore_import_ops_complete(const struct rsm_import_ops *given,
-                                            struct rsm_import_ops *full)
+                                            struct rsmcore_import_table *table)
 {
     const char *flaw = rsmcore_import_ops_flaw(given);
     if (flaw != NULL)
         return status_of_flaw(flaw);
-    copy_table(full, sizeof *full, (const struct rsmcore_table_head *)given);
+    struct rsm_import_ops *full = &table->ops;
+    copy_table(full, sizeof *full, given, given->size);
     full->size = sizeof *full;
-    full->caps &= RSM_CAP_MAP | RSM_CAP_REMOTE_SIGNAL | RSM_CAP_LOCAL_MEMORY | RSM_CAP_ASYNC |
-                  RSM_CAP_FAULT_SAFE;
     SUPPLY(full, put_elems);
     SUPPLY(full, get_elems);
     SUPPLY(full, putv);
     SUPPLY(full, getv);
     SUPPLY(full, map);
     SUPPLY(full, unmap);
-    SUPPLY(full, signal);
     SUPPLY(full, health);
     SUPPLY(full, register_memory);
     SUPPLY(full, unregister_memory);
-    SUPPLY(full, hear_signals);
-    SUPPLY(full, answer_signals);
-    SUPPLY(full, signal_fd);
-    SUPPLY(full, take_signals);
+    SUPPLY(full, extent_check);
+    complete_import_signals(&table->signals, full->signals);
+    full->signals = &table->signals;
+    if (full->completions == NULL)
+        full->completions = &rsmcore_completion_ops;
     return RSM_ST_OK;
 }
 
 enum rsm_status rsmcore_node_ops_complete(const struct rsm_node_ops *given,
-                                          struct rsm_node_ops *full)
+                                          struct rsmcore_node_table *table)
 {
     const char *flaw = rsmcore_node_ops_flaw(given);
     if (flaw != NULL)
         return status_of_flaw(flaw);
-    copy_table(full, sizeof *full, (const struct rsmcore_table_head *)given);
+    struct rsm_node_ops *full = &table->ops;
+    copy_table(full, sizeof *full, given, given->size);
     full->size = sizeof *full;
-    full->node_caps &= RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS |
-                       RSM_NODE_EXTENTS_PINNED | RSM_NODE_ANY_THREAD;
     SUPPLY(full, event_fd);
     SUPPLY(full, dispatch);
     SUPPLY(full, extent_adopt);
-    SUPPLY(full, signal_importer);
-    SUPPLY(full, signals_arrived);
     if (full->extent_make_now == NULL)
         full->extent_make_now = full->extent_make;
+    COPY_SUB_TABLE(&table->signals, full->signals);
+    table->signals.size = sizeof table->signals;
+    SUPPLY(&table->signals, send);
+    SUPPLY(&table->signals, arrived);
+    full->signals = &table->signals;
     return RSM_ST_OK;
+}
+
+uint32_t rsmcore_import_abilities(const struct rsm_import_ops *full)
+{
+    uint32_t caps = RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE;
+    if (full->map != generic_map)
+        caps |= RSM_CAP_MAP;
+    if (full->signals->post != generic_post)
+        caps |= RSM_CAP_REMOTE_SIGNAL;
+    if (full->register_memory != generic_register_memory)
+        caps |= RSM_CAP_LOCAL_MEMORY;
+    return caps;
 }

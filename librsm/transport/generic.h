@@ -14,11 +14,26 @@
 
 #include "rsm/transport.h"
 
+/** The version of the interface that this is, for messages. */
+#define RSMCORE_ABI_TEXT      RSMCORE_TEXT_OF(RSM_TRANSPORT_ABI)
+#define RSMCORE_TEXT_OF(what) RSMCORE_TEXT(what)
+#define RSMCORE_TEXT(what)    #what
+
 /** What both tables begin with. */
 struct rsmcore_table_head {
     uint32_t abi_version;
     size_t size;
     const char *name;
+};
+
+/** A completed table with its sub-tables; `ops.signals` points into it, so it is never copied. */
+struct rsmcore_import_table {
+    struct rsm_import_ops ops;
+    struct rsm_signal_ops signals;
+};
+struct rsmcore_node_table {
+    struct rsm_node_ops ops;
+    struct rsm_node_signal_ops signals;
 };
 
 /** Whether @p name can be a transport's: 1 to RSM_TRANSPORT_NAME_MAX - 1 of [a-z0-9_]. */
@@ -29,17 +44,31 @@ const char *rsmcore_import_ops_flaw(const struct rsm_import_ops *given);
 const char *rsmcore_node_ops_flaw(const struct rsm_node_ops *given);
 
 /**
- * Copy @p given to @p full and supply the generic forms of what it lacks. Those reach the
- * transport by `conn->ops`, which must be the completed table. Capabilities that this version does
- * not know are dropped.
- * @return RSM_ST_OK; else *full is untouched: RSM_ST_VERSION (a table of another ABI),
- *         RSM_ST_INVALID (a mandatory member is missing, members of a pair or a capability and its
- *         members disagree, the name is unusable).
+ * Copy @p given to @p table and supply the generic forms of what it lacks. Those reach the
+ * transport by `conn->ops`, which must be the completed table.
+ * @return RSM_ST_OK; otherwise *table is untouched: RSM_ST_VERSION (a table of another ABI),
+ *         RSM_ST_INVALID (a mandatory member is missing, there is one of members that belong
+ *         together, a size or the name is unusable).
  */
 enum rsm_status rsmcore_import_ops_complete(const struct rsm_import_ops *given,
-                                            struct rsm_import_ops *full);
+                                            struct rsmcore_import_table *table);
 /** The same for the node half. */
 enum rsm_status rsmcore_node_ops_complete(const struct rsm_node_ops *given,
-                                          struct rsm_node_ops *full);
+                                          struct rsmcore_node_table *table);
+
+/** The capabilities (RSM_CAP_*) that ports of a transport with this completed table may have: those
+ *  whose operations it brings. */
+uint32_t rsmcore_import_abilities(const struct rsm_import_ops *full);
+
+/** The generic form of completions: submit() carries the transfer out. */
+extern const struct rsm_completion_ops rsmcore_completion_ops;
+
+/** What the generic form keeps for a connection, at its `core`. */
+struct rsmcore_completions;
+/** NULL: no memory. */
+struct rsmcore_completions *rsmcore_completions_make(void);
+/** Works were submitted to @p former, too, if that has completions of its own. */
+void rsmcore_completions_follow(struct rsmcore_completions *completions, struct rsm_conn *former);
+void rsmcore_completions_free(struct rsmcore_completions *completions);
 
 #endif

@@ -22,6 +22,23 @@ static void explain(char *reason, size_t capacity, const char *fallback)
     snprintf(reason, capacity, "%s", text != NULL ? text : fallback);
 }
 
+/* A module whose symbol has another version at its end says so better than the dynamic loader. */
+static void explain_version(void *module, const char *symbol, char *reason, size_t capacity)
+{
+    enum { VERSIONS_MAX = 9 };
+    char other[64];
+    int stem = (int)strcspn(symbol, "0123456789");
+    for (int version = 1; version <= VERSIONS_MAX; version++) {
+        snprintf(other, sizeof other, "%.*s%d", stem, symbol, version);
+        if (strcmp(other, symbol) != 0 && dlsym(module, other) != NULL) {
+            snprintf(reason, capacity,
+                     "it was built for version %d of the interface, and this is version %s",
+                     version, symbol + stem);
+            return;
+        }
+    }
+}
+
 static void log_for_module(int level, const char *text)
 {
     if (level >= RSMCORE_LOG_ERROR && level <= RSMCORE_LOG_DEBUG)
@@ -56,8 +73,10 @@ const void *rsmcore_module_symbol(const char *name, const char *symbol, char *re
     }
     lend_log(module);
     const void *address = dlsym(module, symbol);
-    if (address == NULL)
+    if (address == NULL) {
         explain(reason, capacity, "symbol is null");
+        explain_version(module, symbol, reason, capacity);
+    }
     dlclose(module); /* RTLD_NODELETE keeps the code and data where they are */
     return address;
 }

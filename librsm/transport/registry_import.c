@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transport/registry_import.h"
 
-#include <pthread.h>
-
 #include "transport/registry.h"
 #include "transport/shm/shm.h"
 
@@ -16,18 +14,12 @@ static enum rsm_status complete(const void *given, void *full)
     return rsmcore_import_ops_complete(given, full);
 }
 
-static const void *built_in[] = {&rsmcore_shm_import_ops, NULL};
-static pthread_once_t choice_once = PTHREAD_ONCE_INIT;
-
-static void choose(void)
-{
-    built_in[0] = rsmcore_shm_import_ops_chosen();
-}
+static const void *const built_in[] = {&rsmcore_shm_import_ops, NULL};
 
 static struct rsmcore_registry registry = {
     .half = "import",
     .symbol = RSM_IMPORT_OPS_SYMBOL,
-    .table_size = sizeof(struct rsm_import_ops),
+    .table_size = sizeof(struct rsmcore_import_table),
     .built_in = built_in,
     .flaw = flaw,
     .complete = complete,
@@ -35,7 +27,6 @@ static struct rsmcore_registry registry = {
 
 const struct rsm_import_ops *rsmcore_transport_import(const char *name)
 {
-    pthread_once(&choice_once, choose);
     return rsmcore_registry_find(&registry, name);
 }
 

@@ -253,13 +253,29 @@ static const struct key {
 };
 enum { KEY_COUNT = sizeof keys / sizeof keys[0] };
 
+enum { SEEN_LEND = SOFTMAP_KNOBS };
+
+static bool set_lend_userfaultfd(struct parser *p, const char *value)
+{
+    if (this_map(p)->controller[0] != '\0')
+        return fail(p, "expected lend-userfaultfd in the section [map] alone");
+    if (p->seen >> SEEN_LEND & 1)
+        return fail(p, "expected lend-userfaultfd once in this section");
+    p->seen |= 1u << SEEN_LEND;
+    p->conf->lend_userfaultfd = strcmp(value, "yes") == 0;
+    return p->conf->lend_userfaultfd || strcmp(value, "no") == 0 ||
+           fail(p, "expected yes or no after lend-userfaultfd =");
+}
+
 /* Knobs of mappings have their names and values from where they are obeyed. */
 static bool take_map_key(struct parser *p, const char *name, const char *value)
 {
+    if (strcmp(name, "lend-userfaultfd") == 0)
+        return set_lend_userfaultfd(p, value);
     enum softmap_knob knob = softmap_knob_named(name);
     if (knob == SOFTMAP_KNOBS)
         return fail(p, "expected one of the keys mode, trap, k, flush-us, refresh-us, grain, "
-                       "atomics");
+                       "atomics, lend-userfaultfd");
     if (p->seen >> knob & 1)
         return fail(p, "expected %s once in this section", name);
     p->seen |= 1u << knob;

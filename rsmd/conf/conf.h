@@ -61,6 +61,7 @@ struct rsmd_conf {
     uint32_t max_segments;         /* exports and imports together */
     uint32_t max_user_share;       /* percent of each limit that one user may take */
     uint32_t peer_timeout_ms;
+    bool lend_userfaultfd; /* clients get /dev/userfaultfd */
     enum rsmd_conf_auth auth;
     unsigned auth_line;                    /* 0: not given */
     bool insecure;                         /* auth = none is wanted even where root runs rsmd */

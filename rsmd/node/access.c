@@ -7,14 +7,14 @@ enum rsm_status rsmd_access_check_list(const struct rsm_acl_entry *acl, uint32_t
                                        bool loopback, uint32_t own_node)
 {
     if (count > (loopback ? 1u : (uint32_t)RSM_PROTO_ACL_MAX))
-        return RSM_ST_BAD_ACL;
+        return RSM_ST_BAD_RIGHTS;
     for (uint32_t i = 0; i < count; i++) {
         if (acl[i].node > RSM_NODE_ID_MAX || (loopback && acl[i].node != own_node))
-            return RSM_ST_BAD_ACL;
+            return RSM_ST_BAD_RIGHTS;
         /* A comparison of numbers, not of bits: 0577 is accepted and its stray bits mean nothing.
          */
         if (acl[i].permission > PERMISSION_MOST)
-            return RSM_ST_BAD_ACL;
+            return RSM_ST_BAD_RIGHTS;
     }
     return RSM_ST_OK;
 }

@@ -45,7 +45,7 @@ struct rsmd_access {
 /**
  * Check an access list given at publish or republish.
  * @param loopback  the segment was exported on a loopback controller: at most the own node.
- * @return RSM_ST_OK or RSM_ST_BAD_ACL.
+ * @return RSM_ST_OK or RSM_ST_BAD_RIGHTS.
  */
 enum rsm_status rsmd_access_check_list(const struct rsm_acl_entry *acl, uint32_t count,
                                        bool loopback, uint32_t own_node);

@@ -7,6 +7,7 @@
 #include "node/controllers.h"
 #include "node/remote/far.h"
 #include "node/offer.h"
+#include "node/reach.h"
 #include "node/registry.h"
 #include "node/topology.h"
 
@@ -51,6 +52,8 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     struct rsm_importer importer = importer_of(wanted);
     /* Whoever sends packets to the socket is on this host. */
     bool local = wanted->client->far == NULL;
+    if (!local && !rsmd_reaches(export->controller, wanted->client->node))
+        return RSM_ST_UNREACHABLE;
     if (!rsmd_share_fits(wanted->account, RSMD_SEGMENTS, 1))
         return RSM_ST_NO_RESOURCES;
     enum rsm_status status =

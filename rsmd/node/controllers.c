@@ -7,9 +7,11 @@
 #include <strings.h>
 
 #include "node/call.h"
+#include "node/reach.h"
 #include "base/log.h"
 #include "control/sharedmem.h"
 #include "base/status.h"
+#include "transport/instance.h"
 #include "transport/registry.h"
 #include "transport/registry_node.h"
 
@@ -21,8 +23,9 @@ static enum rsm_status open_port(const struct rsmd_node *node, struct rsmd_contr
     struct rsm_controller_info info = {.name = controller->name,
                                        .device = controller->device,
                                        .options = controller->options,
-                                       .peer_timeout_ms = node->conf.peer_timeout_ms};
-    enum rsm_status status = controller->ops->open(&info, &controller->port);
+                                       .peer_timeout_ms = node->conf.peer_timeout_ms,
+                                       .node = node->id};
+    enum rsm_status status = rsmcore_node_port_open(controller->ops, &info, &controller->port);
     if (status != RSM_ST_OK)
         return status;
     controller->ops->attributes(controller->port, &controller->attr);
@@ -90,6 +93,7 @@ void rsmd_controllers_close(struct rsmd_node *node)
         struct rsmd_controller *controller = node->controllers;
         LL_DELETE(node->controllers, controller);
         controller->ops->close(controller->port);
+        rsmd_reach_forget(controller);
         free(controller);
     }
 }
@@ -147,5 +151,7 @@ enum rsm_status rsmd_answer_controller(struct rsmd_call *call)
     reply->map = rsmd_conf_map(&call->node->conf, controller->name);
     reply->attr = controller->attr;
     reply->attr.hardware_address = rsmd_controller_address(controller, call->node->id);
+    if (call->node->userfaultfd >= 0)
+        call->attached.fds[call->attached.count++] = call->node->userfaultfd;
     return RSM_ST_OK;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/extents.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "node/controllers.h"
 #include "node/offer.h"
 #include "node/registry.h"
+#include "transport/instance.h"
 
 struct rsmd_extent *rsmd_client_extent(const struct rsmd_node *node,
                                        const struct rsmd_client *client, uint32_t id)
@@ -21,7 +24,7 @@ struct rsmd_extent *rsmd_client_extent(const struct rsmd_node *node,
 /* Bytes that an extent of this controller's transport pins. */
 static uint64_t pinned(const struct rsmd_controller *controller, uint64_t length)
 {
-    return (controller->ops->node_caps & RSM_NODE_EXTENTS_PINNED) != 0 ? length : 0;
+    return (controller->port->caps & RSM_NODE_EXTENTS_PINNED) != 0 ? length : 0;
 }
 
 static enum rsm_status charge(struct rsmd_account *account,
@@ -89,10 +92,24 @@ static bool enter(struct rsmd_extent *extent)
     return true;
 }
 
+/* Memory that a transport describes wrongly is not handed out: it is freed. Any thread. */
+static enum rsm_status examine(struct rsmd_extent *extent)
+{
+    const struct rsmd_controller *controller = extent->controller;
+    const char *flaw = rsmcore_extent_flaw(controller->port, extent->memory, extent->length);
+    if (flaw == NULL)
+        return RSM_ST_OK;
+    rsm_log_error("transport %s made an extent of %" PRIu64 " bytes that is unusable: %s",
+                  controller->ops->name, extent->length, flaw);
+    controller->ops->extent_free(controller->port, extent->memory);
+    extent->memory = NULL;
+    return RSM_ST_NO_RESOURCES;
+}
+
 /* Whether the transport's functions may be called by a thread. */
 static bool has_threads(const struct rsmd_node *node, const struct rsmd_controller *controller)
 {
-    return node->worker != NULL && (controller->ops->node_caps & RSM_NODE_ANY_THREAD) != 0;
+    return node->worker != NULL && (controller->port->caps & RSM_NODE_ANY_THREAD) != 0;
 }
 
 enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *client,
@@ -105,7 +122,9 @@ enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *cli
     if (status != RSM_ST_OK)
         return status;
     status = (has_threads(node, controller) ? ops->extent_make_now : ops->extent_make)(
-        controller->port, length, &extent->memory, &extent->fd);
+        controller->port, length, &extent->memory);
+    if (status == RSM_ST_OK)
+        status = examine(extent);
     if (status == RSM_ST_OK && !enter(extent)) {
         ops->extent_free(controller->port, extent->memory);
         status = RSM_ST_NO_MEMORY;
@@ -133,8 +152,10 @@ static void run_making(struct rsmd_job *job)
     struct making *making = (struct making *)job;
     struct rsmd_extent *extent = making->extent;
     struct rsmd_controller *controller = extent->controller;
-    making->status = controller->ops->extent_make(controller->port, extent->length, &extent->memory,
-                                                  &extent->fd);
+    making->status =
+        controller->ops->extent_make(controller->port, extent->length, &extent->memory);
+    if (making->status == RSM_ST_OK)
+        making->status = examine(extent);
 }
 
 /* Give the extent, which is in no table, and has memory, up. */
@@ -172,7 +193,7 @@ static enum rsm_status answer(const struct making *making, const struct rsmd_ext
 {
     struct rsmd_node *node = extent->node;
     struct rsmd_client *client = extent->client;
-    struct rsm_packet_fds fds = {.count = 1, .fds = {extent->fd}};
+    struct rsm_packet_fds fds = {.count = 1, .fds = {extent->memory->fd}};
     struct rsm_msg reply = {.type = making->type | RSM_MSG_REPLY, .sequence = making->sequence};
     if (status == RSM_ST_OK)
         status = fill_reply(making, extent, &reply);

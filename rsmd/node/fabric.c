@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "node/events.h"
+#include "node/reach.h"
 #include "node/remote/relay.h"
 #include "node/registry.h"
 
@@ -44,11 +45,40 @@ static void on_taken(void *context, struct rsm_node_offer *made)
         rsmd_relay_taken(import);
 }
 
+static struct rsmd_controller *controller_of(const struct rsmd_node *node,
+                                             const struct rsm_node_port *port)
+{
+    struct rsmd_controller *controller;
+    LL_FOREACH(node->controllers, controller)
+    if (controller->port == port)
+        break;
+    return controller;
+}
+
+static void on_link_state(void *context, struct rsm_node_port *port, bool up)
+{
+    struct rsmd_node *node = context;
+    struct rsmd_controller *controller = controller_of(node, port);
+    if (controller != NULL)
+        rsmd_reach_link(node, controller, up);
+}
+
+static void on_node_state(void *context, struct rsm_node_port *port, uint32_t id, bool up,
+                          uint64_t epoch)
+{
+    struct rsmd_node *node = context;
+    struct rsmd_controller *controller = controller_of(node, port);
+    if (controller != NULL)
+        rsmd_reach_node(node, controller, id, up, epoch);
+}
+
 static const struct rsm_node_upcalls upcalls = {
     .size = sizeof upcalls,
     .signalled = on_signalled,
     .lost = on_lost,
     .taken = on_taken,
+    .link_state = on_link_state,
+    .node_state = on_node_state,
 };
 
 static void on_readable(evutil_socket_t fd, short what, void *argument)

@@ -1,19 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/node.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "node/controllers.h"
+#include "base/descriptor.h"
+#include "base/log.h"
 #include "base/status.h"
+
+/* The device that gives every process that has it open a userfaultfd of its own (node.h). For
+ * reading alone: what counts is the ioctl, and nobody makes more of the descriptor through /proc.
+ */
+static int open_userfaultfd(const struct rsmd_conf *conf)
+{
+    if (!conf->lend_userfaultfd)
+        return -1;
+    int device = rsm_fd_above_stdio(open("/dev/userfaultfd", O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    if (device < 0)
+        rsm_log_warning("lend-userfaultfd = yes, but /dev/userfaultfd cannot be opened: %s",
+                        strerror(errno));
+    return device;
+}
 
 bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
                     const struct rsmcore_runtime *runtime, const struct rsmd_conf *conf, char *why,
                     size_t why_size)
 {
     memset(node, 0, sizeof *node);
+    node->userfaultfd = -1;
     node->id = id;
     node->embedded = embedded;
     node->owner = geteuid();
@@ -39,12 +58,16 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
         rsmd_node_end(node);
         return false;
     }
+    node->userfaultfd = open_userfaultfd(conf);
     return true;
 }
 
 void rsmd_node_end(struct rsmd_node *node)
 {
     rsmd_controllers_close(node);
+    if (node->userfaultfd >= 0)
+        close(node->userfaultfd);
+    node->userfaultfd = -1;
     rsmd_shares_end(&node->shares);
     rsmd_gentable_free(node->gentable);
     node->gentable = NULL;

@@ -41,7 +41,9 @@ struct rsmd_controller {
     const struct rsm_node_ops *ops;
     struct rsm_node_port *port;
     struct rsm_port_attr attr;
-    int event_fd; /* the transport's: readable when its fabric has news; -1: it never has */
+    int event_fd;   /* the transport's: readable when its fabric has news; -1: it never has */
+    bool link_down; /* the port has no link to the fabric */
+    struct rsmd_reached *reached; /* nodes that the transport has reported (reach.h) */
 };
 
 /** Memory handed to a client. `uses` counts the piece lists that name it. */
@@ -55,7 +57,6 @@ struct rsmd_extent {
     struct rsmd_controller *controller;
     struct rsm_extent *memory;
     struct rsm_extent *adopted; /* the same as the loopback controller's; NULL: not needed yet */
-    int fd;                     /* the transport's */
     uint64_t length;
     unsigned uses;
     bool offered;    /* another process may have it mapped, for ever */
@@ -193,6 +194,7 @@ struct rsmd_node {
     bool one_user; /* serves `owner` alone */
     uid_t owner;   /* as whom the daemon runs */
     struct rsmcore_runtime runtime;
+    int userfaultfd; /* the device, for clients; -1: not lent */
     struct rsmd_conf conf;
     struct rsmd_controller *controllers;
     struct rsmd_gentable *gentable;

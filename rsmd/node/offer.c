@@ -12,8 +12,7 @@ static bool is_known_to(const struct rsmd_extent *extent, const struct rsm_node_
                         const struct rsm_node_ops *loopback)
 {
     return extent->controller->ops == ops ||
-           (ops == loopback &&
-            (extent->controller->ops->node_caps & RSM_NODE_EXTENTS_SHAREABLE) != 0);
+           (ops == loopback && (extent->controller->port->caps & RSM_NODE_EXTENTS_SHAREABLE) != 0);
 }
 
 bool rsmd_offer_suits(const struct rsmd_node *node, const struct rsmd_extent *extent,
@@ -41,8 +40,8 @@ static enum rsm_status adopt(struct rsmd_node *node, struct rsmd_extent *extent)
     struct rsmd_account *account = extent->client->account;
     if (!rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
         return RSM_ST_NO_RESOURCES;
-    enum rsm_status status =
-        loopback->ops->extent_adopt(loopback->port, extent->fd, extent->length, &extent->adopted);
+    enum rsm_status status = loopback->ops->extent_adopt(loopback->port, extent->memory->fd,
+                                                         extent->length, &extent->adopted);
     if (status == RSM_ST_OK)
         return RSM_ST_OK;
     rsmd_share_give(account, RSMD_DESCRIPTORS, 1);

@@ -35,7 +35,7 @@ enum rsm_status rsmd_answer_extent_alloc(struct rsmd_call *call)
     if (status != RSM_ST_OK)
         return status;
     call->reply->u.extent_alloc_reply.extent = extent->id;
-    call->attached.fds[call->attached.count++] = extent->fd;
+    call->attached.fds[call->attached.count++] = extent->memory->fd;
     return RSM_ST_OK;
 }
 
@@ -90,7 +90,7 @@ enum rsm_status rsmd_answer_export_create(struct rsmd_call *call)
         (struct rsm_export_create_reply){.export = export->id, .epoch_slot = export->epoch_slot};
     if (extent != NULL) {
         call->reply->u.export_create_reply.extent = extent->id;
-        call->attached.fds[call->attached.count++] = extent->fd;
+        call->attached.fds[call->attached.count++] = extent->memory->fd;
     }
     return RSM_ST_OK;
 }

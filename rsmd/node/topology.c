@@ -8,6 +8,7 @@
 #include "node/call.h"
 #include "base/clock.h"
 #include "node/controllers.h"
+#include "node/reach.h"
 #include "node/remote/far.h"
 
 /* Clients of neighbours greet as often as they like; each look is a connection to the neighbour. */
@@ -78,7 +79,7 @@ bool rsmd_node_known(const struct rsmd_node *node, uint32_t id)
 
 static bool reaches_hosts(const struct rsmd_controller *controller)
 {
-    return (controller->ops->node_caps & RSM_NODE_REACHES_HOSTS) != 0;
+    return (controller->port->caps & RSM_NODE_REACHES_HOSTS) != 0;
 }
 
 /* Whether a node that does not show on this host belongs to another one, as far as one can know. */
@@ -104,6 +105,8 @@ enum rsm_status rsmd_locate(const struct rsmd_node *node, const struct rsmd_cont
     if (seen == RSMD_PEER_ACTIVE)
         return RSM_ST_OK;
     if (rsmd_far_is_up(node, id) && reaches_hosts(controller)) {
+        if (!rsmd_reaches(controller, id))
+            return RSM_ST_UNREACHABLE;
         *reply = (struct rsm_locate_reply){.kind = RSM_LOCATE_REMOTE};
         return RSM_ST_OK;
     }
@@ -211,6 +214,10 @@ enum rsm_status rsmd_answer_topology(struct rsmd_call *call)
         uint32_t state = states[id];
         if (state == RSMD_PEER_UNKNOWN)
             continue;
+        /* One that only the link of the daemons reaches. */
+        if (state == RSMD_PEER_ACTIVE && node->topology.here[id] != RSMD_PEER_ACTIVE &&
+            !rsmd_reaches(controller, id))
+            state = RSMD_PEER_DOWN;
         if (reply->total_peers++ >= asked->first_peer && reply->peer_count < RSM_PROTO_PEERS_MAX)
             add_peer(reply, controller, id, state);
     }

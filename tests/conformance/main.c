@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The program: which tests, over which controller, and what came of it. */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "module.h"
 #include "run.h"
 
 enum { TESTS_MAX = 1024, AREAS = 26 };
@@ -20,6 +22,8 @@ static struct selection {
     const char *name;
     bool list;
 } selection;
+
+static struct module_choice module;
 
 /* What came of each test. */
 static struct result {
@@ -40,9 +44,13 @@ void conformance_register(struct conformance_test *test)
 
 static void usage(FILE *to)
 {
-    fputs("Usage: conformance [OPTION]...\n"
-          "Check librsm against the numbered assertions about RSMAPI.\n"
+    fprintf(to, "Usage: %s [OPTION]...\n", program_invocation_short_name);
+    fputs("Check librsm, over a transport, against the numbered assertions about RSMAPI.\n"
           "\n"
+          "  --module FILE      the transport of this module, librsm_NAME.so\n"
+          "  --transport NAME   this transport, built in or installed\n"
+          "  --device TEXT      the controller's device, for the former two\n"
+          "  --options TEXT     the controller's options, likewise\n"
           "  --controller NAME  the controller to go through (default sci0)\n"
           "  --nodes E,I        exporter's and importer's node, maybe the same (default 1,2)\n"
           "  --conf-node1 FILE  two hosts: nodes have a runtime directory and a daemon of their\n"
@@ -54,6 +62,7 @@ static void usage(FILE *to)
           "  --area LETTER      only the assertions of this area, as C or E\n"
           "  --test NAME        only this assertion, as C-01\n"
           "  --list             print names and texts; run nothing\n"
+          "  --help             print this\n"
           "\n"
           "Exit status 0: none failed; 1: some failed; 2: bad command line.\n",
           to);
@@ -100,6 +109,18 @@ static bool take(int code, const char *value)
     case '2':
         options.configurations[code - '1'] = read_file(value);
         return options.configurations[code - '1'] != NULL;
+    case 'M':
+        module.file = value;
+        return *value != '\0';
+    case 'T':
+        module.transport = value;
+        return *value != '\0';
+    case 'D':
+        module.device = value;
+        return strchr(value, '\n') == NULL;
+    case 'O':
+        module.options = value;
+        return strchr(value, '\n') == NULL;
     case 'm':
         options.no_map = true;
         return true;
@@ -117,9 +138,18 @@ static bool take(int code, const char *value)
     }
 }
 
+static bool has_module(void)
+{
+    return module.file != NULL || module.transport != NULL;
+}
+
 static void parse(int argc, char **argv)
 {
     static const struct option known[] = {
+        {"module", required_argument, NULL, 'M'},
+        {"transport", required_argument, NULL, 'T'},
+        {"device", required_argument, NULL, 'D'},
+        {"options", required_argument, NULL, 'O'},
         {"controller", required_argument, NULL, 'c'},
         {"nodes", required_argument, NULL, 'n'},
         {"conf-node1", required_argument, NULL, '1'},
@@ -144,7 +174,10 @@ static void parse(int argc, char **argv)
     }
     bool one_conf = (options.configurations[0] == NULL) != (options.configurations[1] == NULL);
     bool one_host = options.exporter_node == options.importer_node;
-    if (optind < argc || one_conf || (options.configurations[0] != NULL && one_host)) {
+    bool both = module.file != NULL && module.transport != NULL;
+    bool nowhere = !has_module() && (module.device != NULL || module.options != NULL);
+    if (optind < argc || both || nowhere || (has_module() && options.configurations[0] != NULL) ||
+        one_conf || (options.configurations[0] != NULL && one_host)) {
         usage(stderr);
         exit(2);
     }
@@ -224,12 +257,15 @@ int main(int argc, char **argv)
     unsigned failed = 0;
     parse(argc, argv);
     umask(022); /* what is expected without an access list follows from it */
-    setenv("RSM_RSMD", CONFORMANCE_RSMD, 0);
     select_tests();
     if (result_count == 0) {
-        fputs("conformance: no such test\n", stderr);
+        fprintf(stderr, "%s: no such test\n", program_invocation_short_name);
         return 2;
     }
+    if (!selection.list && !module_find_daemon())
+        return 2;
+    if (!selection.list && has_module() && !module_prepare(&module))
+        return 1;
     for (unsigned i = 0; i < result_count; i++) {
         if (selection.list)
             printf("%s  %s\n", results[i].test->name, results[i].test->text);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "transport/instance.h"
 #include "transport/registry_import.h"
 
 enum { OBJECTS = 4, PAGE = 4096 };
@@ -25,14 +26,13 @@ static void make_objects(int fds[OBJECTS])
     }
 }
 
-static void read_all(const struct rsm_import_ops *ops, struct rsm_conn *conn, uint64_t size)
+static void read_all(struct rsm_conn *conn, uint64_t size)
 {
     char byte;
-    conn->ops = ops;
     for (uint64_t at = 0; at < size; at += PAGE)
-        if (ops->get(conn, at, &byte, 1) != RSM_ST_OK)
+        if (conn->ops->get(conn, at, &byte, 1) != RSM_ST_OK)
             abort();
-    if (ops->get(conn, size - 1, &byte, 1) != RSM_ST_OK)
+    if (conn->ops->get(conn, size - 1, &byte, 1) != RSM_ST_OK)
         abort();
 }
 
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint16_t segment_pages;
     if (port == NULL) {
         make_objects(objects);
-        if (ops == NULL || ops->open(&info, &port) != RSM_ST_OK)
+        if (ops == NULL || rsmcore_port_open(ops, &info, &port) != RSM_ST_OK)
             abort();
     }
     if (size < 4)
@@ -59,10 +59,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         offer.fds[i] = objects[(data[3] >> (2 * (i % 4))) % OBJECTS];
     offer.blob_len = (uint32_t)(size - 4 < RSM_OFFER_MAX_BLOB ? size - 4 : RSM_OFFER_MAX_BLOB);
     memcpy(offer.blob, data + 4, offer.blob_len);
-    if (ops->connect(port, &offer, segment, RSM_RIGHT_READ, &conn) != RSM_ST_OK)
+    if (rsmcore_conn_open(port, &offer, segment, RSM_RIGHT_READ, &conn) != RSM_ST_OK)
         return 0;
     if (segment > 0)
-        read_all(ops, conn, segment);
-    ops->disconnect(conn);
+        read_all(conn, segment);
+    rsmcore_conn_close(conn);
     return 0;
 }

@@ -62,7 +62,7 @@ static enum rsm_status fabric_offer(struct rsm_node_port *port,
     offer->fd_count = 0;
     offer->blob_len = 8;
     memset(offer->blob, 'o', offer->blob_len);
-    *made = malloc(1);
+    *made = calloc(1, sizeof **made);
     return *made != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
 }
 
@@ -103,7 +103,7 @@ static void start(void)
     fabric_ops = *fabric->ops;
     fabric_ops.offer = fabric_offer;
     fabric_ops.revoke = fabric_revoke;
-    fabric_ops.node_caps |= RSM_NODE_REACHES_HOSTS;
+    fabric->port->caps |= RSM_NODE_REACHES_HOSTS;
     fabric->ops = &fabric_ops;
 
     int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -34,7 +34,7 @@ for file in include/rsmapi.h include/rsm/rsmapi.h include/rsm/rsm_common.h \
     "$libdir/librsm.so.2" "$libdir/rsm/librsm_softmap.so" "$libdir/pkgconfig/rsm.pc" \
     "$libdir/cmake/rsm/rsm-config.cmake" \
     "$libdir/cmake/rsm/rsm-config-version.cmake" "$libdir/cmake/rsm/rsm-targets.cmake" \
-    "$sbindir/rsmd" "$bindir/rsmtest"; do
+    "$sbindir/rsmd" "$bindir/rsmtest" "$bindir/rsm-transport-check"; do
     [ -f "$prefix/$file" ] || fail "$file is not installed"
 done
 [ -L "$prefix/$libdir/librsm.so" ] || fail "librsm.so is not a symbolic link"
@@ -46,6 +46,20 @@ readelf -d "$prefix/$libdir/librsm.so.2" > "$work/dynamic" || fail "no dynamic s
 grep -q 'SONAME.*\[librsm\.so\.2\]' "$work/dynamic" || fail "the soname is not librsm.so.2"
 grep -rlF "$RSM_SOURCE_DIR" "$prefix/include" "$prefix/$libdir/pkgconfig" \
     "$prefix/$libdir/cmake" && fail "these files know where they were built"
+
+# The mapping engine finds librsm.so.2 because it is loaded already, wherever that lies.
+for module in "$prefix/$libdir"/rsm/*.so; do
+    readelf -d "$module" > "$work/dynamic" || fail "$module has no dynamic section"
+    grep -Eq 'RPATH|RUNPATH' "$work/dynamic" && [ -z "$sanitizers" ] && fail "$module has a run path"
+    case $module in
+    */librsm_softmap.so)
+        grep -q 'NEEDED.*\[librsm\.so\.2\]' "$work/dynamic" || fail "$module does without librsm" ;;
+    *) grep -q 'NEEDED.*\[librsm\.so\.2\]' "$work/dynamic" && fail "$module needs librsm" ;;
+    esac
+    [ -n "$sanitizers" ] && continue
+    LD_LIBRARY_PATH=$prefix/$libdir ldd -r "$module" > "$work/ldd" 2>&1 || fail "ldd -r $module"
+    grep -E 'undefined|not found' "$work/ldd" && fail "$module does not load"
+done
 
 said=$("$prefix/$sbindir/rsmd" --version 2>&1) || fail "rsmd --version: $said"
 case $said in
@@ -80,6 +94,45 @@ if "$cmake" -S "$here/find_package" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefi
 else
     cat "$work/log"
     fail "no program by find_package"
+fi
+
+# A transport that is built outside of the tree, with nothing but what is installed.
+[ "$(realpath "$(pkg --variable=moduledir)")" = "$(realpath "$prefix/$libdir/rsm")" ] ||
+    fail "pkg-config says moduledir $(pkg --variable=moduledir)"
+modules=$(pkg --variable=moduledir)
+cp -R "$RSM_SOURCE_DIR/examples/transport" "$work/transport"
+check() {
+    (
+        unset RSM_SHORT_LIVED_RSMD
+        RSM_MODULE_DIR=$modules # the prefix is not the one that librsm was built for
+        export RSM_MODULE_DIR
+        timeout 120 "$prefix/$bindir/rsm-transport-check" "$@"
+    ) > "$work/log" 2>&1
+    status=$?
+    if [ $status -ne 0 ] || ! grep -q '^[A-Z]: *[1-9][0-9]* passed' "$work/log"; then
+        cat "$work/log"
+        fail "rsm-transport-check $*: status $status"
+    fi
+}
+if "$cmake" -S "$work/transport" -B "$work/transport/build" -DCMAKE_C_COMPILER="$compiler" \
+    -DCMAKE_C_FLAGS="$sanitize" > "$work/log" 2>&1 &&
+    "$cmake" --build "$work/transport/build" >> "$work/log" 2>&1; then
+    check --module "$work/transport/build/librsm_skeleton.so" --area S
+    "$cmake" --install "$work/transport/build" > "$work/log" 2>&1 || cat "$work/log"
+    [ -f "$prefix/$libdir/rsm/librsm_skeleton.so" ] || fail "the module is not in moduledir"
+    check --transport skeleton --test G-05
+    check --transport shm --area S
+else
+    cat "$work/log"
+    fail "no module by the example's CMakeLists.txt"
+fi
+# What has a flaw is told, and no test is run.
+cp "$work/transport/build/librsm_skeleton.so" "$work/librsm_other.so"
+"$prefix/$bindir/rsm-transport-check" --module "$work/librsm_other.so" > "$work/log" 2>&1
+[ $? -eq 1 ] || fail "rsm-transport-check takes a module of another name"
+if ! grep -q 'FAILED  node half' "$work/log" || ! grep -q 'another name' "$work/log"; then
+    cat "$work/log"
+    fail "rsm-transport-check does not say why"
 fi
 
 private_node_finished || failed=1

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rsm.conf says about software mappings reaches the application, controller by controller, and
  * its environment goes before it. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "party.h"
+#include "process.h"
 
 enum { LENGTH = 2 * PARTY_PAGE, NODE = 1 };
 
@@ -97,9 +100,94 @@ static void test_environment_goes_first(void **state)
     world_daemon_end(daemon);
 }
 
+/* ---------------------------------------------------------------- the device that rsmd lends */
+
+enum { SOMEBODY = 65533 };
+
+static int choose_trap(void *bytes)
+{
+    return setenv("RSM_MAP_TRAP", bytes, 1);
+}
+
+/* A system call that takes its data from a page of the mapping that nobody has touched: the bytes
+ * that it wrote in .value, errno in .id. */
+static int write_from_mapping(void *bytes)
+{
+    struct order *order = bytes;
+    int ends[2];
+    NEED(open("/dev/userfaultfd", O_RDONLY | O_CLOEXEC) < 0); /* this user may not */
+    NEED(pipe(ends) == 0);
+    errno = 0;
+    ssize_t written = write(ends[1], party_import(0)->address + PARTY_PAGE, 8);
+    order->id = (uint32_t)errno;
+    order->value = (uint64_t)written;
+    close(ends[0]);
+    close(ends[1]);
+    return 0;
+}
+
+static struct order write_as(struct world *world, const char *configuration, const char *trap)
+{
+    char text[16];
+    pid_t daemon = serve(world, configuration);
+    struct actor *exporter = actor_start(world, NODE);
+    struct actor *importer = actor_start_as(world, NODE, SOMEBODY);
+    snprintf(text, sizeof text, "%s", trap);
+    assert_int_equal(actor_run(importer, choose_trap, text, sizeof text), 0);
+    TELL_OK(exporter, offer, .length = LENGTH, .acl_count = 1, .acl = {{NODE, 0666}});
+    TELL_OK(importer, attach, .node = NODE, .length = LENGTH);
+    struct order order = party_ask(importer, write_from_mapping, (struct order){.id = 0});
+    assert_int_equal(order.result, 0);
+    TELL_OK(importer, detach);
+    actor_stop(importer);
+    actor_stop(exporter);
+    world_daemon_end(daemon);
+    return order;
+}
+
+static void need_device(void)
+{
+    if (geteuid() == 0 && access("/dev/userfaultfd", F_OK) == 0 && build_is_reachable())
+        return;
+    print_message("    not run: needs root, to be a user who can reach this build, and "
+                  "/dev/userfaultfd\n");
+    skip();
+}
+
+/* Whether the kernel gives everybody what the device gives. */
+static bool kernel_gives_all(void)
+{
+    FILE *setting = fopen("/proc/sys/vm/unprivileged_userfaultfd", "re");
+    bool all = setting != NULL && fgetc(setting) == '1';
+    if (setting != NULL)
+        fclose(setting);
+    return all;
+}
+
+/* A user without any privilege gets what makes system calls work on mapped memory, and with the
+ * default; without the configuration he does not. */
+static void test_lent_userfaultfd(void **state)
+{
+    need_device();
+    const char *traps[] = {"auto", "thread"};
+    for (unsigned i = 0; i < 2; i++) {
+        struct order order =
+            write_as(*state, "[controller sci0]\ntransport = shm\n[map]\nlend-userfaultfd = yes\n",
+                     traps[i]);
+        assert_int_equal(order.value, 8);
+    }
+    if (kernel_gives_all())
+        return;
+    struct order order = write_as(
+        *state, "[controller sci0]\ntransport = shm\n[map]\nlend-userfaultfd = no\n", "auto");
+    assert_int_equal(order.value, (uint64_t)-1);
+    assert_int_equal(order.id, EFAULT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        WORLD_TEST(test_lent_userfaultfd),
         WORLD_TEST(test_configured_per_controller),
         WORLD_TEST(test_environment_goes_first),
     };

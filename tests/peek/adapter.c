@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-struct rsm_node_offer *peek_find(const struct rsm_node_port *port, uint64_t key)
+struct peek_node_offer *peek_find(const struct peek_node_port *port, uint64_t key)
 {
-    struct rsm_node_offer *offer = port->offers;
+    struct peek_node_offer *offer = port->offers;
     while (offer != NULL && offer->key != key)
         offer = offer->next;
     return offer;
@@ -65,7 +65,7 @@ static void copy(uint8_t *memory, uint8_t *data, size_t length, bool put, unsign
 }
 
 /* Under the lock. */
-static enum rsm_status transfer(const struct rsm_node_offer *offer,
+static enum rsm_status transfer(const struct peek_node_offer *offer,
                                 const struct peek_request *request, uint8_t *data)
 {
     bool put = request->operation == PEEK_PUT;
@@ -90,7 +90,7 @@ static enum rsm_status transfer(const struct rsm_node_offer *offer,
 /* ------------------------------------------------------------------ news */
 
 /* Under the lock. */
-static void tell(struct rsm_node_port *port, uint64_t key, enum peek_news_kind kind)
+static void tell(struct peek_node_port *port, uint64_t key, enum peek_news_kind kind)
 {
     struct peek_news *news = calloc(1, sizeof *news);
     const uint64_t one = 1;
@@ -108,7 +108,7 @@ static void tell(struct rsm_node_port *port, uint64_t key, enum peek_news_kind k
 /* ------------------------------------------------------------------ requests */
 
 /* Under the lock. */
-static enum rsm_status carry_out(struct rsm_node_port *port, struct peek_link *link,
+static enum rsm_status carry_out(struct peek_node_port *port, struct peek_link *link,
                                  struct peek_request *request, struct peek_reply *reply)
 {
     if (request->operation == PEEK_BEGIN && link->key == 0) {
@@ -116,7 +116,7 @@ static enum rsm_status carry_out(struct rsm_node_port *port, struct peek_link *l
         return peek_find(port, link->key) != NULL ? RSM_ST_OK : RSM_ST_ABORTED;
     }
     bool listening = request->operation == PEEK_LISTEN && link->key == 0;
-    struct rsm_node_offer *offer = peek_find(port, listening ? request->offset : link->key);
+    struct peek_node_offer *offer = peek_find(port, listening ? request->offset : link->key);
     if (offer == NULL)
         return RSM_ST_ABORTED;
     if (listening) {
@@ -153,7 +153,7 @@ static bool is_whole(const struct peek_request *request, ssize_t length)
 }
 
 /* False: the importer has gone, or talks nonsense. */
-static bool serve(struct rsm_node_port *port, struct peek_link *link)
+static bool serve(struct peek_node_port *port, struct peek_link *link)
 {
     static _Thread_local _Alignas(8) struct peek_request request;
     static _Thread_local _Alignas(8) struct peek_reply reply;
@@ -171,11 +171,11 @@ static bool serve(struct rsm_node_port *port, struct peek_link *link)
     return send(link->socket, &reply, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size;
 }
 
-static void end_link(struct rsm_node_port *port, unsigned index)
+static void end_link(struct peek_node_port *port, unsigned index)
 {
     struct peek_link *link = &port->links[index];
     pthread_mutex_lock(&port->lock);
-    struct rsm_node_offer *offer = peek_find(port, link->key);
+    struct peek_node_offer *offer = peek_find(port, link->key);
     if (offer != NULL && link->listens)
         offer->listening = -1;
     else if (offer != NULL)
@@ -185,7 +185,7 @@ static void end_link(struct rsm_node_port *port, unsigned index)
     *link = port->links[--port->link_count];
 }
 
-static void take_importer(struct rsm_node_port *port)
+static void take_importer(struct peek_node_port *port)
 {
     int socket = accept4(port->listener, NULL, NULL, SOCK_CLOEXEC);
     if (socket < 0)
@@ -198,7 +198,7 @@ static void take_importer(struct rsm_node_port *port)
 
 void *peek_adapter(void *argument)
 {
-    struct rsm_node_port *port = argument;
+    struct peek_node_port *port = argument;
     struct pollfd ready[PEEK_CONNECTIONS_MAX + 2];
     for (;;) {
         unsigned count = port->link_count;

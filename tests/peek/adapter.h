@@ -10,13 +10,13 @@
 
 enum { PEEK_CONNECTIONS_MAX = 1024, PEEK_PIECES_MAX = 64 };
 
-struct rsm_extent {
-    int fd;
-    uint64_t length;
+struct peek_extent {
+    struct rsm_extent base;
     uint8_t *memory;
 };
 
-struct rsm_node_offer {
+struct peek_node_offer {
+    struct rsm_node_offer base;
     uint64_t key;
     uint32_t rights;
     int listening; /* socket for the exporter's signals; -1: the importer takes none */
@@ -26,7 +26,7 @@ struct rsm_node_offer {
         uint8_t *memory;
         uint64_t length;
     } pieces[PEEK_PIECES_MAX];
-    struct rsm_node_offer *next;
+    struct peek_node_offer *next;
 };
 
 enum peek_news_kind {
@@ -50,7 +50,8 @@ struct peek_link {
     bool listens;
 };
 
-struct rsm_node_port {
+struct peek_node_port {
+    struct rsm_node_port base;
     struct peek_blob self; /* without key */
     int listener;
     int stop; /* eventfd: the thread is to end */
@@ -59,7 +60,7 @@ struct rsm_node_port {
     unsigned link_count; /* the thread's */
     struct peek_link links[PEEK_CONNECTIONS_MAX];
     pthread_mutex_t lock; /* guards what follows, held while memory is accessed */
-    struct rsm_node_offer *offers;
+    struct peek_node_offer *offers;
     struct peek_news *news, **news_end;
     uint64_t last_key;
 };
@@ -68,6 +69,6 @@ struct rsm_node_port {
 void *peek_adapter(void *port);
 
 /** Under the lock: the offer of that key, NULL if it was revoked. */
-struct rsm_node_offer *peek_find(const struct rsm_node_port *port, uint64_t key);
+struct peek_node_offer *peek_find(const struct peek_node_port *port, uint64_t key);
 
 #endif

@@ -10,22 +10,20 @@
 
 #include "peek.h"
 
-#ifdef PEEK_MAPPABLE
+#if defined(PEEK_MAPPABLE)
 #define PEEK_CAPS (RSM_CAP_REMOTE_SIGNAL | RSM_CAP_FAULT_SAFE)
-#else
+#elif defined(PEEK_SIGNALS)
 #define PEEK_CAPS RSM_CAP_REMOTE_SIGNAL
+#else
+#define PEEK_CAPS 0
 #endif
 
 enum { PATIENCE_MS = 3000 };
 
-struct rsm_port {
-    int unused;
-};
-
 struct peek_conn {
     struct rsm_conn base;
     int socket;
-    int listening; /* for signals of the exporter, from hear_signals() on; -1 without them */
+    int listening; /* for signals of the exporter, from arm() on; -1 without them */
     struct peek_blob blob;
     pid_t process;
     pthread_mutex_t lock;   /* one request at a time; guards what follows */
@@ -35,7 +33,7 @@ struct peek_conn {
 
 static struct peek_conn *conn_of(struct rsm_conn *base)
 {
-    return (struct peek_conn *)(void *)base;
+    return RSM_CONTAINER_OF(base, struct peek_conn, base);
 }
 
 /* ------------------------------------------------------------------ packets */
@@ -86,7 +84,10 @@ static enum rsm_status peek_open(const struct rsm_controller_info *info, struct 
     if (info->peer_timeout_ms == 0) /* what every transport is to be told */
         return RSM_ST_INVALID;
     *port = calloc(1, sizeof **port);
-    return *port != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
+    if (*port == NULL)
+        return RSM_ST_NO_MEMORY;
+    (*port)->caps = PEEK_CAPS;
+    return RSM_ST_OK;
 }
 
 static void peek_close(struct rsm_port *port)
@@ -115,7 +116,7 @@ static enum rsm_status peek_connect(struct rsm_port *port, const struct rsm_offe
     struct peek_blob blob;
     struct peek_request request = {.operation = PEEK_BEGIN};
     struct peek_reply reply;
-    (void)port, (void)size, (void)rights;
+    (void)size, (void)rights;
     if (offer->fd_count != 0 || offer->blob_len != sizeof blob)
         return RSM_ST_PROTOCOL;
     memcpy(&blob, offer->blob, sizeof blob);
@@ -124,6 +125,7 @@ static enum rsm_status peek_connect(struct rsm_port *port, const struct rsm_offe
     struct peek_conn *conn = calloc(1, sizeof *conn);
     if (conn == NULL)
         return RSM_ST_NO_MEMORY;
+    conn->base.caps = port->caps;
     conn->process = getpid();
     conn->listening = -1;
     conn->socket = reach(&blob);
@@ -258,7 +260,7 @@ static int peek_signal_fd(struct rsm_conn *base)
     return conn_of(base)->listening;
 }
 
-static enum rsm_status peek_hear_signals(struct rsm_conn *base)
+static enum rsm_status peek_arm_signals(struct rsm_conn *base)
 {
     struct peek_conn *conn = conn_of(base);
     struct peek_request request = {.operation = PEEK_LISTEN, .offset = conn->blob.key};
@@ -269,7 +271,7 @@ static enum rsm_status peek_hear_signals(struct rsm_conn *base)
                : RSM_ST_UNREACHABLE;
 }
 
-static enum rsm_status peek_take_signals(struct rsm_conn *base, struct rsm_signals *taken)
+static enum rsm_status peek_poll_signals(struct rsm_conn *base, struct rsm_signals *taken)
 {
     struct peek_conn *conn = conn_of(base);
     struct peek_signals packet;
@@ -286,19 +288,27 @@ static enum rsm_status peek_take_signals(struct rsm_conn *base, struct rsm_signa
 }
 
 /* If nobody is there to hear it no further one comes. */
-static void peek_answer_signals(struct rsm_conn *base)
+static void peek_acknowledge_signals(struct rsm_conn *base)
 {
     struct peek_request request = {.operation = PEEK_TAKEN};
     ssize_t ignored =
         send(conn_of(base)->listening, &request, offsetof(struct peek_request, data), MSG_NOSIGNAL);
     (void)ignored;
 }
+
+static const struct rsm_signal_ops signal_ops = {
+    .size = sizeof(struct rsm_signal_ops),
+    .post = peek_signal,
+    .fd = peek_signal_fd,
+    .arm = peek_arm_signals,
+    .poll = peek_poll_signals,
+    .acknowledge = peek_acknowledge_signals,
+};
 #endif
 
-PEEK_VISIBLE extern const struct rsm_import_ops rsm_transport_import_ops_v1;
-const struct rsm_import_ops rsm_transport_import_ops_v1 = {
-    .abi_version = RSM_TRANSPORT_ABI,
-    .size = sizeof(struct rsm_import_ops),
+PEEK_VISIBLE extern const struct rsm_import_ops rsm_transport_import_ops_v2;
+const struct rsm_import_ops rsm_transport_import_ops_v2 = {
+    RSM_IMPORT_OPS_HEAD,
     .name = PEEK_NAME,
     .open = peek_open,
     .close = peek_close,
@@ -312,11 +322,6 @@ const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     .complete = peek_complete,
     .health = peek_health,
 #ifdef PEEK_SIGNALS
-    .caps = PEEK_CAPS,
-    .signal = peek_signal,
-    .signal_fd = peek_signal_fd,
-    .hear_signals = peek_hear_signals,
-    .take_signals = peek_take_signals,
-    .answer_signals = peek_answer_signals,
+    .signals = &signal_ops,
 #endif
 };

@@ -16,7 +16,7 @@
 /* ------------------------------------------------------------------ port */
 
 /* A listener with a name that the kernel chooses. */
-static bool open_listener(struct rsm_node_port *port)
+static bool open_listener(struct peek_node_port *port)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     socklen_t length = sizeof address.sun_family;
@@ -33,7 +33,7 @@ static bool open_listener(struct rsm_node_port *port)
 }
 
 /* Signals are for rsmd's own thread. */
-static bool start_thread(struct rsm_node_port *port)
+static bool start_thread(struct peek_node_port *port)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -43,7 +43,7 @@ static bool start_thread(struct rsm_node_port *port)
     return error == 0;
 }
 
-static void close_all(struct rsm_node_port *port)
+static void close_all(struct peek_node_port *port)
 {
     const int fds[] = {port->listener, port->stop, port->news_fd};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
@@ -52,14 +52,30 @@ static void close_all(struct rsm_node_port *port)
     free(port);
 }
 
+static struct peek_node_port *port_of(struct rsm_node_port *port)
+{
+    return RSM_CONTAINER_OF(port, struct peek_node_port, base);
+}
+
+static struct peek_node_offer *offer_of(struct rsm_node_offer *offer)
+{
+    return RSM_CONTAINER_OF(offer, struct peek_node_offer, base);
+}
+
+static struct peek_extent *extent_of(struct rsm_extent *extent)
+{
+    return RSM_CONTAINER_OF(extent, struct peek_extent, base);
+}
+
 static enum rsm_status peek_open(const struct rsm_controller_info *info,
                                  struct rsm_node_port **made)
 {
     if (info->peer_timeout_ms == 0) /* what every transport is to be told */
         return RSM_ST_INVALID;
-    struct rsm_node_port *port = calloc(1, sizeof *port);
+    struct peek_node_port *port = calloc(1, sizeof *port);
     if (port == NULL)
         return RSM_ST_NO_MEMORY;
+    port->base.caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS;
     port->listener = port->news_fd = -1;
     port->news_end = &port->news;
     port->stop = eventfd(0, EFD_CLOEXEC);
@@ -71,12 +87,13 @@ static enum rsm_status peek_open(const struct rsm_controller_info *info,
         close_all(port);
         return RSM_ST_NO_RESOURCES;
     }
-    *made = port;
+    *made = &port->base;
     return RSM_ST_OK;
 }
 
-static void peek_close(struct rsm_node_port *port)
+static void peek_close(struct rsm_node_port *base)
 {
+    struct peek_node_port *port = port_of(base);
     const uint64_t one = 1;
     if (write(port->stop, &one, sizeof one) == (ssize_t)sizeof one)
         pthread_join(port->thread, NULL);
@@ -103,67 +120,68 @@ static void peek_attributes(struct rsm_node_port *port, struct rsm_port_attr *at
 
 /* ------------------------------------------------------------------ extents */
 
-static enum rsm_status give_up(struct rsm_extent *extent)
+static enum rsm_status give_up(struct peek_extent *extent)
 {
-    if (extent->fd >= 0)
-        close(extent->fd);
+    if (extent->base.fd >= 0)
+        close(extent->base.fd);
     free(extent);
     return RSM_ST_NO_RESOURCES;
 }
 
 static enum rsm_status peek_extent_make(struct rsm_node_port *port, uint64_t length,
-                                        struct rsm_extent **made, int *fd)
+                                        struct rsm_extent **made)
 {
     (void)port;
-    struct rsm_extent *extent = calloc(1, sizeof *extent);
+    struct peek_extent *extent = calloc(1, sizeof *extent);
     if (extent == NULL)
         return RSM_ST_NO_MEMORY;
-    extent->length = length;
-    extent->fd = memfd_create("rsm-peek", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (extent->fd < 0 || ftruncate(extent->fd, (off_t)length) < 0 ||
-        fchmod(extent->fd, S_IRUSR) < 0 ||
-        fcntl(extent->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+    int fd = memfd_create("rsm-peek", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    extent->base = (struct rsm_extent){.kind = RSM_EXTENT_MEMFD, .fd = fd, .length = length};
+    if (fd < 0 || ftruncate(fd, (off_t)length) < 0 || fchmod(fd, S_IRUSR) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
         return give_up(extent);
-    extent->memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, extent->fd, 0);
+    extent->memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (extent->memory == MAP_FAILED)
         return give_up(extent);
-    *made = extent;
-    *fd = extent->fd;
+    *made = &extent->base;
     return RSM_ST_OK;
 }
 
-static void peek_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
+static void peek_extent_free(struct rsm_node_port *port, struct rsm_extent *base)
 {
+    struct peek_extent *extent = extent_of(base);
     (void)port; /* no offer reaches it any more */
-    munmap(extent->memory, extent->length);
-    close(extent->fd);
+    munmap(extent->memory, base->length);
+    close(extent->base.fd);
     free(extent);
 }
 
 /* ------------------------------------------------------------------ offers */
 
-static enum rsm_status peek_offer(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+static enum rsm_status peek_offer(struct rsm_node_port *base, const struct rsm_extent_piece *pieces,
                                   unsigned count, uint32_t rights,
                                   const struct rsm_importer *importer, struct rsm_offer *offer,
                                   struct rsm_node_offer **made)
 {
+    struct peek_node_port *port = port_of(base);
     struct peek_blob blob = port->self;
     (void)importer;
     if (count > PEEK_PIECES_MAX)
         return RSM_ST_RANGE;
-    struct rsm_node_offer *granted = calloc(1, sizeof *granted);
+    struct peek_node_offer *granted = calloc(1, sizeof *granted);
     if (granted == NULL)
         return RSM_ST_NO_MEMORY;
     if (getrandom(&granted->key, sizeof granted->key, 0) != (ssize_t)sizeof granted->key) {
         free(granted);
         return RSM_ST_NO_RESOURCES;
     }
+    granted->base.port = base;
     granted->key |= 1; /* never 0 */
     granted->rights = rights;
     granted->listening = -1;
     granted->count = count;
     for (unsigned i = 0; i < count; i++) {
-        granted->pieces[i].memory = pieces[i].extent->memory + pieces[i].offset;
+        granted->pieces[i].memory = extent_of(pieces[i].extent)->memory + pieces[i].offset;
         granted->pieces[i].length = pieces[i].length;
     }
     blob.key = granted->key;
@@ -173,15 +191,17 @@ static enum rsm_status peek_offer(struct rsm_node_port *port, const struct rsm_e
     granted->next = port->offers;
     port->offers = granted;
     pthread_mutex_unlock(&port->lock);
-    *made = granted;
+    *made = &granted->base;
     return RSM_ST_OK;
 }
 
 /* Whoever accesses the memory holds the lock: behind this nobody does by that offer. */
-static void peek_revoke(struct rsm_node_port *port, struct rsm_node_offer *granted)
+static void peek_revoke(struct rsm_node_port *base, struct rsm_node_offer *made)
 {
+    struct peek_node_port *port = port_of(base);
+    struct peek_node_offer *granted = offer_of(made);
     pthread_mutex_lock(&port->lock);
-    struct rsm_node_offer **place = &port->offers;
+    struct peek_node_offer **place = &port->offers;
     while (*place != granted)
         place = &(*place)->next;
     *place = granted->next;
@@ -194,19 +214,20 @@ static void peek_revoke(struct rsm_node_port *port, struct rsm_node_offer *grant
 #ifdef PEEK_SIGNALS
 static int peek_event_fd(struct rsm_node_port *port)
 {
-    return port->news_fd;
+    return port_of(port)->news_fd;
 }
 
-static void peek_dispatch(struct rsm_node_port *port, const struct rsm_node_upcalls *up,
+static void peek_dispatch(struct rsm_node_port *base, const struct rsm_node_upcalls *up,
                           void *context)
 {
+    struct peek_node_port *port = port_of(base);
     uint64_t count;
     ssize_t ignored = read(port->news_fd, &count, sizeof count);
     (void)ignored;
     for (;;) {
         pthread_mutex_lock(&port->lock);
         struct peek_news *news = port->news;
-        struct rsm_node_offer *offer = news != NULL ? peek_find(port, news->key) : NULL;
+        struct peek_node_offer *offer = news != NULL ? peek_find(port, news->key) : NULL;
         if (news != NULL)
             port->news = news->next;
         if (port->news == NULL)
@@ -215,21 +236,22 @@ static void peek_dispatch(struct rsm_node_port *port, const struct rsm_node_upca
         if (news == NULL)
             return;
         if (offer != NULL && news->kind == PEEK_LOST)
-            up->lost(context, offer);
+            up->lost(context, &offer->base);
         else if (offer != NULL && news->kind == PEEK_HEARD)
-            up->taken(context, offer);
+            up->taken(context, &offer->base);
         else if (offer != NULL)
-            up->signalled(context, offer, 1, news->kind == PEEK_SIGNALLED_COALESCED);
+            up->signalled(context, &offer->base, 1, news->kind == PEEK_SIGNALLED_COALESCED);
         free(news);
     }
 }
 
 /* ------------------------------------------------------------------ signals of the exporter */
 
-static enum rsm_status peek_signal_importer(struct rsm_node_port *port,
-                                            struct rsm_node_offer *offer,
-                                            const struct rsm_signals *signals)
+static enum rsm_status peek_send_signals(struct rsm_node_port *base, struct rsm_node_offer *made,
+                                         const struct rsm_signals *signals)
 {
+    struct peek_node_port *port = port_of(base);
+    struct peek_node_offer *offer = offer_of(made);
     const struct peek_signals packet = {.count = signals->count, .coalesced = signals->coalesced};
     enum rsm_status status = RSM_ST_OK;
     pthread_mutex_lock(&port->lock);
@@ -252,12 +274,17 @@ static bool peek_signals_arrived(struct rsm_node_port *port, struct rsm_node_off
     (void)port, (void)offer;
     return true;
 }
+
+static const struct rsm_node_signal_ops signal_ops = {
+    .size = sizeof(struct rsm_node_signal_ops),
+    .send = peek_send_signals,
+    .arrived = peek_signals_arrived,
+};
 #endif
 
-PEEK_VISIBLE extern const struct rsm_node_ops rsm_transport_node_ops_v1;
-const struct rsm_node_ops rsm_transport_node_ops_v1 = {
-    .abi_version = RSM_TRANSPORT_ABI,
-    .size = sizeof(struct rsm_node_ops),
+PEEK_VISIBLE extern const struct rsm_node_ops rsm_transport_node_ops_v2;
+const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+    RSM_NODE_OPS_HEAD,
     .name = PEEK_NAME,
     .open = peek_open,
     .close = peek_close,
@@ -269,8 +296,6 @@ const struct rsm_node_ops rsm_transport_node_ops_v1 = {
 #ifdef PEEK_SIGNALS
     .event_fd = peek_event_fd,
     .dispatch = peek_dispatch,
-    .signal_importer = peek_signal_importer,
-    .signals_arrived = peek_signals_arrived,
+    .signals = &signal_ops,
 #endif
-    .node_caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS,
 };

@@ -287,6 +287,47 @@ static void later_handler_hands_on(void)
     bed_end();
 }
 
+/* One that keeps everything for itself. Opening a barrier puts the engine in front of it. */
+static void later_handler(void)
+{
+    bed_start(NULL, 1);
+    volatile uint8_t *map = bed_map(0, PAGE, MAY_ALL);
+    for (uint32_t i = 1; i <= 100; i++) {
+        if (i % 50 == 1)
+            catch_own_faults(i == 1 ? 0 : SA_NODEFER);
+        CHECK(bed_open() == 0);
+        store32(map, i);
+        fault_of_ones_own();
+        CHECK(load32(map) == i && bed_close() == 0);
+    }
+    bed_unmap(map);
+    fault_of_ones_own();
+    bed_end();
+}
+
+/* Until then it gets what the engine was to have: sigaction() is the C library's, and no call of
+ * the program's leads through ours. */
+static void later_handler_is_alone(void)
+{
+    bed_start(NULL, 1);
+    volatile uint8_t *map = bed_map(0, PAGE, MAY_ALL);
+    store32(map, 1);
+    CHECK(bed_close() == 0 && bed_open() == 0);
+    catch_own_faults(0);
+    unsigned before = caught;
+    refused_here = (uint8_t *)(uintptr_t)map;
+    if (sigsetjmp(escape, 1) == 0)
+        store32(map, 2);
+    CHECK(caught == (trap_is("signal") && accesses_are_refused() ? before + 1 : before));
+    CHECK(bed_open() == 0);
+    store32(map, 3);
+    CHECK(load32(map) == 3 && bed_close() == 0);
+    refused_here = refused;
+    fault_of_ones_own();
+    bed_unmap(map);
+    bed_end();
+}
+
 static void on_bus_error(int signal)
 {
     (void)signal;
@@ -325,6 +366,8 @@ const struct litmus litmus_signals[] = {
     {"jump_out_of_handler", jump_out_of_handler},
     {"alternate_stack", alternate_stack},
     {"later_handler_hands_on", later_handler_hands_on},
+    {"later_handler", later_handler},
+    {"later_handler_is_alone", later_handler_is_alone},
     {"bus_errors", bus_errors},
     {NULL, NULL},
 };

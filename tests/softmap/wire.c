@@ -244,10 +244,8 @@ static void wire_disconnect(struct rsm_conn *conn)
 }
 
 static const struct rsm_import_ops wire_ops = {
-    .abi_version = RSM_TRANSPORT_ABI,
-    .size = sizeof(struct rsm_import_ops),
+    RSM_IMPORT_OPS_HEAD,
     .name = "wire",
-    .caps = RSM_CAP_FAULT_SAFE,
     .disconnect = wire_disconnect,
     .put = wire_put,
     .get = wire_get,
@@ -267,6 +265,7 @@ struct rsm_conn *wire_connect(uint8_t *memory, uint64_t size)
     (void)size;
     wire.memory = memory;
     wire.conn.ops = &wire_ops;
+    wire.conn.caps = RSM_CAP_FAULT_SAFE;
     softmap_block(&before);
     if (pthread_create(&thread, NULL, carry, NULL) != 0)
         abort();

@@ -25,7 +25,8 @@
 #endif
 #endif
 
-struct rsm_port {
+struct shm_port {
+    struct rsm_port base;
     uint64_t page; /* bytes */
 };
 
@@ -42,20 +43,33 @@ static struct shm_conn *shm_of(struct rsm_conn *conn)
     return (struct shm_conn *)conn;
 }
 
+static struct shm_port *port_of(struct rsm_port *port)
+{
+    return RSM_CONTAINER_OF(port, struct shm_port, base);
+}
+
+/* Without mapping, put and get alone are left: to try the mapping engine. */
+static bool maps(void)
+{
+    const char *direct = secure_getenv("RSM_SHM_DIRECT");
+    return direct == NULL || strcmp(direct, "0") != 0;
+}
+
 static enum rsm_status shm_open_port(const struct rsm_controller_info *info, struct rsm_port **port)
 {
     (void)info; /* see the node half */
-    struct rsm_port *made = calloc(1, sizeof *made);
+    struct shm_port *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
+    made->base.caps = maps() ? RSM_CAP_MAP : RSM_CAP_FAULT_SAFE;
     made->page = (uint64_t)sysconf(_SC_PAGESIZE);
-    *port = made;
+    *port = &made->base;
     return RSM_ST_OK;
 }
 
 static void shm_close_port(struct rsm_port *port)
 {
-    free(port);
+    free(port_of(port));
 }
 
 /* ------------------------------------------------------------------ connection */
@@ -113,7 +127,8 @@ static enum rsm_status shm_connect(struct rsm_port *port, const struct rsm_offer
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
     made->size = size;
-    made->page = port->page;
+    made->page = port_of(port)->page;
+    made->conn.caps = port->caps;
     enum rsm_status status =
         rights == 0 ? connect_without_rights(offer) : connect_with_rights(made, offer, rights);
     if (status != RSM_ST_OK) {
@@ -278,22 +293,22 @@ static enum rsm_status shm_health(struct rsm_conn *conn)
     return RSM_ST_OK;
 }
 
-/* What both tables have in common. */
-#define OPERATIONS                                                                                 \
-    .abi_version = RSM_TRANSPORT_ABI, .size = sizeof(struct rsm_import_ops), .name = "shm",        \
-    .open = shm_open_port, .close = shm_close_port, .connect = shm_connect,                        \
-    .disconnect = shm_disconnect, .put = shm_put, .get = shm_get, .put_elems = shm_put_elems,      \
-    .get_elems = shm_get_elems, .putv = shm_putv, .getv = shm_getv, .order = shm_order,            \
-    .complete = shm_order, /* an access that has been executed has happened */                     \
-        .health = shm_health
-
 const struct rsm_import_ops rsmcore_shm_import_ops = {
-    .caps = RSM_CAP_MAP, .map = shm_map, .unmap = shm_unmap, OPERATIONS};
-
-static const struct rsm_import_ops without_mapping = {.caps = RSM_CAP_FAULT_SAFE, OPERATIONS};
-
-const struct rsm_import_ops *rsmcore_shm_import_ops_chosen(void)
-{
-    const char *direct = secure_getenv("RSM_SHM_DIRECT");
-    return direct != NULL && strcmp(direct, "0") == 0 ? &without_mapping : &rsmcore_shm_import_ops;
-}
+    RSM_IMPORT_OPS_HEAD,
+    .name = "shm",
+    .open = shm_open_port,
+    .close = shm_close_port,
+    .connect = shm_connect,
+    .disconnect = shm_disconnect,
+    .put = shm_put,
+    .get = shm_get,
+    .put_elems = shm_put_elems,
+    .get_elems = shm_get_elems,
+    .putv = shm_putv,
+    .getv = shm_getv,
+    .map = shm_map,
+    .unmap = shm_unmap,
+    .order = shm_order,
+    .complete = shm_order, /* an access that has been executed has happened */
+    .health = shm_health,
+};

@@ -22,37 +22,35 @@
 #include "base/status.h"
 #include "base/extent_memfd.h"
 
-struct rsm_node_port {
-    uint64_t page; /* bytes */
+struct shm_node_port {
+    struct rsm_node_port base;
+    uint64_t page;               /* bytes */
+    struct rsm_node_offer offer; /* all of them: an offer leaves nothing behind in the daemon */
 };
 
-struct rsm_extent {
-    int fd;
-    uint64_t length;
-};
-
-/* An offer leaves nothing behind in the daemon; all of them are this one. */
-struct rsm_node_offer {
-    char unused;
-};
-static struct rsm_node_offer no_state;
+static struct shm_node_port *port_of(struct rsm_node_port *port)
+{
+    return RSM_CONTAINER_OF(port, struct shm_node_port, base);
+}
 
 static enum rsm_status shm_open_port(const struct rsm_controller_info *info,
                                      struct rsm_node_port **port)
 {
     /* Any controller falls back on shm within a host: device and options are another's. */
     (void)info;
-    struct rsm_node_port *made = calloc(1, sizeof *made);
+    struct shm_node_port *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
+    made->base.caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_ANY_THREAD;
     made->page = (uint64_t)sysconf(_SC_PAGESIZE);
-    *port = made;
+    made->offer.port = &made->base;
+    *port = &made->base;
     return RSM_ST_OK;
 }
 
 static void shm_close_port(struct rsm_node_port *port)
 {
-    free(port);
+    free(port_of(port));
 }
 
 /* Every extent takes one of the daemon's descriptors. */
@@ -64,11 +62,12 @@ static uint64_t most_extents(void)
 
 static void shm_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
 {
-    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * port->page;
+    uint64_t page = port_of(port)->page;
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
     *attr = (struct rsm_port_attr){
         .access_sizes = 1 | 2 | 4 | 8,
         .atomic_sizes = 1 | 2 | 4 | 8,
-        .page_size = port->page,
+        .page_size = page,
         .max_segment_size = memory,
         .total_segment_size = memory,
         .max_segments = most_extents(),
@@ -82,35 +81,36 @@ static void shm_attributes(struct rsm_node_port *port, struct rsm_port_attr *att
 /* ------------------------------------------------------------------ extents */
 
 static enum rsm_status shm_extent_make(struct rsm_node_port *port, uint64_t length,
-                                       struct rsm_extent **extent, int *fd)
+                                       struct rsm_extent **extent)
 {
-    if (length == 0 || length > INT64_MAX || length % port->page != 0)
+    if (length == 0 || length > INT64_MAX || length % port_of(port)->page != 0)
         return RSM_ST_INVALID;
     struct rsm_extent *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    made->length = length;
-    made->fd = rsmcore_extent_memfd(length);
+    *made = (struct rsm_extent){
+        .kind = RSM_EXTENT_MEMFD, .fd = rsmcore_extent_memfd(length), .length = length};
     if (made->fd < 0) {
         enum rsm_status status = rsmcore_status_from_errno(errno);
         free(made);
         return status;
     }
     *extent = made;
-    *fd = made->fd;
     return RSM_ST_OK;
 }
 
 static enum rsm_status shm_extent_adopt(struct rsm_node_port *port, int fd, uint64_t length,
                                         struct rsm_extent **extent)
 {
-    if (length == 0 || length % port->page != 0 || !rsmcore_extent_is_shareable(fd, length))
+    if (length == 0 || length % port_of(port)->page != 0 ||
+        !rsmcore_extent_is_shareable(fd, length))
         return RSM_ST_INVALID;
     struct rsm_extent *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    made->length = length;
-    made->fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    *made = (struct rsm_extent){.kind = RSM_EXTENT_MEMFD,
+                                .fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1),
+                                .length = length};
     if (made->fd < 0) {
         enum rsm_status status = rsmcore_status_from_errno(errno);
         free(made);
@@ -129,7 +129,7 @@ static void shm_extent_free(struct rsm_node_port *port, struct rsm_extent *exten
 
 /* ------------------------------------------------------------------ offers */
 
-static bool pieces_lie_in_their_extents(const struct rsm_node_port *port,
+static bool pieces_lie_in_their_extents(const struct shm_node_port *port,
                                         const struct rsm_extent_piece *pieces, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -177,7 +177,7 @@ static enum rsm_status shm_offer(struct rsm_node_port *port, const struct rsm_ex
 {
     (void)importer; /* only who is sent the descriptors has them */
     if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0 ||
-        !pieces_lie_in_their_extents(port, pieces, count))
+        !pieces_lie_in_their_extents(port_of(port), pieces, count))
         return RSM_ST_INVALID;
     offer->blob_len = 0;
     offer->fd_count = 0;
@@ -187,7 +187,7 @@ static enum rsm_status shm_offer(struct rsm_node_port *port, const struct rsm_ex
             close(offer->fds[--offer->fd_count]);
         return status;
     }
-    *made = &no_state;
+    *made = &port_of(port)->offer;
     return RSM_ST_OK;
 }
 
@@ -199,8 +199,7 @@ static void shm_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
 }
 
 const struct rsm_node_ops rsmcore_shm_node_ops = {
-    .abi_version = RSM_TRANSPORT_ABI,
-    .size = sizeof(struct rsm_node_ops),
+    RSM_NODE_OPS_HEAD,
     .name = "shm",
     .open = shm_open_port,
     .close = shm_close_port,
@@ -209,6 +208,5 @@ const struct rsm_node_ops rsmcore_shm_node_ops = {
     .extent_free = shm_extent_free,
     .offer = shm_offer,
     .revoke = shm_revoke,
-    .node_caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_ANY_THREAD,
     .extent_adopt = shm_extent_adopt,
 };

@@ -12,10 +12,9 @@
 #include "base/codec.h"
 #include "rsm/transport.h"
 
+/* If RSM_SHM_DIRECT is 0 its ports cannot map: to try on any machine what a fabric without loads
+ * and stores gives. */
 extern const struct rsm_import_ops rsmcore_shm_import_ops;
-/* The same, or if RSM_SHM_DIRECT is 0 one that cannot map: for trying on any machine what a fabric
- * without loads and stores gives. */
-const struct rsm_import_ops *rsmcore_shm_import_ops_chosen(void);
 extern const struct rsm_node_ops rsmcore_shm_node_ops;
 
 struct shm_piece {

@@ -81,6 +81,20 @@ void rsmd_far_down(void *context, uint32_t id)
         take_down(node, far);
 }
 
+void rsmd_far_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id)
+{
+    struct rsmd_import *import, *next;
+    struct rsmd_far *far = find(node, id);
+    if (far == NULL)
+        return;
+    rsmd_far_cut_imports(node, far, controller);
+    DL_FOREACH_SAFE(far->client.imports, import, next)
+    {
+        if (import->by == controller)
+            rsmd_import_abort(node, import);
+    }
+}
+
 void rsmd_far_stop(struct rsmd_node *node)
 {
     if (node->hosts == NULL)

@@ -45,6 +45,10 @@ void rsmd_far_up(void *context, uint32_t id);
 void rsmd_far_down(void *context, uint32_t id);
 void rsmd_far_message(void *context, uint32_t id, const struct rsm_peer_msg *msg);
 
+/** The fabric of a controller does not reach a node any more, whatever the link does: what this
+ * node has in common with it over that controller ends, and the node is told. */
+void rsmd_far_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id);
+
 /** Whether the link to a node is up. */
 bool rsmd_far_is_up(const struct rsmd_node *node, uint32_t id);
 

@@ -277,6 +277,25 @@ void rsmd_far_disconnect(struct rsmd_node *node, struct rsmd_import *import)
     part(import);
 }
 
+void rsmd_far_cut_imports(struct rsmd_node *node, struct rsmd_far *far,
+                          const struct rsmd_controller *controller)
+{
+    struct rsmd_import *import, *next_import;
+    struct rsmd_forward *forward, *next_forward;
+    HASH_ITER(hh_far, far->imports, import, next_import)
+    {
+        if (import->controller != controller)
+            continue;
+        send_disconnect(node, far, import->there.id, true);
+        abort_import(node, import);
+    }
+    DL_FOREACH_SAFE(far->waiting, forward, next_forward)
+    {
+        if (forward->controller == controller)
+            refuse(forward, RSM_ST_UNREACHABLE);
+    }
+}
+
 void rsmd_far_end_imports(struct rsmd_node *node, struct rsmd_far *far)
 {
     while (far->imports != NULL)

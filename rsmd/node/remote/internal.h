@@ -52,6 +52,9 @@ void rsmd_far_take_unavailable(struct rsmd_node *node, const struct rsmd_far *fa
 struct rsmd_import *rsmd_far_import(const struct rsmd_far *far, uint32_t id);
 /** The link went. */
 void rsmd_far_end_imports(struct rsmd_node *node, struct rsmd_far *far);
+/** The controller's fabric does not reach the far node any more. */
+void rsmd_far_cut_imports(struct rsmd_node *node, struct rsmd_far *far,
+                          const struct rsmd_controller *controller);
 
 /** Make one for a call; NULL: no memory. @p controller may be NULL. */
 struct rsmd_forward *rsmd_far_forward(const struct rsmd_call *call, struct rsmd_far *far,

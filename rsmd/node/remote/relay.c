@@ -58,7 +58,7 @@ static bool send_by_fabric(struct rsmd_relay *relay, const struct rsm_signals *s
     const struct rsmd_import *import = relay->import;
     const struct rsmd_controller *by = import->by;
     if (import->made == NULL ||
-        by->ops->signal_importer(by->port, import->made, signals) != RSM_ST_OK)
+        by->ops->signals->send(by->port, import->made, signals) != RSM_ST_OK)
         return false;
     relay->under_way = true;
     relay->sent = *signals;
@@ -125,7 +125,7 @@ void rsmd_relay_leave_fabric(struct rsmd_import *import)
     if (relay == NULL || !relay->under_way)
         return;
     relay->under_way = false;
-    if (!by->ops->signals_arrived(by->port, import->made))
+    if (!by->ops->signals->arrived(by->port, import->made))
         send_by_link(relay, &relay->sent);
 }
 

@@ -8,13 +8,14 @@
 
 #include "cmocka_all.h"
 #include "transport/generic.h"
+#include "transport/instance.h"
 #include "unit/transport/fake.h"
 
 enum { SIZE = 4096 };
 
 struct bed {
     struct fake_segment *segment;
-    struct rsm_import_ops ops; /* complete: what a transport leaves out is filled in */
+    struct rsmcore_import_table table; /* complete: what a transport leaves out is filled in */
     struct rsm_port *port;
     struct rsmcore_import import;
 };
@@ -28,14 +29,13 @@ static int begin(void **state)
     struct rsm_offer offer = {.blob_len = 0};
     struct rsm_conn *conn;
     bed->segment = fake_segment_make(SIZE);
-    assert_int_equal(rsmcore_import_ops_complete(&fake_import_ops, &bed->ops), RSM_ST_OK);
+    assert_int_equal(rsmcore_import_ops_complete(&fake_import_ops, &bed->table), RSM_ST_OK);
     struct rsm_controller_info info = {.name = "fake0", .device = "", .options = ""};
-    assert_int_equal(bed->ops.open(&info, &bed->port), RSM_ST_OK);
+    assert_int_equal(rsmcore_port_open(&bed->table.ops, &info, &bed->port), RSM_ST_OK);
     fake_segment_offer(bed->segment, &offer);
     assert_int_equal(
-        bed->ops.connect(bed->port, &offer, SIZE, RSM_RIGHT_READ | RSM_RIGHT_WRITE, &conn),
+        rsmcore_conn_open(bed->port, &offer, SIZE, RSM_RIGHT_READ | RSM_RIGHT_WRITE, &conn),
         RSM_ST_OK);
-    conn->ops = &bed->ops;
     bed->import.slot = &table.slot[1];
     bed->import.table = &table;
     bed->import.generation = atomic_load(&table.slot[1]);
@@ -49,8 +49,8 @@ static int begin(void **state)
 static int end(void **state)
 {
     struct bed *bed = *state;
-    bed->ops.disconnect(rsmcore_import_conn(&bed->import));
-    bed->ops.close(bed->port);
+    rsmcore_conn_close(rsmcore_import_conn(&bed->import));
+    rsmcore_port_close(bed->port);
     fake_segment_free(bed->segment);
     free(bed);
     return 0;

@@ -49,9 +49,8 @@ static enum rsm_status health(struct rsm_conn *conn)
     return RSM_ST_OK;
 }
 
-static const struct rsm_import_ops ops = {
-    .caps = RSM_CAP_MAP, .map = map, .unmap = unmap, .health = health};
-static struct rsm_conn conn = {.ops = &ops};
+static const struct rsm_import_ops ops = {.map = map, .unmap = unmap, .health = health};
+static struct rsm_conn conn = {.ops = &ops, .caps = RSM_CAP_MAP};
 static struct rsm_gentable table;
 static struct rsmcore_import import;
 

@@ -39,7 +39,7 @@ static enum rsm_status fake_offer(struct rsm_node_port *port, const struct rsm_e
                                          (unsigned)importer->node);
     while (offer->fd_count < hosts.descriptors)
         offer->fds[offer->fd_count++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    *made = malloc(1);
+    *made = calloc(1, sizeof **made);
     return *made != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
 }
 
@@ -50,8 +50,8 @@ static void fake_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
     free(made);
 }
 
-static enum rsm_status fake_signal_importer(struct rsm_node_port *port, struct rsm_node_offer *made,
-                                            const struct rsm_signals *signals)
+static enum rsm_status fake_send(struct rsm_node_port *port, struct rsm_node_offer *made,
+                                 const struct rsm_signals *signals)
 {
     (void)port, (void)made;
     if (!hosts.fabric)
@@ -61,11 +61,14 @@ static enum rsm_status fake_signal_importer(struct rsm_node_port *port, struct r
     return RSM_ST_OK;
 }
 
-static bool fake_signals_arrived(struct rsm_node_port *port, struct rsm_node_offer *made)
+static bool fake_arrived(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
     (void)port, (void)made;
     return hosts.arrived;
 }
+
+static const struct rsm_node_signal_ops fake_signals = {
+    .size = sizeof fake_signals, .send = fake_send, .arrived = fake_arrived};
 
 static void replace_transport(struct rsmd_node *node)
 {
@@ -76,16 +79,21 @@ static void replace_transport(struct rsmd_node *node)
         fake = *real;
         fake.offer = fake_offer;
         fake.revoke = fake_revoke;
-        fake.signal_importer = fake_signal_importer;
-        fake.signals_arrived = fake_signals_arrived;
-        fake.node_caps |= RSM_NODE_REACHES_HOSTS;
+        fake.signals = &fake_signals;
+        controller->port->caps |= RSM_NODE_REACHES_HOSTS;
         controller->ops = &fake;
     }
 }
 
 void transport_pins(void)
 {
-    fake.node_caps |= RSM_NODE_EXTENTS_PINNED;
+    for (uint32_t id = 1; id <= HOSTS; id++) {
+        struct rsmd_controller *controller;
+        LL_FOREACH(hosts.node[id].controllers, controller)
+        {
+            controller->port->caps |= RSM_NODE_EXTENTS_PINNED;
+        }
+    }
 }
 
 /* ------------------------------------------------------------------ messages */

@@ -10,11 +10,11 @@
  *  - "slow" (with OUTSIDE_SLOW): making and freeing an extent of more than a page takes as many
  *    milliseconds as the controller's options say, in whatever thread.
  */
-#define rsm_transport_import_ops_v1 skeleton_import_ops
-#define rsm_transport_node_ops_v1   skeleton_node_ops
-#include "../transport/skeleton.c" /* NOLINT(bugprone-suspicious-include) */
-#undef rsm_transport_import_ops_v1
-#undef rsm_transport_node_ops_v1
+#define rsm_transport_import_ops_v2 skeleton_import_ops
+#define rsm_transport_node_ops_v2   skeleton_node_ops
+#include "../../../examples/transport/skeleton.c" /* NOLINT(bugprone-suspicious-include) */
+#undef rsm_transport_import_ops_v2
+#undef rsm_transport_node_ops_v2
 
 #include <time.h>
 
@@ -30,10 +30,9 @@
 #define NAME "news"
 #endif
 
-VISIBLE extern const struct rsm_import_ops rsm_transport_import_ops_v1;
-const struct rsm_import_ops rsm_transport_import_ops_v1 = {
-    .abi_version = RSM_TRANSPORT_ABI,
-    .size = sizeof(struct rsm_import_ops),
+VISIBLE extern const struct rsm_import_ops rsm_transport_import_ops_v2;
+const struct rsm_import_ops rsm_transport_import_ops_v2 = {
+    RSM_IMPORT_OPS_HEAD, /* version and sizes */
     .name = NAME,
     .open = skeleton_open,
     .close = skeleton_close,
@@ -45,15 +44,24 @@ const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     .complete = skeleton_complete,
 };
 
-VISIBLE extern const struct rsm_node_ops rsm_transport_node_ops_v1;
+VISIBLE extern const struct rsm_node_ops rsm_transport_node_ops_v2;
 
 #if defined(OUTSIDE_SHARED)
 
-static enum rsm_status shared_extent_make(struct rsm_node_port *port, uint64_t length,
-                                          struct rsm_extent **extent, int *fd)
+static enum rsm_status shared_open(const struct rsm_controller_info *info,
+                                   struct rsm_node_port **port)
 {
-    enum rsm_status status = node_extent_make(port, length, extent, fd);
-    if (status == RSM_ST_OK && fchmod(*fd, S_IRUSR) < 0) {
+    enum rsm_status status = node_open(info, port);
+    if (status == RSM_ST_OK)
+        (*port)->caps = RSM_NODE_EXTENTS_SHAREABLE;
+    return status;
+}
+
+static enum rsm_status shared_extent_make(struct rsm_node_port *port, uint64_t length,
+                                          struct rsm_extent **extent)
+{
+    enum rsm_status status = node_extent_make(port, length, extent);
+    if (status == RSM_ST_OK && fchmod((*extent)->fd, S_IRUSR) < 0) {
         node_extent_free(port, *extent);
         return RSM_ST_NO_RESOURCES;
     }
@@ -69,24 +77,22 @@ static enum rsm_status shared_offer(struct rsm_node_port *port,
     return RSM_ST_UNREACHABLE;
 }
 
-const struct rsm_node_ops rsm_transport_node_ops_v1 = {
-    .abi_version = RSM_TRANSPORT_ABI,
-    .size = sizeof(struct rsm_node_ops),
+const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+    RSM_NODE_OPS_HEAD,
     .name = NAME,
-    .open = node_open,
+    .open = shared_open,
     .close = node_close,
     .attributes = node_attributes,
     .extent_make = shared_extent_make,
     .extent_free = node_extent_free,
     .offer = shared_offer,
     .revoke = node_revoke,
-    .node_caps = RSM_NODE_EXTENTS_SHAREABLE,
 };
 
 #elif defined(OUTSIDE_SLOW)
 
 struct slow_port {
-    struct rsm_node_port port; /* first: the skeleton's functions get a pointer to it */
+    struct skeleton_node_port port; /* first: the skeleton's functions get a pointer to it */
     long ms;
 };
 
@@ -97,8 +103,9 @@ static enum rsm_status slow_open(const struct rsm_controller_info *info,
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
     made->port.page = (uint64_t)sysconf(_SC_PAGESIZE);
+    made->port.base.caps = RSM_NODE_ANY_THREAD;
     made->ms = strtol(info->options, NULL, 10);
-    *port = &made->port;
+    *port = &made->port.base;
     return RSM_ST_OK;
 }
 
@@ -115,30 +122,28 @@ static void take_long(const struct rsm_node_port *port)
 }
 
 static enum rsm_status slow_extent_make(struct rsm_node_port *port, uint64_t length,
-                                        struct rsm_extent **extent, int *fd)
+                                        struct rsm_extent **extent)
 {
-    if (length > port->page)
+    if (length > page_of(port))
         take_long(port);
-    return node_extent_make(port, length, extent, fd);
+    return node_extent_make(port, length, extent);
 }
 
 static enum rsm_status slow_extent_make_now(struct rsm_node_port *port, uint64_t length,
-                                            struct rsm_extent **extent, int *fd)
+                                            struct rsm_extent **extent)
 {
-    return length > port->page ? RSM_ST_BUSY : node_extent_make(port, length, extent, fd);
+    return length > page_of(port) ? RSM_ST_BUSY : node_extent_make(port, length, extent);
 }
 
 static void slow_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
 {
-    struct stat file;
-    if (fstat(extent->fd, &file) == 0 && (uint64_t)file.st_size > port->page)
+    if (extent->length > page_of(port))
         take_long(port);
     node_extent_free(port, extent);
 }
 
-const struct rsm_node_ops rsm_transport_node_ops_v1 = {
-    .abi_version = RSM_TRANSPORT_ABI,
-    .size = sizeof(struct rsm_node_ops),
+const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+    RSM_NODE_OPS_HEAD,
     .name = NAME,
     .open = slow_open,
     .close = slow_close,
@@ -147,7 +152,6 @@ const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     .extent_free = slow_extent_free,
     .offer = node_offer,
     .revoke = node_revoke,
-    .node_caps = RSM_NODE_ANY_THREAD,
     .extent_make_now = slow_extent_make_now,
 };
 
@@ -156,7 +160,7 @@ const struct rsm_node_ops rsm_transport_node_ops_v1 = {
 enum { OFFERS_MAX = 16 };
 
 struct news_port {
-    struct rsm_node_port port; /* first: the skeleton's functions get a pointer to it */
+    struct skeleton_node_port port; /* first: the skeleton's functions get a pointer to it */
     int fifo;
     unsigned count;
     struct rsm_node_offer *offers[OFFERS_MAX]; /* in the order they were made */
@@ -180,7 +184,7 @@ static enum rsm_status news_open(const struct rsm_controller_info *info,
         free(made);
         return RSM_ST_NO_CONTROLLER;
     }
-    *port = &made->port;
+    *port = &made->port.base;
     return RSM_ST_OK;
 }
 
@@ -227,6 +231,14 @@ static void news_dispatch(struct rsm_node_port *port, const struct rsm_node_upca
     while (read(news->fifo, &order, sizeof order) == sizeof order) {
         /* One that rsmd never heard of must do no harm. */
         struct rsm_node_offer nobody, *made = &nobody;
+        if (order.kind == NEWS_OF_LINK) {
+            up->link_state(context, port, order.up);
+            continue;
+        }
+        if (order.kind == NEWS_OF_NODE) {
+            up->node_state(context, port, order.node, order.up, order.epoch);
+            continue;
+        }
         if (order.offer < news->count && news->offers[order.offer] != NULL)
             made = news->offers[order.offer];
         if (order.lost)
@@ -236,9 +248,8 @@ static void news_dispatch(struct rsm_node_port *port, const struct rsm_node_upca
     }
 }
 
-const struct rsm_node_ops rsm_transport_node_ops_v1 = {
-    .abi_version = RSM_TRANSPORT_ABI,
-    .size = sizeof(struct rsm_node_ops),
+const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+    RSM_NODE_OPS_HEAD,
     .name = NAME,
     .open = news_open,
     .close = news_close,

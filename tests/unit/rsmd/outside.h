@@ -12,6 +12,11 @@ struct news_order {
     uint32_t count; /**< of signals */
     bool coalesced;
     bool lost; /**< the importer is, instead of having signalled */
+    enum { NEWS_OF_OFFER, NEWS_OF_LINK, NEWS_OF_NODE } kind;
+    /* If it is not of an offer: */
+    bool up;
+    uint32_t node;
+    uint64_t epoch;
 };
 
 #endif

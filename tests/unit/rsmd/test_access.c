@@ -20,9 +20,9 @@ static void list_lengths(void **state)
         acl[i] = (struct rsm_acl_entry){.node = OWN, .permission = 0600};
     assert_int_equal(rsmd_access_check_list(acl, 0, true, OWN), RSM_ST_OK);
     assert_int_equal(rsmd_access_check_list(acl, 1, true, OWN), RSM_ST_OK);
-    assert_int_equal(rsmd_access_check_list(acl, 2, true, OWN), RSM_ST_BAD_ACL);
+    assert_int_equal(rsmd_access_check_list(acl, 2, true, OWN), RSM_ST_BAD_RIGHTS);
     assert_int_equal(rsmd_access_check_list(acl, 64, false, OWN), RSM_ST_OK);
-    assert_int_equal(rsmd_access_check_list(acl, 65, false, OWN), RSM_ST_BAD_ACL);
+    assert_int_equal(rsmd_access_check_list(acl, 65, false, OWN), RSM_ST_BAD_RIGHTS);
 }
 
 static void list_entries(void **state)
@@ -30,15 +30,15 @@ static void list_entries(void **state)
     (void)state;
     assert_int_equal(check(0, 0666, false), RSM_ST_OK);
     assert_int_equal(check(64, 0666, false), RSM_ST_OK);
-    assert_int_equal(check(65, 0666, false), RSM_ST_BAD_ACL);
-    assert_int_equal(check(UINT32_MAX, 0666, false), RSM_ST_BAD_ACL);
-    assert_int_equal(check(2, 0667, false), RSM_ST_BAD_ACL);
-    assert_int_equal(check(2, 0700, false), RSM_ST_BAD_ACL);
+    assert_int_equal(check(65, 0666, false), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(check(UINT32_MAX, 0666, false), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(check(2, 0667, false), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(check(2, 0700, false), RSM_ST_BAD_RIGHTS);
     assert_int_equal(check(2, 0577, false), RSM_ST_OK);
     assert_int_equal(check(2, 0, false), RSM_ST_OK);
     assert_int_equal(check(OWN, 0666, true), RSM_ST_OK);
-    assert_int_equal(check(2, 0666, true), RSM_ST_BAD_ACL);
-    assert_int_equal(check(0, 0666, true), RSM_ST_BAD_ACL);
+    assert_int_equal(check(2, 0666, true), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(check(0, 0666, true), RSM_ST_BAD_RIGHTS);
 }
 
 /* Owner of the segment: 100, group 200. */

@@ -156,14 +156,60 @@ static void importers_and_exporters_leave(void **state)
     exporter = peer_hello(&daemon_1); /* it still serves */
 }
 
+static uint32_t topology_generation(void)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_TOPOLOGY};
+    assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
+    return msg.u.topology_reply.generation;
+}
+
+/* The generation moves with each report that changes something, and with no other. */
+static void await_generation(uint32_t wanted)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    uint32_t seen;
+    for (int waited = 0; (seen = topology_generation()) != wanted; waited++) {
+        assert_true(waited < PEER_WAIT_MS && seen < wanted);
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void reports_of_link_and_nodes_arrive(void **state)
+{
+    (void)state;
+    uint32_t before = topology_generation();
+    struct news_order node = {.kind = NEWS_OF_NODE, .node = 3, .up = true, .epoch = 1};
+    tell(node);
+    await_generation(before + 1);
+    tell(node);
+    node.epoch = 2;
+    tell(node);
+    await_generation(before + 2);
+    node.up = false;
+    tell(node);
+    tell(node);
+    node.node = 1; /* itself, and what can be no node */
+    tell(node);
+    node.node = UINT32_MAX;
+    tell(node);
+    node.node = 0;
+    tell(node);
+    tell((struct news_order){.kind = NEWS_OF_LINK, .up = true}); /* as it was */
+    tell((struct news_order){.kind = NEWS_OF_LINK, .up = false});
+    await_generation(before + 4);
+    /* Who connects on this host goes on. */
+    assert_int_equal(slot_value(table, first.slot), first.generation);
+    assert_int_equal(disconnect(importer, first.import), RSM_ST_OK);
+    assert_int_equal(connect_on(importer, "sci0", 1, 0x700, 6, &first), RSM_ST_OK);
+}
+
 int main(void)
 {
 #define FABRIC_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        FABRIC_TEST(signals_reach_the_exporter),
-        FABRIC_TEST(an_armed_pipe_is_kicked_once),
-        FABRIC_TEST(a_lost_importer_is_aborted),
-        FABRIC_TEST(importers_and_exporters_leave),
+        FABRIC_TEST(signals_reach_the_exporter),       FABRIC_TEST(an_armed_pipe_is_kicked_once),
+        FABRIC_TEST(a_lost_importer_is_aborted),       FABRIC_TEST(importers_and_exporters_leave),
+        FABRIC_TEST(reports_of_link_and_nodes_arrive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

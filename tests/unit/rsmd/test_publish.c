@@ -208,13 +208,13 @@ static void lists(void **state)
                                wide = {1, 0700}, none = {1, 0};
     uint32_t extent = make_extent(socket_1, page), export = make_export(socket_1, page, 0600);
     assert_int_equal(republish(export, &far, 1), RSM_ST_NOT_PUBLISHED);
-    assert_int_equal(publish(socket_1, export, 9, extent, page, &far, 1), RSM_ST_BAD_ACL);
-    assert_int_equal(publish(socket_1, export, 9, extent, page, &wide, 1), RSM_ST_BAD_ACL);
+    assert_int_equal(publish(socket_1, export, 9, extent, page, &far, 1), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(publish(socket_1, export, 9, extent, page, &wide, 1), RSM_ST_BAD_RIGHTS);
     assert_int_equal(publish(socket_1, export, 9, extent, page, &other, 1), RSM_ST_OK);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 9, 0, NULL), RSM_ST_NOT_TO_NODE);
     assert_int_equal(republish(export, &own, 1), RSM_ST_OK);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 9, 6, NULL), RSM_ST_OK);
-    assert_int_equal(republish(export, &wide, 1), RSM_ST_BAD_ACL);
+    assert_int_equal(republish(export, &wide, 1), RSM_ST_BAD_RIGHTS);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 9, 6, NULL), RSM_ST_OK);
     assert_int_equal(republish(export, &none, 1), RSM_ST_OK);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 9, 0, NULL), RSM_ST_OK);
@@ -232,10 +232,10 @@ static void lists_on_loopback(void **state)
         .u.export_create = {.controller = "loopback", .length = page, .mode = 0600}};
     assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
     uint32_t export = msg.u.export_create_reply.export, extent = make_extent(socket_1, page);
-    assert_int_equal(publish(socket_1, export, 9, extent, page, acl, 2), RSM_ST_BAD_ACL);
-    assert_int_equal(publish(socket_1, export, 9, extent, page, &other, 1), RSM_ST_BAD_ACL);
+    assert_int_equal(publish(socket_1, export, 9, extent, page, acl, 2), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(publish(socket_1, export, 9, extent, page, &other, 1), RSM_ST_BAD_RIGHTS);
     assert_int_equal(publish(socket_1, export, 9, extent, page, acl, 1), RSM_ST_OK);
-    assert_int_equal(republish(export, acl, 2), RSM_ST_BAD_ACL);
+    assert_int_equal(republish(export, acl, 2), RSM_ST_BAD_RIGHTS);
     assert_int_equal(destroy(socket_1, export, NULL), RSM_ST_OK);
 }
 

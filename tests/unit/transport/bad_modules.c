@@ -5,21 +5,22 @@
  */
 #include <rsm/transport.h>
 
-#ifdef BAD_SYMBOL
-#define TABLE rsm_transport_import_ops_v2
-#else
+#if defined(BAD_FORMER) /* of the former version of the interface */
 #define TABLE rsm_transport_import_ops_v1
+#elif defined(BAD_SYMBOL)
+#define TABLE rsm_transport_operations
+#else
+#define TABLE rsm_transport_import_ops_v2
 #endif
 
-#ifdef BAD_ABI
+#if defined(BAD_ABI)
 /* What follows abi_version may look quite different in another version. */
 __attribute__((visibility("default"))) extern const uint32_t TABLE[2];
 const uint32_t TABLE[2] = {RSM_TRANSPORT_ABI + 1, 0};
 #else
 __attribute__((visibility("default"))) extern const struct rsm_import_ops TABLE;
 const struct rsm_import_ops TABLE = {
-    .abi_version = RSM_TRANSPORT_ABI,
-    .size = sizeof(struct rsm_import_ops),
+    RSM_IMPORT_OPS_HEAD,
     .name = BAD_NAME,
 };
 #endif

@@ -37,10 +37,6 @@ struct fake_conn {
     struct fake_segment *segment;
 };
 
-struct rsm_port {
-    char unused;
-};
-
 static pthread_mutex_t segments_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_segment *segments[SEGMENTS_MAX];
 
@@ -193,7 +189,7 @@ static enum rsm_status keep_back(struct fake_segment *segment, uint64_t offset, 
 
 static enum rsm_status fake_open(const struct rsm_controller_info *info, struct rsm_port **port)
 {
-    static struct rsm_port only;
+    static struct rsm_port only = {.caps = RSM_CAP_ASYNC};
     (void)info;
     *port = &only;
     return RSM_ST_OK;
@@ -207,7 +203,7 @@ static void fake_close(struct rsm_port *port)
 static enum rsm_status fake_connect(struct rsm_port *port, const struct rsm_offer *offer,
                                     uint64_t size, uint32_t rights, struct rsm_conn **conn)
 {
-    (void)port, (void)rights;
+    (void)rights;
     uint32_t number;
     if (offer->blob_len != sizeof number)
         return RSM_ST_PROTOCOL;
@@ -224,6 +220,7 @@ static enum rsm_status fake_connect(struct rsm_port *port, const struct rsm_offe
     struct fake_conn *made = status == RSM_ST_OK ? calloc(1, sizeof *made) : NULL;
     if (made == NULL)
         return status == RSM_ST_OK ? RSM_ST_NO_MEMORY : status;
+    made->conn.caps = port->caps;
     made->segment = segment;
     *conn = &made->conn;
     return RSM_ST_OK;
@@ -298,10 +295,8 @@ static enum rsm_status fake_complete(struct rsm_conn *conn)
 }
 
 const struct rsm_import_ops fake_import_ops = {
-    .abi_version = RSM_TRANSPORT_ABI,
-    .size = sizeof(struct rsm_import_ops),
+    RSM_IMPORT_OPS_HEAD, /* version and sizes */
     .name = "fake",
-    .caps = RSM_CAP_ASYNC,
     .open = fake_open,
     .close = fake_close,
     .connect = fake_connect,

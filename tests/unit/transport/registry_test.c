@@ -19,7 +19,7 @@ static const struct {
     const char *built;
 } modules[] = {
     {"skeleton", "skeleton"},     {"misnamed", "skeleton"},   {"bad_abi", "bad_abi"},
-    {"bad_symbol", "bad_symbol"}, {"bad_table", "bad_table"},
+    {"bad_symbol", "bad_symbol"}, {"bad_table", "bad_table"}, {"bad_former", "bad_former"},
 };
 enum { MODULES = sizeof modules / sizeof *modules };
 
@@ -67,8 +67,7 @@ static void shm_is_built_in(void **state)
     const struct rsm_import_ops *ops = rsmcore_transport_import("shm");
     assert_non_null(ops);
     assert_string_equal(ops->name, "shm");
-    assert_int_equal(ops->caps, RSM_CAP_MAP);
-    assert_non_null(ops->signal); /* completed */
+    assert_non_null(ops->signals->post); /* completed */
     assert_ptr_equal(rsmcore_transport_import("shm"), ops);
     assert_non_null(rsmcore_transport_node("shm"));
     assert_int_equal(complaints, 0);
@@ -107,6 +106,7 @@ static void bad_modules_are_refused(void **state)
     refused("bad_abi", "another version");
     refused("bad_symbol", RSM_IMPORT_OPS_SYMBOL);
     refused("bad_table", "missing");
+    refused("bad_former", "built for version 1 of the interface, and this is version 2");
     refused("misnamed", "another name");
     refused("absent", "librsm_absent.so");
 }

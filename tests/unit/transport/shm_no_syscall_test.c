@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "shm_pair.h"
+#include "transport/instance.h"
 
 #define READ_WRITE (RSM_RIGHT_READ | RSM_RIGHT_WRITE)
 
@@ -89,7 +90,7 @@ static void the_data_path_makes_no_system_call(void **state)
     assert_int_equal(in_child(transfers_then_exit, &trial), 0);
     free(trial.out);
     free(trial.in);
-    trial.conn->ops->disconnect(trial.conn);
+    rsmcore_conn_close(trial.conn);
 }
 
 /* ------------------------------------------------------------------ controls */
@@ -126,7 +127,7 @@ static void the_filter_catches_what_does_make_one(void **state)
                           .size = PAIR_SEGMENT_PAGES * pair->page};
     killed_by_the_filter(in_child(one_system_call, NULL));
     killed_by_the_filter(in_child(one_mapping, &trial));
-    trial.conn->ops->disconnect(trial.conn);
+    rsmcore_conn_close(trial.conn);
 }
 
 int main(void)

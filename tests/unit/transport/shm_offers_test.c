@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "shm_pair.h"
+#include "transport/instance.h"
 #include "transport/shm/shm.h"
 
 #define READ_WRITE (RSM_RIGHT_READ | RSM_RIGHT_WRITE)
@@ -29,9 +30,9 @@ static enum rsm_status connecting(struct shm_pair *pair, const struct rsm_offer 
 {
     struct rsm_conn *conn = NULL;
     unsigned before = descriptors_open();
-    enum rsm_status status = pair->import->connect(pair->port, offer, size, rights, &conn);
+    enum rsm_status status = rsmcore_conn_open(pair->port, offer, size, rights, &conn);
     if (status == RSM_ST_OK)
-        pair->import->disconnect(conn);
+        rsmcore_conn_close(conn);
     else
         assert_null(conn);
     assert_int_equal(descriptors_open(), before);

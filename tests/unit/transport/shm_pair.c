@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "transport/instance.h"
 #include "transport/registry_import.h"
 #include "transport/registry_node.h"
 
@@ -22,14 +23,16 @@ int shm_pair_setup(void **state)
     pair->import = rsmcore_transport_import("shm");
     assert_non_null(pair->node);
     assert_non_null(pair->import);
-    assert_status(pair->node->open(&info, &pair->node_port), RSM_ST_OK);
-    assert_status(pair->import->open(&info, &pair->port), RSM_ST_OK);
+    assert_status(rsmcore_node_port_open(pair->node, &info, &pair->node_port), RSM_ST_OK);
+    assert_status(rsmcore_port_open(pair->import, &info, &pair->port), RSM_ST_OK);
     pair->page = (size_t)sysconf(_SC_PAGESIZE);
     pair->extent_size = 4 * pair->page;
     for (int i = 0; i < PAIR_EXTENTS; i++) {
-        assert_status(pair->node->extent_make(pair->node_port, pair->extent_size, &pair->extents[i],
-                                              &pair->fds[i]),
-                      RSM_ST_OK);
+        assert_status(
+            pair->node->extent_make(pair->node_port, pair->extent_size, &pair->extents[i]),
+            RSM_ST_OK);
+        assert_null(rsmcore_extent_flaw(pair->node_port, pair->extents[i], pair->extent_size));
+        pair->fds[i] = pair->extents[i]->fd;
         pair->memory[i] =
             mmap(NULL, pair->extent_size, PROT_READ | PROT_WRITE, MAP_SHARED, pair->fds[i], 0);
         assert_ptr_not_equal(pair->memory[i], MAP_FAILED);
@@ -95,10 +98,9 @@ struct rsm_conn *shm_pair_connect(struct shm_pair *pair, uint32_t rights)
     struct rsm_conn *conn = NULL;
     shm_pair_offer(pair, rights, &offer);
     assert_status(
-        pair->import->connect(pair->port, &offer, PAIR_SEGMENT_PAGES * pair->page, rights, &conn),
+        rsmcore_conn_open(pair->port, &offer, PAIR_SEGMENT_PAGES * pair->page, rights, &conn),
         RSM_ST_OK);
     shm_offer_close(&offer);
-    conn->ops = pair->import;
     return conn;
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "shm_pair.h"
+#include "transport/instance.h"
 
 enum { OTHER_USER = 65534, SKIPPED = 77 };
 
@@ -98,9 +99,8 @@ static int try_to_widen(void *argument)
     void *window = NULL;
     if (become_somebody_else() < 0)
         return 1;
-    if (pair->import->connect(pair->port, mapped->offer, size, RSM_RIGHT_READ, &conn) != RSM_ST_OK)
+    if (rsmcore_conn_open(pair->port, mapped->offer, size, RSM_RIGHT_READ, &conn) != RSM_ST_OK)
         return 2;
-    conn->ops = pair->import;
     if (conn->ops->map(conn, 0, size, RSM_RIGHT_READ, false, &window) != RSM_ST_OK)
         return 3;
     for (size_t at = 0; at < size; at += pair->page)
@@ -111,7 +111,7 @@ static int try_to_widen(void *argument)
     if (conn->ops->get(conn, 0, &seen, sizeof seen) != RSM_ST_OK || seen != 4711)
         return 5;
     conn->ops->unmap(conn, window, size);
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
     return 0;
 }
 
@@ -136,9 +136,8 @@ static int write_as_granted(void *argument)
     uint64_t value = 4712;
     if (become_somebody_else() < 0)
         return 1;
-    if (pair->import->connect(pair->port, mapped->offer, size, RSM_RIGHT_WRITE, &conn) != RSM_ST_OK)
+    if (rsmcore_conn_open(pair->port, mapped->offer, size, RSM_RIGHT_WRITE, &conn) != RSM_ST_OK)
         return 2;
-    conn->ops = pair->import;
     if (conn->ops->put(conn, size - 8, &value, sizeof value) != RSM_ST_OK)
         return 3;
     /* not even who may write can harm the others' mappings */
@@ -147,7 +146,7 @@ static int write_as_granted(void *argument)
             fcntl(mapped->offer->fds[i], F_ADD_SEALS, F_SEAL_WRITE) == 0 ||
             fchmod(mapped->offer->fds[i], 0666) == 0)
             return 4;
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
     return 0;
 }
 

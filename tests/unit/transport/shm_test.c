@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "shm_pair.h"
+#include "transport/instance.h"
 
 #define READ_WRITE (RSM_RIGHT_READ | RSM_RIGHT_WRITE)
 
@@ -37,9 +38,8 @@ static void extents_are_sparse_and_zero(void **state)
     struct shm_pair *pair = *state;
     struct rsm_extent *extent;
     struct stat file;
-    int fd;
-    assert_status(pair->node->extent_make(pair->node_port, 1ull << 30, &extent, &fd), RSM_ST_OK);
-    assert_int_equal(fstat(fd, &file), 0);
+    assert_status(pair->node->extent_make(pair->node_port, 1ull << 30, &extent), RSM_ST_OK);
+    assert_int_equal(fstat(extent->fd, &file), 0);
     assert_int_equal(file.st_blocks, 0);
     pair->node->extent_free(pair->node_port, extent);
     assert_int_equal(*pair->memory[0], 0);
@@ -50,10 +50,9 @@ static void impossible_extents_are_refused(void **state)
     struct shm_pair *pair = *state;
     struct rsm_extent *extent;
     unsigned before = descriptors_open();
-    int fd;
     const uint64_t lengths[] = {0, 1, pair->page - 1, pair->page + 1, 1ull << 63, UINT64_MAX};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-        assert_status(pair->node->extent_make(pair->node_port, lengths[i], &extent, &fd),
+        assert_status(pair->node->extent_make(pair->node_port, lengths[i], &extent),
                       RSM_ST_INVALID);
     assert_int_equal(descriptors_open(), before);
 }
@@ -106,7 +105,7 @@ static void put_and_get_cross_the_pieces(void **state)
     assert_status(conn->ops->put(conn, size, out, 0), RSM_ST_OK);
     free(out);
     free(in);
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 static void elements_of_all_widths(void **state)
@@ -128,7 +127,7 @@ static void elements_of_all_widths(void **state)
         assert_status(ops->put_elems(conn, offset, in, width, 0), RSM_ST_OK);
     }
     assert_status(ops->put_elems(conn, 0, out, 3, 1), RSM_ST_INVALID);
-    ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 static void vectors(void **state)
@@ -147,7 +146,7 @@ static void vectors(void **state)
     assert_int_equal(done, 3);
     assert_string_equal(a, "one");
     assert_string_equal(b, "three");
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 static void without_rights_there_is_nothing_to_reach(void **state)
@@ -161,7 +160,7 @@ static void without_rights_there_is_nothing_to_reach(void **state)
     assert_status(conn->ops->order(conn), RSM_ST_OK);
     assert_status(conn->ops->complete(conn), RSM_ST_OK);
     assert_status(conn->ops->health(conn), RSM_ST_OK);
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 static void nothing_is_left_open(void **state)
@@ -173,7 +172,7 @@ static void nothing_is_left_open(void **state)
         conns[i] = shm_pair_connect(pair, i % 2 ? READ_WRITE : RSM_RIGHT_READ);
     assert_int_equal(descriptors_open(), before); /* not even while they live */
     for (int i = 0; i < 8; i++)
-        conns[i]->ops->disconnect(conns[i]);
+        rsmcore_conn_close(conns[i]);
     assert_int_equal(descriptors_open(), before);
 }
 
@@ -185,23 +184,20 @@ static void an_importer_keeps_memory_that_was_given_up(void **state)
     struct rsm_node_offer *made;
     struct rsm_conn *conn;
     uint64_t value = 42, seen = 0;
-    int fd;
-    assert_status(pair->node->extent_make(pair->node_port, pair->page, &extent, &fd), RSM_ST_OK);
+    assert_status(pair->node->extent_make(pair->node_port, pair->page, &extent), RSM_ST_OK);
     struct rsm_extent_piece piece = {extent, 0, pair->page};
     const struct rsm_importer importer = {.node = 2};
     assert_status(
         pair->node->offer(pair->node_port, &piece, 1, READ_WRITE, &importer, &offer, &made),
         RSM_ST_OK);
-    assert_status(pair->import->connect(pair->port, &offer, pair->page, READ_WRITE, &conn),
-                  RSM_ST_OK);
+    assert_status(rsmcore_conn_open(pair->port, &offer, pair->page, READ_WRITE, &conn), RSM_ST_OK);
     shm_offer_close(&offer);
-    conn->ops = pair->import;
     pair->node->revoke(pair->node_port, made);
     pair->node->extent_free(pair->node_port, extent);
     assert_status(conn->ops->put(conn, 8, &value, 8), RSM_ST_OK);
     assert_status(conn->ops->get(conn, 8, &seen, 8), RSM_ST_OK);
     assert_int_equal(seen, 42);
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 /* ------------------------------------------------------------------ two processes */
@@ -227,7 +223,7 @@ static int write_rounds(void *argument)
                 return 2;
         } while (heard != round);
     }
-    ops->disconnect(conn);
+    rsmcore_conn_close(conn);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "shm_pair.h"
+#include "transport/instance.h"
 #include "transport/shm/window.h"
 
 #define READ_WRITE (RSM_RIGHT_READ | RSM_RIGHT_WRITE)
@@ -42,7 +43,7 @@ static void every_window_of_whole_pages(void **state)
             assert_status(conn->ops->unmap(conn, address, pages * pair->page), RSM_ST_OK);
         }
     }
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 static bool is_mapped(void *address)
@@ -67,7 +68,7 @@ static void windows_are_independent(void **state)
     assert_int_equal(b[5], 55);
     assert_status(conn->ops->put(conn, 6, &value, 1), RSM_ST_OK);
     assert_int_equal(b[6], 77);
-    conn->ops->disconnect(conn); /* the core unmaps first, but nothing here depends on it */
+    rsmcore_conn_close(conn); /* the core unmaps first, but nothing here depends on it */
     assert_int_equal(b[6], 77);
     munmap(b, size);
 }
@@ -84,7 +85,7 @@ static void the_last_page_may_be_partial(void **state)
     assert_status(conn->ops->unmap(conn, address, length), RSM_ST_OK);
     for (size_t i = 0; i < 3; i++)
         assert_false(is_mapped(address + i * pair->page));
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 static void a_hint_is_followed_where_there_is_room(void **state)
@@ -105,7 +106,7 @@ static void a_hint_is_followed_where_there_is_room(void **state)
     assert_ptr_equal(address, middle);
     window_shows(pair, address, 0, size);
     assert_status(conn->ops->unmap(conn, address, size), RSM_ST_OK);
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 static void fixed_replaces_exactly_the_range(void **state)
@@ -128,7 +129,7 @@ static void fixed_replaces_exactly_the_range(void **state)
     assert_int_equal(room[pair->page + size], 9);
     munmap(room, pair->page);
     munmap(room + pair->page + size, pair->page);
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 /* Free, as the kernel gives it next, and with the pages of one side reserved: where the window
@@ -151,7 +152,7 @@ static void fixed_where_the_kernel_would_map(void **state)
             assert_status(conn->ops->unmap(conn, address, size), RSM_ST_OK);
         }
     }
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 /* What put and get need stays where it is. */
@@ -175,7 +176,7 @@ static void a_fixed_window_does_not_replace_the_view(void **state)
     }
     shm_view_end(&view);
     close(fd);
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 static void refused_windows_change_nothing(void **state)
@@ -206,7 +207,7 @@ static void refused_windows_change_nothing(void **state)
     assert_status(ops->unmap(conn, room + 1, page), RSM_ST_INVALID);
     assert_int_equal(room[page], 9);
     munmap(room, size);
-    ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 /* With no address space left a fixed map fails and what was there is still there. */
@@ -234,7 +235,7 @@ static int map_without_room(void *argument)
     if (conn->ops->map(conn, 0, size, READ_WRITE, true, &address) != RSM_ST_OK || room[0] == 9)
         return 5;
     munmap(room, size);
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
     return 0;
 }
 
@@ -280,7 +281,7 @@ static void protection_follows_the_rights(void **state)
     conn->ops->unmap(conn, none, size);
     conn->ops->unmap(conn, read_only, size);
     conn->ops->unmap(conn, write_only, size);
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 static void a_connection_without_rights_maps_nothing_that_can_be_used(void **state)
@@ -295,7 +296,7 @@ static void a_connection_without_rights_maps_nothing_that_can_be_used(void **sta
     assert_status(conn->ops->unmap(conn, address, 2 * pair->page), RSM_ST_OK);
     address = NULL;
     assert_status(conn->ops->map(conn, 0, pair->page, 0, true, &address), RSM_ST_MAP_FAILED);
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 /* What a connection keeps, it gives back. */
@@ -305,7 +306,7 @@ static void descriptors_are_kept_only_where_they_must_be(void **state)
     unsigned before = descriptors_open();
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
     assert_int_equal(descriptors_open(), before + (keeping ? PAIR_PIECES : 0));
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
     assert_int_equal(descriptors_open(), before);
 }
 

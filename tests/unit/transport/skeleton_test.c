@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "transport/instance.h"
 #include "transport/registry_import.h"
 #include "transport/registry_node.h"
 
@@ -27,7 +28,6 @@ static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
     const struct rsm_controller_info info = {.name = "skel0", .device = "", .options = ""};
-    int fd;
     assert_non_null(f);
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
     f->import = rsmcore_transport_import("skeleton");
@@ -35,10 +35,11 @@ static int setup(void **state)
     assert_non_null(f->import);
     assert_non_null(f->node);
     f->page = (size_t)sysconf(_SC_PAGESIZE);
-    assert_status(f->import->open(&info, &f->port), RSM_ST_OK);
-    assert_status(f->node->open(&info, &f->node_port), RSM_ST_OK);
-    assert_status(f->node->extent_make(f->node_port, 4 * f->page, &f->extent, &fd), RSM_ST_OK);
-    f->memory = mmap(NULL, 4 * f->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_status(rsmcore_port_open(f->import, &info, &f->port), RSM_ST_OK);
+    assert_status(rsmcore_node_port_open(f->node, &info, &f->node_port), RSM_ST_OK);
+    assert_status(f->node->extent_make(f->node_port, 4 * f->page, &f->extent), RSM_ST_OK);
+    assert_null(rsmcore_extent_flaw(f->node_port, f->extent, 4 * f->page));
+    f->memory = mmap(NULL, 4 * f->page, PROT_READ | PROT_WRITE, MAP_SHARED, f->extent->fd, 0);
     assert_ptr_not_equal(f->memory, MAP_FAILED);
     *state = f;
     return 0;
@@ -73,11 +74,10 @@ static struct rsm_conn *connect_to(struct fixture *f, uint32_t rights)
     struct rsm_offer offer;
     struct rsm_conn *conn = NULL;
     struct rsm_node_offer *made = make_offer(f, rights, &offer);
-    assert_status(f->import->connect(f->port, &offer, 3 * f->page, rights, &conn), RSM_ST_OK);
+    assert_status(rsmcore_conn_open(f->port, &offer, 3 * f->page, rights, &conn), RSM_ST_OK);
     while (offer.fd_count > 0)
         close(offer.fds[--offer.fd_count]);
     f->node->revoke(f->node_port, made);
-    conn->ops = f->import;
     return conn;
 }
 
@@ -93,7 +93,7 @@ static void data_cross_pieces_both_ways(void **state)
     f->memory[0] = 'y';
     assert_status(conn->ops->get(conn, 2 * f->page - 2, seen, 5), RSM_ST_OK);
     assert_string_equal(seen, "heylo");
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 static void the_core_supplies_what_it_leaves_out(void **state)
@@ -111,7 +111,7 @@ static void the_core_supplies_what_it_leaves_out(void **state)
     assert_status(conn->ops->map(conn, 0, f->page, READ_WRITE, false, &address),
                   RSM_ST_UNSUPPORTED);
     assert_status(conn->ops->health(conn), RSM_ST_OK);
-    conn->ops->disconnect(conn);
+    rsmcore_conn_close(conn);
 }
 
 static void rights_are_those_of_the_descriptors(void **state)
@@ -121,11 +121,11 @@ static void rights_are_those_of_the_descriptors(void **state)
     struct rsm_conn *reader = connect_to(f, RSM_RIGHT_READ);
     assert_status(reader->ops->put(reader, 0, &byte, 1), RSM_ST_TRANSFER);
     assert_status(reader->ops->get(reader, 0, &byte, 1), RSM_ST_OK);
-    reader->ops->disconnect(reader);
+    rsmcore_conn_close(reader);
     struct rsm_conn *writer = connect_to(f, RSM_RIGHT_WRITE);
     assert_status(writer->ops->get(writer, 0, &byte, 1), RSM_ST_TRANSFER);
     assert_status(writer->ops->put(writer, 0, &byte, 1), RSM_ST_OK);
-    writer->ops->disconnect(writer);
+    rsmcore_conn_close(writer);
 }
 
 static void lying_offers_are_refused(void **state)

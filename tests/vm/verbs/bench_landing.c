@@ -48,7 +48,7 @@ static double time_get(struct pair *pair, struct rsm_conn *conn, uint8_t *to, si
     double times[ROUNDS];
     for (int i = 0; i < ROUNDS; i++) {
         double start = now_us();
-        assert_int_equal(pair->ops.get(conn, 0, to, length), RSM_ST_OK);
+        assert_int_equal(pair->ops->get(conn, 0, to, length), RSM_ST_OK);
         times[i] = now_us() - start;
     }
     return best(times);
@@ -57,9 +57,9 @@ static double time_get(struct pair *pair, struct rsm_conn *conn, uint8_t *to, si
 static double time_registered(struct pair *pair, struct rsm_conn *conn, uint8_t *to, size_t length)
 {
     void *cookie;
-    assert_int_equal(pair->ops.register_memory(pair->port, to, length, &cookie), RSM_ST_OK);
+    assert_int_equal(pair->ops->register_memory(pair->port, to, length, &cookie), RSM_ST_OK);
     double time = time_get(pair, conn, to, length);
-    pair->ops.unregister_memory(pair->port, cookie);
+    pair->ops->unregister_memory(pair->port, cookie);
     return time;
 }
 
@@ -71,20 +71,20 @@ static double time_exchange(struct pair *pair, struct rsm_conn *conn, uint8_t *t
     double back[ROUNDS];
     void *cookie;
     uint8_t *landing = fresh(NULL, length);
-    assert_int_equal(pair->ops.register_memory(pair->port, landing, length, &cookie), RSM_ST_OK);
+    assert_int_equal(pair->ops->register_memory(pair->port, landing, length, &cookie), RSM_ST_OK);
     for (int i = 0; i < ROUNDS; i++) {
         double start = now_us();
-        assert_int_equal(pair->ops.get(conn, 0, landing, length), RSM_ST_OK);
+        assert_int_equal(pair->ops->get(conn, 0, landing, length), RSM_ST_OK);
         assert_true(mremap(landing, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to);
         back[i] = now_us() - start;
-        pair->ops.unregister_memory(pair->port, cookie);
+        pair->ops->unregister_memory(pair->port, cookie);
         fresh(landing, length);
-        assert_int_equal(pair->ops.register_memory(pair->port, landing, length, &cookie),
+        assert_int_equal(pair->ops->register_memory(pair->port, landing, length, &cookie),
                          RSM_ST_OK);
         whole[i] = now_us() - start;
         assert_true(pattern_is(to, length, 1));
     }
-    pair->ops.unregister_memory(pair->port, cookie);
+    pair->ops->unregister_memory(pair->port, cookie);
     munmap(landing, length);
     *until_back = best(back);
     return best(whole);
@@ -115,8 +115,8 @@ static void landing(void **state)
         fflush(stdout);
     }
     munmap(to, MOST);
-    copying->ops.disconnect(copy);
-    registering->ops.disconnect(once);
+    copying->ops->disconnect(copy);
+    registering->ops->disconnect(once);
     remote_free(copying, &remotes[0]);
     remote_free(registering, &remotes[1]);
     pair_close(copying);

@@ -114,9 +114,10 @@ static void obey_make(struct node *node, const struct order *order, struct answe
     if (i == EXTENTS_MAX)
         abort();
     answer->index = i;
-    answer->status =
-        node->ops->extent_make(node->port, order->length, &node->extents[i], &fds->fds[0]);
+    answer->status = node->ops->extent_make(node->port, order->length, &node->extents[i]);
     fds->count = answer->status == RSM_ST_OK;
+    if (fds->count > 0)
+        fds->fds[0] = node->extents[i]->fd;
 }
 
 static void obey_offer(struct node *node, const struct order *order, struct answer *answer)
@@ -139,7 +140,7 @@ static void obey_offer(struct node *node, const struct order *order, struct answ
     free(offer);
 }
 
-static void lie(const struct rsm_node_offer *offer, const struct order *order)
+static void lie(const struct verbs_node_offer *offer, const struct order *order)
 {
     struct ibv_send_wr *bad;
     struct ibv_sge piece = {.addr = (uintptr_t)offer->slot->bytes,
@@ -174,24 +175,24 @@ static void obey(struct node *node, const struct order *order, struct answer *an
         node->pauses = node->report.paused = false;
         break;
     case ORDER_SETTLE:
-        verbs_pool_settle(node->port->pool);
+        verbs_pool_settle(verbs_node_port_of(node->port)->pool);
         break;
     case ORDER_PAUSE:
         node->pauses = true;
         break;
     case ORDER_SIGNAL:
-        answer->status = node->ops->signal_importer(
+        answer->status = node->ops->signals->send(
             node->port, node->offers[order->index],
             &(struct rsm_signals){.count = order->count, .coalesced = order->coalesced});
         break;
     case ORDER_LIE:
-        lie(node->offers[order->index], order);
+        lie(verbs_node_offer_of(node->offers[order->index]), order);
         break;
     case ORDER_REPORT:
         break;
     }
     answer->report = node->report;
-    verbs_pool_count(node->port->pool, &answer->report.pool);
+    verbs_pool_count(verbs_node_port_of(node->port)->pool, &answer->report.pool);
 }
 
 static void serve_order(struct node *node, int socket)
@@ -231,7 +232,8 @@ static const char *import_device(void)
 static bool has_accepted(const struct node *node)
 {
     for (uint32_t i = 0; i < OFFERS_MAX; i++)
-        if (node->offers[i] != NULL && node->offers[i]->state == VERBS_CONNECTING)
+        if (node->offers[i] != NULL &&
+            verbs_node_offer_of(node->offers[i])->state == VERBS_CONNECTING)
             return true;
     return false;
 }
@@ -240,7 +242,7 @@ _Noreturn static void run_node(int socket, const char *options)
 {
     static struct node node;
     struct rsm_controller_info info = {.name = "sci0", .device = node_device(), .options = options};
-    node.ops = &rsm_transport_node_ops_v1;
+    node.ops = &rsm_transport_node_ops_v2;
     bool up = node.ops->open(&info, &node.port) == RSM_ST_OK;
     if (rsm_packet_send(socket, &up, 1, NULL, 0) != 0 || !up)
         exit(1);
@@ -316,16 +318,17 @@ struct pair *pair_open(const char *node_options, const char *import_options)
     assert_true(up);
     struct rsm_controller_info info = {
         .name = "sci0", .device = import_device(), .options = import_options};
-    assert_int_equal(rsmcore_import_ops_complete(&rsm_transport_import_ops_v1, &pair->ops),
+    assert_int_equal(rsmcore_import_ops_complete(&rsm_transport_import_ops_v2, &pair->table),
                      RSM_ST_OK);
-    assert_int_equal(pair->ops.open(&info, &pair->port), RSM_ST_OK);
+    pair->ops = &pair->table.ops;
+    assert_int_equal(pair->ops->open(&info, &pair->port), RSM_ST_OK);
     return pair;
 }
 
 void pair_close(struct pair *pair)
 {
     int status = 0;
-    pair->ops.close(pair->port);
+    pair->ops->close(pair->port);
     close(pair->socket);
     assert_int_equal(waitpid(pair->node, &status, 0), pair->node);
     assert_true((WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
@@ -436,9 +439,9 @@ struct rsm_conn *pair_connect(struct pair *pair, const struct remote *remote, ui
     struct rsm_conn *conn = NULL;
     assert_non_null(offer);
     assert_int_equal(node_offer(pair, &piece, 1, rights, offer, made), RSM_ST_OK);
-    assert_int_equal(pair->ops.connect(pair->port, offer, remote->length, rights, &conn),
+    assert_int_equal(pair->ops->connect(pair->port, offer, remote->length, rights, &conn),
                      RSM_ST_OK);
-    conn->ops = &pair->ops;
+    conn->ops = pair->ops;
     free(offer);
     return conn;
 }

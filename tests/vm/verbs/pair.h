@@ -31,7 +31,8 @@ struct node_report {
 struct pair {
     pid_t node;
     int socket;
-    struct rsm_import_ops ops; /* completed as the library does */
+    struct rsmcore_import_table table; /* completed as the library does */
+    const struct rsm_import_ops *ops;  /* in it */
     struct rsm_port *port;
 };
 

@@ -32,9 +32,9 @@ static struct rsm_offer *offer_of(struct pair *pair, const struct remote *remote
 static enum rsm_status try(struct pair *pair, const struct rsm_offer *offer, uint64_t size)
 {
     struct rsm_conn *conn;
-    enum rsm_status status = pair->ops.connect(pair->port, offer, size, both, &conn);
+    enum rsm_status status = pair->ops->connect(pair->port, offer, size, both, &conn);
     if (status == RSM_ST_OK)
-        pair->ops.disconnect(conn);
+        pair->ops->disconnect(conn);
     return status;
 }
 
@@ -74,14 +74,14 @@ static void tokens_open_once(void **state)
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_offer *offer = offer_of(pair, &remote, &made[0]);
     struct rsm_offer *unused = offer_of(pair, &remote, &made[1]);
-    assert_int_equal(pair->ops.connect(pair->port, offer, PAGE, both, &conn), RSM_ST_OK);
+    assert_int_equal(pair->ops->connect(pair->port, offer, PAGE, both, &conn), RSM_ST_OK);
     assert_int_equal(try(pair, offer, PAGE), RSM_ST_ABORTED);
     node_revoke(pair, made[1]);
     assert_int_equal(try(pair, unused, PAGE), RSM_ST_ABORTED);
-    assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
-    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+    assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
+    assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
     assert_int_equal(remote.bytes[0], 7);
-    pair->ops.disconnect(conn);
+    pair->ops->disconnect(conn);
     free(unused);
     free(offer);
     remote_free(pair, &remote);
@@ -130,9 +130,9 @@ static void keys_reach_no_further(const char *options)
     middle.remote = &remote;
     for (int trial = BEFORE; trial < TRIALS; trial++) {
         assert_int_equal(node_offer(pair, &middle, 1, both, offer, &made[0]), RSM_ST_OK);
-        assert_int_equal(pair->ops.connect(pair->port, offer, PAGE, both, &conn), RSM_ST_OK);
-        assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
-        assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+        assert_int_equal(pair->ops->connect(pair->port, offer, PAGE, both, &conn), RSM_ST_OK);
+        assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
+        assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
         struct verbs_conn *inside = verbs_of(conn);
         if (trial == BEFORE)
             inside->piece[0].address -= PAGE;
@@ -142,17 +142,17 @@ static void keys_reach_no_further(const char *options)
             inside->piece[0].key ^= 1;
         else /* which reaches all of the extent, but from there */
             inside->piece[0].key = verbs_of(other)->piece[0].key;
-        assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
-        if (pair->ops.complete(conn) != RSM_ST_TRANSFER)
+        assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
+        if (pair->ops->complete(conn) != RSM_ST_TRANSFER)
             fail_msg("trial %d was not refused", trial);
-        pair->ops.disconnect(conn);
+        pair->ops->disconnect(conn);
         node_revoke(pair, made[0]);
         uint64_t expected[3 * PAGE / 8] = {[PAGE / 8] = 9};
         assert_memory_equal(remote.bytes, expected, sizeof expected);
     }
-    assert_int_equal(pair->ops.get(other, PAGE, &word, 8), RSM_ST_OK); /* it has not suffered */
+    assert_int_equal(pair->ops->get(other, PAGE, &word, 8), RSM_ST_OK); /* it has not suffered */
     assert_int_equal(word, 9);
-    pair->ops.disconnect(other);
+    pair->ops->disconnect(other);
     free(offer);
     remote_free(pair, &remote);
     pair_close(pair);
@@ -213,7 +213,7 @@ static void revoked_mid_connect(void **state)
     }
     uint32_t last;
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &last); /* the node is well */
-    pair->ops.disconnect(conn);
+    pair->ops->disconnect(conn);
     remote_free(pair, &remote);
     pair_close(pair);
 }
@@ -270,7 +270,7 @@ static void *put_until_error(void *argument)
     static uint8_t data[256 * 1024];
     memset(data, 0x55, sizeof data);
     do {
-        putter->status = putter->pair->ops.put(putter->conn, 0, data, sizeof data);
+        putter->status = putter->pair->ops->put(putter->conn, 0, data, sizeof data);
         atomic_fetch_add(&putter->puts, 1);
     } while (putter->status == RSM_ST_OK);
     return NULL;
@@ -291,11 +291,11 @@ static void revoked_mid_put(const char *options)
         memset(remote.bytes, 0xaa, remote.length);
         pthread_join(thread, NULL);
         assert_int_equal(putter.status, RSM_ST_TRANSFER);
-        assert_int_not_equal(pair->ops.health(putter.conn), RSM_ST_OK);
+        assert_int_not_equal(pair->ops->health(putter.conn), RSM_ST_OK);
         for (size_t i = 0; i < remote.length; i++)
             if (remote.bytes[i] != 0xaa)
                 fail_msg("byte %zu landed after revoke() had returned", i);
-        pair->ops.disconnect(putter.conn);
+        pair->ops->disconnect(putter.conn);
     }
     remote_free(pair, &remote);
     pair_close(pair);
@@ -319,14 +319,14 @@ static void expect_end(struct pair *pair, struct rsm_conn *conn)
 {
     uint64_t word = 1;
     int64_t start = clock_ms();
-    enum rsm_status status = pair->ops.put(conn, 0, &word, 8);
+    enum rsm_status status = pair->ops->put(conn, 0, &word, 8);
     if (status == RSM_ST_OK)
-        status = pair->ops.complete(conn);
+        status = pair->ops->complete(conn);
     assert_int_equal(status, RSM_ST_TRANSFER);
-    assert_int_equal(pair->ops.get(conn, 0, &word, 8), RSM_ST_TRANSFER);
-    assert_int_equal(pair->ops.signal(conn, false), RSM_ST_TRANSFER);
-    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK); /* all failures have been told */
-    assert_int_not_equal(pair->ops.health(conn), RSM_ST_OK);
+    assert_int_equal(pair->ops->get(conn, 0, &word, 8), RSM_ST_TRANSFER);
+    assert_int_equal(pair->ops->signals->post(conn, false), RSM_ST_TRANSFER);
+    assert_int_equal(pair->ops->complete(conn), RSM_ST_OK); /* all failures have been told */
+    assert_int_not_equal(pair->ops->health(conn), RSM_ST_OK);
     assert_true(clock_ms() - start < SOON_MS);
 }
 
@@ -338,13 +338,13 @@ static void node_killed(void **state)
     struct pair *pair = pair_open("", SHORT_TIMEOUT);
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
-    assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
-    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+    assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
+    assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
     siginfo_t ended;
     kill(pair->node, SIGKILL);
     assert_int_equal(waitid(P_PID, (id_t)pair->node, &ended, WEXITED | WNOWAIT), 0);
     expect_end(pair, conn);
-    pair->ops.disconnect(conn);
+    pair->ops->disconnect(conn);
     munmap(remote.bytes, remote.length);
     pair_close(pair);
 }
@@ -361,15 +361,15 @@ static void fabric_cut(void **state)
     struct pair *pair = pair_open(SHORT_TIMEOUT, SHORT_TIMEOUT);
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &made[0]);
-    assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
-    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+    assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
+    assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
     struct rsm_offer *offer = offer_of(pair, &remote, &made[1]);
     assert_int_equal(system(cut), 0);
     expect_end(pair, conn);
     int64_t start = clock_ms();
     assert_int_equal(try(pair, offer, PAGE), RSM_ST_UNREACHABLE);
     assert_true(clock_ms() - start < SOON_MS);
-    pair->ops.disconnect(conn);
+    pair->ops->disconnect(conn);
     node_revoke(pair, made[0]); /* nobody has told the node */
     assert_int_equal(system(mend), 0);
     assert_int_equal(try(pair, offer, PAGE), RSM_ST_OK);
@@ -390,21 +390,21 @@ static void node_stopped(void **state)
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
     kill(pair->node, SIGSTOP);
-    assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
-    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
-    while ((status = pair->ops.signal(conn, false)) == RSM_ST_OK && sent < 100000)
+    assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
+    assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
+    while ((status = pair->ops->signals->post(conn, false)) == RSM_ST_OK && sent < 100000)
         sent++;
     assert_int_equal(status, RSM_ST_TIMEOUT); /* and not the connection's end */
-    assert_int_equal(pair->ops.put(conn, 8, &word, 8), RSM_ST_OK);
-    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+    assert_int_equal(pair->ops->put(conn, 8, &word, 8), RSM_ST_OK);
+    assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
     kill(pair->node, SIGCONT);
-    assert_int_equal(pair->ops.signal(conn, false), RSM_ST_OK);
-    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+    assert_int_equal(pair->ops->signals->post(conn, false), RSM_ST_OK);
+    assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
     while (node_report(pair).signals < sent + 1)
         continue;
     assert_int_equal(node_report(pair).signals, sent + 1);
     assert_int_equal(remote.bytes[8], 3);
-    pair->ops.disconnect(conn);
+    pair->ops->disconnect(conn);
     remote_free(pair, &remote);
     pair_close(pair);
 }
@@ -417,7 +417,7 @@ static void importer_lost(void **state)
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
     assert_int_equal(node_report(pair).lost, 0);
-    pair->ops.disconnect(conn);
+    pair->ops->disconnect(conn);
     while (node_report(pair).lost == 0)
         continue; /* the test's time limit ends it */
     node_revoke(pair, made);
@@ -437,8 +437,8 @@ static void signal_flood(void **state)
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
     for (int i = 0; i < SIGNALS; i++)
-        assert_int_equal(pair->ops.signal(conn, i % 5 == 0), RSM_ST_OK);
-    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+        assert_int_equal(pair->ops->signals->post(conn, i % 5 == 0), RSM_ST_OK);
+    assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
     struct node_report report;
     do
         report = node_report(pair);
@@ -446,7 +446,7 @@ static void signal_flood(void **state)
     assert_int_equal(report.coalesced, SIGNALS / 5);
     assert_int_equal(report.signals, SIGNALS - SIGNALS / 5);
     assert_int_equal(report.lost, 0);
-    pair->ops.disconnect(conn);
+    pair->ops->disconnect(conn);
     remote_free(pair, &remote);
     pair_close(pair);
 }
@@ -471,8 +471,8 @@ static void pool_runs_dry(void **state)
     assert_true(after.pool.missed > 0);
     for (int i = 0; i < EXTENTS; i++) {
         struct rsm_conn *conn = pair_connect(pair, &remotes[i], both, &made);
-        assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
-        pair->ops.disconnect(conn);
+        assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
+        pair->ops->disconnect(conn);
         assert_int_equal(remotes[i].bytes[0], 5); /* disconnect lets puts arrive */
         node_revoke(pair, made);
     }
@@ -500,24 +500,24 @@ static void fork_keeps_to_itself(void **state)
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
     pid_t child = fork();
     if (child == 0) {
-        bool refused = pair->ops.put(conn, 0, &word, 8) == RSM_ST_STALE &&
-                       pair->ops.get(conn, 0, &word, 8) == RSM_ST_STALE &&
-                       pair->ops.complete(conn) == RSM_ST_STALE &&
-                       pair->ops.health(conn) != RSM_ST_OK;
-        pair->ops.disconnect(conn);
-        pair->ops.close(pair->port);
+        bool refused = pair->ops->put(conn, 0, &word, 8) == RSM_ST_STALE &&
+                       pair->ops->get(conn, 0, &word, 8) == RSM_ST_STALE &&
+                       pair->ops->complete(conn) == RSM_ST_STALE &&
+                       pair->ops->health(conn) != RSM_ST_OK;
+        pair->ops->disconnect(conn);
+        pair->ops->close(pair->port);
         _exit(refused ? 0 : 1);
     }
     for (word = 1; word < 200; word++) {
-        assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
-        assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
+        assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
+        assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
         assert_int_equal(remote.bytes[0], word);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_int_equal(pair->ops.put(conn, 0, &word, 8), RSM_ST_OK);
-    assert_int_equal(pair->ops.complete(conn), RSM_ST_OK);
-    pair->ops.disconnect(conn);
+    assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
+    assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
+    pair->ops->disconnect(conn);
     remote_free(pair, &remote);
     pair_close(pair);
 }
@@ -539,11 +539,11 @@ static void *work(void *argument)
     for (unsigned i = 0; i < 40 && buffer != NULL && !w->failed; i++) {
         size_t length = lengths[i % 5];
         pattern_fill(buffer, length, w->seed + i);
-        w->failed = w->pair->ops.put(w->conn, w->base, buffer, length) != RSM_ST_OK;
+        w->failed = w->pair->ops->put(w->conn, w->base, buffer, length) != RSM_ST_OK;
         memset(buffer, 0, length);
-        w->failed = w->failed || w->pair->ops.get(w->conn, w->base, buffer, length) != RSM_ST_OK ||
+        w->failed = w->failed || w->pair->ops->get(w->conn, w->base, buffer, length) != RSM_ST_OK ||
                     !pattern_is(buffer, length, w->seed + i) ||
-                    w->pair->ops.complete(w->conn) != RSM_ST_OK;
+                    w->pair->ops->complete(w->conn) != RSM_ST_OK;
     }
     free(buffer);
     return NULL;
@@ -570,7 +570,7 @@ static void threads_share(void **state)
         pthread_join(threads[i], NULL);
         assert_false(workers[i].failed);
     }
-    pair->ops.disconnect(conn);
+    pair->ops->disconnect(conn);
     remote_free(pair, &remote);
     pair_close(pair);
 }

@@ -91,7 +91,7 @@ static void set_up(const char *import_options)
 static void tear_down(void)
 {
     for (unsigned i = 0; i < 2; i++) {
-        scene.pair->ops.disconnect(scene.conn[i]);
+        scene.pair->ops->disconnect(scene.conn[i]);
         node_revoke(scene.pair, scene.made[i]);
         remote_free(scene.pair, &scene.remote[i]);
     }
@@ -104,7 +104,7 @@ static void tear_down(void)
 /* Each operation that the engine uses, over both connections; then the page is there. */
 static void serve_fault(int signal, siginfo_t *info, void *context)
 {
-    const struct rsm_import_ops *ops = &scene.pair->ops;
+    const struct rsm_import_ops *ops = scene.pair->ops;
     uint8_t *page = (uint8_t *)((uintptr_t)info->si_addr / PAGE * PAGE);
     uint64_t word = 0x0102030405060708 + scene.faults;
     static uint64_t arrived[PAGE / 8];
@@ -149,7 +149,7 @@ static void memory_that_faults(void **state)
     struct sigaction before;
     (void)state;
     set_up("register=no");
-    ops = &scene.pair->ops;
+    ops = scene.pair->ops;
     with_faults(true, &before);
     for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         size_t length = lengths[i];
@@ -181,7 +181,7 @@ static void elements_and_vectors_that_fault(void **state)
     unsigned done = 0;
     (void)state;
     set_up("");
-    const struct rsm_import_ops *ops = &scene.pair->ops;
+    const struct rsm_import_ops *ops = scene.pair->ops;
     with_faults(true, &before);
     pattern_fill(scene.faulting, BYTES, 1);
     close_pages();
@@ -217,7 +217,7 @@ static void engine_allocates_nothing(void **state)
     uint64_t word = 5;
     (void)state;
     set_up("register=4K");
-    const struct rsm_import_ops *ops = &scene.pair->ops;
+    const struct rsm_import_ops *ops = scene.pair->ops;
     local = malloc(BYTES);
     assert_non_null(local);
     unsigned found = atomic_load(&allocations);
@@ -239,7 +239,7 @@ static void engine_allocates_nothing(void **state)
     assert_int_equal(atomic_load(&allocations), found);
     scene.made[0] = 0;
     free(local);
-    scene.pair->ops.disconnect(scene.conn[0]);
+    scene.pair->ops->disconnect(scene.conn[0]);
     scene.conn[0] = pair_connect(scene.pair, &scene.remote[0], both, &scene.made[0]);
     tear_down();
 }

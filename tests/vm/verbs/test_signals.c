@@ -25,11 +25,11 @@ static struct rsm_conn *connect_and_hear(uint32_t *made)
 {
     struct rsm_conn *conn = pair_connect(stage.pair, &stage.remote, both, made);
     assert_int_equal(node_signal(stage.pair, *made, 1, false), RSM_ST_UNSUPPORTED);
-    assert_int_equal(stage.pair->ops.hear_signals(conn), RSM_ST_OK);
+    assert_int_equal(stage.pair->ops->signals->arm(conn), RSM_ST_OK);
     /* What is posted behind it arrives behind it. */
     uint64_t before = node_report(stage.pair).signals;
     int64_t deadline = clock_ms() + PATIENCE_MS;
-    assert_int_equal(stage.pair->ops.signal(conn, false), RSM_ST_OK);
+    assert_int_equal(stage.pair->ops->signals->post(conn, false), RSM_ST_OK);
     while (node_report(stage.pair).signals == before)
         assert_true(clock_ms() < deadline);
     return conn;
@@ -47,7 +47,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    stage.pair->ops.disconnect(stage.conn);
+    stage.pair->ops->disconnect(stage.conn);
     remote_free(stage.pair, &stage.remote);
     pair_close(stage.pair);
     return 0;
@@ -55,7 +55,7 @@ static int tear_down(void **state)
 
 static bool is_readable(int patience_ms)
 {
-    struct pollfd fd = {.fd = stage.pair->ops.signal_fd(stage.conn), .events = POLLIN};
+    struct pollfd fd = {.fd = stage.pair->ops->signals->fd(stage.conn), .events = POLLIN};
     assert_true(fd.fd >= 0);
     return poll(&fd, 1, patience_ms) == 1;
 }
@@ -70,18 +70,18 @@ static void expect(uint32_t count, bool coalesced)
 {
     struct rsm_signals taken;
     assert_true(is_readable(PATIENCE_MS));
-    assert_int_equal(stage.pair->ops.take_signals(stage.conn, &taken), RSM_ST_OK);
+    assert_int_equal(stage.pair->ops->signals->poll(stage.conn, &taken), RSM_ST_OK);
     assert_int_equal(taken.count, count);
     assert_int_equal(taken.coalesced, coalesced);
     assert_false(is_readable(0));
-    stage.pair->ops.answer_signals(stage.conn);
+    stage.pair->ops->signals->acknowledge(stage.conn);
 }
 
 static void expect_nothing(void)
 {
     struct rsm_signals taken;
     assert_false(is_readable(0));
-    assert_int_equal(stage.pair->ops.take_signals(stage.conn, &taken), RSM_ST_OK);
+    assert_int_equal(stage.pair->ops->signals->poll(stage.conn, &taken), RSM_ST_OK);
     assert_int_equal(taken.count, 0);
     assert_false(taken.coalesced);
     assert_false(is_readable(0));
@@ -137,7 +137,7 @@ static void data_come_first(void **state)
         *word = i;
         post(1, false);
         expect(1, false);
-        assert_int_equal(stage.pair->ops.get(stage.conn, 0, &seen, sizeof seen), RSM_ST_OK);
+        assert_int_equal(stage.pair->ops->get(stage.conn, 0, &seen, sizeof seen), RSM_ST_OK);
         assert_int_equal(seen, i);
         await_taken(i);
     }
@@ -154,8 +154,8 @@ static void one_at_a_time(void **state)
     post(1, false);
     assert_int_equal(node_signal(stage.pair, stage.made, 1, false), RSM_ST_BUSY);
     for (int i = 0; i < 300; i++)
-        assert_int_equal(stage.pair->ops.put(stage.conn, 0, &word, 8), RSM_ST_OK);
-    assert_int_equal(stage.pair->ops.complete(stage.conn), RSM_ST_OK);
+        assert_int_equal(stage.pair->ops->put(stage.conn, 0, &word, 8), RSM_ST_OK);
+    assert_int_equal(stage.pair->ops->complete(stage.conn), RSM_ST_OK);
     struct rsm_conn *first = stage.conn;
     uint32_t first_made = stage.made;
     stage.conn = other;
@@ -163,7 +163,7 @@ static void one_at_a_time(void **state)
     post(2, false);
     expect(2, false);
     await_taken(1);
-    stage.pair->ops.disconnect(other);
+    stage.pair->ops->disconnect(other);
     stage.conn = first;
     stage.made = first_made;
     assert_int_equal(node_signal(stage.pair, stage.made, 1, false), RSM_ST_BUSY);
@@ -179,18 +179,18 @@ static void credits_wake_nobody(void **state)
     enum { SIGNALS = 5 * VERBS_SIGNALS_AHEAD };
     (void)state;
     for (int i = 0; i < SIGNALS; i++) {
-        assert_int_equal(stage.pair->ops.signal(stage.conn, false), RSM_ST_OK);
+        assert_int_equal(stage.pair->ops->signals->post(stage.conn, false), RSM_ST_OK);
         assert_false(is_readable(0));
     }
     expect_nothing();
-    assert_int_equal(stage.pair->ops.complete(stage.conn), RSM_ST_OK);
+    assert_int_equal(stage.pair->ops->complete(stage.conn), RSM_ST_OK);
     int64_t deadline = clock_ms() + PATIENCE_MS;
     while (node_report(stage.pair).signals < SIGNALS + 1) /* set_up() has sent one */
         assert_true(clock_ms() < deadline);
     assert_false(is_readable(ASIDE_MS));
     post(1, false);
     for (int i = 0; i < SIGNALS; i++)
-        assert_int_equal(stage.pair->ops.signal(stage.conn, false), RSM_ST_OK);
+        assert_int_equal(stage.pair->ops->signals->post(stage.conn, false), RSM_ST_OK);
     expect(1, false);
     expect_nothing();
 }
@@ -205,11 +205,11 @@ static void who_did_not_ask(void **state)
     struct rsm_conn *conn = pair_connect(stage.pair, &stage.remote, both, &made);
     struct rsm_signals taken;
     assert_int_equal(node_signal(stage.pair, made, 1, false), RSM_ST_UNSUPPORTED);
-    assert_int_equal(stage.pair->ops.take_signals(conn, &taken), RSM_ST_OK);
+    assert_int_equal(stage.pair->ops->signals->poll(conn, &taken), RSM_ST_OK);
     assert_int_equal(taken.count, 0);
-    stage.pair->ops.disconnect(conn);
-    assert_int_not_equal(stage.pair->ops.hear_signals(stage.conn), RSM_ST_OK);
-    stage.pair->ops.answer_signals(stage.conn); /* to nothing, which nobody hears of */
+    stage.pair->ops->disconnect(conn);
+    assert_int_not_equal(stage.pair->ops->signals->arm(stage.conn), RSM_ST_OK);
+    stage.pair->ops->signals->acknowledge(stage.conn); /* to nothing, which nobody hears of */
     post(1, false);
     expect(1, false);
     await_taken(1);
@@ -220,9 +220,9 @@ static void who_cannot(void **state)
 {
     (void)state;
     verbs_of(stage.conn)->can_hear = false;
-    assert_int_equal(stage.pair->ops.signal_fd(stage.conn), -1);
+    assert_int_equal(stage.pair->ops->signals->fd(stage.conn), -1);
     verbs_of(stage.conn)->hears = false;
-    assert_int_equal(stage.pair->ops.hear_signals(stage.conn), RSM_ST_UNSUPPORTED);
+    assert_int_equal(stage.pair->ops->signals->arm(stage.conn), RSM_ST_UNSUPPORTED);
 }
 
 static void before_and_after_the_connection(void **state)
@@ -237,7 +237,7 @@ static void before_and_after_the_connection(void **state)
     node_revoke(stage.pair, made);
     free(offer);
     struct rsm_conn *gone = pair_connect(stage.pair, &stage.remote, both, &made);
-    stage.pair->ops.disconnect(gone);
+    stage.pair->ops->disconnect(gone);
     int64_t deadline = clock_ms() + PATIENCE_MS;
     while (node_report(stage.pair).lost == 0)
         assert_true(clock_ms() < deadline);
@@ -253,13 +253,13 @@ static void revoked_behind_a_signal(void **state)
     assert_true(is_readable(PATIENCE_MS));
     node_revoke(stage.pair, stage.made);
     uint64_t word = 1;
-    stage.pair->ops.put(stage.conn, 0, &word, 8);
-    while (stage.pair->ops.complete(stage.conn) == RSM_ST_OK &&
-           stage.pair->ops.health(stage.conn) == RSM_ST_OK)
+    stage.pair->ops->put(stage.conn, 0, &word, 8);
+    while (stage.pair->ops->complete(stage.conn) == RSM_ST_OK &&
+           stage.pair->ops->health(stage.conn) == RSM_ST_OK)
         continue; /* the test's time limit ends it */
     expect(5, false);
     /* The failure is told once, and then nothing more is there to be told. */
-    while (stage.pair->ops.take_signals(stage.conn, &taken) == RSM_ST_OK && is_readable(ASIDE_MS))
+    while (stage.pair->ops->signals->poll(stage.conn, &taken) == RSM_ST_OK && is_readable(ASIDE_MS))
         assert_int_equal(taken.count, 0);
     assert_false(is_readable(0));
 }
@@ -273,9 +273,9 @@ static void child_takes_nothing(void **state)
     pid_t child = fork();
     if (child == 0) {
         struct rsm_signals taken;
-        bool refused = stage.pair->ops.take_signals(stage.conn, &taken) == RSM_ST_STALE &&
-                       taken.count == 0 && stage.pair->ops.signal_fd(stage.conn) == -1;
-        stage.pair->ops.disconnect(stage.conn);
+        bool refused = stage.pair->ops->signals->poll(stage.conn, &taken) == RSM_ST_STALE &&
+                       taken.count == 0 && stage.pair->ops->signals->fd(stage.conn) == -1;
+        stage.pair->ops->disconnect(stage.conn);
         _exit(refused ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -293,13 +293,13 @@ static void expect_failure(void)
     uint32_t count = 0;
     assert_true(is_readable(PATIENCE_MS));
     for (int i = 0; i < 10 && is_readable(ASIDE_MS); i++) {
-        stage.pair->ops.take_signals(stage.conn, &taken);
+        stage.pair->ops->signals->poll(stage.conn, &taken);
         count += taken.count;
     }
     assert_false(is_readable(0));
     assert_in_range(count, 0, 1);
-    assert_int_not_equal(stage.pair->ops.health(stage.conn), RSM_ST_OK);
-    assert_int_equal(stage.pair->ops.take_signals(stage.conn, &taken), RSM_ST_OK);
+    assert_int_not_equal(stage.pair->ops->health(stage.conn), RSM_ST_OK);
+    assert_int_equal(stage.pair->ops->signals->poll(stage.conn, &taken), RSM_ST_OK);
 }
 
 static void node_floods(void **state)

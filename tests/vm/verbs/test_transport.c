@@ -33,7 +33,7 @@ static void set_up(struct stage *stage, uint64_t length, const char *node_option
 
 static void tear_down(struct stage *stage)
 {
-    stage->pair->ops.disconnect(stage->conn);
+    stage->pair->ops->disconnect(stage->conn);
     node_revoke(stage->pair, stage->made);
     munmap(stage->local, 2 * stage->remote.length);
     remote_free(stage->pair, &stage->remote);
@@ -42,7 +42,7 @@ static void tear_down(struct stage *stage)
 
 static void put_and_get(struct stage *stage, uint64_t offset, size_t length, uint32_t seed)
 {
-    const struct rsm_import_ops *ops = &stage->pair->ops;
+    const struct rsm_import_ops *ops = stage->pair->ops;
     uint8_t *out = stage->local;
     uint8_t *in = stage->local + stage->remote.length;
     uint8_t *there = stage->remote.bytes + offset;
@@ -91,8 +91,8 @@ static void neighbours(void **state)
     for (size_t length = 1; length < 700; length += 37) {
         memset(stage.remote.bytes, 0xee, 64 * KIB);
         memset(stage.local, 0x11, length);
-        assert_int_equal(stage.pair->ops.put(stage.conn, 1000, stage.local, length), RSM_ST_OK);
-        assert_int_equal(stage.pair->ops.complete(stage.conn), RSM_ST_OK);
+        assert_int_equal(stage.pair->ops->put(stage.conn, 1000, stage.local, length), RSM_ST_OK);
+        assert_int_equal(stage.pair->ops->complete(stage.conn), RSM_ST_OK);
         for (size_t i = 0; i < 64 * KIB; i++)
             assert_int_equal(stage.remote.bytes[i], i >= 1000 && i < 1000 + length ? 0x11 : 0xee);
     }
@@ -106,7 +106,7 @@ static void elements(void **state)
     struct stage stage;
     (void)state;
     set_up(&stage, 64 * KIB, "");
-    const struct rsm_import_ops *ops = &stage.pair->ops;
+    const struct rsm_import_ops *ops = stage.pair->ops;
     for (size_t w = 0; w < 4; w++)
         for (size_t c = 0; c < 7; c++) {
             size_t length = widths[w] * counts[c];
@@ -134,7 +134,7 @@ static void vectors(void **state)
     unsigned done = 99;
     (void)state;
     set_up(&stage, MIB, "");
-    const struct rsm_import_ops *ops = &stage.pair->ops;
+    const struct rsm_import_ops *ops = stage.pair->ops;
     size_t at = 0;
     for (unsigned i = 0; i < ENTRIES; i++) {
         vec[i] = (struct rsm_transfer){
@@ -174,17 +174,17 @@ static void pieces(void **state)
     piece[1] = (struct remote_piece){.remote = &remotes[1], .offset = 2 * PAGE, .length = 3 * PAGE};
     piece[2] = (struct remote_piece){.remote = &remotes[0], .offset = 3 * PAGE, .length = PAGE};
     assert_int_equal(node_offer(pair, piece, 3, both, offer, &made), RSM_ST_OK);
-    assert_int_equal(pair->ops.connect(pair->port, offer, 5 * PAGE, both, &conn), RSM_ST_OK);
+    assert_int_equal(pair->ops->connect(pair->port, offer, 5 * PAGE, both, &conn), RSM_ST_OK);
     pattern_fill(out, sizeof out, 3);
-    assert_int_equal(pair->ops.put(conn, 0, out, sizeof out), RSM_ST_OK);
-    assert_int_equal(pair->ops.get(conn, 0, in, sizeof in), RSM_ST_OK);
+    assert_int_equal(pair->ops->put(conn, 0, out, sizeof out), RSM_ST_OK);
+    assert_int_equal(pair->ops->get(conn, 0, in, sizeof in), RSM_ST_OK);
     assert_memory_equal(in, out, sizeof in);
     assert_memory_equal(remotes[0].bytes + PAGE, out, PAGE);
     assert_memory_equal(remotes[1].bytes + 2 * PAGE, out + PAGE, 3 * PAGE);
     assert_memory_equal(remotes[0].bytes + 3 * PAGE, out + 4 * PAGE, PAGE);
     assert_int_equal(remotes[0].bytes[0], 0);
     assert_int_equal(remotes[0].bytes[2 * PAGE], 0);
-    pair->ops.disconnect(conn);
+    pair->ops->disconnect(conn);
     node_revoke(pair, made);
     for (int i = 0; i < 2; i++)
         remote_free(pair, &remotes[i]);
@@ -198,7 +198,7 @@ static void registered(void **state)
     void *cookie;
     (void)state;
     set_up(&stage, 2 * MIB, "");
-    const struct rsm_import_ops *ops = &stage.pair->ops;
+    const struct rsm_import_ops *ops = stage.pair->ops;
     assert_int_equal(ops->register_memory(stage.pair->port, stage.local, 4 * MIB, &cookie),
                      RSM_ST_OK);
     put_and_get(&stage, 0, 2 * MIB, 1);
@@ -230,10 +230,10 @@ static void registered_for_one_get(void **state)
     uint8_t *in = malloc(MIB);
     assert_non_null(in);
     pattern_fill(remote.bytes, MIB, 9);
-    assert_int_equal(pair->ops.get(conn, 0, in, MIB), RSM_ST_OK);
+    assert_int_equal(pair->ops->get(conn, 0, in, MIB), RSM_ST_OK);
     assert_true(pattern_is(in, MIB, 9));
     free(in);
-    pair->ops.disconnect(conn);
+    pair->ops->disconnect(conn);
     node_revoke(pair, made);
     remote_free(pair, &remote);
     pair_close(pair);
@@ -261,24 +261,24 @@ static void rights(void **state)
         struct pair *pair = pair_open(options[i], "");
         struct remote remote = remote_make(pair, PAGE);
         struct rsm_conn *reader = pair_connect(pair, &remote, RSM_RIGHT_READ, &made);
-        assert_int_equal(pair->ops.get(reader, 0, &word, 8), RSM_ST_OK);
+        assert_int_equal(pair->ops->get(reader, 0, &word, 8), RSM_ST_OK);
         assert_int_equal(word, 0);
         word = 1;
-        assert_int_equal(pair->ops.put(reader, 0, &word, 8), RSM_ST_OK);
-        assert_int_equal(pair->ops.complete(reader), RSM_ST_TRANSFER);
-        assert_int_equal(pair->ops.complete(reader), RSM_ST_OK); /* told once */
-        assert_int_not_equal(pair->ops.health(reader), RSM_ST_OK);
+        assert_int_equal(pair->ops->put(reader, 0, &word, 8), RSM_ST_OK);
+        assert_int_equal(pair->ops->complete(reader), RSM_ST_TRANSFER);
+        assert_int_equal(pair->ops->complete(reader), RSM_ST_OK); /* told once */
+        assert_int_not_equal(pair->ops->health(reader), RSM_ST_OK);
         assert_int_equal(remote.bytes[0], 0);
-        pair->ops.disconnect(reader);
+        pair->ops->disconnect(reader);
         struct rsm_conn *writer = pair_connect(pair, &remote, RSM_RIGHT_WRITE, &made);
-        assert_int_equal(pair->ops.put(writer, 8, &word, 8), RSM_ST_OK);
-        assert_int_equal(pair->ops.complete(writer), RSM_ST_OK);
+        assert_int_equal(pair->ops->put(writer, 8, &word, 8), RSM_ST_OK);
+        assert_int_equal(pair->ops->complete(writer), RSM_ST_OK);
         assert_int_equal(remote.bytes[8], 1);
-        assert_int_equal(pair->ops.get(writer, 0, &word, 8), RSM_ST_TRANSFER);
-        pair->ops.disconnect(writer);
+        assert_int_equal(pair->ops->get(writer, 0, &word, 8), RSM_ST_TRANSFER);
+        pair->ops->disconnect(writer);
         struct rsm_conn *nobody = pair_connect(pair, &remote, 0, &made);
-        assert_int_equal(pair->ops.complete(nobody), RSM_ST_OK);
-        pair->ops.disconnect(nobody);
+        assert_int_equal(pair->ops->complete(nobody), RSM_ST_OK);
+        pair->ops->disconnect(nobody);
         remote_free(pair, &remote);
         pair_close(pair);
     }

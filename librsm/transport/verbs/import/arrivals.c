@@ -116,7 +116,7 @@ static void leave(struct verbs_conn *conn, int cancel)
     verbs_cancel_let_go(cancel);
 }
 
-enum rsm_status verbs_hear_signals(struct rsm_conn *conn)
+enum rsm_status verbs_arm_signals(struct rsm_conn *conn)
 {
     struct verbs_conn *verbs = verbs_of(conn);
     if (!verbs_is_ours(verbs))
@@ -142,7 +142,7 @@ static bool take_knock(struct verbs_conn *conn)
     return true;
 }
 
-enum rsm_status verbs_take_signals(struct rsm_conn *conn, struct rsm_signals *taken)
+enum rsm_status verbs_poll_signals(struct rsm_conn *conn, struct rsm_signals *taken)
 {
     struct verbs_conn *verbs = verbs_of(conn);
     enum rsm_status status = RSM_ST_OK;
@@ -164,7 +164,7 @@ enum rsm_status verbs_take_signals(struct rsm_conn *conn, struct rsm_signals *ta
     return status;
 }
 
-void verbs_answer_signals(struct rsm_conn *conn)
+void verbs_acknowledge_signals(struct rsm_conn *conn)
 {
     struct verbs_conn *verbs = verbs_of(conn);
     if (!verbs_is_ours(verbs))

@@ -104,7 +104,7 @@ static bool make_completions(struct verbs_conn *conn, int entries,
 static enum rsm_status make_queue(struct attempt *attempt)
 {
     struct verbs_conn *conn = attempt->conn;
-    struct rsm_port *port = conn->port;
+    struct verbs_port *port = conn->port;
     attempt->step = "making a queue pair";
     if (!make_completions(conn, VERBS_SENDS + VERBS_ACKS, &conn->completions, &conn->cq) ||
         !make_completions(conn, VERBS_RECEIVES, &conn->knocks, &conn->arrivals))
@@ -238,12 +238,13 @@ static void unmake(struct verbs_conn *conn)
     free(conn);
 }
 
-static struct verbs_conn *make(struct rsm_port *port)
+static struct verbs_conn *make(struct verbs_port *port)
 {
     struct verbs_conn *conn = calloc(1, sizeof *conn);
     pthread_condattr_t attr;
     if (conn == NULL)
         return NULL;
+    conn->conn.caps = port->base.caps;
     conn->port = port;
     conn->credit = VERBS_SIGNALS_AHEAD;
     conn->spin_ns = (uint64_t)port->spin_us * 1000u;
@@ -266,7 +267,7 @@ static void take_pieces(struct verbs_conn *conn, const struct verbs_offer *offer
     }
 }
 
-enum rsm_status verbs_connect(struct rsm_port *port, const struct rsm_offer *offer, uint64_t size,
+enum rsm_status verbs_connect(struct verbs_port *port, const struct rsm_offer *offer, uint64_t size,
                               uint32_t rights, struct rsm_conn **conn)
 {
     struct attempt attempt = {.path = port->path,

@@ -54,7 +54,7 @@ void verbs_cancel_let_go(int before)
 
 /* ------------------------------------------------------------------ port */
 
-static void choose_spin(struct rsm_port *port)
+static void choose_spin(struct verbs_port *port)
 {
     port->spin_adapts = false;
     if (port->options.spin_us != VERBS_SPIN_AUTO) {
@@ -67,7 +67,7 @@ static void choose_spin(struct rsm_port *port)
 }
 
 /* What is behind an open device. */
-static bool furnish(struct rsm_port *port)
+static bool furnish(struct verbs_port *port)
 {
     port->pd = ibv_alloc_pd(port->device.context);
     if (port->pd == NULL) {
@@ -84,9 +84,11 @@ static bool furnish(struct rsm_port *port)
 static enum rsm_status import_open(const struct rsm_controller_info *info, struct rsm_port **port)
 {
     char why[256];
-    struct rsm_port *made = calloc(1, sizeof *made);
+    struct verbs_port *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
+    made->base.caps =
+        RSM_CAP_REMOTE_SIGNAL | RSM_CAP_LOCAL_MEMORY | RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE;
     made->epoch = verbs_process_epoch();
     if (!verbs_options_parse(info->options, info->peer_timeout_ms, &made->options, why,
                              sizeof why)) {
@@ -112,7 +114,7 @@ static enum rsm_status import_open(const struct rsm_controller_info *info, struc
         free(made);
         return RSM_ST_NO_RESOURCES;
     }
-    *port = made;
+    *port = &made->base;
     return RSM_ST_OK;
 }
 
@@ -130,13 +132,14 @@ static enum rsm_status import_connect_covered(struct rsm_port *port, const struc
                                               struct rsm_conn **conn)
 {
     verbs_stdio_cover();
-    enum rsm_status status = verbs_connect(port, offer, size, rights, conn);
+    enum rsm_status status = verbs_connect(verbs_port_of(port), offer, size, rights, conn);
     verbs_stdio_uncover();
     return status;
 }
 
-static void import_close(struct rsm_port *port)
+static void import_close(struct rsm_port *base)
 {
+    struct verbs_port *port = verbs_port_of(base);
     if (port->epoch == verbs_process_epoch()) {
         verbs_local_close(port);
         ibv_dealloc_pd(port->pd);
@@ -214,11 +217,18 @@ static enum rsm_status import_health(struct rsm_conn *conn)
                                                                       : RSM_ST_OK;
 }
 
-VERBS_TABLE const struct rsm_import_ops rsm_transport_import_ops_v1 = {
-    .abi_version = RSM_TRANSPORT_ABI,
-    .size = sizeof(struct rsm_import_ops),
+static const struct rsm_signal_ops signal_ops = {
+    .size = sizeof(struct rsm_signal_ops),
+    .post = import_signal,
+    .fd = verbs_signal_fd,
+    .arm = verbs_arm_signals,
+    .poll = verbs_poll_signals,
+    .acknowledge = verbs_acknowledge_signals,
+};
+
+VERBS_TABLE const struct rsm_import_ops rsm_transport_import_ops_v2 = {
+    RSM_IMPORT_OPS_HEAD,
     .name = "verbs",
-    .caps = RSM_CAP_REMOTE_SIGNAL | RSM_CAP_LOCAL_MEMORY | RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE,
     .open = import_open_covered,
     .close = import_close,
     .connect = import_connect_covered,
@@ -231,12 +241,8 @@ VERBS_TABLE const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     .getv = verbs_getv,
     .order = import_order,
     .complete = import_complete,
-    .signal = import_signal,
     .health = import_health,
     .register_memory = verbs_register_memory,
     .unregister_memory = verbs_unregister_memory,
-    .hear_signals = verbs_hear_signals,
-    .answer_signals = verbs_answer_signals,
-    .signal_fd = verbs_signal_fd,
-    .take_signals = verbs_take_signals,
+    .signals = &signal_ops,
 };

@@ -52,7 +52,8 @@ struct verbs_region {
     struct ibv_mr *mr;
 };
 
-struct rsm_port {
+struct verbs_port {
+    struct rsm_port base;
     struct verbs_options options;
     struct verbs_device device;
     struct verbs_path path;
@@ -71,8 +72,8 @@ struct rsm_port {
 };
 
 struct verbs_conn {
-    struct rsm_conn conn; /* first */
-    struct rsm_port *port;
+    struct rsm_conn conn;
+    struct verbs_port *port;
     atomic_bool failed; /* for health(), without the lock */
     struct rdma_event_channel *events;
     struct rdma_cm_id *id;
@@ -113,7 +114,12 @@ struct verbs_conn {
 
 static inline struct verbs_conn *verbs_of(struct rsm_conn *conn)
 {
-    return (struct verbs_conn *)conn;
+    return RSM_CONTAINER_OF(conn, struct verbs_conn, conn);
+}
+
+static inline struct verbs_port *verbs_port_of(struct rsm_port *port)
+{
+    return RSM_CONTAINER_OF(port, struct verbs_port, base);
 }
 
 /** Count of forks that this process is the child of, since the module was loaded. */
@@ -136,21 +142,21 @@ void verbs_cancel_let_go(int before);
 
 /* ------------------------------------------------------------------ local.c */
 
-bool verbs_local_open(struct rsm_port *port);
-void verbs_local_close(struct rsm_port *port);
+bool verbs_local_open(struct verbs_port *port);
+void verbs_local_close(struct verbs_port *port);
 /** NULL: none could be registered; the log says why. */
-struct verbs_landing *verbs_landing_take(struct rsm_port *port);
-void verbs_landing_give(struct rsm_port *port, struct verbs_landing *landing);
-enum rsm_status verbs_register_memory(struct rsm_port *port, void *address, size_t length,
+struct verbs_landing *verbs_landing_take(struct verbs_port *port);
+void verbs_landing_give(struct verbs_port *port, struct verbs_landing *landing);
+enum rsm_status verbs_register_memory(struct rsm_port *base, void *address, size_t length,
                                       void **cookie);
-void verbs_unregister_memory(struct rsm_port *port, void *cookie);
+void verbs_unregister_memory(struct rsm_port *base, void *cookie);
 /** The registration that covers all of the range, else NULL. regions_lock is held. */
-const struct verbs_region *verbs_region_of(const struct rsm_port *port, const void *address,
+const struct verbs_region *verbs_region_of(const struct verbs_port *port, const void *address,
                                            size_t length);
 
 /* ------------------------------------------------------------------ connect.c */
 
-enum rsm_status verbs_connect(struct rsm_port *port, const struct rsm_offer *offer, uint64_t size,
+enum rsm_status verbs_connect(struct verbs_port *port, const struct rsm_offer *offer, uint64_t size,
                               uint32_t rights, struct rsm_conn **conn);
 void verbs_disconnect(struct rsm_conn *conn);
 
@@ -205,9 +211,9 @@ bool verbs_take_arrivals(struct verbs_conn *conn);
 bool verbs_listen_for_signal(struct verbs_conn *conn);
 
 int verbs_signal_fd(struct rsm_conn *conn);
-enum rsm_status verbs_hear_signals(struct rsm_conn *conn);
-enum rsm_status verbs_take_signals(struct rsm_conn *conn, struct rsm_signals *taken);
-void verbs_answer_signals(struct rsm_conn *conn);
+enum rsm_status verbs_arm_signals(struct rsm_conn *conn);
+enum rsm_status verbs_poll_signals(struct rsm_conn *conn, struct rsm_signals *taken);
+void verbs_acknowledge_signals(struct rsm_conn *conn);
 
 /* ------------------------------------------------------------------ transfer.c */
 

@@ -20,14 +20,14 @@ struct verbs_arena {
 };
 
 /* Whole pages for each connection. */
-static size_t landing_bytes(const struct rsm_port *port)
+static size_t landing_bytes(const struct verbs_port *port)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t wanted = port->options.bounce + VERBS_RECEIVES * VERBS_MESSAGE_MAX;
     return (wanted + page - 1) / page * page;
 }
 
-static bool add_arena(struct rsm_port *port)
+static bool add_arena(struct verbs_port *port)
 {
     struct verbs_arena *arena = calloc(1, sizeof *arena);
     if (arena == NULL)
@@ -60,7 +60,7 @@ free_arena:
 
 /* A thread that reads may take the lock for reading again, whoever waits: see verbs_stream_run().
  */
-static void init_regions_lock(struct rsm_port *port)
+static void init_regions_lock(struct verbs_port *port)
 {
     pthread_rwlockattr_t readers_first;
     pthread_rwlockattr_init(&readers_first);
@@ -69,14 +69,14 @@ static void init_regions_lock(struct rsm_port *port)
     pthread_rwlockattr_destroy(&readers_first);
 }
 
-bool verbs_local_open(struct rsm_port *port)
+bool verbs_local_open(struct verbs_port *port)
 {
     pthread_mutex_init(&port->lock, NULL);
     init_regions_lock(port);
     return add_arena(port);
 }
 
-void verbs_local_close(struct rsm_port *port)
+void verbs_local_close(struct verbs_port *port)
 {
     while (port->arenas != NULL) {
         struct verbs_arena *arena = port->arenas;
@@ -89,7 +89,7 @@ void verbs_local_close(struct rsm_port *port)
     pthread_mutex_destroy(&port->lock);
 }
 
-struct verbs_landing *verbs_landing_take(struct rsm_port *port)
+struct verbs_landing *verbs_landing_take(struct verbs_port *port)
 {
     struct verbs_landing *landing = NULL;
     pthread_mutex_lock(&port->lock);
@@ -101,7 +101,7 @@ struct verbs_landing *verbs_landing_take(struct rsm_port *port)
     return landing;
 }
 
-void verbs_landing_give(struct rsm_port *port, struct verbs_landing *landing)
+void verbs_landing_give(struct verbs_port *port, struct verbs_landing *landing)
 {
     pthread_mutex_lock(&port->lock);
     landing->next = port->landing;
@@ -119,9 +119,10 @@ static bool is_mapped(void *address, size_t length)
     return msync((void *)start, (uintptr_t)address + length - start, MS_ASYNC) == 0;
 }
 
-enum rsm_status verbs_register_memory(struct rsm_port *port, void *address, size_t length,
+enum rsm_status verbs_register_memory(struct rsm_port *base, void *address, size_t length,
                                       void **cookie)
 {
+    struct verbs_port *port = verbs_port_of(base);
     struct verbs_region *region = calloc(1, sizeof *region);
     if (region == NULL)
         return RSM_ST_NO_MEMORY;
@@ -145,8 +146,9 @@ enum rsm_status verbs_register_memory(struct rsm_port *port, void *address, size
     return RSM_ST_OK;
 }
 
-void verbs_unregister_memory(struct rsm_port *port, void *cookie)
+void verbs_unregister_memory(struct rsm_port *base, void *cookie)
 {
+    struct verbs_port *port = verbs_port_of(base);
     struct verbs_region *region = cookie;
     pthread_rwlock_wrlock(&port->regions_lock);
     struct verbs_region **at = &port->regions;
@@ -160,7 +162,7 @@ void verbs_unregister_memory(struct rsm_port *port, void *cookie)
     free(region);
 }
 
-const struct verbs_region *verbs_region_of(const struct rsm_port *port, const void *address,
+const struct verbs_region *verbs_region_of(const struct verbs_port *port, const void *address,
                                            size_t length)
 {
     uintptr_t start = (uintptr_t)address;

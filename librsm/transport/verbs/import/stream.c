@@ -453,7 +453,7 @@ static enum rsm_status read_stream(const struct stream *stream, unsigned *done)
 
 enum rsm_status verbs_stream_run(struct stream *stream, enum direction direction, unsigned *done)
 {
-    struct rsm_port *port = stream->conn->port;
+    struct verbs_port *port = stream->conn->port;
     *done = 0;
     if (!verbs_is_ours(stream->conn))
         return RSM_ST_STALE;

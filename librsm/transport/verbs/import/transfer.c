@@ -23,7 +23,7 @@ enum rsm_status verbs_put(struct rsm_conn *conn, uint64_t offset, const void *sr
 
 /* Whether a get registers the memory it goes to, for itself. It pins every page, and pays where a
  * copy of as much costs more. */
-static bool wants_registration(struct rsm_port *port, size_t length)
+static bool wants_registration(struct verbs_port *port, size_t length)
 {
     if (port->options.register_from != VERBS_REGISTER_AUTO)
         return length >= port->options.register_from;
@@ -52,7 +52,7 @@ static enum rsm_status get_once(struct verbs_conn *conn, const struct rsm_transf
     return status;
 }
 
-static bool is_registered(struct rsm_port *port, const struct rsm_transfer *entry)
+static bool is_registered(struct verbs_port *port, const struct rsm_transfer *entry)
 {
     if (atomic_load(&port->region_count) == 0)
         return false;
@@ -65,7 +65,7 @@ static bool is_registered(struct rsm_port *port, const struct rsm_transfer *entr
 enum rsm_status verbs_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
 {
     struct verbs_conn *verbs = verbs_of(conn);
-    struct rsm_port *port = verbs->port;
+    struct verbs_port *port = verbs->port;
     struct rsm_transfer entry = {.local = dst, .remote = offset, .length = length};
     unsigned done;
     bool large = length >= (size_t)1 << VERBS_CHOOSER_FROM ||

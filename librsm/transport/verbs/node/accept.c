@@ -29,13 +29,13 @@ static bool no_waiting(int fd)
     return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
-static bool watch(const struct rsm_node_port *port, int fd)
+static bool watch(const struct verbs_node_port *port, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
     return no_waiting(fd) && epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-static bool listen_on(struct rsm_node_port *port)
+static bool listen_on(struct verbs_node_port *port)
 {
     port->address = port->device.address;
     uint16_t wanted = htons((uint16_t)port->options.port);
@@ -58,7 +58,7 @@ static bool listen_on(struct rsm_node_port *port)
     return true;
 }
 
-bool verbs_listen(struct rsm_node_port *port)
+bool verbs_listen(struct verbs_node_port *port)
 {
     char where[VERBS_WHERE_TEXT];
     port->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -80,7 +80,7 @@ bool verbs_listen(struct rsm_node_port *port)
     return true;
 }
 
-void verbs_listen_end(struct rsm_node_port *port)
+void verbs_listen_end(struct verbs_node_port *port)
 {
     if (port->listener != NULL)
         rdma_destroy_id(port->listener);
@@ -94,8 +94,9 @@ void verbs_listen_end(struct rsm_node_port *port)
         close(port->epoll);
 }
 
-int verbs_event_fd(struct rsm_node_port *port)
+int verbs_event_fd(struct rsm_node_port *base)
 {
+    const struct verbs_node_port *port = verbs_node_port_of(base);
     return port->epoll;
 }
 
@@ -107,7 +108,7 @@ static uint32_t smaller_wish(uint32_t first, uint32_t second)
 }
 
 /* Bring the queue pair up and say yes. */
-static bool answer(struct rsm_node_port *port, struct rsm_node_offer *offer,
+static bool answer(struct verbs_node_port *port, struct verbs_node_offer *offer,
                    const struct verbs_hello *hello)
 {
     struct verbs_path path = port->path;
@@ -124,10 +125,10 @@ static bool answer(struct rsm_node_port *port, struct rsm_node_offer *offer,
            rdma_accept(offer->id, &param) == 0;
 }
 
-static void on_request(struct rsm_node_port *port, struct rdma_cm_id *id,
+static void on_request(struct verbs_node_port *port, struct rdma_cm_id *id,
                        const struct verbs_hello *hello, bool understood)
 {
-    struct rsm_node_offer *offer = understood ? verbs_offer_find(port, hello->token) : NULL;
+    struct verbs_node_offer *offer = understood ? verbs_offer_find(port, hello->token) : NULL;
     if (offer == NULL || offer->state != VERBS_WAITING) {
         /* Anybody can ask: the 1st, 2nd, 4th, 8th... such connection is worth a line. */
         port->refused++;
@@ -151,7 +152,7 @@ static void on_request(struct rsm_node_port *port, struct rdma_cm_id *id,
     verbs_offer_lose(port, offer);
 }
 
-static void on_event(struct rsm_node_port *port, struct rsm_node_offer *offer,
+static void on_event(struct verbs_node_port *port, struct verbs_node_offer *offer,
                      enum rdma_cm_event_type type)
 {
     if (type != RDMA_CM_EVENT_TIMEWAIT_EXIT && type != RDMA_CM_EVENT_ADDR_CHANGE)
@@ -175,7 +176,7 @@ static void on_event(struct rsm_node_port *port, struct rsm_node_offer *offer,
 
 /* One event of the connection manager; false if there is none. An event is acknowledged before its
  * id can be destroyed, which waits for that. */
-static bool take_event(struct rsm_node_port *port)
+static bool take_event(struct verbs_node_port *port)
 {
     struct rdma_cm_event *event;
     struct verbs_hello hello;
@@ -221,7 +222,7 @@ static void add_signal(struct runs *runs, bool coalesced)
 }
 
 /* false: the importer has failed, or does what no importer does. */
-static bool take_completion(struct rsm_node_offer *offer, const struct ibv_wc *wc,
+static bool take_completion(struct verbs_node_offer *offer, const struct ibv_wc *wc,
                             struct runs *runs)
 {
     if (wc->status != IBV_WC_SUCCESS) {
@@ -248,20 +249,20 @@ static bool take_completion(struct rsm_node_offer *offer, const struct ibv_wc *w
     return verbs_receive_ahead(offer, 1);
 }
 
-static void deliver(struct rsm_node_port *port, struct rsm_node_offer *offer,
+static void deliver(struct verbs_node_port *port, struct verbs_node_offer *offer,
                     const struct runs *runs, const struct rsm_node_upcalls *up, void *context)
 {
     uint8_t token[VERBS_TOKEN_BYTES];
     memcpy(token, offer->token, sizeof token);
     for (unsigned i = 0; i < runs->count && verbs_offer_find(port, token) == offer; i++)
-        up->signalled(context, offer, runs->run[i].signals, runs->run[i].coalesced);
+        up->signalled(context, &offer->base, runs->run[i].signals, runs->run[i].coalesced);
     if (runs->taken && verbs_offer_find(port, token) == offer &&
         up->size >= offsetof(struct rsm_node_upcalls, taken) + sizeof up->taken)
-        up->taken(context, offer);
+        up->taken(context, &offer->base);
 }
 
 /* What has completed on one connection, but not more than the others can wait for. */
-static void drain(struct rsm_node_port *port, struct rsm_node_offer *offer,
+static void drain(struct verbs_node_port *port, struct verbs_node_offer *offer,
                   const struct rsm_node_upcalls *up, void *context)
 {
     struct ibv_wc wc[AT_ONCE];
@@ -284,7 +285,7 @@ static void drain(struct rsm_node_port *port, struct rsm_node_offer *offer,
     deliver(port, offer, &runs, up, context);
 }
 
-static bool take_completions(struct rsm_node_port *port, const struct rsm_node_upcalls *up,
+static bool take_completions(struct verbs_node_port *port, const struct rsm_node_upcalls *up,
                              void *context)
 {
     struct ibv_cq *cq;
@@ -299,11 +300,11 @@ static bool take_completions(struct rsm_node_port *port, const struct rsm_node_u
 }
 
 /* Connections that had more than was looked at. After an upcall the list is another. */
-static void take_leftovers(struct rsm_node_port *port, const struct rsm_node_upcalls *up,
+static void take_leftovers(struct verbs_node_port *port, const struct rsm_node_upcalls *up,
                            void *context)
 {
-    struct rsm_node_offer *offer;
-    struct rsm_node_offer *next;
+    struct verbs_node_offer *offer;
+    struct verbs_node_offer *next;
     eventfd_t ignored;
     if (eventfd_read(port->again, &ignored) != 0)
         return;
@@ -324,10 +325,10 @@ static void take_leftovers(struct rsm_node_port *port, const struct rsm_node_upc
 
 /* ------------------------------------------------------------------ the device itself */
 
-static void on_queue_event(struct rsm_node_port *port, const struct ibv_qp *qp,
+static void on_queue_event(struct verbs_node_port *port, const struct ibv_qp *qp,
                            enum ibv_event_type type)
 {
-    for (struct rsm_node_offer *offer = port->offers; offer != NULL; offer = offer->hh.next) {
+    for (struct verbs_node_offer *offer = port->offers; offer != NULL; offer = offer->hh.next) {
         if (offer->qp != qp)
             continue;
         if (type == IBV_EVENT_COMM_EST)
@@ -338,13 +339,13 @@ static void on_queue_event(struct rsm_node_port *port, const struct ibv_qp *qp,
     }
 }
 
-static void log_device_event(const struct rsm_node_port *port, enum ibv_event_type type)
+static void log_device_event(const struct verbs_node_port *port, enum ibv_event_type type)
 {
     rsm_log_warning("verbs: device %s: %s", ibv_get_device_name(port->device.context->device),
                     ibv_event_type_str(type));
 }
 
-static bool take_device_event(struct rsm_node_port *port)
+static bool take_device_event(struct verbs_node_port *port)
 {
     struct ibv_async_event event;
     if (ibv_get_async_event(port->device.context, &event) != 0)
@@ -375,9 +376,10 @@ static bool take_device_event(struct rsm_node_port *port)
 
 /* ------------------------------------------------------------------ dispatch */
 
-static void tell_lost(struct rsm_node_port *port, const struct rsm_node_upcalls *up, void *context)
+static void tell_lost(struct verbs_node_port *port, const struct rsm_node_upcalls *up,
+                      void *context)
 {
-    struct rsm_node_offer *offer = port->offers;
+    struct verbs_node_offer *offer = port->offers;
     while (port->untold > 0 && offer != NULL) {
         if (offer->state != VERBS_LOST || offer->told) {
             offer = offer->hh.next;
@@ -385,13 +387,14 @@ static void tell_lost(struct rsm_node_port *port, const struct rsm_node_upcalls 
         }
         offer->told = true;
         port->untold--;
-        up->lost(context, offer);
+        up->lost(context, &offer->base);
         offer = port->offers; /* rsmd may have revoked any of them */
     }
 }
 
-void verbs_dispatch(struct rsm_node_port *port, const struct rsm_node_upcalls *up, void *context)
+void verbs_dispatch(struct rsm_node_port *base, const struct rsm_node_upcalls *up, void *context)
 {
+    struct verbs_node_port *port = verbs_node_port_of(base);
     for (int i = 0; i < AT_ONCE && take_device_event(port); i++)
         continue;
     for (int i = 0; i < AT_ONCE && take_event(port); i++)

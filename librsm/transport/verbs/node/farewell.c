@@ -31,7 +31,7 @@ static void say(struct rdma_cm_id *id)
     rdma_destroy_id(id);
 }
 
-void verbs_farewell(struct rsm_node_port *port, struct rdma_cm_id *id, bool unconfirmed)
+void verbs_farewell(struct verbs_node_port *port, struct rdma_cm_id *id, bool unconfirmed)
 {
     bool now = !unconfirmed && verbs_device_active(&port->device);
     struct verbs_farewell *kept = now ? NULL : malloc(sizeof *kept);
@@ -45,7 +45,7 @@ void verbs_farewell(struct rsm_node_port *port, struct rdma_cm_id *id, bool unco
 }
 
 /* Say those that need not wait, or all of them. */
-static void say_some(struct rsm_node_port *port, bool all)
+static void say_some(struct verbs_node_port *port, bool all)
 {
     struct verbs_farewell **place = &port->farewells;
     while (*place != NULL) {
@@ -60,13 +60,13 @@ static void say_some(struct rsm_node_port *port, bool all)
     }
 }
 
-void verbs_farewells_say(struct rsm_node_port *port)
+void verbs_farewells_say(struct verbs_node_port *port)
 {
     if (verbs_device_active(&port->device))
         say_some(port, false);
 }
 
-void verbs_farewell_event(struct rsm_node_port *port, const struct rdma_cm_id *id)
+void verbs_farewell_event(struct verbs_node_port *port, const struct rdma_cm_id *id)
 {
     for (struct verbs_farewell *kept = port->farewells; kept != NULL; kept = kept->next)
         if (kept->id == id)
@@ -74,7 +74,7 @@ void verbs_farewell_event(struct rsm_node_port *port, const struct rdma_cm_id *i
     verbs_farewells_say(port);
 }
 
-void verbs_farewells_end(struct rsm_node_port *port)
+void verbs_farewells_end(struct verbs_node_port *port)
 {
     say_some(port, true);
 }

@@ -25,12 +25,12 @@ static unsigned remote_access(uint32_t rights)
 
 static uint8_t *start_of(const struct rsm_extent_piece *piece)
 {
-    return piece->extent->base + piece->offset;
+    return verbs_extent_of(piece->extent)->bytes + piece->offset;
 }
 
 /* ------------------------------------------------------------------ making */
 
-static bool make_queue(struct rsm_node_port *port, struct rsm_node_offer *offer)
+static bool make_queue(struct verbs_node_port *port, struct verbs_node_offer *offer)
 {
     uint32_t sends = offer->count + SENDS_BESIDES_BINDS;
     int entries = (int)(VERBS_RECEIVES_AHEAD + sends + COMPLETIONS_SPARE);
@@ -51,7 +51,7 @@ static bool make_queue(struct rsm_node_port *port, struct rsm_node_offer *offer)
     return offer->qp != NULL;
 }
 
-static bool make_keys(struct rsm_node_port *port, struct rsm_node_offer *offer)
+static bool make_keys(struct verbs_node_port *port, struct verbs_node_offer *offer)
 {
     for (uint32_t i = 0; i < offer->count; i++) {
         struct verbs_grant *grant = &offer->grant[i];
@@ -69,7 +69,7 @@ static bool make_keys(struct rsm_node_port *port, struct rsm_node_offer *offer)
     return true;
 }
 
-static bool take_slot(struct rsm_node_port *port, struct rsm_node_offer *offer)
+static bool take_slot(struct verbs_node_port *port, struct verbs_node_offer *offer)
 {
     offer->slot = verbs_slot_take(port);
     if (offer->slot == NULL || offer->pd == NULL)
@@ -82,17 +82,17 @@ static bool take_slot(struct rsm_node_port *port, struct rsm_node_offer *offer)
 }
 
 /* What lies behind the bytes that the exporter asked for is nobody's. */
-static bool is_all_of_its_extents(const struct rsm_node_offer *offer)
+static bool is_all_of_its_extents(const struct verbs_node_offer *offer)
 {
     for (uint32_t i = 0; i < offer->count; i++) {
         const struct rsm_extent_piece *piece = &offer->grant[i].piece;
-        if (piece->offset != 0 || piece->length != piece->extent->asked)
+        if (piece->offset != 0 || piece->length != piece->extent->length)
             return false;
     }
     return true;
 }
 
-enum rsm_status verbs_grant_prepare(struct rsm_node_port *port, struct rsm_node_offer *offer)
+enum rsm_status verbs_grant_prepare(struct verbs_node_port *port, struct verbs_node_offer *offer)
 {
     offer->windows = port->windows && (!port->windows_leak || is_all_of_its_extents(offer));
     if (!offer->windows) {
@@ -108,7 +108,7 @@ enum rsm_status verbs_grant_prepare(struct rsm_node_port *port, struct rsm_node_
 
 /* ------------------------------------------------------------------ handing over */
 
-static bool bind_window(struct rsm_node_offer *offer, struct verbs_grant *grant)
+static bool bind_window(struct verbs_node_offer *offer, struct verbs_grant *grant)
 {
     struct ibv_send_wr *bad;
     grant->key = ibv_inc_rkey(grant->window->rkey);
@@ -116,7 +116,7 @@ static bool bind_window(struct rsm_node_offer *offer, struct verbs_grant *grant)
         .opcode = IBV_WR_BIND_MW,
         .bind_mw = {.mw = grant->window,
                     .rkey = grant->key,
-                    .bind_info = {.mr = grant->piece.extent->mr,
+                    .bind_info = {.mr = verbs_extent_of(grant->piece.extent)->mr,
                                   .addr = (uintptr_t)start_of(&grant->piece),
                                   .length = grant->piece.length,
                                   .mw_access_flags = remote_access(offer->rights)}},
@@ -125,7 +125,7 @@ static bool bind_window(struct rsm_node_offer *offer, struct verbs_grant *grant)
 }
 
 /* Send what is in the slot. What was posted before it has been executed when it goes out. */
-static bool send_slot(struct rsm_node_offer *offer, const struct verbs_message *message)
+static bool send_slot(struct verbs_node_offer *offer, const struct verbs_message *message)
 {
     size_t length = verbs_message_encode(message, offer->slot->bytes, VERBS_MESSAGE_MAX);
     struct ibv_send_wr *bad;
@@ -142,7 +142,7 @@ static bool send_slot(struct rsm_node_offer *offer, const struct verbs_message *
     return length > 0 && ibv_post_send(offer->qp, &wr, &bad) == 0;
 }
 
-bool verbs_grant_send(struct rsm_node_offer *offer)
+bool verbs_grant_send(struct verbs_node_offer *offer)
 {
     struct verbs_message message = {.type = VERBS_GRANT, .count = offer->count};
     for (uint32_t i = 0; i < offer->count; i++) {
@@ -157,7 +157,7 @@ bool verbs_grant_send(struct rsm_node_offer *offer)
     return send_slot(offer, &message);
 }
 
-bool verbs_credit_send(struct rsm_node_offer *offer)
+bool verbs_credit_send(struct verbs_node_offer *offer)
 {
     if (offer->sending || offer->unpaid < VERBS_SIGNALS_AHEAD / 2)
         return true;
@@ -166,7 +166,7 @@ bool verbs_credit_send(struct rsm_node_offer *offer)
     return send_slot(offer, &message);
 }
 
-bool verbs_receive_ahead(struct rsm_node_offer *offer, unsigned count)
+bool verbs_receive_ahead(struct verbs_node_offer *offer, unsigned count)
 {
     struct ibv_recv_wr *bad;
     struct ibv_recv_wr wr = {.num_sge = 0}; /* a signal is its immediate data alone */
@@ -186,7 +186,7 @@ static void complain(const char *what, int error)
         rsm_log_error("verbs: cannot %s: %m", what);
 }
 
-static void end_keys(struct rsm_node_offer *offer)
+static void end_keys(struct verbs_node_offer *offer)
 {
     for (uint32_t i = 0; i < offer->count; i++) {
         struct verbs_grant *grant = &offer->grant[i];
@@ -199,7 +199,7 @@ static void end_keys(struct rsm_node_offer *offer)
     }
 }
 
-void verbs_grant_end(struct rsm_node_port *port, struct rsm_node_offer *offer)
+void verbs_grant_end(struct verbs_node_port *port, struct verbs_node_offer *offer)
 {
     if (offer->qp != NULL)
         verbs_queue_stop(offer->qp);

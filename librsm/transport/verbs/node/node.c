@@ -26,7 +26,7 @@ static bool device_binds(const struct ibv_device_attr *attr)
 }
 
 /* The device's own memory and threads behind an open device. */
-static bool furnish(struct rsm_node_port *port)
+static bool furnish(struct verbs_node_port *port)
 {
     port->pd = ibv_alloc_pd(port->device.context);
     if (port->pd == NULL) {
@@ -46,7 +46,7 @@ static bool furnish(struct rsm_node_port *port)
     return port->pool != NULL;
 }
 
-static void strip(struct rsm_node_port *port)
+static void strip(struct verbs_node_port *port)
 {
     verbs_farewells_end(port);
     verbs_listen_end(port);
@@ -63,9 +63,11 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
                                  struct rsm_node_port **port)
 {
     char why[256];
-    struct rsm_node_port *made = calloc(1, sizeof *made);
+    struct verbs_node_port *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
+    made->base.caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS |
+                      RSM_NODE_EXTENTS_PINNED | RSM_NODE_ANY_THREAD;
     made->page = (uint64_t)sysconf(_SC_PAGESIZE);
     made->epoll = made->again = -1;
     if (!verbs_options_parse(info->options, info->peer_timeout_ms, &made->options, why,
@@ -84,12 +86,13 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
         strip(made);
         return RSM_ST_NO_RESOURCES;
     }
-    *port = made;
+    *port = &made->base;
     return RSM_ST_OK;
 }
 
-static void node_close(struct rsm_node_port *port)
+static void node_close(struct rsm_node_port *base)
 {
+    struct verbs_node_port *port = verbs_node_port_of(base);
     struct verbs_pool_counts counts;
     verbs_pool_count(port->pool, &counts);
     rsm_log_debug("verbs: pool: %llu extents were ready, %llu were not, %llu were adopted",
@@ -100,8 +103,9 @@ static void node_close(struct rsm_node_port *port)
     strip(port);
 }
 
-static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
+static void node_attributes(struct rsm_node_port *base, struct rsm_port_attr *attr)
 {
+    const struct verbs_node_port *port = verbs_node_port_of(base);
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * port->page;
     const struct ibv_device_attr *device = &port->device.attr;
     uint64_t largest = device->max_mr_size < memory ? device->max_mr_size : memory;
@@ -121,44 +125,59 @@ static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *at
 
 /* ------------------------------------------------------------------ extents */
 
-static enum rsm_status node_extent_make_now(struct rsm_node_port *port, uint64_t length,
-                                            struct rsm_extent **extent, int *fd)
+typedef enum rsm_status get_extent(struct verbs_pool *pool, uint64_t length,
+                                   struct verbs_extent **extent);
+
+static enum rsm_status get_by(get_extent *get, struct rsm_node_port *base, uint64_t length,
+                              struct rsm_extent **extent)
 {
+    const struct verbs_node_port *port = verbs_node_port_of(base);
+    struct verbs_extent *made;
     if (length == 0 || length > INT64_MAX || length % port->page != 0)
         return RSM_ST_INVALID;
-    enum rsm_status status = verbs_pool_get_ready(port->pool, length, extent);
+    enum rsm_status status = get(port->pool, length, &made);
     if (status == RSM_ST_OK)
-        *fd = (*extent)->fd;
+        *extent = &made->base;
     return status;
+}
+
+static enum rsm_status node_extent_make_now(struct rsm_node_port *port, uint64_t length,
+                                            struct rsm_extent **extent)
+{
+    return get_by(verbs_pool_get_ready, port, length, extent);
 }
 
 static enum rsm_status node_extent_make(struct rsm_node_port *port, uint64_t length,
-                                        struct rsm_extent **extent, int *fd)
+                                        struct rsm_extent **extent)
 {
-    if (length == 0 || length > INT64_MAX || length % port->page != 0)
-        return RSM_ST_INVALID;
-    enum rsm_status status = verbs_pool_get(port->pool, length, extent);
-    if (status == RSM_ST_OK)
-        *fd = (*extent)->fd;
-    return status;
+    return get_by(verbs_pool_get, port, length, extent);
 }
 
-static enum rsm_status node_extent_adopt(struct rsm_node_port *port, int fd, uint64_t length,
+static enum rsm_status node_extent_adopt(struct rsm_node_port *base, int fd, uint64_t length,
                                          struct rsm_extent **extent)
 {
+    const struct verbs_node_port *port = verbs_node_port_of(base);
+    struct verbs_extent *made;
     if (length == 0 || length > INT64_MAX || length % port->page != 0)
         return RSM_ST_INVALID;
-    return verbs_pool_adopt(port->pool, fd, length, extent);
+    enum rsm_status status = verbs_pool_adopt(port->pool, fd, length, &made);
+    if (status == RSM_ST_OK)
+        *extent = &made->base;
+    return status;
 }
 
 static void node_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
 {
-    verbs_pool_put(port->pool, extent);
+    verbs_pool_put(verbs_node_port_of(port)->pool, verbs_extent_of(extent));
 }
 
-VERBS_TABLE const struct rsm_node_ops rsm_transport_node_ops_v1 = {
-    .abi_version = RSM_TRANSPORT_ABI,
-    .size = sizeof(struct rsm_node_ops),
+static void node_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    verbs_offer_revoke(verbs_node_port_of(port), verbs_node_offer_of(made));
+}
+
+VERBS_TABLE const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+    RSM_NODE_OPS_HEAD,
     .name = "verbs",
     .open = node_open,
     .close = node_close,
@@ -166,13 +185,10 @@ VERBS_TABLE const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     .extent_make = node_extent_make,
     .extent_free = node_extent_free,
     .offer = verbs_offer_make,
-    .revoke = verbs_offer_revoke,
+    .revoke = node_revoke,
     .event_fd = verbs_event_fd,
     .dispatch = verbs_dispatch,
-    .node_caps = RSM_NODE_EXTENTS_SHAREABLE | RSM_NODE_REACHES_HOSTS | RSM_NODE_EXTENTS_PINNED |
-                 RSM_NODE_ANY_THREAD,
     .extent_adopt = node_extent_adopt,
-    .signal_importer = verbs_signal_importer,
-    .signals_arrived = verbs_signals_arrived,
     .extent_make_now = node_extent_make_now,
+    .signals = &verbs_node_signal_ops,
 };

@@ -43,7 +43,8 @@ struct verbs_grant {
     uint32_t key;
 };
 
-struct rsm_node_offer {
+struct verbs_node_offer {
+    struct rsm_node_offer base;
     uint8_t token[VERBS_TOKEN_BYTES];
     UT_hash_handle hh; /* by token */
     enum verbs_offer_state state;
@@ -68,7 +69,8 @@ struct rsm_node_offer {
     struct verbs_grant grant[];
 };
 
-struct rsm_node_port {
+struct verbs_node_port {
+    struct rsm_node_port base;
     uint64_t page;
     struct verbs_options options;
     struct verbs_device device;
@@ -83,7 +85,7 @@ struct rsm_node_port {
     struct ibv_comp_channel *completions;
     int epoll;
     int again; /* eventfd: something was left for the next dispatch */
-    struct rsm_node_offer *offers;
+    struct verbs_node_offer *offers;
     uint64_t refused;                 /* connections */
     unsigned untold;                  /* offers that rsmd does not know to be lost */
     struct verbs_message_slot *slots; /* free ones */
@@ -91,26 +93,34 @@ struct rsm_node_port {
     struct verbs_farewell *farewells; /* connections over, whose importers cannot be told */
 };
 
+static inline struct verbs_node_port *verbs_node_port_of(struct rsm_node_port *port)
+{
+    return RSM_CONTAINER_OF(port, struct verbs_node_port, base);
+}
+
+static inline struct verbs_node_offer *verbs_node_offer_of(struct rsm_node_offer *offer)
+{
+    return RSM_CONTAINER_OF(offer, struct verbs_node_offer, base);
+}
+
 /* ------------------------------------------------------------------ grant.c */
 
 /** Everything that one connection needs before its importer comes; what was made is in the offer
  *  also after a failure, for verbs_grant_end(). */
-enum rsm_status verbs_grant_prepare(struct rsm_node_port *port, struct rsm_node_offer *offer);
+enum rsm_status verbs_grant_prepare(struct verbs_node_port *port, struct verbs_node_offer *offer);
 /** Bind the keys to the connection and tell the importer. */
-bool verbs_grant_send(struct rsm_node_offer *offer);
+bool verbs_grant_send(struct verbs_node_offer *offer);
 /** Take the keys and the connection away: when it returns nothing lands any more. */
-void verbs_grant_end(struct rsm_node_port *port, struct rsm_node_offer *offer);
+void verbs_grant_end(struct verbs_node_port *port, struct verbs_node_offer *offer);
 
 /** Return credit for the signals taken so far; false: the connection has failed. */
-bool verbs_credit_send(struct rsm_node_offer *offer);
+bool verbs_credit_send(struct verbs_node_offer *offer);
 /** Post receives for @p count signals. */
-bool verbs_receive_ahead(struct rsm_node_offer *offer, unsigned count);
+bool verbs_receive_ahead(struct verbs_node_offer *offer, unsigned count);
 
 /* ------------------------------------------------------------------ notify.c */
 
-enum rsm_status verbs_signal_importer(struct rsm_node_port *port, struct rsm_node_offer *offer,
-                                      const struct rsm_signals *signals);
-bool verbs_signals_arrived(struct rsm_node_port *port, struct rsm_node_offer *offer);
+extern const struct rsm_node_signal_ops verbs_node_signal_ops;
 
 /* ------------------------------------------------------------------ slots.c */
 
@@ -120,41 +130,41 @@ struct verbs_message_slot {
     uint8_t *bytes; /* VERBS_MESSAGE_MAX of them */
 };
 
-struct verbs_message_slot *verbs_slot_take(struct rsm_node_port *port);
-void verbs_slot_give(struct rsm_node_port *port, struct verbs_message_slot *slot);
-void verbs_slots_end(struct rsm_node_port *port);
+struct verbs_message_slot *verbs_slot_take(struct verbs_node_port *port);
+void verbs_slot_give(struct verbs_node_port *port, struct verbs_message_slot *slot);
+void verbs_slots_end(struct verbs_node_port *port);
 
 /* ------------------------------------------------------------------ farewell.c */
 
 /** Tell the importer that its connection is over and destroy the id. That is done later if the port
  * is not active, or if the importer has not confirmed the connection yet (@p unconfirmed). */
-void verbs_farewell(struct rsm_node_port *port, struct rdma_cm_id *id, bool unconfirmed);
+void verbs_farewell(struct verbs_node_port *port, struct rdma_cm_id *id, bool unconfirmed);
 /** An event has come for an id that belongs to no offer: an unconfirmed connection stands, or
  * failed. */
-void verbs_farewell_event(struct rsm_node_port *port, const struct rdma_cm_id *id);
+void verbs_farewell_event(struct verbs_node_port *port, const struct rdma_cm_id *id);
 /** The port may be active again. */
-void verbs_farewells_say(struct rsm_node_port *port);
+void verbs_farewells_say(struct verbs_node_port *port);
 /** For the end of the port: keep nothing back. */
-void verbs_farewells_end(struct rsm_node_port *port);
+void verbs_farewells_end(struct verbs_node_port *port);
 
 /* ------------------------------------------------------------------ accept.c */
 
-bool verbs_listen(struct rsm_node_port *port);
-void verbs_listen_end(struct rsm_node_port *port);
-int verbs_event_fd(struct rsm_node_port *port);
-void verbs_dispatch(struct rsm_node_port *port, const struct rsm_node_upcalls *up, void *context);
+bool verbs_listen(struct verbs_node_port *port);
+void verbs_listen_end(struct verbs_node_port *port);
+int verbs_event_fd(struct rsm_node_port *base);
+void verbs_dispatch(struct rsm_node_port *base, const struct rsm_node_upcalls *up, void *context);
 
 /* ------------------------------------------------------------------ offer.c */
 
-enum rsm_status verbs_offer_make(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+enum rsm_status verbs_offer_make(struct rsm_node_port *base, const struct rsm_extent_piece *pieces,
                                  unsigned count, uint32_t rights,
                                  const struct rsm_importer *importer, struct rsm_offer *offer,
                                  struct rsm_node_offer **made);
 /** The offer whose token this is, NULL if there is none (any more). */
-struct rsm_node_offer *verbs_offer_find(const struct rsm_node_port *port,
-                                        const uint8_t token[VERBS_TOKEN_BYTES]);
+struct verbs_node_offer *verbs_offer_find(const struct verbs_node_port *port,
+                                          const uint8_t token[VERBS_TOKEN_BYTES]);
 /** The connection is gone: free what it had; dispatch tells rsmd. */
-void verbs_offer_lose(struct rsm_node_port *port, struct rsm_node_offer *offer);
-void verbs_offer_revoke(struct rsm_node_port *port, struct rsm_node_offer *made);
+void verbs_offer_lose(struct verbs_node_port *port, struct verbs_node_offer *offer);
+void verbs_offer_revoke(struct verbs_node_port *port, struct verbs_node_offer *made);
 
 #endif

@@ -14,9 +14,11 @@
 #include "base/log.h"
 #include "transport/verbs/node/node.h"
 
-enum rsm_status verbs_signal_importer(struct rsm_node_port *port, struct rsm_node_offer *offer,
-                                      const struct rsm_signals *signals)
+static enum rsm_status send_signals(struct rsm_node_port *base, struct rsm_node_offer *made,
+                                    const struct rsm_signals *signals)
 {
+    struct verbs_node_port *port = verbs_node_port_of(base);
+    struct verbs_node_offer *offer = verbs_node_offer_of(made);
     struct ibv_send_wr *bad;
     /* Solicited: it wakes who sleeps at the other end, which credits do not. */
     struct ibv_send_wr wr = {.wr_id = VERBS_SENT_SIGNALS,
@@ -41,8 +43,9 @@ enum rsm_status verbs_signal_importer(struct rsm_node_port *port, struct rsm_nod
 
 /* What has arrived is with the importer, who finds it in front of the end of the connection. Of
  * what completes here nothing else counts any more. */
-bool verbs_signals_arrived(struct rsm_node_port *port, struct rsm_node_offer *offer)
+static bool signals_arrived(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
+    struct verbs_node_offer *offer = verbs_node_offer_of(made);
     struct ibv_wc wc;
     (void)port;
     for (int i = 0; i < VERBS_RECEIVES_AHEAD && offer->flying && offer->cq != NULL &&
@@ -52,3 +55,9 @@ bool verbs_signals_arrived(struct rsm_node_port *port, struct rsm_node_offer *of
             offer->flying = false;
     return !offer->flying;
 }
+
+const struct rsm_node_signal_ops verbs_node_signal_ops = {
+    .size = sizeof(struct rsm_node_signal_ops),
+    .send = send_signals,
+    .arrived = signals_arrived,
+};

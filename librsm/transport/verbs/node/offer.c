@@ -7,7 +7,7 @@
 
 #include "transport/verbs/node/node.h"
 
-static bool pieces_lie_in_their_extents(const struct rsm_node_port *port,
+static bool pieces_lie_in_their_extents(const struct verbs_node_port *port,
                                         const struct rsm_extent_piece *pieces, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -20,7 +20,7 @@ static bool pieces_lie_in_their_extents(const struct rsm_node_port *port,
     return count > 0 && count <= VERBS_PIECES_MAX;
 }
 
-static bool fill_blob(const struct rsm_node_port *port, const struct rsm_node_offer *made,
+static bool fill_blob(const struct verbs_node_port *port, const struct verbs_node_offer *made,
                       struct rsm_offer *offer)
 {
     struct verbs_offer content = {.address = port->address, .count = made->count};
@@ -32,17 +32,19 @@ static bool fill_blob(const struct rsm_node_port *port, const struct rsm_node_of
     return offer->blob_len > 0;
 }
 
-enum rsm_status verbs_offer_make(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+enum rsm_status verbs_offer_make(struct rsm_node_port *base, const struct rsm_extent_piece *pieces,
                                  unsigned count, uint32_t rights,
                                  const struct rsm_importer *importer, struct rsm_offer *offer,
                                  struct rsm_node_offer **made)
 {
+    struct verbs_node_port *port = verbs_node_port_of(base);
     if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0 ||
         !pieces_lie_in_their_extents(port, pieces, count))
         return RSM_ST_INVALID;
-    struct rsm_node_offer *fresh = calloc(1, sizeof *fresh + count * sizeof fresh->grant[0]);
+    struct verbs_node_offer *fresh = calloc(1, sizeof *fresh + count * sizeof fresh->grant[0]);
     if (fresh == NULL)
         return RSM_ST_NO_MEMORY;
+    fresh->base.port = base;
     fresh->rights = rights;
     fresh->node = importer->node;
     fresh->count = rights == 0 ? 0 : count;
@@ -57,19 +59,19 @@ enum rsm_status verbs_offer_make(struct rsm_node_port *port, const struct rsm_ex
         free(fresh);
         return RSM_ST_NO_RESOURCES;
     }
-    *made = fresh;
+    *made = &fresh->base;
     return RSM_ST_OK;
 }
 
-struct rsm_node_offer *verbs_offer_find(const struct rsm_node_port *port,
-                                        const uint8_t token[VERBS_TOKEN_BYTES])
+struct verbs_node_offer *verbs_offer_find(const struct verbs_node_port *port,
+                                          const uint8_t token[VERBS_TOKEN_BYTES])
 {
-    struct rsm_node_offer *found;
+    struct verbs_node_offer *found;
     HASH_FIND(hh, port->offers, token, VERBS_TOKEN_BYTES, found);
     return found;
 }
 
-void verbs_offer_lose(struct rsm_node_port *port, struct rsm_node_offer *offer)
+void verbs_offer_lose(struct verbs_node_port *port, struct verbs_node_offer *offer)
 {
     verbs_grant_end(port, offer);
     if (offer->state != VERBS_LOST)
@@ -77,7 +79,7 @@ void verbs_offer_lose(struct rsm_node_port *port, struct rsm_node_offer *offer)
     offer->state = VERBS_LOST;
 }
 
-void verbs_offer_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
+void verbs_offer_revoke(struct verbs_node_port *port, struct verbs_node_offer *made)
 {
     verbs_grant_end(port, made);
     if (made->state == VERBS_LOST && !made->told)

@@ -27,42 +27,43 @@ struct verbs_pool {
     bool busy;
     struct verbs_stock stock;
     struct verbs_pool_counts counts;
-    struct rsm_extent *ready[VERBS_CLASSES];
-    struct rsm_extent *leaving;
+    struct verbs_extent *ready[VERBS_CLASSES];
+    struct verbs_extent *leaving;
 };
 
 /* ------------------------------------------------------------------ one extent */
 
-static void unmake(struct rsm_extent *extent)
+static void unmake(struct verbs_extent *extent)
 {
     if (extent->mr != NULL) {
         errno = ibv_dereg_mr(extent->mr);
         if (errno != 0)
             rsm_log_error("verbs: cannot end the registration of an extent: %m");
     }
-    if (extent->base != MAP_FAILED)
-        munmap(extent->base, extent->length);
-    close(extent->fd);
+    if (extent->bytes != MAP_FAILED)
+        munmap(extent->bytes, extent->length);
+    close(extent->base.fd);
     free(extent);
 }
 
 /* Takes the descriptor. */
 static enum rsm_status make_of(const struct verbs_pool *pool, int fd, uint64_t length,
-                               struct rsm_extent **extent)
+                               struct verbs_extent **extent)
 {
-    struct rsm_extent *made = calloc(1, sizeof *made);
+    struct verbs_extent *made = calloc(1, sizeof *made);
     if (made == NULL) {
         close(fd);
         return RSM_ST_NO_MEMORY;
     }
-    *made = (struct rsm_extent){.fd = fd, .length = length, .asked = length};
-    made->base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (made->base == MAP_FAILED) {
+    *made = (struct verbs_extent){.base = {.kind = RSM_EXTENT_MEMFD, .fd = fd, .length = length},
+                                  .length = length};
+    made->bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (made->bytes == MAP_FAILED) {
         enum rsm_status status = rsmcore_status_from_errno(errno);
         unmake(made);
         return status;
     }
-    made->mr = ibv_reg_mr(pool->pd, made->base, length, pool->access);
+    made->mr = ibv_reg_mr(pool->pd, made->bytes, length, pool->access);
     if (made->mr == NULL) {
         verbs_explain(pool->device, "cannot register memory of an extent", errno);
         unmake(made);
@@ -73,7 +74,7 @@ static enum rsm_status make_of(const struct verbs_pool *pool, int fd, uint64_t l
 }
 
 static enum rsm_status make(const struct verbs_pool *pool, uint64_t length,
-                            struct rsm_extent **extent)
+                            struct verbs_extent **extent)
 {
     int fd = rsmcore_extent_memfd(length);
     return fd < 0 ? rsmcore_status_from_errno(errno) : make_of(pool, fd, length, extent);
@@ -81,15 +82,15 @@ static enum rsm_status make(const struct verbs_pool *pool, uint64_t length,
 
 /* ------------------------------------------------------------------ thread */
 
-static struct rsm_extent *pop(struct rsm_extent **list)
+static struct verbs_extent *pop(struct verbs_extent **list)
 {
-    struct rsm_extent *extent = *list;
+    struct verbs_extent *extent = *list;
     if (extent != NULL)
         *list = extent->next;
     return extent;
 }
 
-static void push(struct rsm_extent **list, struct rsm_extent *extent)
+static void push(struct verbs_extent **list, struct verbs_extent *extent)
 {
     extent->next = *list;
     *list = extent;
@@ -98,7 +99,7 @@ static void push(struct rsm_extent **list, struct rsm_extent *extent)
 /* The lock is held, and let go of for the slow part. */
 static void make_one(struct verbs_pool *pool, int class)
 {
-    struct rsm_extent *extent = NULL;
+    struct verbs_extent *extent = NULL;
     pthread_mutex_unlock(&pool->lock);
     enum rsm_status status = make(pool, verbs_class_pages(class) * pool->page, &extent);
     pthread_mutex_lock(&pool->lock);
@@ -113,7 +114,7 @@ static void make_one(struct verbs_pool *pool, int class)
                     rsmcore_status_text(status));
 }
 
-static void drop_one(struct verbs_pool *pool, struct rsm_extent *extent)
+static void drop_one(struct verbs_pool *pool, struct verbs_extent *extent)
 {
     pthread_mutex_unlock(&pool->lock);
     unmake(extent);
@@ -124,7 +125,7 @@ static void drop_one(struct verbs_pool *pool, struct rsm_extent *extent)
 static bool work(struct verbs_pool *pool)
 {
     int class;
-    struct rsm_extent *extent = pop(&pool->leaving);
+    struct verbs_extent *extent = pop(&pool->leaving);
     if (extent != NULL) {
         drop_one(pool, extent);
         return true;
@@ -191,9 +192,9 @@ struct verbs_pool *verbs_pool_open(const struct verbs_device *device, struct ibv
     return NULL;
 }
 
-static void unmake_all(struct rsm_extent **list)
+static void unmake_all(struct verbs_extent **list)
 {
-    struct rsm_extent *extent;
+    struct verbs_extent *extent;
     while ((extent = pop(list)) != NULL)
         unmake(extent);
 }
@@ -216,9 +217,9 @@ void verbs_pool_close(struct verbs_pool *pool)
 
 /* An extent that is ready, or NULL; @p only_ready: then the demand is not noted, because the same
  * request will be made again. */
-static struct rsm_extent *take(struct verbs_pool *pool, uint64_t length, bool only_ready)
+static struct verbs_extent *take(struct verbs_pool *pool, uint64_t length, bool only_ready)
 {
-    struct rsm_extent *extent = NULL;
+    struct verbs_extent *extent = NULL;
     uint64_t pages = (length + pool->page - 1) / pool->page;
     pthread_mutex_lock(&pool->lock);
     if (only_ready && !verbs_stock_has(&pool->stock, pages)) {
@@ -236,20 +237,21 @@ static struct rsm_extent *take(struct verbs_pool *pool, uint64_t length, bool on
 }
 
 enum rsm_status verbs_pool_get_ready(struct verbs_pool *pool, uint64_t length,
-                                     struct rsm_extent **extent)
+                                     struct verbs_extent **extent)
 {
     *extent = take(pool, length, true);
     if (*extent == NULL)
         return RSM_ST_BUSY;
-    (*extent)->asked = length;
+    (*extent)->base.length = length;
     return RSM_ST_OK;
 }
 
-enum rsm_status verbs_pool_get(struct verbs_pool *pool, uint64_t length, struct rsm_extent **extent)
+enum rsm_status verbs_pool_get(struct verbs_pool *pool, uint64_t length,
+                               struct verbs_extent **extent)
 {
     *extent = take(pool, length, false);
     if (*extent != NULL) {
-        (*extent)->asked = length;
+        (*extent)->base.length = length;
         return RSM_ST_OK;
     }
     rsm_log_debug("verbs: no extent of %llu KiB was ready, registering one now",
@@ -258,7 +260,7 @@ enum rsm_status verbs_pool_get(struct verbs_pool *pool, uint64_t length, struct 
 }
 
 enum rsm_status verbs_pool_adopt(struct verbs_pool *pool, int fd, uint64_t length,
-                                 struct rsm_extent **extent)
+                                 struct verbs_extent **extent)
 {
     if (!rsmcore_extent_is_shareable(fd, length))
         return RSM_ST_INVALID;
@@ -271,9 +273,9 @@ enum rsm_status verbs_pool_adopt(struct verbs_pool *pool, int fd, uint64_t lengt
     return make_of(pool, own, length, extent);
 }
 
-void verbs_pool_put(struct verbs_pool *pool, struct rsm_extent *extent)
+void verbs_pool_put(struct verbs_pool *pool, struct verbs_extent *extent)
 {
-    if (extent->asked > RSM_EXTENT_SMALL) {
+    if (extent->base.length > RSM_EXTENT_SMALL) {
         unmake(extent);
         return;
     }

@@ -17,14 +17,18 @@
 #include "transport/verbs/common/device.h"
 #include "transport/verbs/node/stock.h"
 
-struct rsm_extent {
-    int fd;
-    uint8_t *base;
-    uint64_t length; /**< bytes of memory, which may be more than were asked for */
-    uint64_t asked;  /**< bytes that its exporter has */
+struct verbs_extent {
+    struct rsm_extent base;
+    uint8_t *bytes;
+    uint64_t length; /**< bytes of memory, which may be more than its exporter has */
     struct ibv_mr *mr;
-    struct rsm_extent *next; /**< in the pool or on its way out */
+    struct verbs_extent *next; /**< in the pool or on its way out */
 };
+
+static inline struct verbs_extent *verbs_extent_of(struct rsm_extent *extent)
+{
+    return RSM_CONTAINER_OF(extent, struct verbs_extent, base);
+}
 
 /** What has happened since open, for logs, tests and benchmarks. */
 struct verbs_pool_counts {
@@ -47,15 +51,15 @@ void verbs_pool_close(struct verbs_pool *pool);
 
 /** RSM_ST_BUSY: none is ready, one would have to be registered. */
 enum rsm_status verbs_pool_get_ready(struct verbs_pool *pool, uint64_t length,
-                                     struct rsm_extent **extent);
+                                     struct verbs_extent **extent);
 /** One that is ready, or that is registered now. */
 enum rsm_status verbs_pool_get(struct verbs_pool *pool, uint64_t length,
-                               struct rsm_extent **extent);
+                               struct verbs_extent **extent);
 enum rsm_status verbs_pool_adopt(struct verbs_pool *pool, int fd, uint64_t length,
-                                 struct rsm_extent **extent);
+                                 struct verbs_extent **extent);
 /** Give an extent up. A small one (RSM_EXTENT_SMALL) is left to the pool's thread, so that this
  *  takes no time; of another one the memory is free when this returns. */
-void verbs_pool_put(struct verbs_pool *pool, struct rsm_extent *extent);
+void verbs_pool_put(struct verbs_pool *pool, struct verbs_extent *extent);
 
 void verbs_pool_count(struct verbs_pool *pool, struct verbs_pool_counts *counts);
 /** Wait until the thread has nothing to do; for tests and benchmarks. */

@@ -18,7 +18,7 @@ struct verbs_slab {
 
 enum { SLAB_BYTES = SLOTS_PER_SLAB * VERBS_MESSAGE_MAX };
 
-static bool add_slab(struct rsm_node_port *port)
+static bool add_slab(struct verbs_node_port *port)
 {
     struct verbs_slab *slab = calloc(1, sizeof *slab);
     if (slab == NULL)
@@ -47,7 +47,7 @@ free_slab:
     return false;
 }
 
-struct verbs_message_slot *verbs_slot_take(struct rsm_node_port *port)
+struct verbs_message_slot *verbs_slot_take(struct verbs_node_port *port)
 {
     if (port->slots == NULL && !add_slab(port))
         return NULL;
@@ -56,13 +56,13 @@ struct verbs_message_slot *verbs_slot_take(struct rsm_node_port *port)
     return slot;
 }
 
-void verbs_slot_give(struct rsm_node_port *port, struct verbs_message_slot *slot)
+void verbs_slot_give(struct verbs_node_port *port, struct verbs_message_slot *slot)
 {
     slot->next = port->slots;
     port->slots = slot;
 }
 
-void verbs_slots_end(struct rsm_node_port *port)
+void verbs_slots_end(struct verbs_node_port *port)
 {
     while (port->slabs != NULL) {
         struct verbs_slab *slab = port->slabs;

@@ -27,27 +27,37 @@ struct offered_piece {
 
 /* ------------------------------------------------------------------ import half */
 
-struct rsm_port {
-    char unused; /* a device handle would be here */
+struct skeleton_port {
+    struct rsm_port base;
+    /* a device handle would be here */
 };
 
 struct skeleton_conn {
-    struct rsm_conn conn; /* first, so that a pointer to one is a pointer to the other */
+    struct rsm_conn base;
     unsigned count;
     int fds[RSM_OFFER_MAX_FDS];
     struct offered_piece pieces[RSM_OFFER_MAX_FDS];
 };
 
+static struct skeleton_conn *skeleton_of(struct rsm_conn *conn)
+{
+    return RSM_CONTAINER_OF(conn, struct skeleton_conn, base);
+}
+
 static enum rsm_status skeleton_open(const struct rsm_controller_info *info, struct rsm_port **port)
 {
     (void)info; /* info->device says which adapter, info->options is ours to define */
-    *port = calloc(1, sizeof **port);
-    return *port == NULL ? RSM_ST_NO_MEMORY : RSM_ST_OK;
+    struct skeleton_port *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->base.caps = 0; /* nothing beyond the mandatory operations; the core supplies the rest */
+    *port = &made->base;
+    return RSM_ST_OK;
 }
 
 static void skeleton_close(struct rsm_port *port)
 {
-    free(port);
+    free(RSM_CONTAINER_OF(port, struct skeleton_port, base));
 }
 
 /* Another process made this offer. Take nothing in it for granted. */
@@ -69,7 +79,7 @@ static bool offer_makes_sense(const struct rsm_offer *offer, uint64_t size, uint
 
 static void skeleton_disconnect(struct rsm_conn *conn)
 {
-    struct skeleton_conn *skeleton = (struct skeleton_conn *)conn;
+    struct skeleton_conn *skeleton = skeleton_of(conn);
     for (unsigned i = 0; i < skeleton->count; i++)
         close(skeleton->fds[i]);
     free(skeleton);
@@ -78,23 +88,23 @@ static void skeleton_disconnect(struct rsm_conn *conn)
 static enum rsm_status skeleton_connect(struct rsm_port *port, const struct rsm_offer *offer,
                                         uint64_t size, uint32_t rights, struct rsm_conn **conn)
 {
-    (void)port;
     if (!offer_makes_sense(offer, size, rights))
         return RSM_ST_PROTOCOL;
     struct skeleton_conn *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
+    made->base.caps = port->caps;
     memcpy(made->pieces, offer->blob, offer->blob_len);
     for (; made->count < offer->fd_count; made->count++) {
         /* The offer's descriptors stay the caller's. Ours are never 0, 1 or 2. */
         int fd = fcntl(offer->fds[made->count], F_DUPFD_CLOEXEC, 3);
         if (fd < 0) {
-            skeleton_disconnect(&made->conn);
+            skeleton_disconnect(&made->base);
             return RSM_ST_NO_RESOURCES;
         }
         made->fds[made->count] = fd;
     }
-    *conn = &made->conn; /* the core sets its `ops` */
+    *conn = &made->base; /* the core sets its `ops` and `port` */
     return RSM_ST_OK;
 }
 
@@ -136,13 +146,13 @@ static enum rsm_status transfer(struct skeleton_conn *skeleton, uint64_t offset,
 static enum rsm_status skeleton_put(struct rsm_conn *conn, uint64_t offset, const void *src,
                                     size_t length)
 {
-    return transfer((struct skeleton_conn *)conn, offset, src, NULL, length);
+    return transfer(skeleton_of(conn), offset, src, NULL, length);
 }
 
 static enum rsm_status skeleton_get(struct rsm_conn *conn, uint64_t offset, void *dst,
                                     size_t length)
 {
-    return transfer((struct skeleton_conn *)conn, offset, NULL, dst, length);
+    return transfer(skeleton_of(conn), offset, NULL, dst, length);
 }
 
 /* A system call returns when the bytes have moved: writes are in order and complete by
@@ -161,12 +171,10 @@ static enum rsm_status skeleton_complete(struct rsm_conn *conn)
 
 /* librsm looks for this symbol in librsm_skeleton.so when an application opens a controller. */
 __attribute__((
-    visibility("default"))) extern const struct rsm_import_ops rsm_transport_import_ops_v1;
-const struct rsm_import_ops rsm_transport_import_ops_v1 = {
-    .abi_version = RSM_TRANSPORT_ABI,
-    .size = sizeof(struct rsm_import_ops),
+    visibility("default"))) extern const struct rsm_import_ops rsm_transport_import_ops_v2;
+const struct rsm_import_ops rsm_transport_import_ops_v2 = {
+    RSM_IMPORT_OPS_HEAD, /* version and sizes */
     .name = "skeleton",
-    .caps = 0, /* nothing beyond the mandatory operations; the core supplies the rest */
     .open = skeleton_open,
     .close = skeleton_close,
     .connect = skeleton_connect,
@@ -179,40 +187,46 @@ const struct rsm_import_ops rsm_transport_import_ops_v1 = {
 
 /* ------------------------------------------------------------------ node half */
 
-struct rsm_node_port {
+struct skeleton_node_port {
+    struct rsm_node_port base;
     uint64_t page;
 };
 
-struct rsm_extent {
-    int fd;
+/* Of an extent there is nothing to remember beyond its base. Of an offer neither; what revoke()
+ * needs to know would be here. */
+struct skeleton_offer {
+    struct rsm_node_offer base;
 };
 
-struct rsm_node_offer {
-    char unused; /* what revoke() needs to know would be here */
-};
+static uint64_t page_of(struct rsm_node_port *port)
+{
+    return RSM_CONTAINER_OF(port, struct skeleton_node_port, base)->page;
+}
 
 static enum rsm_status node_open(const struct rsm_controller_info *info,
                                  struct rsm_node_port **port)
 {
     (void)info;
-    *port = calloc(1, sizeof **port);
-    if (*port == NULL)
+    struct skeleton_node_port *made = calloc(1, sizeof *made);
+    if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    (*port)->page = (uint64_t)sysconf(_SC_PAGESIZE);
+    made->base.caps = 0;
+    made->page = (uint64_t)sysconf(_SC_PAGESIZE);
+    *port = &made->base;
     return RSM_ST_OK;
 }
 
 static void node_close(struct rsm_node_port *port)
 {
-    free(port);
+    free(RSM_CONTAINER_OF(port, struct skeleton_node_port, base));
 }
 
 static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
 {
-    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * port->page;
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * page_of(port);
     *attr = (struct rsm_port_attr){.access_sizes = 1 | 2 | 4 | 8,
                                    .atomic_sizes = 1 | 2 | 4 | 8,
-                                   .page_size = port->page,
+                                   .page_size = page_of(port),
                                    .max_segment_size = memory,
                                    .total_segment_size = memory,
                                    .max_segments = 1024,
@@ -223,13 +237,15 @@ static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *at
 
 /* The exporting process maps the descriptor; its pages are the segment. */
 static enum rsm_status node_extent_make(struct rsm_node_port *port, uint64_t length,
-                                        struct rsm_extent **extent, int *fd)
+                                        struct rsm_extent **extent)
 {
-    if (length == 0 || length > INT64_MAX || length % port->page != 0)
+    if (length == 0 || length > INT64_MAX || length % page_of(port) != 0)
         return RSM_ST_INVALID;
     struct rsm_extent *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
+    made->kind = RSM_EXTENT_MEMFD;
+    made->length = length;
     made->fd = memfd_create("rsm-skeleton", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (made->fd < 0)
         goto free_extent;
@@ -238,7 +254,6 @@ static enum rsm_status node_extent_make(struct rsm_node_port *port, uint64_t len
         fcntl(made->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
         goto close_fd;
     *extent = made;
-    *fd = made->fd;
     return RSM_ST_OK;
 close_fd:
     close(made->fd);
@@ -269,12 +284,13 @@ static enum rsm_status node_offer(struct rsm_node_port *port, const struct rsm_e
                                   const struct rsm_importer *importer, struct rsm_offer *offer,
                                   struct rsm_node_offer **made)
 {
-    (void)port, (void)importer;
+    (void)importer;
     if (count > RSM_OFFER_MAX_FDS)
         return RSM_ST_NO_RESOURCES;
-    *made = calloc(1, sizeof **made);
-    if (*made == NULL)
+    struct skeleton_offer *fresh = calloc(1, sizeof *fresh);
+    if (fresh == NULL)
         return RSM_ST_NO_MEMORY;
+    fresh->base.port = port;
     offer->blob_len = 0;
     offer->fd_count = 0;
     for (unsigned i = 0; rights != 0 && i < count; i++) {
@@ -286,25 +302,25 @@ static enum rsm_status node_offer(struct rsm_node_port *port, const struct rsm_e
         memcpy(offer->blob + offer->blob_len, &piece, sizeof piece);
         offer->blob_len += sizeof piece;
     }
+    *made = &fresh->base;
     return RSM_ST_OK;
 close_fds:
     while (offer->fd_count > 0)
         close(offer->fds[--offer->fd_count]);
-    free(*made);
+    free(fresh);
     return RSM_ST_NO_RESOURCES;
 }
 
 static void node_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
     (void)port;
-    free(made);
+    free(RSM_CONTAINER_OF(made, struct skeleton_offer, base));
 }
 
 /* rsmd looks for this one in the same file. */
-__attribute__((visibility("default"))) extern const struct rsm_node_ops rsm_transport_node_ops_v1;
-const struct rsm_node_ops rsm_transport_node_ops_v1 = {
-    .abi_version = RSM_TRANSPORT_ABI,
-    .size = sizeof(struct rsm_node_ops),
+__attribute__((visibility("default"))) extern const struct rsm_node_ops rsm_transport_node_ops_v2;
+const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+    RSM_NODE_OPS_HEAD,
     .name = "skeleton",
     .open = node_open,
     .close = node_close,

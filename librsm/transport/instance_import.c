@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transport/instance.h"
+
+#include "base/log.h"
+
+enum rsm_status rsmcore_port_open(const struct rsm_import_ops *ops,
+                                  const struct rsm_controller_info *info, struct rsm_port **port)
+{
+    struct rsm_controller_info sized = *info;
+    struct rsm_port *made;
+    sized.size = sizeof sized;
+    enum rsm_status status = ops->open(&sized, &made);
+    if (status != RSM_ST_OK)
+        return status;
+    if ((made->caps & ~rsmcore_import_abilities(ops)) != 0) {
+        rsm_log_error("transport %s: a port has capabilities %#x, and operations for %#x",
+                      ops->name, (unsigned)made->caps, (unsigned)rsmcore_import_abilities(ops));
+        ops->close(made);
+        return RSM_ST_INVALID;
+    }
+    made->ops = ops;
+    *port = made;
+    return RSM_ST_OK;
+}
+
+void rsmcore_port_close(struct rsm_port *port)
+{
+    port->ops->close(port);
+}
+
+enum rsm_status rsmcore_conn_open(struct rsm_port *port, const struct rsm_offer *offer,
+                                  uint64_t size, uint32_t rights, struct rsm_conn **conn)
+{
+    struct rsm_conn *made;
+    enum rsm_status status = port->ops->connect(port, offer, size, rights, &made);
+    if (status != RSM_ST_OK)
+        return status;
+    if ((made->caps & ~port->caps) != 0) {
+        rsm_log_error("transport %s: a connection has capabilities %#x, its port %#x",
+                      port->ops->name, (unsigned)made->caps, (unsigned)port->caps);
+        port->ops->disconnect(made);
+        return RSM_ST_INVALID;
+    }
+    made->ops = port->ops;
+    made->port = port;
+    made->core = rsmcore_completions_make();
+    if (made->core == NULL) {
+        port->ops->disconnect(made);
+        return RSM_ST_NO_MEMORY;
+    }
+    *conn = made;
+    return RSM_ST_OK;
+}
+
+const struct rsm_completion_ops *rsmcore_conn_completions(const struct rsm_conn *conn)
+{
+    return conn->ops->completions != NULL ? conn->ops->completions : &rsmcore_completion_ops;
+}
+
+void rsmcore_conn_succeed(struct rsm_conn *conn, struct rsm_conn *former)
+{
+    conn->core = former->core;
+    rsmcore_completions_follow(conn->core, former);
+}
+
+void rsmcore_conn_close(struct rsm_conn *conn)
+{
+    struct rsmcore_completions *completions = conn->core;
+    conn->ops->disconnect(conn);
+    rsmcore_completions_free(completions);
+}
