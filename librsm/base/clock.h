@@ -20,4 +20,14 @@ static inline int64_t rsm_clock_ms(void)
     return rsm_clock_ns() / 1000000;
 }
 
+/** Milliseconds until the clock shows @p end, rounded up so that nobody is told of a time-out
+ * before its time. A time-out that is none, 0 or negative, is returned as it is. */
+static inline int rsm_clock_left_ms(int64_t end, int timeout_ms)
+{
+    if (timeout_ms <= 0)
+        return timeout_ms;
+    int64_t left = end - rsm_clock_ns();
+    return left <= 0 ? 0 : (int)((left + 999999) / 1000000);
+}
+
 #endif

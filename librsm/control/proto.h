@@ -39,15 +39,18 @@ enum {
     RSM_PROTO_NAME_MAX = 256,      /* controller names; MAXNAMELEN of the original */
     RSM_PROTO_PATH_MAX = 108,      /* a unix socket path */
     RSM_PROTO_ACL_MAX = 64,
-    RSM_PROTO_PIECES_MAX = 64,  /* extents behind one segment */
-    RSM_PROTO_PEERS_MAX = 32,   /* far controllers in one TOPOLOGY reply */
-    RSM_PROTO_CELLS_MAX = 60,   /* event cells in one EVENT_PEERS reply */
-    RSM_PROTO_ITEMS_MAX = 32,   /* exports or imports in one INSPECT reply */
-    RSM_PROTO_LINKS_MAX = 16,   /* links in one LINKS reply */
-    RSM_PROTO_USERS_MAX = 64,   /* users in one SHARES reply */
-    RSM_PROTO_RECORDS_MAX = 64, /* records in one RECORDS reply */
-    RSM_RECORDS_KEPT = 256,     /* records that rsmd keeps for one handle */
-    RSM_NODE_ID_MAX = 65535,    /* node ids are 1 to this; 0 is none. No array has this size */
+    RSM_PROTO_PIECES_MAX = 64,     /* extents behind one segment */
+    RSM_PROTO_PEERS_MAX = 32,      /* far controllers in one TOPOLOGY reply */
+    RSM_PROTO_CELLS_MAX = 60,      /* event cells in one EVENT_PEERS reply */
+    RSM_PROTO_ITEMS_MAX = 32,      /* exports or imports in one INSPECT reply */
+    RSM_PROTO_LINKS_MAX = 16,      /* links in one LINKS reply */
+    RSM_PROTO_USERS_MAX = 64,      /* users in one SHARES reply */
+    RSM_PROTO_RECORDS_MAX = 64,    /* records in one RECORDS reply */
+    RSM_PROTO_MESSAGES_MAX = 8,    /* messages in one INTERRUPT_TAKE reply */
+    RSM_INTERRUPT_DATA_MAX = 1024, /* bytes of one message */
+    RSM_INTERRUPT_QUEUE_MAX = 256, /* messages that wait at one interrupt */
+    RSM_RECORDS_KEPT = 256,        /* records that rsmd keeps for one handle */
+    RSM_NODE_ID_MAX = 65535,       /* node ids are 1 to this; 0 is none. No array has this size */
 };
 
 /** Requests; the reply to one has the same type with RSM_MSG_REPLY set. */
@@ -74,8 +77,13 @@ enum rsm_msg_type {
     RSM_MSG_SHARES = 20,
     RSM_MSG_RECORDS = 21,
     RSM_MSG_EXTENT_OPEN = 22,
+    RSM_MSG_INTERRUPT_CREATE = 23,
+    RSM_MSG_INTERRUPT_REMOVE = 24,
+    RSM_MSG_INTERRUPT_CONNECT = 25,
+    RSM_MSG_INTERRUPT_TRIGGER = 26,
+    RSM_MSG_INTERRUPT_TAKE = 27,
 };
-#define RSM_MSG_LAST  RSM_MSG_EXTENT_OPEN /* of the requests */
+#define RSM_MSG_LAST  RSM_MSG_INTERRUPT_TAKE /* of the requests */
 #define RSM_MSG_REPLY 0x8000u
 
 /** Name spaces of segment ids, one for each API. Segments of different spaces may have the same id
@@ -298,6 +306,8 @@ enum rsm_event_end {
      * keep them from then on; EVENT_ARM. Only rsmd posts there, once for each record. */
     RSM_EVENT_EXPORT_RECORDS = 3,
     RSM_EVENT_IMPORT_RECORDS = 4,
+    RSM_EVENT_INTERRUPT =
+        5, /* an interrupt, likewise: one event for each time that it is triggered */
 };
 /** The counter of an own handle. Reply: descriptor 0, an event cell (eventcell.h), read-write.
  *  RSM_ST_NO_RESOURCES: it cannot be made, or could not be when an event was posted, which is lost;
@@ -367,6 +377,63 @@ struct rsm_records_request {
 struct rsm_records_reply {
     uint32_t count; /* in this reply; 0: there are no more */
     struct rsm_record records[RSM_PROTO_RECORDS_MAX];
+};
+
+/** Named interrupts: events without a segment, under a number of the node. Each kind has all
+ * numbers of 32 bits to itself. */
+enum rsm_interrupt_kind {
+    RSM_INTERRUPT_PLAIN = 1, /* counts */
+    RSM_INTERRUPT_DATA = 2,  /* has a queue of messages */
+};
+/** Make one. RSM_ST_ID_IN_USE. Its counter: EVENT_OPEN, EVENT_ARM with RSM_EVENT_INTERRUPT. */
+struct rsm_interrupt_create_request {
+    uint32_t kind; /* enum rsm_interrupt_kind */
+    uint32_t number;
+    uint32_t assign; /* 1: rsmd chooses a number, and the one above does not count; else 0 */
+    uint32_t mode;   /* owner, group, other digits: who may trigger it has the right to write */
+};
+struct rsm_interrupt_create_reply {
+    uint32_t interrupt; /* id, never 0, unique within the node */
+    uint32_t number;
+};
+/** With all messages that wait. */
+struct rsm_interrupt_remove_request {
+    uint32_t interrupt;
+};
+/** Look one up. There is no connection that would have to end. RSM_ST_NOT_FOUND, RSM_ST_DENIED. */
+struct rsm_interrupt_connect_request {
+    uint32_t node; /* whose interrupt it is */
+    uint32_t kind;
+    uint32_t number;
+};
+struct rsm_interrupt_connect_reply {
+    uint32_t interrupt;
+};
+/** Trigger one. RSM_ST_NOT_FOUND: it has gone, even if its number is in use again;
+ *  RSM_ST_NO_RESOURCES: RSM_INTERRUPT_QUEUE_MAX messages wait, or as many as its owner may have. */
+struct rsm_interrupt_trigger_request {
+    uint32_t node;
+    uint32_t kind;
+    uint32_t number;
+    uint32_t interrupt;
+    uint32_t length; /* bytes; 0 for a plain one */
+    uint8_t data[RSM_INTERRUPT_DATA_MAX];
+};
+/** Fetch messages of an own interrupt, oldest first, and discard those that were fetched before. */
+struct rsm_interrupt_take_request {
+    uint32_t interrupt;
+    uint32_t most;  /* of them; 0: discard only */
+    uint64_t after; /* `order` of the last one that has arrived here; 0: none has */
+};
+struct rsm_interrupt_message {
+    uint64_t order; /* ascending, never 0 */
+    uint32_t node;  /* of the sender */
+    uint32_t length;
+    uint8_t data[RSM_INTERRUPT_DATA_MAX];
+};
+struct rsm_interrupt_take_reply {
+    uint32_t count; /* in this reply; 0: there are no more */
+    struct rsm_interrupt_message messages[RSM_PROTO_MESSAGES_MAX];
 };
 
 /** What this rsmd knows of its segments, for rsmstat: a page of its exports, or of the connections
@@ -454,8 +521,9 @@ enum rsm_shares_resource {
     RSM_SHARES_BYTES = 3,       /* in extents, populated or not */
     RSM_SHARES_PINNED = 4,      /* bytes in extents of transports that pin them */
     RSM_SHARES_FORWARDS = 5,    /* requests that other hosts have not answered yet */
-    RSM_SHARES_RECORDS = 6,     /* records that nobody has fetched yet */
-    RSM_SHARES_COUNT = 7,
+    RSM_SHARES_RECORDS = 6,     /* records and messages that nobody has fetched yet */
+    RSM_SHARES_INTERRUPTS = 7,
+    RSM_SHARES_COUNT = 8,
 };
 #define RSM_SHARES_ALL_USERS UINT32_MAX /* as uid: those of a node of another host together */
 struct rsm_shares_request {
@@ -523,6 +591,14 @@ struct rsm_msg {
         struct rsm_shares_reply shares_reply;
         struct rsm_records_request records;
         struct rsm_records_reply records_reply;
+        struct rsm_interrupt_create_request interrupt_create;
+        struct rsm_interrupt_create_reply interrupt_create_reply;
+        struct rsm_interrupt_remove_request interrupt_remove;
+        struct rsm_interrupt_connect_request interrupt_connect;
+        struct rsm_interrupt_connect_reply interrupt_connect_reply;
+        struct rsm_interrupt_trigger_request interrupt_trigger;
+        struct rsm_interrupt_take_request interrupt_take;
+        struct rsm_interrupt_take_reply interrupt_take_reply;
     } u;
 };
 

@@ -191,8 +191,9 @@ enum rsm_status rsmcore_event_state(const struct rsmcore_event *event)
 {
     if (rsmcore_gentable_alive(rsmcore_link_gentable(event->link)))
         return RSM_ST_OK;
-    bool of_export = event->end == RSM_EVENT_EXPORT || event->end == RSM_EVENT_EXPORT_RECORDS;
-    return of_export ? RSM_ST_STALE : RSM_ST_ABORTED;
+    bool is_own = event->end == RSM_EVENT_EXPORT || event->end == RSM_EVENT_EXPORT_RECORDS ||
+                  event->end == RSM_EVENT_INTERRUPT;
+    return is_own ? RSM_ST_STALE : RSM_ST_ABORTED;
 }
 
 /* Wait until `deadline`, if `bounded`, on a counter that was 0 a moment ago. What has been posted
@@ -216,7 +217,7 @@ static enum rsm_status sleep_for_event(struct rsmcore_event *event, struct rsm_e
     }
 }
 
-enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms)
+static enum rsm_status wait_for_event(struct rsmcore_event *event, int timeout_ms)
 {
     struct rsm_event_cell *cell;
     struct timespec deadline = deadline_after_ms(timeout_ms < 0 ? 0 : timeout_ms);
@@ -236,6 +237,22 @@ enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms)
     if (rsm_event_cell_may_spin(cell))
         spin(cell);
     return sleep_for_event(event, cell, &deadline, timeout_ms > 0);
+}
+
+enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms)
+{
+    enum rsm_status status = wait_for_event(event, timeout_ms);
+    if (__builtin_expect(atomic_load_explicit(&event->cancelled, memory_order_acquire), 0)) {
+        rsmcore_event_raise(event, 1, true); /* for the next who waits */
+        return RSM_ST_STALE;
+    }
+    return status;
+}
+
+void rsmcore_event_cancel(struct rsmcore_event *event)
+{
+    atomic_store(&event->cancelled, true);
+    rsmcore_event_raise(event, 1, false);
 }
 
 /* ---------------------------------------------------------------- poll descriptor */

@@ -24,6 +24,7 @@ struct rsmcore_event {
     enum rsm_event_end end;
     uint32_t id;
     _Atomic(struct rsm_event_cell *) cell; /**< own counter; NULL until first used */
+    atomic_bool cancelled;                 /* nobody waits here any more */
     atomic_bool descriptor_given;
     int pipe_read, pipe_write;         /**< set before descriptor_given, then constant */
     struct rsm_conn *source;           /**< may bring events, too; NULL: the counter is all */
@@ -43,6 +44,10 @@ struct rsmcore_event {
 /** Open the counter now. Unlike a wait, which puts up with a counter that nobody can post to, this
  *  fails: with what rsmd says, or RSM_ST_STALE where it has gone. */
 enum rsm_status rsmcore_event_open(struct rsmcore_event *event);
+
+/** Let all that wait, and all that will, return RSM_ST_STALE, and the descriptor be readable. Of a
+ *  counter that is open. */
+void rsmcore_event_cancel(struct rsmcore_event *event);
 
 /** Post to the own counter, which is open, as a peer would; its descriptor becomes readable. */
 void rsmcore_event_raise(struct rsmcore_event *event, uint32_t count, bool coalesce);

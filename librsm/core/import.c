@@ -9,14 +9,14 @@
 #include "core/event_peers.h"
 #include "control/link.h"
 #include "base/log.h"
+#include "core/route.h"
 #include "core/target.h"
 #include "transport/instance.h"
 #include "transport/module.h"
 #include "transport/registry_import.h"
 
-/* Find the rsmd that answers for `node`: the own one, or that of another node of this host. */
-static enum rsm_status link_for_node(const struct rsmcore_controller *controller, uint32_t node,
-                                     struct rsmcore_link **link)
+enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint32_t node,
+                              struct rsmcore_link **link)
 {
     struct rsmcore_link *own;
     enum rsm_status status = rsmcore_link_own(&own);
@@ -139,7 +139,7 @@ enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, ui
             .node = node, .space = space, .segment_id = segment_id, .rights = rights}};
     if (import == NULL)
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = link_for_node(controller, node, &import->link);
+    enum rsm_status status = rsmcore_route(controller, node, &import->link);
     if (status != RSM_ST_OK)
         goto free_import;
     status = request_connection(import->link, controller, &msg, &fds);

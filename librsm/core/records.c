@@ -22,9 +22,8 @@ struct rsmcore_records {
     enum rsm_event_end end;
     uint32_t id;
     struct rsmcore_import *import; /* NULL: of an export */
-    atomic_bool cancelled;
-    pthread_mutex_t lock;     /* guards what follows */
-    struct rsm_record *ahead; /* fetched, oldest first */
+    pthread_mutex_t lock;          /* guards what follows */
+    struct rsm_record *ahead;      /* fetched, oldest first */
     uint32_t first, count, room;
     uint64_t after;    /* order of the last one fetched */
     bool lost_records; /* an overflow has been told: a LOST may be among what it stands for */
@@ -190,32 +189,19 @@ static bool take_uncounted(struct rsmcore_records *records, bool daemon_died,
 
 /* ---------------------------------------------------------------- waiting */
 
-static int left_until(int64_t end, int timeout_ms)
-{
-    if (timeout_ms <= 0)
-        return timeout_ms;
-    int64_t left = end - rsm_clock_ns();
-    return left <= 0 ? 0 : (int)((left + NS_PER_MS - 1) / NS_PER_MS);
-}
-
 enum rsm_status rsmcore_records_wait(struct rsmcore_records *records, int timeout_ms,
                                      struct rsm_record *record)
 {
     int64_t end = timeout_ms > 0 ? rsm_clock_ns() + timeout_ms * (int64_t)NS_PER_MS : 0;
     for (;;) {
-        if (atomic_load(&records->cancelled)) {
-            rsmcore_event_raise(records->event, 1, true); /* for the next who waits */
-            return RSM_ST_STALE;
-        }
         if (take_uncounted(records, false, record))
             return RSM_ST_OK;
-        enum rsm_status status = rsmcore_event_wait(records->event, left_until(end, timeout_ms));
+        enum rsm_status status =
+            rsmcore_event_wait(records->event, rsm_clock_left_ms(end, timeout_ms));
         if (status == RSM_ST_ABORTED && take_uncounted(records, true, record))
             return RSM_ST_OK;
         if (status != RSM_ST_OK)
             return status;
-        if (atomic_load(&records->cancelled))
-            continue;
         status = take_counted(records, record);
         if (status != RSM_ST_TIMEOUT)
             return status;
@@ -224,8 +210,7 @@ enum rsm_status rsmcore_records_wait(struct rsmcore_records *records, int timeou
 
 void rsmcore_records_cancel(struct rsmcore_records *records)
 {
-    atomic_store(&records->cancelled, true);
-    rsmcore_event_raise(records->event, 1, false);
+    rsmcore_event_cancel(records->event);
 }
 
 enum rsm_status rsmcore_records_descriptor(struct rsmcore_records *records, int *fd)

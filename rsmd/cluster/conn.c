@@ -334,6 +334,9 @@ static void take_when_up(struct rsmd_conn *conn, const struct rsm_peer_msg *msg)
     case RSM_PEER_DISCONNECT:
     case RSM_PEER_ABORT:
     case RSM_PEER_EVENT:
+    case RSM_PEER_UNAVAILABLE:
+    case RSM_PEER_INTERRUPT:
+    case RSM_PEER_INTERRUPT_REPLY:
         if (peers->user.message != NULL)
             peers->user.message(peers->user.context, conn->link->node->id, msg);
         return;

@@ -68,6 +68,30 @@ static void walk_event(struct rsm_codec *c, struct rsm_peer_event *m)
     rsm_codec_u32(c, &m->coalesced);
 }
 
+static void walk_interrupt(struct rsm_codec *c, struct rsm_peer_interrupt *m)
+{
+    rsm_codec_u32(c, &m->request);
+    rsm_codec_u32(c, &m->kind);
+    rsm_codec_u32(c, &m->number);
+    rsm_codec_u32(c, &m->interrupt);
+    rsm_codec_u32(c, &m->uid);
+    rsm_codec_u32(c, &m->gid);
+    rsm_codec_u32(c, &m->pid);
+    rsm_codec_count(c, &m->group_count, RSM_PEER_GROUPS_MAX);
+    for (uint32_t i = 0; i < m->group_count; i++)
+        rsm_codec_u32(c, &m->groups[i]);
+    rsm_codec_count(c, &m->length, RSM_INTERRUPT_DATA_MAX);
+    rsm_codec_bytes(c, m->data, m->length);
+}
+
+static void walk_interrupt_reply(struct rsm_codec *c, struct rsm_peer_interrupt_reply *m)
+{
+    rsm_codec_u32(c, &m->request);
+    rsm_codec_u32(c, &m->status);
+    rsm_codec_u32(c, &m->interrupt);
+    c->bad |= !rsmcore_status_known(m->status);
+}
+
 static void walk(struct rsm_codec *c, struct rsm_peer_msg *msg)
 {
     rsm_codec_u32(c, &msg->type);
@@ -99,6 +123,12 @@ static void walk(struct rsm_codec *c, struct rsm_peer_msg *msg)
         return;
     case RSM_PEER_EVENT:
         walk_event(c, &msg->u.event);
+        return;
+    case RSM_PEER_INTERRUPT:
+        walk_interrupt(c, &msg->u.interrupt);
+        return;
+    case RSM_PEER_INTERRUPT_REPLY:
+        walk_interrupt_reply(c, &msg->u.interrupt_reply);
         return;
     }
     c->bad = true;

@@ -46,9 +46,12 @@ enum rsm_peer_type {
     RSM_PEER_ABORT = 19,       /* to the importer's node: the connection has been cut */
     RSM_PEER_EVENT = 20,       /* to the end named in it */
     RSM_PEER_UNAVAILABLE = 21, /* to the importer's node: the exporter asks importers to leave */
+    /* interrupts */
+    RSM_PEER_INTERRUPT = 32, /* to the node that has it */
+    RSM_PEER_INTERRUPT_REPLY = 33,
 };
 
-#define RSM_PEER_LAST RSM_PEER_UNAVAILABLE
+#define RSM_PEER_LAST RSM_PEER_INTERRUPT_REPLY
 
 struct rsm_peer_hello {
     uint32_t magic;
@@ -115,6 +118,26 @@ struct rsm_peer_event {
     uint32_t coalesced; /* 1: before these, one more unless some are pending already */
 };
 
+/** An interrupt to be found, or triggered. The sender vouches for the user. */
+struct rsm_peer_interrupt {
+    uint32_t request; /* chosen by the sender, comes back in the reply */
+    uint32_t kind;    /* enum rsm_interrupt_kind */
+    uint32_t number;
+    uint32_t interrupt; /* id; 0: find it */
+    uint32_t uid;
+    uint32_t gid;
+    uint32_t pid;
+    uint32_t group_count;
+    uint32_t groups[RSM_PEER_GROUPS_MAX];
+    uint32_t length; /* bytes */
+    uint8_t data[RSM_INTERRUPT_DATA_MAX];
+};
+struct rsm_peer_interrupt_reply {
+    uint32_t request;
+    uint32_t status;    /* enum rsm_status */
+    uint32_t interrupt; /* id, if that is RSM_ST_OK */
+};
+
 struct rsm_peer_msg {
     uint32_t type; /* enum rsm_peer_type */
     union {
@@ -126,6 +149,8 @@ struct rsm_peer_msg {
         struct rsm_peer_connect_reply connect_reply;
         struct rsm_peer_import import; /* DISCONNECT, ABORT, UNAVAILABLE */
         struct rsm_peer_event event;
+        struct rsm_peer_interrupt interrupt;
+        struct rsm_peer_interrupt_reply interrupt_reply;
     } u;
 };
 

@@ -48,6 +48,12 @@ rsmd_handler rsmd_answer_event_arm;
 rsmd_handler rsmd_answer_event_kick;
 /* records.c */
 rsmd_handler rsmd_answer_records;
+/* interrupts.c */
+rsmd_handler rsmd_answer_interrupt_create;
+rsmd_handler rsmd_answer_interrupt_remove;
+rsmd_handler rsmd_answer_interrupt_connect;
+rsmd_handler rsmd_answer_interrupt_trigger;
+rsmd_handler rsmd_answer_interrupt_take;
 /* inspect.c */
 rsmd_handler rsmd_answer_inspect;
 /* links.c */

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "node/remote/relay.h"
 #include "node/memfd.h"
+#include "node/interrupts.h"
 #include "node/records.h"
 #include "node/registry.h"
 
@@ -39,10 +40,11 @@ void rsmd_events_close(struct rsmd_account *account, struct rsmd_events *events)
     close_one(account, &events->pipe);
 }
 
-/* A handle of the asking client: exactly one of the first two is set. */
+/* A handle of the asking client: exactly one of the first three is set. */
 struct event_handle {
     struct rsmd_export *export;
     struct rsmd_import *import;
+    struct rsmd_interrupt *interrupt;
     bool records; /* its records are meant, not its events */
 };
 
@@ -60,24 +62,27 @@ static enum rsm_status find_handle(const struct rsmd_call *call, uint32_t end, u
         handle->export = rsmd_client_export(call->node, call->client, id);
     else if (of_import)
         handle->import = rsmd_client_import(call->node, call->client, id);
+    else if (end == RSM_EVENT_INTERRUPT)
+        handle->interrupt = rsmd_client_interrupt(call->node, call->client, id);
     else
         return RSM_ST_INVALID;
-    return handle->export != NULL || handle->import != NULL ? RSM_ST_OK : RSM_ST_NOT_FOUND;
+    bool found = handle->export != NULL || handle->import != NULL || handle->interrupt != NULL;
+    return found ? RSM_ST_OK : RSM_ST_NOT_FOUND;
 }
 
-/* The same for what is between two ends, as records are not. */
+/* The same for what is between two ends, as records and interrupts are not. */
 static enum rsm_status find_end(const struct rsmd_call *call, uint32_t end, uint32_t id,
                                 struct event_handle *handle)
 {
-    return end == RSM_EVENT_EXPORT_RECORDS || end == RSM_EVENT_IMPORT_RECORDS
-               ? RSM_ST_INVALID
-               : find_handle(call, end, id, handle);
+    return end == RSM_EVENT_EXPORT || end == RSM_EVENT_IMPORT ? find_handle(call, end, id, handle)
+                                                              : RSM_ST_INVALID;
 }
 
 /* Whom what belongs to a handle is charged to. */
-static struct rsmd_account *account_of(const struct event_handle *handle)
+static struct rsmd_account *account_of(const struct rsmd_call *call,
+                                       const struct event_handle *handle)
 {
-    return handle->export != NULL ? handle->export->client->account : handle->import->account;
+    return handle->import != NULL ? handle->import->account : call->client->account;
 }
 
 static struct rsmd_records **records_of(const struct event_handle *handle)
@@ -90,6 +95,8 @@ static struct rsmd_events *events_of(const struct event_handle *handle)
 {
     if (handle->records)
         return *records_of(handle) != NULL ? rsmd_records_events(*records_of(handle)) : NULL;
+    if (handle->interrupt != NULL)
+        return rsmd_interrupt_events(handle->interrupt);
     return handle->export != NULL ? &handle->export->events : &handle->import->events;
 }
 
@@ -131,14 +138,15 @@ static void tell_missed(struct rsmd_node *node, const struct event_handle *handl
 }
 
 /* Whoever asks for the records of a connection that has ended already is told that. */
-static enum rsm_status begin_records(struct rsmd_node *node, const struct event_handle *handle)
+static enum rsm_status begin_records(const struct rsmd_call *call,
+                                     const struct event_handle *handle)
 {
     const struct rsmd_import *import = handle->import;
     bool first = *records_of(handle) == NULL;
-    enum rsm_status status = rsmd_records_begin(account_of(handle), records_of(handle));
+    enum rsm_status status = rsmd_records_begin(account_of(call, handle), records_of(handle));
     if (status == RSM_ST_OK && first && import != NULL && import->export == NULL &&
         import->far == NULL)
-        rsmd_record_to_importer(node, import, RSM_RECORD_LOST);
+        rsmd_record_to_importer(call->node, import, RSM_RECORD_LOST);
     return status;
 }
 
@@ -148,7 +156,7 @@ enum rsm_status rsmd_answer_event_open(struct rsmd_call *call)
     struct event_handle handle;
     enum rsm_status status = find_handle(call, asked->end, asked->id, &handle);
     if (status == RSM_ST_OK && handle.records)
-        status = begin_records(call->node, &handle);
+        status = begin_records(call, &handle);
     if (status != RSM_ST_OK)
         return status;
     struct rsmd_events *events = events_of(&handle);
@@ -156,7 +164,7 @@ enum rsm_status rsmd_answer_event_open(struct rsmd_call *call)
         tell_missed(call->node, &handle);
         return RSM_ST_NO_RESOURCES;
     }
-    status = rsmd_events_need_cell(account_of(&handle), events);
+    status = rsmd_events_need_cell(account_of(call, &handle), events);
     if (status != RSM_ST_OK)
         return status;
     call->attached.fds[call->attached.count++] = events->cell;
@@ -320,7 +328,7 @@ enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
     if (status != RSM_ST_OK)
         return status;
     struct rsmd_events *events = events_of(&handle);
-    struct rsmd_account *account = account_of(&handle);
+    struct rsmd_account *account = account_of(call, &handle);
     if (events == NULL)
         return RSM_ST_NOT_FOUND;
     bool has_one = events->pipe >= 0; /* what was paid for it pays for the new one */

@@ -40,6 +40,7 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
     node->owner = geteuid();
     node->runtime = *runtime;
     node->conf = *conf;
+    node->last_interrupt = UINT32_MAX / 2;
     rsmd_segment_ids_init(node);
     rsmd_shares_init(&node->shares, conf);
     enum rsm_status status = rsmd_gentable_make(&node->gentable);

@@ -176,6 +176,7 @@ struct rsmd_client {
     struct rsmd_extent *extents;
     struct rsmd_export *exports;
     struct rsmd_import *imports;
+    struct rsmd_interrupt *interrupts; /* interrupts.h */
 };
 
 /** Another node, as the last look found it. */
@@ -221,9 +222,12 @@ struct rsmd_node {
     struct rsmd_slotmap *imports_by_slot;
     struct rsmd_worker *worker; /* for what may take long; NULL: everything is done at once */
     uint32_t last_id;
-    uint64_t last_record;                    /* order of the latest record (records.h) */
-    struct rsmd_bucket missed_log;           /* complaints about events */
-    uint64_t next_segment_id[RSM_ID_SPACES]; /* to assign; beyond 32 bits: see segment_ids.c */
+    struct rsmd_interrupt *interrupts;           /* by id */
+    struct rsmd_interrupt *interrupts_by_number; /* by kind and number */
+    uint32_t last_interrupt;                     /* number that was assigned */
+    uint64_t last_record;                        /* order of the latest record (records.h) */
+    struct rsmd_bucket missed_log;               /* complaints about events */
+    uint64_t next_segment_id[RSM_ID_SPACES];     /* to assign; beyond 32 bits: see segment_ids.c */
     struct rsmd_shares shares;
     uint32_t client_count;       /* that have said HELLO */
     struct rsmd_peers *peers;    /* links to other hosts; NULL before and after they are there */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "node/events.h"
 #include "node/extents.h"
+#include "node/interrupts.h"
 #include "node/records.h"
 #include "node/remote/far.h"
 #include "node/remote/relay.h"
@@ -23,7 +24,7 @@ uint32_t rsmd_new_id(struct rsmd_node *node)
         HASH_FIND_INT(node->extents, &id, extent);
         HASH_FIND_INT(node->exports, &id, export);
         HASH_FIND_INT(node->imports, &id, import);
-        if (extent == NULL && export == NULL && import == NULL)
+        if (extent == NULL && export == NULL && import == NULL && !rsmd_interrupt_has_id(node, id))
             return id;
     }
 }
@@ -425,7 +426,9 @@ void rsmd_client_dismiss(const struct rsmd_client *client)
  */
 static void clear_one(struct rsmd_node *node, struct rsmd_client *client)
 {
-    if (client->imports != NULL)
+    if (client->interrupts != NULL)
+        rsmd_interrupt_free_first(node, client);
+    else if (client->imports != NULL)
         rsmd_import_free(node, client->imports);
     else if (client->exports != NULL && client->exports->imports != NULL)
         rsmd_import_abort(node, client->exports->imports);
@@ -437,7 +440,8 @@ static void clear_one(struct rsmd_node *node, struct rsmd_client *client)
 
 bool rsmd_client_is_clear(const struct rsmd_client *client)
 {
-    return client->imports == NULL && client->exports == NULL && client->extents == NULL;
+    return client->imports == NULL && client->exports == NULL && client->extents == NULL &&
+           client->interrupts == NULL;
 }
 
 bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client, int64_t until)

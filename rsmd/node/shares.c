@@ -18,7 +18,8 @@ enum {
     RESERVE_PERCENT = 5,
     CONNECTIONS_MOST = 4096,
     FORWARDS_MOST = 4096, /* a reply looks its request up in a list */
-    RECORDS_MOST = 65536, /* 3 MiB */
+    RECORDS_MOST = 65536, /* of up to 1 KiB */
+    INTERRUPTS_MOST = 65536,
     TOLD_EVERY_S = 60,
 
     /* Descriptors that the daemon needs for itself. */
@@ -41,7 +42,8 @@ static const char *const names[RSMD_RESOURCES] = {
     [RSMD_BYTES] = "bytes of exported memory",
     [RSMD_PINNED] = "bytes of pinned memory",
     [RSMD_FORWARDS] = "requests to other hosts",
-    [RSMD_RECORDS] = "records of connections",
+    [RSMD_RECORDS] = "records and messages",
+    [RSMD_INTERRUPTS] = "interrupts",
 };
 
 /* ------------------------------------------------------------------ quotas */
@@ -135,6 +137,7 @@ void rsmd_shares_init(struct rsmd_shares *shares, const struct rsmd_conf *conf)
     rsmd_shares_limit(shares, RSMD_SEGMENTS, conf->max_segments);
     rsmd_shares_limit(shares, RSMD_FORWARDS, FORWARDS_MOST);
     rsmd_shares_limit(shares, RSMD_RECORDS, RECORDS_MOST);
+    rsmd_shares_limit(shares, RSMD_INTERRUPTS, INTERRUPTS_MOST);
     limit_memory(shares, conf);
     limit_descriptors(shares, conf);
 }

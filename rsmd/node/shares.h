@@ -42,7 +42,8 @@ enum rsmd_resource {
     RSMD_BYTES = RSM_SHARES_BYTES,             /**< in extents, populated or not */
     RSMD_PINNED = RSM_SHARES_PINNED,           /**< bytes in extents of transports that pin them */
     RSMD_FORWARDS = RSM_SHARES_FORWARDS,       /**< requests that other hosts have to answer */
-    RSMD_RECORDS = RSM_SHARES_RECORDS,         /**< not yet fetched (records.h) */
+    RSMD_RECORDS = RSM_SHARES_RECORDS,         /**< and messages of interrupts, not yet fetched */
+    RSMD_INTERRUPTS = RSM_SHARES_INTERRUPTS,   /**< (interrupts.h) */
     RSMD_RESOURCES = RSM_SHARES_COUNT,
 };
 

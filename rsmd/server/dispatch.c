@@ -59,6 +59,11 @@ static const struct {
     [RSM_MSG_SHARES] = {rsmd_answer_shares, true, true},
     [RSM_MSG_RECORDS] = {rsmd_answer_records, true, false},
     [RSM_MSG_EXTENT_OPEN] = {rsmd_answer_extent_open, false, false},
+    [RSM_MSG_INTERRUPT_CREATE] = {rsmd_answer_interrupt_create, false, false},
+    [RSM_MSG_INTERRUPT_REMOVE] = {rsmd_answer_interrupt_remove, false, false},
+    [RSM_MSG_INTERRUPT_CONNECT] = {rsmd_answer_interrupt_connect, true, false},
+    [RSM_MSG_INTERRUPT_TRIGGER] = {rsmd_answer_interrupt_trigger, true, false},
+    [RSM_MSG_INTERRUPT_TAKE] = {rsmd_answer_interrupt_take, false, false},
 };
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 

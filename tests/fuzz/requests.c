@@ -99,6 +99,10 @@ void request_make(struct input *in, struct rsm_msg *msg)
         msg->u.import_connect.space = input_below(in, RSM_ID_SPACES + 1);
         msg->u.import_connect.rights = (uint32_t)input_number(in);
         return;
+    case RSM_MSG_INTERRUPT_TRIGGER:
+        words_make(in, &msg->u);
+        msg->u.interrupt_trigger.length %= RSM_INTERRUPT_DATA_MAX + 1;
+        return;
     default:
         words_make(in, &msg->u);
     }
@@ -133,9 +137,9 @@ static void connect_reply_make(struct input *in, struct rsm_peer_connect_reply *
 
 void peer_message_make(struct input *in, struct rsm_peer_msg *msg)
 {
-    static const uint32_t types[] = {RSM_PEER_CONNECT,    RSM_PEER_CONNECT_REPLY,
-                                     RSM_PEER_DISCONNECT, RSM_PEER_ABORT,
-                                     RSM_PEER_EVENT,      RSM_PEER_UNAVAILABLE};
+    static const uint32_t types[] = {
+        RSM_PEER_CONNECT, RSM_PEER_CONNECT_REPLY, RSM_PEER_DISCONNECT, RSM_PEER_ABORT,
+        RSM_PEER_EVENT,   RSM_PEER_UNAVAILABLE,   RSM_PEER_INTERRUPT,  RSM_PEER_INTERRUPT_REPLY};
     memset(msg, 0, sizeof *msg);
     msg->type = types[input_below(in, sizeof types / sizeof types[0])];
     if (msg->type == RSM_PEER_CONNECT)
@@ -144,4 +148,10 @@ void peer_message_make(struct input *in, struct rsm_peer_msg *msg)
         connect_reply_make(in, &msg->u.connect_reply);
     else
         words_make(in, &msg->u);
+    if (msg->type == RSM_PEER_INTERRUPT) {
+        msg->u.interrupt.group_count %= 4;
+        msg->u.interrupt.length %= RSM_INTERRUPT_DATA_MAX + 1;
+    }
+    if (msg->type == RSM_PEER_INTERRUPT_REPLY && input_below(in, 4) != 3)
+        msg->u.interrupt_reply.status = RSM_ST_OK;
 }

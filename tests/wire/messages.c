@@ -52,11 +52,19 @@ const struct message_fields control_messages[] = {
      "segments.total~ segments.users~ segments.one~ segments.used~ bytes.total~ "
      "bytes.users~ bytes.one~ bytes.used~ pinned.total~ pinned.users~ pinned.one~ "
      "pinned.used~ forwards.total~ forwards.users~ forwards.one~ forwards.used~ "
-     "records.total~ records.users~ records.one~ records.used~ more "
+     "records.total~ records.users~ records.one~ records.used~ "
+     "interrupts.total~ interrupts.users~ interrupts.one~ interrupts.used~ more "
      "count (user.serial~ user.node user.uid~ user.connections~ user.descriptors~ "
-     "user.segments~ user.bytes~ user.pinned~ user.forwards~ user.records~)"},
+     "user.segments~ user.bytes~ user.pinned~ user.forwards~ user.records~ "
+     "user.interrupts~)"},
     {RSM_MSG_RECORDS, "RECORDS", "end id# after~",
      "count (record.event record.node record.connection# record.lost record.order~)"},
+    {RSM_MSG_INTERRUPT_CREATE, "INTERRUPT_CREATE", "kind number assign mode", "interrupt# number"},
+    {RSM_MSG_INTERRUPT_REMOVE, "INTERRUPT_REMOVE", "interrupt#", ""},
+    {RSM_MSG_INTERRUPT_CONNECT, "INTERRUPT_CONNECT", "node kind number", "interrupt#"},
+    {RSM_MSG_INTERRUPT_TRIGGER, "INTERRUPT_TRIGGER", "node kind number interrupt# length blob", ""},
+    {RSM_MSG_INTERRUPT_TAKE, "INTERRUPT_TAKE", "interrupt# most after~",
+     "count (message.order message.node message.length blob)"},
     {0, NULL, NULL, NULL},
 };
 
@@ -73,6 +81,9 @@ const struct message_fields peer_messages[] = {
     {RSM_PEER_DISCONNECT, "DISCONNECT", "import# died", NULL},
     {RSM_PEER_ABORT, "ABORT", "import# died", NULL},
     {RSM_PEER_UNAVAILABLE, "UNAVAILABLE", "import# died", NULL},
+    {RSM_PEER_INTERRUPT, "INTERRUPT",
+     "request kind number interrupt# uid gid pid group_count (group) length blob", NULL},
+    {RSM_PEER_INTERRUPT_REPLY, "INTERRUPT_REPLY", "request status interrupt#", NULL},
     {RSM_PEER_EVENT, "EVENT", "import# end count coalesced", NULL},
     {0, NULL, NULL, NULL},
 };

@@ -379,6 +379,22 @@ static void events(void **state)
     uint32_t connection = import_as('b', 21).import;
     ASK('a', RSM_ST_OK, .type = RSM_MSG_RECORDS,
         .u.records = {RSM_EVENT_EXPORT_RECORDS, made.export, 0});
+    remark("an interrupt with data");
+    struct rsm_msg msg = {.type = RSM_MSG_INTERRUPT_CREATE,
+                          .u.interrupt_create = {RSM_INTERRUPT_DATA, 9573, 0, 0600}};
+    ask_for('a', &msg, RSM_ST_OK);
+    uint32_t interrupt = msg.u.interrupt_create_reply.interrupt;
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
+        .u.event_open = {RSM_EVENT_INTERRUPT, interrupt});
+    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_INTERRUPT_CONNECT,
+        .u.interrupt_connect = {WIRE_OWN, RSM_INTERRUPT_PLAIN, 9573});
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_CONNECT,
+        .u.interrupt_connect = {WIRE_OWN, RSM_INTERRUPT_DATA, 9573});
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_TRIGGER,
+        .u.interrupt_trigger = {WIRE_OWN, RSM_INTERRUPT_DATA, 9573, interrupt, 5, "hello"});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_TAKE,
+        .u.interrupt_take = {interrupt, RSM_PROTO_MESSAGES_MAX, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_REMOVE, .u.interrupt_remove = {interrupt});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
         .u.event_open = {RSM_EVENT_EXPORT, made.export});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN, .u.event_open = {RSM_EVENT_IMPORT, connection});
@@ -422,6 +438,12 @@ static void other_host(void **state)
     uint32_t connection = msg.u.connect_reply.import;
     tell(wanted(2, 99));
     hear(RSM_PEER_CONNECT_REPLY);
+    remark("an interrupt that is not there");
+    tell((struct rsm_peer_msg){
+        .type = RSM_PEER_INTERRUPT,
+        .u.interrupt = {
+            .request = 9, .kind = RSM_INTERRUPT_PLAIN, .number = 1, .uid = 1000, .gid = 1000}});
+    hear(RSM_PEER_INTERRUPT_REPLY);
     remark("events there and back");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
         .u.event_open = {RSM_EVENT_EXPORT, made.export});

@@ -182,6 +182,12 @@ void rsmd_far_message(void *context, uint32_t id, const struct rsm_peer_msg *msg
     case RSM_PEER_EVENT:
         take_event(node, far, &msg->u.event);
         break;
+    case RSM_PEER_INTERRUPT:
+        rsmd_far_take_interrupt(node, far, &msg->u.interrupt);
+        break;
+    case RSM_PEER_INTERRUPT_REPLY:
+        rsmd_far_take_interrupt_reply(far, &msg->u.interrupt_reply);
+        break;
     default:
         break; /* the link's own */
     }

@@ -64,6 +64,11 @@ bool rsmd_far_is_up(const struct rsmd_node *node, uint32_t id);
 /** Forward an IMPORT_CONNECT, to be answered later. RSM_ST_UNREACHABLE, RSM_ST_NO_MEMORY,
  *  RSM_ST_NO_RESOURCES: at once. */
 enum rsm_status rsmd_far_connect(struct rsmd_call *call, struct rsmd_controller *controller);
+/** Forward a request to find or trigger an interrupt of a node of another host, to be answered
+ *  later; as rsmd_far_connect(). */
+struct rsmd_trigger;
+enum rsm_status rsmd_far_trigger(struct rsmd_call *call, uint32_t node,
+                                 const struct rsmd_trigger *trigger);
 /** A client goes: what it has forwarded will not be answered. */
 void rsmd_far_abandon(struct rsmd_client *client);
 /** A connection to an export of another host is freed here: tell that host. */

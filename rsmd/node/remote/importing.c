@@ -10,9 +10,9 @@
 #include "node/remote/relay.h"
 #include "node/registry.h"
 
-/* ------------------------------------------------------------------ connects under way */
+/* ------------------------------------------------------------------ requests under way */
 
-static void free_forward(struct rsmd_forward *forward)
+void rsmd_far_unforward(struct rsmd_forward *forward)
 {
     DL_DELETE(forward->far->waiting, forward);
     DL_DELETE2(forward->client->forwards, forward, client_prev, client_next);
@@ -22,45 +22,47 @@ static void free_forward(struct rsmd_forward *forward)
     free(forward);
 }
 
-/* The client's answer; it is told once, because the forward goes. */
-static void answer(struct rsmd_forward *forward, enum rsm_status status,
-                   const struct rsm_import_connect_reply *body)
+void rsmd_far_answer(struct rsmd_forward *forward, struct rsm_msg *reply)
 {
     struct rsmd_client *client = forward->client;
-    struct rsm_msg reply = {.type = RSM_MSG_IMPORT_CONNECT | RSM_MSG_REPLY,
-                            .sequence = forward->sequence,
-                            .status = status};
-    if (status == RSM_ST_OK)
-        reply.u.import_connect_reply = *body;
-    free_forward(forward);
-    client->answer(client, &reply, NULL);
+    reply->type = forward->type | RSM_MSG_REPLY;
+    reply->sequence = forward->sequence;
+    rsmd_far_unforward(forward);
+    client->answer(client, reply, NULL);
+}
+
+static void refuse(struct rsmd_forward *forward, enum rsm_status status)
+{
+    struct rsm_msg reply = {.status = status};
+    rsmd_far_answer(forward, &reply);
 }
 
 static void on_late(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
-    answer(argument, RSM_ST_UNREACHABLE, NULL);
+    refuse(argument, RSM_ST_UNREACHABLE);
 }
 
 void rsmd_far_abandon(struct rsmd_client *client)
 {
     while (client->forwards != NULL)
-        free_forward(client->forwards);
+        rsmd_far_unforward(client->forwards);
 }
 
-static struct rsmd_forward *find_forward(const struct rsmd_far *far, uint32_t request)
+struct rsmd_forward *rsmd_far_forwarded(const struct rsmd_far *far, uint32_t request,
+                                        bool of_interrupt)
 {
     struct rsmd_forward *forward;
     DL_FOREACH(far->waiting, forward)
     if (forward->request == request)
         break;
-    return forward;
+    bool fits = forward != NULL && (forward->type != RSM_MSG_IMPORT_CONNECT) == of_interrupt;
+    return fits ? forward : NULL;
 }
 
-static struct rsmd_forward *make_forward(const struct rsmd_call *call, struct rsmd_far *far,
-                                         struct rsmd_controller *controller)
+struct rsmd_forward *rsmd_far_forward(const struct rsmd_call *call, struct rsmd_far *far,
+                                      struct rsmd_controller *controller)
 {
-    const struct rsm_import_connect_request *asked = &call->request->u.import_connect;
     uint32_t ms = call->node->conf.peer_timeout_ms;
     struct timeval patience = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
     struct rsmd_forward *forward = calloc(1, sizeof *forward);
@@ -75,9 +77,8 @@ static struct rsmd_forward *make_forward(const struct rsmd_call *call, struct rs
                                                   .gid = call->who.gid,
                                                   .pid = call->who.pid},
                                      .request = ++far->last_request,
-                                     .sequence = call->request->sequence,
-                                     .name = {.space = asked->space, .id = asked->segment_id},
-                                     .rights = asked->rights};
+                                     .type = call->request->type,
+                                     .sequence = call->request->sequence};
     forward->late = evtimer_new(call->node->hosts->base, on_late, forward);
     if (forward->late == NULL || event_add(forward->late, &patience) < 0) {
         if (forward->late != NULL)
@@ -118,16 +119,19 @@ enum rsm_status rsmd_far_connect(struct rsmd_call *call, struct rsmd_controller 
     struct rsmd_account *account = call->client->account;
     if (!rsmd_share_fits(account, RSMD_SEGMENTS, 1) || !rsmd_share_take(account, RSMD_FORWARDS, 1))
         return RSM_ST_NO_RESOURCES;
-    struct rsmd_forward *forward = make_forward(call, far, controller);
+    struct rsmd_forward *forward = rsmd_far_forward(call, far, controller);
     if (forward == NULL) {
         rsmd_share_give(account, RSMD_FORWARDS, 1);
         return RSM_ST_NO_MEMORY;
     }
+    const struct rsm_import_connect_request *asked = &call->request->u.import_connect;
+    forward->name = (struct rsmd_segment_name){.space = asked->space, .id = asked->segment_id};
+    forward->rights = asked->rights;
     fill(&msg.u.connect, call, forward->request);
     call->later = rsmd_far_send(call->node, far, &msg);
     if (call->later)
         return RSM_ST_OK;
-    free_forward(forward);
+    rsmd_far_unforward(forward);
     return RSM_ST_UNREACHABLE;
 }
 
@@ -209,8 +213,8 @@ static enum rsm_status take_success(struct rsmd_forward *forward,
 void rsmd_far_take_reply(struct rsmd_node *node, struct rsmd_far *far,
                          const struct rsm_peer_connect_reply *reply)
 {
-    struct rsm_import_connect_reply body;
-    struct rsmd_forward *forward = find_forward(far, reply->request);
+    struct rsm_msg answer = {.status = RSM_ST_OK};
+    struct rsmd_forward *forward = rsmd_far_forwarded(far, reply->request, false);
     if (forward == NULL) { /* nobody waits for it any more */
         give_back(node, far, reply);
         return;
@@ -223,8 +227,9 @@ void rsmd_far_take_reply(struct rsmd_node *node, struct rsmd_far *far,
         status = RSM_ST_UNREACHABLE;
     }
     if (status == RSM_ST_OK)
-        status = take_success(forward, reply, &body);
-    answer(forward, status, &body);
+        status = take_success(forward, reply, &answer.u.import_connect_reply);
+    answer.status = status;
+    rsmd_far_answer(forward, &answer);
 }
 
 /* ------------------------------------------------------------------ the end of a connection */
@@ -289,7 +294,7 @@ void rsmd_far_cut_imports(struct rsmd_node *node, struct rsmd_far *far,
     DL_FOREACH_SAFE(far->waiting, forward, next_forward)
     {
         if (forward->controller == controller)
-            answer(forward, RSM_ST_UNREACHABLE, NULL);
+            refuse(forward, RSM_ST_UNREACHABLE);
     }
 }
 
@@ -298,5 +303,5 @@ void rsmd_far_end_imports(struct rsmd_node *node, struct rsmd_far *far)
     while (far->imports != NULL)
         abort_import(node, far->imports);
     while (far->waiting != NULL)
-        answer(far->waiting, RSM_ST_UNREACHABLE, NULL);
+        refuse(far->waiting, RSM_ST_UNREACHABLE);
 }

@@ -7,7 +7,7 @@
 
 struct event;
 
-/** A connect of a client of ours that a far node has not answered yet. */
+/** A request of a client of ours that a far node has not answered yet. */
 struct rsmd_forward {
     struct rsmd_node *node;
     struct rsmd_far *far;
@@ -15,6 +15,7 @@ struct rsmd_forward {
     struct rsmd_controller *controller;
     struct rsm_importer importer;
     uint32_t request;  /* as the far node is to name it */
+    uint32_t type;     /* of the client's message: RSM_MSG_IMPORT_CONNECT, RSM_MSG_INTERRUPT_* */
     uint32_t sequence; /* of the client's message */
     struct rsmd_segment_name name;
     uint32_t rights;
@@ -58,6 +59,23 @@ void rsmd_far_end_imports(struct rsmd_node *node, struct rsmd_far *far);
 /** The controller's fabric does not reach the far node any more. */
 void rsmd_far_cut_imports(struct rsmd_node *node, struct rsmd_far *far,
                           const struct rsmd_controller *controller);
+
+/** Make one for a call; NULL: no memory. @p controller may be NULL. */
+struct rsmd_forward *rsmd_far_forward(const struct rsmd_call *call, struct rsmd_far *far,
+                                      struct rsmd_controller *controller);
+/** The one with that number, if it is of one of these types; NULL: nobody waits for it any more. */
+struct rsmd_forward *rsmd_far_forwarded(const struct rsmd_far *far, uint32_t request,
+                                        bool of_interrupt);
+/** Answer the client, once: the forward goes. @p reply has its body and status. */
+void rsmd_far_answer(struct rsmd_forward *forward, struct rsm_msg *reply);
+/** It is not under way, and the client gets no answer by it. */
+void rsmd_far_unforward(struct rsmd_forward *forward);
+
+/* interrupts.c: interrupts of either side. */
+void rsmd_far_take_interrupt(struct rsmd_node *node, const struct rsmd_far *far,
+                             const struct rsm_peer_interrupt *asked);
+void rsmd_far_take_interrupt_reply(const struct rsmd_far *far,
+                                   const struct rsm_peer_interrupt_reply *reply);
 
 /* exporting.c: processes there that import from us. */
 void rsmd_far_take_connect(struct rsmd_node *node, struct rsmd_far *far,

@@ -9,6 +9,7 @@
 #include "core/controller.h"
 #include "core/export.h"
 #include "core/import.h"
+#include "core/interrupt.h"
 #include "core/map.h"
 #include "core/records.h"
 
@@ -288,4 +289,83 @@ int core_forget_records(void *bytes)
     rsmcore_records_destroy(exports[order->slot].records);
     exports[order->slot].records = NULL;
     return RSM_ST_OK;
+}
+
+/* ---------------------------------------------------------------- interrupts */
+
+static struct rsmcore_interrupt *interrupts[CORE_SLOTS];
+static struct rsmcore_trigger *triggers[CORE_SLOTS];
+
+int core_interrupt(void *bytes)
+{
+    struct core_order *order = bytes;
+    unsigned mode = order->value != 0 ? (unsigned)order->value : 0666;
+    return rsmcore_interrupt_create(order->flags, &order->id, order->node != 0, mode,
+                                    &interrupts[order->slot]);
+}
+
+int core_remove(void *bytes)
+{
+    const struct core_order *order = bytes;
+    rsmcore_interrupt_remove(interrupts[order->slot]);
+    return RSM_ST_OK;
+}
+
+int core_take(void *bytes)
+{
+    struct core_order *order = bytes;
+    order->length = sizeof order->value;
+    return rsmcore_interrupt_wait(interrupts[order->slot], order->timeout, &order->value,
+                                  &order->length);
+}
+
+int core_take_readable(void *bytes)
+{
+    struct core_order *order = bytes;
+    struct pollfd fd = {.events = POLLIN | POLLRDNORM};
+    int status = rsmcore_interrupt_descriptor(interrupts[order->slot], &fd.fd);
+    order->value = status == RSM_ST_OK && poll(&fd, 1, order->timeout) == 1;
+    return status;
+}
+
+int core_find(void *bytes)
+{
+    struct core_order *order = bytes;
+    NEED(controller() != NULL);
+    return rsmcore_interrupt_connect(controller(), order->node, order->flags, order->id,
+                                     &triggers[order->slot]);
+}
+
+int core_trigger(void *bytes)
+{
+    struct core_order *order = bytes;
+    return rsmcore_interrupt_trigger(triggers[order->slot], &order->value, order->length);
+}
+
+int core_forget(void *bytes)
+{
+    const struct core_order *order = bytes;
+    rsmcore_interrupt_disconnect(triggers[order->slot]);
+    return RSM_ST_OK;
+}
+
+static void *take_for_ever(void *interrupt)
+{
+    uint64_t value;
+    size_t length = sizeof value;
+    return (void *)(uintptr_t)rsmcore_interrupt_wait(interrupt, -1, &value, &length);
+}
+
+int core_cancel_interrupt(void *bytes)
+{
+    struct core_order *order = bytes;
+    pthread_t thread[2];
+    void *result[2];
+    for (int i = 0; i < 2; i++)
+        NEED(pthread_create(&thread[i], NULL, take_for_ever, interrupts[order->slot]) == 0);
+    rsmcore_interrupt_cancel(interrupts[order->slot]);
+    for (int i = 0; i < 2; i++)
+        NEED(pthread_join(thread[i], &result[i]) == 0);
+    NEED(result[0] == result[1]);
+    return (int)(uintptr_t)result[0];
 }

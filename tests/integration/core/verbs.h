@@ -73,4 +73,16 @@ int core_record_readable(void *order); /* .timeout ms; answers .value: whether t
 int core_cancel_records(void *order);  /* while another thread waits: its status */
 int core_forget_records(void *order);  /* of the export */
 
+/* Interrupts: slots of their own, for both ends. Their data are the 8 bytes of .value, .length of
+ * them. */
+int core_interrupt(void *order); /* .flags: kind; .id: number; .node: 1: assign one; .value: mode,
+                                    0: 0666. Answers .id */
+int core_remove(void *order);
+int core_take(void *order);          /* .timeout; answers .value, .length */
+int core_take_readable(void *order); /* .timeout; answers .value */
+int core_find(void *order);          /* .node, .flags: kind, .id: number */
+int core_trigger(void *order);
+int core_forget(void *order);
+int core_cancel_interrupt(void *order); /* while threads wait: their status */
+
 #endif

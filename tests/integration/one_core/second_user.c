@@ -29,14 +29,14 @@ int second_offer(void *memory, size_t length, uint32_t id)
         return (int)status;
     status = rsmcore_export_publish(offered, RSM_ID_SPACE_RSMAPI, &id, 0, NULL, 0);
     if (status != RSM_ST_OK)
-        rsmcore_export_destroy(offered, RSMCORE_DESTROY_CUT);
+        (void)rsmcore_export_destroy(offered, RSMCORE_DESTROY_CUT);
     return (int)status;
 }
 
 int second_withdraw(void)
 {
     enum rsm_status status = rsmcore_export_unpublish(offered, 0);
-    rsmcore_export_destroy(offered, RSMCORE_DESTROY_CUT);
+    (void)rsmcore_export_destroy(offered, RSMCORE_DESTROY_CUT);
     return (int)status;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
+#include "transport/generic.h"
 #include "transport/instance.h"
 #include "unit/transport/fake.h"
 
@@ -14,7 +15,7 @@ enum { SIZE = 4096 };
 
 struct bed {
     struct fake_segment *segment;
-    struct rsmcore_import_table table; /* completed */
+    struct rsmcore_import_table table; /* complete: what a transport leaves out is filled in */
     struct rsm_port *port;
     struct rsmcore_import import;
 };

@@ -63,6 +63,9 @@ static void keep_request_to_bounds(struct rsm_msg *m)
     case RSM_MSG_EXPORT_REPUBLISH:
         m->u.export_republish.acl_count %= RSM_PROTO_ACL_MAX + 1;
         break;
+    case RSM_MSG_INTERRUPT_TRIGGER:
+        m->u.interrupt_trigger.length %= RSM_INTERRUPT_DATA_MAX + 1;
+        break;
     case RSM_MSG_IMPORT_CONNECT:
         some_string(m->u.import_connect.controller, sizeof m->u.import_connect.controller);
         break;
@@ -115,6 +118,11 @@ static void keep_reply_to_bounds(struct rsm_msg *m)
         break;
     case RSM_MSG_SHARES:
         m->u.shares_reply.count %= RSM_PROTO_USERS_MAX + 1;
+        break;
+    case RSM_MSG_INTERRUPT_TAKE:
+        m->u.interrupt_take_reply.count %= RSM_PROTO_MESSAGES_MAX + 1;
+        for (uint32_t i = 0; i < m->u.interrupt_take_reply.count; i++)
+            m->u.interrupt_take_reply.messages[i].length %= RSM_INTERRUPT_DATA_MAX + 1;
         break;
     case RSM_MSG_RECORDS:
         m->u.records_reply.count %= RSM_PROTO_RECORDS_MAX + 1;

@@ -216,7 +216,7 @@ static void handles_of_others(void **state)
                          RSM_ST_NOT_FOUND);
         assert_int_equal(ask_end(exporter, t, RSM_EVENT_IMPORT, export.export, 0, &msg, &fds),
                          RSM_ST_NOT_FOUND);
-        assert_int_equal(ask_end(exporter, t, 5, export.export, 0, &msg, &fds), RSM_ST_INVALID);
+        assert_int_equal(ask_end(exporter, t, 6, export.export, 0, &msg, &fds), RSM_ST_INVALID);
         /* A client of another node has no exports here. */
         assert_int_equal(ask_end(importer, t, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
                          RSM_ST_DENIED);

@@ -10,9 +10,19 @@
 enum { MUTATIONS_PER_MESSAGE = 3000 };
 
 static const uint32_t types[] = {
-    RSM_PEER_HELLO, RSM_PEER_PROOF,   RSM_PEER_REFUSE,        RSM_PEER_PING,
-    RSM_PEER_PONG,  RSM_PEER_CONNECT, RSM_PEER_CONNECT_REPLY, RSM_PEER_DISCONNECT,
-    RSM_PEER_ABORT, RSM_PEER_EVENT,   RSM_PEER_UNAVAILABLE,
+    RSM_PEER_HELLO,
+    RSM_PEER_PROOF,
+    RSM_PEER_REFUSE,
+    RSM_PEER_PING,
+    RSM_PEER_PONG,
+    RSM_PEER_CONNECT,
+    RSM_PEER_CONNECT_REPLY,
+    RSM_PEER_DISCONNECT,
+    RSM_PEER_ABORT,
+    RSM_PEER_EVENT,
+    RSM_PEER_UNAVAILABLE,
+    RSM_PEER_INTERRUPT,
+    RSM_PEER_INTERRUPT_REPLY,
 };
 enum { TYPES = sizeof types / sizeof types[0] };
 
@@ -53,6 +63,12 @@ static void make_message(struct rsm_peer_msg *m, uint32_t type)
         some_string(m->u.connect_reply.transport, sizeof m->u.connect_reply.transport);
         m->u.connect_reply.blob_len %= RSM_OFFER_MAX_BLOB + 1;
     }
+    if (type == RSM_PEER_INTERRUPT) {
+        m->u.interrupt.group_count %= RSM_PEER_GROUPS_MAX + 1;
+        m->u.interrupt.length %= RSM_INTERRUPT_DATA_MAX + 1;
+    }
+    if (type == RSM_PEER_INTERRUPT_REPLY)
+        m->u.interrupt_reply.status = RSM_ST_NO_RESOURCES;
 }
 
 static void every_message_round_trips(void **state)

@@ -154,9 +154,9 @@ static void messages_out_of_turn_end_it(void **state)
 {
     (void)state;
     static const uint32_t types[] = {
-        RSM_PEER_PROOF,   RSM_PEER_PING,          RSM_PEER_PONG,
-        RSM_PEER_CONNECT, RSM_PEER_CONNECT_REPLY, RSM_PEER_DISCONNECT,
-        RSM_PEER_ABORT,   RSM_PEER_EVENT,         RSM_PEER_UNAVAILABLE};
+        RSM_PEER_PROOF,         RSM_PEER_PING,       RSM_PEER_PONG,           RSM_PEER_CONNECT,
+        RSM_PEER_CONNECT_REPLY, RSM_PEER_DISCONNECT, RSM_PEER_ABORT,          RSM_PEER_EVENT,
+        RSM_PEER_UNAVAILABLE,   RSM_PEER_INTERRUPT,  RSM_PEER_INTERRUPT_REPLY};
     struct side two;
     side_run(&two, 2, 2);
     for (unsigned greeted = 0; greeted < 2; greeted++) {

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "core/interrupt.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "core/event_internal.h"
+#include "core/route.h"
+
+enum { NS_PER_MS = 1000000 };
+
+/* The counter has one event for each trigger. Whoever consumes one of an interrupt with data takes
+ * a message, which is here or with rsmd. */
+struct rsmcore_interrupt {
+    struct rsmcore_event *event;
+    struct rsmcore_link *link;
+    enum rsm_interrupt_kind kind;
+    uint32_t id;
+    unsigned process_epoch;
+    pthread_mutex_t lock;                  /* guards what follows */
+    struct rsm_interrupt_take_reply ahead; /* fetched, oldest first */
+    uint32_t first;                        /* of them that has not been taken */
+    uint64_t after;                        /* order of the last one fetched */
+};
+
+struct rsmcore_trigger {
+    struct rsmcore_link *link;
+    uint32_t node;
+    enum rsm_interrupt_kind kind;
+    uint32_t number;
+    uint32_t id;
+};
+
+/* ---------------------------------------------------------------- beginning and end */
+
+static void unregister(struct rsmcore_link *link, uint32_t id)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_INTERRUPT_REMOVE, .u.interrupt_remove.interrupt = id};
+    /* If rsmd cannot be told it has gone, and the interrupt with it. */
+    (void)rsmcore_link_call(link, &msg, NULL, NULL);
+}
+
+static enum rsm_status begin(struct rsmcore_interrupt *interrupt, uint32_t *number, bool assign,
+                             unsigned mode)
+{
+    struct rsm_msg msg = {
+        .type = RSM_MSG_INTERRUPT_CREATE,
+        .u.interrupt_create = {
+            .kind = interrupt->kind, .number = *number, .assign = assign, .mode = mode}};
+    enum rsm_status status = rsmcore_link_call(interrupt->link, &msg, NULL, NULL);
+    if (status != RSM_ST_OK)
+        return status;
+    const struct rsm_interrupt_create_reply reply = msg.u.interrupt_create_reply;
+    interrupt->id = reply.interrupt;
+    status = rsmcore_event_create(interrupt->link, RSM_EVENT_INTERRUPT, interrupt->id,
+                                  &interrupt->event);
+    if (status == RSM_ST_OK) {
+        status = rsmcore_event_open(interrupt->event);
+        if (status != RSM_ST_OK)
+            rsmcore_event_destroy(interrupt->event);
+    }
+    if (status != RSM_ST_OK)
+        unregister(interrupt->link, interrupt->id);
+    else
+        *number = reply.number;
+    return status;
+}
+
+enum rsm_status rsmcore_interrupt_create(enum rsm_interrupt_kind kind, uint32_t *number,
+                                         bool assign, unsigned mode,
+                                         struct rsmcore_interrupt **interrupt)
+{
+    struct rsmcore_interrupt *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    enum rsm_status status = rsmcore_link_own(&made->link);
+    if (status == RSM_ST_OK) {
+        made->kind = kind;
+        made->process_epoch = rsmcore_process_epoch();
+        status = begin(made, number, assign, mode);
+        if (status != RSM_ST_OK)
+            rsmcore_link_release(made->link);
+    }
+    if (status != RSM_ST_OK) {
+        free(made);
+        return status;
+    }
+    pthread_mutex_init(&made->lock, NULL);
+    *interrupt = made;
+    return RSM_ST_OK;
+}
+
+void rsmcore_interrupt_remove(struct rsmcore_interrupt *interrupt)
+{
+    if (interrupt->process_epoch == rsmcore_process_epoch())
+        unregister(interrupt->link, interrupt->id);
+    rsmcore_event_destroy(interrupt->event);
+    rsmcore_link_release(interrupt->link);
+    pthread_mutex_destroy(&interrupt->lock);
+    free(interrupt);
+}
+
+void rsmcore_interrupt_cancel(struct rsmcore_interrupt *interrupt)
+{
+    rsmcore_event_cancel(interrupt->event);
+}
+
+enum rsm_status rsmcore_interrupt_descriptor(struct rsmcore_interrupt *interrupt, int *fd)
+{
+    return rsmcore_event_descriptor(interrupt->event, fd);
+}
+
+/* ---------------------------------------------------------------- taking */
+
+static struct rsm_msg take_request(const struct rsmcore_interrupt *interrupt, uint32_t most)
+{
+    return (struct rsm_msg){
+        .type = RSM_MSG_INTERRUPT_TAKE,
+        .u.interrupt_take = {.interrupt = interrupt->id, .most = most, .after = interrupt->after}};
+}
+
+/* Called with the lock held. */
+static enum rsm_status fetch(struct rsmcore_interrupt *interrupt)
+{
+    struct rsm_msg msg = take_request(interrupt, RSM_PROTO_MESSAGES_MAX);
+    enum rsm_status status = rsmcore_link_call(interrupt->link, &msg, NULL, NULL);
+    if (status != RSM_ST_OK)
+        return status;
+    const struct rsm_interrupt_take_reply *page = &msg.u.interrupt_take_reply;
+    for (uint32_t i = 0; i < page->count; i++) {
+        if (page->messages[i].order <= interrupt->after)
+            return RSM_ST_PROTOCOL;
+        interrupt->after = page->messages[i].order;
+    }
+    interrupt->ahead = *page;
+    interrupt->first = 0;
+    /* They need not be kept there for us any more, and make room for others. */
+    msg = take_request(interrupt, 0);
+    rsmcore_link_post(interrupt->link, &msg);
+    return RSM_ST_OK;
+}
+
+/* RSM_ST_TIMEOUT: there is none. */
+static enum rsm_status take(struct rsmcore_interrupt *interrupt, void *data, size_t *length)
+{
+    enum rsm_status status = RSM_ST_OK;
+    pthread_mutex_lock(&interrupt->lock);
+    if (interrupt->first == interrupt->ahead.count)
+        status = fetch(interrupt);
+    if (status != RSM_ST_OK) {
+        rsmcore_event_raise(interrupt->event, 1, false); /* for the next who tries */
+    } else if (interrupt->first == interrupt->ahead.count) {
+        status = RSM_ST_TIMEOUT;
+    } else {
+        const struct rsm_interrupt_message *message =
+            &interrupt->ahead.messages[interrupt->first++];
+        size_t room = length != NULL ? *length : 0;
+        size_t given = message->length < room ? message->length : room;
+        if (given > 0)
+            memcpy(data, message->data, given);
+        if (length != NULL)
+            *length = given;
+    }
+    pthread_mutex_unlock(&interrupt->lock);
+    return status;
+}
+
+enum rsm_status rsmcore_interrupt_wait(struct rsmcore_interrupt *interrupt, int timeout_ms,
+                                       void *data, size_t *length)
+{
+    int64_t end = timeout_ms > 0 ? rsm_clock_ns() + timeout_ms * (int64_t)NS_PER_MS : 0;
+    for (;;) {
+        enum rsm_status status =
+            rsmcore_event_wait(interrupt->event, rsm_clock_left_ms(end, timeout_ms));
+        if (status != RSM_ST_OK || interrupt->kind == RSM_INTERRUPT_PLAIN)
+            return status;
+        status = take(interrupt, data, length);
+        if (status != RSM_ST_TIMEOUT)
+            return status;
+    }
+}
+
+/* ---------------------------------------------------------------- triggering */
+
+/* What a failure to reach the daemon means. */
+static enum rsm_status told_of(enum rsm_status status)
+{
+    return status == RSM_ST_STALE || status == RSM_ST_TIMEOUT ? RSM_ST_UNREACHABLE : status;
+}
+
+enum rsm_status rsmcore_interrupt_connect(struct rsmcore_controller *controller, uint32_t node,
+                                          enum rsm_interrupt_kind kind, uint32_t number,
+                                          struct rsmcore_trigger **trigger)
+{
+    struct rsmcore_trigger *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    enum rsm_status status = rsmcore_route(controller, node, &made->link);
+    if (status != RSM_ST_OK) {
+        free(made);
+        return status;
+    }
+    struct rsm_msg msg = {.type = RSM_MSG_INTERRUPT_CONNECT,
+                          .u.interrupt_connect = {.node = node, .kind = kind, .number = number}};
+    status = told_of(rsmcore_link_call(made->link, &msg, NULL, NULL));
+    if (status != RSM_ST_OK) {
+        rsmcore_interrupt_disconnect(made);
+        return status;
+    }
+    made->node = node;
+    made->kind = kind;
+    made->number = number;
+    made->id = msg.u.interrupt_connect_reply.interrupt;
+    *trigger = made;
+    return RSM_ST_OK;
+}
+
+void rsmcore_interrupt_disconnect(struct rsmcore_trigger *trigger)
+{
+    rsmcore_link_release(trigger->link);
+    free(trigger);
+}
+
+enum rsm_status rsmcore_interrupt_trigger(struct rsmcore_trigger *trigger, const void *data,
+                                          size_t length)
+{
+    if (length > RSM_INTERRUPT_DATA_MAX)
+        return RSM_ST_RANGE;
+    struct rsm_msg msg = {.type = RSM_MSG_INTERRUPT_TRIGGER,
+                          .u.interrupt_trigger = {.node = trigger->node,
+                                                  .kind = trigger->kind,
+                                                  .number = trigger->number,
+                                                  .interrupt = trigger->id,
+                                                  .length = (uint32_t)length}};
+    if (length > 0)
+        memcpy(msg.u.interrupt_trigger.data, data, length);
+    return told_of(rsmcore_link_call(trigger->link, &msg, NULL, NULL));
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Which daemon answers for a node. */
+#ifndef RSMCORE_ROUTE_H
+#define RSMCORE_ROUTE_H
+
+#include "control/link.h"
+#include "core/controller.h"
+
+/** Find the rsmd that answers for @p node: the own one, which also does so for nodes of other
+ * hosts, or that of another node of this host. @return RSM_ST_OK and a link, the caller's to
+ * release; RSM_ST_NO_CONTROLLER: loopback to another node; RSM_ST_NO_ROUTE, RSM_ST_UNREACHABLE,
+ *  RSM_ST_VERSION, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
+enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint32_t node,
+                              struct rsmcore_link **link);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/interrupts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/events.h"
+#include "node/registry.h"
+#include "node/remote/far.h"
+
+struct message {
+    uint64_t order;
+    uint32_t node; /* of the sender */
+    uint32_t length;
+    struct message *prev, *next;
+    uint8_t data[];
+};
+
+struct rsmd_interrupt {
+    uint32_t id;
+    struct rsmd_interrupt_key {
+        uint32_t kind;
+        uint32_t number;
+    } key;
+    struct rsmd_client *client;
+    pid_t creator; /* 0: the kernel did not tell */
+    struct rsmd_access access;
+    struct rsmd_events events;
+    struct message *messages; /* not yet fetched, oldest first */
+    uint32_t message_count;
+    uint64_t last_order;
+    struct rsmd_interrupt *prev, *next; /* of the client */
+    UT_hash_handle hh;                  /* by id */
+    UT_hash_handle hh_key;
+};
+
+/* ------------------------------------------------------------------ finding */
+
+struct rsmd_interrupt *rsmd_client_interrupt(const struct rsmd_node *node,
+                                             const struct rsmd_client *client, uint32_t id)
+{
+    struct rsmd_interrupt *interrupt;
+    HASH_FIND_INT(node->interrupts, &id, interrupt);
+    return interrupt != NULL && interrupt->client == client ? interrupt : NULL;
+}
+
+bool rsmd_interrupt_has_id(const struct rsmd_node *node, uint32_t id)
+{
+    const struct rsmd_interrupt *interrupt;
+    HASH_FIND_INT(node->interrupts, &id, interrupt);
+    return interrupt != NULL;
+}
+
+struct rsmd_events *rsmd_interrupt_events(struct rsmd_interrupt *interrupt)
+{
+    return &interrupt->events;
+}
+
+static struct rsmd_interrupt *find(const struct rsmd_node *node, uint32_t kind, uint32_t number)
+{
+    const struct rsmd_interrupt_key key = {.kind = kind, .number = number};
+    struct rsmd_interrupt *interrupt;
+    HASH_FIND(hh_key, node->interrupts_by_number, &key, sizeof key, interrupt);
+    return interrupt;
+}
+
+/* Of an own interrupt only the process that made it operates on it. */
+static enum rsm_status find_created(const struct rsmd_call *call, uint32_t id,
+                                    struct rsmd_interrupt **found)
+{
+    *found = rsmd_client_interrupt(call->node, call->client, id);
+    if (*found == NULL)
+        return RSM_ST_NOT_FOUND;
+    bool told = call->who.pid != 0 && (*found)->creator != 0;
+    return told && call->who.pid != (*found)->creator ? RSM_ST_NOT_CREATOR : RSM_ST_OK;
+}
+
+/* ------------------------------------------------------------------ beginning and end */
+
+static void discard_oldest(struct rsmd_interrupt *interrupt)
+{
+    struct message *oldest = interrupt->messages;
+    DL_DELETE(interrupt->messages, oldest);
+    free(oldest);
+    interrupt->message_count--;
+    rsmd_share_give(interrupt->client->account, RSMD_RECORDS, 1);
+}
+
+static void free_interrupt(struct rsmd_node *node, struct rsmd_interrupt *interrupt)
+{
+    struct rsmd_account *account = interrupt->client->account;
+    while (interrupt->messages != NULL)
+        discard_oldest(interrupt);
+    rsmd_events_close(account, &interrupt->events);
+    HASH_DELETE(hh_key, node->interrupts_by_number, interrupt);
+    HASH_DEL(node->interrupts, interrupt);
+    DL_DELETE(interrupt->client->interrupts, interrupt);
+    rsmd_share_give(account, RSMD_INTERRUPTS, 1);
+    free(interrupt);
+}
+
+void rsmd_interrupt_free_first(struct rsmd_node *node, struct rsmd_client *client)
+{
+    free_interrupt(node, client->interrupts);
+}
+
+/* One whose owner has gone is in nobody's way. */
+static bool number_in_use(struct rsmd_node *node, uint32_t kind, uint32_t number)
+{
+    struct rsmd_interrupt *holder = find(node, kind, number);
+    if (holder == NULL || !holder->client->ending)
+        return holder != NULL;
+    free_interrupt(node, holder);
+    return false;
+}
+
+/* There are fewer interrupts than numbers. */
+static uint32_t assign_number(struct rsmd_node *node, uint32_t kind)
+{
+    do
+        node->last_interrupt++;
+    while (number_in_use(node, kind, node->last_interrupt));
+    return node->last_interrupt;
+}
+
+/* Into both tables. False: no memory, and it is in none. */
+static bool enter(struct rsmd_node *node, struct rsmd_interrupt *interrupt)
+{
+    HASH_ADD_INT(node->interrupts, id, interrupt);
+    if (interrupt->hh.tbl == NULL)
+        return false;
+    HASH_ADD(hh_key, node->interrupts_by_number, key, sizeof interrupt->key, interrupt);
+    if (interrupt->hh_key.tbl != NULL)
+        return true;
+    HASH_DEL(node->interrupts, interrupt);
+    return false;
+}
+
+static enum rsm_status make_interrupt(struct rsmd_call *call, struct rsmd_interrupt_key key,
+                                      struct rsmd_interrupt **made)
+{
+    struct rsmd_account *account = call->client->account;
+    if (!rsmd_share_take(account, RSMD_INTERRUPTS, 1))
+        return RSM_ST_NO_RESOURCES;
+    struct rsmd_interrupt *interrupt = calloc(1, sizeof *interrupt);
+    if (interrupt != NULL) {
+        interrupt->id = rsmd_new_id(call->node);
+        interrupt->key = key;
+        rsmd_events_init(&interrupt->events);
+    }
+    if (interrupt == NULL || !enter(call->node, interrupt)) {
+        rsmd_share_give(account, RSMD_INTERRUPTS, 1);
+        free(interrupt);
+        return RSM_ST_NO_MEMORY;
+    }
+    interrupt->client = call->client;
+    interrupt->creator = call->who.pid;
+    interrupt->access.uid = call->who.uid;
+    interrupt->access.gid = call->who.gid;
+    interrupt->access.mode = call->request->u.interrupt_create.mode;
+    DL_APPEND(call->client->interrupts, interrupt);
+    *made = interrupt;
+    return RSM_ST_OK;
+}
+
+static bool is_kind(uint32_t kind)
+{
+    return kind == RSM_INTERRUPT_PLAIN || kind == RSM_INTERRUPT_DATA;
+}
+
+enum rsm_status rsmd_answer_interrupt_create(struct rsmd_call *call)
+{
+    const struct rsm_interrupt_create_request *asked = &call->request->u.interrupt_create;
+    if (!is_kind(asked->kind) || asked->assign > 1 || asked->mode > 0777)
+        return RSM_ST_INVALID;
+    struct rsmd_interrupt_key key = {.kind = asked->kind, .number = asked->number};
+    if (asked->assign)
+        key.number = assign_number(call->node, asked->kind);
+    else if (number_in_use(call->node, asked->kind, asked->number))
+        return RSM_ST_ID_IN_USE;
+    struct rsmd_interrupt *interrupt;
+    enum rsm_status status = make_interrupt(call, key, &interrupt);
+    if (status == RSM_ST_OK)
+        call->reply->u.interrupt_create_reply =
+            (struct rsm_interrupt_create_reply){.interrupt = interrupt->id, .number = key.number};
+    return status;
+}
+
+enum rsm_status rsmd_answer_interrupt_remove(struct rsmd_call *call)
+{
+    struct rsmd_interrupt *interrupt;
+    enum rsm_status status =
+        find_created(call, call->request->u.interrupt_remove.interrupt, &interrupt);
+    if (status == RSM_ST_OK)
+        free_interrupt(call->node, interrupt);
+    return status;
+}
+
+/* ------------------------------------------------------------------ triggering */
+
+static enum rsm_status queue_message(struct rsmd_interrupt *interrupt,
+                                     const struct rsmd_trigger *trigger)
+{
+    struct rsmd_account *account = interrupt->client->account;
+    if (interrupt->message_count == RSM_INTERRUPT_QUEUE_MAX ||
+        !rsmd_share_take(account, RSMD_RECORDS, 1))
+        return RSM_ST_NO_RESOURCES;
+    struct message *message = calloc(1, sizeof *message + trigger->length);
+    if (message == NULL) {
+        rsmd_share_give(account, RSMD_RECORDS, 1);
+        return RSM_ST_NO_MEMORY;
+    }
+    message->order = ++interrupt->last_order;
+    message->node = trigger->node;
+    message->length = trigger->length;
+    if (trigger->length > 0)
+        memcpy(message->data, trigger->data, trigger->length);
+    DL_APPEND(interrupt->messages, message);
+    interrupt->message_count++;
+    return RSM_ST_OK;
+}
+
+static void take_back_message(struct rsmd_interrupt *interrupt)
+{
+    struct message *last = interrupt->messages->prev;
+    DL_DELETE(interrupt->messages, last);
+    free(last);
+    interrupt->message_count--;
+    rsmd_share_give(interrupt->client->account, RSMD_RECORDS, 1);
+}
+
+/* Nobody is told that it was triggered whose trigger does not arrive. */
+static enum rsm_status deliver(struct rsmd_interrupt *interrupt, const struct rsmd_trigger *trigger)
+{
+    bool has_data = interrupt->key.kind == RSM_INTERRUPT_DATA;
+    enum rsm_status status = rsmd_events_need_cell(interrupt->client->account, &interrupt->events);
+    if (status == RSM_ST_OK && has_data)
+        status = queue_message(interrupt, trigger);
+    if (status != RSM_ST_OK || rsmd_events_post(&interrupt->events, 1, false))
+        return status;
+    if (has_data)
+        take_back_message(interrupt);
+    return RSM_ST_NO_RESOURCES;
+}
+
+enum rsm_status rsmd_interrupt_trigger(struct rsmd_node *node, const struct rsmd_trigger *trigger,
+                                       uint32_t *id)
+{
+    struct rsmd_interrupt *interrupt = find(node, trigger->kind, trigger->number);
+    if (interrupt == NULL || interrupt->client->ending ||
+        (trigger->interrupt != 0 && trigger->interrupt != interrupt->id))
+        return RSM_ST_NOT_FOUND;
+    enum rsm_status status =
+        rsmd_access_decide(&interrupt->access, trigger->node, trigger->who, RSM_RIGHT_WRITE);
+    if (status != RSM_ST_OK)
+        return status;
+    *id = interrupt->id;
+    if (trigger->interrupt == 0)
+        return RSM_ST_OK;
+    if (trigger->length > 0 && trigger->kind != RSM_INTERRUPT_DATA)
+        return RSM_ST_INVALID;
+    return deliver(interrupt, trigger);
+}
+
+/* Of this node, or one of another host. Nodes of this host are asked directly, by the process. */
+static enum rsm_status trigger_for(struct rsmd_call *call, uint32_t at,
+                                   const struct rsmd_trigger *trigger, uint32_t *id)
+{
+    if (at == call->node->id)
+        return rsmd_interrupt_trigger(call->node, trigger, id);
+    if (call->client->node != call->node->id)
+        return RSM_ST_DENIED;
+    return rsmd_far_trigger(call, at, trigger);
+}
+
+enum rsm_status rsmd_answer_interrupt_connect(struct rsmd_call *call)
+{
+    const struct rsm_interrupt_connect_request *asked = &call->request->u.interrupt_connect;
+    const struct rsmd_trigger trigger = {.node = call->client->node,
+                                         .who = &call->who,
+                                         .kind = asked->kind,
+                                         .number = asked->number};
+    return trigger_for(call, asked->node, &trigger,
+                       &call->reply->u.interrupt_connect_reply.interrupt);
+}
+
+enum rsm_status rsmd_answer_interrupt_trigger(struct rsmd_call *call)
+{
+    const struct rsm_interrupt_trigger_request *asked = &call->request->u.interrupt_trigger;
+    const struct rsmd_trigger trigger = {.node = call->client->node,
+                                         .who = &call->who,
+                                         .kind = asked->kind,
+                                         .number = asked->number,
+                                         .interrupt = asked->interrupt,
+                                         .length = asked->length,
+                                         .data = asked->data};
+    uint32_t id;
+    if (asked->interrupt == 0)
+        return RSM_ST_NOT_FOUND;
+    return trigger_for(call, asked->node, &trigger, &id);
+}
+
+/* ------------------------------------------------------------------ fetching */
+
+enum rsm_status rsmd_answer_interrupt_take(struct rsmd_call *call)
+{
+    const struct rsm_interrupt_take_request *asked = &call->request->u.interrupt_take;
+    struct rsm_interrupt_take_reply *reply = &call->reply->u.interrupt_take_reply;
+    struct rsmd_interrupt *interrupt;
+    enum rsm_status status = find_created(call, asked->interrupt, &interrupt);
+    if (status != RSM_ST_OK)
+        return status;
+    while (interrupt->messages != NULL && interrupt->messages->order <= asked->after)
+        discard_oldest(interrupt);
+    const struct message *message;
+    DL_FOREACH(interrupt->messages, message)
+    {
+        if (reply->count == RSM_PROTO_MESSAGES_MAX || reply->count == asked->most)
+            break;
+        struct rsm_interrupt_message *into = &reply->messages[reply->count++];
+        into->order = message->order;
+        into->node = message->node;
+        into->length = message->length;
+        memcpy(into->data, message->data, message->length);
+    }
+    return RSM_ST_OK;
+}

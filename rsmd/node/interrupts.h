@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Named interrupts: events without a segment. A client creates one under a number of its node, and
+ * whoever may triggers it, from this host or another one. A plain interrupt is a counter
+ * (events.h); one with data has a queue of messages beside it, which are kept until they have been
+ * fetched.
+ *
+ * Those who trigger have nothing here that would have to be given back: each request names the
+ * interrupt, and is decided anew.
+ */
+#ifndef RSMD_INTERRUPTS_H
+#define RSMD_INTERRUPTS_H
+
+#include "node/call.h"
+
+struct rsmd_interrupt;
+
+/** A request to find an interrupt, or to trigger it. */
+struct rsmd_trigger {
+    uint32_t node;                   /**< of the process that asks */
+    const struct rsmd_identity *who; /**< that process */
+    uint32_t kind;                   /**< enum rsm_interrupt_kind */
+    uint32_t number;
+    uint32_t interrupt; /**< its id; 0: find it, and do no more */
+    uint32_t length;    /**< bytes */
+    const uint8_t *data;
+};
+
+/**
+ * Carry one out.
+ * @param id  receives the interrupt's id.
+ * @return RSM_ST_OK; RSM_ST_NOT_FOUND: there is none, or it is another one than it was;
+ *         RSM_ST_DENIED; RSM_ST_INVALID: data for a plain one; RSM_ST_NO_RESOURCES: the queue is
+ *         full, or its owner may not have more; RSM_ST_NO_MEMORY.
+ */
+enum rsm_status rsmd_interrupt_trigger(struct rsmd_node *node, const struct rsmd_trigger *trigger,
+                                       uint32_t *id);
+
+/** An own interrupt by id; NULL: there is none or it is another client's. */
+struct rsmd_interrupt *rsmd_client_interrupt(const struct rsmd_node *node,
+                                             const struct rsmd_client *client, uint32_t id);
+struct rsmd_events *rsmd_interrupt_events(struct rsmd_interrupt *interrupt);
+/** Whether an interrupt has that id. */
+bool rsmd_interrupt_has_id(const struct rsmd_node *node, uint32_t id);
+
+/** Free the first of a client's interrupts. */
+void rsmd_interrupt_free_first(struct rsmd_node *node, struct rsmd_client *client);
+
+#endif

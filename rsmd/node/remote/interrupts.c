@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Named interrupts of nodes of other hosts, and processes there that trigger ours. */
+#include "node/interrupts.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "node/remote/internal.h"
+
+/* ------------------------------------------------------------------ from here to there */
+
+static void fill(struct rsm_peer_interrupt *into, const struct rsmd_trigger *trigger,
+                 uint32_t request)
+{
+    const struct rsmd_identity *who = trigger->who;
+    /* Of a user in more groups the rest does not count: that takes rights away, it gives none. */
+    size_t groups = who->group_count < RSM_PEER_GROUPS_MAX ? who->group_count : RSM_PEER_GROUPS_MAX;
+    *into = (struct rsm_peer_interrupt){.request = request,
+                                        .kind = trigger->kind,
+                                        .number = trigger->number,
+                                        .interrupt = trigger->interrupt,
+                                        .uid = who->uid,
+                                        .gid = who->gid,
+                                        .pid = (uint32_t)who->pid,
+                                        .group_count = (uint32_t)groups,
+                                        .length = trigger->length};
+    if (groups > 0)
+        memcpy(into->groups, who->groups, groups * sizeof into->groups[0]);
+    if (trigger->length > 0)
+        memcpy(into->data, trigger->data, trigger->length);
+}
+
+enum rsm_status rsmd_far_trigger(struct rsmd_call *call, uint32_t node,
+                                 const struct rsmd_trigger *trigger)
+{
+    struct rsm_peer_msg msg = {.type = RSM_PEER_INTERRUPT};
+    struct rsmd_account *account = call->client->account;
+    if (!rsmd_far_is_up(call->node, node))
+        return RSM_ST_UNREACHABLE;
+    if (!rsmd_share_take(account, RSMD_FORWARDS, 1))
+        return RSM_ST_NO_RESOURCES;
+    struct rsmd_far *far = rsmd_far_of(call->node, node);
+    struct rsmd_forward *forward = rsmd_far_forward(call, far, NULL);
+    if (forward == NULL) {
+        rsmd_share_give(account, RSMD_FORWARDS, 1);
+        return RSM_ST_NO_MEMORY;
+    }
+    fill(&msg.u.interrupt, trigger, forward->request);
+    call->later = rsmd_far_send(call->node, far, &msg);
+    if (call->later)
+        return RSM_ST_OK;
+    rsmd_far_unforward(forward);
+    return RSM_ST_UNREACHABLE;
+}
+
+void rsmd_far_take_interrupt_reply(const struct rsmd_far *far,
+                                   const struct rsm_peer_interrupt_reply *reply)
+{
+    struct rsmd_forward *forward = rsmd_far_forwarded(far, reply->request, true);
+    struct rsm_msg answer = {.status = reply->status};
+    if (forward == NULL) /* nobody waits for it any more */
+        return;
+    if (reply->status == RSM_ST_OK && reply->interrupt == 0) {
+        rsm_log_error("node %u answers about an interrupt with what makes no sense",
+                      (unsigned)far->node);
+        answer.status = RSM_ST_UNREACHABLE;
+    }
+    if (answer.status == RSM_ST_OK && forward->type == RSM_MSG_INTERRUPT_CONNECT)
+        answer.u.interrupt_connect_reply.interrupt = reply->interrupt;
+    rsmd_far_answer(forward, &answer);
+}
+
+/* ------------------------------------------------------------------ from there to here */
+
+void rsmd_far_take_interrupt(struct rsmd_node *node, const struct rsmd_far *far,
+                             const struct rsm_peer_interrupt *asked)
+{
+    struct rsm_peer_msg msg = {.type = RSM_PEER_INTERRUPT_REPLY};
+    struct rsm_peer_interrupt_reply *reply = &msg.u.interrupt_reply;
+    const struct rsmd_identity who = {.pid = (pid_t)asked->pid,
+                                      .uid = asked->uid,
+                                      .gid = asked->gid,
+                                      .groups = asked->groups,
+                                      .group_count = asked->group_count};
+    const struct rsmd_trigger trigger = {.node = far->node,
+                                         .who = &who,
+                                         .kind = asked->kind,
+                                         .number = asked->number,
+                                         .interrupt = asked->interrupt,
+                                         .length = asked->length,
+                                         .data = asked->data};
+    reply->request = asked->request;
+    reply->status = rsmd_interrupt_trigger(node, &trigger, &reply->interrupt);
+    rsmd_far_send(node, far, &msg);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Named interrupts between processes of two nodes of a host. */
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "verbs.h"
+
+enum { OWNER = 1, SENDER = 2, PLAIN = RSM_INTERRUPT_PLAIN, DATA = RSM_INTERRUPT_DATA };
+enum { LONG_MS = 20000 };
+
+static void triggers_are_counted(void **state)
+{
+    struct world *world = *state;
+    struct actor *owner = actor_start(world, OWNER), *sender = actor_start(world, SENDER);
+    TELL_OK(owner, interrupt, .flags = PLAIN, .id = 7);
+    TELL_GET(sender, find, RSM_ST_NOT_FOUND, .node = OWNER, .flags = PLAIN, .id = 8);
+    TELL_GET(sender, find, RSM_ST_NOT_FOUND, .node = OWNER, .flags = DATA, .id = 7);
+    TELL_OK(sender, find, .node = OWNER, .flags = PLAIN, .id = 7);
+    TELL_OK(owner, find, .node = OWNER, .flags = PLAIN, .id = 7);
+    TELL_GET(owner, take, RSM_ST_TIMEOUT);
+    assert_int_equal(VALUE(owner, take_readable), 0);
+    for (int i = 0; i < 3; i++)
+        TELL_OK(sender, trigger);
+    TELL_OK(owner, trigger);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(VALUE(owner, take_readable), 1);
+        TELL_OK(owner, take);
+    }
+    assert_int_equal(VALUE(owner, take_readable), 0);
+    TELL_GET(owner, take, RSM_ST_TIMEOUT, .timeout = 20);
+    TELL_GET(sender, trigger, RSM_ST_INVALID, .length = 1); /* it takes no data */
+    TELL_GET(owner, take, RSM_ST_TIMEOUT);
+    /* Gone, and then there is another one of that number. */
+    TELL_OK(owner, remove);
+    TELL_GET(sender, trigger, RSM_ST_NOT_FOUND);
+    TELL_OK(owner, interrupt, .flags = PLAIN, .id = 7);
+    TELL_GET(sender, trigger, RSM_ST_NOT_FOUND);
+    TELL_OK(sender, forget);
+    TELL_OK(sender, find, .node = OWNER, .flags = PLAIN, .id = 7);
+    TELL_OK(sender, trigger);
+    TELL_OK(owner, take, .timeout = LONG_MS);
+    TELL_OK(owner, remove);
+}
+
+static void numbers_are_the_nodes(void **state)
+{
+    static const uint32_t numbers[] = {0, 1, 9573, 0x30003, 0x80000001, UINT32_MAX};
+    struct world *world = *state;
+    struct actor *owner = actor_start(world, OWNER), *other = actor_start(world, OWNER);
+    struct actor *elsewhere = actor_start(world, SENDER);
+    for (int i = 0; i < 6; i++) {
+        TELL_OK(owner, interrupt, .slot = i, .flags = PLAIN, .id = numbers[i]);
+        TELL_GET(other, interrupt, RSM_ST_ID_IN_USE, .slot = i, .flags = PLAIN, .id = numbers[i]);
+        TELL_OK(other, interrupt, .slot = i, .flags = DATA, .id = numbers[i]);
+        TELL_OK(elsewhere, interrupt, .slot = i, .flags = PLAIN, .id = numbers[i]);
+    }
+    struct core_order first = {.slot = 6, .flags = PLAIN, .node = 1}, second = first;
+    second.slot = 7;
+    assert_int_equal(core_tell(owner, core_interrupt, &first), RSM_ST_OK);
+    assert_int_equal(core_tell(owner, core_interrupt, &second), RSM_ST_OK);
+    assert_int_not_equal(first.id, second.id);
+    TELL_GET(owner, interrupt, RSM_ST_INVALID, .slot = 1, .flags = 3, .id = 5);
+    /* They are free as soon as their owner has gone. */
+    actor_kill(owner);
+    for (int i = 0; i < 6; i++)
+        TELL_OK(other, interrupt, .slot = i, .flags = PLAIN, .id = numbers[i]);
+}
+
+static void messages_arrive_whole_and_in_order(void **state)
+{
+    struct world *world = *state;
+    struct actor *owner = actor_start(world, OWNER), *sender = actor_start(world, SENDER);
+    TELL_OK(owner, interrupt, .flags = DATA, .id = 1);
+    TELL_OK(sender, find, .node = OWNER, .flags = DATA, .id = 1);
+    for (size_t length = 0; length <= 8; length++)
+        TELL_OK(sender, trigger, .length = length, .value = UINT64_C(0x0807060504030201));
+    for (size_t length = 0; length <= 8; length++) {
+        struct core_order got = {.timeout = LONG_MS};
+        assert_int_equal(core_tell(owner, core_take, &got), RSM_ST_OK);
+        assert_int_equal(got.length, length);
+        assert_memory_equal(&got.value, "\x01\x02\x03\x04\x05\x06\x07\x08", length);
+    }
+    TELL_GET(sender, trigger, RSM_ST_RANGE, .length = RSM_INTERRUPT_DATA_MAX + 1);
+    /* A full queue refuses, and what it took arrives. */
+    uint64_t sent = 0;
+    while (TELL(sender, trigger, .length = 8, .value = sent) == RSM_ST_OK)
+        sent++;
+    assert_int_equal(sent, RSM_INTERRUPT_QUEUE_MAX);
+    TELL_GET(sender, trigger, RSM_ST_NO_RESOURCES, .length = 8, .value = sent);
+    for (uint64_t i = 0; i < sent; i++)
+        assert_int_equal(VALUE(owner, take, .timeout = LONG_MS), i);
+    TELL_GET(owner, take, RSM_ST_TIMEOUT);
+    TELL_OK(sender, trigger, .length = 8, .value = 5);
+    assert_int_equal(VALUE(owner, take, .timeout = LONG_MS), 5);
+    TELL_OK(owner, remove);
+}
+
+static void waiting_ends(void **state)
+{
+    struct world *world = *state;
+    struct actor *owner = actor_start(world, OWNER);
+    TELL_OK(owner, interrupt, .flags = DATA, .id = 1);
+    TELL_GET(owner, cancel_interrupt, RSM_ST_STALE);
+    TELL_GET(owner, take, RSM_ST_STALE);
+    TELL_OK(owner, remove);
+    TELL_OK(owner, interrupt, .flags = PLAIN, .id = 1);
+    actor_begin(owner, core_take, &(struct core_order){.timeout = -1}, sizeof(struct core_order));
+    world_daemon_kill(world, OWNER);
+    struct core_order order;
+    assert_int_equal(actor_end(owner, &order, sizeof order), RSM_ST_STALE);
+    TELL_OK(owner, remove);
+}
+
+static void only_who_may_triggers(void **state)
+{
+    struct world *world = *state;
+    if (geteuid() != 0) {
+        print_message("not run: only root can be several users\n");
+        skip();
+    }
+    pid_t daemon = world_daemon_start(world, OWNER);
+    struct actor *owner = actor_start_as(world, OWNER, UNPRIVILEGED_UID);
+    struct actor *stranger = actor_start_as(world, OWNER, UNPRIVILEGED_UID - 1);
+    TELL_OK(owner, interrupt, .flags = PLAIN, .id = 1, .value = 0600);
+    TELL_OK(owner, interrupt, .slot = 1, .flags = PLAIN, .id = 2, .value = 0602);
+    TELL_OK(owner, find, .node = OWNER, .flags = PLAIN, .id = 1);
+    TELL_GET(stranger, find, RSM_ST_DENIED, .node = OWNER, .flags = PLAIN, .id = 1);
+    TELL_OK(stranger, find, .node = OWNER, .flags = PLAIN, .id = 2);
+    TELL_OK(stranger, trigger);
+    TELL_OK(owner, take, .slot = 1, .timeout = LONG_MS);
+    actor_stop(owner);
+    actor_stop(stranger);
+    world_daemon_end(daemon);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(triggers_are_counted),
+        WORLD_TEST(numbers_are_the_nodes),
+        WORLD_TEST(messages_arrive_whole_and_in_order),
+        WORLD_TEST(waiting_ends),
+        WORLD_TEST(only_who_may_triggers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Named interrupts between hosts: triggers, messages, refusals, what a far node may say. */
+#include <string.h>
+
+#include "hosts.h"
+#include "node/interrupts.h"
+
+enum { NUMBER = 9573 };
+
+static struct person owner, sender;
+
+static int set_up(void **state)
+{
+    hosts_begin(state);
+    person_begin(&owner, 1, 500);
+    person_begin(&sender, 2, 500);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    person_end(&sender);
+    person_end(&owner);
+    deliver_all();
+    for (unsigned i = 1; i <= HOSTS; i++) {
+        assert_int_equal(hosts.node[i].shares.used[RSMD_RECORDS], 0);
+        assert_int_equal(hosts.node[i].shares.used[RSMD_INTERRUPTS], 0);
+        assert_int_equal(hosts.node[i].shares.used[RSMD_FORWARDS], 0);
+    }
+    return hosts_end(state);
+}
+
+static uint32_t create(uint32_t kind, uint32_t mode)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_INTERRUPT_CREATE,
+                          .u.interrupt_create = {.kind = kind, .number = NUMBER, .mode = mode}};
+    assert_int_equal(ask(&owner, &msg), RSM_ST_OK);
+    return owner.reply.u.interrupt_create_reply.interrupt;
+}
+
+static struct rsm_msg finding(uint32_t kind)
+{
+    return (struct rsm_msg){.type = RSM_MSG_INTERRUPT_CONNECT,
+                            .u.interrupt_connect = {.node = 1, .kind = kind, .number = NUMBER}};
+}
+
+static enum rsm_status find(uint32_t kind)
+{
+    struct rsm_msg msg = finding(kind);
+    return ask(&sender, &msg);
+}
+
+static struct rsm_msg triggering(uint32_t kind, uint32_t interrupt, const char *text)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_INTERRUPT_TRIGGER,
+                          .u.interrupt_trigger = {.node = 1,
+                                                  .kind = kind,
+                                                  .number = NUMBER,
+                                                  .interrupt = interrupt,
+                                                  .length = (uint32_t)strlen(text)}};
+    memcpy(msg.u.interrupt_trigger.data, text, strlen(text));
+    return msg;
+}
+
+static enum rsm_status trigger(uint32_t kind, uint32_t interrupt, const char *text)
+{
+    struct rsm_msg msg = triggering(kind, interrupt, text);
+    return ask(&sender, &msg);
+}
+
+static uint32_t pending(uint32_t interrupt)
+{
+    return atomic_load(&own_cell(&owner, RSM_EVENT_INTERRUPT, interrupt)->pending);
+}
+
+static void plain_ones_are_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(find(RSM_INTERRUPT_PLAIN), RSM_ST_NOT_FOUND);
+    uint32_t interrupt = create(RSM_INTERRUPT_PLAIN, 0600);
+    assert_int_equal(find(RSM_INTERRUPT_PLAIN), RSM_ST_OK);
+    assert_int_equal(sender.reply.u.interrupt_connect_reply.interrupt, interrupt);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(trigger(RSM_INTERRUPT_PLAIN, interrupt, ""), RSM_ST_OK);
+    assert_int_equal(pending(interrupt), 3);
+    assert_int_equal(trigger(RSM_INTERRUPT_PLAIN, interrupt, "data"), RSM_ST_INVALID);
+    assert_int_equal(trigger(RSM_INTERRUPT_PLAIN, interrupt + 1, ""), RSM_ST_NOT_FOUND);
+    assert_int_equal(trigger(RSM_INTERRUPT_PLAIN, 0, ""), RSM_ST_NOT_FOUND);
+    assert_int_equal(pending(interrupt), 3);
+    person_end(&owner);
+    assert_int_equal(trigger(RSM_INTERRUPT_PLAIN, interrupt, ""), RSM_ST_NOT_FOUND);
+    person_begin(&owner, 1, 500);
+}
+
+static void messages_cross_and_a_full_queue_refuses(void **state)
+{
+    (void)state;
+    uint32_t interrupt = create(RSM_INTERRUPT_DATA, 0600);
+    for (unsigned i = 0; i < RSM_INTERRUPT_QUEUE_MAX; i++)
+        assert_int_equal(trigger(RSM_INTERRUPT_DATA, interrupt, i == 0 ? "first" : ""), RSM_ST_OK);
+    assert_int_equal(trigger(RSM_INTERRUPT_DATA, interrupt, "late"), RSM_ST_NO_RESOURCES);
+    assert_int_equal(pending(interrupt), RSM_INTERRUPT_QUEUE_MAX);
+    struct rsm_msg take = {.type = RSM_MSG_INTERRUPT_TAKE,
+                           .u.interrupt_take = {.interrupt = interrupt, .most = 2}};
+    for (int i = 0; i < 2; i++) { /* kept until it is acknowledged */
+        struct rsm_msg again = take;
+        assert_int_equal(ask(&owner, &again), RSM_ST_OK);
+        const struct rsm_interrupt_take_reply *reply = &owner.reply.u.interrupt_take_reply;
+        assert_int_equal(reply->count, 2);
+        assert_int_equal(reply->messages[0].node, 2);
+        assert_int_equal(reply->messages[0].length, 5);
+        assert_memory_equal(reply->messages[0].data, "first", 5);
+        assert_int_equal(reply->messages[1].length, 0);
+    }
+    assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], RSM_INTERRUPT_QUEUE_MAX);
+    take.u.interrupt_take.after = owner.reply.u.interrupt_take_reply.messages[1].order;
+    take.u.interrupt_take.most = 0;
+    assert_int_equal(ask(&owner, &take), RSM_ST_OK);
+    assert_int_equal(owner.reply.u.interrupt_take_reply.count, 0);
+    assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], RSM_INTERRUPT_QUEUE_MAX - 2);
+    assert_int_equal(trigger(RSM_INTERRUPT_DATA, interrupt, "late"), RSM_ST_OK);
+}
+
+static void rights_and_shares_hold(void **state)
+{
+    (void)state;
+    (void)create(RSM_INTERRUPT_PLAIN, 0600);
+    struct person stranger;
+    person_begin(&stranger, 2, 600);
+    struct rsm_msg msg = finding(RSM_INTERRUPT_PLAIN);
+    assert_int_equal(ask(&stranger, &msg), RSM_ST_DENIED);
+    person_end(&stranger);
+    rsmd_shares_limit(&hosts.node[1].shares, RSMD_INTERRUPTS, 4);
+    unsigned made = 1;
+    for (; made < 10; made++) {
+        msg = (struct rsm_msg){
+            .type = RSM_MSG_INTERRUPT_CREATE,
+            .u.interrupt_create = {.kind = RSM_INTERRUPT_DATA, .assign = 1, .mode = 0600}};
+        if (ask(&owner, &msg) != RSM_ST_OK)
+            break;
+    }
+    assert_int_equal(owner.reply.status, RSM_ST_NO_RESOURCES);
+    assert_int_equal(made, 3);
+    assert_true(rsmd_shares_are_sound(&hosts.node[1].shares));
+}
+
+static void a_link_that_goes_ends_what_waits(void **state)
+{
+    (void)state;
+    uint32_t interrupt = create(RSM_INTERRUPT_PLAIN, 0600);
+    struct rsm_msg msg = triggering(RSM_INTERRUPT_PLAIN, interrupt, "");
+    begin(&sender, &msg);
+    assert_int_equal(sender.answers, 0);
+    link_down(1, 2);
+    assert_int_equal(sender.answers, 1);
+    assert_int_equal(sender.reply.status, RSM_ST_UNREACHABLE);
+    assert_int_equal(sender.reply.type, RSM_MSG_INTERRUPT_TRIGGER | RSM_MSG_REPLY);
+    assert_int_equal(trigger(RSM_INTERRUPT_PLAIN, interrupt, ""), RSM_ST_UNREACHABLE);
+    assert_int_equal(pending(interrupt), 0);
+}
+
+static void answers_of_a_far_node_are_checked(void **state)
+{
+    (void)state;
+    struct rsm_msg msg = finding(RSM_INTERRUPT_PLAIN);
+    begin(&sender, &msg);
+    struct rsm_peer_msg asked = intercept(RSM_PEER_INTERRUPT);
+    uint32_t request = asked.u.interrupt.request;
+    assert_int_equal(asked.u.interrupt.uid, 500);
+    /* Of another request, of another kind, from another node. */
+    struct rsm_peer_msg wrong = {.type = RSM_PEER_INTERRUPT_REPLY,
+                                 .u.interrupt_reply = {request + 1, RSM_ST_OK, 5}};
+    forge(1, 2, wrong);
+    wrong.u.interrupt_reply.request = request;
+    forge(3, 2, wrong);
+    wrong =
+        (struct rsm_peer_msg){.type = RSM_PEER_CONNECT_REPLY,
+                              .u.connect_reply = {.request = request, .status = RSM_ST_NOT_FOUND}};
+    forge(1, 2, wrong);
+    assert_int_equal(sender.answers, 0);
+    wrong = (struct rsm_peer_msg){.type = RSM_PEER_INTERRUPT_REPLY,
+                                  .u.interrupt_reply = {request, RSM_ST_OK, 0}};
+    forge(1, 2, wrong);
+    assert_int_equal(sender.answers, 1);
+    assert_int_equal(sender.reply.status, RSM_ST_UNREACHABLE);
+    forge(1, 2, wrong); /* nobody waits for it any more */
+    assert_int_equal(sender.answers, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(plain_ones_are_counted),
+        TEST(messages_cross_and_a_full_queue_refuses),
+        TEST(rights_and_shares_hold),
+        TEST(a_link_that_goes_ends_what_waits),
+        TEST(answers_of_a_far_node_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
