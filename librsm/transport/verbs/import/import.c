@@ -100,9 +100,8 @@ static enum rsm_status import_open(const struct rsm_controller_info *info, struc
         free(made);
         return RSM_ST_NO_CONTROLLER;
     }
-    /* Where the kernel does not copy pinned pages at fork(), registering takes them from a child.
-     */
-    made->may_register = ibv_is_fork_initialized() == IBV_FORK_UNNEEDED;
+    made->register_from =
+        verbs_register_threshold(&made->options, ibv_is_fork_initialized() == IBV_FORK_UNNEEDED);
     choose_spin(made);
     made->path = verbs_path_of(&made->options, &made->device, 0); /* nobody may reach in here */
     if (!furnish(made)) {
