@@ -45,7 +45,7 @@ struct verbs_landing {
 
 /** Memory that the application has registered. */
 struct verbs_region {
-    struct verbs_region *next;
+    struct verbs_region *prev, *next;
     uintptr_t start;
     size_t length;
     struct ibv_mr *mr;
