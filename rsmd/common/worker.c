@@ -23,13 +23,9 @@ enum {
 
 const struct rsmd_worker_limits rsmd_worker_single = {.threads = 1, .per_owner = 1, .waiting = 256};
 
-struct queue {
-    struct rsmd_job *first, **end;
-};
-
 struct owner {
     uint32_t id;
-    struct queue todo;
+    struct rsmd_job *todo;
     unsigned waiting; /* in todo */
     unsigned running;
     struct owner *prev, *next; /* among those that a thread may take a job of */
@@ -49,7 +45,7 @@ struct rsmd_worker {
     unsigned running;
     unsigned threads;
     unsigned idle; /* threads that are about to look for a job */
-    struct queue done;
+    struct rsmd_job *done;
     bool ending;
 
     atomic_uint references; /* event loop, threads */
@@ -58,35 +54,13 @@ struct rsmd_worker {
     struct event *retry;    /* timer: there was no thread to be had */
 };
 
-static void put(struct queue *queue, struct rsmd_job *job)
+static void free_all(struct rsmd_job *jobs)
 {
-    job->next = NULL;
-    *queue->end = job;
-    queue->end = &job->next;
-}
-
-static struct rsmd_job *take_one(struct queue *queue)
-{
-    struct rsmd_job *job = queue->first;
-    if (job == NULL)
-        return NULL;
-    queue->first = job->next;
-    if (queue->first == NULL)
-        queue->end = &queue->first;
-    return job;
-}
-
-static void init(struct queue *queue)
-{
-    queue->first = NULL;
-    queue->end = &queue->first;
-}
-
-static void free_all(struct queue *queue)
-{
-    struct rsmd_job *job;
-    while ((job = take_one(queue)) != NULL)
+    struct rsmd_job *job, *next;
+    DL_FOREACH_SAFE(jobs, job, next)
+    {
         job->free(job);
+    }
 }
 
 /* The last one frees it. */
@@ -98,10 +72,10 @@ static void let_go(struct rsmd_worker *worker)
     HASH_ITER(hh, worker->owners, owner, next)
     {
         HASH_DEL(worker->owners, owner);
-        free_all(&owner->todo);
+        free_all(owner->todo);
         free(owner);
     }
-    free_all(&worker->done);
+    free_all(worker->done);
     pthread_mutex_destroy(&worker->lock);
     pthread_cond_destroy(&worker->wanted);
     pthread_cond_destroy(&worker->settled);
@@ -146,7 +120,6 @@ static struct owner *need_owner(struct rsmd_worker *worker, uint32_t id)
     if (owner == NULL)
         return NULL;
     owner->id = id;
-    init(&owner->todo);
     HASH_ADD(hh, worker->owners, id, sizeof owner->id, owner);
     if (owner->hh.tbl != NULL)
         return owner;
@@ -161,7 +134,8 @@ static struct rsmd_job *start_one(struct rsmd_worker *worker, struct owner **of)
     if (owner == NULL)
         return NULL;
     unsigned before = startable(worker, owner);
-    struct rsmd_job *job = take_one(&owner->todo);
+    struct rsmd_job *job = owner->todo;
+    DL_DELETE(owner->todo, job);
     owner->waiting--;
     owner->running++;
     worker->waiting--;
@@ -178,7 +152,7 @@ static void end_one(struct rsmd_worker *worker, struct owner *owner, struct rsmd
     unsigned before = startable(worker, owner);
     owner->running--;
     worker->running--;
-    put(&worker->done, job);
+    DL_APPEND(worker->done, job);
     update(worker, owner, before);
     if (worker->running == 0 && worker->waiting == 0)
         pthread_cond_broadcast(&worker->settled);
@@ -219,7 +193,7 @@ static void *work(void *argument)
         if (!atomic_load(&job->cancelled))
             job->run(job);
         pthread_mutex_lock(&worker->lock);
-        bool first = worker->done.first == NULL;
+        bool first = worker->done == NULL;
         end_one(worker, owner, job);
         worker->idle++;
         if (first)
@@ -258,14 +232,16 @@ static bool have_threads(struct rsmd_worker *worker, uint32_t owner)
 /* Tell the ends of some jobs. True: there are more. */
 static bool tell_some(struct rsmd_worker *worker, unsigned most)
 {
-    struct queue some;
-    init(&some);
+    struct rsmd_job *some = NULL, *job, *next;
     pthread_mutex_lock(&worker->lock);
-    for (struct rsmd_job *job; most > 0 && (job = take_one(&worker->done)) != NULL; most--)
-        put(&some, job);
-    bool more = worker->done.first != NULL;
+    for (; most > 0 && (job = worker->done) != NULL; most--) {
+        DL_DELETE(worker->done, job);
+        DL_APPEND(some, job);
+    }
+    bool more = worker->done != NULL;
     pthread_mutex_unlock(&worker->lock);
-    for (struct rsmd_job *job; (job = take_one(&some)) != NULL;) {
+    DL_FOREACH_SAFE(some, job, next)
+    {
         if (!atomic_load(&job->cancelled))
             job->done(job);
         job->free(job);
@@ -322,7 +298,6 @@ struct rsmd_worker *rsmd_worker_new(struct event_base *base,
     if (worker == NULL)
         return NULL;
     worker->limits = *limits;
-    init(&worker->done);
     atomic_init(&worker->references, 1);
     pthread_mutex_init(&worker->lock, NULL);
     pthread_condattr_init(&clock);
@@ -345,7 +320,7 @@ static bool enqueue(struct rsmd_worker *worker, struct rsmd_job *job)
     if (owner == NULL)
         return false;
     unsigned before = startable(worker, owner);
-    put(&owner->todo, job);
+    DL_APPEND(owner->todo, job);
     owner->waiting++;
     worker->waiting++;
     update(worker, owner, before);

@@ -27,7 +27,7 @@ struct rsmd_job {
     void (*free)(struct rsmd_job *job); /* after done(), or instead; in either thread */
     uint32_t owner;                     /* uid or any other number; jobs of one share threads */
     atomic_bool cancelled;
-    struct rsmd_job *next;
+    struct rsmd_job *prev, *next; /* the worker's */
 };
 
 struct rsmd_worker_limits {

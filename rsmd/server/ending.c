@@ -83,9 +83,9 @@ static void on_settled(struct rsmd_client *client)
 /* One slice. True: there is more to do at once. */
 static bool clear_some(struct rsmd_server *server, int64_t until)
 {
-    struct rsmd_connection *connection = server->ending, *next;
-    for (; connection != NULL; connection = next) {
-        next = connection->next;
+    struct rsmd_connection *connection, *next;
+    DL_FOREACH_SAFE(server->ending, connection, next)
+    {
         bool clear = rsmd_client_clear_until(server->node, &connection->client, until);
         if (!clear)
             return true;

@@ -57,6 +57,31 @@ static void all_of_them(void **state)
     assert_true(o.register_from == VERBS_REGISTER_AUTO);
 }
 
+static uint64_t threshold_of(const char *text, bool fork_copies)
+{
+    struct verbs_options o;
+    char why[200];
+    assert_true(verbs_options_parse(text, 0, &o, why, sizeof why));
+    return verbs_register_threshold(&o, fork_copies);
+}
+
+/* `auto` is what existing files say; on old kernels it must not take pages from children. */
+static void registration_threshold(void **state)
+{
+    (void)state;
+    assert_true(threshold_of("", true) == 256 * 1024);
+    assert_true(threshold_of("register=auto", true) == 256 * 1024);
+    assert_true(threshold_of("", false) == VERBS_REGISTER_NEVER);
+    assert_true(threshold_of("register=auto", false) == VERBS_REGISTER_NEVER);
+    for (int fork_copies = 0; fork_copies < 2; fork_copies++) {
+        assert_true(threshold_of("register=no", fork_copies) == VERBS_REGISTER_NEVER);
+        assert_true(threshold_of("register=1", fork_copies) == 1);
+        assert_true(threshold_of("register=1M", fork_copies) == 1 << 20);
+        assert_true(threshold_of("register=1M,register=auto", fork_copies) ==
+                    threshold_of("", fork_copies));
+    }
+}
+
 static void refusals(void **state)
 {
     static const char *const bad[] = {
@@ -76,6 +101,9 @@ static void refusals(void **state)
         "pool=99999999999999999999",
         "pool=18446744073709551615K",
         "windows=maybe",
+        "register=0",
+        "register=yes",
+        "register=",
         "windows=",
         "address=host",
         "address=",
@@ -117,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
         cmocka_unit_test(all_of_them),
+        cmocka_unit_test(registration_threshold),
         cmocka_unit_test(refusals),
         cmocka_unit_test(timeouts_end_in_time),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Large gets into memory that is not registered: which way costs least? Copy from the landing
- * memory (what get does), registering the caller's memory for this one get (`register=`), or
+ * memory (what smaller gets do), registering the caller's memory for this one get (`register=`), or
  * landing in registered memory and moving its pages under the caller's address, after which the
  * landing memory needs new pages and a new registration. And what export costs with the pool and
  * without. The best of some rounds, in microseconds.

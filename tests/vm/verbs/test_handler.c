@@ -142,13 +142,12 @@ static void close_pages(void)
 }
 
 /* The handler's own writes are in the first page: what is checked lies behind it. */
-static void memory_that_faults(void **state)
+static void memory_that_faults_with(const char *options)
 {
     static const size_t lengths[] = {1, 8, 200, 221, PAGE, 5 * PAGE + 3, BYTES - PAGE};
     const struct rsm_import_ops *ops;
     struct sigaction before;
-    (void)state;
-    set_up("register=no");
+    set_up(options);
     ops = scene.pair->ops;
     with_faults(true, &before);
     for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
@@ -172,6 +171,14 @@ static void memory_that_faults(void **state)
     assert_int_equal(scene.failures, 0);
     assert_int_equal(atomic_load(&allocations), 0);
     tear_down();
+}
+
+/* Memory that cannot be accessed cannot be registered either: a get falls back to copying. */
+static void memory_that_faults(void **state)
+{
+    (void)state;
+    memory_that_faults_with("register=no");
+    memory_that_faults_with("register=4K");
 }
 
 static void elements_and_vectors_that_fault(void **state)

@@ -3,13 +3,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "transport/verbs/common/gid.h"
@@ -31,23 +29,6 @@ const char *verbs_where(const struct sockaddr_storage *address, char text[VERBS_
     }
     snprintf(text, VERBS_WHERE_TEXT, "%s port %u", ip, port);
     return text;
-}
-
-void verbs_stdio_hold(struct verbs_stdio *held)
-{
-    int fd;
-    held->count = 0;
-    while ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO &&
-           held->count < sizeof held->fds / sizeof held->fds[0])
-        held->fds[held->count++] = fd;
-    if (fd > STDERR_FILENO)
-        close(fd);
-}
-
-void verbs_stdio_let_go(struct verbs_stdio *held)
-{
-    while (held->count > 0)
-        close(held->fds[--held->count]);
 }
 
 void verbs_explain(const struct verbs_device *device, const char *what, int error)

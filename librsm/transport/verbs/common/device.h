@@ -34,15 +34,6 @@ void verbs_device_close(struct verbs_device *device);
  * be sent, see manager.h. */
 bool verbs_device_active(const struct verbs_device *device);
 
-/** Keep descriptors 0 to 2 from being given to what is opened between the two calls: a program that
- *  has closed them would read or write there. */
-struct verbs_stdio {
-    unsigned count;
-    int fds[3];
-};
-void verbs_stdio_hold(struct verbs_stdio *held);
-void verbs_stdio_let_go(struct verbs_stdio *held);
-
 /** Log that @p what failed with @p error, and name the limit that explains it, if one does. */
 void verbs_explain(const struct verbs_device *device, const char *what, int error);
 

@@ -1,183 +1,131 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel tells the states of queue pairs by netlink, to everybody. */
+/* The kernel shows the states of queue pairs by netlink (NETLINK_RDMA, nldev), to every user. */
 #include "transport/verbs/common/manager.h"
 
-#include <linux/netlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+#include <netlink/socket.h>
 #include <rdma/rdma_netlink.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include "base/log.h"
 
 enum {
-    REPLY_BYTES = 32768, /* no part of a dump is larger */
-    PATIENCE_S = 2,      /* the kernel answers at once or not at all */
-    TYPE_GSI = 1,        /* the kernel's IB_QPT_GSI, which verbs.h does not know */
-    UNKNOWN = -1,
+    ANSWER_S = 2, /* the kernel answers at once or not at all */
+    TYPE_GSI = 1, /* the kernel's IB_QPT_GSI, which verbs.h does not define */
 };
 
-/* ------------------------------------------------------------------ attributes */
+/* ------------------------------------------------------------------ messages */
 
-/* Attributes behind each other in a message or in another attribute. */
-struct attributes {
-    const unsigned char *at;
-    size_t left;
-};
-
-struct attribute {
-    unsigned type;
-    struct attributes value;
-};
-
-/* What follows begins at a multiple of four; the last one need not be filled up to that. */
-static size_t step_over(size_t length, size_t left)
+static const struct nlattr *attribute_of(struct nlmsghdr *message, int type)
 {
-    size_t step = (length + 3) & ~(size_t)3;
-    return step < left ? step : left;
+    return nlmsg_valid_hdr(message, 0) ? nlmsg_find_attr(message, 0, type) : NULL;
 }
 
-static bool next_attribute(struct attributes *all, struct attribute *one)
+/* A number of one or four bytes, -1 if there is none. */
+static int64_t number(const struct nlattr *attribute)
 {
-    struct nlattr header;
-    if (all->left < sizeof header)
-        return false;
-    memcpy(&header, all->at, sizeof header);
-    if (header.nla_len < sizeof header || header.nla_len > all->left)
-        return false;
-    one->type = header.nla_type & (unsigned)NLA_TYPE_MASK;
-    one->value = (struct attributes){all->at + sizeof header, header.nla_len - sizeof header};
-    size_t step = step_over(header.nla_len, all->left);
-    all->at += step;
-    all->left -= step;
-    return true;
+    if (attribute != NULL && nla_len(attribute) == sizeof(uint8_t))
+        return nla_get_u8(attribute);
+    if (attribute != NULL && nla_len(attribute) == sizeof(uint32_t))
+        return nla_get_u32(attribute);
+    return -1;
 }
 
-static bool find_attribute(struct attributes all, unsigned type, struct attributes *value)
+static int64_t nested_number(const struct nlattr *parent, int type)
 {
-    struct attribute one;
-    while (next_attribute(&all, &one))
-        if (one.type == type) {
-            *value = one.value;
+    return number(nla_find(nla_data(parent), nla_len(parent), type));
+}
+
+int64_t verbs_nldev_index(struct nlmsghdr *message, const char *device)
+{
+    const struct nlattr *name = attribute_of(message, RDMA_NLDEV_ATTR_DEV_NAME);
+    if (name == NULL || (size_t)nla_len(name) != strlen(device) + 1 ||
+        memcmp(nla_data(name), device, strlen(device) + 1) != 0)
+        return -1;
+    return number(attribute_of(message, RDMA_NLDEV_ATTR_DEV_INDEX));
+}
+
+bool verbs_nldev_gsi_failed(struct nlmsghdr *message, uint8_t port)
+{
+    const struct nlattr *table = attribute_of(message, RDMA_NLDEV_ATTR_RES_QP);
+    const struct nlattr *entry;
+    int left;
+    if (table == NULL)
+        return false;
+    nla_for_each_nested(entry, table, left)
+    {
+        int64_t its_port = nested_number(entry, RDMA_NLDEV_ATTR_PORT_INDEX);
+        if (nested_number(entry, RDMA_NLDEV_ATTR_RES_TYPE) == TYPE_GSI &&
+            nested_number(entry, RDMA_NLDEV_ATTR_RES_STATE) == IBV_QPS_ERR &&
+            (its_port == -1 || its_port == port))
             return true;
-        }
+    }
     return false;
 }
 
-/* A number of one or four bytes, UNKNOWN if it is not there. */
-static int64_t number(struct attributes all, unsigned type)
-{
-    struct attributes value;
-    uint32_t four;
-    if (!find_attribute(all, type, &value))
-        return UNKNOWN;
-    if (value.left == 1)
-        return value.at[0];
-    if (value.left != sizeof four)
-        return UNKNOWN;
-    memcpy(&four, value.at, sizeof four);
-    return four;
-}
+/* ------------------------------------------------------------------ requests */
 
-/* ------------------------------------------------------------------ questions */
-
-/* What is looked for; looks at one message of the answer, true: found. */
-struct question {
-    bool (*look)(struct question *question, struct attributes message);
+struct query {
     const struct verbs_device *device;
-    int64_t index; /* of the device, as the kernel counts */
+    int64_t index; /* of the device, as the kernel counts; -1: not known */
+    bool failed;
 };
 
-/* One datagram of an answer; true: there are more to come. */
-static bool take_reply(struct question *question, const unsigned char *reply, size_t length,
-                       bool *found)
+static int take_index(struct nl_msg *message, void *arg)
 {
-    struct nlmsghdr header;
-    while (length >= sizeof header) {
-        memcpy(&header, reply, sizeof header);
-        if (header.nlmsg_len < sizeof header || header.nlmsg_len > length ||
-            header.nlmsg_type == NLMSG_ERROR || header.nlmsg_type == NLMSG_DONE)
-            return false;
-        struct attributes message = {reply + sizeof header, header.nlmsg_len - sizeof header};
-        if (question->look(question, message)) {
-            *found = true;
-            return false;
-        }
-        size_t step = step_over(header.nlmsg_len, length);
-        reply += step;
-        length -= step;
-    }
-    return true;
+    struct query *query = arg;
+    query->index =
+        verbs_nldev_index(nlmsg_hdr(message), ibv_get_device_name(query->device->context->device));
+    return query->index < 0 ? NL_OK : NL_STOP;
 }
 
-static bool ask(struct question *question, unsigned command)
+static int take_failure(struct nl_msg *message, void *arg)
 {
-    struct {
-        struct nlmsghdr header;
-        struct nlattr attribute;
-        uint32_t index;
-    } request = {
-        .header = {.nlmsg_len = question->index == UNKNOWN ? sizeof request.header : sizeof request,
-                   .nlmsg_type = (uint16_t)RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command),
-                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-        .attribute = {.nla_len = sizeof request.attribute + sizeof request.index,
-                      .nla_type = RDMA_NLDEV_ATTR_DEV_INDEX},
-        .index = (uint32_t)question->index,
-    };
-    const struct timeval patience = {.tv_sec = PATIENCE_S};
-    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
-    bool found = false;
-    /* Not on the stack: a program's threads may have little of it. */
-    unsigned char *reply = fd < 0 ? NULL : malloc(REPLY_BYTES);
-    if (reply != NULL && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
-        send(fd, &request, request.header.nlmsg_len, 0) > 0) {
-        ssize_t length;
-        do
-            length = recv(fd, reply, REPLY_BYTES, 0);
-        while (length > 0 && take_reply(question, reply, (size_t)length, &found));
-    }
-    free(reply);
-    if (fd >= 0)
-        close(fd);
-    return found;
+    struct query *query = arg;
+    query->failed = verbs_nldev_gsi_failed(nlmsg_hdr(message), query->device->port_num);
+    return query->failed ? NL_STOP : NL_OK;
 }
 
-static bool look_for_device(struct question *question, struct attributes message)
+static bool send_request(struct nl_sock *socket, unsigned command, int64_t index)
 {
-    const char *wanted = ibv_get_device_name(question->device->context->device);
-    struct attributes name;
-    if (!find_attribute(message, RDMA_NLDEV_ATTR_DEV_NAME, &name) ||
-        name.left != strlen(wanted) + 1 || memcmp(name.at, wanted, name.left) != 0)
-        return false;
-    question->index = number(message, RDMA_NLDEV_ATTR_DEV_INDEX);
-    return question->index != UNKNOWN;
+    struct nl_msg *request =
+        nlmsg_alloc_simple((int)RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command), NLM_F_DUMP);
+    bool sent =
+        request != NULL &&
+        (index < 0 || nla_put_u32(request, RDMA_NLDEV_ATTR_DEV_INDEX, (uint32_t)index) == 0) &&
+        nl_send_auto(socket, request) >= 0;
+    nlmsg_free(request);
+    return sent;
 }
 
-static bool look_for_failed_manager(struct question *question, struct attributes message)
+/* Have all messages of the answer taken; without an answer the query stays as it is. */
+static void ask(struct query *query, unsigned command, nl_recvmsg_msg_cb_t take)
 {
-    struct attributes table;
-    struct attribute entry;
-    if (!find_attribute(message, RDMA_NLDEV_ATTR_RES_QP, &table))
-        return false;
-    while (next_attribute(&table, &entry)) {
-        int64_t port = number(entry.value, RDMA_NLDEV_ATTR_PORT_INDEX);
-        if (number(entry.value, RDMA_NLDEV_ATTR_RES_TYPE) == TYPE_GSI &&
-            number(entry.value, RDMA_NLDEV_ATTR_RES_STATE) == IBV_QPS_ERR &&
-            (port == UNKNOWN || port == question->device->port_num))
-            return true;
-    }
-    return false;
+    const struct timeval answer = {.tv_sec = ANSWER_S};
+    struct nl_sock *socket = nl_socket_alloc();
+    if (socket == NULL)
+        return;
+    nl_socket_disable_auto_ack(socket);
+    if (nl_connect(socket, NETLINK_RDMA) == 0 &&
+        setsockopt(nl_socket_get_fd(socket), SOL_SOCKET, SO_RCVTIMEO, &answer, sizeof answer) ==
+            0 &&
+        nl_socket_modify_cb(socket, NL_CB_VALID, NL_CB_CUSTOM, take, query) == 0 &&
+        send_request(socket, command, query->index))
+        nl_recvmsgs_default(socket);
+    nl_socket_free(socket);
 }
 
 bool verbs_manager_failed(const struct verbs_device *device)
 {
-    struct question question = {.look = look_for_device, .device = device, .index = UNKNOWN};
-    if (!ask(&question, RDMA_NLDEV_CMD_GET))
-        return false;
-    question.look = look_for_failed_manager;
-    return ask(&question, RDMA_NLDEV_CMD_RES_QP_GET);
+    struct query query = {.device = device, .index = -1};
+    ask(&query, RDMA_NLDEV_CMD_GET, take_index);
+    if (query.index >= 0)
+        ask(&query, RDMA_NLDEV_CMD_RES_QP_GET, take_failure);
+    return query.failed;
 }
 
 void verbs_manager_report(const struct verbs_device *device)

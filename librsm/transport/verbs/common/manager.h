@@ -8,6 +8,10 @@
 #ifndef VERBS_MANAGER_H
 #define VERBS_MANAGER_H
 
+#include <linux/netlink.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "transport/verbs/common/device.h"
 
 /** Whether the kernel says that the queue pair of the connection manager has failed; false where it
@@ -16,5 +20,20 @@ bool verbs_manager_failed(const struct verbs_device *device);
 
 /** Log that, and what mends it, if it is so. */
 void verbs_manager_report(const struct verbs_device *device);
+
+/**
+ * The kernel's index of a device.
+ * @param message  one of the answer to RDMA_NLDEV_CMD_GET, nlmsg_len bytes; it need not be sound.
+ * @return -1: it is about another device.
+ */
+int64_t verbs_nldev_index(struct nlmsghdr *message, const char *device);
+
+/**
+ * Whether a message lists the queue pair of the connection manager (GSI) in the error state.
+ * @param message  one of the answer to RDMA_NLDEV_CMD_RES_QP_GET, nlmsg_len bytes; it need not be
+ *                 sound.
+ * @param port     of the device. A queue pair without a port counts for all.
+ */
+bool verbs_nldev_gsi_failed(struct nlmsghdr *message, uint8_t port);
 
 #endif

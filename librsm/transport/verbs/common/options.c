@@ -170,6 +170,13 @@ bool verbs_options_parse(const char *text, uint32_t timeout_ms, struct verbs_opt
     return true;
 }
 
+uint64_t verbs_register_threshold(const struct verbs_options *options, bool fork_copies)
+{
+    if (options->register_from != VERBS_REGISTER_AUTO)
+        return options->register_from;
+    return fork_copies ? VERBS_REGISTER_DEFAULT : VERBS_REGISTER_NEVER;
+}
+
 uint8_t verbs_ack_timeout(uint32_t timeout_ms, uint32_t retry)
 {
     uint64_t each_ns = (uint64_t)timeout_ms * 1000000 / (retry + 1);

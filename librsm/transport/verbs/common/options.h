@@ -19,8 +19,9 @@ enum {
     VERBS_INLINE_MOST = 2048, /* bytes: what a transfer collects on its stack */
 };
 
-#define VERBS_REGISTER_AUTO  UINT64_C(0)
-#define VERBS_REGISTER_NEVER UINT64_MAX
+#define VERBS_REGISTER_AUTO    UINT64_C(0)
+#define VERBS_REGISTER_NEVER   UINT64_MAX
+#define VERBS_REGISTER_DEFAULT (UINT64_C(256) << 10) /* measured, see doc/verbs.md */
 
 struct verbs_options {
     int gid;                          /**< index into the table of the port, or VERBS_GID_AUTO */
@@ -33,8 +34,9 @@ struct verbs_options {
     uint32_t mtu;                     /**< bytes, 0: what the path says */
     uint64_t pool;                    /**< bytes that rsmd keeps registered ahead */
     uint64_t bounce;                  /**< bytes of landing memory of each connection */
-    uint64_t register_from; /**< bytes from which a get registers its memory, or one of: */
-    bool windows;           /**< use type-2 memory windows where the device has them */
+    uint64_t register_from;           /**< see verbs_register_threshold(); VERBS_REGISTER_AUTO,
+                                       *   VERBS_REGISTER_NEVER, or bytes */
+    bool windows;                     /**< use type-2 memory windows where the device has them */
 };
 
 /** The defaults. @p timeout_ms is that of the node, 0 if it is not told. */
@@ -46,6 +48,15 @@ struct verbs_options verbs_options_default(uint32_t timeout_ms);
  */
 bool verbs_options_parse(const char *text, uint32_t timeout_ms, struct verbs_options *options,
                          char *why, size_t why_size);
+
+/**
+ * The size from which a get registers its destination instead of copying from the bounce pool.
+ * @param fork_copies  whether the kernel copies pinned pages at fork(). Where it does not, a
+ *                     registration takes the pages from a child that is forked meanwhile, and only
+ *                     an explicit size registers.
+ * @return bytes, at least 1; VERBS_REGISTER_NEVER: no get registers.
+ */
+uint64_t verbs_register_threshold(const struct verbs_options *options, bool fork_copies);
 
 /** The exponent e of the transport's timeout, 4.096 us * 2^e, that lets (retry + 1) of them end
  *  within @p timeout_ms; 1..31. */

@@ -277,7 +277,6 @@ enum rsm_status verbs_connect(struct verbs_port *port, const struct rsm_offer *o
 {
     struct attempt attempt = {.path = port->path,
                               .until = rsm_clock_ms() + port->options.timeout_ms};
-    struct verbs_stdio stdio;
     if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0)
         return RSM_ST_INVALID;
     if (port->epoch != verbs_process_epoch())
@@ -294,11 +293,9 @@ enum rsm_status verbs_connect(struct verbs_port *port, const struct rsm_offer *o
     attempt.conn->rights = rights;
     take_pieces(attempt.conn, &attempt.offer);
     attempt.step = "preparing";
-    verbs_stdio_hold(&stdio);
     status = meet(&attempt);
     if (status == RSM_ST_UNREACHABLE)
         verbs_manager_report(&port->device);
-    verbs_stdio_let_go(&stdio);
     if (status != RSM_ST_OK) {
         char where[VERBS_WHERE_TEXT];
         rsm_log_warning("verbs: cannot connect to %s: failed when %s",

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "transport/verbs/common/fd_guard.h"
 #include "transport/verbs/common/module.h"
-#include "transport/verbs/import/stdio_cover.h"
 
 enum { SPIN_US = 50 /* several times what a fast fabric needs for an answer */ };
 
@@ -96,17 +96,12 @@ static enum rsm_status import_open(const struct rsm_controller_info *info, struc
         free(made);
         return RSM_ST_INVALID;
     }
-    struct verbs_stdio stdio;
-    verbs_stdio_hold(&stdio);
-    bool opened = verbs_device_open(info->device, &made->options, &made->device);
-    verbs_stdio_let_go(&stdio);
-    if (!opened) {
+    if (!verbs_device_open(info->device, &made->options, &made->device)) {
         free(made);
         return RSM_ST_NO_CONTROLLER;
     }
-    /* Where the kernel does not copy pinned pages at fork(), registering takes them from a child.
-     */
-    made->may_register = ibv_is_fork_initialized() == IBV_FORK_UNNEEDED;
+    made->register_from =
+        verbs_register_threshold(&made->options, ibv_is_fork_initialized() == IBV_FORK_UNNEEDED);
     choose_spin(made);
     made->path = verbs_path_of(&made->options, &made->device, 0); /* nobody may reach in here */
     if (!furnish(made)) {
@@ -118,22 +113,22 @@ static enum rsm_status import_open(const struct rsm_controller_info *info, struc
     return RSM_ST_OK;
 }
 
-static enum rsm_status import_open_covered(const struct rsm_controller_info *info,
+static enum rsm_status import_open_guarded(const struct rsm_controller_info *info,
                                            struct rsm_port **port)
 {
-    verbs_stdio_cover();
+    verbs_fd_guard_begin();
     enum rsm_status status = import_open(info, port);
-    verbs_stdio_uncover();
+    verbs_fd_guard_end();
     return status;
 }
 
-static enum rsm_status import_connect_covered(struct rsm_port *port, const struct rsm_offer *offer,
+static enum rsm_status import_connect_guarded(struct rsm_port *port, const struct rsm_offer *offer,
                                               uint64_t size, uint32_t rights,
                                               struct rsm_conn **conn)
 {
-    verbs_stdio_cover();
+    verbs_fd_guard_begin();
     enum rsm_status status = verbs_connect(verbs_port_of(port), offer, size, rights, conn);
-    verbs_stdio_uncover();
+    verbs_fd_guard_end();
     return status;
 }
 
@@ -229,9 +224,9 @@ static const struct rsm_signal_ops signal_ops = {
 VERBS_TABLE const struct rsm_import_ops rsm_transport_import_ops_v2 = {
     RSM_IMPORT_OPS_HEAD,
     .name = "verbs",
-    .open = import_open_covered,
+    .open = import_open_guarded,
     .close = import_close,
-    .connect = import_connect_covered,
+    .connect = import_connect_guarded,
     .disconnect = verbs_disconnect,
     .put = verbs_put,
     .get = verbs_get,

@@ -20,7 +20,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "transport/verbs/import/chooser.h"
 #include "transport/verbs/common/device.h"
 #include "transport/verbs/import/ledger.h"
 #include "transport/verbs/common/queue.h"
@@ -46,7 +45,7 @@ struct verbs_landing {
 
 /** Memory that the application has registered. */
 struct verbs_region {
-    struct verbs_region *next;
+    struct verbs_region *prev, *next;
     uintptr_t start;
     size_t length;
     struct ibv_mr *mr;
@@ -61,9 +60,8 @@ struct verbs_port {
     unsigned epoch; /**< of fork() when it was opened */
     uint32_t spin_us;
     bool spin_adapts;              /**< longer, on connections that answer a little later */
-    bool may_register;             /**< memory of the application, without being asked to */
-    pthread_mutex_t lock;          /**< guards landing, arenas and chooser */
-    struct verbs_chooser chooser;  /**< of ways for large gets */
+    uint64_t register_from;        /**< bytes from which a get registers its destination */
+    pthread_mutex_t lock;          /**< guards landing and arenas */
     struct verbs_landing *landing; /**< free ones */
     struct verbs_arena *arenas;
     pthread_rwlock_t regions_lock; /**< held for reading while a transfer uses a region */

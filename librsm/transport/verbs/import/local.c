@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "base/log.h"
 #include "transport/verbs/import/import.h"
@@ -44,12 +45,11 @@ static bool add_arena(struct verbs_port *port)
         goto unmap;
     }
     for (size_t i = 0; i < LANDINGS_PER_ARENA; i++) {
-        arena->landing[i] = (struct verbs_landing){
-            .next = port->landing, .bytes = arena->bytes + i * each, .lkey = arena->mr->lkey};
-        port->landing = &arena->landing[i];
+        arena->landing[i] =
+            (struct verbs_landing){.bytes = arena->bytes + i * each, .lkey = arena->mr->lkey};
+        LL_PREPEND(port->landing, &arena->landing[i]);
     }
-    arena->next = port->arenas;
-    port->arenas = arena;
+    LL_PREPEND(port->arenas, arena);
     return true;
 unmap:
     munmap(arena->bytes, arena->length);
@@ -104,8 +104,7 @@ struct verbs_landing *verbs_landing_take(struct verbs_port *port)
 void verbs_landing_give(struct verbs_port *port, struct verbs_landing *landing)
 {
     pthread_mutex_lock(&port->lock);
-    landing->next = port->landing;
-    port->landing = landing;
+    LL_PREPEND(port->landing, landing);
     pthread_mutex_unlock(&port->lock);
 }
 
@@ -138,8 +137,7 @@ enum rsm_status verbs_register_memory(struct rsm_port *base, void *address, size
         return RSM_ST_NO_RESOURCES;
     }
     pthread_rwlock_wrlock(&port->regions_lock);
-    region->next = port->regions;
-    port->regions = region;
+    DL_PREPEND(port->regions, region);
     atomic_fetch_add(&port->region_count, 1);
     pthread_rwlock_unlock(&port->regions_lock);
     *cookie = region;
@@ -151,10 +149,7 @@ void verbs_unregister_memory(struct rsm_port *base, void *cookie)
     struct verbs_port *port = verbs_port_of(base);
     struct verbs_region *region = cookie;
     pthread_rwlock_wrlock(&port->regions_lock);
-    struct verbs_region **at = &port->regions;
-    while (*at != region)
-        at = &(*at)->next;
-    *at = region->next;
+    DL_DELETE(port->regions, region);
     atomic_fetch_sub(&port->region_count, 1);
     pthread_rwlock_unlock(&port->regions_lock);
     if (port->epoch == verbs_process_epoch()) /* a child has no registration */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The transfers of the table, in terms of streams; and which way a large get takes. */
-#include <time.h>
-
-#include "base/clock.h"
+/* The transfers of the table, in terms of streams. */
 #include "transport/verbs/import/stream.h"
 
 static enum rsm_status move(struct rsm_conn *conn, const struct rsm_transfer *vec, unsigned count,
@@ -21,33 +18,17 @@ enum rsm_status verbs_put(struct rsm_conn *conn, uint64_t offset, const void *sr
     return move(conn, &entry, 1, WRITING, &done);
 }
 
-/* Whether a get registers the memory it goes to, for itself. It pins every page, and pays where a
- * copy of as much costs more. */
-static bool wants_registration(struct verbs_port *port, size_t length)
-{
-    if (port->options.register_from != VERBS_REGISTER_AUTO)
-        return length >= port->options.register_from;
-    if (!port->may_register || length < (size_t)1 << VERBS_CHOOSER_FROM)
-        return false;
-    pthread_mutex_lock(&port->lock);
-    bool registering = verbs_chooser_ask(&port->chooser, length);
-    pthread_mutex_unlock(&port->lock);
-    return registering;
-}
-
-/* A get of one entry; *registered says whether it went the way that was wanted. */
-static enum rsm_status get_once(struct verbs_conn *conn, const struct rsm_transfer *entry,
-                                bool *registered)
+/* A get of one entry that registers its destination for this transfer alone. It pins every page,
+ * and pays where a copy of as much costs more. Memory that cannot be registered is copied to. */
+static enum rsm_status get_registering(struct verbs_conn *conn, const struct rsm_transfer *entry)
 {
     unsigned done;
     struct verbs_region once = {.start = (uintptr_t)entry->local, .length = entry->length};
     struct stream stream = {.conn = conn, .vec = entry, .count = 1, .unit = conn->max_message};
-    if (*registered)
-        once.mr = ibv_reg_mr(conn->port->pd, entry->local, entry->length, IBV_ACCESS_LOCAL_WRITE);
-    *registered = once.mr != NULL;
-    stream.extra = *registered ? &once : NULL;
+    once.mr = ibv_reg_mr(conn->port->pd, entry->local, entry->length, IBV_ACCESS_LOCAL_WRITE);
+    stream.extra = once.mr != NULL ? &once : NULL;
     enum rsm_status status = verbs_stream_run(&stream, READING, &done);
-    if (*registered)
+    if (once.mr != NULL)
         ibv_dereg_mr(once.mr);
     return status;
 }
@@ -68,21 +49,10 @@ enum rsm_status verbs_get(struct rsm_conn *conn, uint64_t offset, void *dst, siz
     struct verbs_port *port = verbs->port;
     struct rsm_transfer entry = {.local = dst, .remote = offset, .length = length};
     unsigned done;
-    bool large = length >= (size_t)1 << VERBS_CHOOSER_FROM ||
-                 (length > 0 && port->options.register_from != VERBS_REGISTER_AUTO &&
-                  length >= port->options.register_from);
-    if (!large || !verbs_is_ours(verbs) || !verbs_may_allocate() || is_registered(port, &entry))
+    if (length < port->register_from || !verbs_is_ours(verbs) || !verbs_may_allocate() ||
+        is_registered(port, &entry))
         return move(conn, &entry, 1, READING, &done);
-    bool registering = wants_registration(port, length);
-    bool wanted = registering;
-    int64_t start = rsm_clock_ns();
-    enum rsm_status status = get_once(verbs, &entry, &registering);
-    double took = (double)(rsm_clock_ns() - start);
-    pthread_mutex_lock(&port->lock);
-    /* A registration that failed was no faster. */
-    verbs_chooser_tell(&port->chooser, length, wanted, wanted == registering ? took : took * 2);
-    pthread_mutex_unlock(&port->lock);
-    return status;
+    return get_registering(verbs, &entry);
 }
 
 static enum rsm_status elements(struct rsm_conn *conn, const struct rsm_transfer *entry,

@@ -16,11 +16,12 @@
  * that is not active.
  */
 #include <stdlib.h>
+#include <utlist.h>
 
 #include "transport/verbs/node/node.h"
 
 struct verbs_farewell {
-    struct verbs_farewell *next;
+    struct verbs_farewell *prev, *next;
     struct rdma_cm_id *id;
     bool unconfirmed; /* an event will come */
 };
@@ -40,21 +41,19 @@ void verbs_farewell(struct verbs_node_port *port, struct rdma_cm_id *id, bool un
         return;
     }
     id->context = NULL; /* nobody cares for its events any more */
-    *kept = (struct verbs_farewell){.next = port->farewells, .id = id, .unconfirmed = unconfirmed};
-    port->farewells = kept;
+    *kept = (struct verbs_farewell){.id = id, .unconfirmed = unconfirmed};
+    DL_PREPEND(port->farewells, kept);
 }
 
 /* Say those that need not wait, or all of them. */
 static void say_some(struct verbs_node_port *port, bool all)
 {
-    struct verbs_farewell **place = &port->farewells;
-    while (*place != NULL) {
-        struct verbs_farewell *kept = *place;
-        if (kept->unconfirmed && !all) {
-            place = &kept->next;
+    struct verbs_farewell *kept, *next;
+    DL_FOREACH_SAFE(port->farewells, kept, next)
+    {
+        if (kept->unconfirmed && !all)
             continue;
-        }
-        *place = kept->next;
+        DL_DELETE(port->farewells, kept);
         say(kept->id);
         free(kept);
     }

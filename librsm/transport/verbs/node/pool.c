@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "base/descriptor.h"
 #include "base/log.h"
@@ -91,12 +92,6 @@ static struct verbs_extent *pop(struct verbs_extent **list)
     return extent;
 }
 
-static void push(struct verbs_extent **list, struct verbs_extent *extent)
-{
-    extent->next = *list;
-    *list = extent;
-}
-
 /* The lock is held, and let go of for the slow part. */
 static void make_one(struct verbs_pool *pool, int class)
 {
@@ -105,7 +100,7 @@ static void make_one(struct verbs_pool *pool, int class)
     enum rsm_status status = make(pool, verbs_class_pages(class) * pool->page, &extent);
     pthread_mutex_lock(&pool->lock);
     if (status == RSM_ST_OK && extent != NULL) {
-        push(&pool->ready[class], extent);
+        LL_PREPEND(pool->ready[class], extent);
         verbs_stock_made(&pool->stock, class);
         return;
     }
@@ -281,7 +276,7 @@ void verbs_pool_put(struct verbs_pool *pool, struct verbs_extent *extent)
         return;
     }
     pthread_mutex_lock(&pool->lock);
-    push(&pool->leaving, extent);
+    LL_PREPEND(pool->leaving, extent);
     pool->busy = true;
     pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->lock);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <utlist.h>
 
 #include "transport/verbs/node/node.h"
 
@@ -33,12 +34,11 @@ static bool add_slab(struct verbs_node_port *port)
         goto unmap;
     }
     for (int i = 0; i < SLOTS_PER_SLAB; i++) {
-        slab->slot[i] = (struct verbs_message_slot){
-            .next = port->slots, .mr = slab->mr, .bytes = slab->bytes + i * VERBS_MESSAGE_MAX};
-        port->slots = &slab->slot[i];
+        slab->slot[i] = (struct verbs_message_slot){.mr = slab->mr,
+                                                    .bytes = slab->bytes + i * VERBS_MESSAGE_MAX};
+        LL_PREPEND(port->slots, &slab->slot[i]);
     }
-    slab->next = port->slabs;
-    port->slabs = slab;
+    LL_PREPEND(port->slabs, slab);
     return true;
 unmap:
     munmap(slab->bytes, SLAB_BYTES);
@@ -58,8 +58,7 @@ struct verbs_message_slot *verbs_slot_take(struct verbs_node_port *port)
 
 void verbs_slot_give(struct verbs_node_port *port, struct verbs_message_slot *slot)
 {
-    slot->next = port->slots;
-    port->slots = slot;
+    LL_PREPEND(port->slots, slot);
 }
 
 void verbs_slots_end(struct verbs_node_port *port)
