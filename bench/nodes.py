@@ -231,6 +231,7 @@ def main():
         parser.error("expected 2 to 500 nodes")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1)) # so that the daemons end, too
     directory = tempfile.mkdtemp(prefix="rsm-nodes.")
     nodes = None
     try:
