@@ -14,11 +14,11 @@
 #include "conf_file.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "node/remote/far.h"
-#include "server/lifeline.h"
+#include "node/remote/remote.h"
+#include "server/instance_lock.h"
 #include "node/node.h"
 #include "server/notify.h"
-#include "cluster/peers.h"
+#include "cluster/cluster.h"
 #include "server/server.h"
 #include "node/topology.h"
 
@@ -30,7 +30,7 @@ struct daemon {
     bool everybody; /* a system daemon: any user may connect */
     struct rsmd_conf conf;
     struct rsmcore_runtime runtime;
-    struct rsmd_lifeline lifeline;
+    struct rsmd_instance instance;
     struct rsmd_node node;
     struct rsmd_server server;
     bool in_order;     /* the end: no thread is at anything any more */
@@ -133,32 +133,32 @@ static bool is_our_path(int fd, const char *path)
 static bool open_listener(struct daemon *d, int *listener)
 {
     *listener = rsmd_passed_socket();
-    if (*listener >= 0 && is_our_path(*listener, d->lifeline.socket_path))
+    if (*listener >= 0 && is_our_path(*listener, d->instance.socket_path))
         return true;
     if (*listener != -1)
         return fail(d, "expected one SEQPACKET socket %s from the service manager",
-                    d->lifeline.socket_path);
-    *listener = rsmd_lifeline_listen(&d->lifeline, d->everybody);
+                    d->instance.socket_path);
+    *listener = rsmd_instance_listen(&d->instance, d->everybody);
     if (*listener >= 0)
         return true;
-    return fail(d, "cannot listen at %s: %s", d->lifeline.socket_path, strerror(errno));
+    return fail(d, "cannot listen at %s: %s", d->instance.socket_path, strerror(errno));
 }
 
 static bool is_neighbour(void *context, uint32_t node)
 {
-    return rsmd_peer_probe(context, node) == RSMD_PEER_ACTIVE;
+    return rsmd_node_probe(context, node) == RSMD_NODE_ACTIVE;
 }
 
-static bool send_to(void *context, uint32_t node, const struct rsm_peer_msg *msg)
+static bool send_to(void *context, uint32_t node, const struct rsm_cluster_msg *msg)
 {
     const struct rsmd_node *own = context;
-    return rsmd_peers_send(own->peers, node, msg);
+    return rsmd_cluster_send(own->peers, node, msg);
 }
 
 static size_t queued_to(void *context, uint32_t node)
 {
     const struct rsmd_node *own = context;
-    return rsmd_peers_queued(own->peers, node);
+    return rsmd_cluster_queued(own->peers, node);
 }
 
 static void warn_of_trust(const struct daemon *d)
@@ -172,16 +172,19 @@ static void warn_of_trust(const struct daemon *d)
 static bool start_links(struct daemon *d)
 {
     warn_of_trust(d);
-    const struct rsmd_carrier carrier = {.context = &d->node, .send = send_to, .queued = queued_to};
-    const struct rsmd_peers_user user = {
-        .context = &d->node, .up = rsmd_far_up, .down = rsmd_far_down, .message = rsmd_far_message};
-    if (!rsmd_far_start(&d->node, d->server.base, &carrier))
+    const struct rsmd_remote_ops carrier = {
+        .context = &d->node, .send = send_to, .queued = queued_to};
+    const struct rsmd_cluster_user user = {.context = &d->node,
+                                           .up = rsmd_remote_up,
+                                           .down = rsmd_remote_down,
+                                           .message = rsmd_remote_message};
+    if (!rsmd_remote_start(&d->node, d->server.base, &carrier))
         return fail(d, "out of memory");
     d->node.peers =
-        rsmd_peers_start(d->server.base, &d->node.conf, d->node.id, &user, d->why, sizeof d->why);
+        rsmd_cluster_start(d->server.base, &d->node.conf, d->node.id, &user, d->why, sizeof d->why);
     if (d->node.peers == NULL)
         return false;
-    rsmd_peers_ask_neighbours(d->node.peers, is_neighbour, &d->node);
+    rsmd_cluster_set_same_host(d->node.peers, is_neighbour, &d->node);
     return true;
 }
 
@@ -194,7 +197,7 @@ static bool start_serving(struct daemon *d)
                         d->why, sizeof d->why))
         return false;
     d->node.one_user = !d->everybody;
-    enum rsm_status status = rsmd_gentable_hold(d->node.gentable);
+    enum rsm_status status = rsmd_generation_table_own(d->node.generation_table);
     if (status != RSM_ST_OK) {
         fail(d, "cannot hold the generation table: %s", rsmcore_status_text(status));
         goto end_node;
@@ -207,7 +210,7 @@ static bool start_serving(struct daemon *d)
     }
     if (start_links(d))
         return true;
-    rsmd_server_end(&d->server, &d->lifeline); /* there were no clients */
+    rsmd_server_end(&d->server, &d->instance); /* there were no clients */
 end_node:
     rsmd_node_end(&d->node);
     return false;
@@ -221,17 +224,17 @@ static void serve(struct daemon *d)
     /* Keep no directory busy, unless the names that we still need depend on it. */
     if (d->runtime.directory[0] == '/' && chdir("/") < 0)
         rsm_log_debug("cannot leave the working directory: %m");
-    rsm_log_info("node %u listens at %s", d->runtime.node, d->lifeline.socket_path);
+    rsm_log_info("node %u listens at %s", d->runtime.node, d->instance.socket_path);
     if (conf->ineffective_keys)
         rsm_log_info("segment-hashtable-size and enable-dynamic-reconfiguration have no effect");
-    rsmd_ready(d->options->ready_fd);
+    rsmd_start_ready(d->options->ready_fd);
     if (managed)
         rsmd_notify("READY=1");
     rsmd_server_run(&d->server);
     if (managed)
         rsmd_notify("STOPPING=1");
     rsm_log_info("node %u ends", d->runtime.node);
-    d->in_order = rsmd_server_end(&d->server, &d->lifeline);
+    d->in_order = rsmd_server_end(&d->server, &d->instance);
     if (d->in_order)
         rsmd_node_end(&d->node);
 }
@@ -249,7 +252,7 @@ static bool prepare(struct daemon *d)
         return false;
     const struct rsmd_conf_node *self = rsmd_conf_node(&d->conf, d->runtime.node);
     const char *path = self != NULL && self->socket[0] != '\0' ? self->socket : NULL;
-    switch (rsmd_lifeline_take(&d->lifeline, &d->runtime, path, !d->options->embedded)) {
+    switch (rsmd_instance_lock(&d->instance, &d->runtime, path, !d->options->embedded)) {
     case RSMD_LOCK_TAKEN:
         return true;
     case RSMD_LOCK_RESERVED:
@@ -258,18 +261,18 @@ static bool prepare(struct daemon *d)
         if (d->options->embedded)
             return false;
         return fail(d, "node %u is served by another rsmd already: %s is locked", d->runtime.node,
-                    d->lifeline.lock_path);
+                    d->instance.lock_path);
     case RSMD_LOCK_FAILED:
         break;
     }
-    return fail(d, "cannot lock %s: %s", d->lifeline.lock_path, strerror(errno));
+    return fail(d, "cannot lock %s: %s", d->instance.lock_path, strerror(errno));
 }
 
 int rsmd_run(const struct rsmd_options *options)
 {
     struct daemon *d = calloc(1, sizeof *d);
     if (d == NULL) {
-        rsmd_not_ready(options->ready_fd, "out of memory");
+        rsmd_start_failed(options->ready_fd, "out of memory");
         return EXIT_FAILURE;
     }
     d->options = options;
@@ -281,7 +284,7 @@ int rsmd_run(const struct rsmd_options *options)
         started = start_serving(d);
         if (started)
             serve(d);
-        rsmd_lifeline_end(&d->lifeline);
+        rsmd_instance_unlock(&d->instance);
         /* Threads that are still at something must not see what exit() takes apart. */
         if (started && !d->in_order)
             _exit(EXIT_SUCCESS);
@@ -289,9 +292,9 @@ int rsmd_run(const struct rsmd_options *options)
     bool failed = !started && d->why[0] != '\0';
     if (failed) {
         rsm_log_error("%s", d->why);
-        rsmd_not_ready(options->ready_fd, d->why);
+        rsmd_start_failed(options->ready_fd, d->why);
     } else if (!started) {
-        rsmd_not_needed(options->ready_fd);
+        rsmd_start_not_needed(options->ready_fd);
     }
     rsmd_conf_free(&d->conf);
     free(d);

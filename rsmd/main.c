@@ -65,7 +65,7 @@ static int run(struct rsmd_options *options)
 {
     bool background = !options->foreground && !options->embedded;
     rsmd_inherit_no_signals();
-    rsmd_inherit_most_limits();
+    rsmd_raise_limits();
     if (background && !go_into_background(options)) {
         fprintf(stderr, "rsmd: cannot go into the background: %s\n", strerror(errno));
         return EXIT_FAILURE;

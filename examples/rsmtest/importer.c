@@ -14,7 +14,7 @@
 #include "mailbox.h"
 #include "report.h"
 
-#define MOST_TRIES 5 /* of one message whose barrier reports a failure */
+#define TRIES_MAX 5 /* of one message whose barrier reports a failure */
 
 struct importer {
     const struct options *options;
@@ -280,7 +280,7 @@ static int write_once(struct importer *importer)
 static bool send_message(struct importer *importer)
 {
     int error = RSMERR_BARRIER_FAILURE;
-    for (int attempt = 0; attempt < MOST_TRIES && error == RSMERR_BARRIER_FAILURE; attempt++)
+    for (int attempt = 0; attempt < TRIES_MAX && error == RSMERR_BARRIER_FAILURE; attempt++)
         error = write_once(importer);
     if (error != RSM_SUCCESS) {
         complain("message %" PRIu32 " was not delivered", importer->in + 1);

@@ -151,10 +151,10 @@ struct rsm_port_attr {
 
 /** Signals of one party to another, all that have come together. */
 struct rsm_signals {
-    uint32_t count; /**< at most RSM_SIGNALS_MOST */
+    uint32_t count; /**< at most RSM_SIGNALS_MAX */
     bool coalesced; /**< before these, one more unless some are pending with their receiver */
 };
-#define RSM_SIGNALS_MOST 0x7fffffffu
+#define RSM_SIGNALS_MAX 0x7fffffffu
 
 /* ------------------------------------------------------------------ import half */
 

@@ -14,7 +14,7 @@ enum { LOG_LINE_MAX = 1024 };
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
 static _Atomic(rsmcore_log_hook) log_hook;
-static atomic_int log_most = -2; /* -2: environment not read yet; -1: silent */
+static atomic_int log_max_level = -2; /* -2: environment not read yet; -1: silent */
 
 int rsmcore_log_level_named(const char *name)
 {
@@ -24,7 +24,7 @@ int rsmcore_log_level_named(const char *name)
     return -1;
 }
 
-static int most_from_environment(void)
+static int max_level_from_environment(void)
 {
     const char *wanted = secure_getenv("RSM_LOG");
     return wanted == NULL ? -1 : rsmcore_log_level_named(wanted);
@@ -33,7 +33,7 @@ static int most_from_environment(void)
 void rsmcore_log_to(rsmcore_log_hook hook, enum rsmcore_log_level most)
 {
     atomic_store(&log_hook, hook);
-    atomic_store(&log_most, hook == NULL ? most_from_environment() : (int)most);
+    atomic_store(&log_max_level, hook == NULL ? max_level_from_environment() : (int)most);
 }
 
 static void log_to_stderr(enum rsmcore_log_level level, const char *text)
@@ -48,10 +48,10 @@ static void log_to_stderr(enum rsmcore_log_level level, const char *text)
 
 void rsmcore_log(enum rsmcore_log_level level, const char *format, ...)
 {
-    int most = atomic_load_explicit(&log_most, memory_order_relaxed);
+    int most = atomic_load_explicit(&log_max_level, memory_order_relaxed);
     if (most == -2) {
-        most = most_from_environment();
-        atomic_store(&log_most, most);
+        most = max_level_from_environment();
+        atomic_store(&log_max_level, most);
     }
     if ((int)level > most)
         return;

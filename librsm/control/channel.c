@@ -282,11 +282,10 @@ void rsmcore_channel_destroy(struct rsmcore_channel *channel)
     pthread_mutex_destroy(&channel->lock);
 }
 
-enum rsm_status rsmcore_channel_patience(struct rsmcore_channel *channel, uint32_t timeout_ms)
+enum rsm_status rsmcore_channel_set_timeout(struct rsmcore_channel *channel, uint32_t timeout_ms)
 {
     channel->timeout_ms = timeout_ms;
-    return rsm_packet_await_most(channel->socket, timeout_ms) == 0 ? RSM_ST_OK
-                                                                   : RSM_ST_NO_RESOURCES;
+    return rsm_packet_await_for(channel->socket, timeout_ms) == 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
 }
 
 /* Send and wait, under the lock. */

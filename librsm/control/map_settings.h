@@ -16,15 +16,15 @@
 
 RSMCORE_EXPORTS_BEGIN
 
-enum softmap_knob {
-    SOFTMAP_KNOB_MODE,       /**< enum softmap_mode */
-    SOFTMAP_KNOB_TRAP,       /**< enum softmap_trap */
-    SOFTMAP_KNOB_K,          /**< stores that earn a page its twin, or SOFTMAP_THRESHOLD_NEVER */
-    SOFTMAP_KNOB_FLUSH_US,   /**< microseconds that a changed byte may stay unsent */
-    SOFTMAP_KNOB_REFRESH_US, /**< microseconds between two reads of a cached page; 0: no pause */
-    SOFTMAP_KNOB_GRAIN,      /**< bytes that only one side writes: 1, 2, 4, 8 or 64 */
-    SOFTMAP_KNOB_ATOMICS,    /**< enum softmap_atomics */
-    SOFTMAP_KNOBS,
+enum softmap_tunable {
+    SOFTMAP_TUNABLE_MODE,       /**< enum softmap_mode */
+    SOFTMAP_TUNABLE_TRAP,       /**< enum softmap_trap */
+    SOFTMAP_TUNABLE_K,          /**< stores that earn a page its twin, or SOFTMAP_THRESHOLD_NEVER */
+    SOFTMAP_TUNABLE_FLUSH_US,   /**< microseconds that a changed byte may stay unsent */
+    SOFTMAP_TUNABLE_REFRESH_US, /**< microseconds between two reads of a cached page; 0: no pause */
+    SOFTMAP_TUNABLE_GRAIN,      /**< bytes that only one side writes: 1, 2, 4, 8 or 64 */
+    SOFTMAP_TUNABLE_ATOMICS,    /**< enum softmap_atomics */
+    SOFTMAP_TUNABLES,
 };
 
 enum softmap_mode {
@@ -49,24 +49,24 @@ enum softmap_atomics {
 
 #define SOFTMAP_THRESHOLD_NEVER UINT32_MAX
 
-/** Some of the knobs, set. */
+/** Some of the tunables, set. */
 struct softmap_settings {
-    uint32_t given; /**< bit per enum softmap_knob */
-    uint32_t value[SOFTMAP_KNOBS];
+    uint32_t given; /**< bit per enum softmap_tunable */
+    uint32_t value[SOFTMAP_TUNABLES];
 };
 
 /** Name in rsm.conf, and of the environment variable. */
-const char *softmap_knob_name(enum softmap_knob knob);
-const char *softmap_knob_variable(enum softmap_knob knob);
+const char *softmap_tunable_name(enum softmap_tunable tunable);
+const char *softmap_tunable_variable(enum softmap_tunable tunable);
 
 /** What a value looks like, to be said after "expected". */
-const char *softmap_knob_expected(enum softmap_knob knob);
+const char *softmap_tunable_expected(enum softmap_tunable tunable);
 
-/** The knob of that name in rsm.conf; SOFTMAP_KNOBS if there is none. */
-enum softmap_knob softmap_knob_named(const char *name);
+/** The tunable of that name in rsm.conf; SOFTMAP_TUNABLES if there is none. */
+enum softmap_tunable softmap_tunable_by_name(const char *name);
 
-/** Set a knob from text. False, and nothing is changed: that is not one of its values. */
-bool softmap_settings_parse(struct softmap_settings *settings, enum softmap_knob knob,
+/** Set a tunable from text. False, and nothing is changed: that is not one of its values. */
+bool softmap_settings_parse(struct softmap_settings *settings, enum softmap_tunable tunable,
                             const char *text);
 
 /** What @p over gives replaces what *settings have. */

@@ -178,10 +178,9 @@ ssize_t rsm_packet_peek(int socket, void *head, size_t size, bool *brings_fds)
     return length < 0 ? -errno : length;
 }
 
-int rsm_packet_await_most(int socket, uint32_t most_ms)
+int rsm_packet_await_for(int socket, uint32_t max_ms)
 {
-    struct timeval most = {.tv_sec = most_ms / 1000,
-                           .tv_usec = (suseconds_t)(most_ms % 1000) * 1000};
+    struct timeval most = {.tv_sec = max_ms / 1000, .tv_usec = (suseconds_t)(max_ms % 1000) * 1000};
     int flags = fcntl(socket, F_GETFL);
     if (flags < 0 || fcntl(socket, F_SETFL, flags & ~O_NONBLOCK) < 0)
         return -1;

@@ -45,11 +45,11 @@ int rsm_packet_send(int socket, const void *bytes, size_t length, const struct r
 ssize_t rsm_packet_receive(int socket, void *bytes, size_t capacity, struct rsm_packet_fds *fds,
                            struct rsm_packet_sender *sender);
 
-/** The same, but wait for a packet for as long as rsm_packet_await_most() has said. -EAGAIN: none
+/** The same, but wait for a packet for as long as rsm_packet_await_for() has said. -EAGAIN: none
  *  came, or a signal did. */
 ssize_t rsm_packet_await(int socket, void *bytes, size_t capacity, struct rsm_packet_fds *fds);
-/** @param most_ms  not 0. @return 0, or -1 with errno. */
-int rsm_packet_await_most(int socket, uint32_t most_ms);
+/** @param max_ms  not 0. @return 0, or -1 with errno. */
+int rsm_packet_await_for(int socket, uint32_t max_ms);
 
 /**
  * Have the kernel refuse descriptors that are sent to this socket, and to those that a listening

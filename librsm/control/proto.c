@@ -42,7 +42,7 @@ static void walk_port_attr(struct rsm_codec *c, struct rsm_port_attr *m)
 static void walk_settings(struct rsm_codec *c, struct softmap_settings *m)
 {
     rsm_codec_u32(c, &m->given);
-    for (unsigned i = 0; i < SOFTMAP_KNOBS; i++)
+    for (unsigned i = 0; i < SOFTMAP_TUNABLES; i++)
         rsm_codec_u32(c, &m->value[i]);
     c->bad |= !softmap_settings_are_valid(m);
 }
@@ -71,7 +71,7 @@ static void walk_topology_reply(struct rsm_codec *c, struct rsm_topology_reply *
     rsm_codec_string(c, m->name, sizeof m->name);
     rsm_codec_u64(c, &m->hardware_address);
     rsm_codec_u32(c, &m->total_peers);
-    rsm_codec_count(c, &m->peer_count, RSM_PROTO_PEERS_MAX);
+    rsm_codec_count(c, &m->peer_count, RSM_PROTO_REMOTES_MAX);
     for (uint32_t i = 0; i < m->peer_count; i++) {
         rsm_codec_u32(c, &m->peers[i].node);
         rsm_codec_string(c, m->peers[i].name, sizeof m->peers[i].name);
@@ -184,18 +184,18 @@ static void walk_event_open(struct rsm_codec *c, struct rsm_event_open_request *
     rsm_codec_u32(c, &m->id);
 }
 
-static void walk_event_peers(struct rsm_codec *c, struct rsm_event_peers_request *m)
+static void walk_event_peers(struct rsm_codec *c, struct rsm_event_receivers_request *m)
 {
     rsm_codec_u32(c, &m->end);
     rsm_codec_u32(c, &m->id);
     rsm_codec_u32(c, &m->first);
 }
 
-static void walk_event_peers_reply(struct rsm_codec *c, struct rsm_event_peers_reply *m)
+static void walk_event_peers_reply(struct rsm_codec *c, struct rsm_event_receivers_reply *m)
 {
     rsm_codec_u32(c, &m->epoch);
     rsm_codec_u32(c, &m->total);
-    rsm_codec_count(c, &m->count, RSM_PROTO_CELLS_MAX);
+    rsm_codec_count(c, &m->count, RSM_PROTO_COUNTERS_MAX);
     for (uint32_t i = 0; i < m->count; i++)
         rsm_codec_u32(c, &m->peers[i]);
 }
@@ -206,7 +206,7 @@ static void walk_event_arm(struct rsm_codec *c, struct rsm_event_arm_request *m)
     rsm_codec_u32(c, &m->id);
 }
 
-static void walk_event_kick(struct rsm_codec *c, struct rsm_event_kick_request *m)
+static void walk_event_doorbell(struct rsm_codec *c, struct rsm_event_doorbell_request *m)
 {
     rsm_codec_u32(c, &m->end);
     rsm_codec_u32(c, &m->id);
@@ -372,14 +372,14 @@ static void walk_watching_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EVENT_OPEN:
         walk_event_open(c, &msg->u.event_open);
         return;
-    case RSM_MSG_EVENT_PEERS:
+    case RSM_MSG_EVENT_RECEIVERS:
         walk_event_peers(c, &msg->u.event_peers);
         return;
     case RSM_MSG_EVENT_ARM:
         walk_event_arm(c, &msg->u.event_arm);
         return;
-    case RSM_MSG_EVENT_KICK:
-        walk_event_kick(c, &msg->u.event_kick);
+    case RSM_MSG_EVENT_DOORBELL:
+        walk_event_doorbell(c, &msg->u.event_doorbell);
         return;
     case RSM_MSG_INSPECT:
         walk_inspect(c, &msg->u.inspect);
@@ -446,9 +446,9 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
         rsm_codec_u32(c, &msg->u.import_disconnect.import);
         return;
     case RSM_MSG_EVENT_OPEN:
-    case RSM_MSG_EVENT_PEERS:
+    case RSM_MSG_EVENT_RECEIVERS:
     case RSM_MSG_EVENT_ARM:
-    case RSM_MSG_EVENT_KICK:
+    case RSM_MSG_EVENT_DOORBELL:
     case RSM_MSG_INSPECT:
     case RSM_MSG_LINKS:
     case RSM_MSG_SHARES:
@@ -499,7 +499,7 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect_reply(c, &msg->u.import_connect_reply);
         return;
-    case RSM_MSG_EVENT_PEERS:
+    case RSM_MSG_EVENT_RECEIVERS:
         walk_event_peers_reply(c, &msg->u.event_peers_reply);
         return;
     case RSM_MSG_INSPECT:
@@ -530,7 +530,7 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_IMPORT_DISCONNECT:
     case RSM_MSG_EVENT_OPEN:
     case RSM_MSG_EVENT_ARM:
-    case RSM_MSG_EVENT_KICK:
+    case RSM_MSG_EVENT_DOORBELL:
     case RSM_MSG_INTERRUPT_REMOVE:
     case RSM_MSG_INTERRUPT_TRIGGER:
         return;

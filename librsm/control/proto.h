@@ -40,8 +40,8 @@ enum {
     RSM_PROTO_PATH_MAX = 108,      /* a unix socket path */
     RSM_PROTO_ACL_MAX = 64,
     RSM_PROTO_PIECES_MAX = 64,     /* extents behind one segment */
-    RSM_PROTO_PEERS_MAX = 32,      /* far controllers in one TOPOLOGY reply */
-    RSM_PROTO_CELLS_MAX = 60,      /* event cells in one EVENT_PEERS reply */
+    RSM_PROTO_REMOTES_MAX = 32,    /* far controllers in one TOPOLOGY reply */
+    RSM_PROTO_COUNTERS_MAX = 60,   /* event cells in one EVENT_RECEIVERS reply */
     RSM_PROTO_ITEMS_MAX = 32,      /* exports or imports in one INSPECT reply */
     RSM_PROTO_LINKS_MAX = 16,      /* links in one LINKS reply */
     RSM_PROTO_USERS_MAX = 64,      /* users in one SHARES reply */
@@ -69,9 +69,9 @@ enum rsm_msg_type {
     RSM_MSG_IMPORT_CONNECT = 12,
     RSM_MSG_IMPORT_DISCONNECT = 13,
     RSM_MSG_EVENT_OPEN = 14,
-    RSM_MSG_EVENT_PEERS = 15,
+    RSM_MSG_EVENT_RECEIVERS = 15,
     RSM_MSG_EVENT_ARM = 16,
-    RSM_MSG_EVENT_KICK = 17,
+    RSM_MSG_EVENT_DOORBELL = 17,
     RSM_MSG_INSPECT = 18,
     RSM_MSG_LINKS = 19,
     RSM_MSG_SHARES = 20,
@@ -98,9 +98,9 @@ enum rsm_id_space {
 };
 
 /** First request on every connection. Reply carries descriptor 0: the generation table, read-only
- *  (gentable.h). Until HELLO succeeded every other request is refused with RSM_ST_PROTOCOL. A
- *  connection without HELLO is dropped after RSM_PROTO_GREETING_MS, and earlier where there are too
- *  many of them. RSM_ST_NO_RESOURCES: the user has as many connections as he may have. */
+ *  (generation_table.h). Until HELLO succeeded every other request is refused with RSM_ST_PROTOCOL.
+ * A connection without HELLO is dropped after RSM_PROTO_GREETING_MS, and earlier where there are
+ * too many of them. RSM_ST_NO_RESOURCES: the user has as many connections as he may have. */
 struct rsm_hello_request {
     uint32_t node; /* the node that the calling process belongs to, 1..RSM_NODE_ID_MAX: the daemon's
                       own, or one whose daemon listens on this host. Another one is refused:
@@ -137,7 +137,7 @@ struct rsm_topology_request {
     uint32_t controller; /* index, 0 .. controllers - 1 */
     uint32_t first_peer; /* index of the first far end wanted */
 };
-struct rsm_topology_peer {
+struct rsm_topology_remote {
     uint32_t node;
     char name[RSM_PROTO_NAME_MAX];
     uint64_t hardware_address;
@@ -150,7 +150,7 @@ struct rsm_topology_reply {
     uint64_t hardware_address;
     uint32_t total_peers;
     uint32_t peer_count; /* in this reply */
-    struct rsm_topology_peer peers[RSM_PROTO_PEERS_MAX];
+    struct rsm_topology_remote peers[RSM_PROTO_REMOTES_MAX];
 };
 
 /** How to reach a node on a controller. RSM_ST_NO_ROUTE: not known; RSM_ST_UNREACHABLE: known. */
@@ -309,27 +309,27 @@ enum rsm_event_end {
     RSM_EVENT_INTERRUPT =
         5, /* an interrupt, likewise: one event for each time that it is triggered */
 };
-/** The counter of an own handle. Reply: descriptor 0, an event cell (eventcell.h), read-write.
- *  RSM_ST_NO_RESOURCES: it cannot be made, or could not be when an event was posted, which is lost;
- *  that is told once. */
+/** The counter of an own handle. Reply: descriptor 0, an event counter (event_counter.h),
+ * read-write. RSM_ST_NO_RESOURCES: it cannot be made, or could not be when an event was posted,
+ * which is lost; that is told once. */
 struct rsm_event_open_request {
     uint32_t end; /* enum rsm_event_end */
     uint32_t id;
 };
 /** The counters that a post on an own handle reaches: of an import the exporter's, of an export
- *  those of all live connections. Reply: one descriptor per cell, in order, but none for a peer
+ *  those of all live connections. Reply: one descriptor per counter, in order, but none for a peer
  *  named 0: that importer has no counter, because rsmd cannot make one, and gets an error when it
  *  looks for events. An import whose exporter has gone gets none. */
-struct rsm_event_peers_request {
+struct rsm_event_receivers_request {
     uint32_t end;
     uint32_t id;
     uint32_t first; /* index of the first wanted */
 };
-struct rsm_event_peers_reply {
+struct rsm_event_receivers_reply {
     uint32_t epoch; /* value of the epoch slot that this answer belongs to */
     uint32_t total;
-    uint32_t count;                      /* in this reply */
-    uint32_t peers[RSM_PROTO_CELLS_MAX]; /* names for EVENT_KICK; the exporter's is 0 */
+    uint32_t count;                         /* in this reply */
+    uint32_t peers[RSM_PROTO_COUNTERS_MAX]; /* names for EVENT_DOORBELL; the exporter's is 0 */
 };
 /** Own handle is to have a poll descriptor: a pipe that posters are given write ends of. Reply:
  *  descriptor 0, its read end; descriptor 1, a write end, whose open file description nobody else
@@ -338,12 +338,12 @@ struct rsm_event_arm_request {
     uint32_t end;
     uint32_t id;
 };
-/** Get a write end of the pipe of a peer whose cell says that it is armed. Reply: descriptor 0,
+/** Get a write end of the pipe of a peer whose counter says that it is armed. Reply: descriptor 0,
  *  an open file description of the asker's own. RSM_ST_NOT_FOUND if there is none. */
-struct rsm_event_kick_request {
+struct rsm_event_doorbell_request {
     uint32_t end;
     uint32_t id;
-    uint32_t peer; /* from rsm_event_peers_reply */
+    uint32_t peer; /* from rsm_event_receivers_reply */
 };
 
 /** What has happened to a segment's connections, for its exporter, or to one of them, for its
@@ -579,10 +579,10 @@ struct rsm_msg {
         struct rsm_import_connect_reply import_connect_reply;
         struct rsm_import_disconnect_request import_disconnect;
         struct rsm_event_open_request event_open;
-        struct rsm_event_peers_request event_peers;
-        struct rsm_event_peers_reply event_peers_reply;
+        struct rsm_event_receivers_request event_peers;
+        struct rsm_event_receivers_reply event_peers_reply;
         struct rsm_event_arm_request event_arm;
-        struct rsm_event_kick_request event_kick;
+        struct rsm_event_doorbell_request event_doorbell;
         struct rsm_inspect_request inspect;
         struct rsm_inspect_reply inspect_reply;
         struct rsm_links_request links;

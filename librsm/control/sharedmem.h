@@ -2,7 +2,7 @@
 /**
  * @file
  * The two layouts that processes and rsmd share in memory: the generation table and the event
- * cell. Both are part of the control protocol (proto.h) and change only with its version.
+ * counter. Both are part of the control protocol (proto.h) and change only with its version.
  */
 #ifndef RSMCORE_SHAREDMEM_H
 #define RSMCORE_SHAREDMEM_H
@@ -13,25 +13,27 @@
 /**
  * The generation table of one rsmd: written by it alone, mapped read-only by all its clients, so
  * that an importer sees an abort by one load. `alive` is a robust futex that rsmd's main thread
- * holds: when rsmd dies, however it dies, the kernel itself sets RSM_GENTABLE_OWNER_DIED there.
+ * holds: when rsmd dies, however it dies, the kernel itself sets RSM_GENERATION_TABLE_OWNER_DIED
+ * there.
  */
 enum {
-    RSM_GENTABLE_MAGIC = 0x47534d52, /* "RMSG" as bytes */
-    RSM_GENTABLE_VERSION = 1,
-    RSM_GENTABLE_SLOTS = 65536,
-    RSM_GENTABLE_HEADER = 4096, /* bytes before the slots */
+    RSM_GENERATION_TABLE_MAGIC = 0x47534d52, /* "RMSG" as bytes */
+    RSM_GENERATION_TABLE_VERSION = 1,
+    RSM_GENERATION_TABLE_SLOTS = 65536,
+    RSM_GENERATION_TABLE_HEADER = 4096, /* bytes before the slots */
 };
-#define RSM_GENTABLE_OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
+#define RSM_GENERATION_TABLE_OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
 
-struct rsm_gentable {
+struct rsm_generation_table {
     uint32_t magic;
     uint32_t version;
     uint32_t slots;
     _Atomic uint32_t alive;
-    uint8_t reserved[RSM_GENTABLE_HEADER - 16];
-    _Atomic uint32_t slot[RSM_GENTABLE_SLOTS];
+    uint8_t reserved[RSM_GENERATION_TABLE_HEADER - 16];
+    _Atomic uint32_t slot[RSM_GENERATION_TABLE_SLOTS];
 };
-_Static_assert(sizeof(struct rsm_gentable) == RSM_GENTABLE_HEADER + 4 * RSM_GENTABLE_SLOTS,
+_Static_assert(sizeof(struct rsm_generation_table) ==
+                   RSM_GENERATION_TABLE_HEADER + 4 * RSM_GENERATION_TABLE_SLOTS,
                "the generation table is shared between builds");
 
 /**
@@ -40,17 +42,17 @@ _Static_assert(sizeof(struct rsm_gentable) == RSM_GENTABLE_HEADER + 4 * RSM_GENT
  * kicks the poll descriptor if `armed` is set. The owner trusts nothing here but that a changed
  * counter means that somebody entitled to post has posted.
  */
-struct rsm_event_cell {
+struct rsm_event_counter {
     _Atomic uint32_t pending; /* events posted and not yet consumed; also the futex */
     _Atomic uint32_t waiters; /* threads that sleep on the futex */
     _Atomic uint32_t armed;   /* 1: the owner has a poll descriptor */
-    uint32_t relay;           /* 1: the cell is rsmd's own, which passes events on to another host;
-                                 constant */
+    uint32_t relay; /* 1: the counter is rsmd's own, which passes events on to another host;
+                       constant */
     _Atomic uint32_t processor; /* 1 + that on which the latest poster was; 0: none yet. A hint */
     uint32_t reserved[11];
 };
 /** In `pending` of a relay: a coalesced event came before the others. */
 #define RSM_EVENT_COALESCED_FIRST 0x80000000u
-_Static_assert(sizeof(struct rsm_event_cell) == 64, "the event cell is shared between builds");
+_Static_assert(sizeof(struct rsm_event_counter) == 64, "the event cell is shared between builds");
 
 #endif

@@ -86,10 +86,10 @@ static int run_detached(const struct daemon_command *command)
 }
 
 /* All that the daemon says until it is ready or ends, as a string; false: it takes too long. */
-static bool hear_out(int report, char *text, size_t size, uint32_t most_ms)
+static bool hear_out(int report, char *text, size_t size, uint32_t max_ms)
 {
     size_t length = 0;
-    int64_t deadline = rsm_clock_ms() + most_ms;
+    int64_t deadline = rsm_clock_ms() + max_ms;
     struct pollfd readable = {.fd = report, .events = POLLIN};
     text[0] = '\0';
     while (length < size - 1 && text[0] != 'R') {
@@ -109,11 +109,11 @@ static bool hear_out(int report, char *text, size_t size, uint32_t most_ms)
 }
 
 /* What the daemon says: 'R' ready, 'B' another one is this node, or why not. */
-static enum rsm_status read_report(int report, const char *path, uint32_t most_ms)
+static enum rsm_status read_report(int report, const char *path, uint32_t max_ms)
 {
     char text[512];
-    if (!hear_out(report, text, sizeof text, most_ms)) {
-        rsm_log_error("%s did not become ready within %u ms", path, (unsigned)most_ms);
+    if (!hear_out(report, text, sizeof text, max_ms)) {
+        rsm_log_error("%s did not become ready within %u ms", path, (unsigned)max_ms);
         return RSM_ST_UNREACHABLE;
     }
     if (text[0] == 'R')
@@ -166,7 +166,7 @@ static void prepare_command(struct daemon_command *command, const struct rsmcore
     memset(&command->no_signals, 0, sizeof command->no_signals);
 }
 
-enum rsm_status rsmcore_daemon_start(const struct rsmcore_runtime *runtime, uint32_t most_ms)
+enum rsm_status rsmcore_daemon_start(const struct rsmcore_runtime *runtime, uint32_t max_ms)
 {
     struct daemon_command command;
     int report[2];
@@ -192,7 +192,7 @@ enum rsm_status rsmcore_daemon_start(const struct rsmcore_runtime *runtime, uint
     }
     close(report[1]);
     report[1] = -1;
-    status = read_report(report[0], command.path, most_ms);
+    status = read_report(report[0], command.path, max_ms);
 
 close_descriptors:
     if (command.null_device >= 0)

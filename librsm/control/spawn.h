@@ -8,11 +8,11 @@
 /**
  * Start `rsmd --embedded` for the node of @p runtime, detached from this process: it gets no
  * SIGCHLD, no child to wait for and shares no descriptor with the daemon.
- * @param most_ms  what it may take until it listens.
+ * @param max_ms  what it may take until it listens.
  * @return RSM_ST_OK: it listened; RSM_ST_BUSY: another one is this node already or about to be;
  *         RSM_ST_STALE: it ended before it listened and did not say why; RSM_ST_UNREACHABLE,
  *         RSM_ST_NO_RESOURCES: it could not be started, with the reason logged.
  */
-enum rsm_status rsmcore_daemon_start(const struct rsmcore_runtime *runtime, uint32_t most_ms);
+enum rsm_status rsmcore_daemon_start(const struct rsmcore_runtime *runtime, uint32_t max_ms);
 
 #endif

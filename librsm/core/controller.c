@@ -8,7 +8,7 @@
 
 #include "core/controller_ports.h"
 #include "core/import.h"
-#include "control/link.h"
+#include "control/control.h"
 #include "base/log.h"
 #include "fault/uffd.h"
 #include "transport/instance.h"
@@ -51,16 +51,16 @@ struct found {
 
 static enum rsm_status look_up(const struct rsm_controller_request *request, struct found *found)
 {
-    struct rsmcore_link *link;
-    enum rsm_status status = rsmcore_link_own(&link);
+    struct rsmcore_control *link;
+    enum rsm_status status = rsmcore_control_local(&link);
     if (status != RSM_ST_OK)
         return status == RSM_ST_VERSION ? status : RSM_ST_UNREACHABLE;
     struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = *request};
     struct rsm_packet_fds fds = {.count = 0};
-    status = rsmcore_link_call(link, &msg, NULL, &fds);
-    found->peer_timeout_ms = rsmcore_link_timeout(link);
-    found->node = rsmcore_link_node(link);
-    rsmcore_link_release(link);
+    status = rsmcore_control_call(link, &msg, NULL, &fds);
+    found->peer_timeout_ms = rsmcore_control_timeout(link);
+    found->node = rsmcore_control_node(link);
+    rsmcore_control_release(link);
     if (status == RSM_ST_OK) {
         found->info = msg.u.controller_reply;
         take_lent_device(&fds);
@@ -232,11 +232,11 @@ struct rsmcore_extent_source rsmcore_controller_extents(struct rsmcore_controlle
 
 enum rsm_status rsmcore_local_node(uint32_t *node)
 {
-    struct rsmcore_link *link;
-    enum rsm_status status = rsmcore_link_own(&link);
+    struct rsmcore_control *link;
+    enum rsm_status status = rsmcore_control_local(&link);
     if (status != RSM_ST_OK)
         return status;
-    *node = rsmcore_link_node(link);
-    rsmcore_link_release(link);
+    *node = rsmcore_control_node(link);
+    rsmcore_control_release(link);
     return RSM_ST_OK;
 }

@@ -56,7 +56,7 @@ struct rsmcore_topology_controller {
     char name[RSM_PROTO_NAME_MAX];
     uint64_t hardware_address;
     uint32_t peer_count;
-    struct rsm_topology_peer *peers;
+    struct rsm_topology_remote *peers;
 };
 struct rsmcore_topology {
     uint32_t local_node;

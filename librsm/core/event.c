@@ -21,13 +21,13 @@ enum {
     NS_PER_MS = 1000000,
 };
 
-enum rsm_status rsmcore_event_create(struct rsmcore_link *link, enum rsm_event_end end, uint32_t id,
-                                     struct rsmcore_event **event)
+enum rsm_status rsmcore_event_create(struct rsmcore_control *link, enum rsm_event_end end,
+                                     uint32_t id, struct rsmcore_event **event)
 {
     struct rsmcore_event *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    made->link = rsmcore_link_hold(link);
+    made->link = rsmcore_control_hold(link);
     made->end = end;
     made->id = id;
     made->pipe_read = made->pipe_write = -1;
@@ -39,53 +39,53 @@ enum rsm_status rsmcore_event_create(struct rsmcore_link *link, enum rsm_event_e
 void rsmcore_event_destroy(struct rsmcore_event *event)
 {
     rsmcore_event_stop_listening(event);
-    rsmcore_event_forget_peers(event);
-    struct rsm_event_cell *cell = atomic_load(&event->cell);
-    if (cell != NULL)
-        rsm_event_cell_unmap(cell);
+    rsmcore_event_forget_receivers(event);
+    struct rsm_event_counter *counter = atomic_load(&event->counter);
+    if (counter != NULL)
+        rsm_event_counter_unmap(counter);
     if (event->pipe_read >= 0) {
         close(event->pipe_read);
         close(event->pipe_write);
     }
-    rsmcore_link_release(event->link);
+    rsmcore_control_release(event->link);
     pthread_mutex_destroy(&event->lock);
     free(event);
 }
 
 /* Ask rsmd for the counter. */
-static enum rsm_status request_cell(struct rsmcore_event *event, struct rsm_event_cell **cell)
+static enum rsm_status request_cell(struct rsmcore_event *event, struct rsm_event_counter **counter)
 {
     struct rsm_packet_fds fds;
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN,
                           .u.event_open = {.end = event->end, .id = event->id}};
-    enum rsm_status status = rsmcore_link_call(event->link, &msg, NULL, &fds);
+    enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, &fds);
     if (status != RSM_ST_OK)
         return status;
-    *cell = fds.count == 1 ? rsm_event_cell_map(fds.fds[0]) : NULL;
+    *counter = fds.count == 1 ? rsm_event_counter_map(fds.fds[0]) : NULL;
     rsm_packet_fds_close(&fds);
-    return *cell != NULL ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+    return *counter != NULL ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
 }
 
 /* The own counter, opened at first use. A counter that rsmd can no longer introduce (the connection
  * has gone, or this is a forked child) is replaced by one that nobody can post to: waiting on it
  * ends by time-out or signal, as waiting on a dead segment does. */
-static enum rsm_status own_cell(struct rsmcore_event *event, struct rsm_event_cell **cell)
+static enum rsm_status own_counter(struct rsmcore_event *event, struct rsm_event_counter **counter)
 {
-    *cell = atomic_load_explicit(&event->cell, memory_order_acquire);
-    if (*cell != NULL)
+    *counter = atomic_load_explicit(&event->counter, memory_order_acquire);
+    if (*counter != NULL)
         return RSM_ST_OK;
     pthread_mutex_lock(&event->lock);
     enum rsm_status status = RSM_ST_OK;
-    *cell = atomic_load(&event->cell);
-    if (*cell == NULL) {
-        status = request_cell(event, cell);
+    *counter = atomic_load(&event->counter);
+    if (*counter == NULL) {
+        status = request_cell(event, counter);
         bool gone = status == RSM_ST_STALE || status == RSM_ST_NOT_FOUND ||
                     status == RSM_ST_PROTOCOL || status == RSM_ST_DENIED;
         if (gone) {
-            *cell = rsm_event_cell_map(-1);
-            status = *cell != NULL ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+            *counter = rsm_event_counter_map(-1);
+            status = *counter != NULL ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
         }
-        atomic_store_explicit(&event->cell, *cell, memory_order_release);
+        atomic_store_explicit(&event->counter, *counter, memory_order_release);
     }
     pthread_mutex_unlock(&event->lock);
     return status;
@@ -93,12 +93,12 @@ static enum rsm_status own_cell(struct rsmcore_event *event, struct rsm_event_ce
 
 enum rsm_status rsmcore_event_open(struct rsmcore_event *event)
 {
-    struct rsm_event_cell *cell = NULL;
+    struct rsm_event_counter *counter = NULL;
     enum rsm_status status = RSM_ST_OK;
     pthread_mutex_lock(&event->lock);
-    if (atomic_load(&event->cell) == NULL) {
-        status = request_cell(event, &cell);
-        atomic_store_explicit(&event->cell, cell, memory_order_release);
+    if (atomic_load(&event->counter) == NULL) {
+        status = request_cell(event, &counter);
+        atomic_store_explicit(&event->counter, counter, memory_order_release);
     }
     pthread_mutex_unlock(&event->lock);
     return status;
@@ -106,11 +106,11 @@ enum rsm_status rsmcore_event_open(struct rsmcore_event *event)
 
 /* ---------------------------------------------------------------- consuming */
 
-static bool consume(struct rsm_event_cell *cell)
+static bool consume(struct rsm_event_counter *counter)
 {
-    uint32_t pending = atomic_load_explicit(&cell->pending, memory_order_relaxed);
+    uint32_t pending = atomic_load_explicit(&counter->pending, memory_order_relaxed);
     while (pending > 0)
-        if (atomic_compare_exchange_weak(&cell->pending, &pending, pending - 1))
+        if (atomic_compare_exchange_weak(&counter->pending, &pending, pending - 1))
             return true;
     return false;
 }
@@ -118,25 +118,25 @@ static bool consume(struct rsm_event_cell *cell)
 /* Make the poll descriptor agree with the counter: readable exactly while it is not 0. A poster
  * that comes between the two steps has written its own byte or finds ours missing and the counter
  * is looked at again. */
-static void settle_descriptor(struct rsmcore_event *event, struct rsm_event_cell *cell)
+static void settle_descriptor(struct rsmcore_event *event, struct rsm_event_counter *counter)
 {
     char bytes[64];
     if (!atomic_load(&event->descriptor_given))
         return;
     while (read(event->pipe_read, bytes, sizeof bytes) == (ssize_t)sizeof bytes)
         continue;
-    if (atomic_load(&cell->pending) > 0) {
+    if (atomic_load(&counter->pending) > 0) {
         /* A full pipe is readable, which is all that is wanted. */
         ssize_t ignored = write(event->pipe_write, "", 1);
         (void)ignored;
     }
 }
 
-static bool consume_and_settle(struct rsmcore_event *event, struct rsm_event_cell *cell)
+static bool consume_and_settle(struct rsmcore_event *event, struct rsm_event_counter *counter)
 {
-    bool consumed = consume(cell);
-    if (atomic_load(&cell->pending) == 0)
-        settle_descriptor(event, cell);
+    bool consumed = consume(counter);
+    if (atomic_load(&counter->pending) == 0)
+        settle_descriptor(event, counter);
     return consumed;
 }
 
@@ -166,20 +166,20 @@ static bool has_passed(const struct timespec *deadline)
 
 /* Sleep while the counter is 0, until `deadline`. The kernel restarts a futex wait after a handler
  * with SA_RESTART only if it has no time-out; this one always has, so EINTR is always seen. */
-static int sleep_on(struct rsm_event_cell *cell, const struct timespec *deadline)
+static int sleep_on(struct rsm_event_counter *counter, const struct timespec *deadline)
 {
-    atomic_fetch_add(&cell->waiters, 1);
-    long result = syscall(SYS_futex, &cell->pending, FUTEX_WAIT_BITSET, 0, deadline, NULL,
+    atomic_fetch_add(&counter->waiters, 1);
+    long result = syscall(SYS_futex, &counter->pending, FUTEX_WAIT_BITSET, 0, deadline, NULL,
                           FUTEX_BITSET_MATCH_ANY);
     int error = result < 0 ? errno : 0;
-    atomic_fetch_sub(&cell->waiters, 1);
+    atomic_fetch_sub(&counter->waiters, 1);
     return error;
 }
 
-static void spin(struct rsm_event_cell *cell)
+static void spin(struct rsm_event_counter *counter)
 {
     for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
-        if (atomic_load_explicit(&cell->pending, memory_order_acquire) > 0)
+        if (atomic_load_explicit(&counter->pending, memory_order_acquire) > 0)
             return;
 #if defined(__x86_64__) || defined(__i386__)
         __builtin_ia32_pause();
@@ -189,7 +189,7 @@ static void spin(struct rsm_event_cell *cell)
 
 enum rsm_status rsmcore_event_state(const struct rsmcore_event *event)
 {
-    if (rsmcore_gentable_alive(rsmcore_link_gentable(event->link)))
+    if (rsmcore_generation_table_is_alive(rsmcore_control_generation_table(event->link)))
         return RSM_ST_OK;
     bool is_own = event->end == RSM_EVENT_EXPORT || event->end == RSM_EVENT_EXPORT_RECORDS ||
                   event->end == RSM_EVENT_INTERRUPT;
@@ -198,45 +198,46 @@ enum rsm_status rsmcore_event_state(const struct rsmcore_event *event)
 
 /* Wait until `deadline`, if `bounded`, on a counter that was 0 a moment ago. What has been posted
  * before rsmd died is taken before that is told of. */
-static enum rsm_status sleep_for_event(struct rsmcore_event *event, struct rsm_event_cell *cell,
+static enum rsm_status sleep_for_event(struct rsmcore_event *event,
+                                       struct rsm_event_counter *counter,
                                        const struct timespec *deadline, bool bounded)
 {
     for (;;) {
         enum rsm_status state = rsmcore_event_state(event);
-        if (consume_and_settle(event, cell))
+        if (consume_and_settle(event, counter))
             return RSM_ST_OK;
         if (state != RSM_ST_OK)
             return state;
         struct timespec until = deadline_after_ms(SLEEP_SLICE_MS);
         bool last = bounded && earlier(deadline, &until);
-        int error = sleep_on(cell, last ? deadline : &until);
+        int error = sleep_on(counter, last ? deadline : &until);
         if (error == EINTR)
             return RSM_ST_INTERRUPTED;
         if (error == ETIMEDOUT && last)
-            return consume_and_settle(event, cell) ? RSM_ST_OK : RSM_ST_TIMEOUT;
+            return consume_and_settle(event, counter) ? RSM_ST_OK : RSM_ST_TIMEOUT;
     }
 }
 
 static enum rsm_status wait_for_event(struct rsmcore_event *event, int timeout_ms)
 {
-    struct rsm_event_cell *cell;
+    struct rsm_event_counter *counter;
     struct timespec deadline = deadline_after_ms(timeout_ms < 0 ? 0 : timeout_ms);
     enum rsm_status status;
     do /* a daemon that does not answer now may do so later */
-        status = own_cell(event, &cell);
+        status = own_counter(event, &counter);
     while (status == RSM_ST_TIMEOUT && (timeout_ms < 0 || !has_passed(&deadline)));
     if (status != RSM_ST_OK)
         return status;
     rsmcore_event_listen(event);
-    if (consume_and_settle(event, cell))
+    if (consume_and_settle(event, counter))
         return RSM_ST_OK;
     if (timeout_ms == 0) {
         enum rsm_status state = rsmcore_event_state(event);
         return state == RSM_ST_OK ? RSM_ST_TIMEOUT : state;
     }
-    if (rsm_event_cell_may_spin(cell))
-        spin(cell);
-    return sleep_for_event(event, cell, &deadline, timeout_ms > 0);
+    if (rsm_event_counter_may_spin(counter))
+        spin(counter);
+    return sleep_for_event(event, counter, &deadline, timeout_ms > 0);
 }
 
 enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms)
@@ -263,7 +264,7 @@ static enum rsm_status get_pipe(struct rsmcore_event *event, struct rsm_packet_f
 {
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_ARM,
                           .u.event_arm = {.end = event->end, .id = event->id}};
-    enum rsm_status status = rsmcore_link_call(event->link, &msg, NULL, ends);
+    enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, ends);
     if (status != RSM_ST_OK)
         return status;
     bool usable = ends->count == 2;
@@ -307,8 +308,8 @@ static enum rsm_status make_pipe(struct rsmcore_event *event)
 
 enum rsm_status rsmcore_event_descriptor(struct rsmcore_event *event, int *fd)
 {
-    struct rsm_event_cell *cell;
-    enum rsm_status status = own_cell(event, &cell);
+    struct rsm_event_counter *counter;
+    enum rsm_status status = own_counter(event, &counter);
     if (status != RSM_ST_OK)
         return status;
     rsmcore_event_listen(event);
@@ -317,8 +318,8 @@ enum rsm_status rsmcore_event_descriptor(struct rsmcore_event *event, int *fd)
         status = make_pipe(event);
     if (status == RSM_ST_OK && !atomic_load(&event->descriptor_given)) {
         atomic_store(&event->descriptor_given, true);
-        atomic_store(&cell->armed, 1);
-        settle_descriptor(event, cell);
+        atomic_store(&counter->armed, 1);
+        settle_descriptor(event, counter);
     }
     pthread_mutex_unlock(&event->lock);
     if (status == RSM_ST_OK)

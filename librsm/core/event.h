@@ -13,15 +13,15 @@
 #include <stdbool.h>
 
 #include "base/exports.h"
-#include "control/link.h"
+#include "control/control.h"
 
 RSMCORE_EXPORTS_BEGIN
 
 struct rsmcore_event;
 
 /** The counter of handle @p id at @p end on @p link. No communication happens until it is used. */
-enum rsm_status rsmcore_event_create(struct rsmcore_link *link, enum rsm_event_end end, uint32_t id,
-                                     struct rsmcore_event **event);
+enum rsm_status rsmcore_event_create(struct rsmcore_control *link, enum rsm_event_end end,
+                                     uint32_t id, struct rsmcore_event **event);
 void rsmcore_event_destroy(struct rsmcore_event *event);
 
 /** Within how many milliseconds those who wait notice that the daemon has died. */

@@ -8,23 +8,24 @@
 #include <stdatomic.h>
 
 #include "core/event.h"
-#include "control/eventcell.h"
+#include "control/event_counter.h"
 
 /** Somebody else's counter that posts of this handle reach. */
-struct rsmcore_event_peer {
-    uint32_t name;               /**< for EVENT_KICK */
-    int kick;                    /**< write end of its pipe, -1 until needed, -2 if there is none */
-    struct rsm_event_cell *cell; /**< NULL: there is none to be had; the peer learns it from rsmd */
+struct rsmcore_event_receiver {
+    uint32_t name; /**< for EVENT_DOORBELL */
+    int doorbell;  /**< write end of its pipe, -1 until needed, -2 if there is none */
+    struct rsm_event_counter
+        *counter; /**< NULL: there is none to be had; the peer learns it from rsmd */
 };
 
 struct rsmcore_listener; /* of event_listener.c */
 
 struct rsmcore_event {
-    struct rsmcore_link *link;
+    struct rsmcore_control *link;
     enum rsm_event_end end;
     uint32_t id;
-    _Atomic(struct rsm_event_cell *) cell; /**< own counter; NULL until first used */
-    atomic_bool cancelled;                 /* nobody waits here any more */
+    _Atomic(struct rsm_event_counter *) counter; /**< own counter; NULL until first used */
+    atomic_bool cancelled;                       /* nobody waits here any more */
     atomic_bool descriptor_given;
     int pipe_read, pipe_write;         /**< set before descriptor_given, then constant */
     struct rsm_conn *source;           /**< may bring events, too; NULL: the counter is all */
@@ -34,11 +35,11 @@ struct rsmcore_event {
     const _Atomic uint32_t *slot;
     uint32_t slot_value;
 
-    pthread_mutex_t lock; /**< guards making the cell and the pipe, and the peers */
+    pthread_mutex_t lock; /**< guards making the counter and the pipe, and the peers */
     bool peers_known;
     uint32_t peers_epoch;
     unsigned peer_count;
-    struct rsmcore_event_peer *peers;
+    struct rsmcore_event_receiver *peers;
 };
 
 /** Open the counter now. Unlike a wait, which puts up with a counter that nobody can post to, this
@@ -53,7 +54,7 @@ void rsmcore_event_cancel(struct rsmcore_event *event);
 void rsmcore_event_raise(struct rsmcore_event *event, uint32_t count, bool coalesce);
 
 /** Unmap all peers. The caller has excluded every other user of the event, or holds its lock. */
-void rsmcore_event_forget_peers(struct rsmcore_event *event);
+void rsmcore_event_forget_receivers(struct rsmcore_event *event);
 
 /** Somebody begins to look at the counter, which is there: let the source bring its events. What
  *  it cannot bring goes on coming by the daemons. */

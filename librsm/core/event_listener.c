@@ -20,7 +20,7 @@
 #include "base/thread.h"
 #include "base/descriptor.h"
 #include "core/event_internal.h"
-#include "core/event_peers.h"
+#include "core/event_receivers.h"
 
 struct rsmcore_listener {
     pthread_t thread;
@@ -67,8 +67,8 @@ static void watch_fork(void)
 
 void rsmcore_event_raise(struct rsmcore_event *event, uint32_t count, bool coalesce)
 {
-    struct rsm_event_cell *cell = atomic_load(&event->cell);
-    if (!rsm_event_cell_post(cell, count, coalesce) || !atomic_load(&event->descriptor_given))
+    struct rsm_event_counter *counter = atomic_load(&event->counter);
+    if (!rsm_event_counter_post(counter, count, coalesce) || !atomic_load(&event->descriptor_given))
         return;
     /* A full pipe is readable, which is all that is wanted. */
     ssize_t ignored = write(event->pipe_write, "", 1);
@@ -188,7 +188,7 @@ static bool add(struct rsmcore_event *event)
     return event->listener != NULL;
 }
 
-void rsmcore_event_hear(struct rsmcore_event *event, struct rsm_conn *conn)
+void rsmcore_event_set_source(struct rsmcore_event *event, struct rsm_conn *conn)
 {
     event->source_fd = conn->ops->signals->fd(conn);
     if (event->source_fd >= 0)

@@ -6,24 +6,24 @@
 #include <unistd.h>
 
 #include "core/event_internal.h"
-#include "core/event_peers.h"
+#include "core/event_receivers.h"
 
 enum {
-    REFRESH_TRIES = 8,  /* until a set of importers that keeps changing is taken as it is */
-    PEERS_MOST = 65536, /* bound on what a daemon can make us map */
-    KICK_UNKNOWN = -1,
-    KICK_NONE = -2,
+    REFRESH_TRIES = 8,     /* until a set of importers that keeps changing is taken as it is */
+    RECEIVERS_MAX = 65536, /* bound on what a daemon can make us map */
+    DOORBELL_UNKNOWN = -1,
+    DOORBELL_NONE = -2,
 };
 
-static void release_peer(struct rsmcore_event_peer *peer)
+static void release_peer(struct rsmcore_event_receiver *peer)
 {
-    if (peer->cell != NULL)
-        rsm_event_cell_unmap(peer->cell);
-    if (peer->kick >= 0)
-        close(peer->kick);
+    if (peer->counter != NULL)
+        rsm_event_counter_unmap(peer->counter);
+    if (peer->doorbell >= 0)
+        close(peer->doorbell);
 }
 
-void rsmcore_event_forget_peers(struct rsmcore_event *event)
+void rsmcore_event_forget_receivers(struct rsmcore_event *event)
 {
     for (unsigned i = 0; i < event->peer_count; i++)
         release_peer(&event->peers[i]);
@@ -42,52 +42,52 @@ void rsmcore_event_follow(struct rsmcore_event *event, const _Atomic uint32_t *s
 /* ---------------------------------------------------------------- who the peers are */
 
 /* Add the cells of one page of the answer. */
-static enum rsm_status take_cells(struct rsmcore_event *event,
-                                  const struct rsm_event_peers_reply *page,
-                                  const struct rsm_packet_fds *fds)
+static enum rsm_status take_counters(struct rsmcore_event *event,
+                                     const struct rsm_event_receivers_reply *page,
+                                     const struct rsm_packet_fds *fds)
 {
     unsigned taken = 0;
-    if (event->peer_count + page->count > PEERS_MOST)
+    if (event->peer_count + page->count > RECEIVERS_MAX)
         return RSM_ST_PROTOCOL;
-    struct rsmcore_event_peer *grown =
+    struct rsmcore_event_receiver *grown =
         realloc(event->peers, (event->peer_count + page->count) * sizeof *grown);
     if (grown == NULL)
         return RSM_ST_NO_MEMORY;
     event->peers = grown;
     for (unsigned i = 0; i < page->count; i++) {
-        struct rsm_event_cell *cell = NULL;
+        struct rsm_event_counter *counter = NULL;
         bool is_there = event->end == RSM_EVENT_IMPORT || page->peers[i] != 0;
         if (is_there && taken == fds->count)
             return RSM_ST_PROTOCOL;
         if (is_there)
-            cell = rsm_event_cell_map(fds->fds[taken++]);
-        if (is_there && cell == NULL)
+            counter = rsm_event_counter_map(fds->fds[taken++]);
+        if (is_there && counter == NULL)
             return RSM_ST_NO_MEMORY;
-        event->peers[event->peer_count++] =
-            (struct rsmcore_event_peer){.name = page->peers[i], .kick = KICK_UNKNOWN, .cell = cell};
+        event->peers[event->peer_count++] = (struct rsmcore_event_receiver){
+            .name = page->peers[i], .doorbell = DOORBELL_UNKNOWN, .counter = counter};
     }
     return taken == fds->count ? RSM_ST_OK : RSM_ST_PROTOCOL;
 }
 
 /* Ask for all peers once. RSM_ST_BUSY: they changed between two pages of the answer. */
-static enum rsm_status fetch_peers(struct rsmcore_event *event)
+static enum rsm_status fetch_receivers(struct rsmcore_event *event)
 {
     uint32_t total;
-    rsmcore_event_forget_peers(event);
+    rsmcore_event_forget_receivers(event);
     do {
         struct rsm_packet_fds fds;
         struct rsm_msg msg = {
-            .type = RSM_MSG_EVENT_PEERS,
+            .type = RSM_MSG_EVENT_RECEIVERS,
             .u.event_peers = {.end = event->end, .id = event->id, .first = event->peer_count}};
-        enum rsm_status status = rsmcore_link_call(event->link, &msg, NULL, &fds);
+        enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, &fds);
         if (status != RSM_ST_OK)
             return status;
-        const struct rsm_event_peers_reply *page = &msg.u.event_peers_reply;
+        const struct rsm_event_receivers_reply *page = &msg.u.event_peers_reply;
         bool same = event->peer_count == 0 || page->epoch == event->peers_epoch;
         event->peers_epoch = page->epoch;
         total = page->total;
         if (page->count > 0)
-            status = take_cells(event, page, &fds);
+            status = take_counters(event, page, &fds);
         rsm_packet_fds_close(&fds);
         if (status != RSM_ST_OK || !same)
             return status != RSM_ST_OK ? status : RSM_ST_BUSY;
@@ -106,15 +106,15 @@ static bool peers_current(const struct rsmcore_event *event)
            (event->slot != NULL && atomic_load(event->slot) == event->peers_epoch);
 }
 
-static enum rsm_status know_peers(struct rsmcore_event *event)
+static enum rsm_status know_receivers(struct rsmcore_event *event)
 {
     if (peers_current(event))
         return RSM_ST_OK;
     enum rsm_status status = RSM_ST_BUSY;
     for (int tries = REFRESH_TRIES; status == RSM_ST_BUSY && tries > 0; tries--)
-        status = fetch_peers(event);
+        status = fetch_receivers(event);
     if (status != RSM_ST_OK && status != RSM_ST_BUSY)
-        rsmcore_event_forget_peers(event);
+        rsmcore_event_forget_receivers(event);
     return status == RSM_ST_BUSY ? RSM_ST_OK : status;
 }
 
@@ -138,19 +138,21 @@ static void write_without_sigpipe(int fd)
 }
 
 /* Get a way to make the peer's poll descriptor readable, if one is not known to be there or not. */
-static enum rsm_status know_kick(struct rsmcore_event *event, struct rsmcore_event_peer *peer)
+static enum rsm_status know_doorbell(struct rsmcore_event *event,
+                                     struct rsmcore_event_receiver *peer)
 {
-    if (peer->kick != KICK_UNKNOWN)
+    if (peer->doorbell != DOORBELL_UNKNOWN)
         return RSM_ST_OK;
     struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_EVENT_KICK,
-                          .u.event_kick = {.end = event->end, .id = event->id, .peer = peer->name}};
-    enum rsm_status status = rsmcore_link_call(event->link, &msg, NULL, &fds);
+    struct rsm_msg msg = {
+        .type = RSM_MSG_EVENT_DOORBELL,
+        .u.event_doorbell = {.end = event->end, .id = event->id, .peer = peer->name}};
+    enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, &fds);
     bool unknown = status == RSM_ST_TIMEOUT || status == RSM_ST_STALE ||
                    status == RSM_ST_NO_RESOURCES || status == RSM_ST_NO_MEMORY;
     if (unknown)
         return status;
-    peer->kick = status == RSM_ST_OK && fds.count == 1 ? fds.fds[0] : KICK_NONE;
+    peer->doorbell = status == RSM_ST_OK && fds.count == 1 ? fds.fds[0] : DOORBELL_NONE;
     if (status == RSM_ST_OK && fds.count != 1)
         rsm_packet_fds_close(&fds);
     return RSM_ST_OK;
@@ -158,24 +160,24 @@ static enum rsm_status know_kick(struct rsmcore_event *event, struct rsmcore_eve
 
 /* A peer that may be asleep in poll(2) gets no event that it cannot be told of: whoever posts is to
  * learn of it and may post again. */
-static enum rsm_status post_to(struct rsmcore_event *event, struct rsmcore_event_peer *peer,
+static enum rsm_status post_to(struct rsmcore_event *event, struct rsmcore_event_receiver *peer,
                                bool coalesce)
 {
     enum rsm_status status = RSM_ST_OK;
-    if (peer->cell == NULL) /* rsmd has no room for its counter, and tells it so when it waits */
+    if (peer->counter == NULL) /* rsmd has no room for its counter, and tells it so when it waits */
         return RSM_ST_OK;
-    if (rsm_event_cell_is_armed(peer->cell))
-        status = know_kick(event, peer);
-    if (status != RSM_ST_OK || !rsm_event_cell_post(peer->cell, 1, coalesce))
+    if (rsm_event_counter_is_armed(peer->counter))
+        status = know_doorbell(event, peer);
+    if (status != RSM_ST_OK || !rsm_event_counter_post(peer->counter, 1, coalesce))
         return status;
-    status = know_kick(event, peer); /* it was armed just now */
-    if (status == RSM_ST_OK && peer->kick >= 0)
-        write_without_sigpipe(peer->kick);
+    status = know_doorbell(event, peer); /* it was armed just now */
+    if (status == RSM_ST_OK && peer->doorbell >= 0)
+        write_without_sigpipe(peer->doorbell);
     return status;
 }
 
 /* Post to all that are known, whatever becomes of some. */
-static enum rsm_status post_to_peers(struct rsmcore_event *event, bool coalesce)
+static enum rsm_status post_to_receivers(struct rsmcore_event *event, bool coalesce)
 {
     enum rsm_status status = RSM_ST_OK;
     for (unsigned i = 0; i < event->peer_count; i++) {
@@ -204,14 +206,14 @@ static enum rsm_status told_of(enum rsm_status status)
 
 enum rsm_status rsmcore_event_post(struct rsmcore_event *event, bool coalesce)
 {
-    if (!rsmcore_gentable_alive(rsmcore_link_gentable(event->link)))
+    if (!rsmcore_generation_table_is_alive(rsmcore_control_generation_table(event->link)))
         return RSM_ST_UNREACHABLE;
     if (event->end == RSM_EVENT_IMPORT && event->slot != NULL &&
         atomic_load(event->slot) != event->slot_value)
         return RSM_ST_OK;
     pthread_mutex_lock(&event->lock);
-    enum rsm_status status = know_peers(event);
-    enum rsm_status posted = post_to_peers(event, coalesce);
+    enum rsm_status status = know_receivers(event);
+    enum rsm_status posted = post_to_receivers(event, coalesce);
     pthread_mutex_unlock(&event->lock);
     return told_of(status != RSM_ST_OK ? status : posted);
 }

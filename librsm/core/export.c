@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "core/controller_ports.h"
-#include "core/event_peers.h"
+#include "core/event_receivers.h"
 #include "core/records_make.h"
 #include "base/log.h"
 #include "base/ranges.h"
@@ -19,7 +19,7 @@
 struct rsmcore_export {
     struct rsm_range range; /* in the set, else 0; first, so that it leads here */
     struct rsmcore_controller *controller;
-    struct rsmcore_link *link;
+    struct rsmcore_control *link;
     struct rsmcore_event *event;
     const _Atomic uint32_t *epoch; /* slot of the generation table that tells of its importers */
     unsigned process_epoch;
@@ -118,7 +118,7 @@ static void enter_registry(void)
  * are free, their importers cut off. The handle is of no use then but to get the memory back. */
 static bool daemon_lives(const struct rsmcore_export *segment)
 {
-    return rsmcore_link_lives(segment->link);
+    return rsmcore_control_is_alive(segment->link);
 }
 
 static void enter_set(struct rsmcore_export *segment)
@@ -150,14 +150,14 @@ static enum rsm_status take_registration(struct rsmcore_export *segment,
                                          struct rsm_packet_fds *fds, struct given_extent *given)
 {
     segment->id = reply->export;
-    if (reply->epoch_slot >= RSM_GENTABLE_SLOTS || fds->count != (reply->extent != 0)) {
+    if (reply->epoch_slot >= RSM_GENERATION_TABLE_SLOTS || fds->count != (reply->extent != 0)) {
         rsm_packet_fds_close(fds);
         return RSM_ST_PROTOCOL;
     }
     if (reply->extent != 0)
         *given =
             (struct given_extent){.id = reply->extent, .fd = fds->fds[0], .about = reply->about};
-    segment->epoch = &rsmcore_link_gentable(segment->link)->slot[reply->epoch_slot];
+    segment->epoch = &rsmcore_control_generation_table(segment->link)->slot[reply->epoch_slot];
     return RSM_ST_OK;
 }
 
@@ -179,7 +179,7 @@ static enum rsm_status register_segment(struct rsmcore_export *segment, unsigned
         .type = RSM_MSG_EXPORT_CREATE,
         .u.export_create = {.length = segment->length, .mode = mode, .want_extent = want_extent}};
     strcpy(msg.u.export_create.controller, rsmcore_controller_name(segment->controller));
-    enum rsm_status status = rsmcore_link_call(segment->link, &msg, NULL, &fds);
+    enum rsm_status status = rsmcore_control_call(segment->link, &msg, NULL, &fds);
     if (status == RSM_ST_OK)
         status = take_registration(segment, &msg.u.export_create_reply, &fds, given);
     return status;
@@ -267,7 +267,7 @@ static enum rsm_status unregister_segment(const struct rsmcore_export *segment,
         [RSMCORE_DESTROY_UNUSED] = RSM_DESTROY_UNUSED, [RSMCORE_DESTROY_DEFER] = RSM_DESTROY_DEFER};
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY,
                           .u.export_destroy = {.export = segment->id, .flags = flags[how]}};
-    enum rsm_status status = rsmcore_link_call(segment->link, &msg, NULL, NULL);
+    enum rsm_status status = rsmcore_control_call(segment->link, &msg, NULL, NULL);
     *offered = status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
     return status;
 }
@@ -276,7 +276,7 @@ static void free_segment(struct rsmcore_export *segment)
 {
     if (segment->event != NULL)
         rsmcore_event_destroy(segment->event);
-    rsmcore_link_release(segment->link);
+    rsmcore_control_release(segment->link);
     rsmcore_controller_close(segment->controller);
     free(segment);
 }
@@ -287,13 +287,13 @@ static enum rsm_status make_segment(struct rsmcore_controller *controller, uintp
                                     size_t length, begin_function *begin, unsigned mode,
                                     struct rsmcore_export **out)
 {
-    struct rsmcore_link *link;
-    enum rsm_status status = rsmcore_link_own(&link);
+    struct rsmcore_control *link;
+    enum rsm_status status = rsmcore_control_local(&link);
     if (status != RSM_ST_OK)
         return status == RSM_ST_UNREACHABLE ? RSM_ST_NO_CONTROLLER : status;
     struct rsmcore_export *segment = calloc(1, sizeof *segment);
     if (segment == NULL) {
-        rsmcore_link_release(link);
+        rsmcore_control_release(link);
         return RSM_ST_NO_MEMORY;
     }
     segment->controller = rsmcore_controller_hold(controller);
@@ -415,7 +415,7 @@ static void take_back_publish(struct rsmcore_export *segment)
 {
     struct rsm_msg undo = {.type = RSM_MSG_EXPORT_UNPUBLISH,
                            .u.export_unpublish.export = segment->id};
-    rsmcore_link_post(segment->link, &undo);
+    rsmcore_control_post(segment->link, &undo);
     segment->publish_unanswered = true;
 }
 
@@ -434,7 +434,7 @@ static enum rsm_status request_publish(struct rsmcore_export *segment, struct rs
         status = rsmcore_region_pieces(segment->start, segment->length, request->pieces,
                                        RSM_PROTO_PIECES_MAX, &request->piece_count);
     if (status == RSM_ST_OK)
-        status = rsmcore_link_call(segment->link, msg, NULL, NULL);
+        status = rsmcore_control_call(segment->link, msg, NULL, NULL);
     if (status == RSM_ST_TIMEOUT)
         take_back_publish(segment);
     return status;
@@ -481,8 +481,9 @@ enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
                           .u.export_republish = {.export = segment->id, .acl_count = acl_count}};
     copy_acl(msg.u.export_republish.acl, acl, acl_count);
     enter_registry();
-    enum rsm_status status = segment->published ? rsmcore_link_call(segment->link, &msg, NULL, NULL)
-                                                : RSM_ST_NOT_PUBLISHED;
+    enum rsm_status status = segment->published
+                                 ? rsmcore_control_call(segment->link, &msg, NULL, NULL)
+                                 : RSM_ST_NOT_PUBLISHED;
     rsmcore_region_unlock();
     return status == RSM_ST_STALE ? RSM_ST_NOT_PUBLISHED : status;
 }
@@ -492,7 +493,7 @@ static enum rsm_status end_publication(struct rsmcore_export *segment, uint32_t 
 {
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
                           .u.export_unpublish = {.export = segment->id, .flags = flags}};
-    enum rsm_status status = rsmcore_link_call(segment->link, &msg, NULL, NULL);
+    enum rsm_status status = rsmcore_control_call(segment->link, &msg, NULL, NULL);
     bool died = status == RSM_ST_STALE;
     /* Not published: rsmd carried an earlier request out after we stopped waiting for it. */
     if (status != RSM_ST_OK && status != RSM_ST_NOT_PUBLISHED && !died)

@@ -102,7 +102,7 @@ enum rsmcore_destroy {
  * End the segment: nobody connects any more, its id is free and the handle invalid. In a forked
  * child it only frees the child's copy of the handle.
  * @return RSM_ST_OK; with RSMCORE_DESTROY_UNUSED alone the handle may stay valid: RSM_ST_BUSY, or
- *         what rsmcore_link_call() says when rsmd did not answer. The other two always succeed.
+ *         what rsmcore_control_call() says when rsmd did not answer. The other two always succeed.
  */
 enum rsm_status rsmcore_export_destroy(struct rsmcore_export *segment, enum rsmcore_destroy how);
 

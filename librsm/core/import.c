@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/controller_ports.h"
-#include "core/event_peers.h"
-#include "control/link.h"
+#include "core/event_receivers.h"
+#include "control/control.h"
 #include "base/log.h"
 #include "core/route.h"
 #include "core/target.h"
@@ -16,28 +16,28 @@
 #include "transport/registry_import.h"
 
 enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint32_t node,
-                              struct rsmcore_link **link)
+                              struct rsmcore_control **link)
 {
-    struct rsmcore_link *own;
-    enum rsm_status status = rsmcore_link_own(&own);
+    struct rsmcore_control *own;
+    enum rsm_status status = rsmcore_control_local(&own);
     if (status != RSM_ST_OK)
         return status;
-    if (node == rsmcore_link_node(own)) {
+    if (node == rsmcore_control_node(own)) {
         *link = own;
         return RSM_ST_OK;
     }
     /* A node that this process has a link to is where it was, as long as its daemon lives. */
-    *link = rsmcore_controller_is_loopback(controller) ? NULL : rsmcore_link_known(node);
+    *link = rsmcore_controller_is_loopback(controller) ? NULL : rsmcore_control_known(node);
     if (*link != NULL) {
-        rsmcore_link_release(own);
+        rsmcore_control_release(own);
         return RSM_ST_OK;
     }
     struct rsm_msg msg = {.type = RSM_MSG_LOCATE, .u.locate = {.node = node}};
     strcpy(msg.u.locate.controller, rsmcore_controller_name(controller));
-    status = rsmcore_link_call(own, &msg, NULL, NULL);
+    status = rsmcore_control_call(own, &msg, NULL, NULL);
     if (status == RSM_ST_OK && msg.u.locate_reply.kind == RSM_LOCATE_SAME_HOST) {
-        status = rsmcore_link_to(node, msg.u.locate_reply.path, link);
-        rsmcore_link_release(own);
+        status = rsmcore_control_to(node, msg.u.locate_reply.path, link);
+        rsmcore_control_release(own);
         bool known = status == RSM_ST_OK || status == RSM_ST_VERSION ||
                      status == RSM_ST_NO_MEMORY || status == RSM_ST_NO_RESOURCES;
         return known ? status : RSM_ST_UNREACHABLE;
@@ -46,28 +46,28 @@ enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint3
         *link = own;
         return RSM_ST_OK;
     }
-    rsmcore_link_release(own);
+    rsmcore_control_release(own);
     return status;
 }
 
-static enum rsm_status request_connection(struct rsmcore_link *link,
+static enum rsm_status request_connection(struct rsmcore_control *link,
                                           const struct rsmcore_controller *controller,
                                           struct rsm_msg *msg, struct rsm_packet_fds *fds)
 {
     strcpy(msg->u.import_connect.controller, rsmcore_controller_name(controller));
-    enum rsm_status status = rsmcore_link_call(link, msg, NULL, fds);
-    if (status == RSM_ST_OK && msg->u.import_connect_reply.slot >= RSM_GENTABLE_SLOTS) {
+    enum rsm_status status = rsmcore_control_call(link, msg, NULL, fds);
+    if (status == RSM_ST_OK && msg->u.import_connect_reply.slot >= RSM_GENERATION_TABLE_SLOTS) {
         rsm_packet_fds_close(fds);
         status = RSM_ST_PROTOCOL;
     }
     return status;
 }
 
-static void end_connection(struct rsmcore_link *link, uint32_t id)
+static void end_connection(struct rsmcore_control *link, uint32_t id)
 {
     struct rsm_msg msg = {.type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect.import = id};
     /* If rsmd cannot be told it has gone, and the connection with it. */
-    (void)rsmcore_link_call(link, &msg, NULL, NULL);
+    (void)rsmcore_control_call(link, &msg, NULL, NULL);
 }
 
 /* Let the transport named in the offer connect with it. */
@@ -111,7 +111,7 @@ static enum rsm_status build_import(struct rsmcore_import *import,
     import->rights = reply->rights;
     import->length = reply->length;
     import->generation = reply->generation;
-    import->table = rsmcore_link_gentable(import->link);
+    import->table = rsmcore_control_generation_table(import->link);
     import->slot = &import->table->slot[reply->slot];
     import->process_epoch = rsmcore_process_epoch();
     enum rsm_status status = connect_transport(import, reply, fds);
@@ -123,7 +123,7 @@ static enum rsm_status build_import(struct rsmcore_import *import,
         return status;
     }
     rsmcore_event_follow(import->event, import->slot, import->generation);
-    rsmcore_event_hear(import->event, rsmcore_import_conn(import));
+    rsmcore_event_set_source(import->event, rsmcore_import_conn(import));
     return RSM_ST_OK;
 }
 
@@ -159,7 +159,7 @@ drop_connection:
     end_connection(import->link, msg.u.import_connect_reply.import);
     rsmcore_controller_close(controller);
 release_link:
-    rsmcore_link_release(import->link);
+    rsmcore_control_release(import->link);
 free_import:
     free(import);
     return status;
@@ -171,7 +171,7 @@ void rsmcore_import_disconnect(struct rsmcore_import *import)
     disconnect_transport(import);
     end_connection(import->link, import->id);
     rsmcore_controller_close(import->controller);
-    rsmcore_link_release(import->link);
+    rsmcore_control_release(import->link);
     free(import);
 }
 
@@ -269,7 +269,7 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
 
 enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce)
 {
-    if (!rsmcore_gentable_alive(import->table))
+    if (!rsmcore_generation_table_is_alive(import->table))
         return RSM_ST_UNREACHABLE;
     if (rsmcore_import_aborted(import))
         return RSM_ST_OK; /* to nobody */

@@ -24,12 +24,12 @@ struct rsmcore_import {
     struct rsm_conn *_Atomic conn;              /* replaced once, by what makes it mappable */
     const struct rsm_softmap_ops *_Atomic soft; /* of conn, if it has been replaced */
     const _Atomic uint32_t *slot;               /* of the exporter's node; moves when aborted */
-    const struct rsm_gentable *table;           /* its generation table, for the liveness word */
+    const struct rsm_generation_table *table;   /* its generation table, for the liveness word */
     uint32_t generation;                        /* value of the slot at connect */
     uint32_t rights;                            /* RSM_RIGHT_* granted */
     uint64_t length;                            /* bytes of the segment */
     _Atomic uint32_t failures;                  /* transfers that failed so far (barrier.h) */
-    struct rsmcore_link *link;
+    struct rsmcore_control *link;
     struct rsmcore_controller *controller;
     struct rsmcore_event *event;
     uint32_t id;
@@ -72,7 +72,8 @@ static inline bool rsmcore_import_aborted(const struct rsmcore_import *import)
 {
     struct rsm_conn *conn = rsmcore_import_conn(import);
     return atomic_load_explicit(import->slot, memory_order_acquire) != import->generation ||
-           !rsmcore_gentable_alive(import->table) || conn->ops->health(conn) != RSM_ST_OK;
+           !rsmcore_generation_table_is_alive(import->table) ||
+           conn->ops->health(conn) != RSM_ST_OK;
 }
 
 static inline bool rsmcore_import_in_range(const struct rsmcore_import *import, uint64_t offset,

@@ -15,7 +15,7 @@ enum { NS_PER_MS = 1000000 };
  * a message, which is here or with rsmd. */
 struct rsmcore_interrupt {
     struct rsmcore_event *event;
-    struct rsmcore_link *link;
+    struct rsmcore_control *link;
     enum rsm_interrupt_kind kind;
     uint32_t id;
     unsigned process_epoch;
@@ -26,7 +26,7 @@ struct rsmcore_interrupt {
 };
 
 struct rsmcore_trigger {
-    struct rsmcore_link *link;
+    struct rsmcore_control *link;
     uint32_t node;
     enum rsm_interrupt_kind kind;
     uint32_t number;
@@ -35,11 +35,11 @@ struct rsmcore_trigger {
 
 /* ---------------------------------------------------------------- beginning and end */
 
-static void unregister(struct rsmcore_link *link, uint32_t id)
+static void unregister(struct rsmcore_control *link, uint32_t id)
 {
     struct rsm_msg msg = {.type = RSM_MSG_INTERRUPT_REMOVE, .u.interrupt_remove.interrupt = id};
     /* If rsmd cannot be told it has gone, and the interrupt with it. */
-    (void)rsmcore_link_call(link, &msg, NULL, NULL);
+    (void)rsmcore_control_call(link, &msg, NULL, NULL);
 }
 
 static enum rsm_status begin(struct rsmcore_interrupt *interrupt, uint32_t *number, bool assign,
@@ -49,7 +49,7 @@ static enum rsm_status begin(struct rsmcore_interrupt *interrupt, uint32_t *numb
         .type = RSM_MSG_INTERRUPT_CREATE,
         .u.interrupt_create = {
             .kind = interrupt->kind, .number = *number, .assign = assign, .mode = mode}};
-    enum rsm_status status = rsmcore_link_call(interrupt->link, &msg, NULL, NULL);
+    enum rsm_status status = rsmcore_control_call(interrupt->link, &msg, NULL, NULL);
     if (status != RSM_ST_OK)
         return status;
     const struct rsm_interrupt_create_reply reply = msg.u.interrupt_create_reply;
@@ -75,13 +75,13 @@ enum rsm_status rsmcore_interrupt_create(enum rsm_interrupt_kind kind, uint32_t 
     struct rsmcore_interrupt *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = rsmcore_link_own(&made->link);
+    enum rsm_status status = rsmcore_control_local(&made->link);
     if (status == RSM_ST_OK) {
         made->kind = kind;
         made->process_epoch = rsmcore_process_epoch();
         status = begin(made, number, assign, mode);
         if (status != RSM_ST_OK)
-            rsmcore_link_release(made->link);
+            rsmcore_control_release(made->link);
     }
     if (status != RSM_ST_OK) {
         free(made);
@@ -97,7 +97,7 @@ void rsmcore_interrupt_remove(struct rsmcore_interrupt *interrupt)
     if (interrupt->process_epoch == rsmcore_process_epoch())
         unregister(interrupt->link, interrupt->id);
     rsmcore_event_destroy(interrupt->event);
-    rsmcore_link_release(interrupt->link);
+    rsmcore_control_release(interrupt->link);
     pthread_mutex_destroy(&interrupt->lock);
     free(interrupt);
 }
@@ -125,7 +125,7 @@ static struct rsm_msg take_request(const struct rsmcore_interrupt *interrupt, ui
 static enum rsm_status fetch(struct rsmcore_interrupt *interrupt)
 {
     struct rsm_msg msg = take_request(interrupt, RSM_PROTO_MESSAGES_MAX);
-    enum rsm_status status = rsmcore_link_call(interrupt->link, &msg, NULL, NULL);
+    enum rsm_status status = rsmcore_control_call(interrupt->link, &msg, NULL, NULL);
     if (status != RSM_ST_OK)
         return status;
     const struct rsm_interrupt_take_reply *page = &msg.u.interrupt_take_reply;
@@ -138,7 +138,7 @@ static enum rsm_status fetch(struct rsmcore_interrupt *interrupt)
     interrupt->first = 0;
     /* They need not be kept there for us any more, and make room for others. */
     msg = take_request(interrupt, 0);
-    rsmcore_link_post(interrupt->link, &msg);
+    rsmcore_control_post(interrupt->link, &msg);
     return RSM_ST_OK;
 }
 
@@ -204,7 +204,7 @@ enum rsm_status rsmcore_interrupt_connect(struct rsmcore_controller *controller,
     }
     struct rsm_msg msg = {.type = RSM_MSG_INTERRUPT_CONNECT,
                           .u.interrupt_connect = {.node = node, .kind = kind, .number = number}};
-    status = told_of(rsmcore_link_call(made->link, &msg, NULL, NULL));
+    status = told_of(rsmcore_control_call(made->link, &msg, NULL, NULL));
     if (status != RSM_ST_OK) {
         rsmcore_interrupt_disconnect(made);
         return status;
@@ -219,7 +219,7 @@ enum rsm_status rsmcore_interrupt_connect(struct rsmcore_controller *controller,
 
 void rsmcore_interrupt_disconnect(struct rsmcore_trigger *trigger)
 {
-    rsmcore_link_release(trigger->link);
+    rsmcore_control_release(trigger->link);
     free(trigger);
 }
 
@@ -236,5 +236,5 @@ enum rsm_status rsmcore_interrupt_trigger(struct rsmcore_trigger *trigger, const
                                                   .length = (uint32_t)length}};
     if (length > 0)
         memcpy(msg.u.interrupt_trigger.data, data, length);
-    return told_of(rsmcore_link_call(trigger->link, &msg, NULL, NULL));
+    return told_of(rsmcore_control_call(trigger->link, &msg, NULL, NULL));
 }

@@ -27,7 +27,7 @@ struct rsmcore_trigger;
  * @param number  of all 32 bits; with @p assign it receives one that was free.
  * @param mode    owner, group and other digits: whoever has the right to write may trigger it.
  * @return RSM_ST_OK, RSM_ST_ID_IN_USE, RSM_ST_INVALID, RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY,
- *         RSM_ST_UNREACHABLE: no daemon; else what rsmcore_link_call() says.
+ *         RSM_ST_UNREACHABLE: no daemon; else what rsmcore_control_call() says.
  */
 enum rsm_status rsmcore_interrupt_create(enum rsm_interrupt_kind kind, uint32_t *number,
                                          bool assign, unsigned mode,
@@ -43,7 +43,7 @@ void rsmcore_interrupt_remove(struct rsmcore_interrupt *interrupt);
  * @param data    receives the first *length bytes of the message; NULL with a length of 0.
  * @param length  receives how many these are. NULL, as data: of a plain interrupt.
  * @return RSM_ST_OK, RSM_ST_TIMEOUT, RSM_ST_INTERRUPTED: a signal handler ran; RSM_ST_STALE:
- *         cancelled, or the daemon has died; else what rsmcore_link_call() says, and the message
+ *         cancelled, or the daemon has died; else what rsmcore_control_call() says, and the message
  * comes by a later call.
  */
 enum rsm_status rsmcore_interrupt_wait(struct rsmcore_interrupt *interrupt, int timeout_ms,

@@ -18,7 +18,7 @@ enum {
  * rsmd. Whoever consumes one takes one. */
 struct rsmcore_records {
     struct rsmcore_event *event;
-    struct rsmcore_link *link; /* held by the event */
+    struct rsmcore_control *link; /* held by the event */
     enum rsm_event_end end;
     uint32_t id;
     struct rsmcore_import *import; /* NULL: of an export */
@@ -32,8 +32,8 @@ struct rsmcore_records {
 
 /* ---------------------------------------------------------------- making */
 
-enum rsm_status rsmcore_records_make(struct rsmcore_link *link, enum rsm_event_end end, uint32_t id,
-                                     struct rsmcore_import *import,
+enum rsm_status rsmcore_records_make(struct rsmcore_control *link, enum rsm_event_end end,
+                                     uint32_t id, struct rsmcore_import *import,
                                      struct rsmcore_records **records)
 {
     struct rsmcore_records *made = calloc(1, sizeof *made);
@@ -112,7 +112,7 @@ static enum rsm_status fetch(struct rsmcore_records *records)
         msg = (struct rsm_msg){
             .type = RSM_MSG_RECORDS,
             .u.records = {.end = records->end, .id = records->id, .after = records->after}};
-        enum rsm_status status = rsmcore_link_call(records->link, &msg, NULL, NULL);
+        enum rsm_status status = rsmcore_control_call(records->link, &msg, NULL, NULL);
         if (status != RSM_ST_OK)
             return status;
         for (uint32_t i = 0; i < page->count; i++) {

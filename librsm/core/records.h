@@ -39,8 +39,8 @@ void rsmcore_records_destroy(struct rsmcore_records *records);
  * RSM_RECORD_LOST.
  * @return RSM_ST_OK and *record; RSM_ST_TIMEOUT; RSM_ST_INTERRUPTED: a signal handler ran;
  *         RSM_ST_STALE: cancelled, or the exporter's daemon has died; RSM_ST_ABORTED: the
- *         connection's daemon has died and that has been told; else what rsmcore_link_call() says,
- *         and the record comes by a later call.
+ *         connection's daemon has died and that has been told; else what rsmcore_control_call()
+ * says, and the record comes by a later call.
  */
 enum rsm_status rsmcore_records_wait(struct rsmcore_records *records, int timeout_ms,
                                      struct rsm_record *record);

@@ -3,7 +3,7 @@
 #ifndef RSMCORE_ROUTE_H
 #define RSMCORE_ROUTE_H
 
-#include "control/link.h"
+#include "control/control.h"
 #include "core/controller.h"
 
 /** Find the rsmd that answers for @p node: the own one, which also does so for nodes of other
@@ -11,6 +11,6 @@
  * release; RSM_ST_NO_CONTROLLER: loopback to another node; RSM_ST_NO_ROUTE, RSM_ST_UNREACHABLE,
  *  RSM_ST_VERSION, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
 enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint32_t node,
-                              struct rsmcore_link **link);
+                              struct rsmcore_control **link);
 
 #endif

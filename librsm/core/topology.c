@@ -3,29 +3,29 @@
 #include <string.h>
 
 #include "core/controller.h"
-#include "control/link.h"
+#include "control/control.h"
 
 enum {
-    SNAPSHOT_TRIES = 8,     /* until a topology that keeps changing is given up */
-    CONTROLLERS_MOST = 256, /* bounds on what a daemon can make us allocate */
-    PEERS_MOST = RSM_NODE_ID_MAX,
+    SNAPSHOT_TRIES = 8,    /* until a topology that keeps changing is given up */
+    CONTROLLERS_MAX = 256, /* bounds on what a daemon can make us allocate */
+    RECEIVERS_MAX = RSM_NODE_ID_MAX,
 };
 
-static enum rsm_status fetch_page(struct rsmcore_link *link, uint32_t controller,
+static enum rsm_status fetch_page(struct rsmcore_control *link, uint32_t controller,
                                   uint32_t first_peer, struct rsm_topology_reply *page)
 {
     struct rsm_msg msg = {.type = RSM_MSG_TOPOLOGY,
                           .u.topology = {.controller = controller, .first_peer = first_peer}};
-    enum rsm_status status = rsmcore_link_call(link, &msg, NULL, NULL);
+    enum rsm_status status = rsmcore_control_call(link, &msg, NULL, NULL);
     *page = msg.u.topology_reply;
     if (status == RSM_ST_OK &&
-        (page->controllers > CONTROLLERS_MOST || page->total_peers > PEERS_MOST))
+        (page->controllers > CONTROLLERS_MAX || page->total_peers > RECEIVERS_MAX))
         status = RSM_ST_PROTOCOL;
     return status;
 }
 
 /* One controller with all its far ends. RSM_ST_BUSY: the topology changed meanwhile. */
-static enum rsm_status fetch_controller(struct rsmcore_link *link, uint32_t index,
+static enum rsm_status fetch_controller(struct rsmcore_control *link, uint32_t index,
                                         uint32_t generation,
                                         struct rsmcore_topology_controller *into)
 {
@@ -51,7 +51,7 @@ static enum rsm_status fetch_controller(struct rsmcore_link *link, uint32_t inde
     return into->peer_count == page.total_peers ? RSM_ST_OK : RSM_ST_BUSY;
 }
 
-static enum rsm_status fetch_all(struct rsmcore_link *link, struct rsmcore_topology **topology)
+static enum rsm_status fetch_all(struct rsmcore_control *link, struct rsmcore_topology **topology)
 {
     struct rsm_topology_reply first;
     enum rsm_status status = fetch_page(link, 0, 0, &first);
@@ -60,7 +60,7 @@ static enum rsm_status fetch_all(struct rsmcore_link *link, struct rsmcore_topol
     struct rsmcore_topology *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    made->local_node = rsmcore_link_node(link);
+    made->local_node = rsmcore_control_node(link);
     made->controllers = calloc(first.controllers + 1, sizeof *made->controllers);
     if (made->controllers == NULL)
         status = RSM_ST_NO_MEMORY;
@@ -77,15 +77,15 @@ static enum rsm_status fetch_all(struct rsmcore_link *link, struct rsmcore_topol
 
 enum rsm_status rsmcore_topology_get(struct rsmcore_topology **topology)
 {
-    struct rsmcore_link *link;
-    enum rsm_status status = rsmcore_link_own(&link);
+    struct rsmcore_control *link;
+    enum rsm_status status = rsmcore_control_local(&link);
     if (status != RSM_ST_OK)
         return status;
     int tries = SNAPSHOT_TRIES;
     do
         status = fetch_all(link, topology);
     while (status == RSM_ST_BUSY && --tries > 0);
-    rsmcore_link_release(link);
+    rsmcore_control_release(link);
     return status;
 }
 

@@ -16,13 +16,13 @@ struct softmap_options softmap_options_default(void)
 
 static enum rsm_status read_environment(struct softmap_settings *settings)
 {
-    for (unsigned i = 0; i < SOFTMAP_KNOBS; i++) {
-        enum softmap_knob knob = (enum softmap_knob)i;
-        const char *text = secure_getenv(softmap_knob_variable(knob));
-        if (text == NULL || softmap_settings_parse(settings, knob, text))
+    for (unsigned i = 0; i < SOFTMAP_TUNABLES; i++) {
+        enum softmap_tunable tunable = (enum softmap_tunable)i;
+        const char *text = secure_getenv(softmap_tunable_variable(tunable));
+        if (text == NULL || softmap_settings_parse(settings, tunable, text))
             continue;
-        rsm_log_error("%s=%s is not valid: expected %s", softmap_knob_variable(knob), text,
-                      softmap_knob_expected(knob));
+        rsm_log_error("%s=%s is not valid: expected %s", softmap_tunable_variable(tunable), text,
+                      softmap_tunable_expected(tunable));
         return RSM_ST_INVALID;
     }
     return RSM_ST_OK;
@@ -30,21 +30,21 @@ static enum rsm_status read_environment(struct softmap_settings *settings)
 
 static void apply(struct softmap_options *options, const struct softmap_settings *settings)
 {
-    uint32_t *numbers[SOFTMAP_KNOBS] = {
-        [SOFTMAP_KNOB_K] = &options->threshold,
-        [SOFTMAP_KNOB_FLUSH_US] = &options->flush_us,
-        [SOFTMAP_KNOB_REFRESH_US] = &options->refresh_us,
-        [SOFTMAP_KNOB_GRAIN] = &options->grain,
+    uint32_t *numbers[SOFTMAP_TUNABLES] = {
+        [SOFTMAP_TUNABLE_K] = &options->threshold,
+        [SOFTMAP_TUNABLE_FLUSH_US] = &options->flush_us,
+        [SOFTMAP_TUNABLE_REFRESH_US] = &options->refresh_us,
+        [SOFTMAP_TUNABLE_GRAIN] = &options->grain,
     };
-    for (unsigned i = 0; i < SOFTMAP_KNOBS; i++)
+    for (unsigned i = 0; i < SOFTMAP_TUNABLES; i++)
         if (numbers[i] != NULL && (settings->given >> i & 1))
             *numbers[i] = settings->value[i];
-    if (settings->given >> SOFTMAP_KNOB_MODE & 1)
-        options->mode = (enum softmap_mode)settings->value[SOFTMAP_KNOB_MODE];
-    if (settings->given >> SOFTMAP_KNOB_TRAP & 1)
-        options->trap = (enum softmap_trap)settings->value[SOFTMAP_KNOB_TRAP];
-    if (settings->given >> SOFTMAP_KNOB_ATOMICS & 1)
-        options->atomics = (enum softmap_atomics)settings->value[SOFTMAP_KNOB_ATOMICS];
+    if (settings->given >> SOFTMAP_TUNABLE_MODE & 1)
+        options->mode = (enum softmap_mode)settings->value[SOFTMAP_TUNABLE_MODE];
+    if (settings->given >> SOFTMAP_TUNABLE_TRAP & 1)
+        options->trap = (enum softmap_trap)settings->value[SOFTMAP_TUNABLE_TRAP];
+    if (settings->given >> SOFTMAP_TUNABLE_ATOMICS & 1)
+        options->atomics = (enum softmap_atomics)settings->value[SOFTMAP_TUNABLE_ATOMICS];
 }
 
 /* Whether a thread can serve all accesses here, the kernel's own among them: by trying. */

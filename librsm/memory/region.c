@@ -233,7 +233,7 @@ give_back_extent:
     return status;
 }
 
-static enum rsm_status cover_hole(struct rsmcore_link *link,
+static enum rsm_status cover_hole(struct rsmcore_control *link,
                                   const struct rsmcore_extent_source *source, uintptr_t start,
                                   size_t length)
 {
@@ -247,7 +247,7 @@ bool rsmcore_region_is_bare(uintptr_t start, size_t length)
     return first_in(start, start + length) == NULL;
 }
 
-enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link,
+enum rsm_status rsmcore_region_cover_with(struct rsmcore_control *link,
                                           const struct rsmcore_extent_source *source, uint32_t id,
                                           int fd, const struct rsm_extent_about *about,
                                           uintptr_t start, size_t length)
@@ -278,7 +278,7 @@ static enum rsm_status map_extent(struct rsmcore_extent *extent,
     return status;
 }
 
-enum rsm_status rsmcore_region_map(struct rsmcore_link *link,
+enum rsm_status rsmcore_region_map(struct rsmcore_control *link,
                                    const struct rsmcore_extent_source *source, uint32_t id, int fd,
                                    const struct rsm_extent_about *about, size_t length,
                                    uintptr_t *start)
@@ -307,7 +307,7 @@ void rsmcore_region_unmap(uintptr_t start, size_t length)
     }
 }
 
-void rsmcore_region_give_back(struct rsmcore_link *link, uint32_t id, int fd)
+void rsmcore_region_give_back(struct rsmcore_control *link, uint32_t id, int fd)
 {
     rsmcore_extent_give_back(link, id, fd);
 }
@@ -330,7 +330,7 @@ enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
     return RSM_ST_OK;
 }
 
-enum rsm_status rsmcore_region_shed(struct rsmcore_link *link, uintptr_t start, size_t length)
+enum rsm_status rsmcore_region_shed(struct rsmcore_control *link, uintptr_t start, size_t length)
 {
     uintptr_t end = start + length;
     for (uintptr_t at = start; at < end;) {
@@ -347,7 +347,7 @@ enum rsm_status rsmcore_region_shed(struct rsmcore_link *link, uintptr_t start, 
     return RSM_ST_OK;
 }
 
-enum rsm_status rsmcore_region_cover(struct rsmcore_link *link,
+enum rsm_status rsmcore_region_cover(struct rsmcore_control *link,
                                      const struct rsmcore_extent_source *source, uintptr_t start,
                                      size_t length)
 {

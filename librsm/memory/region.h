@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control/link.h"
+#include "control/control.h"
 #include "control/proto.h"
 
 /** Where extents come from. */
@@ -36,7 +36,7 @@ void rsmcore_region_unlock(void);
  * @return RSM_ST_OK; otherwise nothing has changed: RSM_ST_FAULT, RSM_ST_DENIED, RSM_ST_BUSY,
  *         RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES, RSM_ST_STALE.
  */
-enum rsm_status rsmcore_region_cover(struct rsmcore_link *link,
+enum rsm_status rsmcore_region_cover(struct rsmcore_control *link,
                                      const struct rsmcore_extent_source *source, uintptr_t start,
                                      size_t length);
 
@@ -45,14 +45,14 @@ enum rsm_status rsmcore_region_cover(struct rsmcore_link *link,
  * one has died, and what it called them means nothing, or something else, to its successor.
  * RSM_ST_NO_MEMORY: not done for all.
  */
-enum rsm_status rsmcore_region_shed(struct rsmcore_link *link, uintptr_t start, size_t length);
+enum rsm_status rsmcore_region_shed(struct rsmcore_control *link, uintptr_t start, size_t length);
 
 /** Whether no page of the range is on an extent. */
 bool rsmcore_region_is_bare(uintptr_t start, size_t length);
 
 /** The same as rsmcore_region_cover() for a range that is bare, with an extent of its length that
  *  rsmd has given already. Extent and descriptor are the region's from then on, or given back. */
-enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link,
+enum rsm_status rsmcore_region_cover_with(struct rsmcore_control *link,
                                           const struct rsmcore_extent_source *source, uint32_t id,
                                           int fd, const struct rsm_extent_about *about,
                                           uintptr_t start, size_t length);
@@ -60,7 +60,7 @@ enum rsm_status rsmcore_region_cover_with(struct rsmcore_link *link,
 /** Make memory of an extent that rsmd has given: map it at an address of the kernel's choice. No
  * page is exchanged. From then on it is a region like others; taken off the extent it becomes
  * private memory. Extent and descriptor are the region's from then on, or given back. */
-enum rsm_status rsmcore_region_map(struct rsmcore_link *link,
+enum rsm_status rsmcore_region_map(struct rsmcore_control *link,
                                    const struct rsmcore_extent_source *source, uint32_t id, int fd,
                                    const struct rsm_extent_about *about, size_t length,
                                    uintptr_t *start);
@@ -70,7 +70,7 @@ enum rsm_status rsmcore_region_map(struct rsmcore_link *link,
 void rsmcore_region_unmap(uintptr_t start, size_t length);
 
 /** Give an extent back that was not put to use. */
-void rsmcore_region_give_back(struct rsmcore_link *link, uint32_t id, int fd);
+void rsmcore_region_give_back(struct rsmcore_control *link, uint32_t id, int fd);
 
 /** Take every page of the range off its extent, contents kept. Pages that are on none are left
  *  alone. RSM_ST_NO_MEMORY: pages from the first failing one on still are on their extents. */

@@ -15,14 +15,14 @@ static void close_descriptor(struct rsmcore_extent *extent)
     extent->file.fd = -1;
 }
 
-static void give_back(struct rsmcore_link *link, uint32_t id)
+static void give_back(struct rsmcore_control *link, uint32_t id)
 {
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE,
                           .u.extent_free = {.extent = id, .flags = RSM_EXTENT_FREE_WHEN_UNUSED}};
-    (void)rsmcore_link_call(link, &msg, NULL, NULL);
+    (void)rsmcore_control_call(link, &msg, NULL, NULL);
 }
 
-void rsmcore_extent_give_back(struct rsmcore_link *link, uint32_t id, int fd)
+void rsmcore_extent_give_back(struct rsmcore_control *link, uint32_t id, int fd)
 {
     close(fd);
     give_back(link, id);
@@ -32,7 +32,7 @@ void rsmcore_extent_free(struct rsmcore_extent *extent)
 {
     close_descriptor(extent);
     give_back(extent->link, extent->id);
-    rsmcore_link_release(extent->link);
+    rsmcore_control_release(extent->link);
     free(extent);
 }
 
@@ -50,7 +50,7 @@ void rsmcore_extent_forget(struct rsmcore_extent *extent)
     free(extent);
 }
 
-struct rsmcore_extent *rsmcore_extent_of(struct rsmcore_link *link, uint32_t id, int fd,
+struct rsmcore_extent *rsmcore_extent_of(struct rsmcore_control *link, uint32_t id, int fd,
                                          const struct rsm_extent_about *about)
 {
     struct rsmcore_extent *extent = calloc(1, sizeof *extent);
@@ -58,20 +58,20 @@ struct rsmcore_extent *rsmcore_extent_of(struct rsmcore_link *link, uint32_t id,
         rsmcore_extent_give_back(link, id, fd);
         return NULL;
     }
-    extent->link = rsmcore_link_hold(link);
+    extent->link = rsmcore_control_hold(link);
     extent->id = id;
     extent->file.fd = fd;
     extent->about = *about;
     return extent;
 }
 
-enum rsm_status rsmcore_extent_take(struct rsmcore_link *link, const char *controller,
+enum rsm_status rsmcore_extent_take(struct rsmcore_control *link, const char *controller,
                                     size_t length, struct rsmcore_extent **taken)
 {
     struct rsm_packet_fds fds;
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC, .u.extent_alloc = {.length = length}};
     strcpy(msg.u.extent_alloc.controller, controller);
-    enum rsm_status status = rsmcore_link_call(link, &msg, NULL, &fds);
+    enum rsm_status status = rsmcore_control_call(link, &msg, NULL, &fds);
     if (status != RSM_ST_OK)
         return status;
     if (fds.count != 1) {
@@ -89,7 +89,7 @@ enum rsm_status rsmcore_extent_reopen(struct rsmcore_extent *extent)
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_OPEN, .u.extent_open.extent = extent->id};
     if (extent->file.fd >= 0)
         return RSM_ST_OK;
-    enum rsm_status status = rsmcore_link_call(extent->link, &msg, NULL, &fds);
+    enum rsm_status status = rsmcore_control_call(extent->link, &msg, NULL, &fds);
     if (status != RSM_ST_OK)
         return status;
     struct rsmcore_swap_file file;

@@ -11,7 +11,7 @@
 #include "rsm/rsmapi.h"
 
 /* Programs have tables of 64 nodes. Those with greater ids are left out. */
-static bool is_shown(const struct rsm_topology_peer *peer)
+static bool is_shown(const struct rsm_topology_remote *peer)
 {
     return peer->node <= RSMAPI_NODE_ID_MAX;
 }
@@ -55,7 +55,7 @@ static void fill_record(rsm_connections_t *record, const struct rsmcore_topology
     rsm_remote_cntlr_t *far_ends =
         (rsm_remote_cntlr_t *)((char *)record + offsetof(rsm_connections_t, remote_cntlr));
     for (uint32_t i = 0; i < from->peer_count; i++) {
-        const struct rsm_topology_peer *peer = &from->peers[i];
+        const struct rsm_topology_remote *peer = &from->peers[i];
         if (!is_shown(peer))
             continue;
         far_ends->remote_nodeid = peer->node;

@@ -15,7 +15,7 @@
 enum {
     CLAIM_VERSION = 1,
     CLAIM_BYTES = 256, /* more than any has */
-    WHY_BYTES = 240,   /* less than RSM_PEER_TEXT_MAX */
+    WHY_BYTES = 240,   /* less than RSM_CLUSTER_TEXT_MAX */
 };
 
 /* What jobs need of it outlives it: the last of daemon and running job frees it. */
@@ -40,7 +40,7 @@ struct rsmd_auth_job {
     bool ours; /* the failure */
     uint8_t claim[CLAIM_BYTES];
     size_t claim_length;
-    struct rsm_peer_proof proof;
+    struct rsm_cluster_proof proof;
     char why[WHY_BYTES];
 };
 
@@ -64,9 +64,9 @@ static void write_end(struct rsm_codec *c, const struct rsmd_address *end)
     rsm_codec_u16(c, &port);
 }
 
-static void write_party(struct rsm_codec *c, const struct rsm_peer_hello *hello)
+static void write_party(struct rsm_codec *c, const struct rsm_cluster_hello *hello)
 {
-    struct rsm_peer_hello copy = *hello;
+    struct rsm_cluster_hello copy = *hello;
     rsm_codec_u32(c, &copy.from);
     rsm_codec_u64(c, &copy.incarnation);
     rsm_codec_bytes(c, copy.nonce, sizeof copy.nonce);
@@ -75,7 +75,7 @@ static void write_party(struct rsm_codec *c, const struct rsm_peer_hello *hello)
 static size_t write_claim(const struct rsmd_auth_claim *claim, uint8_t bytes[CLAIM_BYTES])
 {
     struct rsm_codec c = rsm_encoder(bytes, CLAIM_BYTES);
-    uint32_t magic = RSM_PEER_MAGIC, version = CLAIM_VERSION;
+    uint32_t magic = RSM_CLUSTER_MAGIC, version = CLAIM_VERSION;
     rsm_codec_u32(&c, &magic);
     rsm_codec_u32(&c, &version);
     write_party(&c, claim->prover);
@@ -145,7 +145,7 @@ static void check_credential(struct rsmd_auth_job *job)
 
 static void check(struct rsmd_auth_job *job)
 {
-    struct rsm_peer_proof *proof = &job->proof;
+    struct rsm_cluster_proof *proof = &job->proof;
     bool munge = job->method->munge != NULL;
     if (munge == (proof->length == 0)) {
         snprintf(job->why, sizeof job->why, "node %u has auth = %s, and node %u auth = %s",
@@ -223,7 +223,7 @@ struct rsmd_auth_job *rsmd_auth_prove(struct rsmd_auth *auth, const struct rsmd_
 }
 
 struct rsmd_auth_job *rsmd_auth_check(struct rsmd_auth *auth, const struct rsmd_auth_claim *claim,
-                                      const struct rsm_peer_proof *proof, rsmd_auth_done *done,
+                                      const struct rsm_cluster_proof *proof, rsmd_auth_done *done,
                                       void *context)
 {
     struct rsmd_auth_job *job = calloc(1, sizeof *job);

@@ -5,8 +5,8 @@
  * or of rsmd's own user, on a host of this MUNGE realm, says that it is this end of this very
  * connection. Credentials are made and checked in a thread, because munged may be slow or hang.
  */
-#ifndef RSMD_PEER_AUTH_H
-#define RSMD_PEER_AUTH_H
+#ifndef RSMD_CLUSTER_AUTH_H
+#define RSMD_CLUSTER_AUTH_H
 
 #include <stddef.h>
 
@@ -21,8 +21,8 @@ struct rsmd_auth_job;
 /** What a credential is bound to. Both nonces make it good for one handshake. The two ends of the
  *  TCP connection make it useless to a stranger who passes the messages of two honest nodes on. */
 struct rsmd_auth_claim {
-    const struct rsm_peer_hello *prover;
-    const struct rsm_peer_hello *verifier;
+    const struct rsm_cluster_hello *prover;
+    const struct rsm_cluster_hello *verifier;
     const struct rsmd_address *prover_end;
     const struct rsmd_address *verifier_end;
 };
@@ -30,7 +30,7 @@ struct rsmd_auth_claim {
 /** The outcome, in the event loop. @p why is NULL if all is well, else a sentence that both ends
  * may log; @p ours: it is this host that failed. @p proof: what was made; NULL after a check. */
 typedef void rsmd_auth_done(void *context, const char *why, bool ours,
-                            const struct rsm_peer_proof *proof);
+                            const struct rsm_cluster_proof *proof);
 
 /** @p library: of MUNGE, RSMD_MUNGE_LIBRARY but in tests; @p conf must stay valid. NULL: @p why
  *  tells. */
@@ -43,7 +43,7 @@ void rsmd_auth_end(struct rsmd_auth *auth);
 struct rsmd_auth_job *rsmd_auth_prove(struct rsmd_auth *auth, const struct rsmd_auth_claim *claim,
                                       rsmd_auth_done *done, void *context);
 struct rsmd_auth_job *rsmd_auth_check(struct rsmd_auth *auth, const struct rsmd_auth_claim *claim,
-                                      const struct rsm_peer_proof *proof, rsmd_auth_done *done,
+                                      const struct rsm_cluster_proof *proof, rsmd_auth_done *done,
                                       void *context);
 
 /** done() will not be called. */

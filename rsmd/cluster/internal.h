@@ -6,7 +6,7 @@
  * Of two nodes the one with the lower id calls, the other one answers. So there is one connection
  * at most in the making for each pair, nothing to decide when both start at once, and a node that
  * was restarted calls the higher ones and is called by the lower ones again. The price is that a
- * higher node waits until it is called: the pause between two attempts, RSMD_RETRY_MOST_MS, at
+ * higher node waits until it is called: the pause between two attempts, RSMD_RETRY_MAX_MS, at
  * most.
  *
  * A handshake, C being the caller and A the one that answers:
@@ -20,8 +20,8 @@
  * Nothing is freed from within its own callbacks: a connection that must end is marked, and a
  * reaper takes it away before the loop goes on.
  */
-#ifndef RSMD_PEER_INTERNAL_H
-#define RSMD_PEER_INTERNAL_H
+#ifndef RSMD_CLUSTER_INTERNAL_H
+#define RSMD_CLUSTER_INTERNAL_H
 
 #include <event2/event.h>
 #include <utlist.h>
@@ -30,15 +30,15 @@
 #include "cluster/auth.h"
 #include "common/complaints.h"
 #include "cluster/handshake.h"
-#include "cluster/peers.h"
+#include "cluster/cluster.h"
 #include "cluster/stream.h"
 #include "common/worker.h"
 
 enum {
     RSMD_STRANGERS_MAX = 64,     /* connections that were accepted and not authenticated */
     RSMD_HANDSHAKE_MS = 3000,    /* or the peer timeout, if that is longer: for each step */
-    RSMD_RETRY_LEAST_MS = 100,   /* after the first failure; doubled with each */
-    RSMD_RETRY_MOST_MS = 2000,   /* but for jitter of a quarter */
+    RSMD_RETRY_MIN_MS = 100,     /* after the first failure; doubled with each */
+    RSMD_RETRY_MAX_MS = 2000,    /* but for jitter of a quarter */
     RSMD_STEADY_MS = 5000,       /* a link that was up for so long had no failures before */
     RSMD_PINGS_PER_TIMEOUT = 4,  /* one each quarter */
     RSMD_TICKS_PER_TIMEOUT = 16, /* how often we look */
@@ -58,8 +58,8 @@ enum rsmd_phase {
 };
 
 /** One TCP connection. */
-struct rsmd_conn {
-    struct rsmd_peers *peers;
+struct rsmd_tcp {
+    struct rsmd_cluster *peers;
     struct rsmd_link *link; /* NULL: accepted, and not known yet whose it is */
     enum rsmd_phase phase;
     bool caller;
@@ -69,30 +69,30 @@ struct rsmd_conn {
     struct resolution *resolution; /* the name of the caller's node is being looked up */
     struct rsmd_address here, there;
     char there_text[RSMD_ADDRESS_TEXT_BYTES]; /* with the port if we called it */
-    struct rsm_peer_hello mine, theirs;
+    struct rsm_cluster_hello mine, theirs;
     uint32_t version;
     int64_t up_since, pinged_at, answered_at; /* milliseconds */
     uint64_t ping, answered;                  /* numbers, ascending */
     uint64_t first_ping;                      /* the peer's, to be answered when the link is up */
-    uint64_t probe;                /* a PONG of this number or later decides on a rival */
-    struct rsmd_conn *prev, *next; /* of the strangers */
-    struct rsmd_conn *over_next;   /* to be reaped */
+    uint64_t probe;               /* a PONG of this number or later decides on a rival */
+    struct rsmd_tcp *prev, *next; /* of the strangers */
+    struct rsmd_tcp *over_next;   /* to be reaped */
 };
 
 /** What connects this node with one other. */
 struct rsmd_link {
-    struct rsmd_peers *peers;
+    struct rsmd_cluster *peers;
     const struct rsmd_conf_node *node;
-    struct rsmd_conn *up;
-    struct rsmd_conn *calling;
-    struct rsmd_conn *rival;
+    struct rsmd_tcp *up;
+    struct rsmd_tcp *calling;
+    struct rsmd_tcp *rival;
     bool told_up; /* the user has been */
     bool neighbour;
     struct event *retry;
-    struct resolution *resolution; /* the name is being looked up */
-    unsigned failures;             /* in a row */
-    unsigned address;              /* which of the name's is next */
-    char text[RSM_PEER_TEXT_MAX];  /* of the last failure */
+    struct resolution *resolution;   /* the name is being looked up */
+    unsigned failures;               /* in a row */
+    unsigned address;                /* which of the name's is next */
+    char text[RSM_CLUSTER_TEXT_MAX]; /* of the last failure */
     struct rsmd_complaints complaints;
 };
 
@@ -101,17 +101,17 @@ struct rsmd_listener {
     struct event *accepting;
     struct event *again;
     struct resolution *resolution;
-    struct rsmd_conn *strangers;
+    struct rsmd_tcp *strangers;
     unsigned stranger_count;
-    char text[RSM_PEER_TEXT_MAX]; /* why it is not open */
+    char text[RSM_CLUSTER_TEXT_MAX]; /* why it is not open */
     struct rsmd_complaints complaints;
 };
 
-struct rsmd_peers {
+struct rsmd_cluster {
     struct event_base *base;
     struct rsmd_self self;
-    struct rsmd_peers_user user;
-    rsmd_peers_is_neighbour *is_neighbour;
+    struct rsmd_cluster_user user;
+    rsmd_cluster_is_same_host *is_neighbour;
     void *neighbour_context;
     struct rsmd_auth *auth;
     struct rsmd_worker *resolver;
@@ -123,19 +123,19 @@ struct rsmd_peers {
     struct event *tick;
     int64_t ticked_at;
     struct event *reaper;
-    struct rsmd_conn *over;
+    struct rsmd_tcp *over;
     struct rsmd_bucket strangers_log;
 };
 
-/** rsmd_peers_start() with another library for MUNGE than RSMD_MUNGE_LIBRARY, for tests. */
-struct rsmd_peers *rsmd_peers_start_with(struct event_base *base, const struct rsmd_conf *conf,
-                                         uint32_t own, const struct rsmd_peers_user *user,
-                                         const char *library, char *why, size_t why_size);
+/** rsmd_cluster_start() with another library for MUNGE than RSMD_MUNGE_LIBRARY, for tests. */
+struct rsmd_cluster *rsmd_cluster_start_with(struct event_base *base, const struct rsmd_conf *conf,
+                                             uint32_t own, const struct rsmd_cluster_user *user,
+                                             const char *library, char *why, size_t why_size);
 
-/* peers.c */
+/* cluster.c */
 
 /** The link to a node; NULL: there is none. */
-struct rsmd_link *rsmd_link_to(const struct rsmd_peers *peers, uint32_t node);
+struct rsmd_link *rsmd_link_to(const struct rsmd_cluster *peers, uint32_t node);
 
 /* resolve.c */
 
@@ -143,46 +143,45 @@ struct rsmd_link *rsmd_link_to(const struct rsmd_peers *peers, uint32_t node);
 typedef void resolved(void *context, const struct rsmd_addresses *found, const char *why);
 /** Find a node's addresses: those written as such at once, before this returns; names later.
  *  NULL: it was called already, or with a failure. */
-struct resolution *rsmd_resolve(struct rsmd_peers *peers, const struct rsmd_conf_node *node,
+struct resolution *rsmd_resolve(struct rsmd_cluster *peers, const struct rsmd_conf_node *node,
                                 resolved *done, void *context);
 void rsmd_resolve_cancel(struct resolution *resolution);
 
 /* listener.c */
 
 /** Listen at the own node's address, now or as soon as that is possible. */
-bool rsmd_listener_start(struct rsmd_peers *peers);
-void rsmd_listener_stop(struct rsmd_peers *peers);
+bool rsmd_listener_start(struct rsmd_cluster *peers);
+void rsmd_listener_stop(struct rsmd_cluster *peers);
 
-/* conn.c */
+/* tcp.c */
 
 /** A connection to be: the socket is accepted, or connecting to a link's node. NULL: it could not
  *  be made, and the socket is closed. */
-struct rsmd_conn *rsmd_conn_accepted(struct rsmd_peers *peers, int socket,
-                                     const struct rsmd_address *from);
-struct rsmd_conn *rsmd_conn_called(struct rsmd_link *link, int socket,
-                                   const struct rsmd_address *to);
+struct rsmd_tcp *rsmd_tcp_accepted(struct rsmd_cluster *peers, int socket,
+                                   const struct rsmd_address *from);
+struct rsmd_tcp *rsmd_tcp_called(struct rsmd_link *link, int socket, const struct rsmd_address *to);
 /** Mark it as over; the link, or the log of strangers, is told why. */
-void rsmd_conn_over(struct rsmd_conn *conn, const char *why);
+void rsmd_tcp_end(struct rsmd_tcp *conn, const char *why);
 /** Tell the peer why, and then the same. */
-void rsmd_conn_refuse(struct rsmd_conn *conn, enum rsm_status status, const char *why);
+void rsmd_tcp_refuse(struct rsmd_tcp *conn, enum rsm_status status, const char *why);
 /** The link is up: answer the first PING, or go on after the first PONG. */
-void rsmd_conn_begin(struct rsmd_conn *conn);
+void rsmd_tcp_begin(struct rsmd_tcp *conn);
 /** Send a PING. False: the connection is over. */
-bool rsmd_conn_ping(struct rsmd_conn *conn);
+bool rsmd_tcp_ping(struct rsmd_tcp *conn);
 /** Begin the time of its phase anew. */
-void rsmd_conn_more_time(struct rsmd_conn *conn);
-void rsmd_conn_free(struct rsmd_conn *conn);
+void rsmd_tcp_restart_timer(struct rsmd_tcp *conn);
+void rsmd_tcp_free(struct rsmd_tcp *conn);
 
 /* link.c */
 
-struct rsmd_link *rsmd_link_new(struct rsmd_peers *peers, const struct rsmd_conf_node *node);
+struct rsmd_link *rsmd_link_new(struct rsmd_cluster *peers, const struct rsmd_conf_node *node);
 void rsmd_link_free(struct rsmd_link *link);
 /** A connection of this link, both ends authenticated. */
-void rsmd_link_adopt(struct rsmd_link *link, struct rsmd_conn *conn);
+void rsmd_link_adopt(struct rsmd_link *link, struct rsmd_tcp *conn);
 /** A PONG came on the connection that is up. */
 void rsmd_link_answered(struct rsmd_link *link);
 /** A connection of the link is over. Called by the reaper. */
-void rsmd_link_lost(struct rsmd_link *link, struct rsmd_conn *conn);
+void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn);
 /** Keep the reason of a failure, and log it unless that was done. */
 void rsmd_link_note(struct rsmd_link *link, const char *why);
 /** Look after the heartbeat. For @p deaf of the milliseconds since the last tick this daemon had no

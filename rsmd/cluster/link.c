@@ -36,9 +36,9 @@ void rsmd_link_note(struct rsmd_link *link, const char *why)
  * as one. */
 static uint32_t retry_delay(unsigned failures)
 {
-    uint32_t ms = RSMD_RETRY_MOST_MS, noise = 0;
-    if (failures < 8 && (uint32_t)RSMD_RETRY_LEAST_MS << failures < ms)
-        ms = (uint32_t)RSMD_RETRY_LEAST_MS << failures;
+    uint32_t ms = RSMD_RETRY_MAX_MS, noise = 0;
+    if (failures < 8 && (uint32_t)RSMD_RETRY_MIN_MS << failures < ms)
+        ms = (uint32_t)RSMD_RETRY_MIN_MS << failures;
     if (getrandom(&noise, sizeof noise, GRND_NONBLOCK) < 0)
         noise = (uint32_t)rsm_clock_ms();
     return ms - ms / 4 + noise % (ms / 2);
@@ -63,14 +63,14 @@ static void attempt_failed(struct rsmd_link *link, const char *why)
 
 static void on_own_resolved(void *context, const struct rsmd_addresses *found, const char *why)
 {
-    struct rsmd_peers *peers = context;
+    struct rsmd_cluster *peers = context;
     peers->own_resolution = NULL;
     if (why == NULL)
         peers->own = *found;
 }
 
 /* Find out from which addresses to call, for this attempt or, by a name, for the next ones. */
-static void learn_own_address(struct rsmd_peers *peers)
+static void learn_own_address(struct rsmd_cluster *peers)
 {
     const struct rsmd_conf *conf = peers->self.conf;
     if (conf->auth != RSMD_AUTH_NONE && peers->own_resolution == NULL)
@@ -94,7 +94,7 @@ static void call_address(struct rsmd_link *link, const struct rsmd_address *to, 
         attempt_failed(link, strerror(error));
         return;
     }
-    link->calling = rsmd_conn_called(link, fd, to);
+    link->calling = rsmd_tcp_called(link, fd, to);
     if (link->calling == NULL)
         attempt_failed(link, "out of memory");
 }
@@ -114,7 +114,7 @@ static void on_resolved(void *context, const struct rsmd_addresses *found, const
 
 static void call(struct rsmd_link *link)
 {
-    struct rsmd_peers *peers = link->peers;
+    struct rsmd_cluster *peers = link->peers;
     if (link->up != NULL || link->calling != NULL || link->resolution != NULL)
         return;
     link->neighbour = peers->is_neighbour != NULL &&
@@ -136,9 +136,9 @@ static void on_retry(evutil_socket_t fd, short what, void *argument)
 
 /* ------------------------------------------------------------------ up and down */
 
-static void promote(struct rsmd_link *link, struct rsmd_conn *conn)
+static void promote(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
-    struct rsmd_peers *peers = link->peers;
+    struct rsmd_cluster *peers = link->peers;
     if (link->calling == conn)
         link->calling = NULL;
     if (link->rival == conn)
@@ -146,7 +146,7 @@ static void promote(struct rsmd_link *link, struct rsmd_conn *conn)
     link->up = conn;
     evtimer_del(link->retry);
     rsmd_complaints_forget(&link->complaints);
-    rsmd_conn_begin(conn);
+    rsmd_tcp_begin(conn);
     if (conn->phase != RSMD_PHASE_UP)
         return;
     rsm_log_info("link to node %u at %s is up", (unsigned)link->node->id, conn->there_text);
@@ -158,10 +158,10 @@ static void promote(struct rsmd_link *link, struct rsmd_conn *conn)
 
 /* The node has a link, and now somebody else is that node, too. Either it was restarted and we have
  * not noticed the end of the former, or there are two. The former decides, by answering. */
-static void examine_rival(struct rsmd_link *link, struct rsmd_conn *conn)
+static void examine_rival(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
     if (link->rival != NULL) {
-        rsmd_conn_refuse(conn, RSM_ST_BUSY, "others wait for this link already");
+        rsmd_tcp_refuse(conn, RSM_ST_BUSY, "others wait for this link already");
         return;
     }
     link->rival = conn;
@@ -170,12 +170,12 @@ static void examine_rival(struct rsmd_link *link, struct rsmd_conn *conn)
     if (link->up->phase == RSMD_PHASE_OVER)
         return;
     if (link->up->theirs.incarnation == conn->theirs.incarnation)
-        rsmd_conn_over(link->up, "the peer has made a new connection");
-    else if (rsmd_conn_ping(link->up))
+        rsmd_tcp_end(link->up, "the peer has made a new connection");
+    else if (rsmd_tcp_ping(link->up))
         link->up->probe = link->up->ping;
 }
 
-void rsmd_link_adopt(struct rsmd_link *link, struct rsmd_conn *conn)
+void rsmd_link_adopt(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
     if (link->up == NULL)
         promote(link, conn);
@@ -185,17 +185,17 @@ void rsmd_link_adopt(struct rsmd_link *link, struct rsmd_conn *conn)
 
 void rsmd_link_answered(struct rsmd_link *link)
 {
-    char why[RSM_PEER_TEXT_MAX];
+    char why[RSM_CLUSTER_TEXT_MAX];
     if (link->rival == NULL || link->up->probe == 0 || link->up->answered < link->up->probe)
         return;
     snprintf(why, sizeof why, "two daemons have the id %u: one at %s, one at %s",
              (unsigned)link->node->id, link->up->there_text, link->rival->there_text);
-    rsmd_conn_refuse(link->rival, RSM_ST_BUSY, why);
+    rsmd_tcp_refuse(link->rival, RSM_ST_BUSY, why);
 }
 
-void rsmd_link_lost(struct rsmd_link *link, struct rsmd_conn *conn)
+void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
-    struct rsmd_peers *peers = link->peers;
+    struct rsmd_cluster *peers = link->peers;
     if (link->rival == conn)
         link->rival = NULL;
     if (link->calling == conn) {
@@ -221,28 +221,28 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_conn *conn)
 
 void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf)
 {
-    struct rsmd_conn *conn = link->up;
+    struct rsmd_tcp *conn = link->up;
     int64_t timeout = link->peers->self.conf->peer_timeout_ms;
-    char why[RSM_PEER_TEXT_MAX];
+    char why[RSM_CLUSTER_TEXT_MAX];
     if (conn == NULL || conn->phase != RSMD_PHASE_UP)
         return;
     if (deaf > 0 && link->rival != NULL && link->rival->phase == RSMD_PHASE_RIVAL)
-        rsmd_conn_more_time(link->rival); /* it waits for the one that gets more */
+        rsmd_tcp_restart_timer(link->rival); /* it waits for the one that gets more */
     conn->answered_at = now - conn->answered_at > deaf ? conn->answered_at + deaf : now;
     /* A quarter is left for noticing, so that it is noticed within the timeout. */
     if (now - conn->answered_at >= timeout - timeout / 4) {
         snprintf(why, sizeof why, "node %u has not answered node %u for %u ms",
                  (unsigned)link->node->id, (unsigned)link->peers->self.node,
                  (unsigned)(timeout - timeout / 4));
-        rsmd_conn_refuse(conn, RSM_ST_TIMEOUT, why);
+        rsmd_tcp_refuse(conn, RSM_ST_TIMEOUT, why);
     } else if (now - conn->pinged_at >= timeout / RSMD_PINGS_PER_TIMEOUT) {
-        rsmd_conn_ping(conn);
+        rsmd_tcp_ping(conn);
     }
 }
 
 /* ------------------------------------------------------------------ begin and end */
 
-struct rsmd_link *rsmd_link_new(struct rsmd_peers *peers, const struct rsmd_conf_node *node)
+struct rsmd_link *rsmd_link_new(struct rsmd_cluster *peers, const struct rsmd_conf_node *node)
 {
     struct rsmd_link *link = calloc(1, sizeof *link);
     if (link == NULL)
@@ -263,11 +263,11 @@ void rsmd_link_free(struct rsmd_link *link)
         return;
     rsmd_resolve_cancel(link->resolution);
     if (link->up != NULL)
-        rsmd_conn_free(link->up);
+        rsmd_tcp_free(link->up);
     if (link->calling != NULL)
-        rsmd_conn_free(link->calling);
+        rsmd_tcp_free(link->calling);
     if (link->rival != NULL)
-        rsmd_conn_free(link->rival);
+        rsmd_tcp_free(link->rival);
     if (link->retry != NULL)
         event_free(link->retry);
     free(link);

@@ -27,16 +27,16 @@ static void again_after(struct rsmd_listener *listener, int ms)
 
 /* ------------------------------------------------------------------ strangers */
 
-static bool same_host(const struct rsmd_conn *a, const struct rsmd_conn *b)
+static bool same_host(const struct rsmd_tcp *a, const struct rsmd_tcp *b)
 {
     return strcmp(a->there_text, b->there_text) == 0;
 }
 
 /* The oldest connection of the host that has most: a stranger who takes all places can only push
  * out its own. */
-static struct rsmd_conn *least_welcome(struct rsmd_listener *listener)
+static struct rsmd_tcp *least_welcome(struct rsmd_listener *listener)
 {
-    struct rsmd_conn *conn, *other, *worst = NULL;
+    struct rsmd_tcp *conn, *other, *worst = NULL;
     unsigned most = 0;
     DL_FOREACH(listener->strangers, conn)
     {
@@ -53,25 +53,25 @@ static struct rsmd_conn *least_welcome(struct rsmd_listener *listener)
     return worst;
 }
 
-static void welcome(struct rsmd_peers *peers, int fd, const struct rsmd_address *from)
+static void welcome(struct rsmd_cluster *peers, int fd, const struct rsmd_address *from)
 {
     struct rsmd_listener *listener = &peers->listener;
-    struct rsmd_conn *conn = rsmd_conn_accepted(peers, fd, from);
+    struct rsmd_tcp *conn = rsmd_tcp_accepted(peers, fd, from);
     if (conn == NULL)
         return;
     DL_APPEND(listener->strangers, conn);
     listener->stranger_count++;
     if (listener->stranger_count <= RSMD_STRANGERS_MAX)
         return;
-    struct rsmd_conn *worst = least_welcome(listener);
+    struct rsmd_tcp *worst = least_welcome(listener);
     if (worst != NULL)
-        rsmd_conn_over(worst, "too many connections that do not finish the handshake");
+        rsmd_tcp_end(worst, "too many connections that do not finish the handshake");
 }
 
 static void on_caller(evutil_socket_t socket, short what, void *argument)
 {
     (void)what;
-    struct rsmd_peers *peers = argument;
+    struct rsmd_cluster *peers = argument;
     for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
         struct rsmd_address from = {.length = sizeof from.socket};
         int fd = accept4(socket, (struct sockaddr *)&from.socket, &from.length,
@@ -135,7 +135,7 @@ static bool is_ours(const struct rsmd_address *at)
     return ours;
 }
 
-static void complain(struct rsmd_peers *peers, const char *why)
+static void complain(struct rsmd_cluster *peers, const char *why)
 {
     struct rsmd_listener *listener = &peers->listener;
     const struct rsmd_conf_node *own = rsmd_conf_node(peers->self.conf, peers->self.node);
@@ -148,7 +148,7 @@ static void complain(struct rsmd_peers *peers, const char *why)
 
 static void on_resolved(void *context, const struct rsmd_addresses *found, const char *why)
 {
-    struct rsmd_peers *peers = context;
+    struct rsmd_cluster *peers = context;
     struct rsmd_listener *listener = &peers->listener;
     char text[RSMD_ADDRESS_TEXT_BYTES];
     listener->resolution = NULL;
@@ -182,7 +182,7 @@ static void on_resolved(void *context, const struct rsmd_addresses *found, const
 static void on_again(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
-    struct rsmd_peers *peers = argument;
+    struct rsmd_cluster *peers = argument;
     if (peers->listener.accepting != NULL)
         event_add(peers->listener.accepting, NULL);
     else
@@ -190,7 +190,7 @@ static void on_again(evutil_socket_t fd, short what, void *argument)
             peers, rsmd_conf_node(peers->self.conf, peers->self.node), on_resolved, peers);
 }
 
-bool rsmd_listener_start(struct rsmd_peers *peers)
+bool rsmd_listener_start(struct rsmd_cluster *peers)
 {
     struct rsmd_listener *listener = &peers->listener;
     listener->socket = -1;
@@ -201,7 +201,7 @@ bool rsmd_listener_start(struct rsmd_peers *peers)
     return true;
 }
 
-void rsmd_listener_stop(struct rsmd_peers *peers)
+void rsmd_listener_stop(struct rsmd_cluster *peers)
 {
     struct rsmd_listener *listener = &peers->listener;
     rsmd_resolve_cancel(listener->resolution);
@@ -212,8 +212,8 @@ void rsmd_listener_stop(struct rsmd_peers *peers)
         close(listener->socket);
     }
     while (listener->strangers != NULL) {
-        struct rsmd_conn *conn = listener->strangers;
+        struct rsmd_tcp *conn = listener->strangers;
         DL_DELETE(listener->strangers, conn);
-        rsmd_conn_free(conn);
+        rsmd_tcp_free(conn);
     }
 }

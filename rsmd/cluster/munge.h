@@ -5,8 +5,8 @@
  * Making and checking credentials asks munged and blocks as long as that lets it: never from the
  * event loop.
  */
-#ifndef RSMD_PEER_MUNGE_H
-#define RSMD_PEER_MUNGE_H
+#ifndef RSMD_CLUSTER_MUNGE_H
+#define RSMD_CLUSTER_MUNGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #include "base/codec.h"
 #include "base/status.h"
 
-static void walk_hello(struct rsm_codec *c, struct rsm_peer_hello *m)
+static void walk_hello(struct rsm_codec *c, struct rsm_cluster_hello *m)
 {
     rsm_codec_u32(c, &m->magic);
     rsm_codec_u32(c, &m->version_min);
@@ -17,19 +17,19 @@ static void walk_hello(struct rsm_codec *c, struct rsm_peer_hello *m)
     rsm_codec_bytes(c, m->nonce, sizeof m->nonce);
 }
 
-static void walk_proof(struct rsm_codec *c, struct rsm_peer_proof *m)
+static void walk_proof(struct rsm_codec *c, struct rsm_cluster_proof *m)
 {
-    rsm_codec_count(c, &m->length, RSM_PEER_CREDENTIAL_MAX);
+    rsm_codec_count(c, &m->length, RSM_CLUSTER_CREDENTIAL_MAX);
     rsm_codec_bytes(c, m->credential, m->length);
 }
 
-static void walk_refuse(struct rsm_codec *c, struct rsm_peer_refuse *m)
+static void walk_refuse(struct rsm_codec *c, struct rsm_cluster_refuse *m)
 {
     rsm_codec_u32(c, &m->status);
     rsm_codec_string(c, m->text, sizeof m->text);
 }
 
-static void walk_connect(struct rsm_codec *c, struct rsm_peer_connect *m)
+static void walk_connect(struct rsm_codec *c, struct rsm_cluster_connect *m)
 {
     rsm_codec_u32(c, &m->request);
     rsm_codec_string(c, m->controller, sizeof m->controller);
@@ -39,12 +39,12 @@ static void walk_connect(struct rsm_codec *c, struct rsm_peer_connect *m)
     rsm_codec_u32(c, &m->uid);
     rsm_codec_u32(c, &m->gid);
     rsm_codec_u32(c, &m->pid);
-    rsm_codec_count(c, &m->group_count, RSM_PEER_GROUPS_MAX);
+    rsm_codec_count(c, &m->group_count, RSM_CLUSTER_GROUPS_MAX);
     for (uint32_t i = 0; i < m->group_count; i++)
         rsm_codec_u32(c, &m->groups[i]);
 }
 
-static void walk_connect_reply(struct rsm_codec *c, struct rsm_peer_connect_reply *m)
+static void walk_connect_reply(struct rsm_codec *c, struct rsm_cluster_connect_reply *m)
 {
     rsm_codec_u32(c, &m->request);
     rsm_codec_u32(c, &m->status);
@@ -60,7 +60,7 @@ static void walk_connect_reply(struct rsm_codec *c, struct rsm_peer_connect_repl
     rsm_codec_bytes(c, m->blob, m->blob_len);
 }
 
-static void walk_event(struct rsm_codec *c, struct rsm_peer_event *m)
+static void walk_event(struct rsm_codec *c, struct rsm_cluster_event *m)
 {
     rsm_codec_u32(c, &m->import);
     rsm_codec_u32(c, &m->end);
@@ -77,7 +77,7 @@ static void walk_interrupt(struct rsm_codec *c, struct rsm_peer_interrupt *m)
     rsm_codec_u32(c, &m->uid);
     rsm_codec_u32(c, &m->gid);
     rsm_codec_u32(c, &m->pid);
-    rsm_codec_count(c, &m->group_count, RSM_PEER_GROUPS_MAX);
+    rsm_codec_count(c, &m->group_count, RSM_CLUSTER_GROUPS_MAX);
     for (uint32_t i = 0; i < m->group_count; i++)
         rsm_codec_u32(c, &m->groups[i]);
     rsm_codec_count(c, &m->length, RSM_INTERRUPT_DATA_MAX);
@@ -92,36 +92,36 @@ static void walk_interrupt_reply(struct rsm_codec *c, struct rsm_peer_interrupt_
     c->bad |= !rsmcore_status_known(m->status);
 }
 
-static void walk(struct rsm_codec *c, struct rsm_peer_msg *msg)
+static void walk(struct rsm_codec *c, struct rsm_cluster_msg *msg)
 {
     rsm_codec_u32(c, &msg->type);
-    switch ((enum rsm_peer_type)msg->type) {
-    case RSM_PEER_HELLO:
+    switch ((enum rsm_cluster_msg_type)msg->type) {
+    case RSM_CLUSTER_HELLO:
         walk_hello(c, &msg->u.hello);
         return;
-    case RSM_PEER_PROOF:
+    case RSM_CLUSTER_PROOF:
         walk_proof(c, &msg->u.proof);
         return;
-    case RSM_PEER_REFUSE:
+    case RSM_CLUSTER_REFUSE:
         walk_refuse(c, &msg->u.refuse);
         return;
-    case RSM_PEER_PING:
-    case RSM_PEER_PONG:
+    case RSM_CLUSTER_PING:
+    case RSM_CLUSTER_PONG:
         rsm_codec_u64(c, &msg->u.ping.number);
         return;
-    case RSM_PEER_CONNECT:
+    case RSM_CLUSTER_CONNECT:
         walk_connect(c, &msg->u.connect);
         return;
-    case RSM_PEER_CONNECT_REPLY:
+    case RSM_CLUSTER_CONNECT_REPLY:
         walk_connect_reply(c, &msg->u.connect_reply);
         return;
-    case RSM_PEER_DISCONNECT:
-    case RSM_PEER_ABORT:
+    case RSM_CLUSTER_DISCONNECT:
+    case RSM_CLUSTER_ABORT:
     case RSM_PEER_UNAVAILABLE:
         rsm_codec_u32(c, &msg->u.import.import);
         rsm_codec_u32(c, &msg->u.import.died);
         return;
-    case RSM_PEER_EVENT:
+    case RSM_CLUSTER_EVENT:
         walk_event(c, &msg->u.event);
         return;
     case RSM_PEER_INTERRUPT:
@@ -134,26 +134,26 @@ static void walk(struct rsm_codec *c, struct rsm_peer_msg *msg)
     c->bad = true;
 }
 
-size_t rsm_peer_encode(const struct rsm_peer_msg *msg, void *buffer, size_t capacity)
+size_t rsm_cluster_encode(const struct rsm_cluster_msg *msg, void *buffer, size_t capacity)
 {
     struct rsm_codec c =
-        rsm_encoder(buffer, capacity < RSM_PEER_FRAME_MAX ? capacity : RSM_PEER_FRAME_MAX);
+        rsm_encoder(buffer, capacity < RSM_CLUSTER_FRAME_MAX ? capacity : RSM_CLUSTER_FRAME_MAX);
     size_t room = c.left;
     /* An encoding walk only reads; the one walk for both directions takes a mutable message. */
-    walk(&c, (struct rsm_peer_msg *)(uintptr_t)msg);
+    walk(&c, (struct rsm_cluster_msg *)(uintptr_t)msg);
     return c.bad ? 0 : room - c.left;
 }
 
-enum rsm_status rsm_peer_decode(struct rsm_peer_msg *msg, const void *buffer, size_t length)
+enum rsm_status rsm_cluster_decode(struct rsm_cluster_msg *msg, const void *buffer, size_t length)
 {
     memset(msg, 0, sizeof *msg);
-    if (length > RSM_PEER_FRAME_MAX)
+    if (length > RSM_CLUSTER_FRAME_MAX)
         return RSM_ST_PROTOCOL;
     struct rsm_codec c = rsm_decoder(buffer, length);
     walk(&c, msg);
     if (c.bad || c.left != 0)
         return RSM_ST_PROTOCOL;
-    if (msg->type == RSM_PEER_HELLO && msg->u.hello.magic != RSM_PEER_MAGIC)
+    if (msg->type == RSM_CLUSTER_HELLO && msg->u.hello.magic != RSM_CLUSTER_MAGIC)
         return RSM_ST_PROTOCOL;
     return RSM_ST_OK;
 }

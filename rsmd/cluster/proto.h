@@ -4,8 +4,8 @@
  * The protocol between the rsmds of two hosts.
  *
  * A link is one TCP connection. Each message is a frame: length of what follows (u32), type (u32),
- * body; everything little-endian (base/codec.h), at most RSM_PEER_FRAME_MAX bytes. Until both ends
- * have authenticated each other nothing but HELLO, PROOF and REFUSE is accepted. A frame that
+ * body; everything little-endian (base/codec.h), at most RSM_CLUSTER_FRAME_MAX bytes. Until both
+ * ends have authenticated each other nothing but HELLO, PROOF and REFUSE is accepted. A frame that
  * breaks the bounds ends the link: the peer is trusted to be a node, not to be free of errors.
  *
  * HELLO and REFUSE are the same in all versions of the protocol, so that two ends can always tell
@@ -15,37 +15,37 @@
  * CONNECT_REPLY. Whatever belongs to a link ends with it: the exporter's node revokes the offers,
  * the importer's node aborts the connections.
  */
-#ifndef RSMD_PEER_PROTO_H
-#define RSMD_PEER_PROTO_H
+#ifndef RSMD_CLUSTER_PROTO_H
+#define RSMD_CLUSTER_PROTO_H
 
 #include "control/proto.h"
 
-#define RSM_PEER_MAGIC 0x524d5352u /* "RSMR" as bytes */
+#define RSM_CLUSTER_MAGIC 0x524d5352u /* "RSMR" as bytes */
 
 enum {
-    RSM_PEER_VERSION_MIN = 1, /* versions that this build speaks */
-    RSM_PEER_VERSION_MAX = 1,
-    RSM_PEER_FRAME_MAX = 16384, /* bytes behind the length word */
-    RSM_PEER_NONCE_BYTES = 16,
-    RSM_PEER_CREDENTIAL_MAX = 8192, /* bytes of an authentication credential */
-    RSM_PEER_GROUPS_MAX = 1024,     /* supplementary groups that travel with a user */
-    RSM_PEER_TEXT_MAX = 256,
+    RSM_CLUSTER_VERSION_MIN = 1, /* versions that this build speaks */
+    RSM_CLUSTER_VERSION_MAX = 1,
+    RSM_CLUSTER_FRAME_MAX = 16384, /* bytes behind the length word */
+    RSM_CLUSTER_NONCE_BYTES = 16,
+    RSM_CLUSTER_CREDENTIAL_MAX = 8192, /* bytes of an authentication credential */
+    RSM_CLUSTER_GROUPS_MAX = 1024,     /* supplementary groups that travel with a user */
+    RSM_CLUSTER_TEXT_MAX = 256,
 };
 
-enum rsm_peer_type {
+enum rsm_cluster_msg_type {
     /* the link itself */
-    RSM_PEER_HELLO = 1,  /* first, from the caller and then from the other end */
-    RSM_PEER_PROOF = 2,  /* second, in this order, too: the credential, bound to both nonces */
-    RSM_PEER_REFUSE = 3, /* instead or later, and then the link ends */
-    RSM_PEER_PING = 4,   /* answered by PONG with the same number */
-    RSM_PEER_PONG = 5,
+    RSM_CLUSTER_HELLO = 1,  /* first, from the caller and then from the other end */
+    RSM_CLUSTER_PROOF = 2,  /* second, in this order, too: the credential, bound to both nonces */
+    RSM_CLUSTER_REFUSE = 3, /* instead or later, and then the link ends */
+    RSM_CLUSTER_PING = 4,   /* answered by PONG with the same number */
+    RSM_CLUSTER_PONG = 5,
     /* segments */
-    RSM_PEER_CONNECT = 16, /* to the exporter's node */
-    RSM_PEER_CONNECT_REPLY = 17,
-    RSM_PEER_DISCONNECT = 18,  /* to the exporter's node: the importer has gone */
-    RSM_PEER_ABORT = 19,       /* to the importer's node: the connection has been cut */
-    RSM_PEER_EVENT = 20,       /* to the end named in it */
-    RSM_PEER_UNAVAILABLE = 21, /* to the importer's node: the exporter asks importers to leave */
+    RSM_CLUSTER_CONNECT = 16, /* to the exporter's node */
+    RSM_CLUSTER_CONNECT_REPLY = 17,
+    RSM_CLUSTER_DISCONNECT = 18, /* to the exporter's node: the importer has gone */
+    RSM_CLUSTER_ABORT = 19,      /* to the importer's node: the connection has been cut */
+    RSM_CLUSTER_EVENT = 20,      /* to the end named in it */
+    RSM_PEER_UNAVAILABLE = 21,   /* to the importer's node: the exporter asks importers to leave */
     /* interrupts */
     RSM_PEER_INTERRUPT = 32, /* to the node that has it */
     RSM_PEER_INTERRUPT_REPLY = 33,
@@ -53,7 +53,7 @@ enum rsm_peer_type {
 
 #define RSM_PEER_LAST RSM_PEER_INTERRUPT_REPLY
 
-struct rsm_peer_hello {
+struct rsm_cluster_hello {
     uint32_t magic;
     uint32_t version_min;
     uint32_t version_max;
@@ -61,25 +61,25 @@ struct rsm_peer_hello {
     uint32_t to;          /* node id that the sender takes the receiver for */
     uint64_t incarnation; /* random, new at each start: tells a restart and a second daemon with
                              the same node id */
-    uint8_t nonce[RSM_PEER_NONCE_BYTES];
+    uint8_t nonce[RSM_CLUSTER_NONCE_BYTES];
 };
 
-struct rsm_peer_proof {
+struct rsm_cluster_proof {
     uint32_t length;
-    uint8_t credential[RSM_PEER_CREDENTIAL_MAX];
+    uint8_t credential[RSM_CLUSTER_CREDENTIAL_MAX];
 };
 
-struct rsm_peer_refuse {
+struct rsm_cluster_refuse {
     uint32_t status; /* enum rsm_status */
-    char text[RSM_PEER_TEXT_MAX];
+    char text[RSM_CLUSTER_TEXT_MAX];
 };
 
-struct rsm_peer_ping {
+struct rsm_cluster_ping {
     uint64_t number;
 };
 
 /** An import wanted. The importer's node vouches for the user. */
-struct rsm_peer_connect {
+struct rsm_cluster_connect {
     uint32_t request; /* chosen by the sender, comes back in the reply */
     char controller[RSM_PROTO_NAME_MAX];
     uint32_t space; /* enum rsm_id_space of control/proto.h */
@@ -89,10 +89,10 @@ struct rsm_peer_connect {
     uint32_t gid;
     uint32_t pid;
     uint32_t group_count;
-    uint32_t groups[RSM_PEER_GROUPS_MAX];
+    uint32_t groups[RSM_CLUSTER_GROUPS_MAX];
 };
 
-struct rsm_peer_connect_reply {
+struct rsm_cluster_connect_reply {
     uint32_t request;
     uint32_t status; /* enum rsm_status; what follows counts only if RSM_ST_OK */
     uint32_t import; /* id of the connection at the exporter's node, never 0 */
@@ -104,14 +104,14 @@ struct rsm_peer_connect_reply {
 };
 
 /** DISCONNECT, ABORT and UNAVAILABLE. */
-struct rsm_peer_import {
+struct rsm_cluster_import {
     uint32_t import;
     uint32_t died; /* of DISCONNECT: 1: the importing process ended and left the connection behind;
                       else 0 */
 };
 
 /** Events posted to the other end of a connection. */
-struct rsm_peer_event {
+struct rsm_cluster_event {
     uint32_t import;
     uint32_t end;       /* enum rsm_event_end: the one that is posted to */
     uint32_t count;     /* to be added to its counter */
@@ -128,7 +128,7 @@ struct rsm_peer_interrupt {
     uint32_t gid;
     uint32_t pid;
     uint32_t group_count;
-    uint32_t groups[RSM_PEER_GROUPS_MAX];
+    uint32_t groups[RSM_CLUSTER_GROUPS_MAX];
     uint32_t length; /* bytes */
     uint8_t data[RSM_INTERRUPT_DATA_MAX];
 };
@@ -138,17 +138,17 @@ struct rsm_peer_interrupt_reply {
     uint32_t interrupt; /* id, if that is RSM_ST_OK */
 };
 
-struct rsm_peer_msg {
-    uint32_t type; /* enum rsm_peer_type */
+struct rsm_cluster_msg {
+    uint32_t type; /* enum rsm_cluster_msg_type */
     union {
-        struct rsm_peer_hello hello;
-        struct rsm_peer_proof proof;
-        struct rsm_peer_refuse refuse;
-        struct rsm_peer_ping ping; /* and PONG */
-        struct rsm_peer_connect connect;
-        struct rsm_peer_connect_reply connect_reply;
-        struct rsm_peer_import import; /* DISCONNECT, ABORT, UNAVAILABLE */
-        struct rsm_peer_event event;
+        struct rsm_cluster_hello hello;
+        struct rsm_cluster_proof proof;
+        struct rsm_cluster_refuse refuse;
+        struct rsm_cluster_ping ping; /* and PONG */
+        struct rsm_cluster_connect connect;
+        struct rsm_cluster_connect_reply connect_reply;
+        struct rsm_cluster_import import; /* DISCONNECT, ABORT, UNAVAILABLE */
+        struct rsm_cluster_event event;
         struct rsm_peer_interrupt interrupt;
         struct rsm_peer_interrupt_reply interrupt_reply;
     } u;
@@ -156,9 +156,9 @@ struct rsm_peer_msg {
 
 /** Encode type and body into @p buffer (no length word). Returns the length, or 0 if the message
  *  breaks its own bounds. */
-size_t rsm_peer_encode(const struct rsm_peer_msg *msg, void *buffer, size_t capacity);
+size_t rsm_cluster_encode(const struct rsm_cluster_msg *msg, void *buffer, size_t capacity);
 
 /** Decode type and body. RSM_ST_OK or RSM_ST_PROTOCOL. Only msg is written. */
-enum rsm_status rsm_peer_decode(struct rsm_peer_msg *msg, const void *buffer, size_t length);
+enum rsm_status rsm_cluster_decode(struct rsm_cluster_msg *msg, const void *buffer, size_t length);
 
 #endif

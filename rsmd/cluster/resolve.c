@@ -45,7 +45,7 @@ static void free_job(struct rsmd_job *job)
     free(job);
 }
 
-struct resolution *rsmd_resolve(struct rsmd_peers *peers, const struct rsmd_conf_node *node,
+struct resolution *rsmd_resolve(struct rsmd_cluster *peers, const struct rsmd_conf_node *node,
                                 resolved *done, void *context)
 {
     struct rsmd_addresses found;

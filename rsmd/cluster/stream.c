@@ -26,8 +26,8 @@ struct rsmd_stream {
     struct event *readable, *writable;
     struct evbuffer *out;
     size_t filled; /* bytes in `in` */
-    uint8_t in[LENGTH_BYTES + RSM_PEER_FRAME_MAX];
-    struct rsm_peer_msg msg; /* that is being delivered */
+    uint8_t in[LENGTH_BYTES + RSM_CLUSTER_FRAME_MAX];
+    struct rsm_cluster_msg msg; /* that is being delivered */
 };
 
 static void end(struct rsmd_stream *stream, const char *why)
@@ -58,13 +58,13 @@ static int deliver(struct rsmd_stream *stream)
     rsm_codec_u32(&c, &length);
     if (c.bad)
         return 0;
-    if (length > RSM_PEER_FRAME_MAX) {
+    if (length > RSM_CLUSTER_FRAME_MAX) {
         end(stream, "it sent what is no message of this protocol");
         return -1;
     }
     if (c.left < length)
         return 0;
-    if (rsm_peer_decode(&stream->msg, c.at, length) != RSM_ST_OK) {
+    if (rsm_cluster_decode(&stream->msg, c.at, length) != RSM_ST_OK) {
         end(stream, "it sent what is no message of this protocol");
         return -1;
     }
@@ -181,10 +181,10 @@ static void on_writable(evutil_socket_t fd, short what, void *argument)
     flush(stream);
 }
 
-int rsmd_stream_send(struct rsmd_stream *stream, const struct rsm_peer_msg *msg)
+int rsmd_stream_send(struct rsmd_stream *stream, const struct rsm_cluster_msg *msg)
 {
-    uint8_t frame[LENGTH_BYTES + RSM_PEER_FRAME_MAX];
-    size_t length = rsm_peer_encode(msg, frame + LENGTH_BYTES, RSM_PEER_FRAME_MAX);
+    uint8_t frame[LENGTH_BYTES + RSM_CLUSTER_FRAME_MAX];
+    size_t length = rsm_cluster_encode(msg, frame + LENGTH_BYTES, RSM_CLUSTER_FRAME_MAX);
     uint32_t word = (uint32_t)length;
     if (length == 0)
         return -EMSGSIZE;

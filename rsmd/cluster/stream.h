@@ -4,8 +4,8 @@
  * Messages over a non-blocking TCP socket. What is buffered is bounded both ways: one frame that
  * comes in, RSMD_STREAM_QUEUE_MAX bytes that go out.
  */
-#ifndef RSMD_PEER_STREAM_H
-#define RSMD_PEER_STREAM_H
+#ifndef RSMD_CLUSTER_STREAM_H
+#define RSMD_CLUSTER_STREAM_H
 
 #include <stdbool.h>
 
@@ -22,7 +22,7 @@ struct rsmd_stream_user {
     /** The socket that was still connecting has connected. */
     void (*connected)(void *context);
     /** A frame within all bounds; *msg is good until this returns. */
-    void (*message)(void *context, const struct rsm_peer_msg *msg);
+    void (*message)(void *context, const struct rsm_cluster_msg *msg);
     /** There will be no more; @p why is a sentence. Called once. */
     void (*ended)(void *context, const char *why);
 };
@@ -39,7 +39,7 @@ int rsmd_stream_socket(const struct rsmd_stream *stream);
 
 /** Queue a message. 0; -EMSGSIZE: it breaks its bounds; -ENOBUFS: there is no room; -EPIPE: the
  *  stream has ended. */
-int rsmd_stream_send(struct rsmd_stream *stream, const struct rsm_peer_msg *msg);
+int rsmd_stream_send(struct rsmd_stream *stream, const struct rsm_cluster_msg *msg);
 
 /** Bytes that wait to go out. */
 size_t rsmd_stream_queued(const struct rsmd_stream *stream);

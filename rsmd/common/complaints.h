@@ -4,8 +4,8 @@
  * What goes wrong again and again, logged once. A few sentences are remembered; each is logged
  * again after an hour. A bucket bounds what strangers can make us write.
  */
-#ifndef RSMD_PEER_COMPLAINTS_H
-#define RSMD_PEER_COMPLAINTS_H
+#ifndef RSMD_COMMON_COMPLAINTS_H
+#define RSMD_COMMON_COMPLAINTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -346,13 +346,13 @@ void rsmd_job_cancel(struct rsmd_job *job)
     atomic_store(&job->cancelled, true);
 }
 
-bool rsmd_worker_drain(struct rsmd_worker *worker, unsigned most_ms)
+bool rsmd_worker_drain(struct rsmd_worker *worker, unsigned max_ms)
 {
     struct timespec until;
     int error = 0;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += most_ms / 1000;
-    until.tv_nsec += most_ms % 1000 * 1000000L;
+    until.tv_sec += max_ms / 1000;
+    until.tv_nsec += max_ms % 1000 * 1000000L;
     if (until.tv_nsec >= 1000000000L) {
         until.tv_sec++;
         until.tv_nsec -= 1000000000L;

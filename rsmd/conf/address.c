@@ -70,7 +70,7 @@ bool rsmd_address_parse(const char *text, char *host, uint16_t *port)
         return false;
     memcpy(host, text, length);
     host[length] = '\0';
-    *port = RSM_PEER_PORT;
+    *port = RSM_CLUSTER_PORT;
     if (!(bracket ? is_ipv6(host) : is_name_or_ipv4(host)))
         return false;
     return *rest == '\0' || (*rest == ':' && parse_port(rest + 1, port));
@@ -188,7 +188,7 @@ bool rsmd_host_is_loopback(const char *host)
     struct rsmd_addresses found = {.count = 0};
     if (strcasecmp(host, "localhost") == 0)
         return true;
-    return rsmd_address_literal(host, RSM_PEER_PORT, &found) &&
+    return rsmd_address_literal(host, RSM_CLUSTER_PORT, &found) &&
            rsmd_address_is_loopback(&found.list[0]);
 }
 

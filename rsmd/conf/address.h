@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Where a node's rsmd is found: as written in rsm.conf, and as socket addresses. */
-#ifndef RSMD_PEER_ADDRESS_H
-#define RSMD_PEER_ADDRESS_H
+#ifndef RSMD_CONF_ADDRESS_H
+#define RSMD_CONF_ADDRESS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
-enum { RSM_PEER_PORT = 9247 }; /**< where rsmd listens for other hosts unless configured */
+enum { RSM_CLUSTER_PORT = 9247 }; /**< where rsmd listens for other hosts unless configured */
 
 #include "control/proto.h"
 
@@ -28,7 +28,7 @@ struct rsmd_addresses {
 };
 
 /** Take `HOST`, `HOST:PORT`, `[IPv6]` or `[IPv6]:PORT` apart. @p host has RSM_PROTO_NAME_MAX bytes
- *  and gets no brackets; without a port it is RSM_PEER_PORT. False: it is none of these. */
+ *  and gets no brackets; without a port it is RSM_CLUSTER_PORT. False: it is none of these. */
 bool rsmd_address_parse(const char *text, char *host, uint16_t *port);
 
 /** Whether a host as written can only mean this machine: 127.0.0.0/8, ::1, localhost. */

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "control/runtime.h"
 
-enum { LINGER_DEFAULT_MS = 1000, LINGER_MOST_MS = 3600000 };
+enum { LINGER_DEFAULT_MS = 1000, LINGER_MAX_MS = 3600000 };
 
 enum option_code {
     OPTION_CHECK = 256,
@@ -102,7 +102,7 @@ static bool take_value(struct rsmd_options *options, int code, const char *value
                 fcntl(options->ready_fd, F_SETFD, FD_CLOEXEC) == 0) ||
                complain("ready-fd", "an open descriptor", value);
     case OPTION_LINGER_MS:
-        return number(value, LINGER_MOST_MS, &options->linger_ms) ||
+        return number(value, LINGER_MAX_MS, &options->linger_ms) ||
                complain("linger-ms", "milliseconds, at most an hour", value);
     default:
         return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/access.h"
 
-#define PERMISSION_MOST 0666u
+#define PERMISSION_MAX 0666u
 
 enum rsm_status rsmd_access_check_list(const struct rsm_acl_entry *acl, uint32_t count,
                                        bool loopback, uint32_t own_node)
@@ -13,7 +13,7 @@ enum rsm_status rsmd_access_check_list(const struct rsm_acl_entry *acl, uint32_t
             return RSM_ST_BAD_RIGHTS;
         /* A comparison of numbers, not of bits: 0577 is accepted and its stray bits mean nothing.
          */
-        if (acl[i].permission > PERMISSION_MOST)
+        if (acl[i].permission > PERMISSION_MAX)
             return RSM_ST_BAD_RIGHTS;
     }
     return RSM_ST_OK;

@@ -19,7 +19,7 @@ struct rsmd_identity {
     size_t group_count;
 };
 
-/** How far a daemon serves the clients of a user. */
+/** How remote a daemon serves the clients of a user. */
 enum rsmd_service {
     RSMD_SERVICE_NONE, /**< they are not listened to */
     RSMD_SERVICE_LOOK, /**< they may look at the node, and have nothing there */
@@ -27,8 +27,8 @@ enum rsmd_service {
 };
 
 /**
- * How far a daemon that serves only user @p owner serves clients of user @p uid. Root may look, as
- * rsmstat(1) does. It gets nothing else: memory of a node that some user runs is nothing for a
+ * How remote a daemon that serves only user @p owner serves clients of user @p uid. Root may look,
+ * as rsmstat(1) does. It gets nothing else: memory of a node that some user runs is nothing for a
  * process of root to work with, and such a process has come here by mistake.
  */
 enum rsmd_service rsmd_access_service(uid_t owner, uid_t uid);

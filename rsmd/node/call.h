@@ -43,9 +43,9 @@ rsmd_handler rsmd_answer_import_connect;
 rsmd_handler rsmd_answer_import_disconnect;
 /* events.c */
 rsmd_handler rsmd_answer_event_open;
-rsmd_handler rsmd_answer_event_peers;
+rsmd_handler rsmd_answer_event_receivers;
 rsmd_handler rsmd_answer_event_arm;
-rsmd_handler rsmd_answer_event_kick;
+rsmd_handler rsmd_answer_event_doorbell;
 /* records.c */
 rsmd_handler rsmd_answer_records;
 /* interrupts.c */

@@ -5,7 +5,7 @@
 
 #include "node/call.h"
 #include "node/controllers.h"
-#include "node/remote/far.h"
+#include "node/remote/remote.h"
 #include "node/offer.h"
 #include "node/reach.h"
 #include "node/registry.h"
@@ -51,7 +51,7 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     struct rsm_node_offer *granted;
     struct rsm_importer importer = importer_of(wanted);
     /* Whoever sends packets to the socket is on this host. */
-    bool local = wanted->client->far == NULL;
+    bool local = wanted->client->remote == NULL;
     if (!local && !rsmd_reaches(export->controller, wanted->client->node))
         return RSM_ST_UNREACHABLE;
     if (!rsmd_share_fits(wanted->account, RSMD_SEGMENTS, 1))
@@ -97,7 +97,7 @@ static void fill_reply(struct rsmd_call *call, const struct rsmd_import *import,
     struct rsm_import_connect_reply *reply = &call->reply->u.import_connect_reply;
     reply->import = import->id;
     reply->slot = import->slot;
-    reply->generation = rsmd_gentable_value(call->node->gentable, import->slot);
+    reply->generation = rsmd_generation_table_value(call->node->generation_table, import->slot);
     reply->length = import->export->length;
     reply->rights = import->rights;
     strncpy(reply->transport, import->by->ops->name, sizeof reply->transport - 1);
@@ -122,7 +122,7 @@ static enum rsm_status connect_elsewhere(struct rsmd_call *call)
     enum rsm_status status = rsmd_locate(call->node, controller, asked->node, &where);
     if (status != RSM_ST_OK)
         return status;
-    return where.kind == RSM_LOCATE_REMOTE ? rsmd_far_connect(call, controller)
+    return where.kind == RSM_LOCATE_REMOTE ? rsmd_remote_connect(call, controller)
                                            : RSM_ST_UNREACHABLE;
 }
 

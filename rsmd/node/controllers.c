@@ -30,10 +30,10 @@ static enum rsm_status open_port(const struct rsmd_node *node, struct rsmd_contr
         return status;
     controller->ops->attributes(controller->port, &controller->attr);
     /* Each export and each import takes a slot, whatever the fabric could do. */
-    if (controller->attr.max_segments > RSM_GENTABLE_SLOTS)
-        controller->attr.max_segments = RSM_GENTABLE_SLOTS;
-    if (controller->attr.max_imports > RSM_GENTABLE_SLOTS)
-        controller->attr.max_imports = RSM_GENTABLE_SLOTS;
+    if (controller->attr.max_segments > RSM_GENERATION_TABLE_SLOTS)
+        controller->attr.max_segments = RSM_GENERATION_TABLE_SLOTS;
+    if (controller->attr.max_imports > RSM_GENERATION_TABLE_SLOTS)
+        controller->attr.max_imports = RSM_GENERATION_TABLE_SLOTS;
     controller->event_fd = controller->ops->event_fd(controller->port);
     return RSM_ST_OK;
 }

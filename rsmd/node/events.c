@@ -11,7 +11,7 @@
 
 #include "node/call.h"
 #include "base/clock.h"
-#include "control/eventcell.h"
+#include "control/event_counter.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "node/remote/relay.h"
@@ -22,7 +22,7 @@
 
 void rsmd_events_init(struct rsmd_events *events)
 {
-    *events = (struct rsmd_events){.cell = -1, .pipe = -1};
+    *events = (struct rsmd_events){.counter = -1, .pipe = -1};
 }
 
 static void close_one(struct rsmd_account *account, int *fd)
@@ -36,7 +36,7 @@ static void close_one(struct rsmd_account *account, int *fd)
 
 void rsmd_events_close(struct rsmd_account *account, struct rsmd_events *events)
 {
-    close_one(account, &events->cell);
+    close_one(account, &events->counter);
     close_one(account, &events->pipe);
 }
 
@@ -100,7 +100,7 @@ static struct rsmd_events *events_of(const struct event_handle *handle)
     return handle->export != NULL ? &handle->export->events : &handle->import->events;
 }
 
-enum rsm_status rsmd_event_cell_make(int *cell)
+enum rsm_status rsmd_event_counter_create(int *counter)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     int fd = rsmd_memfd_make("rsm-event", page, S_IRUSR | S_IWUSR);
@@ -111,18 +111,18 @@ enum rsm_status rsmd_event_cell_make(int *cell)
         close(fd);
         return rsmcore_status_from_errno(error);
     }
-    *cell = fd;
+    *counter = fd;
     return RSM_ST_OK;
 }
 
 /* The counter's memory, made when first wanted: nobody can have posted before. */
 enum rsm_status rsmd_events_need_cell(struct rsmd_account *account, struct rsmd_events *events)
 {
-    if (events->cell >= 0)
+    if (events->counter >= 0)
         return RSM_ST_OK;
     if (!rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
         return RSM_ST_NO_RESOURCES;
-    enum rsm_status status = rsmd_event_cell_make(&events->cell);
+    enum rsm_status status = rsmd_event_counter_create(&events->counter);
     if (status != RSM_ST_OK)
         rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
     return status;
@@ -134,7 +134,7 @@ static void tell_missed(struct rsmd_node *node, const struct event_handle *handl
     const struct rsmd_import *import = handle->import;
     events_of(handle)->missed = false;
     if (import != NULL && import->export != NULL)
-        rsmd_gentable_move(node->gentable, import->export->epoch_slot);
+        rsmd_generation_table_advance(node->generation_table, import->export->epoch_slot);
 }
 
 /* Whoever asks for the records of a connection that has ended already is told that. */
@@ -145,7 +145,7 @@ static enum rsm_status begin_records(const struct rsmd_call *call,
     bool first = *records_of(handle) == NULL;
     enum rsm_status status = rsmd_records_begin(account_of(call, handle), records_of(handle));
     if (status == RSM_ST_OK && first && import != NULL && import->export == NULL &&
-        import->far == NULL)
+        import->remote == NULL)
         rsmd_record_to_importer(call->node, import, RSM_RECORD_LOST);
     return status;
 }
@@ -167,7 +167,7 @@ enum rsm_status rsmd_answer_event_open(struct rsmd_call *call)
     status = rsmd_events_need_cell(account_of(call, &handle), events);
     if (status != RSM_ST_OK)
         return status;
-    call->attached.fds[call->attached.count++] = events->cell;
+    call->attached.fds[call->attached.count++] = events->counter;
     return RSM_ST_OK;
 }
 
@@ -180,7 +180,7 @@ static void note_missed(struct rsmd_node *node, const struct rsmd_client *owner,
     events->missed = true;
     if (!rsmd_bucket_take(&node->missed_log, rsm_clock_ns() / 1000000, &dropped))
         return;
-    if (owner->far == NULL)
+    if (owner->remote == NULL)
         rsm_log_error("process %d misses an event: its counter cannot be made",
                       (int)owner->peer.pid);
     else
@@ -192,8 +192,8 @@ static void note_missed(struct rsmd_node *node, const struct rsmd_client *owner,
 
 static void add_peer(struct rsmd_call *call, const struct rsmd_events *events, uint32_t name)
 {
-    struct rsm_event_peers_reply *reply = &call->reply->u.event_peers_reply;
-    call->attached.fds[call->attached.count++] = events->cell;
+    struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
+    call->attached.fds[call->attached.count++] = events->counter;
     reply->peers[reply->count++] = name;
 }
 
@@ -208,7 +208,7 @@ static enum rsm_status need_exporters(struct rsmd_node *node, struct rsmd_import
     if (export != NULL) {
         status = rsmd_events_need_cell(export->client->account, &export->events);
         *events = &export->events;
-    } else if (import->far != NULL) {
+    } else if (import->remote != NULL) {
         status = rsmd_relay_need(node, import);
         if (status == RSM_ST_OK)
             *events = rsmd_relay_events(import);
@@ -220,7 +220,7 @@ static enum rsm_status need_exporters(struct rsmd_node *node, struct rsmd_import
 static enum rsm_status need_importers(struct rsmd_node *node, struct rsmd_import *import,
                                       const struct rsmd_events **events)
 {
-    if (import->far == NULL) {
+    if (import->remote == NULL) {
         *events = &import->events;
         return rsmd_events_need_cell(import->account, &import->events);
     }
@@ -230,9 +230,9 @@ static enum rsm_status need_importers(struct rsmd_node *node, struct rsmd_import
     return status;
 }
 
-static enum rsm_status peers_of_import(struct rsmd_call *call, struct rsmd_import *import)
+static enum rsm_status receivers_of_import(struct rsmd_call *call, struct rsmd_import *import)
 {
-    struct rsm_event_peers_reply *reply = &call->reply->u.event_peers_reply;
+    struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
     const struct rsmd_events *events;
     enum rsm_status status = need_exporters(call->node, import, &events);
     if (status != RSM_ST_OK)
@@ -242,7 +242,7 @@ static enum rsm_status peers_of_import(struct rsmd_call *call, struct rsmd_impor
         if (call->request->u.event_peers.first == 0)
             add_peer(call, events, 0);
     }
-    reply->epoch = rsmd_gentable_value(call->node->gentable, import->slot);
+    reply->epoch = rsmd_generation_table_value(call->node->generation_table, import->slot);
     return RSM_ST_OK;
 }
 
@@ -251,22 +251,22 @@ static enum rsm_status peers_of_import(struct rsmd_call *call, struct rsmd_impor
  * its connection is cut instead. */
 static void add_nobody(struct rsmd_call *call, struct rsmd_import *import)
 {
-    struct rsm_event_peers_reply *reply = &call->reply->u.event_peers_reply;
+    struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
     note_missed(call->node, import->client, &import->events);
-    if (import->far != NULL)
+    if (import->remote != NULL)
         rsmd_import_abort(call->node, import);
     else
         reply->peers[reply->count++] = 0;
 }
 
-static enum rsm_status peers_of_export(struct rsmd_call *call, struct rsmd_export *export)
+static enum rsm_status receivers_of_export(struct rsmd_call *call, struct rsmd_export *export)
 {
-    struct rsm_event_peers_reply *reply = &call->reply->u.event_peers_reply;
+    struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
     uint32_t first = call->request->u.event_peers.first, index = 0;
     struct rsmd_import *import, *next;
     DL_FOREACH_SAFE2(export->imports, import, next, export_next)
     {
-        if (reply->count == RSM_PROTO_CELLS_MAX)
+        if (reply->count == RSM_PROTO_COUNTERS_MAX)
             break;
         if (index++ < first)
             continue;
@@ -277,18 +277,18 @@ static enum rsm_status peers_of_export(struct rsmd_call *call, struct rsmd_expor
             add_nobody(call, import);
     }
     reply->total = export->import_count;
-    reply->epoch = rsmd_gentable_value(call->node->gentable, export->epoch_slot);
+    reply->epoch = rsmd_generation_table_value(call->node->generation_table, export->epoch_slot);
     return RSM_ST_OK;
 }
 
-enum rsm_status rsmd_answer_event_peers(struct rsmd_call *call)
+enum rsm_status rsmd_answer_event_receivers(struct rsmd_call *call)
 {
-    const struct rsm_event_peers_request *asked = &call->request->u.event_peers;
+    const struct rsm_event_receivers_request *asked = &call->request->u.event_peers;
     struct event_handle handle;
     enum rsm_status status = find_end(call, asked->end, asked->id, &handle);
     if (status == RSM_ST_OK)
-        status = handle.export != NULL ? peers_of_export(call, handle.export)
-                                       : peers_of_import(call, handle.import);
+        status = handle.export != NULL ? receivers_of_export(call, handle.export)
+                                       : receivers_of_import(call, handle.import);
     if (status != RSM_ST_OK)
         call->attached.count = 0;
     return status;
@@ -347,7 +347,7 @@ enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
-/* The events of the peer that a handle's owner may kick, or NULL. */
+/* The events of the peer that a handle's owner may doorbell, or NULL. */
 static const struct rsmd_events *peer_events(const struct rsmd_node *node,
                                              const struct event_handle *handle, uint32_t peer)
 {
@@ -360,7 +360,7 @@ static const struct rsmd_events *peer_events(const struct rsmd_node *node,
         HASH_FIND_INT(node->imports, &peer, import);
     if (import == NULL || import->export != handle->export)
         return NULL;
-    if (import->far == NULL)
+    if (import->remote == NULL)
         return handle->export != NULL ? &import->events : NULL;
     return import->relay != NULL ? rsmd_relay_events(import) : NULL;
 }
@@ -371,9 +371,9 @@ static bool has_reader(int pipe)
     return poll(&end, 1, 0) == 0 || (end.revents & POLLERR) == 0;
 }
 
-enum rsm_status rsmd_answer_event_kick(struct rsmd_call *call)
+enum rsm_status rsmd_answer_event_doorbell(struct rsmd_call *call)
 {
-    const struct rsm_event_kick_request *asked = &call->request->u.event_kick;
+    const struct rsm_event_doorbell_request *asked = &call->request->u.event_doorbell;
     struct event_handle handle;
     enum rsm_status status = find_end(call, asked->end, asked->id, &handle);
     if (status != RSM_ST_OK)
@@ -390,10 +390,11 @@ enum rsm_status rsmd_answer_event_kick(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
-/* ------------------------------------------------------------------ news of fabric and far nodes
+/* ------------------------------------------------------------------ news of fabric and remote
+ * nodes
  */
 
-static void kick(int pipe)
+static void doorbell(int pipe)
 {
     /* A full pipe is readable, which is all that is wanted. */
     ssize_t ignored = write(pipe, "", 1);
@@ -402,12 +403,12 @@ static void kick(int pipe)
 
 bool rsmd_events_post(const struct rsmd_events *events, uint32_t count, bool coalesce)
 {
-    struct rsm_event_cell *cell = rsm_event_cell_map(events->cell);
-    if (cell == NULL)
+    struct rsm_event_counter *counter = rsm_event_counter_map(events->counter);
+    if (counter == NULL)
         return false;
-    if (rsm_event_cell_post(cell, count, coalesce) && events->pipe >= 0)
-        kick(events->pipe);
-    rsm_event_cell_unmap(cell);
+    if (rsm_event_counter_post(counter, count, coalesce) && events->pipe >= 0)
+        doorbell(events->pipe);
+    rsm_event_counter_unmap(counter);
     return true;
 }
 

@@ -15,11 +15,11 @@ enum rsm_status rsmd_events_need_cell(struct rsmd_account *account, struct rsmd_
 /** Post to a counter whose memory is there, and wake its owner. False: it cannot be mapped now. */
 bool rsmd_events_post(const struct rsmd_events *events, uint32_t count, bool coalesce);
 
-/** A new event cell, sealed; the descriptor becomes the caller's. */
-enum rsm_status rsmd_event_cell_make(int *cell);
+/** A new event counter, sealed; the descriptor becomes the caller's. */
+enum rsm_status rsmd_event_counter_create(int *counter);
 
-/** Events that a far node has passed on, for the owner of a handle here; with @p coalesced one more
- *  came before them unless some were pending. */
+/** Events that a remote node has passed on, for the owner of a handle here; with @p coalesced one
+ * more came before them unless some were pending. */
 void rsmd_export_posted(struct rsmd_node *node, struct rsmd_export *export, uint32_t count,
                         bool coalesced);
 void rsmd_import_posted(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rsmstat shows: pages of exports and of connections, as far as the asker takes part. */
+/* What rsmstat shows: pages of exports and of connections, as remote as the asker takes part. */
 #include <stddef.h>
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include "control/sharedmem.h"
 #include "node/registry.h"
 
-enum { LOOKED_AT_MOST = 1024 /* exports or imports, for one page */ };
+enum { LOOKED_AT_MAX = 1024 /* exports or imports, for one page */ };
 
 /* A walk along exports or imports, in the order of their slots in the generation table. One of the
  * two is set. */
@@ -40,9 +40,9 @@ static bool is_shown(const struct walk *walk)
 static uint32_t pending_of(const struct rsmd_events *events)
 {
     uint32_t pending = 0;
-    off_t place = offsetof(struct rsm_event_cell, pending);
-    if (events->cell < 0 ||
-        pread(events->cell, &pending, sizeof pending, place) != (ssize_t)sizeof pending)
+    off_t place = offsetof(struct rsm_event_counter, pending);
+    if (events->counter < 0 ||
+        pread(events->counter, &pending, sizeof pending, place) != (ssize_t)sizeof pending)
         return 0;
     return pending;
 }
@@ -93,8 +93,8 @@ static void fill_import(const struct walk *walk, struct rsm_inspect_item *item)
     memcpy(item->controller, import->controller->name, sizeof item->controller);
     if (export == NULL) {
         item->export = import->there.id;
-        item->length = import->far != NULL ? import->there.length : 0;
-        if (import->far != NULL)
+        item->length = import->remote != NULL ? import->there.length : 0;
+        if (import->remote != NULL)
             fill_name(item, &import->there.name);
         return;
     }
@@ -127,7 +127,7 @@ static void fill_page(struct rsmd_call *call, struct walk *walk)
     uint32_t before = asked->after, slot;
     unsigned looked_at = 0;
     for (; (slot = step(walk, asked->what, before)) != 0; before = slot) {
-        if (looked_at++ == LOOKED_AT_MOST || reply->count == RSM_PROTO_ITEMS_MAX) {
+        if (looked_at++ == LOOKED_AT_MAX || reply->count == RSM_PROTO_ITEMS_MAX) {
             reply->next = before;
             break;
         }

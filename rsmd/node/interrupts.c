@@ -6,7 +6,7 @@
 
 #include "node/events.h"
 #include "node/registry.h"
-#include "node/remote/far.h"
+#include "node/remote/remote.h"
 
 struct message {
     uint64_t order;

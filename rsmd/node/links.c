@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rsmstat shows of the links to other hosts. */
 #include "node/call.h"
-#include "cluster/peers.h"
+#include "cluster/cluster.h"
 
 static bool fill(const struct rsmd_node *node, const struct rsmd_conf_node *configured,
                  struct rsm_links_item *item)
 {
     struct rsmd_link_about about;
-    if (!rsmd_peers_about(node->peers, configured->id, &about))
+    if (!rsmd_cluster_about(node->peers, configured->id, &about))
         return false;
     *item = (struct rsm_links_item){.node = configured->id,
                                     .state = about.state,

@@ -43,7 +43,7 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
     node->last_interrupt = UINT32_MAX / 2;
     rsmd_segment_ids_init(node);
     rsmd_shares_init(&node->shares, conf);
-    enum rsm_status status = rsmd_gentable_make(&node->gentable);
+    enum rsm_status status = rsmd_generation_table_create(&node->generation_table);
     if (status != RSM_ST_OK) {
         snprintf(why, why_size, "cannot make the generation table: %s",
                  rsmcore_status_text(status));
@@ -72,8 +72,8 @@ void rsmd_node_end(struct rsmd_node *node)
         close(node->userfaultfd);
     node->userfaultfd = -1;
     rsmd_shares_end(&node->shares);
-    rsmd_gentable_free(node->gentable);
-    node->gentable = NULL;
+    rsmd_generation_table_free(node->generation_table);
+    node->generation_table = NULL;
     free(node->exports_by_slot);
     free(node->imports_by_slot);
     node->exports_by_slot = node->imports_by_slot = NULL;

@@ -16,7 +16,7 @@
 #include "conf/conf.h"
 #include "control/packet.h"
 #include "control/runtime.h"
-#include "node/gentable.h"
+#include "node/generation_table.h"
 #include "common/complaints.h"
 #include "node/shares.h"
 #include "node/slotmap.h"
@@ -82,7 +82,7 @@ struct rsmd_pieces {
 
 /** The event counter of a handle: -1 where there is none yet. */
 struct rsmd_events {
-    int cell;    /* memfd of one rsm_event_cell */
+    int counter; /* memfd of one rsm_event_counter */
     int pipe;    /* write end of the pipe behind the owner's poll descriptor */
     bool missed; /* an event was posted for which there was no counter to be had */
 };
@@ -121,9 +121,9 @@ struct rsmd_guest {
 };
 
 /**
- * A connection. Of the two ends one may be on another host (node/remote/far.h): the importer, whose
- * client then is the one that stands for that host; or the exporter, and then there is no export
- * here and the exporter's node has a connection of its own, `there.id`.
+ * A connection. Of the two ends one may be on another host (node/remote/remote.h): the importer,
+ * whose client then is the one that stands for that host; or the exporter, and then there is no
+ * export here and the exporter's node has a connection of its own, `there.id`.
  */
 struct rsmd_import {
     uint32_t id;
@@ -141,7 +141,7 @@ struct rsmd_import {
     struct rsmd_records *records; /* NULL: the importer asks for none */
     bool disconnected;            /* by the importer, as opposed to its death */
     uint32_t exporter;            /* node */
-    struct rsmd_far *far;         /* where the other end is; NULL: here, or it was aborted */
+    struct rsmd_remote *remote;   /* where the other end is; NULL: here, or it was aborted */
     struct rsmd_relay *relay;     /* to the other end there; NULL until somebody posts */
     struct {
         uint32_t id; /* of the connection at the exporter's node; 0 once aborted */
@@ -152,7 +152,7 @@ struct rsmd_import {
     struct rsmd_import *export_prev, *export_next; /* of the export */
     UT_hash_handle hh;                             /* by id */
     UT_hash_handle hh_made;                        /* by made, if its port has news */
-    UT_hash_handle hh_far;                         /* by there.id, of the far node */
+    UT_hash_handle hh_remote;                      /* by there.id, of the remote node */
 };
 
 /** One connected process, or all those of another host's node. */
@@ -162,7 +162,8 @@ struct rsmd_client {
     struct rsmd_account *account; /* held; NULL: it stands for another host's node, whose users have
                                      accounts of their own */
     uint32_t own_descriptors;     /* of its connection */
-    struct rsmd_far *far; /* it stands for the processes of that node; NULL: it is a process */
+    struct rsmd_remote
+        *remote; /* it stands for the processes of that node; NULL: it is a process */
     struct rsmd_identity peer;
     /* Requests that are answered later, and how; descriptors stay the caller's. With as many as
      * there may be the client is not listened to. */
@@ -182,7 +183,7 @@ struct rsmd_client {
 /** Another node, as the last look found it. */
 struct rsmd_seen {
     uint32_t id;
-    uint8_t here;     /* on controllers that reach this host alone; enum rsmd_peer_state */
+    uint8_t here;     /* on controllers that reach this host alone; enum rsmd_node_state */
     uint8_t anywhere; /* on those that reach other hosts, too */
     bool has_socket;  /* in the runtime directory */
     pid_t pid;        /* of the daemon that listened; 0: not known */
@@ -198,7 +199,7 @@ struct rsmd_topology {
     uint32_t count, room;
 };
 
-struct rsmd_peers;
+struct rsmd_cluster;
 
 struct rsmd_node {
     uint32_t id;
@@ -209,9 +210,9 @@ struct rsmd_node {
     int userfaultfd; /* the device, for clients; -1: not lent */
     struct rsmd_conf conf;
     struct rsmd_controller *controllers;
-    struct rsmd_gentable *gentable;
+    struct rsmd_generation_table *generation_table;
     struct rsmd_topology topology;
-    struct rsmd_hosts *hosts;      /* links to other hosts; NULL: there are none */
+    struct rsmd_remotes *hosts;    /* links to other hosts; NULL: there are none */
     struct rsmd_extent *extents;   /* by id */
     struct rsmd_export *exports;   /* by id */
     struct rsmd_export *published; /* by name */
@@ -230,7 +231,7 @@ struct rsmd_node {
     uint64_t next_segment_id[RSM_ID_SPACES];     /* to assign; beyond 32 bits: see segment_ids.c */
     struct rsmd_shares shares;
     uint32_t client_count;       /* that have said HELLO */
-    struct rsmd_peers *peers;    /* links to other hosts; NULL before and after they are there */
+    struct rsmd_cluster *peers;  /* links to other hosts; NULL before and after they are there */
     struct rsmd_bucket refusals; /* bounds what refused clients make us log */
 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "node/remote/far.h"
+#include "node/remote/remote.h"
 
 /* A node that the transport has reported. */
 struct rsmd_reached {

@@ -5,7 +5,7 @@
 
 #include "node/events.h"
 #include "node/registry.h"
-#include "node/remote/far.h"
+#include "node/remote/remote.h"
 
 struct entry {
     struct rsm_record record;
@@ -131,7 +131,7 @@ void rsmd_record_unavailable(struct rsmd_node *node, const struct rsmd_export *e
 {
     const struct rsmd_import *import;
     DL_FOREACH2(export->imports, import, export_next)
-    if (import->far != NULL)
+    if (import->remote != NULL)
         rsmd_far_tell_unavailable(node, import);
     else
         rsmd_record_to_importer(node, import, RSM_RECORD_UNAVAILABLE);

@@ -8,7 +8,7 @@
 #include "node/extents.h"
 #include "node/interrupts.h"
 #include "node/records.h"
-#include "node/remote/far.h"
+#include "node/remote/remote.h"
 #include "node/remote/relay.h"
 
 /* One numbering for all kinds, so that an id never means two things. */
@@ -101,7 +101,7 @@ enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *cli
         rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
         return RSM_ST_NO_MEMORY;
     }
-    export->epoch_slot = rsmd_gentable_take(node->gentable);
+    export->epoch_slot = rsmd_generation_table_take(node->generation_table);
     if (export->epoch_slot == 0) {
         rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
         free(export);
@@ -113,7 +113,7 @@ enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *cli
     rsmd_events_init(&export->events);
     HASH_ADD_INT(node->exports, id, export);
     if (export->hh.tbl == NULL) {
-        rsmd_gentable_release(node->gentable, export->epoch_slot);
+        rsmd_generation_table_release(node->generation_table, export->epoch_slot);
         rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
         free(export);
         return RSM_ST_NO_MEMORY;
@@ -180,8 +180,8 @@ static void sever(struct rsmd_node *node, struct rsmd_import *import, enum rsm_r
 {
     struct rsmd_export *export = import->export;
     rsmd_record_to_exporter(node, export, event, import);
-    rsmd_gentable_move(node->gentable, import->slot);
-    rsmd_gentable_move(node->gentable, export->epoch_slot);
+    rsmd_generation_table_advance(node->generation_table, import->slot);
+    rsmd_generation_table_advance(node->generation_table, export->epoch_slot);
     if (import->hh_made.tbl != NULL)
         HASH_DELETE(hh_made, node->offers, import);
     import->by->ops->revoke(import->by->port, import->made);
@@ -198,15 +198,15 @@ static void sever(struct rsmd_node *node, struct rsmd_import *import, enum rsm_r
  * another host has done its duty when that host is told. */
 static void cut(struct rsmd_node *node, struct rsmd_import *import, enum rsm_record_event event)
 {
-    bool far = import->far != NULL;
+    bool remote = import->remote != NULL;
     rsmd_relay_leave_fabric(import);
     sever(node, import, event);
-    if (!far) {
+    if (!remote) {
         rsmd_record_to_importer(node, import, RSM_RECORD_LOST);
         return;
     }
     rsmd_relay_flush(import);
-    rsmd_far_tell_abort(node, import);
+    rsmd_remote_report_abort(node, import);
     rsmd_import_free(node, import);
 }
 
@@ -258,7 +258,7 @@ void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export)
     rsmd_records_end(export->client->account, &export->records);
     rsmd_events_close(export->client->account, &export->events);
     rsmd_slotmap_set(node->exports_by_slot, export->epoch_slot, NULL);
-    rsmd_gentable_release(node->gentable, export->epoch_slot);
+    rsmd_generation_table_release(node->generation_table, export->epoch_slot);
     HASH_DEL(node->exports, export);
     DL_DELETE(export->client->exports, export);
     rsmd_share_give(export->client->account, RSMD_SEGMENTS, 1);
@@ -302,7 +302,7 @@ static bool enter_tables(struct rsmd_node *node, struct rsmd_import *import)
 static void delete_import(struct rsmd_node *node, struct rsmd_import *import)
 {
     if (import->slot != 0)
-        rsmd_gentable_release(node->gentable, import->slot);
+        rsmd_generation_table_release(node->generation_table, import->slot);
     rsmd_share_give(import->account, RSMD_SEGMENTS, 1);
     rsmd_account_drop(import->account);
     free(import);
@@ -321,7 +321,7 @@ static enum rsm_status new_import(struct rsmd_node *node, struct rsmd_client *cl
         return RSM_ST_NO_MEMORY;
     }
     import->account = rsmd_account_hold(account);
-    import->slot = rsmd_gentable_take(node->gentable);
+    import->slot = rsmd_generation_table_take(node->generation_table);
     if (import->slot == 0) {
         delete_import(node, import);
         return RSM_ST_NO_RESOURCES;
@@ -371,14 +371,15 @@ enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *cli
     import->pieces = rsmd_pieces_hold(export->pieces);
     DL_APPEND2(export->imports, import, export_prev, export_next);
     export->import_count++;
-    rsmd_gentable_move(node->gentable, export->epoch_slot);
+    rsmd_generation_table_advance(node->generation_table, export->epoch_slot);
     rsmd_record_to_exporter(node, export, RSM_RECORD_CONNECTED, import);
     *made = import;
     return RSM_ST_OK;
 }
 
-enum rsm_status rsmd_import_make_far(struct rsmd_node *node, struct rsmd_client *client,
-                                     struct rsmd_controller *controller, struct rsmd_import **made)
+enum rsm_status rsmd_import_make_remote(struct rsmd_node *node, struct rsmd_client *client,
+                                        struct rsmd_controller *controller,
+                                        struct rsmd_import **made)
 {
     enum rsm_status status = new_import(node, client, client->account, controller, made);
     if (status != RSM_ST_OK)
@@ -394,7 +395,7 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
         free_if_deferred(node, export);
     }
     if (import->there.id != 0)
-        rsmd_far_disconnect(node, import);
+        rsmd_remote_disconnect(node, import);
     rsmd_relay_free(import);
     rsmd_records_end(import->account, &import->records);
     rsmd_events_close(import->account, &import->events);
@@ -456,7 +457,7 @@ bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client,
 
 void rsmd_client_clear(struct rsmd_node *node, struct rsmd_client *client)
 {
-    rsmd_far_abandon(client);
+    rsmd_remote_abandon(client);
     rsmd_client_clear_until(node, client, INT64_MAX);
 }
 

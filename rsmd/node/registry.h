@@ -17,8 +17,8 @@ struct rsmd_export *rsmd_client_export(const struct rsmd_node *node,
 struct rsmd_import *rsmd_client_import(const struct rsmd_node *node,
                                        const struct rsmd_client *client, uint32_t id);
 
-/** A list of up to @p most pieces that holds its extents; the caller has the first reference. NULL: no
- *  memory. */
+/** A list of up to @p most pieces that holds its extents; the caller has the first reference. NULL:
+ * no memory. */
 struct rsmd_pieces *rsmd_pieces_make(uint32_t most);
 void rsmd_pieces_add(struct rsmd_pieces *pieces, struct rsmd_extent *extent, uint64_t offset,
                      uint64_t length);
@@ -50,8 +50,9 @@ enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *cli
                                  struct rsm_node_offer *offer, struct rsmd_import **made);
 /** The part of a connection to an export of another host that is here: it has a slot, a client and
  *  nothing else yet. Fails like rsmd_import_make(). */
-enum rsm_status rsmd_import_make_far(struct rsmd_node *node, struct rsmd_client *client,
-                                     struct rsmd_controller *controller, struct rsmd_import **made);
+enum rsm_status rsmd_import_make_remote(struct rsmd_node *node, struct rsmd_client *client,
+                                        struct rsmd_controller *controller,
+                                        struct rsmd_import **made);
 /** The live connection that a port with news made this offer for, or NULL. */
 struct rsmd_import *rsmd_import_offered(const struct rsmd_node *node,
                                         const struct rsm_node_offer *made);

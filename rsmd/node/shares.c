@@ -16,8 +16,8 @@
 
 enum {
     RESERVE_PERCENT = 5,
-    CONNECTIONS_MOST = 4096,
-    FORWARDS_MOST = 4096, /* a reply looks its request up in a list */
+    CONNECTIONS_MAX = 4096,
+    FORWARDS_MAX = 4096,  /* a reply looks its request up in a list */
     RECORDS_MOST = 65536, /* of up to 1 KiB */
     INTERRUPTS_MOST = 65536,
     TOLD_EVERY_S = 60,
@@ -30,7 +30,7 @@ enum {
     OWN_PER_NODE = 2,       /* the link and the next attempt at it */
     OWN_PER_UNGREETED = 2,  /* socket and pidfd */
     UNGREETED_LEAST = 8,
-    UNGREETED_MOST = 256,
+    UNGREETED_MAX = 256,
     UNGREETED_PART = 16,     /* of the descriptors */
     UNGREETED_USER_PART = 4, /* of those, one user */
 };
@@ -109,7 +109,7 @@ static void limit_memory(struct rsmd_shares *shares, const struct rsmd_conf *con
 /* What the daemon keeps for itself of so many descriptors. */
 static uint64_t own_descriptors(const struct rsmd_shares *shares, const struct rsmd_conf *conf)
 {
-    uint64_t own = OWN_FIXED + OWN_IN_HAND + OWN_PER_UNGREETED * (uint64_t)shares->ungreeted_most;
+    uint64_t own = OWN_FIXED + OWN_IN_HAND + OWN_PER_UNGREETED * (uint64_t)shares->ungreeted_max;
     own += OWN_PER_CONTROLLER * (uint64_t)conf->controller_count;
     if (rsmd_conf_has_address(conf))
         own += OWN_FOR_LINKS + OWN_PER_NODE * (uint64_t)conf->node_count;
@@ -122,10 +122,10 @@ static void limit_descriptors(struct rsmd_shares *shares, const struct rsmd_conf
     getrlimit(RLIMIT_NOFILE, &files);
     uint64_t limit = files.rlim_cur < UINT32_MAX ? files.rlim_cur : UINT32_MAX;
     uint64_t silent = limit / UNGREETED_PART;
-    shares->ungreeted_most = (uint32_t)(silent > UNGREETED_MOST    ? UNGREETED_MOST
-                                        : silent < UNGREETED_LEAST ? UNGREETED_LEAST
-                                                                   : silent);
-    shares->ungreeted_most_per_user = shares->ungreeted_most / UNGREETED_USER_PART;
+    shares->ungreeted_max = (uint32_t)(silent > UNGREETED_MAX     ? UNGREETED_MAX
+                                       : silent < UNGREETED_LEAST ? UNGREETED_LEAST
+                                                                  : silent);
+    shares->ungreeted_max_per_user = shares->ungreeted_max / UNGREETED_USER_PART;
     uint64_t own = own_descriptors(shares, conf);
     rsmd_shares_limit(shares, RSMD_DESCRIPTORS, limit - (own < limit / 2 ? own : limit / 2));
 }
@@ -133,9 +133,9 @@ static void limit_descriptors(struct rsmd_shares *shares, const struct rsmd_conf
 void rsmd_shares_init(struct rsmd_shares *shares, const struct rsmd_conf *conf)
 {
     *shares = (struct rsmd_shares){.percent = conf->max_user_share, .own_uid = geteuid()};
-    rsmd_shares_limit(shares, RSMD_CONNECTIONS, CONNECTIONS_MOST);
+    rsmd_shares_limit(shares, RSMD_CONNECTIONS, CONNECTIONS_MAX);
     rsmd_shares_limit(shares, RSMD_SEGMENTS, conf->max_segments);
-    rsmd_shares_limit(shares, RSMD_FORWARDS, FORWARDS_MOST);
+    rsmd_shares_limit(shares, RSMD_FORWARDS, FORWARDS_MAX);
     rsmd_shares_limit(shares, RSMD_RECORDS, RECORDS_MOST);
     rsmd_shares_limit(shares, RSMD_INTERRUPTS, INTERRUPTS_MOST);
     limit_memory(shares, conf);
@@ -207,7 +207,7 @@ struct rsmd_account *rsmd_account_of_connection(struct rsmd_shares *shares, uid_
     return account;
 }
 
-struct rsmd_account *rsmd_account_of_far(struct rsmd_shares *shares, uint32_t node, uid_t uid)
+struct rsmd_account *rsmd_account_of_remote(struct rsmd_shares *shares, uint32_t node, uid_t uid)
 {
     struct rsmd_account_key all = {.node = node, .uid = RSMD_ALL_USERS};
     struct rsmd_account *parent = need(shares, all, NULL);
@@ -255,7 +255,7 @@ void rsmd_account_drop(struct rsmd_account *account) /* NOLINT(misc-no-recursion
 /* ------------------------------------------------------------------ taking and giving */
 
 /* How much this account may have, apart from what the others have. */
-static uint64_t most_of(const struct rsmd_account *account, enum rsmd_resource resource)
+static uint64_t max_of(const struct rsmd_account *account, enum rsmd_resource resource)
 {
     const struct rsmd_quota *quota = &account->shares->quota[resource];
     if (!account->listed)
@@ -274,7 +274,7 @@ static bool has_room(uint64_t most, uint64_t used, uint64_t amount)
 static const struct rsmd_account *exhausted(const struct rsmd_account *account,
                                             enum rsmd_resource resource, uint64_t amount)
 {
-    while (account != NULL && has_room(most_of(account, resource), account->used[resource], amount))
+    while (account != NULL && has_room(max_of(account, resource), account->used[resource], amount))
         account = account->parent;
     return account;
 }
@@ -330,7 +330,7 @@ static void complain(const struct rsmd_account *account, enum rsmd_resource reso
     if (full != NULL) {
         rsm_log_warning("%s has %" PRIu64 " of the %" PRIu64 " %s that one %s may take, and is "
                         "refused %" PRIu64 " more",
-                        who, full->used[resource], most_of(full, resource), names[resource],
+                        who, full->used[resource], max_of(full, resource), names[resource],
                         full->listed ? "user" : "process", amount);
         return;
     }
@@ -402,7 +402,7 @@ static bool resource_is_sound(const struct rsmd_shares *shares, enum rsmd_resour
     const struct rsmd_account *account;
     for (account = shares->accounts; account != NULL; account = account->hh.next) {
         uint64_t used = account->used[resource];
-        if (used > most_of(account, resource))
+        if (used > max_of(account, resource))
             return false;
         if (account->parent != NULL)
             continue;

@@ -17,8 +17,8 @@
  * descriptors, so that one program leaves some to the others of its user.
  *
  * Users of other hosts import segments of this node. Their accounts lie within one of their node,
- * which is held to the share of one user, each of its users to the same part of that: a far daemon
- * that invents users gets no more than that share.
+ * which is held to the share of one user, each of its users to the same part of that: a remote
+ * daemon that invents users gets no more than that share.
  *
  * All of it on rsmd's main thread, in constant time.
  */
@@ -64,8 +64,8 @@ struct rsmd_shares {
     int64_t told[RSMD_RESOURCES];           /**< when the log last said that it is full; seconds */
     struct rsmd_account *accounts;          /**< by key, in the order of their serial numbers */
     uint64_t last_serial;
-    uint32_t ungreeted_most;          /**< connections that have not said HELLO */
-    uint32_t ungreeted_most_per_user; /**< of one user */
+    uint32_t ungreeted_max;          /**< connections that have not said HELLO */
+    uint32_t ungreeted_max_per_user; /**< of one user */
 };
 
 /** Users of nodes of other hosts taken together. */
@@ -107,7 +107,7 @@ struct rsmd_account *rsmd_account_of_user(struct rsmd_shares *shares, uid_t uid)
 /** A new account for one connection of a user of this host. NULL: no memory. */
 struct rsmd_account *rsmd_account_of_connection(struct rsmd_shares *shares, uid_t uid);
 /** The account of a user of another host's node, held for the caller. NULL: no memory. */
-struct rsmd_account *rsmd_account_of_far(struct rsmd_shares *shares, uint32_t node, uid_t uid);
+struct rsmd_account *rsmd_account_of_remote(struct rsmd_shares *shares, uint32_t node, uid_t uid);
 struct rsmd_account *rsmd_account_hold(struct rsmd_account *account);
 /** Hold it no longer; NULL is harmless. */
 void rsmd_account_drop(struct rsmd_account *account);

@@ -22,11 +22,11 @@ void rsmd_slotmap_set(struct rsmd_slotmap *map, uint32_t slot, void *holder)
 
 uint32_t rsmd_slotmap_after(const struct rsmd_slotmap *map, uint32_t slot)
 {
-    if (slot >= RSM_GENTABLE_SLOTS - 1)
+    if (slot >= RSM_GENERATION_TABLE_SLOTS - 1)
         return 0;
     uint32_t word = (slot + 1) / BITS;
     uint64_t bits = map->used[word] & UINT64_MAX << (slot + 1) % BITS;
-    while (bits == 0 && ++word < RSM_GENTABLE_SLOTS / BITS)
+    while (bits == 0 && ++word < RSM_GENERATION_TABLE_SLOTS / BITS)
         bits = map->used[word];
     return bits != 0 ? word * BITS + (uint32_t)__builtin_ctzll(bits) : 0;
 }

@@ -12,8 +12,8 @@
 #include "control/sharedmem.h"
 
 struct rsmd_slotmap {
-    uint64_t used[RSM_GENTABLE_SLOTS / 64]; /* a bit for each slot */
-    void *holder[RSM_GENTABLE_SLOTS];
+    uint64_t used[RSM_GENERATION_TABLE_SLOTS / 64]; /* a bit for each slot */
+    void *holder[RSM_GENERATION_TABLE_SLOTS];
 };
 
 /** NULL: no memory. Freed by free(). */

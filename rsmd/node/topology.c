@@ -13,14 +13,14 @@
 #include "base/clock.h"
 #include "node/controllers.h"
 #include "node/reach.h"
-#include "node/remote/far.h"
+#include "node/remote/remote.h"
 
 /* Clients of neighbours greet as often as they like; each look is a connection to the neighbour. */
 static const int64_t LISTENED_NS = 1000000000;
 
 enum {
-    SHARE = 10,               /* one part in so many of the time goes into looks at other nodes */
-    LOOKS_MOST_NS = 50000000, /* that can be saved up */
+    SHARE = 10,              /* one part in so many of the time goes into looks at other nodes */
+    LOOKS_MAX_NS = 50000000, /* that can be saved up */
 };
 
 /* Where a node of this host listens, whether or not it does. */
@@ -84,7 +84,7 @@ void rsmd_topology_free(struct rsmd_topology *topology)
 /* ------------------------------------------------------------------ looking */
 
 /* Connect to the daemon of a node. @p pid is that of who listens, 0 if the kernel does not tell. */
-static enum rsmd_peer_state probe(const struct rsmd_node *node, uint32_t peer, pid_t *pid)
+static enum rsmd_node_state probe(const struct rsmd_node *node, uint32_t peer, pid_t *pid)
 {
     char path[RSM_PROTO_PATH_MAX];
     const struct rsmd_seen *seen;
@@ -97,24 +97,24 @@ static enum rsmd_peer_state probe(const struct rsmd_node *node, uint32_t peer, p
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listener, &size) == 0)
             *pid = listener.pid;
         close(fd);
-        return RSMD_PEER_ACTIVE;
+        return RSMD_NODE_ACTIVE;
     }
     switch (errno) {
     case EAGAIN: /* somebody listens and has much to do */
-        return RSMD_PEER_ACTIVE;
+        return RSMD_NODE_ACTIVE;
     case ENOENT:
     case ENOTDIR:
-        return RSMD_PEER_UNKNOWN;
+        return RSMD_NODE_UNKNOWN;
     case EMFILE:
     case ENFILE:
         seen = find_seen(&node->topology, peer);
-        return seen != NULL ? seen->here : RSMD_PEER_UNKNOWN; /* cannot look: nothing new */
+        return seen != NULL ? seen->here : RSMD_NODE_UNKNOWN; /* cannot look: nothing new */
     default:
-        return RSMD_PEER_DOWN;
+        return RSMD_NODE_DOWN;
     }
 }
 
-enum rsmd_peer_state rsmd_peer_probe(const struct rsmd_node *node, uint32_t peer)
+enum rsmd_node_state rsmd_node_probe(const struct rsmd_node *node, uint32_t peer)
 {
     pid_t pid;
     return probe(node, peer, &pid);
@@ -126,13 +126,13 @@ enum rsm_status rsmd_node_here(struct rsmd_node *node, uint32_t id)
     struct rsmd_seen *seen = find_seen(&node->topology, id);
     if (id == node->id)
         return RSM_ST_OK;
-    if (rsmd_far_is_up(node, id))
+    if (rsmd_remote_is_up(node, id))
         return RSM_ST_DENIED;
     if (seen != NULL && seen->listened != 0 && now - seen->listened < LISTENED_NS)
         return RSM_ST_OK;
     errno = 0;
     pid_t pid;
-    bool listens = probe(node, id, &pid) == RSMD_PEER_ACTIVE;
+    bool listens = probe(node, id, &pid) == RSMD_NODE_ACTIVE;
     if (!listens && (errno == EMFILE || errno == ENFILE))
         return RSM_ST_NO_RESOURCES;
     /* Only who is there costs an entry, whatever clients say. */
@@ -167,12 +167,13 @@ static bool reaches_hosts(const struct rsmd_controller *controller)
     return (controller->port->caps & RSM_NODE_REACHES_HOSTS) != 0;
 }
 
-/* Whether a node that does not show on this host belongs to another one, as far as one can know. */
+/* Whether a node that does not show on this host belongs to another one, as remote as one can know.
+ */
 static bool is_elsewhere(const struct rsmd_node *node, uint32_t id)
 {
     const struct rsmd_conf_node *configured = rsmd_conf_node(&node->conf, id);
     bool addressed = configured != NULL && configured->address[0] != '\0';
-    return rsmd_far_is_up(node, id) || (addressed && configured->socket[0] == '\0');
+    return rsmd_remote_is_up(node, id) || (addressed && configured->socket[0] == '\0');
 }
 
 enum rsm_status rsmd_locate(const struct rsmd_node *node, const struct rsmd_controller *controller,
@@ -186,16 +187,16 @@ enum rsm_status rsmd_locate(const struct rsmd_node *node, const struct rsmd_cont
     reply->kind = id == node->id ? RSM_LOCATE_SELF : RSM_LOCATE_SAME_HOST;
     if (id == node->id)
         return RSM_ST_OK;
-    enum rsmd_peer_state seen = rsmd_peer_probe(node, id);
-    if (seen == RSMD_PEER_ACTIVE)
+    enum rsmd_node_state seen = rsmd_node_probe(node, id);
+    if (seen == RSMD_NODE_ACTIVE)
         return RSM_ST_OK;
-    if (rsmd_far_is_up(node, id) && reaches_hosts(controller)) {
+    if (rsmd_remote_is_up(node, id) && reaches_hosts(controller)) {
         if (!rsmd_reaches(controller, id))
             return RSM_ST_UNREACHABLE;
         *reply = (struct rsm_locate_reply){.kind = RSM_LOCATE_REMOTE};
         return RSM_ST_OK;
     }
-    if (seen == RSMD_PEER_UNKNOWN && !reaches_hosts(controller) && is_elsewhere(node, id))
+    if (seen == RSMD_NODE_UNKNOWN && !reaches_hosts(controller) && is_elsewhere(node, id))
         return RSM_ST_NO_ROUTE;
     return rsmd_node_known(node, id) ? RSM_ST_UNREACHABLE : RSM_ST_NO_ROUTE;
 }
@@ -211,17 +212,17 @@ enum rsm_status rsmd_answer_locate(struct rsmd_call *call)
 
 /* What can be seen of a node at its socket. A daemon that listened a moment ago and lives listens:
  * it is not woken to say so. */
-static enum rsmd_peer_state look_here(const struct rsmd_node *node, struct rsmd_seen *seen)
+static enum rsmd_node_state look_here(const struct rsmd_node *node, struct rsmd_seen *seen)
 {
     const struct rsmd_conf_node *configured = rsmd_conf_node(&node->conf, seen->id);
     int64_t now = rsm_clock_ns();
     if (!seen->has_socket && (configured == NULL || configured->socket[0] == '\0'))
-        return RSMD_PEER_UNKNOWN;
+        return RSMD_NODE_UNKNOWN;
     if (seen->pid > 0 && now - seen->listened < LISTENED_NS &&
         (kill(seen->pid, 0) == 0 || errno == EPERM))
-        return RSMD_PEER_ACTIVE;
-    enum rsmd_peer_state state = probe(node, seen->id, &seen->pid);
-    seen->listened = state == RSMD_PEER_ACTIVE ? now : 0;
+        return RSMD_NODE_ACTIVE;
+    enum rsmd_node_state state = probe(node, seen->id, &seen->pid);
+    seen->listened = state == RSMD_NODE_ACTIVE ? now : 0;
     return state;
 }
 
@@ -229,14 +230,14 @@ static enum rsmd_peer_state look_here(const struct rsmd_node *node, struct rsmd_
 static bool look_at(const struct rsmd_node *node, struct rsmd_seen *seen)
 {
     uint8_t here_before = seen->here, anywhere_before = seen->anywhere;
-    enum rsmd_peer_state found = look_here(node, seen);
+    enum rsmd_node_state found = look_here(node, seen);
     bool configured = rsmd_conf_node(&node->conf, seen->id) != NULL;
-    enum rsmd_peer_state absent = configured ? RSMD_PEER_DOWN : RSMD_PEER_UNKNOWN;
-    bool is_found = found != RSMD_PEER_UNKNOWN;
+    enum rsmd_node_state absent = configured ? RSMD_NODE_DOWN : RSMD_NODE_UNKNOWN;
+    bool is_found = found != RSMD_NODE_UNKNOWN;
     seen->here = (uint8_t)(is_found || is_elsewhere(node, seen->id) ? found : absent);
     seen->anywhere = (uint8_t)(is_found ? found : absent);
-    if (rsmd_far_is_up(node, seen->id))
-        seen->anywhere = RSMD_PEER_ACTIVE;
+    if (rsmd_remote_is_up(node, seen->id))
+        seen->anywhere = RSMD_NODE_ACTIVE;
     return seen->here != here_before || seen->anywhere != anywhere_before;
 }
 
@@ -276,7 +277,7 @@ static void forget_gone(struct rsmd_node *node)
     struct rsmd_topology *topology = &node->topology;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < topology->count; i++)
-        if (topology->seen[i].anywhere != RSMD_PEER_UNKNOWN ||
+        if (topology->seen[i].anywhere != RSMD_NODE_UNKNOWN ||
             rsmd_conf_node(&node->conf, topology->seen[i].id) != NULL)
             topology->seen[kept++] = topology->seen[i];
     topology->count = kept;
@@ -288,8 +289,8 @@ static void forget_gone(struct rsmd_node *node)
 static bool may_look(struct rsmd_topology *topology, int64_t now)
 {
     topology->looks_ns += (now - topology->looked_at) / SHARE;
-    if (topology->looked_at == 0 || topology->looks_ns > LOOKS_MOST_NS)
-        topology->looks_ns = LOOKS_MOST_NS;
+    if (topology->looked_at == 0 || topology->looks_ns > LOOKS_MAX_NS)
+        topology->looks_ns = LOOKS_MAX_NS;
     topology->looked_at = now;
     return topology->looks_ns > 0;
 }
@@ -315,7 +316,7 @@ static void refresh(struct rsmd_node *node)
 static void add_peer(struct rsm_topology_reply *reply, const struct rsmd_controller *controller,
                      uint32_t id, uint32_t state)
 {
-    struct rsm_topology_peer *peer = &reply->peers[reply->peer_count++];
+    struct rsm_topology_remote *peer = &reply->peers[reply->peer_count++];
     peer->node = id;
     memcpy(peer->name, controller->name, sizeof peer->name);
     peer->hardware_address = id;
@@ -355,13 +356,13 @@ enum rsm_status rsmd_answer_topology(struct rsmd_call *call)
     for (uint32_t i = 0; i < node->topology.count; i++) {
         const struct rsmd_seen *seen = &node->topology.seen[i];
         uint32_t state = reaches_hosts(controller) ? seen->anywhere : seen->here;
-        if (state == RSMD_PEER_UNKNOWN)
+        if (state == RSMD_NODE_UNKNOWN)
             continue;
         /* One that only the link of the daemons reaches. */
-        if (state == RSMD_PEER_ACTIVE && seen->here != RSMD_PEER_ACTIVE &&
+        if (state == RSMD_NODE_ACTIVE && seen->here != RSMD_NODE_ACTIVE &&
             !rsmd_reaches(controller, seen->id))
-            state = RSMD_PEER_DOWN;
-        if (reply->total_peers++ >= asked->first_peer && reply->peer_count < RSM_PROTO_PEERS_MAX)
+            state = RSMD_NODE_DOWN;
+        if (reply->total_peers++ >= asked->first_peer && reply->peer_count < RSM_PROTO_REMOTES_MAX)
             add_peer(reply, controller, seen->id, state);
     }
     return RSM_ST_OK;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file The other nodes, as far as this one knows: those of this host by their sockets, others by
- *  the links to them. Looking never blocks. */
+/** @file The other nodes, as remote as this one knows: those of this host by their sockets, others
+ * by the links to them. Looking never blocks. */
 #ifndef RSMD_TOPOLOGY_H
 #define RSMD_TOPOLOGY_H
 
 #include "node/node.h"
 
 /** Connection states as the API shows them. */
-enum rsmd_peer_state {
-    RSMD_PEER_UNKNOWN = 0,
-    RSMD_PEER_DOWN = 1,
-    RSMD_PEER_ACTIVE = 3,
+enum rsmd_node_state {
+    RSMD_NODE_UNKNOWN = 0,
+    RSMD_NODE_DOWN = 1,
+    RSMD_NODE_ACTIVE = 3,
 };
 
 /** Look whether rsmd of another node answers at its socket on this host. UNKNOWN: there is no
  *  socket. */
-enum rsmd_peer_state rsmd_peer_probe(const struct rsmd_node *node, uint32_t peer);
+enum rsmd_node_state rsmd_node_probe(const struct rsmd_node *node, uint32_t peer);
 
 /**
  * Where node @p id is, seen from @p controller.

@@ -28,7 +28,8 @@ static enum rsm_status answer_hello(struct rsmd_call *call)
         (struct rsm_hello_reply){.node = call->node->id,
                                  .embedded = call->node->embedded,
                                  .peer_timeout_ms = call->node->conf.peer_timeout_ms};
-    call->attached.fds[call->attached.count++] = rsmd_gentable_descriptor(call->node->gentable);
+    call->attached.fds[call->attached.count++] =
+        rsmd_generation_table_fd(call->node->generation_table);
     return RSM_ST_OK;
 }
 
@@ -51,9 +52,9 @@ static const struct {
     [RSM_MSG_IMPORT_CONNECT] = {rsmd_answer_import_connect, true, false},
     [RSM_MSG_IMPORT_DISCONNECT] = {rsmd_answer_import_disconnect, true, false},
     [RSM_MSG_EVENT_OPEN] = {rsmd_answer_event_open, true, false},
-    [RSM_MSG_EVENT_PEERS] = {rsmd_answer_event_peers, true, false},
+    [RSM_MSG_EVENT_RECEIVERS] = {rsmd_answer_event_receivers, true, false},
     [RSM_MSG_EVENT_ARM] = {rsmd_answer_event_arm, true, false},
-    [RSM_MSG_EVENT_KICK] = {rsmd_answer_event_kick, true, false},
+    [RSM_MSG_EVENT_DOORBELL] = {rsmd_answer_event_doorbell, true, false},
     [RSM_MSG_INSPECT] = {rsmd_answer_inspect, true, true},
     [RSM_MSG_LINKS] = {rsmd_answer_links, true, true},
     [RSM_MSG_SHARES] = {rsmd_answer_shares, true, true},

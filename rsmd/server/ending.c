@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "server/connection.h"
 #include "base/log.h"
-#include "node/remote/far.h"
+#include "node/remote/remote.h"
 #include "node/registry.h"
 
 static const int64_t slice_ns = 1000000; /* then the others have their turn */
@@ -117,7 +117,7 @@ void rsmd_ending_begin(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
     connection->client.ending = true;
-    rsmd_far_abandon(&connection->client);
+    rsmd_remote_abandon(&connection->client);
     connection->client.settled = on_settled;
     DL_APPEND(server->ending, connection);
     close_socket(connection);
@@ -126,11 +126,11 @@ void rsmd_ending_begin(struct rsmd_connection *connection)
         go_on(server);
 }
 
-bool rsmd_endings_finish(struct rsmd_server *server, unsigned most_ms)
+bool rsmd_endings_finish(struct rsmd_server *server, unsigned max_ms)
 {
     struct rsmd_worker *worker = server->node->worker;
     clear_some(server, INT64_MAX);
-    bool all = worker == NULL || rsmd_worker_drain(worker, most_ms);
+    bool all = worker == NULL || rsmd_worker_drain(worker, max_ms);
     if (!all)
         rsm_log_warning("not waiting for what clients have left: it takes long to free");
     return all;

@@ -23,8 +23,8 @@ bool rsmd_endings_init(struct rsmd_server *server, struct event_base *base);
 void rsmd_ending_begin(struct rsmd_connection *connection);
 
 /** Free what all of them have left, without regard to others: the daemon ends. Jobs that take
- *  longer than @p most_ms milliseconds are not waited for. False: some are not done, so that what
+ *  longer than @p max_ms milliseconds are not waited for. False: some are not done, so that what
  *  they use cannot be given up, nor threads be relied upon to end with the process in order. */
-bool rsmd_endings_finish(struct rsmd_server *server, unsigned most_ms);
+bool rsmd_endings_finish(struct rsmd_server *server, unsigned max_ms);
 
 #endif

@@ -71,9 +71,9 @@ void rsmd_greeting_await(struct rsmd_connection *connection)
     struct rsmd_server *server = connection->server;
     struct rsmd_account *account = user_of(connection);
     const struct rsmd_shares *shares = account->shares;
-    if (account->ungreeted >= shares->ungreeted_most_per_user)
+    if (account->ungreeted >= shares->ungreeted_max_per_user)
         push_out_oldest_of(server, account);
-    else if (server->ungreeted_count >= shares->ungreeted_most)
+    else if (server->ungreeted_count >= shares->ungreeted_max)
         push_out_oldest_of(server, most_silent(server));
     connection->greeting_until = rsm_clock_ms() + RSM_PROTO_GREETING_MS;
     DL_APPEND2(server->ungreeted, connection, silent_prev, silent_next);

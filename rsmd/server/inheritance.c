@@ -45,7 +45,7 @@ void rsmd_inherit_no_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-void rsmd_inherit_most_limits(void)
+void rsmd_raise_limits(void)
 {
     /* The type of these constants is an enumeration of its own with some libcs. */
     static const int raised[] = {RLIMIT_NOFILE, RLIMIT_FSIZE,   RLIMIT_CPU,   RLIMIT_AS,

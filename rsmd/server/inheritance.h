@@ -23,7 +23,7 @@ void rsmd_inherit_no_signals(void);
  * processor time, memory, locked memory, threads. What cannot be raised stays. The limits of the
  * stack and of core dumps stay, too.
  */
-void rsmd_inherit_most_limits(void);
+void rsmd_raise_limits(void);
 
 /** Run on all processors, by the ordinary scheduling policy, and not below the ordinary priority as
  *  far as the system lets us. */

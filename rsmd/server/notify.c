@@ -28,8 +28,8 @@ void rsmd_notify(const char *state)
     if (fd < 0)
         return;
     /* A manager that hangs is not waited for: by then clients are. */
-    const struct timeval patience = {.tv_sec = 1};
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    const struct timeval timeout = {.tv_sec = 1};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
     sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address, size);
     close(fd);

@@ -14,15 +14,15 @@
 #include "base/log.h"
 #include "server/ending.h"
 #include "node/fabric.h"
-#include "node/remote/far.h"
+#include "node/remote/remote.h"
 #include "server/greeting.h"
-#include "cluster/peers.h"
+#include "cluster/cluster.h"
 
 enum {
     ACCEPTS_PER_TURN = 16,
-    THREADS_MOST = 64, /* for what may take long, see worker.h */
+    THREADS_MAX = 64, /* for what may take long, see worker.h */
     THREADS_PER_USER = 2,
-    END_PATIENCE_MS = 1000, /* for these threads when the daemon ends */
+    END_TIMEOUT_MS = 1000, /* for these threads when the daemon ends */
     ACCEPT_PAUSE_MS = 100,
     FIRST_CLIENT_MS = 10000, /* an embedded node that nobody ever uses ends after this */
 };
@@ -140,7 +140,7 @@ static bool make_events(struct rsmd_server *server)
     server->greeting_over = rsmd_greeting_timer(server);
     server->fabric = rsmd_fabric_start(server->base, server->node);
     server->node->worker =
-        rsmd_worker_new(server->base, &(struct rsmd_worker_limits){.threads = THREADS_MOST,
+        rsmd_worker_new(server->base, &(struct rsmd_worker_limits){.threads = THREADS_MAX,
                                                                    .per_owner = THREADS_PER_USER});
     return rsmd_connections_init(server) && rsmd_endings_init(server, server->base) &&
            server->node->worker != NULL && server->fabric != NULL && server->accepting != NULL &&
@@ -205,17 +205,17 @@ void rsmd_server_run(struct rsmd_server *server)
     event_base_dispatch(server->base);
 }
 
-bool rsmd_server_end(struct rsmd_server *server, struct rsmd_lifeline *lifeline)
+bool rsmd_server_end(struct rsmd_server *server, struct rsmd_instance *instance)
 {
-    rsmd_lifeline_hide(lifeline);
+    rsmd_instance_unlink(instance);
     event_del(server->accepting);
     close(server->listener);
     while (server->connections != NULL)
         rsmd_connection_end(server->connections);
     rsmd_server_use_spare(server);
-    rsmd_far_stop(server->node);
-    bool all = rsmd_endings_finish(server, END_PATIENCE_MS);
-    rsmd_peers_stop(server->node->peers);
+    rsmd_remote_stop(server->node);
+    bool all = rsmd_endings_finish(server, END_TIMEOUT_MS);
+    rsmd_cluster_stop(server->node->peers);
     server->node->peers = NULL;
     free_events(server);
     return all;

@@ -5,7 +5,7 @@
 
 #include <event2/event.h>
 
-#include "server/lifeline.h"
+#include "server/instance_lock.h"
 #include "node/node.h"
 #include "server/turns.h"
 
@@ -56,7 +56,7 @@ void rsmd_server_run(struct rsmd_server *server);
 /** Accept nobody more, drop all clients (their connections are aborted) and free the rest. The
  *  socket's name goes first: a client that comes late must not find it. False: threads are still at
  *  what clients have left, so that the process has to end without tidying up. */
-bool rsmd_server_end(struct rsmd_server *server, struct rsmd_lifeline *lifeline);
+bool rsmd_server_end(struct rsmd_server *server, struct rsmd_instance *instance);
 
 /** Free the spare descriptor for who needs one now. False: it is used up. Nobody is accepted until
  *  there is another. */

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 
 enum {
-    AT_ONCE_MOST = 16,    /* clients that are served without a turn, one after the other */
+    AT_ONCE_MAX = 16,     /* clients that are served without a turn, one after the other */
     REQUESTS_AT_ONCE = 4, /* of such a client */
 };
 static const int64_t turn_ns = 1000000; /* then the loop looks around */
@@ -91,7 +91,7 @@ void rsmd_turns_ready(struct rsmd_turns *turns, struct rsmd_seat *seat)
     enum rsmd_served served = RSMD_SERVED_ONE;
     if (seat->waiting)
         return;
-    if (turns->waiting == NULL && turns->at_once < AT_ONCE_MOST) {
+    if (turns->waiting == NULL && turns->at_once < AT_ONCE_MAX) {
         turns->at_once++;
         for (int i = 0; i < REQUESTS_AT_ONCE && served == RSMD_SERVED_ONE; i++)
             served = turns->serve(seat);

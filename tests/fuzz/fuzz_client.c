@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "control/link.h"
+#include "control/control.h"
 #include "base/log.h"
 #include "descriptors.h"
 #include "fuzz.h"
@@ -267,7 +267,7 @@ static void call(struct input *in)
 static void begin(void)
 {
     hostile_prepare();
-    rsmcore_link_own_most_ms = OWN_MOST_MS;
+    rsmcore_control_local_max_ms = OWN_MOST_MS;
     for (unsigned i = 0; i < EXPORTS; i++) {
         void *memory =
             mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -296,7 +296,7 @@ static void end_program(void)
 static void forget_daemons(void)
 {
     for (uint32_t node = 1; node <= HOSTILE_NODES; node++)
-        CHECK(rsmcore_link_known(node) == NULL);
+        CHECK(rsmcore_control_known(node) == NULL);
 }
 
 static void run(struct input *in)

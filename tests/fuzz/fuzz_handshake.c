@@ -25,7 +25,7 @@ enum {
     CALLED = 3,
     WIRES = 4,
     STEPS_MOST = 200,
-    PATIENCE_S = 15, /* for what must happen; never the normal case */
+    TIMEOUT_S = 15, /* for what must happen; never the normal case */
 };
 
 /* One connection, from the other host's end. */
@@ -34,13 +34,13 @@ struct wire {
     int theirs; /* the daemon's, to find what it has made of it */
     bool deaf;
     size_t filled;
-    uint8_t in[4 + RSM_PEER_FRAME_MAX];
+    uint8_t in[4 + RSM_CLUSTER_FRAME_MAX];
     uint64_t number; /* of the latest PING */
 };
 
 static struct side {
     struct rsmd_conf conf;
-    struct rsmd_peers *peers;
+    struct rsmd_cluster *peers;
     bool told_up[RSM_NODE_ID_MAX + 1];
 } side[2]; /* with auth = none, with munge */
 
@@ -65,10 +65,10 @@ static void on_down(void *context, uint32_t node)
     told->told_up[node] = false;
 }
 
-static void on_message(void *context, uint32_t node, const struct rsm_peer_msg *msg)
+static void on_message(void *context, uint32_t node, const struct rsm_cluster_msg *msg)
 {
     const struct side *told = context;
-    CHECK(told->told_up[node] && msg->type >= RSM_PEER_CONNECT);
+    CHECK(told->told_up[node] && msg->type >= RSM_CLUSTER_CONNECT);
 }
 
 /* Then it calls nobody itself. */
@@ -82,7 +82,7 @@ static void start(struct side *made, const char *auth)
 {
     char text[512], why[256];
     struct rsmd_conf_error error;
-    const struct rsmd_peers_user user = {made, on_up, on_down, on_message};
+    const struct rsmd_cluster_user user = {made, on_up, on_down, on_message};
     int length = snprintf(text, sizeof text,
                           "[cluster]\nauth = %s\n"
                           "[limits]\npeer-timeout-ms = 60000\n"
@@ -94,16 +94,17 @@ static void start(struct side *made, const char *auth)
         fprintf(stderr, "%s\n", error.text);
         abort();
     }
-    made->peers = rsmd_peers_start_with(base, &made->conf, OWN, &user, FUZZ_MUNGE, why, sizeof why);
+    made->peers =
+        rsmd_cluster_start_with(base, &made->conf, OWN, &user, FUZZ_MUNGE, why, sizeof why);
     CHECK(made->peers != NULL);
-    rsmd_peers_ask_neighbours(made->peers, is_neighbour, NULL);
+    rsmd_cluster_set_same_host(made->peers, is_neighbour, NULL);
 }
 
 /* ------------------------------------------------------------------ connections */
 
-static struct rsmd_conn *conn_of(const struct wire *wire)
+static struct rsmd_tcp *conn_of(const struct wire *wire)
 {
-    struct rsmd_conn *conn;
+    struct rsmd_tcp *conn;
     DL_FOREACH(here->peers->listener.strangers, conn)
     if (rsmd_stream_socket(conn->stream) == wire->theirs)
         return conn;
@@ -111,7 +112,7 @@ static struct rsmd_conn *conn_of(const struct wire *wire)
         const struct rsmd_link *link = rsmd_link_to(here->peers, id);
         if (link == NULL)
             continue;
-        struct rsmd_conn *const of_link[] = {link->up, link->calling, link->rival};
+        struct rsmd_tcp *const of_link[] = {link->up, link->calling, link->rival};
         for (unsigned i = 0; i < sizeof of_link / sizeof of_link[0]; i++)
             if (of_link[i] != NULL && rsmd_stream_socket(of_link[i]->stream) == wire->theirs)
                 return of_link[i];
@@ -141,11 +142,11 @@ static void wire_open(struct wire *wire, bool called)
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
     *wire = (struct wire){.socket = ends[0], .theirs = ends[1]};
     if (called) {
-        link->calling = rsmd_conn_called(link, ends[1], &address);
+        link->calling = rsmd_tcp_called(link, ends[1], &address);
         CHECK(link->calling != NULL);
         return;
     }
-    struct rsmd_conn *conn = rsmd_conn_accepted(here->peers, ends[1], &address);
+    struct rsmd_tcp *conn = rsmd_tcp_accepted(here->peers, ends[1], &address);
     CHECK(conn != NULL);
     DL_APPEND(listener->strangers, conn);
     listener->stranger_count++;
@@ -154,18 +155,18 @@ static void wire_open(struct wire *wire, bool called)
 /* Look at what has come in whole. */
 static void wire_take(struct wire *wire)
 {
-    static struct rsm_peer_msg msg;
+    static struct rsm_cluster_msg msg;
     for (;;) {
         uint32_t length = 0;
         struct rsm_codec c = rsm_decoder(wire->in, wire->filled);
         rsm_codec_u32(&c, &length);
         if (c.bad)
             return;
-        CHECK(length <= RSM_PEER_FRAME_MAX);
+        CHECK(length <= RSM_CLUSTER_FRAME_MAX);
         if (c.left < length)
             return;
-        CHECK(rsm_peer_decode(&msg, c.at, length) == RSM_ST_OK);
-        if (msg.type == RSM_PEER_PING)
+        CHECK(rsm_cluster_decode(&msg, c.at, length) == RSM_ST_OK);
+        if (msg.type == RSM_CLUSTER_PING)
             wire->number = msg.u.ping.number;
         wire->filled -= 4 + length;
         memmove(wire->in, c.at + length, wire->filled);
@@ -204,7 +205,7 @@ static void turn(void)
 static void turn_until(bool (*so)(void))
 {
     const struct timespec moment = {.tv_nsec = 50000};
-    int64_t end = rsm_clock_ms() + PATIENCE_S * 1000;
+    int64_t end = rsm_clock_ms() + TIMEOUT_S * 1000;
     for (turn(); !so() && rsm_clock_ms() < end; turn())
         nanosleep(&moment, NULL);
     CHECK(so());
@@ -213,7 +214,7 @@ static void turn_until(bool (*so)(void))
 static bool nobody_works(void)
 {
     for (unsigned i = 0; i < WIRES; i++) {
-        const struct rsmd_conn *conn = wires[i].socket >= 0 ? conn_of(&wires[i]) : NULL;
+        const struct rsmd_tcp *conn = wires[i].socket >= 0 ? conn_of(&wires[i]) : NULL;
         if (conn != NULL && conn->job != NULL)
             return false;
     }
@@ -237,10 +238,10 @@ static void wire_send(struct wire *wire, const uint8_t *bytes, size_t length, un
     (void)ignored; /* a daemon that has hung up, or is paused, is what some inputs want */
 }
 
-static void wire_say(struct wire *wire, const struct rsm_peer_msg *msg, struct input *in)
+static void wire_say(struct wire *wire, const struct rsm_cluster_msg *msg, struct input *in)
 {
-    static uint8_t frame[4 + RSM_PEER_FRAME_MAX];
-    uint32_t length = (uint32_t)rsm_peer_encode(msg, frame + 4, RSM_PEER_FRAME_MAX);
+    static uint8_t frame[4 + RSM_CLUSTER_FRAME_MAX];
+    uint32_t length = (uint32_t)rsm_cluster_encode(msg, frame + 4, RSM_CLUSTER_FRAME_MAX);
     struct rsm_codec c = rsm_encoder(frame, 4);
     unsigned form = input_u8(in); /* mostly in one piece */
     rsm_codec_u32(&c, &length);
@@ -250,15 +251,15 @@ static void wire_say(struct wire *wire, const struct rsm_peer_msg *msg, struct i
 
 static void say_hello(struct wire *wire, struct input *in)
 {
-    const struct rsmd_conn *conn = wire->socket >= 0 ? conn_of(wire) : NULL;
+    const struct rsmd_tcp *conn = wire->socket >= 0 ? conn_of(wire) : NULL;
     bool called = conn != NULL && conn->caller;
-    struct rsm_peer_msg msg = {.type = RSM_PEER_HELLO};
-    msg.u.hello = (struct rsm_peer_hello){.magic = RSM_PEER_MAGIC,
-                                          .version_min = RSM_PEER_VERSION_MIN,
-                                          .version_max = RSM_PEER_VERSION_MAX,
-                                          .from = called ? CALLED : CALLER,
-                                          .to = OWN,
-                                          .incarnation = input_below(in, 4)};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_HELLO};
+    msg.u.hello = (struct rsm_cluster_hello){.magic = RSM_CLUSTER_MAGIC,
+                                             .version_min = RSM_CLUSTER_VERSION_MIN,
+                                             .version_max = RSM_CLUSTER_VERSION_MAX,
+                                             .from = called ? CALLED : CALLER,
+                                             .to = OWN,
+                                             .incarnation = input_below(in, 4)};
     switch (input_below(in, 16)) { /* what is wrong with it: mostly nothing */
     case 10:
         msg.u.hello.magic = (uint32_t)input_number(in);
@@ -282,10 +283,11 @@ static void say_hello(struct wire *wire, struct input *in)
     wire_say(wire, &msg, in);
 }
 
-static struct rsm_peer_msg proof;
+static struct rsm_cluster_msg proof;
 static bool proof_made;
 
-static void on_proof(void *context, const char *why, bool ours, const struct rsm_peer_proof *made)
+static void on_proof(void *context, const char *why, bool ours,
+                     const struct rsm_cluster_proof *made)
 {
     (void)context, (void)ours;
     CHECK(why == NULL && made != NULL);
@@ -301,10 +303,10 @@ static bool proof_is_made(void)
 /* The right one, as far as the daemon has said what it wants; or one with a few bytes changed. */
 static void say_proof(struct wire *wire, struct input *in)
 {
-    const struct rsmd_conn *conn = wire->socket >= 0 ? conn_of(wire) : NULL;
-    proof = (struct rsm_peer_msg){.type = RSM_PEER_PROOF};
+    const struct rsmd_tcp *conn = wire->socket >= 0 ? conn_of(wire) : NULL;
+    proof = (struct rsm_cluster_msg){.type = RSM_CLUSTER_PROOF};
     if (conn != NULL && conn->phase != RSMD_PHASE_OVER) {
-        struct rsm_peer_hello mine = conn->theirs, theirs = conn->mine;
+        struct rsm_cluster_hello mine = conn->theirs, theirs = conn->mine;
         struct rsmd_address end = conn->there, other = conn->here;
         struct rsmd_auth_claim claim = {&mine, &theirs, &end, &other};
         proof_made = false;
@@ -325,10 +327,10 @@ static void say_proof(struct wire *wire, struct input *in)
 
 static void say_ping(struct wire *wire, struct input *in)
 {
-    struct rsm_peer_msg msg = {.type = RSM_PEER_PING, .u.ping.number = wire->number};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_PING, .u.ping.number = wire->number};
     unsigned form = input_below(in, 4);
     if (form & 1)
-        msg.type = RSM_PEER_PONG;
+        msg.type = RSM_CLUSTER_PONG;
     if (form & 2)
         msg.u.ping.number = input_number(in);
     wire_say(wire, &msg, in);
@@ -336,10 +338,10 @@ static void say_ping(struct wire *wire, struct input *in)
 
 static void say_anything(struct wire *wire, struct input *in)
 {
-    static struct rsm_peer_msg msg;
+    static struct rsm_cluster_msg msg;
     if (input_below(in, 4) == 0) {
         memset(&msg, 0, sizeof msg);
-        msg.type = RSM_PEER_REFUSE;
+        msg.type = RSM_CLUSTER_REFUSE;
         msg.u.refuse.status = (uint32_t)input_number(in);
         input_bytes(in, msg.u.refuse.text, input_u8(in) % 64u);
     } else {
@@ -357,10 +359,10 @@ static void say_bytes(struct wire *wire, struct input *in)
 /* A node that takes what is sent to it, or does not. */
 static void send_to_it(struct input *in)
 {
-    static struct rsm_peer_msg msg;
+    static struct rsm_cluster_msg msg;
     peer_message_make(in, &msg);
     for (unsigned count = input_u8(in); count > 0; count--)
-        rsmd_peers_send(here->peers, input_below(in, 2) != 0 ? CALLED : CALLER, &msg);
+        rsmd_cluster_send(here->peers, input_below(in, 2) != 0 ? CALLED : CALLER, &msg);
 }
 
 static void let_time_pass(struct input *in)
@@ -423,7 +425,7 @@ static void step(struct input *in)
 
 static bool all_gone(void)
 {
-    const struct rsmd_peers *peers = here->peers;
+    const struct rsmd_cluster *peers = here->peers;
     bool busy = peers->over != NULL || peers->listener.strangers != NULL;
     for (uint32_t id = CALLER; id <= CALLED; id += CALLED - CALLER) {
         const struct rsmd_link *link = rsmd_link_to(peers, id);

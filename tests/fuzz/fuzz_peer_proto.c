@@ -9,11 +9,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct rsm_peer_msg msg;
-    static uint8_t again[RSM_PEER_FRAME_MAX];
-    if (rsm_peer_decode(&msg, data, size) != RSM_ST_OK)
+    static struct rsm_cluster_msg msg;
+    static uint8_t again[RSM_CLUSTER_FRAME_MAX];
+    if (rsm_cluster_decode(&msg, data, size) != RSM_ST_OK)
         return 0;
-    if (rsm_peer_encode(&msg, again, sizeof again) != size || memcmp(again, data, size) != 0)
+    if (rsm_cluster_encode(&msg, again, sizeof again) != size || memcmp(again, data, size) != 0)
         abort();
     return 0;
 }

@@ -15,7 +15,7 @@
 
 #include "check.h"
 #include "descriptors.h"
-#include "node/remote/far.h"
+#include "node/remote/remote.h"
 #include "node/segment_ids.h"
 #include "fuzz.h"
 #include "requests.h"
@@ -28,7 +28,7 @@ enum {
     USERS = 3,
     FAR_NODE = 2,
     CANARY_EVERY = 64,
-    PATIENCE_S = 15, /* for what must happen; never the normal case */
+    TIMEOUT_S = 15, /* for what must happen; never the normal case */
 };
 
 struct client {
@@ -73,11 +73,11 @@ static void fabric_revoke(struct rsm_node_port *port, struct rsm_node_offer *mad
     free(made);
 }
 
-static bool carry(void *context, uint32_t to, const struct rsm_peer_msg *msg)
+static bool carry(void *context, uint32_t to, const struct rsm_cluster_msg *msg)
 {
-    static uint8_t frame[RSM_PEER_FRAME_MAX];
+    static uint8_t frame[RSM_CLUSTER_FRAME_MAX];
     (void)context;
-    CHECK(to == FAR_NODE && rsm_peer_encode(msg, frame, sizeof frame) > 0);
+    CHECK(to == FAR_NODE && rsm_cluster_encode(msg, frame, sizeof frame) > 0);
     return true;
 }
 
@@ -114,8 +114,8 @@ static void start(void)
     CHECK(listen(listener, 64) == 0);
     CHECK(getsockname(listener, (struct sockaddr *)&world.address, &world.address_length) == 0);
     CHECK(rsmd_server_init(&world.server, &world.node, listener, -1));
-    struct rsmd_carrier carrier = {.send = carry, .queued = queued};
-    CHECK(rsmd_far_start(&world.node, world.server.base, &carrier));
+    struct rsmd_remote_ops carrier = {.send = carry, .queued = queued};
+    CHECK(rsmd_remote_start(&world.node, world.server.base, &carrier));
     for (unsigned i = 0; i < CLIENTS; i++)
         world.client[i].socket = -1;
 }
@@ -195,7 +195,7 @@ static void turn_until(bool (*so)(void))
     const struct timespec moment = {.tv_nsec = 100000};
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    time_t end = now.tv_sec + PATIENCE_S;
+    time_t end = now.tv_sec + TIMEOUT_S;
     for (turn(); !so() && now.tv_sec < end; turn()) {
         nanosleep(&moment, NULL);
         clock_gettime(CLOCK_MONOTONIC, &now);
@@ -260,12 +260,12 @@ static void say_hello(struct client *client, struct input *in)
 
 static void from_far(struct input *in)
 {
-    static uint8_t frame[RSM_PEER_FRAME_MAX];
-    static struct rsm_peer_msg msg;
+    static uint8_t frame[RSM_CLUSTER_FRAME_MAX];
+    static struct rsm_cluster_msg msg;
     peer_message_make(in, &msg);
-    size_t length = rsm_peer_encode(&msg, frame, sizeof frame);
-    if (length > 0 && rsm_peer_decode(&msg, frame, length) == RSM_ST_OK)
-        rsmd_far_message(&world.node, FAR_NODE, &msg);
+    size_t length = rsm_cluster_encode(&msg, frame, sizeof frame);
+    if (length > 0 && rsm_cluster_decode(&msg, frame, length) == RSM_ST_OK)
+        rsmd_remote_message(&world.node, FAR_NODE, &msg);
 }
 
 static void step(struct input *in)
@@ -290,10 +290,10 @@ static void step(struct input *in)
         send_bytes(client, in);
         break;
     case 28:
-        rsmd_far_up(&world.node, FAR_NODE);
+        rsmd_remote_up(&world.node, FAR_NODE);
         break;
     case 29:
-        rsmd_far_down(&world.node, FAR_NODE);
+        rsmd_remote_down(&world.node, FAR_NODE);
         break;
     case 30:
         from_far(in);
@@ -330,7 +330,7 @@ static bool all_gone(void)
 static void end_all(void)
 {
     const struct rsmd_node *node = &world.node;
-    rsmd_far_down(&world.node, FAR_NODE);
+    rsmd_remote_down(&world.node, FAR_NODE);
     turn_until(all_answered);
     CHECK(all_answered());
     for (unsigned i = 0; i < CLIENTS; i++) {

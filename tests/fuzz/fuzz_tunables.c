@@ -24,8 +24,8 @@ static void try_verbs(const char *text, uint32_t timeout_ms)
     }
     CHECK(o.gid >= VERBS_GID_AUTO && o.gid <= 65535 && o.port <= 65535);
     CHECK(memchr(o.address, '\0', sizeof o.address) != NULL);
-    CHECK(o.retry <= VERBS_RETRY_MOST && o.spin_us >= VERBS_SPIN_AUTO && o.spin_us <= 1000000);
-    CHECK(o.inline_bytes <= VERBS_INLINE_MOST && o.pool <= UINT64_C(1) << 50);
+    CHECK(o.retry <= VERBS_RETRY_MAX && o.spin_us >= VERBS_SPIN_AUTO && o.spin_us <= 1000000);
+    CHECK(o.inline_bytes <= VERBS_INLINE_MAX && o.pool <= UINT64_C(1) << 50);
     CHECK(o.mtu == 0 || (o.mtu >= 256 && o.mtu <= 4096 && (o.mtu & (o.mtu - 1)) == 0));
     CHECK(o.bounce >= 65536 && o.bounce <= UINT64_C(1) << 30);
     CHECK(o.timeout_ms == timeout_ms || (o.timeout_ms >= 10 && o.timeout_ms <= 600000));
@@ -35,12 +35,12 @@ static void try_verbs(const char *text, uint32_t timeout_ms)
     CHECK(exponent == 1 || UINT64_C(4096) << exponent <= each_ns);
 }
 
-static void try_knob(enum softmap_knob knob, const char *text)
+static void try_knob(enum softmap_tunable tunable, const char *text)
 {
     struct softmap_settings settings = {.given = 0};
-    bool taken = softmap_settings_parse(&settings, knob, text);
-    CHECK(softmap_knob_named(softmap_knob_name(knob)) == knob);
-    CHECK(settings.given == (taken ? 1u << knob : 0));
+    bool taken = softmap_settings_parse(&settings, tunable, text);
+    CHECK(softmap_tunable_by_name(softmap_tunable_name(tunable)) == tunable);
+    CHECK(settings.given == (taken ? 1u << tunable : 0));
     CHECK(softmap_settings_are_valid(&settings));
 }
 
@@ -53,17 +53,17 @@ static void set_variable(const char *name, const char *text)
 }
 
 /* What the protocol or the configuration has brought, and a variable on top of it. */
-static void try_reading(struct input *in, enum softmap_knob knob, const char *text)
+static void try_reading(struct input *in, enum softmap_tunable tunable, const char *text)
 {
     struct softmap_settings settings = {.given = input_u8(in)};
     struct softmap_options options;
-    for (unsigned i = 0; i < SOFTMAP_KNOBS; i++)
+    for (unsigned i = 0; i < SOFTMAP_TUNABLES; i++)
         settings.value[i] = (uint32_t)input_number(in);
     if (!softmap_settings_are_valid(&settings))
         return;
-    set_variable(softmap_knob_variable(knob), text);
+    set_variable(softmap_tunable_variable(tunable), text);
     enum rsm_status status = softmap_options_read(&options, &settings);
-    unsetenv(softmap_knob_variable(knob));
+    unsetenv(softmap_tunable_variable(tunable));
     if (status != RSM_ST_OK) {
         CHECK(status == RSM_ST_INVALID || status == RSM_ST_UNSUPPORTED);
         return;
@@ -77,16 +77,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input in = {.at = data, .left = size};
     char text[TEXT_MAX];
-    unsigned what = input_below(&in, SOFTMAP_KNOBS + 2);
+    unsigned what = input_below(&in, SOFTMAP_TUNABLES + 2);
     uint32_t timeout_ms = input_u8(&in) * 250u;
     struct input rest = in;
     text[input_bytes(&in, text, sizeof text - 1)] = '\0';
-    if (what >= SOFTMAP_KNOBS) {
+    if (what >= SOFTMAP_TUNABLES) {
         try_verbs(text, timeout_ms);
         return 0;
     }
-    try_knob((enum softmap_knob)what, text);
+    try_knob((enum softmap_tunable)what, text);
     if (input_u8(&rest) & 1)
-        try_reading(&rest, (enum softmap_knob)what, text);
+        try_reading(&rest, (enum softmap_tunable)what, text);
     return 0;
 }

@@ -46,15 +46,15 @@ static void try_private_data(const uint8_t *data, size_t size)
 {
     uint8_t again[VERBS_HELLO_BYTES];
     struct verbs_hello hello;
-    struct verbs_welcome welcome;
+    struct verbs_accept_data welcome;
     if (verbs_hello_decode(data, size, &hello)) {
         verbs_hello_encode(&hello, again);
         if (memcmp(again, data, 4 + VERBS_TOKEN_BYTES) != 0)
             abort();
     }
-    if (verbs_welcome_decode(data, size, &welcome)) {
-        verbs_welcome_encode(&welcome, again);
-        if (memcmp(again, data, VERBS_WELCOME_BYTES) != 0)
+    if (verbs_accept_data_decode(data, size, &welcome)) {
+        verbs_accept_data_encode(&welcome, again);
+        if (memcmp(again, data, VERBS_ACCEPT_DATA_BYTES) != 0)
             abort();
     }
 }

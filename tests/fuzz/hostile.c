@@ -315,7 +315,7 @@ static void *run(void *argument)
     char why[256];
     struct rsmcore_runtime runtime = {.directory = "/nonexistent", .node = 1};
     CHECK(rsmd_node_init(&hostile.node, 1, false, &runtime, &hostile.conf, why, sizeof why));
-    CHECK(rsmd_gentable_hold(hostile.node.gentable) == RSM_ST_OK);
+    CHECK(rsmd_generation_table_own(hostile.node.generation_table) == RSM_ST_OK);
     while (turn())
         continue;
     for (unsigned i = 0; i < CONNECTIONS; i++)

@@ -110,7 +110,7 @@ void request_make(struct input *in, struct rsm_msg *msg)
 
 /* ------------------------------------------------------------------ of other nodes */
 
-static void connect_make(struct input *in, struct rsm_peer_connect *m)
+static void connect_make(struct input *in, struct rsm_cluster_connect *m)
 {
     m->request = (uint32_t)input_number(in);
     name_make(in, m->controller);
@@ -124,7 +124,7 @@ static void connect_make(struct input *in, struct rsm_peer_connect *m)
         m->groups[i] = input_u8(in);
 }
 
-static void connect_reply_make(struct input *in, struct rsm_peer_connect_reply *m)
+static void connect_reply_make(struct input *in, struct rsm_cluster_connect_reply *m)
 {
     m->request = (uint32_t)input_number(in);
     m->status = input_below(in, 4) == 3 ? (uint32_t)input_number(in) : RSM_ST_OK;
@@ -135,16 +135,17 @@ static void connect_reply_make(struct input *in, struct rsm_peer_connect_reply *
     m->blob_len = (uint32_t)input_bytes(in, m->blob, input_u8(in));
 }
 
-void peer_message_make(struct input *in, struct rsm_peer_msg *msg)
+void peer_message_make(struct input *in, struct rsm_cluster_msg *msg)
 {
-    static const uint32_t types[] = {
-        RSM_PEER_CONNECT, RSM_PEER_CONNECT_REPLY, RSM_PEER_DISCONNECT, RSM_PEER_ABORT,
-        RSM_PEER_EVENT,   RSM_PEER_UNAVAILABLE,   RSM_PEER_INTERRUPT,  RSM_PEER_INTERRUPT_REPLY};
+    static const uint32_t types[] = {RSM_CLUSTER_CONNECT,    RSM_CLUSTER_CONNECT_REPLY,
+                                     RSM_CLUSTER_DISCONNECT, RSM_CLUSTER_ABORT,
+                                     RSM_CLUSTER_EVENT,      RSM_PEER_UNAVAILABLE,
+                                     RSM_PEER_INTERRUPT,     RSM_PEER_INTERRUPT_REPLY};
     memset(msg, 0, sizeof *msg);
     msg->type = types[input_below(in, sizeof types / sizeof types[0])];
-    if (msg->type == RSM_PEER_CONNECT)
+    if (msg->type == RSM_CLUSTER_CONNECT)
         connect_make(in, &msg->u.connect);
-    else if (msg->type == RSM_PEER_CONNECT_REPLY)
+    else if (msg->type == RSM_CLUSTER_CONNECT_REPLY)
         connect_reply_make(in, &msg->u.connect_reply);
     else
         words_make(in, &msg->u);

@@ -13,6 +13,6 @@
 void request_make(struct input *in, struct rsm_msg *msg);
 
 /** A message about segments, of a node on another host. */
-void peer_message_make(struct input *in, struct rsm_peer_msg *msg);
+void peer_message_make(struct input *in, struct rsm_cluster_msg *msg);
 
 #endif

@@ -75,13 +75,13 @@ static struct rsm_extent_about about_memory(size_t length, enum lie how)
 
 static int make_table(enum lie how)
 {
-    int fd = make_memory(sizeof(struct rsm_gentable), how);
-    struct rsm_gentable head = {.magic = RSM_GENTABLE_MAGIC,
-                                .version = RSM_GENTABLE_VERSION,
-                                .slots = RSM_GENTABLE_SLOTS,
-                                .alive = 1};
+    int fd = make_memory(sizeof(struct rsm_generation_table), how);
+    struct rsm_generation_table head = {.magic = RSM_GENERATION_TABLE_MAGIC,
+                                        .version = RSM_GENERATION_TABLE_VERSION,
+                                        .slots = RSM_GENERATION_TABLE_SLOTS,
+                                        .alive = 1};
     if (how != NO_MEMORY && how != HUGE && how != EMPTY && how != READ_ONLY &&
-        pwrite(fd, &head, RSM_GENTABLE_HEADER, 0) != RSM_GENTABLE_HEADER)
+        pwrite(fd, &head, RSM_GENERATION_TABLE_HEADER, 0) != RSM_GENERATION_TABLE_HEADER)
         _exit(121);
     return fd;
 }

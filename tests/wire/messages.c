@@ -36,9 +36,9 @@ const struct message_fields control_messages[] = {
      "import# slot# generation~ length rights transport blob_len blob"},
     {RSM_MSG_IMPORT_DISCONNECT, "IMPORT_DISCONNECT", "import#", ""},
     {RSM_MSG_EVENT_OPEN, "EVENT_OPEN", "end id#", ""},
-    {RSM_MSG_EVENT_PEERS, "EVENT_PEERS", "end id# first", "epoch~ total count (peer#)"},
+    {RSM_MSG_EVENT_RECEIVERS, "EVENT_RECEIVERS", "end id# first", "epoch~ total count (peer#)"},
     {RSM_MSG_EVENT_ARM, "EVENT_ARM", "end id#", ""},
-    {RSM_MSG_EVENT_KICK, "EVENT_KICK", "end id# peer#", ""},
+    {RSM_MSG_EVENT_DOORBELL, "EVENT_DOORBELL", "end id# peer#", ""},
     {RSM_MSG_INSPECT, "INSPECT", "what after",
      "next exported_bytes exported_limit~ segments segments_limit~ clients count (item.id# "
      "item.exporter item.export# item.published item.space item.segment_id item.node item.pid~ "
@@ -69,22 +69,22 @@ const struct message_fields control_messages[] = {
 };
 
 const struct message_fields peer_messages[] = {
-    {RSM_PEER_HELLO, "HELLO", "magic version_min version_max from to incarnation~ nonce~", NULL},
-    {RSM_PEER_PROOF, "PROOF", "length credential", NULL},
-    {RSM_PEER_REFUSE, "REFUSE", "status text~", NULL},
-    {RSM_PEER_PING, "PING", "number", NULL},
-    {RSM_PEER_PONG, "PONG", "number", NULL},
-    {RSM_PEER_CONNECT, "CONNECT",
+    {RSM_CLUSTER_HELLO, "HELLO", "magic version_min version_max from to incarnation~ nonce~", NULL},
+    {RSM_CLUSTER_PROOF, "PROOF", "length credential", NULL},
+    {RSM_CLUSTER_REFUSE, "REFUSE", "status text~", NULL},
+    {RSM_CLUSTER_PING, "PING", "number", NULL},
+    {RSM_CLUSTER_PONG, "PONG", "number", NULL},
+    {RSM_CLUSTER_CONNECT, "CONNECT",
      "request controller space segment_id rights uid gid pid group_count (group)", NULL},
-    {RSM_PEER_CONNECT_REPLY, "CONNECT_REPLY",
+    {RSM_CLUSTER_CONNECT_REPLY, "CONNECT_REPLY",
      "request status import# rights length transport blob_len blob~", NULL},
-    {RSM_PEER_DISCONNECT, "DISCONNECT", "import# died", NULL},
-    {RSM_PEER_ABORT, "ABORT", "import# died", NULL},
+    {RSM_CLUSTER_DISCONNECT, "DISCONNECT", "import# died", NULL},
+    {RSM_CLUSTER_ABORT, "ABORT", "import# died", NULL},
     {RSM_PEER_UNAVAILABLE, "UNAVAILABLE", "import# died", NULL},
     {RSM_PEER_INTERRUPT, "INTERRUPT",
      "request kind number interrupt# uid gid pid group_count (group) length blob", NULL},
     {RSM_PEER_INTERRUPT_REPLY, "INTERRUPT_REPLY", "request status interrupt#", NULL},
-    {RSM_PEER_EVENT, "EVENT", "import# end count coalesced", NULL},
+    {RSM_CLUSTER_EVENT, "EVENT", "import# end count coalesced", NULL},
     {0, NULL, NULL, NULL},
 };
 

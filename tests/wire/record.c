@@ -110,18 +110,18 @@ static void print_control(char letter, bool sent, const uint8_t *bytes, size_t l
 
 static void print_peer(bool sent, const uint8_t *bytes, size_t length)
 {
-    struct rsm_peer_msg msg;
+    struct rsm_cluster_msg msg;
     trace_begin(bytes);
-    assert_int_equal(rsm_peer_decode(&msg, bytes, length), RSM_ST_OK);
+    assert_int_equal(rsm_cluster_decode(&msg, bytes, length), RSM_ST_OK);
     const struct message_fields *fields = message_fields_of(peer_messages, msg.type);
     assert_non_null(fields);
     unsigned next = 0;
     fprintf(out, "%c %c %s\n", sent ? '>' : '<', WIRE_PEER, fields->name);
     (void)print_fields(bytes, "type", &next);
     const char *names = fields->request;
-    if (msg.type == RSM_PEER_CONNECT_REPLY && msg.u.connect_reply.status != RSM_ST_OK)
+    if (msg.type == RSM_CLUSTER_CONNECT_REPLY && msg.u.connect_reply.status != RSM_ST_OK)
         names = "request status";
-    if (msg.type == RSM_PEER_PROOF && msg.u.proof.length == 0)
+    if (msg.type == RSM_CLUSTER_PROOF && msg.u.proof.length == 0)
         names = "length";
     (void)print_fields(bytes, names, &next);
     assert_int_equal(next, trace_count);
@@ -185,23 +185,24 @@ static void hello(char letter)
     ASK(letter, RSM_ST_OK, .type = RSM_MSG_HELLO, .u.hello = {.node = WIRE_OWN});
 }
 
-static void tell(struct rsm_peer_msg msg)
+static void tell(struct rsm_cluster_msg msg)
 {
     uint8_t bytes[WIRE_BYTES_MAX];
-    size_t length = rsm_peer_encode(&msg, bytes, sizeof bytes);
+    size_t length = rsm_cluster_encode(&msg, bytes, sizeof bytes);
     assert_true(length > 0);
     fprintf(out, "\n");
     print_peer(true, bytes, length);
     wire_send(sockets[WIRE_PEER], WIRE_PEER, bytes, length, NULL);
 }
 
-static struct rsm_peer_msg hear(uint32_t type)
+static struct rsm_cluster_msg hear(uint32_t type)
 {
     uint8_t bytes[WIRE_BYTES_MAX];
     struct rsm_packet_fds fds;
-    struct rsm_peer_msg msg;
-    size_t length = wire_receive(sockets[WIRE_PEER], WIRE_PEER, bytes, &fds, type == RSM_PEER_PING);
-    assert_int_equal(rsm_peer_decode(&msg, bytes, length), RSM_ST_OK);
+    struct rsm_cluster_msg msg;
+    size_t length =
+        wire_receive(sockets[WIRE_PEER], WIRE_PEER, bytes, &fds, type == RSM_CLUSTER_PING);
+    assert_int_equal(rsm_cluster_decode(&msg, bytes, length), RSM_ST_OK);
     assert_int_equal(msg.type, type);
     fprintf(out, "\n");
     print_peer(false, bytes, length);
@@ -210,20 +211,20 @@ static struct rsm_peer_msg hear(uint32_t type)
 
 static void link_up(void)
 {
-    struct rsm_peer_msg msg = {.type = RSM_PEER_HELLO};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_HELLO};
     connect_as(WIRE_PEER);
-    msg.u.hello = (struct rsm_peer_hello){.magic = RSM_PEER_MAGIC,
-                                          .version_min = RSM_PEER_VERSION_MIN,
-                                          .version_max = RSM_PEER_VERSION_MAX,
-                                          .from = 1,
-                                          .to = WIRE_OWN,
-                                          .incarnation = 77};
+    msg.u.hello = (struct rsm_cluster_hello){.magic = RSM_CLUSTER_MAGIC,
+                                             .version_min = RSM_CLUSTER_VERSION_MIN,
+                                             .version_max = RSM_CLUSTER_VERSION_MAX,
+                                             .from = 1,
+                                             .to = WIRE_OWN,
+                                             .incarnation = 77};
     tell(msg);
-    hear(RSM_PEER_HELLO);
-    tell((struct rsm_peer_msg){.type = RSM_PEER_PROOF});
-    hear(RSM_PEER_PROOF);
-    tell((struct rsm_peer_msg){.type = RSM_PEER_PING, .u.ping.number = 5});
-    hear(RSM_PEER_PONG);
+    hear(RSM_CLUSTER_HELLO);
+    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_PROOF});
+    hear(RSM_CLUSTER_PROOF);
+    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_PING, .u.ping.number = 5});
+    hear(RSM_CLUSTER_PONG);
 }
 
 /* ------------------------------------------------------------------ conversations */
@@ -398,33 +399,33 @@ static void events(void **state)
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
         .u.event_open = {RSM_EVENT_EXPORT, made.export});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN, .u.event_open = {RSM_EVENT_IMPORT, connection});
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_PEERS,
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_RECEIVERS,
         .u.event_peers = {RSM_EVENT_EXPORT, made.export, 0});
-    ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_PEERS,
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_RECEIVERS,
         .u.event_peers = {RSM_EVENT_IMPORT, connection, 0});
     remark("nobody polls there yet");
-    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_EVENT_KICK,
-        .u.event_kick = {RSM_EVENT_IMPORT, connection, 0});
+    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_EVENT_DOORBELL,
+        .u.event_doorbell = {RSM_EVENT_IMPORT, connection, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_ARM, .u.event_arm = {RSM_EVENT_EXPORT, made.export});
-    ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_KICK,
-        .u.event_kick = {RSM_EVENT_IMPORT, connection, 0});
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_DOORBELL,
+        .u.event_doorbell = {RSM_EVENT_IMPORT, connection, 0});
     remark("what rsmstat sees of it");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_IMPORTS, 0});
 }
 
-static struct rsm_peer_msg wanted(uint32_t request, uint32_t segment_id)
+static struct rsm_cluster_msg wanted(uint32_t request, uint32_t segment_id)
 {
-    return (struct rsm_peer_msg){.type = RSM_PEER_CONNECT,
-                                 .u.connect = {.request = request,
-                                               .controller = "far0",
-                                               .segment_id = segment_id,
-                                               .rights = RIGHTS,
-                                               .uid = 1000,
-                                               .gid = 1000,
-                                               .pid = 4321,
-                                               .group_count = 2,
-                                               .groups = {1000, 27}}};
+    return (struct rsm_cluster_msg){.type = RSM_CLUSTER_CONNECT,
+                                    .u.connect = {.request = request,
+                                                  .controller = "far0",
+                                                  .segment_id = segment_id,
+                                                  .rights = RIGHTS,
+                                                  .uid = 1000,
+                                                  .gid = 1000,
+                                                  .pid = 4321,
+                                                  .group_count = 2,
+                                                  .groups = {1000, 27}}};
 }
 
 static void other_host(void **state)
@@ -434,12 +435,12 @@ static void other_host(void **state)
     hello('a');
     struct published made = publish_as('a', "far0", 31);
     tell(wanted(1, 31));
-    struct rsm_peer_msg msg = hear(RSM_PEER_CONNECT_REPLY);
+    struct rsm_cluster_msg msg = hear(RSM_CLUSTER_CONNECT_REPLY);
     uint32_t connection = msg.u.connect_reply.import;
     tell(wanted(2, 99));
-    hear(RSM_PEER_CONNECT_REPLY);
+    hear(RSM_CLUSTER_CONNECT_REPLY);
     remark("an interrupt that is not there");
-    tell((struct rsm_peer_msg){
+    tell((struct rsm_cluster_msg){
         .type = RSM_PEER_INTERRUPT,
         .u.interrupt = {
             .request = 9, .kind = RSM_INTERRUPT_PLAIN, .number = 1, .uid = 1000, .gid = 1000}});
@@ -447,39 +448,39 @@ static void other_host(void **state)
     remark("events there and back");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
         .u.event_open = {RSM_EVENT_EXPORT, made.export});
-    tell((struct rsm_peer_msg){.type = RSM_PEER_EVENT,
-                               .u.event = {connection, RSM_EVENT_EXPORT, 3, 0}});
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_PEERS,
+    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_EVENT,
+                                  .u.event = {connection, RSM_EVENT_EXPORT, 3, 0}});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_RECEIVERS,
         .u.event_peers = {RSM_EVENT_EXPORT, made.export, 0});
     remark("a connection that the importer gives up, and one that the exporter cuts");
-    tell((struct rsm_peer_msg){.type = RSM_PEER_DISCONNECT, .u.import = {connection, 0}});
+    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_DISCONNECT, .u.import = {connection, 0}});
     tell(wanted(3, 31));
-    hear(RSM_PEER_CONNECT_REPLY);
+    hear(RSM_CLUSTER_CONNECT_REPLY);
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH,
         .u.export_unpublish = {made.export, RSM_UNPUBLISH_KEEP_CONNECTIONS | RSM_UNPUBLISH_NOTIFY});
     hear(RSM_PEER_UNAVAILABLE);
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH, .u.export_unpublish = {made.export, 0});
-    hear(RSM_PEER_ABORT);
+    hear(RSM_CLUSTER_ABORT);
     remark("a message out of turn ends the link");
-    tell((struct rsm_peer_msg){.type = RSM_PEER_PONG, .u.ping.number = 1000});
+    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_PONG, .u.ping.number = 1000});
     expect_end(WIRE_PEER);
 }
 
 static void other_host_refused(void **state)
 {
     (void)state;
-    struct rsm_peer_msg msg = {.type = RSM_PEER_HELLO};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_HELLO};
     connect_as(WIRE_PEER);
-    msg.u.hello = (struct rsm_peer_hello){.magic = RSM_PEER_MAGIC,
-                                          .version_min = RSM_PEER_VERSION_MAX + 7,
-                                          .version_max = RSM_PEER_VERSION_MAX + 8,
-                                          .from = 1,
-                                          .to = WIRE_OWN,
-                                          .incarnation = 78};
+    msg.u.hello = (struct rsm_cluster_hello){.magic = RSM_CLUSTER_MAGIC,
+                                             .version_min = RSM_CLUSTER_VERSION_MAX + 7,
+                                             .version_max = RSM_CLUSTER_VERSION_MAX + 8,
+                                             .from = 1,
+                                             .to = WIRE_OWN,
+                                             .incarnation = 78};
     remark("a newer daemon that speaks none of our versions");
     tell(msg);
-    hear(RSM_PEER_HELLO);
-    hear(RSM_PEER_REFUSE);
+    hear(RSM_CLUSTER_HELLO);
+    hear(RSM_CLUSTER_REFUSE);
     expect_end(WIRE_PEER);
 }
 

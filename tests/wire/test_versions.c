@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/link.h"
+#include "control/control.h"
 #include "base/log.h"
 #include "rsm/rsmapi.h"
 #include "tests/unit/rsmd/peer.h"
@@ -35,7 +35,7 @@ static void calls_say_so(void **state)
     (void)state;
     char name[] = "sci0";
     struct daemon daemon;
-    struct rsmcore_link *link = NULL;
+    struct rsmcore_control *link = NULL;
     rsmapi_controller_handle_t controller;
     daemon_start(&daemon, NULL, NULL);
     assert_int_equal(setenv("RSM_RUNTIME_DIR", daemon.directory, 1), 0);
@@ -43,7 +43,7 @@ static void calls_say_so(void **state)
     rsmcore_log_to(keep, RSMCORE_LOG_DEBUG);
 
     int64_t start = now_ms();
-    assert_int_equal(rsmcore_link_own(&link), RSM_ST_VERSION);
+    assert_int_equal(rsmcore_control_local(&link), RSM_ST_VERSION);
     assert_int_equal(rsm_get_controller(name, &controller), RSMERR_BAD_LIBRARY_VERSION);
     assert_in_range(now_ms() - start, 0, AT_ONCE_MS);
     assert_non_null(strstr(logged, "another version"));
@@ -64,7 +64,7 @@ static void the_daemon_says_version_and_hangs_up(void **state)
     int socket = peer_connect(&daemon);
     size_t length = rsm_msg_encode(&msg, bytes, sizeof bytes);
     assert_int_equal(rsm_packet_send(socket, bytes, length, NULL, 1), 0);
-    assert_int_equal(rsm_packet_await_most(socket, PEER_WAIT_MS), 0);
+    assert_int_equal(rsm_packet_await_for(socket, PEER_WAIT_MS), 0);
     ssize_t got = rsm_packet_await(socket, bytes, sizeof bytes, NULL);
     assert_int_equal(got, RSM_PROTO_HEADER);
     assert_true(rsm_msg_peek(bytes, (size_t)got, &type, &sequence));

@@ -149,7 +149,7 @@ static void put_ids(struct message *message)
 static uint32_t generation_at(char letter, uint32_t slot)
 {
     uint32_t value = 0;
-    off_t at = RSM_GENTABLE_HEADER + (off_t)slot * (off_t)sizeof value;
+    off_t at = RSM_GENERATION_TABLE_HEADER + (off_t)slot * (off_t)sizeof value;
     assert_true(tables[(int)letter] > 0);
     assert_int_equal(pread(tables[(int)letter], &value, sizeof value, at), sizeof value);
     return value;

@@ -51,7 +51,7 @@ static int call_daemon(void)
 {
     char text[20];
     struct sockaddr_in from = {.sin_family = AF_INET};
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(RSM_PEER_PORT)};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(RSM_CLUSTER_PORT)};
     address_text(text, WIRE_OWN);
     assert_int_equal(inet_pton(AF_INET, text, &to.sin_addr), 1);
     address_text(text, 1); /* the daemon looks where its peer comes from */
@@ -116,7 +116,7 @@ static size_t receive_frame(int socket, uint8_t *bytes)
     if (!receive_all(socket, word, sizeof word))
         return 0;
     uint32_t length = word_at(word);
-    assert_in_range(length, 4, RSM_PEER_FRAME_MAX);
+    assert_in_range(length, 4, RSM_CLUSTER_FRAME_MAX);
     return receive_all(socket, bytes, length) ? length : 0;
 }
 
@@ -131,9 +131,9 @@ size_t wire_receive(int socket, char letter, uint8_t bytes[WIRE_BYTES_MAX],
     }
     for (;;) {
         size_t length = receive_frame(socket, bytes);
-        if (length < 4 || want_ping || word_at(bytes) != RSM_PEER_PING)
+        if (length < 4 || want_ping || word_at(bytes) != RSM_CLUSTER_PING)
             return length;
-        uint32_t pong = RSM_PEER_PONG;
+        uint32_t pong = RSM_CLUSTER_PONG;
         memcpy(bytes, &pong, sizeof pong);
         wire_send(socket, letter, bytes, length, NULL);
     }
@@ -178,7 +178,7 @@ void wire_describe_fd(int fd, char *text)
     int seals = fcntl(fd, F_GET_SEALS);
     assert_true(S_ISREG(status.st_mode) && seals >= 0);
     ssize_t got = pread(fd, words, sizeof words, 0);
-    bool table = got == (ssize_t)sizeof words && words[0] == RSM_GENTABLE_MAGIC;
+    bool table = got == (ssize_t)sizeof words && words[0] == RSM_GENERATION_TABLE_MAGIC;
     int used = snprintf(text, 64, "memory:%s:%lld:%s", access_text(fd), (long long)status.st_size,
                         seals & F_SEAL_SHRINK ? "sealed" : "unsealed");
     if (table)

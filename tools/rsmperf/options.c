@@ -14,7 +14,7 @@ enum {
     NODE_MAX = 64,
     TIME_DEFAULT_MS = 200,
     TIME_LEAST_MS = 1,
-    TIME_MOST_MS = 60000,
+    TIME_MAX_MS = 60000,
     LIST_BYTES = 1024,
 };
 
@@ -228,7 +228,7 @@ static bool take_number(struct options *options, int code, const char *text)
         options->importers = (unsigned)value;
         return true;
     case 't':
-        if (!whole_number(text, TIME_LEAST_MS, TIME_MOST_MS, &value))
+        if (!whole_number(text, TIME_LEAST_MS, TIME_MAX_MS, &value))
             return expected("time", "milliseconds, 1 to 60000", text);
         options->time_ms = (unsigned)value;
         return true;

@@ -78,7 +78,7 @@ static bool ask_topology(struct collector *c, struct rsm_msg *msg, uint32_t inde
 static bool add_peers(struct collector *c, struct controller *controller,
                       const struct rsm_topology_reply *page, bool *more)
 {
-    struct rsm_topology_peer *grown =
+    struct rsm_topology_remote *grown =
         realloc(controller->peers, (controller->peer_count + page->peer_count + 1) * sizeof *grown);
     if (grown == NULL)
         return fail(c, "topology", strerror(ENOMEM));

@@ -15,7 +15,7 @@ enum { NOTES_MAX = 64, NOTE_BYTES = 256 };
 struct controller {
     struct rsm_controller_reply about;
     uint32_t peer_count;
-    struct rsm_topology_peer *peers;
+    struct rsm_topology_remote *peers;
 };
 
 /** An export, or a connection to one. */

@@ -8,7 +8,7 @@
 
 #include "control/runtime.h"
 
-enum { INTERVAL_DEFAULT = 2, INTERVAL_MOST = 3600 };
+enum { INTERVAL_DEFAULT = 2, INTERVAL_MAX = 3600 };
 
 enum option_code {
     OPTION_CONTROLLERS = 256,
@@ -77,7 +77,7 @@ static bool take_interval(struct options *options, const char *text)
     errno = 0;
     unsigned long seconds = strtoul(text, &end, 10);
     if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || seconds < 1 ||
-        seconds > INTERVAL_MOST)
+        seconds > INTERVAL_MAX)
         return complain("watch", "seconds, 1 to 3600", text);
     options->interval = (unsigned)seconds;
     return true;

@@ -87,7 +87,7 @@ static void show_topology(struct json *json, const struct snapshot *s)
         json_string(json, "controller", controller->about.name);
         json_open(json, "peers", '[');
         for (uint32_t p = 0; p < controller->peer_count; p++) {
-            const struct rsm_topology_peer *peer = &controller->peers[p];
+            const struct rsm_topology_remote *peer = &controller->peers[p];
             json_open(json, NULL, '{');
             json_number(json, "node", peer->node);
             json_string(json, "controller", peer->name);

@@ -85,7 +85,7 @@ static int show_topology(FILE *out, const struct snapshot *s)
     for (size_t i = 0; i < s->controller_count; i++) {
         const struct controller *controller = &s->controllers[i];
         for (uint32_t p = 0; p < controller->peer_count; p++) {
-            const struct rsm_topology_peer *peer = &controller->peers[p];
+            const struct rsm_topology_remote *peer = &controller->peers[p];
             table_cell(&table, "%s", controller->about.name);
             table_cell(&table, "%" PRIu32, peer->node);
             table_cell(&table, "%s", peer->name);

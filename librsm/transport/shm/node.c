@@ -54,7 +54,7 @@ static void shm_close_port(struct rsm_node_port *port)
 }
 
 /* Every extent takes one of the daemon's descriptors. */
-static uint64_t most_extents(void)
+static uint64_t max_extents(void)
 {
     struct rlimit files;
     return getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : UINT32_MAX;
@@ -70,7 +70,7 @@ static void shm_attributes(struct rsm_node_port *port, struct rsm_port_attr *att
         .page_size = page,
         .max_segment_size = memory,
         .total_segment_size = memory,
-        .max_segments = most_extents(),
+        .max_segments = max_extents(),
         .max_map_size = memory,
         .total_map_size = memory,
         .max_imports = UINT32_MAX,

@@ -6,7 +6,7 @@
 #include "node/remote/internal.h"
 #include "node/registry.h"
 
-static void fill(struct rsm_peer_connect_reply *reply, const struct rsmd_import *import,
+static void fill(struct rsm_cluster_connect_reply *reply, const struct rsmd_import *import,
                  const struct rsm_offer *offer)
 {
     reply->import = import->id;
@@ -17,20 +17,20 @@ static void fill(struct rsm_peer_connect_reply *reply, const struct rsmd_import 
     memcpy(reply->blob, offer->blob, offer->blob_len);
 }
 
-void rsmd_far_take_connect(struct rsmd_node *node, struct rsmd_far *far,
-                           const struct rsm_peer_connect *asked)
+void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,
+                            const struct rsm_cluster_connect *asked)
 {
     struct rsm_offer offer;
     struct rsmd_import *import;
-    struct rsm_peer_msg msg = {.type = RSM_PEER_CONNECT_REPLY};
-    struct rsm_peer_connect_reply *reply = &msg.u.connect_reply;
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_CONNECT_REPLY};
+    struct rsm_cluster_connect_reply *reply = &msg.u.connect_reply;
     struct rsmd_identity who = {.pid = (pid_t)asked->pid,
                                 .uid = asked->uid,
                                 .gid = asked->gid,
                                 .groups = asked->groups,
                                 .group_count = asked->group_count};
-    struct rsmd_account *account = rsmd_account_of_far(&node->shares, far->node, asked->uid);
-    struct rsmd_wanted wanted = {.client = &far->client,
+    struct rsmd_account *account = rsmd_account_of_remote(&node->shares, remote->node, asked->uid);
+    struct rsmd_wanted wanted = {.client = &remote->client,
                                  .account = account,
                                  .who = &who,
                                  .controller = asked->controller,
@@ -40,32 +40,32 @@ void rsmd_far_take_connect(struct rsmd_node *node, struct rsmd_far *far,
     reply->status =
         account != NULL ? rsmd_connect(node, &wanted, &offer, &import) : RSM_ST_NO_MEMORY;
     if (reply->status == RSM_ST_OK) {
-        import->far = far;
+        import->remote = remote;
         fill(reply, import, &offer);
     }
     rsmd_account_drop(account);
     /* A link that cannot take it goes down, and the connection with it. */
-    rsmd_far_send(node, far, &msg);
+    rsmd_remote_send(node, remote, &msg);
 }
 
-void rsmd_far_take_disconnect(struct rsmd_node *node, const struct rsmd_far *far,
-                              const struct rsm_peer_import *gone)
+void rsmd_remote_on_disconnect(struct rsmd_node *node, const struct rsmd_remote *remote,
+                               const struct rsm_cluster_import *gone)
 {
-    struct rsmd_import *import = rsmd_client_import(node, &far->client, gone->import);
+    struct rsmd_import *import = rsmd_client_import(node, &remote->client, gone->import);
     if (import == NULL)
         return;
     import->disconnected = gone->died == 0;
     rsmd_import_free(node, import);
 }
 
-void rsmd_far_tell_abort(struct rsmd_node *node, const struct rsmd_import *import)
+void rsmd_remote_report_abort(struct rsmd_node *node, const struct rsmd_import *import)
 {
-    struct rsm_peer_msg msg = {.type = RSM_PEER_ABORT, .u.import.import = import->id};
-    rsmd_far_send(node, import->far, &msg);
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_ABORT, .u.import.import = import->id};
+    rsmd_remote_send(node, import->remote, &msg);
 }
 
 void rsmd_far_tell_unavailable(struct rsmd_node *node, const struct rsmd_import *import)
 {
-    struct rsm_peer_msg msg = {.type = RSM_PEER_UNAVAILABLE, .u.import.import = import->id};
-    rsmd_far_send(node, import->far, &msg);
+    struct rsm_cluster_msg msg = {.type = RSM_PEER_UNAVAILABLE, .u.import.import = import->id};
+    rsmd_remote_send(node, import->remote, &msg);
 }

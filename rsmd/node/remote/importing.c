@@ -14,7 +14,7 @@
 
 void rsmd_far_unforward(struct rsmd_forward *forward)
 {
-    DL_DELETE(forward->far->waiting, forward);
+    DL_DELETE(forward->remote->waiting, forward);
     DL_DELETE2(forward->client->forwards, forward, client_prev, client_next);
     forward->client->forward_count--;
     rsmd_share_give(forward->client->account, RSMD_FORWARDS, 1);
@@ -43,83 +43,84 @@ static void on_late(evutil_socket_t fd, short what, void *argument)
     refuse(argument, RSM_ST_UNREACHABLE);
 }
 
-void rsmd_far_abandon(struct rsmd_client *client)
+void rsmd_remote_abandon(struct rsmd_client *client)
 {
     while (client->forwards != NULL)
         rsmd_far_unforward(client->forwards);
 }
 
-struct rsmd_forward *rsmd_far_forwarded(const struct rsmd_far *far, uint32_t request,
+struct rsmd_forward *rsmd_far_forwarded(const struct rsmd_remote *remote, uint32_t request,
                                         bool of_interrupt)
 {
     struct rsmd_forward *forward;
-    DL_FOREACH(far->waiting, forward)
+    DL_FOREACH(remote->waiting, forward)
     if (forward->request == request)
         break;
     bool fits = forward != NULL && (forward->type != RSM_MSG_IMPORT_CONNECT) == of_interrupt;
     return fits ? forward : NULL;
 }
 
-struct rsmd_forward *rsmd_far_forward(const struct rsmd_call *call, struct rsmd_far *far,
+struct rsmd_forward *rsmd_far_forward(const struct rsmd_call *call, struct rsmd_remote *remote,
                                       struct rsmd_controller *controller)
 {
     uint32_t ms = call->node->conf.peer_timeout_ms;
-    struct timeval patience = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+    struct timeval timeout = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
     struct rsmd_forward *forward = calloc(1, sizeof *forward);
     if (forward == NULL)
         return NULL;
     *forward = (struct rsmd_forward){.node = call->node,
-                                     .far = far,
+                                     .remote = remote,
                                      .client = call->client,
                                      .controller = controller,
                                      .importer = {.node = call->node->id,
                                                   .uid = call->who.uid,
                                                   .gid = call->who.gid,
                                                   .pid = call->who.pid},
-                                     .request = ++far->last_request,
+                                     .request = ++remote->last_request,
                                      .type = call->request->type,
                                      .sequence = call->request->sequence};
     forward->late = evtimer_new(call->node->hosts->base, on_late, forward);
-    if (forward->late == NULL || event_add(forward->late, &patience) < 0) {
+    if (forward->late == NULL || event_add(forward->late, &timeout) < 0) {
         if (forward->late != NULL)
             event_free(forward->late);
         free(forward);
         return NULL;
     }
-    DL_APPEND(far->waiting, forward);
+    DL_APPEND(remote->waiting, forward);
     DL_APPEND2(call->client->forwards, forward, client_prev, client_next);
     call->client->forward_count++;
     return forward;
 }
 
-static void fill(struct rsm_peer_connect *into, const struct rsmd_call *call, uint32_t request)
+static void fill(struct rsm_cluster_connect *into, const struct rsmd_call *call, uint32_t request)
 {
     const struct rsm_import_connect_request *asked = &call->request->u.import_connect;
     const struct rsmd_identity *who = &call->who;
     /* Of a user in more groups the rest does not count: that takes rights away, it gives none. */
-    size_t groups = who->group_count < RSM_PEER_GROUPS_MAX ? who->group_count : RSM_PEER_GROUPS_MAX;
-    *into = (struct rsm_peer_connect){.request = request,
-                                      .space = asked->space,
-                                      .segment_id = asked->segment_id,
-                                      .rights = asked->rights,
-                                      .uid = who->uid,
-                                      .gid = who->gid,
-                                      .pid = (uint32_t)who->pid,
-                                      .group_count = (uint32_t)groups};
+    size_t groups =
+        who->group_count < RSM_CLUSTER_GROUPS_MAX ? who->group_count : RSM_CLUSTER_GROUPS_MAX;
+    *into = (struct rsm_cluster_connect){.request = request,
+                                         .space = asked->space,
+                                         .segment_id = asked->segment_id,
+                                         .rights = asked->rights,
+                                         .uid = who->uid,
+                                         .gid = who->gid,
+                                         .pid = (uint32_t)who->pid,
+                                         .group_count = (uint32_t)groups};
     memcpy(into->controller, asked->controller, sizeof into->controller);
     if (groups > 0)
         memcpy(into->groups, who->groups, groups * sizeof into->groups[0]);
 }
 
-enum rsm_status rsmd_far_connect(struct rsmd_call *call, struct rsmd_controller *controller)
+enum rsm_status rsmd_remote_connect(struct rsmd_call *call, struct rsmd_controller *controller)
 {
     uint32_t id = call->request->u.import_connect.node;
-    struct rsmd_far *far = rsmd_far_of(call->node, id);
-    struct rsm_peer_msg msg = {.type = RSM_PEER_CONNECT};
+    struct rsmd_remote *remote = rsmd_far_of(call->node, id);
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_CONNECT};
     struct rsmd_account *account = call->client->account;
     if (!rsmd_share_fits(account, RSMD_SEGMENTS, 1) || !rsmd_share_take(account, RSMD_FORWARDS, 1))
         return RSM_ST_NO_RESOURCES;
-    struct rsmd_forward *forward = rsmd_far_forward(call, far, controller);
+    struct rsmd_forward *forward = rsmd_far_forward(call, remote, controller);
     if (forward == NULL) {
         rsmd_share_give(account, RSMD_FORWARDS, 1);
         return RSM_ST_NO_MEMORY;
@@ -128,7 +129,7 @@ enum rsm_status rsmd_far_connect(struct rsmd_call *call, struct rsmd_controller 
     forward->name = (struct rsmd_segment_name){.space = asked->space, .id = asked->segment_id};
     forward->rights = asked->rights;
     fill(&msg.u.connect, call, forward->request);
-    call->later = rsmd_far_send(call->node, far, &msg);
+    call->later = rsmd_remote_send(call->node, remote, &msg);
     if (call->later)
         return RSM_ST_OK;
     rsmd_far_unforward(forward);
@@ -137,71 +138,71 @@ enum rsm_status rsmd_far_connect(struct rsmd_call *call, struct rsmd_controller 
 
 /* ------------------------------------------------------------------ answers */
 
-static void send_disconnect(const struct rsmd_node *node, const struct rsmd_far *far, uint32_t id,
-                            bool died)
+static void send_disconnect(const struct rsmd_node *node, const struct rsmd_remote *remote,
+                            uint32_t id, bool died)
 {
-    struct rsm_peer_msg msg = {.type = RSM_PEER_DISCONNECT,
-                               .u.import = {.import = id, .died = died}};
-    rsmd_far_send(node, far, &msg);
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT,
+                                  .u.import = {.import = id, .died = died}};
+    rsmd_remote_send(node, remote, &msg);
 }
 
-/* A connection that nobody here has, as far as the answer names one. */
-static void give_back(const struct rsmd_node *node, const struct rsmd_far *far,
-                      const struct rsm_peer_connect_reply *reply)
+/* A connection that nobody here has, as remote as the answer names one. */
+static void give_back(const struct rsmd_node *node, const struct rsmd_remote *remote,
+                      const struct rsm_cluster_connect_reply *reply)
 {
-    if (reply->status == RSM_ST_OK && rsmd_far_import(far, reply->import) == NULL)
-        send_disconnect(node, far, reply->import, false);
+    if (reply->status == RSM_ST_OK && rsmd_remote_import(remote, reply->import) == NULL)
+        send_disconnect(node, remote, reply->import, false);
 }
 
-/* Whether the far node says what it can mean. */
-static bool is_sound(const struct rsmd_far *far, const struct rsmd_forward *forward,
-                     const struct rsm_peer_connect_reply *reply)
+/* Whether the remote node says what it can mean. */
+static bool is_sound(const struct rsmd_remote *remote, const struct rsmd_forward *forward,
+                     const struct rsm_cluster_connect_reply *reply)
 {
     return reply->import != 0 && reply->length != 0 && reply->transport[0] != '\0' &&
-           reply->rights == forward->rights && rsmd_far_import(far, reply->import) == NULL;
+           reply->rights == forward->rights && rsmd_remote_import(remote, reply->import) == NULL;
 }
 
 /* Make the connection's part that is here. */
 static enum rsm_status make_import(struct rsmd_forward *forward,
-                                   const struct rsm_peer_connect_reply *reply,
+                                   const struct rsm_cluster_connect_reply *reply,
                                    struct rsmd_import **made)
 {
-    struct rsmd_far *far = forward->far;
+    struct rsmd_remote *remote = forward->remote;
     enum rsm_status status =
-        rsmd_import_make_far(forward->node, forward->client, forward->controller, made);
+        rsmd_import_make_remote(forward->node, forward->client, forward->controller, made);
     if (status != RSM_ST_OK)
         return status;
     struct rsmd_import *import = *made;
     import->importer = forward->importer;
     import->rights = forward->rights;
-    import->exporter = far->node;
+    import->exporter = remote->node;
     import->there.id = reply->import;
     import->there.name = forward->name;
     import->there.length = reply->length;
-    HASH_ADD(hh_far, far->imports, there.id, sizeof import->there.id, import);
-    if (import->hh_far.tbl == NULL) {
+    HASH_ADD(hh_remote, remote->imports, there.id, sizeof import->there.id, import);
+    if (import->hh_remote.tbl == NULL) {
         import->there.id = 0;
         rsmd_import_free(forward->node, import);
         return RSM_ST_NO_MEMORY;
     }
-    import->far = far;
+    import->remote = remote;
     return RSM_ST_OK;
 }
 
 static enum rsm_status take_success(struct rsmd_forward *forward,
-                                    const struct rsm_peer_connect_reply *reply,
+                                    const struct rsm_cluster_connect_reply *reply,
                                     struct rsm_import_connect_reply *body)
 {
     struct rsmd_import *import;
     enum rsm_status status = make_import(forward, reply, &import);
     if (status != RSM_ST_OK) {
-        give_back(forward->node, forward->far, reply);
+        give_back(forward->node, forward->remote, reply);
         return status;
     }
     *body = (struct rsm_import_connect_reply){
         .import = import->id,
         .slot = import->slot,
-        .generation = rsmd_gentable_value(forward->node->gentable, import->slot),
+        .generation = rsmd_generation_table_value(forward->node->generation_table, import->slot),
         .length = reply->length,
         .rights = reply->rights,
         .blob_len = reply->blob_len};
@@ -210,20 +211,20 @@ static enum rsm_status take_success(struct rsmd_forward *forward,
     return RSM_ST_OK;
 }
 
-void rsmd_far_take_reply(struct rsmd_node *node, struct rsmd_far *far,
-                         const struct rsm_peer_connect_reply *reply)
+void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
+                          const struct rsm_cluster_connect_reply *reply)
 {
     struct rsm_msg answer = {.status = RSM_ST_OK};
-    struct rsmd_forward *forward = rsmd_far_forwarded(far, reply->request, false);
+    struct rsmd_forward *forward = rsmd_far_forwarded(remote, reply->request, false);
     if (forward == NULL) { /* nobody waits for it any more */
-        give_back(node, far, reply);
+        give_back(node, remote, reply);
         return;
     }
     enum rsm_status status = (enum rsm_status)reply->status;
     if (!rsmcore_status_known(reply->status) ||
-        (status == RSM_ST_OK && !is_sound(far, forward, reply))) {
-        rsm_log_error("node %u answers a connect with what makes no sense", (unsigned)far->node);
-        give_back(node, far, reply);
+        (status == RSM_ST_OK && !is_sound(remote, forward, reply))) {
+        rsm_log_error("node %u answers a connect with what makes no sense", (unsigned)remote->node);
+        give_back(node, remote, reply);
         status = RSM_ST_UNREACHABLE;
     }
     if (status == RSM_ST_OK)
@@ -234,10 +235,10 @@ void rsmd_far_take_reply(struct rsmd_node *node, struct rsmd_far *far,
 
 /* ------------------------------------------------------------------ the end of a connection */
 
-struct rsmd_import *rsmd_far_import(const struct rsmd_far *far, uint32_t id)
+struct rsmd_import *rsmd_remote_import(const struct rsmd_remote *remote, uint32_t id)
 {
     struct rsmd_import *import;
-    HASH_FIND(hh_far, far->imports, &id, sizeof id, import);
+    HASH_FIND(hh_remote, remote->imports, &id, sizeof id, import);
     return import;
 }
 
@@ -245,63 +246,64 @@ struct rsmd_import *rsmd_far_import(const struct rsmd_far *far, uint32_t id)
 static void part(struct rsmd_import *import)
 {
     rsmd_relay_free(import);
-    HASH_DELETE(hh_far, import->far->imports, import);
-    import->far = NULL;
+    HASH_DELETE(hh_remote, import->remote->imports, import);
+    import->remote = NULL;
     import->there.id = 0;
 }
 
 static void abort_import(struct rsmd_node *node, struct rsmd_import *import)
 {
-    rsmd_gentable_move(node->gentable, import->slot);
+    rsmd_generation_table_advance(node->generation_table, import->slot);
     part(import);
     rsmd_record_to_importer(node, import, RSM_RECORD_LOST);
 }
 
-void rsmd_far_take_abort(struct rsmd_node *node, struct rsmd_far *far, uint32_t id)
+void rsmd_remote_on_abort(struct rsmd_node *node, struct rsmd_remote *remote, uint32_t id)
 {
-    struct rsmd_import *import = rsmd_far_import(far, id);
+    struct rsmd_import *import = rsmd_remote_import(remote, id);
     if (import != NULL)
         abort_import(node, import);
 }
 
-void rsmd_far_take_unavailable(struct rsmd_node *node, const struct rsmd_far *far, uint32_t id)
+void rsmd_far_take_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
+                               uint32_t id)
 {
-    const struct rsmd_import *import = rsmd_far_import(far, id);
+    const struct rsmd_import *import = rsmd_remote_import(remote, id);
     if (import != NULL)
         rsmd_record_to_importer(node, import, RSM_RECORD_UNAVAILABLE);
 }
 
-void rsmd_far_disconnect(struct rsmd_node *node, struct rsmd_import *import)
+void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import)
 {
     /* What was posted before is not to be lost. */
     rsmd_relay_flush(import);
-    send_disconnect(node, import->far, import->there.id, !import->disconnected);
+    send_disconnect(node, import->remote, import->there.id, !import->disconnected);
     part(import);
 }
 
-void rsmd_far_cut_imports(struct rsmd_node *node, struct rsmd_far *far,
+void rsmd_far_cut_imports(struct rsmd_node *node, struct rsmd_remote *remote,
                           const struct rsmd_controller *controller)
 {
     struct rsmd_import *import, *next_import;
     struct rsmd_forward *forward, *next_forward;
-    HASH_ITER(hh_far, far->imports, import, next_import)
+    HASH_ITER(hh_remote, remote->imports, import, next_import)
     {
         if (import->controller != controller)
             continue;
-        send_disconnect(node, far, import->there.id, true);
+        send_disconnect(node, remote, import->there.id, true);
         abort_import(node, import);
     }
-    DL_FOREACH_SAFE(far->waiting, forward, next_forward)
+    DL_FOREACH_SAFE(remote->waiting, forward, next_forward)
     {
         if (forward->controller == controller)
             refuse(forward, RSM_ST_UNREACHABLE);
     }
 }
 
-void rsmd_far_end_imports(struct rsmd_node *node, struct rsmd_far *far)
+void rsmd_remote_end_imports(struct rsmd_node *node, struct rsmd_remote *remote)
 {
-    while (far->imports != NULL)
-        abort_import(node, far->imports);
-    while (far->waiting != NULL)
-        refuse(far->waiting, RSM_ST_UNREACHABLE);
+    while (remote->imports != NULL)
+        abort_import(node, remote->imports);
+    while (remote->waiting != NULL)
+        refuse(remote->waiting, RSM_ST_UNREACHABLE);
 }

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Segments across hosts from the inside. */
-#ifndef RSMD_FAR_INTERNAL_H
-#define RSMD_FAR_INTERNAL_H
+#ifndef RSMD_REMOTE_INTERNAL_H
+#define RSMD_REMOTE_INTERNAL_H
 
-#include "node/remote/far.h"
+#include "node/remote/remote.h"
 
 struct event;
 
-/** A request of a client of ours that a far node has not answered yet. */
+/** A request of a client of ours that a remote node has not answered yet. */
 struct rsmd_forward {
     struct rsmd_node *node;
-    struct rsmd_far *far;
+    struct rsmd_remote *remote;
     struct rsmd_client *client;
     struct rsmd_controller *controller;
     struct rsm_importer importer;
-    uint32_t request;  /* as the far node is to name it */
+    uint32_t request;  /* as the remote node is to name it */
     uint32_t type;     /* of the client's message: RSM_MSG_IMPORT_CONNECT, RSM_MSG_INTERRUPT_* */
     uint32_t sequence; /* of the client's message */
     struct rsmd_segment_name name;
     uint32_t rights;
-    struct event *late;                             /* the far node does not answer */
-    struct rsmd_forward *prev, *next;               /* of the far node */
+    struct event *late;                             /* the remote node does not answer */
+    struct rsmd_forward *prev, *next;               /* of the remote node */
     struct rsmd_forward *client_prev, *client_next; /* of the client */
 };
 
 /** A node of another host. */
-struct rsmd_far {
+struct rsmd_remote {
     uint32_t node;
     bool up;
     struct rsmd_client client;    /* stands for its processes: owns their connections to us */
@@ -35,36 +35,37 @@ struct rsmd_far {
     UT_hash_handle hh; /* by node */
 };
 
-struct rsmd_hosts {
+struct rsmd_remotes {
     struct event_base *base;
-    struct rsmd_carrier carrier;
-    struct rsmd_far *far; /* by node: those that were up once */
+    struct rsmd_remote_ops carrier;
+    struct rsmd_remote *remote; /* by node: those that were up once */
 };
 
 /** What there is of a node; NULL: it was never up. */
-struct rsmd_far *rsmd_far_of(const struct rsmd_node *node, uint32_t id);
+struct rsmd_remote *rsmd_far_of(const struct rsmd_node *node, uint32_t id);
 
-bool rsmd_far_send(const struct rsmd_node *node, const struct rsmd_far *far,
-                   const struct rsm_peer_msg *msg);
+bool rsmd_remote_send(const struct rsmd_node *node, const struct rsmd_remote *remote,
+                      const struct rsm_cluster_msg *msg);
 
 /* importing.c: processes of ours that import from there. */
-void rsmd_far_take_reply(struct rsmd_node *node, struct rsmd_far *far,
-                         const struct rsm_peer_connect_reply *reply);
-void rsmd_far_take_abort(struct rsmd_node *node, struct rsmd_far *far, uint32_t id);
-void rsmd_far_take_unavailable(struct rsmd_node *node, const struct rsmd_far *far, uint32_t id);
-/** The connection of ours that the far node calls so; NULL: none. */
-struct rsmd_import *rsmd_far_import(const struct rsmd_far *far, uint32_t id);
+void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
+                          const struct rsm_cluster_connect_reply *reply);
+void rsmd_remote_on_abort(struct rsmd_node *node, struct rsmd_remote *remote, uint32_t id);
+void rsmd_far_take_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
+                               uint32_t id);
+/** The connection of ours that the remote node calls so; NULL: none. */
+struct rsmd_import *rsmd_remote_import(const struct rsmd_remote *remote, uint32_t id);
 /** The link went. */
-void rsmd_far_end_imports(struct rsmd_node *node, struct rsmd_far *far);
-/** The controller's fabric does not reach the far node any more. */
-void rsmd_far_cut_imports(struct rsmd_node *node, struct rsmd_far *far,
+void rsmd_remote_end_imports(struct rsmd_node *node, struct rsmd_remote *remote);
+/** The controller's fabric does not reach the remote node any more. */
+void rsmd_far_cut_imports(struct rsmd_node *node, struct rsmd_remote *remote,
                           const struct rsmd_controller *controller);
 
 /** Make one for a call; NULL: no memory. @p controller may be NULL. */
-struct rsmd_forward *rsmd_far_forward(const struct rsmd_call *call, struct rsmd_far *far,
+struct rsmd_forward *rsmd_far_forward(const struct rsmd_call *call, struct rsmd_remote *remote,
                                       struct rsmd_controller *controller);
 /** The one with that number, if it is of one of these types; NULL: nobody waits for it any more. */
-struct rsmd_forward *rsmd_far_forwarded(const struct rsmd_far *far, uint32_t request,
+struct rsmd_forward *rsmd_far_forwarded(const struct rsmd_remote *remote, uint32_t request,
                                         bool of_interrupt);
 /** Answer the client, once: the forward goes. @p reply has its body and status. */
 void rsmd_far_answer(struct rsmd_forward *forward, struct rsm_msg *reply);
@@ -72,15 +73,15 @@ void rsmd_far_answer(struct rsmd_forward *forward, struct rsm_msg *reply);
 void rsmd_far_unforward(struct rsmd_forward *forward);
 
 /* interrupts.c: interrupts of either side. */
-void rsmd_far_take_interrupt(struct rsmd_node *node, const struct rsmd_far *far,
+void rsmd_far_take_interrupt(struct rsmd_node *node, const struct rsmd_remote *remote,
                              const struct rsm_peer_interrupt *asked);
-void rsmd_far_take_interrupt_reply(const struct rsmd_far *far,
+void rsmd_far_take_interrupt_reply(const struct rsmd_remote *remote,
                                    const struct rsm_peer_interrupt_reply *reply);
 
 /* exporting.c: processes there that import from us. */
-void rsmd_far_take_connect(struct rsmd_node *node, struct rsmd_far *far,
-                           const struct rsm_peer_connect *asked);
-void rsmd_far_take_disconnect(struct rsmd_node *node, const struct rsmd_far *far,
-                              const struct rsm_peer_import *gone);
+void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,
+                            const struct rsm_cluster_connect *asked);
+void rsmd_remote_on_disconnect(struct rsmd_node *node, const struct rsmd_remote *remote,
+                               const struct rsm_cluster_import *gone);
 
 #endif

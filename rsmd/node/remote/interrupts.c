@@ -14,7 +14,8 @@ static void fill(struct rsm_peer_interrupt *into, const struct rsmd_trigger *tri
 {
     const struct rsmd_identity *who = trigger->who;
     /* Of a user in more groups the rest does not count: that takes rights away, it gives none. */
-    size_t groups = who->group_count < RSM_PEER_GROUPS_MAX ? who->group_count : RSM_PEER_GROUPS_MAX;
+    size_t groups =
+        who->group_count < RSM_CLUSTER_GROUPS_MAX ? who->group_count : RSM_CLUSTER_GROUPS_MAX;
     *into = (struct rsm_peer_interrupt){.request = request,
                                         .kind = trigger->kind,
                                         .number = trigger->number,
@@ -33,36 +34,36 @@ static void fill(struct rsm_peer_interrupt *into, const struct rsmd_trigger *tri
 enum rsm_status rsmd_far_trigger(struct rsmd_call *call, uint32_t node,
                                  const struct rsmd_trigger *trigger)
 {
-    struct rsm_peer_msg msg = {.type = RSM_PEER_INTERRUPT};
+    struct rsm_cluster_msg msg = {.type = RSM_PEER_INTERRUPT};
     struct rsmd_account *account = call->client->account;
-    if (!rsmd_far_is_up(call->node, node))
+    if (!rsmd_remote_is_up(call->node, node))
         return RSM_ST_UNREACHABLE;
     if (!rsmd_share_take(account, RSMD_FORWARDS, 1))
         return RSM_ST_NO_RESOURCES;
-    struct rsmd_far *far = rsmd_far_of(call->node, node);
-    struct rsmd_forward *forward = rsmd_far_forward(call, far, NULL);
+    struct rsmd_remote *remote = rsmd_far_of(call->node, node);
+    struct rsmd_forward *forward = rsmd_far_forward(call, remote, NULL);
     if (forward == NULL) {
         rsmd_share_give(account, RSMD_FORWARDS, 1);
         return RSM_ST_NO_MEMORY;
     }
     fill(&msg.u.interrupt, trigger, forward->request);
-    call->later = rsmd_far_send(call->node, far, &msg);
+    call->later = rsmd_remote_send(call->node, remote, &msg);
     if (call->later)
         return RSM_ST_OK;
     rsmd_far_unforward(forward);
     return RSM_ST_UNREACHABLE;
 }
 
-void rsmd_far_take_interrupt_reply(const struct rsmd_far *far,
+void rsmd_far_take_interrupt_reply(const struct rsmd_remote *remote,
                                    const struct rsm_peer_interrupt_reply *reply)
 {
-    struct rsmd_forward *forward = rsmd_far_forwarded(far, reply->request, true);
+    struct rsmd_forward *forward = rsmd_far_forwarded(remote, reply->request, true);
     struct rsm_msg answer = {.status = reply->status};
     if (forward == NULL) /* nobody waits for it any more */
         return;
     if (reply->status == RSM_ST_OK && reply->interrupt == 0) {
         rsm_log_error("node %u answers about an interrupt with what makes no sense",
-                      (unsigned)far->node);
+                      (unsigned)remote->node);
         answer.status = RSM_ST_UNREACHABLE;
     }
     if (answer.status == RSM_ST_OK && forward->type == RSM_MSG_INTERRUPT_CONNECT)
@@ -72,17 +73,17 @@ void rsmd_far_take_interrupt_reply(const struct rsmd_far *far,
 
 /* ------------------------------------------------------------------ from there to here */
 
-void rsmd_far_take_interrupt(struct rsmd_node *node, const struct rsmd_far *far,
+void rsmd_far_take_interrupt(struct rsmd_node *node, const struct rsmd_remote *remote,
                              const struct rsm_peer_interrupt *asked)
 {
-    struct rsm_peer_msg msg = {.type = RSM_PEER_INTERRUPT_REPLY};
+    struct rsm_cluster_msg msg = {.type = RSM_PEER_INTERRUPT_REPLY};
     struct rsm_peer_interrupt_reply *reply = &msg.u.interrupt_reply;
     const struct rsmd_identity who = {.pid = (pid_t)asked->pid,
                                       .uid = asked->uid,
                                       .gid = asked->gid,
                                       .groups = asked->groups,
                                       .group_count = asked->group_count};
-    const struct rsmd_trigger trigger = {.node = far->node,
+    const struct rsmd_trigger trigger = {.node = remote->node,
                                          .who = &who,
                                          .kind = asked->kind,
                                          .number = asked->number,
@@ -91,5 +92,5 @@ void rsmd_far_take_interrupt(struct rsmd_node *node, const struct rsmd_far *far,
                                          .data = asked->data};
     reply->request = asked->request;
     reply->status = rsmd_interrupt_trigger(node, &trigger, &reply->interrupt);
-    rsmd_far_send(node, far, &msg);
+    rsmd_remote_send(node, remote, &msg);
 }

@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "control/eventcell.h"
+#include "control/event_counter.h"
 #include "base/status.h"
 #include "node/events.h"
 #include "node/remote/internal.h"
 
 enum {
     RELAY_DESCRIPTORS = 3,
-    QUEUED_MOST = 65536, /* bytes on the way to a node, beyond which events wait */
+    QUEUED_MAX = 65536, /* bytes on the way to a node, beyond which events wait */
     QUEUED_PAUSE_MS = 5,
 };
 
@@ -23,11 +23,11 @@ struct rsmd_relay {
     struct rsmd_node *node;
     struct rsmd_import *import;
     struct rsmd_events events; /* what posters get */
-    struct rsm_event_cell *cell;
-    int kicked; /* read end of the pipe */
+    struct rsm_event_counter *counter;
+    int rung; /* read end of the pipe */
     struct event *readable;
     struct event *again;     /* timer: the link did not keep up */
-    struct rsm_signals left; /* taken from the cell and not sent */
+    struct rsm_signals left; /* taken from the counter and not sent */
     bool under_way;          /* `sent` went by the fabric and has not been taken */
     struct rsm_signals sent;
 };
@@ -43,12 +43,13 @@ static void send_by_link(const struct rsmd_relay *relay, const struct rsm_signal
 {
     const struct rsmd_import *import = relay->import;
     bool to_export = import->there.id != 0;
-    struct rsm_peer_msg msg = {.type = RSM_PEER_EVENT,
-                               .u.event = {.import = to_export ? import->there.id : import->id,
-                                           .end = to_export ? RSM_EVENT_EXPORT : RSM_EVENT_IMPORT,
-                                           .count = signals->count,
-                                           .coalesced = signals->coalesced}};
-    rsmd_far_send(relay->node, import->far, &msg);
+    struct rsm_cluster_msg msg = {
+        .type = RSM_CLUSTER_EVENT,
+        .u.event = {.import = to_export ? import->there.id : import->id,
+                    .end = to_export ? RSM_EVENT_EXPORT : RSM_EVENT_IMPORT,
+                    .count = signals->count,
+                    .coalesced = signals->coalesced}};
+    rsmd_remote_send(relay->node, import->remote, &msg);
 }
 
 /* To an importer, where its transport carries signals. The other direction is for the importing
@@ -69,8 +70,8 @@ static bool send_by_fabric(struct rsmd_relay *relay, const struct rsm_signals *s
 static bool find_some(struct rsmd_relay *relay)
 {
     struct rsm_signals *left = &relay->left;
-    struct rsm_signals more = rsm_event_cell_take(relay->cell);
-    uint32_t room = RSM_SIGNALS_MOST - left->count;
+    struct rsm_signals more = rsm_event_counter_take(relay->counter);
+    uint32_t room = RSM_SIGNALS_MAX - left->count;
     left->coalesced = is_something(left) ? left->coalesced : more.coalesced;
     left->count += more.count < room ? more.count : room;
     return is_something(left);
@@ -78,12 +79,12 @@ static bool find_some(struct rsmd_relay *relay)
 
 static void send_on_or_wait(struct rsmd_relay *relay)
 {
-    const struct rsmd_carrier *carrier = &relay->node->hosts->carrier;
+    const struct rsmd_remote_ops *carrier = &relay->node->hosts->carrier;
     const struct timeval pause = {.tv_usec = QUEUED_PAUSE_MS * 1000};
     if (relay->under_way || !find_some(relay)) /* the importer is not at it */
         return;
     if (!send_by_fabric(relay, &relay->left)) {
-        if (carrier->queued(carrier->context, relay->import->far->node) > QUEUED_MOST) {
+        if (carrier->queued(carrier->context, relay->import->remote->node) > QUEUED_MAX) {
             event_add(relay->again, &pause);
             return;
         }
@@ -92,7 +93,7 @@ static void send_on_or_wait(struct rsmd_relay *relay)
     relay->left = (struct rsm_signals){.count = 0};
 }
 
-static void on_kick(evutil_socket_t fd, short what, void *argument)
+static void on_doorbell(evutil_socket_t fd, short what, void *argument)
 {
     (void)what;
     char bytes[256];
@@ -139,14 +140,14 @@ void rsmd_relay_flush(struct rsmd_import *import)
 
 static enum rsm_status open_cell(struct rsmd_relay *relay)
 {
-    enum rsm_status status = rsmd_event_cell_make(&relay->events.cell);
+    enum rsm_status status = rsmd_event_counter_create(&relay->events.counter);
     if (status != RSM_ST_OK)
         return status;
-    relay->cell = rsm_event_cell_map(relay->events.cell);
-    if (relay->cell == NULL)
+    relay->counter = rsm_event_counter_map(relay->events.counter);
+    if (relay->counter == NULL)
         return rsmcore_status_from_errno(errno);
-    relay->cell->relay = 1;
-    atomic_store(&relay->cell->armed, 1);
+    relay->counter->relay = 1;
+    atomic_store(&relay->counter->armed, 1);
     return RSM_ST_OK;
 }
 
@@ -155,15 +156,15 @@ static enum rsm_status open_pipe(struct rsmd_relay *relay)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
         return rsmcore_status_from_errno(errno);
-    relay->kicked = rsm_fd_above_stdio(ends[0]);
+    relay->rung = rsm_fd_above_stdio(ends[0]);
     relay->events.pipe = rsm_fd_above_stdio(ends[1]);
-    return relay->kicked >= 0 && relay->events.pipe >= 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+    return relay->rung >= 0 && relay->events.pipe >= 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
 }
 
 static enum rsm_status watch(struct rsmd_relay *relay)
 {
     struct event_base *base = relay->node->hosts->base;
-    relay->readable = event_new(base, relay->kicked, EV_READ | EV_PERSIST, on_kick, relay);
+    relay->readable = event_new(base, relay->rung, EV_READ | EV_PERSIST, on_doorbell, relay);
     relay->again = evtimer_new(base, on_pause_over, relay);
     bool watched =
         relay->readable != NULL && relay->again != NULL && event_add(relay->readable, NULL) == 0;
@@ -182,11 +183,11 @@ static void end(struct rsmd_relay *relay)
         event_free(relay->readable);
     if (relay->again != NULL)
         event_free(relay->again);
-    if (relay->cell != NULL)
-        rsm_event_cell_unmap(relay->cell);
-    close_fd(relay->events.cell);
+    if (relay->counter != NULL)
+        rsm_event_counter_unmap(relay->counter);
+    close_fd(relay->events.counter);
     close_fd(relay->events.pipe);
-    close_fd(relay->kicked);
+    close_fd(relay->rung);
     rsmd_share_give(relay->import->account, RSMD_DESCRIPTORS, RELAY_DESCRIPTORS);
     free(relay);
 }
@@ -204,7 +205,7 @@ enum rsm_status rsmd_relay_need(struct rsmd_node *node, struct rsmd_import *impo
     }
     relay->node = node;
     relay->import = import;
-    relay->kicked = -1;
+    relay->rung = -1;
     rsmd_events_init(&relay->events);
     enum rsm_status status = open_cell(relay);
     if (status == RSM_ST_OK)

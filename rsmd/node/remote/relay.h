@@ -9,8 +9,8 @@
  * While a link does not keep up, or an importer does not take what the fabric brought, events wait
  * in their counter, where any number takes no room.
  */
-#ifndef RSMD_FAR_RELAY_H
-#define RSMD_FAR_RELAY_H
+#ifndef RSMD_REMOTE_RELAY_H
+#define RSMD_REMOTE_RELAY_H
 
 #include "node/node.h"
 

@@ -20,7 +20,7 @@ struct bed {
     struct rsmcore_import import;
 };
 
-static struct rsm_gentable table;
+static struct rsm_generation_table table;
 
 static int begin(void **state)
 {

@@ -20,7 +20,7 @@ static struct rsmcore_channel *channel;
 
 static void set_patience(uint32_t ms)
 {
-    assert_int_equal(rsmcore_channel_patience(channel, ms), RSM_ST_OK);
+    assert_int_equal(rsmcore_channel_set_timeout(channel, ms), RSM_ST_OK);
 }
 
 static int begin(void **state)

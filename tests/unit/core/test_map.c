@@ -51,7 +51,7 @@ static enum rsm_status health(struct rsm_conn *conn)
 
 static const struct rsm_import_ops ops = {.map = map, .unmap = unmap, .health = health};
 static struct rsm_conn conn = {.ops = &ops, .caps = RSM_CAP_MAP};
-static struct rsm_gentable table;
+static struct rsm_generation_table table;
 static struct rsmcore_import import;
 
 static int begin(void **state)

@@ -33,11 +33,11 @@ static void some_string(char *into, size_t capacity)
 /* Valid ones, made of what was there. */
 static void some_settings(struct softmap_settings *settings)
 {
-    settings->given &= (1u << SOFTMAP_KNOBS) - 1;
-    for (unsigned i = 0; i < SOFTMAP_KNOBS; i++)
-        settings->value[i] = i == SOFTMAP_KNOB_K || i == SOFTMAP_KNOB_GRAIN ? 8
-                             : i == SOFTMAP_KNOB_TRAP                       ? 0
-                                                                            : 1;
+    settings->given &= (1u << SOFTMAP_TUNABLES) - 1;
+    for (unsigned i = 0; i < SOFTMAP_TUNABLES; i++)
+        settings->value[i] = i == SOFTMAP_TUNABLE_K || i == SOFTMAP_TUNABLE_GRAIN ? 8
+                             : i == SOFTMAP_TUNABLE_TRAP                          ? 0
+                                                                                  : 1;
 }
 
 static void keep_request_to_bounds(struct rsm_msg *m)
@@ -86,7 +86,7 @@ static void keep_reply_to_bounds(struct rsm_msg *m)
         break;
     case RSM_MSG_TOPOLOGY:
         some_string(m->u.topology_reply.name, sizeof m->u.topology_reply.name);
-        m->u.topology_reply.peer_count %= RSM_PROTO_PEERS_MAX + 1;
+        m->u.topology_reply.peer_count %= RSM_PROTO_REMOTES_MAX + 1;
         for (uint32_t i = 0; i < m->u.topology_reply.peer_count; i++)
             some_string(m->u.topology_reply.peers[i].name,
                         sizeof m->u.topology_reply.peers[i].name);
@@ -99,8 +99,8 @@ static void keep_reply_to_bounds(struct rsm_msg *m)
                     sizeof m->u.import_connect_reply.transport);
         m->u.import_connect_reply.blob_len %= RSM_OFFER_MAX_BLOB + 1;
         break;
-    case RSM_MSG_EVENT_PEERS:
-        m->u.event_peers_reply.count %= RSM_PROTO_CELLS_MAX + 1;
+    case RSM_MSG_EVENT_RECEIVERS:
+        m->u.event_peers_reply.count %= RSM_PROTO_COUNTERS_MAX + 1;
         break;
     case RSM_MSG_INSPECT:
         m->u.inspect_reply.count %= RSM_PROTO_ITEMS_MAX + 1;

@@ -33,7 +33,7 @@ struct rsmcore_event {
 
 struct fake fake;
 uint8_t *fake_segment;
-static struct rsm_gentable table;
+static struct rsm_generation_table table;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static size_t page(void)

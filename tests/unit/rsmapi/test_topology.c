@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-static struct rsm_topology_peer peers[] = {
+static struct rsm_topology_remote peers[] = {
     {.node = 2, .name = "sci1", .hardware_address = 0x22, .state = 3},
     {.node = 3, .name = "sci2", .hardware_address = 0x33, .state = 1},
 };
@@ -56,10 +56,10 @@ static void the_block_holds_controllers_and_far_ends(void **state)
 static void nodes_above_64_are_left_out(void **state)
 {
     (void)state;
-    static struct rsm_topology_peer many[] = {{.node = 2, .name = "sci0", .state = 3},
-                                              {.node = 64, .name = "sci0", .state = 3},
-                                              {.node = 65, .name = "sci0", .state = 3},
-                                              {.node = 65535, .name = "sci0", .state = 3}};
+    static struct rsm_topology_remote many[] = {{.node = 2, .name = "sci0", .state = 3},
+                                                {.node = 64, .name = "sci0", .state = 3},
+                                                {.node = 65, .name = "sci0", .state = 3},
+                                                {.node = 65535, .name = "sci0", .state = 3}};
     static struct rsmcore_topology_controller two[] = {
         {.name = "sci0", .peer_count = 4, .peers = many},
         {.name = "sci1", .peer_count = 4, .peers = many}};

@@ -12,7 +12,7 @@
 struct message {
     uint32_t from, to;
     size_t length;
-    uint8_t bytes[RSM_PEER_FRAME_MAX];
+    uint8_t bytes[RSM_CLUSTER_FRAME_MAX];
     struct message *next;
 };
 
@@ -20,7 +20,7 @@ enum { CELLS_MAX = 512 };
 
 struct hosts hosts;
 static struct message *first, **last = &first;
-static struct rsm_event_cell *cells[CELLS_MAX];
+static struct rsm_event_counter *cells[CELLS_MAX];
 static unsigned cell_count;
 
 /* ------------------------------------------------------------------ a transport */
@@ -103,7 +103,7 @@ static uint32_t node_id(const void *context)
     return ((const struct rsmd_node *)context)->id;
 }
 
-static bool carry(void *context, uint32_t to, const struct rsm_peer_msg *msg)
+static bool carry(void *context, uint32_t to, const struct rsm_cluster_msg *msg)
 {
     uint32_t from = node_id(context);
     if (!hosts.link[from][to])
@@ -112,7 +112,7 @@ static bool carry(void *context, uint32_t to, const struct rsm_peer_msg *msg)
     assert_non_null(message);
     message->from = from;
     message->to = to;
-    message->length = rsm_peer_encode(msg, message->bytes, sizeof message->bytes);
+    message->length = rsm_cluster_encode(msg, message->bytes, sizeof message->bytes);
     assert_true(message->length > 0);
     *last = message;
     last = &message->next;
@@ -137,12 +137,12 @@ static struct message *take(void)
 
 bool deliver(void)
 {
-    struct rsm_peer_msg msg;
+    struct rsm_cluster_msg msg;
     struct message *message = take();
     if (message == NULL)
         return false;
-    assert_int_equal(rsm_peer_decode(&msg, message->bytes, message->length), RSM_ST_OK);
-    rsmd_far_message(&hosts.node[message->to], message->from, &msg);
+    assert_int_equal(rsm_cluster_decode(&msg, message->bytes, message->length), RSM_ST_OK);
+    rsmd_remote_message(&hosts.node[message->to], message->from, &msg);
     free(message);
     return true;
 }
@@ -154,20 +154,20 @@ void deliver_all(void)
     while (deliver());
 }
 
-struct rsm_peer_msg intercept(uint32_t type)
+struct rsm_cluster_msg intercept(uint32_t type)
 {
-    struct rsm_peer_msg msg;
+    struct rsm_cluster_msg msg;
     struct message *message = take();
     assert_non_null(message);
-    assert_int_equal(rsm_peer_decode(&msg, message->bytes, message->length), RSM_ST_OK);
+    assert_int_equal(rsm_cluster_decode(&msg, message->bytes, message->length), RSM_ST_OK);
     assert_int_equal(msg.type, type);
     free(message);
     return msg;
 }
 
-void forge(uint32_t from, uint32_t to, struct rsm_peer_msg msg)
+void forge(uint32_t from, uint32_t to, struct rsm_cluster_msg msg)
 {
-    rsmd_far_message(&hosts.node[to], from, &msg);
+    rsmd_remote_message(&hosts.node[to], from, &msg);
 }
 
 static void lose(uint32_t a, uint32_t b)
@@ -190,16 +190,16 @@ static void lose(uint32_t a, uint32_t b)
 void link_up(uint32_t a, uint32_t b)
 {
     hosts.link[a][b] = hosts.link[b][a] = true;
-    rsmd_far_up(&hosts.node[a], b);
-    rsmd_far_up(&hosts.node[b], a);
+    rsmd_remote_up(&hosts.node[a], b);
+    rsmd_remote_up(&hosts.node[b], a);
 }
 
 void link_down(uint32_t a, uint32_t b)
 {
     hosts.link[a][b] = hosts.link[b][a] = false;
     lose(a, b);
-    rsmd_far_down(&hosts.node[a], b);
-    rsmd_far_down(&hosts.node[b], a);
+    rsmd_remote_down(&hosts.node[a], b);
+    rsmd_remote_down(&hosts.node[b], a);
 }
 
 /* ------------------------------------------------------------------ begin and end */
@@ -218,9 +218,9 @@ int hosts_begin(void **state)
         /* A directory that is not there: no node finds another one on its own host. */
         struct rsmcore_runtime runtime = {.directory = "/nonexistent", .node = id};
         struct rsmd_node *node = &hosts.node[id];
-        struct rsmd_carrier carrier = {.context = node, .send = carry, .queued = queued};
+        struct rsmd_remote_ops carrier = {.context = node, .send = carry, .queued = queued};
         assert_true(rsmd_node_init(node, id, false, &runtime, &conf, why, sizeof why));
-        assert_true(rsmd_far_start(node, hosts.base, &carrier));
+        assert_true(rsmd_remote_start(node, hosts.base, &carrier));
         replace_transport(node);
     }
     for (uint32_t a = 1; a <= HOSTS; a++)
@@ -233,11 +233,11 @@ int hosts_end(void **state)
 {
     (void)state;
     while (cell_count > 0)
-        rsm_event_cell_unmap(cells[--cell_count]);
+        rsm_event_counter_unmap(cells[--cell_count]);
     for (uint32_t id = 1; id <= HOSTS; id++) {
         struct rsmd_node *node = &hosts.node[id];
         struct rsmd_controller *controller;
-        rsmd_far_stop(node);
+        rsmd_remote_stop(node);
         LL_FOREACH(node->controllers, controller)
         {
             controller->ops = real;
@@ -354,23 +354,24 @@ enum rsm_status connect_to(struct person *importer, uint32_t node, uint32_t righ
 
 bool has_moved(const struct person *person, const struct rsm_import_connect_reply *import)
 {
-    return rsmd_gentable_value(person->node->gentable, import->slot) != import->generation;
+    return rsmd_generation_table_value(person->node->generation_table, import->slot) !=
+           import->generation;
 }
 
 /* ------------------------------------------------------------------ events */
 
-static struct rsm_event_cell *map_cell(struct person *person)
+static struct rsm_event_counter *map_cell(struct person *person)
 {
     assert_int_equal(person->fds.count, 1);
     assert_true(cell_count < CELLS_MAX);
-    struct rsm_event_cell *cell = rsm_event_cell_map(person->fds.fds[0]);
+    struct rsm_event_counter *cell = rsm_event_counter_map(person->fds.fds[0]);
     assert_non_null(cell);
     rsm_packet_fds_close(&person->fds);
     cells[cell_count++] = cell;
     return cell;
 }
 
-struct rsm_event_cell *own_cell(struct person *person, uint32_t end, uint32_t id)
+struct rsm_event_counter *own_counter(struct person *person, uint32_t end, uint32_t id)
 {
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN, .u.event_open = {end, id}};
     assert_int_equal(ask(person, &msg), RSM_ST_OK);
@@ -379,12 +380,12 @@ struct rsm_event_cell *own_cell(struct person *person, uint32_t end, uint32_t id
 
 void post(struct person *person, uint32_t end, uint32_t id, uint32_t count, bool coalesce)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EVENT_PEERS, .u.event_peers = {end, id, 0}};
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_RECEIVERS, .u.event_peers = {end, id, 0}};
     assert_int_equal(ask(person, &msg), RSM_ST_OK);
     uint32_t peer = person->reply.u.event_peers_reply.peers[0];
-    if (!rsm_event_cell_post(map_cell(person), count, coalesce))
+    if (!rsm_event_counter_post(map_cell(person), count, coalesce))
         return;
-    msg = (struct rsm_msg){.type = RSM_MSG_EVENT_KICK, .u.event_kick = {end, id, peer}};
+    msg = (struct rsm_msg){.type = RSM_MSG_EVENT_DOORBELL, .u.event_doorbell = {end, id, peer}};
     assert_int_equal(ask(person, &msg), RSM_ST_OK);
     assert_int_equal(person->fds.count, 1);
     assert_int_equal(write(person->fds.fds[0], "", 1), 1);

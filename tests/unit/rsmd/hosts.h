@@ -11,8 +11,8 @@
 
 #include "node/call.h"
 #include "cmocka_all.h"
-#include "control/eventcell.h"
-#include "node/remote/far.h"
+#include "control/event_counter.h"
+#include "node/remote/remote.h"
 
 enum { HOSTS = 3, SEGMENT = 0x400000 };
 
@@ -56,9 +56,9 @@ void link_down(uint32_t a, uint32_t b);
 bool deliver(void);
 void deliver_all(void);
 /** The next message, which is taken out of the queue; its type must be this one. */
-struct rsm_peer_msg intercept(uint32_t type);
+struct rsm_cluster_msg intercept(uint32_t type);
 /** A message as if `from` had sent it, delivered at once. */
-void forge(uint32_t from, uint32_t to, struct rsm_peer_msg msg);
+void forge(uint32_t from, uint32_t to, struct rsm_cluster_msg msg);
 
 /** Begin and end; a person that is gone has closed its connection. */
 void person_begin(struct person *person, uint32_t node, uint32_t uid);
@@ -80,7 +80,7 @@ bool has_moved(const struct person *person, const struct rsm_import_connect_repl
 
 /** The counter that belongs to a handle, or the one that its posts reach; mapped until the test's
  *  end. */
-struct rsm_event_cell *own_cell(struct person *person, uint32_t end, uint32_t id);
+struct rsm_event_counter *own_counter(struct person *person, uint32_t end, uint32_t id);
 /** Post through the one peer of a handle, kick included. */
 void post(struct person *person, uint32_t end, uint32_t id, uint32_t count, bool coalesce);
 

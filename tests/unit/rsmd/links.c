@@ -93,7 +93,7 @@ static void on_down(void *context, uint32_t node)
     side->downs++;
 }
 
-static void on_message(void *context, uint32_t node, const struct rsm_peer_msg *msg)
+static void on_message(void *context, uint32_t node, const struct rsm_cluster_msg *msg)
 {
     struct side *side = context;
     assert_false(side->in_call);
@@ -123,11 +123,11 @@ void side_configure(struct side *side, uint32_t node, uint32_t count, const char
 void side_start(struct side *side, const char *munge)
 {
     char why[256];
-    const struct rsmd_peers_user user = {side, on_up, on_down, on_message};
+    const struct rsmd_cluster_user user = {side, on_up, on_down, on_message};
     side->in_call = true;
     side->peers =
-        rsmd_peers_start_with(base, &side->conf, side->node, &user,
-                              munge != NULL ? munge : RSMD_MUNGE_LIBRARY, why, sizeof why);
+        rsmd_cluster_start_with(base, &side->conf, side->node, &user,
+                                munge != NULL ? munge : RSMD_MUNGE_LIBRARY, why, sizeof why);
     side->in_call = false;
     if (side->peers == NULL)
         fail_msg("%s", why);
@@ -142,28 +142,28 @@ void side_run(struct side *side, uint32_t node, uint32_t count)
 void side_stop(struct side *side)
 {
     side->in_call = true;
-    rsmd_peers_stop(side->peers);
+    rsmd_cluster_stop(side->peers);
     side->peers = NULL;
     rsmd_conf_free(&side->conf);
 }
 
 enum rsmd_link_state side_state(const struct side *side, uint32_t node)
 {
-    return rsmd_peers_state(side->peers, node, NULL);
+    return rsmd_cluster_state(side->peers, node, NULL);
 }
 
 const char *side_text(const struct side *side, uint32_t node)
 {
     const char *text;
-    rsmd_peers_state(side->peers, node, &text);
+    rsmd_cluster_state(side->peers, node, &text);
     return text;
 }
 
-bool side_send(struct side *side, uint32_t node, const struct rsm_peer_msg *msg)
+bool side_send(struct side *side, uint32_t node, const struct rsm_cluster_msg *msg)
 {
     bool before = side->in_call;
     side->in_call = true;
-    bool sent = rsmd_peers_send(side->peers, node, msg);
+    bool sent = rsmd_cluster_send(side->peers, node, msg);
     side->in_call = before;
     return sent;
 }
@@ -172,7 +172,7 @@ bool side_send(struct side *side, uint32_t node, const struct rsm_peer_msg *msg)
 
 static struct sockaddr_in socket_address(uint32_t node)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(RSM_PEER_PORT)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(RSM_CLUSTER_PORT)};
     assert_int_equal(inet_pton(AF_INET, links_address(node), &address.sin_addr), 1);
     return address;
 }
@@ -214,10 +214,10 @@ void raw_bytes(int fd, const void *bytes, size_t length)
     (void)ignored;
 }
 
-void raw_send(int fd, const struct rsm_peer_msg *msg)
+void raw_send(int fd, const struct rsm_cluster_msg *msg)
 {
-    uint8_t frame[4 + RSM_PEER_FRAME_MAX];
-    uint32_t length = (uint32_t)rsm_peer_encode(msg, frame + 4, RSM_PEER_FRAME_MAX);
+    uint8_t frame[4 + RSM_CLUSTER_FRAME_MAX];
+    uint32_t length = (uint32_t)rsm_cluster_encode(msg, frame + 4, RSM_CLUSTER_FRAME_MAX);
     struct rsm_codec c = rsm_encoder(frame, 4);
     assert_true(length > 0);
     rsm_codec_u32(&c, &length);
@@ -237,22 +237,22 @@ static bool take(int fd, uint8_t *into, size_t length)
     return true;
 }
 
-bool raw_next(int fd, struct rsm_peer_msg *msg)
+bool raw_next(int fd, struct rsm_cluster_msg *msg)
 {
-    uint8_t frame[RSM_PEER_FRAME_MAX];
+    uint8_t frame[RSM_CLUSTER_FRAME_MAX];
     uint32_t length = 0;
     if (!take(fd, frame, 4))
         return false;
     struct rsm_codec c = rsm_decoder(frame, 4);
     rsm_codec_u32(&c, &length);
-    assert_in_range(length, 1, RSM_PEER_FRAME_MAX);
+    assert_in_range(length, 1, RSM_CLUSTER_FRAME_MAX);
     if (!take(fd, frame, length))
         return false;
-    assert_int_equal(rsm_peer_decode(msg, frame, length), RSM_ST_OK);
+    assert_int_equal(rsm_cluster_decode(msg, frame, length), RSM_ST_OK);
     return true;
 }
 
-bool raw_next_of(int fd, uint32_t type, struct rsm_peer_msg *msg)
+bool raw_next_of(int fd, uint32_t type, struct rsm_cluster_msg *msg)
 {
     while (raw_next(fd, msg))
         if (msg->type == type)
@@ -262,33 +262,33 @@ bool raw_next_of(int fd, uint32_t type, struct rsm_peer_msg *msg)
 
 void raw_expect_closed(int fd)
 {
-    struct rsm_peer_msg msg;
+    struct rsm_cluster_msg msg;
     while (raw_next(fd, &msg))
         continue;
     close(fd);
 }
 
-struct rsm_peer_msg raw_hello(uint32_t from, uint32_t to, uint64_t incarnation)
+struct rsm_cluster_msg raw_hello(uint32_t from, uint32_t to, uint64_t incarnation)
 {
-    return (struct rsm_peer_msg){.type = RSM_PEER_HELLO,
-                                 .u.hello = {.magic = RSM_PEER_MAGIC,
-                                             .version_min = RSM_PEER_VERSION_MIN,
-                                             .version_max = RSM_PEER_VERSION_MAX,
-                                             .from = from,
-                                             .to = to,
-                                             .incarnation = incarnation}};
+    return (struct rsm_cluster_msg){.type = RSM_CLUSTER_HELLO,
+                                    .u.hello = {.magic = RSM_CLUSTER_MAGIC,
+                                                .version_min = RSM_CLUSTER_VERSION_MIN,
+                                                .version_max = RSM_CLUSTER_VERSION_MAX,
+                                                .from = from,
+                                                .to = to,
+                                                .incarnation = incarnation}};
 }
 
 int raw_link(struct side *side, uint32_t from, uint64_t incarnation)
 {
-    struct rsm_peer_msg msg = raw_hello(from, side->node, incarnation);
+    struct rsm_cluster_msg msg = raw_hello(from, side->node, incarnation);
     int fd = raw_call(side->node);
     raw_send(fd, &msg);
-    assert_true(raw_next_of(fd, RSM_PEER_HELLO, &msg));
-    msg = (struct rsm_peer_msg){.type = RSM_PEER_PROOF};
+    assert_true(raw_next_of(fd, RSM_CLUSTER_HELLO, &msg));
+    msg = (struct rsm_cluster_msg){.type = RSM_CLUSTER_PROOF};
     raw_send(fd, &msg);
-    assert_true(raw_next_of(fd, RSM_PEER_PROOF, &msg));
-    msg = (struct rsm_peer_msg){.type = RSM_PEER_PING, .u.ping.number = 1};
+    assert_true(raw_next_of(fd, RSM_CLUSTER_PROOF, &msg));
+    msg = (struct rsm_cluster_msg){.type = RSM_CLUSTER_PING, .u.ping.number = 1};
     raw_send(fd, &msg);
     return fd;
 }

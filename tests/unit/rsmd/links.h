@@ -17,10 +17,10 @@ enum {
 struct side {
     uint32_t node;
     struct rsmd_conf conf;
-    struct rsmd_peers *peers;
+    struct rsmd_cluster *peers;
     unsigned ups, downs, messages; /* told */
     uint32_t last_from;
-    struct rsm_peer_msg last;
+    struct rsm_cluster_msg last;
     bool in_call; /* a function of the links is running: nothing may be told */
     bool echo;    /* send each message back */
 };
@@ -44,7 +44,7 @@ void side_run(struct side *side, uint32_t node, uint32_t count);
 enum rsmd_link_state side_state(const struct side *side, uint32_t node);
 /** Why the link failed. */
 const char *side_text(const struct side *side, uint32_t node);
-bool side_send(struct side *side, uint32_t node, const struct rsm_peer_msg *msg);
+bool side_send(struct side *side, uint32_t node, const struct rsm_cluster_msg *msg);
 
 /** Let the loop turn once, or for a while. */
 void links_turn(void);
@@ -68,13 +68,13 @@ int raw_call(uint32_t node);
 int raw_listen(uint32_t node);
 int raw_accept(int listener);
 void raw_bytes(int fd, const void *bytes, size_t length);
-void raw_send(int fd, const struct rsm_peer_msg *msg);
+void raw_send(int fd, const struct rsm_cluster_msg *msg);
 /** The next message; false: the node has closed the connection. */
-bool raw_next(int fd, struct rsm_peer_msg *msg);
+bool raw_next(int fd, struct rsm_cluster_msg *msg);
 /** Messages until one of this type; false: closed. */
-bool raw_next_of(int fd, uint32_t type, struct rsm_peer_msg *msg);
+bool raw_next_of(int fd, uint32_t type, struct rsm_cluster_msg *msg);
 void raw_expect_closed(int fd);
-struct rsm_peer_msg raw_hello(uint32_t from, uint32_t to, uint64_t incarnation);
+struct rsm_cluster_msg raw_hello(uint32_t from, uint32_t to, uint64_t incarnation);
 /** Call @p node as @p from, without authentication, until the link is up there. */
 int raw_link(struct side *side, uint32_t from, uint64_t incarnation);
 

@@ -322,11 +322,11 @@ int peer_hello(const struct daemon *daemon)
 
 /* ------------------------------------------------------------------ generation table */
 
-const struct rsm_gentable *gentable_map(const struct daemon *daemon)
+const struct rsm_generation_table *gentable_map(const struct daemon *daemon)
 {
     struct rsm_packet_fds fds;
     int socket = hello(daemon, daemon->node, &fds);
-    const struct rsm_gentable *table =
+    const struct rsm_generation_table *table =
         mmap(NULL, sizeof *table, PROT_READ, MAP_SHARED, fds.fds[0], 0);
     assert_ptr_not_equal(table, MAP_FAILED);
     rsm_packet_fds_close(&fds);
@@ -334,17 +334,17 @@ const struct rsm_gentable *gentable_map(const struct daemon *daemon)
     return table;
 }
 
-void gentable_unmap(const struct rsm_gentable *table)
+void gentable_unmap(const struct rsm_generation_table *table)
 {
     assert_int_equal(munmap((void *)(uintptr_t)table, sizeof *table), 0);
 }
 
-uint32_t slot_value(const struct rsm_gentable *table, uint32_t slot)
+uint32_t slot_value(const struct rsm_generation_table *table, uint32_t slot)
 {
     return atomic_load_explicit(&table->slot[slot], memory_order_acquire);
 }
 
-void await_move(const struct rsm_gentable *table, uint32_t slot, uint32_t value)
+void await_move(const struct rsm_generation_table *table, uint32_t slot, uint32_t value)
 {
     struct timespec pause = {.tv_nsec = 1000000};
     for (int waited = 0; slot_value(table, slot) == value; waited++) {

@@ -79,11 +79,11 @@ int ask_raw(int socket, const void *bytes, size_t length, const struct rsm_packe
 void expect_hangup(int socket);
 
 /** The mapped generation table of a daemon; unmap with gentable_unmap(). */
-const struct rsm_gentable *gentable_map(const struct daemon *daemon);
-void gentable_unmap(const struct rsm_gentable *table);
-uint32_t slot_value(const struct rsm_gentable *table, uint32_t slot);
+const struct rsm_generation_table *gentable_map(const struct daemon *daemon);
+void gentable_unmap(const struct rsm_generation_table *table);
+uint32_t slot_value(const struct rsm_generation_table *table, uint32_t slot);
 /** Wait until a slot has left @p value. */
-void await_move(const struct rsm_gentable *table, uint32_t slot, uint32_t value);
+void await_move(const struct rsm_generation_table *table, uint32_t slot, uint32_t value);
 
 /* Common requests that are expected to succeed. */
 uint32_t make_extent(int socket, uint64_t length);

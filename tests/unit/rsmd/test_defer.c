@@ -8,7 +8,7 @@
 static struct daemon daemon_1;
 static uint64_t page;
 static int exporter, importer;
-static const struct rsm_gentable *table;
+static const struct rsm_generation_table *table;
 
 static int start(void **state)
 {

@@ -11,7 +11,7 @@
 #include "peer.h"
 
 static struct daemon daemon_1;
-static const struct rsm_gentable *table;
+static const struct rsm_generation_table *table;
 static int exporter, importer;
 static struct rsm_export_create_reply export;
 static struct rsm_import_connect_reply first, second;
@@ -51,10 +51,10 @@ static enum rsm_status ask_end(int socket, uint32_t type, uint32_t end, uint32_t
     *msg = (struct rsm_msg){.type = type};
     if (type == RSM_MSG_EVENT_OPEN)
         msg->u.event_open = (struct rsm_event_open_request){end, id};
-    else if (type == RSM_MSG_EVENT_PEERS)
-        msg->u.event_peers = (struct rsm_event_peers_request){end, id, argument};
+    else if (type == RSM_MSG_EVENT_RECEIVERS)
+        msg->u.event_peers = (struct rsm_event_receivers_request){end, id, argument};
     else
-        msg->u.event_kick = (struct rsm_event_kick_request){end, id, argument};
+        msg->u.event_doorbell = (struct rsm_event_doorbell_request){end, id, argument};
     return ask_with(socket, msg, NULL, fds);
 }
 
@@ -77,7 +77,7 @@ static void a_cell_is_sealed_and_writable(void **state)
         ask_end(exporter, RSM_MSG_EVENT_OPEN, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
         RSM_ST_OK);
     assert_int_equal(fds.count, 1);
-    struct rsm_event_cell *cell =
+    struct rsm_event_counter *cell =
         mmap(NULL, sizeof *cell, PROT_READ | PROT_WRITE, MAP_SHARED, fds.fds[0], 0);
     assert_ptr_not_equal(cell, MAP_FAILED);
     assert_int_equal(atomic_fetch_add(&cell->pending, 1), 0);
@@ -95,7 +95,7 @@ static void both_ends_get_the_same_cell(void **state)
     struct rsm_packet_fds fds;
     /* A post before the owner looks must not be lost: the counter lives from then on. */
     assert_int_equal(
-        ask_end(importer, RSM_MSG_EVENT_PEERS, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        ask_end(importer, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_OK);
     assert_int_equal(msg.u.event_peers_reply.total, 1);
     assert_int_equal(msg.u.event_peers_reply.count, 1);
@@ -107,7 +107,7 @@ static void both_ends_get_the_same_cell(void **state)
         RSM_ST_OK);
     assert_int_equal(inode_of(&fds), seen);
     assert_int_equal(
-        ask_end(importer, RSM_MSG_EVENT_PEERS, RSM_EVENT_IMPORT, first.import, 1, &msg, &fds),
+        ask_end(importer, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_IMPORT, first.import, 1, &msg, &fds),
         RSM_ST_OK);
     assert_int_equal(msg.u.event_peers_reply.total, 1);
     assert_int_equal(msg.u.event_peers_reply.count, 0);
@@ -119,9 +119,9 @@ static void the_exporter_reaches_all_connections(void **state)
     (void)state;
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
-    struct rsm_event_peers_reply *reply = &msg.u.event_peers_reply;
+    struct rsm_event_receivers_reply *reply = &msg.u.event_peers_reply;
     assert_int_equal(
-        ask_end(exporter, RSM_MSG_EVENT_PEERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
         RSM_ST_OK);
     assert_int_equal(reply->total, 2);
     assert_int_equal(reply->count, 2);
@@ -132,7 +132,7 @@ static void the_exporter_reaches_all_connections(void **state)
     uint32_t epoch = reply->epoch;
     rsm_packet_fds_close(&fds);
     assert_int_equal(
-        ask_end(exporter, RSM_MSG_EVENT_PEERS, RSM_EVENT_EXPORT, export.export, 1, &msg, &fds),
+        ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT, export.export, 1, &msg, &fds),
         RSM_ST_OK);
     assert_int_equal(reply->count, 1);
     assert_int_equal(reply->peers[0], second.import);
@@ -144,7 +144,7 @@ static void the_exporter_reaches_all_connections(void **state)
     assert_int_equal(disconnect(importer, first.import), RSM_ST_OK);
     assert_int_not_equal(slot_value(table, export.epoch_slot), epoch);
     assert_int_equal(
-        ask_end(exporter, RSM_MSG_EVENT_PEERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
         RSM_ST_OK);
     assert_int_equal(reply->total, 1);
     assert_int_equal(reply->peers[0], second.import);
@@ -162,12 +162,12 @@ static void many_connections_are_paged(void **state)
     for (int i = 0; i < MORE; i++)
         assert_int_equal(connect_on(importer, "sci0", 1, 50, 0, &import), RSM_ST_OK);
     while (seen < MORE + 2) {
-        assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_PEERS, RSM_EVENT_EXPORT, export.export,
+        assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT, export.export,
                                  seen, &msg, &fds),
                          RSM_ST_OK);
-        const struct rsm_event_peers_reply *reply = &msg.u.event_peers_reply;
+        const struct rsm_event_receivers_reply *reply = &msg.u.event_peers_reply;
         assert_int_equal(reply->total, MORE + 2);
-        assert_in_range(reply->count, 1, RSM_PROTO_CELLS_MAX);
+        assert_in_range(reply->count, 1, RSM_PROTO_COUNTERS_MAX);
         assert_int_equal(fds.count, reply->count);
         for (uint32_t i = 0; i < reply->count; i++)
             names[seen++] = reply->peers[i];
@@ -184,7 +184,7 @@ static void peers_after_the_end(void **state)
     struct rsm_packet_fds fds;
     assert_int_equal(unpublish(exporter, export.export, 0, NULL), RSM_ST_OK);
     assert_int_equal(
-        ask_end(importer, RSM_MSG_EVENT_PEERS, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        ask_end(importer, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_OK);
     assert_int_equal(msg.u.event_peers_reply.total, 0);
     assert_int_equal(fds.count, 0);
@@ -193,10 +193,10 @@ static void peers_after_the_end(void **state)
         RSM_ST_OK);
     rsm_packet_fds_close(&fds);
     assert_int_equal(
-        ask_end(importer, RSM_MSG_EVENT_KICK, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        ask_end(importer, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_NOT_FOUND);
     assert_int_equal(
-        ask_end(exporter, RSM_MSG_EVENT_PEERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
         RSM_ST_OK);
     assert_int_equal(msg.u.event_peers_reply.total, 0);
 }
@@ -207,7 +207,8 @@ static void handles_of_others(void **state)
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
     int stranger = peer_hello(&daemon_1);
-    static const uint32_t types[] = {RSM_MSG_EVENT_OPEN, RSM_MSG_EVENT_PEERS, RSM_MSG_EVENT_KICK};
+    static const uint32_t types[] = {RSM_MSG_EVENT_OPEN, RSM_MSG_EVENT_RECEIVERS,
+                                     RSM_MSG_EVENT_DOORBELL};
     for (unsigned i = 0; i < 3; i++) {
         uint32_t t = types[i];
         assert_int_equal(ask_end(stranger, t, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
@@ -259,7 +260,7 @@ static void pipes_are_passed_on(void **state)
     struct rsm_msg msg;
     struct rsm_packet_fds fds, ends;
     assert_int_equal(
-        ask_end(importer, RSM_MSG_EVENT_KICK, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        ask_end(importer, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_NOT_FOUND);
     assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, export.export, &ends), RSM_ST_OK);
     expect_pipe(&ends);
@@ -268,10 +269,10 @@ static void pipes_are_passed_on(void **state)
     expect_byte(ends.fds[0]);
     assert_int_equal(fcntl(ends.fds[1], F_SETFL, 0), 0);
     assert_int_equal(
-        ask_end(importer, RSM_MSG_EVENT_KICK, RSM_EVENT_IMPORT, first.import, 1, &msg, &fds),
+        ask_end(importer, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_IMPORT, first.import, 1, &msg, &fds),
         RSM_ST_NOT_FOUND);
     assert_int_equal(
-        ask_end(importer, RSM_MSG_EVENT_KICK, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        ask_end(importer, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_OK);
     assert_int_equal(fds.count, 1);
     /* A description of its own, so that its flags are not the owner's. */
@@ -282,7 +283,7 @@ static void pipes_are_passed_on(void **state)
     /* A pipe that nobody can read any more is none. */
     rsm_packet_fds_close(&ends);
     assert_int_equal(
-        ask_end(importer, RSM_MSG_EVENT_KICK, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
+        ask_end(importer, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_NOT_FOUND);
 }
 
@@ -300,10 +301,10 @@ static void pipes_of_imports(void **state)
     assert_int_equal(read(replaced, &byte, 1), 0);
     close(replaced);
     close(ends.fds[1]);
-    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_KICK, RSM_EVENT_EXPORT, export.export,
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_EXPORT, export.export,
                              first.import, &msg, &fds),
                      RSM_ST_NOT_FOUND);
-    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_KICK, RSM_EVENT_EXPORT, export.export,
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_EXPORT, export.export,
                              second.import, &msg, &fds),
                      RSM_ST_OK);
     assert_int_equal(write(fds.fds[0], "k", 1), 1);
@@ -311,7 +312,7 @@ static void pipes_of_imports(void **state)
     expect_byte(ends.fds[0]);
     /* With the handle the daemon's end goes. */
     assert_int_equal(disconnect(importer, second.import), RSM_ST_OK);
-    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_KICK, RSM_EVENT_EXPORT, export.export,
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_EXPORT, export.export,
                              second.import, &msg, &fds),
                      RSM_ST_NOT_FOUND);
     assert_int_equal(read(ends.fds[0], &byte, 1), 0);
@@ -333,7 +334,7 @@ static void an_importer_without_counter(void **state)
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
     struct rlimit usual;
-    const struct rsm_event_peers_reply *reply = &msg.u.event_peers_reply;
+    const struct rsm_event_receivers_reply *reply = &msg.u.event_peers_reply;
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_OPEN, RSM_EVENT_IMPORT, second.import, 0, &msg, &fds),
         RSM_ST_OK);
@@ -341,7 +342,7 @@ static void an_importer_without_counter(void **state)
     assert_int_equal(prlimit(daemon_1.pid, RLIMIT_NOFILE, NULL, &usual), 0);
     leave_descriptors(&usual, 0);
     assert_int_equal(
-        ask_end(exporter, RSM_MSG_EVENT_PEERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
         RSM_ST_OK);
     assert_int_equal(reply->total, 2);
     assert_int_equal(reply->count, 2);
@@ -360,7 +361,7 @@ static void an_importer_without_counter(void **state)
         RSM_ST_OK);
     cell = inode_of(&fds);
     assert_int_equal(
-        ask_end(exporter, RSM_MSG_EVENT_PEERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
         RSM_ST_OK);
     assert_int_equal(reply->peers[0], first.import);
     assert_int_equal(fds.count, 2);

@@ -56,7 +56,7 @@ __attribute__((noreturn)) static void serve_until_told(const char *directory)
     static struct rsmd_server server;
     static struct rsmd_conf conf;
     struct rsmcore_runtime runtime = {.node = 1};
-    struct rsmd_lifeline lifeline;
+    struct rsmd_instance instance;
     char why[256];
     const struct timeval at_once = {.tv_sec = 0};
     alarm(DEADLINE_S);
@@ -64,17 +64,17 @@ __attribute__((noreturn)) static void serve_until_told(const char *directory)
     snprintf(runtime.directory, sizeof runtime.directory, "%s", directory);
     rsmd_conf_defaults(&conf);
     rsmd_server_hold_signals();
-    if (rsmd_lifeline_take(&lifeline, &runtime, NULL, false) != RSMD_LOCK_TAKEN ||
+    if (rsmd_instance_lock(&instance, &runtime, NULL, false) != RSMD_LOCK_TAKEN ||
         !rsmd_node_init(&node, 1, false, &runtime, &conf, why, sizeof why))
         _exit(3);
-    int listener = rsmd_lifeline_listen(&lifeline, false);
+    int listener = rsmd_instance_listen(&instance, false);
     if (listener < 0 || !rsmd_server_init(&server, &node, listener, -1) ||
         event_base_once(server.base, -1, EV_TIMEOUT, on_first_turn, NULL, &at_once) < 0)
         _exit(4);
     rsmd_server_run(&server);
-    rsmd_server_end(&server, &lifeline);
+    rsmd_server_end(&server, &instance);
     rsmd_node_end(&node);
-    rsmd_lifeline_end(&lifeline);
+    rsmd_instance_unlock(&instance);
     _exit(0);
 }
 

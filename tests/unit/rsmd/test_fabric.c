@@ -13,7 +13,7 @@
 #include "peer.h"
 
 static struct daemon daemon_1;
-static const struct rsm_gentable *table;
+static const struct rsm_generation_table *table;
 static char fifo_path[80];
 static int fifo, exporter, importer;
 static uint32_t export;
@@ -59,14 +59,14 @@ static void tell(struct news_order order)
     assert_int_equal(write(fifo, &order, sizeof order), sizeof order);
 }
 
-static struct rsm_event_cell *open_cell(void)
+static struct rsm_event_counter *open_cell(void)
 {
     struct rsm_packet_fds fds;
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN,
                           .u.event_open = {.end = RSM_EVENT_EXPORT, .id = export}};
     assert_int_equal(ask_with(exporter, &msg, NULL, &fds), RSM_ST_OK);
     assert_int_equal(fds.count, 1);
-    struct rsm_event_cell *cell =
+    struct rsm_event_counter *cell =
         mmap(NULL, sizeof *cell, PROT_READ | PROT_WRITE, MAP_SHARED, fds.fds[0], 0);
     assert_ptr_not_equal(cell, MAP_FAILED);
     rsm_packet_fds_close(&fds);
@@ -74,7 +74,7 @@ static struct rsm_event_cell *open_cell(void)
 }
 
 /* Orders are carried out in order, so a count that the last one leads to is the end of it. */
-static void await_pending(const struct rsm_event_cell *cell, uint32_t wanted)
+static void await_pending(const struct rsm_event_counter *cell, uint32_t wanted)
 {
     struct timespec pause = {.tv_nsec = 1000000};
     for (int waited = 0; atomic_load(&cell->pending) != wanted; waited++) {
@@ -87,7 +87,7 @@ static void signals_reach_the_exporter(void **state)
 {
     (void)state;
     tell((struct news_order){.offer = 0, .count = 3}); /* nobody has looked at the counter yet */
-    struct rsm_event_cell *cell = open_cell();
+    struct rsm_event_counter *cell = open_cell();
     await_pending(cell, 3);
     tell((struct news_order){.offer = 1, .count = 2});
     tell((struct news_order){.offer = 1, .count = 5, .coalesced = true});
@@ -105,7 +105,7 @@ static void an_armed_pipe_is_kicked_once(void **state)
 {
     (void)state;
     char bytes[4];
-    struct rsm_event_cell *cell = open_cell();
+    struct rsm_event_counter *cell = open_cell();
     struct rsm_packet_fds ends;
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_ARM,
                           .u.event_arm = {.end = RSM_EVENT_EXPORT, .id = export}};
@@ -130,7 +130,7 @@ static void a_lost_importer_is_aborted(void **state)
     tell((struct news_order){.offer = 1, .lost = true});
     await_move(table, second.slot, second.generation);
     assert_int_equal(slot_value(table, first.slot), first.generation);
-    struct rsm_event_cell *cell = open_cell();
+    struct rsm_event_counter *cell = open_cell();
     /* What is told of it later is about nobody. */
     tell((struct news_order){.offer = 1, .count = 7});
     tell((struct news_order){.offer = 1, .lost = true});

@@ -70,7 +70,7 @@ static enum rsm_status trigger(uint32_t kind, uint32_t interrupt, const char *te
 
 static uint32_t pending(uint32_t interrupt)
 {
-    return atomic_load(&own_cell(&owner, RSM_EVENT_INTERRUPT, interrupt)->pending);
+    return atomic_load(&own_counter(&owner, RSM_EVENT_INTERRUPT, interrupt)->pending);
 }
 
 static void plain_ones_are_counted(void **state)
@@ -164,22 +164,22 @@ static void answers_of_a_far_node_are_checked(void **state)
     (void)state;
     struct rsm_msg msg = finding(RSM_INTERRUPT_PLAIN);
     begin(&sender, &msg);
-    struct rsm_peer_msg asked = intercept(RSM_PEER_INTERRUPT);
+    struct rsm_cluster_msg asked = intercept(RSM_PEER_INTERRUPT);
     uint32_t request = asked.u.interrupt.request;
     assert_int_equal(asked.u.interrupt.uid, 500);
     /* Of another request, of another kind, from another node. */
-    struct rsm_peer_msg wrong = {.type = RSM_PEER_INTERRUPT_REPLY,
-                                 .u.interrupt_reply = {request + 1, RSM_ST_OK, 5}};
+    struct rsm_cluster_msg wrong = {.type = RSM_PEER_INTERRUPT_REPLY,
+                                    .u.interrupt_reply = {request + 1, RSM_ST_OK, 5}};
     forge(1, 2, wrong);
     wrong.u.interrupt_reply.request = request;
     forge(3, 2, wrong);
-    wrong =
-        (struct rsm_peer_msg){.type = RSM_PEER_CONNECT_REPLY,
-                              .u.connect_reply = {.request = request, .status = RSM_ST_NOT_FOUND}};
+    wrong = (struct rsm_cluster_msg){
+        .type = RSM_CLUSTER_CONNECT_REPLY,
+        .u.connect_reply = {.request = request, .status = RSM_ST_NOT_FOUND}};
     forge(1, 2, wrong);
     assert_int_equal(sender.answers, 0);
-    wrong = (struct rsm_peer_msg){.type = RSM_PEER_INTERRUPT_REPLY,
-                                  .u.interrupt_reply = {request, RSM_ST_OK, 0}};
+    wrong = (struct rsm_cluster_msg){.type = RSM_PEER_INTERRUPT_REPLY,
+                                     .u.interrupt_reply = {request, RSM_ST_OK, 0}};
     forge(1, 2, wrong);
     assert_int_equal(sender.answers, 1);
     assert_int_equal(sender.reply.status, RSM_ST_UNREACHABLE);

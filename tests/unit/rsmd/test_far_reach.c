@@ -153,25 +153,25 @@ static uint32_t shown(void)
     for (uint32_t i = 0; i < reply->peer_count; i++)
         if (reply->peers[i].node == 1)
             return reply->peers[i].state;
-    return RSMD_PEER_UNKNOWN;
+    return RSMD_NODE_UNKNOWN;
 }
 
 /* A port that reports nodes reaches none before it has. */
 static void silence_is_out_of_reach(void **state)
 {
     (void)state;
-    assert_int_equal(shown(), RSMD_PEER_ACTIVE);
+    assert_int_equal(shown(), RSMD_NODE_ACTIVE);
     reports_nodes(2);
-    assert_int_equal(shown(), RSMD_PEER_DOWN);
+    assert_int_equal(shown(), RSMD_NODE_DOWN);
     assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ), RSM_ST_UNREACHABLE);
     report_node(2, 1, true, 1);
-    assert_int_equal(shown(), RSMD_PEER_ACTIVE);
+    assert_int_equal(shown(), RSMD_NODE_ACTIVE);
     reports_nodes(1); /* which has not heard of node 2 */
     assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ), RSM_ST_UNREACHABLE);
     report_node(1, 2, true, 1);
     struct rsm_import_connect_reply import = connected();
     report_node(2, 1, false, 0);
-    assert_int_equal(shown(), RSMD_PEER_DOWN);
+    assert_int_equal(shown(), RSMD_NODE_DOWN);
     deliver_all();
     ended(&import, 1);
 }

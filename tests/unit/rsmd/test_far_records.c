@@ -105,11 +105,11 @@ static void only_who_asks_gets_records(void **state)
     assert_int_equal(open_records(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id), RSM_ST_OK);
     assert_int_equal(fetch(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id)->count, 0);
     /* Nobody but rsmd posts there. */
-    struct rsm_msg peers = {.type = RSM_MSG_EVENT_PEERS,
+    struct rsm_msg peers = {.type = RSM_MSG_EVENT_RECEIVERS,
                             .u.event_peers = {.end = RSM_EVENT_EXPORT_RECORDS, .id = export_id}};
     assert_int_equal(ask(&exporter, &peers), RSM_ST_INVALID);
-    struct rsm_msg kick = {.type = RSM_MSG_EVENT_KICK,
-                           .u.event_kick = {.end = RSM_EVENT_EXPORT_RECORDS, .id = export_id}};
+    struct rsm_msg kick = {.type = RSM_MSG_EVENT_DOORBELL,
+                           .u.event_doorbell = {.end = RSM_EVENT_EXPORT_RECORDS, .id = export_id}};
     assert_int_equal(ask(&exporter, &kick), RSM_ST_INVALID);
 }
 
@@ -174,7 +174,7 @@ static void a_far_node_can_only_speak_of_its_own(void **state)
     uint32_t connection = connect_one(&importer);
     uint32_t import = importer.reply.u.import_connect_reply.import;
     assert_int_equal(open_records(&importer, RSM_EVENT_IMPORT_RECORDS, import), RSM_ST_OK);
-    struct rsm_peer_msg msg = {.type = RSM_PEER_UNAVAILABLE, .u.import.import = 77};
+    struct rsm_cluster_msg msg = {.type = RSM_PEER_UNAVAILABLE, .u.import.import = 77};
     forge(1, 2, msg);
     msg.u.import.import = connection;
     forge(3, 2, msg);
@@ -201,7 +201,7 @@ static void records_are_kept_until_they_are_acknowledged(void **state)
         assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], i < 2 ? 2 : 1);
     }
     uint32_t pending =
-        atomic_load(&own_cell(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id)->pending);
+        atomic_load(&own_counter(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id)->pending);
     assert_int_equal(pending, 2);
 }
 
@@ -262,7 +262,7 @@ static void too_many_are_counted_and_told_in_their_place(void **state)
     assert_int_equal(lost, 4);
     /* One event for each record, so many as the reader has seen. */
     uint32_t pending =
-        atomic_load(&own_cell(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id)->pending);
+        atomic_load(&own_counter(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id)->pending);
     assert_int_equal(pending, RSM_RECORDS_KEPT + 1 + 10 + RSM_RECORDS_KEPT + 1 + 1);
 }
 

@@ -210,7 +210,7 @@ static _Atomic uint32_t *pending_events(int socket, uint32_t end, uint32_t id)
     struct rsm_packet_fds fds;
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN, .u.event_open = {.end = end, .id = id}};
     assert_int_equal(ask_with(socket, &msg, NULL, &fds), RSM_ST_OK);
-    struct rsm_event_cell *cell =
+    struct rsm_event_counter *cell =
         mmap(NULL, sizeof *cell, PROT_READ | PROT_WRITE, MAP_SHARED, fds.fds[0], 0);
     assert_ptr_not_equal(cell, MAP_FAILED);
     rsm_packet_fds_close(&fds);
@@ -230,8 +230,8 @@ static void events(void **state)
     atomic_store(importer, UINT32_MAX); /* clients write there what they like */
     assert_int_equal(look(0, socket, RSM_INSPECT_EXPORTS, 0).items[0].pending, 3);
     assert_int_equal(look(0, socket, RSM_INSPECT_IMPORTS, 0).items[0].pending, UINT32_MAX);
-    assert_int_equal(munmap((void *)exporter, sizeof(struct rsm_event_cell)), 0);
-    assert_int_equal(munmap((void *)importer, sizeof(struct rsm_event_cell)), 0);
+    assert_int_equal(munmap((void *)exporter, sizeof(struct rsm_event_counter)), 0);
+    assert_int_equal(munmap((void *)importer, sizeof(struct rsm_event_counter)), 0);
     close(socket);
 }
 

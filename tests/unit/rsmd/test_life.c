@@ -32,15 +32,15 @@ static void termination_aborts_and_leaves_nothing(void **state)
     struct daemon daemon;
     struct rsm_import_connect_reply import;
     daemon_start(&daemon, NULL, NULL);
-    const struct rsm_gentable *table = gentable_map(&daemon);
+    const struct rsm_generation_table *table = gentable_map(&daemon);
     int socket = peer_hello(&daemon);
     publish_page(socket, 5, 0600);
     assert_int_equal(connect_on(socket, "sci0", 1, 5, 6, &import), RSM_ST_OK);
     assert_int_equal(slot_value(table, import.slot), import.generation);
-    assert_int_equal(atomic_load(&table->alive) & RSM_GENTABLE_OWNER_DIED, 0);
+    assert_int_equal(atomic_load(&table->alive) & RSM_GENERATION_TABLE_OWNER_DIED, 0);
     daemon_stop(&daemon);
     assert_int_not_equal(slot_value(table, import.slot), import.generation);
-    assert_int_not_equal(atomic_load(&table->alive) & RSM_GENTABLE_OWNER_DIED, 0);
+    assert_int_not_equal(atomic_load(&table->alive) & RSM_GENERATION_TABLE_OWNER_DIED, 0);
     expect_hangup(socket);
     close(socket);
     gentable_unmap(table);
@@ -51,11 +51,11 @@ static void a_killed_daemon_is_replaced(void **state)
     (void)state;
     struct daemon daemon, next;
     daemon_start(&daemon, NULL, NULL);
-    const struct rsm_gentable *table = gentable_map(&daemon);
+    const struct rsm_generation_table *table = gentable_map(&daemon);
     int socket = peer_hello(&daemon);
     assert_int_equal(kill(daemon.pid, SIGKILL), 0);
     assert_int_equal(wait_exit(daemon.pid), -SIGKILL);
-    assert_int_not_equal(atomic_load(&table->alive) & RSM_GENTABLE_OWNER_DIED, 0);
+    assert_int_not_equal(atomic_load(&table->alive) & RSM_GENERATION_TABLE_OWNER_DIED, 0);
     expect_hangup(socket);
     close(socket);
     gentable_unmap(table);
@@ -182,7 +182,7 @@ static void a_client_ends(void **state)
     struct daemon daemon;
     struct rsm_import_connect_reply import, other;
     daemon_start(&daemon, NULL, NULL);
-    const struct rsm_gentable *table = gentable_map(&daemon);
+    const struct rsm_generation_table *table = gentable_map(&daemon);
     int exporter = peer_hello(&daemon), importer = peer_hello(&daemon);
     publish_page(exporter, 5, 0600);
     publish_page(importer, 6, 0600);
@@ -222,7 +222,7 @@ static void a_client_is_killed_that_had_forked(void **state)
     int ends[2];
     pid_t heir;
     daemon_start(&daemon, NULL, NULL);
-    const struct rsm_gentable *table = gentable_map(&daemon);
+    const struct rsm_generation_table *table = gentable_map(&daemon);
     assert_int_equal(pipe(ends), 0);
     pid_t client = fork();
     assert_true(client >= 0);
@@ -456,7 +456,7 @@ static void into_the_background(void **state)
                          NULL};
     assert_int_equal(rsmd_run_to_end(arguments), 0);
     /* When the starter returns, clients are served. */
-    const struct rsm_gentable *table = gentable_map(&daemon);
+    const struct rsm_generation_table *table = gentable_map(&daemon);
     pid_t pid = (pid_t)(atomic_load(&table->alive) & 0x3fffffff);
     assert_true(pid > 1);
     assert_int_equal(getsid(pid), pid);

@@ -181,14 +181,14 @@ static void credentials_are_good_for_one_connection(void **state)
 {
     (void)state;
     struct side one, two;
-    struct rsm_peer_msg msg, proof = {.type = 0};
+    struct rsm_cluster_msg msg, proof = {.type = 0};
     int listener = raw_listen(2);
     run(&one, 1);
     int fd = raw_accept(listener);
-    assert_true(raw_next_of(fd, RSM_PEER_HELLO, &msg));
+    assert_true(raw_next_of(fd, RSM_CLUSTER_HELLO, &msg));
     msg = raw_hello(2, 1, 5);
     raw_send(fd, &msg);
-    assert_true(raw_next_of(fd, RSM_PEER_PROOF, &proof));
+    assert_true(raw_next_of(fd, RSM_CLUSTER_PROOF, &proof));
     assert_true(proof.u.proof.length > 0);
     close(fd);
     close(listener);
@@ -199,10 +199,10 @@ static void credentials_are_good_for_one_connection(void **state)
     msg = raw_hello(1, 2, 5);
     raw_send(fd, &msg);
     assert_true(raw_next(fd, &msg));
-    assert_int_equal(msg.type, RSM_PEER_HELLO);
+    assert_int_equal(msg.type, RSM_CLUSTER_HELLO);
     raw_send(fd, &proof);
     assert_true(raw_next(fd, &msg));
-    assert_int_equal(msg.type, RSM_PEER_REFUSE); /* and no PROOF of the node's own */
+    assert_int_equal(msg.type, RSM_CLUSTER_REFUSE); /* and no PROOF of the node's own */
     assert_non_null(strstr(msg.u.refuse.text, "it is for another connection"));
     raw_expect_closed(fd);
     side_stop(&two);
@@ -364,13 +364,13 @@ static void without_the_library_there_is_no_start(void **state)
     (void)state;
     struct side one;
     char why[256];
-    const struct rsmd_peers_user user = {.context = &one};
+    const struct rsmd_cluster_user user = {.context = &one};
     side_configure(&one, 1, 2, "[cluster]\nauth = munge\n");
-    assert_null(rsmd_peers_start_with(links_base(), &one.conf, 1, &user, "libno-munge.so.2", why,
-                                      sizeof why));
+    assert_null(rsmd_cluster_start_with(links_base(), &one.conf, 1, &user, "libno-munge.so.2", why,
+                                        sizeof why));
     assert_non_null(strstr(why, "auth = munge needs libno-munge.so.2: "));
     assert_null(
-        rsmd_peers_start_with(links_base(), &one.conf, 1, &user, "libc.so.6", why, sizeof why));
+        rsmd_cluster_start_with(links_base(), &one.conf, 1, &user, "libc.so.6", why, sizeof why));
     assert_non_null(strstr(why, "it has no munge_ctx_create"));
 }
 

@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "links.h"
 
-static const struct rsm_peer_msg some_event = {
-    .type = RSM_PEER_EVENT, .u.event = {.import = 7, .end = RSM_EVENT_EXPORT, .count = 1}};
+static const struct rsm_cluster_msg some_event = {
+    .type = RSM_CLUSTER_EVENT, .u.event = {.import = 7, .end = RSM_EVENT_EXPORT, .count = 1}};
 
 static bool both_up(const struct side *a, const struct side *b)
 {
@@ -28,7 +28,7 @@ static void messages_go_both_ways_in_order(void **state)
     assert_int_equal(one.ups, 1);
     assert_int_equal(two.ups, 1);
     for (uint32_t i = 1; i <= COUNT; i++) {
-        struct rsm_peer_msg msg = some_event;
+        struct rsm_cluster_msg msg = some_event;
         msg.u.event.count = i;
         assert_true(side_send(&one, 2, &msg));
     }
@@ -104,7 +104,7 @@ static void only_answers_count(void **state)
 {
     (void)state;
     struct side two;
-    struct rsm_peer_msg ping = {.type = RSM_PEER_PING};
+    struct rsm_cluster_msg ping = {.type = RSM_CLUSTER_PING};
     side_run(&two, 2, 2);
     int fd = raw_link(&two, 1, 99);
     AWAIT(two.ups == 1);
@@ -122,12 +122,12 @@ static void a_peer_that_answers_stays(void **state)
 {
     (void)state;
     struct side two;
-    struct rsm_peer_msg msg;
+    struct rsm_cluster_msg msg;
     side_run(&two, 2, 2);
     int fd = raw_link(&two, 1, 99);
     for (int i = 0; i < 8; i++) { /* they take longer than silence may last */
-        assert_true(raw_next_of(fd, RSM_PEER_PING, &msg));
-        msg.type = RSM_PEER_PONG;
+        assert_true(raw_next_of(fd, RSM_CLUSTER_PING, &msg));
+        msg.type = RSM_CLUSTER_PONG;
         raw_send(fd, &msg);
     }
     assert_int_equal(side_state(&two, 1), RSMD_LINK_UP);
@@ -144,14 +144,14 @@ static void a_daemon_that_was_held_up_blames_nobody(void **state)
 {
     (void)state;
     struct side two;
-    struct rsm_peer_msg msg;
+    struct rsm_cluster_msg msg;
     side_run(&two, 2, 2);
     int fd = raw_link(&two, 1, 99);
     AWAIT(two.ups == 1);
     usleep(2 * LINKS_TIMEOUT_MS * 1000);
     for (int i = 0; i < 4; i++) {
-        assert_true(raw_next_of(fd, RSM_PEER_PING, &msg));
-        msg.type = RSM_PEER_PONG;
+        assert_true(raw_next_of(fd, RSM_CLUSTER_PING, &msg));
+        msg.type = RSM_CLUSTER_PONG;
         raw_send(fd, &msg);
     }
     assert_int_equal(two.downs, 0);
@@ -165,8 +165,8 @@ static void a_full_queue_ends_the_link(void **state)
 {
     (void)state;
     struct side two;
-    static struct rsm_peer_msg large = {.type = RSM_PEER_CONNECT_REPLY,
-                                        .u.connect_reply.blob_len = RSM_OFFER_MAX_BLOB};
+    static struct rsm_cluster_msg large = {.type = RSM_CLUSTER_CONNECT_REPLY,
+                                           .u.connect_reply.blob_len = RSM_OFFER_MAX_BLOB};
     side_run(&two, 2, 2);
     int small = 4096, fd = raw_link(&two, 1, 99);
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
@@ -188,8 +188,8 @@ static void a_message_beyond_its_bounds_is_not_sent(void **state)
 {
     (void)state;
     struct side one, two;
-    static struct rsm_peer_msg bad = {.type = RSM_PEER_CONNECT_REPLY,
-                                      .u.connect_reply.blob_len = RSM_OFFER_MAX_BLOB + 1};
+    static struct rsm_cluster_msg bad = {.type = RSM_CLUSTER_CONNECT_REPLY,
+                                         .u.connect_reply.blob_len = RSM_OFFER_MAX_BLOB + 1};
     side_run(&one, 1, 2);
     side_run(&two, 2, 2);
     AWAIT(both_up(&one, &two));
@@ -229,12 +229,12 @@ static void a_restarted_peer_takes_over(void **state)
 {
     (void)state;
     struct side two;
-    struct rsm_peer_msg msg;
+    struct rsm_cluster_msg msg;
     side_run(&two, 2, 2);
     int former = raw_link(&two, 1, 99);
     AWAIT(two.ups == 1);
     int later = raw_link(&two, 1, 100);
-    assert_true(raw_next_of(later, RSM_PEER_PONG, &msg));
+    assert_true(raw_next_of(later, RSM_CLUSTER_PONG, &msg));
     assert_int_equal(two.downs, 1);
     AWAIT(two.ups == 2);
     raw_expect_closed(former);
@@ -247,12 +247,12 @@ static void a_new_connection_of_the_same_replaces_the_old_one(void **state)
 {
     (void)state;
     struct side two;
-    struct rsm_peer_msg msg;
+    struct rsm_cluster_msg msg;
     side_run(&two, 2, 2);
     int former = raw_link(&two, 1, 99);
     AWAIT(two.ups == 1);
     int later = raw_link(&two, 1, 99);
-    assert_true(raw_next_of(later, RSM_PEER_PONG, &msg));
+    assert_true(raw_next_of(later, RSM_CLUSTER_PONG, &msg));
     AWAIT(two.ups == 2 && two.downs == 1);
     assert_string_equal(side_text(&two, 1), "the peer has made a new connection");
     raw_expect_closed(former);
@@ -274,19 +274,19 @@ static void neighbours_are_not_called(void **state)
     bool neighbour = true;
     side_run(&two, 2, 2);
     side_run(&one, 1, 2);
-    rsmd_peers_ask_neighbours(one.peers, every_node, &neighbour);
-    AWAIT(rsmd_peers_about(one.peers, 2, &about) && about.state == RSM_LINK_NEIGHBOUR);
+    rsmd_cluster_set_same_host(one.peers, every_node, &neighbour);
+    AWAIT(rsmd_cluster_about(one.peers, 2, &about) && about.state == RSM_LINK_NEIGHBOUR);
     links_turn_for(LINKS_TIMEOUT_MS);
     assert_int_equal(one.ups + two.ups, 0);
     assert_int_equal(side_state(&one, 2), RSMD_LINK_DOWN);
     neighbour = false;
     AWAIT(both_up(&one, &two));
-    assert_true(rsmd_peers_about(one.peers, 2, &about));
+    assert_true(rsmd_cluster_about(one.peers, 2, &about));
     assert_int_equal(about.state, RSM_LINK_UP);
     assert_int_equal(about.version, 1);
-    assert_true(rsmd_peers_about(one.peers, 1, &about));
+    assert_true(rsmd_cluster_about(one.peers, 1, &about));
     assert_int_equal(about.state, RSM_LINK_SELF);
-    assert_false(rsmd_peers_about(one.peers, 3, &about));
+    assert_false(rsmd_cluster_about(one.peers, 3, &about));
     side_stop(&one);
     side_stop(&two);
 }
@@ -327,13 +327,13 @@ static void where_nothing_is_configured_nothing_happens(void **state)
     for (uint32_t id = 0; id < 70; id++) {
         assert_int_equal(side_state(&one, id), RSMD_LINK_NONE);
         assert_false(side_send(&one, id, &some_event));
-        assert_false(rsmd_peers_about(one.peers, id, &about));
+        assert_false(rsmd_cluster_about(one.peers, id, &about));
     }
     side_stop(&one);
-    assert_int_equal(rsmd_peers_state(NULL, 1, NULL), RSMD_LINK_NONE);
-    assert_false(rsmd_peers_send(NULL, 1, &some_event));
-    assert_false(rsmd_peers_about(NULL, 1, &about));
-    rsmd_peers_stop(NULL);
+    assert_int_equal(rsmd_cluster_state(NULL, 1, NULL), RSMD_LINK_NONE);
+    assert_false(rsmd_cluster_send(NULL, 1, &some_event));
+    assert_false(rsmd_cluster_about(NULL, 1, &about));
+    rsmd_cluster_stop(NULL);
 }
 
 #define LINK_TEST(function) cmocka_unit_test_setup_teardown(function, links_begin, links_end)

@@ -10,18 +10,10 @@
 enum { MUTATIONS_PER_MESSAGE = 3000 };
 
 static const uint32_t types[] = {
-    RSM_PEER_HELLO,
-    RSM_PEER_PROOF,
-    RSM_PEER_REFUSE,
-    RSM_PEER_PING,
-    RSM_PEER_PONG,
-    RSM_PEER_CONNECT,
-    RSM_PEER_CONNECT_REPLY,
-    RSM_PEER_DISCONNECT,
-    RSM_PEER_ABORT,
-    RSM_PEER_EVENT,
-    RSM_PEER_UNAVAILABLE,
-    RSM_PEER_INTERRUPT,
+    RSM_CLUSTER_HELLO,         RSM_CLUSTER_PROOF,      RSM_CLUSTER_REFUSE,
+    RSM_CLUSTER_PING,          RSM_CLUSTER_PONG,       RSM_CLUSTER_CONNECT,
+    RSM_CLUSTER_CONNECT_REPLY, RSM_CLUSTER_DISCONNECT, RSM_CLUSTER_ABORT,
+    RSM_CLUSTER_EVENT,         RSM_PEER_UNAVAILABLE,   RSM_PEER_INTERRUPT,
     RSM_PEER_INTERRUPT_REPLY,
 };
 enum { TYPES = sizeof types / sizeof types[0] };
@@ -43,28 +35,28 @@ static void some_string(char *into, size_t capacity)
     into[length] = '\0';
 }
 
-static void make_message(struct rsm_peer_msg *m, uint32_t type)
+static void make_message(struct rsm_cluster_msg *m, uint32_t type)
 {
     for (size_t i = 0; i < sizeof *m; i++)
         ((uint8_t *)m)[i] = (uint8_t)noise();
     m->type = type;
-    if (type == RSM_PEER_HELLO)
-        m->u.hello.magic = RSM_PEER_MAGIC;
-    if (type == RSM_PEER_PROOF)
-        m->u.proof.length %= RSM_PEER_CREDENTIAL_MAX + 1;
-    if (type == RSM_PEER_REFUSE)
+    if (type == RSM_CLUSTER_HELLO)
+        m->u.hello.magic = RSM_CLUSTER_MAGIC;
+    if (type == RSM_CLUSTER_PROOF)
+        m->u.proof.length %= RSM_CLUSTER_CREDENTIAL_MAX + 1;
+    if (type == RSM_CLUSTER_REFUSE)
         some_string(m->u.refuse.text, sizeof m->u.refuse.text);
-    if (type == RSM_PEER_CONNECT) {
+    if (type == RSM_CLUSTER_CONNECT) {
         some_string(m->u.connect.controller, sizeof m->u.connect.controller);
-        m->u.connect.group_count %= RSM_PEER_GROUPS_MAX + 1;
+        m->u.connect.group_count %= RSM_CLUSTER_GROUPS_MAX + 1;
     }
-    if (type == RSM_PEER_CONNECT_REPLY) {
+    if (type == RSM_CLUSTER_CONNECT_REPLY) {
         m->u.connect_reply.status = RSM_ST_OK;
         some_string(m->u.connect_reply.transport, sizeof m->u.connect_reply.transport);
         m->u.connect_reply.blob_len %= RSM_OFFER_MAX_BLOB + 1;
     }
     if (type == RSM_PEER_INTERRUPT) {
-        m->u.interrupt.group_count %= RSM_PEER_GROUPS_MAX + 1;
+        m->u.interrupt.group_count %= RSM_CLUSTER_GROUPS_MAX + 1;
         m->u.interrupt.length %= RSM_INTERRUPT_DATA_MAX + 1;
     }
     if (type == RSM_PEER_INTERRUPT_REPLY)
@@ -74,17 +66,17 @@ static void make_message(struct rsm_peer_msg *m, uint32_t type)
 static void every_message_round_trips(void **state)
 {
     (void)state;
-    static uint8_t first[RSM_PEER_FRAME_MAX], second[RSM_PEER_FRAME_MAX];
-    static struct rsm_peer_msg message, back;
+    static uint8_t first[RSM_CLUSTER_FRAME_MAX], second[RSM_CLUSTER_FRAME_MAX];
+    static struct rsm_cluster_msg message, back;
     for (unsigned i = 0; i < TYPES; i++) {
         for (uint32_t seed = 1; seed < 50; seed++) {
             noise_state = seed;
             make_message(&message, types[i]);
-            size_t length = rsm_peer_encode(&message, first, sizeof first);
+            size_t length = rsm_cluster_encode(&message, first, sizeof first);
             assert_true(length > 4);
-            assert_int_equal(rsm_peer_decode(&back, first, length), RSM_ST_OK);
+            assert_int_equal(rsm_cluster_decode(&back, first, length), RSM_ST_OK);
             assert_int_equal(back.type, message.type);
-            assert_int_equal(rsm_peer_encode(&back, second, sizeof second), length);
+            assert_int_equal(rsm_cluster_encode(&back, second, sizeof second), length);
             assert_memory_equal(first, second, length);
         }
     }
@@ -94,104 +86,105 @@ static void every_message_round_trips(void **state)
 static void fields_arrive_where_they_belong(void **state)
 {
     (void)state;
-    static uint8_t bytes[RSM_PEER_FRAME_MAX];
-    static struct rsm_peer_msg back, sent;
-    sent = (struct rsm_peer_msg){.type = RSM_PEER_CONNECT,
-                                 .u.connect = {.request = 7,
-                                               .controller = "sci0",
-                                               .segment_id = 0x80000001,
-                                               .rights = 3,
-                                               .uid = 1000,
-                                               .gid = 1001,
-                                               .pid = 4242,
-                                               .group_count = 2,
-                                               .groups = {27, 0xffffffff}}};
-    size_t length = rsm_peer_encode(&sent, bytes, sizeof bytes);
-    assert_int_equal(bytes[0], RSM_PEER_CONNECT);
+    static uint8_t bytes[RSM_CLUSTER_FRAME_MAX];
+    static struct rsm_cluster_msg back, sent;
+    sent = (struct rsm_cluster_msg){.type = RSM_CLUSTER_CONNECT,
+                                    .u.connect = {.request = 7,
+                                                  .controller = "sci0",
+                                                  .segment_id = 0x80000001,
+                                                  .rights = 3,
+                                                  .uid = 1000,
+                                                  .gid = 1001,
+                                                  .pid = 4242,
+                                                  .group_count = 2,
+                                                  .groups = {27, 0xffffffff}}};
+    size_t length = rsm_cluster_encode(&sent, bytes, sizeof bytes);
+    assert_int_equal(bytes[0], RSM_CLUSTER_CONNECT);
     assert_int_equal(bytes[4], 7);
-    assert_int_equal(rsm_peer_decode(&back, bytes, length), RSM_ST_OK);
+    assert_int_equal(rsm_cluster_decode(&back, bytes, length), RSM_ST_OK);
     assert_memory_equal(&back, &sent, sizeof back);
-    sent = (struct rsm_peer_msg){
-        .type = RSM_PEER_EVENT,
+    sent = (struct rsm_cluster_msg){
+        .type = RSM_CLUSTER_EVENT,
         .u.event = {.import = 1, .end = RSM_EVENT_IMPORT, .count = 3, .coalesced = 1}};
-    length = rsm_peer_encode(&sent, bytes, sizeof bytes);
+    length = rsm_cluster_encode(&sent, bytes, sizeof bytes);
     assert_int_equal(length, 20);
-    assert_int_equal(rsm_peer_decode(&back, bytes, length), RSM_ST_OK);
+    assert_int_equal(rsm_cluster_decode(&back, bytes, length), RSM_ST_OK);
     assert_memory_equal(&back, &sent, sizeof back);
 }
 
 static void the_largest_messages_fit_a_frame(void **state)
 {
     (void)state;
-    static uint8_t bytes[RSM_PEER_FRAME_MAX];
-    static struct rsm_peer_msg message;
-    message = (struct rsm_peer_msg){.type = RSM_PEER_CONNECT,
-                                    .u.connect.group_count = RSM_PEER_GROUPS_MAX};
+    static uint8_t bytes[RSM_CLUSTER_FRAME_MAX];
+    static struct rsm_cluster_msg message;
+    message = (struct rsm_cluster_msg){.type = RSM_CLUSTER_CONNECT,
+                                       .u.connect.group_count = RSM_CLUSTER_GROUPS_MAX};
     memset(message.u.connect.controller, 'c', sizeof message.u.connect.controller - 1);
-    assert_true(rsm_peer_encode(&message, bytes, sizeof bytes) > 0);
-    message =
-        (struct rsm_peer_msg){.type = RSM_PEER_PROOF, .u.proof.length = RSM_PEER_CREDENTIAL_MAX};
-    assert_true(rsm_peer_encode(&message, bytes, sizeof bytes) > 0);
-    message = (struct rsm_peer_msg){.type = RSM_PEER_CONNECT_REPLY,
-                                    .u.connect_reply.blob_len = RSM_OFFER_MAX_BLOB};
-    assert_true(rsm_peer_encode(&message, bytes, sizeof bytes) > 0);
+    assert_true(rsm_cluster_encode(&message, bytes, sizeof bytes) > 0);
+    message = (struct rsm_cluster_msg){.type = RSM_CLUSTER_PROOF,
+                                       .u.proof.length = RSM_CLUSTER_CREDENTIAL_MAX};
+    assert_true(rsm_cluster_encode(&message, bytes, sizeof bytes) > 0);
+    message = (struct rsm_cluster_msg){.type = RSM_CLUSTER_CONNECT_REPLY,
+                                       .u.connect_reply.blob_len = RSM_OFFER_MAX_BLOB};
+    assert_true(rsm_cluster_encode(&message, bytes, sizeof bytes) > 0);
 }
 
 static void every_shorter_and_longer_frame_is_refused(void **state)
 {
     (void)state;
-    static uint8_t bytes[RSM_PEER_FRAME_MAX + 1];
-    static struct rsm_peer_msg message, back;
+    static uint8_t bytes[RSM_CLUSTER_FRAME_MAX + 1];
+    static struct rsm_cluster_msg message, back;
     for (unsigned i = 0; i < TYPES; i++) {
         noise_state = i;
         make_message(&message, types[i]);
-        size_t length = rsm_peer_encode(&message, bytes, sizeof bytes);
+        size_t length = rsm_cluster_encode(&message, bytes, sizeof bytes);
         for (size_t cut = 0; cut < length; cut++)
-            assert_int_equal(rsm_peer_decode(&back, bytes, cut), RSM_ST_PROTOCOL);
+            assert_int_equal(rsm_cluster_decode(&back, bytes, cut), RSM_ST_PROTOCOL);
         bytes[length] = 0;
-        assert_int_equal(rsm_peer_decode(&back, bytes, length + 1), RSM_ST_PROTOCOL);
+        assert_int_equal(rsm_cluster_decode(&back, bytes, length + 1), RSM_ST_PROTOCOL);
     }
 }
 
 static void what_breaks_a_bound_is_neither_sent_nor_taken(void **state)
 {
     (void)state;
-    static uint8_t bytes[RSM_PEER_FRAME_MAX];
-    static struct rsm_peer_msg m, back;
-    m = (struct rsm_peer_msg){.type = RSM_PEER_PROOF,
-                              .u.proof.length = RSM_PEER_CREDENTIAL_MAX + 1};
-    assert_int_equal(rsm_peer_encode(&m, bytes, sizeof bytes), 0);
-    m = (struct rsm_peer_msg){.type = RSM_PEER_CONNECT,
-                              .u.connect.group_count = RSM_PEER_GROUPS_MAX + 1};
-    assert_int_equal(rsm_peer_encode(&m, bytes, sizeof bytes), 0);
-    m = (struct rsm_peer_msg){.type = RSM_PEER_CONNECT_REPLY,
-                              .u.connect_reply.blob_len = RSM_OFFER_MAX_BLOB + 1};
-    assert_int_equal(rsm_peer_encode(&m, bytes, sizeof bytes), 0);
-    m = (struct rsm_peer_msg){.type = RSM_PEER_CONNECT_REPLY, .u.connect_reply.status = 60000};
-    assert_int_equal(rsm_peer_encode(&m, bytes, sizeof bytes), 0);
-    m = (struct rsm_peer_msg){.type = RSM_PEER_REFUSE};
+    static uint8_t bytes[RSM_CLUSTER_FRAME_MAX];
+    static struct rsm_cluster_msg m, back;
+    m = (struct rsm_cluster_msg){.type = RSM_CLUSTER_PROOF,
+                                 .u.proof.length = RSM_CLUSTER_CREDENTIAL_MAX + 1};
+    assert_int_equal(rsm_cluster_encode(&m, bytes, sizeof bytes), 0);
+    m = (struct rsm_cluster_msg){.type = RSM_CLUSTER_CONNECT,
+                                 .u.connect.group_count = RSM_CLUSTER_GROUPS_MAX + 1};
+    assert_int_equal(rsm_cluster_encode(&m, bytes, sizeof bytes), 0);
+    m = (struct rsm_cluster_msg){.type = RSM_CLUSTER_CONNECT_REPLY,
+                                 .u.connect_reply.blob_len = RSM_OFFER_MAX_BLOB + 1};
+    assert_int_equal(rsm_cluster_encode(&m, bytes, sizeof bytes), 0);
+    m = (struct rsm_cluster_msg){.type = RSM_CLUSTER_CONNECT_REPLY,
+                                 .u.connect_reply.status = 60000};
+    assert_int_equal(rsm_cluster_encode(&m, bytes, sizeof bytes), 0);
+    m = (struct rsm_cluster_msg){.type = RSM_CLUSTER_REFUSE};
     memset(m.u.refuse.text, 'x', sizeof m.u.refuse.text);
-    assert_int_equal(rsm_peer_encode(&m, bytes, sizeof bytes), 0);
-    m = (struct rsm_peer_msg){.type = 0};
-    assert_int_equal(rsm_peer_encode(&m, bytes, sizeof bytes), 0);
-    m = (struct rsm_peer_msg){.type = RSM_PEER_LAST + 1};
-    assert_int_equal(rsm_peer_encode(&m, bytes, sizeof bytes), 0);
-    m = (struct rsm_peer_msg){.type = RSM_PEER_HELLO, .u.hello.magic = RSM_PEER_MAGIC + 1};
-    size_t length = rsm_peer_encode(&m, bytes, sizeof bytes);
-    assert_int_equal(rsm_peer_decode(&back, bytes, length), RSM_ST_PROTOCOL);
+    assert_int_equal(rsm_cluster_encode(&m, bytes, sizeof bytes), 0);
+    m = (struct rsm_cluster_msg){.type = 0};
+    assert_int_equal(rsm_cluster_encode(&m, bytes, sizeof bytes), 0);
+    m = (struct rsm_cluster_msg){.type = RSM_PEER_LAST + 1};
+    assert_int_equal(rsm_cluster_encode(&m, bytes, sizeof bytes), 0);
+    m = (struct rsm_cluster_msg){.type = RSM_CLUSTER_HELLO, .u.hello.magic = RSM_CLUSTER_MAGIC + 1};
+    size_t length = rsm_cluster_encode(&m, bytes, sizeof bytes);
+    assert_int_equal(rsm_cluster_decode(&back, bytes, length), RSM_ST_PROTOCOL);
 }
 
 static void a_connect_that_failed_carries_its_status_alone(void **state)
 {
     (void)state;
     uint8_t bytes[64];
-    static struct rsm_peer_msg m, back;
-    m = (struct rsm_peer_msg){
-        .type = RSM_PEER_CONNECT_REPLY,
+    static struct rsm_cluster_msg m, back;
+    m = (struct rsm_cluster_msg){
+        .type = RSM_CLUSTER_CONNECT_REPLY,
         .u.connect_reply = {.request = 9, .status = RSM_ST_DENIED, .import = 5}};
-    size_t length = rsm_peer_encode(&m, bytes, sizeof bytes);
+    size_t length = rsm_cluster_encode(&m, bytes, sizeof bytes);
     assert_int_equal(length, 12);
-    assert_int_equal(rsm_peer_decode(&back, bytes, length), RSM_ST_OK);
+    assert_int_equal(rsm_cluster_decode(&back, bytes, length), RSM_ST_OK);
     assert_int_equal(back.u.connect_reply.request, 9);
     assert_int_equal(back.u.connect_reply.status, RSM_ST_DENIED);
     assert_int_equal(back.u.connect_reply.import, 0);
@@ -201,13 +194,13 @@ static void a_connect_that_failed_carries_its_status_alone(void **state)
 static void mutated_frames_do_no_harm(void **state)
 {
     (void)state;
-    static uint8_t bytes[RSM_PEER_FRAME_MAX], again[RSM_PEER_FRAME_MAX];
-    static struct rsm_peer_msg message, back;
+    static uint8_t bytes[RSM_CLUSTER_FRAME_MAX], again[RSM_CLUSTER_FRAME_MAX];
+    static struct rsm_cluster_msg message, back;
     unsigned accepted = 0, refused = 0;
     for (unsigned i = 0; i < TYPES; i++) {
         noise_state = 4711 + i;
         make_message(&message, types[i]);
-        size_t length = rsm_peer_encode(&message, bytes, sizeof bytes);
+        size_t length = rsm_cluster_encode(&message, bytes, sizeof bytes);
         for (int round = 0; round < MUTATIONS_PER_MESSAGE; round++) {
             size_t size = noise() % 4 == 0 ? noise() % (length + 1) : length;
             uint8_t *frame = malloc(size > 0 ? size : 1);
@@ -215,9 +208,9 @@ static void mutated_frames_do_no_harm(void **state)
             memcpy(frame, bytes, size);
             for (uint32_t flips = noise() % 4; size > 0 && flips > 0; flips--)
                 frame[noise() % size] = (uint8_t)noise();
-            if (rsm_peer_decode(&back, frame, size) == RSM_ST_OK) {
+            if (rsm_cluster_decode(&back, frame, size) == RSM_ST_OK) {
                 accepted++;
-                assert_int_equal(rsm_peer_encode(&back, again, sizeof again), size);
+                assert_int_equal(rsm_cluster_encode(&back, again, sizeof again), size);
                 assert_memory_equal(again, frame, size);
             } else {
                 refused++;

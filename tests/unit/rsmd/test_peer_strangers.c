@@ -23,17 +23,17 @@ static unsigned count_descriptors(void)
 }
 
 /* Send a HELLO and see it refused, in these words. */
-static void expect_refusal(const struct side *side, const struct rsm_peer_msg *hello,
+static void expect_refusal(const struct side *side, const struct rsm_cluster_msg *hello,
                            enum rsm_status status, const char *text)
 {
-    struct rsm_peer_msg msg;
+    struct rsm_cluster_msg msg;
     int fd = raw_call(side->node);
     raw_send(fd, hello);
     assert_true(raw_next(fd, &msg));
-    assert_int_equal(msg.type, RSM_PEER_HELLO); /* who speaks */
+    assert_int_equal(msg.type, RSM_CLUSTER_HELLO); /* who speaks */
     assert_int_equal(msg.u.hello.from, side->node);
     assert_true(raw_next(fd, &msg));
-    assert_int_equal(msg.type, RSM_PEER_REFUSE);
+    assert_int_equal(msg.type, RSM_CLUSTER_REFUSE);
     assert_string_equal(msg.u.refuse.text, text);
     assert_int_equal(msg.u.refuse.status, status);
     raw_expect_closed(fd);
@@ -44,7 +44,7 @@ static void callers_that_do_not_fit_are_told_why(void **state)
     (void)state;
     struct side two;
     side_run(&two, 2, 3);
-    struct rsm_peer_msg hello = raw_hello(1, 2, 9);
+    struct rsm_cluster_msg hello = raw_hello(1, 2, 9);
     hello.u.hello.version_min = 2;
     hello.u.hello.version_max = 3;
     expect_refusal(&two, &hello, RSM_ST_VERSION,
@@ -73,17 +73,17 @@ static void the_highest_common_version_is_spoken(void **state)
     (void)state;
     struct side two;
     struct rsmd_link_about about;
-    struct rsm_peer_msg msg = raw_hello(1, 2, 9);
+    struct rsm_cluster_msg msg = raw_hello(1, 2, 9);
     side_run(&two, 2, 2);
     msg.u.hello.version_max = 77;
     int fd = raw_call(2);
     raw_send(fd, &msg);
-    msg = (struct rsm_peer_msg){.type = RSM_PEER_PROOF};
+    msg = (struct rsm_cluster_msg){.type = RSM_CLUSTER_PROOF};
     raw_send(fd, &msg);
-    msg = (struct rsm_peer_msg){.type = RSM_PEER_PING, .u.ping.number = 1};
+    msg = (struct rsm_cluster_msg){.type = RSM_CLUSTER_PING, .u.ping.number = 1};
     raw_send(fd, &msg); /* all at once: what comes early waits */
     AWAIT(two.ups == 1);
-    assert_true(rsmd_peers_about(two.peers, 1, &about));
+    assert_true(rsmd_cluster_about(two.peers, 1, &about));
     assert_int_equal(about.version, 1);
     close(fd);
     side_stop(&two);
@@ -103,28 +103,29 @@ static void answers_that_do_not_fit_are_noted(void **state)
         {2, 5, "node 2 speaks versions 5 to 5 of the protocol, node 1 1 to 1"},
     };
     struct side one;
-    struct rsm_peer_msg msg;
+    struct rsm_cluster_msg msg;
     int listener = raw_listen(2);
     side_run(&one, 1, 3);
     for (unsigned i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         int fd = raw_accept(listener);
-        assert_true(raw_next_of(fd, RSM_PEER_HELLO, &msg));
+        assert_true(raw_next_of(fd, RSM_CLUSTER_HELLO, &msg));
         assert_int_equal(msg.u.hello.to, 2);
         msg = raw_hello(answers[i].from, 1, 5);
         msg.u.hello.version_min = msg.u.hello.version_max = answers[i].version;
         raw_send(fd, &msg);
-        assert_true(raw_next_of(fd, RSM_PEER_REFUSE, &msg));
+        assert_true(raw_next_of(fd, RSM_CLUSTER_REFUSE, &msg));
         assert_string_equal(msg.u.refuse.text, answers[i].text);
         raw_expect_closed(fd);
         assert_string_equal(side_text(&one, 2), answers[i].text);
     }
     int fd = raw_accept(listener);
-    msg = (struct rsm_peer_msg){.type = RSM_PEER_REFUSE, .u.refuse = {.text = "go\n\033[2Jaway"}};
+    msg = (struct rsm_cluster_msg){.type = RSM_CLUSTER_REFUSE,
+                                   .u.refuse = {.text = "go\n\033[2Jaway"}};
     raw_send(fd, &msg);
     AWAIT_TEXT(&one, 2, "it says: go??[2Jaway"); /* nothing that drives a terminal */
     close(fd);
     fd = raw_accept(listener);
-    assert_true(raw_next_of(fd, RSM_PEER_HELLO, &msg));
+    assert_true(raw_next_of(fd, RSM_CLUSTER_HELLO, &msg));
     msg.u.hello.from = 2; /* its own words come back */
     raw_send(fd, &msg);
     AWAIT_TEXT(&one, 2, "the address of node 2 leads to node 1 itself");
@@ -138,12 +139,12 @@ static void a_proof_that_was_not_asked_for_is_refused(void **state)
     (void)state;
     struct side two;
     side_run(&two, 2, 2);
-    struct rsm_peer_msg msg = raw_hello(1, 2, 9);
+    struct rsm_cluster_msg msg = raw_hello(1, 2, 9);
     int fd = raw_call(2);
     raw_send(fd, &msg);
-    msg = (struct rsm_peer_msg){.type = RSM_PEER_PROOF, .u.proof.length = 5};
+    msg = (struct rsm_cluster_msg){.type = RSM_CLUSTER_PROOF, .u.proof.length = 5};
     raw_send(fd, &msg);
-    assert_true(raw_next_of(fd, RSM_PEER_REFUSE, &msg));
+    assert_true(raw_next_of(fd, RSM_CLUSTER_REFUSE, &msg));
     assert_string_equal(msg.u.refuse.text, "node 1 has auth = munge, and node 2 auth = none");
     raw_expect_closed(fd);
     side_stop(&two);
@@ -154,25 +155,26 @@ static void messages_out_of_turn_end_it(void **state)
 {
     (void)state;
     static const uint32_t types[] = {
-        RSM_PEER_PROOF,         RSM_PEER_PING,       RSM_PEER_PONG,           RSM_PEER_CONNECT,
-        RSM_PEER_CONNECT_REPLY, RSM_PEER_DISCONNECT, RSM_PEER_ABORT,          RSM_PEER_EVENT,
-        RSM_PEER_UNAVAILABLE,   RSM_PEER_INTERRUPT,  RSM_PEER_INTERRUPT_REPLY};
+        RSM_CLUSTER_PROOF,   RSM_CLUSTER_PING,          RSM_CLUSTER_PONG,
+        RSM_CLUSTER_CONNECT, RSM_CLUSTER_CONNECT_REPLY, RSM_CLUSTER_DISCONNECT,
+        RSM_CLUSTER_ABORT,   RSM_CLUSTER_EVENT,         RSM_PEER_UNAVAILABLE,
+        RSM_PEER_INTERRUPT,  RSM_PEER_INTERRUPT_REPLY};
     struct side two;
     side_run(&two, 2, 2);
     for (unsigned greeted = 0; greeted < 2; greeted++) {
         for (unsigned i = greeted; i < sizeof types / sizeof types[0]; i++) {
-            struct rsm_peer_msg msg = raw_hello(1, 2, 9);
+            struct rsm_cluster_msg msg = raw_hello(1, 2, 9);
             int fd = raw_call(2);
             if (greeted != 0)
                 raw_send(fd, &msg);
-            msg = (struct rsm_peer_msg){.type = types[i]};
+            msg = (struct rsm_cluster_msg){.type = types[i]};
             raw_send(fd, &msg);
             raw_expect_closed(fd);
         }
     }
     /* And a second greeting on a link. */
     int fd = raw_link(&two, 1, 5);
-    struct rsm_peer_msg msg = raw_hello(1, 2, 9);
+    struct rsm_cluster_msg msg = raw_hello(1, 2, 9);
     AWAIT(two.ups == 1);
     raw_send(fd, &msg);
     raw_expect_closed(fd);
@@ -246,7 +248,7 @@ static void impostors_do_not_disturb(void **state)
 {
     (void)state;
     struct side one, two;
-    struct rsm_peer_msg msg;
+    struct rsm_cluster_msg msg;
     side_run(&two, 2, 2);
     side_run(&one, 1, 2);
     AWAIT(one.ups == 1 && two.ups == 1);
@@ -254,7 +256,7 @@ static void impostors_do_not_disturb(void **state)
         msg = raw_hello(1, 2, (uint64_t)i);
         int fd = raw_call(2);
         raw_send(fd, &msg);
-        msg = (struct rsm_peer_msg){.type = RSM_PEER_REFUSE, .u.refuse.text = "goodbye"};
+        msg = (struct rsm_cluster_msg){.type = RSM_CLUSTER_REFUSE, .u.refuse.text = "goodbye"};
         raw_send(fd, &msg);
         raw_expect_closed(fd);
     }
@@ -282,7 +284,7 @@ static void the_log_is_not_filled(void **state)
     lines = 0;
     rsmcore_log_to(count_line, RSMCORE_LOG_WARNING);
     for (uint32_t i = 0; i < 300; i++) {
-        struct rsm_peer_msg msg = raw_hello(1, 2, 9);
+        struct rsm_cluster_msg msg = raw_hello(1, 2, 9);
         msg.u.hello.version_min = 2 + i; /* another complaint each time */
         msg.u.hello.version_max = 2 + i;
         int fd = raw_call(2);
@@ -334,12 +336,12 @@ static void a_listener_waits_for_its_address(void **state)
     struct rsmd_link_about about;
     int taken = raw_listen(2);
     side_run(&two, 2, 2);
-    assert_true(rsmd_peers_about(two.peers, 2, &about));
+    assert_true(rsmd_cluster_about(two.peers, 2, &about));
     assert_non_null(strstr(about.text, "cannot listen: Address already in use"));
     close(taken);
     side_run(&one, 1, 2);
     AWAIT(one.ups == 1 && two.ups == 1);
-    assert_true(rsmd_peers_about(two.peers, 2, &about));
+    assert_true(rsmd_cluster_about(two.peers, 2, &about));
     assert_string_equal(about.text, "");
     side_stop(&one);
     side_stop(&two);

@@ -43,8 +43,8 @@ static void hello(void **state)
     assert_int_equal(msg.u.hello_reply.peer_timeout_ms, 3000);
     rsm_packet_fds_close(&fds);
     close(socket);
-    const struct rsm_gentable *table = gentable_map(&daemon_1);
-    assert_int_equal(table->magic, RSM_GENTABLE_MAGIC);
+    const struct rsm_generation_table *table = gentable_map(&daemon_1);
+    assert_int_equal(table->magic, RSM_GENERATION_TABLE_MAGIC);
     assert_int_equal(atomic_load(&table->alive), daemon_1.pid);
     gentable_unmap(table);
 }

@@ -273,7 +273,7 @@ static void end_of_a_publication(void **state)
 {
     (void)state;
     struct rsm_import_connect_reply first, second;
-    const struct rsm_gentable *table = gentable_map(&daemon_1);
+    const struct rsm_generation_table *table = gentable_map(&daemon_1);
     int importer = peer_hello(&daemon_1);
     uint32_t offered = 7;
     uint32_t export = publish_page(socket_1, 20, 0600);
@@ -301,7 +301,7 @@ static void connections_can_be_kept(void **state)
 {
     (void)state;
     struct rsm_import_connect_reply import;
-    const struct rsm_gentable *table = gentable_map(&daemon_1);
+    const struct rsm_generation_table *table = gentable_map(&daemon_1);
     uint32_t offered = 7, keep = RSM_UNPUBLISH_KEEP_CONNECTIONS;
     uint32_t export = publish_page(socket_1, 21, 0600);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 21, 6, &import), RSM_ST_OK);

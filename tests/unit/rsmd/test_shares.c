@@ -42,7 +42,7 @@ static struct rsmd_account *user(uid_t uid)
 
 static struct rsmd_account *far_user(uint32_t node, uid_t uid)
 {
-    struct rsmd_account *account = rsmd_account_of_far(&shares, node, uid);
+    struct rsmd_account *account = rsmd_account_of_remote(&shares, node, uid);
     assert_non_null(account);
     return account;
 }

@@ -194,7 +194,7 @@ static void its_segments_are_gone_before_its_memory(void **state)
     (void)state;
     struct rsm_packet_fds fds;
     struct rsm_import_connect_reply import;
-    const struct rsm_gentable *table = gentable_map(&daemon_1);
+    const struct rsm_generation_table *table = gentable_map(&daemon_1);
     int socket = peer_hello(&daemon_1), other = peer_hello(&daemon_1);
     tell(socket, create_of(large), 1);
     struct rsm_msg msg = hear(socket, &fds);

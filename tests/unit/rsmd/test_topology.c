@@ -344,7 +344,7 @@ static void more_peers_than_one_reply_holds(void **state)
     while (seen < OTHERS) {
         struct rsm_topology_reply reply = topology(socket, 0, seen);
         assert_int_equal(reply.total_peers, OTHERS);
-        assert_in_range(reply.peer_count, 1, RSM_PROTO_PEERS_MAX);
+        assert_in_range(reply.peer_count, 1, RSM_PROTO_REMOTES_MAX);
         for (uint32_t i = 0; i < reply.peer_count; i++, seen++) {
             assert_true(reply.peers[i].node > last);
             last = reply.peers[i].node;

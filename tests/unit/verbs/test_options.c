@@ -17,7 +17,7 @@ static void defaults(void **state)
         assert_true(verbs_options_parse(nothing[i], 0, &o, why, sizeof why));
         assert_int_equal(o.gid, VERBS_GID_AUTO);
         assert_int_equal(o.spin_us, VERBS_SPIN_AUTO);
-        assert_int_equal(o.retry, VERBS_RETRY_MOST);
+        assert_int_equal(o.retry, VERBS_RETRY_MAX);
         assert_int_equal(o.timeout_ms, 3000);
         assert_int_equal(o.port, 0);
         assert_true(o.register_from == VERBS_REGISTER_AUTO);
@@ -130,7 +130,7 @@ static void timeouts_end_in_time(void **state)
     static const uint32_t wanted[] = {10, 50, 200, 1000, 3000, 10000, 600000};
     (void)state;
     for (unsigned i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        for (uint32_t retry = 0; retry <= VERBS_RETRY_MOST; retry++) {
+        for (uint32_t retry = 0; retry <= VERBS_RETRY_MAX; retry++) {
             uint8_t e = verbs_ack_timeout(wanted[i], retry);
             double ms = (retry + 1) * 0.004096 * (double)(UINT64_C(1) << e);
             assert_true(e >= 1 && e <= 31);

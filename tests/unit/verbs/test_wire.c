@@ -116,9 +116,9 @@ static void hello_and_welcome(void **state)
     uint8_t bytes[56] = {0}; /* padded as the fabric does */
     struct verbs_hello hello = {.mtu = 1024};
     struct verbs_hello back;
-    struct verbs_welcome welcome = {.mtu = 2048,
-                                    .abilities = 0x80000000u | VERBS_CAN_SIGNAL_IMPORTER};
-    struct verbs_welcome answer;
+    struct verbs_accept_data welcome = {.mtu = 2048,
+                                        .capabilities = 0x80000000u | VERBS_CAP_SIGNAL_IMPORTER};
+    struct verbs_accept_data answer;
     (void)state;
     memset(hello.token, 7, sizeof hello.token);
     verbs_hello_encode(&hello, bytes);
@@ -129,34 +129,34 @@ static void hello_and_welcome(void **state)
     assert_false(verbs_hello_decode(NULL, 0, &back));
     bytes[0]++;
     assert_false(verbs_hello_decode(bytes, sizeof bytes, &back));
-    verbs_welcome_encode(&welcome, bytes);
-    assert_true(verbs_welcome_decode(bytes, sizeof bytes, &answer));
+    verbs_accept_data_encode(&welcome, bytes);
+    assert_true(verbs_accept_data_decode(bytes, sizeof bytes, &answer));
     assert_int_equal(answer.mtu, 2048);
-    assert_int_equal(answer.abilities, welcome.abilities); /* unknown ones, too */
-    assert_false(verbs_welcome_decode(bytes, 3, &answer));
+    assert_int_equal(answer.capabilities, welcome.capabilities); /* unknown ones, too */
+    assert_false(verbs_accept_data_decode(bytes, 3, &answer));
     bytes[0]++;
-    assert_false(verbs_welcome_decode(bytes, sizeof bytes, &answer));
+    assert_false(verbs_accept_data_decode(bytes, sizeof bytes, &answer));
 }
 
-/* What nodes without abilities sent is understood, and promises nothing. */
+/* What nodes without capabilities sent is understood, and promises nothing. */
 static void nodes_without_abilities(void **state)
 {
     uint8_t before[56] = {VERBS_WIRE_VERSION, 0, 0, 8};
-    uint8_t bytes[VERBS_WELCOME_BYTES];
-    struct verbs_welcome welcome;
+    uint8_t bytes[VERBS_ACCEPT_DATA_BYTES];
+    struct verbs_accept_data welcome;
     (void)state;
-    assert_true(verbs_welcome_decode(before, sizeof before, &welcome));
+    assert_true(verbs_accept_data_decode(before, sizeof before, &welcome));
     assert_int_equal(welcome.mtu, 2048);
-    assert_int_equal(welcome.abilities, 0);
+    assert_int_equal(welcome.capabilities, 0);
     /* The place of what there was has not changed. */
-    verbs_welcome_encode(&welcome, bytes);
+    verbs_accept_data_encode(&welcome, bytes);
     assert_memory_equal(bytes, before, sizeof bytes);
 }
 
 static void signals_of_the_exporter(void **state)
 {
     static const struct rsm_signals some[] = {
-        {1, false}, {0, true}, {1, true}, {RSM_SIGNALS_MOST, false}, {RSM_SIGNALS_MOST, true}};
+        {1, false}, {0, true}, {1, true}, {RSM_SIGNALS_MAX, false}, {RSM_SIGNALS_MAX, true}};
     struct rsm_signals back;
     (void)state;
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
@@ -166,14 +166,14 @@ static void signals_of_the_exporter(void **state)
     }
     assert_true(verbs_signals_decode(verbs_signals_encode(&(struct rsm_signals){UINT32_MAX, false}),
                                      &back));
-    assert_int_equal(back.count, RSM_SIGNALS_MOST); /* cut, and not a flag */
+    assert_int_equal(back.count, RSM_SIGNALS_MAX); /* cut, and not a flag */
     assert_false(back.coalesced);
     assert_false(verbs_signals_decode(0, &back));
     /* What is said about them is none of the importer's own signals. */
-    assert_int_not_equal(VERBS_SIGNALS_TAKEN, verbs_signal_encode(false));
-    assert_int_not_equal(VERBS_SIGNALS_TAKEN, verbs_signal_encode(true));
-    assert_int_not_equal(VERBS_SIGNALS_WANTED, verbs_signal_encode(false));
-    assert_int_not_equal(VERBS_SIGNALS_WANTED, verbs_signal_encode(true));
+    assert_int_not_equal(VERBS_SIGNALS_ACK, verbs_signal_encode(false));
+    assert_int_not_equal(VERBS_SIGNALS_ACK, verbs_signal_encode(true));
+    assert_int_not_equal(VERBS_SIGNALS_ARM, verbs_signal_encode(false));
+    assert_int_not_equal(VERBS_SIGNALS_ARM, verbs_signal_encode(true));
 }
 
 static void messages(void **state)

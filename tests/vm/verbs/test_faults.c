@@ -220,8 +220,8 @@ static void revoked_mid_connect(void **state)
     pair_close(pair);
 }
 
-/* The node accepts a connection, hears nothing of it afterwards, and revokes the offer `wait_us`
- * later. */
+/* The node accepts a connection, signals_armed nothing of it afterwards, and revokes the offer
+ * `wait_us` later. */
 static enum rsm_status revoke_accepted(struct pair *pair, const struct remote *remote,
                                        int64_t wait_us)
 {

@@ -111,8 +111,8 @@ static void counts_arrive(void **state)
     post(0, true);
     expect(0, true);
     await_taken(3);
-    post(RSM_SIGNALS_MOST, true);
-    expect(RSM_SIGNALS_MOST, true);
+    post(RSM_SIGNALS_MAX, true);
+    expect(RSM_SIGNALS_MAX, true);
     await_taken(4);
     expect_nothing();
 }
@@ -121,7 +121,7 @@ static void counts_arrive(void **state)
 static void many_in_a_row(void **state)
 {
     (void)state;
-    for (uint32_t i = 1; i <= 2 * VERBS_SENDS; i++) {
+    for (uint32_t i = 1; i <= 2 * VERBS_SEND_DEPTH; i++) {
         post(i, false);
         expect(i, false);
         await_taken(i);
@@ -209,7 +209,8 @@ static void who_did_not_ask(void **state)
     assert_int_equal(taken.count, 0);
     stage.pair->ops->disconnect(conn);
     assert_int_not_equal(stage.pair->ops->signals->arm(stage.conn), RSM_ST_OK);
-    stage.pair->ops->signals->acknowledge(stage.conn); /* to nothing, which nobody hears of */
+    stage.pair->ops->signals->acknowledge(
+        stage.conn); /* to nothing, which nobody signals_armed of */
     post(1, false);
     expect(1, false);
     await_taken(1);
@@ -219,9 +220,9 @@ static void who_did_not_ask(void **state)
 static void who_cannot(void **state)
 {
     (void)state;
-    verbs_of(stage.conn)->can_hear = false;
+    verbs_of(stage.conn)->can_signal = false;
     assert_int_equal(stage.pair->ops->signals->fd(stage.conn), -1);
-    verbs_of(stage.conn)->hears = false;
+    verbs_of(stage.conn)->signals_armed = false;
     assert_int_equal(stage.pair->ops->signals->arm(stage.conn), RSM_ST_UNSUPPORTED);
 }
 
@@ -332,7 +333,7 @@ static void expect_end_after(uint32_t immediate)
 {
     struct verbs_conn *verbs = verbs_of(stage.conn);
     pthread_mutex_lock(&verbs->lock);
-    verbs_post_word(verbs, immediate);
+    verbs_post_immediate(verbs, immediate);
     pthread_mutex_unlock(&verbs->lock);
     int64_t deadline = clock_ms() + PATIENCE_MS;
     while (node_report(stage.pair).lost == 0)
@@ -344,13 +345,13 @@ static void expect_end_after(uint32_t immediate)
 static void importer_answers_unasked(void **state)
 {
     (void)state;
-    expect_end_after(VERBS_SIGNALS_TAKEN);
+    expect_end_after(VERBS_SIGNALS_ACK);
 }
 
 static void importer_asks_twice(void **state)
 {
     (void)state;
-    expect_end_after(VERBS_SIGNALS_WANTED);
+    expect_end_after(VERBS_SIGNALS_ARM);
 }
 
 int main(int argc, char **argv)

@@ -14,7 +14,7 @@ struct verbs_options verbs_options_default(uint32_t timeout_ms)
     return (struct verbs_options){
         .gid = VERBS_GID_AUTO,
         .timeout_ms = timeout_ms != 0 ? timeout_ms : 3000,
-        .retry = VERBS_RETRY_MOST,
+        .retry = VERBS_RETRY_MAX,
         .spin_us = VERBS_SPIN_AUTO,
         .inline_bytes = 220,
         .pool = UINT64_C(16) << 20,
@@ -96,8 +96,8 @@ static bool set_mtu(struct verbs_options *o, const char *text)
 
 SET_NUMBER(port, port, uint32_t, 0, 65535)
 SET_NUMBER(timeout, timeout_ms, uint32_t, 10, 600000)
-SET_NUMBER(retry, retry, uint32_t, 0, VERBS_RETRY_MOST)
-SET_NUMBER(inline, inline_bytes, uint32_t, 0, VERBS_INLINE_MOST)
+SET_NUMBER(retry, retry, uint32_t, 0, VERBS_RETRY_MAX)
+SET_NUMBER(inline, inline_bytes, uint32_t, 0, VERBS_INLINE_MAX)
 SET_NUMBER(pool, pool, uint64_t, 0, UINT64_C(1) << 50)
 SET_NUMBER(bounce, bounce, uint64_t, UINT64_C(64) << 10, UINT64_C(1) << 30)
 

@@ -13,10 +13,10 @@
 
 enum {
     VERBS_ADDRESS_TEXT = 46, /* INET6_ADDRSTRLEN */
-    VERBS_RETRY_MOST = 6,    /* 7 means for ever to some devices */
+    VERBS_RETRY_MAX = 6,     /* 7 means for ever to some devices */
     VERBS_SPIN_AUTO = -1,
     VERBS_GID_AUTO = -1,
-    VERBS_INLINE_MOST = 2048, /* bytes: what a transfer collects on its stack */
+    VERBS_INLINE_MAX = 2048, /* bytes: what a transfer collects on its stack */
 };
 
 #define VERBS_REGISTER_AUTO    UINT64_C(0)
@@ -28,12 +28,12 @@ struct verbs_options {
     uint32_t port;                    /**< that the node listens on; 0: any free one */
     char address[VERBS_ADDRESS_TEXT]; /**< of the device, or "" */
     uint32_t timeout_ms;              /**< after which a silent peer has failed */
-    uint32_t retry;                   /**< transport retries, 0..VERBS_RETRY_MOST */
+    uint32_t retry;                   /**< transport retries, 0..VERBS_RETRY_MAX */
     int32_t spin_us;                  /**< polling before sleeping, or VERBS_SPIN_AUTO */
     uint32_t inline_bytes;            /**< wanted; the device may give less */
     uint32_t mtu;                     /**< bytes, 0: what the path says */
     uint64_t pool;                    /**< bytes that rsmd keeps registered ahead */
-    uint64_t bounce;                  /**< bytes of landing memory of each connection */
+    uint64_t bounce;                  /**< bytes of bounce memory of each connection */
     uint64_t register_from;           /**< see verbs_register_threshold(); VERBS_REGISTER_AUTO,
                                        *   VERBS_REGISTER_NEVER, or bytes */
     bool windows;                     /**< use type-2 memory windows where the device has them */

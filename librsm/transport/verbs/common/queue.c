@@ -4,12 +4,12 @@
 #include <errno.h>
 
 enum {
-    DEPTH_MOST = 16,
+    DEPTH_MAX = 16,
     RNR_TIMER = 12,  /* 0.64 ms until a peer may try again that found no receive posted */
     RNR_RETRIES = 6, /* 7 would be for ever */
 };
 
-struct ibv_qp *verbs_queue_make(const struct verbs_queue_wish *wish, uint32_t *inline_bytes)
+struct ibv_qp *verbs_qp_create(const struct verbs_qp_attr *wish, uint32_t *inline_bytes)
 {
     uint32_t wanted = wish->inline_bytes;
     for (;;) {
@@ -37,7 +37,7 @@ struct ibv_qp *verbs_queue_make(const struct verbs_queue_wish *wish, uint32_t *i
 static uint8_t least(int first, int second)
 {
     int most = first < second ? first : second;
-    return (uint8_t)(most < 1 ? 1 : most > DEPTH_MOST ? DEPTH_MOST : most);
+    return (uint8_t)(most < 1 ? 1 : most > DEPTH_MAX ? DEPTH_MAX : most);
 }
 
 struct verbs_path verbs_path_of(const struct verbs_options *options,
@@ -59,8 +59,8 @@ static enum ibv_mtu smaller_mtu(enum ibv_mtu path, uint32_t bytes)
     return path;
 }
 
-int verbs_queue_step(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state,
-                     const struct verbs_path *path)
+int verbs_qp_modify(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state,
+                    const struct verbs_path *path)
 {
     struct ibv_qp_attr attr = {.qp_state = state};
     int mask = 0;
@@ -97,7 +97,7 @@ struct rdma_conn_param verbs_conn_param(const struct ibv_qp *qp, const struct ve
     };
 }
 
-void verbs_queue_stop(struct ibv_qp *qp)
+void verbs_qp_stop(struct ibv_qp *qp)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
     ibv_modify_qp(qp, &attr, IBV_QP_STATE);

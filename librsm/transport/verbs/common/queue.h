@@ -13,7 +13,7 @@
 
 #include "transport/verbs/common/device.h"
 
-struct verbs_queue_wish {
+struct verbs_qp_attr {
     struct ibv_pd *pd;
     struct ibv_cq *cq;          /**< of what is sent */
     struct ibv_cq *receives_cq; /**< of what is received; may be the same */
@@ -23,7 +23,7 @@ struct verbs_queue_wish {
 };
 
 /** @return the queue pair, with what it takes inline in *inline_bytes; NULL with errno. */
-struct ibv_qp *verbs_queue_make(const struct verbs_queue_wish *wish, uint32_t *inline_bytes);
+struct ibv_qp *verbs_qp_create(const struct verbs_qp_attr *wish, uint32_t *inline_bytes);
 
 struct verbs_path {
     unsigned access;     /**< IBV_ACCESS_* that the peer has */
@@ -39,14 +39,14 @@ struct verbs_path verbs_path_of(const struct verbs_options *options,
 
 /** One step of a queue pair, to INIT, RTR or RTS; RTR and RTS need an id that has met its peer.
  *  @return 0, or -1 with errno. */
-int verbs_queue_step(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state,
-                     const struct verbs_path *path);
+int verbs_qp_modify(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state,
+                    const struct verbs_path *path);
 
 /** Connection parameters of either side. */
 struct rdma_conn_param verbs_conn_param(const struct ibv_qp *qp, const struct verbs_path *path,
                                         const void *data, uint8_t length);
 
 /** Stop the queue pair: nothing that comes in is executed any more, all that is posted fails. */
-void verbs_queue_stop(struct ibv_qp *qp);
+void verbs_qp_stop(struct ibv_qp *qp);
 
 #endif

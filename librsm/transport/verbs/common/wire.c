@@ -147,23 +147,25 @@ bool verbs_hello_decode(const void *bytes, size_t length, struct verbs_hello *he
     return !codec.bad && version == VERBS_WIRE_VERSION;
 }
 
-static void welcome_codec(struct rsm_codec *codec, uint16_t *version, struct verbs_welcome *welcome)
+static void welcome_codec(struct rsm_codec *codec, uint16_t *version,
+                          struct verbs_accept_data *welcome)
 {
     version_codec(codec, version);
     rsm_codec_u16(codec, &welcome->mtu);
-    rsm_codec_u32(codec, &welcome->abilities);
+    rsm_codec_u32(codec, &welcome->capabilities);
 }
 
-void verbs_welcome_encode(const struct verbs_welcome *welcome, uint8_t bytes[VERBS_WELCOME_BYTES])
+void verbs_accept_data_encode(const struct verbs_accept_data *welcome,
+                              uint8_t bytes[VERBS_ACCEPT_DATA_BYTES])
 {
-    struct rsm_codec codec = rsm_encoder(bytes, VERBS_WELCOME_BYTES);
-    struct verbs_welcome copy = *welcome;
+    struct rsm_codec codec = rsm_encoder(bytes, VERBS_ACCEPT_DATA_BYTES);
+    struct verbs_accept_data copy = *welcome;
     uint16_t version;
-    memset(bytes, 0, VERBS_WELCOME_BYTES);
+    memset(bytes, 0, VERBS_ACCEPT_DATA_BYTES);
     welcome_codec(&codec, &version, &copy);
 }
 
-bool verbs_welcome_decode(const void *bytes, size_t length, struct verbs_welcome *welcome)
+bool verbs_accept_data_decode(const void *bytes, size_t length, struct verbs_accept_data *welcome)
 {
     struct rsm_codec codec = rsm_decoder(bytes, length);
     uint16_t version;

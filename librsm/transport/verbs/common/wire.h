@@ -12,9 +12,9 @@
  * Signals of the exporter go the other way as sends with immediate data and without a byte of it,
  * one at a time: the next one when the importer has said that it took the former, and none before
  * it has said that it wants them. Sends, because a write would need an importer that lets others
- * write to its memory, and none does. A node that can do so says it in `abilities`, where versions
- * before had zeros; from another one the importer wants nothing. Bits that an importer does not
- * know mean nothing to it.
+ * write to its memory, and none does. A node that can do so says it in `capabilities`, where
+ * versions before had zeros; from another one the importer wants nothing. Bits that an importer
+ * does not know mean nothing to it.
  *
  * All of it is little-endian and decoded with bounds; the decoders below accept only what an
  * honest half of this version would have written.
@@ -33,9 +33,9 @@ enum {
     VERBS_WIRE_VERSION = 1,
     VERBS_TOKEN_BYTES = 16,
     VERBS_PIECES_MAX = RSM_OFFER_MAX_FDS,
-    VERBS_HELLO_BYTES = 24,   /* private data of a request; the fabric pads it to 56 */
-    VERBS_WELCOME_BYTES = 8,  /* private data of the answer */
-    VERBS_MESSAGE_MAX = 1024, /* a grant of the most pieces, or a credit */
+    VERBS_HELLO_BYTES = 24,      /* private data of a request; the fabric pads it to 56 */
+    VERBS_ACCEPT_DATA_BYTES = 8, /* private data of the answer */
+    VERBS_MESSAGE_MAX = 1024,    /* a grant of the most pieces, or a credit */
     VERBS_SIGNALS_AHEAD = 256 /* signals that an importer may send before it has credit for more */
 };
 
@@ -64,17 +64,18 @@ void verbs_hello_encode(const struct verbs_hello *hello, uint8_t bytes[VERBS_HEL
 /** The fabric may have padded the data: bytes behind the message are not looked at. */
 bool verbs_hello_decode(const void *bytes, size_t length, struct verbs_hello *hello);
 
-/** In `abilities`: the node sends signals of the exporter to an importer that wants them. */
-#define VERBS_CAN_SIGNAL_IMPORTER 0x1u
+/** In `capabilities`: the node sends signals of the exporter to an importer that wants them. */
+#define VERBS_CAP_SIGNAL_IMPORTER 0x1u
 
 /** Private data of the answer. */
-struct verbs_welcome {
+struct verbs_accept_data {
     uint16_t mtu; /**< that both take; 0: what the path says */
-    uint32_t abilities;
+    uint32_t capabilities;
 };
 
-void verbs_welcome_encode(const struct verbs_welcome *welcome, uint8_t bytes[VERBS_WELCOME_BYTES]);
-bool verbs_welcome_decode(const void *bytes, size_t length, struct verbs_welcome *welcome);
+void verbs_accept_data_encode(const struct verbs_accept_data *welcome,
+                              uint8_t bytes[VERBS_ACCEPT_DATA_BYTES]);
+bool verbs_accept_data_decode(const void *bytes, size_t length, struct verbs_accept_data *welcome);
 
 /** What the node sends on the connection. */
 enum verbs_message_type { VERBS_GRANT = 1, VERBS_CREDIT = 2 };
@@ -97,8 +98,8 @@ bool verbs_message_decode(const void *bytes, size_t length, struct verbs_message
  * exporter.
  */
 #define VERBS_SIGNAL_COALESCE UINT32_C(0x80000000)
-#define VERBS_SIGNALS_TAKEN   UINT32_C(0x40000000)
-#define VERBS_SIGNALS_WANTED  UINT32_C(0x20000000) /* once */
+#define VERBS_SIGNALS_ACK     UINT32_C(0x40000000)
+#define VERBS_SIGNALS_ARM     UINT32_C(0x20000000) /* once */
 static inline uint32_t verbs_signal_encode(bool coalesce)
 {
     return 1u | (coalesce ? VERBS_SIGNAL_COALESCE : 0u);
@@ -107,14 +108,14 @@ static inline uint32_t verbs_signal_encode(bool coalesce)
 /** The node's: signals of the exporter, as many as have come together. */
 static inline uint32_t verbs_signals_encode(const struct rsm_signals *signals)
 {
-    uint32_t count = signals->count < RSM_SIGNALS_MOST ? signals->count : RSM_SIGNALS_MOST;
+    uint32_t count = signals->count < RSM_SIGNALS_MAX ? signals->count : RSM_SIGNALS_MAX;
     return count | (signals->coalesced ? VERBS_SIGNAL_COALESCE : 0u);
 }
 
 /** false: none at all, which no node sends. */
 static inline bool verbs_signals_decode(uint32_t immediate, struct rsm_signals *signals)
 {
-    *signals = (struct rsm_signals){.count = immediate & RSM_SIGNALS_MOST,
+    *signals = (struct rsm_signals){.count = immediate & RSM_SIGNALS_MAX,
                                     .coalesced = (immediate & VERBS_SIGNAL_COALESCE) != 0};
     return immediate != 0;
 }

@@ -43,7 +43,7 @@ static enum rsm_status status_of_event(const struct rdma_cm_event *event)
 
 /* Wait for the answer to a step. *welcome is set by the one to the connection request. */
 static enum rsm_status await(struct attempt *attempt, enum rdma_cm_event_type wanted,
-                             struct verbs_welcome *welcome)
+                             struct verbs_accept_data *welcome)
 {
     struct rdma_event_channel *events = attempt->conn->events;
     struct rdma_cm_event *event;
@@ -56,8 +56,8 @@ static enum rsm_status await(struct attempt *attempt, enum rdma_cm_event_type wa
     }
     enum rsm_status status = event->event == wanted ? RSM_ST_OK : status_of_event(event);
     if (status == RSM_ST_OK && welcome != NULL &&
-        !verbs_welcome_decode(event->param.conn.private_data, event->param.conn.private_data_len,
-                              welcome))
+        !verbs_accept_data_decode(event->param.conn.private_data,
+                                  event->param.conn.private_data_len, welcome))
         status = RSM_ST_PROTOCOL;
     if (status != RSM_ST_OK)
         rsm_log_debug("verbs: %s: %s, status %d", attempt->step, rdma_event_str(event->event),
@@ -109,16 +109,17 @@ static enum rsm_status make_queue(struct attempt *attempt)
     struct verbs_conn *conn = attempt->conn;
     struct verbs_port *port = conn->port;
     attempt->step = "making a queue pair";
-    if (!make_completions(conn, VERBS_SENDS + VERBS_ACKS, &conn->completions, &conn->cq) ||
-        !make_completions(conn, VERBS_RECEIVES, &conn->knocks, &conn->arrivals))
+    if (!make_completions(conn, VERBS_SEND_DEPTH + VERBS_ACK_DEPTH, &conn->send_channel,
+                          &conn->cq) ||
+        !make_completions(conn, VERBS_RECV_DEPTH, &conn->recv_channel, &conn->recv_cq))
         return RSM_ST_NO_RESOURCES;
-    struct verbs_queue_wish wish = {.pd = port->pd,
-                                    .cq = conn->cq,
-                                    .receives_cq = conn->arrivals,
-                                    .sends = VERBS_SENDS + VERBS_ACKS,
-                                    .receives = VERBS_RECEIVES,
-                                    .inline_bytes = port->options.inline_bytes};
-    conn->qp = verbs_queue_make(&wish, &conn->inline_bytes);
+    struct verbs_qp_attr wish = {.pd = port->pd,
+                                 .cq = conn->cq,
+                                 .receives_cq = conn->recv_cq,
+                                 .sends = VERBS_SEND_DEPTH + VERBS_ACK_DEPTH,
+                                 .receives = VERBS_RECV_DEPTH,
+                                 .inline_bytes = port->options.inline_bytes};
+    conn->qp = verbs_qp_create(&wish, &conn->inline_bytes);
     if (conn->qp == NULL) {
         verbs_explain(&port->device, "cannot create a queue pair", errno);
         return RSM_ST_NO_RESOURCES;
@@ -130,7 +131,7 @@ static enum rsm_status make_queue(struct attempt *attempt)
 
 static bool receive_ahead(struct verbs_conn *conn)
 {
-    for (unsigned i = 0; i < VERBS_RECEIVES; i++)
+    for (unsigned i = 0; i < VERBS_RECV_DEPTH; i++)
         if (!verbs_receive_post(conn, i))
             return false;
     return true;
@@ -141,23 +142,23 @@ static enum rsm_status ask(struct attempt *attempt)
     struct verbs_conn *conn = attempt->conn;
     uint8_t hello_bytes[VERBS_HELLO_BYTES];
     struct verbs_hello hello = {.mtu = (uint16_t)attempt->path.mtu};
-    struct verbs_welcome welcome;
+    struct verbs_accept_data welcome;
     attempt->step = "connecting";
     memcpy(hello.token, attempt->offer.token, sizeof hello.token);
     verbs_hello_encode(&hello, hello_bytes);
     struct rdma_conn_param param =
         verbs_conn_param(conn->qp, &attempt->path, hello_bytes, sizeof hello_bytes);
-    if (verbs_queue_step(conn->id, conn->qp, IBV_QPS_INIT, &attempt->path) != 0 ||
-        !verbs_listen_for_signal(conn) || !receive_ahead(conn) ||
+    if (verbs_qp_modify(conn->id, conn->qp, IBV_QPS_INIT, &attempt->path) != 0 ||
+        !verbs_arm_receive_channel(conn) || !receive_ahead(conn) ||
         rdma_connect(conn->id, &param) != 0)
         return RSM_ST_NO_RESOURCES;
     enum rsm_status status = await(attempt, RDMA_CM_EVENT_CONNECT_RESPONSE, &welcome);
     if (status != RSM_ST_OK)
         return status;
     attempt->path.mtu = welcome.mtu;
-    conn->can_hear = (welcome.abilities & VERBS_CAN_SIGNAL_IMPORTER) != 0;
-    if (verbs_queue_step(conn->id, conn->qp, IBV_QPS_RTR, &attempt->path) == 0 &&
-        verbs_queue_step(conn->id, conn->qp, IBV_QPS_RTS, &attempt->path) == 0 &&
+    conn->can_signal = (welcome.capabilities & VERBS_CAP_SIGNAL_IMPORTER) != 0;
+    if (verbs_qp_modify(conn->id, conn->qp, IBV_QPS_RTR, &attempt->path) == 0 &&
+        verbs_qp_modify(conn->id, conn->qp, IBV_QPS_RTS, &attempt->path) == 0 &&
         rdma_establish(conn->id) == 0)
         return RSM_ST_OK;
     /* The node has changed its mind, and this is how. */
@@ -169,11 +170,11 @@ static enum rsm_status ask(struct attempt *attempt)
 static enum rsm_status furnish(struct verbs_conn *conn)
 {
     struct ibv_port_attr attr;
-    conn->landing = verbs_landing_take(conn->port);
+    conn->bounce = verbs_bounce_get(conn->port);
     conn->events = rdma_create_event_channel();
     if (conn->events != NULL)
         conn->events->fd = rsm_fd_place(conn->events->fd);
-    if (conn->landing == NULL || conn->events == NULL ||
+    if (conn->bounce == NULL || conn->events == NULL ||
         fcntl(conn->events->fd, F_SETFL, fcntl(conn->events->fd, F_GETFL) | O_NONBLOCK) != 0 ||
         rdma_create_id(conn->events, &conn->id, NULL, RDMA_PS_TCP) != 0)
         return RSM_ST_NO_RESOURCES;
@@ -194,8 +195,8 @@ static enum rsm_status await_grant(struct attempt *attempt)
     struct verbs_conn *conn = attempt->conn;
     attempt->step = "waiting for the grant";
     pthread_mutex_lock(&conn->lock);
-    bool granted = verbs_wait(conn, (struct verbs_wait){.over = is_granted, .arrival = true});
-    bool ended = conn->ledger.dead;
+    bool granted = verbs_wait(conn, (struct verbs_wait){.over = is_granted, .receive = true});
+    bool ended = conn->sendq.dead;
     pthread_mutex_unlock(&conn->lock);
     return granted ? RSM_ST_OK : ended ? RSM_ST_ABORTED : RSM_ST_UNREACHABLE;
 }
@@ -223,12 +224,12 @@ static void unmake(struct verbs_conn *conn)
         ibv_destroy_qp(conn->qp);
     if (conn->cq != NULL)
         ibv_destroy_cq(conn->cq);
-    if (conn->completions != NULL)
-        ibv_destroy_comp_channel(conn->completions);
-    if (conn->arrivals != NULL)
-        ibv_destroy_cq(conn->arrivals);
-    if (conn->knocks != NULL)
-        ibv_destroy_comp_channel(conn->knocks);
+    if (conn->send_channel != NULL)
+        ibv_destroy_comp_channel(conn->send_channel);
+    if (conn->recv_cq != NULL)
+        ibv_destroy_cq(conn->recv_cq);
+    if (conn->recv_channel != NULL)
+        ibv_destroy_comp_channel(conn->recv_channel);
     if (conn->events != NULL) {
         while (rdma_get_cm_event(conn->events, &event) == 0)
             rdma_ack_cm_event(event);
@@ -236,9 +237,9 @@ static void unmake(struct verbs_conn *conn)
             rdma_destroy_id(conn->id);
         rdma_destroy_event_channel(conn->events);
     }
-    if (conn->landing != NULL)
-        verbs_landing_give(conn->port, conn->landing);
-    pthread_cond_destroy(&conn->news);
+    if (conn->bounce != NULL)
+        verbs_bounce_put(conn->port, conn->bounce);
+    pthread_cond_destroy(&conn->progress);
     pthread_mutex_destroy(&conn->lock);
     free(conn);
 }
@@ -253,11 +254,11 @@ static struct verbs_conn *make(struct verbs_port *port)
     conn->port = port;
     conn->credit = VERBS_SIGNALS_AHEAD;
     conn->spin_ns = (uint64_t)port->spin_us * 1000u;
-    conn->slot_bytes = port->options.bounce / VERBS_SLOTS / 64 * 64;
+    conn->slot_bytes = port->options.bounce / VERBS_BOUNCE_SLOTS / 64 * 64;
     pthread_mutex_init(&conn->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&conn->news, &attr);
+    pthread_cond_init(&conn->progress, &attr);
     pthread_condattr_destroy(&attr);
     return conn;
 }
@@ -315,7 +316,7 @@ void verbs_disconnect(struct rsm_conn *conn)
         return;
     }
     pthread_mutex_lock(&verbs->lock);
-    verbs_wait_for(verbs, verbs->ledger.posted); /* what was put shall arrive */
+    verbs_wait_for(verbs, verbs->sendq.posted); /* what was put shall arrive */
     pthread_mutex_unlock(&verbs->lock);
     rdma_disconnect(verbs->id);
     unmake(verbs);

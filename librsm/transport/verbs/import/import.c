@@ -159,8 +159,8 @@ static enum rsm_status import_complete(struct rsm_conn *conn)
         return RSM_ST_STALE;
     int cancel = verbs_cancel_hold();
     pthread_mutex_lock(&verbs->lock);
-    verbs_wait_for(verbs, verbs->ledger.posted);
-    bool failed = verbs_ledger_tell(&verbs->ledger);
+    verbs_wait_for(verbs, verbs->sendq.posted);
+    bool failed = verbs_sendq_take_error(&verbs->sendq);
     pthread_mutex_unlock(&verbs->lock);
     verbs_cancel_let_go(cancel);
     return failed ? RSM_ST_TRANSFER : RSM_ST_OK;
@@ -179,7 +179,7 @@ static bool has_credit(const struct verbs_conn *conn, uint64_t unused)
 static enum rsm_status import_signal(struct rsm_conn *conn, bool coalesce)
 {
     struct verbs_conn *verbs = verbs_of(conn);
-    struct verbs_chain chain;
+    struct verbs_wr_list chain;
     if (!verbs_is_ours(verbs))
         return RSM_ST_STALE;
     chain.count = 1;
@@ -189,12 +189,12 @@ static enum rsm_status import_signal(struct rsm_conn *conn, bool coalesce)
     pthread_mutex_lock(&verbs->lock);
     enum rsm_status status = RSM_ST_OK;
     if (!has_credit(verbs, 0) &&
-        !verbs_wait(verbs, (struct verbs_wait){.over = has_credit, .arrival = true})) {
-        status = verbs->ledger.dead ? RSM_ST_TRANSFER : RSM_ST_TIMEOUT;
+        !verbs_wait(verbs, (struct verbs_wait){.over = has_credit, .receive = true})) {
+        status = verbs->sendq.dead ? RSM_ST_TRANSFER : RSM_ST_TIMEOUT;
     } else {
         verbs->credit--;
         uint64_t number = verbs_post(verbs, &chain);
-        verbs_ledger_leave(&verbs->ledger, number);
+        verbs_sendq_report_success(&verbs->sendq, number);
         status = number != 0 ? RSM_ST_OK : RSM_ST_TRANSFER;
     }
     verbs_poll(verbs);

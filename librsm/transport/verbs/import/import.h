@@ -2,8 +2,8 @@
 /**
  * @file
  * The import half's port and connections, shared by its files: import.c (port, table), local.c
- * (registered memory), connect.c (making and ending connections), flight.c (posting and waiting),
- * arrivals.c (messages of the node and signals of the exporter), stream.c (moving a vector),
+ * (registered memory), connect.c (making and ending connections), sendq.c (posting and waiting),
+ * receive.c (messages of the node and signals of the exporter), stream.c (moving a vector),
  * transfer.c (the transfers of the table).
  *
  * There is no thread: whoever waits polls for all. What the node sends completes apart from what
@@ -21,25 +21,25 @@
 #include <stdatomic.h>
 
 #include "transport/verbs/common/device.h"
-#include "transport/verbs/import/ledger.h"
+#include "transport/verbs/import/sendq.h"
 #include "transport/verbs/common/queue.h"
 #include "transport/verbs/common/wire.h"
 
 enum {
-    VERBS_SLOTS = 8, /* into which a connection's landing memory is divided */
-    VERBS_CHAIN =
+    VERBS_BOUNCE_SLOTS = 8, /* into which a connection's bounce memory is divided */
+    VERBS_WR_LIST_MAX =
         16, /* work requests posted at a time; they lie on the stack, see RSM_CAP_FAULT_SAFE */
-    VERBS_SENDS = 256,  /* work requests under way */
-    VERBS_RECEIVES = 4, /* what may come unasked: a grant, then two credits and a signal */
-    VERBS_ACKS = 4,     /* work requests for which there is room beside VERBS_SENDS */
-    VERBS_FETCHES = 64, /* reads of one call whose data has not been delivered yet */
-    VERBS_MTU_MOST = 4096,
+    VERBS_SEND_DEPTH = 256, /* work requests under way */
+    VERBS_RECV_DEPTH = 4,   /* what may come unasked: a grant, then two credits and a signal */
+    VERBS_ACK_DEPTH = 4,    /* work requests for which there is room beside VERBS_SEND_DEPTH */
+    VERBS_READS_MAX = 64,   /* reads of one call whose data has not been delivered yet */
+    VERBS_MTU_MAX = 4096,
 };
 
 /** Memory of the port that connections post from and land in. */
-struct verbs_landing {
-    struct verbs_landing *next;
-    uint8_t *bytes; /**< landing memory, then VERBS_RECEIVES messages */
+struct verbs_bounce {
+    struct verbs_bounce *next;
+    uint8_t *bytes; /**< bounce memory, then VERBS_RECV_DEPTH messages */
     uint32_t lkey;
 };
 
@@ -59,11 +59,11 @@ struct verbs_port {
     struct ibv_pd *pd;
     unsigned epoch; /**< of fork() when it was opened */
     uint32_t spin_us;
-    bool spin_adapts;              /**< longer, on connections that answer a little later */
-    uint64_t register_from;        /**< bytes from which a get registers its destination */
-    pthread_mutex_t lock;          /**< guards landing and arenas */
-    struct verbs_landing *landing; /**< free ones */
-    struct verbs_arena *arenas;
+    bool spin_adapts;            /**< longer, on connections that answer a little later */
+    uint64_t register_from;      /**< bytes from which a get registers its destination */
+    pthread_mutex_t lock;        /**< guards bounce and chunks */
+    struct verbs_bounce *bounce; /**< free ones */
+    struct verbs_bounce_chunk *chunks;
     pthread_rwlock_t regions_lock; /**< held for reading while a transfer uses a region */
     struct verbs_region *regions;
     atomic_uint region_count;
@@ -75,17 +75,17 @@ struct verbs_conn {
     atomic_bool failed; /* for health(), without the lock */
     struct rdma_event_channel *events;
     struct rdma_cm_id *id;
-    struct ibv_comp_channel *completions;
+    struct ibv_comp_channel *send_channel;
     struct ibv_cq *cq; /* of what is posted here */
-    struct ibv_comp_channel *knocks;
-    struct ibv_cq *arrivals; /* of what the node sends */
+    struct ibv_comp_channel *recv_channel;
+    struct ibv_cq *recv_cq; /* of what the node sends */
     struct ibv_qp *qp;
-    struct verbs_landing *landing;
+    struct verbs_bounce *bounce;
     size_t slot_bytes;
     uint32_t inline_bytes;
     uint32_t max_message; /* bytes of one work request */
     bool granted;
-    bool can_hear; /* signals of the exporter may come this way */
+    bool can_signal; /* signals of the exporter may come this way */
     uint32_t rights;
     uint32_t count; /* pieces */
     struct {
@@ -94,20 +94,20 @@ struct verbs_conn {
         uint32_t key;
     } piece[VERBS_PIECES_MAX];
 
-    pthread_mutex_t lock; /* guards what follows, and posting and polling */
-    pthread_cond_t news;  /* something completed, or nobody sleeps for all any more */
-    bool sleeper;         /* a thread sleeps on the descriptors, for all */
+    pthread_mutex_t lock;    /* guards what follows, and posting and polling */
+    pthread_cond_t progress; /* something completed, or nobody sleeps for all any more */
+    bool has_sleeper;        /* a thread sleeps on the descriptors, for all */
     uint64_t event_since; /* when somebody who cannot take events of `events` saw one; 0: nobody */
-    bool hears;           /* the node was told to send signals of the exporter */
+    bool signals_armed;   /* the node was told to send signals of the exporter */
     bool signalled;       /* `signals` have come and were not taken */
-    bool untaken;         /* ... were, and the node has not been told */
-    struct verbs_ledger ledger;
+    bool unacknowledged;  /* ... were, and the node has not been told */
+    struct verbs_sendq sendq;
     uint32_t credit;   /* signals that may be sent */
     uint32_t received; /* messages of the node, and signals */
     struct rsm_signals signals;
-    uint64_t spin_ns;                 /* polling before a sleep */
-    uint64_t slot_until[VERBS_SLOTS]; /* free when this number is complete */
-    bool slot_held[VERBS_SLOTS];      /* until its data has been copied out */
+    uint64_t spin_ns;                               /* polling before a sleep */
+    uint64_t bounce_slot_until[VERBS_BOUNCE_SLOTS]; /* free when this number is complete */
+    bool bounce_slot_held[VERBS_BOUNCE_SLOTS];      /* until its data has been copied out */
 };
 
 static inline struct verbs_conn *verbs_of(struct rsm_conn *conn)
@@ -143,8 +143,8 @@ void verbs_cancel_let_go(int before);
 bool verbs_local_open(struct verbs_port *port);
 void verbs_local_close(struct verbs_port *port);
 /** NULL: none could be registered; the log says why. */
-struct verbs_landing *verbs_landing_take(struct verbs_port *port);
-void verbs_landing_give(struct verbs_port *port, struct verbs_landing *landing);
+struct verbs_bounce *verbs_bounce_get(struct verbs_port *port);
+void verbs_bounce_put(struct verbs_port *port, struct verbs_bounce *bounce);
 enum rsm_status verbs_register_memory(struct rsm_port *base, void *address, size_t length,
                                       void **cookie);
 void verbs_unregister_memory(struct rsm_port *base, void *cookie);
@@ -158,22 +158,22 @@ enum rsm_status verbs_connect(struct verbs_port *port, const struct rsm_offer *o
                               uint32_t rights, struct rsm_conn **conn);
 void verbs_disconnect(struct rsm_conn *conn);
 
-/* ------------------------------------------------------------------ flight.c: with the lock held
+/* ------------------------------------------------------------------ sendq.c: with the lock held
  */
 
 /** Work requests that are posted together. */
-struct verbs_chain {
+struct verbs_wr_list {
     uint32_t count;
-    struct ibv_send_wr wr[VERBS_CHAIN];
-    struct ibv_sge sge[VERBS_CHAIN];
+    struct ibv_send_wr wr[VERBS_WR_LIST_MAX];
+    struct ibv_sge sge[VERBS_WR_LIST_MAX];
 };
 
 /** Post the chain and empty it. Waits for room. @return the number of its last request, 0 if the
  *  connection is dead. */
-uint64_t verbs_post(struct verbs_conn *conn, struct verbs_chain *chain);
+uint64_t verbs_post(struct verbs_conn *conn, struct verbs_wr_list *chain);
 
 /** Post that immediate data, about signals of the exporter: at once, whatever is under way. */
-void verbs_post_word(struct verbs_conn *conn, uint32_t immediate);
+void verbs_post_immediate(struct verbs_conn *conn, uint32_t immediate);
 
 /** Take what has completed, without waiting. */
 void verbs_poll(struct verbs_conn *conn);
@@ -182,7 +182,7 @@ void verbs_poll(struct verbs_conn *conn);
 struct verbs_wait {
     bool (*over)(const struct verbs_conn *conn, uint64_t number);
     uint64_t number;
-    bool arrival; /* it is the node's to send; not for the mapping engine, which waits for own ones
+    bool receive; /* it is the node's to send; not for the mapping engine, which waits for own ones
                    */
 };
 
@@ -193,20 +193,20 @@ bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait);
 bool verbs_wait_for(struct verbs_conn *conn, uint64_t number);
 
 /** The connection has failed: stop it. */
-void verbs_die(struct verbs_conn *conn, const char *why);
+void verbs_fail(struct verbs_conn *conn, const char *why);
 
-/** A free slot of the landing memory, -1 if there is none at the moment. */
-int verbs_slot_find(const struct verbs_conn *conn);
+/** A free slot of the bounce memory, -1 if there is none at the moment. */
+int verbs_bounce_slot_find(const struct verbs_conn *conn);
 
-/* ------------------------------------------------------------------ arrivals.c */
+/* ------------------------------------------------------------------ receive.c */
 
-/** Post the receive of message @p index, 0..VERBS_RECEIVES - 1. */
+/** Post the receive of message @p index, 0..VERBS_RECV_DEPTH - 1. */
 bool verbs_receive_post(struct verbs_conn *conn, unsigned index);
 /** Take what the node has sent, without waiting; with the lock held. @return whether there was
  *  something. */
-bool verbs_take_arrivals(struct verbs_conn *conn);
+bool verbs_poll_receives(struct verbs_conn *conn);
 /** Let the next signal be noticed; false with errno. */
-bool verbs_listen_for_signal(struct verbs_conn *conn);
+bool verbs_arm_receive_channel(struct verbs_conn *conn);
 
 int verbs_signal_fd(struct rsm_conn *conn);
 enum rsm_status verbs_arm_signals(struct rsm_conn *conn);

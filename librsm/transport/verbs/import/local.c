@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory of the importing process that the device knows: landing memory for connections, registered
+/* Memory of the importing process that the device knows: bounce memory for connections, registered
  * some connections at a time, and what the application has registered itself. */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,51 +10,51 @@
 #include "base/log.h"
 #include "transport/verbs/import/import.h"
 
-enum { LANDINGS_PER_ARENA = 2 };
+enum { BOUNCES_PER_CHUNK = 2 };
 
-struct verbs_arena {
-    struct verbs_arena *next;
+struct verbs_bounce_chunk {
+    struct verbs_bounce_chunk *next;
     uint8_t *bytes;
     size_t length;
     struct ibv_mr *mr;
-    struct verbs_landing landing[LANDINGS_PER_ARENA];
+    struct verbs_bounce bounce[BOUNCES_PER_CHUNK];
 };
 
 /* Whole pages for each connection. */
-static size_t landing_bytes(const struct verbs_port *port)
+static size_t bounce_bytes(const struct verbs_port *port)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t wanted = port->options.bounce + VERBS_RECEIVES * VERBS_MESSAGE_MAX;
+    size_t wanted = port->options.bounce + VERBS_RECV_DEPTH * VERBS_MESSAGE_MAX;
     return (wanted + page - 1) / page * page;
 }
 
-static bool add_arena(struct verbs_port *port)
+static bool add_chunk(struct verbs_port *port)
 {
-    struct verbs_arena *arena = calloc(1, sizeof *arena);
-    if (arena == NULL)
+    struct verbs_bounce_chunk *chunk = calloc(1, sizeof *chunk);
+    if (chunk == NULL)
         return false;
-    size_t each = landing_bytes(port);
-    arena->length = each * LANDINGS_PER_ARENA;
-    arena->bytes =
-        mmap(NULL, arena->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (arena->bytes == MAP_FAILED)
-        goto free_arena;
-    arena->mr = ibv_reg_mr(port->pd, arena->bytes, arena->length, IBV_ACCESS_LOCAL_WRITE);
-    if (arena->mr == NULL) {
+    size_t each = bounce_bytes(port);
+    chunk->length = each * BOUNCES_PER_CHUNK;
+    chunk->bytes =
+        mmap(NULL, chunk->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (chunk->bytes == MAP_FAILED)
+        goto free_chunk;
+    chunk->mr = ibv_reg_mr(port->pd, chunk->bytes, chunk->length, IBV_ACCESS_LOCAL_WRITE);
+    if (chunk->mr == NULL) {
         verbs_explain(&port->device, "cannot register landing memory", errno);
         goto unmap;
     }
-    for (size_t i = 0; i < LANDINGS_PER_ARENA; i++) {
-        arena->landing[i] =
-            (struct verbs_landing){.bytes = arena->bytes + i * each, .lkey = arena->mr->lkey};
-        LL_PREPEND(port->landing, &arena->landing[i]);
+    for (size_t i = 0; i < BOUNCES_PER_CHUNK; i++) {
+        chunk->bounce[i] =
+            (struct verbs_bounce){.bytes = chunk->bytes + i * each, .lkey = chunk->mr->lkey};
+        LL_PREPEND(port->bounce, &chunk->bounce[i]);
     }
-    LL_PREPEND(port->arenas, arena);
+    LL_PREPEND(port->chunks, chunk);
     return true;
 unmap:
-    munmap(arena->bytes, arena->length);
-free_arena:
-    free(arena);
+    munmap(chunk->bytes, chunk->length);
+free_chunk:
+    free(chunk);
     return false;
 }
 
@@ -73,38 +73,38 @@ bool verbs_local_open(struct verbs_port *port)
 {
     pthread_mutex_init(&port->lock, NULL);
     init_regions_lock(port);
-    return add_arena(port);
+    return add_chunk(port);
 }
 
 void verbs_local_close(struct verbs_port *port)
 {
-    while (port->arenas != NULL) {
-        struct verbs_arena *arena = port->arenas;
-        port->arenas = arena->next;
-        ibv_dereg_mr(arena->mr);
-        munmap(arena->bytes, arena->length);
-        free(arena);
+    while (port->chunks != NULL) {
+        struct verbs_bounce_chunk *chunk = port->chunks;
+        port->chunks = chunk->next;
+        ibv_dereg_mr(chunk->mr);
+        munmap(chunk->bytes, chunk->length);
+        free(chunk);
     }
     pthread_rwlock_destroy(&port->regions_lock);
     pthread_mutex_destroy(&port->lock);
 }
 
-struct verbs_landing *verbs_landing_take(struct verbs_port *port)
+struct verbs_bounce *verbs_bounce_get(struct verbs_port *port)
 {
-    struct verbs_landing *landing = NULL;
+    struct verbs_bounce *bounce = NULL;
     pthread_mutex_lock(&port->lock);
-    if (port->landing != NULL || add_arena(port)) {
-        landing = port->landing;
-        port->landing = landing->next;
+    if (port->bounce != NULL || add_chunk(port)) {
+        bounce = port->bounce;
+        port->bounce = bounce->next;
     }
     pthread_mutex_unlock(&port->lock);
-    return landing;
+    return bounce;
 }
 
-void verbs_landing_give(struct verbs_port *port, struct verbs_landing *landing)
+void verbs_bounce_put(struct verbs_port *port, struct verbs_bounce *bounce)
 {
     pthread_mutex_lock(&port->lock);
-    LL_PREPEND(port->landing, landing);
+    LL_PREPEND(port->bounce, bounce);
     pthread_mutex_unlock(&port->lock);
 }
 

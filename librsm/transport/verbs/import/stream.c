@@ -3,7 +3,7 @@
  * Transfers. Everything is a vector: put and get are one of one entry, elements are cut into work
  * requests of their width. A vector becomes chains of work requests: small writes carry their
  * bytes with them, what lies in registered memory is moved from or to where it is, and the rest
- * goes through the slots of the landing memory, so that one is copied while others fly.
+ * goes through the slots of the bounce memory, so that one is copied while others fly.
  */
 #include <string.h>
 
@@ -13,8 +13,8 @@ enum {
     ALIGN = 8,
     /* The far side answers reads as fast as it can; what a fabric without flow control drops of a
      * burst comes back only after a time-out. A fast device needs no more than this under way. */
-    READ_MOST = 128 * 1024,
-    READ_WINDOW = 8 * READ_MOST,
+    READ_MAX = 128 * 1024,
+    READ_WINDOW = 8 * READ_MAX,
 };
 
 /* ------------------------------------------------------------------ cutting a vector */
@@ -60,7 +60,7 @@ static const struct verbs_region *region_of(const struct stream *s, const struct
     return s->locked ? verbs_region_of(s->conn->port, f->local, f->length) : NULL;
 }
 
-static void add(struct verbs_chain *chain, enum ibv_wr_opcode opcode,
+static void add(struct verbs_wr_list *chain, enum ibv_wr_opcode opcode,
                 const struct fragment *fragment, const void *local, uint32_t lkey, unsigned flags)
 {
     uint32_t i = chain->count++;
@@ -76,20 +76,20 @@ static void add(struct verbs_chain *chain, enum ibv_wr_opcode opcode,
 
 static uint8_t *slot_bytes(const struct verbs_conn *conn, int slot)
 {
-    return conn->landing->bytes + (size_t)slot * conn->slot_bytes;
+    return conn->bounce->bytes + (size_t)slot * conn->slot_bytes;
 }
 
 static bool slot_is_free(const struct verbs_conn *conn, uint64_t unused)
 {
     (void)unused;
-    return verbs_slot_find(conn) >= 0;
+    return verbs_bounce_slot_find(conn) >= 0;
 }
 
 /* Where a thread holds no slot it may wait for one. -1: the connection is dead. */
 static int slot_await(struct verbs_conn *conn)
 {
     verbs_wait(conn, (struct verbs_wait){.over = slot_is_free});
-    return conn->ledger.dead ? -1 : verbs_slot_find(conn);
+    return conn->sendq.dead ? -1 : verbs_bounce_slot_find(conn);
 }
 
 /* What one access reads another must write. */
@@ -123,9 +123,8 @@ static void move_bytes(const struct stream *s, uint8_t *to, const uint8_t *from,
  * into a slot or into `small`, while the connection's lock is free; posting reads only these. */
 struct writer {
     struct stream s;
-    struct verbs_chain chain;
-    _Alignas(
-        ALIGN) uint8_t small[VERBS_INLINE_MOST]; /* what the chain's requests carry with them */
+    struct verbs_wr_list chain;
+    _Alignas(ALIGN) uint8_t small[VERBS_INLINE_MAX]; /* what the chain's requests carry with them */
     size_t small_used;
     int slot; /* being filled, -1: none */
     size_t used;
@@ -151,7 +150,7 @@ static bool write_post(struct writer *w)
     w->chain_direct = false;
     w->done = w->s.entry;
     if (w->slot >= 0)
-        conn->slot_until[w->slot] = last;
+        conn->bounce_slot_until[w->slot] = last;
     return true;
 }
 
@@ -160,7 +159,7 @@ static bool write_slot(struct writer *w)
 {
     bool posted = write_post(w);
     if (w->slot >= 0)
-        w->s.conn->slot_held[w->slot] = false;
+        w->s.conn->bounce_slot_held[w->slot] = false;
     w->slot = -1;
     return posted;
 }
@@ -178,12 +177,12 @@ static bool write_locked(struct writer *w, bool (*step)(struct writer *w))
 static bool write_take_slot(struct writer *w)
 {
     struct verbs_conn *conn = w->s.conn;
-    int slot = verbs_slot_find(conn);
+    int slot = verbs_bounce_slot_find(conn);
     if (slot < 0 && write_post(w))
         slot = slot_await(conn);
     if (slot < 0)
         return false;
-    conn->slot_held[slot] = true;
+    conn->bounce_slot_held[slot] = true;
     w->slot = slot;
     w->used = 0;
     return true;
@@ -199,7 +198,7 @@ static bool write_copy(struct writer *w, struct fragment *fragment)
         fragment->length = (uint32_t)room;
     uint8_t *to = slot_bytes(conn, w->slot) + w->used;
     memcpy(to, fragment->local, fragment->length);
-    add(&w->chain, IBV_WR_RDMA_WRITE, fragment, to, conn->landing->lkey, 0);
+    add(&w->chain, IBV_WR_RDMA_WRITE, fragment, to, conn->bounce->lkey, 0);
     w->used += fragment->length;
     w->s.at += fragment->length;
     return w->used < conn->slot_bytes || write_locked(w, write_slot);
@@ -207,7 +206,7 @@ static bool write_copy(struct writer *w, struct fragment *fragment)
 
 static bool write_small(struct writer *w, const struct fragment *fragment)
 {
-    if (fragment->length > VERBS_INLINE_MOST - w->small_used && !write_locked(w, write_post))
+    if (fragment->length > VERBS_INLINE_MAX - w->small_used && !write_locked(w, write_post))
         return false;
     uint8_t *bytes = w->small + w->small_used;
     w->small_used += (fragment->length + ALIGN - 1u) / ALIGN * ALIGN;
@@ -236,7 +235,7 @@ static bool write_all(struct writer *w)
 {
     struct fragment fragment;
     while (peek(&w->s, &fragment)) {
-        if (w->chain.count == VERBS_CHAIN && !write_locked(w, write_post))
+        if (w->chain.count == VERBS_WR_LIST_MAX && !write_locked(w, write_post))
             return false;
         if (!write_one(w, &fragment))
             return false;
@@ -261,11 +260,11 @@ static enum rsm_status write_stream(const struct stream *stream, unsigned *done)
     pthread_mutex_lock(&conn->lock);
     sound = sound && write_slot(&w);
     if (w.slot >= 0)
-        conn->slot_held[w.slot] = false;
+        conn->bounce_slot_held[w.slot] = false;
     /* The caller may reuse its memory when this returns. */
     sound = sound && (w.direct == 0 || verbs_wait_for(conn, w.direct));
     if (sound && w.last != w.direct)
-        verbs_ledger_leave(&conn->ledger, w.last);
+        verbs_sendq_report_success(&conn->sendq, w.last);
     verbs_poll(conn);
     pthread_mutex_unlock(&conn->lock);
     *done = sound ? stream->count : w.done;
@@ -286,8 +285,8 @@ struct fetch {
 
 struct reader {
     struct stream s;
-    struct verbs_chain chain;
-    struct fetch fetch[VERBS_FETCHES];
+    struct verbs_wr_list chain;
+    struct fetch fetch[VERBS_READS_MAX];
     unsigned first;  /* of the fetches, they go round */
     unsigned count;  /* not delivered */
     unsigned posted; /* of these: posted */
@@ -298,7 +297,7 @@ struct reader {
 
 static struct fetch *fetch_at(struct reader *r, unsigned index)
 {
-    return &r->fetch[(r->first + index) % VERBS_FETCHES];
+    return &r->fetch[(r->first + index) % VERBS_READS_MAX];
 }
 
 static bool read_post(struct reader *r)
@@ -324,10 +323,10 @@ static uint8_t *read_room(struct reader *r, struct fragment *fragment)
 {
     struct verbs_conn *conn = r->s.conn;
     if (r->slot < 0) {
-        r->slot = verbs_slot_find(conn);
+        r->slot = verbs_bounce_slot_find(conn);
         if (r->slot < 0)
             return NULL;
-        conn->slot_held[r->slot] = true;
+        conn->bounce_slot_held[r->slot] = true;
         r->used = 0;
     }
     size_t room = conn->slot_bytes - r->used;
@@ -341,13 +340,13 @@ static uint8_t *read_room(struct reader *r, struct fragment *fragment)
 static bool read_one(struct reader *r, struct fragment *fragment)
 {
     const struct verbs_region *region = region_of(&r->s, fragment);
-    uint8_t *landing = region != NULL ? fragment->local : read_room(r, fragment);
-    if (landing == NULL)
+    uint8_t *bounce = region != NULL ? fragment->local : read_room(r, fragment);
+    if (bounce == NULL)
         return false;
-    add(&r->chain, IBV_WR_RDMA_READ, fragment, landing,
-        region != NULL ? region->mr->lkey : r->s.conn->landing->lkey, 0);
+    add(&r->chain, IBV_WR_RDMA_READ, fragment, bounce,
+        region != NULL ? region->mr->lkey : r->s.conn->bounce->lkey, 0);
     *fetch_at(r, r->count++) = (struct fetch){.to = fragment->local,
-                                              .from = region != NULL ? NULL : landing,
+                                              .from = region != NULL ? NULL : bounce,
                                               .length = fragment->length,
                                               .entry = r->s.entry,
                                               .slot = -1};
@@ -362,10 +361,10 @@ static bool read_one(struct reader *r, struct fragment *fragment)
 static bool read_issue(struct reader *r)
 {
     struct fragment fragment;
-    while (r->count < VERBS_FETCHES && r->bytes < READ_WINDOW && peek(&r->s, &fragment)) {
+    while (r->count < VERBS_READS_MAX && r->bytes < READ_WINDOW && peek(&r->s, &fragment)) {
         if (!read_one(r, &fragment))
             break;
-        if (r->chain.count == VERBS_CHAIN && !read_post(r))
+        if (r->chain.count == VERBS_WR_LIST_MAX && !read_post(r))
             return false;
     }
     read_close_slot(r);
@@ -382,7 +381,7 @@ static void deliver(const struct reader *r, const struct fetch *fetch)
 static void read_deliver(struct reader *r)
 {
     struct verbs_conn *conn = r->s.conn;
-    uint64_t completed = conn->ledger.completed;
+    uint64_t completed = conn->sendq.completed;
     unsigned ready = 0;
     pthread_mutex_unlock(&conn->lock);
     for (; ready < r->count && fetch_at(r, ready)->number <= completed; ready++)
@@ -391,13 +390,13 @@ static void read_deliver(struct reader *r)
     for (unsigned i = 0; i < ready; i++) {
         r->bytes -= fetch_at(r, i)->length;
         if (fetch_at(r, i)->slot >= 0)
-            conn->slot_held[fetch_at(r, i)->slot] = false;
+            conn->bounce_slot_held[fetch_at(r, i)->slot] = false;
     }
     r->first += ready;
     r->count -= ready;
     r->posted -= ready;
-    if (conn->sleeper)
-        pthread_cond_broadcast(&conn->news); /* somebody may wait for a slot */
+    if (conn->has_sleeper)
+        pthread_cond_broadcast(&conn->progress); /* somebody may wait for a slot */
 }
 
 static bool read_all(struct reader *r)
@@ -424,10 +423,10 @@ static void read_abandon(struct reader *r)
 {
     struct verbs_conn *conn = r->s.conn;
     if (r->slot >= 0)
-        conn->slot_held[r->slot] = false;
+        conn->bounce_slot_held[r->slot] = false;
     for (unsigned i = 0; i < r->count; i++)
         if (fetch_at(r, i)->slot >= 0)
-            conn->slot_held[fetch_at(r, i)->slot] = false;
+            conn->bounce_slot_held[fetch_at(r, i)->slot] = false;
 }
 
 static enum rsm_status read_stream(const struct stream *stream, unsigned *done)
@@ -440,10 +439,10 @@ static enum rsm_status read_stream(const struct stream *stream, unsigned *done)
     r.slot = -1;
     r.used = 0;
     r.bytes = 0;
-    if (r.s.unit > READ_MOST)
-        r.s.unit = READ_MOST;
+    if (r.s.unit > READ_MAX)
+        r.s.unit = READ_MAX;
     pthread_mutex_lock(&conn->lock);
-    bool sound = !conn->ledger.dead && read_all(&r);
+    bool sound = !conn->sendq.dead && read_all(&r);
     if (!sound)
         read_abandon(&r);
     pthread_mutex_unlock(&conn->lock);

@@ -2,7 +2,7 @@
 /*
  * What the fabric reports to the node: connections that come in, signals, losses. Everything that
  * rsmd is told is told at the end of a step, when nothing of an offer is in hand, because rsmd may
- * revoke any offer when it hears of one.
+ * revoke any offer when it signals_armed of one.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -102,7 +102,7 @@ int verbs_event_fd(struct rsm_node_port *base)
 
 /* ------------------------------------------------------------------ connections */
 
-static uint32_t smaller_wish(uint32_t first, uint32_t second)
+static uint32_t smaller_mtu(uint32_t first, uint32_t second)
 {
     return first == 0 || (second != 0 && second < first) ? second : first;
 }
@@ -112,16 +112,16 @@ static bool answer(struct verbs_node_port *port, struct verbs_node_offer *offer,
                    const struct verbs_hello *hello)
 {
     struct verbs_path path = port->path;
-    uint8_t bytes[VERBS_WELCOME_BYTES];
-    path.mtu = smaller_wish(path.mtu, hello->mtu);
-    struct verbs_welcome welcome = {.mtu = (uint16_t)path.mtu,
-                                    .abilities = VERBS_CAN_SIGNAL_IMPORTER};
-    verbs_welcome_encode(&welcome, bytes);
+    uint8_t bytes[VERBS_ACCEPT_DATA_BYTES];
+    path.mtu = smaller_mtu(path.mtu, hello->mtu);
+    struct verbs_accept_data welcome = {.mtu = (uint16_t)path.mtu,
+                                        .capabilities = VERBS_CAP_SIGNAL_IMPORTER};
+    verbs_accept_data_encode(&welcome, bytes);
     struct rdma_conn_param param = verbs_conn_param(offer->qp, &path, bytes, sizeof bytes);
-    return verbs_queue_step(offer->id, offer->qp, IBV_QPS_INIT, &path) == 0 &&
+    return verbs_qp_modify(offer->id, offer->qp, IBV_QPS_INIT, &path) == 0 &&
            verbs_receive_ahead(offer, VERBS_RECEIVES_AHEAD) &&
-           verbs_queue_step(offer->id, offer->qp, IBV_QPS_RTR, &path) == 0 &&
-           verbs_queue_step(offer->id, offer->qp, IBV_QPS_RTS, &path) == 0 &&
+           verbs_qp_modify(offer->id, offer->qp, IBV_QPS_RTR, &path) == 0 &&
+           verbs_qp_modify(offer->id, offer->qp, IBV_QPS_RTS, &path) == 0 &&
            rdma_accept(offer->id, &param) == 0;
 }
 
@@ -236,16 +236,16 @@ static bool take_completion(struct verbs_node_offer *offer, const struct ibv_wc 
     uint32_t signal = ntohl(wc->imm_data);
     if (wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM)
         return false;
-    if ((signal == VERBS_SIGNALS_TAKEN && offer->untaken) ||
-        (signal == VERBS_SIGNALS_WANTED && !offer->hears)) {
-        offer->untaken = false;
-        offer->hears = true;
+    if ((signal == VERBS_SIGNALS_ACK && offer->unacknowledged) ||
+        (signal == VERBS_SIGNALS_ARM && !offer->signals_armed)) {
+        offer->unacknowledged = false;
+        offer->signals_armed = true;
         return verbs_receive_ahead(offer, 1);
     }
     if ((signal & ~VERBS_SIGNAL_COALESCE) != 1)
         return false;
     add_signal(runs, (signal & VERBS_SIGNAL_COALESCE) != 0);
-    offer->unpaid++;
+    offer->uncredited++;
     return verbs_receive_ahead(offer, 1);
 }
 
@@ -269,13 +269,13 @@ static void drain(struct verbs_node_port *port, struct verbs_node_offer *offer,
     struct runs runs = {.count = 0};
     if (offer->cq == NULL)
         return;
-    bool owed = offer->untaken || offer->flying;
+    bool owed = offer->unacknowledged || offer->flying;
     int count = ibv_poll_cq(offer->cq, AT_ONCE, wc);
     bool sound = count >= 0;
     for (int i = 0; i < count && sound; i++)
         sound = take_completion(offer, &wc[i], &runs);
     /* An adapter may tell later that the signals went than the importer that it took them. */
-    runs.taken = sound && owed && !offer->untaken && !offer->flying;
+    runs.taken = sound && owed && !offer->unacknowledged && !offer->flying;
     sound = sound && verbs_credit_send(offer);
     offer->more = sound && count == AT_ONCE;
     if (offer->more)
@@ -366,7 +366,7 @@ static bool take_device_event(struct verbs_node_port *port)
     case IBV_EVENT_PORT_ACTIVE:
         log_device_event(port, type);
         verbs_manager_report(&port->device);
-        verbs_farewells_say(port);
+        verbs_deferred_disconnects_run(port);
         break;
     default:
         log_device_event(port, type);

@@ -40,12 +40,12 @@ static bool make_queue(struct verbs_node_port *port, struct verbs_node_offer *of
         verbs_explain(&port->device, "cannot create a completion queue", errno);
         return false;
     }
-    struct verbs_queue_wish wish = {.pd = offer->pd != NULL ? offer->pd : port->pd,
-                                    .cq = offer->cq,
-                                    .receives_cq = offer->cq,
-                                    .sends = sends,
-                                    .receives = VERBS_RECEIVES_AHEAD};
-    offer->qp = verbs_queue_make(&wish, &inline_bytes);
+    struct verbs_qp_attr wish = {.pd = offer->pd != NULL ? offer->pd : port->pd,
+                                 .cq = offer->cq,
+                                 .receives_cq = offer->cq,
+                                 .sends = sends,
+                                 .receives = VERBS_RECEIVES_AHEAD};
+    offer->qp = verbs_qp_create(&wish, &inline_bytes);
     if (offer->qp == NULL)
         verbs_explain(&port->device, "cannot create a queue pair", errno);
     return offer->qp != NULL;
@@ -71,7 +71,7 @@ static bool make_keys(struct verbs_node_port *port, struct verbs_node_offer *off
 
 static bool take_slot(struct verbs_node_port *port, struct verbs_node_offer *offer)
 {
-    offer->slot = verbs_slot_take(port);
+    offer->slot = verbs_send_buffer_get(port);
     if (offer->slot == NULL || offer->pd == NULL)
         return offer->slot != NULL;
     offer->slot_mr =
@@ -159,10 +159,10 @@ bool verbs_grant_send(struct verbs_node_offer *offer)
 
 bool verbs_credit_send(struct verbs_node_offer *offer)
 {
-    if (offer->sending || offer->unpaid < VERBS_SIGNALS_AHEAD / 2)
+    if (offer->sending || offer->uncredited < VERBS_SIGNALS_AHEAD / 2)
         return true;
-    struct verbs_message message = {.type = VERBS_CREDIT, .credit = offer->unpaid};
-    offer->unpaid = 0;
+    struct verbs_message message = {.type = VERBS_CREDIT, .credit = offer->uncredited};
+    offer->uncredited = 0;
     return send_slot(offer, &message);
 }
 
@@ -202,13 +202,13 @@ static void end_keys(struct verbs_node_offer *offer)
 void verbs_grant_end(struct verbs_node_port *port, struct verbs_node_offer *offer)
 {
     if (offer->qp != NULL)
-        verbs_queue_stop(offer->qp);
+        verbs_qp_stop(offer->qp);
     end_keys(offer);
     if (offer->qp != NULL)
         complain("destroy a queue pair", ibv_destroy_qp(offer->qp));
     offer->qp = NULL;
     if (offer->id != NULL) {
-        verbs_farewell(port, offer->id, offer->unconfirmed);
+        verbs_deferred_disconnect(port, offer->id, offer->unconfirmed);
         offer->id = NULL;
     }
     if (offer->cq != NULL)
@@ -221,6 +221,6 @@ void verbs_grant_end(struct verbs_node_port *port, struct verbs_node_offer *offe
         complain("free a protection domain", ibv_dealloc_pd(offer->pd));
     offer->pd = NULL;
     if (offer->slot != NULL)
-        verbs_slot_give(port, offer->slot);
+        verbs_send_buffer_put(port, offer->slot);
     offer->slot = NULL;
 }

@@ -48,9 +48,9 @@ static bool furnish(struct verbs_node_port *port)
 
 static void strip(struct verbs_node_port *port)
 {
-    verbs_farewells_end(port);
+    verbs_deferred_disconnects_end(port);
     verbs_listen_end(port);
-    verbs_slots_end(port);
+    verbs_send_buffers_end(port);
     if (port->pool != NULL)
         verbs_pool_close(port->pool);
     if (port->pd != NULL)

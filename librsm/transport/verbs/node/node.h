@@ -33,7 +33,7 @@ enum verbs_offer_state {
     VERBS_LOST,
 };
 
-struct verbs_message_slot; /* of slots.c: registered memory to send from */
+struct verbs_send_buffer; /* of send_buffer.c: registered memory to send from */
 
 /* A piece and the key that reaches it: a window, or where there are none a registration. */
 struct verbs_grant {
@@ -58,12 +58,12 @@ struct verbs_node_offer {
     struct ibv_pd *pd; /* its own one if there are no windows, else NULL */
     struct ibv_cq *cq;
     struct ibv_qp *qp;
-    struct verbs_message_slot *slot;
+    struct verbs_send_buffer *slot;
     struct ibv_mr *slot_mr; /* the slot's in the own domain, else NULL */
     bool sending;           /* the slot is in use */
-    uint32_t unpaid;        /* signals taken for which no credit was returned */
-    bool hears;             /* the importer wants signals of the exporter */
-    bool untaken;           /* it has not said that it took the latest */
+    uint32_t uncredited;    /* signals taken for which no credit was returned */
+    bool signals_armed;     /* the importer wants signals of the exporter */
+    bool unacknowledged;    /* it has not said that it took the latest */
     bool flying;            /* ... which have perhaps not arrived yet */
     uint32_t count;
     struct verbs_grant grant[];
@@ -86,11 +86,12 @@ struct verbs_node_port {
     int epoll;
     int again; /* eventfd: something was left for the next dispatch */
     struct verbs_node_offer *offers;
-    uint64_t refused;                 /* connections */
-    unsigned untold;                  /* offers that rsmd does not know to be lost */
-    struct verbs_message_slot *slots; /* free ones */
-    struct verbs_slab *slabs;
-    struct verbs_farewell *farewells; /* connections over, whose importers cannot be told */
+    uint64_t refused;                /* connections */
+    unsigned untold;                 /* offers that rsmd does not know to be lost */
+    struct verbs_send_buffer *slots; /* free ones */
+    struct verbs_send_buffer_chunk *slabs;
+    struct verbs_deferred_disconnect
+        *deferred_disconnects; /* connections over, whose importers cannot be told */
 };
 
 static inline struct verbs_node_port *verbs_node_port_of(struct rsm_node_port *port)
@@ -122,30 +123,31 @@ bool verbs_receive_ahead(struct verbs_node_offer *offer, unsigned count);
 
 extern const struct rsm_node_signal_ops verbs_node_signal_ops;
 
-/* ------------------------------------------------------------------ slots.c */
+/* ------------------------------------------------------------------ send_buffer.c */
 
-struct verbs_message_slot {
-    struct verbs_message_slot *next;
+struct verbs_send_buffer {
+    struct verbs_send_buffer *next;
     struct ibv_mr *mr;
     uint8_t *bytes; /* VERBS_MESSAGE_MAX of them */
 };
 
-struct verbs_message_slot *verbs_slot_take(struct verbs_node_port *port);
-void verbs_slot_give(struct verbs_node_port *port, struct verbs_message_slot *slot);
-void verbs_slots_end(struct verbs_node_port *port);
+struct verbs_send_buffer *verbs_send_buffer_get(struct verbs_node_port *port);
+void verbs_send_buffer_put(struct verbs_node_port *port, struct verbs_send_buffer *slot);
+void verbs_send_buffers_end(struct verbs_node_port *port);
 
-/* ------------------------------------------------------------------ farewell.c */
+/* ------------------------------------------------------------------ deferred_disconnect.c */
 
 /** Tell the importer that its connection is over and destroy the id. That is done later if the port
  * is not active, or if the importer has not confirmed the connection yet (@p unconfirmed). */
-void verbs_farewell(struct verbs_node_port *port, struct rdma_cm_id *id, bool unconfirmed);
+void verbs_deferred_disconnect(struct verbs_node_port *port, struct rdma_cm_id *id,
+                               bool unconfirmed);
 /** An event has come for an id that belongs to no offer: an unconfirmed connection stands, or
  * failed. */
 void verbs_farewell_event(struct verbs_node_port *port, const struct rdma_cm_id *id);
 /** The port may be active again. */
-void verbs_farewells_say(struct verbs_node_port *port);
+void verbs_deferred_disconnects_run(struct verbs_node_port *port);
 /** For the end of the port: keep nothing back. */
-void verbs_farewells_end(struct verbs_node_port *port);
+void verbs_deferred_disconnects_end(struct verbs_node_port *port);
 
 /* ------------------------------------------------------------------ accept.c */
 

@@ -27,9 +27,9 @@ static enum rsm_status send_signals(struct rsm_node_port *base, struct rsm_node_
                              .imm_data = htonl(verbs_signals_encode(signals))};
     if (offer->state == VERBS_LOST)
         return RSM_ST_UNREACHABLE;
-    if (offer->state != VERBS_CONNECTED || !offer->hears)
+    if (offer->state != VERBS_CONNECTED || !offer->signals_armed)
         return RSM_ST_UNSUPPORTED;
-    if (offer->untaken || offer->flying)
+    if (offer->unacknowledged || offer->flying)
         return RSM_ST_BUSY;
     if (ibv_post_send(offer->qp, &wr, &bad) != 0) {
         rsm_log_debug("verbs: node %u: cannot post a signal: %m", offer->node);
@@ -37,7 +37,7 @@ static enum rsm_status send_signals(struct rsm_node_port *base, struct rsm_node_
         eventfd_write(port->again, 1); /* rsmd is told by the next dispatch */
         return RSM_ST_UNREACHABLE;
     }
-    offer->untaken = offer->flying = true;
+    offer->unacknowledged = offer->flying = true;
     return RSM_ST_OK;
 }
 

@@ -27,7 +27,7 @@ struct verbs_pool {
     pthread_cond_t idle;
     bool stop;
     bool busy;
-    struct verbs_stock stock;
+    struct verbs_pool_classes classes;
     struct verbs_pool_counts counts;
     struct verbs_extent *ready[VERBS_CLASSES];
     struct verbs_extent *leaving;
@@ -93,20 +93,20 @@ static struct verbs_extent *pop(struct verbs_extent **list)
 }
 
 /* The lock is held, and let go of for the slow part. */
-static void make_one(struct verbs_pool *pool, int class)
+static void make_one(struct verbs_pool *pool, int size_class)
 {
     struct verbs_extent *extent = NULL;
     pthread_mutex_unlock(&pool->lock);
-    enum rsm_status status = make(pool, verbs_class_pages(class) * pool->page, &extent);
+    enum rsm_status status = make(pool, verbs_class_pages(size_class) * pool->page, &extent);
     pthread_mutex_lock(&pool->lock);
     if (status == RSM_ST_OK && extent != NULL) {
-        LL_PREPEND(pool->ready[class], extent);
-        verbs_stock_made(&pool->stock, class);
+        LL_PREPEND(pool->ready[size_class], extent);
+        verbs_pool_classes_made(&pool->classes, size_class);
         return;
     }
-    verbs_stock_failed(&pool->stock);
+    verbs_pool_classes_failed(&pool->classes);
     rsm_log_warning("verbs: the pool of registered memory stays at %llu KiB: %s",
-                    (unsigned long long)(pool->stock.budget * pool->page) >> 10,
+                    (unsigned long long)(pool->classes.budget * pool->page) >> 10,
                     rsmcore_status_text(status));
 }
 
@@ -120,7 +120,7 @@ static void drop_one(struct verbs_pool *pool, struct verbs_extent *extent)
 /* Do one thing; false if there is nothing. */
 static bool work(struct verbs_pool *pool)
 {
-    int class;
+    int size_class;
     struct verbs_extent *extent = pop(&pool->leaving);
     if (extent != NULL) {
         drop_one(pool, extent);
@@ -128,12 +128,12 @@ static bool work(struct verbs_pool *pool)
     }
     if (pool->stop)
         return false;
-    switch (verbs_stock_next(&pool->stock, &class)) {
-    case VERBS_STOCK_MAKE:
-        make_one(pool, class);
+    switch (verbs_pool_classes_next(&pool->classes, &size_class)) {
+    case VERBS_POOL_MAKE:
+        make_one(pool, size_class);
         return true;
-    case VERBS_STOCK_DROP:
-        drop_one(pool, pop(&pool->ready[class]));
+    case VERBS_POOL_DROP:
+        drop_one(pool, pop(&pool->ready[size_class]));
         return true;
     default:
         return false;
@@ -175,7 +175,7 @@ struct verbs_pool *verbs_pool_open(const struct verbs_device *device, struct ibv
     pool->access = access;
     pool->page = (uint64_t)sysconf(_SC_PAGESIZE);
     pool->busy = true; /* until the first look around has ended */
-    verbs_stock_init(&pool->stock, budget / pool->page);
+    verbs_pool_classes_init(&pool->classes, budget / pool->page);
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->idle, NULL);
@@ -202,8 +202,8 @@ void verbs_pool_close(struct verbs_pool *pool)
     pthread_cond_signal(&pool->work);
     pthread_mutex_unlock(&pool->lock);
     pthread_join(pool->thread, NULL);
-    for (int class = 0; class < VERBS_CLASSES; class ++)
-        unmake_all(&pool->ready[class]);
+    for (int size_class = 0; size_class < VERBS_CLASSES; size_class++)
+        unmake_all(&pool->ready[size_class]);
     unmake_all(&pool->leaving);
     pthread_cond_destroy(&pool->idle);
     pthread_cond_destroy(&pool->work);
@@ -218,13 +218,13 @@ static struct verbs_extent *take(struct verbs_pool *pool, uint64_t length, bool 
     struct verbs_extent *extent = NULL;
     uint64_t pages = (length + pool->page - 1) / pool->page;
     pthread_mutex_lock(&pool->lock);
-    if (only_ready && !verbs_stock_has(&pool->stock, pages)) {
+    if (only_ready && !verbs_pool_classes_has(&pool->classes, pages)) {
         pthread_mutex_unlock(&pool->lock);
         return NULL;
     }
-    int class = verbs_stock_take(&pool->stock, pages);
-    if (class != VERBS_CLASS_NONE)
-        extent = pop(&pool->ready[class]);
+    int size_class = verbs_pool_classes_take(&pool->classes, pages);
+    if (size_class != VERBS_CLASS_NONE)
+        extent = pop(&pool->ready[size_class]);
     *(extent != NULL ? &pool->counts.served : &pool->counts.missed) += 1;
     pool->busy = true;
     pthread_cond_signal(&pool->work);
@@ -286,7 +286,7 @@ void verbs_pool_count(struct verbs_pool *pool, struct verbs_pool_counts *counts)
 {
     pthread_mutex_lock(&pool->lock);
     *counts = pool->counts;
-    counts->pages = pool->stock.pages;
+    counts->pages = pool->classes.pages;
     pthread_mutex_unlock(&pool->lock);
 }
 

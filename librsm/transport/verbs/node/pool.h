@@ -15,7 +15,7 @@
 
 #include "rsm/transport.h"
 #include "transport/verbs/common/device.h"
-#include "transport/verbs/node/stock.h"
+#include "transport/verbs/node/pool_classes.h"
 
 struct verbs_extent {
     struct rsm_extent base;

@@ -10,14 +10,14 @@
 
 #include "cmocka_all.h"
 #include "control/packet.h"
-#include "server/lifeline.h"
+#include "server/instance_lock.h"
 
 static struct rsmcore_runtime runtime = {.node = 7};
 
 static int make_directory(void **state)
 {
     (void)state;
-    strcpy(runtime.directory, "/tmp/rsmd-lifeline-XXXXXX");
+    strcpy(runtime.directory, "/tmp/rsmd-instance-XXXXXX");
     return mkdtemp(runtime.directory) != NULL ? 0 : -1;
 }
 
@@ -31,15 +31,15 @@ static int remove_directory(void **state)
 static void one_holder_at_a_time(void **state)
 {
     (void)state;
-    struct rsmd_lifeline first, second;
-    assert_int_equal(rsmd_lifeline_take(&first, &runtime, NULL, false), RSMD_LOCK_TAKEN);
-    assert_int_equal(rsmd_lifeline_take(&second, &runtime, NULL, false), RSMD_LOCK_BUSY);
-    rsmd_lifeline_end(&second); /* the loser touches nothing */
+    struct rsmd_instance first, second;
+    assert_int_equal(rsmd_instance_lock(&first, &runtime, NULL, false), RSMD_LOCK_TAKEN);
+    assert_int_equal(rsmd_instance_lock(&second, &runtime, NULL, false), RSMD_LOCK_BUSY);
+    rsmd_instance_unlock(&second); /* the loser touches nothing */
     assert_int_equal(access(first.lock_path, F_OK), 0);
-    rsmd_lifeline_end(&first);
+    rsmd_instance_unlock(&first);
     assert_int_equal(access(first.lock_path, F_OK), -1);
-    assert_int_equal(rsmd_lifeline_take(&second, &runtime, NULL, false), RSMD_LOCK_TAKEN);
-    rsmd_lifeline_end(&second);
+    assert_int_equal(rsmd_instance_lock(&second, &runtime, NULL, false), RSMD_LOCK_TAKEN);
+    rsmd_instance_unlock(&second);
 }
 
 static mode_t mode_of(const char *path)
@@ -52,28 +52,28 @@ static mode_t mode_of(const char *path)
 static void socket_of_the_holder(void **state)
 {
     (void)state;
-    struct rsmd_lifeline lifeline;
-    assert_int_equal(rsmd_lifeline_take(&lifeline, &runtime, NULL, false), RSMD_LOCK_TAKEN);
+    struct rsmd_instance instance;
+    assert_int_equal(rsmd_instance_lock(&instance, &runtime, NULL, false), RSMD_LOCK_TAKEN);
     /* Something that a dead predecessor left. */
-    int stale = open(lifeline.socket_path, O_CREAT | O_WRONLY, 0600);
+    int stale = open(instance.socket_path, O_CREAT | O_WRONLY, 0600);
     assert_true(stale >= 0);
     close(stale);
-    int listener = rsmd_lifeline_listen(&lifeline, false);
+    int listener = rsmd_instance_listen(&instance, false);
     assert_true(listener > 2);
-    assert_int_equal(mode_of(lifeline.socket_path), 0600);
-    int client = rsm_packet_connect(lifeline.socket_path);
+    assert_int_equal(mode_of(instance.socket_path), 0600);
+    int client = rsm_packet_connect(instance.socket_path);
     assert_true(client >= 0);
     close(client);
-    rsmd_lifeline_hide(&lifeline);
-    assert_int_equal(access(lifeline.socket_path, F_OK), -1);
-    assert_int_equal(access(lifeline.lock_path, F_OK), 0);
+    rsmd_instance_unlink(&instance);
+    assert_int_equal(access(instance.socket_path, F_OK), -1);
+    assert_int_equal(access(instance.lock_path, F_OK), 0);
     close(listener);
-    listener = rsmd_lifeline_listen(&lifeline, true);
+    listener = rsmd_instance_listen(&instance, true);
     assert_true(listener >= 0);
-    assert_int_equal(mode_of(lifeline.socket_path), 0666);
+    assert_int_equal(mode_of(instance.socket_path), 0666);
     close(listener);
-    rsmd_lifeline_end(&lifeline);
-    assert_int_equal(access(lifeline.socket_path, F_OK), -1);
+    rsmd_instance_unlock(&instance);
+    assert_int_equal(access(instance.socket_path, F_OK), -1);
 }
 
 /* Many processes take and give up the lock, which removes its file each time. */
@@ -83,8 +83,8 @@ static void contend(atomic_int *inside)
 {
     int taken = 0;
     while (taken < ROUNDS) {
-        struct rsmd_lifeline lifeline;
-        enum rsmd_lock_result result = rsmd_lifeline_take(&lifeline, &runtime, NULL, false);
+        struct rsmd_instance instance;
+        enum rsmd_lock_result result = rsmd_instance_lock(&instance, &runtime, NULL, false);
         if (result == RSMD_LOCK_FAILED)
             _exit(1);
         if (result == RSMD_LOCK_BUSY)
@@ -93,7 +93,7 @@ static void contend(atomic_int *inside)
             _exit(2);
         taken++;
         atomic_fetch_sub(inside, 1);
-        rsmd_lifeline_end(&lifeline);
+        rsmd_instance_unlock(&instance);
     }
     _exit(0);
 }
@@ -126,30 +126,30 @@ static void words_to_the_starter(void **state)
     int ends[2];
     char text[64] = "", longest[3000];
     assert_int_equal(pipe(ends), 0);
-    rsmd_ready(ends[1]);
+    rsmd_start_ready(ends[1]);
     assert_int_equal(read(ends[0], text, sizeof text), 1);
     assert_string_equal(text, "R");
     assert_int_equal(read(ends[0], text, sizeof text), 0);
     close(ends[0]);
     assert_int_equal(pipe(ends), 0);
-    rsmd_not_needed(ends[1]);
+    rsmd_start_not_needed(ends[1]);
     assert_int_equal(read(ends[0], text, sizeof text), 1);
     assert_int_equal(text[0], 'B');
     close(ends[0]);
     assert_int_equal(pipe(ends), 0);
-    rsmd_not_ready(ends[1], "no luck");
+    rsmd_start_failed(ends[1], "no luck");
     assert_int_equal(read(ends[0], text, sizeof text), 8);
     assert_memory_equal(text, "no luck\n", 8);
     close(ends[0]);
     memset(longest, 'x', sizeof longest);
     longest[sizeof longest - 1] = '\0';
     assert_int_equal(pipe(ends), 0);
-    rsmd_not_ready(ends[1], longest);
+    rsmd_start_failed(ends[1], longest);
     ssize_t got = read(ends[0], longest, sizeof longest);
     assert_in_range(got, 100, 1024);
     assert_int_equal(longest[got - 1], '\n');
     close(ends[0]);
-    rsmd_ready(-1); /* nobody waits */
+    rsmd_start_ready(-1); /* nobody waits */
 }
 
 int main(void)

@@ -10,18 +10,18 @@
 
 enum { SLOTS_PER_SLAB = 128 };
 
-struct verbs_slab {
-    struct verbs_slab *next;
+struct verbs_send_buffer_chunk {
+    struct verbs_send_buffer_chunk *next;
     uint8_t *bytes;
     struct ibv_mr *mr;
-    struct verbs_message_slot slot[SLOTS_PER_SLAB];
+    struct verbs_send_buffer slot[SLOTS_PER_SLAB];
 };
 
 enum { SLAB_BYTES = SLOTS_PER_SLAB * VERBS_MESSAGE_MAX };
 
 static bool add_slab(struct verbs_node_port *port)
 {
-    struct verbs_slab *slab = calloc(1, sizeof *slab);
+    struct verbs_send_buffer_chunk *slab = calloc(1, sizeof *slab);
     if (slab == NULL)
         return false;
     slab->bytes =
@@ -34,8 +34,8 @@ static bool add_slab(struct verbs_node_port *port)
         goto unmap;
     }
     for (int i = 0; i < SLOTS_PER_SLAB; i++) {
-        slab->slot[i] = (struct verbs_message_slot){.mr = slab->mr,
-                                                    .bytes = slab->bytes + i * VERBS_MESSAGE_MAX};
+        slab->slot[i] = (struct verbs_send_buffer){.mr = slab->mr,
+                                                   .bytes = slab->bytes + i * VERBS_MESSAGE_MAX};
         LL_PREPEND(port->slots, &slab->slot[i]);
     }
     LL_PREPEND(port->slabs, slab);
@@ -47,24 +47,24 @@ free_slab:
     return false;
 }
 
-struct verbs_message_slot *verbs_slot_take(struct verbs_node_port *port)
+struct verbs_send_buffer *verbs_send_buffer_get(struct verbs_node_port *port)
 {
     if (port->slots == NULL && !add_slab(port))
         return NULL;
-    struct verbs_message_slot *slot = port->slots;
+    struct verbs_send_buffer *slot = port->slots;
     port->slots = slot->next;
     return slot;
 }
 
-void verbs_slot_give(struct verbs_node_port *port, struct verbs_message_slot *slot)
+void verbs_send_buffer_put(struct verbs_node_port *port, struct verbs_send_buffer *slot)
 {
     LL_PREPEND(port->slots, slot);
 }
 
-void verbs_slots_end(struct verbs_node_port *port)
+void verbs_send_buffers_end(struct verbs_node_port *port)
 {
     while (port->slabs != NULL) {
-        struct verbs_slab *slab = port->slabs;
+        struct verbs_send_buffer_chunk *slab = port->slabs;
         port->slabs = slab->next;
         ibv_dereg_mr(slab->mr);
         munmap(slab->bytes, SLAB_BYTES);

@@ -11,77 +11,77 @@
 
 #include "cmocka_all.h"
 #include "control/packet.h"
-#include "node/gentable.h"
+#include "node/generation_table.h"
 #include "node/memfd.h"
 
-static struct rsmd_gentable *table;
+static struct rsmd_generation_table *table;
 
 static int make_table(void **state)
 {
     (void)state;
-    return rsmd_gentable_make(&table) == RSM_ST_OK ? 0 : -1;
+    return rsmd_generation_table_create(&table) == RSM_ST_OK ? 0 : -1;
 }
 
 static int free_table(void **state)
 {
     (void)state;
-    rsmd_gentable_free(table);
+    rsmd_generation_table_free(table);
     return 0;
 }
 
 static void slots_move(void **state)
 {
     (void)state;
-    uint32_t slot = rsmd_gentable_take(table);
+    uint32_t slot = rsmd_generation_table_take(table);
     assert_int_not_equal(slot, 0);
-    uint32_t taken = rsmd_gentable_value(table, slot);
-    rsmd_gentable_move(table, slot);
-    uint32_t moved = rsmd_gentable_value(table, slot);
+    uint32_t taken = rsmd_generation_table_value(table, slot);
+    rsmd_generation_table_advance(table, slot);
+    uint32_t moved = rsmd_generation_table_value(table, slot);
     assert_int_not_equal(moved, taken);
-    rsmd_gentable_release(table, slot);
-    assert_int_not_equal(rsmd_gentable_value(table, slot), moved);
-    assert_int_not_equal(rsmd_gentable_value(table, slot), taken);
+    rsmd_generation_table_release(table, slot);
+    assert_int_not_equal(rsmd_generation_table_value(table, slot), moved);
+    assert_int_not_equal(rsmd_generation_table_value(table, slot), taken);
 }
 
 static void slots_run_out_and_come_back(void **state)
 {
     (void)state;
-    static bool seen[RSM_GENTABLE_SLOTS];
-    static uint32_t values[RSM_GENTABLE_SLOTS];
+    static bool seen[RSM_GENERATION_TABLE_SLOTS];
+    static uint32_t values[RSM_GENERATION_TABLE_SLOTS];
     memset(seen, 0, sizeof seen);
-    for (int i = 1; i < RSM_GENTABLE_SLOTS; i++) {
-        uint32_t slot = rsmd_gentable_take(table);
-        assert_in_range(slot, 1, RSM_GENTABLE_SLOTS - 1);
+    for (int i = 1; i < RSM_GENERATION_TABLE_SLOTS; i++) {
+        uint32_t slot = rsmd_generation_table_take(table);
+        assert_in_range(slot, 1, RSM_GENERATION_TABLE_SLOTS - 1);
         assert_false(seen[slot]);
         seen[slot] = true;
-        values[slot] = rsmd_gentable_value(table, slot);
+        values[slot] = rsmd_generation_table_value(table, slot);
     }
-    assert_int_equal(rsmd_gentable_take(table), 0);
+    assert_int_equal(rsmd_generation_table_take(table), 0);
     /* Released ones rest: the one released first comes back first, and is another than before. */
-    rsmd_gentable_release(table, 77);
-    rsmd_gentable_release(table, 5);
-    assert_int_equal(rsmd_gentable_take(table), 77);
-    assert_int_not_equal(rsmd_gentable_value(table, 77), values[77]);
-    assert_int_equal(rsmd_gentable_take(table), 5);
-    assert_int_equal(rsmd_gentable_take(table), 0);
+    rsmd_generation_table_release(table, 77);
+    rsmd_generation_table_release(table, 5);
+    assert_int_equal(rsmd_generation_table_take(table), 77);
+    assert_int_not_equal(rsmd_generation_table_value(table, 77), values[77]);
+    assert_int_equal(rsmd_generation_table_take(table), 5);
+    assert_int_equal(rsmd_generation_table_take(table), 0);
 }
 
 static void clients_see_but_cannot_write(void **state)
 {
     (void)state;
-    int fd = rsmd_gentable_descriptor(table);
+    int fd = rsmd_generation_table_fd(table);
     struct stat what;
     assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
     assert_int_equal(fstat(fd, &what), 0);
     assert_int_equal(what.st_mode & 07777, 0400);
-    assert_int_equal(what.st_size, sizeof(struct rsm_gentable));
-    struct rsm_gentable *seen = mmap(NULL, sizeof *seen, PROT_READ, MAP_SHARED, fd, 0);
+    assert_int_equal(what.st_size, sizeof(struct rsm_generation_table));
+    struct rsm_generation_table *seen = mmap(NULL, sizeof *seen, PROT_READ, MAP_SHARED, fd, 0);
     assert_ptr_not_equal(seen, MAP_FAILED);
-    assert_int_equal(seen->magic, RSM_GENTABLE_MAGIC);
-    assert_int_equal(seen->version, RSM_GENTABLE_VERSION);
-    assert_int_equal(seen->slots, RSM_GENTABLE_SLOTS);
-    uint32_t slot = rsmd_gentable_take(table);
-    assert_int_equal(atomic_load(&seen->slot[slot]), rsmd_gentable_value(table, slot));
+    assert_int_equal(seen->magic, RSM_GENERATION_TABLE_MAGIC);
+    assert_int_equal(seen->version, RSM_GENERATION_TABLE_VERSION);
+    assert_int_equal(seen->slots, RSM_GENERATION_TABLE_SLOTS);
+    uint32_t slot = rsmd_generation_table_take(table);
+    assert_int_equal(atomic_load(&seen->slot[slot]), rsmd_generation_table_value(table, slot));
     assert_int_equal(mprotect(seen, sizeof *seen, PROT_READ | PROT_WRITE), -1);
     assert_int_equal(munmap(seen, sizeof *seen), 0);
     /* Not even a process of the owner (this one may be root) can open it anew for writing. */
@@ -98,11 +98,12 @@ static void clients_see_but_cannot_write(void **state)
 /* A process that holds a table, hands its descriptor over and waits. */
 static void hold_for_ever(int socket)
 {
-    struct rsmd_gentable *own;
+    struct rsmd_generation_table *own;
     struct rsm_packet_fds fds = {.count = 1};
-    if (rsmd_gentable_make(&own) != RSM_ST_OK || rsmd_gentable_hold(own) != RSM_ST_OK)
+    if (rsmd_generation_table_create(&own) != RSM_ST_OK ||
+        rsmd_generation_table_own(own) != RSM_ST_OK)
         _exit(1);
-    fds.fds[0] = rsmd_gentable_descriptor(own);
+    fds.fds[0] = rsmd_generation_table_fd(own);
     if (rsm_packet_send(socket, "x", 1, &fds, 0) != 0)
         _exit(2);
     for (;;)
@@ -126,13 +127,14 @@ static void death_of_the_holder(void **state)
     while (got == -EAGAIN);
     assert_int_equal(got, 1);
     assert_int_equal(fds.count, 1);
-    struct rsm_gentable *seen = mmap(NULL, sizeof *seen, PROT_READ, MAP_SHARED, fds.fds[0], 0);
+    struct rsm_generation_table *seen =
+        mmap(NULL, sizeof *seen, PROT_READ, MAP_SHARED, fds.fds[0], 0);
     assert_ptr_not_equal(seen, MAP_FAILED);
     assert_int_equal(atomic_load(&seen->alive), child);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status));
-    assert_int_not_equal(atomic_load(&seen->alive) & RSM_GENTABLE_OWNER_DIED, 0);
+    assert_int_not_equal(atomic_load(&seen->alive) & RSM_GENERATION_TABLE_OWNER_DIED, 0);
     munmap(seen, sizeof *seen);
     rsm_packet_fds_close(&fds);
     close(ends[0]);
@@ -142,15 +144,15 @@ static void death_of_the_holder(void **state)
 static void orderly_end_of_the_holder(void **state)
 {
     (void)state;
-    struct rsmd_gentable *own;
-    assert_int_equal(rsmd_gentable_make(&own), RSM_ST_OK);
-    struct rsm_gentable *seen =
-        mmap(NULL, sizeof *seen, PROT_READ, MAP_SHARED, rsmd_gentable_descriptor(own), 0);
+    struct rsmd_generation_table *own;
+    assert_int_equal(rsmd_generation_table_create(&own), RSM_ST_OK);
+    struct rsm_generation_table *seen =
+        mmap(NULL, sizeof *seen, PROT_READ, MAP_SHARED, rsmd_generation_table_fd(own), 0);
     assert_ptr_not_equal(seen, MAP_FAILED);
-    assert_int_equal(rsmd_gentable_hold(own), RSM_ST_OK);
+    assert_int_equal(rsmd_generation_table_own(own), RSM_ST_OK);
     assert_int_equal(atomic_load(&seen->alive), gettid());
-    rsmd_gentable_free(own);
-    assert_int_not_equal(atomic_load(&seen->alive) & RSM_GENTABLE_OWNER_DIED, 0);
+    rsmd_generation_table_free(own);
+    assert_int_not_equal(atomic_load(&seen->alive) & RSM_GENERATION_TABLE_OWNER_DIED, 0);
     munmap(seen, sizeof *seen);
 }
 

@@ -4,15 +4,15 @@
  * One daemon per node: the lock that says who it is, the socket that only the lock's holder may
  * make or remove, and the word to whoever started it.
  */
-#ifndef RSMD_LIFELINE_H
-#define RSMD_LIFELINE_H
+#ifndef RSMD_INSTANCE_LOCK_H
+#define RSMD_INSTANCE_LOCK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "control/runtime.h"
 
-struct rsmd_lifeline {
+struct rsmd_instance {
     char lock_path[RSM_PROTO_PATH_MAX];
     char socket_path[RSM_PROTO_PATH_MAX];
     int lock;            /* held; -1 if not */
@@ -29,26 +29,26 @@ enum rsmd_lock_result {
 
 /** Take the node's lock. @p socket_path NULL: the usual one. @p configured: this daemon is a
  *  configured one, and from now on the node is for such alone. */
-enum rsmd_lock_result rsmd_lifeline_take(struct rsmd_lifeline *lifeline,
+enum rsmd_lock_result rsmd_instance_lock(struct rsmd_instance *instance,
                                          const struct rsmcore_runtime *runtime,
                                          const char *socket_path, bool configured);
 
 /** Bind the socket, removing what a dead predecessor left, and listen. @p everybody: any user may
  *  connect. The descriptor, or -1 with errno. */
-int rsmd_lifeline_listen(struct rsmd_lifeline *lifeline, bool everybody);
+int rsmd_instance_listen(struct rsmd_instance *instance, bool everybody);
 
 /** Remove the socket: nobody finds this daemon from now on. */
-void rsmd_lifeline_hide(struct rsmd_lifeline *lifeline);
+void rsmd_instance_unlink(struct rsmd_instance *instance);
 
 /** Release the lock, and remove the socket if it is still there. The lock file is removed, too,
  *  but for that of a configured daemon. */
-void rsmd_lifeline_end(struct rsmd_lifeline *lifeline);
+void rsmd_instance_unlock(struct rsmd_instance *instance);
 
 /** Tell the starter through @p fd (-1: nobody waits) that clients are served; closes it. */
-void rsmd_ready(int fd);
+void rsmd_start_ready(int fd);
 /** Tell the starter that another daemon is this node; closes it. */
-void rsmd_not_needed(int fd);
+void rsmd_start_not_needed(int fd);
 /** Tell the starter in one line why not; closes it. */
-void rsmd_not_ready(int fd, const char *why);
+void rsmd_start_failed(int fd, const char *why);
 
 #endif

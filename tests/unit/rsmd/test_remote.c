@@ -144,15 +144,15 @@ static void refusals_cross_as_they_are(void **state)
     struct rsm_msg loop = {.type = RSM_MSG_IMPORT_CONNECT,
                            .u.import_connect = {"loopback", 1, SEGMENT, 6}};
     assert_int_equal(ask(&importer, &loop), RSM_ST_NO_CONTROLLER);
-    struct rsm_peer_msg forged = {
-        .type = RSM_PEER_CONNECT,
+    struct rsm_cluster_msg forged = {
+        .type = RSM_CLUSTER_CONNECT,
         .u.connect = {1, "loopback", RSM_ID_SPACE_RSMAPI, SEGMENT, 6, 500, 500, 1, 0, {0}}};
     forge(2, 1, forged);
-    assert_int_equal(intercept(RSM_PEER_CONNECT_REPLY).u.connect_reply.status,
+    assert_int_equal(intercept(RSM_CLUSTER_CONNECT_REPLY).u.connect_reply.status,
                      RSM_ST_NO_CONTROLLER);
     strcpy(forged.u.connect.controller, "sci7");
     forge(2, 1, forged);
-    assert_int_equal(intercept(RSM_PEER_CONNECT_REPLY).u.connect_reply.status,
+    assert_int_equal(intercept(RSM_CLUSTER_CONNECT_REPLY).u.connect_reply.status,
                      RSM_ST_NO_CONTROLLER);
 }
 
@@ -201,7 +201,7 @@ static void a_client_has_many_under_way(void **state)
     assert_int_equal(importer.answers, answers + 1);
     assert_int_equal(importer.reply.status, RSM_ST_OK);
     /* The far node answers them out of order. */
-    struct rsm_peer_msg oldest = intercept(RSM_PEER_CONNECT);
+    struct rsm_cluster_msg oldest = intercept(RSM_CLUSTER_CONNECT);
     deliver_all();
     assert_int_equal(importer.client.forward_count, 1);
     assert_int_equal(imports_of(2), RSMD_FORWARDS_PER_CLIENT_MAX - 1);
@@ -373,7 +373,7 @@ static void answers_that_make_no_sense(void **state)
 {
     (void)state;
     struct rsm_import_connect_reply good = connected();
-    struct rsm_peer_connect_reply bad[] = {
+    struct rsm_cluster_connect_reply bad[] = {
         {.status = RSM_ST_OK, .import = 0, .rights = 6, .length = 4096, .transport = "shm"},
         {.status = RSM_ST_OK, .import = 900, .rights = 7, .length = 4096, .transport = "shm"},
         {.status = RSM_ST_OK, .import = 900, .rights = 6, .length = 0, .transport = "shm"},
@@ -385,8 +385,8 @@ static void answers_that_make_no_sense(void **state)
     bad[5].import = hosts.node[1].imports->id;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         begin_connect(&importer, 1, 6);
-        bad[i].request = intercept(RSM_PEER_CONNECT).u.connect.request;
-        struct rsm_peer_msg msg = {.type = RSM_PEER_CONNECT_REPLY, .u.connect_reply = bad[i]};
+        bad[i].request = intercept(RSM_CLUSTER_CONNECT).u.connect.request;
+        struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_CONNECT_REPLY, .u.connect_reply = bad[i]};
         forge(1, 2, msg);
         assert_int_equal(importer.reply.status, RSM_ST_UNREACHABLE);
         assert_int_equal(imports_of(2), 1);
@@ -401,13 +401,13 @@ static void answers_of_others(void **state)
 {
     (void)state;
     begin_connect(&importer, 1, 6);
-    struct rsm_peer_msg asked = intercept(RSM_PEER_CONNECT);
-    struct rsm_peer_msg msg = {.type = RSM_PEER_CONNECT_REPLY,
-                               .u.connect_reply = {.request = asked.u.connect.request,
-                                                   .import = 77,
-                                                   .rights = 6,
-                                                   .length = 4096,
-                                                   .transport = "shm"}};
+    struct rsm_cluster_msg asked = intercept(RSM_CLUSTER_CONNECT);
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_CONNECT_REPLY,
+                                  .u.connect_reply = {.request = asked.u.connect.request,
+                                                      .import = 77,
+                                                      .rights = 6,
+                                                      .length = 4096,
+                                                      .transport = "shm"}};
     unsigned answers = importer.answers;
     forge(3, 2, msg);
     assert_int_equal(importer.answers, answers);
@@ -415,7 +415,7 @@ static void answers_of_others(void **state)
     assert_int_equal(importer.answers, answers + 1);
     assert_int_equal(importer.reply.status, RSM_ST_OK);
     struct rsm_import_connect_reply import = importer.reply.u.import_connect_reply;
-    struct rsm_peer_msg abort_it = {.type = RSM_PEER_ABORT, .u.import.import = 77};
+    struct rsm_cluster_msg abort_it = {.type = RSM_CLUSTER_ABORT, .u.import.import = 77};
     forge(3, 2, abort_it);
     assert_false(has_moved(&importer, &import));
     forge(1, 2, abort_it);
@@ -435,14 +435,15 @@ static void nobody_ends_the_connections_of_others(void **state)
     uint32_t own = 0;
     HASH_ITER(hh, hosts.node[1].imports, import, next)
     {
-        struct rsm_peer_msg msg = {.type = RSM_PEER_DISCONNECT, .u.import.import = import->id};
+        struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT,
+                                      .u.import.import = import->id};
         if (import->client->node == 2)
             own = import->id;
         forge(3, 1, msg);
     }
     assert_int_equal(imports_of(1), 2);
-    struct rsm_peer_msg msg = {.type = RSM_PEER_DISCONNECT,
-                               .u.import.import = local.reply.u.import_connect_reply.import};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT,
+                                  .u.import.import = local.reply.u.import_connect_reply.import};
     forge(2, 1, msg);
     assert_int_equal(imports_of(1), 2);
     msg.u.import.import = export_id;
@@ -457,8 +458,8 @@ static void nobody_ends_the_connections_of_others(void **state)
 static void nobody_speaks_before_its_link_is_up(void **state)
 {
     (void)state;
-    struct rsm_peer_msg msg = {
-        .type = RSM_PEER_CONNECT,
+    struct rsm_cluster_msg msg = {
+        .type = RSM_CLUSTER_CONNECT,
         .u.connect = {1, "sci0", RSM_ID_SPACE_RSMAPI, SEGMENT, 6, 500, 500, 1, 0, {0}}};
     link_down(1, 2);
     forge(2, 1, msg);
@@ -466,8 +467,8 @@ static void nobody_speaks_before_its_link_is_up(void **state)
     forge(65, 1, msg);
     forge(40, 1, msg);
     assert_int_equal(imports_of(1), 0);
-    rsmd_far_down(&hosts.node[1], 40);
-    rsmd_far_down(&hosts.node[1], 65);
+    rsmd_remote_down(&hosts.node[1], 40);
+    rsmd_remote_down(&hosts.node[1], 65);
 }
 
 /* ------------------------------------------------------------------ what is shown */

@@ -17,11 +17,11 @@
 
 /* Of a connection that was accepted and has not shown whose it is. Whoever it says it is, it cannot
  * disturb a link that is up, nor fill the log. */
-static void note_stranger(struct rsmd_conn *conn, const char *why)
+static void note_stranger(struct rsmd_tcp *conn, const char *why)
 {
-    struct rsmd_peers *peers = conn->peers;
+    struct rsmd_cluster *peers = conn->peers;
     struct rsmd_link *link = conn->theirs.from != 0 ? rsmd_link_to(peers, conn->theirs.from) : NULL;
-    char text[RSM_PEER_TEXT_MAX + RSMD_ADDRESS_TEXT_BYTES + 32];
+    char text[RSM_CLUSTER_TEXT_MAX + RSMD_ADDRESS_TEXT_BYTES + 32];
     unsigned dropped;
     int64_t now = rsm_clock_ms();
     snprintf(text, sizeof text, "connection from %s: %s", conn->there_text, why);
@@ -37,7 +37,7 @@ static void note_stranger(struct rsmd_conn *conn, const char *why)
         rsm_log_warning("%u other complaints about connections are not shown", dropped);
 }
 
-void rsmd_conn_over(struct rsmd_conn *conn, const char *why)
+void rsmd_tcp_end(struct rsmd_tcp *conn, const char *why)
 {
     if (conn->phase == RSMD_PHASE_OVER)
         return;
@@ -57,64 +57,64 @@ void rsmd_conn_over(struct rsmd_conn *conn, const char *why)
     event_active(conn->peers->reaper, EV_TIMEOUT, 0);
 }
 
-void rsmd_conn_refuse(struct rsmd_conn *conn, enum rsm_status status, const char *why)
+void rsmd_tcp_refuse(struct rsmd_tcp *conn, enum rsm_status status, const char *why)
 {
-    struct rsm_peer_msg msg = {.type = RSM_PEER_REFUSE, .u.refuse.status = status};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_REFUSE, .u.refuse.status = status};
     snprintf(msg.u.refuse.text, sizeof msg.u.refuse.text, "%s", why);
     if (conn->phase != RSMD_PHASE_OVER && conn->phase != RSMD_PHASE_CONNECTING)
         rsmd_stream_send(conn->stream, &msg);
-    rsmd_conn_over(conn, why);
+    rsmd_tcp_end(conn, why);
 }
 
 /* Send what must go out. False: the connection is over. */
-static bool say(struct rsmd_conn *conn, const struct rsm_peer_msg *msg)
+static bool say(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg)
 {
     if (rsmd_stream_send(conn->stream, msg) == 0)
         return true;
-    rsmd_conn_over(conn, "it takes nothing any more");
+    rsmd_tcp_end(conn, "it takes nothing any more");
     return false;
 }
 
-static void out_of_turn(struct rsmd_conn *conn)
+static void out_of_turn(struct rsmd_tcp *conn)
 {
-    rsmd_conn_over(conn, "it sent a message out of turn");
+    rsmd_tcp_end(conn, "it sent a message out of turn");
 }
 
 static void on_deadline(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
-    struct rsmd_conn *conn = argument;
-    char why[RSM_PEER_TEXT_MAX];
+    struct rsmd_tcp *conn = argument;
+    char why[RSM_CLUSTER_TEXT_MAX];
     unsigned own = conn->peers->self.node;
     switch (conn->phase) {
     case RSMD_PHASE_CONNECTING:
-        rsmd_conn_over(conn, "no connection in time");
+        rsmd_tcp_end(conn, "no connection in time");
         return;
     case RSMD_PHASE_HELLO:
-        rsmd_conn_over(conn, "connected, but it says nothing");
+        rsmd_tcp_end(conn, "connected, but it says nothing");
         return;
     case RSMD_PHASE_MAKING:
     case RSMD_PHASE_CHECKING:
         snprintf(why, sizeof why, "munged on the host of node %u does not answer", own);
-        rsmd_conn_refuse(conn, RSM_ST_TIMEOUT, why);
+        rsmd_tcp_refuse(conn, RSM_ST_TIMEOUT, why);
         return;
     case RSMD_PHASE_LOOKING_UP:
         snprintf(why, sizeof why, "node %u does not find out the address of node %u in time", own,
                  (unsigned)conn->theirs.from);
-        rsmd_conn_refuse(conn, RSM_ST_TIMEOUT, why);
+        rsmd_tcp_refuse(conn, RSM_ST_TIMEOUT, why);
         return;
     case RSMD_PHASE_RIVAL:
         snprintf(why, sizeof why, "node %u has a link already, and waits for its end", own);
-        rsmd_conn_refuse(conn, RSM_ST_BUSY, why);
+        rsmd_tcp_refuse(conn, RSM_ST_BUSY, why);
         return;
     default:
-        rsmd_conn_refuse(conn, RSM_ST_TIMEOUT, "connected, but it does not finish the handshake");
+        rsmd_tcp_refuse(conn, RSM_ST_TIMEOUT, "connected, but it does not finish the handshake");
     }
 }
 
 /* Go on to a phase that has its time. Own credentials have less, so that the peer hears that they
- * are what it waits for before it loses patience. */
-static bool enter(struct rsmd_conn *conn, enum rsmd_phase phase)
+ * are what it waits for before it loses timeout. */
+static bool enter(struct rsmd_tcp *conn, enum rsmd_phase phase)
 {
     uint32_t ms = conn->peers->self.conf->peer_timeout_ms;
     if (ms < RSMD_HANDSHAKE_MS)
@@ -127,32 +127,32 @@ static bool enter(struct rsmd_conn *conn, enum rsmd_phase phase)
     return evtimer_add(conn->deadline, &limit) == 0;
 }
 
-void rsmd_conn_more_time(struct rsmd_conn *conn)
+void rsmd_tcp_restart_timer(struct rsmd_tcp *conn)
 {
     enter(conn, conn->phase);
 }
 
 /* ------------------------------------------------------------------ credentials */
 
-static struct rsmd_auth_claim own_claim(const struct rsmd_conn *conn)
+static struct rsmd_auth_claim own_claim(const struct rsmd_tcp *conn)
 {
     return (struct rsmd_auth_claim){&conn->mine, &conn->theirs, &conn->here, &conn->there};
 }
 
-static struct rsmd_auth_claim their_claim(const struct rsmd_conn *conn)
+static struct rsmd_auth_claim their_claim(const struct rsmd_tcp *conn)
 {
     return (struct rsmd_auth_claim){&conn->theirs, &conn->mine, &conn->there, &conn->here};
 }
 
 static void on_proof_made(void *context, const char *why, bool ours,
-                          const struct rsm_peer_proof *proof)
+                          const struct rsm_cluster_proof *proof)
 {
     (void)ours;
-    struct rsmd_conn *conn = context;
-    struct rsm_peer_msg msg = {.type = RSM_PEER_PROOF};
+    struct rsmd_tcp *conn = context;
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_PROOF};
     conn->job = NULL;
     if (why != NULL) {
-        rsmd_conn_refuse(conn, RSM_ST_NO_RESOURCES, why);
+        rsmd_tcp_refuse(conn, RSM_ST_NO_RESOURCES, why);
         return;
     }
     msg.u.proof = *proof;
@@ -162,36 +162,36 @@ static void on_proof_made(void *context, const char *why, bool ours,
     rsmd_stream_resume(conn->stream);
 }
 
-static void make_proof(struct rsmd_conn *conn)
+static void make_proof(struct rsmd_tcp *conn)
 {
     struct rsmd_auth_claim claim = own_claim(conn);
     enter(conn, RSMD_PHASE_MAKING);
     rsmd_stream_pause(conn->stream);
     conn->job = rsmd_auth_prove(conn->peers->auth, &claim, on_proof_made, conn);
     if (conn->job == NULL)
-        rsmd_conn_over(conn, "too many handshakes at once");
+        rsmd_tcp_end(conn, "too many handshakes at once");
 }
 
 /* ------------------------------------------------------------------ the caller's address */
 
 static void on_looked_up(void *context, const struct rsmd_addresses *found, const char *why)
 {
-    struct rsmd_conn *conn = context;
+    struct rsmd_tcp *conn = context;
     const struct rsmd_self *self = &conn->peers->self;
     const char *name = rsmd_conf_node(self->conf, conn->theirs.from)->address;
     unsigned own = self->node, theirs = conn->theirs.from;
-    char text[RSM_PEER_TEXT_MAX], known[80];
+    char text[RSM_CLUSTER_TEXT_MAX], known[80];
     conn->resolution = NULL;
     if (why != NULL) {
         snprintf(text, sizeof text, "node %u cannot look up %.80s, the address of node %u: %.80s",
                  own, name, theirs, why);
-        rsmd_conn_refuse(conn, RSM_ST_NO_RESOURCES, text);
+        rsmd_tcp_refuse(conn, RSM_ST_NO_RESOURCES, text);
     } else if (!rsmd_addresses_have(found, &conn->there)) {
         rsmd_addresses_text(found, known, sizeof known);
         snprintf(text, sizeof text,
                  "node %u calls from %.46s, but node %u has %.46s (%s) as its address", theirs,
                  conn->there_text, own, name, known);
-        rsmd_conn_refuse(conn, RSM_ST_DENIED, text);
+        rsmd_tcp_refuse(conn, RSM_ST_DENIED, text);
     } else {
         make_proof(conn);
     }
@@ -200,7 +200,7 @@ static void on_looked_up(void *context, const struct rsmd_addresses *found, cons
 /* A credential tells the realm and the user. Which host of the realm it is shows by the address:
  * with its credentials alone root of any host could be every node. Nodes without authentication are
  * all on this machine, where every user has all addresses. */
-static void check_address(struct rsmd_conn *conn)
+static void check_address(struct rsmd_tcp *conn)
 {
     const struct rsmd_conf *conf = conn->peers->self.conf;
     if (conf->auth == RSMD_AUTH_NONE) {
@@ -213,47 +213,47 @@ static void check_address(struct rsmd_conn *conn)
 }
 
 static void on_proof_checked(void *context, const char *why, bool ours,
-                             const struct rsm_peer_proof *proof)
+                             const struct rsm_cluster_proof *proof)
 {
     (void)proof;
-    struct rsmd_conn *conn = context;
+    struct rsmd_tcp *conn = context;
     conn->job = NULL;
     if (why != NULL) {
-        rsmd_conn_refuse(conn, ours ? RSM_ST_NO_RESOURCES : RSM_ST_DENIED, why);
+        rsmd_tcp_refuse(conn, ours ? RSM_ST_NO_RESOURCES : RSM_ST_DENIED, why);
     } else if (!conn->caller) {
         check_address(conn);
-    } else if (rsmd_conn_ping(conn)) {
+    } else if (rsmd_tcp_ping(conn)) {
         enter(conn, RSMD_PHASE_CONFIRM);
         rsmd_stream_resume(conn->stream);
     }
 }
 
-static void take_proof(struct rsmd_conn *conn, const struct rsm_peer_proof *proof)
+static void take_proof(struct rsmd_tcp *conn, const struct rsm_cluster_proof *proof)
 {
     struct rsmd_auth_claim claim = their_claim(conn);
     enter(conn, RSMD_PHASE_CHECKING);
     rsmd_stream_pause(conn->stream);
     conn->job = rsmd_auth_check(conn->peers->auth, &claim, proof, on_proof_checked, conn);
     if (conn->job == NULL)
-        rsmd_conn_over(conn, "too many handshakes at once");
+        rsmd_tcp_end(conn, "too many handshakes at once");
 }
 
 /* ------------------------------------------------------------------ greeting */
 
-static bool say_hello(struct rsmd_conn *conn, uint32_t to)
+static bool say_hello(struct rsmd_tcp *conn, uint32_t to)
 {
-    struct rsm_peer_msg msg = {.type = RSM_PEER_HELLO};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_HELLO};
     if (!rsmd_hello_make(&conn->peers->self, to, &conn->mine)) {
-        rsmd_conn_over(conn, "there are no random numbers");
+        rsmd_tcp_end(conn, "there are no random numbers");
         return false;
     }
     msg.u.hello = conn->mine;
     return say(conn, &msg);
 }
 
-static void take_hello(struct rsmd_conn *conn, const struct rsm_peer_hello *hello)
+static void take_hello(struct rsmd_tcp *conn, const struct rsm_cluster_hello *hello)
 {
-    char why[RSM_PEER_TEXT_MAX];
+    char why[RSM_CLUSTER_TEXT_MAX];
     uint32_t called = conn->caller ? conn->link->node->id : 0;
     conn->theirs = *hello;
     enum rsm_status status =
@@ -262,7 +262,7 @@ static void take_hello(struct rsmd_conn *conn, const struct rsm_peer_hello *hell
     if (!conn->caller && !say_hello(conn, hello->from))
         return;
     if (status != RSM_ST_OK)
-        rsmd_conn_refuse(conn, status, why);
+        rsmd_tcp_refuse(conn, status, why);
     else if (conn->caller)
         make_proof(conn);
     else
@@ -270,9 +270,9 @@ static void take_hello(struct rsmd_conn *conn, const struct rsm_peer_hello *hell
 }
 
 /* The last step: see internal.h. */
-static void take_confirmation(struct rsmd_conn *conn, const struct rsm_peer_msg *msg)
+static void take_confirmation(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg)
 {
-    uint32_t awaited = conn->caller ? RSM_PEER_PONG : RSM_PEER_PING;
+    uint32_t awaited = conn->caller ? RSM_CLUSTER_PONG : RSM_CLUSTER_PING;
     if (msg->type != awaited || (conn->caller && msg->u.ping.number != conn->ping)) {
         out_of_turn(conn);
         return;
@@ -288,25 +288,25 @@ static void take_confirmation(struct rsmd_conn *conn, const struct rsm_peer_msg 
 
 /* ------------------------------------------------------------------ up */
 
-bool rsmd_conn_ping(struct rsmd_conn *conn)
+bool rsmd_tcp_ping(struct rsmd_tcp *conn)
 {
-    struct rsm_peer_msg msg = {.type = RSM_PEER_PING, .u.ping.number = ++conn->ping};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_PING, .u.ping.number = ++conn->ping};
     conn->pinged_at = rsm_clock_ms();
     return say(conn, &msg);
 }
 
-void rsmd_conn_begin(struct rsmd_conn *conn)
+void rsmd_tcp_begin(struct rsmd_tcp *conn)
 {
     conn->phase = RSMD_PHASE_UP;
     conn->up_since = conn->answered_at = rsm_clock_ms();
     evtimer_del(conn->deadline);
-    struct rsm_peer_msg msg = {.type = RSM_PEER_PONG, .u.ping.number = conn->first_ping};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_PONG, .u.ping.number = conn->first_ping};
     if (!conn->caller && !say(conn, &msg))
         return;
     rsmd_stream_resume(conn->stream);
 }
 
-static void take_pong(struct rsmd_conn *conn, uint64_t number)
+static void take_pong(struct rsmd_tcp *conn, uint64_t number)
 {
     if (number > conn->ping || number < conn->answered) {
         out_of_turn(conn);
@@ -317,23 +317,23 @@ static void take_pong(struct rsmd_conn *conn, uint64_t number)
     rsmd_link_answered(conn->link);
 }
 
-static void take_when_up(struct rsmd_conn *conn, const struct rsm_peer_msg *msg)
+static void take_when_up(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg)
 {
-    const struct rsmd_peers *peers = conn->peers;
-    struct rsm_peer_msg pong = {.type = RSM_PEER_PONG};
-    switch ((enum rsm_peer_type)msg->type) {
-    case RSM_PEER_PING:
+    const struct rsmd_cluster *peers = conn->peers;
+    struct rsm_cluster_msg pong = {.type = RSM_CLUSTER_PONG};
+    switch ((enum rsm_cluster_msg_type)msg->type) {
+    case RSM_CLUSTER_PING:
         pong.u.ping = msg->u.ping;
         say(conn, &pong);
         return;
-    case RSM_PEER_PONG:
+    case RSM_CLUSTER_PONG:
         take_pong(conn, msg->u.ping.number);
         return;
-    case RSM_PEER_CONNECT:
-    case RSM_PEER_CONNECT_REPLY:
-    case RSM_PEER_DISCONNECT:
-    case RSM_PEER_ABORT:
-    case RSM_PEER_EVENT:
+    case RSM_CLUSTER_CONNECT:
+    case RSM_CLUSTER_CONNECT_REPLY:
+    case RSM_CLUSTER_DISCONNECT:
+    case RSM_CLUSTER_ABORT:
+    case RSM_CLUSTER_EVENT:
     case RSM_PEER_UNAVAILABLE:
     case RSM_PEER_INTERRUPT:
     case RSM_PEER_INTERRUPT_REPLY:
@@ -347,25 +347,25 @@ static void take_when_up(struct rsmd_conn *conn, const struct rsm_peer_msg *msg)
 
 /* ------------------------------------------------------------------ what the stream tells */
 
-static void take_refusal(struct rsmd_conn *conn, const struct rsm_peer_refuse *refusal)
+static void take_refusal(struct rsmd_tcp *conn, const struct rsm_cluster_refuse *refusal)
 {
-    char text[RSM_PEER_TEXT_MAX], why[RSM_PEER_TEXT_MAX];
+    char text[RSM_CLUSTER_TEXT_MAX], why[RSM_CLUSTER_TEXT_MAX];
     memcpy(text, refusal->text, sizeof text);
     rsmd_text_clean(text);
     snprintf(why, sizeof why, "it says: %.*s", (int)sizeof why - 16, text);
-    rsmd_conn_over(conn, why);
+    rsmd_tcp_end(conn, why);
 }
 
-static void on_message(void *context, const struct rsm_peer_msg *msg)
+static void on_message(void *context, const struct rsm_cluster_msg *msg)
 {
-    struct rsmd_conn *conn = context;
+    struct rsmd_tcp *conn = context;
     if (conn->phase == RSMD_PHASE_OVER)
         return;
-    if (msg->type == RSM_PEER_REFUSE)
+    if (msg->type == RSM_CLUSTER_REFUSE)
         take_refusal(conn, &msg->u.refuse);
-    else if (conn->phase == RSMD_PHASE_HELLO && msg->type == RSM_PEER_HELLO)
+    else if (conn->phase == RSMD_PHASE_HELLO && msg->type == RSM_CLUSTER_HELLO)
         take_hello(conn, &msg->u.hello);
-    else if (conn->phase == RSMD_PHASE_PROOF && msg->type == RSM_PEER_PROOF)
+    else if (conn->phase == RSMD_PHASE_PROOF && msg->type == RSM_CLUSTER_PROOF)
         take_proof(conn, &msg->u.proof);
     else if (conn->phase == RSMD_PHASE_CONFIRM)
         take_confirmation(conn, msg);
@@ -375,7 +375,7 @@ static void on_message(void *context, const struct rsm_peer_msg *msg)
         out_of_turn(conn);
 }
 
-static bool know_ends(struct rsmd_conn *conn, int socket)
+static bool know_ends(struct rsmd_tcp *conn, int socket)
 {
     conn->here.length = sizeof conn->here.socket;
     conn->there.length = sizeof conn->there.socket;
@@ -385,11 +385,11 @@ static bool know_ends(struct rsmd_conn *conn, int socket)
 
 static void on_connected(void *context)
 {
-    struct rsmd_conn *conn = context;
+    struct rsmd_tcp *conn = context;
     if (conn->phase != RSMD_PHASE_CONNECTING)
         return;
     if (!know_ends(conn, rsmd_stream_socket(conn->stream))) {
-        rsmd_conn_over(conn, strerror(errno));
+        rsmd_tcp_end(conn, strerror(errno));
         return;
     }
     enter(conn, RSMD_PHASE_HELLO);
@@ -398,13 +398,13 @@ static void on_connected(void *context)
 
 static void on_ended(void *context, const char *why)
 {
-    rsmd_conn_over(context, why);
+    rsmd_tcp_end(context, why);
 }
 
 /* ------------------------------------------------------------------ begin and end */
 
 /* Errors do no harm: our own heartbeat is what counts. */
-static void tune(const struct rsmd_peers *peers, int socket)
+static void tune(const struct rsmd_cluster *peers, int socket)
 {
     int on = 1;
     unsigned ms = peers->self.conf->peer_timeout_ms;
@@ -413,9 +413,9 @@ static void tune(const struct rsmd_peers *peers, int socket)
     setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 }
 
-static struct rsmd_conn *make(struct rsmd_peers *peers, int socket, bool caller)
+static struct rsmd_tcp *make(struct rsmd_cluster *peers, int socket, bool caller)
 {
-    struct rsmd_conn *conn = calloc(1, sizeof *conn);
+    struct rsmd_tcp *conn = calloc(1, sizeof *conn);
     struct rsmd_stream_user user = {conn, on_connected, on_message, on_ended};
     if (conn == NULL) {
         close(socket);
@@ -429,14 +429,13 @@ static struct rsmd_conn *make(struct rsmd_peers *peers, int socket, bool caller)
     if (conn->stream != NULL && conn->deadline != NULL &&
         enter(conn, caller ? RSMD_PHASE_CONNECTING : RSMD_PHASE_HELLO))
         return conn;
-    rsmd_conn_free(conn);
+    rsmd_tcp_free(conn);
     return NULL;
 }
 
-struct rsmd_conn *rsmd_conn_called(struct rsmd_link *link, int socket,
-                                   const struct rsmd_address *to)
+struct rsmd_tcp *rsmd_tcp_called(struct rsmd_link *link, int socket, const struct rsmd_address *to)
 {
-    struct rsmd_conn *conn = make(link->peers, socket, true);
+    struct rsmd_tcp *conn = make(link->peers, socket, true);
     if (conn == NULL)
         return NULL;
     conn->link = link;
@@ -444,20 +443,20 @@ struct rsmd_conn *rsmd_conn_called(struct rsmd_link *link, int socket,
     return conn;
 }
 
-struct rsmd_conn *rsmd_conn_accepted(struct rsmd_peers *peers, int socket,
-                                     const struct rsmd_address *from)
+struct rsmd_tcp *rsmd_tcp_accepted(struct rsmd_cluster *peers, int socket,
+                                   const struct rsmd_address *from)
 {
-    struct rsmd_conn *conn = make(peers, socket, false);
+    struct rsmd_tcp *conn = make(peers, socket, false);
     if (conn == NULL)
         return NULL;
     rsmd_address_text(from, false, conn->there_text);
     if (know_ends(conn, socket))
         return conn;
-    rsmd_conn_free(conn); /* it has gone already */
+    rsmd_tcp_free(conn); /* it has gone already */
     return NULL;
 }
 
-void rsmd_conn_free(struct rsmd_conn *conn)
+void rsmd_tcp_free(struct rsmd_tcp *conn)
 {
     rsmd_auth_cancel(conn->job);
     rsmd_resolve_cancel(conn->resolution);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
-#include "cluster/peers.h"
+#include "cluster/cluster.h"
 
 #include <stdio.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 /* ------------------------------------------------------------------ links */
 
-struct rsmd_link *rsmd_link_to(const struct rsmd_peers *peers, uint32_t node)
+struct rsmd_link *rsmd_link_to(const struct rsmd_cluster *peers, uint32_t node)
 {
     uint32_t low = 0, high = peers != NULL ? peers->link_count : 0;
     while (low < high) {
@@ -38,7 +38,7 @@ static bool is_up(const struct rsmd_link *link)
 
 /* On a host with much to do, or one that was suspended, this daemon itself may have had no turn for
  * longer than the peers have. What is less than the time between two PINGs does not matter. */
-static int64_t time_without_turn(const struct rsmd_peers *peers, int64_t now)
+static int64_t time_without_turn(const struct rsmd_cluster *peers, int64_t now)
 {
     int64_t timeout = peers->self.conf->peer_timeout_ms;
     int64_t since = now - peers->ticked_at;
@@ -48,7 +48,7 @@ static int64_t time_without_turn(const struct rsmd_peers *peers, int64_t now)
 static void on_tick(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
-    struct rsmd_peers *peers = argument;
+    struct rsmd_cluster *peers = argument;
     int64_t now = rsm_clock_ms();
     int64_t deaf = time_without_turn(peers, now);
     for (uint32_t i = 0; i < peers->link_count; i++)
@@ -59,9 +59,9 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
 static void reap(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
-    struct rsmd_peers *peers = argument;
+    struct rsmd_cluster *peers = argument;
     while (peers->over != NULL) {
-        struct rsmd_conn *conn = peers->over;
+        struct rsmd_tcp *conn = peers->over;
         peers->over = conn->over_next;
         if (conn->link != NULL) {
             rsmd_link_lost(conn->link, conn);
@@ -69,19 +69,19 @@ static void reap(evutil_socket_t fd, short what, void *argument)
             DL_DELETE(peers->listener.strangers, conn);
             peers->listener.stranger_count--;
         }
-        rsmd_conn_free(conn);
+        rsmd_tcp_free(conn);
     }
 }
 
 /* ------------------------------------------------------------------ start and stop */
 
 /* Whether somebody may call this node. */
-static bool is_called(const struct rsmd_peers *peers)
+static bool is_called(const struct rsmd_cluster *peers)
 {
     return peers->link_count > 0 && peers->links[0]->node->id < peers->self.node;
 }
 
-static bool make_links(struct rsmd_peers *peers)
+static bool make_links(struct rsmd_cluster *peers)
 {
     const struct rsmd_conf *conf = peers->self.conf;
     peers->links = calloc(conf->node_count, sizeof(struct rsmd_link *));
@@ -99,7 +99,7 @@ static bool make_links(struct rsmd_peers *peers)
     return true;
 }
 
-static bool make_events(struct rsmd_peers *peers)
+static bool make_events(struct rsmd_cluster *peers)
 {
     int ms = (int)(peers->self.conf->peer_timeout_ms / RSMD_TICKS_PER_TIMEOUT);
     struct timeval tick = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
@@ -111,7 +111,7 @@ static bool make_events(struct rsmd_peers *peers)
            event_add(peers->tick, &tick) == 0;
 }
 
-static bool start(struct rsmd_peers *peers, const char *library, char *why, size_t why_size)
+static bool start(struct rsmd_cluster *peers, const char *library, char *why, size_t why_size)
 {
     snprintf(why, why_size, "cannot start the links to other nodes: out of memory");
     if (getrandom(&peers->self.incarnation, sizeof peers->self.incarnation, 0) < 0) {
@@ -126,11 +126,11 @@ static bool start(struct rsmd_peers *peers, const char *library, char *why, size
            (!is_called(peers) || rsmd_listener_start(peers));
 }
 
-struct rsmd_peers *rsmd_peers_start_with(struct event_base *base, const struct rsmd_conf *conf,
-                                         uint32_t own, const struct rsmd_peers_user *user,
-                                         const char *library, char *why, size_t why_size)
+struct rsmd_cluster *rsmd_cluster_start_with(struct event_base *base, const struct rsmd_conf *conf,
+                                             uint32_t own, const struct rsmd_cluster_user *user,
+                                             const char *library, char *why, size_t why_size)
 {
-    struct rsmd_peers *peers = calloc(1, sizeof *peers);
+    struct rsmd_cluster *peers = calloc(1, sizeof *peers);
     if (peers == NULL) {
         snprintf(why, why_size, "out of memory");
         return NULL;
@@ -149,28 +149,29 @@ struct rsmd_peers *rsmd_peers_start_with(struct event_base *base, const struct r
     }
     if (start(peers, library, why, why_size))
         return peers;
-    rsmd_peers_stop(peers);
+    rsmd_cluster_stop(peers);
     return NULL;
 }
 
-struct rsmd_peers *rsmd_peers_start(struct event_base *base, const struct rsmd_conf *conf,
-                                    uint32_t own, const struct rsmd_peers_user *user, char *why,
-                                    size_t why_size)
+struct rsmd_cluster *rsmd_cluster_start(struct event_base *base, const struct rsmd_conf *conf,
+                                        uint32_t own, const struct rsmd_cluster_user *user,
+                                        char *why, size_t why_size)
 {
-    return rsmd_peers_start_with(base, conf, own, user, RSMD_MUNGE_LIBRARY, why, why_size);
+    return rsmd_cluster_start_with(base, conf, own, user, RSMD_MUNGE_LIBRARY, why, why_size);
 }
 
-void rsmd_peers_ask_neighbours(struct rsmd_peers *peers, rsmd_peers_is_neighbour *is_neighbour,
-                               void *context)
+void rsmd_cluster_set_same_host(struct rsmd_cluster *peers, rsmd_cluster_is_same_host *is_neighbour,
+                                void *context)
 {
     peers->is_neighbour = is_neighbour;
     peers->neighbour_context = context;
 }
 
 /* The peer hears of it at once either way; so it also knows that nothing is wrong. */
-static void say_farewell(const struct rsmd_peers *peers)
+static void say_farewell(const struct rsmd_cluster *peers)
 {
-    struct rsm_peer_msg msg = {.type = RSM_PEER_REFUSE, .u.refuse.status = RSM_ST_UNREACHABLE};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_REFUSE,
+                                  .u.refuse.status = RSM_ST_UNREACHABLE};
     snprintf(msg.u.refuse.text, sizeof msg.u.refuse.text, "the daemon of node %u ends",
              (unsigned)peers->self.node);
     for (uint32_t i = 0; i < peers->link_count; i++)
@@ -179,10 +180,10 @@ static void say_farewell(const struct rsmd_peers *peers)
 }
 
 /* Those that wait for the reaper, without a word to anybody. */
-static void free_over(struct rsmd_peers *peers)
+static void free_over(struct rsmd_cluster *peers)
 {
     while (peers->over != NULL) {
-        struct rsmd_conn *conn = peers->over;
+        struct rsmd_tcp *conn = peers->over;
         struct rsmd_link *link = conn->link;
         peers->over = conn->over_next;
         if (link == NULL)
@@ -193,11 +194,11 @@ static void free_over(struct rsmd_peers *peers)
             link->calling = NULL;
         else if (link->rival == conn)
             link->rival = NULL;
-        rsmd_conn_free(conn);
+        rsmd_tcp_free(conn);
     }
 }
 
-void rsmd_peers_stop(struct rsmd_peers *peers)
+void rsmd_cluster_stop(struct rsmd_cluster *peers)
 {
     if (peers == NULL)
         return;
@@ -219,25 +220,25 @@ void rsmd_peers_stop(struct rsmd_peers *peers)
 
 /* ------------------------------------------------------------------ use */
 
-bool rsmd_peers_send(struct rsmd_peers *peers, uint32_t node, const struct rsm_peer_msg *msg)
+bool rsmd_cluster_send(struct rsmd_cluster *peers, uint32_t node, const struct rsm_cluster_msg *msg)
 {
     struct rsmd_link *link = rsmd_link_to(peers, node);
     if (link == NULL || !is_up(link))
         return false;
     int error = rsmd_stream_send(link->up->stream, msg);
     if (error == -ENOBUFS)
-        rsmd_conn_over(link->up, "it takes nothing any more: too much waits to be sent");
+        rsmd_tcp_end(link->up, "it takes nothing any more: too much waits to be sent");
     return error == 0;
 }
 
-size_t rsmd_peers_queued(const struct rsmd_peers *peers, uint32_t node)
+size_t rsmd_cluster_queued(const struct rsmd_cluster *peers, uint32_t node)
 {
     const struct rsmd_link *link = rsmd_link_to(peers, node);
     return link != NULL && is_up(link) ? rsmd_stream_queued(link->up->stream) : 0;
 }
 
-enum rsmd_link_state rsmd_peers_state(const struct rsmd_peers *peers, uint32_t node,
-                                      const char **text)
+enum rsmd_link_state rsmd_cluster_state(const struct rsmd_cluster *peers, uint32_t node,
+                                        const char **text)
 {
     const struct rsmd_link *link = rsmd_link_to(peers, node);
     if (text != NULL)
@@ -251,7 +252,8 @@ enum rsmd_link_state rsmd_peers_state(const struct rsmd_peers *peers, uint32_t n
     return starting ? RSMD_LINK_STARTING : RSMD_LINK_DOWN;
 }
 
-bool rsmd_peers_about(const struct rsmd_peers *peers, uint32_t node, struct rsmd_link_about *about)
+bool rsmd_cluster_about(const struct rsmd_cluster *peers, uint32_t node,
+                        struct rsmd_link_about *about)
 {
     const struct rsmd_link *link = rsmd_link_to(peers, node);
     *about = (struct rsmd_link_about){.text = ""};
@@ -262,7 +264,7 @@ bool rsmd_peers_about(const struct rsmd_peers *peers, uint32_t node, struct rsmd
     }
     if (link == NULL)
         return false;
-    switch (rsmd_peers_state(peers, node, &about->text)) {
+    switch (rsmd_cluster_state(peers, node, &about->text)) {
     case RSMD_LINK_UP:
         about->state = RSM_LINK_UP;
         about->version = link->up->version;

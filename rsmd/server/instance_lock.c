@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/descriptor.h"
-#include "server/lifeline.h"
+#include "server/instance_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,11 +43,11 @@ static enum rsmd_lock_result take_lock(const char *path, int *lock)
     }
 }
 
-static void let_go(struct rsmd_lifeline *lifeline)
+static void let_go(struct rsmd_instance *instance)
 {
     int error = errno;
-    close(lifeline->lock);
-    lifeline->lock = -1;
+    close(instance->lock);
+    instance->lock = -1;
     errno = error;
 }
 
@@ -62,48 +62,48 @@ static bool reserve(int lock)
 }
 
 /* The lock is held: whose is the node? */
-static enum rsmd_lock_result look_for_mark(struct rsmd_lifeline *lifeline, bool configured)
+static enum rsmd_lock_result look_for_mark(struct rsmd_instance *instance, bool configured)
 {
     struct stat file;
     enum rsmd_lock_result result = RSMD_LOCK_TAKEN;
-    bool known = fstat(lifeline->lock, &file) == 0;
+    bool known = fstat(instance->lock, &file) == 0;
     if (known && !configured && file.st_size > 0)
         result = RSMD_LOCK_RESERVED;
-    else if (!known || (configured && file.st_size == 0 && !reserve(lifeline->lock)))
+    else if (!known || (configured && file.st_size == 0 && !reserve(instance->lock)))
         result = RSMD_LOCK_FAILED;
     if (result != RSMD_LOCK_TAKEN)
-        let_go(lifeline);
+        let_go(instance);
     return result;
 }
 
-enum rsmd_lock_result rsmd_lifeline_take(struct rsmd_lifeline *lifeline,
+enum rsmd_lock_result rsmd_instance_lock(struct rsmd_instance *instance,
                                          const struct rsmcore_runtime *runtime,
                                          const char *socket_path, bool configured)
 {
-    memset(lifeline, 0, sizeof *lifeline);
-    lifeline->lock = -1;
-    lifeline->configured = configured;
-    rsmcore_runtime_lock(runtime, runtime->node, lifeline->lock_path);
-    rsmcore_runtime_socket(runtime, runtime->node, lifeline->socket_path);
+    memset(instance, 0, sizeof *instance);
+    instance->lock = -1;
+    instance->configured = configured;
+    rsmcore_runtime_lock(runtime, runtime->node, instance->lock_path);
+    rsmcore_runtime_socket(runtime, runtime->node, instance->socket_path);
     if (socket_path != NULL)
-        snprintf(lifeline->socket_path, sizeof lifeline->socket_path, "%s", socket_path);
-    enum rsmd_lock_result result = take_lock(lifeline->lock_path, &lifeline->lock);
-    return result == RSMD_LOCK_TAKEN ? look_for_mark(lifeline, configured) : result;
+        snprintf(instance->socket_path, sizeof instance->socket_path, "%s", socket_path);
+    enum rsmd_lock_result result = take_lock(instance->lock_path, &instance->lock);
+    return result == RSMD_LOCK_TAKEN ? look_for_mark(instance, configured) : result;
 }
 
-int rsmd_lifeline_listen(struct rsmd_lifeline *lifeline, bool everybody)
+int rsmd_instance_listen(struct rsmd_instance *instance, bool everybody)
 {
     struct sockaddr_un address;
-    if (rsm_unix_address(&address, lifeline->socket_path) < 0)
+    if (rsm_unix_address(&address, instance->socket_path) < 0)
         return -1;
     int fd = rsm_fd_above_stdio(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0)
         return -1;
-    unlink(lifeline->socket_path);
+    unlink(instance->socket_path);
     mode_t before = umask(everybody ? 0111 : 0177);
     int result = bind(fd, (const struct sockaddr *)&address, sizeof address);
     umask(before);
-    lifeline->socket_is_ours = result == 0;
+    instance->socket_is_ours = result == 0;
     if (result == 0 && listen(fd, SOMAXCONN) == 0)
         return fd;
     int error = errno;
@@ -112,21 +112,21 @@ int rsmd_lifeline_listen(struct rsmd_lifeline *lifeline, bool everybody)
     return -1;
 }
 
-void rsmd_lifeline_hide(struct rsmd_lifeline *lifeline)
+void rsmd_instance_unlink(struct rsmd_instance *instance)
 {
-    if (lifeline->socket_is_ours)
-        unlink(lifeline->socket_path);
-    lifeline->socket_is_ours = false;
+    if (instance->socket_is_ours)
+        unlink(instance->socket_path);
+    instance->socket_is_ours = false;
 }
 
-void rsmd_lifeline_end(struct rsmd_lifeline *lifeline)
+void rsmd_instance_unlock(struct rsmd_instance *instance)
 {
-    if (lifeline->lock < 0)
+    if (instance->lock < 0)
         return;
-    rsmd_lifeline_hide(lifeline);
-    if (!lifeline->configured)
-        unlink(lifeline->lock_path); /* before the release: see is_at_path() */
-    let_go(lifeline);
+    rsmd_instance_unlink(instance);
+    if (!instance->configured)
+        unlink(instance->lock_path); /* before the release: see is_at_path() */
+    let_go(instance);
 }
 
 static void tell(int fd, const char *text, size_t length)
@@ -139,17 +139,17 @@ static void tell(int fd, const char *text, size_t length)
     close(fd);
 }
 
-void rsmd_ready(int fd)
+void rsmd_start_ready(int fd)
 {
     tell(fd, "R", 1);
 }
 
-void rsmd_not_needed(int fd)
+void rsmd_start_not_needed(int fd)
 {
     tell(fd, "B", 1);
 }
 
-void rsmd_not_ready(int fd, const char *why)
+void rsmd_start_failed(int fd, const char *why)
 {
     char line[1024];
     int length = snprintf(line, sizeof line - 1, "%s", why);

@@ -18,31 +18,31 @@
 #include "control/proto.h"
 #include "control/sharedmem.h"
 
-struct rsmcore_link;
+struct rsmcore_control;
 
 /** What finding the own node's rsmd, starting it and having it answer may take together. Ten
  * seconds, but in tests. */
-extern int rsmcore_link_own_most_ms;
+extern int rsmcore_control_local_max_ms;
 
 /** The link to the own node's rsmd, made if there is none or the last one broke. A daemon that the
  *  library may not start (control/runtime.h) is waited for. RSM_ST_UNREACHABLE: no daemon and none
  *  could be started, none came, or whoever listens is not trusted (control/trust.h);
  *  RSM_ST_INVALID: RSM_NODE is wrong. */
-enum rsm_status rsmcore_link_own(struct rsmcore_link **link);
+enum rsm_status rsmcore_control_local(struct rsmcore_control **link);
 
 /** A link to the rsmd of @p node that listens at @p path on this host. RSM_ST_DENIED: whoever
  * listens there is not trusted. */
-enum rsm_status rsmcore_link_to(uint32_t node, const char *path, struct rsmcore_link **link);
+enum rsm_status rsmcore_control_to(uint32_t node, const char *path, struct rsmcore_control **link);
 
 /** The link to a node of this host that there is already, or NULL: none, or its daemon has gone. */
-struct rsmcore_link *rsmcore_link_known(uint32_t node);
+struct rsmcore_control *rsmcore_control_known(uint32_t node);
 
 /** One more reference to a link that the caller holds one of. */
-struct rsmcore_link *rsmcore_link_hold(struct rsmcore_link *link);
+struct rsmcore_control *rsmcore_control_hold(struct rsmcore_control *link);
 
 /** Give one reference up. The connection closes with the last one; the own node's is kept by the
  *  library until the process ends or it breaks. NULL is harmless. */
-void rsmcore_link_release(struct rsmcore_link *link);
+void rsmcore_control_release(struct rsmcore_control *link);
 
 /**
  * Send a request, wait for its reply. Any number of threads may be at it at once; none waits for
@@ -57,34 +57,35 @@ void rsmcore_link_release(struct rsmcore_link *link);
  *         daemon has gone or the link is another process's, RSM_ST_NO_RESOURCES when there was no
  *         room for the descriptors. *receive is empty unless RSM_ST_OK is returned.
  */
-enum rsm_status rsmcore_link_call(struct rsmcore_link *link, struct rsm_msg *msg,
-                                  const struct rsm_packet_fds *send,
-                                  struct rsm_packet_fds *receive);
+enum rsm_status rsmcore_control_call(struct rsmcore_control *link, struct rsm_msg *msg,
+                                     const struct rsm_packet_fds *send,
+                                     struct rsm_packet_fds *receive);
 
 /** Send a request and wait for nothing; its reply will be thrown away. rsmd carries requests out in
  *  order, so this takes back one that was not answered in time. A link on which not even that can
  *  be sent is given up. */
-void rsmcore_link_post(struct rsmcore_link *link, struct rsm_msg *msg);
+void rsmcore_control_post(struct rsmcore_control *link, struct rsm_msg *msg);
 
 /** The node at the other end. */
-uint32_t rsmcore_link_node(const struct rsmcore_link *link);
+uint32_t rsmcore_control_node(const struct rsmcore_control *link);
 
 /** The peer time-out of the node at the other end, in milliseconds. */
-uint32_t rsmcore_link_timeout(const struct rsmcore_link *link);
+uint32_t rsmcore_control_timeout(const struct rsmcore_control *link);
 
 /** Generation table of the rsmd at the other end; valid as long as the link is held. */
-const struct rsm_gentable *rsmcore_link_gentable(const struct rsmcore_link *link);
+const struct rsm_generation_table *
+rsmcore_control_generation_table(const struct rsmcore_control *link);
 
 /** Whether the rsmd at the other end still runs. No system call. */
-static inline bool rsmcore_gentable_alive(const struct rsm_gentable *table)
+static inline bool rsmcore_generation_table_is_alive(const struct rsm_generation_table *table)
 {
-    return (atomic_load_explicit(&table->alive, memory_order_acquire) & RSM_GENTABLE_OWNER_DIED) ==
-           0;
+    return (atomic_load_explicit(&table->alive, memory_order_acquire) &
+            RSM_GENERATION_TABLE_OWNER_DIED) == 0;
 }
 
 /** Whether requests can be answered: the connection has not broken and the daemon has not died.
  * Also of a parent's link, in a forked child. No system call. */
-bool rsmcore_link_lives(const struct rsmcore_link *link);
+bool rsmcore_control_is_alive(const struct rsmcore_control *link);
 
 /** A number that differs between a process and its forked children. No system call. */
 unsigned rsmcore_process_epoch(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "control/eventcell.h"
+#include "control/event_counter.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -12,15 +12,15 @@
 #include "base/apart.h"
 #include "base/sealed.h"
 
-_Static_assert(RSM_SIGNALS_MOST == RSM_EVENT_COALESCED_FIRST - 1, "a relay holds what travels");
+_Static_assert(RSM_SIGNALS_MAX == RSM_EVENT_COALESCED_FIRST - 1, "a relay holds what travels");
 
-/* The page that a cell is mapped in. */
+/* The page that a counter is mapped in. */
 static size_t cell_bytes(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-struct rsm_event_cell *rsm_event_cell_map(int fd)
+struct rsm_event_counter *rsm_event_counter_map(int fd)
 {
     if (fd >= 0 && !rsm_is_sealed_memory(fd, cell_bytes()))
         return NULL;
@@ -29,9 +29,9 @@ struct rsm_event_cell *rsm_event_cell_map(int fd)
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-void rsm_event_cell_unmap(struct rsm_event_cell *cell)
+void rsm_event_counter_unmap(struct rsm_event_counter *counter)
 {
-    munmap(cell, cell_bytes());
+    munmap(counter, cell_bytes());
 }
 
 /* What the counter becomes. A relay's coalesced event counts at the other end if nothing is pending
@@ -48,43 +48,43 @@ static uint32_t posted(uint32_t pending, uint32_t count, bool coalesce, bool rel
     return first | (count > most || number > most - count ? most : number + count);
 }
 
-/* As it is kept in a cell. No system call where the C library or the vDSO knows it. */
+/* As it is kept in a counter. No system call where the C library or the vDSO knows it. */
 static uint32_t own_processor(void)
 {
     return (uint32_t)(sched_getcpu() + 1);
 }
 
 /* Before the counter moves, in the same cache line: a waiter that finds the event finds it. */
-static void note_processor(struct rsm_event_cell *cell)
+static void note_processor(struct rsm_event_counter *counter)
 {
     uint32_t own = own_processor();
-    if (atomic_load_explicit(&cell->processor, memory_order_relaxed) != own)
-        atomic_store_explicit(&cell->processor, own, memory_order_relaxed);
+    if (atomic_load_explicit(&counter->processor, memory_order_relaxed) != own)
+        atomic_store_explicit(&counter->processor, own, memory_order_relaxed);
 }
 
-bool rsm_event_cell_may_spin(const struct rsm_event_cell *cell)
+bool rsm_event_counter_may_spin(const struct rsm_event_counter *counter)
 {
-    uint32_t poster = atomic_load_explicit(&cell->processor, memory_order_relaxed);
+    uint32_t poster = atomic_load_explicit(&counter->processor, memory_order_relaxed);
     return poster == 0 || poster != own_processor();
 }
 
-bool rsm_event_cell_post(struct rsm_event_cell *cell, uint32_t count, bool coalesce)
+bool rsm_event_counter_post(struct rsm_event_counter *counter, uint32_t count, bool coalesce)
 {
-    note_processor(cell);
-    bool relay = cell->relay != 0;
-    uint32_t pending = atomic_load(&cell->pending), sum;
+    note_processor(counter);
+    bool relay = counter->relay != 0;
+    uint32_t pending = atomic_load(&counter->pending), sum;
     do
         sum = posted(pending, count, coalesce, relay);
-    while (sum != pending && !atomic_compare_exchange_weak(&cell->pending, &pending, sum));
+    while (sum != pending && !atomic_compare_exchange_weak(&counter->pending, &pending, sum));
     int most = count < INT_MAX ? (int)count : INT_MAX;
-    if (atomic_load(&cell->waiters) > 0)
-        syscall(SYS_futex, &cell->pending, FUTEX_WAKE, most, NULL, NULL, 0);
-    return pending == 0 && sum != 0 && atomic_load(&cell->armed) != 0;
+    if (atomic_load(&counter->waiters) > 0)
+        syscall(SYS_futex, &counter->pending, FUTEX_WAKE, most, NULL, NULL, 0);
+    return pending == 0 && sum != 0 && atomic_load(&counter->armed) != 0;
 }
 
-struct rsm_signals rsm_event_cell_take(struct rsm_event_cell *cell)
+struct rsm_signals rsm_event_counter_take(struct rsm_event_counter *counter)
 {
-    uint32_t taken = atomic_exchange(&cell->pending, 0);
+    uint32_t taken = atomic_exchange(&counter->pending, 0);
     return (struct rsm_signals){.count = taken & ~RSM_EVENT_COALESCED_FIRST,
                                 .coalesced = (taken & RSM_EVENT_COALESCED_FIRST) != 0};
 }

@@ -2,10 +2,10 @@
 /*
  * What the node sends: the grant, credits, and signals of the exporter. They have a completion
  * queue of their own. Its channel is for whoever brings the signals where they are waited for, and
- * tells of them alone: it is asked for solicited completions, which credits are not; and the next
+ * tells of them alone: it is asked for solicited send_channel, which credits are not; and the next
  * signal comes when this one has been answered, which happens after the next was asked for.
  *
- * Whoever waits for a grant or for credit looks for it now and then (flight.c).
+ * Whoever waits for a grant or for credit looks for it now and then (sendq.c).
  */
 #include <arpa/inet.h>
 
@@ -14,7 +14,7 @@
 
 static uint8_t *message_at(const struct verbs_conn *conn, unsigned index)
 {
-    return conn->landing->bytes + conn->port->options.bounce + index * VERBS_MESSAGE_MAX;
+    return conn->bounce->bytes + conn->port->options.bounce + index * VERBS_MESSAGE_MAX;
 }
 
 bool verbs_receive_post(struct verbs_conn *conn, unsigned index)
@@ -22,7 +22,7 @@ bool verbs_receive_post(struct verbs_conn *conn, unsigned index)
     struct ibv_recv_wr *bad;
     struct ibv_sge piece = {.addr = (uintptr_t)message_at(conn, index),
                             .length = VERBS_MESSAGE_MAX,
-                            .lkey = conn->landing->lkey};
+                            .lkey = conn->bounce->lkey};
     struct ibv_recv_wr wr = {.sg_list = &piece, .num_sge = 1};
     return ibv_post_recv(conn->qp, &wr, &bad) == 0;
 }
@@ -54,7 +54,7 @@ static bool take_message(struct verbs_conn *conn, unsigned index, uint32_t lengt
 
 static bool take_signal(struct verbs_conn *conn, uint32_t immediate, uint32_t length)
 {
-    if (!conn->hears || conn->signalled || conn->untaken || length != 0 ||
+    if (!conn->signals_armed || conn->signalled || conn->unacknowledged || length != 0 ||
         !verbs_signals_decode(immediate, &conn->signals))
         return false;
     conn->signalled = true;
@@ -63,44 +63,44 @@ static bool take_signal(struct verbs_conn *conn, uint32_t immediate, uint32_t le
 
 /* They complete in the order in which the receives were posted. What arrived before the connection
  * failed has arrived. */
-static void take_arrival(struct verbs_conn *conn, const struct ibv_wc *wc)
+static void take_receive(struct verbs_conn *conn, const struct ibv_wc *wc)
 {
     if (wc->status != IBV_WC_SUCCESS) {
-        verbs_die(conn, ibv_wc_status_str(wc->status));
+        verbs_fail(conn, ibv_wc_status_str(wc->status));
         return;
     }
-    unsigned index = conn->received++ % VERBS_RECEIVES;
+    unsigned index = conn->received++ % VERBS_RECV_DEPTH;
     bool sound =
         wc->opcode == IBV_WC_RECV && ((wc->wc_flags & IBV_WC_WITH_IMM) != 0
                                           ? take_signal(conn, ntohl(wc->imm_data), wc->byte_len)
                                           : take_message(conn, index, wc->byte_len));
-    if (!conn->ledger.dead && (!sound || !verbs_receive_post(conn, index)))
-        verbs_die(conn, "the node broke the protocol");
+    if (!conn->sendq.dead && (!sound || !verbs_receive_post(conn, index)))
+        verbs_fail(conn, "the node broke the protocol");
 }
 
-bool verbs_take_arrivals(struct verbs_conn *conn)
+bool verbs_poll_receives(struct verbs_conn *conn)
 {
-    struct ibv_wc wc[VERBS_RECEIVES];
-    int count = ibv_poll_cq(conn->arrivals, VERBS_RECEIVES, wc);
+    struct ibv_wc wc[VERBS_RECV_DEPTH];
+    int count = ibv_poll_cq(conn->recv_cq, VERBS_RECV_DEPTH, wc);
     for (int i = 0; i < count; i++)
-        take_arrival(conn, &wc[i]);
+        take_receive(conn, &wc[i]);
     if (count < 0)
-        verbs_die(conn, "the completion queue failed");
+        verbs_fail(conn, "the completion queue failed");
     return count > 0;
 }
 
 /* ------------------------------------------------------------------ signals */
 
-bool verbs_listen_for_signal(struct verbs_conn *conn)
+bool verbs_arm_receive_channel(struct verbs_conn *conn)
 {
     const int solicited_only = 1;
-    return ibv_req_notify_cq(conn->arrivals, solicited_only) == 0;
+    return ibv_req_notify_cq(conn->recv_cq, solicited_only) == 0;
 }
 
 int verbs_signal_fd(struct rsm_conn *conn)
 {
     const struct verbs_conn *verbs = verbs_of(conn);
-    return verbs->can_hear && verbs_is_ours(verbs) ? verbs->knocks->fd : -1;
+    return verbs->can_signal && verbs_is_ours(verbs) ? verbs->recv_channel->fd : -1;
 }
 
 static int enter(struct verbs_conn *conn)
@@ -122,21 +122,22 @@ enum rsm_status verbs_arm_signals(struct rsm_conn *conn)
     if (!verbs_is_ours(verbs))
         return RSM_ST_STALE;
     int cancel = enter(verbs);
-    enum rsm_status status = verbs->can_hear && !verbs->hears ? RSM_ST_OK : RSM_ST_UNSUPPORTED;
+    enum rsm_status status =
+        verbs->can_signal && !verbs->signals_armed ? RSM_ST_OK : RSM_ST_UNSUPPORTED;
     if (status == RSM_ST_OK) {
-        verbs->hears = true;
-        verbs_post_word(verbs, VERBS_SIGNALS_WANTED);
+        verbs->signals_armed = true;
+        verbs_post_immediate(verbs, VERBS_SIGNALS_ARM);
     }
     leave(verbs, cancel);
     return status;
 }
 
 /* Whether a signal has knocked since the last time; the descriptor is not readable any more. */
-static bool take_knock(struct verbs_conn *conn)
+static bool take_receive_event(struct verbs_conn *conn)
 {
     struct ibv_cq *cq;
     void *unused;
-    if (ibv_get_cq_event(conn->knocks, &cq, &unused) != 0)
+    if (ibv_get_cq_event(conn->recv_channel, &cq, &unused) != 0)
         return false;
     ibv_ack_cq_events(cq, 1);
     return true;
@@ -150,13 +151,13 @@ enum rsm_status verbs_poll_signals(struct rsm_conn *conn, struct rsm_signals *ta
     if (!verbs_is_ours(verbs))
         return RSM_ST_STALE;
     int cancel = enter(verbs);
-    if (take_knock(verbs)) {
-        verbs_take_arrivals(verbs);
+    if (take_receive_event(verbs)) {
+        verbs_poll_receives(verbs);
         if (verbs->signalled) { /* also on a connection that has failed since */
             *taken = verbs->signals;
             verbs->signalled = false;
-            verbs->untaken = true;
-        } else if (verbs->ledger.dead || !verbs_listen_for_signal(verbs)) {
+            verbs->unacknowledged = true;
+        } else if (verbs->sendq.dead || !verbs_arm_receive_channel(verbs)) {
             status = RSM_ST_TRANSFER;
         }
     }
@@ -170,12 +171,12 @@ void verbs_acknowledge_signals(struct rsm_conn *conn)
     if (!verbs_is_ours(verbs))
         return;
     int cancel = enter(verbs);
-    if (verbs->untaken && !verbs->ledger.dead) {
-        verbs->untaken = false;
-        if (verbs_listen_for_signal(verbs)) /* first, so that the next is noticed */
-            verbs_post_word(verbs, VERBS_SIGNALS_TAKEN);
+    if (verbs->unacknowledged && !verbs->sendq.dead) {
+        verbs->unacknowledged = false;
+        if (verbs_arm_receive_channel(verbs)) /* first, so that the next is noticed */
+            verbs_post_immediate(verbs, VERBS_SIGNALS_ACK);
         else
-            verbs_die(verbs, "the completion queue failed");
+            verbs_fail(verbs, "the completion queue failed");
     }
     leave(verbs, cancel);
 }

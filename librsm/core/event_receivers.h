@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file How exports and imports tell their event counter whom a post reaches. */
-#ifndef RSMCORE_EVENT_PEERS_H
-#define RSMCORE_EVENT_PEERS_H
+#ifndef RSMCORE_EVENT_RECEIVERS_H
+#define RSMCORE_EVENT_RECEIVERS_H
 
 #include "core/event.h"
 
@@ -15,6 +15,6 @@ void rsmcore_event_follow(struct rsmcore_event *event, const _Atomic uint32_t *s
 
 /** Of an import: its connection may bring events, too. As transport and connect() know it, for as
  *  long as the event is there. */
-void rsmcore_event_hear(struct rsmcore_event *event, struct rsm_conn *conn);
+void rsmcore_event_set_source(struct rsmcore_event *event, struct rsm_conn *conn);
 
 #endif

@@ -4,8 +4,8 @@
  * The links to the rsmds of other hosts: made, authenticated, watched and made again. Knows nothing
  * of segments; whoever does gives callbacks. All on rsmd's one thread.
  */
-#ifndef RSMD_PEER_PEERS_H
-#define RSMD_PEER_PEERS_H
+#ifndef RSMD_CLUSTER_CLUSTER_H
+#define RSMD_CLUSTER_CLUSTER_H
 
 #include <stdbool.h>
 
@@ -13,7 +13,7 @@
 #include "cluster/proto.h"
 
 struct event_base;
-struct rsmd_peers;
+struct rsmd_cluster;
 
 enum rsmd_link_state {
     RSMD_LINK_NONE,     /* no such node, or it has no address */
@@ -24,40 +24,41 @@ enum rsmd_link_state {
 
 /** What happens on the links. Called from the event loop, never from within a function below;
  *  message() only between up() and down() of that node. */
-struct rsmd_peers_user {
+struct rsmd_cluster_user {
     void *context;
     void (*up)(void *context, uint32_t node);
     void (*down)(void *context, uint32_t node);
-    void (*message)(void *context, uint32_t node, const struct rsm_peer_msg *msg);
+    void (*message)(void *context, uint32_t node, const struct rsm_cluster_msg *msg);
 };
 
 /**
  * Listen where this node's entry says and connect to all nodes with an address. NULL: *why tells.
  * The configuration must stay valid. Without any address in it nothing is opened.
  */
-struct rsmd_peers *rsmd_peers_start(struct event_base *base, const struct rsmd_conf *conf,
-                                    uint32_t own, const struct rsmd_peers_user *user, char *why,
-                                    size_t why_size);
+struct rsmd_cluster *rsmd_cluster_start(struct event_base *base, const struct rsmd_conf *conf,
+                                        uint32_t own, const struct rsmd_cluster_user *user,
+                                        char *why, size_t why_size);
 /** Whether a node is on this host, in the same runtime directory: it is not called then. Asked
  *  before each attempt. */
-typedef bool rsmd_peers_is_neighbour(void *context, uint32_t node);
-void rsmd_peers_ask_neighbours(struct rsmd_peers *peers, rsmd_peers_is_neighbour *is_neighbour,
-                               void *context);
+typedef bool rsmd_cluster_is_same_host(void *context, uint32_t node);
+void rsmd_cluster_set_same_host(struct rsmd_cluster *peers, rsmd_cluster_is_same_host *is_neighbour,
+                                void *context);
 
 /** Close all links without calling down(). */
-void rsmd_peers_stop(struct rsmd_peers *peers);
+void rsmd_cluster_stop(struct rsmd_cluster *peers);
 
 /** Queue a message. False: the link is not up (or its queue is full, which ends the link), or the
  *  message breaks its bounds, or @p peers is NULL. */
-bool rsmd_peers_send(struct rsmd_peers *peers, uint32_t node, const struct rsm_peer_msg *msg);
+bool rsmd_cluster_send(struct rsmd_cluster *peers, uint32_t node,
+                       const struct rsm_cluster_msg *msg);
 
 /** Bytes that wait to be sent to a node; who can wait does not send then. 0: the link is not up. */
-size_t rsmd_peers_queued(const struct rsmd_peers *peers, uint32_t node);
+size_t rsmd_cluster_queued(const struct rsmd_cluster *peers, uint32_t node);
 
 /** State of a link; with @p text (may be NULL) the reason of the last failure ("" if there was
  *  none). @p peers may be NULL. */
-enum rsmd_link_state rsmd_peers_state(const struct rsmd_peers *peers, uint32_t node,
-                                      const char **text);
+enum rsmd_link_state rsmd_cluster_state(const struct rsmd_cluster *peers, uint32_t node,
+                                        const char **text);
 
 /** All that is known of a link, or of this node's own end. */
 struct rsmd_link_about {
@@ -66,6 +67,7 @@ struct rsmd_link_about {
     const char *text;
 };
 /** False: no such node, or it has no address. */
-bool rsmd_peers_about(const struct rsmd_peers *peers, uint32_t node, struct rsmd_link_about *about);
+bool rsmd_cluster_about(const struct rsmd_cluster *peers, uint32_t node,
+                        struct rsmd_link_about *about);
 
 #endif

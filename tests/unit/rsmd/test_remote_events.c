@@ -42,13 +42,13 @@ static void to_importers(uint32_t count, bool coalesce)
 static uint32_t pending_at_exporter(void)
 {
     deliver_all();
-    return atomic_load(&own_cell(&exporter, RSM_EVENT_EXPORT, export_id)->pending);
+    return atomic_load(&own_counter(&exporter, RSM_EVENT_EXPORT, export_id)->pending);
 }
 
 static uint32_t pending_at_importer(void)
 {
     deliver_all();
-    return atomic_load(&own_cell(&importer, RSM_EVENT_IMPORT, import_id)->pending);
+    return atomic_load(&own_counter(&importer, RSM_EVENT_IMPORT, import_id)->pending);
 }
 
 static void counts_cross_both_ways(void **state)
@@ -71,19 +71,19 @@ static void coalescing_means_the_same_as_at_hand(void **state)
     (void)state;
     for (unsigned sequence = 0; sequence < 64; sequence++) {
         for (unsigned cuts = 0; cuts < 32; cuts += 5) {
-            struct rsm_event_cell near = {.pending = 0};
-            struct rsm_event_cell relay = {.relay = 1}, far = {.pending = 0};
+            struct rsm_event_counter near = {.pending = 0};
+            struct rsm_event_counter relay = {.relay = 1}, far = {.pending = 0};
             for (unsigned i = 0; i < 6; i++) {
                 bool coalesce = (sequence >> i & 1) != 0;
-                rsm_event_cell_post(&near, 1, coalesce);
-                rsm_event_cell_post(&relay, 1, coalesce);
+                rsm_event_counter_post(&near, 1, coalesce);
+                rsm_event_counter_post(&relay, 1, coalesce);
                 if ((cuts >> i & 1) == 0 && i < 5)
                     continue;
-                struct rsm_signals batch = rsm_event_cell_take(&relay);
+                struct rsm_signals batch = rsm_event_counter_take(&relay);
                 if (batch.coalesced)
-                    rsm_event_cell_post(&far, 1, true);
+                    rsm_event_counter_post(&far, 1, true);
                 if (batch.count > 0)
-                    rsm_event_cell_post(&far, batch.count, false);
+                    rsm_event_counter_post(&far, batch.count, false);
             }
             assert_int_equal(atomic_load(&near.pending), atomic_load(&far.pending));
         }
@@ -101,7 +101,7 @@ static void coalesced_posts_cross(void **state)
     to_exporter(1, false);
     to_exporter(1, true);
     assert_int_equal(pending_at_exporter(), 2);
-    atomic_store(&own_cell(&exporter, RSM_EVENT_EXPORT, export_id)->pending, 0);
+    atomic_store(&own_counter(&exporter, RSM_EVENT_EXPORT, export_id)->pending, 0);
     to_exporter(1, true);
     assert_int_equal(pending_at_exporter(), 1);
     to_importers(1, true);
@@ -136,10 +136,10 @@ static void a_client_that_goes_has_posted(void **state)
 static void counters_stop_at_their_end(void **state)
 {
     (void)state;
-    struct rsm_event_cell *cell = own_cell(&exporter, RSM_EVENT_EXPORT, export_id);
+    struct rsm_event_counter *cell = own_counter(&exporter, RSM_EVENT_EXPORT, export_id);
     uint32_t there = hosts.node[1].imports->id;
-    struct rsm_peer_msg msg = {.type = RSM_PEER_EVENT,
-                               .u.event = {there, RSM_EVENT_EXPORT, UINT32_MAX, 0}};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_EVENT,
+                                  .u.event = {there, RSM_EVENT_EXPORT, UINT32_MAX, 0}};
     forge(2, 1, msg);
     forge(2, 1, msg);
     assert_int_equal(atomic_load(&cell->pending), UINT32_MAX);
@@ -147,11 +147,11 @@ static void counters_stop_at_their_end(void **state)
     forge(2, 1, msg);
     assert_int_equal(atomic_load(&cell->pending), UINT32_MAX);
     /* A relay has one bit less. */
-    struct rsm_event_cell relay = {.relay = 1};
-    rsm_event_cell_post(&relay, 1, true);
-    rsm_event_cell_post(&relay, UINT32_MAX, false);
-    rsm_event_cell_post(&relay, 1, false);
-    struct rsm_signals batch = rsm_event_cell_take(&relay);
+    struct rsm_event_counter relay = {.relay = 1};
+    rsm_event_counter_post(&relay, 1, true);
+    rsm_event_counter_post(&relay, UINT32_MAX, false);
+    rsm_event_counter_post(&relay, 1, false);
+    struct rsm_signals batch = rsm_event_counter_take(&relay);
     assert_int_equal(batch.count, RSM_EVENT_COALESCED_FIRST - 1);
     assert_true(batch.coalesced);
 }
@@ -159,12 +159,12 @@ static void counters_stop_at_their_end(void **state)
 static void events_for_what_is_not_theirs(void **state)
 {
     (void)state;
-    struct rsm_event_cell *at_export = own_cell(&exporter, RSM_EVENT_EXPORT, export_id);
-    struct rsm_event_cell *at_import = own_cell(&importer, RSM_EVENT_IMPORT, import_id);
+    struct rsm_event_counter *at_export = own_counter(&exporter, RSM_EVENT_EXPORT, export_id);
+    struct rsm_event_counter *at_import = own_counter(&importer, RSM_EVENT_IMPORT, import_id);
     uint32_t there = hosts.node[1].imports->id;
     const struct {
         uint32_t from, to;
-        struct rsm_peer_event event;
+        struct rsm_cluster_event event;
     } wrong[] = {
         {3, 1, {there, RSM_EVENT_EXPORT, 1, 0}},     /* another node's connection */
         {2, 1, {there, RSM_EVENT_IMPORT, 1, 0}},     /* the wrong end */
@@ -179,12 +179,12 @@ static void events_for_what_is_not_theirs(void **state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         forge(wrong[i].from, wrong[i].to,
-              (struct rsm_peer_msg){.type = RSM_PEER_EVENT, .u.event = wrong[i].event});
+              (struct rsm_cluster_msg){.type = RSM_CLUSTER_EVENT, .u.event = wrong[i].event});
     assert_int_equal(atomic_load(&at_export->pending), 0);
     assert_int_equal(atomic_load(&at_import->pending), 0);
-    forge(
-        1, 2,
-        (struct rsm_peer_msg){.type = RSM_PEER_EVENT, .u.event = {there, RSM_EVENT_IMPORT, 0, 0}});
+    forge(1, 2,
+          (struct rsm_cluster_msg){.type = RSM_CLUSTER_EVENT,
+                                   .u.event = {there, RSM_EVENT_IMPORT, 0, 0}});
     assert_int_equal(atomic_load(&at_import->pending), 0);
 }
 
@@ -212,7 +212,7 @@ static void a_full_link_makes_events_wait(void **state)
 static void a_relay_counts_as_descriptors_of_its_client(void **state)
 {
     (void)state;
-    struct rsm_msg msg = {.type = RSM_MSG_EVENT_PEERS,
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_RECEIVERS,
                           .u.event_peers = {RSM_EVENT_IMPORT, import_id, 0}};
     struct rsmd_shares *shares = &hosts.node[2].shares;
     uint64_t used = importer.client.account->used[RSMD_DESCRIPTORS];
@@ -225,10 +225,10 @@ static void a_relay_counts_as_descriptors_of_its_client(void **state)
     assert_int_equal(importer.client.account->used[RSMD_DESCRIPTORS], 0);
     assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
     assert_int_equal(importer.reply.u.event_peers_reply.total, 0);
-    msg = (struct rsm_msg){.type = RSM_MSG_EVENT_KICK,
-                           .u.event_kick = {RSM_EVENT_IMPORT, import_id, 0}};
+    msg = (struct rsm_msg){.type = RSM_MSG_EVENT_DOORBELL,
+                           .u.event_doorbell = {RSM_EVENT_IMPORT, import_id, 0}};
     assert_int_equal(ask(&importer, &msg), RSM_ST_NOT_FOUND);
-    msg = (struct rsm_msg){.type = RSM_MSG_EVENT_PEERS,
+    msg = (struct rsm_msg){.type = RSM_MSG_EVENT_RECEIVERS,
                            .u.event_peers = {RSM_EVENT_EXPORT, export_id, 0}};
     assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
     assert_int_equal(exporter.reply.u.event_peers_reply.total, 0);

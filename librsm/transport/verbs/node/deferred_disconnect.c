@@ -20,8 +20,8 @@
 
 #include "transport/verbs/node/node.h"
 
-struct verbs_farewell {
-    struct verbs_farewell *prev, *next;
+struct verbs_deferred_disconnect {
+    struct verbs_deferred_disconnect *prev, *next;
     struct rdma_cm_id *id;
     bool unconfirmed; /* an event will come */
 };
@@ -32,34 +32,35 @@ static void say(struct rdma_cm_id *id)
     rdma_destroy_id(id);
 }
 
-void verbs_farewell(struct verbs_node_port *port, struct rdma_cm_id *id, bool unconfirmed)
+void verbs_deferred_disconnect(struct verbs_node_port *port, struct rdma_cm_id *id,
+                               bool unconfirmed)
 {
     bool now = !unconfirmed && verbs_device_active(&port->device);
-    struct verbs_farewell *kept = now ? NULL : malloc(sizeof *kept);
+    struct verbs_deferred_disconnect *kept = now ? NULL : malloc(sizeof *kept);
     if (kept == NULL) {
         say(id);
         return;
     }
     id->context = NULL; /* nobody cares for its events any more */
-    *kept = (struct verbs_farewell){.id = id, .unconfirmed = unconfirmed};
-    DL_PREPEND(port->farewells, kept);
+    *kept = (struct verbs_deferred_disconnect){.id = id, .unconfirmed = unconfirmed};
+    DL_PREPEND(port->deferred_disconnects, kept);
 }
 
 /* Say those that need not wait, or all of them. */
 static void say_some(struct verbs_node_port *port, bool all)
 {
-    struct verbs_farewell *kept, *next;
-    DL_FOREACH_SAFE(port->farewells, kept, next)
+    struct verbs_deferred_disconnect *kept, *next;
+    DL_FOREACH_SAFE(port->deferred_disconnects, kept, next)
     {
         if (kept->unconfirmed && !all)
             continue;
-        DL_DELETE(port->farewells, kept);
+        DL_DELETE(port->deferred_disconnects, kept);
         say(kept->id);
         free(kept);
     }
 }
 
-void verbs_farewells_say(struct verbs_node_port *port)
+void verbs_deferred_disconnects_run(struct verbs_node_port *port)
 {
     if (verbs_device_active(&port->device))
         say_some(port, false);
@@ -67,13 +68,14 @@ void verbs_farewells_say(struct verbs_node_port *port)
 
 void verbs_farewell_event(struct verbs_node_port *port, const struct rdma_cm_id *id)
 {
-    for (struct verbs_farewell *kept = port->farewells; kept != NULL; kept = kept->next)
+    for (struct verbs_deferred_disconnect *kept = port->deferred_disconnects; kept != NULL;
+         kept = kept->next)
         if (kept->id == id)
             kept->unconfirmed = false;
-    verbs_farewells_say(port);
+    verbs_deferred_disconnects_run(port);
 }
 
-void verbs_farewells_end(struct verbs_node_port *port)
+void verbs_deferred_disconnects_end(struct verbs_node_port *port)
 {
     say_some(port, true);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/clock.h"
-#include "control/link.h"
+#include "control/control.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,21 +21,21 @@
 
 enum {
     HELLO_TIMEOUT_MS = 3000, /* until another node's rsmd tells its own */
-    START_PAUSE_MOST_MS = 1024,
-    SILENT_STARTS_MOST = 11, /* with ever longer pauses that is two seconds */
+    START_PAUSE_MAX_MS = 1024,
+    SILENT_STARTS_MAX = 11, /* with ever longer pauses that is two seconds */
     RETRY_PAUSE_MS = 5,
-    TIMEOUT_LEAST_MS = 100,
-    TIMEOUT_MOST_MS = 60000,
+    TIMEOUT_MIN_MS = 100,
+    TIMEOUT_MAX_MS = 60000,
 };
 
-int rsmcore_link_own_most_ms = 10000;
+int rsmcore_control_local_max_ms = 10000;
 
-struct rsmcore_link {
-    struct rsmcore_link *next; /* in `links` */
-    unsigned references;       /* under links_lock; one is the list's own */
+struct rsmcore_control {
+    struct rsmcore_control *next; /* in `links` */
+    unsigned references;          /* under links_lock; one is the list's own */
     unsigned process_epoch;
     uint32_t node;
-    const struct rsm_gentable *gentable;
+    const struct rsm_generation_table *generation_table;
     struct rsmcore_channel channel;
 };
 
@@ -46,8 +46,8 @@ static pthread_mutex_t making_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int making_socket = -1; /* of the link that is being made */
 
 static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct rsmcore_link *links; /* all links of this process that are not broken */
-static uint32_t own_node;          /* of the link to the own node; 0: none yet */
+static struct rsmcore_control *links; /* all links of this process that are not broken */
+static uint32_t own_node;             /* of the link to the own node; 0: none yet */
 static atomic_uint process_epoch = 1;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
@@ -68,7 +68,7 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
     atomic_fetch_add(&process_epoch, 1);
-    for (struct rsmcore_link *link = links; link != NULL; link = link->next)
+    for (struct rsmcore_control *link = links; link != NULL; link = link->next)
         close(link->channel.socket);
     links = NULL;
     own_node = 0;
@@ -92,18 +92,19 @@ unsigned rsmcore_process_epoch(void)
 
 /* ---------------------------------------------------------------- requests */
 
-static bool is_broken(const struct rsmcore_link *link)
+static bool is_broken(const struct rsmcore_control *link)
 {
     return atomic_load(&link->channel.broken);
 }
 
-bool rsmcore_link_lives(const struct rsmcore_link *link)
+bool rsmcore_control_is_alive(const struct rsmcore_control *link)
 {
-    return !is_broken(link) && rsmcore_gentable_alive(link->gentable);
+    return !is_broken(link) && rsmcore_generation_table_is_alive(link->generation_table);
 }
 
-enum rsm_status rsmcore_link_call(struct rsmcore_link *link, struct rsm_msg *msg,
-                                  const struct rsm_packet_fds *send, struct rsm_packet_fds *receive)
+enum rsm_status rsmcore_control_call(struct rsmcore_control *link, struct rsm_msg *msg,
+                                     const struct rsm_packet_fds *send,
+                                     struct rsm_packet_fds *receive)
 {
     if (receive != NULL)
         receive->count = 0;
@@ -112,7 +113,7 @@ enum rsm_status rsmcore_link_call(struct rsmcore_link *link, struct rsm_msg *msg
     return rsmcore_channel_call(&link->channel, msg, send, receive);
 }
 
-void rsmcore_link_post(struct rsmcore_link *link, struct rsm_msg *msg)
+void rsmcore_control_post(struct rsmcore_control *link, struct rsm_msg *msg)
 {
     if (link->process_epoch == rsmcore_process_epoch() && !is_broken(link))
         rsmcore_channel_post(&link->channel, msg);
@@ -121,55 +122,57 @@ void rsmcore_link_post(struct rsmcore_link *link, struct rsm_msg *msg)
 /* ---------------------------------------------------------------- making and ending links */
 
 /* Map the peer's generation table. */
-static const struct rsm_gentable *map_gentable(const struct rsm_packet_fds *fds)
+static const struct rsm_generation_table *map_generation_table(const struct rsm_packet_fds *fds)
 {
-    if (fds->count != 1 || !rsm_is_sealed_memory(fds->fds[0], sizeof(struct rsm_gentable)))
+    if (fds->count != 1 || !rsm_is_sealed_memory(fds->fds[0], sizeof(struct rsm_generation_table)))
         return NULL;
-    void *mapped = mmap(NULL, sizeof(struct rsm_gentable), PROT_READ, MAP_SHARED, fds->fds[0], 0);
+    void *mapped =
+        mmap(NULL, sizeof(struct rsm_generation_table), PROT_READ, MAP_SHARED, fds->fds[0], 0);
     if (mapped == MAP_FAILED)
         return NULL;
-    const struct rsm_gentable *table = mapped;
-    if (table->magic == RSM_GENTABLE_MAGIC && table->version == RSM_GENTABLE_VERSION &&
-        table->slots == RSM_GENTABLE_SLOTS)
+    const struct rsm_generation_table *table = mapped;
+    if (table->magic == RSM_GENERATION_TABLE_MAGIC &&
+        table->version == RSM_GENERATION_TABLE_VERSION &&
+        table->slots == RSM_GENERATION_TABLE_SLOTS)
         return table;
-    munmap(mapped, sizeof(struct rsm_gentable));
+    munmap(mapped, sizeof(struct rsm_generation_table));
     return NULL;
 }
 
-static void free_link(struct rsmcore_link *link)
+static void free_link(struct rsmcore_control *link)
 {
     int socket = link->channel.socket;
     atomic_compare_exchange_strong(&making_socket, &socket, -1);
-    if (link->gentable != NULL)
-        munmap((void *)(uintptr_t)link->gentable, sizeof *link->gentable);
+    if (link->generation_table != NULL)
+        munmap((void *)(uintptr_t)link->generation_table, sizeof *link->generation_table);
     if (link->process_epoch == rsmcore_process_epoch())
         close(link->channel.socket);
     rsmcore_channel_destroy(&link->channel);
     free(link);
 }
 
-static enum rsm_status greet(struct rsmcore_link *link, uint32_t node)
+static enum rsm_status greet(struct rsmcore_control *link, uint32_t node)
 {
     struct rsm_packet_fds fds;
     struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = node}};
-    enum rsm_status status = rsmcore_link_call(link, &msg, NULL, &fds);
+    enum rsm_status status = rsmcore_control_call(link, &msg, NULL, &fds);
     if (status != RSM_ST_OK)
         return status;
-    link->gentable = map_gentable(&fds);
+    link->generation_table = map_generation_table(&fds);
     rsm_packet_fds_close(&fds);
-    if (link->gentable == NULL)
+    if (link->generation_table == NULL)
         return RSM_ST_PROTOCOL;
     link->node = msg.u.hello_reply.node;
     uint32_t timeout = msg.u.hello_reply.peer_timeout_ms;
-    return rsmcore_channel_patience(&link->channel, timeout < TIMEOUT_LEAST_MS  ? TIMEOUT_LEAST_MS
-                                                    : timeout > TIMEOUT_MOST_MS ? TIMEOUT_MOST_MS
-                                                                                : timeout);
+    return rsmcore_channel_set_timeout(&link->channel, timeout < TIMEOUT_MIN_MS   ? TIMEOUT_MIN_MS
+                                                       : timeout > TIMEOUT_MAX_MS ? TIMEOUT_MAX_MS
+                                                                                  : timeout);
 }
 
-/* Connect to a socket and say hello as a process of `node`; the answer may take `most_ms`.
+/* Connect to a socket and say hello as a process of `node`; the answer may take `max_ms`.
  * RSM_ST_DENIED also says that who listens there is not trusted. */
-static enum rsm_status make_link(const char *path, uint32_t node, uint32_t most_ms,
-                                 struct rsmcore_link **made)
+static enum rsm_status make_link(const char *path, uint32_t node, uint32_t max_ms,
+                                 struct rsmcore_control **made)
 {
     int socket = rsmcore_trust_connect(path);
     if (socket < 0)
@@ -177,7 +180,7 @@ static enum rsm_status make_link(const char *path, uint32_t node, uint32_t most_
                : errno == EAGAIN                        ? RSM_ST_BUSY
                : errno == EMFILE || errno == ENFILE     ? RSM_ST_NO_RESOURCES
                                                         : RSM_ST_DENIED;
-    struct rsmcore_link *link = calloc(1, sizeof *link);
+    struct rsmcore_control *link = calloc(1, sizeof *link);
     if (link == NULL) {
         close(socket);
         return RSM_ST_NO_MEMORY;
@@ -185,7 +188,7 @@ static enum rsm_status make_link(const char *path, uint32_t node, uint32_t most_
     rsmcore_channel_init(&link->channel, socket);
     link->process_epoch = rsmcore_process_epoch();
     atomic_store(&making_socket, socket);
-    enum rsm_status status = rsmcore_channel_patience(&link->channel, most_ms);
+    enum rsm_status status = rsmcore_channel_set_timeout(&link->channel, max_ms);
     if (status == RSM_ST_OK)
         status = greet(link, node);
     if (status != RSM_ST_OK) {
@@ -198,19 +201,19 @@ static enum rsm_status make_link(const char *path, uint32_t node, uint32_t most_
 }
 
 /* Under links_lock. */
-static void drop_reference(struct rsmcore_link *link)
+static void drop_reference(struct rsmcore_control *link)
 {
     if (--link->references == 0)
         free_link(link);
 }
 
 /* Under links_lock: a usable link to the node; links that broke leave the list. */
-static struct rsmcore_link *find_link(uint32_t node)
+static struct rsmcore_control *find_link(uint32_t node)
 {
-    struct rsmcore_link **place = &links;
+    struct rsmcore_control **place = &links;
     while (*place != NULL) {
-        struct rsmcore_link *link = *place;
-        if (!rsmcore_link_lives(link)) {
+        struct rsmcore_control *link = *place;
+        if (!rsmcore_control_is_alive(link)) {
             atomic_store(&link->channel.broken, true);
             *place = link->next;
             drop_reference(link);
@@ -261,11 +264,11 @@ static enum rsm_status start_daemon(struct search *search)
         search->start_pause_ms = 1;
     if (status != RSM_ST_STALE)
         search->silent_starts = 0;
-    else if (++search->silent_starts < SILENT_STARTS_MOST)
+    else if (++search->silent_starts < SILENT_STARTS_MAX)
         status = RSM_ST_BUSY; /* killed, or what was started is no daemon */
     if (status == RSM_ST_BUSY) {
         search->next_start = rsm_clock_ms() + search->start_pause_ms;
-        if (search->start_pause_ms < START_PAUSE_MOST_MS)
+        if (search->start_pause_ms < START_PAUSE_MAX_MS)
             search->start_pause_ms *= 2;
     }
     return status;
@@ -290,7 +293,7 @@ static enum rsm_status provide_daemon(struct search *search)
  * lost the race to start leaves it to the winner, a crowded one has no room for another connection
  * yet: all mean another attempt. One that takes connections and does not answer may have much to do
  * and is waited for, on the one connection. */
-static enum rsm_status search_daemon(struct search *search, struct rsmcore_link **link)
+static enum rsm_status search_daemon(struct search *search, struct rsmcore_control **link)
 {
     for (;;) {
         uint32_t left = time_left(search);
@@ -329,9 +332,9 @@ static void log_failure(const struct search *search, enum rsm_status status)
                       search->path);
 }
 
-static enum rsm_status make_own_link(struct rsmcore_link **link)
+static enum rsm_status make_own_link(struct rsmcore_control **link)
 {
-    struct search search = {.deadline = rsm_clock_ms() + rsmcore_link_own_most_ms,
+    struct search search = {.deadline = rsm_clock_ms() + rsmcore_control_local_max_ms,
                             .start_pause_ms = 1};
     enum rsm_status status = rsmcore_runtime_find(&search.runtime);
     if (status != RSM_ST_OK)
@@ -360,16 +363,16 @@ static void unlock_and_restore(pthread_mutex_t *lock, int cancellable)
 }
 
 /* A usable link to the node, 0: to the own one, or NULL. */
-static struct rsmcore_link *known_link(uint32_t node)
+static struct rsmcore_control *known_link(uint32_t node)
 {
     int cancellable = lock_uncancelled(&links_lock);
     uint32_t wanted = node != 0 ? node : own_node;
-    struct rsmcore_link *link = wanted != 0 ? find_link(wanted) : NULL;
+    struct rsmcore_control *link = wanted != 0 ? find_link(wanted) : NULL;
     unlock_and_restore(&links_lock, cancellable);
     return link;
 }
 
-static void remember(struct rsmcore_link *link, bool own)
+static void remember(struct rsmcore_control *link, bool own)
 {
     int cancellable = lock_uncancelled(&links_lock);
     atomic_store(&making_socket, -1);
@@ -382,7 +385,7 @@ static void remember(struct rsmcore_link *link, bool own)
 
 /* Under making_lock. Threads that waited while another one looked for the daemon in vain have
  * waited as long as that takes, and share the outcome. */
-static enum rsm_status own_link_since(int64_t asked, struct rsmcore_link **link)
+static enum rsm_status own_link_since(int64_t asked, struct rsmcore_control **link)
 {
     static int64_t failed_at = -1;
     static enum rsm_status failure;
@@ -399,7 +402,7 @@ static enum rsm_status own_link_since(int64_t asked, struct rsmcore_link **link)
     return failure;
 }
 
-enum rsm_status rsmcore_link_own(struct rsmcore_link **link)
+enum rsm_status rsmcore_control_local(struct rsmcore_control **link)
 {
     pthread_once(&fork_once, watch_fork);
     *link = known_link(0);
@@ -413,7 +416,7 @@ enum rsm_status rsmcore_link_own(struct rsmcore_link **link)
 }
 
 /* Under making_lock. */
-static enum rsm_status make_link_to(uint32_t node, const char *path, struct rsmcore_link **link)
+static enum rsm_status make_link_to(uint32_t node, const char *path, struct rsmcore_control **link)
 {
     enum rsm_status status = make_link(path, own_node, HELLO_TIMEOUT_MS, link);
     if (status == RSM_ST_OK && (*link)->node != node) {
@@ -425,7 +428,7 @@ static enum rsm_status make_link_to(uint32_t node, const char *path, struct rsmc
     return status;
 }
 
-enum rsm_status rsmcore_link_to(uint32_t node, const char *path, struct rsmcore_link **link)
+enum rsm_status rsmcore_control_to(uint32_t node, const char *path, struct rsmcore_control **link)
 {
     *link = known_link(node);
     if (*link != NULL)
@@ -437,12 +440,12 @@ enum rsm_status rsmcore_link_to(uint32_t node, const char *path, struct rsmcore_
     return status;
 }
 
-struct rsmcore_link *rsmcore_link_known(uint32_t node)
+struct rsmcore_control *rsmcore_control_known(uint32_t node)
 {
     return known_link(node);
 }
 
-struct rsmcore_link *rsmcore_link_hold(struct rsmcore_link *link)
+struct rsmcore_control *rsmcore_control_hold(struct rsmcore_control *link)
 {
     pthread_mutex_lock(&links_lock);
     link->references++;
@@ -450,7 +453,7 @@ struct rsmcore_link *rsmcore_link_hold(struct rsmcore_link *link)
     return link;
 }
 
-void rsmcore_link_release(struct rsmcore_link *link)
+void rsmcore_control_release(struct rsmcore_control *link)
 {
     if (link == NULL)
         return;
@@ -459,17 +462,18 @@ void rsmcore_link_release(struct rsmcore_link *link)
     unlock_and_restore(&links_lock, cancellable);
 }
 
-uint32_t rsmcore_link_node(const struct rsmcore_link *link)
+uint32_t rsmcore_control_node(const struct rsmcore_control *link)
 {
     return link->node;
 }
 
-uint32_t rsmcore_link_timeout(const struct rsmcore_link *link)
+uint32_t rsmcore_control_timeout(const struct rsmcore_control *link)
 {
     return link->channel.timeout_ms;
 }
 
-const struct rsm_gentable *rsmcore_link_gentable(const struct rsmcore_link *link)
+const struct rsm_generation_table *
+rsmcore_control_generation_table(const struct rsmcore_control *link)
 {
-    return link->gentable;
+    return link->generation_table;
 }

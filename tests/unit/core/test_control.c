@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/link.h"
+#include "control/control.h"
 #include "base/log.h"
 #include "control/packet.h"
 #include "control/runtime.h"
@@ -53,7 +53,7 @@ static struct {
     pthread_t thread;
     int listener;
     int connection;
-    struct rsm_gentable *table;
+    struct rsm_generation_table *table;
     int table_fd;
     int hang_ups;      /* that many connections are taken and closed */
     int delay_ms;      /* of the greeting, NEVER: there is none */
@@ -74,14 +74,14 @@ static void make_table(void)
 {
     fake.table_fd = memfd_create("table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     assert_true(fake.table_fd >= 0);
-    assert_int_equal(ftruncate(fake.table_fd, sizeof(struct rsm_gentable)), 0);
+    assert_int_equal(ftruncate(fake.table_fd, sizeof(struct rsm_generation_table)), 0);
     assert_int_equal(fcntl(fake.table_fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
     fake.table =
         mmap(NULL, sizeof *fake.table, PROT_READ | PROT_WRITE, MAP_SHARED, fake.table_fd, 0);
     assert_true(fake.table != MAP_FAILED);
-    fake.table->magic = RSM_GENTABLE_MAGIC;
-    fake.table->version = RSM_GENTABLE_VERSION;
-    fake.table->slots = RSM_GENTABLE_SLOTS;
+    fake.table->magic = RSM_GENERATION_TABLE_MAGIC;
+    fake.table->version = RSM_GENERATION_TABLE_VERSION;
+    fake.table->slots = RSM_GENERATION_TABLE_SLOTS;
 }
 
 static bool listens(void)
@@ -158,7 +158,7 @@ static int end(void **state)
         return 0;
     fake.ended = true;
     pthread_join(fake.thread, NULL);
-    atomic_store(&fake.table->alive, RSM_GENTABLE_OWNER_DIED); /* as the kernel says it */
+    atomic_store(&fake.table->alive, RSM_GENERATION_TABLE_OWNER_DIED); /* as the kernel says it */
     munmap(fake.table, sizeof *fake.table);
     close(fake.table_fd);
     close(fake.listener);
@@ -186,23 +186,23 @@ static int begin(void **state)
     memset(&fake, 0, sizeof fake);
     fake.connection = -1;
     unlink(mark);
-    rsmcore_link_own_most_ms = HANG_MS;
+    rsmcore_control_local_max_ms = HANG_MS;
     return 0;
 }
 
 static void expect_link(void)
 {
-    struct rsmcore_link *link;
-    assert_int_equal(rsmcore_link_own(&link), RSM_ST_OK);
-    assert_int_equal(rsmcore_link_node(link), 1);
-    rsmcore_link_release(link);
+    struct rsmcore_control *link;
+    assert_int_equal(rsmcore_control_local(&link), RSM_ST_OK);
+    assert_int_equal(rsmcore_control_node(link), 1);
+    rsmcore_control_release(link);
 }
 
 static void expect_none(void)
 {
-    struct rsmcore_link *link;
+    struct rsmcore_control *link;
     int64_t began = now_ms();
-    assert_int_equal(rsmcore_link_own(&link), RSM_ST_UNREACHABLE);
+    assert_int_equal(rsmcore_control_local(&link), RSM_ST_UNREACHABLE);
     assert_true(now_ms() - began < HANG_MS / 2);
 }
 
@@ -226,7 +226,7 @@ static void no_greeting(void **state)
     program_does("exit 1");
     fake.delay_ms = NEVER;
     daemon_begins();
-    rsmcore_link_own_most_ms = SHORT_MS;
+    rsmcore_control_local_max_ms = SHORT_MS;
     expect_none();
     assert_int_equal(starts(), 0);
 }
@@ -256,7 +256,7 @@ static void no_winner(void **state)
 {
     (void)state;
     program_does("printf B >&3");
-    rsmcore_link_own_most_ms = SHORT_MS;
+    rsmcore_control_local_max_ms = SHORT_MS;
     expect_none();
 }
 
@@ -273,7 +273,7 @@ static void slow_start(void **state)
 {
     (void)state;
     program_does("while [ -e \"${0%program}mark\" ]; do sleep 0.05; done");
-    rsmcore_link_own_most_ms = SHORT_MS;
+    rsmcore_control_local_max_ms = SHORT_MS;
     expect_none();
     assert_int_equal(starts(), 1);
 }
@@ -308,7 +308,7 @@ static void configured_and_not_there(void **state)
     (void)state;
     program_does("exit 1");
     reserve_node();
-    rsmcore_link_own_most_ms = SHORT_MS;
+    rsmcore_control_local_max_ms = SHORT_MS;
     rsmcore_log_to(on_log, RSMCORE_LOG_ERROR);
     int64_t began = now_ms();
     expect_none();
@@ -346,8 +346,8 @@ static void configured_and_restarted(void **state)
 
 static void *look(void *status)
 {
-    struct rsmcore_link *link;
-    *(enum rsm_status *)status = rsmcore_link_own(&link);
+    struct rsmcore_control *link;
+    *(enum rsm_status *)status = rsmcore_control_local(&link);
     return NULL;
 }
 
@@ -362,16 +362,16 @@ static void many_look_at_once(void **state)
     int status;
     program_does("exit 1");
     reserve_node();
-    rsmcore_link_own_most_ms = SECONDS;
+    rsmcore_control_local_max_ms = SECONDS;
     int64_t began = now_ms();
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, look, &outcomes[i]), 0);
     pause_ms(SHORT_MS);
-    assert_null(rsmcore_link_known(1));
+    assert_null(rsmcore_control_known(1));
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        _exit(rsmcore_link_known(1) == NULL ? 0 : 1);
+        _exit(rsmcore_control_known(1) == NULL ? 0 : 1);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_true(now_ms() - began < SECONDS);

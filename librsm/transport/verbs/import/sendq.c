@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Posting work requests, taking completions, waiting. Every request is signalled, so that each
+/* Posting work requests, taking send_channel, waiting. Every request is signalled, so that each
  * completion tells how far the connection has come. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,9 +14,9 @@
 enum {
     POLL_AT_ONCE = 16,
     FLUSH_TRIES = 100000,
-    ARRIVAL_NS = 200000,    /* between looks for what the node sends, by who waits for it */
-    SPIN_NS_MOST = 2000000, /* a thread may keep its processor for about so long anyway */
-    EVENT_NS = 300000000,   /* an event of the connection manager may wait for its reader so long */
+    ARRIVAL_NS = 200000,   /* between looks for what the node sends, by who waits for it */
+    SPIN_NS_MAX = 2000000, /* a thread may keep its processor for about so long anyway */
+    EVENT_NS = 300000000,  /* an event of the connection manager may wait for its reader so long */
 };
 
 static inline void relax(void)
@@ -30,46 +30,46 @@ static inline void relax(void)
 
 /* After this nothing of the connection touches local memory any more: what was under way has been
  * flushed, or the device does not answer at all. */
-void verbs_die(struct verbs_conn *conn, const char *why)
+void verbs_fail(struct verbs_conn *conn, const char *why)
 {
     struct ibv_wc wc[POLL_AT_ONCE];
-    if (conn->ledger.dead)
+    if (conn->sendq.dead)
         return;
     rsm_log_warning("verbs: connection lost: %s", why);
-    uint64_t flying = verbs_ledger_flying(&conn->ledger);
-    verbs_ledger_die(&conn->ledger);
+    uint64_t flying = verbs_sendq_outstanding(&conn->sendq);
+    verbs_sendq_fail(&conn->sendq);
     atomic_store(&conn->failed, true);
-    verbs_queue_stop(conn->qp);
+    verbs_qp_stop(conn->qp);
     for (int tries = 0; tries < FLUSH_TRIES && flying > 0; tries++) {
         int count = ibv_poll_cq(conn->cq, POLL_AT_ONCE, wc);
         if (count > 0)
             flying -= (uint64_t)count < flying ? (uint64_t)count : flying;
     }
-    pthread_cond_broadcast(&conn->news);
+    pthread_cond_broadcast(&conn->progress);
 }
 
-/* ------------------------------------------------------------------ completions */
+/* ------------------------------------------------------------------ send_channel */
 
 static void take_completion(struct verbs_conn *conn, const struct ibv_wc *wc)
 {
-    if (conn->ledger.dead)
+    if (conn->sendq.dead)
         return;
     if (wc->status != IBV_WC_SUCCESS)
-        verbs_die(conn, ibv_wc_status_str(wc->status));
+        verbs_fail(conn, ibv_wc_status_str(wc->status));
     else
-        verbs_ledger_complete(&conn->ledger, wc->wr_id);
+        verbs_sendq_completed(&conn->sendq, wc->wr_id);
 }
 
 static bool poll_some(struct verbs_conn *conn)
 {
     struct ibv_wc wc[POLL_AT_ONCE];
-    if (conn->ledger.dead)
+    if (conn->sendq.dead)
         return false;
     int count = ibv_poll_cq(conn->cq, POLL_AT_ONCE, wc);
     for (int i = 0; i < count; i++)
         take_completion(conn, &wc[i]);
     if (count < 0)
-        verbs_die(conn, "the completion queue failed");
+        verbs_fail(conn, "the completion queue failed");
     return count > 0;
 }
 
@@ -100,7 +100,7 @@ static void take_connection_events(struct verbs_conn *conn)
         enum rdma_cm_event_type type = event->event;
         rdma_ack_cm_event(event);
         if (is_end(type))
-            verbs_die(conn, rdma_event_str(type));
+            verbs_fail(conn, rdma_event_str(type));
     }
 }
 
@@ -108,17 +108,17 @@ static void take_completion_events(struct verbs_conn *conn)
 {
     struct ibv_cq *cq;
     void *unused;
-    while (ibv_get_cq_event(conn->completions, &cq, &unused) == 0)
+    while (ibv_get_cq_event(conn->send_channel, &cq, &unused) == 0)
         ibv_ack_cq_events(cq, 1);
 }
 
 /* Sleep until something happens on the connection, on behalf of all its threads. */
 static void sleep_for_all(struct verbs_conn *conn, uint64_t until)
 {
-    struct pollfd fds[] = {{.fd = conn->completions->fd, .events = POLLIN},
+    struct pollfd fds[] = {{.fd = conn->send_channel->fd, .events = POLLIN},
                            {.fd = conn->events->fd, .events = POLLIN}};
     if (ibv_req_notify_cq(conn->cq, 0) != 0) {
-        verbs_die(conn, "the completion queue failed");
+        verbs_fail(conn, "the completion queue failed");
         return;
     }
     if (poll_some(conn)) /* what came before the request is not notified */
@@ -133,11 +133,11 @@ static void sleep_for_all(struct verbs_conn *conn, uint64_t until)
     uint64_t left = until > now ? until - now : 0;
     struct timespec time = {.tv_sec = (time_t)(left / 1000000000u),
                             .tv_nsec = (long)(left % 1000000000u)};
-    conn->sleeper = true;
+    conn->has_sleeper = true;
     pthread_mutex_unlock(&conn->lock);
     int ready = ppoll(fds, watched, &time, NULL);
     pthread_mutex_lock(&conn->lock);
-    conn->sleeper = false;
+    conn->has_sleeper = false;
     if (ready > 0 && fds[0].revents != 0)
         take_completion_events(conn);
     if (ready > 0 && fds[1].revents != 0) { /* 0 if it was not watched */
@@ -147,18 +147,18 @@ static void sleep_for_all(struct verbs_conn *conn, uint64_t until)
         else
             conn->event_since = (uint64_t)rsm_clock_ns();
     }
-    pthread_cond_broadcast(&conn->news);
+    pthread_cond_broadcast(&conn->progress);
 }
 
 static void sleep_until(struct verbs_conn *conn, uint64_t until)
 {
-    if (!conn->sleeper) {
+    if (!conn->has_sleeper) {
         sleep_for_all(conn, until);
         return;
     }
     struct timespec time = {.tv_sec = (time_t)(until / 1000000000u),
                             .tv_nsec = (long)(until % 1000000000u)};
-    pthread_cond_timedwait(&conn->news, &conn->lock, &time);
+    pthread_cond_timedwait(&conn->progress, &conn->lock, &time);
 }
 
 /* Poll again in a moment. Whoever does so for long lets others have the processor. */
@@ -179,10 +179,10 @@ static void learn_spin(struct verbs_conn *conn, uint64_t waited)
 {
     if (!conn->port->spin_adapts)
         return;
-    if (waited >= SPIN_NS_MOST)
+    if (waited >= SPIN_NS_MAX)
         conn->spin_ns = (uint64_t)conn->port->spin_us * 1000u;
     else
-        conn->spin_ns = 2 * waited < SPIN_NS_MOST ? 2 * waited : SPIN_NS_MOST;
+        conn->spin_ns = 2 * waited < SPIN_NS_MAX ? 2 * waited : SPIN_NS_MAX;
 }
 
 /* Whether an event that the mapping engine could not take was that of an end: nothing has been
@@ -195,31 +195,31 @@ static bool has_ended(const struct verbs_conn *conn, uint64_t now, uint64_t star
 
 bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
 {
-    uint64_t patience = (uint64_t)conn->port->options.timeout_ms * 1000000u;
+    uint64_t timeout = (uint64_t)conn->port->options.timeout_ms * 1000000u;
     uint64_t start = 0;
     uint64_t come = 0;
-    while (!conn->ledger.dead && !wait.over(conn, wait.number)) {
-        if (poll_some(conn) || (wait.arrival && verbs_take_arrivals(conn)))
+    while (!conn->sendq.dead && !wait.over(conn, wait.number)) {
+        if (poll_some(conn) || (wait.receive && verbs_poll_receives(conn)))
             continue; /* most often, and then the time is not asked for */
         uint64_t now = (uint64_t)rsm_clock_ns();
         /* Another thread may have polled what this one waits for. */
-        if (start == 0 || conn->ledger.completed + conn->received != come) {
-            come = conn->ledger.completed + conn->received;
+        if (start == 0 || conn->sendq.completed + conn->received != come) {
+            come = conn->sendq.completed + conn->received;
             start = now;
         }
-        if (now - start > patience) {
-            if (verbs_ledger_flying(&conn->ledger) == 0)
+        if (now - start > timeout) {
+            if (verbs_sendq_outstanding(&conn->sendq) == 0)
                 break; /* the fabric owes no answer: the node alone is slow */
-            verbs_die(conn, "the peer does not answer");
+            verbs_fail(conn, "the peer does not answer");
         } else if (has_ended(conn, now, start)) {
-            verbs_die(conn, "the connection manager told of an end");
+            verbs_fail(conn, "the connection manager told of an end");
         } else if (now - start < conn->spin_ns) {
             spin(conn, now - start);
-        } else if (wait.arrival) {
-            /* What is notified of arrivals is for who waits for signals. */
+        } else if (wait.receive) {
+            /* What is notified of recv_cq is for who waits for signals. */
             sleep_until(conn, now + ARRIVAL_NS);
         } else {
-            sleep_until(conn, start + patience + 1000000u);
+            sleep_until(conn, start + timeout + 1000000u);
             learn_spin(conn, (uint64_t)rsm_clock_ns() - start);
         }
     }
@@ -228,7 +228,7 @@ bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
 
 static bool has_completed(const struct verbs_conn *conn, uint64_t number)
 {
-    return conn->ledger.completed >= number;
+    return conn->sendq.completed >= number;
 }
 
 bool verbs_wait_for(struct verbs_conn *conn, uint64_t number)
@@ -241,10 +241,10 @@ bool verbs_wait_for(struct verbs_conn *conn, uint64_t number)
 
 static bool has_room(const struct verbs_conn *conn, uint64_t count)
 {
-    return verbs_ledger_flying(&conn->ledger) + count <= VERBS_SENDS;
+    return verbs_sendq_outstanding(&conn->sendq) + count <= VERBS_SEND_DEPTH;
 }
 
-uint64_t verbs_post(struct verbs_conn *conn, struct verbs_chain *chain)
+uint64_t verbs_post(struct verbs_conn *conn, struct verbs_wr_list *chain)
 {
     struct verbs_wait room = {.over = has_room, .number = chain->count};
     struct ibv_send_wr *bad;
@@ -252,49 +252,49 @@ uint64_t verbs_post(struct verbs_conn *conn, struct verbs_chain *chain)
     chain->count = 0;
     if (!has_room(conn, room.number))
         verbs_wait(conn, room);
-    if (conn->ledger.dead)
+    if (conn->sendq.dead)
         return 0;
     if (count == 0)
-        return conn->ledger.posted;
+        return conn->sendq.posted;
     for (uint32_t i = 0; i < count; i++) {
-        chain->wr[i].wr_id = conn->ledger.posted + i + 1;
+        chain->wr[i].wr_id = conn->sendq.posted + i + 1;
         chain->wr[i].send_flags |= IBV_SEND_SIGNALED;
         chain->wr[i].next = i + 1 < count ? &chain->wr[i + 1] : NULL;
     }
     int error = ibv_post_send(conn->qp, chain->wr, &bad);
-    uint64_t last = verbs_ledger_post(&conn->ledger, count);
+    uint64_t last = verbs_sendq_posted(&conn->sendq, count);
     if (error != 0) {
-        verbs_die(conn, "the device refused a work request");
+        verbs_fail(conn, "the device refused a work request");
         return 0;
     }
     return last;
 }
 
-void verbs_post_word(struct verbs_conn *conn, uint32_t immediate)
+void verbs_post_immediate(struct verbs_conn *conn, uint32_t immediate)
 {
     struct ibv_send_wr *bad;
-    struct ibv_send_wr wr = {.wr_id = conn->ledger.posted + 1,
+    struct ibv_send_wr wr = {.wr_id = conn->sendq.posted + 1,
                              .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
                              .send_flags = IBV_SEND_SIGNALED,
                              .imm_data = htonl(immediate)};
     verbs_poll(conn);
-    if (conn->ledger.dead)
+    if (conn->sendq.dead)
         return;
     /* The node has answered all of them but the latest, if it plays fair. */
-    if (verbs_ledger_flying(&conn->ledger) >= VERBS_SENDS + VERBS_ACKS) {
-        verbs_die(conn, "the node broke the protocol");
+    if (verbs_sendq_outstanding(&conn->sendq) >= VERBS_SEND_DEPTH + VERBS_ACK_DEPTH) {
+        verbs_fail(conn, "the node broke the protocol");
         return;
     }
     int error = ibv_post_send(conn->qp, &wr, &bad);
-    verbs_ledger_post(&conn->ledger, 1);
+    verbs_sendq_posted(&conn->sendq, 1);
     if (error != 0)
-        verbs_die(conn, "the device refused a work request");
+        verbs_fail(conn, "the device refused a work request");
 }
 
-int verbs_slot_find(const struct verbs_conn *conn)
+int verbs_bounce_slot_find(const struct verbs_conn *conn)
 {
-    for (int i = 0; i < VERBS_SLOTS; i++)
-        if (!conn->slot_held[i] && conn->slot_until[i] <= conn->ledger.completed)
+    for (int i = 0; i < VERBS_BOUNCE_SLOTS; i++)
+        if (!conn->bounce_slot_held[i] && conn->bounce_slot_until[i] <= conn->sendq.completed)
             return i;
     return -1;
 }

@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-#include "control/eventcell.h"
+#include "control/event_counter.h"
 
 static cpu_set_t allowed;
 
@@ -13,7 +13,7 @@ static int stay(void **state)
 {
     cpu_set_t one;
     int processor = sched_getcpu();
-    struct rsm_event_cell *cell = rsm_event_cell_map(-1);
+    struct rsm_event_counter *cell = rsm_event_counter_map(-1);
     if (cell == NULL || processor < 0 || sched_getaffinity(0, sizeof allowed, &allowed) < 0)
         return -1;
     CPU_ZERO(&one);
@@ -24,33 +24,33 @@ static int stay(void **state)
 
 static int move_freely(void **state)
 {
-    rsm_event_cell_unmap(*state);
+    rsm_event_counter_unmap(*state);
     return sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
 static void a_poster_leaves_its_processor(void **state)
 {
-    struct rsm_event_cell *cell = *state;
+    struct rsm_event_counter *cell = *state;
     assert_int_equal(cell->processor, 0);
-    rsm_event_cell_post(cell, 1, false);
+    rsm_event_counter_post(cell, 1, false);
     assert_int_equal(cell->processor, sched_getcpu() + 1);
     cell->processor = 999;
-    rsm_event_cell_post(cell, 1, true); /* counts for nothing; the poster is here all the same */
+    rsm_event_counter_post(cell, 1, true); /* counts for nothing; the poster is here all the same */
     assert_int_equal(cell->processor, sched_getcpu() + 1);
     assert_int_equal(cell->pending, 1);
 }
 
 static void who_shares_the_processor_need_not_spin(void **state)
 {
-    struct rsm_event_cell *cell = *state;
+    struct rsm_event_counter *cell = *state;
     uint32_t own = (uint32_t)sched_getcpu() + 1;
-    assert_true(rsm_event_cell_may_spin(cell)); /* nobody has posted yet */
+    assert_true(rsm_event_counter_may_spin(cell)); /* nobody has posted yet */
     cell->processor = own;
-    assert_false(rsm_event_cell_may_spin(cell));
+    assert_false(rsm_event_counter_may_spin(cell));
     cell->processor = own + 1;
-    assert_true(rsm_event_cell_may_spin(cell));
+    assert_true(rsm_event_counter_may_spin(cell));
     cell->processor = UINT32_MAX; /* by a liar */
-    assert_true(rsm_event_cell_may_spin(cell));
+    assert_true(rsm_event_counter_may_spin(cell));
 }
 
 int main(void)

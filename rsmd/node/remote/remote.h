@@ -3,9 +3,9 @@
  * @file
  * Segments across hosts: what this node and a node of another host have in common while the link
  * between them is up, and the messages about it. Knows no socket: how messages travel is the
- * carrier's affair (cluster/peers.h).
+ * carrier's affair (cluster/cluster.h).
  *
- *  - A process here imports from there: the connect is forwarded and answered when the far node
+ *  - A process here imports from there: the connect is forwarded and answered when the remote node
  *    has; the connection is kept here with a slot of its own and there under a client that stands
  *    for this node.
  *  - A process there imports from here: the mirror image.
@@ -14,11 +14,11 @@
  * When the link goes, everything in common ends: connections from here are aborted, those from
  * there are revoked and freed, forwarded connects are answered with RSM_ST_UNREACHABLE.
  *
- * All on rsmd's one thread. What a far node sends is checked; a message that fits nothing is
+ * All on rsmd's one thread. What a remote node sends is checked; a message that fits nothing is
  * ignored, because it may have crossed one of ours.
  */
-#ifndef RSMD_FAR_FAR_H
-#define RSMD_FAR_FAR_H
+#ifndef RSMD_REMOTE_REMOTE_H
+#define RSMD_REMOTE_REMOTE_H
 
 #include "node/call.h"
 #include "cluster/proto.h"
@@ -26,24 +26,24 @@
 struct event_base;
 
 /** How messages reach nodes of other hosts. */
-struct rsmd_carrier {
+struct rsmd_remote_ops {
     void *context;
     /** Queue a message. False: the link is not up. */
-    bool (*send)(void *context, uint32_t node, const struct rsm_peer_msg *msg);
+    bool (*send)(void *context, uint32_t node, const struct rsm_cluster_msg *msg);
     /** Bytes queued to a node and not yet taken by its link. */
     size_t (*queued)(void *context, uint32_t node);
 };
 
 /** Be ready for other hosts; sets @p node's `hosts`. False: out of memory. */
-bool rsmd_far_start(struct rsmd_node *node, struct event_base *base,
-                    const struct rsmd_carrier *carrier);
+bool rsmd_remote_start(struct rsmd_node *node, struct event_base *base,
+                       const struct rsmd_remote_ops *carrier);
 /** All links are as good as down; the node's clients have gone. Harmless without start. */
-void rsmd_far_stop(struct rsmd_node *node);
+void rsmd_remote_stop(struct rsmd_node *node);
 
-/* What happens on the links, as struct rsmd_peers_user wants it: @p context is the node. */
-void rsmd_far_up(void *context, uint32_t id);
-void rsmd_far_down(void *context, uint32_t id);
-void rsmd_far_message(void *context, uint32_t id, const struct rsm_peer_msg *msg);
+/* What happens on the links, as struct rsmd_cluster_user wants it: @p context is the node. */
+void rsmd_remote_up(void *context, uint32_t id);
+void rsmd_remote_down(void *context, uint32_t id);
+void rsmd_remote_message(void *context, uint32_t id, const struct rsm_cluster_msg *msg);
 
 /** The fabric of a controller does not reach a node any more, whatever the link does: what this
  * node has in common with it over that controller ends, and the node is told. */
@@ -56,25 +56,25 @@ void rsmd_far_each_up(const struct rsmd_node *node, void (*visit)(void *context,
                       void *context);
 
 /** Whether the link to a node is up. */
-bool rsmd_far_is_up(const struct rsmd_node *node, uint32_t id);
+bool rsmd_remote_is_up(const struct rsmd_node *node, uint32_t id);
 
 /* ------------------------------------------------------------------ for whoever has a part in it
  */
 
 /** Forward an IMPORT_CONNECT, to be answered later. RSM_ST_UNREACHABLE, RSM_ST_NO_MEMORY,
  *  RSM_ST_NO_RESOURCES: at once. */
-enum rsm_status rsmd_far_connect(struct rsmd_call *call, struct rsmd_controller *controller);
+enum rsm_status rsmd_remote_connect(struct rsmd_call *call, struct rsmd_controller *controller);
 /** Forward a request to find or trigger an interrupt of a node of another host, to be answered
- *  later; as rsmd_far_connect(). */
+ *  later; as rsmd_remote_connect(). */
 struct rsmd_trigger;
 enum rsm_status rsmd_far_trigger(struct rsmd_call *call, uint32_t node,
                                  const struct rsmd_trigger *trigger);
 /** A client goes: what it has forwarded will not be answered. */
-void rsmd_far_abandon(struct rsmd_client *client);
+void rsmd_remote_abandon(struct rsmd_client *client);
 /** A connection to an export of another host is freed here: tell that host. */
-void rsmd_far_disconnect(struct rsmd_node *node, struct rsmd_import *import);
+void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import);
 /** A connection from another host was cut here: tell that host. */
-void rsmd_far_tell_abort(struct rsmd_node *node, const struct rsmd_import *import);
+void rsmd_remote_report_abort(struct rsmd_node *node, const struct rsmd_import *import);
 /** The segment of a connection from another host has become unavailable: tell that host. */
 void rsmd_far_tell_unavailable(struct rsmd_node *node, const struct rsmd_import *import);
 

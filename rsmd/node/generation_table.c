@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "node/gentable.h"
+#include "node/generation_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,34 +13,35 @@
 #include "base/status.h"
 #include "node/memfd.h"
 
-_Static_assert(RSM_GENTABLE_OWNER_DIED == FUTEX_OWNER_DIED, "clients look for the kernel's bit");
+_Static_assert(RSM_GENERATION_TABLE_OWNER_DIED == FUTEX_OWNER_DIED,
+               "clients look for the kernel's bit");
 
-struct rsmd_gentable {
-    struct rsm_gentable *shared;
+struct rsmd_generation_table {
+    struct rsm_generation_table *shared;
     int readable; /* what clients get */
     bool held;
     struct robust_list_head robust;
     struct robust_list alive_entry; /* the only one: leads the kernel to shared->alive */
     /* Free slots, first in first out, so that a slot rests as long as possible. */
-    uint32_t free_slots[RSM_GENTABLE_SLOTS];
+    uint32_t free_slots[RSM_GENERATION_TABLE_SLOTS];
     uint32_t free_first;
     uint32_t free_count;
 };
 
-static void fill(struct rsmd_gentable *table)
+static void fill(struct rsmd_generation_table *table)
 {
-    table->shared->magic = RSM_GENTABLE_MAGIC;
-    table->shared->version = RSM_GENTABLE_VERSION;
-    table->shared->slots = RSM_GENTABLE_SLOTS;
-    for (uint32_t slot = 1; slot < RSM_GENTABLE_SLOTS; slot++)
+    table->shared->magic = RSM_GENERATION_TABLE_MAGIC;
+    table->shared->version = RSM_GENERATION_TABLE_VERSION;
+    table->shared->slots = RSM_GENERATION_TABLE_SLOTS;
+    for (uint32_t slot = 1; slot < RSM_GENERATION_TABLE_SLOTS; slot++)
         table->free_slots[table->free_count++] = slot;
 }
 
 /* Map and seal the file. From the seals on nobody, not even its owner, can get another writable
  * view: this mapping is the only one. */
-static int map_and_seal(struct rsmd_gentable *table, int fd)
+static int map_and_seal(struct rsmd_generation_table *table, int fd)
 {
-    size_t size = sizeof(struct rsm_gentable);
+    size_t size = sizeof(struct rsm_generation_table);
     table->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (table->shared == MAP_FAILED)
         return -1;
@@ -56,9 +57,9 @@ static int map_and_seal(struct rsmd_gentable *table, int fd)
     return -1;
 }
 
-enum rsm_status rsmd_gentable_make(struct rsmd_gentable **made)
+enum rsm_status rsmd_generation_table_create(struct rsmd_generation_table **made)
 {
-    struct rsmd_gentable *table = calloc(1, sizeof *table);
+    struct rsmd_generation_table *table = calloc(1, sizeof *table);
     if (table == NULL)
         return RSM_ST_NO_MEMORY;
     int fd = rsmd_memfd_make("rsm-generations", sizeof *table->shared, S_IRUSR);
@@ -80,13 +81,13 @@ free_table:
     return rsmcore_status_from_errno(error);
 }
 
-void rsmd_gentable_free(struct rsmd_gentable *table)
+void rsmd_generation_table_free(struct rsmd_generation_table *table)
 {
     if (table == NULL)
         return;
     if (table->held) {
         /* The kernel could not do it later: the mapping will have gone. */
-        atomic_fetch_or(&table->shared->alive, RSM_GENTABLE_OWNER_DIED);
+        atomic_fetch_or(&table->shared->alive, RSM_GENERATION_TABLE_OWNER_DIED);
         syscall(SYS_set_robust_list, NULL, sizeof table->robust);
     }
     close(table->readable);
@@ -94,7 +95,7 @@ void rsmd_gentable_free(struct rsmd_gentable *table)
     free(table);
 }
 
-enum rsm_status rsmd_gentable_hold(struct rsmd_gentable *table)
+enum rsm_status rsmd_generation_table_own(struct rsmd_generation_table *table)
 {
     table->robust.list.next = &table->alive_entry;
     table->alive_entry.next = &table->robust.list;
@@ -108,36 +109,36 @@ enum rsm_status rsmd_gentable_hold(struct rsmd_gentable *table)
     return RSM_ST_OK;
 }
 
-int rsmd_gentable_descriptor(const struct rsmd_gentable *table)
+int rsmd_generation_table_fd(const struct rsmd_generation_table *table)
 {
     return table->readable;
 }
 
-void rsmd_gentable_move(struct rsmd_gentable *table, uint32_t slot)
+void rsmd_generation_table_advance(struct rsmd_generation_table *table, uint32_t slot)
 {
     atomic_fetch_add_explicit(&table->shared->slot[slot], 1, memory_order_release);
 }
 
-uint32_t rsmd_gentable_value(const struct rsmd_gentable *table, uint32_t slot)
+uint32_t rsmd_generation_table_value(const struct rsmd_generation_table *table, uint32_t slot)
 {
     return atomic_load_explicit(&table->shared->slot[slot], memory_order_acquire);
 }
 
-uint32_t rsmd_gentable_take(struct rsmd_gentable *table)
+uint32_t rsmd_generation_table_take(struct rsmd_generation_table *table)
 {
     if (table->free_count == 0)
         return 0;
     uint32_t slot = table->free_slots[table->free_first];
-    table->free_first = (table->free_first + 1) % RSM_GENTABLE_SLOTS;
+    table->free_first = (table->free_first + 1) % RSM_GENERATION_TABLE_SLOTS;
     table->free_count--;
-    rsmd_gentable_move(table, slot);
+    rsmd_generation_table_advance(table, slot);
     return slot;
 }
 
-void rsmd_gentable_release(struct rsmd_gentable *table, uint32_t slot)
+void rsmd_generation_table_release(struct rsmd_generation_table *table, uint32_t slot)
 {
-    rsmd_gentable_move(table, slot);
-    uint32_t last = (table->free_first + table->free_count) % RSM_GENTABLE_SLOTS;
+    rsmd_generation_table_advance(table, slot);
+    uint32_t last = (table->free_first + table->free_count) % RSM_GENERATION_TABLE_SLOTS;
     table->free_slots[last] = slot;
     table->free_count++;
 }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The writing side of the generation table (control/sharedmem.h): slots that clients watch, and the
+ * word by which the kernel tells them that rsmd has died. One thread alone uses a table.
+ */
+#ifndef RSMD_GENERATION_TABLE_H
+#define RSMD_GENERATION_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control/sharedmem.h"
+#include "rsm/transport.h"
+
+struct rsmd_generation_table;
+
+/** Make a table, all slots free. RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
+enum rsm_status rsmd_generation_table_create(struct rsmd_generation_table **made);
+
+/** Mark the table's owner as gone and give it up; NULL is harmless. */
+void rsmd_generation_table_free(struct rsmd_generation_table *table);
+
+/** Make the calling thread the owner of the `alive` word: from now on the kernel sets
+ *  RSM_GENERATION_TABLE_OWNER_DIED there when this thread ends, however it ends. Replaces the
+ * thread's robust list, so the process must not use robust mutexes. Not inherited by fork. */
+enum rsm_status rsmd_generation_table_own(struct rsmd_generation_table *table);
+
+/** A read-only descriptor for clients; it stays the table's. */
+int rsmd_generation_table_fd(const struct rsmd_generation_table *table);
+
+/** Take a slot, never 0; its value has moved since anybody else used it. 0 if all are taken. */
+uint32_t rsmd_generation_table_take(struct rsmd_generation_table *table);
+
+/** Give a slot back; its value moves. */
+void rsmd_generation_table_release(struct rsmd_generation_table *table, uint32_t slot);
+
+/** Move a slot's value: whoever remembers the old one knows. */
+void rsmd_generation_table_advance(struct rsmd_generation_table *table, uint32_t slot);
+
+uint32_t rsmd_generation_table_value(const struct rsmd_generation_table *table, uint32_t slot);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/remote/remote.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "node/events.h"
+#include "node/remote/internal.h"
+#include "node/registry.h"
+
+bool rsmd_remote_start(struct rsmd_node *node, struct event_base *base,
+                       const struct rsmd_remote_ops *carrier)
+{
+    node->hosts = calloc(1, sizeof *node->hosts);
+    if (node->hosts == NULL)
+        return false;
+    node->hosts->base = base;
+    node->hosts->carrier = *carrier;
+    return true;
+}
+
+struct rsmd_remote *rsmd_far_of(const struct rsmd_node *node, uint32_t id)
+{
+    struct rsmd_remote *remote = NULL;
+    if (node->hosts != NULL)
+        HASH_FIND_INT(node->hosts->remote, &id, remote);
+    return remote;
+}
+
+void rsmd_far_each_up(const struct rsmd_node *node, void (*visit)(void *context, uint32_t id),
+                      void *context)
+{
+    const struct rsmd_remote *remote;
+    for (remote = node->hosts != NULL ? node->hosts->remote : NULL; remote != NULL;
+         remote = remote->hh.next)
+        if (remote->up)
+            visit(context, remote->node);
+}
+
+bool rsmd_remote_is_up(const struct rsmd_node *node, uint32_t id)
+{
+    const struct rsmd_remote *remote = rsmd_far_of(node, id);
+    return remote != NULL && remote->up;
+}
+
+bool rsmd_remote_send(const struct rsmd_node *node, const struct rsmd_remote *remote,
+                      const struct rsm_cluster_msg *msg)
+{
+    const struct rsmd_remote_ops *carrier = &node->hosts->carrier;
+    return remote->up && carrier->send(carrier->context, remote->node, msg);
+}
+
+/* ------------------------------------------------------------------ up and down */
+
+static struct rsmd_remote *need(struct rsmd_node *node, uint32_t id)
+{
+    struct rsmd_remote *remote = calloc(1, sizeof *remote);
+    if (remote == NULL)
+        return NULL;
+    remote->node = id;
+    remote->client = (struct rsmd_client){.greeted = true, .node = id, .remote = remote};
+    HASH_ADD_INT(node->hosts->remote, node, remote);
+    if (remote->hh.tbl == NULL) {
+        free(remote);
+        return NULL;
+    }
+    return remote;
+}
+
+static void take_down(struct rsmd_node *node, struct rsmd_remote *remote)
+{
+    remote->up = false; /* first: from now on nothing is sent */
+    rsmd_remote_end_imports(node, remote);
+    rsmd_client_clear(node, &remote->client);
+}
+
+void rsmd_remote_up(void *context, uint32_t id)
+{
+    struct rsmd_node *node = context;
+    if (node->hosts == NULL)
+        return;
+    struct rsmd_remote *remote = rsmd_far_of(node, id);
+    if (remote != NULL && remote->up)
+        take_down(node, remote); /* another incarnation: nothing of the former is left */
+    if (remote == NULL)
+        remote = need(node, id);
+    if (remote != NULL)
+        remote->up = true;
+    else
+        rsm_log_error("node %u stays out of reach: no memory", (unsigned)id);
+}
+
+void rsmd_remote_down(void *context, uint32_t id)
+{
+    struct rsmd_node *node = context;
+    struct rsmd_remote *remote = rsmd_far_of(node, id);
+    if (remote != NULL)
+        take_down(node, remote);
+}
+
+static void cut(struct rsmd_node *node, struct rsmd_remote *remote,
+                const struct rsmd_controller *controller)
+{
+    struct rsmd_import *import, *next;
+    rsmd_far_cut_imports(node, remote, controller);
+    DL_FOREACH_SAFE(remote->client.imports, import, next)
+    {
+        if (import->by == controller)
+            rsmd_import_abort(node, import);
+    }
+}
+
+void rsmd_far_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id)
+{
+    struct rsmd_remote *remote = rsmd_far_of(node, id);
+    if (remote != NULL)
+        cut(node, remote, controller);
+}
+
+void rsmd_far_cut_all(struct rsmd_node *node, const struct rsmd_controller *controller)
+{
+    struct rsmd_remote *remote, *next;
+    if (node->hosts == NULL)
+        return;
+    HASH_ITER(hh, node->hosts->remote, remote, next)
+    cut(node, remote, controller);
+}
+
+void rsmd_remote_stop(struct rsmd_node *node)
+{
+    if (node->hosts == NULL)
+        return;
+    while (node->hosts->remote != NULL) {
+        struct rsmd_remote *remote = node->hosts->remote;
+        take_down(node, remote);
+        HASH_DEL(node->hosts->remote, remote);
+        free(remote);
+    }
+    free(node->hosts);
+    node->hosts = NULL;
+}
+
+/* ------------------------------------------------------------------ messages */
+
+/* Events for an end of a connection that these two nodes share. */
+static void take_event(struct rsmd_node *node, const struct rsmd_remote *remote,
+                       const struct rsm_cluster_event *event)
+{
+    bool coalesced = event->coalesced != 0;
+    if (event->end == RSM_EVENT_EXPORT) {
+        struct rsmd_import *import = rsmd_client_import(node, &remote->client, event->import);
+        if (import != NULL)
+            rsmd_export_posted(node, import->export, event->count, coalesced);
+    } else if (event->end == RSM_EVENT_IMPORT) {
+        struct rsmd_import *import = rsmd_remote_import(remote, event->import);
+        if (import != NULL)
+            rsmd_import_posted(node, import, event->count, coalesced);
+    }
+}
+
+void rsmd_remote_message(void *context, uint32_t id, const struct rsm_cluster_msg *msg)
+{
+    struct rsmd_node *node = context;
+    struct rsmd_remote *remote = rsmd_far_of(node, id);
+    if (remote == NULL || !remote->up)
+        return;
+    switch (msg->type) {
+    case RSM_CLUSTER_CONNECT:
+        rsmd_remote_on_connect(node, remote, &msg->u.connect);
+        break;
+    case RSM_CLUSTER_CONNECT_REPLY:
+        rsmd_remote_on_reply(node, remote, &msg->u.connect_reply);
+        break;
+    case RSM_CLUSTER_DISCONNECT:
+        rsmd_remote_on_disconnect(node, remote, &msg->u.import);
+        break;
+    case RSM_CLUSTER_ABORT:
+        rsmd_remote_on_abort(node, remote, msg->u.import.import);
+        break;
+    case RSM_PEER_UNAVAILABLE:
+        rsmd_far_take_unavailable(node, remote, msg->u.import.import);
+        break;
+    case RSM_CLUSTER_EVENT:
+        take_event(node, remote, &msg->u.event);
+        break;
+    case RSM_PEER_INTERRUPT:
+        rsmd_far_take_interrupt(node, remote, &msg->u.interrupt);
+        break;
+    case RSM_PEER_INTERRUPT_REPLY:
+        rsmd_far_take_interrupt_reply(remote, &msg->u.interrupt_reply);
+        break;
+    default:
+        break; /* the link's own */
+    }
+}
