@@ -77,7 +77,7 @@ static uintptr_t next_place(size_t length)
     return place;
 }
 
-void *rsm_mmap_apart(size_t length, int protection, int flags, int fd, off_t offset)
+void *rsmcore_mmap_apart(size_t length, int protection, int flags, int fd, off_t offset)
 {
     /* With 32 bits of addresses there is no room to spare. */
     for (int i = 0; i < ATTEMPTS && UINTPTR_MAX > UINT32_MAX; i++) {

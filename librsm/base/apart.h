@@ -23,7 +23,7 @@ RSMCORE_EXPORTS_BEGIN
  * @param length  bytes, not 0.
  * @param flags   MAP_*, none of the kind of MAP_FIXED.
  */
-void *rsm_mmap_apart(size_t length, int protection, int flags, int fd, off_t offset);
+void *rsmcore_mmap_apart(size_t length, int protection, int flags, int fd, off_t offset);
 
 RSMCORE_EXPORTS_END
 

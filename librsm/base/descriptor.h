@@ -4,8 +4,8 @@
  * Which numbers descriptors get.
  *
  * Code that runs in the application passes every descriptor that it opens or receives through
- * rsm_fd_place(), and duplicates with rsm_fd_place_copy(). The daemon, and the node half of a
- * transport, use rsm_fd_above_stdio() and rsm_fd_copy_above_stdio(). All are thread-safe.
+ * rsmcore_fd_place(), and duplicates with rsmcore_fd_place_copy(). The daemon, and the node half of
+ * a transport, use rsmcore_fd_above_stdio() and rsmcore_fd_copy_above_stdio(). All are thread-safe.
  */
 #ifndef RSM_BASE_DESCRIPTOR_H
 #define RSM_BASE_DESCRIPTOR_H
@@ -23,21 +23,22 @@ RSMCORE_EXPORTS_BEGIN
  * @return the descriptor's new number, or -1 with errno. In both cases @p fd itself is the caller's
  *         no more.
  */
-int rsm_fd_place(int fd);
+int rsmcore_fd_place(int fd);
 
-/** Duplicate @p fd to a number that rsm_fd_place() would choose, close-on-exec; -1 with errno. */
-int rsm_fd_place_copy(int fd);
+/** Duplicate @p fd to a number that rsmcore_fd_place() would choose, close-on-exec; -1 with errno.
+ */
+int rsmcore_fd_place_copy(int fd);
 
 /**
  * Move a descriptor above 2, close-on-exec, so that nobody takes it for the standard input, output
  * or error of a program that closed those.
  * @param fd  a close-on-exec descriptor, or -1 with errno set, which is passed on.
- * @return as rsm_fd_place().
+ * @return as rsmcore_fd_place().
  */
-int rsm_fd_above_stdio(int fd);
+int rsmcore_fd_above_stdio(int fd);
 
 /** Duplicate @p fd to a number above 2, close-on-exec; -1 with errno. */
-int rsm_fd_copy_above_stdio(int fd);
+int rsmcore_fd_copy_above_stdio(int fd);
 
 RSMCORE_EXPORTS_END
 

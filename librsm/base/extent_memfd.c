@@ -20,7 +20,7 @@ static int make_memfd(void)
     int fd = memfd_create("rsm-extent", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
     if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
         fd = memfd_create("rsm-extent", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    return rsm_fd_above_stdio(fd);
+    return rsmcore_fd_above_stdio(fd);
 }
 
 /* The size is fixed for good, and so are the seals: a process that holds the descriptor cannot

@@ -10,7 +10,7 @@ bool rsmcore_procfile_open(struct rsmcore_procfile *file, int directory, const c
 {
     file->have = file->next = 0;
     file->failed = false;
-    file->fd = rsm_fd_place(openat(directory, path, O_RDONLY | O_CLOEXEC));
+    file->fd = rsmcore_fd_place(openat(directory, path, O_RDONLY | O_CLOEXEC));
     return file->fd >= 0;
 }
 
@@ -52,7 +52,7 @@ void rsmcore_procfile_close(struct rsmcore_procfile *file)
 
 DIR *rsmcore_procfile_directory(const char *path)
 {
-    int fd = rsm_fd_place(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    int fd = rsmcore_fd_place(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
     if (directory == NULL && fd >= 0)
         close(fd);

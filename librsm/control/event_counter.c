@@ -24,8 +24,8 @@ struct rsm_event_counter *rsm_event_counter_map(int fd)
 {
     if (fd >= 0 && !rsm_is_sealed_memory(fd, cell_bytes()))
         return NULL;
-    void *mapped = rsm_mmap_apart(cell_bytes(), PROT_READ | PROT_WRITE,
-                                  fd >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
+    void *mapped = rsmcore_mmap_apart(cell_bytes(), PROT_READ | PROT_WRITE,
+                                      fd >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 

@@ -70,22 +70,22 @@ static const struct tunable {
                                  0},
 };
 
-const char *softmap_tunable_name(enum softmap_tunable tunable)
+const char *rsmcore_map_tunable_name(enum softmap_tunable tunable)
 {
     return tunables[tunable].name;
 }
 
-const char *softmap_tunable_variable(enum softmap_tunable tunable)
+const char *rsmcore_map_tunable_variable(enum softmap_tunable tunable)
 {
     return tunables[tunable].variable;
 }
 
-const char *softmap_tunable_expected(enum softmap_tunable tunable)
+const char *rsmcore_map_tunable_expected(enum softmap_tunable tunable)
 {
     return tunables[tunable].expected;
 }
 
-enum softmap_tunable softmap_tunable_by_name(const char *name)
+enum softmap_tunable rsmcore_map_tunable_by_name(const char *name)
 {
     unsigned tunable = 0;
     while (tunable < SOFTMAP_TUNABLES && strcmp(tunables[tunable].name, name) != 0)
@@ -106,8 +106,8 @@ static bool value_exists(const struct tunable *tunable, uint32_t value)
     return tunable->most > 0 && value >= tunable->least && value <= tunable->most;
 }
 
-bool softmap_settings_parse(struct softmap_settings *settings, enum softmap_tunable which,
-                            const char *text)
+bool rsmcore_map_settings_parse(struct softmap_settings *settings, enum softmap_tunable which,
+                                const char *text)
 {
     const struct tunable *tunable = &tunables[which];
     uint32_t value = 0;
@@ -125,8 +125,8 @@ bool softmap_settings_parse(struct softmap_settings *settings, enum softmap_tuna
     return true;
 }
 
-void softmap_settings_overlay(struct softmap_settings *settings,
-                              const struct softmap_settings *over)
+void rsmcore_map_settings_overlay(struct softmap_settings *settings,
+                                  const struct softmap_settings *over)
 {
     for (unsigned i = 0; i < SOFTMAP_TUNABLES; i++)
         if (over->given >> i & 1)
@@ -134,7 +134,7 @@ void softmap_settings_overlay(struct softmap_settings *settings,
     settings->given |= over->given;
 }
 
-bool softmap_settings_are_valid(const struct softmap_settings *settings)
+bool rsmcore_map_settings_are_valid(const struct softmap_settings *settings)
 {
     if (settings->given >> SOFTMAP_TUNABLES != 0)
         return false;

@@ -56,25 +56,25 @@ struct softmap_settings {
 };
 
 /** Name in rsm.conf, and of the environment variable. */
-const char *softmap_tunable_name(enum softmap_tunable tunable);
-const char *softmap_tunable_variable(enum softmap_tunable tunable);
+const char *rsmcore_map_tunable_name(enum softmap_tunable tunable);
+const char *rsmcore_map_tunable_variable(enum softmap_tunable tunable);
 
 /** What a value looks like, to be said after "expected". */
-const char *softmap_tunable_expected(enum softmap_tunable tunable);
+const char *rsmcore_map_tunable_expected(enum softmap_tunable tunable);
 
 /** The tunable of that name in rsm.conf; SOFTMAP_TUNABLES if there is none. */
-enum softmap_tunable softmap_tunable_by_name(const char *name);
+enum softmap_tunable rsmcore_map_tunable_by_name(const char *name);
 
 /** Set a tunable from text. False, and nothing is changed: that is not one of its values. */
-bool softmap_settings_parse(struct softmap_settings *settings, enum softmap_tunable tunable,
-                            const char *text);
+bool rsmcore_map_settings_parse(struct softmap_settings *settings, enum softmap_tunable tunable,
+                                const char *text);
 
 /** What @p over gives replaces what *settings have. */
-void softmap_settings_overlay(struct softmap_settings *settings,
-                              const struct softmap_settings *over);
+void rsmcore_map_settings_overlay(struct softmap_settings *settings,
+                                  const struct softmap_settings *over);
 
 /** Whether every value that is given exists: settings that come from elsewhere. */
-bool softmap_settings_are_valid(const struct softmap_settings *settings);
+bool rsmcore_map_settings_are_valid(const struct softmap_settings *settings);
 
 RSMCORE_EXPORTS_END
 

@@ -91,7 +91,7 @@ static int take_control(struct msghdr *header, struct rsm_packet_fds *fds,
         for (size_t i = 0; i < count; i++) {
             int fd;
             memcpy(&fd, CMSG_DATA(m) + i * sizeof fd, sizeof fd);
-            fd = rsm_fd_place(fd);
+            fd = rsmcore_fd_place(fd);
             if (fd < 0)
                 result = -EMFILE;
             else if (fds->count == RSM_PROTO_FDS_MAX)
@@ -204,7 +204,7 @@ int rsm_packet_connect(const char *path)
     struct sockaddr_un address;
     if (rsm_unix_address(&address, path) < 0)
         return -1;
-    int fd = rsm_fd_place(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int fd = rsmcore_fd_place(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0)
         return -1;
     if (connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {

@@ -44,7 +44,7 @@ static void walk_settings(struct rsm_codec *c, struct softmap_settings *m)
     rsm_codec_u32(c, &m->given);
     for (unsigned i = 0; i < SOFTMAP_TUNABLES; i++)
         rsm_codec_u32(c, &m->value[i]);
-    c->bad |= !softmap_settings_are_valid(m);
+    c->bad |= !rsmcore_map_settings_are_valid(m);
 }
 
 static void walk_controller_reply(struct rsm_codec *c, struct rsm_controller_reply *m)

@@ -50,7 +50,7 @@ bool rsmcore_runtime_each(const struct rsmcore_runtime *runtime, const char *suf
 {
     int fd = open(runtime->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0)
-        fd = rsm_fd_above_stdio(fd);
+        fd = rsmcore_fd_above_stdio(fd);
     DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
     if (directory == NULL) {
         int error = errno;

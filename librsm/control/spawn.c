@@ -177,10 +177,10 @@ enum rsm_status rsmcore_daemon_start(const struct rsmcore_runtime *runtime, uint
         rsm_log_error("cannot start %s: %m", command.path);
         return RSM_ST_NO_RESOURCES;
     }
-    report[0] = rsm_fd_place(report[0]);
-    report[1] = rsm_fd_place(report[1]);
+    report[0] = rsmcore_fd_place(report[0]);
+    report[1] = rsmcore_fd_place(report[1]);
     command.report = report[1];
-    command.null_device = rsm_fd_place(open("/dev/null", O_RDWR | O_CLOEXEC));
+    command.null_device = rsmcore_fd_place(open("/dev/null", O_RDWR | O_CLOEXEC));
     if (report[0] < 0 || report[1] < 0 || command.null_device < 0) {
         rsm_log_error("cannot start %s: %m", command.path);
         status = RSM_ST_NO_RESOURCES;

@@ -283,7 +283,7 @@ static enum rsm_status make_own_pipe(struct rsm_packet_fds *ends)
         return RSM_ST_NO_RESOURCES;
     *ends = (struct rsm_packet_fds){.count = 2};
     for (unsigned i = 0; i < 2; i++)
-        ends->fds[i] = rsm_fd_place(made[i]);
+        ends->fds[i] = rsmcore_fd_place(made[i]);
     if (ends->fds[0] >= 0 && ends->fds[1] >= 0)
         return RSM_ST_OK;
     for (unsigned i = 0; i < 2; i++)

@@ -138,8 +138,8 @@ static struct rsmcore_listener *start(void)
     struct rsmcore_listener *made = calloc(1, sizeof *made);
     if (made == NULL)
         return NULL;
-    made->sources = rsm_fd_place(epoll_create1(EPOLL_CLOEXEC));
-    made->stop = rsm_fd_place(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    made->sources = rsmcore_fd_place(epoll_create1(EPOLL_CLOEXEC));
+    made->stop = rsmcore_fd_place(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (made->sources >= 0 && made->stop >= 0 &&
         epoll_ctl(made->sources, EPOLL_CTL_ADD, made->stop, &stopping) == 0 && start_thread(made))
         return made;

@@ -54,7 +54,7 @@ static int ask_device(int device)
 
 static int open_device(void)
 {
-    int device = rsm_fd_place(open("/dev/userfaultfd", O_RDONLY | O_CLOEXEC));
+    int device = rsmcore_fd_place(open("/dev/userfaultfd", O_RDONLY | O_CLOEXEC));
     if (device < 0)
         return -1;
     int uffd = ask_device(device);
@@ -89,7 +89,7 @@ void rsmcore_uffd_lend(int device)
 {
     dev_t number;
     int before = atomic_load(&lent);
-    device = rsm_fd_place(device);
+    device = rsmcore_fd_place(device);
     if (is_device(device, &number) && !is_lent(before)) {
         atomic_store(&lent_device, number);
         if (atomic_compare_exchange_strong(&lent, &before, device))
@@ -113,7 +113,7 @@ int rsmcore_uffd_new(bool user_only)
         uffd = open_device();
     if (uffd < 0 && !user_only)
         uffd = ask_lent_device();
-    return rsm_fd_place(uffd);
+    return rsmcore_fd_place(uffd);
 }
 
 int rsmcore_uffd_open(bool user_only)

@@ -95,7 +95,7 @@ static bool works;
 
 static void probe(void)
 {
-    int memory = rsm_fd_place(memfd_create("rsm-softmap-probe", MFD_CLOEXEC));
+    int memory = rsmcore_fd_place(memfd_create("rsm-softmap-probe", MFD_CLOEXEC));
     if (memory < 0)
         return;
     works = ftruncate(memory, (off_t)sysconf(_SC_PAGESIZE)) == 0 && can_show(memory);

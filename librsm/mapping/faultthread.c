@@ -64,7 +64,7 @@ static void *run(void *argument)
 
 static enum rsm_status start(struct softmap *softmap)
 {
-    softmap->stop_fd = rsm_fd_place(eventfd(0, EFD_CLOEXEC));
+    softmap->stop_fd = rsmcore_fd_place(eventfd(0, EFD_CLOEXEC));
     if (softmap->stop_fd < 0)
         return rsmcore_status_from_errno(errno);
     enum rsm_status status = softmap_thread_start(softmap, run, &softmap->fault_thread);

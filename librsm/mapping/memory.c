@@ -19,8 +19,8 @@
  * mostly never touched. */
 static void *reserve(size_t length)
 {
-    void *made = rsm_mmap_apart(length, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *made = rsmcore_mmap_apart(length, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return made == MAP_FAILED ? NULL : made;
 }
 
@@ -47,13 +47,13 @@ static size_t segment_bytes(const struct softmap_space *space)
 
 static enum rsm_status make_copy(struct softmap_space *space, int *fd)
 {
-    *fd = rsm_fd_place(memfd_create("rsm-softmap", MFD_CLOEXEC));
+    *fd = rsmcore_fd_place(memfd_create("rsm-softmap", MFD_CLOEXEC));
     if (*fd < 0)
         return rsmcore_status_from_errno(errno);
     if (ftruncate(*fd, (off_t)segment_bytes(space)) != 0)
         return RSM_ST_NO_MEMORY;
-    void *copy = rsm_mmap_apart(segment_bytes(space), PROT_READ | PROT_WRITE,
-                                MAP_SHARED | MAP_NORESERVE, *fd, 0);
+    void *copy = rsmcore_mmap_apart(segment_bytes(space), PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_NORESERVE, *fd, 0);
     if (copy == MAP_FAILED)
         return RSM_ST_NO_MEMORY;
     space->copy = copy;

@@ -162,7 +162,7 @@ static bool notes_stores(int faultfd, int pagemap, int memory)
 
 static bool probe(int faultfd, int pagemap)
 {
-    int memory = rsm_fd_place(memfd_create("rsm-softmap-probe", MFD_CLOEXEC));
+    int memory = rsmcore_fd_place(memfd_create("rsm-softmap-probe", MFD_CLOEXEC));
     if (memory < 0)
         return false;
     bool works = ftruncate(memory, PROBED_PAGES * (off_t)sysconf(_SC_PAGESIZE)) == 0 &&
@@ -176,7 +176,7 @@ bool softmap_notes_open(struct softmap *softmap)
     softmap->faultfd = new_faultfd();
     if (softmap->faultfd < 0)
         return false;
-    softmap->pagemap = rsm_fd_place(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+    softmap->pagemap = rsmcore_fd_place(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
     return softmap->pagemap >= 0 && probe(softmap->faultfd, softmap->pagemap);
 }
 

@@ -18,11 +18,11 @@ static enum rsm_status read_environment(struct softmap_settings *settings)
 {
     for (unsigned i = 0; i < SOFTMAP_TUNABLES; i++) {
         enum softmap_tunable tunable = (enum softmap_tunable)i;
-        const char *text = secure_getenv(softmap_tunable_variable(tunable));
-        if (text == NULL || softmap_settings_parse(settings, tunable, text))
+        const char *text = secure_getenv(rsmcore_map_tunable_variable(tunable));
+        if (text == NULL || rsmcore_map_settings_parse(settings, tunable, text))
             continue;
-        rsm_log_error("%s=%s is not valid: expected %s", softmap_tunable_variable(tunable), text,
-                      softmap_tunable_expected(tunable));
+        rsm_log_error("%s=%s is not valid: expected %s", rsmcore_map_tunable_variable(tunable),
+                      text, rsmcore_map_tunable_expected(tunable));
         return RSM_ST_INVALID;
     }
     return RSM_ST_OK;

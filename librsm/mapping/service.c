@@ -120,8 +120,9 @@ static size_t guard_bytes(void)
  * nothing. Not by the C library, which would put it where the program may have had a mapping. */
 static void *make_stack(void)
 {
-    uint8_t *made = rsm_mmap_apart(STACK_BYTES, PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    uint8_t *made =
+        rsmcore_mmap_apart(STACK_BYTES, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (made == MAP_FAILED)
         return NULL;
     (void)mprotect(made, guard_bytes(), PROT_NONE);

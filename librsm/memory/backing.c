@@ -20,7 +20,7 @@ static dev_t kernel_tmpfs(void)
     dev_t device = atomic_load_explicit(&known, memory_order_relaxed);
     if (device != 0)
         return device;
-    int fd = rsm_fd_place(memfd_create("rsm", MFD_CLOEXEC));
+    int fd = rsmcore_fd_place(memfd_create("rsm", MFD_CLOEXEC));
     if (fd < 0)
         return 0;
     struct stat status;

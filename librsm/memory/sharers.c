@@ -67,7 +67,7 @@ static enum verdict ask_sysv(const struct rsmcore_vma *vma, unsigned own_mapping
 static enum verdict ask_page_tables(const struct rsmcore_vma *vma)
 {
     enum verdict verdict = CANNOT_TELL;
-    int fd = rsm_fd_place(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+    int fd = rsmcore_fd_place(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
     if (fd < 0)
         return verdict;
     uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);

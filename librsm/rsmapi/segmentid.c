@@ -24,7 +24,7 @@ enum {
 static FILE *open_file(void)
 {
     const char *path = secure_getenv("RSM_SEGMENTID_FILE");
-    int fd = rsm_fd_place(
+    int fd = rsmcore_fd_place(
         open(path != NULL ? path : RSM_CONFIG_DIR "/rsm.segmentid", O_RDONLY | O_CLOEXEC));
     if (fd < 0)
         return NULL;

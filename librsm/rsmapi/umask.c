@@ -23,7 +23,7 @@
  * Returns the bytes read, negative if there is no /proc. */
 static ssize_t read_status(char *text, size_t capacity)
 {
-    int fd = rsm_fd_place(open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC));
+    int fd = rsmcore_fd_place(open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC));
     if (fd < 0)
         return -1;
     ssize_t length = read(fd, text, capacity);

@@ -269,15 +269,15 @@ static bool take_map_key(struct parser *p, const char *name, const char *value)
 {
     if (strcmp(name, "lend-userfaultfd") == 0)
         return set_lend_userfaultfd(p, value);
-    enum softmap_tunable tunable = softmap_tunable_by_name(name);
+    enum softmap_tunable tunable = rsmcore_map_tunable_by_name(name);
     if (tunable == SOFTMAP_TUNABLES)
         return fail(p, "expected one of the keys mode, trap, k, flush-us, refresh-us, grain, "
                        "atomics, lend-userfaultfd");
     if (p->seen >> tunable & 1)
         return fail(p, "expected %s once in this section", name);
     p->seen |= 1u << tunable;
-    return softmap_settings_parse(&this_map(p)->settings, tunable, value) ||
-           fail(p, "expected %s after %s =", softmap_tunable_expected(tunable), name);
+    return rsmcore_map_settings_parse(&this_map(p)->settings, tunable, value) ||
+           fail(p, "expected %s after %s =", rsmcore_map_tunable_expected(tunable), name);
 }
 
 static bool unknown_key(struct parser *p)

@@ -67,7 +67,7 @@ struct softmap_settings rsmd_conf_map(const struct rsmd_conf *conf, const char *
         for (uint32_t i = 0; i < conf->map_count; i++) {
             const char *name = conf->maps[i].controller;
             if (own ? *name != '\0' && rsmd_controller_same_name(name, controller) : *name == '\0')
-                softmap_settings_overlay(&settings, &conf->maps[i].settings);
+                rsmcore_map_settings_overlay(&settings, &conf->maps[i].settings);
         }
     return settings;
 }

@@ -301,7 +301,7 @@ static enum rsm_status make_pipe(int *kept, struct rsm_packet_fds *given)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
         return rsmcore_status_from_errno(errno);
-    int read_end = rsm_fd_above_stdio(ends[0]), write_end = rsm_fd_above_stdio(ends[1]);
+    int read_end = rsmcore_fd_above_stdio(ends[0]), write_end = rsmcore_fd_above_stdio(ends[1]);
     int own = write_end >= 0 ? rsmd_fd_reopen(write_end, O_WRONLY) : -1;
     if (read_end >= 0 && own >= 0) {
         /* One byte in it is all that matters. Else it costs memory of the kernel's, of which a user

@@ -18,7 +18,7 @@ int rsmd_memfd_make(const char *name, size_t size, mode_t mode)
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
     if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
         fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    fd = rsm_fd_above_stdio(fd);
+    fd = rsmcore_fd_above_stdio(fd);
     if (fd < 0)
         return -1;
     if (ftruncate(fd, (off_t)size) == 0 && fchmod(fd, mode) == 0)
@@ -33,5 +33,5 @@ int rsmd_fd_reopen(int fd, int flags)
 {
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return rsm_fd_above_stdio(open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    return rsmcore_fd_above_stdio(open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 }

@@ -22,7 +22,7 @@ static int open_userfaultfd(const struct rsmd_conf *conf)
 {
     if (!conf->lend_userfaultfd)
         return -1;
-    int device = rsm_fd_above_stdio(open("/dev/userfaultfd", O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    int device = rsmcore_fd_above_stdio(open("/dev/userfaultfd", O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (device < 0)
         rsm_log_warning("lend-userfaultfd = yes, but /dev/userfaultfd cannot be opened: %s",
                         strerror(errno));

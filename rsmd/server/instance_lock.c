@@ -96,7 +96,8 @@ int rsmd_instance_listen(struct rsmd_instance *instance, bool everybody)
     struct sockaddr_un address;
     if (rsm_unix_address(&address, instance->socket_path) < 0)
         return -1;
-    int fd = rsm_fd_above_stdio(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int fd =
+        rsmcore_fd_above_stdio(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0)
         return -1;
     unlink(instance->socket_path);

@@ -48,7 +48,7 @@ static int need_syslog(void)
     struct sockaddr_un address;
     if (syslog_socket >= 0 || rsm_unix_address(&address, _PATH_LOG) < 0)
         return syslog_socket;
-    int fd = rsm_fd_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int fd = rsmcore_fd_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {
         close(fd);
         fd = -1;

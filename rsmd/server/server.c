@@ -57,7 +57,7 @@ static void end_loop(evutil_socket_t fd, short what, void *argument)
 static bool have_spare(struct rsmd_server *server)
 {
     if (server->spare < 0)
-        server->spare = rsm_fd_above_stdio(open("/dev/null", O_RDONLY | O_CLOEXEC));
+        server->spare = rsmcore_fd_above_stdio(open("/dev/null", O_RDONLY | O_CLOEXEC));
     return server->spare >= 0;
 }
 

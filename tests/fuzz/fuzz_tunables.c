@@ -38,10 +38,10 @@ static void try_verbs(const char *text, uint32_t timeout_ms)
 static void try_knob(enum softmap_tunable tunable, const char *text)
 {
     struct softmap_settings settings = {.given = 0};
-    bool taken = softmap_settings_parse(&settings, tunable, text);
-    CHECK(softmap_tunable_by_name(softmap_tunable_name(tunable)) == tunable);
+    bool taken = rsmcore_map_settings_parse(&settings, tunable, text);
+    CHECK(rsmcore_map_tunable_by_name(rsmcore_map_tunable_name(tunable)) == tunable);
     CHECK(settings.given == (taken ? 1u << tunable : 0));
-    CHECK(softmap_settings_are_valid(&settings));
+    CHECK(rsmcore_map_settings_are_valid(&settings));
 }
 
 /* One variable, in memory of its own: setenv() keeps all that it was ever given. */
@@ -59,11 +59,11 @@ static void try_reading(struct input *in, enum softmap_tunable tunable, const ch
     struct softmap_options options;
     for (unsigned i = 0; i < SOFTMAP_TUNABLES; i++)
         settings.value[i] = (uint32_t)input_number(in);
-    if (!softmap_settings_are_valid(&settings))
+    if (!rsmcore_map_settings_are_valid(&settings))
         return;
-    set_variable(softmap_tunable_variable(tunable), text);
+    set_variable(rsmcore_map_tunable_variable(tunable), text);
     enum rsm_status status = softmap_options_read(&options, &settings);
-    unsetenv(softmap_tunable_variable(tunable));
+    unsetenv(rsmcore_map_tunable_variable(tunable));
     if (status != RSM_ST_OK) {
         CHECK(status == RSM_ST_INVALID || status == RSM_ST_UNSUPPORTED);
         return;

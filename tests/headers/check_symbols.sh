@@ -39,7 +39,6 @@ awk '$2 == "A" { next } $2 != "T" && $2 != "W"' "$work/nm" | grep . && fail "not
 # that functions of core/import.h read.
 [ -s "$work/private" ] || fail "there is no $node"
 awk '{ print $3 }' "$work/private" |
-    grep -v '^rsm_mmap_apart@\|^rsm_fd_\|^softmap_knob_\|^softmap_settings_' | # before the renaming
     grep -v '^rsmcore_' && fail "names in $node"
 awk '$2 != "T" && $3 !~ /^rsmcore_mapping_engine@/' "$work/private" | grep . && fail "variables in $node"
 

@@ -18,7 +18,7 @@ int watch_begin(void)
     sigaddset(&ending, SIGTERM);
     if (sigprocmask(SIG_BLOCK, &ending, NULL) < 0)
         return -1;
-    return rsm_fd_above_stdio(signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK));
+    return rsmcore_fd_above_stdio(signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 bool watch_ended(int interrupt, int ms)

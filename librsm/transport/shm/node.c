@@ -109,7 +109,7 @@ static enum rsm_status shm_extent_adopt(struct rsm_node_port *port, int fd, uint
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
     *made = (struct rsm_extent){
-        .kind = RSM_EXTENT_MEMFD, .fd = rsm_fd_copy_above_stdio(fd), .length = length};
+        .kind = RSM_EXTENT_MEMFD, .fd = rsmcore_fd_copy_above_stdio(fd), .length = length};
     if (made->fd < 0) {
         enum rsm_status status = rsmcore_status_from_errno(errno);
         free(made);
@@ -145,11 +145,11 @@ static bool pieces_lie_in_their_extents(const struct shm_node_port *port,
 static int descriptor_with_rights(int memfd, uint32_t rights)
 {
     if ((rights & RSM_RIGHT_WRITE) != 0)
-        return rsm_fd_copy_above_stdio(memfd);
+        return rsmcore_fd_copy_above_stdio(memfd);
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", memfd);
     /* O_NONBLOCK: an importer's file lease must not hold the daemon up. */
-    return rsm_fd_above_stdio(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    return rsmcore_fd_above_stdio(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
 static enum rsm_status add_pieces(const struct rsm_extent_piece *pieces, unsigned count,

@@ -35,7 +35,7 @@ static enum rsm_status status_of_mapping(int error)
 static enum rsm_status keep_descriptors(struct shm_view *view, const int *fds)
 {
     for (unsigned i = 0; i < view->count; i++) {
-        view->pieces[i].fd = rsm_fd_place_copy(fds[i]);
+        view->pieces[i].fd = rsmcore_fd_place_copy(fds[i]);
         if (view->pieces[i].fd < 0)
             return RSM_ST_NO_RESOURCES;
     }
@@ -51,9 +51,9 @@ static enum rsm_status map_pieces(struct shm_view *view, const int *fds,
                                   const struct shm_piece *pieces)
 {
     /* One piece finds its own place; several need one that holds them all. */
-    void *start = view->count > 1 ? rsm_mmap_apart(view->size, PROT_NONE, RESERVATION, -1, 0)
-                                  : rsm_mmap_apart(view->size, view->protection, MAP_SHARED, fds[0],
-                                                   (off_t)pieces[0].offset);
+    void *start = view->count > 1 ? rsmcore_mmap_apart(view->size, PROT_NONE, RESERVATION, -1, 0)
+                                  : rsmcore_mmap_apart(view->size, view->protection, MAP_SHARED,
+                                                       fds[0], (off_t)pieces[0].offset);
     if (start == MAP_FAILED)
         return status_of_view(errno);
     uint8_t *at = start;

@@ -156,8 +156,8 @@ static enum rsm_status open_pipe(struct rsmd_relay *relay)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
         return rsmcore_status_from_errno(errno);
-    relay->rung = rsm_fd_above_stdio(ends[0]);
-    relay->events.pipe = rsm_fd_above_stdio(ends[1]);
+    relay->rung = rsmcore_fd_above_stdio(ends[0]);
+    relay->events.pipe = rsmcore_fd_above_stdio(ends[1]);
     return relay->rung >= 0 && relay->events.pipe >= 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
 }
 

@@ -23,7 +23,8 @@ static uint8_t *map(size_t length)
 
 static uint8_t *map_apart(size_t length)
 {
-    void *made = rsm_mmap_apart(length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *made =
+        rsmcore_mmap_apart(length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(made, MAP_FAILED);
     return made;
 }
@@ -57,8 +58,8 @@ static void *map_many(void *argument)
 {
     uint8_t **made = argument;
     for (size_t i = 0; i < EACH; i++) {
-        made[i] = rsm_mmap_apart((i % 5 + 1) * page, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        made[i] = rsmcore_mmap_apart((i % 5 + 1) * page, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (made[i] != MAP_FAILED)
             memset(made[i], 1, (i % 5 + 1) * page);
     }
@@ -108,9 +109,10 @@ static void a_place_that_is_taken_is_left_alone(void **state)
 static void what_cannot_be_fails_as_ever(void **state)
 {
     (void)state;
-    assert_ptr_equal(rsm_mmap_apart(page, PROT_READ, MAP_SHARED, -1, 0), MAP_FAILED);
-    assert_ptr_equal(rsm_mmap_apart(SIZE_MAX / 2, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-                     MAP_FAILED);
+    assert_ptr_equal(rsmcore_mmap_apart(page, PROT_READ, MAP_SHARED, -1, 0), MAP_FAILED);
+    assert_ptr_equal(
+        rsmcore_mmap_apart(SIZE_MAX / 2, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+        MAP_FAILED);
 }
 
 /* ---------------------------------------------------------------- the target */

@@ -187,14 +187,14 @@ static void low_descriptors_move_up(void **state)
     int saved = dup(0);
     assert_true(saved > 2);
     close(0);
-    int fd = rsm_fd_above_stdio(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    int fd = rsmcore_fd_above_stdio(open("/dev/null", O_RDONLY | O_CLOEXEC));
     assert_true(fd > 2);
     assert_int_equal(fcntl(0, F_GETFD), -1);
     assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
     close(fd);
     assert_int_equal(dup2(saved, 0), 0);
     close(saved);
-    assert_int_equal(rsm_fd_above_stdio(-1), -1);
+    assert_int_equal(rsmcore_fd_above_stdio(-1), -1);
 }
 
 /* With a soft limit of @p limit: where a new descriptor and a copy of it are put. */
@@ -205,8 +205,8 @@ static void place_with_limit(rlim_t limit, int *placed, int *copy)
     few = before;
     few.rlim_cur = limit;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    *placed = rsm_fd_place(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    *copy = rsm_fd_place_copy(*placed);
+    *placed = rsmcore_fd_place(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    *copy = rsmcore_fd_place_copy(*placed);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_true((fcntl(*placed, F_GETFD) & FD_CLOEXEC) != 0);
     assert_true((fcntl(*copy, F_GETFD) & FD_CLOEXEC) != 0);
@@ -221,10 +221,10 @@ static void the_library_leaves_the_low_numbers_to_the_program(void **state)
     assert_true(placed >= 256 && copy >= 256);
     /* The number that open() took first is free again. */
     assert_int_equal(dup(0), next);
-    assert_int_equal(rsm_fd_place(placed), placed);
+    assert_int_equal(rsmcore_fd_place(placed), placed);
     close(next), close(placed), close(copy);
     errno = ENOENT;
-    assert_int_equal(rsm_fd_place(-1), -1);
+    assert_int_equal(rsmcore_fd_place(-1), -1);
     assert_int_equal(errno, ENOENT);
 }
 

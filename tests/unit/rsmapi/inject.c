@@ -27,8 +27,8 @@ FILE *__real_fdopen(int fd, const char *mode);
 FILE *__wrap_fdopen(int fd, const char *mode);
 mode_t __real_umask(mode_t mask);
 mode_t __wrap_umask(mode_t mask);
-int __real_rsm_fd_place(int fd);
-int __wrap_rsm_fd_place(int fd);
+int __real_rsmcore_fd_place(int fd);
+int __wrap_rsmcore_fd_place(int fd);
 ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long local_count,
                                 const struct iovec *remote, unsigned long remote_count,
                                 unsigned long flags);
@@ -69,10 +69,10 @@ FILE *__wrap_fdopen(int fd, const char *mode)
     return fails(&inject_fdopen) ? NULL : __real_fdopen(fd, mode);
 }
 
-int __wrap_rsm_fd_place(int fd)
+int __wrap_rsmcore_fd_place(int fd)
 {
     if (!fails(&inject_fd_place))
-        return __real_rsm_fd_place(fd);
+        return __real_rsmcore_fd_place(fd);
     close(fd);
     return -1;
 }

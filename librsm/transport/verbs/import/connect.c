@@ -94,7 +94,7 @@ static bool make_completions(struct verbs_conn *conn, int entries,
     struct ibv_context *context = conn->port->device.context;
     *channel = ibv_create_comp_channel(context);
     if (*channel != NULL)
-        (*channel)->fd = rsm_fd_place((*channel)->fd);
+        (*channel)->fd = rsmcore_fd_place((*channel)->fd);
     if (*channel == NULL ||
         fcntl((*channel)->fd, F_SETFL, fcntl((*channel)->fd, F_GETFL) | O_NONBLOCK) != 0)
         return false;
@@ -173,7 +173,7 @@ static enum rsm_status furnish(struct verbs_conn *conn)
     conn->bounce = verbs_bounce_get(conn->port);
     conn->events = rdma_create_event_channel();
     if (conn->events != NULL)
-        conn->events->fd = rsm_fd_place(conn->events->fd);
+        conn->events->fd = rsmcore_fd_place(conn->events->fd);
     if (conn->bounce == NULL || conn->events == NULL ||
         fcntl(conn->events->fd, F_SETFL, fcntl(conn->events->fd, F_GETFL) | O_NONBLOCK) != 0 ||
         rdma_create_id(conn->events, &conn->id, NULL, RDMA_PS_TCP) != 0)

@@ -260,7 +260,7 @@ enum rsm_status verbs_pool_adopt(struct verbs_pool *pool, int fd, uint64_t lengt
 {
     if (!rsmcore_extent_is_shareable(fd, length))
         return RSM_ST_INVALID;
-    int own = rsm_fd_copy_above_stdio(fd);
+    int own = rsmcore_fd_copy_above_stdio(fd);
     if (own < 0)
         return rsmcore_status_from_errno(errno);
     pthread_mutex_lock(&pool->lock);
