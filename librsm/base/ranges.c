@@ -30,7 +30,7 @@ static int compare(const struct rsm_range *a, const struct rsm_range *b)
 /* What tree.h calls whenever it has given a node other children. */
 #undef RB_AUGMENT
 #define RB_AUGMENT(range) update_up_to_root(range)
-#define MAYBE_UNUSED __attribute__((unused)) static /* tree.h's own is not known to gcc */
+#define MAYBE_UNUSED      __attribute__((unused)) static /* tree.h's own is not known to gcc */
 RB_PROTOTYPE_INTERNAL(rsm_ranges, rsm_range, links, compare, MAYBE_UNUSED)
 RB_GENERATE_INTERNAL(rsm_ranges, rsm_range, links, compare, MAYBE_UNUSED)
 

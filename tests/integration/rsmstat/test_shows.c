@@ -388,7 +388,7 @@ static void test_dead_daemon(void **state)
 
 static void test_usage(void **state)
 {
-    static const char *const wrong[] = {"--node 0",  "--node 65536",        "--node x",
+    static const char *const wrong[] = {"--node 0",  "--node 65536",     "--node x",
                                         "--nothing", "--watch=0",        "--watch=3601",
                                         "--watch=x", "--all-nodes -n 1", "word"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
