@@ -113,7 +113,7 @@ static void test_options(void **state)
         {"-s 1-", "--sizes: expected"},
         {"-s 8x", "--sizes: expected"},
         {"-s 99999999999999999999", "--sizes: expected"},
-        {"-n 0", "--node: expected a node id from 1 to 64, not '0'"},
+        {"-n 0", "--node: expected a node id from 1 to 65535, not '0'"},
         {"-n 65", "--node: expected"},
         {"-i 0", "--importers: expected"},
         {"-i 17", "--importers: expected"},
