@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # run.sh PROGRAM CORPUS SECONDS [KEEP]: fuzz for a while, starting from the corpus, which stays as it
 # is. With KEEP, a directory, go on from what earlier runs found there, and add to it; inputs that fail
-# are left there, too, in KEEP/failed.
+# are left there, too, in KEEP/failed. RSM_FUZZ_SECONDS takes the place of SECONDS.
 #
 # RSM_FUZZ_MISSING says why there is no program, if there is none: the test is skipped then, or with
 # RSM_LAB_REQUIRED=1 fails.
 set -u
-program=$1 corpus=$2 seconds=$3 keep=${4-}
+program=$1 corpus=$2 seconds=${RSM_FUZZ_SECONDS:-$3} keep=${4-}
 if [ -n "${RSM_FUZZ_MISSING-}" ]; then
     echo "not run: $RSM_FUZZ_MISSING"
     [ "${RSM_LAB_REQUIRED-}" != 1 ] || exit 1
