@@ -76,14 +76,14 @@ static bool check_trust(const struct rsmd_conf *conf, const struct rsmd_options 
 
 int rsmd_check(const struct rsmd_options *options)
 {
-    struct rsmd_conf *conf = malloc(sizeof *conf);
+    struct rsmd_conf *conf = calloc(1, sizeof *conf);
     char why[WHY_MAX] = "out of memory";
     bool good = conf != NULL && rsmd_conf_read(conf, config_path(options), false, why, WHY_MAX) &&
                 check_trust(conf, options, why);
     /* Who looks need not be who will run it. */
     if (good && !rsmd_conf_check_trust(conf, config_path(options), why, WHY_MAX))
         fprintf(stderr, "warning: root's rsmd refuses this: %s\n", why);
-    if (good)
+    if (conf != NULL)
         rsmd_conf_free(conf);
     free(conf);
     if (good)

@@ -475,6 +475,14 @@ static void own_node(void **state)
                         "no node of the configuration is on host gamma: say which with --node");
 }
 
+static int free_last(void **state)
+{
+    (void)state;
+    if (parsed)
+        rsmd_conf_free(&conf);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -492,5 +500,5 @@ int main(void)
         cmocka_unit_test(own_node),
         cmocka_unit_test(trust),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, free_last);
 }

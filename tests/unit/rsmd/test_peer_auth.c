@@ -372,6 +372,7 @@ static void without_the_library_there_is_no_start(void **state)
     assert_null(
         rsmd_cluster_start_with(links_base(), &one.conf, 1, &user, "libc.so.6", why, sizeof why));
     assert_non_null(strstr(why, "it has no munge_ctx_create"));
+    rsmd_conf_free(&one.conf);
 }
 
 #define AUTH_TEST(function) cmocka_unit_test_setup_teardown(function, begin, links_end)
