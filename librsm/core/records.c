@@ -80,8 +80,9 @@ void rsmcore_records_destroy(struct rsmcore_records *records)
 /* Room for so many more. */
 static bool make_room(struct rsmcore_records *records, uint32_t more)
 {
-    memmove(records->ahead, records->ahead + records->first,
-            (records->count - records->first) * sizeof *records->ahead);
+    if (records->first > 0)
+        memmove(records->ahead, records->ahead + records->first,
+                (records->count - records->first) * sizeof *records->ahead);
     records->count -= records->first;
     records->first = 0;
     if (records->room - records->count >= more)

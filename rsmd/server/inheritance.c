@@ -47,9 +47,9 @@ void rsmd_inherit_no_signals(void)
 
 void rsmd_raise_limits(void)
 {
-    /* The type of these constants is an enumeration of its own with some libcs. */
-    static const int raised[] = {RLIMIT_NOFILE, RLIMIT_FSIZE,   RLIMIT_CPU,   RLIMIT_AS,
-                                 RLIMIT_DATA,   RLIMIT_MEMLOCK, RLIMIT_NPROC, RLIMIT_RTTIME};
+    /* glibc's getrlimit() takes an enumeration, that of other libraries an int. */
+    static const unsigned raised[] = {RLIMIT_NOFILE, RLIMIT_FSIZE,   RLIMIT_CPU,   RLIMIT_AS,
+                                      RLIMIT_DATA,   RLIMIT_MEMLOCK, RLIMIT_NPROC, RLIMIT_RTTIME};
     for (size_t i = 0; i < sizeof raised / sizeof raised[0]; i++) {
         struct rlimit limit;
         if (getrlimit(raised[i], &limit) < 0 || limit.rlim_cur == limit.rlim_max)

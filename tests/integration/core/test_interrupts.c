@@ -63,8 +63,10 @@ static void numbers_are_the_nodes(void **state)
     TELL_GET(owner, interrupt, RSM_ST_INVALID, .slot = 1, .flags = 3, .id = 5);
     /* They are free as soon as their owner has gone. */
     actor_kill(owner);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 6; i++) {
+        TELL_OK(other, remove, .slot = i);
         TELL_OK(other, interrupt, .slot = i, .flags = PLAIN, .id = numbers[i]);
+    }
 }
 
 static void messages_arrive_whole_and_in_order(void **state)
