@@ -282,10 +282,10 @@ enum { WARM_UP = 250 };
 #else
 enum { WARM_UP = 10 };
 #endif
-/* Sanitizers clear the shadow of each new stack by mappings, which the mapping engine's threads
- * have elsewhere with each connection. Without sanitizers nothing is left. */
+/* Sanitizers clear the shadow of each new stack by mappings, which the mapping engine's threads, up to
+ * two, have elsewhere with each connection. Without sanitizers nothing is left. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { MAPPINGS_SLACK = 4000 };
+enum { MAPPINGS_SLACK = 12000 };
 #else
 enum { MAPPINGS_SLACK = 8 };
 #endif

@@ -98,6 +98,8 @@ static void complete_file(void **state)
 static void absent_things(void **state)
 {
     (void)state;
+    rsmd_conf_free(&conf);
+    parsed = false;
     rsmd_conf_defaults(&conf);
     assert_int_equal(conf.controller_count, 1);
     assert_string_equal(conf.controllers[0].name, "sci0");
