@@ -11,7 +11,7 @@
 
 enum {
     NS_PER_MS = 1000000,
-    AHEAD_MOST = 1024, /* records fetched and not yet taken, beyond which rsmd keeps the rest */
+    AHEAD_MAX = 1024, /* records fetched and not yet taken, beyond which rsmd keeps the rest */
 };
 
 /* The counter has one event for each record that can be taken, wherever that is now: here, or with
@@ -122,7 +122,7 @@ static enum rsm_status fetch(struct rsmcore_records *records)
             records->after = page->records[i].order;
             records->ahead[records->count++] = page->records[i];
         }
-    } while (page->count > 0 && records->count < AHEAD_MOST);
+    } while (page->count > 0 && records->count < AHEAD_MAX);
     return RSM_ST_OK;
 }
 

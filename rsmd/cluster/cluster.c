@@ -168,7 +168,7 @@ void rsmd_cluster_set_same_host(struct rsmd_cluster *peers, rsmd_cluster_is_same
 }
 
 /* The peer hears of it at once either way; so it also knows that nothing is wrong. */
-static void say_farewell(const struct rsmd_cluster *peers)
+static void announce_end(const struct rsmd_cluster *peers)
 {
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_REFUSE,
                                   .u.refuse.status = RSM_ST_UNREACHABLE};
@@ -202,7 +202,7 @@ void rsmd_cluster_stop(struct rsmd_cluster *peers)
 {
     if (peers == NULL)
         return;
-    say_farewell(peers);
+    announce_end(peers);
     free_over(peers);
     rsmd_listener_stop(peers);
     while (peers->link_count > 0)

@@ -68,7 +68,7 @@ static void walk_event(struct rsm_codec *c, struct rsm_cluster_event *m)
     rsm_codec_u32(c, &m->coalesced);
 }
 
-static void walk_interrupt(struct rsm_codec *c, struct rsm_peer_interrupt *m)
+static void walk_interrupt(struct rsm_codec *c, struct rsm_cluster_interrupt *m)
 {
     rsm_codec_u32(c, &m->request);
     rsm_codec_u32(c, &m->kind);
@@ -84,7 +84,7 @@ static void walk_interrupt(struct rsm_codec *c, struct rsm_peer_interrupt *m)
     rsm_codec_bytes(c, m->data, m->length);
 }
 
-static void walk_interrupt_reply(struct rsm_codec *c, struct rsm_peer_interrupt_reply *m)
+static void walk_interrupt_reply(struct rsm_codec *c, struct rsm_cluster_interrupt_reply *m)
 {
     rsm_codec_u32(c, &m->request);
     rsm_codec_u32(c, &m->status);
@@ -117,17 +117,17 @@ static void walk(struct rsm_codec *c, struct rsm_cluster_msg *msg)
         return;
     case RSM_CLUSTER_DISCONNECT:
     case RSM_CLUSTER_ABORT:
-    case RSM_PEER_UNAVAILABLE:
+    case RSM_CLUSTER_UNAVAILABLE:
         rsm_codec_u32(c, &msg->u.import.import);
         rsm_codec_u32(c, &msg->u.import.died);
         return;
     case RSM_CLUSTER_EVENT:
         walk_event(c, &msg->u.event);
         return;
-    case RSM_PEER_INTERRUPT:
+    case RSM_CLUSTER_INTERRUPT:
         walk_interrupt(c, &msg->u.interrupt);
         return;
-    case RSM_PEER_INTERRUPT_REPLY:
+    case RSM_CLUSTER_INTERRUPT_REPLY:
         walk_interrupt_reply(c, &msg->u.interrupt_reply);
         return;
     }

@@ -42,16 +42,16 @@ enum rsm_cluster_msg_type {
     /* segments */
     RSM_CLUSTER_CONNECT = 16, /* to the exporter's node */
     RSM_CLUSTER_CONNECT_REPLY = 17,
-    RSM_CLUSTER_DISCONNECT = 18, /* to the exporter's node: the importer has gone */
-    RSM_CLUSTER_ABORT = 19,      /* to the importer's node: the connection has been cut */
-    RSM_CLUSTER_EVENT = 20,      /* to the end named in it */
-    RSM_PEER_UNAVAILABLE = 21,   /* to the importer's node: the exporter asks importers to leave */
+    RSM_CLUSTER_DISCONNECT = 18,  /* to the exporter's node: the importer has gone */
+    RSM_CLUSTER_ABORT = 19,       /* to the importer's node: the connection has been cut */
+    RSM_CLUSTER_EVENT = 20,       /* to the end named in it */
+    RSM_CLUSTER_UNAVAILABLE = 21, /* to the importer's node: the exporter asks importers to leave */
     /* interrupts */
-    RSM_PEER_INTERRUPT = 32, /* to the node that has it */
-    RSM_PEER_INTERRUPT_REPLY = 33,
+    RSM_CLUSTER_INTERRUPT = 32, /* to the node that has it */
+    RSM_CLUSTER_INTERRUPT_REPLY = 33,
 };
 
-#define RSM_PEER_LAST RSM_PEER_INTERRUPT_REPLY
+#define RSM_CLUSTER_LAST RSM_CLUSTER_INTERRUPT_REPLY
 
 struct rsm_cluster_hello {
     uint32_t magic;
@@ -119,7 +119,7 @@ struct rsm_cluster_event {
 };
 
 /** An interrupt to be found, or triggered. The sender vouches for the user. */
-struct rsm_peer_interrupt {
+struct rsm_cluster_interrupt {
     uint32_t request; /* chosen by the sender, comes back in the reply */
     uint32_t kind;    /* enum rsm_interrupt_kind */
     uint32_t number;
@@ -132,7 +132,7 @@ struct rsm_peer_interrupt {
     uint32_t length; /* bytes */
     uint8_t data[RSM_INTERRUPT_DATA_MAX];
 };
-struct rsm_peer_interrupt_reply {
+struct rsm_cluster_interrupt_reply {
     uint32_t request;
     uint32_t status;    /* enum rsm_status */
     uint32_t interrupt; /* id, if that is RSM_ST_OK */
@@ -149,8 +149,8 @@ struct rsm_cluster_msg {
         struct rsm_cluster_connect_reply connect_reply;
         struct rsm_cluster_import import; /* DISCONNECT, ABORT, UNAVAILABLE */
         struct rsm_cluster_event event;
-        struct rsm_peer_interrupt interrupt;
-        struct rsm_peer_interrupt_reply interrupt_reply;
+        struct rsm_cluster_interrupt interrupt;
+        struct rsm_cluster_interrupt_reply interrupt_reply;
     } u;
 };
 

@@ -334,9 +334,9 @@ static void take_when_up(struct rsmd_tcp *conn, const struct rsm_cluster_msg *ms
     case RSM_CLUSTER_DISCONNECT:
     case RSM_CLUSTER_ABORT:
     case RSM_CLUSTER_EVENT:
-    case RSM_PEER_UNAVAILABLE:
-    case RSM_PEER_INTERRUPT:
-    case RSM_PEER_INTERRUPT_REPLY:
+    case RSM_CLUSTER_UNAVAILABLE:
+    case RSM_CLUSTER_INTERRUPT:
+    case RSM_CLUSTER_INTERRUPT_REPLY:
         if (peers->user.message != NULL)
             peers->user.message(peers->user.context, conn->link->node->id, msg);
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rsmstat shows: pages of exports and of connections, as remote as the asker takes part. */
+/* What rsmstat shows: pages of exports and of connections, as far as the asker takes part. */
 #include <stddef.h>
 #include <unistd.h>
 

@@ -270,7 +270,7 @@ static enum rsm_status trigger_for(struct rsmd_call *call, uint32_t at,
         return rsmd_interrupt_trigger(call->node, trigger, id);
     if (call->client->node != call->node->id)
         return RSM_ST_DENIED;
-    return rsmd_far_trigger(call, at, trigger);
+    return rsmd_remote_trigger(call, at, trigger);
 }
 
 enum rsm_status rsmd_answer_interrupt_connect(struct rsmd_call *call)

@@ -60,7 +60,7 @@ void rsmd_reach_link(struct rsmd_node *node, struct rsmd_controller *controller,
         return;
     }
     rsm_log_warning("controller %s: the fabric is down", controller->name);
-    rsmd_far_cut_all(node, controller);
+    rsmd_remote_cut_all(node, controller);
 }
 
 void rsmd_reach_node(struct rsmd_node *node, struct rsmd_controller *controller, uint32_t id,
@@ -84,7 +84,7 @@ void rsmd_reach_node(struct rsmd_node *node, struct rsmd_controller *controller,
                  : was_up ? "has been restarted"
                           : "is in reach");
     if (was_up || !up)
-        rsmd_far_cut(node, controller, id);
+        rsmd_remote_cut(node, controller, id);
 }
 
 void rsmd_reach_forget(struct rsmd_controller *controller)

@@ -9,7 +9,7 @@
 
 #include "node/node.h"
 
-/** Whether the fabric of a controller reaches a node of another host, as remote as its transport
+/** Whether the fabric of a controller reaches a node of another host, as far as its transport
  * says: true where that reports nothing. Whether the daemons' link is up is another question. */
 bool rsmd_reaches(const struct rsmd_controller *controller, uint32_t id);
 

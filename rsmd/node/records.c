@@ -132,7 +132,7 @@ void rsmd_record_unavailable(struct rsmd_node *node, const struct rsmd_export *e
     const struct rsmd_import *import;
     DL_FOREACH2(export->imports, import, export_next)
     if (import->remote != NULL)
-        rsmd_far_tell_unavailable(node, import);
+        rsmd_remote_report_unavailable(node, import);
     else
         rsmd_record_to_importer(node, import, RSM_RECORD_UNAVAILABLE);
 }

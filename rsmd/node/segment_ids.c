@@ -73,7 +73,7 @@ static enum rsm_status assign_next(struct rsmd_node *node, struct rsmd_segment_n
     return RSM_ST_NO_RESOURCES;
 }
 
-/* The first free id from the one asked for upward, 0 following the last. Where that is remote away,
+/* The first free id from the one asked for upward, 0 following the last. Where that is far away,
  * the first one behind the id that was assigned last so. There are always some: a node has fewer
  * segments than there are ids. */
 static void assign_near(struct rsmd_node *node, struct rsmd_segment_name *name)

@@ -17,9 +17,9 @@
 enum {
     RESERVE_PERCENT = 5,
     CONNECTIONS_MAX = 4096,
-    FORWARDS_MAX = 4096,  /* a reply looks its request up in a list */
-    RECORDS_MOST = 65536, /* of up to 1 KiB */
-    INTERRUPTS_MOST = 65536,
+    FORWARDS_MAX = 4096, /* a reply looks its request up in a list */
+    RECORDS_MAX = 65536, /* of up to 1 KiB */
+    INTERRUPTS_MAX = 65536,
     TOLD_EVERY_S = 60,
 
     /* Descriptors that the daemon needs for itself. */
@@ -29,7 +29,7 @@ enum {
     OWN_FOR_LINKS = 96,     /* strangers, listener, resolver, munged */
     OWN_PER_NODE = 2,       /* the link and the next attempt at it */
     OWN_PER_UNGREETED = 2,  /* socket and pidfd */
-    UNGREETED_LEAST = 8,
+    UNGREETED_MIN = 8,
     UNGREETED_MAX = 256,
     UNGREETED_PART = 16,     /* of the descriptors */
     UNGREETED_USER_PART = 4, /* of those, one user */
@@ -122,9 +122,9 @@ static void limit_descriptors(struct rsmd_shares *shares, const struct rsmd_conf
     getrlimit(RLIMIT_NOFILE, &files);
     uint64_t limit = files.rlim_cur < UINT32_MAX ? files.rlim_cur : UINT32_MAX;
     uint64_t silent = limit / UNGREETED_PART;
-    shares->ungreeted_max = (uint32_t)(silent > UNGREETED_MAX     ? UNGREETED_MAX
-                                       : silent < UNGREETED_LEAST ? UNGREETED_LEAST
-                                                                  : silent);
+    shares->ungreeted_max = (uint32_t)(silent > UNGREETED_MAX   ? UNGREETED_MAX
+                                       : silent < UNGREETED_MIN ? UNGREETED_MIN
+                                                                : silent);
     shares->ungreeted_max_per_user = shares->ungreeted_max / UNGREETED_USER_PART;
     uint64_t own = own_descriptors(shares, conf);
     rsmd_shares_limit(shares, RSMD_DESCRIPTORS, limit - (own < limit / 2 ? own : limit / 2));
@@ -136,8 +136,8 @@ void rsmd_shares_init(struct rsmd_shares *shares, const struct rsmd_conf *conf)
     rsmd_shares_limit(shares, RSMD_CONNECTIONS, CONNECTIONS_MAX);
     rsmd_shares_limit(shares, RSMD_SEGMENTS, conf->max_segments);
     rsmd_shares_limit(shares, RSMD_FORWARDS, FORWARDS_MAX);
-    rsmd_shares_limit(shares, RSMD_RECORDS, RECORDS_MOST);
-    rsmd_shares_limit(shares, RSMD_INTERRUPTS, INTERRUPTS_MOST);
+    rsmd_shares_limit(shares, RSMD_RECORDS, RECORDS_MAX);
+    rsmd_shares_limit(shares, RSMD_INTERRUPTS, INTERRUPTS_MAX);
     limit_memory(shares, conf);
     limit_descriptors(shares, conf);
 }

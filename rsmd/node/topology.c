@@ -167,7 +167,7 @@ static bool reaches_hosts(const struct rsmd_controller *controller)
     return (controller->port->caps & RSM_NODE_REACHES_HOSTS) != 0;
 }
 
-/* Whether a node that does not show on this host belongs to another one, as remote as one can know.
+/* Whether a node that does not show on this host belongs to another one, as far as one can know.
  */
 static bool is_elsewhere(const struct rsmd_node *node, uint32_t id)
 {
@@ -263,7 +263,7 @@ static bool find_nodes(struct rsmd_node *node)
     for (uint32_t i = 0; i < node->conf.node_count; i++)
         if (node->conf.nodes[i]->id != node->id)
             need_seen(topology, node->conf.nodes[i]->id);
-    rsmd_far_each_up(node, note_link, node);
+    rsmd_remote_each_up(node, note_link, node);
     for (uint32_t i = 0; i < topology->count; i++)
         topology->seen[i].has_socket = false;
     if (rsmcore_runtime_each(&node->runtime, "sock", note_socket, node))

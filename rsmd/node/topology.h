@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file The other nodes, as remote as this one knows: those of this host by their sockets, others
+/** @file The other nodes, as far as this one knows: those of this host by their sockets, others
  * by the links to them. Looking never blocks. */
 #ifndef RSMD_TOPOLOGY_H
 #define RSMD_TOPOLOGY_H

@@ -226,14 +226,14 @@ static int wait_there(void *importer, int timeout)
 /* What is posted on another host arrives a little later, and counts if the first event has been
  * consumed by then. Whether it has arrived cannot be asked, so there the exporter and the importer
  * are given more time again and again. */
-enum { ROUNDS_MOST = 8 };
+enum { ROUNDS_MAX = 8 };
 
 CONFORMANCE(N, 14, "NO_ACCUMULATE adds nothing to a pending event")
 {
     struct actor *importer;
     rsm_memseg_export_handle_t segment = with_importer(&importer);
     unsigned here = 0, there = 0;
-    int rounds = two_hosts() ? ROUNDS_MOST : 1;
+    int rounds = two_hosts() ? ROUNDS_MAX : 1;
     for (int round = 0; round < rounds && (here != 1 || there != 1); round++) {
         useconds_t pause = two_hosts() ? 5000u << round : 0;
         TELL_OK(importer, POST_IMPORT);

@@ -23,7 +23,7 @@
 enum {
     CASE_MS = 60000, /* of one run: a hang, not slowness */
     LEARNING_RUNS = 3,
-    FAILURES_MOST = 10, /* then the rest is not worth waiting for */
+    FAILURES_MAX = 10, /* then the rest is not worth waiting for */
     SIGNAL_EVERY_US = 150,
     SIGNAL_RUNS = 10, /* of each part */
 };
@@ -281,7 +281,7 @@ static bool run_case(const struct part *part, const struct fault *fault, const c
     fprintf(stderr, "FAILED: --role %s --part %s --kind %s --error %d -n %u%s  # %s\n",
             role_names[options.role], part->name, name, fault->error, fault->n,
             options.burst ? " --burst" : "", strerror(number));
-    return total.failures < FAILURES_MOST && start_over() && learn(part);
+    return total.failures < FAILURES_MAX && start_over() && learn(part);
 }
 
 /* Every n of one mask that is wanted; `wanted` is NULL or has one element for each. */

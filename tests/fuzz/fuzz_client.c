@@ -20,7 +20,7 @@ enum {
     EXPORTS = 2,
     IMPORTS = 3,
     LENGTH = 4 * 4096,
-    CALLS_MOST = 40,
+    CALLS_MAX = 40,
     SCRIPT = 64, /* bytes of the program's part at most */
     OWN_MOST_MS = 150,
     CALL_MOST_MS = 15000, /* for hangs */
@@ -306,7 +306,7 @@ static void run(struct input *in)
     calls = (struct input){.at = in->at, .left = length < in->left ? length : in->left};
     struct input answers = {.at = calls.at + calls.left, .left = in->left - calls.left};
     hostile_start(&answers);
-    for (unsigned count = 0; !input_ends(&calls) && count < CALLS_MOST; count++)
+    for (unsigned count = 0; !input_ends(&calls) && count < CALLS_MAX; count++)
         call(&calls);
     end_program();
     hostile_stop();

@@ -24,7 +24,7 @@ enum {
     CALLER = 1,
     CALLED = 3,
     WIRES = 4,
-    STEPS_MOST = 200,
+    STEPS_MAX = 200,
     TIMEOUT_S = 15, /* for what must happen; never the normal case */
 };
 
@@ -449,7 +449,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     here = &side[input_u8(&in) & 1];
     descriptors = descriptors_open();
-    for (unsigned steps = 0; !input_ends(&in) && steps < STEPS_MOST; steps++)
+    for (unsigned steps = 0; !input_ends(&in) && steps < STEPS_MAX; steps++)
         step(&in);
     for (unsigned i = 0; i < WIRES; i++) {
         wire_close(&wires[i]);

@@ -24,7 +24,7 @@
 
 enum {
     CLIENTS = 6,
-    STEPS_MOST = 300,
+    STEPS_MAX = 300,
     USERS = 3,
     FAR_NODE = 2,
     CANARY_EVERY = 64,
@@ -402,7 +402,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         canary();
     }
     world.descriptors = descriptors_open(); /* the fuzzer opens some itself between inputs */
-    for (unsigned steps = 0; !input_ends(&in) && steps < STEPS_MOST; steps++)
+    for (unsigned steps = 0; !input_ends(&in) && steps < STEPS_MAX; steps++)
         step(&in);
     end_all();
     if (++world.inputs % CANARY_EVERY == 0)

@@ -139,8 +139,8 @@ void peer_message_make(struct input *in, struct rsm_cluster_msg *msg)
 {
     static const uint32_t types[] = {RSM_CLUSTER_CONNECT,    RSM_CLUSTER_CONNECT_REPLY,
                                      RSM_CLUSTER_DISCONNECT, RSM_CLUSTER_ABORT,
-                                     RSM_CLUSTER_EVENT,      RSM_PEER_UNAVAILABLE,
-                                     RSM_PEER_INTERRUPT,     RSM_PEER_INTERRUPT_REPLY};
+                                     RSM_CLUSTER_EVENT,      RSM_CLUSTER_UNAVAILABLE,
+                                     RSM_CLUSTER_INTERRUPT,  RSM_CLUSTER_INTERRUPT_REPLY};
     memset(msg, 0, sizeof *msg);
     msg->type = types[input_below(in, sizeof types / sizeof types[0])];
     if (msg->type == RSM_CLUSTER_CONNECT)
@@ -149,10 +149,10 @@ void peer_message_make(struct input *in, struct rsm_cluster_msg *msg)
         connect_reply_make(in, &msg->u.connect_reply);
     else
         words_make(in, &msg->u);
-    if (msg->type == RSM_PEER_INTERRUPT) {
+    if (msg->type == RSM_CLUSTER_INTERRUPT) {
         msg->u.interrupt.group_count %= 4;
         msg->u.interrupt.length %= RSM_INTERRUPT_DATA_MAX + 1;
     }
-    if (msg->type == RSM_PEER_INTERRUPT_REPLY && input_below(in, 4) != 3)
+    if (msg->type == RSM_CLUSTER_INTERRUPT_REPLY && input_below(in, 4) != 3)
         msg->u.interrupt_reply.status = RSM_ST_OK;
 }

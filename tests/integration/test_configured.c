@@ -15,9 +15,9 @@
 
 enum {
     LENGTH = 2 * PARTY_PAGE,
-    WAITS = 600,       /* ms after which a call is said to wait */
-    MOST = 10000,      /* ms that a daemon is waited for */
-    FOUND_MOST = 2000, /* ms until waiting clients have found it; they look every 5 */
+    WAITS = 600,      /* ms after which a call is said to wait */
+    MOST = 10000,     /* ms that a daemon is waited for */
+    FOUND_MAX = 2000, /* ms until waiting clients have found it; they look every 5 */
 };
 
 static pid_t kill_daemon(pid_t daemon)
@@ -40,7 +40,7 @@ static pid_t restart_under(struct world *world, struct actor *client)
     assert_int_equal(ANSWER(client), RSM_SUCCESS);
     int64_t took = now_ms() - start;
     print_message("    found %d ms after it listened\n", (int)took);
-    assert_true(took < FOUND_MOST);
+    assert_true(took < FOUND_MAX);
     assert_int_equal(world_daemon_count(world), 2);
     assert_int_equal(world_daemon(world, 1), daemon);
     return daemon;
@@ -57,7 +57,7 @@ static void test_restarts(void **state)
 
     kill_daemon(daemon); /* its socket stays behind */
     daemon = restart_under(world, actor_start(world, 1));
-    TELL_GET(other, await_abort, RSMERR_CONN_ABORTED, .timeout = FOUND_MOST);
+    TELL_GET(other, await_abort, RSMERR_CONN_ABORTED, .timeout = FOUND_MAX);
     TELL_OK(other, detach);
     TELL_OK(early, destroy);
     TELL_OK(early, drop);

@@ -9,8 +9,8 @@ enum {
     LENGTH = 4 * PARTY_PAGE,
     PEER_TIMEOUT = 3000, /* ms, the default */
     /* What a call on a silent daemon may take at most, on a busy machine. */
-    CALL_MOST = PEER_TIMEOUT + 2000,
-    FIRST_CALL_MOST = 20000, /* which waits 10 s for a daemon that takes connections */
+    CALL_MAX = PEER_TIMEOUT + 2000,
+    FIRST_CALL_MAX = 20000, /* which waits 10 s for a daemon that takes connections */
     AT_ONCE = 3000,
 };
 
@@ -50,7 +50,7 @@ static void begin(void **state)
         int64_t start_ = now_ms();                                                                 \
         int error_ = TELL(actor, verb, __VA_ARGS__);                                               \
         assert_true(error_ > RSM_SUCCESS);                                                         \
-        assert_true(now_ms() - start_ < CALL_MOST);                                                \
+        assert_true(now_ms() - start_ < CALL_MAX);                                                 \
     } while (0)
 
 /* ---------------------------------------------------------------- killed */
@@ -241,9 +241,9 @@ static void test_daemon_stopped(void **state)
     BEGIN(newcomer, open);
     assert_true(ANSWER(exporter) > RSM_SUCCESS);
     assert_int_equal(ANSWER(importer), RSMERR_REMOTE_NODE_UNREACHABLE);
-    assert_true(now_ms() - start < CALL_MOST);
+    assert_true(now_ms() - start < CALL_MAX);
     assert_int_equal(ANSWER(newcomer), RSMERR_CTLR_NOT_PRESENT);
-    assert_true(now_ms() - start < FIRST_CALL_MOST);
+    assert_true(now_ms() - start < FIRST_CALL_MAX);
     TELL_FAILS(exporter, publish, .slot = 1, .id = PARTY_ID + 1);
 
     process_thaw(daemon);
@@ -325,7 +325,7 @@ static void test_destroy_with_stopped_daemon(void **state)
     process_freeze(daemon);
     int64_t start = now_ms();
     TELL_OK(exporter, destroy);
-    assert_true(now_ms() - start < 3 * CALL_MOST);
+    assert_true(now_ms() - start < 3 * CALL_MAX);
     uint64_t after = ASK(exporter, load).value;
     TELL_OK(importer, progress, .value = 10000);
     assert_int_equal(ASK(exporter, load).value, after);

@@ -107,9 +107,9 @@ static unsigned coalesced(unsigned before, unsigned posts, unsigned behind)
 /* A post that is late counts rightly, so only the best of some rounds tells. */
 static void expect_coalesced(unsigned before, unsigned posts, unsigned behind, unsigned wanted)
 {
-    enum { ROUNDS_MOST = 50 };
+    enum { ROUNDS_MAX = 50 };
     unsigned events = 0;
-    for (int round = 0; round < ROUNDS_MOST && events != wanted; round++) {
+    for (int round = 0; round < ROUNDS_MAX && events != wanted; round++) {
         events = coalesced(before, posts, behind);
         assert_in_range(events, wanted, before + posts + behind);
     }

@@ -15,7 +15,7 @@ enum {
     MODEST_UID = 65531,
     SEGMENTS = 40, /* max-segments */
     SHARE = 30,    /* of one user */
-    RAW_MOST = 6000,
+    RAW_MAX = 6000,
 };
 
 static pid_t system_daemon;
@@ -151,7 +151,7 @@ static int greet_all(void *bytes)
     files.rlim_cur = files.rlim_max;
     NEED(setrlimit(RLIMIT_NOFILE, &files) == 0);
     snprintf(path, sizeof path, "%s/node-1.sock", getenv("RSM_RUNTIME_DIR"));
-    for (order->value = 0; order->value < RAW_MOST; order->value++) {
+    for (order->value = 0; order->value < RAW_MAX; order->value++) {
         struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = 1}};
         struct rsm_packet_fds fds = {.count = 0};
         size_t length = rsm_msg_encode(&msg, buffer, sizeof buffer);
@@ -187,8 +187,8 @@ static void test_connections(void **state)
     struct actor *root = actor_start_as(*state, 1, 0);
     struct rlimit files;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
-    if (files.rlim_max < 2 * RAW_MOST) {
-        print_message("needs %d descriptors (RLIMIT_NOFILE)\n", 2 * RAW_MOST);
+    if (files.rlim_max < 2 * RAW_MAX) {
+        print_message("needs %d descriptors (RLIMIT_NOFILE)\n", 2 * RAW_MAX);
         skip();
     }
     struct order answer = party_ask(greedy, greet_all, (struct order){0});

@@ -29,9 +29,9 @@ enum {
     NODES = 3, /* of the one runtime directory */
     DAEMONS = NODES + 2,
     REPORT_S = 10,
-    LEAVE_MS = 60000,       /* for all parties to end */
-    IDLE_MS = 20000,        /* for daemons to be idle again */
-    DESCRIPTORS_MOST = 300, /* of a daemon under this load */
+    LEAVE_MS = 60000,      /* for all parties to end */
+    IDLE_MS = 20000,       /* for daemons to be idle again */
+    DESCRIPTORS_MAX = 300, /* of a daemon under this load */
     SLACK_KIB = 4096,
     UIDS = 3,
 };
@@ -235,7 +235,7 @@ static void look_at_daemons(void)
 {
     for (unsigned i = 0; i < DAEMONS; i++) {
         unsigned descriptors = process_descriptors(daemons[i].pid);
-        if (descriptors > DESCRIPTORS_MOST)
+        if (descriptors > DESCRIPTORS_MAX)
             violation("daemon %u has %u descriptors", i, descriptors);
     }
 }

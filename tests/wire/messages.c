@@ -80,10 +80,10 @@ const struct message_fields peer_messages[] = {
      "request status import# rights length transport blob_len blob~", NULL},
     {RSM_CLUSTER_DISCONNECT, "DISCONNECT", "import# died", NULL},
     {RSM_CLUSTER_ABORT, "ABORT", "import# died", NULL},
-    {RSM_PEER_UNAVAILABLE, "UNAVAILABLE", "import# died", NULL},
-    {RSM_PEER_INTERRUPT, "INTERRUPT",
+    {RSM_CLUSTER_UNAVAILABLE, "UNAVAILABLE", "import# died", NULL},
+    {RSM_CLUSTER_INTERRUPT, "INTERRUPT",
      "request kind number interrupt# uid gid pid group_count (group) length blob", NULL},
-    {RSM_PEER_INTERRUPT_REPLY, "INTERRUPT_REPLY", "request status interrupt#", NULL},
+    {RSM_CLUSTER_INTERRUPT_REPLY, "INTERRUPT_REPLY", "request status interrupt#", NULL},
     {RSM_CLUSTER_EVENT, "EVENT", "import# end count coalesced", NULL},
     {0, NULL, NULL, NULL},
 };

@@ -441,10 +441,10 @@ static void other_host(void **state)
     hear(RSM_CLUSTER_CONNECT_REPLY);
     remark("an interrupt that is not there");
     tell((struct rsm_cluster_msg){
-        .type = RSM_PEER_INTERRUPT,
+        .type = RSM_CLUSTER_INTERRUPT,
         .u.interrupt = {
             .request = 9, .kind = RSM_INTERRUPT_PLAIN, .number = 1, .uid = 1000, .gid = 1000}});
-    hear(RSM_PEER_INTERRUPT_REPLY);
+    hear(RSM_CLUSTER_INTERRUPT_REPLY);
     remark("events there and back");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
         .u.event_open = {RSM_EVENT_EXPORT, made.export});
@@ -458,7 +458,7 @@ static void other_host(void **state)
     hear(RSM_CLUSTER_CONNECT_REPLY);
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH,
         .u.export_unpublish = {made.export, RSM_UNPUBLISH_KEEP_CONNECTIONS | RSM_UNPUBLISH_NOTIFY});
-    hear(RSM_PEER_UNAVAILABLE);
+    hear(RSM_CLUSTER_UNAVAILABLE);
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH, .u.export_unpublish = {made.export, 0});
     hear(RSM_CLUSTER_ABORT);
     remark("a message out of turn ends the link");

@@ -25,7 +25,7 @@ enum {
     TRY_MS = 50,
     CLIENT_MS = 60000, /* for a run */
     ITERATIONS = 1000,
-    ITERATIONS_LEAST = 20,
+    ITERATIONS_MIN = 20,
     RUNS = 4, /* it finds its clock's rate by regression and prints "inf" where that fails */
 };
 #define COUNT_MAX       1e12
@@ -231,9 +231,9 @@ void perftest_limit(const struct options *options, struct result *result)
     if (i == count || (!programs[i].bandwidth && bytes > LATENCY_BYTES))
         return;
     size_t iterations = BANDWIDTH_BYTES / bytes;
-    iterations = iterations > ITERATIONS         ? ITERATIONS
-                 : iterations < ITERATIONS_LEAST ? ITERATIONS_LEAST
-                                                 : iterations;
+    iterations = iterations > ITERATIONS       ? ITERATIONS
+                 : iterations < ITERATIONS_MIN ? ITERATIONS_MIN
+                                               : iterations;
     snprintf(common, sizeof common, "-s %zu -n %zu%s", bytes, iterations,
              programs[i].bandwidth ? " --report_gbits" : "");
     for (int run = 0; run < RUNS && result->limit_name == NULL; run++) {

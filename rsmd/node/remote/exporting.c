@@ -64,8 +64,8 @@ void rsmd_remote_report_abort(struct rsmd_node *node, const struct rsmd_import *
     rsmd_remote_send(node, import->remote, &msg);
 }
 
-void rsmd_far_tell_unavailable(struct rsmd_node *node, const struct rsmd_import *import)
+void rsmd_remote_report_unavailable(struct rsmd_node *node, const struct rsmd_import *import)
 {
-    struct rsm_cluster_msg msg = {.type = RSM_PEER_UNAVAILABLE, .u.import.import = import->id};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_UNAVAILABLE, .u.import.import = import->id};
     rsmd_remote_send(node, import->remote, &msg);
 }

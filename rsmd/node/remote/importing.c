@@ -12,7 +12,7 @@
 
 /* ------------------------------------------------------------------ requests under way */
 
-void rsmd_far_unforward(struct rsmd_forward *forward)
+void rsmd_remote_unforward(struct rsmd_forward *forward)
 {
     DL_DELETE(forward->remote->waiting, forward);
     DL_DELETE2(forward->client->forwards, forward, client_prev, client_next);
@@ -22,19 +22,19 @@ void rsmd_far_unforward(struct rsmd_forward *forward)
     free(forward);
 }
 
-void rsmd_far_answer(struct rsmd_forward *forward, struct rsm_msg *reply)
+void rsmd_remote_answer(struct rsmd_forward *forward, struct rsm_msg *reply)
 {
     struct rsmd_client *client = forward->client;
     reply->type = forward->type | RSM_MSG_REPLY;
     reply->sequence = forward->sequence;
-    rsmd_far_unforward(forward);
+    rsmd_remote_unforward(forward);
     client->answer(client, reply, NULL);
 }
 
 static void refuse(struct rsmd_forward *forward, enum rsm_status status)
 {
     struct rsm_msg reply = {.status = status};
-    rsmd_far_answer(forward, &reply);
+    rsmd_remote_answer(forward, &reply);
 }
 
 static void on_late(evutil_socket_t fd, short what, void *argument)
@@ -46,11 +46,11 @@ static void on_late(evutil_socket_t fd, short what, void *argument)
 void rsmd_remote_abandon(struct rsmd_client *client)
 {
     while (client->forwards != NULL)
-        rsmd_far_unforward(client->forwards);
+        rsmd_remote_unforward(client->forwards);
 }
 
-struct rsmd_forward *rsmd_far_forwarded(const struct rsmd_remote *remote, uint32_t request,
-                                        bool of_interrupt)
+struct rsmd_forward *rsmd_remote_forwarded(const struct rsmd_remote *remote, uint32_t request,
+                                           bool of_interrupt)
 {
     struct rsmd_forward *forward;
     DL_FOREACH(remote->waiting, forward)
@@ -60,8 +60,8 @@ struct rsmd_forward *rsmd_far_forwarded(const struct rsmd_remote *remote, uint32
     return fits ? forward : NULL;
 }
 
-struct rsmd_forward *rsmd_far_forward(const struct rsmd_call *call, struct rsmd_remote *remote,
-                                      struct rsmd_controller *controller)
+struct rsmd_forward *rsmd_remote_forward(const struct rsmd_call *call, struct rsmd_remote *remote,
+                                         struct rsmd_controller *controller)
 {
     uint32_t ms = call->node->conf.peer_timeout_ms;
     struct timeval timeout = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
@@ -115,12 +115,12 @@ static void fill(struct rsm_cluster_connect *into, const struct rsmd_call *call,
 enum rsm_status rsmd_remote_connect(struct rsmd_call *call, struct rsmd_controller *controller)
 {
     uint32_t id = call->request->u.import_connect.node;
-    struct rsmd_remote *remote = rsmd_far_of(call->node, id);
+    struct rsmd_remote *remote = rsmd_remote_of(call->node, id);
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_CONNECT};
     struct rsmd_account *account = call->client->account;
     if (!rsmd_share_fits(account, RSMD_SEGMENTS, 1) || !rsmd_share_take(account, RSMD_FORWARDS, 1))
         return RSM_ST_NO_RESOURCES;
-    struct rsmd_forward *forward = rsmd_far_forward(call, remote, controller);
+    struct rsmd_forward *forward = rsmd_remote_forward(call, remote, controller);
     if (forward == NULL) {
         rsmd_share_give(account, RSMD_FORWARDS, 1);
         return RSM_ST_NO_MEMORY;
@@ -132,7 +132,7 @@ enum rsm_status rsmd_remote_connect(struct rsmd_call *call, struct rsmd_controll
     call->later = rsmd_remote_send(call->node, remote, &msg);
     if (call->later)
         return RSM_ST_OK;
-    rsmd_far_unforward(forward);
+    rsmd_remote_unforward(forward);
     return RSM_ST_UNREACHABLE;
 }
 
@@ -146,7 +146,7 @@ static void send_disconnect(const struct rsmd_node *node, const struct rsmd_remo
     rsmd_remote_send(node, remote, &msg);
 }
 
-/* A connection that nobody here has, as remote as the answer names one. */
+/* A connection that nobody here has, as far as the answer names one. */
 static void give_back(const struct rsmd_node *node, const struct rsmd_remote *remote,
                       const struct rsm_cluster_connect_reply *reply)
 {
@@ -215,7 +215,7 @@ void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
                           const struct rsm_cluster_connect_reply *reply)
 {
     struct rsm_msg answer = {.status = RSM_ST_OK};
-    struct rsmd_forward *forward = rsmd_far_forwarded(remote, reply->request, false);
+    struct rsmd_forward *forward = rsmd_remote_forwarded(remote, reply->request, false);
     if (forward == NULL) { /* nobody waits for it any more */
         give_back(node, remote, reply);
         return;
@@ -230,7 +230,7 @@ void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
     if (status == RSM_ST_OK)
         status = take_success(forward, reply, &answer.u.import_connect_reply);
     answer.status = status;
-    rsmd_far_answer(forward, &answer);
+    rsmd_remote_answer(forward, &answer);
 }
 
 /* ------------------------------------------------------------------ the end of a connection */
@@ -265,8 +265,8 @@ void rsmd_remote_on_abort(struct rsmd_node *node, struct rsmd_remote *remote, ui
         abort_import(node, import);
 }
 
-void rsmd_far_take_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
-                               uint32_t id)
+void rsmd_remote_on_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
+                                uint32_t id)
 {
     const struct rsmd_import *import = rsmd_remote_import(remote, id);
     if (import != NULL)
@@ -281,8 +281,8 @@ void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import)
     part(import);
 }
 
-void rsmd_far_cut_imports(struct rsmd_node *node, struct rsmd_remote *remote,
-                          const struct rsmd_controller *controller)
+void rsmd_remote_cut_imports(struct rsmd_node *node, struct rsmd_remote *remote,
+                             const struct rsmd_controller *controller)
 {
     struct rsmd_import *import, *next_import;
     struct rsmd_forward *forward, *next_forward;

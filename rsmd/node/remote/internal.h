@@ -42,7 +42,7 @@ struct rsmd_remotes {
 };
 
 /** What there is of a node; NULL: it was never up. */
-struct rsmd_remote *rsmd_far_of(const struct rsmd_node *node, uint32_t id);
+struct rsmd_remote *rsmd_remote_of(const struct rsmd_node *node, uint32_t id);
 
 bool rsmd_remote_send(const struct rsmd_node *node, const struct rsmd_remote *remote,
                       const struct rsm_cluster_msg *msg);
@@ -51,32 +51,32 @@ bool rsmd_remote_send(const struct rsmd_node *node, const struct rsmd_remote *re
 void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
                           const struct rsm_cluster_connect_reply *reply);
 void rsmd_remote_on_abort(struct rsmd_node *node, struct rsmd_remote *remote, uint32_t id);
-void rsmd_far_take_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
-                               uint32_t id);
+void rsmd_remote_on_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
+                                uint32_t id);
 /** The connection of ours that the remote node calls so; NULL: none. */
 struct rsmd_import *rsmd_remote_import(const struct rsmd_remote *remote, uint32_t id);
 /** The link went. */
 void rsmd_remote_end_imports(struct rsmd_node *node, struct rsmd_remote *remote);
 /** The controller's fabric does not reach the remote node any more. */
-void rsmd_far_cut_imports(struct rsmd_node *node, struct rsmd_remote *remote,
-                          const struct rsmd_controller *controller);
+void rsmd_remote_cut_imports(struct rsmd_node *node, struct rsmd_remote *remote,
+                             const struct rsmd_controller *controller);
 
 /** Make one for a call; NULL: no memory. @p controller may be NULL. */
-struct rsmd_forward *rsmd_far_forward(const struct rsmd_call *call, struct rsmd_remote *remote,
-                                      struct rsmd_controller *controller);
+struct rsmd_forward *rsmd_remote_forward(const struct rsmd_call *call, struct rsmd_remote *remote,
+                                         struct rsmd_controller *controller);
 /** The one with that number, if it is of one of these types; NULL: nobody waits for it any more. */
-struct rsmd_forward *rsmd_far_forwarded(const struct rsmd_remote *remote, uint32_t request,
-                                        bool of_interrupt);
+struct rsmd_forward *rsmd_remote_forwarded(const struct rsmd_remote *remote, uint32_t request,
+                                           bool of_interrupt);
 /** Answer the client, once: the forward goes. @p reply has its body and status. */
-void rsmd_far_answer(struct rsmd_forward *forward, struct rsm_msg *reply);
+void rsmd_remote_answer(struct rsmd_forward *forward, struct rsm_msg *reply);
 /** It is not under way, and the client gets no answer by it. */
-void rsmd_far_unforward(struct rsmd_forward *forward);
+void rsmd_remote_unforward(struct rsmd_forward *forward);
 
 /* interrupts.c: interrupts of either side. */
-void rsmd_far_take_interrupt(struct rsmd_node *node, const struct rsmd_remote *remote,
-                             const struct rsm_peer_interrupt *asked);
-void rsmd_far_take_interrupt_reply(const struct rsmd_remote *remote,
-                                   const struct rsm_peer_interrupt_reply *reply);
+void rsmd_remote_on_interrupt(struct rsmd_node *node, const struct rsmd_remote *remote,
+                              const struct rsm_cluster_interrupt *asked);
+void rsmd_remote_on_interrupt_reply(const struct rsmd_remote *remote,
+                                    const struct rsm_cluster_interrupt_reply *reply);
 
 /* exporting.c: processes there that import from us. */
 void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,

@@ -9,39 +9,39 @@
 
 /* ------------------------------------------------------------------ from here to there */
 
-static void fill(struct rsm_peer_interrupt *into, const struct rsmd_trigger *trigger,
+static void fill(struct rsm_cluster_interrupt *into, const struct rsmd_trigger *trigger,
                  uint32_t request)
 {
     const struct rsmd_identity *who = trigger->who;
     /* Of a user in more groups the rest does not count: that takes rights away, it gives none. */
     size_t groups =
         who->group_count < RSM_CLUSTER_GROUPS_MAX ? who->group_count : RSM_CLUSTER_GROUPS_MAX;
-    *into = (struct rsm_peer_interrupt){.request = request,
-                                        .kind = trigger->kind,
-                                        .number = trigger->number,
-                                        .interrupt = trigger->interrupt,
-                                        .uid = who->uid,
-                                        .gid = who->gid,
-                                        .pid = (uint32_t)who->pid,
-                                        .group_count = (uint32_t)groups,
-                                        .length = trigger->length};
+    *into = (struct rsm_cluster_interrupt){.request = request,
+                                           .kind = trigger->kind,
+                                           .number = trigger->number,
+                                           .interrupt = trigger->interrupt,
+                                           .uid = who->uid,
+                                           .gid = who->gid,
+                                           .pid = (uint32_t)who->pid,
+                                           .group_count = (uint32_t)groups,
+                                           .length = trigger->length};
     if (groups > 0)
         memcpy(into->groups, who->groups, groups * sizeof into->groups[0]);
     if (trigger->length > 0)
         memcpy(into->data, trigger->data, trigger->length);
 }
 
-enum rsm_status rsmd_far_trigger(struct rsmd_call *call, uint32_t node,
-                                 const struct rsmd_trigger *trigger)
+enum rsm_status rsmd_remote_trigger(struct rsmd_call *call, uint32_t node,
+                                    const struct rsmd_trigger *trigger)
 {
-    struct rsm_cluster_msg msg = {.type = RSM_PEER_INTERRUPT};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_INTERRUPT};
     struct rsmd_account *account = call->client->account;
     if (!rsmd_remote_is_up(call->node, node))
         return RSM_ST_UNREACHABLE;
     if (!rsmd_share_take(account, RSMD_FORWARDS, 1))
         return RSM_ST_NO_RESOURCES;
-    struct rsmd_remote *remote = rsmd_far_of(call->node, node);
-    struct rsmd_forward *forward = rsmd_far_forward(call, remote, NULL);
+    struct rsmd_remote *remote = rsmd_remote_of(call->node, node);
+    struct rsmd_forward *forward = rsmd_remote_forward(call, remote, NULL);
     if (forward == NULL) {
         rsmd_share_give(account, RSMD_FORWARDS, 1);
         return RSM_ST_NO_MEMORY;
@@ -50,14 +50,14 @@ enum rsm_status rsmd_far_trigger(struct rsmd_call *call, uint32_t node,
     call->later = rsmd_remote_send(call->node, remote, &msg);
     if (call->later)
         return RSM_ST_OK;
-    rsmd_far_unforward(forward);
+    rsmd_remote_unforward(forward);
     return RSM_ST_UNREACHABLE;
 }
 
-void rsmd_far_take_interrupt_reply(const struct rsmd_remote *remote,
-                                   const struct rsm_peer_interrupt_reply *reply)
+void rsmd_remote_on_interrupt_reply(const struct rsmd_remote *remote,
+                                    const struct rsm_cluster_interrupt_reply *reply)
 {
-    struct rsmd_forward *forward = rsmd_far_forwarded(remote, reply->request, true);
+    struct rsmd_forward *forward = rsmd_remote_forwarded(remote, reply->request, true);
     struct rsm_msg answer = {.status = reply->status};
     if (forward == NULL) /* nobody waits for it any more */
         return;
@@ -68,16 +68,16 @@ void rsmd_far_take_interrupt_reply(const struct rsmd_remote *remote,
     }
     if (answer.status == RSM_ST_OK && forward->type == RSM_MSG_INTERRUPT_CONNECT)
         answer.u.interrupt_connect_reply.interrupt = reply->interrupt;
-    rsmd_far_answer(forward, &answer);
+    rsmd_remote_answer(forward, &answer);
 }
 
 /* ------------------------------------------------------------------ from there to here */
 
-void rsmd_far_take_interrupt(struct rsmd_node *node, const struct rsmd_remote *remote,
-                             const struct rsm_peer_interrupt *asked)
+void rsmd_remote_on_interrupt(struct rsmd_node *node, const struct rsmd_remote *remote,
+                              const struct rsm_cluster_interrupt *asked)
 {
-    struct rsm_cluster_msg msg = {.type = RSM_PEER_INTERRUPT_REPLY};
-    struct rsm_peer_interrupt_reply *reply = &msg.u.interrupt_reply;
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_INTERRUPT_REPLY};
+    struct rsm_cluster_interrupt_reply *reply = &msg.u.interrupt_reply;
     const struct rsmd_identity who = {.pid = (pid_t)asked->pid,
                                       .uid = asked->uid,
                                       .gid = asked->gid,

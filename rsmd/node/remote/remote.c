@@ -19,7 +19,7 @@ bool rsmd_remote_start(struct rsmd_node *node, struct event_base *base,
     return true;
 }
 
-struct rsmd_remote *rsmd_far_of(const struct rsmd_node *node, uint32_t id)
+struct rsmd_remote *rsmd_remote_of(const struct rsmd_node *node, uint32_t id)
 {
     struct rsmd_remote *remote = NULL;
     if (node->hosts != NULL)
@@ -27,8 +27,8 @@ struct rsmd_remote *rsmd_far_of(const struct rsmd_node *node, uint32_t id)
     return remote;
 }
 
-void rsmd_far_each_up(const struct rsmd_node *node, void (*visit)(void *context, uint32_t id),
-                      void *context)
+void rsmd_remote_each_up(const struct rsmd_node *node, void (*visit)(void *context, uint32_t id),
+                         void *context)
 {
     const struct rsmd_remote *remote;
     for (remote = node->hosts != NULL ? node->hosts->remote : NULL; remote != NULL;
@@ -39,7 +39,7 @@ void rsmd_far_each_up(const struct rsmd_node *node, void (*visit)(void *context,
 
 bool rsmd_remote_is_up(const struct rsmd_node *node, uint32_t id)
 {
-    const struct rsmd_remote *remote = rsmd_far_of(node, id);
+    const struct rsmd_remote *remote = rsmd_remote_of(node, id);
     return remote != NULL && remote->up;
 }
 
@@ -79,7 +79,7 @@ void rsmd_remote_up(void *context, uint32_t id)
     struct rsmd_node *node = context;
     if (node->hosts == NULL)
         return;
-    struct rsmd_remote *remote = rsmd_far_of(node, id);
+    struct rsmd_remote *remote = rsmd_remote_of(node, id);
     if (remote != NULL && remote->up)
         take_down(node, remote); /* another incarnation: nothing of the former is left */
     if (remote == NULL)
@@ -93,7 +93,7 @@ void rsmd_remote_up(void *context, uint32_t id)
 void rsmd_remote_down(void *context, uint32_t id)
 {
     struct rsmd_node *node = context;
-    struct rsmd_remote *remote = rsmd_far_of(node, id);
+    struct rsmd_remote *remote = rsmd_remote_of(node, id);
     if (remote != NULL)
         take_down(node, remote);
 }
@@ -102,7 +102,7 @@ static void cut(struct rsmd_node *node, struct rsmd_remote *remote,
                 const struct rsmd_controller *controller)
 {
     struct rsmd_import *import, *next;
-    rsmd_far_cut_imports(node, remote, controller);
+    rsmd_remote_cut_imports(node, remote, controller);
     DL_FOREACH_SAFE(remote->client.imports, import, next)
     {
         if (import->by == controller)
@@ -110,14 +110,14 @@ static void cut(struct rsmd_node *node, struct rsmd_remote *remote,
     }
 }
 
-void rsmd_far_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id)
+void rsmd_remote_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id)
 {
-    struct rsmd_remote *remote = rsmd_far_of(node, id);
+    struct rsmd_remote *remote = rsmd_remote_of(node, id);
     if (remote != NULL)
         cut(node, remote, controller);
 }
 
-void rsmd_far_cut_all(struct rsmd_node *node, const struct rsmd_controller *controller)
+void rsmd_remote_cut_all(struct rsmd_node *node, const struct rsmd_controller *controller)
 {
     struct rsmd_remote *remote, *next;
     if (node->hosts == NULL)
@@ -161,7 +161,7 @@ static void take_event(struct rsmd_node *node, const struct rsmd_remote *remote,
 void rsmd_remote_message(void *context, uint32_t id, const struct rsm_cluster_msg *msg)
 {
     struct rsmd_node *node = context;
-    struct rsmd_remote *remote = rsmd_far_of(node, id);
+    struct rsmd_remote *remote = rsmd_remote_of(node, id);
     if (remote == NULL || !remote->up)
         return;
     switch (msg->type) {
@@ -177,17 +177,17 @@ void rsmd_remote_message(void *context, uint32_t id, const struct rsm_cluster_ms
     case RSM_CLUSTER_ABORT:
         rsmd_remote_on_abort(node, remote, msg->u.import.import);
         break;
-    case RSM_PEER_UNAVAILABLE:
-        rsmd_far_take_unavailable(node, remote, msg->u.import.import);
+    case RSM_CLUSTER_UNAVAILABLE:
+        rsmd_remote_on_unavailable(node, remote, msg->u.import.import);
         break;
     case RSM_CLUSTER_EVENT:
         take_event(node, remote, &msg->u.event);
         break;
-    case RSM_PEER_INTERRUPT:
-        rsmd_far_take_interrupt(node, remote, &msg->u.interrupt);
+    case RSM_CLUSTER_INTERRUPT:
+        rsmd_remote_on_interrupt(node, remote, &msg->u.interrupt);
         break;
-    case RSM_PEER_INTERRUPT_REPLY:
-        rsmd_far_take_interrupt_reply(remote, &msg->u.interrupt_reply);
+    case RSM_CLUSTER_INTERRUPT_REPLY:
+        rsmd_remote_on_interrupt_reply(remote, &msg->u.interrupt_reply);
         break;
     default:
         break; /* the link's own */

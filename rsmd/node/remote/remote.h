@@ -47,13 +47,13 @@ void rsmd_remote_message(void *context, uint32_t id, const struct rsm_cluster_ms
 
 /** The fabric of a controller does not reach a node any more, whatever the link does: what this
  * node has in common with it over that controller ends, and the node is told. */
-void rsmd_far_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id);
+void rsmd_remote_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id);
 /** The same for all nodes. */
-void rsmd_far_cut_all(struct rsmd_node *node, const struct rsmd_controller *controller);
+void rsmd_remote_cut_all(struct rsmd_node *node, const struct rsmd_controller *controller);
 
 /** Call @p visit for each node to which the link is up. */
-void rsmd_far_each_up(const struct rsmd_node *node, void (*visit)(void *context, uint32_t id),
-                      void *context);
+void rsmd_remote_each_up(const struct rsmd_node *node, void (*visit)(void *context, uint32_t id),
+                         void *context);
 
 /** Whether the link to a node is up. */
 bool rsmd_remote_is_up(const struct rsmd_node *node, uint32_t id);
@@ -67,8 +67,8 @@ enum rsm_status rsmd_remote_connect(struct rsmd_call *call, struct rsmd_controll
 /** Forward a request to find or trigger an interrupt of a node of another host, to be answered
  *  later; as rsmd_remote_connect(). */
 struct rsmd_trigger;
-enum rsm_status rsmd_far_trigger(struct rsmd_call *call, uint32_t node,
-                                 const struct rsmd_trigger *trigger);
+enum rsm_status rsmd_remote_trigger(struct rsmd_call *call, uint32_t node,
+                                    const struct rsmd_trigger *trigger);
 /** A client goes: what it has forwarded will not be answered. */
 void rsmd_remote_abandon(struct rsmd_client *client);
 /** A connection to an export of another host is freed here: tell that host. */
@@ -76,6 +76,6 @@ void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import);
 /** A connection from another host was cut here: tell that host. */
 void rsmd_remote_report_abort(struct rsmd_node *node, const struct rsmd_import *import);
 /** The segment of a connection from another host has become unavailable: tell that host. */
-void rsmd_far_tell_unavailable(struct rsmd_node *node, const struct rsmd_import *import);
+void rsmd_remote_report_unavailable(struct rsmd_node *node, const struct rsmd_import *import);
 
 #endif

@@ -164,11 +164,11 @@ static void answers_of_a_far_node_are_checked(void **state)
     (void)state;
     struct rsm_msg msg = finding(RSM_INTERRUPT_PLAIN);
     begin(&sender, &msg);
-    struct rsm_cluster_msg asked = intercept(RSM_PEER_INTERRUPT);
+    struct rsm_cluster_msg asked = intercept(RSM_CLUSTER_INTERRUPT);
     uint32_t request = asked.u.interrupt.request;
     assert_int_equal(asked.u.interrupt.uid, 500);
     /* Of another request, of another kind, from another node. */
-    struct rsm_cluster_msg wrong = {.type = RSM_PEER_INTERRUPT_REPLY,
+    struct rsm_cluster_msg wrong = {.type = RSM_CLUSTER_INTERRUPT_REPLY,
                                     .u.interrupt_reply = {request + 1, RSM_ST_OK, 5}};
     forge(1, 2, wrong);
     wrong.u.interrupt_reply.request = request;
@@ -178,7 +178,7 @@ static void answers_of_a_far_node_are_checked(void **state)
         .u.connect_reply = {.request = request, .status = RSM_ST_NOT_FOUND}};
     forge(1, 2, wrong);
     assert_int_equal(sender.answers, 0);
-    wrong = (struct rsm_cluster_msg){.type = RSM_PEER_INTERRUPT_REPLY,
+    wrong = (struct rsm_cluster_msg){.type = RSM_CLUSTER_INTERRUPT_REPLY,
                                      .u.interrupt_reply = {request, RSM_ST_OK, 0}};
     forge(1, 2, wrong);
     assert_int_equal(sender.answers, 1);

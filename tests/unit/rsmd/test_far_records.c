@@ -174,7 +174,7 @@ static void a_far_node_can_only_speak_of_its_own(void **state)
     uint32_t connection = connect_one(&importer);
     uint32_t import = importer.reply.u.import_connect_reply.import;
     assert_int_equal(open_records(&importer, RSM_EVENT_IMPORT_RECORDS, import), RSM_ST_OK);
-    struct rsm_cluster_msg msg = {.type = RSM_PEER_UNAVAILABLE, .u.import.import = 77};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_UNAVAILABLE, .u.import.import = 77};
     forge(1, 2, msg);
     msg.u.import.import = connection;
     forge(3, 2, msg);

@@ -15,7 +15,7 @@
 
 enum {
     FILES = 400, /* descriptors of a daemon that has few */
-    TAKEN_MOST = 20000,
+    TAKEN_MAX = 20000,
 };
 
 /* Take extents of that length until there are no more; how many. */
@@ -24,7 +24,7 @@ static unsigned alloc_all(int fd, uint64_t length, enum rsm_status refusal)
     unsigned count = 0;
     enum rsm_status status;
     while ((status = alloc(fd, length)) == RSM_ST_OK)
-        assert_true(++count < TAKEN_MOST);
+        assert_true(++count < TAKEN_MAX);
     assert_int_equal(status, refusal);
     return count;
 }
@@ -35,7 +35,7 @@ static unsigned create_all(int fd)
     unsigned count = 0;
     enum rsm_status status;
     while ((status = create(fd, 0)) == RSM_ST_OK)
-        assert_true(++count < TAKEN_MOST);
+        assert_true(++count < TAKEN_MAX);
     assert_int_equal(status, RSM_ST_NO_RESOURCES);
     return count;
 }

@@ -10,11 +10,19 @@
 enum { MUTATIONS_PER_MESSAGE = 3000 };
 
 static const uint32_t types[] = {
-    RSM_CLUSTER_HELLO,         RSM_CLUSTER_PROOF,      RSM_CLUSTER_REFUSE,
-    RSM_CLUSTER_PING,          RSM_CLUSTER_PONG,       RSM_CLUSTER_CONNECT,
-    RSM_CLUSTER_CONNECT_REPLY, RSM_CLUSTER_DISCONNECT, RSM_CLUSTER_ABORT,
-    RSM_CLUSTER_EVENT,         RSM_PEER_UNAVAILABLE,   RSM_PEER_INTERRUPT,
-    RSM_PEER_INTERRUPT_REPLY,
+    RSM_CLUSTER_HELLO,
+    RSM_CLUSTER_PROOF,
+    RSM_CLUSTER_REFUSE,
+    RSM_CLUSTER_PING,
+    RSM_CLUSTER_PONG,
+    RSM_CLUSTER_CONNECT,
+    RSM_CLUSTER_CONNECT_REPLY,
+    RSM_CLUSTER_DISCONNECT,
+    RSM_CLUSTER_ABORT,
+    RSM_CLUSTER_EVENT,
+    RSM_CLUSTER_UNAVAILABLE,
+    RSM_CLUSTER_INTERRUPT,
+    RSM_CLUSTER_INTERRUPT_REPLY,
 };
 enum { TYPES = sizeof types / sizeof types[0] };
 
@@ -55,11 +63,11 @@ static void make_message(struct rsm_cluster_msg *m, uint32_t type)
         some_string(m->u.connect_reply.transport, sizeof m->u.connect_reply.transport);
         m->u.connect_reply.blob_len %= RSM_OFFER_MAX_BLOB + 1;
     }
-    if (type == RSM_PEER_INTERRUPT) {
+    if (type == RSM_CLUSTER_INTERRUPT) {
         m->u.interrupt.group_count %= RSM_CLUSTER_GROUPS_MAX + 1;
         m->u.interrupt.length %= RSM_INTERRUPT_DATA_MAX + 1;
     }
-    if (type == RSM_PEER_INTERRUPT_REPLY)
+    if (type == RSM_CLUSTER_INTERRUPT_REPLY)
         m->u.interrupt_reply.status = RSM_ST_NO_RESOURCES;
 }
 
@@ -167,7 +175,7 @@ static void what_breaks_a_bound_is_neither_sent_nor_taken(void **state)
     assert_int_equal(rsm_cluster_encode(&m, bytes, sizeof bytes), 0);
     m = (struct rsm_cluster_msg){.type = 0};
     assert_int_equal(rsm_cluster_encode(&m, bytes, sizeof bytes), 0);
-    m = (struct rsm_cluster_msg){.type = RSM_PEER_LAST + 1};
+    m = (struct rsm_cluster_msg){.type = RSM_CLUSTER_LAST + 1};
     assert_int_equal(rsm_cluster_encode(&m, bytes, sizeof bytes), 0);
     m = (struct rsm_cluster_msg){.type = RSM_CLUSTER_HELLO, .u.hello.magic = RSM_CLUSTER_MAGIC + 1};
     size_t length = rsm_cluster_encode(&m, bytes, sizeof bytes);

@@ -181,12 +181,12 @@ static unsigned long dropped(const char *device)
 /* Loss in one direction: nothing is lost, torn or reordered for the caller, only late. */
 static void lose_some_of(const char *device)
 {
-    enum { ENOUGH = 5, ROUNDS_MOST = 2000 };
+    enum { ENOUGH = 5, ROUNDS_MAX = 2000 };
     char command[LIMIT_BYTES];
     snprintf(command, sizeof command, "tc qdisc add dev %s root netem loss 10%%", device);
     shell(command);
     for (unsigned round = 1; dropped(device) < ENOUGH; round++) {
-        assert_true(round < ROUNDS_MOST);
+        assert_true(round < ROUNDS_MAX);
         TELL_OK(importer, there_and_back, .length = PARTY_PAGE, .value = round);
     }
 }

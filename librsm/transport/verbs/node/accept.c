@@ -195,7 +195,7 @@ static bool take_event(struct verbs_node_port *port)
     else if (id->context != NULL)
         on_event(port, id->context, type);
     else if (type != RDMA_CM_EVENT_TIMEWAIT_EXIT && type != RDMA_CM_EVENT_ADDR_CHANGE)
-        verbs_farewell_event(port, id);
+        verbs_deferred_disconnect_event(port, id);
     return true;
 }
 

@@ -66,7 +66,7 @@ void verbs_deferred_disconnects_run(struct verbs_node_port *port)
         say_some(port, false);
 }
 
-void verbs_farewell_event(struct verbs_node_port *port, const struct rdma_cm_id *id)
+void verbs_deferred_disconnect_event(struct verbs_node_port *port, const struct rdma_cm_id *id)
 {
     for (struct verbs_deferred_disconnect *kept = port->deferred_disconnects; kept != NULL;
          kept = kept->next)

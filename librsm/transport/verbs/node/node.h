@@ -143,7 +143,7 @@ void verbs_deferred_disconnect(struct verbs_node_port *port, struct rdma_cm_id *
                                bool unconfirmed);
 /** An event has come for an id that belongs to no offer: an unconfirmed connection stands, or
  * failed. */
-void verbs_farewell_event(struct verbs_node_port *port, const struct rdma_cm_id *id);
+void verbs_deferred_disconnect_event(struct verbs_node_port *port, const struct rdma_cm_id *id);
 /** The port may be active again. */
 void verbs_deferred_disconnects_run(struct verbs_node_port *port);
 /** For the end of the port: keep nothing back. */
