@@ -10,14 +10,18 @@
 failed=()
 
 running=" $(echo /proc/[0-9]*) "
+present=" $(echo /tmp/*) " # programs are at their paths of the host, which may be below /tmp
 
 # End what a part has started, and make the devices anew: a kernel may have lost one (doc/verbs.md).
 clean_up() {
-    local process number
+    local process number path
     for process in /proc/[0-9]*; do
         [[ $running == *" $process "* ]] || kill -KILL "${process#/proc/}" 2>/dev/null
     done
-    rm -rf /run/h1 /run/h2 /run/h1.conf /run/h2.conf /run/rsm /tmp/*
+    rm -rf /run/h1 /run/h2 /run/h1.conf /run/h2.conf /run/rsm
+    for path in /tmp/*; do
+        [[ $present == *" $path "* ]] || rm -rf "$path"
+    done
     lab_link_up >/dev/null 2>&1
     for number in 1 2; do
         rdma link delete "rxe$number"
