@@ -8,17 +8,19 @@
  * Linux works on the messages of the connection manager in several threads, so that the rejection
  * may overtake the acceptance, and is dropped. The importer then waits for its time-out. So the
  * node waits for the importer's answer, or for the connection manager to give up, and disconnects
- * then.
+ * then. An importer that never answers can have this done as often as it likes, and the connection
+ * manager gives up after a minute: so the node keeps a limited number and rejects the rest at once.
  *
- * Soft-RoCE loses its connection manager to a
- * message that the network does not take (manager.h), as while the cable is out, and that is just
- * when the daemons lose sight of each other and connections end. So nothing is sent from a port
- * that is not active.
+ * Soft-RoCE loses its connection manager to a message that the network does not take (manager.h), as
+ * while the cable is out. That is just when daemons lose sight of each other and connections end. So
+ * the node sends nothing from a port that is not active.
  */
 #include <stdlib.h>
 #include <utlist.h>
 
 #include "transport/verbs/node/node.h"
+
+enum { UNCONFIRMED_MAX = 256 };
 
 struct verbs_deferred_disconnect {
     struct verbs_deferred_disconnect *prev, *next;
@@ -35,6 +37,8 @@ static void say(struct rdma_cm_id *id)
 void verbs_deferred_disconnect(struct verbs_node_port *port, struct rdma_cm_id *id,
                                bool unconfirmed)
 {
+    if (port->unconfirmed_disconnects == UNCONFIRMED_MAX)
+        unconfirmed = false;
     bool now = !unconfirmed && verbs_device_active(&port->device);
     struct verbs_deferred_disconnect *kept = now ? NULL : malloc(sizeof *kept);
     if (kept == NULL) {
@@ -44,6 +48,7 @@ void verbs_deferred_disconnect(struct verbs_node_port *port, struct rdma_cm_id *
     id->context = NULL; /* nobody cares for its events any more */
     *kept = (struct verbs_deferred_disconnect){.id = id, .unconfirmed = unconfirmed};
     DL_PREPEND(port->deferred_disconnects, kept);
+    port->unconfirmed_disconnects += unconfirmed;
 }
 
 /* Say those that need not wait, or all of them. */
@@ -55,6 +60,7 @@ static void say_some(struct verbs_node_port *port, bool all)
         if (kept->unconfirmed && !all)
             continue;
         DL_DELETE(port->deferred_disconnects, kept);
+        port->unconfirmed_disconnects -= kept->unconfirmed;
         say(kept->id);
         free(kept);
     }
@@ -70,8 +76,10 @@ void verbs_deferred_disconnect_event(struct verbs_node_port *port, const struct 
 {
     for (struct verbs_deferred_disconnect *kept = port->deferred_disconnects; kept != NULL;
          kept = kept->next)
-        if (kept->id == id)
+        if (kept->id == id && kept->unconfirmed) {
             kept->unconfirmed = false;
+            port->unconfirmed_disconnects--;
+        }
     verbs_deferred_disconnects_run(port);
 }
 

@@ -91,7 +91,8 @@ struct verbs_node_port {
     struct verbs_send_buffer *slots; /* free ones */
     struct verbs_send_buffer_chunk *slabs;
     struct verbs_deferred_disconnect
-        *deferred_disconnects; /* connections over, whose importers cannot be told */
+        *deferred_disconnects;        /* connections over, whose importers cannot be told */
+    unsigned unconfirmed_disconnects; /* of them: an event of the connection manager will come */
 };
 
 static inline struct verbs_node_port *verbs_node_port_of(struct rsm_node_port *port)
