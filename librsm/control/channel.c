@@ -135,7 +135,8 @@ static void undo_extent(struct rsmcore_channel *channel, uint32_t extent)
 
 static void undo_export(struct rsmcore_channel *channel, const struct rsm_export_create_reply *made)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy.export = made->export};
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY,
+                          .u.export_destroy.export_id = made->export_id};
     (void)undo(channel, &msg);
     if (made->extent != 0)
         undo_extent(channel, made->extent);

@@ -115,7 +115,7 @@ static void walk_extent_about(struct rsm_codec *c, struct rsm_extent_about *m)
 
 static void walk_export_create_reply(struct rsm_codec *c, struct rsm_export_create_reply *m)
 {
-    rsm_codec_u32(c, &m->export);
+    rsm_codec_u32(c, &m->export_id);
     rsm_codec_u32(c, &m->epoch_slot);
     rsm_codec_u32(c, &m->extent);
     walk_extent_about(c, &m->about);
@@ -132,7 +132,7 @@ static void walk_acl(struct rsm_codec *c, uint32_t *count, struct rsm_acl_entry 
 
 static void walk_publish(struct rsm_codec *c, struct rsm_export_publish_request *m)
 {
-    rsm_codec_u32(c, &m->export);
+    rsm_codec_u32(c, &m->export_id);
     rsm_codec_u32(c, &m->space);
     rsm_codec_u32(c, &m->segment_id);
     rsm_codec_u32(c, &m->flags);
@@ -147,13 +147,13 @@ static void walk_publish(struct rsm_codec *c, struct rsm_export_publish_request 
 
 static void walk_republish(struct rsm_codec *c, struct rsm_export_republish_request *m)
 {
-    rsm_codec_u32(c, &m->export);
+    rsm_codec_u32(c, &m->export_id);
     walk_acl(c, &m->acl_count, m->acl);
 }
 
 static void walk_unpublish(struct rsm_codec *c, struct rsm_export_unpublish_request *m)
 {
-    rsm_codec_u32(c, &m->export);
+    rsm_codec_u32(c, &m->export_id);
     rsm_codec_u32(c, &m->flags);
 }
 
@@ -223,7 +223,7 @@ static void walk_inspect_item(struct rsm_codec *c, struct rsm_inspect_item *m)
 {
     rsm_codec_u32(c, &m->id);
     rsm_codec_u32(c, &m->exporter);
-    rsm_codec_u32(c, &m->export);
+    rsm_codec_u32(c, &m->export_id);
     rsm_codec_u32(c, &m->published);
     rsm_codec_u32(c, &m->space);
     rsm_codec_u32(c, &m->segment_id);
@@ -436,7 +436,7 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
         walk_unpublish(c, &msg->u.export_unpublish);
         return;
     case RSM_MSG_EXPORT_DESTROY:
-        rsm_codec_u32(c, &msg->u.export_destroy.export);
+        rsm_codec_u32(c, &msg->u.export_destroy.export_id);
         rsm_codec_u32(c, &msg->u.export_destroy.flags);
         return;
     case RSM_MSG_IMPORT_CONNECT:

@@ -212,7 +212,7 @@ struct rsm_export_create_request {
     uint32_t want_extent; /* 1: an extent of the same length, too; 0: none */
 };
 struct rsm_export_create_reply {
-    uint32_t export;     /* id, never 0, unique within the client */
+    uint32_t export_id;  /* id, never 0, unique within the client */
     uint32_t epoch_slot; /* slot of the generation table that moves whenever an importer of this
                             segment connects or disconnects */
     uint32_t extent;     /* id, 0 if none was wanted */
@@ -232,7 +232,7 @@ struct rsm_segment_piece {
  *  id that nobody may ask for in this space, or an unknown flag. */
 #define RSM_PUBLISH_ASSIGN_ID 1u /* rsmd chooses the id; without it `segment_id` is what counts */
 struct rsm_export_publish_request {
-    uint32_t export;
+    uint32_t export_id;
     uint32_t segment_id; /* with ASSIGN_ID: where to begin to look, as the space has it */
     uint32_t space;      /* enum rsm_id_space */
     uint32_t flags;      /* RSM_PUBLISH_* */
@@ -245,7 +245,7 @@ struct rsm_export_publish_reply {
     uint32_t segment_id;
 };
 struct rsm_export_republish_request {
-    uint32_t export;
+    uint32_t export_id;
     uint32_t acl_count;
     struct rsm_acl_entry acl[RSM_PROTO_ACL_MAX];
 };
@@ -256,7 +256,7 @@ struct rsm_export_republish_request {
 #define RSM_UNPUBLISH_KEEP_CONNECTIONS 1u
 #define RSM_UNPUBLISH_NOTIFY           2u /* importers get the record UNAVAILABLE first */
 struct rsm_export_unpublish_request {
-    uint32_t export;
+    uint32_t export_id;
     uint32_t flags;
 };
 /** Reply to unpublish and destroy: `offered` is 1 when any process ever received this segment's
@@ -272,7 +272,7 @@ struct rsm_export_end_reply {
 #define RSM_DESTROY_UNUSED 1u
 #define RSM_DESTROY_DEFER  2u
 struct rsm_export_destroy_request {
-    uint32_t export;
+    uint32_t export_id;
     uint32_t flags;
 };
 
@@ -453,7 +453,7 @@ struct rsm_inspect_request {
 struct rsm_inspect_item {
     uint32_t id;         /* of the export, or of the import */
     uint32_t exporter;   /* of an import: the export's node, 0 for an export */
-    uint32_t export;     /* of an import: id of the export it is connected to, 0 when aborted; if
+    uint32_t export_id;  /* of an import: id of the export it is connected to, 0 when aborted; if
                             that is on another host, what its node calls the connection */
     uint32_t published;  /* 1: the segment has an id; 0: not published, or aborted */
     uint32_t space;      /* enum rsm_id_space, if it has an id */

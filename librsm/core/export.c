@@ -149,7 +149,7 @@ static enum rsm_status take_registration(struct rsmcore_export *segment,
                                          const struct rsm_export_create_reply *reply,
                                          struct rsm_packet_fds *fds, struct given_extent *given)
 {
-    segment->id = reply->export;
+    segment->id = reply->export_id;
     if (reply->epoch_slot >= RSM_GENERATION_TABLE_SLOTS || fds->count != (reply->extent != 0)) {
         rsm_packet_fds_close(fds);
         return RSM_ST_PROTOCOL;
@@ -266,7 +266,7 @@ static enum rsm_status unregister_segment(const struct rsmcore_export *segment,
     static const uint32_t flags[] = {
         [RSMCORE_DESTROY_UNUSED] = RSM_DESTROY_UNUSED, [RSMCORE_DESTROY_DEFER] = RSM_DESTROY_DEFER};
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY,
-                          .u.export_destroy = {.export = segment->id, .flags = flags[how]}};
+                          .u.export_destroy = {.export_id = segment->id, .flags = flags[how]}};
     enum rsm_status status = rsmcore_control_call(segment->link, &msg, NULL, NULL);
     *offered = status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
     return status;
@@ -414,7 +414,7 @@ static void copy_acl(struct rsm_acl_entry *into, const struct rsm_acl_entry *acl
 static void take_back_publish(struct rsmcore_export *segment)
 {
     struct rsm_msg undo = {.type = RSM_MSG_EXPORT_UNPUBLISH,
-                           .u.export_unpublish.export = segment->id};
+                           .u.export_unpublish.export_id = segment->id};
     rsmcore_control_post(segment->link, &undo);
     segment->publish_unanswered = true;
 }
@@ -449,7 +449,7 @@ enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, enum rsm_
     if (acl_count > RSM_PROTO_ACL_MAX)
         return RSM_ST_BAD_RIGHTS;
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_PUBLISH,
-                          .u.export_publish = {.export = segment->id,
+                          .u.export_publish = {.export_id = segment->id,
                                                .space = space,
                                                .segment_id = *segment_id,
                                                .flags = flags,
@@ -478,7 +478,7 @@ enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
     if (acl_count > RSM_PROTO_ACL_MAX)
         return RSM_ST_BAD_RIGHTS;
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_REPUBLISH,
-                          .u.export_republish = {.export = segment->id, .acl_count = acl_count}};
+                          .u.export_republish = {.export_id = segment->id, .acl_count = acl_count}};
     copy_acl(msg.u.export_republish.acl, acl, acl_count);
     enter_registry();
     enum rsm_status status = segment->published
@@ -492,7 +492,7 @@ enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
 static enum rsm_status end_publication(struct rsmcore_export *segment, uint32_t flags)
 {
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
-                          .u.export_unpublish = {.export = segment->id, .flags = flags}};
+                          .u.export_unpublish = {.export_id = segment->id, .flags = flags}};
     enum rsm_status status = rsmcore_control_call(segment->link, &msg, NULL, NULL);
     bool died = status == RSM_ST_STALE;
     /* Not published: rsmd carried an earlier request out after we stopped waiting for it. */

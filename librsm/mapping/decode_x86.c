@@ -110,15 +110,15 @@ static bool register_value(const ucontext_t *context, ZydisRegister reg, uint64_
         *value = 0;
         return true;
     }
-    ZydisRegisterClass class = ZydisRegisterGetClass(reg);
-    if (class == ZYDIS_REGCLASS_IP) {
+    ZydisRegisterClass kind = ZydisRegisterGetClass(reg);
+    if (kind == ZYDIS_REGCLASS_IP) {
         *value = next;
         return true;
     }
-    if (class != ZYDIS_REGCLASS_GPR64 && class != ZYDIS_REGCLASS_GPR32)
+    if (kind != ZYDIS_REGCLASS_GPR64 && kind != ZYDIS_REGCLASS_GPR32)
         return false;
     *value = greg(context, greg_of[ZydisRegisterGetId(reg)]);
-    if (class == ZYDIS_REGCLASS_GPR32)
+    if (kind == ZYDIS_REGCLASS_GPR32)
         *value &= UINT32_MAX;
     return true;
 }

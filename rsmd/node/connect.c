@@ -19,12 +19,12 @@ static enum rsm_status find_segment(const struct rsmd_node *node, const struct r
                                     struct rsmd_export **found)
 {
     const struct rsmd_client *client = wanted->client;
-    struct rsmd_export *export = rsmd_segment_named(node, &wanted->name);
+    struct rsmd_export *exported = rsmd_segment_named(node, &wanted->name);
     bool foreign = client->node != node->id;
-    if (export == NULL || (foreign && export->controller->loopback))
+    if (exported == NULL || (foreign && exported->controller->loopback))
         return RSM_ST_NOT_FOUND;
-    *found = export;
-    return rsmd_access_decide(&export->access, client->node, wanted->who, wanted->rights);
+    *found = exported;
+    return rsmd_access_decide(&exported->access, client->node, wanted->who, wanted->rights);
 }
 
 static struct rsm_importer importer_of(const struct rsmd_wanted *wanted)
@@ -44,7 +44,7 @@ static void take_back(const struct rsmd_controller *by, struct rsm_node_offer *g
 }
 
 static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_wanted *wanted,
-                                  struct rsmd_export *export, struct rsm_offer *offer,
+                                  struct rsmd_export *exported, struct rsm_offer *offer,
                                   struct rsmd_import **made)
 {
     struct rsmd_controller *by;
@@ -52,18 +52,19 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     struct rsm_importer importer = importer_of(wanted);
     /* Whoever sends packets to the socket is on this host. */
     bool local = wanted->client->remote == NULL;
-    if (!local && !rsmd_reaches(export->controller, wanted->client->node))
+    if (!local && !rsmd_reaches(exported->controller, wanted->client->node))
         return RSM_ST_UNREACHABLE;
     if (!rsmd_share_fits(wanted->account, RSMD_SEGMENTS, 1))
         return RSM_ST_NO_RESOURCES;
     enum rsm_status status =
-        rsmd_offer_make(node, export, &importer, local, wanted->rights, offer, &by, &granted);
+        rsmd_offer_make(node, exported, &importer, local, wanted->rights, offer, &by, &granted);
     if (status != RSM_ST_OK)
         return status;
     /* Descriptors do not cross. */
-    status = !local && offer->fd_count > 0 ? RSM_ST_NO_ROUTE
-                                           : rsmd_import_make(node, wanted->client, wanted->account,
-                                                              &importer, export, by, granted, made);
+    status = !local && offer->fd_count > 0
+                 ? RSM_ST_NO_ROUTE
+                 : rsmd_import_make(node, wanted->client, wanted->account, &importer, exported, by,
+                                    granted, made);
     if (status != RSM_ST_OK) {
         take_back(by, granted, offer);
         return status;
@@ -71,7 +72,7 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     (*made)->rights = wanted->rights;
     /* What has no descriptor is a grant that revoke() takes back. */
     if (offer->fd_count > 0)
-        rsmd_pieces_mark_offered(export->pieces);
+        rsmd_pieces_mark_offered(exported->pieces);
     return RSM_ST_OK;
 }
 
@@ -79,13 +80,13 @@ enum rsm_status rsmd_connect(struct rsmd_node *node, const struct rsmd_wanted *w
                              struct rsm_offer *offer, struct rsmd_import **made)
 {
     const struct rsmd_controller *controller = rsmd_controller_named(node, wanted->controller);
-    struct rsmd_export *export;
+    struct rsmd_export *exported;
     if (controller == NULL || (controller->loopback && wanted->client->node != node->id))
         return RSM_ST_NO_CONTROLLER;
     if (wanted->name.space >= RSM_ID_SPACES)
         return RSM_ST_INVALID;
-    enum rsm_status status = find_segment(node, wanted, &export);
-    return status == RSM_ST_OK ? connect_to(node, wanted, export, offer, made) : status;
+    enum rsm_status status = find_segment(node, wanted, &exported);
+    return status == RSM_ST_OK ? connect_to(node, wanted, exported, offer, made) : status;
 }
 
 /* ------------------------------------------------------------------ requests */
@@ -98,7 +99,7 @@ static void fill_reply(struct rsmd_call *call, const struct rsmd_import *import,
     reply->import = import->id;
     reply->slot = import->slot;
     reply->generation = rsmd_generation_table_value(call->node->generation_table, import->slot);
-    reply->length = import->export->length;
+    reply->length = import->exported->length;
     reply->rights = import->rights;
     strncpy(reply->transport, import->by->ops->name, sizeof reply->transport - 1);
     reply->blob_len = offer->blob_len;

@@ -42,7 +42,7 @@ void rsmd_events_close(struct rsmd_account *account, struct rsmd_events *events)
 
 /* A handle of the asking client: exactly one of the first three is set. */
 struct event_handle {
-    struct rsmd_export *export;
+    struct rsmd_export *exported;
     struct rsmd_import *import;
     struct rsmd_interrupt *interrupt;
     bool records; /* its records are meant, not its events */
@@ -59,14 +59,14 @@ static enum rsm_status find_handle(const struct rsmd_call *call, uint32_t end, u
     if (of_export && foreign)
         return RSM_ST_DENIED;
     if (of_export)
-        handle->export = rsmd_client_export(call->node, call->client, id);
+        handle->exported = rsmd_client_export(call->node, call->client, id);
     else if (of_import)
         handle->import = rsmd_client_import(call->node, call->client, id);
     else if (end == RSM_EVENT_INTERRUPT)
         handle->interrupt = rsmd_client_interrupt(call->node, call->client, id);
     else
         return RSM_ST_INVALID;
-    bool found = handle->export != NULL || handle->import != NULL || handle->interrupt != NULL;
+    bool found = handle->exported != NULL || handle->import != NULL || handle->interrupt != NULL;
     return found ? RSM_ST_OK : RSM_ST_NOT_FOUND;
 }
 
@@ -87,7 +87,7 @@ static struct rsmd_account *account_of(const struct rsmd_call *call,
 
 static struct rsmd_records **records_of(const struct event_handle *handle)
 {
-    return handle->export != NULL ? &handle->export->records : &handle->import->records;
+    return handle->exported != NULL ? &handle->exported->records : &handle->import->records;
 }
 
 /* NULL: of records that are not kept. */
@@ -97,7 +97,7 @@ static struct rsmd_events *events_of(const struct event_handle *handle)
         return *records_of(handle) != NULL ? rsmd_records_events(*records_of(handle)) : NULL;
     if (handle->interrupt != NULL)
         return rsmd_interrupt_events(handle->interrupt);
-    return handle->export != NULL ? &handle->export->events : &handle->import->events;
+    return handle->exported != NULL ? &handle->exported->events : &handle->import->events;
 }
 
 enum rsm_status rsmd_event_counter_create(int *counter)
@@ -133,8 +133,8 @@ static void tell_missed(struct rsmd_node *node, const struct event_handle *handl
 {
     const struct rsmd_import *import = handle->import;
     events_of(handle)->missed = false;
-    if (import != NULL && import->export != NULL)
-        rsmd_generation_table_advance(node->generation_table, import->export->epoch_slot);
+    if (import != NULL && import->exported != NULL)
+        rsmd_generation_table_advance(node->generation_table, import->exported->epoch_slot);
 }
 
 /* Whoever asks for the records of a connection that has ended already is told that. */
@@ -144,7 +144,7 @@ static enum rsm_status begin_records(const struct rsmd_call *call,
     const struct rsmd_import *import = handle->import;
     bool first = *records_of(handle) == NULL;
     enum rsm_status status = rsmd_records_begin(account_of(call, handle), records_of(handle));
-    if (status == RSM_ST_OK && first && import != NULL && import->export == NULL &&
+    if (status == RSM_ST_OK && first && import != NULL && import->exported == NULL &&
         import->remote == NULL)
         rsmd_record_to_importer(call->node, import, RSM_RECORD_LOST);
     return status;
@@ -202,12 +202,12 @@ static void add_peer(struct rsmd_call *call, const struct rsmd_events *events, u
 static enum rsm_status need_exporters(struct rsmd_node *node, struct rsmd_import *import,
                                       const struct rsmd_events **events)
 {
-    struct rsmd_export *export = import->export;
+    struct rsmd_export *exported = import->exported;
     enum rsm_status status = RSM_ST_OK;
     *events = NULL;
-    if (export != NULL) {
-        status = rsmd_events_need_cell(export->client->account, &export->events);
-        *events = &export->events;
+    if (exported != NULL) {
+        status = rsmd_events_need_cell(exported->client->account, &exported->events);
+        *events = &exported->events;
     } else if (import->remote != NULL) {
         status = rsmd_relay_need(node, import);
         if (status == RSM_ST_OK)
@@ -259,12 +259,12 @@ static void add_nobody(struct rsmd_call *call, struct rsmd_import *import)
         reply->peers[reply->count++] = 0;
 }
 
-static enum rsm_status receivers_of_export(struct rsmd_call *call, struct rsmd_export *export)
+static enum rsm_status receivers_of_export(struct rsmd_call *call, struct rsmd_export *exported)
 {
     struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
     uint32_t first = call->request->u.event_peers.first, index = 0;
     struct rsmd_import *import, *next;
-    DL_FOREACH_SAFE2(export->imports, import, next, export_next)
+    DL_FOREACH_SAFE2(exported->imports, import, next, export_next)
     {
         if (reply->count == RSM_PROTO_COUNTERS_MAX)
             break;
@@ -276,8 +276,8 @@ static enum rsm_status receivers_of_export(struct rsmd_call *call, struct rsmd_e
         else
             add_nobody(call, import);
     }
-    reply->total = export->import_count;
-    reply->epoch = rsmd_generation_table_value(call->node->generation_table, export->epoch_slot);
+    reply->total = exported->import_count;
+    reply->epoch = rsmd_generation_table_value(call->node->generation_table, exported->epoch_slot);
     return RSM_ST_OK;
 }
 
@@ -287,8 +287,8 @@ enum rsm_status rsmd_answer_event_receivers(struct rsmd_call *call)
     struct event_handle handle;
     enum rsm_status status = find_end(call, asked->end, asked->id, &handle);
     if (status == RSM_ST_OK)
-        status = handle.export != NULL ? receivers_of_export(call, handle.export)
-                                       : receivers_of_import(call, handle.import);
+        status = handle.exported != NULL ? receivers_of_export(call, handle.exported)
+                                          : receivers_of_import(call, handle.import);
     if (status != RSM_ST_OK)
         call->attached.count = 0;
     return status;
@@ -354,14 +354,14 @@ static const struct rsmd_events *peer_events(const struct rsmd_node *node,
     struct rsmd_import *import = handle->import;
     if (import != NULL && peer != 0)
         return NULL;
-    if (import != NULL && import->export != NULL)
-        return &import->export->events;
+    if (import != NULL && import->exported != NULL)
+        return &import->exported->events;
     if (import == NULL)
         HASH_FIND_INT(node->imports, &peer, import);
-    if (import == NULL || import->export != handle->export)
+    if (import == NULL || import->exported != handle->exported)
         return NULL;
     if (import->remote == NULL)
-        return handle->export != NULL ? &import->events : NULL;
+        return handle->exported != NULL ? &import->events : NULL;
     return import->relay != NULL ? rsmd_relay_events(import) : NULL;
 }
 
@@ -432,11 +432,11 @@ static void post_batch(struct rsmd_node *node, struct rsmd_client *owner,
         post(node, owner, account, events, count, false);
 }
 
-void rsmd_export_posted(struct rsmd_node *node, struct rsmd_export *export, uint32_t count,
+void rsmd_export_posted(struct rsmd_node *node, struct rsmd_export *exported, uint32_t count,
                         bool coalesced)
 {
-    struct rsmd_client *owner = export->client;
-    post_batch(node, owner, owner->account, &export->events, count, coalesced);
+    struct rsmd_client *owner = exported->client;
+    post_batch(node, owner, owner->account, &exported->events, count, coalesced);
 }
 
 void rsmd_import_posted(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
@@ -448,8 +448,8 @@ void rsmd_import_posted(struct rsmd_node *node, struct rsmd_import *import, uint
 void rsmd_import_signalled(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
                            bool coalesced)
 {
-    struct rsmd_client *owner = import->export->client;
-    post(node, owner, owner->account, &import->export->events, count, coalesced);
+    struct rsmd_client *owner = import->exported->client;
+    post(node, owner, owner->account, &import->exported->events, count, coalesced);
 }
 
 void rsmd_import_lost(struct rsmd_node *node, struct rsmd_import *import)

@@ -20,7 +20,7 @@ enum rsm_status rsmd_event_counter_create(int *counter);
 
 /** Events that a remote node has passed on, for the owner of a handle here; with @p coalesced one
  * more came before them unless some were pending. */
-void rsmd_export_posted(struct rsmd_node *node, struct rsmd_export *export, uint32_t count,
+void rsmd_export_posted(struct rsmd_node *node, struct rsmd_export *exported, uint32_t count,
                         bool coalesced);
 void rsmd_import_posted(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
                         bool coalesced);

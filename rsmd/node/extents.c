@@ -150,7 +150,7 @@ struct making {
     struct rsmd_extent *extent; /* in no table yet; NULL: handed over */
     uint32_t type;              /* of the request */
     uint32_t sequence;
-    uint32_t export; /* id; 0: none */
+    uint32_t exported; /* id; 0: none */
     enum rsm_status status;
 };
 
@@ -177,13 +177,13 @@ static enum rsm_status fill_reply(const struct making *making, const struct rsmd
             .extent = extent->id, .about = rsmd_extent_about(extent)};
         return RSM_ST_OK;
     }
-    const struct rsmd_export *export =
-        rsmd_client_export(extent->node, extent->client, making->export);
-    if (export == NULL)
+    const struct rsmd_export *exported =
+        rsmd_client_export(extent->node, extent->client, making->exported);
+    if (exported == NULL)
         return RSM_ST_NOT_FOUND;
     reply->u.export_create_reply =
-        (struct rsm_export_create_reply){.export = export->id,
-                                         .epoch_slot = export->epoch_slot,
+        (struct rsm_export_create_reply){.export_id = exported->id,
+                                         .epoch_slot = exported->epoch_slot,
                                          .extent = extent->id,
                                          .about = rsmd_extent_about(extent)};
     return RSM_ST_OK;
@@ -193,9 +193,9 @@ static enum rsm_status fill_reply(const struct making *making, const struct rsmd
 static void free_export(const struct making *making, struct rsmd_node *node,
                         const struct rsmd_client *client)
 {
-    struct rsmd_export *export = rsmd_client_export(node, client, making->export);
-    if (export != NULL)
-        rsmd_export_free(node, export);
+    struct rsmd_export *exported = rsmd_client_export(node, client, making->exported);
+    if (exported != NULL)
+        rsmd_export_free(node, exported);
 }
 
 /* Returns what the request has come to. */
@@ -247,7 +247,7 @@ static void free_making(struct rsmd_job *job)
 }
 
 enum rsm_status rsmd_extent_make_later(struct rsmd_call *call, struct rsmd_controller *controller,
-                                       uint64_t length, const struct rsmd_export *export)
+                                       uint64_t length, const struct rsmd_export *exported)
 {
     struct rsmd_client *client = call->client;
     struct rsmd_extent *extent;
@@ -263,7 +263,7 @@ enum rsm_status rsmd_extent_make_later(struct rsmd_call *call, struct rsmd_contr
                                   .extent = extent,
                                   .type = call->request->type,
                                   .sequence = call->request->sequence,
-                                  .export = export != NULL ? export->id : 0};
+                                  .exported = exported != NULL ? exported->id : 0};
     if (making == NULL || !rsmd_worker_submit(call->node->worker, &making->job)) {
         free(making);
         discard(extent);

@@ -24,14 +24,14 @@ enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *cli
                                  struct rsmd_extent **made);
 
 /**
- * Make one by a thread, which answers the request: EXTENT_ALLOC, or EXPORT_CREATE whose @p export
+ * Make one by a thread, which answers the request: EXTENT_ALLOC, or EXPORT_CREATE whose @p exported
  * has been made already and is freed if this fails.
  * @param export  NULL for EXTENT_ALLOC.
- * @return RSM_ST_OK, and call->later is set; else as rsmd_extent_make(), and @p export is still the
+ * @return RSM_ST_OK, and call->later is set; else as rsmd_extent_make(), and @p exported is still the
  *         caller's.
  */
 enum rsm_status rsmd_extent_make_later(struct rsmd_call *call, struct rsmd_controller *controller,
-                                       uint64_t length, const struct rsmd_export *export);
+                                       uint64_t length, const struct rsmd_export *exported);
 
 /** Free one that nothing uses, at once or by a thread. With a @p call that asks for it, that is
  *  answered, or left to be answered, when its memory is free; NULL: nobody asks. */

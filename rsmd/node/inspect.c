@@ -13,7 +13,7 @@ enum { LOOKED_AT_MAX = 1024 /* exports or imports, for one page */ };
  * two is set. */
 struct walk {
     const struct rsmd_node *node;
-    const struct rsmd_export *export;
+    const struct rsmd_export *exported;
     const struct rsmd_import *import;
     uid_t uid;
     bool all; /* the asker may see everything */
@@ -23,15 +23,15 @@ struct walk {
 
 static bool is_shown(const struct walk *walk)
 {
-    const struct rsmd_export *export = walk->export;
+    const struct rsmd_export *exported = walk->exported;
     const struct rsmd_import *import = walk->import;
     if (walk->all)
         return true;
-    if (export != NULL)
-        return export->access.uid == walk->uid ||
-               rsmd_export_has_guest(walk->node, export, walk->uid);
+    if (exported != NULL)
+        return exported->access.uid == walk->uid ||
+               rsmd_export_has_guest(walk->node, exported, walk->uid);
     return import->importer.uid == walk->uid ||
-           (import->export != NULL && import->export->access.uid == walk->uid);
+           (import->exported != NULL && import->exported->access.uid == walk->uid);
 }
 
 /* ------------------------------------------------------------------ items */
@@ -57,29 +57,29 @@ static void fill_name(struct rsm_inspect_item *item, const struct rsmd_segment_n
 static void fill_export(const struct rsmd_node *node, const struct walk *walk,
                         struct rsm_inspect_item *item)
 {
-    const struct rsmd_export *export = walk->export;
-    bool owner = walk->all || export->access.uid == walk->uid;
+    const struct rsmd_export *exported = walk->exported;
+    bool owner = walk->all || exported->access.uid == walk->uid;
     *item = (struct rsm_inspect_item){
-        .id = export->id,
+        .id = exported->id,
         .node = node->id,
-        .pid = (uint32_t) export->creator,
-        .uid = export->access.uid,
-        .gid = export->access.gid,
-        .permission = owner ? export->access.mode : RSM_INSPECT_HIDDEN,
-        .acl_count = owner ? export->access.acl_count : RSM_INSPECT_HIDDEN,
-        .connections = owner ? export->import_count : RSM_INSPECT_HIDDEN,
-        .pending = pending_of(&export->events),
-        .length = export->length,
+        .pid = (uint32_t)exported->creator,
+        .uid = exported->access.uid,
+        .gid = exported->access.gid,
+        .permission = owner ? exported->access.mode : RSM_INSPECT_HIDDEN,
+        .acl_count = owner ? exported->access.acl_count : RSM_INSPECT_HIDDEN,
+        .connections = owner ? exported->import_count : RSM_INSPECT_HIDDEN,
+        .pending = pending_of(&exported->events),
+        .length = exported->length,
     };
-    if (export->published)
-        fill_name(item, &export->name);
-    memcpy(item->controller, export->controller->name, sizeof item->controller);
+    if (exported->published)
+        fill_name(item, &exported->name);
+    memcpy(item->controller, exported->controller->name, sizeof item->controller);
 }
 
 static void fill_import(const struct walk *walk, struct rsm_inspect_item *item)
 {
     const struct rsmd_import *import = walk->import;
-    const struct rsmd_export *export = import->export;
+    const struct rsmd_export *exported = import->exported;
     *item = (struct rsm_inspect_item){
         .id = import->id,
         .node = import->importer.node,
@@ -91,17 +91,17 @@ static void fill_import(const struct walk *walk, struct rsm_inspect_item *item)
     };
     item->exporter = import->exporter;
     memcpy(item->controller, import->controller->name, sizeof item->controller);
-    if (export == NULL) {
-        item->export = import->there.id;
+    if (exported == NULL) {
+        item->export_id = import->there.id;
         item->length = import->remote != NULL ? import->there.length : 0;
         if (import->remote != NULL)
             fill_name(item, &import->there.name);
         return;
     }
-    item->export = export->id;
-    if (export->published)
-        fill_name(item, &export->name);
-    item->length = export->length;
+    item->export_id = exported->id;
+    if (exported->published)
+        fill_name(item, &exported->name);
+    item->length = exported->length;
 }
 
 /* ------------------------------------------------------------------ the walk */
@@ -114,7 +114,7 @@ static uint32_t step(struct walk *walk, uint32_t what, uint32_t slot)
     const struct rsmd_slotmap *map = exports ? node->exports_by_slot : node->imports_by_slot;
     slot = rsmd_slotmap_after(map, slot);
     if (slot != 0 && exports)
-        walk->export = map->holder[slot];
+        walk->exported = map->holder[slot];
     else if (slot != 0)
         walk->import = map->holder[slot];
     return slot;
@@ -134,7 +134,7 @@ static void fill_page(struct rsmd_call *call, struct walk *walk)
         if (!is_shown(walk))
             continue;
         struct rsm_inspect_item *item = &reply->items[reply->count++];
-        if (walk->export != NULL)
+        if (walk->exported != NULL)
             fill_export(call->node, walk, item);
         else if (walk->import != NULL)
             fill_import(walk, item);

@@ -113,7 +113,7 @@ struct rsmd_export {
 /** Connections that a user has to an export of another user's. */
 struct rsmd_guest {
     struct rsmd_guest_key {
-        uint32_t export;
+        uint32_t export_id;
         uint32_t uid;
     } key;
     uint32_t connections;
@@ -129,7 +129,7 @@ struct rsmd_import {
     uint32_t id;
     struct rsmd_client *client;
     struct rsmd_account *account;       /* the importer's, held */
-    struct rsmd_export *export;         /* NULL once aborted, or if it is on another host */
+    struct rsmd_export *exported;       /* NULL once aborted, or if it is on another host */
     struct rsmd_controller *controller; /* the segment's */
     struct rsmd_controller *by;         /* whose port made the offer; NULL: on another host */
     struct rsm_importer importer;       /* as it was when it connected */

@@ -23,14 +23,14 @@ bool rsmd_offer_suits(const struct rsmd_node *node, const struct rsmd_extent *ex
 
 /* The controller whose port is to make the offer. */
 static struct rsmd_controller *carrier(const struct rsmd_node *node,
-                                       const struct rsmd_export *export, bool local)
+                                       const struct rsmd_export *exported, bool local)
 {
     struct rsmd_controller *loopback = rsmd_controller_loopback(node);
-    if (!local || export->controller->ops == loopback->ops)
-        return export->controller;
-    for (uint32_t i = 0; i < export->pieces->count; i++)
-        if (!is_known_to(export->pieces->piece[i].extent, loopback->ops, loopback->ops))
-            return export->controller;
+    if (!local || exported->controller->ops == loopback->ops)
+        return exported->controller;
+    for (uint32_t i = 0; i < exported->pieces->count; i++)
+        if (!is_known_to(exported->pieces->piece[i].extent, loopback->ops, loopback->ops))
+            return exported->controller;
     return loopback;
 }
 
@@ -68,18 +68,18 @@ static enum rsm_status collect(struct rsmd_node *node, const struct rsmd_pieces 
     return RSM_ST_OK;
 }
 
-enum rsm_status rsmd_offer_make(struct rsmd_node *node, const struct rsmd_export *export,
+enum rsm_status rsmd_offer_make(struct rsmd_node *node, const struct rsmd_export *exported,
                                 const struct rsm_importer *importer, bool local, uint32_t rights,
                                 struct rsm_offer *offer, struct rsmd_controller **by,
                                 struct rsm_node_offer **made)
 {
     struct rsm_extent_piece pieces[RSM_PROTO_PIECES_MAX];
-    struct rsmd_controller *controller = carrier(node, export, local);
-    enum rsm_status status = collect(node, export->pieces, controller->ops, pieces);
+    struct rsmd_controller *controller = carrier(node, exported, local);
+    enum rsm_status status = collect(node, exported->pieces, controller->ops, pieces);
     if (status != RSM_ST_OK)
         return status;
     memset(offer, 0, sizeof *offer);
     *by = controller;
-    return controller->ops->offer(controller->port, pieces, export->pieces->count, rights, importer,
-                                  offer, made);
+    return controller->ops->offer(controller->port, pieces, exported->pieces->count, rights,
+                                  importer, offer, made);
 }

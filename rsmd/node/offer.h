@@ -12,7 +12,7 @@
  * @param local  the importer is on this host.
  * @param by     the controller whose port has made *made and is to revoke it.
  */
-enum rsm_status rsmd_offer_make(struct rsmd_node *node, const struct rsmd_export *export,
+enum rsm_status rsmd_offer_make(struct rsmd_node *node, const struct rsmd_export *exported,
                                 const struct rsm_importer *importer, bool local, uint32_t rights,
                                 struct rsm_offer *offer, struct rsmd_controller **by,
                                 struct rsm_node_offer **made);

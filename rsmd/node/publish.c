@@ -80,26 +80,26 @@ enum rsm_status rsmd_answer_export_create(struct rsmd_call *call)
         return RSM_ST_INVALID;
     if (!whole_pages(asked->length))
         return RSM_ST_ALIGNMENT;
-    struct rsmd_export *export;
+    struct rsmd_export *exported;
     struct rsmd_extent *extent = NULL;
-    enum rsm_status status = rsmd_export_make(call->node, call->client, controller, &export);
+    enum rsm_status status = rsmd_export_make(call->node, call->client, controller, &exported);
     if (status != RSM_ST_OK)
         return status;
     if (asked->want_extent)
         status = rsmd_extent_make(call->node, call->client, controller, asked->length, &extent);
     if (status == RSM_ST_BUSY)
-        status = rsmd_extent_make_later(call, controller, asked->length, export);
+        status = rsmd_extent_make_later(call, controller, asked->length, exported);
     if (status != RSM_ST_OK) {
-        rsmd_export_free(call->node, export);
+        rsmd_export_free(call->node, exported);
         return status;
     }
-    export->length = asked->length;
-    export->creator = call->who.pid;
-    export->access.uid = call->who.uid;
-    export->access.gid = call->who.gid;
-    export->access.mode = asked->mode;
-    call->reply->u.export_create_reply =
-        (struct rsm_export_create_reply){.export = export->id, .epoch_slot = export->epoch_slot};
+    exported->length = asked->length;
+    exported->creator = call->who.pid;
+    exported->access.uid = call->who.uid;
+    exported->access.gid = call->who.gid;
+    exported->access.mode = asked->mode;
+    call->reply->u.export_create_reply = (struct rsm_export_create_reply){
+        .export_id = exported->id, .epoch_slot = exported->epoch_slot};
     if (extent != NULL) {
         call->reply->u.export_create_reply.extent = extent->id;
         call->reply->u.export_create_reply.about = rsmd_extent_about(extent);
@@ -111,21 +111,21 @@ enum rsm_status rsmd_answer_export_create(struct rsmd_call *call)
 /* Find an own segment for its creator to operate on. A process that inherited the connection, or
  * was given it, is another process. */
 static enum rsm_status find_created(const struct rsmd_call *call, uint32_t id,
-                                    struct rsmd_export **export)
+                                    struct rsmd_export **exported)
 {
-    *export = rsmd_client_export(call->node, call->client, id);
-    if (*export == NULL)
+    *exported = rsmd_client_export(call->node, call->client, id);
+    if (*exported == NULL)
         return RSM_ST_NOT_FOUND;
-    bool told = call->who.pid != 0 && (*export)->creator != 0;
-    return told && call->who.pid != (*export)->creator ? RSM_ST_NOT_CREATOR : RSM_ST_OK;
+    bool told = call->who.pid != 0 && (*exported)->creator != 0;
+    return told && call->who.pid != (*exported)->creator ? RSM_ST_NOT_CREATOR : RSM_ST_OK;
 }
 
 /* ------------------------------------------------------------------ publish */
 
-static enum rsm_status check_list(const struct rsmd_call *call, const struct rsmd_export *export,
+static enum rsm_status check_list(const struct rsmd_call *call, const struct rsmd_export *exported,
                                   const struct rsm_acl_entry *acl, uint32_t count)
 {
-    return rsmd_access_check_list(acl, count, export->controller->loopback, call->node->id);
+    return rsmd_access_check_list(acl, count, exported->controller->loopback, call->node->id);
 }
 
 /* A list may name nodes that are down, but none that nobody knows how to reach. Node 0 is a machine
@@ -147,12 +147,12 @@ static void set_list(struct rsmd_access *access, const struct rsm_acl_entry *acl
 
 /* One piece: a range of an own extent that the segment's transport can offer. */
 static enum rsm_status check_piece(const struct rsmd_node *node, const struct rsmd_extent *extent,
-                                   const struct rsmd_export *export,
+                                   const struct rsmd_export *exported,
                                    const struct rsm_segment_piece *piece)
 {
     if (extent == NULL)
         return RSM_ST_NOT_FOUND;
-    if (!rsmd_offer_suits(node, extent, export->controller) || piece->length == 0)
+    if (!rsmd_offer_suits(node, extent, exported->controller) || piece->length == 0)
         return RSM_ST_INVALID;
     if (!whole_pages(piece->offset) || !whole_pages(piece->length))
         return RSM_ST_ALIGNMENT;
@@ -161,17 +161,17 @@ static enum rsm_status check_piece(const struct rsmd_node *node, const struct rs
     return RSM_ST_OK;
 }
 
-static enum rsm_status gather_pieces(const struct rsmd_call *call, const struct rsmd_export *export,
-                                     struct rsmd_pieces **made)
+static enum rsm_status gather_pieces(const struct rsmd_call *call,
+                                     const struct rsmd_export *exported, struct rsmd_pieces **made)
 {
     const struct rsm_export_publish_request *asked = &call->request->u.export_publish;
-    uint64_t left = export->length;
+    uint64_t left = exported->length;
     struct rsmd_pieces *pieces = rsmd_pieces_make(asked->piece_count);
     enum rsm_status status = pieces != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
     for (uint32_t i = 0; status == RSM_ST_OK && i < asked->piece_count; i++) {
         const struct rsm_segment_piece *piece = &asked->pieces[i];
         struct rsmd_extent *extent = rsmd_client_extent(call->node, call->client, piece->extent);
-        status = check_piece(call->node, extent, export, piece);
+        status = check_piece(call->node, extent, exported, piece);
         if (status == RSM_ST_OK && piece->length > left)
             status = RSM_ST_RANGE;
         if (status != RSM_ST_OK)
@@ -189,13 +189,13 @@ static enum rsm_status gather_pieces(const struct rsmd_call *call, const struct 
 }
 
 /* All that can fail. An id is assigned last, so that none is wasted. */
-static enum rsm_status prepare_publish(struct rsmd_call *call, struct rsmd_export *export,
+static enum rsm_status prepare_publish(struct rsmd_call *call, struct rsmd_export *exported,
                                        struct rsmd_segment_name *name, struct rsmd_pieces **pieces)
 {
     const struct rsm_export_publish_request *asked = &call->request->u.export_publish;
     bool assign = (asked->flags & RSM_PUBLISH_ASSIGN_ID) != 0;
     *name = (struct rsmd_segment_name){.space = asked->space, .id = asked->segment_id};
-    enum rsm_status status = check_list(call, export, asked->acl, asked->acl_count);
+    enum rsm_status status = check_list(call, exported, asked->acl, asked->acl_count);
     if (status != RSM_ST_OK)
         return status;
     if ((asked->flags & ~RSM_PUBLISH_ASSIGN_ID) != 0)
@@ -204,7 +204,7 @@ static enum rsm_status prepare_publish(struct rsmd_call *call, struct rsmd_expor
     if (status == RSM_ST_OK)
         status = check_routes(call, asked->acl, asked->acl_count);
     if (status == RSM_ST_OK)
-        status = gather_pieces(call, export, pieces);
+        status = gather_pieces(call, exported, pieces);
     if (status != RSM_ST_OK)
         return status;
     if (assign)
@@ -217,26 +217,26 @@ static enum rsm_status prepare_publish(struct rsmd_call *call, struct rsmd_expor
 enum rsm_status rsmd_answer_export_publish(struct rsmd_call *call)
 {
     const struct rsm_export_publish_request *asked = &call->request->u.export_publish;
-    struct rsmd_export *export;
+    struct rsmd_export *exported;
     struct rsmd_pieces *pieces;
     struct rsmd_segment_name name;
-    enum rsm_status status = find_created(call, asked->export, &export);
-    if (export != NULL && export->published)
+    enum rsm_status status = find_created(call, asked->export_id, &exported);
+    if (exported != NULL && exported->published)
         return RSM_ST_ALREADY_PUBLISHED;
     if (status == RSM_ST_OK)
-        status = prepare_publish(call, export, &name, &pieces);
+        status = prepare_publish(call, exported, &name, &pieces);
     if (status != RSM_ST_OK)
         return status;
-    export->name = name;
-    HASH_ADD(hh_segment, call->node->published, name, sizeof export->name, export);
-    if (export->hh_segment.tbl == NULL) {
+    exported->name = name;
+    HASH_ADD(hh_segment, call->node->published, name, sizeof exported->name, exported);
+    if (exported->hh_segment.tbl == NULL) {
         rsmd_pieces_drop(pieces);
         return RSM_ST_NO_MEMORY;
     }
-    set_list(&export->access, asked->acl, asked->acl_count);
-    export->pieces = pieces;
-    export->offered = false;
-    export->published = true;
+    set_list(&exported->access, asked->acl, asked->acl_count);
+    exported->pieces = pieces;
+    exported->offered = false;
+    exported->published = true;
     call->reply->u.export_publish_reply.segment_id = name.id;
     return RSM_ST_OK;
 }
@@ -244,55 +244,55 @@ enum rsm_status rsmd_answer_export_publish(struct rsmd_call *call)
 enum rsm_status rsmd_answer_export_republish(struct rsmd_call *call)
 {
     const struct rsm_export_republish_request *asked = &call->request->u.export_republish;
-    struct rsmd_export *export;
-    enum rsm_status status = find_created(call, asked->export, &export);
-    if (export != NULL && !export->published)
+    struct rsmd_export *exported;
+    enum rsm_status status = find_created(call, asked->export_id, &exported);
+    if (exported != NULL && !exported->published)
         return RSM_ST_NOT_PUBLISHED;
     if (status == RSM_ST_OK)
-        status = check_list(call, export, asked->acl, asked->acl_count);
+        status = check_list(call, exported, asked->acl, asked->acl_count);
     if (status == RSM_ST_OK)
         status = check_routes(call, asked->acl, asked->acl_count);
     if (status != RSM_ST_OK)
         return status;
-    set_list(&export->access, asked->acl, asked->acl_count);
+    set_list(&exported->access, asked->acl, asked->acl_count);
     return RSM_ST_OK;
 }
 
 /* ------------------------------------------------------------------ end */
 
 /* Whether another process may still have memory of this segment, whichever publication gave it. */
-static bool was_offered(const struct rsmd_export *export)
+static bool was_offered(const struct rsmd_export *exported)
 {
     const struct rsmd_import *import;
-    if (export->pieces != NULL && rsmd_pieces_offered(export->pieces))
+    if (exported->pieces != NULL && rsmd_pieces_offered(exported->pieces))
         return true;
-    DL_FOREACH2(export->imports, import, export_next)
+    DL_FOREACH2(exported->imports, import, export_next)
     if (rsmd_pieces_offered(import->pieces))
         return true;
-    return export->offered;
+    return exported->offered;
 }
 
 enum rsm_status rsmd_answer_export_unpublish(struct rsmd_call *call)
 {
     const struct rsm_export_unpublish_request *asked = &call->request->u.export_unpublish;
-    struct rsmd_export *export;
-    enum rsm_status status = find_created(call, asked->export, &export);
+    struct rsmd_export *exported;
+    enum rsm_status status = find_created(call, asked->export_id, &exported);
     bool keep = (asked->flags & RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0;
     /* Connections that an earlier call kept can still be ended by one that does not keep them. */
-    if (export != NULL && !export->published && (keep || export->imports == NULL))
+    if (exported != NULL && !exported->published && (keep || exported->imports == NULL))
         return RSM_ST_NOT_PUBLISHED;
     if (status != RSM_ST_OK)
         return status;
     if ((asked->flags & ~(RSM_UNPUBLISH_KEEP_CONNECTIONS | RSM_UNPUBLISH_NOTIFY)) != 0)
         return RSM_ST_INVALID;
-    export->offered = was_offered(export);
-    rsmd_export_withdraw(call->node, export);
+    exported->offered = was_offered(exported);
+    rsmd_export_withdraw(call->node, exported);
     if ((asked->flags & RSM_UNPUBLISH_NOTIFY) != 0)
-        rsmd_record_unavailable(call->node, export);
+        rsmd_record_unavailable(call->node, exported);
     if (!keep)
-        rsmd_export_abort(call->node, export);
+        rsmd_export_abort(call->node, exported);
     call->reply->u.export_end_reply = (struct rsm_export_end_reply){
-        .offered = export->offered, .connections = export->import_count};
+        .offered = exported->offered, .connections = exported->import_count};
     return RSM_ST_OK;
 }
 
@@ -300,20 +300,20 @@ enum rsm_status rsmd_answer_export_destroy(struct rsmd_call *call)
 {
     const struct rsm_export_destroy_request *asked = &call->request->u.export_destroy;
     struct rsm_export_end_reply *reply = &call->reply->u.export_end_reply;
-    struct rsmd_export *export;
-    enum rsm_status status = find_created(call, asked->export, &export);
+    struct rsmd_export *exported;
+    enum rsm_status status = find_created(call, asked->export_id, &exported);
     if (status != RSM_ST_OK)
         return status;
     if (asked->flags > RSM_DESTROY_DEFER)
         return RSM_ST_INVALID;
-    if (asked->flags == RSM_DESTROY_UNUSED && export->import_count > 0)
+    if (asked->flags == RSM_DESTROY_UNUSED && exported->import_count > 0)
         return RSM_ST_BUSY;
-    reply->offered = was_offered(export);
+    reply->offered = was_offered(exported);
     if (asked->flags == RSM_DESTROY_DEFER) {
-        reply->connections = export->import_count;
-        rsmd_export_defer(call->node, export);
+        reply->connections = exported->import_count;
+        rsmd_export_defer(call->node, exported);
     } else {
-        rsmd_export_free(call->node, export);
+        rsmd_export_free(call->node, exported);
     }
     return RSM_ST_OK;
 }

@@ -109,11 +109,11 @@ static void append(struct rsmd_node *node, struct rsmd_account *account,
     post(records, 1);
 }
 
-void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *export,
+void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *exported,
                              enum rsm_record_event event, const struct rsmd_import *import)
 {
-    if (export->records != NULL)
-        append(node, export->client->account, export->records,
+    if (exported->records != NULL)
+        append(node, exported->client->account, exported->records,
                (struct rsm_record){
                    .event = event, .node = import->importer.node, .connection = import->id});
 }
@@ -127,10 +127,10 @@ void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_import *i
                    .event = event, .node = import->exporter, .connection = import->id});
 }
 
-void rsmd_record_unavailable(struct rsmd_node *node, const struct rsmd_export *export)
+void rsmd_record_unavailable(struct rsmd_node *node, const struct rsmd_export *exported)
 {
     const struct rsmd_import *import;
-    DL_FOREACH2(export->imports, import, export_next)
+    DL_FOREACH2(exported->imports, import, export_next)
     if (import->remote != NULL)
         rsmd_remote_report_unavailable(node, import);
     else
@@ -177,8 +177,8 @@ enum rsm_status rsmd_answer_records(struct rsmd_call *call)
     struct rsmd_records *records = NULL;
     struct rsmd_account *account = NULL;
     if (asked->end == RSM_EVENT_EXPORT_RECORDS) {
-        struct rsmd_export *export = rsmd_client_export(call->node, call->client, asked->id);
-        records = export != NULL ? export->records : NULL;
+        struct rsmd_export *exported = rsmd_client_export(call->node, call->client, asked->id);
+        records = exported != NULL ? exported->records : NULL;
         account = call->client->account;
     } else if (asked->end == RSM_EVENT_IMPORT_RECORDS) {
         struct rsmd_import *import = rsmd_client_import(call->node, call->client, asked->id);

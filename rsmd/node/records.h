@@ -26,12 +26,12 @@ void rsmd_records_end(struct rsmd_account *account, struct rsmd_records **record
 struct rsmd_events *rsmd_records_events(struct rsmd_records *records);
 
 /** Note what an importer did, for its exporter. */
-void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *export,
+void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *exported,
                              enum rsm_record_event event, const struct rsmd_import *import);
 /** Note what became of the segment, for a connection whose importer is a process here. */
 void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_import *import,
                              enum rsm_record_event event);
 /** Tell all importers of a segment, wherever they are, that it has become unavailable. */
-void rsmd_record_unavailable(struct rsmd_node *node, const struct rsmd_export *export);
+void rsmd_record_unavailable(struct rsmd_node *node, const struct rsmd_export *exported);
 
 #endif

@@ -17,14 +17,15 @@ uint32_t rsmd_new_id(struct rsmd_node *node)
     for (;;) {
         uint32_t id = ++node->last_id;
         struct rsmd_extent *extent;
-        struct rsmd_export *export;
+        struct rsmd_export *exported;
         struct rsmd_import *import;
         if (id == 0)
             continue;
         HASH_FIND_INT(node->extents, &id, extent);
-        HASH_FIND_INT(node->exports, &id, export);
+        HASH_FIND_INT(node->exports, &id, exported);
         HASH_FIND_INT(node->imports, &id, import);
-        if (extent == NULL && export == NULL && import == NULL && !rsmd_interrupt_has_id(node, id))
+        if (extent == NULL && exported == NULL && import == NULL &&
+            !rsmd_interrupt_has_id(node, id))
             return id;
     }
 }
@@ -86,9 +87,9 @@ void rsmd_pieces_mark_offered(struct rsmd_pieces *pieces)
 struct rsmd_export *rsmd_client_export(const struct rsmd_node *node,
                                        const struct rsmd_client *client, uint32_t id)
 {
-    struct rsmd_export *export;
-    HASH_FIND_INT(node->exports, &id, export);
-    return export != NULL && export->client == client && !export->ended ? export : NULL;
+    struct rsmd_export *exported;
+    HASH_FIND_INT(node->exports, &id, exported);
+    return exported != NULL && exported->client == client && !exported->ended ? exported : NULL;
 }
 
 enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *client,
@@ -96,63 +97,63 @@ enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *cli
 {
     if (!rsmd_share_take(client->account, RSMD_SEGMENTS, 1))
         return RSM_ST_NO_RESOURCES;
-    struct rsmd_export *export = calloc(1, sizeof *export);
-    if (export == NULL) {
+    struct rsmd_export *exported = calloc(1, sizeof *exported);
+    if (exported == NULL) {
         rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
         return RSM_ST_NO_MEMORY;
     }
-    export->epoch_slot = rsmd_generation_table_take(node->generation_table);
-    if (export->epoch_slot == 0) {
+    exported->epoch_slot = rsmd_generation_table_take(node->generation_table);
+    if (exported->epoch_slot == 0) {
         rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
-        free(export);
+        free(exported);
         return RSM_ST_NO_RESOURCES;
     }
-    export->id = rsmd_new_id(node);
-    export->client = client;
-    export->controller = controller;
-    rsmd_events_init(&export->events);
-    HASH_ADD_INT(node->exports, id, export);
-    if (export->hh.tbl == NULL) {
-        rsmd_generation_table_release(node->generation_table, export->epoch_slot);
+    exported->id = rsmd_new_id(node);
+    exported->client = client;
+    exported->controller = controller;
+    rsmd_events_init(&exported->events);
+    HASH_ADD_INT(node->exports, id, exported);
+    if (exported->hh.tbl == NULL) {
+        rsmd_generation_table_release(node->generation_table, exported->epoch_slot);
         rsmd_share_give(client->account, RSMD_SEGMENTS, 1);
-        free(export);
+        free(exported);
         return RSM_ST_NO_MEMORY;
     }
-    DL_APPEND(client->exports, export);
-    rsmd_slotmap_set(node->exports_by_slot, export->epoch_slot, export);
-    *made = export;
+    DL_APPEND(client->exports, exported);
+    rsmd_slotmap_set(node->exports_by_slot, exported->epoch_slot, exported);
+    *made = exported;
     return RSM_ST_OK;
 }
 
 /* ------------------------------------------------------------------ guests */
 
 /* The entry of a user's connections to an export; NULL: it has none, or the export is his own. */
-static struct rsmd_guest *find_guest(const struct rsmd_node *node, const struct rsmd_export *export,
-                                     uid_t uid)
+static struct rsmd_guest *find_guest(const struct rsmd_node *node,
+                                     const struct rsmd_export *exported, uid_t uid)
 {
-    const struct rsmd_guest_key key = {.export = export->id, .uid = uid};
+    const struct rsmd_guest_key key = {.export_id = exported->id, .uid = uid};
     struct rsmd_guest *guest;
     HASH_FIND(hh, node->guests, &key, sizeof key, guest);
     return guest;
 }
 
-bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *export,
+bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *exported,
                            uid_t uid)
 {
-    return find_guest(node, export, uid) != NULL;
+    return find_guest(node, exported, uid) != NULL;
 }
 
 /* False: no memory. */
-static bool guest_comes(struct rsmd_node *node, const struct rsmd_export *export, uid_t uid)
+static bool guest_comes(struct rsmd_node *node, const struct rsmd_export *exported, uid_t uid)
 {
-    if (uid == export->access.uid)
+    if (uid == exported->access.uid)
         return true;
-    struct rsmd_guest *guest = find_guest(node, export, uid);
+    struct rsmd_guest *guest = find_guest(node, exported, uid);
     if (guest == NULL) {
         guest = calloc(1, sizeof *guest);
         if (guest == NULL)
             return false;
-        guest->key = (struct rsmd_guest_key){.export = export->id, .uid = uid};
+        guest->key = (struct rsmd_guest_key){.export_id = exported->id, .uid = uid};
         HASH_ADD(hh, node->guests, key, sizeof guest->key, guest);
         if (guest->hh.tbl == NULL) {
             free(guest);
@@ -163,9 +164,9 @@ static bool guest_comes(struct rsmd_node *node, const struct rsmd_export *export
     return true;
 }
 
-static void guest_goes(struct rsmd_node *node, const struct rsmd_export *export, uid_t uid)
+static void guest_goes(struct rsmd_node *node, const struct rsmd_export *exported, uid_t uid)
 {
-    struct rsmd_guest *guest = find_guest(node, export, uid);
+    struct rsmd_guest *guest = find_guest(node, exported, uid);
     if (guest == NULL || --guest->connections > 0)
         return;
     HASH_DEL(node->guests, guest);
@@ -178,18 +179,18 @@ static void guest_goes(struct rsmd_node *node, const struct rsmd_export *export,
  * be able to see why. */
 static void sever(struct rsmd_node *node, struct rsmd_import *import, enum rsm_record_event event)
 {
-    struct rsmd_export *export = import->export;
-    rsmd_record_to_exporter(node, export, event, import);
+    struct rsmd_export *exported = import->exported;
+    rsmd_record_to_exporter(node, exported, event, import);
     rsmd_generation_table_advance(node->generation_table, import->slot);
-    rsmd_generation_table_advance(node->generation_table, export->epoch_slot);
+    rsmd_generation_table_advance(node->generation_table, exported->epoch_slot);
     if (import->hh_made.tbl != NULL)
         HASH_DELETE(hh_made, node->offers, import);
     import->by->ops->revoke(import->by->port, import->made);
     rsmd_pieces_drop(import->pieces);
-    DL_DELETE2(export->imports, import, export_prev, export_next);
-    export->import_count--;
-    guest_goes(node, export, import->importer.uid);
-    import->export = NULL;
+    DL_DELETE2(exported->imports, import, export_prev, export_next);
+    exported->import_count--;
+    guest_goes(node, exported, import->importer.uid);
+    import->exported = NULL;
     import->made = NULL;
     import->pieces = NULL;
 }
@@ -211,58 +212,58 @@ static void cut(struct rsmd_node *node, struct rsmd_import *import, enum rsm_rec
 }
 
 /* A connection has parted from its export. The last one takes what its exporter has left behind. */
-static void free_if_deferred(struct rsmd_node *node, struct rsmd_export *export)
+static void free_if_deferred(struct rsmd_node *node, struct rsmd_export *exported)
 {
-    if (export->ended && export->imports == NULL)
-        rsmd_export_free(node, export);
+    if (exported->ended && exported->imports == NULL)
+        rsmd_export_free(node, exported);
 }
 
 void rsmd_import_abort(struct rsmd_node *node, struct rsmd_import *import)
 {
-    struct rsmd_export *export = import->export;
-    if (export == NULL)
+    struct rsmd_export *exported = import->exported;
+    if (exported == NULL)
         return;
     cut(node, import, RSM_RECORD_LOST);
-    free_if_deferred(node, export);
+    free_if_deferred(node, exported);
 }
 
-void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *export)
+void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *exported)
 {
-    while (export->imports != NULL)
-        cut(node, export->imports, RSM_RECORD_CUT);
+    while (exported->imports != NULL)
+        cut(node, exported->imports, RSM_RECORD_CUT);
 }
 
-void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export)
+void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *exported)
 {
-    if (!export->published)
+    if (!exported->published)
         return;
-    export->published = false;
-    HASH_DELETE(hh_segment, node->published, export);
-    rsmd_pieces_drop(export->pieces);
-    export->pieces = NULL;
+    exported->published = false;
+    HASH_DELETE(hh_segment, node->published, exported);
+    rsmd_pieces_drop(exported->pieces);
+    exported->pieces = NULL;
 }
 
-void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *export)
+void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *exported)
 {
-    rsmd_export_withdraw(node, export);
-    rsmd_record_unavailable(node, export);
-    rsmd_records_end(export->client->account, &export->records);
-    export->ended = true;
-    free_if_deferred(node, export);
+    rsmd_export_withdraw(node, exported);
+    rsmd_record_unavailable(node, exported);
+    rsmd_records_end(exported->client->account, &exported->records);
+    exported->ended = true;
+    free_if_deferred(node, exported);
 }
 
-void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export)
+void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *exported)
 {
-    rsmd_export_abort(node, export);
-    rsmd_export_withdraw(node, export);
-    rsmd_records_end(export->client->account, &export->records);
-    rsmd_events_close(export->client->account, &export->events);
-    rsmd_slotmap_set(node->exports_by_slot, export->epoch_slot, NULL);
-    rsmd_generation_table_release(node->generation_table, export->epoch_slot);
-    HASH_DEL(node->exports, export);
-    DL_DELETE(export->client->exports, export);
-    rsmd_share_give(export->client->account, RSMD_SEGMENTS, 1);
-    free(export);
+    rsmd_export_abort(node, exported);
+    rsmd_export_withdraw(node, exported);
+    rsmd_records_end(exported->client->account, &exported->records);
+    rsmd_events_close(exported->client->account, &exported->events);
+    rsmd_slotmap_set(node->exports_by_slot, exported->epoch_slot, NULL);
+    rsmd_generation_table_release(node->generation_table, exported->epoch_slot);
+    HASH_DEL(node->exports, exported);
+    DL_DELETE(exported->client->exports, exported);
+    rsmd_share_give(exported->client->account, RSMD_SEGMENTS, 1);
+    free(exported);
 }
 
 /* ------------------------------------------------------------------ imports */
@@ -349,30 +350,30 @@ static bool enter(struct rsmd_node *node, struct rsmd_import *import)
 
 enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_account *account, const struct rsm_importer *importer,
-                                 struct rsmd_export *export, struct rsmd_controller *by,
+                                 struct rsmd_export *exported, struct rsmd_controller *by,
                                  struct rsm_node_offer *offer, struct rsmd_import **made)
 {
     struct rsmd_import *import;
-    if (!guest_comes(node, export, importer->uid))
+    if (!guest_comes(node, exported, importer->uid))
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = new_import(node, client, account, export->controller, &import);
+    enum rsm_status status = new_import(node, client, account, exported->controller, &import);
     if (status != RSM_ST_OK) {
-        guest_goes(node, export, importer->uid);
+        guest_goes(node, exported, importer->uid);
         return status;
     }
     import->importer = *importer;
-    import->export = export;
+    import->exported = exported;
     import->by = by;
     import->made = offer;
     if (!enter(node, import)) {
-        guest_goes(node, export, importer->uid);
+        guest_goes(node, exported, importer->uid);
         return RSM_ST_NO_MEMORY;
     }
-    import->pieces = rsmd_pieces_hold(export->pieces);
-    DL_APPEND2(export->imports, import, export_prev, export_next);
-    export->import_count++;
-    rsmd_generation_table_advance(node->generation_table, export->epoch_slot);
-    rsmd_record_to_exporter(node, export, RSM_RECORD_CONNECTED, import);
+    import->pieces = rsmd_pieces_hold(exported->pieces);
+    DL_APPEND2(exported->imports, import, export_prev, export_next);
+    exported->import_count++;
+    rsmd_generation_table_advance(node->generation_table, exported->epoch_slot);
+    rsmd_record_to_exporter(node, exported, RSM_RECORD_CONNECTED, import);
     *made = import;
     return RSM_ST_OK;
 }
@@ -389,10 +390,10 @@ enum rsm_status rsmd_import_make_remote(struct rsmd_node *node, struct rsmd_clie
 
 void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
 {
-    struct rsmd_export *export = import->export;
-    if (export != NULL) {
+    struct rsmd_export *exported = import->exported;
+    if (exported != NULL) {
         sever(node, import, import->disconnected ? RSM_RECORD_DISCONNECTED : RSM_RECORD_LOST);
-        free_if_deferred(node, export);
+        free_if_deferred(node, exported);
     }
     if (import->there.id != 0)
         rsmd_remote_disconnect(node, import);

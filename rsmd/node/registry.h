@@ -33,20 +33,20 @@ void rsmd_pieces_mark_offered(struct rsmd_pieces *pieces);
 enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_controller *controller, struct rsmd_export **made);
 /** Abort all connections of a segment. */
-void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *export);
+void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *exported);
 /** End the publication: the segment id is free. Connections are left alone. */
-void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *export);
+void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *exported);
 /** Withdraw, and free when the last connection has gone; the client has it no more. */
-void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *export);
+void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *exported);
 /** Withdraw, abort and free. */
-void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *export);
+void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *exported);
 
-/** A connection of @p importer to @p export, whose epoch slot moves. The offer that a port of @p by
+/** A connection of @p importer to @p exported, whose epoch slot moves. The offer that a port of @p by
  *  has made belongs to it from then on, unless this fails: RSM_ST_NO_RESOURCES where @p account,
  * the importer's, may have no more segments, RSM_ST_NO_MEMORY. */
 enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_account *account, const struct rsm_importer *importer,
-                                 struct rsmd_export *export, struct rsmd_controller *by,
+                                 struct rsmd_export *exported, struct rsmd_controller *by,
                                  struct rsm_node_offer *offer, struct rsmd_import **made);
 /** The part of a connection to an export of another host that is here: it has a slot, a client and
  *  nothing else yet. Fails like rsmd_import_make(). */
@@ -68,11 +68,11 @@ bool rsmd_client_admit(const struct rsmd_client *client);
 void rsmd_client_dismiss(const struct rsmd_client *client);
 
 /** Whether a user, other than its own, has a connection to the export. */
-bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *export,
+bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *exported,
                            uid_t uid);
 
 /** Whether a user, other than its own, has a connection to the export. */
-bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *export,
+bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *exported,
                            uid_t uid);
 
 /** Free all that a client has. */

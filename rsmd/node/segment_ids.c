@@ -26,16 +26,16 @@ void rsmd_segment_ids_init(struct rsmd_node *node)
 
 static struct rsmd_export *find(const struct rsmd_node *node, const struct rsmd_segment_name *name)
 {
-    struct rsmd_export *export;
-    HASH_FIND(hh_segment, node->published, name, sizeof *name, export);
-    return export;
+    struct rsmd_export *exported;
+    HASH_FIND(hh_segment, node->published, name, sizeof *name, exported);
+    return exported;
 }
 
 struct rsmd_export *rsmd_segment_named(const struct rsmd_node *node,
                                        const struct rsmd_segment_name *name)
 {
-    struct rsmd_export *export = find(node, name);
-    return export == NULL || export->client->ending ? NULL : export;
+    struct rsmd_export *exported = find(node, name);
+    return exported == NULL || exported->client->ending ? NULL : exported;
 }
 
 /* A segment whose exporter has gone is in nobody's way. */

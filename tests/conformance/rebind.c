@@ -119,15 +119,15 @@ CONFORMANCE(E, 35, "rebind while published is transparent to importers")
 CONFORMANCE(E, 36, "after rebind the old memory is the application's alone")
 {
     struct actor *importer = importer_start();
-    uint8_t *old = marked(1), *new = marked(2);
+    uint8_t *old = marked(1), *rebound = marked(2);
     rsm_memseg_export_handle_t segment = rebindable(old);
     publish(segment, SEGMENT_ID);
     TELL_OK(importer, ATTACH, .pages = COUNT);
-    OK(rebind(segment, new));
+    OK(rebind(segment, rebound));
     TELL_OK(importer, PUT, .value = 5);
     TELL_OK(importer, PUT, .offset = 8, .value = 6);
     HOLDS(load64(old) == 1 && load64(old + 8) == 0);
-    HOLDS(load64(new) == 5 && load64(new + 8) == 6);
+    HOLDS(load64(rebound) == 5 && load64(rebound + 8) == 6);
     store64(old, 7);
     HOLDS(ASK(importer, GET).value == 5);
     HOLDS(munmap(old, COUNT * PAGE) == 0);

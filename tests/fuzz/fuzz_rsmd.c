@@ -379,7 +379,7 @@ static void canary(void)
     CHECK(ask(&client, &msg) == RSM_ST_OK);
     struct rsm_export_create_reply made = msg.u.export_create_reply;
     msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_PUBLISH,
-                           .u.export_publish = {.export = made.export,
+                           .u.export_publish = {.export_id = made.export_id,
                                                 .segment_id = 7,
                                                 .piece_count = 1,
                                                 .pieces = {{made.extent, 0, 4096}}}};
@@ -388,7 +388,7 @@ static void canary(void)
                            .u.import_connect = {"sci0", 1, 7, RSM_RIGHT_READ, RSM_ID_SPACE_RSMAPI}};
     CHECK(ask(&client, &msg) == RSM_ST_OK);
     msg = (struct rsm_msg){.type = RSM_MSG_EVENT_OPEN,
-                           .u.event_open = {RSM_EVENT_EXPORT, made.export}};
+                           .u.event_open = {RSM_EVENT_EXPORT, made.export_id}};
     CHECK(ask(&client, &msg) == RSM_ST_OK);
     client_close(&client);
     end_all();

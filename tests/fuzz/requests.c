@@ -35,7 +35,7 @@ static void acl_make(struct input *in, uint32_t *count, struct rsm_acl_entry *ac
 
 static void publish_make(struct input *in, struct rsm_export_publish_request *m)
 {
-    m->export = (uint32_t)input_number(in);
+    m->export_id = (uint32_t)input_number(in);
     m->segment_id = (uint32_t)input_number(in);
     m->space = input_below(in, RSM_ID_SPACES + 1);
     m->flags = input_below(in, 4) == 3 ? (uint32_t)input_number(in) : 0;
@@ -89,7 +89,7 @@ void request_make(struct input *in, struct rsm_msg *msg)
         publish_make(in, &msg->u.export_publish);
         return;
     case RSM_MSG_EXPORT_REPUBLISH:
-        msg->u.export_republish.export = (uint32_t)input_number(in);
+        msg->u.export_republish.export_id = (uint32_t)input_number(in);
         acl_make(in, &msg->u.export_republish.acl_count, msg->u.export_republish.acl);
         return;
     case RSM_MSG_IMPORT_CONNECT:

@@ -57,15 +57,15 @@ int party_open(void *bytes)
 int party_create(void *bytes)
 {
     struct order *order = bytes;
-    struct party_export *export = party_export(order->slot);
-    if (export->memory == NULL) {
-        export->kind = order->kind;
-        export->length = order->length;
-        export->memory = memory_get(order->kind, order->length);
+    struct party_export *export_id = party_export(order->slot);
+    if (export_id->memory == NULL) {
+        export_id->kind = order->kind;
+        export_id->length = order->length;
+        export_id->memory = memory_get(order->kind, order->length);
     }
-    NEED(export->memory != NULL);
-    return rsm_memseg_export_create(party_controller(order->controller), &export->handle,
-                                    export->memory, export->length, order->flags);
+    NEED(export_id->memory != NULL);
+    return rsm_memseg_export_create(party_controller(order->controller), &export_id->handle,
+                                    export_id->memory, export_id->length, order->flags);
 }
 
 int party_publish(void *bytes)
@@ -99,26 +99,26 @@ int party_destroy(void *bytes)
 int party_drop(void *bytes)
 {
     struct order *order = bytes;
-    struct party_export *export = party_export(order->slot);
-    NEED(memory_put(export->kind, export->memory, export->length) == 0);
-    export->memory = NULL;
+    struct party_export *export_id = party_export(order->slot);
+    NEED(memory_put(export_id->kind, export_id->memory, export_id->length) == 0);
+    export_id->memory = NULL;
     return RSM_SUCCESS;
 }
 
 int party_rebind(void *bytes)
 {
     struct order *order = bytes;
-    struct party_export *export = party_export(order->slot);
-    void *memory = memory_get(order->kind, export->length);
+    struct party_export *export_id = party_export(order->slot);
+    void *memory = memory_get(order->kind, export_id->length);
     NEED(memory != NULL);
-    int error = rsm_memseg_export_rebind(export->handle, memory, 0, export->length);
+    int error = rsm_memseg_export_rebind(export_id->handle, memory, 0, export_id->length);
     if (error != RSM_SUCCESS) {
-        memory_put(order->kind, memory, export->length);
+        memory_put(order->kind, memory, export_id->length);
         return error;
     }
-    order->address = export->memory;
-    export->memory = memory;
-    export->kind = order->kind;
+    order->address = export_id->memory;
+    export_id->memory = memory;
+    export_id->kind = order->kind;
     return RSM_SUCCESS;
 }
 
@@ -135,18 +135,18 @@ static uint64_t pattern(uint64_t seed, size_t index)
 int party_fill(void *bytes)
 {
     struct order *order = bytes;
-    const struct party_export *export = party_export(order->slot);
-    for (size_t i = 0; i < export->length / 8; i++)
-        word(export->memory, 0)[i] = pattern(order->value, i);
+    const struct party_export *export_id = party_export(order->slot);
+    for (size_t i = 0; i < export_id->length / 8; i++)
+        word(export_id->memory, 0)[i] = pattern(order->value, i);
     return 0;
 }
 
 int party_check(void *bytes)
 {
     struct order *order = bytes;
-    const struct party_export *export = party_export(order->slot);
-    uint8_t *memory = order->address != NULL ? order->address : export->memory;
-    for (size_t i = 0; i < export->length / 8; i++)
+    const struct party_export *export_id = party_export(order->slot);
+    uint8_t *memory = order->address != NULL ? order->address : export_id->memory;
+    for (size_t i = 0; i < export_id->length / 8; i++)
         if (word(memory, 0)[i] != pattern(order->value, i))
             return 1;
     return 0;

@@ -28,9 +28,9 @@ static int party_address(void *bytes)
 static int party_create_at(void *bytes)
 {
     struct order *order = bytes;
-    struct party_export *export = party_export(order->slot);
-    export->length = order->length;
-    return rsm_memseg_export_create(party_controller(NULL), &export->handle, order->address,
+    struct party_export *export_id = party_export(order->slot);
+    export_id->length = order->length;
+    return rsm_memseg_export_create(party_controller(NULL), &export_id->handle, order->address,
                                     order->length, 0);
 }
 

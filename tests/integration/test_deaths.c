@@ -172,11 +172,11 @@ struct ending {
 static int end_publication(void *bytes)
 {
     struct ending *ending = bytes;
-    struct party_export *export = party_export(0);
-    NEED((ending->how == 0 ? rsm_memseg_export_unpublish(export->handle)
-                           : rsm_memseg_export_destroy(export->handle)) == RSM_SUCCESS);
+    struct party_export *export_id = party_export(0);
+    NEED((ending->how == 0 ? rsm_memseg_export_unpublish(export_id->handle)
+                           : rsm_memseg_export_destroy(export_id->handle)) == RSM_SUCCESS);
     for (int i = 0; i < IMPORTERS; i++)
-        ending->after[i] = *(volatile uint64_t *)(void *)(export->memory + i * PARTY_PAGE);
+        ending->after[i] = *(volatile uint64_t *)(void *)(export_id->memory + i * PARTY_PAGE);
     return 0;
 }
 
@@ -277,21 +277,21 @@ static void test_exporter_stopped(void **state)
 
 static int unmap_exported(void *unused)
 {
-    struct party_export *export = party_export(0);
+    struct party_export *export_id = party_export(0);
     (void)unused;
-    NEED(munmap(export->memory, LENGTH) == 0);
-    export->memory = NULL;
+    NEED(munmap(export_id->memory, LENGTH) == 0);
+    export_id->memory = NULL;
     return 0;
 }
 
 /* Unmap it, and put something else there. */
 static int replace_exported(void *unused)
 {
-    struct party_export *export = party_export(0);
+    struct party_export *export_id = party_export(0);
     (void)unused;
-    NEED(mmap(export->memory, LENGTH, PROT_READ | PROT_WRITE,
-              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == export->memory);
-    memset(export->memory, 0x77, LENGTH);
+    NEED(mmap(export_id->memory, LENGTH, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == export_id->memory);
+    memset(export_id->memory, 0x77, LENGTH);
     return 0;
 }
 

@@ -126,7 +126,7 @@ static void answer(struct rsm_msg *msg, struct rsm_packet_fds *fds)
         break;
     case RSM_MSG_EXPORT_CREATE:
         msg->u.export_create_reply = (struct rsm_export_create_reply){
-            .export = ++last_id,
+            .export_id = ++last_id,
             .epoch_slot = 1,
             .extent = asked.u.export_create.want_extent ? ++last_id : 0,
             .about = about_memory(asked.u.export_create.length, how)};

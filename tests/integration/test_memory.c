@@ -65,12 +65,12 @@ static void test_every_kind_without_userfaultfd(void **state)
 static int write_first(void *bytes)
 {
     const struct order *order = bytes;
-    struct party_export *export = party_export(0);
-    export->kind = order->kind;
-    export->length = LENGTH;
-    export->memory = memory_get(order->kind, LENGTH);
-    NEED(export->memory != NULL);
-    memset(export->memory, 0x42, LENGTH);
+    struct party_export *export_id = party_export(0);
+    export_id->kind = order->kind;
+    export_id->length = LENGTH;
+    export_id->memory = memory_get(order->kind, LENGTH);
+    NEED(export_id->memory != NULL);
+    memset(export_id->memory, 0x42, LENGTH);
     return 0;
 }
 

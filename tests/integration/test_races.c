@@ -170,13 +170,13 @@ static void test_usual_daemon(void **state)
 static int publish_over_and_over(void *bytes)
 {
     const struct order *order = bytes;
-    struct party_export *export = party_export(0);
+    struct party_export *export_id = party_export(0);
     for (uint64_t i = 0; i < order->value; i++) {
         rsm_memseg_id_t id = order->id;
-        NEED(rsm_memseg_export_publish(export->handle, &id, NULL, 0) == RSM_SUCCESS);
-        NEED(rsm_intr_signal_post(export->handle, 0) == RSM_SUCCESS);
-        NEED(rsm_memseg_export_republish(export->handle, NULL, 0) == RSM_SUCCESS);
-        NEED(rsm_memseg_export_unpublish(export->handle) == RSM_SUCCESS);
+        NEED(rsm_memseg_export_publish(export_id->handle, &id, NULL, 0) == RSM_SUCCESS);
+        NEED(rsm_intr_signal_post(export_id->handle, 0) == RSM_SUCCESS);
+        NEED(rsm_memseg_export_republish(export_id->handle, NULL, 0) == RSM_SUCCESS);
+        NEED(rsm_memseg_export_unpublish(export_id->handle) == RSM_SUCCESS);
     }
     return 0;
 }

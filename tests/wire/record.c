@@ -230,7 +230,7 @@ static void link_up(void)
 /* ------------------------------------------------------------------ conversations */
 
 struct published {
-    uint32_t export, extent, epoch_slot;
+    uint32_t export_id, extent, epoch_slot;
 };
 
 static struct published publish_as(char letter, const char *controller, uint32_t segment_id)
@@ -239,11 +239,11 @@ static struct published publish_as(char letter, const char *controller, uint32_t
                           .u.export_create = {.length = PAGE, .mode = 0666, .want_extent = 1}};
     strcpy(msg.u.export_create.controller, controller);
     ask_for(letter, &msg, RSM_ST_OK);
-    struct published made = {.export = msg.u.export_create_reply.export,
+    struct published made = {.export_id = msg.u.export_create_reply.export_id,
                              .extent = msg.u.export_create_reply.extent,
                              .epoch_slot = msg.u.export_create_reply.epoch_slot};
     ASK(letter, RSM_ST_OK, .type = RSM_MSG_EXPORT_PUBLISH,
-        .u.export_publish = {.export = made.export,
+        .u.export_publish = {.export_id = made.export_id,
                              .segment_id = segment_id,
                              .piece_count = 1,
                              .pieces = {{made.extent, 0, PAGE}}});
@@ -301,9 +301,9 @@ static void segments(void **state)
     msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_CREATE,
                            .u.export_create = {"sci0", 2 * PAGE, 0600, 0}};
     ask_for('a', &msg, RSM_ST_OK);
-    uint32_t export = msg.u.export_create_reply.export;
+    uint32_t export_id = msg.u.export_create_reply.export_id;
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_PUBLISH,
-        .u.export_publish = {.export = export,
+        .u.export_publish = {.export_id = export_id,
                              .segment_id = 11,
                              .acl_count = 1,
                              .acl = {{WIRE_OWN, 0666}},
@@ -313,28 +313,28 @@ static void segments(void **state)
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXTENT_OPEN, .u.extent_open = {extent});
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_EXTENT_OPEN, .u.extent_open = {extent});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_REPUBLISH,
-        .u.export_republish = {.export = export, .acl_count = 1, .acl = {{WIRE_OWN, 0600}}});
+        .u.export_republish = {.export_id = export_id, .acl_count = 1, .acl = {{WIRE_OWN, 0600}}});
     remark("a connection that ends by itself, and one that is aborted");
     struct rsm_import_connect_reply made = import_as('b', 11);
     ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect = {made.import});
     made = import_as('b', 11);
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH,
-        .u.export_unpublish = {export, RSM_UNPUBLISH_KEEP_CONNECTIONS});
+        .u.export_unpublish = {export_id, RSM_UNPUBLISH_KEEP_CONNECTIONS});
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
         .u.import_connect = {"sci0", WIRE_OWN, 11, RIGHTS, RSM_ID_SPACE_RSMAPI});
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH, .u.export_unpublish = {export, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH, .u.export_unpublish = {export_id, 0});
     fprintf(out, "\nmoved b %u\n", (unsigned)made.slot);
     ASK('a', RSM_ST_NOT_PUBLISHED, .type = RSM_MSG_EXPORT_UNPUBLISH,
-        .u.export_unpublish = {export, 0});
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy = {export, 0});
+        .u.export_unpublish = {export_id, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy = {export_id, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXTENT_FREE, .u.extent_free = {extent, 0});
     remark("a segment whose end is refused, and then put off");
     struct published other = publish_as('a', "sci0", 13);
     made = import_as('b', 13);
     ASK('a', RSM_ST_BUSY, .type = RSM_MSG_EXPORT_DESTROY,
-        .u.export_destroy = {other.export, RSM_DESTROY_UNUSED});
+        .u.export_destroy = {other.export_id, RSM_DESTROY_UNUSED});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_DESTROY,
-        .u.export_destroy = {other.export, RSM_DESTROY_DEFER});
+        .u.export_destroy = {other.export_id, RSM_DESTROY_DEFER});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXTENT_FREE,
         .u.extent_free = {other.extent, RSM_EXTENT_FREE_WHEN_UNUSED});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect = {made.import});
@@ -350,7 +350,7 @@ static void segments(void **state)
                                .u.export_create = {"sci0", PAGE, 0600, 1}};
         ask_for('a', &msg, RSM_ST_OK);
         struct rsm_export_publish_request publish = names[i];
-        publish.export = msg.u.export_create_reply.export;
+        publish.export_id = msg.u.export_create_reply.export_id;
         publish.piece_count = 1;
         publish.pieces[0].extent = msg.u.export_create_reply.extent;
         publish.pieces[0].length = PAGE;
@@ -376,10 +376,10 @@ static void events(void **state)
     struct published made = publish_as('a', "sci0", 21);
     remark("records of who comes");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
-        .u.event_open = {RSM_EVENT_EXPORT_RECORDS, made.export});
+        .u.event_open = {RSM_EVENT_EXPORT_RECORDS, made.export_id});
     uint32_t connection = import_as('b', 21).import;
     ASK('a', RSM_ST_OK, .type = RSM_MSG_RECORDS,
-        .u.records = {RSM_EVENT_EXPORT_RECORDS, made.export, 0});
+        .u.records = {RSM_EVENT_EXPORT_RECORDS, made.export_id, 0});
     remark("an interrupt with data");
     struct rsm_msg msg = {.type = RSM_MSG_INTERRUPT_CREATE,
                           .u.interrupt_create = {RSM_INTERRUPT_DATA, 9573, 0, 0600}};
@@ -397,16 +397,17 @@ static void events(void **state)
         .u.interrupt_take = {interrupt, RSM_PROTO_MESSAGES_MAX, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_REMOVE, .u.interrupt_remove = {interrupt});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
-        .u.event_open = {RSM_EVENT_EXPORT, made.export});
+        .u.event_open = {RSM_EVENT_EXPORT, made.export_id});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN, .u.event_open = {RSM_EVENT_IMPORT, connection});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_RECEIVERS,
-        .u.event_peers = {RSM_EVENT_EXPORT, made.export, 0});
+        .u.event_peers = {RSM_EVENT_EXPORT, made.export_id, 0});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_RECEIVERS,
         .u.event_peers = {RSM_EVENT_IMPORT, connection, 0});
     remark("nobody polls there yet");
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_EVENT_DOORBELL,
         .u.event_doorbell = {RSM_EVENT_IMPORT, connection, 0});
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_ARM, .u.event_arm = {RSM_EVENT_EXPORT, made.export});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_ARM,
+        .u.event_arm = {RSM_EVENT_EXPORT, made.export_id});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_DOORBELL,
         .u.event_doorbell = {RSM_EVENT_IMPORT, connection, 0});
     remark("what rsmstat sees of it");
@@ -447,19 +448,21 @@ static void other_host(void **state)
     hear(RSM_CLUSTER_INTERRUPT_REPLY);
     remark("events there and back");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
-        .u.event_open = {RSM_EVENT_EXPORT, made.export});
+        .u.event_open = {RSM_EVENT_EXPORT, made.export_id});
     tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_EVENT,
                                   .u.event = {connection, RSM_EVENT_EXPORT, 3, 0}});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_RECEIVERS,
-        .u.event_peers = {RSM_EVENT_EXPORT, made.export, 0});
+        .u.event_peers = {RSM_EVENT_EXPORT, made.export_id, 0});
     remark("a connection that the importer gives up, and one that the exporter cuts");
     tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_DISCONNECT, .u.import = {connection, 0}});
     tell(wanted(3, 31));
     hear(RSM_CLUSTER_CONNECT_REPLY);
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH,
-        .u.export_unpublish = {made.export, RSM_UNPUBLISH_KEEP_CONNECTIONS | RSM_UNPUBLISH_NOTIFY});
+        .u.export_unpublish = {made.export_id,
+                               RSM_UNPUBLISH_KEEP_CONNECTIONS | RSM_UNPUBLISH_NOTIFY});
     hear(RSM_CLUSTER_UNAVAILABLE);
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH, .u.export_unpublish = {made.export, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH,
+        .u.export_unpublish = {made.export_id, 0});
     hear(RSM_CLUSTER_ABORT);
     remark("a message out of turn ends the link");
     tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_PONG, .u.ping.number = 1000});

@@ -218,10 +218,10 @@ static void show_imports(struct json *json, const struct snapshot *s)
         json_open(json, NULL, '{');
         show_item(json, item);
         json_number(json, "exporter_node", s->imports.list[i].exporter);
-        number_or_null(json, "export", item->export);
+        number_or_null(json, "export", item->export_id);
         text_rights(text, item->permission);
         json_string(json, "rights", text);
-        json_string(json, "state", item->export == 0 ? "aborted" : "connected");
+        json_string(json, "state", item->export_id == 0 ? "aborted" : "connected");
         json_close(json, '{');
     }
     json_close(json, '[');

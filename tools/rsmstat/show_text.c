@@ -181,7 +181,7 @@ static int show_imports(FILE *out, const struct snapshot *s, bool human)
         text_segment_id(text, item);
         table_cell(&table, "%s", text);
         table_cell(&table, "%" PRIu32, s->imports.list[i].exporter);
-        if (item->export == 0)
+        if (item->export_id == 0)
             table_cell(&table, "-");
         else
             size_cell(&table, item->length, human);
@@ -190,7 +190,7 @@ static int show_imports(FILE *out, const struct snapshot *s, bool human)
         process_cell(&table, item->pid);
         text_rights(text, item->permission);
         table_cell(&table, "%s", text);
-        table_cell(&table, "%s", item->export == 0 ? "aborted" : "connected");
+        table_cell(&table, "%s", item->export_id == 0 ? "aborted" : "connected");
         table_cell(&table, "%" PRIu32, item->pending);
         table_cell(&table, "%s", item->controller);
     }

@@ -150,7 +150,7 @@ static void take_event(struct rsmd_node *node, const struct rsmd_remote *remote,
     if (event->end == RSM_EVENT_EXPORT) {
         struct rsmd_import *import = rsmd_client_import(node, &remote->client, event->import);
         if (import != NULL)
-            rsmd_export_posted(node, import->export, event->count, coalesced);
+            rsmd_export_posted(node, import->exported, event->count, coalesced);
     } else if (event->end == RSM_EVENT_IMPORT) {
         struct rsmd_import *import = rsmd_remote_import(remote, event->import);
         if (import != NULL)

@@ -20,23 +20,23 @@ static void check_export(const struct json_value *node, const struct actor *expo
                          size_t length, unsigned connections)
 {
     char text[16];
-    const struct json_value *export = find(node, "exports", "segment_id", id);
-    assert_non_null(export);
+    const struct json_value *export_id = find(node, "exports", "segment_id", id);
+    assert_non_null(export_id);
     snprintf(text, sizeof text, "0x%x", (unsigned)id);
-    assert_string_equal(get_string(export, "segment"), text);
-    assert_string_equal(get_string(export, "controller"), "sci0");
-    assert_int_equal(get_number(export, "length"), length);
-    assert_int_equal(get_number(export, "node"), exporter->node);
-    assert_int_equal(get_number(export, "pid"), exporter->pid);
-    assert_int_equal(get_number(export, "uid"), geteuid());
-    assert_int_equal(get_number(export, "gid"), getegid());
-    assert_int_equal(get_number(export, "connections"), connections);
-    assert_true(get(export, "published", JSON_BOOL)->truth);
+    assert_string_equal(get_string(export_id, "segment"), text);
+    assert_string_equal(get_string(export_id, "controller"), "sci0");
+    assert_int_equal(get_number(export_id, "length"), length);
+    assert_int_equal(get_number(export_id, "node"), exporter->node);
+    assert_int_equal(get_number(export_id, "pid"), exporter->pid);
+    assert_int_equal(get_number(export_id, "uid"), geteuid());
+    assert_int_equal(get_number(export_id, "gid"), getegid());
+    assert_int_equal(get_number(export_id, "connections"), connections);
+    assert_true(get(export_id, "published", JSON_BOOL)->truth);
     const struct passwd *user = getpwuid(geteuid());
     if (user != NULL)
-        assert_string_equal(get_string(export, "user"), user->pw_name);
+        assert_string_equal(get_string(export_id, "user"), user->pw_name);
     else
-        assert_true(get_is_null(export, "user"));
+        assert_true(get_is_null(export_id, "user"));
 }
 
 static void check_import(const struct json_value *node, const struct actor *importer, uint32_t id,
@@ -293,10 +293,10 @@ static void test_users(void **state)
     count_segments(world, OTHER_UID, 1, 1);
     count_segments(world, 65532, 0, 0);
     struct json_value *root = run_json(world, OTHER_UID, "--exports", 0);
-    const struct json_value *export = find(get_node(root, 1), "exports", "segment_id", PARTY_ID);
-    assert_int_equal(get_number(export, "uid"), UNPRIVILEGED_UID);
-    assert_true(get_is_null(export, "mode") && get_is_null(export, "connections") &&
-                get_is_null(export, "access_list_entries"));
+    const struct json_value *export_id = find(get_node(root, 1), "exports", "segment_id", PARTY_ID);
+    assert_int_equal(get_number(export_id, "uid"), UNPRIVILEGED_UID);
+    assert_true(get_is_null(export_id, "mode") && get_is_null(export_id, "connections") &&
+                get_is_null(export_id, "access_list_entries"));
     json_free(root);
 }
 

@@ -322,15 +322,15 @@ uint32_t offer_page_as(struct person *exporter, enum rsm_id_space space, uint32_
     uint32_t extent = exporter->reply.u.extent_alloc_reply.extent;
     msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_CREATE, .u.export_create = {"sci0", page, mode}};
     assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
-    uint32_t export = exporter->reply.u.export_create_reply.export;
+    uint32_t export_id = exporter->reply.u.export_create_reply.export_id;
     msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_PUBLISH,
-                           .u.export_publish = {.export = export,
+                           .u.export_publish = {.export_id = export_id,
                                                 .space = space,
                                                 .segment_id = SEGMENT,
                                                 .piece_count = 1,
                                                 .pieces = {{extent, 0, page}}}};
     assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
-    return export;
+    return export_id;
 }
 
 uint32_t offer_page(struct person *exporter, uint32_t mode)

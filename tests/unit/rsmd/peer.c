@@ -373,15 +373,15 @@ uint32_t make_export(int socket, uint64_t length, uint32_t mode)
         .type = RSM_MSG_EXPORT_CREATE,
         .u.export_create = {.controller = "sci0", .length = length, .mode = mode}};
     assert_int_equal(ask(socket, &msg), RSM_ST_OK);
-    assert_int_not_equal(msg.u.export_create_reply.export, 0);
-    return msg.u.export_create_reply.export;
+    assert_int_not_equal(msg.u.export_create_reply.export_id, 0);
+    return msg.u.export_create_reply.export_id;
 }
 
-enum rsm_status publish(int socket, uint32_t export, uint32_t segment_id, uint32_t extent,
+enum rsm_status publish(int socket, uint32_t export_id, uint32_t segment_id, uint32_t extent,
                         uint64_t length, const struct rsm_acl_entry *acl, uint32_t acl_count)
 {
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_PUBLISH,
-                          .u.export_publish = {.export = export,
+                          .u.export_publish = {.export_id = export_id,
                                                .segment_id = segment_id,
                                                .acl_count = acl_count,
                                                .piece_count = 1,
@@ -398,9 +398,9 @@ uint32_t publish_page(int socket, uint32_t segment_id, uint32_t mode)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint32_t extent = make_extent(socket, page);
-    uint32_t export = make_export(socket, page, mode);
-    assert_int_equal(publish(socket, export, segment_id, extent, page, NULL, 0), RSM_ST_OK);
-    return export;
+    uint32_t export_id = make_export(socket, page, mode);
+    assert_int_equal(publish(socket, export_id, segment_id, extent, page, NULL, 0), RSM_ST_OK);
+    return export_id;
 }
 
 static enum rsm_status end_export(int socket, struct rsm_msg *msg, uint32_t *offered)
@@ -411,16 +411,17 @@ static enum rsm_status end_export(int socket, struct rsm_msg *msg, uint32_t *off
     return status;
 }
 
-enum rsm_status unpublish(int socket, uint32_t export, uint32_t flags, uint32_t *offered)
+enum rsm_status unpublish(int socket, uint32_t export_id, uint32_t flags, uint32_t *offered)
 {
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
-                          .u.export_unpublish = {.export = export, .flags = flags}};
+                          .u.export_unpublish = {.export_id = export_id, .flags = flags}};
     return end_export(socket, &msg, offered);
 }
 
-enum rsm_status destroy(int socket, uint32_t export, uint32_t *offered)
+enum rsm_status destroy(int socket, uint32_t export_id, uint32_t *offered)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy = {.export = export}};
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY,
+                          .u.export_destroy = {.export_id = export_id}};
     return end_export(socket, &msg, offered);
 }
 

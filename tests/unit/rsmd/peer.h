@@ -92,10 +92,10 @@ uint32_t make_export(int socket, uint64_t length, uint32_t mode);
 uint32_t publish_page(int socket, uint32_t segment_id, uint32_t mode);
 
 /* Requests that may fail: the status. */
-enum rsm_status publish(int socket, uint32_t export, uint32_t segment_id, uint32_t extent,
+enum rsm_status publish(int socket, uint32_t export_id, uint32_t segment_id, uint32_t extent,
                         uint64_t length, const struct rsm_acl_entry *acl, uint32_t acl_count);
-enum rsm_status unpublish(int socket, uint32_t export, uint32_t flags, uint32_t *offered);
-enum rsm_status destroy(int socket, uint32_t export, uint32_t *offered);
+enum rsm_status unpublish(int socket, uint32_t export_id, uint32_t flags, uint32_t *offered);
+enum rsm_status destroy(int socket, uint32_t export_id, uint32_t *offered);
 /** The reply of a success is stored in *reply if that is not NULL; descriptors are closed. */
 enum rsm_status connect_on(int socket, const char *controller, uint32_t node, uint32_t segment_id,
                            uint32_t rights, struct rsm_import_connect_reply *reply);

@@ -65,8 +65,8 @@ static void descriptors_carry_the_rights(void **state)
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC,
                           .u.extent_alloc = {.controller = "sci0", .length = page}};
     assert_int_equal(ask_with(socket, &msg, NULL, &memory), RSM_ST_OK);
-    uint32_t extent = msg.u.extent_alloc_reply.extent, export = make_export(socket, page, 0600);
-    assert_int_equal(publish(socket, export, 0x600002, extent, page, NULL, 0), RSM_ST_OK);
+    uint32_t extent = msg.u.extent_alloc_reply.extent, export_id = make_export(socket, page, 0600);
+    assert_int_equal(publish(socket, export_id, 0x600002, extent, page, NULL, 0), RSM_ST_OK);
     char *exporter = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, memory.fds[0], 0);
     assert_ptr_not_equal(exporter, MAP_FAILED);
     msg = (struct rsm_msg){.type = RSM_MSG_IMPORT_CONNECT,
@@ -124,7 +124,7 @@ static void loopback_segments_stay_on_their_node(void **state)
     assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
     uint32_t extent = make_extent(exporter, page);
     assert_int_equal(
-        publish(exporter, msg.u.export_create_reply.export, 0x600004, extent, page, NULL, 0),
+        publish(exporter, msg.u.export_create_reply.export_id, 0x600004, extent, page, NULL, 0),
         RSM_ST_OK);
     assert_int_equal(connect_on(importer, "sci0", 1, 0x600004, 4, NULL), RSM_ST_NOT_FOUND);
     assert_int_equal(connect_on(exporter, "sci0", 1, 0x600004, 4, NULL), RSM_ST_OK);
@@ -139,12 +139,13 @@ static void lists_name_the_importers_node(void **state)
     int exporter = peer_hello(&daemon_1), near = peer_hello(&daemon_1);
     int second = peer_hello_as(&daemon_1, 2), third = peer_hello_as(&daemon_1, 3);
     publish_page(exporter, 0x600005, 0600);
-    uint32_t extent = make_extent(exporter, page), export = make_export(exporter, page, 0600);
+    uint32_t extent = make_extent(exporter, page), export_id = make_export(exporter, page, 0600);
     /* Node 2 is not in the configuration, and no daemon of it listens. */
-    assert_int_equal(publish(exporter, export, 0x600006, extent, page, &acl, 1), RSM_ST_NO_ROUTE);
+    assert_int_equal(publish(exporter, export_id, 0x600006, extent, page, &acl, 1),
+                     RSM_ST_NO_ROUTE);
     struct daemon neighbour;
     daemon_start_in(&neighbour, daemon_1.directory, 2, NULL, NULL);
-    assert_int_equal(publish(exporter, export, 0x600006, extent, page, &acl, 1), RSM_ST_OK);
+    assert_int_equal(publish(exporter, export_id, 0x600006, extent, page, &acl, 1), RSM_ST_OK);
     assert_int_equal(connect_on(near, "sci0", 1, 0x600006, 6, NULL), RSM_ST_NOT_TO_NODE);
     assert_int_equal(connect_on(third, "sci0", 1, 0x600006, 6, NULL), RSM_ST_NOT_TO_NODE);
     assert_int_equal(connect_on(second, "sci0", 1, 0x600006, 6, NULL), RSM_ST_OK);

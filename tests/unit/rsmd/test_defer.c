@@ -38,11 +38,11 @@ static struct rsm_inspect_reply look(void)
     return msg.u.inspect_reply;
 }
 
-static enum rsm_status destroy_as(int socket, uint32_t export, uint32_t flags,
+static enum rsm_status destroy_as(int socket, uint32_t export_id, uint32_t flags,
                                   struct rsm_export_end_reply *reply)
 {
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY,
-                          .u.export_destroy = {.export = export, .flags = flags}};
+                          .u.export_destroy = {.export_id = export_id, .flags = flags}};
     enum rsm_status status = ask(socket, &msg);
     if (reply != NULL)
         *reply = msg.u.export_end_reply;
@@ -65,29 +65,29 @@ static void a_segment_with_importers_can_refuse_to_end(void **state)
 {
     (void)state;
     struct rsm_import_connect_reply import, another;
-    uint32_t export = publish_page(exporter, 11, 0600);
+    uint32_t export_id = publish_page(exporter, 11, 0600);
     assert_int_equal(connect_on(importer, "sci0", 1, 11, 6, &import), RSM_ST_OK);
-    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_UNUSED, NULL), RSM_ST_BUSY);
-    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_UNUSED | RSM_DESTROY_DEFER, NULL),
+    assert_int_equal(destroy_as(exporter, export_id, RSM_DESTROY_UNUSED, NULL), RSM_ST_BUSY);
+    assert_int_equal(destroy_as(exporter, export_id, RSM_DESTROY_UNUSED | RSM_DESTROY_DEFER, NULL),
                      RSM_ST_INVALID);
-    assert_int_equal(destroy_as(exporter, export, 4, NULL), RSM_ST_INVALID);
-    assert_int_equal(destroy_as(importer, export, RSM_DESTROY_DEFER, NULL), RSM_ST_NOT_FOUND);
+    assert_int_equal(destroy_as(exporter, export_id, 4, NULL), RSM_ST_INVALID);
+    assert_int_equal(destroy_as(importer, export_id, RSM_DESTROY_DEFER, NULL), RSM_ST_NOT_FOUND);
     /* It is as it was. */
     assert_false(is_cut(&import));
     assert_int_equal(connect_on(importer, "sci0", 1, 11, 6, &another), RSM_ST_OK);
     assert_int_equal(disconnect(importer, import.import), RSM_ST_OK);
-    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_UNUSED, NULL), RSM_ST_BUSY);
+    assert_int_equal(destroy_as(exporter, export_id, RSM_DESTROY_UNUSED, NULL), RSM_ST_BUSY);
     assert_int_equal(disconnect(importer, another.import), RSM_ST_OK);
-    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_UNUSED, NULL), RSM_ST_OK);
-    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_UNUSED, NULL), RSM_ST_NOT_FOUND);
+    assert_int_equal(destroy_as(exporter, export_id, RSM_DESTROY_UNUSED, NULL), RSM_ST_OK);
+    assert_int_equal(destroy_as(exporter, export_id, RSM_DESTROY_UNUSED, NULL), RSM_ST_NOT_FOUND);
 }
 
 /* An export of one page with its extent, published. */
 static uint32_t publish_on(uint32_t extent, uint32_t segment_id)
 {
-    uint32_t export = make_export(exporter, page, 0600);
-    assert_int_equal(publish(exporter, export, segment_id, extent, page, NULL, 0), RSM_ST_OK);
-    return export;
+    uint32_t export_id = make_export(exporter, page, 0600);
+    assert_int_equal(publish(exporter, export_id, segment_id, extent, page, NULL, 0), RSM_ST_OK);
+    return export_id;
 }
 
 static void a_deferred_segment_ends_with_its_last_connection(void **state)
@@ -97,14 +97,14 @@ static void a_deferred_segment_ends_with_its_last_connection(void **state)
     struct rsm_export_end_reply end;
     struct rsm_inspect_reply before = look();
     uint32_t extent = make_extent(exporter, page);
-    uint32_t export = publish_on(extent, 12);
+    uint32_t export_id = publish_on(extent, 12);
     assert_int_equal(connect_on(importer, "sci0", 1, 12, 6, &first), RSM_ST_OK);
     assert_int_equal(connect_on(importer, "sci0", 1, 12, 6, &second), RSM_ST_OK);
-    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_DEFER, &end), RSM_ST_OK);
+    assert_int_equal(destroy_as(exporter, export_id, RSM_DESTROY_DEFER, &end), RSM_ST_OK);
     assert_int_equal(end.offered, 1);
     assert_int_equal(end.connections, 2);
     /* Its exporter has it no more, and its id is free at once. */
-    assert_int_equal(destroy_as(exporter, export, 0, NULL), RSM_ST_NOT_FOUND);
+    assert_int_equal(destroy_as(exporter, export_id, 0, NULL), RSM_ST_NOT_FOUND);
     assert_int_equal(connect_on(importer, "sci0", 1, 12, 6, NULL), RSM_ST_NOT_FOUND);
     uint32_t successor = publish_page(exporter, 12, 0600);
     assert_int_equal(destroy_as(exporter, successor, 0, NULL), RSM_ST_OK);
@@ -128,8 +128,8 @@ static void a_deferred_segment_without_connections_ends_at_once(void **state)
     (void)state;
     struct rsm_export_end_reply end;
     uint32_t segments = look().segments;
-    uint32_t export = publish_page(exporter, 13, 0600);
-    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_DEFER, &end), RSM_ST_OK);
+    uint32_t export_id = publish_page(exporter, 13, 0600);
+    assert_int_equal(destroy_as(exporter, export_id, RSM_DESTROY_DEFER, &end), RSM_ST_OK);
     assert_int_equal(end.connections, 0);
     assert_int_equal(look().segments, segments);
 }
@@ -140,9 +140,9 @@ static void a_deferred_segment_ends_with_its_exporter(void **state)
     struct rsm_import_connect_reply import;
     uint32_t segments = look().segments;
     int mortal = peer_hello(&daemon_1);
-    uint32_t export = publish_page(mortal, 14, 0600);
+    uint32_t export_id = publish_page(mortal, 14, 0600);
     assert_int_equal(connect_on(importer, "sci0", 1, 14, 6, &import), RSM_ST_OK);
-    assert_int_equal(destroy_as(mortal, export, RSM_DESTROY_DEFER, NULL), RSM_ST_OK);
+    assert_int_equal(destroy_as(mortal, export_id, RSM_DESTROY_DEFER, NULL), RSM_ST_OK);
     assert_false(is_cut(&import));
     close(mortal);
     await_move(table, import.slot, import.generation);
@@ -156,19 +156,19 @@ static void kept_connections_outlive_publications(void **state)
     (void)state;
     struct rsm_import_connect_reply old, young;
     uint32_t extent = make_extent(exporter, page);
-    uint32_t export = publish_on(extent, 15);
+    uint32_t export_id = publish_on(extent, 15);
     assert_int_equal(connect_on(importer, "sci0", 1, 15, 6, &old), RSM_ST_OK);
     struct rsm_msg msg = {
         .type = RSM_MSG_EXPORT_UNPUBLISH,
-        .u.export_unpublish = {.export = export, .flags = RSM_UNPUBLISH_KEEP_CONNECTIONS}};
+        .u.export_unpublish = {.export_id = export_id, .flags = RSM_UNPUBLISH_KEEP_CONNECTIONS}};
     assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
     assert_int_equal(msg.u.export_end_reply.connections, 1);
-    assert_int_equal(publish(exporter, export, 16, extent, page, NULL, 0), RSM_ST_OK);
+    assert_int_equal(publish(exporter, export_id, 16, extent, page, NULL, 0), RSM_ST_OK);
     assert_int_equal(connect_on(importer, "sci0", 1, 16, 6, &young), RSM_ST_OK);
     assert_false(is_cut(&old));
-    assert_int_equal(unpublish(exporter, export, 0, NULL), RSM_ST_OK);
+    assert_int_equal(unpublish(exporter, export_id, 0, NULL), RSM_ST_OK);
     assert_true(is_cut(&old) && is_cut(&young));
-    assert_int_equal(destroy_as(exporter, export, RSM_DESTROY_UNUSED, NULL), RSM_ST_OK);
+    assert_int_equal(destroy_as(exporter, export_id, RSM_DESTROY_UNUSED, NULL), RSM_ST_OK);
     assert_int_equal(disconnect(importer, old.import), RSM_ST_OK);
     assert_int_equal(disconnect(importer, young.import), RSM_ST_OK);
 }

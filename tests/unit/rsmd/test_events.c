@@ -13,7 +13,7 @@
 static struct daemon daemon_1;
 static const struct rsm_generation_table *table;
 static int exporter, importer;
-static struct rsm_export_create_reply export;
+static struct rsm_export_create_reply export_id;
 static struct rsm_import_connect_reply first, second;
 
 /* A segment of one process and two connections of another. */
@@ -27,9 +27,9 @@ static int set_up(void **state)
     importer = peer_hello_as(&daemon_1, 2);
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_CREATE, .u.export_create = {"sci0", page, 0600}};
     assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
-    export = msg.u.export_create_reply;
+    export_id = msg.u.export_create_reply;
     uint32_t extent = make_extent(exporter, page);
-    assert_int_equal(publish(exporter, export.export, 50, extent, page, NULL, 0), RSM_ST_OK);
+    assert_int_equal(publish(exporter, export_id.export_id, 50, extent, page, NULL, 0), RSM_ST_OK);
     assert_int_equal(connect_on(importer, "sci0", 1, 50, 6, &first), RSM_ST_OK);
     assert_int_equal(connect_on(importer, "sci0", 1, 50, 6, &second), RSM_ST_OK);
     return 0;
@@ -74,7 +74,7 @@ static void a_cell_is_sealed_and_writable(void **state)
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
     assert_int_equal(
-        ask_end(exporter, RSM_MSG_EVENT_OPEN, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        ask_end(exporter, RSM_MSG_EVENT_OPEN, RSM_EVENT_EXPORT, export_id.export_id, 0, &msg, &fds),
         RSM_ST_OK);
     assert_int_equal(fds.count, 1);
     struct rsm_event_counter *cell =
@@ -103,7 +103,7 @@ static void both_ends_get_the_same_cell(void **state)
     assert_int_equal(msg.u.event_peers_reply.epoch, first.generation);
     ino_t seen = inode_of(&fds);
     assert_int_equal(
-        ask_end(exporter, RSM_MSG_EVENT_OPEN, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        ask_end(exporter, RSM_MSG_EVENT_OPEN, RSM_EVENT_EXPORT, export_id.export_id, 0, &msg, &fds),
         RSM_ST_OK);
     assert_int_equal(inode_of(&fds), seen);
     assert_int_equal(
@@ -120,20 +120,20 @@ static void the_exporter_reaches_all_connections(void **state)
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
     struct rsm_event_receivers_reply *reply = &msg.u.event_peers_reply;
-    assert_int_equal(
-        ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
-        RSM_ST_OK);
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT,
+                             export_id.export_id, 0, &msg, &fds),
+                     RSM_ST_OK);
     assert_int_equal(reply->total, 2);
     assert_int_equal(reply->count, 2);
     assert_int_equal(fds.count, 2);
     assert_int_equal(reply->peers[0], first.import);
     assert_int_equal(reply->peers[1], second.import);
-    assert_int_equal(reply->epoch, slot_value(table, export.epoch_slot));
+    assert_int_equal(reply->epoch, slot_value(table, export_id.epoch_slot));
     uint32_t epoch = reply->epoch;
     rsm_packet_fds_close(&fds);
-    assert_int_equal(
-        ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT, export.export, 1, &msg, &fds),
-        RSM_ST_OK);
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT,
+                             export_id.export_id, 1, &msg, &fds),
+                     RSM_ST_OK);
     assert_int_equal(reply->count, 1);
     assert_int_equal(reply->peers[0], second.import);
     ino_t cell = inode_of(&fds);
@@ -142,10 +142,10 @@ static void the_exporter_reaches_all_connections(void **state)
         RSM_ST_OK);
     assert_int_equal(inode_of(&fds), cell);
     assert_int_equal(disconnect(importer, first.import), RSM_ST_OK);
-    assert_int_not_equal(slot_value(table, export.epoch_slot), epoch);
-    assert_int_equal(
-        ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
-        RSM_ST_OK);
+    assert_int_not_equal(slot_value(table, export_id.epoch_slot), epoch);
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT,
+                             export_id.export_id, 0, &msg, &fds),
+                     RSM_ST_OK);
     assert_int_equal(reply->total, 1);
     assert_int_equal(reply->peers[0], second.import);
     rsm_packet_fds_close(&fds);
@@ -162,8 +162,8 @@ static void many_connections_are_paged(void **state)
     for (int i = 0; i < MORE; i++)
         assert_int_equal(connect_on(importer, "sci0", 1, 50, 0, &import), RSM_ST_OK);
     while (seen < MORE + 2) {
-        assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT, export.export,
-                                 seen, &msg, &fds),
+        assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT,
+                                 export_id.export_id, seen, &msg, &fds),
                          RSM_ST_OK);
         const struct rsm_event_receivers_reply *reply = &msg.u.event_peers_reply;
         assert_int_equal(reply->total, MORE + 2);
@@ -182,7 +182,7 @@ static void peers_after_the_end(void **state)
     (void)state;
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
-    assert_int_equal(unpublish(exporter, export.export, 0, NULL), RSM_ST_OK);
+    assert_int_equal(unpublish(exporter, export_id.export_id, 0, NULL), RSM_ST_OK);
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_OK);
@@ -195,9 +195,9 @@ static void peers_after_the_end(void **state)
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_NOT_FOUND);
-    assert_int_equal(
-        ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
-        RSM_ST_OK);
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT,
+                             export_id.export_id, 0, &msg, &fds),
+                     RSM_ST_OK);
     assert_int_equal(msg.u.event_peers_reply.total, 0);
 }
 
@@ -211,15 +211,16 @@ static void handles_of_others(void **state)
                                      RSM_MSG_EVENT_DOORBELL};
     for (unsigned i = 0; i < 3; i++) {
         uint32_t t = types[i];
-        assert_int_equal(ask_end(stranger, t, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        assert_int_equal(ask_end(stranger, t, RSM_EVENT_EXPORT, export_id.export_id, 0, &msg, &fds),
                          RSM_ST_NOT_FOUND);
         assert_int_equal(ask_end(stranger, t, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
                          RSM_ST_NOT_FOUND);
-        assert_int_equal(ask_end(exporter, t, RSM_EVENT_IMPORT, export.export, 0, &msg, &fds),
+        assert_int_equal(ask_end(exporter, t, RSM_EVENT_IMPORT, export_id.export_id, 0, &msg, &fds),
                          RSM_ST_NOT_FOUND);
-        assert_int_equal(ask_end(exporter, t, 6, export.export, 0, &msg, &fds), RSM_ST_INVALID);
+        assert_int_equal(ask_end(exporter, t, 6, export_id.export_id, 0, &msg, &fds),
+                         RSM_ST_INVALID);
         /* A client of another node has no exports here. */
-        assert_int_equal(ask_end(importer, t, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
+        assert_int_equal(ask_end(importer, t, RSM_EVENT_EXPORT, export_id.export_id, 0, &msg, &fds),
                          RSM_ST_DENIED);
     }
     close(stranger);
@@ -262,7 +263,7 @@ static void pipes_are_passed_on(void **state)
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_NOT_FOUND);
-    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, export.export, &ends), RSM_ST_OK);
+    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, export_id.export_id, &ends), RSM_ST_OK);
     expect_pipe(&ends);
     /* The owner writes, too, and what it does to its own end is felt by nobody. */
     assert_int_equal(write(ends.fds[1], "k", 1), 1);
@@ -301,19 +302,19 @@ static void pipes_of_imports(void **state)
     assert_int_equal(read(replaced, &byte, 1), 0);
     close(replaced);
     close(ends.fds[1]);
-    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_EXPORT, export.export,
-                             first.import, &msg, &fds),
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_EXPORT,
+                             export_id.export_id, first.import, &msg, &fds),
                      RSM_ST_NOT_FOUND);
-    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_EXPORT, export.export,
-                             second.import, &msg, &fds),
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_EXPORT,
+                             export_id.export_id, second.import, &msg, &fds),
                      RSM_ST_OK);
     assert_int_equal(write(fds.fds[0], "k", 1), 1);
     rsm_packet_fds_close(&fds);
     expect_byte(ends.fds[0]);
     /* With the handle the daemon's end goes. */
     assert_int_equal(disconnect(importer, second.import), RSM_ST_OK);
-    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_EXPORT, export.export,
-                             second.import, &msg, &fds),
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_EXPORT,
+                             export_id.export_id, second.import, &msg, &fds),
                      RSM_ST_NOT_FOUND);
     assert_int_equal(read(ends.fds[0], &byte, 1), 0);
     close(ends.fds[0]);
@@ -341,9 +342,9 @@ static void an_importer_without_counter(void **state)
     ino_t cell = inode_of(&fds);
     assert_int_equal(prlimit(daemon_1.pid, RLIMIT_NOFILE, NULL, &usual), 0);
     leave_descriptors(&usual, 0);
-    assert_int_equal(
-        ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
-        RSM_ST_OK);
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT,
+                             export_id.export_id, 0, &msg, &fds),
+                     RSM_ST_OK);
     assert_int_equal(reply->total, 2);
     assert_int_equal(reply->count, 2);
     assert_int_equal(reply->peers[0], 0);
@@ -355,14 +356,14 @@ static void an_importer_without_counter(void **state)
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_OPEN, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_NO_RESOURCES);
-    assert_int_not_equal(slot_value(table, export.epoch_slot), epoch);
+    assert_int_not_equal(slot_value(table, export_id.epoch_slot), epoch);
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_OPEN, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_OK);
     cell = inode_of(&fds);
-    assert_int_equal(
-        ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT, export.export, 0, &msg, &fds),
-        RSM_ST_OK);
+    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT,
+                             export_id.export_id, 0, &msg, &fds),
+                     RSM_ST_OK);
     assert_int_equal(reply->peers[0], first.import);
     assert_int_equal(fds.count, 2);
     close(fds.fds[1]);

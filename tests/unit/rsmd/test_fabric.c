@@ -16,7 +16,7 @@ static struct daemon daemon_1;
 static const struct rsm_generation_table *table;
 static char fifo_path[80];
 static int fifo, exporter, importer;
-static uint32_t export;
+static uint32_t export_id;
 static struct rsm_import_connect_reply first, second;
 
 static int set_up(void **state)
@@ -35,7 +35,7 @@ static int set_up(void **state)
     table = gentable_map(&daemon_1);
     exporter = peer_hello(&daemon_1);
     importer = peer_hello_as(&daemon_1, 2);
-    export = publish_page(exporter, 0x700, 0600);
+    export_id = publish_page(exporter, 0x700, 0600);
     assert_int_equal(connect_on(importer, "sci0", 1, 0x700, 6, &first), RSM_ST_OK);
     assert_int_equal(connect_on(importer, "sci0", 1, 0x700, 6, &second), RSM_ST_OK);
     assert_string_equal(first.transport, "news");
@@ -63,7 +63,7 @@ static struct rsm_event_counter *open_cell(void)
 {
     struct rsm_packet_fds fds;
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN,
-                          .u.event_open = {.end = RSM_EVENT_EXPORT, .id = export}};
+                          .u.event_open = {.end = RSM_EVENT_EXPORT, .id = export_id}};
     assert_int_equal(ask_with(exporter, &msg, NULL, &fds), RSM_ST_OK);
     assert_int_equal(fds.count, 1);
     struct rsm_event_counter *cell =
@@ -108,7 +108,7 @@ static void an_armed_pipe_is_kicked_once(void **state)
     struct rsm_event_counter *cell = open_cell();
     struct rsm_packet_fds ends;
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_ARM,
-                          .u.event_arm = {.end = RSM_EVENT_EXPORT, .id = export}};
+                          .u.event_arm = {.end = RSM_EVENT_EXPORT, .id = export_id}};
     assert_int_equal(ask_with(exporter, &msg, NULL, &ends), RSM_ST_OK);
     atomic_store(&cell->armed, 1);
     tell((struct news_order){.offer = 0, .count = 1});
@@ -140,9 +140,9 @@ static void a_lost_importer_is_aborted(void **state)
     assert_int_equal(disconnect(importer, second.import), RSM_ST_OK);
     assert_int_equal(disconnect(importer, first.import), RSM_ST_OK);
     uint32_t offered;
-    assert_int_equal(unpublish(exporter, export, 0, &offered), RSM_ST_OK);
+    assert_int_equal(unpublish(exporter, export_id, 0, &offered), RSM_ST_OK);
     tell((struct news_order){.offer = 0, .count = 1});
-    assert_int_equal(destroy(exporter, export, NULL), RSM_ST_OK);
+    assert_int_equal(destroy(exporter, export_id, NULL), RSM_ST_OK);
 }
 
 static void importers_and_exporters_leave(void **state)

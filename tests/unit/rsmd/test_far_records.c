@@ -78,9 +78,9 @@ static void expect_importers(uint32_t import, enum rsm_record_event event)
 static uint32_t connect_one(struct person *person)
 {
     assert_int_equal(connect_to(person, 1, 6), RSM_ST_OK);
-    struct rsmd_export *export;
-    HASH_FIND_INT(hosts.node[1].exports, &export_id, export);
-    return export->imports->export_prev->id; /* the last one */
+    struct rsmd_export *exported;
+    HASH_FIND_INT(hosts.node[1].exports, &export_id, exported);
+    return exported->imports->export_prev->id; /* the last one */
 }
 
 static void disconnect_one(struct person *person, uint32_t import)
@@ -141,15 +141,16 @@ static void importers_learn_what_their_exporter_does(void **state)
     (void)state;
     struct rsm_msg msg = {
         .type = RSM_MSG_EXPORT_UNPUBLISH,
-        .u.export_unpublish = {.export = export_id,
+        .u.export_unpublish = {.export_id = export_id,
                                .flags = RSM_UNPUBLISH_KEEP_CONNECTIONS | RSM_UNPUBLISH_NOTIFY}};
     (void)connect_one(&importer);
     uint32_t import = importer.reply.u.import_connect_reply.import;
     assert_int_equal(open_records(&importer, RSM_EVENT_IMPORT_RECORDS, import), RSM_ST_OK);
     assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
     expect_importers(import, RSM_RECORD_UNAVAILABLE);
-    msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_DESTROY,
-                           .u.export_destroy = {.export = export_id, .flags = RSM_DESTROY_DEFER}};
+    msg =
+        (struct rsm_msg){.type = RSM_MSG_EXPORT_DESTROY,
+                         .u.export_destroy = {.export_id = export_id, .flags = RSM_DESTROY_DEFER}};
     assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
     expect_importers(import, RSM_RECORD_UNAVAILABLE);
     person_end(&exporter);

@@ -152,7 +152,7 @@ static void impossible_counts(void **state)
     (void)state;
     uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_REPUBLISH,
-                          .u.export_republish = {.export = 1, .acl_count = 64}};
+                          .u.export_republish = {.export_id = 1, .acl_count = 64}};
     size_t length = encoded(msg, buffer);
     static const uint32_t counts[] = {65, 0x7fffffff, 0xffffffff};
     for (unsigned i = 0; i < 3; i++) {

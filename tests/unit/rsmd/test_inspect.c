@@ -129,15 +129,16 @@ static void an_export(void **state)
     (void)state;
     const struct rsm_acl_entry acl[] = {{1, 0660}, {2, 0400}};
     int socket = hello_of(USER_A, 1);
-    uint32_t extent = make_extent(socket, 2 * page), export = make_export(socket, 2 * page, 0640);
+    uint32_t extent = make_extent(socket, 2 * page),
+             export_id = make_export(socket, 2 * page, 0640);
     struct rsm_inspect_reply reply = look(USER_A, socket, RSM_INSPECT_EXPORTS, 0);
     const struct rsm_inspect_item *item = &reply.items[0];
     assert_int_equal(reply.next, 0);
     assert_int_equal(reply.count, 1);
     assert_int_equal(reply.exported_bytes, 2 * page);
     assert_int_equal(reply.segments, 1);
-    assert_int_equal(item->id, export);
-    assert_int_equal(item->export, 0);
+    assert_int_equal(item->id, export_id);
+    assert_int_equal(item->export_id, 0);
     assert_int_equal(item->published, 0);
     assert_int_equal(item->segment_id, 0);
     assert_int_equal(item->node, 1);
@@ -150,13 +151,13 @@ static void an_export(void **state)
     assert_int_equal(item->pending, 0);
     assert_int_equal(item->length, 2 * page);
     assert_string_equal(item->controller, "sci0");
-    assert_int_equal(publish(socket, export, 0x610000, extent, 2 * page, acl, 1), RSM_ST_OK);
+    assert_int_equal(publish(socket, export_id, 0x610000, extent, 2 * page, acl, 1), RSM_ST_OK);
     struct rsm_inspect_item later = look(USER_A, socket, RSM_INSPECT_EXPORTS, 0).items[0];
     assert_int_equal(later.published, 1);
     assert_int_equal(later.space, RSM_ID_SPACE_RSMAPI);
     assert_int_equal(later.segment_id, 0x610000);
     assert_int_equal(later.acl_count, 1);
-    assert_int_equal(unpublish(socket, export, 0, NULL), RSM_ST_OK);
+    assert_int_equal(unpublish(socket, export_id, 0, NULL), RSM_ST_OK);
     assert_int_equal(look(USER_A, socket, RSM_INSPECT_EXPORTS, 0).items[0].segment_id, 0);
     close(socket);
 }
@@ -167,7 +168,7 @@ static void an_import(void **state)
     struct rsm_import_connect_reply made;
     int owner = hello_of(USER_A, 1), importer = hello_of(USER_B, 2);
     become(USER_A);
-    uint32_t export = publish_page(owner, 0x610001, 0644);
+    uint32_t export_id = publish_page(owner, 0x610001, 0644);
     become(USER_B);
     assert_int_equal(connect_on(importer, "sci0", 1, 0x610001, RSM_RIGHT_READ, &made), RSM_ST_OK);
     struct rsm_inspect_reply reply = look(USER_B, importer, RSM_INSPECT_IMPORTS, 0);
@@ -175,7 +176,7 @@ static void an_import(void **state)
     assert_int_equal(reply.next, 0);
     assert_int_equal(reply.segments, 2);
     assert_int_equal(item->id, made.import);
-    assert_int_equal(item->export, export);
+    assert_int_equal(item->export_id, export_id);
     assert_int_equal(item->published, 1);
     assert_int_equal(item->segment_id, 0x610001);
     assert_int_equal(item->node, 2);
@@ -188,16 +189,16 @@ static void an_import(void **state)
     assert_int_equal(look(USER_A, owner, RSM_INSPECT_EXPORTS, 0).items[0].connections, 1);
     /* Without its id it still is this segment; aborted it is none. */
     become(USER_A);
-    assert_int_equal(unpublish(owner, export, RSM_UNPUBLISH_KEEP_CONNECTIONS, NULL), RSM_ST_OK);
+    assert_int_equal(unpublish(owner, export_id, RSM_UNPUBLISH_KEEP_CONNECTIONS, NULL), RSM_ST_OK);
     struct rsm_inspect_item later = look(USER_B, importer, RSM_INSPECT_IMPORTS, 0).items[0];
-    assert_int_equal(later.export, export);
+    assert_int_equal(later.export_id, export_id);
     assert_int_equal(later.published, 0);
     assert_int_equal(later.length, page);
     become(USER_A);
-    assert_int_equal(destroy(owner, export, NULL), RSM_ST_OK);
+    assert_int_equal(destroy(owner, export_id, NULL), RSM_ST_OK);
     later = look(USER_B, importer, RSM_INSPECT_IMPORTS, 0).items[0];
     assert_int_equal(later.id, made.import);
-    assert_int_equal(later.export, 0);
+    assert_int_equal(later.export_id, 0);
     assert_int_equal(later.segment_id, 0);
     assert_int_equal(later.length, 0);
     assert_int_equal(look(USER_A, owner, RSM_INSPECT_IMPORTS, 0).count, 0);
@@ -222,9 +223,9 @@ static void events(void **state)
     (void)state;
     struct rsm_import_connect_reply made;
     int socket = peer_hello(&daemon_1);
-    uint32_t export = publish_page(socket, 0x610002, 0600);
+    uint32_t export_id = publish_page(socket, 0x610002, 0600);
     assert_int_equal(connect_on(socket, "sci0", 1, 0x610002, RSM_RIGHT_READ, &made), RSM_ST_OK);
-    _Atomic uint32_t *exporter = pending_events(socket, RSM_EVENT_EXPORT, export);
+    _Atomic uint32_t *exporter = pending_events(socket, RSM_EVENT_EXPORT, export_id);
     _Atomic uint32_t *importer = pending_events(socket, RSM_EVENT_IMPORT, made.import);
     atomic_store(exporter, 3);
     atomic_store(importer, UINT32_MAX); /* clients write there what they like */
@@ -258,13 +259,13 @@ static void parties_see_each_other(void **state)
     int a = hello_of(USER_A, 1), b = hello_of(USER_B, 2), c = hello_of(USER_C, 1);
     int root = hello_of(0, 3);
     become(USER_A);
-    uint32_t shared = publish_page(a, 0x610003, 0666), private = publish_page(a, 0x610004, 0600);
+    uint32_t shared = publish_page(a, 0x610003, 0666), hidden = publish_page(a, 0x610004, 0600);
     become(USER_B);
     assert_int_equal(connect_on(b, "sci0", 1, 0x610003, 6, &made), RSM_ST_OK);
 
-    assert_true(is_shown(USER_A, a, RSM_INSPECT_EXPORTS, private, &item));
-    assert_false(is_shown(USER_B, b, RSM_INSPECT_EXPORTS, private, &item));
-    assert_true(is_shown(0, root, RSM_INSPECT_EXPORTS, private, &item));
+    assert_true(is_shown(USER_A, a, RSM_INSPECT_EXPORTS, hidden, &item));
+    assert_false(is_shown(USER_B, b, RSM_INSPECT_EXPORTS, hidden, &item));
+    assert_true(is_shown(0, root, RSM_INSPECT_EXPORTS, hidden, &item));
     assert_true(is_shown(USER_A, a, RSM_INSPECT_IMPORTS, made.import, &item));
     assert_int_equal(item.uid, USER_B);
     assert_true(is_shown(USER_B, b, RSM_INSPECT_IMPORTS, made.import, &item));

@@ -83,15 +83,16 @@ static uint32_t export_on(int socket, const char *controller, uint64_t pages)
                           .u.export_create = {.length = pages * page, .mode = 0600}};
     snprintf(msg.u.export_create.controller, RSM_PROTO_NAME_MAX, "%s", controller);
     assert_int_equal(ask(socket, &msg), RSM_ST_OK);
-    return msg.u.export_create_reply.export;
+    return msg.u.export_create_reply.export_id;
 }
 
-static enum rsm_status publish_pieces(int socket, uint32_t export, uint32_t segment_id,
+static enum rsm_status publish_pieces(int socket, uint32_t export_id, uint32_t segment_id,
                                       const struct rsm_segment_piece *pieces, uint32_t count)
 {
-    struct rsm_msg msg = {
-        .type = RSM_MSG_EXPORT_PUBLISH,
-        .u.export_publish = {.export = export, .segment_id = segment_id, .piece_count = count}};
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_PUBLISH,
+                          .u.export_publish = {.export_id = export_id,
+                                               .segment_id = segment_id,
+                                               .piece_count = count}};
     memcpy(msg.u.export_publish.pieces, pieces, count * sizeof *pieces);
     return ask(socket, &msg);
 }
@@ -117,9 +118,9 @@ static void importers_here_go_by_shm(void **state)
     uint32_t extent;
     int exporter = peer_hello(&daemon_1);
     char *memory = extent_on(exporter, "sci0", 2, &extent);
-    uint32_t export = export_on(exporter, "sci0", 2);
+    uint32_t export_id = export_on(exporter, "sci0", 2);
     const struct rsm_segment_piece pieces[] = {{extent, page, page}, {extent, 0, page}};
-    assert_int_equal(publish_pieces(exporter, export, 0x710, pieces, 2), RSM_ST_OK);
+    assert_int_equal(publish_pieces(exporter, export_id, 0x710, pieces, 2), RSM_ST_OK);
     const uint32_t nodes[] = {1, 2};
     for (unsigned i = 0; i < 2; i++) {
         int importer = peer_hello_as(&daemon_1, nodes[i]);
@@ -161,8 +162,8 @@ static void memory_is_adopted_once(void **state)
     int exporter = peer_hello(&daemon_1), importer = peer_hello(&daemon_1);
     wait_for_clients(exporter, 2);
     unsigned before = daemon_descriptors();
-    uint32_t extent = make_extent(exporter, page), export = make_export(exporter, page, 0600);
-    assert_int_equal(publish(exporter, export, 0x712, extent, page, NULL, 0), RSM_ST_OK);
+    uint32_t extent = make_extent(exporter, page), export_id = make_export(exporter, page, 0600);
+    assert_int_equal(publish(exporter, export_id, 0x712, extent, page, NULL, 0), RSM_ST_OK);
     expect_descriptors(before + 1);
     struct rsm_import_connect_reply import;
     for (int i = 0; i < 3; i++) {
@@ -170,7 +171,7 @@ static void memory_is_adopted_once(void **state)
         expect_descriptors(before + 2);
     }
     assert_int_equal(disconnect(importer, import.import), RSM_ST_OK);
-    assert_int_equal(destroy(exporter, export, NULL), RSM_ST_OK);
+    assert_int_equal(destroy(exporter, export_id, NULL), RSM_ST_OK);
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = extent}};
     assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
     expect_descriptors(before);

@@ -198,10 +198,10 @@ static void creation(void **state)
     assert_int_equal(create(socket, "sci0", page, 01000, NULL), RSM_ST_INVALID);
     assert_int_equal(create(socket, "sci0", page, 0777, &first), RSM_ST_OK);
     assert_int_equal(create(socket, "loopback", page, 0, &second), RSM_ST_OK);
-    assert_int_not_equal(first.export, second.export);
+    assert_int_not_equal(first.export_id, second.export_id);
     assert_int_not_equal(first.epoch_slot, second.epoch_slot);
-    assert_int_equal(destroy(socket, first.export, NULL), RSM_ST_OK);
-    assert_int_equal(destroy(socket, first.export, NULL), RSM_ST_NOT_FOUND);
+    assert_int_equal(destroy(socket, first.export_id, NULL), RSM_ST_OK);
+    assert_int_equal(destroy(socket, first.export_id, NULL), RSM_ST_NOT_FOUND);
     close(socket);
 }
 
@@ -212,7 +212,7 @@ static void segments_are_limited(void **state)
     struct rsm_import_connect_reply import;
     daemon_start(&daemon, "[controller sci0]\ntransport = shm\n[limits]\nmax-segments = 3\n", NULL);
     int one = peer_hello(&daemon), two = peer_hello(&daemon);
-    uint32_t export = publish_page(one, 0x600000, 0666);
+    uint32_t export_id = publish_page(one, 0x600000, 0666);
     assert_int_equal(connect_on(two, "sci0", 1, 0x600000, RSM_RIGHT_READ, &import), RSM_ST_OK);
     uint32_t last = make_export(two, page, 0);
     assert_int_equal(create(two, "sci0", page, 0, NULL), RSM_ST_NO_RESOURCES);
@@ -221,7 +221,7 @@ static void segments_are_limited(void **state)
     assert_int_equal(connect_on(two, "sci0", 1, 0x600000, 0, NULL), RSM_ST_OK);
     assert_int_equal(disconnect(two, import.import), RSM_ST_OK);
     assert_int_equal(create(two, "sci0", page, 0, NULL), RSM_ST_OK);
-    assert_int_equal(destroy(one, export, NULL), RSM_ST_OK);
+    assert_int_equal(destroy(one, export_id, NULL), RSM_ST_OK);
     close(one);
     close(two);
     daemon_stop(&daemon);
@@ -235,12 +235,12 @@ static void many_rounds_leak_nothing(void **state)
     for (int i = 0; i < 300; i++) {
         struct rsm_import_connect_reply import;
         int socket = peer_hello(&daemon);
-        uint32_t export = publish_page(socket, 0x600000, 0600);
+        uint32_t export_id = publish_page(socket, 0x600000, 0600);
         assert_int_equal(connect_on(socket, "sci0", 1, 0x600000, 6, &import), RSM_ST_OK);
         if (i % 3 == 0)
             assert_int_equal(disconnect(socket, import.import), RSM_ST_OK);
         if (i % 2 == 0)
-            assert_int_equal(destroy(socket, export, NULL), RSM_ST_OK);
+            assert_int_equal(destroy(socket, export_id, NULL), RSM_ST_OK);
         close(socket);
         /* What the closed connection had goes before the next one is served: the id is free. */
     }

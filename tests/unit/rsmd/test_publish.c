@@ -27,12 +27,12 @@ static int stop(void **state)
     return 0;
 }
 
-static enum rsm_status publish_pieces(uint32_t export, const struct rsm_segment_piece *pieces,
+static enum rsm_status publish_pieces(uint32_t export_id, const struct rsm_segment_piece *pieces,
                                       uint32_t count)
 {
     struct rsm_msg msg = {
         .type = RSM_MSG_EXPORT_PUBLISH,
-        .u.export_publish = {.export = export, .segment_id = 0x700000, .piece_count = count}};
+        .u.export_publish = {.export_id = export_id, .segment_id = 0x700000, .piece_count = count}};
     memcpy(msg.u.export_publish.pieces, pieces, count * sizeof *pieces);
     return ask(socket_1, &msg);
 }
@@ -41,7 +41,7 @@ static void pieces(void **state)
 {
     (void)state;
     uint32_t a = make_extent(socket_1, 4 * page), b = make_extent(socket_1, page);
-    uint32_t export = make_export(socket_1, 3 * page, 0600);
+    uint32_t export_id = make_export(socket_1, 3 * page, 0600);
     int stranger = peer_hello(&daemon_1);
     uint32_t foreign = make_extent(stranger, 4 * page);
     const struct {
@@ -65,16 +65,17 @@ static void pieces(void **state)
         {{{a, 0, 3 * page}, {b, 0, page}}, 2, RSM_ST_RANGE},
     };
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        assert_int_equal(publish_pieces(export, wrong[i].piece, wrong[i].count), wrong[i].status);
+        assert_int_equal(publish_pieces(export_id, wrong[i].piece, wrong[i].count),
+                         wrong[i].status);
     const struct rsm_segment_piece right[] = {{b, 0, page}, {a, 2 * page, 2 * page}};
-    assert_int_equal(publish_pieces(export, right, 2), RSM_ST_OK);
+    assert_int_equal(publish_pieces(export_id, right, 2), RSM_ST_OK);
     /* They are in use until the publication ends. */
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = a}};
     assert_int_equal(ask(socket_1, &msg), RSM_ST_BUSY);
-    assert_int_equal(unpublish(socket_1, export, 0, NULL), RSM_ST_OK);
+    assert_int_equal(unpublish(socket_1, export_id, 0, NULL), RSM_ST_OK);
     msg = (struct rsm_msg){.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = a}};
     assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
-    assert_int_equal(destroy(socket_1, export, NULL), RSM_ST_OK);
+    assert_int_equal(destroy(socket_1, export_id, NULL), RSM_ST_OK);
     close(stranger);
 }
 
@@ -122,13 +123,13 @@ static void an_extent_is_opened_again(void **state)
     rsm_packet_fds_close(&fds);
     assert_int_equal(open_extent(stranger, made.extent, &fds), RSM_ST_NOT_FOUND);
     assert_int_equal(fds.count, 0);
-    assert_int_equal(open_extent(socket_1, made.export, &fds), RSM_ST_NOT_FOUND);
+    assert_int_equal(open_extent(socket_1, made.export_id, &fds), RSM_ST_NOT_FOUND);
     assert_int_equal(open_extent(socket_1, made.extent, &fds), RSM_ST_OK);
     assert_int_equal(fds.count, 1);
     assert_int_equal(fstat(fds.fds[0], &again), 0);
     assert_true(first.st_dev == again.st_dev && first.st_ino == again.st_ino);
     rsm_packet_fds_close(&fds);
-    assert_int_equal(destroy(socket_1, made.export, NULL), RSM_ST_OK);
+    assert_int_equal(destroy(socket_1, made.export_id, NULL), RSM_ST_OK);
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = made.extent}};
     assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
     assert_int_equal(open_extent(socket_1, made.extent, &fds), RSM_ST_NOT_FOUND);
@@ -148,9 +149,9 @@ static void a_segment_comes_with_its_extent(void **state)
     assert_int_equal(what.st_size, 2 * page);
     rsm_packet_fds_close(&fds);
     assert_int_equal(exported_bytes(), before + 2 * page);
-    assert_int_equal(publish(socket_1, made.export, 0x70e, made.extent, 2 * page, NULL, 0),
+    assert_int_equal(publish(socket_1, made.export_id, 0x70e, made.extent, 2 * page, NULL, 0),
                      RSM_ST_OK);
-    assert_int_equal(destroy(socket_1, made.export, NULL), RSM_ST_OK);
+    assert_int_equal(destroy(socket_1, made.export_id, NULL), RSM_ST_OK);
     /* It is an extent like any other, and given back by itself. */
     struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free = {.extent = made.extent}};
     assert_int_equal(exported_bytes(), before + 2 * page);
@@ -164,13 +165,14 @@ static void a_segment_comes_with_its_extent(void **state)
     assert_int_equal(create_with(page, 0, &made, &fds), RSM_ST_OK);
     assert_int_equal(fds.count, 0);
     assert_int_equal(made.extent, 0);
-    assert_int_equal(destroy(socket_1, made.export, NULL), RSM_ST_OK);
+    assert_int_equal(destroy(socket_1, made.export_id, NULL), RSM_ST_OK);
 }
 
-static enum rsm_status republish(uint32_t export, const struct rsm_acl_entry *acl, uint32_t count)
+static enum rsm_status republish(uint32_t export_id, const struct rsm_acl_entry *acl,
+                                 uint32_t count)
 {
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_REPUBLISH,
-                          .u.export_republish = {.export = export, .acl_count = count}};
+                          .u.export_republish = {.export_id = export_id, .acl_count = count}};
     if (count > 0)
         memcpy(msg.u.export_republish.acl, acl, count * sizeof *acl);
     return ask(socket_1, &msg);
@@ -181,21 +183,21 @@ static void lists(void **state)
     (void)state;
     const struct rsm_acl_entry own = {1, 0600}, other = {2, 0666}, far = {65536, 0600},
                                wide = {1, 0700}, none = {1, 0};
-    uint32_t extent = make_extent(socket_1, page), export = make_export(socket_1, page, 0600);
-    assert_int_equal(republish(export, &far, 1), RSM_ST_NOT_PUBLISHED);
-    assert_int_equal(publish(socket_1, export, 9, extent, page, &far, 1), RSM_ST_BAD_RIGHTS);
-    assert_int_equal(publish(socket_1, export, 9, extent, page, &wide, 1), RSM_ST_BAD_RIGHTS);
-    assert_int_equal(publish(socket_1, export, 9, extent, page, &other, 1), RSM_ST_OK);
+    uint32_t extent = make_extent(socket_1, page), export_id = make_export(socket_1, page, 0600);
+    assert_int_equal(republish(export_id, &far, 1), RSM_ST_NOT_PUBLISHED);
+    assert_int_equal(publish(socket_1, export_id, 9, extent, page, &far, 1), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(publish(socket_1, export_id, 9, extent, page, &wide, 1), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(publish(socket_1, export_id, 9, extent, page, &other, 1), RSM_ST_OK);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 9, 0, NULL), RSM_ST_NOT_TO_NODE);
-    assert_int_equal(republish(export, &own, 1), RSM_ST_OK);
+    assert_int_equal(republish(export_id, &own, 1), RSM_ST_OK);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 9, 6, NULL), RSM_ST_OK);
-    assert_int_equal(republish(export, &wide, 1), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(republish(export_id, &wide, 1), RSM_ST_BAD_RIGHTS);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 9, 6, NULL), RSM_ST_OK);
-    assert_int_equal(republish(export, &none, 1), RSM_ST_OK);
+    assert_int_equal(republish(export_id, &none, 1), RSM_ST_OK);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 9, 0, NULL), RSM_ST_OK);
-    assert_int_equal(republish(export, NULL, 0), RSM_ST_OK);
+    assert_int_equal(republish(export_id, NULL, 0), RSM_ST_OK);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 9, 6, NULL), RSM_ST_OK);
-    assert_int_equal(destroy(socket_1, export, NULL), RSM_ST_OK);
+    assert_int_equal(destroy(socket_1, export_id, NULL), RSM_ST_OK);
 }
 
 static void lists_on_loopback(void **state)
@@ -206,12 +208,12 @@ static void lists_on_loopback(void **state)
         .type = RSM_MSG_EXPORT_CREATE,
         .u.export_create = {.controller = "loopback", .length = page, .mode = 0600}};
     assert_int_equal(ask(socket_1, &msg), RSM_ST_OK);
-    uint32_t export = msg.u.export_create_reply.export, extent = make_extent(socket_1, page);
-    assert_int_equal(publish(socket_1, export, 9, extent, page, acl, 2), RSM_ST_BAD_RIGHTS);
-    assert_int_equal(publish(socket_1, export, 9, extent, page, &other, 1), RSM_ST_BAD_RIGHTS);
-    assert_int_equal(publish(socket_1, export, 9, extent, page, acl, 1), RSM_ST_OK);
-    assert_int_equal(republish(export, acl, 2), RSM_ST_BAD_RIGHTS);
-    assert_int_equal(destroy(socket_1, export, NULL), RSM_ST_OK);
+    uint32_t export_id = msg.u.export_create_reply.export_id, extent = make_extent(socket_1, page);
+    assert_int_equal(publish(socket_1, export_id, 9, extent, page, acl, 2), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(publish(socket_1, export_id, 9, extent, page, &other, 1), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(publish(socket_1, export_id, 9, extent, page, acl, 1), RSM_ST_OK);
+    assert_int_equal(republish(export_id, acl, 2), RSM_ST_BAD_RIGHTS);
+    assert_int_equal(destroy(socket_1, export_id, NULL), RSM_ST_OK);
 }
 
 static void lists_of_unknown_nodes(void **state)
@@ -225,13 +227,13 @@ static void lists_of_unknown_nodes(void **state)
                  "[node 1]\nhost = localhost\n[node 4]\nhost = elsewhere.example\n",
                  NULL);
     int socket = peer_hello(&daemon);
-    uint32_t extent = make_extent(socket, page), export = make_export(socket, page, 0600);
-    assert_int_equal(publish(socket, export, 9, extent, page, &unknown, 1), RSM_ST_NO_ROUTE);
-    assert_int_equal(publish(socket, export, 9, extent, page, &known, 1), RSM_ST_OK);
-    assert_int_equal(unpublish(socket, export, 0, NULL), RSM_ST_OK);
-    assert_int_equal(publish(socket, export, 9, extent, page, &stand_alone, 1), RSM_ST_OK);
-    assert_int_equal(unpublish(socket, export, 0, NULL), RSM_ST_OK);
-    assert_int_equal(publish(socket, export, 9, extent, page, &own, 1), RSM_ST_OK);
+    uint32_t extent = make_extent(socket, page), export_id = make_export(socket, page, 0600);
+    assert_int_equal(publish(socket, export_id, 9, extent, page, &unknown, 1), RSM_ST_NO_ROUTE);
+    assert_int_equal(publish(socket, export_id, 9, extent, page, &known, 1), RSM_ST_OK);
+    assert_int_equal(unpublish(socket, export_id, 0, NULL), RSM_ST_OK);
+    assert_int_equal(publish(socket, export_id, 9, extent, page, &stand_alone, 1), RSM_ST_OK);
+    assert_int_equal(unpublish(socket, export_id, 0, NULL), RSM_ST_OK);
+    assert_int_equal(publish(socket, export_id, 9, extent, page, &own, 1), RSM_ST_OK);
     close(socket);
     daemon_stop(&daemon);
 }
@@ -276,14 +278,14 @@ static void end_of_a_publication(void **state)
     const struct rsm_generation_table *table = gentable_map(&daemon_1);
     int importer = peer_hello(&daemon_1);
     uint32_t offered = 7;
-    uint32_t export = publish_page(socket_1, 20, 0600);
+    uint32_t export_id = publish_page(socket_1, 20, 0600);
     assert_int_equal(connect_on(importer, "sci0", 1, 20, 4, &first), RSM_ST_OK);
     assert_int_equal(connect_on(importer, "sci0", 1, 20, 6, &second), RSM_ST_OK);
     assert_int_equal(first.length, page);
     assert_int_equal(first.rights, 4);
     assert_int_equal(slot_value(table, first.slot), first.generation);
     assert_int_not_equal(first.slot, second.slot);
-    assert_int_equal(unpublish(socket_1, export, 0, &offered), RSM_ST_OK);
+    assert_int_equal(unpublish(socket_1, export_id, 0, &offered), RSM_ST_OK);
     assert_int_equal(offered, 1);
     assert_int_not_equal(slot_value(table, first.slot), first.generation);
     assert_int_not_equal(slot_value(table, second.slot), second.generation);
@@ -292,7 +294,7 @@ static void end_of_a_publication(void **state)
     assert_int_equal(disconnect(importer, first.import), RSM_ST_OK);
     assert_int_equal(disconnect(importer, second.import), RSM_ST_OK);
     assert_int_equal(disconnect(importer, second.import), RSM_ST_NOT_FOUND);
-    assert_int_equal(destroy(socket_1, export, NULL), RSM_ST_OK);
+    assert_int_equal(destroy(socket_1, export_id, NULL), RSM_ST_OK);
     close(importer);
     gentable_unmap(table);
 }
@@ -303,18 +305,18 @@ static void connections_can_be_kept(void **state)
     struct rsm_import_connect_reply import;
     const struct rsm_generation_table *table = gentable_map(&daemon_1);
     uint32_t offered = 7, keep = RSM_UNPUBLISH_KEEP_CONNECTIONS;
-    uint32_t export = publish_page(socket_1, 21, 0600);
+    uint32_t export_id = publish_page(socket_1, 21, 0600);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 21, 6, &import), RSM_ST_OK);
-    assert_int_equal(unpublish(socket_1, export, keep | 4, NULL), RSM_ST_INVALID);
-    assert_int_equal(unpublish(socket_1, export, keep, &offered), RSM_ST_OK);
+    assert_int_equal(unpublish(socket_1, export_id, keep | 4, NULL), RSM_ST_INVALID);
+    assert_int_equal(unpublish(socket_1, export_id, keep, &offered), RSM_ST_OK);
     assert_int_equal(offered, 1);
     assert_int_equal(slot_value(table, import.slot), import.generation);
     assert_int_equal(connect_on(socket_1, "sci0", 1, 21, 6, NULL), RSM_ST_NOT_FOUND);
-    assert_int_equal(unpublish(socket_1, export, keep, NULL), RSM_ST_NOT_PUBLISHED);
-    assert_int_equal(unpublish(socket_1, export, 0, &offered), RSM_ST_OK);
+    assert_int_equal(unpublish(socket_1, export_id, keep, NULL), RSM_ST_NOT_PUBLISHED);
+    assert_int_equal(unpublish(socket_1, export_id, 0, &offered), RSM_ST_OK);
     assert_int_not_equal(slot_value(table, import.slot), import.generation);
-    assert_int_equal(unpublish(socket_1, export, 0, NULL), RSM_ST_NOT_PUBLISHED);
-    assert_int_equal(destroy(socket_1, export, &offered), RSM_ST_OK);
+    assert_int_equal(unpublish(socket_1, export_id, 0, NULL), RSM_ST_NOT_PUBLISHED);
+    assert_int_equal(destroy(socket_1, export_id, &offered), RSM_ST_OK);
     assert_int_equal(offered, 1);
     gentable_unmap(table);
 }
@@ -323,12 +325,12 @@ static void memory_that_nobody_received(void **state)
 {
     (void)state;
     uint32_t offered = 7;
-    uint32_t export = publish_page(socket_1, 22, 0600);
+    uint32_t export_id = publish_page(socket_1, 22, 0600);
     /* A connection without rights gets no memory. */
     assert_int_equal(connect_on(socket_1, "sci0", 1, 22, 0, NULL), RSM_ST_OK);
-    assert_int_equal(unpublish(socket_1, export, 0, &offered), RSM_ST_OK);
+    assert_int_equal(unpublish(socket_1, export_id, 0, &offered), RSM_ST_OK);
     assert_int_equal(offered, 0);
-    assert_int_equal(destroy(socket_1, export, &offered), RSM_ST_OK);
+    assert_int_equal(destroy(socket_1, export_id, &offered), RSM_ST_OK);
     assert_int_equal(offered, 0);
 }
 

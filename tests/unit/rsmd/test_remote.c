@@ -45,7 +45,7 @@ static enum rsm_status end_export(uint32_t type, uint32_t flags)
     if (type == RSM_MSG_EXPORT_UNPUBLISH)
         msg.u.export_unpublish = (struct rsm_export_unpublish_request){export_id, flags};
     else
-        msg.u.export_destroy.export = export_id;
+        msg.u.export_destroy.export_id = export_id;
     return ask(&exporter, &msg);
 }
 
@@ -97,7 +97,7 @@ static void name_spaces_cross(void **state)
     msg.u.import_connect.space = RSM_ID_SPACES;
     assert_int_equal(ask(&importer, &msg), RSM_ST_INVALID);
     struct rsm_msg undo = {.type = RSM_MSG_EXPORT_UNPUBLISH,
-                           .u.export_unpublish.export = export_id};
+                           .u.export_unpublish.export_id = export_id};
     assert_int_equal(ask(&exporter, &undo), RSM_ST_OK);
     offer_page_as(&exporter, RSM_ID_SPACE_SISCI, 0666);
     assert_int_equal(connect_to(&importer, 1, 6), RSM_ST_NOT_FOUND);
@@ -481,10 +481,10 @@ static void both_ends_show_the_connection(void **state)
     assert_int_equal(there.node, 2);
     assert_int_equal(there.exporter, 1);
     assert_int_equal(there.uid, 500);
-    assert_int_equal(there.export, export_id);
+    assert_int_equal(there.export_id, export_id);
     assert_int_equal(here.node, 2);
     assert_int_equal(here.exporter, 1);
-    assert_int_equal(here.export, there.id);
+    assert_int_equal(here.export_id, there.id);
     assert_int_equal(here.published, 1);
     assert_int_equal(here.segment_id, SEGMENT);
     assert_int_equal(here.length, sysconf(_SC_PAGESIZE));
@@ -492,7 +492,7 @@ static void both_ends_show_the_connection(void **state)
     assert_string_equal(here.controller, "sci0");
     link_down(1, 2);
     here = shown(&importer);
-    assert_int_equal(here.export, 0);
+    assert_int_equal(here.export_id, 0);
     assert_int_equal(here.published, 0);
     assert_int_equal(here.length, 0);
     assert_int_equal(here.exporter, 1);

@@ -117,7 +117,7 @@ static void what_was_posted_arrives_first(void **state)
     struct rsm_import_connect_reply import = importer.reply.u.import_connect_reply;
     to_importers(3, false);
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
-                          .u.export_unpublish = {.export = export_id, .flags = 0}};
+                          .u.export_unpublish = {.export_id = export_id, .flags = 0}};
     assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
     assert_true(deliver());
     assert_false(has_moved(&importer, &import));
@@ -301,7 +301,7 @@ static void the_link_carries_what_the_fabric_does_not(void **state)
 static void unpublish(void)
 {
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
-                          .u.export_unpublish = {.export = export_id, .flags = 0}};
+                          .u.export_unpublish = {.export_id = export_id, .flags = 0}};
     assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
 }
 

@@ -48,10 +48,10 @@ static void ids(void **state)
     assert_int_equal(destroy(socket_1, second, NULL), RSM_ST_OK);
 }
 
-static uint32_t publish_assigned(uint32_t export, uint32_t extent)
+static uint32_t publish_assigned(uint32_t export_id, uint32_t extent)
 {
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_PUBLISH,
-                          .u.export_publish = {.export = export,
+                          .u.export_publish = {.export_id = export_id,
                                                .flags = RSM_PUBLISH_ASSIGN_ID,
                                                .piece_count = 1,
                                                .pieces = {{extent, 0, page}}}};
@@ -62,15 +62,15 @@ static uint32_t publish_assigned(uint32_t export, uint32_t extent)
 static void assigned_ids(void **state)
 {
     (void)state;
-    uint32_t extent = make_extent(socket_1, page), export = make_export(socket_1, page, 0600);
+    uint32_t extent = make_extent(socket_1, page), export_id = make_export(socket_1, page, 0600);
     uint32_t blocker = make_export(socket_1, page, 0600);
-    uint32_t first = publish_assigned(export, extent);
+    uint32_t first = publish_assigned(export_id, extent);
     assert_true(first >= 0x80000000u);
-    assert_int_equal(unpublish(socket_1, export, 0, NULL), RSM_ST_OK);
-    uint32_t second = publish_assigned(export, extent);
+    assert_int_equal(unpublish(socket_1, export_id, 0, NULL), RSM_ST_OK);
+    uint32_t second = publish_assigned(export_id, extent);
     assert_true(second > first);
     assert_int_equal(connect_on(socket_1, "sci0", 1, second, 6, NULL), RSM_ST_OK);
-    assert_int_equal(unpublish(socket_1, export, 0, NULL), RSM_ST_OK);
+    assert_int_equal(unpublish(socket_1, export_id, 0, NULL), RSM_ST_OK);
     /* Nobody chooses in that range: neither one that somebody else had nor one to come. */
     static const uint32_t chosen[] = {0x80000000u, UINT32_MAX};
     for (unsigned i = 0; i < sizeof chosen / sizeof chosen[0]; i++)
@@ -79,17 +79,17 @@ static void assigned_ids(void **state)
     assert_int_equal(publish(socket_1, blocker, first, extent, page, NULL, 0), RSM_ST_INVALID);
     assert_int_equal(publish(socket_1, blocker, second + 1, extent, page, NULL, 0), RSM_ST_INVALID);
     assert_int_equal(publish(socket_1, blocker, 0x7fffffff, extent, page, NULL, 0), RSM_ST_OK);
-    assert_int_equal(publish_assigned(export, extent), second + 1);
-    assert_int_equal(destroy(socket_1, export, NULL), RSM_ST_OK);
+    assert_int_equal(publish_assigned(export_id, extent), second + 1);
+    assert_int_equal(destroy(socket_1, export_id, NULL), RSM_ST_OK);
     assert_int_equal(destroy(socket_1, blocker, NULL), RSM_ST_OK);
 }
 
 /* Publish a page in a name space. With ASSIGN_ID *id is where to begin, and then what it got. */
-static enum rsm_status publish_named(uint32_t export, uint32_t extent, uint32_t space, uint32_t *id,
-                                     uint32_t flags)
+static enum rsm_status publish_named(uint32_t export_id, uint32_t extent, uint32_t space,
+                                     uint32_t *id, uint32_t flags)
 {
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_PUBLISH,
-                          .u.export_publish = {.export = export,
+                          .u.export_publish = {.export_id = export_id,
                                                .space = space,
                                                .segment_id = *id,
                                                .flags = flags,
@@ -127,7 +127,7 @@ static void spaces_do_not_see_each_other(void **state)
     assert_int_equal(publish_named(one, extent, RSM_ID_SPACE_RSMAPI, &id, 0), RSM_ST_OK);
     assert_int_equal(connect_named(RSM_ID_SPACE_SISCI, id, &import), RSM_ST_NOT_FOUND);
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_PUBLISH,
-                          .u.export_publish = {.export = two,
+                          .u.export_publish = {.export_id = two,
                                                .space = RSM_ID_SPACE_SISCI,
                                                .segment_id = id,
                                                .piece_count = 1,
@@ -164,20 +164,21 @@ static void rules_of_spaces(void **state)
         {UINT32_MAX, 5, RSM_PUBLISH_ASSIGN_ID, RSM_ST_INVALID},
     };
     struct rsm_import_connect_reply import;
-    uint32_t extent = make_extent(socket_1, page), export = make_export(socket_1, page, 0600);
+    uint32_t extent = make_extent(socket_1, page), export_id = make_export(socket_1, page, 0600);
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint32_t id = cases[i].id;
-        enum rsm_status status = publish_named(export, extent, cases[i].space, &id, cases[i].flags);
+        enum rsm_status status =
+            publish_named(export_id, extent, cases[i].space, &id, cases[i].flags);
         if (status != cases[i].status)
             fail_msg("case %u: %d", i, (int)status);
         assert_int_equal(connect_named(cases[i].space, id, &import),
                          status == RSM_ST_OK               ? RSM_ST_OK
                          : cases[i].space >= RSM_ID_SPACES ? RSM_ST_INVALID
                                                            : RSM_ST_NOT_FOUND);
-        assert_int_equal(unpublish(socket_1, export, 0, NULL),
+        assert_int_equal(unpublish(socket_1, export_id, 0, NULL),
                          status == RSM_ST_OK ? RSM_ST_OK : RSM_ST_NOT_PUBLISHED);
     }
-    assert_int_equal(destroy(socket_1, export, NULL), RSM_ST_OK);
+    assert_int_equal(destroy(socket_1, export_id, NULL), RSM_ST_OK);
 }
 
 /* In SISCI's space the id in the request is where to begin, and what was given back is free. */
@@ -185,23 +186,23 @@ static void ids_near_the_one_asked_for(void **state)
 {
     (void)state;
     enum { NEAR = 3 };
-    uint32_t extent = make_extent(socket_1, page), export[NEAR], id;
+    uint32_t extent = make_extent(socket_1, page), export_id[NEAR], id;
     for (uint32_t i = 0; i < NEAR; i++) {
-        export[i] = make_export(socket_1, page, 0600);
+        export_id[i] = make_export(socket_1, page, 0600);
         id = UINT32_MAX - 1;
         assert_int_equal(
-            publish_named(export[i], extent, RSM_ID_SPACE_SISCI, &id, RSM_PUBLISH_ASSIGN_ID),
+            publish_named(export_id[i], extent, RSM_ID_SPACE_SISCI, &id, RSM_PUBLISH_ASSIGN_ID),
             RSM_ST_OK);
         assert_int_equal(id, (uint32_t)(UINT32_MAX - 1 + i));
     }
-    assert_int_equal(unpublish(socket_1, export[1], 0, NULL), RSM_ST_OK);
+    assert_int_equal(unpublish(socket_1, export_id[1], 0, NULL), RSM_ST_OK);
     id = UINT32_MAX - 1;
     assert_int_equal(
-        publish_named(export[1], extent, RSM_ID_SPACE_SISCI, &id, RSM_PUBLISH_ASSIGN_ID),
+        publish_named(export_id[1], extent, RSM_ID_SPACE_SISCI, &id, RSM_PUBLISH_ASSIGN_ID),
         RSM_ST_OK);
     assert_int_equal(id, UINT32_MAX);
     for (unsigned i = 0; i < NEAR; i++)
-        assert_int_equal(destroy(socket_1, export[i], NULL), RSM_ST_OK);
+        assert_int_equal(destroy(socket_1, export_id[i], NULL), RSM_ST_OK);
 }
 
 /* Whoever occupies ids does not make rsmd walk along them: behind a thousand or so it goes on where
@@ -212,10 +213,10 @@ static void ids_in_a_crowd(void **state)
     enum { CROWD = 1100 };
     uint32_t extent = make_extent(socket_1, page), last = 0, id;
     for (uint32_t i = 0; i < CROWD; i++) {
-        uint32_t export = make_export(socket_1, page, 0600);
+        uint32_t export_id = make_export(socket_1, page, 0600);
         id = 1000;
         assert_int_equal(
-            publish_named(export, extent, RSM_ID_SPACE_SISCI, &id, RSM_PUBLISH_ASSIGN_ID),
+            publish_named(export_id, extent, RSM_ID_SPACE_SISCI, &id, RSM_PUBLISH_ASSIGN_ID),
             RSM_ST_OK);
         if (i < 1024)
             assert_int_equal(id, 1000 + i);

@@ -108,7 +108,7 @@ static void others_of_its_requests_overtake(void **state)
     assert_int_equal(small.sequence, 103);
     assert_int_equal(fds.count, 1);
     rsm_packet_fds_close(&fds);
-    uint32_t ids[2] = {0, 0}, export = 0;
+    uint32_t ids[2] = {0, 0}, export_id = 0;
     for (int i = 0; i < 2; i++) {
         struct rsm_msg msg = hear(socket, &fds);
         assert_int_equal(msg.status, RSM_ST_OK);
@@ -120,15 +120,15 @@ static void others_of_its_requests_overtake(void **state)
         ids[is_create] =
             is_create ? msg.u.export_create_reply.extent : msg.u.extent_alloc_reply.extent;
         if (is_create)
-            export = msg.u.export_create_reply.export;
+            export_id = msg.u.export_create_reply.export_id;
     }
     assert_int_equal(totals().exported_bytes, 2 * large + page);
     /* They are as good as any. */
-    assert_int_equal(publish(socket, export, 0x700000, ids[0], large, NULL, 0), RSM_ST_OK);
+    assert_int_equal(publish(socket, export_id, 0x700000, ids[0], large, NULL, 0), RSM_ST_OK);
     struct rsm_import_connect_reply import;
     assert_int_equal(connect_on(watcher, "sci0", 1, 0x700000, 6, &import), RSM_ST_OK);
     assert_int_equal(disconnect(watcher, import.import), RSM_ST_OK);
-    assert_int_equal(destroy(socket, export, NULL), RSM_ST_OK);
+    assert_int_equal(destroy(socket, export_id, NULL), RSM_ST_OK);
     /* Freeing is answered when it is done: what comes then finds the room. */
     struct rsm_msg free_it = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free.extent = ids[0]};
     tell(socket, free_it, 200);
@@ -200,7 +200,7 @@ static void its_segments_are_gone_before_its_memory(void **state)
     struct rsm_msg msg = hear(socket, &fds);
     rsm_packet_fds_close(&fds);
     const struct rsm_export_create_reply *made = &msg.u.export_create_reply;
-    assert_int_equal(publish(socket, made->export, 0x700001, made->extent, large, NULL, 0),
+    assert_int_equal(publish(socket, made->export_id, 0x700001, made->extent, large, NULL, 0),
                      RSM_ST_OK);
     assert_int_equal(connect_on(other, "sci0", 1, 0x700001, 6, &import), RSM_ST_OK);
     close(socket);

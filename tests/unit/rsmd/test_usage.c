@@ -106,7 +106,7 @@ static void live(const struct daemon *daemon, uid_t uid, int to_test)
     int fd = hello_as(daemon, uid);
     be(uid);
     uint32_t id = 0x500000 + uid;
-    uint32_t export = publish_page(fd, id, 0666);
+    uint32_t export_id = publish_page(fd, id, 0666);
     struct rsm_import_connect_reply import;
     if (connect_on(fd, "sci0", 1, id, RSM_RIGHT_READ, &import) != RSM_ST_OK)
         _exit(1);
@@ -114,7 +114,7 @@ static void live(const struct daemon *daemon, uid_t uid, int to_test)
         struct rsm_packet_fds fds;
         struct rsm_msg msg = {
             .type = RSM_MSG_EVENT_OPEN,
-            .u.event_open = {end, end == RSM_EVENT_EXPORT ? export : import.import}};
+            .u.event_open = {end, end == RSM_EVENT_EXPORT ? export_id : import.import}};
         if (ask_with(fd, &msg, NULL, &fds) != RSM_ST_OK)
             _exit(1);
     }
@@ -220,7 +220,7 @@ static void export_step(struct party *party, unsigned *seed)
     switch (rand_r(seed) % 4) {
     case 0:
         msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_DESTROY,
-                               .u.export_destroy = {.export = *thing(party->exports, seed),
+                               .u.export_destroy = {.export_id = *thing(party->exports, seed),
                                                     .flags = (uint32_t)rand_r(seed) % 4}};
         ask_and_drop(party, &msg);
         return;
@@ -234,7 +234,7 @@ static void export_step(struct party *party, unsigned *seed)
     default:
         if (ask_and_drop(party, &msg) != RSM_ST_OK)
             return;
-        *thing(party->exports, seed) = msg.u.export_create_reply.export;
+        *thing(party->exports, seed) = msg.u.export_create_reply.export_id;
         *thing(party->extents, seed) = msg.u.export_create_reply.extent;
     }
 }

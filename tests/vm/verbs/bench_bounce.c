@@ -123,7 +123,7 @@ static void landing(void **state)
     pair_close(registering);
 }
 
-static void export(void **state)
+static void export_id(void **state)
 {
     (void)state;
     struct pair *pair = pair_open("pool=32M", "");
@@ -159,7 +159,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(landing),
-        cmocka_unit_test(export),
+        cmocka_unit_test(export_id),
     };
     pair_main(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static struct rsm_offer *offer_of(struct pair *pair, const struct remote *remote
     return offer;
 }
 
-static enum rsm_status try(struct pair *pair, const struct rsm_offer *offer, uint64_t size)
+static enum rsm_status attempt(struct pair *pair, const struct rsm_offer *offer, uint64_t size)
 {
     struct rsm_conn *conn;
     enum rsm_status status = pair->ops->connect(pair->port, offer, size, both, &conn);
@@ -51,16 +51,16 @@ static void lying_offers(void **state)
     struct rsm_offer *good = offer_of(pair, &remote, &made);
     struct rsm_offer bad = *good;
     bad.blob[0] ^= 0xff;
-    assert_int_equal(try(pair, &bad, PAGE), RSM_ST_VERSION);
+    assert_int_equal(attempt(pair, &bad, PAGE), RSM_ST_VERSION);
     bad = *good;
     bad.blob_len--;
-    assert_int_equal(try(pair, &bad, PAGE), RSM_ST_PROTOCOL);
+    assert_int_equal(attempt(pair, &bad, PAGE), RSM_ST_PROTOCOL);
     bad = *good;
     bad.fd_count = 1;
-    assert_int_equal(try(pair, &bad, PAGE), RSM_ST_PROTOCOL);
-    assert_int_equal(try(pair, good, 2 * PAGE), RSM_ST_PROTOCOL);
-    assert_int_equal(try(pair, good, PAGE / 2), RSM_ST_PROTOCOL);
-    assert_int_equal(try(pair, good, PAGE), RSM_ST_OK);
+    assert_int_equal(attempt(pair, &bad, PAGE), RSM_ST_PROTOCOL);
+    assert_int_equal(attempt(pair, good, 2 * PAGE), RSM_ST_PROTOCOL);
+    assert_int_equal(attempt(pair, good, PAGE / 2), RSM_ST_PROTOCOL);
+    assert_int_equal(attempt(pair, good, PAGE), RSM_ST_OK);
     free(good);
     remote_free(pair, &remote);
     pair_close(pair);
@@ -77,9 +77,9 @@ static void tokens_open_once(void **state)
     struct rsm_offer *offer = offer_of(pair, &remote, &made[0]);
     struct rsm_offer *unused = offer_of(pair, &remote, &made[1]);
     assert_int_equal(pair->ops->connect(pair->port, offer, PAGE, both, &conn), RSM_ST_OK);
-    assert_int_equal(try(pair, offer, PAGE), RSM_ST_ABORTED);
+    assert_int_equal(attempt(pair, offer, PAGE), RSM_ST_ABORTED);
     node_revoke(pair, made[1]);
-    assert_int_equal(try(pair, unused, PAGE), RSM_ST_ABORTED);
+    assert_int_equal(attempt(pair, unused, PAGE), RSM_ST_ABORTED);
     assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
     assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
     assert_int_equal(remote.bytes[0], 7);
@@ -105,10 +105,10 @@ static void nobody_there(void **state)
     where->sin_port = htons(1);
     bad->blob_len = (uint32_t)verbs_offer_encode(&lie, bad->blob, sizeof bad->blob);
     int64_t start = clock_ms();
-    assert_int_equal(try(pair, bad, PAGE), RSM_ST_UNREACHABLE);
+    assert_int_equal(attempt(pair, bad, PAGE), RSM_ST_UNREACHABLE);
     where->sin_addr.s_addr = htonl(0x0a090063); /* an address that nobody has */
     bad->blob_len = (uint32_t)verbs_offer_encode(&lie, bad->blob, sizeof bad->blob);
-    assert_int_equal(try(pair, bad, PAGE), RSM_ST_UNREACHABLE);
+    assert_int_equal(attempt(pair, bad, PAGE), RSM_ST_UNREACHABLE);
     assert_true(clock_ms() - start < SOON_MS);
     free(good);
     free(bad);
@@ -186,7 +186,7 @@ static void *connect_once(void *argument)
 {
     struct connector *c = argument;
     atomic_store(&c->started, true);
-    c->status = try(c->pair, c->offer, PAGE);
+    c->status = attempt(c->pair, c->offer, PAGE);
     atomic_store(&c->ended, true);
     return NULL;
 }
@@ -369,12 +369,12 @@ static void fabric_cut(void **state)
     assert_int_equal(system(cut), 0);
     expect_end(pair, conn);
     int64_t start = clock_ms();
-    assert_int_equal(try(pair, offer, PAGE), RSM_ST_UNREACHABLE);
+    assert_int_equal(attempt(pair, offer, PAGE), RSM_ST_UNREACHABLE);
     assert_true(clock_ms() - start < SOON_MS);
     pair->ops->disconnect(conn);
     node_revoke(pair, made[0]); /* nobody has told the node */
     assert_int_equal(system(mend), 0);
-    assert_int_equal(try(pair, offer, PAGE), RSM_ST_OK);
+    assert_int_equal(attempt(pair, offer, PAGE), RSM_ST_OK);
     free(offer);
     remote_free(pair, &remote);
     pair_close(pair);
