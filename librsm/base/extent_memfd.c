@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/descriptor.h"
 #include "base/extent_memfd.h"
 
 #include <errno.h>
