@@ -179,7 +179,7 @@ static enum rsm_status register_segment(struct rsmcore_export *segment, unsigned
         .type = RSM_MSG_EXPORT_CREATE,
         .u.export_create = {.length = segment->length, .mode = mode, .want_extent = want_extent}};
     strcpy(msg.u.export_create.controller, rsmcore_controller_name(segment->controller));
-    enum rsm_status status = rsmcore_control_call(segment->link, &msg, NULL, &fds);
+    enum rsm_status status = rsmcore_region_call(segment->link, &msg, &fds);
     if (status == RSM_ST_OK)
         status = take_registration(segment, &msg.u.export_create_reply, &fds, given);
     return status;
@@ -267,7 +267,7 @@ static enum rsm_status unregister_segment(const struct rsmcore_export *segment,
         [RSMCORE_DESTROY_UNUSED] = RSM_DESTROY_UNUSED, [RSMCORE_DESTROY_DEFER] = RSM_DESTROY_DEFER};
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY,
                           .u.export_destroy = {.export_id = segment->id, .flags = flags[how]}};
-    enum rsm_status status = rsmcore_control_call(segment->link, &msg, NULL, NULL);
+    enum rsm_status status = rsmcore_region_call(segment->link, &msg, NULL);
     *offered = status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
     return status;
 }
@@ -434,7 +434,7 @@ static enum rsm_status request_publish(struct rsmcore_export *segment, struct rs
         status = rsmcore_region_pieces(segment->start, segment->length, request->pieces,
                                        RSM_PROTO_PIECES_MAX, &request->piece_count);
     if (status == RSM_ST_OK)
-        status = rsmcore_control_call(segment->link, msg, NULL, NULL);
+        status = rsmcore_region_call(segment->link, msg, NULL);
     if (status == RSM_ST_TIMEOUT)
         take_back_publish(segment);
     return status;
@@ -481,9 +481,8 @@ enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
                           .u.export_republish = {.export_id = segment->id, .acl_count = acl_count}};
     copy_acl(msg.u.export_republish.acl, acl, acl_count);
     enter_registry();
-    enum rsm_status status = segment->published
-                                 ? rsmcore_control_call(segment->link, &msg, NULL, NULL)
-                                 : RSM_ST_NOT_PUBLISHED;
+    enum rsm_status status =
+        segment->published ? rsmcore_region_call(segment->link, &msg, NULL) : RSM_ST_NOT_PUBLISHED;
     rsmcore_region_unlock();
     return status == RSM_ST_STALE ? RSM_ST_NOT_PUBLISHED : status;
 }
@@ -493,7 +492,7 @@ static enum rsm_status end_publication(struct rsmcore_export *segment, uint32_t 
 {
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
                           .u.export_unpublish = {.export_id = segment->id, .flags = flags}};
-    enum rsm_status status = rsmcore_control_call(segment->link, &msg, NULL, NULL);
+    enum rsm_status status = rsmcore_region_call(segment->link, &msg, NULL);
     bool died = status == RSM_ST_STALE;
     /* Not published: rsmd carried an earlier request out after we stopped waiting for it. */
     if (status != RSM_ST_OK && status != RSM_ST_NOT_PUBLISHED && !died)

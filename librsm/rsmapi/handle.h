@@ -44,7 +44,9 @@ struct rsmapi_segment {
     uint32_t tag;
     unsigned pollfd_references; /* guarded by lock */
     struct rsmcore_event *event;
-    pthread_mutex_t lock; /* guards pollfd references and the mapping of an import */
+    /* Guards pollfd references and the mapping of an import. Not held over requests to rsmd: a
+     * child that is forked meanwhile could not even destroy its copy of the handle. */
+    pthread_mutex_t lock;
     /* In the table of poll descriptors while pollfd_references is not 0; guarded by its lock. */
     int pollfd;
     struct rsmapi_segment *next_pollfd;
@@ -55,6 +57,7 @@ struct __rsm_memseg_export_handle {
     struct rsmcore_export *core;
     bool loopback;
     bool rebind_allowed;
+    bool unpublishing; /* by a thread that waits for rsmd; guarded by the segment's lock */
 };
 
 /**
