@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "core/route.h"
 #include "core/target.h"
+#include "transport/generic.h"
 #include "transport/instance.h"
 #include "transport/module.h"
 #include "transport/registry_import.h"
@@ -96,9 +97,11 @@ static enum rsm_status connect_transport(struct rsmcore_import *import,
     struct rsm_conn *conn;
     status = rsmcore_conn_open(port, offer, reply->length, reply->rights, &conn);
     free(offer);
-    if (status == RSM_ST_OK)
-        atomic_store(&import->conn, conn);
-    return status;
+    if (status != RSM_ST_OK)
+        return status;
+    import->reports_health = rsmcore_import_reports_health(ops);
+    atomic_store(&import->conn, conn);
+    return RSM_ST_OK;
 }
 
 static void disconnect_transport(struct rsmcore_import *import)
