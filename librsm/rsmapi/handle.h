@@ -62,7 +62,8 @@ struct __rsm_memseg_export_handle {
 
 /**
  * A connection. What put and get read is atomic, for they take no lock: a transfer that races with
- * map or unmap sees the range of either, and the core holds it inside the segment in any case.
+ * map or unmap sees the bounds of either. The core does not check rights and range again, so
+ * `usable` never has a right that was not granted, and `end` never lies behind the segment.
  */
 struct __rsm_memseg_import_handle {
     struct rsmapi_segment segment;
@@ -70,7 +71,7 @@ struct __rsm_memseg_import_handle {
     uint32_t rights;          /* RSM_RIGHT_* granted at connect */
     _Atomic uint32_t usable;  /* of these, what an explicit mapping leaves to put and get */
     _Atomic uint64_t first;   /* [first, end): segment bytes that put and get may touch */
-    _Atomic uint64_t end;     /* UINT64_MAX while not mapped: the whole segment */
+    _Atomic uint64_t end;     /* the whole segment while not mapped */
     _Atomic bool mapped;      /* changed under the lock */
     _Atomic bool has_barrier; /* one was initialised and none destroyed since */
     _Atomic uint32_t mode;    /* rsm_barrier_mode_t */

@@ -298,12 +298,7 @@ static enum rsm_status shm_order(struct rsm_conn *conn)
     return RSM_ST_OK;
 }
 
-static enum rsm_status shm_health(struct rsm_conn *conn)
-{
-    (void)conn; /* that the exporter lives is the core's to know, memory does not break */
-    return RSM_ST_OK;
-}
-
+/* No health: that the exporter lives is the core's to know, memory does not break. */
 const struct rsm_import_ops rsmcore_shm_import_ops = {
     RSM_IMPORT_OPS_HEAD,
     .name = "shm",
@@ -321,5 +316,4 @@ const struct rsm_import_ops rsmcore_shm_import_ops = {
     .unmap = shm_unmap,
     .order = shm_order,
     .complete = shm_order, /* an access that has been executed has happened */
-    .health = shm_health,
 };

@@ -103,6 +103,7 @@ static void a_shorter_table_gets_generic_forms(void **state)
     assert_int_equal(full->size, sizeof *full);
     assert_ptr_equal(full->put, fake_import_ops.put);
     assert_status(full->health(f->conn), RSM_ST_OK);
+    assert_false(rsmcore_import_reports_health(full)); /* nobody needs to ask */
     assert_status(full->extent_check(f->port, 0, 0, 4096), RSM_ST_UNSUPPORTED);
     assert_status(full->signals->post(f->conn, true), RSM_ST_UNSUPPORTED);
     struct rsm_signals taken = {.count = 1, .coalesced = true};
@@ -113,6 +114,23 @@ static void a_shorter_table_gets_generic_forms(void **state)
     assert_int_equal(taken.count, 0);
     assert_false(taken.coalesced);
     assert_int_equal(rsmcore_import_abilities(full), RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE);
+}
+
+static enum rsm_status failed_health(struct rsm_conn *conn)
+{
+    (void)conn;
+    return RSM_ST_ABORTED;
+}
+
+static void a_table_with_health_is_asked(void **state)
+{
+    struct rsm_import_ops with_health = fake_import_ops;
+    struct rsmcore_import_table table;
+    (void)state;
+    with_health.health = failed_health;
+    assert_status(rsmcore_import_ops_complete(&with_health, &table), RSM_ST_OK);
+    assert_ptr_equal(table.ops.health, failed_health);
+    assert_true(rsmcore_import_reports_health(&table.ops));
 }
 
 static void a_longer_table_is_cut(void **state)
@@ -218,6 +236,7 @@ int main(void)
         FIXTURE_TEST(mandatory_members_pairs_and_sizes_are_checked),
         cmocka_unit_test(another_abi_is_not_looked_into),
         FIXTURE_TEST(a_shorter_table_gets_generic_forms),
+        FIXTURE_TEST(a_table_with_health_is_asked),
         FIXTURE_TEST(a_longer_table_is_cut),
         cmocka_unit_test(capabilities_are_those_of_port_and_connection),
     };
