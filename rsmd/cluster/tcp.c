@@ -166,10 +166,9 @@ static void make_proof(struct rsmd_tcp *conn)
 {
     struct rsmd_auth_claim claim = own_claim(conn);
     enter(conn, RSMD_PHASE_MAKING);
-    rsmd_stream_pause(conn->stream);
     conn->job = rsmd_auth_prove(conn->peers->auth, &claim, on_proof_made, conn);
-    if (conn->job == NULL)
-        rsmd_tcp_end(conn, "too many handshakes at once");
+    if (conn->job != NULL)
+        rsmd_stream_pause(conn->stream);
 }
 
 /* ------------------------------------------------------------------ the caller's address */
@@ -232,10 +231,9 @@ static void take_proof(struct rsmd_tcp *conn, const struct rsm_cluster_proof *pr
 {
     struct rsmd_auth_claim claim = their_claim(conn);
     enter(conn, RSMD_PHASE_CHECKING);
-    rsmd_stream_pause(conn->stream);
     conn->job = rsmd_auth_check(conn->peers->auth, &claim, proof, on_proof_checked, conn);
-    if (conn->job == NULL)
-        rsmd_tcp_end(conn, "too many handshakes at once");
+    if (conn->job != NULL)
+        rsmd_stream_pause(conn->stream);
 }
 
 /* ------------------------------------------------------------------ greeting */
@@ -280,8 +278,7 @@ static void take_confirmation(struct rsmd_tcp *conn, const struct rsm_cluster_ms
     if (!conn->caller) {
         conn->first_ping = msg->u.ping.number;
         conn->link = rsmd_link_to(conn->peers, conn->theirs.from);
-        DL_DELETE(conn->peers->listener.strangers, conn);
-        conn->peers->listener.stranger_count--;
+        rsmd_listener_release(conn);
     }
     rsmd_link_adopt(conn->link, conn);
 }
