@@ -422,16 +422,15 @@ static void events(void **state)
 
 static struct rsm_cluster_msg wanted(uint32_t request, uint32_t segment_id)
 {
-    return (struct rsm_cluster_msg){.type = RSM_CLUSTER_CONNECT,
-                                    .u.connect = {.request = request,
-                                                  .controller = "far0",
-                                                  .segment_id = segment_id,
-                                                  .rights = RIGHTS,
-                                                  .uid = 1000,
-                                                  .gid = 1000,
-                                                  .pid = 4321,
-                                                  .group_count = 2,
-                                                  .groups = {1000, 27}}};
+    return (struct rsm_cluster_msg){
+        .type = RSM_CLUSTER_CONNECT,
+        .u.connect = {
+            .request = request,
+            .controller = "far0",
+            .segment_id = segment_id,
+            .rights = RIGHTS,
+            .who = {
+                .uid = 1000, .gid = 1000, .pid = 4321, .group_count = 2, .groups = {1000, 27}}}};
 }
 
 static void other_host(void **state)
@@ -446,10 +445,11 @@ static void other_host(void **state)
     tell(wanted(2, 99));
     hear(RSM_CLUSTER_CONNECT_REPLY);
     remark("an interrupt that is not there");
-    tell((struct rsm_cluster_msg){
-        .type = RSM_CLUSTER_INTERRUPT,
-        .u.interrupt = {
-            .request = 9, .kind = RSM_INTERRUPT_PLAIN, .number = 1, .uid = 1000, .gid = 1000}});
+    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_INTERRUPT,
+                                  .u.interrupt = {.request = 9,
+                                                  .kind = RSM_INTERRUPT_PLAIN,
+                                                  .number = 1,
+                                                  .who = {.uid = 1000, .gid = 1000}}});
     hear(RSM_CLUSTER_INTERRUPT_REPLY);
     remark("events there and back");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
