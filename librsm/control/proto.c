@@ -178,6 +178,18 @@ static void walk_connect_reply(struct rsm_codec *c, struct rsm_import_connect_re
     rsm_codec_bytes(c, m->blob, m->blob_len);
 }
 
+static void walk_choice(struct rsm_codec *c, struct softmap_choice *m)
+{
+    rsm_codec_u32(c, &m->trap);
+    rsm_codec_u32(c, &m->reason);
+}
+
+static void walk_import_trap(struct rsm_codec *c, struct rsm_import_trap_request *m)
+{
+    rsm_codec_u32(c, &m->import);
+    walk_choice(c, &m->choice);
+}
+
 static void walk_event_open(struct rsm_codec *c, struct rsm_event_open_request *m)
 {
     rsm_codec_u32(c, &m->end);
@@ -236,6 +248,7 @@ static void walk_inspect_item(struct rsm_codec *c, struct rsm_inspect_item *m)
     rsm_codec_u32(c, &m->connections);
     rsm_codec_u32(c, &m->pending);
     rsm_codec_u64(c, &m->length);
+    walk_choice(c, &m->choice);
     rsm_codec_string(c, m->controller, sizeof m->controller);
 }
 
@@ -445,6 +458,9 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_IMPORT_DISCONNECT:
         rsm_codec_u32(c, &msg->u.import_disconnect.import);
         return;
+    case RSM_MSG_IMPORT_TRAP:
+        walk_import_trap(c, &msg->u.import_trap);
+        return;
     case RSM_MSG_EVENT_OPEN:
     case RSM_MSG_EVENT_RECEIVERS:
     case RSM_MSG_EVENT_ARM:
@@ -533,6 +549,7 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EVENT_DOORBELL:
     case RSM_MSG_INTERRUPT_REMOVE:
     case RSM_MSG_INTERRUPT_TRIGGER:
+    case RSM_MSG_IMPORT_TRAP:
         return;
     }
     c->bad = true;
