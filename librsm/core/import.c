@@ -297,9 +297,10 @@ static void report_trap(struct rsmcore_import *import)
     const struct rsm_softmap_ops *engine = atomic_load(&import->soft);
     if (engine == NULL || atomic_exchange(&import->trap_known, true))
         return;
-    struct rsm_msg msg = {
-        .type = RSM_MSG_IMPORT_TRAP,
-        .u.import_trap = {import->id, engine->choice(rsmcore_import_conn(import))}};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_IMPORT_TRAP);
+    msg.u.import_trap =
+        (struct rsm_import_trap_request){import->id, engine->choice(rsmcore_import_conn(import))};
     rsmcore_control_try_post(import->link, &msg);
 }
 
