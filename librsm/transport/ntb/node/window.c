@@ -70,9 +70,15 @@ void ntb_window_pump(struct ntb_window *window)
 {
     struct ntb_port_event event;
     pthread_mutex_lock(&window->lock);
-    while (window->port->ops->next(window->port, &event))
-        on_event(window, &event);
-    ntb_extents_settle(window);
+    /* What is released may be free at once, which is another event. */
+    for (bool more = true; more;) {
+        more = false;
+        while (window->port->ops->next(window->port, &event)) {
+            on_event(window, &event);
+            more = true;
+        }
+        ntb_extents_settle(window);
+    }
     pthread_mutex_unlock(&window->lock);
 }
 
