@@ -152,6 +152,7 @@ static void step(struct port *port)
     struct ntb_session *session = &port->session;
     pthread_mutex_lock(&port->lock);
     session->held = has_old_imports(port);
+    port->wary = port->wary && (port->ivshmem.bells == 0 || port->ivshmem.peer);
     enum ntb_session_news news =
         port->ivshmem.peer ? ntb_session_step(session, rsm_clock_ms()) : ntb_session_end(session);
     if (!port->ivshmem.peer)
@@ -270,6 +271,7 @@ static void meet(struct port *port, uint32_t wait_ms)
 {
     int64_t end = rsm_clock_ns() + INT64_C(1000000) * wait_ms;
     struct pollfd readable = {.fd = port->epoll, .events = POLLIN};
+    port->wary = true;
     service(&port->base);
     /* The server tells of the other host before it gives the own bells. */
     while ((port->ivshmem.bells == 0 || (port->ivshmem.peer && !port->up)) &&
@@ -279,7 +281,6 @@ static void meet(struct port *port, uint32_t wait_ms)
         ivshmem_ring(&port->ivshmem);
         service(&port->base);
     }
-    port->wary = port->ivshmem.peer && !port->up;
 }
 
 static bool set_up(struct port *port, const struct ntb_options *options)
