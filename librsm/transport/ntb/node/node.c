@@ -16,6 +16,12 @@ static const struct ntb_port_ops *port_named(const char *device, const char **wh
         *where = device + sizeof ivshmem - 1;
         return &ntb_port_ivshmem;
     }
+#ifdef NTB_CHARDEV
+    if (device[0] == '/') {
+        *where = device;
+        return &ntb_port_chardev;
+    }
+#endif
     return NULL;
 }
 
@@ -26,8 +32,12 @@ static enum rsm_status open_port(const struct rsm_controller_info *info,
     const struct ntb_port_ops *ops = port_named(info->device, &where);
     if (ops != NULL)
         return ops->open(where, options, info->node, port);
-    rsm_log_error("ntb: controller %s: expected device = ivshmem:SOCKET, not \"%s\"", info->name,
-                  info->device);
+    rsm_log_error("ntb: controller %s: expected device = /dev/rsm_ntbN or ivshmem:SOCKET, not "
+                  "\"%s\"%s",
+                  info->name, info->device,
+                  info->device[0] == '/' ? ": this librsm was built without the kernel module's "
+                                           "interface"
+                                         : "");
     return RSM_ST_INVALID;
 }
 
