@@ -319,7 +319,8 @@ struct rsm_import_ops {
     /** Make all earlier writes of this connection visible before any later one. */
     enum rsm_status (*order)(struct rsm_conn *conn);
     /** Wait until all earlier accesses have been performed. @return RSM_ST_OK, or an error that has
-     *  occurred since the last complete(): none is lost. */
+     *  occurred since the last complete(): none is lost. While health() goes on to return RSM_ST_OK,
+     *  repeating the accesses repairs the error; otherwise the connection is over. */
     enum rsm_status (*complete)(struct rsm_conn *conn);
 
     /* health: optional, generic form returns RSM_ST_OK */
@@ -409,6 +410,7 @@ struct rsm_importer {
     uid_t uid;
     gid_t gid;
     pid_t pid;
+    bool local; /**< it is on this host: its offer may have descriptors */
 };
 
 /** Abilities of a port of the node half. */
@@ -493,6 +495,49 @@ struct rsm_node_signal_ops {
     bool (*arrived)(struct rsm_node_port *port, struct rsm_node_offer *made);
 };
 
+/** Base of an import that goes through the importer's node. */
+struct rsm_node_import {
+    struct rsm_node_port *port; /**< accept() sets it */
+};
+
+/**
+ * For fabrics whose importers get what they map from their own node, such as descriptors of a
+ * device: a process needs no privilege then, and its node can take back what it gave.
+ *
+ * An offer to a process of another host is given to accept() there, and the process connects with
+ * the offer that accept() makes of it. The exporter's node learns when the import has ended: until
+ * released(), an offer to another host that has been revoked still holds its memory. As revoke()
+ * cannot reach across, the exporter leaves the extent before anybody else gets that memory.
+ */
+struct rsm_node_import_ops {
+    size_t size; /**< sizeof(struct rsm_node_import_ops) as the transport was compiled */
+
+    /**
+     * A process of this host is to connect to a segment of @p size bytes of node @p exporter, whose
+     * node half made @p offer; every length and offset in it is checked here. Fill *local for
+     * connect(); descriptors in it belong to the caller, who closes them after sending. @return
+     * RSM_ST_OK; RSM_ST_UNREACHABLE: the fabric does not reach that node any more, or the offer is
+     * of a time before it was lost; RSM_ST_PROTOCOL: it makes no sense.
+     */
+    enum rsm_status (*accept)(struct rsm_node_port *port, uint32_t exporter, uint64_t size,
+                              uint32_t rights, const struct rsm_importer *importer,
+                              const struct rsm_offer *offer, struct rsm_offer *local,
+                              struct rsm_node_import **made);
+    /** The connection was cut. True: no access of the process reaches the exporter any more. False:
+     *  that holds only after close(). */
+    bool (*revoke)(struct rsm_node_port *port, struct rsm_node_import *made);
+    /** The process has disconnected or ended; with or without revoke() before. */
+    void (*close)(struct rsm_node_port *port, struct rsm_node_import *made);
+
+    /** The exporter's side: the importer's node has ended the import of this offer, which was
+     *  revoked before. The offer is gone when it returns. */
+    void (*released)(struct rsm_node_port *port, struct rsm_node_offer *made);
+    /** The daemons' link to @p node has come up anew: that node has cut all connections that there
+     *  were before. True: that is enough, and all offers to it that were revoked are gone when it
+     *  returns. False: released() will tell of each. */
+    bool (*all_released)(struct rsm_node_port *port, uint32_t node);
+};
+
 struct rsm_node_ops {
     /* RSM_NODE_OPS_HEAD sets the version and the sizes. */
     uint32_t abi_version; /**< RSM_TRANSPORT_ABI */
@@ -571,6 +616,8 @@ struct rsm_node_ops {
     /* sub-tables: optional */
 
     const struct rsm_node_signal_ops *signals; /**< NULL: the daemons carry signals */
+    const struct rsm_node_import_ops *imports; /**< NULL: processes of other hosts connect with an
+                                                    offer as the exporter's node made it */
 };
 
 /** Initialises the version and the sizes at the beginning of a table. */
