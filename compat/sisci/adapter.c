@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "sisci_api.h"
+
 /* Those that have been looked up. The lock is not held while the daemon is asked. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rsmcore_controller *known[SISCI_ADAPTERS_MAX];
@@ -47,6 +49,14 @@ sci_error_t sisci_adapter_check(unsigned number)
     if (error == SCI_ERR_OK)
         rsmcore_controller_close(controller);
     return error;
+}
+
+sci_error_t sisci_node(unsigned id, uint32_t *node)
+{
+    if (id == SCI_LOCAL_HOST)
+        return sisci_error(SISCI_LOCAL, rsmcore_local_node(node));
+    *node = id;
+    return id <= RSM_NODE_ID_MAX ? SCI_ERR_OK : SCI_ERR_ILLEGAL_NODEID;
 }
 
 void sisci_adapters_forget(void)

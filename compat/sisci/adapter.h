@@ -18,6 +18,10 @@ sci_error_t sisci_adapter_open(unsigned number, struct rsmcore_controller **cont
 /** Whether there is such an adapter. Returns what sisci_adapter_open() does. */
 sci_error_t sisci_adapter_check(unsigned number);
 
+/** The node of an id as programs give it. SCI_ERR_OK, SCI_ERR_ILLEGAL_NODEID; SCI_ERR_SYSTEM: it is
+ *  this one, and no daemon answers. */
+sci_error_t sisci_node(unsigned id, uint32_t *node);
+
 /** Forget the controllers that have been looked up. */
 void sisci_adapters_forget(void);
 

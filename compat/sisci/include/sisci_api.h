@@ -160,6 +160,92 @@ void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error);
 void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId, unsigned int flags,
                        sci_error_t *error);
 
+/* ------------------------------------------------------------------ interrupts */
+
+/*
+ * A trigger that arrives while nobody waits is kept: each wait, or each call of the callback, takes
+ * one. What the sender has stored and flushed, copied or completed by DMA before it triggers is
+ * visible to whoever takes the trigger.
+ */
+
+/**
+ * Create an interrupt of this node. Its number is free again when it is removed or the process ends.
+ * @param interruptNo  SCI_FLAG_FIXED_INTNO: its number, any; else it receives one that was free.
+ * @param flags        SCI_FLAG_USE_CALLBACK, SCI_FLAG_FIXED_INTNO; SCI_FLAG_SHARED_INT: processes of
+ *                     the same user may have the number together, and each gets all triggers;
+ *                     SCI_FLAG_COUNTING_INT: as all are.
+ * @param error        also SCI_ERR_SEGMENTID_USED: the number is taken.
+ */
+void SCICreateInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt,
+                        unsigned int localAdapterNo, unsigned int *interruptNo,
+                        sci_cb_interrupt_t callback, void *callbackArg, unsigned int flags,
+                        sci_error_t *error);
+
+/** Remove it. Those who wait get SCI_ERR_CANCELLED. A callback that runs is waited for, but in the
+ *  callback itself. @param flags  0. */
+void SCIRemoveInterrupt(sci_local_interrupt_t interrupt, unsigned int flags, sci_error_t *error);
+
+/**
+ * Take one trigger, waiting for it. No signal ends the wait; pthread_cancel(3) does.
+ * @param timeout  milliseconds, or SCI_INFINITE_TIMEOUT.
+ * @param flags    0.
+ * @param error    also SCI_ERR_TIMEOUT, SCI_ERR_CANCELLED; SCI_ERR_ILLEGAL_OPERATION: it has a
+ *                 callback.
+ */
+void SCIWaitForInterrupt(sci_local_interrupt_t interrupt, unsigned int timeout, unsigned int flags,
+                         sci_error_t *error);
+
+/**
+ * Find an interrupt of a node.
+ * @param timeout  is not used: the interrupt is there, or it is not.
+ * @param flags    0 or SCI_FLAG_COUNTING_INT, which changes nothing.
+ * @param error    also SCI_ERR_NO_SUCH_INTNO: not there, or the node does not answer;
+ *                 SCI_ERR_NO_SUCH_NODEID, SCI_ERR_CONNECTION_REFUSED.
+ */
+void SCIConnectInterrupt(sci_desc_t sd, sci_remote_interrupt_t *interrupt, unsigned int nodeId,
+                         unsigned int localAdapterNo, unsigned int interruptNo,
+                         unsigned int timeout, unsigned int flags, sci_error_t *error);
+void SCIDisconnectInterrupt(sci_remote_interrupt_t interrupt, unsigned int flags,
+                            sci_error_t *error);
+
+/** Trigger it. @param flags  0. @param error  also SCI_ERR_NOT_CONNECTED: it has been removed;
+ *  SCI_ERR_NODE_NOT_RESPONDING. */
+void SCITriggerInterrupt(sci_remote_interrupt_t interrupt, unsigned int flags, sci_error_t *error);
+
+/* The same with data: each trigger brings one message, and messages of one sender arrive in order.
+ * Their numbers have nothing to do with those of the interrupts above. */
+
+/** As SCICreateInterrupt(), without SCI_FLAG_COUNTING_INT. */
+void SCICreateDataInterrupt(sci_desc_t sd, sci_local_data_interrupt_t *interrupt,
+                            unsigned int localAdapterNo, unsigned int *interruptNo,
+                            sci_cb_data_interrupt_t callback, void *callbackArg, unsigned int flags,
+                            sci_error_t *error);
+void SCIRemoveDataInterrupt(sci_local_data_interrupt_t interrupt, unsigned int flags,
+                            sci_error_t *error);
+
+/** As SCIWaitForInterrupt(). @param data  receives the first bytes of the message.
+ *  @param length  how many of them at most; receives how many these were. */
+void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data, unsigned int *length,
+                             unsigned int timeout, unsigned int flags, sci_error_t *error);
+
+/** As SCIConnectInterrupt(), without its flag. SCI_FLAG_BROADCAST: SCI_ERR_FLAG_NOT_IMPLEMENTED. */
+void SCIConnectDataInterrupt(sci_desc_t sd, sci_remote_data_interrupt_t *interrupt,
+                             unsigned int nodeId, unsigned int localAdapterNo,
+                             unsigned int interruptNo, unsigned int timeout, unsigned int flags,
+                             sci_error_t *error);
+void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt, unsigned int flags,
+                                sci_error_t *error);
+
+/**
+ * Send a message, at most 1024 bytes. It never waits for the receiver.
+ * @param data   may be NULL if @p length is 0.
+ * @param flags  0.
+ * @param error  as of SCITriggerInterrupt(); SCI_ERR_NOSPC: the receiver has 256 messages that it has
+ *               not taken, and this one has not been sent; SCI_ERR_OUT_OF_RANGE: too long.
+ */
+void SCITriggerDataInterrupt(sci_remote_data_interrupt_t interrupt, void *data, unsigned int length,
+                             unsigned int flags, sci_error_t *error);
+
 #ifdef __cplusplus
 }
 #endif
