@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "export.h"
+
 static sci_error_t common_error(enum rsm_status status)
 {
     switch (status) {
@@ -101,3 +103,36 @@ sci_error_t sisci_error(enum sisci_family family, enum rsm_status status)
     }
     return common_error(status);
 }
+
+/* ------------------------------------------------------------------ names */
+
+/* Of two names of one value the one of the wider meaning. */
+/* clang-format off */
+#define EACH_ERROR(X) \
+    X(OK) X(BUSY) X(FLAG_NOT_IMPLEMENTED) X(ILLEGAL_FLAG) X(NOSPC) X(API_NOSPC) X(HW_NOSPC) \
+    X(NOT_IMPLEMENTED) X(ILLEGAL_ADAPTERNO) X(NO_SUCH_ADAPTERNO) X(TIMEOUT) X(OUT_OF_RANGE) \
+    X(NO_SUCH_SEGMENT) X(ILLEGAL_NODEID) X(CONNECTION_REFUSED) X(SEGMENT_NOT_CONNECTED) \
+    X(SIZE_ALIGNMENT) X(OFFSET_ALIGNMENT) X(ILLEGAL_PARAMETER) X(MAX_ENTRIES) \
+    X(SEGMENT_NOT_PREPARED) X(ILLEGAL_ADDRESS) X(ILLEGAL_OPERATION) X(ILLEGAL_QUERY) \
+    X(SEGMENTID_USED) X(SYSTEM) X(CANCELLED) X(NOT_CONNECTED) X(NOT_AVAILABLE) \
+    X(INCONSISTENT_VERSIONS) X(COND_INT_RACE_PROBLEM) X(OVERFLOW) X(NOT_INITIALIZED) X(ACCESS) \
+    X(NOT_SUPPORTED) X(DEPRECATED) X(DMA_NOT_AVAILABLE) X(DMA_DISABLED) X(NO_SUCH_NODEID) \
+    X(NODE_NOT_RESPONDING) X(NO_REMOTE_LINK_ACCESS) X(NO_LINK_ACCESS) X(TRANSFER_FAILED) \
+    X(EWOULD_BLOCK) X(SEMAPHORE_COUNT_EXCEEDED) X(IRQL_ILLEGAL) X(LOCAL_BUSY) X(ALL_BUSY) \
+    X(NO_SUCH_FDID)
+/* clang-format on */
+
+SISCI_API const char *SCIGetErrorString(sci_error_t error)
+{
+#define CASE(name)                                                                                 \
+    case SCI_ERR_##name:                                                                           \
+        return "SCI_ERR_" #name;
+    switch (error) {
+        EACH_ERROR(CASE)
+    default:
+        break;
+    }
+#undef CASE
+    return "unknown SISCI error";
+}
+SISCI_EXPORT(SCIGetErrorString);

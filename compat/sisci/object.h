@@ -52,6 +52,10 @@ struct sisci_type {
     /** Release what it stands for; object.c frees the structure. Nobody holds it, nothing is below
      *  it, its handle is stale, and no lock is held. */
     void (*release)(struct sisci_object *object);
+    /** Answer a subcommand of SCIQuery(). The caller holds it. SCI_ERR_ILLEGAL_QUERY: there is no
+     *  such subcommand, or no answer. NULL: there is none at all. */
+    sci_error_t (*query)(struct sisci_object *object, unsigned subcommand,
+                         unsigned long long *answer);
 };
 
 /** The first member of each resource, which is from malloc(3). Only object.c touches what is in

@@ -225,6 +225,17 @@ enum rsm_status rsmcore_interrupt_connect(struct rsmcore_controller *controller,
     return RSM_ST_OK;
 }
 
+/* Whoever says that there is no such interrupt has answered. */
+enum rsm_status rsmcore_node_probe(struct rsmcore_controller *controller, uint32_t node)
+{
+    struct rsmcore_trigger *trigger;
+    enum rsm_status status =
+        rsmcore_interrupt_connect(controller, node, RSM_INTERRUPT_PLAIN, 0, &trigger);
+    if (status == RSM_ST_OK)
+        rsmcore_interrupt_disconnect(trigger);
+    return status == RSM_ST_NOT_FOUND ? RSM_ST_OK : status;
+}
+
 void rsmcore_interrupt_disconnect(struct rsmcore_trigger *trigger)
 {
     rsmcore_control_release(trigger->link);

@@ -131,6 +131,137 @@
 #define SCI_MEMACCESS_P2P_READ        0x21u
 #define SCI_MEMACCESS_P2P_WRITE       0x22u
 
+/* ------------------------------------------------------------------ queries */
+
+/* Commands of SCIQuery(), each with the structure that its data is. */
+#define SCI_Q_API                  1u /**< sci_query_string_t: version of the API */
+#define SCI_Q_VENDORID             2u /**< sci_query_string_t */
+#define SCI_Q_SISCI_DRIVER_VERSION 3u /**< sci_query_string_t: version of librsm */
+#define SCI_Q_ADAPTER              4u /**< sci_query_adapter_t */
+#define SCI_Q_SYSTEM               5u /**< sci_query_system_t */
+#define SCI_Q_LOCAL_SEGMENT        6u /**< sci_query_local_segment_t */
+#define SCI_Q_REMOTE_SEGMENT       7u /**< sci_query_remote_segment_t */
+#define SCI_Q_MAP                  8u /**< sci_query_map_t */
+#define SCI_Q_DMA                  9u /**< sci_query_dma_t */
+#define SCI_Q_DEVICE               10u
+#define SCI_Q_DEVICE_INFO          11u
+
+/* Subcommands of SCI_Q_ADAPTER. sisci(7) says which of them have an answer. */
+#define SCI_Q_ADAPTER_NODEID                            0x401u
+#define SCI_Q_ADAPTER_SERIAL_NUMBER                     0x402u
+#define SCI_Q_ADAPTER_CARD_TYPE                         0x403u
+#define SCI_Q_ADAPTER_NUMBER_OF_STREAMS                 0x404u
+#define SCI_Q_ADAPTER_STREAM_BUFFER_SIZE                0x405u
+#define SCI_Q_ADAPTER_CONNECTED_TO_SWITCH               0x406u
+#define SCI_Q_ADAPTER_CONFIGURED                        0x407u
+#define SCI_Q_ADAPTER_LINK_OPERATIONAL                  0x408u
+#define SCI_Q_ADAPTER_HW_LINK_STATUS_IS_OK              0x409u
+#define SCI_Q_ADAPTER_NUMBER                            0x40au
+#define SCI_Q_ADAPTER_INSTANCE_NUMBER                   0x40bu
+#define SCI_Q_ADAPTER_FIRMWARE_OK                       0x40cu
+#define SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT                0x40du
+#define SCI_Q_ADAPTER_DMA_OFFSET_ALIGNMENT              0x40eu
+#define SCI_Q_ADAPTER_DMA_MTU                           0x40fu
+#define SCI_Q_ADAPTER_SUGGESTED_MIN_DMA_SIZE            0x410u
+#define SCI_Q_ADAPTER_SUGGESTED_MIN_BLOCK_SIZE          0x411u
+#define SCI_Q_ADAPTER_BDF                               0x412u
+#define SCI_Q_ADAPTER_MCAST_MAX_GROUPS                  0x413u
+#define SCI_Q_ADAPTER_NUMBER_OF_LINKS                   0x414u
+#define SCI_Q_ADAPTER_LINK_WIDTH                        0x415u
+#define SCI_Q_ADAPTER_LINK_SPEED                        0x416u
+#define SCI_Q_ADAPTER_LINK_UPTIME                       0x417u
+#define SCI_Q_ADAPTER_LINK_DOWNTIME                     0x418u
+#define SCI_Q_ADAPTER_LINK_CABLE_INSERTED               0x419u
+#define SCI_Q_ADAPTER_LINK_ENABLED                      0x41au
+#define SCI_Q_ADAPTER_LINK_PARTNER_PORT_NO              0x41bu
+#define SCI_Q_ADAPTER_LOCAL_SWITCH_TYPE                 0x41cu
+#define SCI_Q_ADAPTER_LOCAL_SWITCH_PORT_NUMBER          0x41du
+#define SCI_Q_ADAPTER_CONNECTED_TO_EXPECTED_SWITCH_PORT 0x41eu
+#define SCI_Q_ADAPTER_ATT_PAGE_SIZE                     0x41fu
+#define SCI_Q_ADAPTER_ATT_NUMBER_OF_ENTRIES             0x420u
+#define SCI_Q_ADAPTER_ATT_AVAILABLE_ENTRIES             0x421u
+#define SCI_Q_ADAPTER_PHYS_MEM_NODEID                   0x422u
+#define SCI_Q_ADAPTER_PHYS_MBX_NODEID                   0x423u
+#define SCI_Q_ADAPTER_PHYS_LINK_PORT_NODEID             0x424u
+#define SCI_Q_ADAPTER_SCI_LINK_FREQUENCY                0x425u
+#define SCI_Q_ADAPTER_B_LINK_FREQUENCY                  0x426u
+#define SCI_Q_ADAPTER_IO_BUS_FREQUENCY                  0x427u
+
+/* Subcommands of the others */
+#define SCI_Q_SYSTEM_HOSTBRIDGE                 0x501u
+#define SCI_Q_SYSTEM_WRITE_POSTING_ENABLED      0x502u
+#define SCI_Q_SYSTEM_WRITE_COMBINING_ENABLED    0x503u
+#define SCI_Q_SYSTEM_CPU_CACHE_LINE_SIZE        0x504u
+#define SCI_Q_LOCAL_SEGMENT_IOADDR              0x601u
+#define SCI_Q_LOCAL_SEGMENT_PHYS_ADDR           0x602u
+#define SCI_Q_LOCAL_SEGMENT_VIRTUAL_KERNEL_ADDR 0x603u
+#define SCI_Q_REMOTE_SEGMENT_IOADDR             0x701u
+#define SCI_Q_MAP_MAPPED_TO_LOCAL_TARGET        0x801u
+#define SCI_Q_REMOTE_MAPPED_TO_LOCAL_TARGET     SCI_Q_MAP_MAPPED_TO_LOCAL_TARGET
+#define SCI_Q_MAP_IOADDR                        0x802u
+#define SCI_Q_MAP_PHYS_ADDR                     0x803u
+#define SCI_Q_DMA_AVAILABLE                     0x901u
+#define SCI_Q_DMA_CAPABILITIES                  0x902u
+
+/** The answer is a string, cut to @p length bytes with the NUL that ends it. */
+typedef struct {
+    char *str;
+    unsigned int length;
+} sci_query_string_t;
+
+/** The answer of this and the next is an unsigned int at @p data. @p portNo is not used. */
+typedef struct {
+    unsigned int localAdapterNo;
+    unsigned int portNo;
+    unsigned int subcommand;
+    void *data;
+} sci_query_adapter_t;
+
+typedef struct {
+    unsigned int subcommand;
+    void *data;
+} sci_query_system_t;
+
+typedef struct {
+    unsigned int num_channels;
+    unsigned int max_transfer_size;
+    unsigned int max_vector_length;
+    unsigned int support_mem2io;
+    unsigned int support_io2mem;
+    unsigned int support_io2io;
+    unsigned int min_align_bytes;
+    unsigned int suggested_align_bytes;
+} sci_dma_capabilities_t;
+
+/** The answer is an unsigned int, or a sci_dma_capabilities_t, at @p data. */
+typedef struct {
+    unsigned int localAdapterNo;
+    unsigned int subcommand;
+    void *data;
+} sci_query_dma_t;
+
+typedef struct {
+    sci_local_segment_t segment;
+    unsigned int subcommand;
+    union {
+        sci_ioaddr_t ioaddr;
+    } data;
+} sci_query_local_segment_t;
+
+typedef struct {
+    sci_remote_segment_t segment;
+    unsigned int subcommand;
+    union {
+        sci_ioaddr_t ioaddr;
+    } data;
+} sci_query_remote_segment_t;
+
+typedef struct {
+    sci_map_t map;
+    unsigned int subcommand;
+    unsigned long long data;
+} sci_query_map_t;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -159,6 +290,34 @@ void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error);
 /** The id of this node, the same on each of its adapters. @param flags  0. */
 void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId, unsigned int flags,
                        sci_error_t *error);
+
+/**
+ * Whether a node answers.
+ * @param flags  0.
+ * @param error  if it does not: SCI_ERR_NO_SUCH_NODEID: it is not known; SCI_ERR_ILLEGAL_NODEID;
+ *               SCI_ERR_NO_REMOTE_LINK_ACCESS: it is known; or why it could not be asked.
+ * @return 1 or 0.
+ */
+int SCIProbeNode(sci_desc_t sd, unsigned int localAdapterNo, unsigned int nodeId,
+                 unsigned int flags, sci_error_t *error);
+
+/**
+ * Ask about the library, an adapter, the system or a resource.
+ * @param command  SCI_Q_*.
+ * @param data     the structure that belongs to it.
+ * @param flags    0; of SCI_Q_DMA the engine: SCI_FLAG_DMA_ADAPTER, SCI_FLAG_DMA_GLOBAL,
+ *                 SCI_FLAG_DMA_SYSDMA.
+ * @param error    also SCI_ERR_ILLEGAL_QUERY: there is no such command or subcommand, librsm does
+ *                 not know the answer, or the handle in @p data is of another kind.
+ */
+void SCIQuery(unsigned int command, void *data, unsigned int flags, sci_error_t *error);
+
+/** The name of an error, as in "SCI_ERR_BUSY"; a text that says so for what is none. Never NULL. */
+const char *SCIGetErrorString(sci_error_t error);
+
+/** What the answer to SCI_Q_ADAPTER_CARD_TYPE means, and its family. Never NULL. */
+char *SCIGetAdapterTypeString(unsigned int type);
+char *SCIGetAdapterFamilyString(unsigned int type);
 
 /* ------------------------------------------------------------------ interrupts */
 
