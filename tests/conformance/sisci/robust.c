@@ -459,3 +459,25 @@ CONFORMANCE(X, 10, "the end of the daemon ends waits; what is made afterwards wo
     SUCCEEDS(SCIWaitForInterrupt, waits, LONG_MS, 0);
     SCITerminate();
 }
+
+CONFORMANCE(X, 11, "what librsm has not says so")
+{
+    const sci_error_t absent = SCI_ERR_NOT_IMPLEMENTED;
+    sci_local_interrupt_t interrupt = (sci_local_interrupt_t)8;
+    sci_remote_segment_t segment = (sci_remote_segment_t)8;
+    sci_device_t device = (sci_device_t)8;
+    sci_address_t address = {0, 0, 0};
+    begin_as_a();
+    HOLDS(SCIGetCSRRegister(desc(), ADAPTER, node_a(), 0, 0, NULL) == 0);
+    GIVES(absent, SCISetLocalCSR, desc(), ADAPTER, 0, 0, 0);
+    GIVES(absent, SCIRegisterInterruptFlag, ADAPTER, &interrupt, NULL, 0, NULL, NULL, 0);
+    HOLDS(interrupt == NULL);
+    GIVES(absent, SCIEnableConditionalInterrupt, interrupt, 0);
+    GIVES(SCI_ERR_ACCESS, SCIConnectSCISpace, desc(), ADAPTER, &segment, address, 1, 0);
+    HOLDS(segment == NULL);
+    GIVES(absent, SCIBorrowDevice, desc(), &device, 1, 0);
+    HOLDS(device == NULL);
+    HOLDS(SCIGetFabricDeviceId(device) == 0);
+    SCITerminate();
+    GIVES(SCI_ERR_NOT_INITIALIZED, SCIReturnDevice, NULL, 0);
+}
