@@ -156,9 +156,9 @@ CONFORMANCE(X, 02,
 struct calls {
     _Atomic unsigned count;
     sci_callback_action_t answer;
-    sci_local_interrupt_t remove; /* in the callback */
-    sci_error_t error;            /* of that */
-    sci_desc_t close;             /* likewise */
+    _Atomic(sci_local_interrupt_t) remove; /* in the callback */
+    _Atomic(sci_desc_t) close;             /* likewise */
+    sci_error_t error;                     /* of that */
     sem_t *may_return;
     const uint64_t *left; /* address of a local variable of the last callback */
 };
@@ -170,9 +170,9 @@ static sci_callback_action_t count_call(void *argument, sci_local_interrupt_t in
     (void)interrupt;
     (void)status;
     if (calls->remove != NULL)
-        calls->error = ERROR_OF(SCIRemoveInterrupt, calls->remove, 0);
+        calls->error = ERROR_OF(SCIRemoveInterrupt, atomic_load(&calls->remove), 0);
     if (calls->close != NULL)
-        calls->error = ERROR_OF(SCIClose, calls->close, 0);
+        calls->error = ERROR_OF(SCIClose, atomic_load(&calls->close), 0);
     atomic_fetch_add(&calls->count, 1);
     while (calls->may_return != NULL && sem_wait(calls->may_return) != 0)
         continue;
