@@ -129,14 +129,17 @@ static enum rsm_status undo(struct rsmcore_channel *channel, struct rsm_msg *msg
 
 static void undo_extent(struct rsmcore_channel *channel, uint32_t extent)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE, .u.extent_free.extent = extent};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_EXTENT_FREE);
+    msg.u.extent_free.extent = extent;
     (void)undo(channel, &msg);
 }
 
 static void undo_export(struct rsmcore_channel *channel, const struct rsm_export_create_reply *made)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY,
-                          .u.export_destroy.export_id = made->export_id};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_EXPORT_DESTROY);
+    msg.u.export_destroy.export_id = made->export_id;
     (void)undo(channel, &msg);
     if (made->extent != 0)
         undo_extent(channel, made->extent);
@@ -144,7 +147,9 @@ static void undo_export(struct rsmcore_channel *channel, const struct rsm_export
 
 static void undo_import(struct rsmcore_channel *channel, uint32_t import)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect.import = import};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_IMPORT_DISCONNECT);
+    msg.u.import_disconnect.import = import;
     (void)undo(channel, &msg);
 }
 

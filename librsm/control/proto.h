@@ -609,6 +609,13 @@ struct rsm_msg {
     } u;
 };
 
+/**
+ * Begin a message of a type, with RSM_MSG_REPLY for a reply: sequence, status and what counts of
+ * the union become 0. The rest is not written: a message is longer than most requests need by
+ * thousands of bytes.
+ */
+void rsm_msg_begin(struct rsm_msg *msg, uint32_t type);
+
 /** Encode into @p buffer. Returns the length, or 0 if the message breaks its own bounds. */
 size_t rsm_msg_encode(const struct rsm_msg *msg, void *buffer, size_t capacity);
 
@@ -622,7 +629,8 @@ uint32_t rsm_msg_version(const void *buffer, size_t length);
 
 /**
  * Decode a packet. RSM_ST_OK, RSM_ST_VERSION (right magic, other version) or RSM_ST_PROTOCOL
- * (anything else: short, long, unknown type, count out of bounds). Only msg is written.
+ * (anything else: short, long, unknown type, count out of bounds). Only msg is written, as
+ * rsm_msg_begin() and the packet have it.
  */
 enum rsm_status rsm_msg_decode(struct rsm_msg *msg, const void *buffer, size_t length);
 

@@ -94,8 +94,7 @@ void rsmd_dispatch(struct rsmd_call *call)
 {
     call->attached.count = 0;
     call->close_attached = false;
-    memset(call->reply, 0, sizeof *call->reply);
-    call->reply->type = call->request->type | RSM_MSG_REPLY;
+    rsm_msg_begin(call->reply, call->request->type | RSM_MSG_REPLY);
     call->reply->sequence = call->request->sequence;
     call->reply->status = answer(call);
 }

@@ -11,6 +11,7 @@
 #include "party.h"
 #include "process.h"
 #include "run.h"
+#include "shared_node.h"
 
 enum { OTHER_UID = 65533 };
 
@@ -241,29 +242,6 @@ static void test_sections(void **state)
 
 /* ---------------------------------------------------------------- users */
 
-static pid_t system_daemon;
-
-static int shared_setup(void **state)
-{
-    if (geteuid() != 0) {
-        print_message("needs root, for several users\n");
-        exit(77);
-    }
-    if (world_setup(state) != 0)
-        return -1;
-    system_daemon = world_daemon_start(*state, 1);
-    return 0;
-}
-
-static int shared_teardown(void **state)
-{
-    struct world *world = *state;
-    for (unsigned i = 0; i < world->actor_count; i++)
-        actor_stop(&world->actors[i]);
-    world_daemon_end(system_daemon);
-    return world_teardown(state);
-}
-
 static void count_segments(const struct world *world, uid_t uid, size_t exports, size_t imports)
 {
     struct json_value *root = run_json(world, uid, "", 0);
@@ -411,16 +389,10 @@ static void test_usage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_two_nodes),
-        WORLD_TEST(test_aborted),
-        WORLD_TEST(test_many),
-        WORLD_TEST(test_tables),
-        WORLD_TEST(test_sections),
-        WORLD_TEST(test_no_daemon),
-        WORLD_TEST(test_dead_daemon),
-        WORLD_TEST(test_usage),
-        cmocka_unit_test_setup_teardown(test_users, shared_setup, shared_teardown),
-        cmocka_unit_test_setup_teardown(test_shares, shared_setup, shared_teardown),
+        WORLD_TEST(test_two_nodes),    WORLD_TEST(test_aborted),  WORLD_TEST(test_many),
+        WORLD_TEST(test_tables),       WORLD_TEST(test_sections), WORLD_TEST(test_no_daemon),
+        WORLD_TEST(test_dead_daemon),  WORLD_TEST(test_usage),    SHARED_NODE_TEST(test_users),
+        SHARED_NODE_TEST(test_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
