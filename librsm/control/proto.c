@@ -23,6 +23,7 @@ static void walk_controller(struct rsm_codec *c, struct rsm_controller_request *
     rsm_codec_string(c, m->name, sizeof m->name);
     rsm_codec_string(c, m->transport, sizeof m->transport);
     rsm_codec_u32(c, &m->unit);
+    rsm_codec_u32(c, &m->flags);
 }
 
 static void walk_port_attr(struct rsm_codec *c, struct rsm_port_attr *m)
@@ -326,7 +327,7 @@ static void walk_interrupt_create(struct rsm_codec *c, struct rsm_interrupt_crea
 {
     rsm_codec_u32(c, &m->kind);
     rsm_codec_u32(c, &m->number);
-    rsm_codec_u32(c, &m->assign);
+    rsm_codec_u32(c, &m->flags);
     rsm_codec_u32(c, &m->mode);
 }
 
