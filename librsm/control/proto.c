@@ -330,7 +330,7 @@ static void walk_interrupt_create(struct rsm_codec *c, struct rsm_interrupt_crea
 {
     rsm_codec_u32(c, &m->kind);
     rsm_codec_u32(c, &m->number);
-    rsm_codec_u32(c, &m->assign);
+    rsm_codec_u32(c, &m->flags);
     rsm_codec_u32(c, &m->mode);
 }
 

@@ -440,12 +440,16 @@ enum rsm_interrupt_kind {
     RSM_INTERRUPT_PLAIN = 1, /* counts */
     RSM_INTERRUPT_DATA = 2,  /* has a queue of messages */
 };
-/** Make one. RSM_ST_ID_IN_USE. Its counter: EVENT_OPEN, EVENT_ARM with RSM_EVENT_INTERRUPT. */
+/** Make one. RSM_ST_ID_IN_USE. Its counter: EVENT_OPEN, EVENT_ARM with RSM_EVENT_INTERRUPT. Of
+ *  those with SHARED one user may have any number under one number of the node: a trigger reaches
+ *  all of them, or, if a queue is full, none. */
+#define RSM_INTERRUPT_ASSIGN_NUMBER 1u /* rsmd chooses it, and the one below does not count */
+#define RSM_INTERRUPT_SHARED        2u
 struct rsm_interrupt_create_request {
     uint32_t kind; /* enum rsm_interrupt_kind */
     uint32_t number;
-    uint32_t assign; /* 1: rsmd chooses a number, and the one above does not count; else 0 */
-    uint32_t mode;   /* owner, group, other digits: who may trigger it has the right to write */
+    uint32_t flags; /* RSM_INTERRUPT_* */
+    uint32_t mode;  /* owner, group, other digits: who may trigger it has the right to write */
 };
 struct rsm_interrupt_create_reply {
     uint32_t interrupt; /* id, never 0, unique within the node */

@@ -31,6 +31,9 @@ enum rsm_status rsmcore_controller_open_unit(const char *transport, unsigned uni
  *  rsmcore_controller_open() returns, but for what concerns the transport. */
 enum rsm_status rsmcore_controller_name_of_unit(const char *transport, unsigned unit, char *name);
 
+/** One more reference; rsmcore_controller_close() gives it up. */
+struct rsmcore_controller *rsmcore_controller_hold(struct rsmcore_controller *controller);
+
 /** Give up the opener's reference. Segments made through the controller keep it until they end. */
 void rsmcore_controller_close(struct rsmcore_controller *controller);
 

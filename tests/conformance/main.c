@@ -45,9 +45,9 @@ void conformance_register(struct conformance_test *test)
 static void usage(FILE *to)
 {
     fprintf(to, "Usage: %s [OPTION]...\n", program_invocation_short_name);
-    fputs("Check librsm, over a transport, against the numbered assertions about RSMAPI.\n"
-          "\n"
-          "  --module FILE      the transport of this module, librsm_NAME.so\n"
+    fprintf(to, "Check librsm, over a transport, against the numbered assertions about %s.\n\n",
+            conformance_api);
+    fputs("  --module FILE      the transport of this module, librsm_NAME.so\n"
           "  --transport NAME   this transport, built in or installed\n"
           "  --device TEXT      the controller's device, for the former two\n"
           "  --options TEXT     the controller's options, likewise\n"

@@ -61,7 +61,7 @@ const struct message_fields control_messages[] = {
      "user.interrupts~)"},
     {RSM_MSG_RECORDS, "RECORDS", "end id# after~",
      "count (record.event record.node record.connection# record.lost record.order~)"},
-    {RSM_MSG_INTERRUPT_CREATE, "INTERRUPT_CREATE", "kind number assign mode", "interrupt# number"},
+    {RSM_MSG_INTERRUPT_CREATE, "INTERRUPT_CREATE", "kind number flags mode", "interrupt# number"},
     {RSM_MSG_INTERRUPT_REMOVE, "INTERRUPT_REMOVE", "interrupt#", ""},
     {RSM_MSG_INTERRUPT_CONNECT, "INTERRUPT_CONNECT", "node kind number", "interrupt#"},
     {RSM_MSG_INTERRUPT_TRIGGER, "INTERRUPT_TRIGGER", "node kind number interrupt# length blob", ""},
