@@ -50,7 +50,7 @@ enum {
     RSM_INTERRUPT_DATA_MAX = 1024, /* bytes of one message */
     RSM_INTERRUPT_QUEUE_MAX = 256, /* messages that wait at one interrupt */
     RSM_RECORDS_KEPT = 256,        /* records that rsmd keeps for one handle */
-    RSM_PROTO_UNITS_MAX = 16,      /* adapters that a segment has a state on */
+    RSM_PROTO_UNITS_MAX = 64,      /* adapters that a segment has a state on */
     RSM_NODE_ID_MAX = 65535,       /* node ids are 1 to this; 0 is none. No array has this size */
 };
 

@@ -287,7 +287,8 @@ static enum rsm_status unregister_segment(const struct rsmcore_export *segment,
                                           enum rsmcore_destroy how, bool *offered)
 {
     static const uint32_t flags[] = {
-        [RSMCORE_DESTROY_UNUSED] = RSM_DESTROY_UNUSED, [RSMCORE_DESTROY_DEFER] = RSM_DESTROY_DEFER};
+        [RSMCORE_DESTROY_UNUSED] = RSM_DESTROY_UNUSED, [RSMCORE_DESTROY_DEFER] = RSM_DESTROY_DEFER,
+        [RSMCORE_DESTROY_LEAVE] = RSM_DESTROY_DEFER};
     struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY,
                           .u.export_destroy = {.export_id = segment->id, .flags = flags[how]}};
     enum rsm_status status = rsmcore_control_call(segment->link, &msg, NULL, NULL);
@@ -419,7 +420,8 @@ static enum rsm_status end_segment(struct rsmcore_export *segment, enum rsmcore_
     if (how == RSMCORE_DESTROY_UNUSED && status != RSM_ST_OK && !unknown)
         return status;
     segment->published = segment->connections_kept = false;
-    leave_memory(segment, offered);
+    if (how != RSMCORE_DESTROY_LEAVE || !segment->own_memory)
+        leave_memory(segment, offered);
     leave_set(segment);
     take_strays_back();
     return RSM_ST_OK;
@@ -436,6 +438,13 @@ enum rsm_status rsmcore_export_destroy(struct rsmcore_export *segment, enum rsmc
     if (status == RSM_ST_OK)
         free_segment(segment);
     return status;
+}
+
+void rsmcore_export_free_memory(void *address, size_t length)
+{
+    enter_registry();
+    rsmcore_region_unmap((uintptr_t)address, length);
+    rsmcore_region_unlock();
 }
 
 /* ---------------------------------------------------------------- publish and its kin */
@@ -625,6 +634,11 @@ void *rsmcore_export_address(const struct rsmcore_export *segment)
 size_t rsmcore_export_length(const struct rsmcore_export *segment)
 {
     return segment->length;
+}
+
+bool rsmcore_export_is_own_memory(const struct rsmcore_export *segment)
+{
+    return segment->own_memory;
 }
 
 size_t rsmcore_export_size(const struct rsmcore_export *segment)

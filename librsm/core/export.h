@@ -127,15 +127,22 @@ enum rsmcore_destroy {
     /** They go on to share the segment's memory among themselves until the last of them or this
      *  process has gone. This process gets its memory back with its contents, as by CUT. */
     RSMCORE_DESTROY_DEFER,
+    /** The same, but what rsmcore_export_allocate() has mapped stays mapped, and is shared with them.
+     *  rsmcore_export_free_memory() unmaps it. */
+    RSMCORE_DESTROY_LEAVE,
 };
 
 /**
  * End the segment: nobody connects any more, its id is free and the handle invalid. In a forked
  * child it only frees the child's copy of the handle.
  * @return RSM_ST_OK; with RSMCORE_DESTROY_UNUSED alone the handle may stay valid: RSM_ST_BUSY, or
- *         what rsmcore_control_call() says when rsmd did not answer. The other two always succeed.
+ *         what rsmcore_control_call() says when rsmd did not answer. The others always succeed.
  */
 enum rsm_status rsmcore_export_destroy(struct rsmcore_export *segment, enum rsmcore_destroy how);
+
+/** Unmap what a segment has left that was ended by RSMCORE_DESTROY_LEAVE: where it was, and
+ *  rsmcore_export_length() bytes. */
+void rsmcore_export_free_memory(void *address, size_t length);
 
 /** Whether the calling process is the one that created the segment. */
 bool rsmcore_export_is_creator(const struct rsmcore_export *segment);
@@ -143,6 +150,8 @@ bool rsmcore_export_is_creator(const struct rsmcore_export *segment);
 bool rsmcore_export_is_published(const struct rsmcore_export *segment);
 void *rsmcore_export_address(const struct rsmcore_export *segment);
 size_t rsmcore_export_length(const struct rsmcore_export *segment);
+/** Whether rsmcore_export_allocate() has mapped its memory. */
+bool rsmcore_export_is_own_memory(const struct rsmcore_export *segment);
 /** As it was asked for: up to a page less than the length. */
 size_t rsmcore_export_size(const struct rsmcore_export *segment);
 struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment);
