@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "export.h"
-#include "segment_remote.h"
+#include "order.h"
 #include "sequence.h"
 
 enum { TRIES = 3 };

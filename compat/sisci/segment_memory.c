@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "order.h"
+
 /* Maps of one's own segment are its memory itself. One that is read-only, or at a place of its own,
  * has a second mapping of the same pages. */
 struct sisci_memory {
@@ -40,7 +42,12 @@ struct sisci_memory *sisci_memory_of_export(struct rsmcore_export *exported)
 
 struct sisci_memory *sisci_memory_of_import(struct rsmcore_import *attached)
 {
-    return make(NULL, attached);
+    struct sisci_memory *memory = make(NULL, attached);
+    if (memory == NULL || sisci_order_add(attached))
+        return memory;
+    pthread_mutex_destroy(&memory->lock);
+    free(memory);
+    return NULL;
 }
 
 struct rsmcore_export *sisci_memory_export(const struct sisci_memory *memory)
@@ -68,8 +75,10 @@ static void release(struct sisci_memory *memory)
 {
     if (memory->left != NULL)
         rsmcore_export_free_memory(memory->left, memory->left_length);
-    if (memory->attached != NULL)
+    if (memory->attached != NULL) {
+        sisci_order_forget(memory->attached);
         rsmcore_import_disconnect(memory->attached);
+    }
     pthread_mutex_destroy(&memory->lock);
     free(memory);
 }

@@ -6,6 +6,7 @@
 
 #include "adapter.h"
 #include "export.h"
+#include "order.h"
 #include "wait.h"
 
 enum {
@@ -13,53 +14,6 @@ enum {
     CONNECT_FLAGS = SCI_FLAG_USE_CALLBACK | SCI_FLAG_ASYNCHRONOUS_CONNECT | SCI_FLAG_BROADCAST |
                     SCI_FLAG_DMA_GLOBAL,
 };
-
-/* ------------------------------------------------------------------ all connections */
-
-/* Those that there are, for what concerns all of them. */
-static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
-static struct rsmcore_import **table;
-static size_t table_count, table_room;
-
-static bool add_to_table(struct rsmcore_import *import)
-{
-    bool added = true;
-    pthread_rwlock_wrlock(&table_lock);
-    if (table_count == table_room) {
-        size_t room = table_room != 0 ? table_room * 2 : 16;
-        struct rsmcore_import **grown = realloc(table, room * sizeof(struct rsmcore_import *));
-        added = grown != NULL;
-        table = added ? grown : table;
-        table_room = added ? room : table_room;
-    }
-    if (added)
-        table[table_count++] = import;
-    pthread_rwlock_unlock(&table_lock);
-    return added;
-}
-
-static void take_from_table(const struct rsmcore_import *import)
-{
-    pthread_rwlock_wrlock(&table_lock);
-    size_t at = 0;
-    while (table[at] != import)
-        at++;
-    table[at] = table[--table_count];
-    pthread_rwlock_unlock(&table_lock);
-}
-
-/* Only what the mapping engine maps is not in order by itself. */
-void sisci_order_all(void)
-{
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&rsmcore_mapping_engine, memory_order_acquire) == NULL)
-        return;
-    pthread_rwlock_rdlock(&table_lock);
-    for (size_t i = 0; i < table_count; i++)
-        if (atomic_load_explicit(&table[i]->soft, memory_order_acquire) != NULL)
-            (void)rsmcore_import_order(table[i]); /* what is lost, a sequence tells */
-    pthread_rwlock_unlock(&table_lock);
-}
 
 /* ------------------------------------------------------------------ connections */
 
@@ -71,7 +25,7 @@ static void drop_connection(struct sisci_connection *connection)
     if (connection->records != NULL)
         rsmcore_records_destroy(connection->records);
     if (import != NULL) {
-        take_from_table(import);
+        sisci_order_forget(import);
         rsmcore_import_disconnect(import);
     }
     rsmcore_controller_close(connection->controller);
@@ -85,7 +39,7 @@ static enum rsm_status connect_now(struct sisci_connection *connection)
     enum rsm_status status =
         rsmcore_import_connect(connection->controller, connection->node, RSM_ID_SPACE_SISCI,
                                connection->id, RIGHTS, &import);
-    if (status == RSM_ST_OK && !add_to_table(import)) {
+    if (status == RSM_ST_OK && !sisci_order_add(import)) {
         rsmcore_import_disconnect(import);
         status = RSM_ST_NO_MEMORY;
     }

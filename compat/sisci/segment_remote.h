@@ -49,7 +49,4 @@ static inline struct rsmcore_import *sisci_remote_import(const struct sisci_remo
     return atomic_load_explicit(&segment->connection->import, memory_order_acquire);
 }
 
-/** Order what was stored through all mappings of this process before what will be. */
-void sisci_order_all(void);
-
 #endif

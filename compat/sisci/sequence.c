@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "export.h"
-#include "segment_remote.h"
+#include "order.h"
 
 static void release(struct sisci_object *object)
 {

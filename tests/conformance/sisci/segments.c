@@ -343,6 +343,9 @@ CONFORMANCE(S, 41, "another process attaches to a shared segment and has as much
     HOLDS(S_ASK(partner, attach, .id = SEGMENT).size == 1000);
     HOLDS(S_ASK(partner, load, .offset = 8).value == 3);
     S_OK(partner, store, .offset = 16, .value = 4);
+    int64_t deadline = now_ms() + LONG_MS;
+    while (((volatile uint8_t *)bytes)[16] != 4 && now_ms() < deadline)
+        continue;
     HOLDS(bytes[16] == 4);
     S_GIVES(SCI_ERR_SEGMENT_NOT_PREPARED, partner, available);
     S_OK(partner, prepare);

@@ -100,6 +100,7 @@ int s_store(void *bytes)
 {
     struct s_order *order = bytes;
     memcpy(local_bytes[order->slot] + order->offset, &order->value, sizeof order->value);
+    SCIFlush(NULL, 0);
     return 0;
 }
 
