@@ -9,6 +9,19 @@ static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct rsmcore_import **table;
 static size_t count, room;
 
+/* A forked child has no connections. */
+static void begin_anew(void)
+{
+    pthread_rwlock_init(&lock, NULL);
+    table = NULL;
+    count = room = 0;
+}
+
+static void watch_fork(void)
+{
+    pthread_atfork(NULL, NULL, begin_anew);
+}
+
 static bool make_room(void)
 {
     if (count < room)
@@ -24,6 +37,8 @@ static bool make_room(void)
 
 bool sisci_order_add(struct rsmcore_import *import)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_fork);
     pthread_rwlock_wrlock(&lock);
     bool added = make_room();
     if (added)
