@@ -26,8 +26,10 @@ static sci_callback_action_t answer = SCI_CALLBACK_CONTINUE;
 static sci_callback_action_t note(sci_segment_cb_reason_t reason, unsigned node, sci_error_t error)
 {
     unsigned at = atomic_load(&heard.count);
-    heard.thread = pthread_self();
-    pthread_sigmask(SIG_BLOCK, NULL, &heard.blocked);
+    if (at == 0) {
+        heard.thread = pthread_self();
+        pthread_sigmask(SIG_BLOCK, NULL, &heard.blocked);
+    }
     if (at < LOG_MAX) {
         heard.reasons[at] = reason;
         heard.errors[at] = error;
