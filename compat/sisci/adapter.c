@@ -36,7 +36,7 @@ sci_error_t sisci_adapter_open(unsigned number, struct rsmcore_controller **cont
     *controller = find_known(number);
     if (*controller != NULL)
         return SCI_ERR_OK;
-    enum rsm_status status = rsmcore_controller_open_unit(NULL, number, controller);
+    enum rsm_status status = rsmcore_controller_open_adapter(number, controller);
     if (status == RSM_ST_OK)
         remember(number, *controller);
     return sisci_error(SISCI_LOCAL, status);

@@ -23,6 +23,7 @@ static void walk_controller(struct rsm_codec *c, struct rsm_controller_request *
     rsm_codec_string(c, m->name, sizeof m->name);
     rsm_codec_string(c, m->transport, sizeof m->transport);
     rsm_codec_u32(c, &m->unit);
+    rsm_codec_u32(c, &m->flags);
 }
 
 static void walk_port_attr(struct rsm_codec *c, struct rsm_port_attr *m)

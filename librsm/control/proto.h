@@ -116,13 +116,16 @@ struct rsm_hello_reply {
 
 /** Look a controller up: by its name, byte for byte as configured; or, if that is "", the one of
  *  number `unit`, from 0, among those on a transport in the order of the configuration. Loopback
- * has a name and no number. RSM_ST_NO_CONTROLLER when there is none. Where rsmd is
+ * has a name and no number. With BY_ADAPTER `unit` is the number of an adapter instead, as SISCI has
+ *  them (rsm.conf(5)). RSM_ST_NO_CONTROLLER when there is none. Where rsmd is
  *  configured to lend /dev/userfaultfd the reply carries descriptor 0: the device, by which the
  *  client makes itself a userfaultfd that serves faults of the kernel, too. */
+#define RSM_CONTROLLER_BY_ADAPTER 1u
 struct rsm_controller_request {
     char name[RSM_PROTO_NAME_MAX];
     char transport[RSM_TRANSPORT_NAME_MAX]; /* "": any */
     uint32_t unit;
+    uint32_t flags; /* RSM_CONTROLLER_* */
 };
 struct rsm_controller_reply {
     char name[RSM_PROTO_NAME_MAX]; /* as configured */

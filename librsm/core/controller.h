@@ -27,6 +27,10 @@ enum rsm_status rsmcore_controller_open(const char *name, struct rsmcore_control
 enum rsm_status rsmcore_controller_open_unit(const char *transport, unsigned unit,
                                              struct rsmcore_controller **controller);
 
+/** The same by the number that it is configured to have as an adapter (rsm.conf(5)). */
+enum rsm_status rsmcore_controller_open_adapter(unsigned adapter,
+                                                struct rsmcore_controller **controller);
+
 /** The name of controller @p unit, numbered as above. @p name has RSM_PROTO_NAME_MAX bytes. What
  *  rsmcore_controller_open() returns, but for what concerns the transport. */
 enum rsm_status rsmcore_controller_name_of_unit(const char *transport, unsigned unit, char *name);

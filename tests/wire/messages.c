@@ -8,7 +8,7 @@
 
 const struct message_fields control_messages[] = {
     {RSM_MSG_HELLO, "HELLO", "node", "node embedded peer_timeout_ms"},
-    {RSM_MSG_CONTROLLER, "CONTROLLER", "name transport unit",
+    {RSM_MSG_CONTROLLER, "CONTROLLER", "name transport unit flags",
      "name transport device options loopback map.given map.mode map.trap map.k map.flush_us "
      "map.refresh_us map.grain map.atomics access_sizes atomic_sizes page_size max_segment_size~ "
      "total_segment_size~ max_segments~ max_map_size~ total_map_size~ max_imports~ "

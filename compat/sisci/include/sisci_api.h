@@ -652,6 +652,65 @@ void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt, unsigned 
 void SCITriggerDataInterrupt(sci_remote_data_interrupt_t interrupt, void *data, unsigned int length,
                              unsigned int flags, sci_error_t *error);
 
+/* ------------------------------------------------------------------ what librsm has not */
+
+/*
+ * Functions for registers of adapters, conditional interrupts and devices. They are there so that
+ * programs link, and report SCI_ERR_NOT_IMPLEMENTED; SCIConnectSCISpace() reports SCI_ERR_ACCESS. A
+ * handle that they would have made is NULL, a number that they return is 0.
+ */
+
+unsigned int SCIGetCSRRegister(sci_desc_t sd, unsigned int localAdapterNo, unsigned int SCINodeId,
+                               unsigned int CSROffset, unsigned int flags, sci_error_t *error);
+void SCISetCSRRegister(sci_desc_t sd, unsigned int localAdapterNo, unsigned int SCINodeId,
+                       unsigned int CSROffset, unsigned int CSRValue, unsigned int flags,
+                       sci_error_t *error);
+unsigned int SCIGetLocalCSR(sci_desc_t sd, unsigned int localAdapterNo, unsigned int CSROffset,
+                            unsigned int flags, sci_error_t *error);
+void SCISetLocalCSR(sci_desc_t sd, unsigned int localAdapterNo, unsigned int CSROffset,
+                    unsigned int CSRValue, unsigned int flags, sci_error_t *error);
+void SCIRegisterInterruptFlag(unsigned int localAdapterNo, sci_local_interrupt_t *interrupt,
+                              sci_local_segment_t segment, unsigned int offset,
+                              sci_cb_interrupt_t callback, void *callbackArg, unsigned int flags,
+                              sci_error_t *error);
+void SCIEnableConditionalInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
+                                   sci_error_t *error);
+void SCIDisableConditionalInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
+                                    sci_error_t *error);
+void SCIGetConditionalInterruptTrigCounter(sci_local_interrupt_t interrupt,
+                                           unsigned int *interruptTrigCounter, unsigned int flags,
+                                           sci_error_t *error);
+void SCIConnectSCISpace(sci_desc_t sd, unsigned int localAdapterNo, sci_remote_segment_t *segment,
+                        sci_address_t address, unsigned int size, unsigned int flags,
+                        sci_error_t *error);
+void SCIBorrowDevice(sci_desc_t sd, sci_device_t *device, unsigned long long fdid,
+                     unsigned int flags, sci_error_t *error);
+void SCIReturnDevice(sci_device_t device, unsigned int flags, sci_error_t *error);
+unsigned long long SCIGetFabricDeviceId(sci_device_t device);
+size_t SCIGetDeviceList(sci_desc_t sd, unsigned int *fdids, size_t length, const void *filter,
+                        unsigned int flags, sci_error_t *error);
+void SCIRegisterPCIeRequester(sci_desc_t sd, unsigned int localAdapterNo, unsigned int bus,
+                              unsigned int devfn, unsigned int flags, sci_error_t *error);
+void SCIUnregisterPCIeRequester(sci_desc_t sd, unsigned int localAdapterNo, unsigned int bus,
+                                unsigned int devfn, unsigned int flags, sci_error_t *error);
+void SCIMapLocalSegmentForDevice(sci_local_segment_t segment, unsigned int localAdapterNo,
+                                 sci_device_t device, sci_ioaddr_t *ioaddress, size_t offset,
+                                 size_t size, unsigned int flags, sci_error_t *error);
+void SCIUnmapLocalSegmentForDevice(sci_local_segment_t segment, unsigned int localAdapterNo,
+                                   sci_device_t device, unsigned int flags, sci_error_t *error);
+void SCIMapRemoteSegmentForDevice(sci_remote_segment_t segment, sci_device_t device,
+                                  sci_ioaddr_t *ioaddress, size_t offset, size_t size,
+                                  unsigned int flags, sci_error_t *error);
+void SCIUnmapRemoteSegmentForDevice(sci_remote_segment_t segment, sci_device_t device,
+                                    unsigned int flags, sci_error_t *error);
+void SCICreateDeviceSegment(sci_device_t device, unsigned int segmentId, size_t size,
+                            unsigned int memoryType, unsigned int access, unsigned int flags,
+                            sci_error_t *error);
+void SCIConnectDeviceSegment(sci_device_t device, sci_remote_segment_t *segment,
+                             unsigned int segmentId, unsigned int memoryType,
+                             sci_cb_remote_segment_t callback, void *callbackArg,
+                             unsigned int flags, sci_error_t *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -179,6 +179,21 @@ CONFORMANCE(L, 20, "unknown commands and subcommands, and handles of another kin
     SCITerminate();
 }
 
+CONFORMANCE(X, 12, "adapters have the numbers that rsm.conf gives to controllers")
+{
+    unsigned node = 0;
+    APPLIES_IF(!two_hosts(), "the daemons of two hosts have their configuration");
+    serve_configured(node_a(), "[controller a0]\ntransport = shm\nadapter = 5\n"
+                               "[controller b0]\ntransport = shm\n"
+                               "[controller c0]\ntransport = shm\nadapter = 0\n");
+    begin_as_a();
+    for (unsigned adapter = 0; adapter < 8; adapter++)
+        GIVES(adapter == 0 || adapter == 5 ? SCI_ERR_OK : SCI_ERR_NO_SUCH_ADAPTERNO,
+              SCIGetLocalNodeId, adapter, &node, 0);
+    EXPECT((int)node_a(), (int)node);
+    SCITerminate();
+}
+
 static int open_only(void *bytes)
 {
     (void)bytes;

@@ -156,9 +156,9 @@ CONFORMANCE(X, 02,
 struct calls {
     _Atomic unsigned count;
     sci_callback_action_t answer;
-    sci_local_interrupt_t remove; /* in the callback */
-    sci_error_t error;            /* of that */
-    sci_desc_t close;             /* likewise */
+    _Atomic(sci_local_interrupt_t) remove; /* in the callback */
+    _Atomic(sci_desc_t) close;             /* likewise */
+    sci_error_t error;                     /* of that */
     sem_t *may_return;
     const uint64_t *left; /* address of a local variable of the last callback */
 };
@@ -170,9 +170,9 @@ static sci_callback_action_t count_call(void *argument, sci_local_interrupt_t in
     (void)interrupt;
     (void)status;
     if (calls->remove != NULL)
-        calls->error = ERROR_OF(SCIRemoveInterrupt, calls->remove, 0);
+        calls->error = ERROR_OF(SCIRemoveInterrupt, atomic_load(&calls->remove), 0);
     if (calls->close != NULL)
-        calls->error = ERROR_OF(SCIClose, calls->close, 0);
+        calls->error = ERROR_OF(SCIClose, atomic_load(&calls->close), 0);
     atomic_fetch_add(&calls->count, 1);
     while (calls->may_return != NULL && sem_wait(calls->may_return) != 0)
         continue;
@@ -458,4 +458,26 @@ CONFORMANCE(X, 10, "the end of the daemon ends waits; what is made afterwards wo
     SUCCEEDS(SCITriggerInterrupt, connect_own(1), 0);
     SUCCEEDS(SCIWaitForInterrupt, waits, LONG_MS, 0);
     SCITerminate();
+}
+
+CONFORMANCE(X, 11, "what librsm has not says so")
+{
+    const sci_error_t absent = SCI_ERR_NOT_IMPLEMENTED;
+    sci_local_interrupt_t interrupt = (sci_local_interrupt_t)8;
+    sci_remote_segment_t segment = (sci_remote_segment_t)8;
+    sci_device_t device = (sci_device_t)8;
+    sci_address_t address = {0, 0, 0};
+    begin_as_a();
+    HOLDS(SCIGetCSRRegister(desc(), ADAPTER, node_a(), 0, 0, NULL) == 0);
+    GIVES(absent, SCISetLocalCSR, desc(), ADAPTER, 0, 0, 0);
+    GIVES(absent, SCIRegisterInterruptFlag, ADAPTER, &interrupt, NULL, 0, NULL, NULL, 0);
+    HOLDS(interrupt == NULL);
+    GIVES(absent, SCIEnableConditionalInterrupt, interrupt, 0);
+    GIVES(SCI_ERR_ACCESS, SCIConnectSCISpace, desc(), ADAPTER, &segment, address, 1, 0);
+    HOLDS(segment == NULL);
+    GIVES(absent, SCIBorrowDevice, desc(), &device, 1, 0);
+    HOLDS(device == NULL);
+    HOLDS(SCIGetFabricDeviceId(device) == 0);
+    SCITerminate();
+    GIVES(SCI_ERR_NOT_INITIALIZED, SCIReturnDevice, NULL, 0);
 }
