@@ -105,6 +105,10 @@ static void walk_export_create(struct rsm_codec *c, struct rsm_export_create_req
     rsm_codec_u64(c, &m->length);
     rsm_codec_u32(c, &m->mode);
     rsm_codec_u32(c, &m->want_extent);
+    rsm_codec_u64(c, &m->size);
+    rsm_codec_u32(c, &m->claim);
+    rsm_codec_u32(c, &m->space);
+    rsm_codec_u32(c, &m->segment_id);
 }
 
 static void walk_extent_about(struct rsm_codec *c, struct rsm_extent_about *m)
@@ -120,6 +124,17 @@ static void walk_export_create_reply(struct rsm_codec *c, struct rsm_export_crea
     rsm_codec_u32(c, &m->epoch_slot);
     rsm_codec_u32(c, &m->extent);
     walk_extent_about(c, &m->about);
+    rsm_codec_u32(c, &m->segment_id);
+}
+
+static void walk_export_state(struct rsm_codec *c, struct rsm_export_state_request *m)
+{
+    rsm_codec_u32(c, &m->end);
+    rsm_codec_u32(c, &m->id);
+    rsm_codec_u32(c, &m->unit);
+    rsm_codec_u32(c, &m->from);
+    rsm_codec_u32(c, &m->to);
+    rsm_codec_u32(c, &m->flags);
 }
 
 static void walk_acl(struct rsm_codec *c, uint32_t *count, struct rsm_acl_entry *acl)
@@ -165,6 +180,7 @@ static void walk_connect(struct rsm_codec *c, struct rsm_import_connect_request 
     rsm_codec_u32(c, &m->space);
     rsm_codec_u32(c, &m->segment_id);
     rsm_codec_u32(c, &m->rights);
+    rsm_codec_u32(c, &m->flags);
 }
 
 static void walk_connect_reply(struct rsm_codec *c, struct rsm_import_connect_reply *m)
@@ -173,6 +189,7 @@ static void walk_connect_reply(struct rsm_codec *c, struct rsm_import_connect_re
     rsm_codec_u32(c, &m->slot);
     rsm_codec_u32(c, &m->generation);
     rsm_codec_u64(c, &m->length);
+    rsm_codec_u64(c, &m->size);
     rsm_codec_u32(c, &m->rights);
     rsm_codec_string(c, m->transport, sizeof m->transport);
     rsm_codec_count(c, &m->blob_len, RSM_OFFER_MAX_BLOB);
@@ -453,6 +470,9 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
         rsm_codec_u32(c, &msg->u.export_destroy.export_id);
         rsm_codec_u32(c, &msg->u.export_destroy.flags);
         return;
+    case RSM_MSG_EXPORT_STATE:
+        walk_export_state(c, &msg->u.export_state);
+        return;
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect(c, &msg->u.import_connect);
         return;
@@ -512,6 +532,9 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EXPORT_DESTROY:
         rsm_codec_u32(c, &msg->u.export_end_reply.offered);
         rsm_codec_u32(c, &msg->u.export_end_reply.connections);
+        return;
+    case RSM_MSG_EXPORT_STATE:
+        rsm_codec_u32(c, &msg->u.export_state_reply.was);
         return;
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect_reply(c, &msg->u.import_connect_reply);

@@ -70,6 +70,7 @@ static void walk_connect_reply(struct rsm_codec *c, struct rsm_cluster_msg *msg)
     rsm_codec_u32(c, &m->import);
     rsm_codec_u32(c, &m->rights);
     rsm_codec_u64(c, &m->length);
+    rsm_codec_u64(c, &m->size);
     rsm_codec_string(c, m->transport, sizeof m->transport);
     rsm_codec_count(c, &m->blob_len, RSM_OFFER_MAX_BLOB);
     rsm_codec_bytes(c, m->blob, m->blob_len);

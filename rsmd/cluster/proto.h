@@ -103,6 +103,7 @@ struct rsm_cluster_connect_reply {
     uint32_t import; /* id of the connection at the exporter's node, never 0 */
     uint32_t rights;
     uint64_t length; /* bytes of the segment */
+    uint64_t size;   /* bytes that the exporter asked for: up to a page less */
     char transport[RSM_TRANSPORT_NAME_MAX];
     uint32_t blob_len;
     uint8_t blob[RSM_OFFER_MAX_BLOB];

@@ -49,6 +49,7 @@ rsmd_handler rsmd_answer_event_arm;
 rsmd_handler rsmd_answer_event_doorbell;
 /* records.c */
 rsmd_handler rsmd_answer_records;
+rsmd_handler rsmd_answer_export_state;
 /* interrupts.c */
 rsmd_handler rsmd_answer_interrupt_create;
 rsmd_handler rsmd_answer_interrupt_remove;

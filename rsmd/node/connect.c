@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "node/call.h"
+#include "node/claims.h"
 #include "node/controllers.h"
 #include "node/remote/remote.h"
 #include "node/offer.h"
@@ -21,8 +22,10 @@ static enum rsm_status find_segment(const struct rsmd_node *node, const struct r
                                     struct rsmd_export **found)
 {
     const struct rsmd_client *client = wanted->client;
-    struct rsmd_export *exported = rsmd_segment_named(node, &wanted->name);
     bool foreign = client->node != node->id;
+    if (wanted->attach)
+        return rsmd_claim_find(node, wanted, found);
+    struct rsmd_export *exported = rsmd_segment_named(node, &wanted->name);
     if (exported == NULL || (foreign && exported->controller->loopback))
         return RSM_ST_NOT_FOUND;
     *found = exported;
@@ -69,9 +72,10 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     bool held = !local && by->ops->imports != NULL;
     struct rsmd_release *release = held ? rsmd_release_make(by, granted) : NULL;
     status = !local && offer->fd_count > 0 ? RSM_ST_NO_ROUTE
-             : held && release == NULL     ? RSM_ST_NO_MEMORY
-                                           : rsmd_import_make(node, wanted->client, wanted->account,
-                                                              &importer, exported, by, granted, made);
+             : held && release == NULL
+                 ? RSM_ST_NO_MEMORY
+                 : rsmd_import_make(node, wanted->client, wanted->account, &importer, exported, by,
+                                    granted, wanted->attach, made);
     if (status != RSM_ST_OK) {
         free(release);
         take_back(by, &importer, granted, offer);
@@ -109,6 +113,7 @@ static void fill_reply(struct rsmd_call *call, const struct rsmd_import *import,
     reply->slot = import->slot;
     reply->generation = rsmd_generation_table_value(call->node->generation_table, import->slot);
     reply->length = import->exported->length;
+    reply->size = import->exported->size;
     reply->rights = import->rights;
     strncpy(reply->transport, import->by->ops->name, sizeof reply->transport - 1);
     reply->blob_len = offer->blob_len;
@@ -141,6 +146,10 @@ enum rsm_status rsmd_answer_import_connect(struct rsmd_call *call)
     const struct rsm_import_connect_request *asked = &call->request->u.import_connect;
     struct rsmd_import *import;
     struct rsm_offer offer;
+    if ((asked->flags & ~RSM_CONNECT_ATTACH) != 0)
+        return RSM_ST_INVALID;
+    if (asked->node != call->node->id && asked->flags != 0)
+        return RSM_ST_DENIED;
     if (asked->node != call->node->id)
         return connect_elsewhere(call);
     struct rsmd_wanted wanted = {.client = call->client,
@@ -148,7 +157,8 @@ enum rsm_status rsmd_answer_import_connect(struct rsmd_call *call)
                                  .who = &call->who,
                                  .controller = asked->controller,
                                  .name = {.space = asked->space, .id = asked->segment_id},
-                                 .rights = asked->rights};
+                                 .rights = asked->rights,
+                                 .attach = (asked->flags & RSM_CONNECT_ATTACH) != 0};
     enum rsm_status status = rsmd_connect(call->node, &wanted, &offer, &import);
     if (status == RSM_ST_OK)
         fill_reply(call, import, &offer);

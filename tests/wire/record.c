@@ -254,7 +254,7 @@ static struct rsm_import_connect_reply import_as(char letter, uint32_t segment_i
 {
     struct rsm_msg msg = {
         .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, segment_id, RIGHTS, RSM_ID_SPACE_RSMAPI}};
+        .u.import_connect = {"sci0", WIRE_OWN, segment_id, RIGHTS, RSM_ID_SPACE_RSMAPI, 0}};
     ask_for(letter, &msg, RSM_ST_OK);
     return msg.u.import_connect_reply;
 }

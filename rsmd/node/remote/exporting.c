@@ -13,6 +13,7 @@ static void fill(struct rsm_cluster_connect_reply *reply, const struct rsmd_impo
     reply->import = import->id;
     reply->rights = import->rights;
     reply->length = import->exported->length;
+    reply->size = import->exported->size;
     strncpy(reply->transport, import->controller->ops->name, sizeof reply->transport - 1);
     reply->blob_len = offer->blob_len;
     memcpy(reply->blob, offer->blob, offer->blob_len);

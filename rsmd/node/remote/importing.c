@@ -207,8 +207,9 @@ static enum rsm_status accept_offer(struct rsmd_import *import,
 static bool is_sound(const struct rsmd_remote *remote, const struct rsmd_forward *forward,
                      const struct rsm_cluster_connect_reply *reply)
 {
-    return reply->import != 0 && reply->length != 0 && reply->transport[0] != '\0' &&
-           reply->rights == forward->rights && rsmd_remote_import(remote, reply->import) == NULL;
+    return reply->import != 0 && reply->size != 0 && reply->size <= reply->length &&
+           reply->transport[0] != '\0' && reply->rights == forward->rights &&
+           rsmd_remote_import(remote, reply->import) == NULL;
 }
 
 /* Make the connection's part that is here. */
@@ -262,6 +263,7 @@ static enum rsm_status take_success(struct rsmd_forward *forward,
         .slot = import->slot,
         .generation = rsmd_generation_table_value(forward->node->generation_table, import->slot),
         .length = reply->length,
+        .size = reply->size,
         .rights = reply->rights,
         .blob_len = offer.blob_len};
     memcpy(body->transport, reply->transport, sizeof body->transport);
@@ -343,9 +345,9 @@ void rsmd_remote_on_abort(struct rsmd_node *node, struct rsmd_remote *remote, ui
 void rsmd_remote_on_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
                                 uint32_t id)
 {
-    const struct rsmd_import *import = rsmd_remote_import(remote, id);
+    struct rsmd_import *import = rsmd_remote_import(remote, id);
     if (import != NULL)
-        rsmd_record_to_importer(node, import, RSM_RECORD_UNAVAILABLE);
+        rsmd_record_leave(node, import);
 }
 
 void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import)
