@@ -268,7 +268,7 @@ struct rsm_import_ops {
      *
      * Software mappings: if a transport without RSM_CAP_MAP declares RSM_CAP_FAULT_SAFE, the
      * mapping engine maps its segments. The engine calls the transfers, order, complete and health
-     * from a handler of SIGSEGV or SIGBUS and from threads of its own. The handler runs wherever an
+     * from a handler of SIGSEGV and from threads of its own. The handler runs wherever an
      * instruction of the process has accessed a mapping; the process may then hold any lock except
      * those that this promise excludes. The transport promises that these operations
      *  - hold no lock, no place in a queue and no other scarce resource while they access memory

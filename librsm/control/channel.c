@@ -32,8 +32,9 @@ static enum rsm_status await(int socket, short events, int64_t deadline)
         int count = poll(&ready, 1, (int)left);
         if (count > 0)
             return RSM_ST_OK;
+        /* No memory to wait: rsmd may carry the request out, as after any wait that was too short. */
         if (count < 0 && errno != EINTR)
-            return RSM_ST_NO_MEMORY;
+            return RSM_ST_TIMEOUT;
     }
 }
 

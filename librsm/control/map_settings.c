@@ -30,7 +30,7 @@ static const struct tunable {
                               0},
     [SOFTMAP_TUNABLE_TRAP] = {"trap",
                               "RSM_MAP_TRAP",
-                              "auto, signal, sigbus or thread",
+                              "auto, signal or thread",
                               {{"auto", SOFTMAP_TRAP_AUTO},
                                {"signal", SOFTMAP_TRAP_SIGNAL},
                                {"sigbus", SOFTMAP_TRAP_SIGBUS},

@@ -38,7 +38,7 @@ enum softmap_mode {
 enum softmap_trap {
     SOFTMAP_TRAP_AUTO,   /**< by thread where that serves system calls too, else by signal */
     SOFTMAP_TRAP_SIGNAL, /**< page protection and SIGSEGV */
-    SOFTMAP_TRAP_SIGBUS, /**< userfaultfd and SIGBUS, or nothing */
+    SOFTMAP_TRAP_SIGBUS, /**< of earlier versions; means SOFTMAP_TRAP_SIGNAL */
     SOFTMAP_TRAP_THREAD, /**< userfaultfd and a thread of ours, or nothing */
 };
 

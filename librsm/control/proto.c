@@ -600,6 +600,7 @@ static const uint16_t request_sizes[RSM_MSG_LAST + 1] = {
     [RSM_MSG_EXPORT_DESTROY] = MEMBER_SIZE(export_destroy),
     [RSM_MSG_IMPORT_CONNECT] = MEMBER_SIZE(import_connect),
     [RSM_MSG_IMPORT_DISCONNECT] = MEMBER_SIZE(import_disconnect),
+    [RSM_MSG_IMPORT_TRAP] = MEMBER_SIZE(import_trap),
     [RSM_MSG_EVENT_OPEN] = MEMBER_SIZE(event_open),
     [RSM_MSG_EVENT_RECEIVERS] = MEMBER_SIZE(event_peers),
     [RSM_MSG_EVENT_ARM] = MEMBER_SIZE(event_arm),

@@ -80,7 +80,8 @@ static void acquire(struct rsm_conn *conn)
     sigset_t before;
     if (!softmap_has_views(softmap))
         return;
-    softmap_trap_renew(softmap->mechanism->signal);
+    if (softmap->mechanism->signals)
+        softmap_trap_renew();
     if (softmap_has_no_stores(&softmap->space) && softmap_has_no_loads(&softmap->space))
         return;
     softmap_enter(softmap, &before);
@@ -267,7 +268,7 @@ static enum rsm_status conn_unmap(struct rsm_conn *conn, void *address, size_t l
     }
     if (atomic_load(&softmap->views) == 0)
         close_space(softmap);
-    softmap_views_tidy(softmap->mechanism->signal);
+    softmap_views_tidy();
     pthread_mutex_unlock(&softmap->mapping);
     free(view);
     return RSM_ST_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "mapping/options.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -52,11 +53,20 @@ static void apply(struct softmap_options *options, const struct softmap_settings
 static enum softmap_trap_reason try_thread(void)
 {
     bool kernel_faults = false;
-    int fd = softmap_faultfd_open(false, &kernel_faults);
+    int fd = softmap_faultfd_open(&kernel_faults);
     if (fd < 0)
         return SOFTMAP_REASON_NO_USERFAULTFD;
     close(fd);
     return kernel_faults ? SOFTMAP_REASON_NONE : SOFTMAP_REASON_NO_PERMISSION;
+}
+
+/* The mechanism of that name has gone: what it did for a program, signal does. */
+static void replace_sigbus(struct softmap_options *options)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    options->trap = SOFTMAP_TRAP_SIGNAL;
+    if (!atomic_flag_test_and_set(&told))
+        rsm_log_warning("trap=sigbus has been removed and means trap=signal, see rsm_map(7)");
 }
 
 /* What trap=auto comes to. What takes the decoder takes a signal. */
@@ -94,6 +104,8 @@ enum rsm_status softmap_options_read(struct softmap_options *options,
         return status;
     apply(options, &settings);
     options->reason = SOFTMAP_REASON_REQUESTED;
+    if (options->trap == SOFTMAP_TRAP_SIGBUS)
+        replace_sigbus(options);
     if (options->trap == SOFTMAP_TRAP_AUTO)
         choose_trap(options);
     const char *why = why_not_decoded(options);

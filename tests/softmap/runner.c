@@ -115,26 +115,6 @@ bool trap_is(const char *name)
     return strcmp(trap, name) == 0;
 }
 
-int trap_signal(void)
-{
-    return trap_is("sigbus") ? SIGBUS : SIGSEGV;
-}
-
-static bool has_handler(int signal, void (*handler)(int signal))
-{
-    struct sigaction present;
-    CHECK(sigaction(signal, NULL, &present) == 0);
-    return present.sa_handler == handler;
-}
-
-bool gets_bus_errors_again(void (*handler)(int signal))
-{
-    int64_t limit = litmus_ms() + litmus_limit_ms();
-    while (!has_handler(SIGBUS, handler) && trap_is("sigbus") && litmus_ms() < limit)
-        bed_unmap(bed_map(0, PAGE, MAY_ALL));
-    return has_handler(SIGBUS, handler);
-}
-
 /* What the engine asks for has no feature bit of its own; WP_UNPOPULATED came with it. */
 bool has_faultfd(bool for_system_calls)
 {
