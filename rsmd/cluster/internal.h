@@ -41,7 +41,7 @@ enum {
     RSMD_RETRY_MIN_MS = 100,     /* after the first failure; doubled with each */
     RSMD_RETRY_MAX_MS = 2000,    /* but for jitter of a quarter */
     RSMD_STEADY_MS = 5000,       /* a link that was up for so long had no failures before */
-    RSMD_PINGS_PER_TIMEOUT = 4,  /* one each quarter */
+    RSMD_PINGS_PER_TIMEOUT = 4,  /* one each quarter, from the caller */
     RSMD_TICKS_PER_TIMEOUT = 16, /* how often we look */
 };
 
@@ -75,7 +75,7 @@ struct rsmd_tcp {
     uint32_t version;
     int64_t up_since, pinged_at, answered_at; /* milliseconds */
     uint64_t ping, answered;                  /* numbers, ascending */
-    uint64_t first_ping;                      /* the peer's, to be answered when the link is up */
+    uint64_t last_ping;                       /* number of the other end's last PING */
     uint64_t probe;               /* a PONG of this number or later decides on a rival */
     struct rsmd_tcp *prev, *next; /* of the strangers */
     struct rsmd_tcp *over_next;   /* to be reaped */

@@ -223,6 +223,7 @@ void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf)
 {
     struct rsmd_tcp *conn = link->up;
     int64_t timeout = link->peers->self.conf->peer_timeout_ms;
+    int64_t pause = timeout / RSMD_PINGS_PER_TIMEOUT;
     char why[RSM_CLUSTER_TEXT_MAX];
     if (conn == NULL || conn->phase != RSMD_PHASE_UP)
         return;
@@ -235,7 +236,9 @@ void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf)
                  (unsigned)link->node->id, (unsigned)link->peers->self.node,
                  (unsigned)(timeout - timeout / 4));
         rsmd_tcp_refuse(conn, RSM_ST_TIMEOUT, why);
-    } else if (now - conn->pinged_at >= timeout / RSMD_PINGS_PER_TIMEOUT) {
+    } else if (now - conn->pinged_at >= pause &&
+               /* The caller's PINGs serve both, unless they do not come. */
+               (conn->caller || now - conn->answered_at >= 2 * pause)) {
         rsmd_tcp_ping(conn);
     }
 }

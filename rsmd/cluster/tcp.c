@@ -75,11 +75,11 @@ static bool say(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg)
     return false;
 }
 
-static bool say_number(struct rsmd_tcp *conn, enum rsm_cluster_msg_type type, uint64_t number)
+static bool say_pong(struct rsmd_tcp *conn)
 {
     struct rsm_cluster_msg msg;
-    rsm_cluster_msg_begin(&msg, type);
-    msg.u.ping.number = number;
+    rsm_cluster_msg_begin(&msg, RSM_CLUSTER_PONG);
+    msg.u.ping.number = conn->last_ping;
     return say(conn, &msg);
 }
 
@@ -285,9 +285,11 @@ static void take_confirmation(struct rsmd_tcp *conn, const struct rsm_cluster_ms
         return;
     }
     if (!conn->caller) {
-        conn->first_ping = msg->u.ping.number;
+        conn->last_ping = msg->u.ping.number;
         conn->link = rsmd_link_to(conn->peers, conn->theirs.from);
         rsmd_listener_release(conn);
+    } else {
+        conn->answered = conn->ping;
     }
     rsmd_link_adopt(conn->link, conn);
 }
@@ -296,8 +298,11 @@ static void take_confirmation(struct rsmd_tcp *conn, const struct rsm_cluster_ms
 
 bool rsmd_tcp_ping(struct rsmd_tcp *conn)
 {
+    struct rsm_cluster_msg msg;
+    rsm_cluster_msg_begin(&msg, RSM_CLUSTER_PING);
+    msg.u.ping = (struct rsm_cluster_ping){.number = ++conn->ping, .answered = conn->answered};
     conn->pinged_at = rsm_clock_ms();
-    return say_number(conn, RSM_CLUSTER_PING, ++conn->ping);
+    return say(conn, &msg);
 }
 
 void rsmd_tcp_begin(struct rsmd_tcp *conn)
@@ -305,9 +310,19 @@ void rsmd_tcp_begin(struct rsmd_tcp *conn)
     conn->phase = RSMD_PHASE_UP;
     conn->up_since = conn->answered_at = rsm_clock_ms();
     evtimer_del(conn->deadline);
-    if (!conn->caller && !say_number(conn, RSM_CLUSTER_PONG, conn->first_ping))
+    if (!conn->caller && !say_pong(conn))
         return;
     rsmd_stream_resume(conn->stream);
+}
+
+/* A PING whose sender has the PONG of the one before shows as much as a PONG does: both directions
+ * work. */
+static void take_ping(struct rsmd_tcp *conn, const struct rsm_cluster_ping *ping)
+{
+    if (ping->answered != 0 && ping->answered == conn->last_ping)
+        conn->answered_at = rsm_clock_ms();
+    conn->last_ping = ping->number;
+    say_pong(conn);
 }
 
 static void take_pong(struct rsmd_tcp *conn, uint64_t number)
@@ -326,7 +341,7 @@ static void take_when_up(struct rsmd_tcp *conn, const struct rsm_cluster_msg *ms
     const struct rsmd_cluster *peers = conn->peers;
     switch ((enum rsm_cluster_msg_type)msg->type) {
     case RSM_CLUSTER_PING:
-        say_number(conn, RSM_CLUSTER_PONG, msg->u.ping.number);
+        take_ping(conn, &msg->u.ping);
         return;
     case RSM_CLUSTER_PONG:
         take_pong(conn, msg->u.ping.number);

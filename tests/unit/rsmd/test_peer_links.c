@@ -118,6 +118,33 @@ static void only_answers_count(void **state)
     side_stop(&two);
 }
 
+/* PINGs that tell of the answers serve both sides: the called one sends none of its own. */
+static void pings_of_the_caller_serve_both(void **state)
+{
+    (void)state;
+    struct side two;
+    struct rsm_cluster_msg msg, ping = {.type = RSM_CLUSTER_PING, .u.ping.number = 1};
+    side_run(&two, 2, 2);
+    int fd = raw_link(&two, 1, 99);
+    assert_true(raw_next(fd, &msg));
+    assert_int_equal(msg.type, RSM_CLUSTER_PONG);
+    int64_t until = rsm_clock_ms() + LINKS_TIMEOUT_MS + LINKS_TIMEOUT_MS / 4;
+    while (rsm_clock_ms() < until) {
+        ping.u.ping.answered = ping.u.ping.number++;
+        raw_send(fd, &ping);
+        assert_true(raw_next(fd, &msg));
+        assert_int_equal(msg.type, RSM_CLUSTER_PONG);
+        assert_int_equal(msg.u.ping.number, ping.u.ping.number);
+    }
+    assert_int_equal(two.ups, 1);
+    assert_int_equal(two.downs, 0);
+    /* Without them it asks itself. */
+    assert_true(raw_next(fd, &msg));
+    assert_int_equal(msg.type, RSM_CLUSTER_PING);
+    close(fd);
+    side_stop(&two);
+}
+
 static void a_peer_that_answers_stays(void **state)
 {
     (void)state;
@@ -346,6 +373,7 @@ int main(void)
         LINK_TEST(either_end_restarts),
         LINK_TEST(a_peer_that_does_not_answer_is_noticed),
         LINK_TEST(only_answers_count),
+        LINK_TEST(pings_of_the_caller_serve_both),
         LINK_TEST(a_peer_that_answers_stays),
         LINK_TEST(a_daemon_that_was_held_up_blames_nobody),
         LINK_TEST(a_full_queue_ends_the_link),
