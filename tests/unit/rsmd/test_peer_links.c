@@ -301,19 +301,19 @@ static void neighbours_are_not_called(void **state)
     bool neighbour = true;
     side_run(&two, 2, 2);
     side_run(&one, 1, 2);
-    rsmd_cluster_set_same_host(one.peers, every_node, &neighbour);
-    AWAIT(rsmd_cluster_about(one.peers, 2, &about) && about.state == RSM_LINK_NEIGHBOUR);
+    rsmd_cluster_set_same_host(one.cluster, every_node, &neighbour);
+    AWAIT(rsmd_cluster_about(one.cluster, 2, &about) && about.state == RSM_LINK_NEIGHBOUR);
     links_turn_for(LINKS_TIMEOUT_MS);
     assert_int_equal(one.ups + two.ups, 0);
     assert_int_equal(side_state(&one, 2), RSMD_LINK_DOWN);
     neighbour = false;
     AWAIT(both_up(&one, &two));
-    assert_true(rsmd_cluster_about(one.peers, 2, &about));
+    assert_true(rsmd_cluster_about(one.cluster, 2, &about));
     assert_int_equal(about.state, RSM_LINK_UP);
     assert_int_equal(about.version, 1);
-    assert_true(rsmd_cluster_about(one.peers, 1, &about));
+    assert_true(rsmd_cluster_about(one.cluster, 1, &about));
     assert_int_equal(about.state, RSM_LINK_SELF);
-    assert_false(rsmd_cluster_about(one.peers, 3, &about));
+    assert_false(rsmd_cluster_about(one.cluster, 3, &about));
     side_stop(&one);
     side_stop(&two);
 }
@@ -354,7 +354,7 @@ static void where_nothing_is_configured_nothing_happens(void **state)
     for (uint32_t id = 0; id < 70; id++) {
         assert_int_equal(side_state(&one, id), RSMD_LINK_NONE);
         assert_false(side_send(&one, id, &some_event));
-        assert_false(rsmd_cluster_about(one.peers, id, &about));
+        assert_false(rsmd_cluster_about(one.cluster, id, &about));
     }
     side_stop(&one);
     assert_int_equal(rsmd_cluster_state(NULL, 1, NULL), RSMD_LINK_NONE);
