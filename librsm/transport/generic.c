@@ -376,3 +376,8 @@ uint32_t rsmcore_import_abilities(const struct rsm_import_ops *full)
         caps |= RSM_CAP_LOCAL_MEMORY;
     return caps;
 }
+
+bool rsmcore_import_reports_health(const struct rsm_import_ops *full)
+{
+    return full->health != generic_health;
+}

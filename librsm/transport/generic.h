@@ -60,6 +60,10 @@ enum rsm_status rsmcore_node_ops_complete(const struct rsm_node_ops *given,
  *  whose operations it brings. */
 uint32_t rsmcore_import_abilities(const struct rsm_import_ops *full);
 
+/** Whether the transport can report that a connection has failed; else health() need not be called.
+ */
+bool rsmcore_import_reports_health(const struct rsm_import_ops *full);
+
 /** The generic form of completions: submit() carries the transfer out. */
 extern const struct rsm_completion_ops rsmcore_completion_ops;
 

@@ -156,3 +156,15 @@ enum rsm_status rsmd_answer_import_disconnect(struct rsmd_call *call)
     rsmd_import_free(call->node, import);
     return RSM_ST_OK;
 }
+
+enum rsm_status rsmd_answer_import_trap(struct rsmd_call *call)
+{
+    const struct rsm_import_trap_request *asked = &call->request->u.import_trap;
+    struct rsmd_import *import = rsmd_client_import(call->node, call->client, asked->import);
+    if (import == NULL)
+        return RSM_ST_NOT_FOUND;
+    if (!rsmcore_map_choice_is_valid(&asked->choice))
+        return RSM_ST_INVALID;
+    import->choice = asked->choice;
+    return RSM_ST_OK;
+}

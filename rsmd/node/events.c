@@ -288,7 +288,7 @@ enum rsm_status rsmd_answer_event_receivers(struct rsmd_call *call)
     enum rsm_status status = find_end(call, asked->end, asked->id, &handle);
     if (status == RSM_ST_OK)
         status = handle.exported != NULL ? receivers_of_export(call, handle.exported)
-                                          : receivers_of_import(call, handle.import);
+                                         : receivers_of_import(call, handle.import);
     if (status != RSM_ST_OK)
         call->attached.count = 0;
     return status;

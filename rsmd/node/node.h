@@ -140,6 +140,7 @@ struct rsmd_import {
     struct rsmd_events events;
     struct rsmd_records *records; /* NULL: the importer asks for none */
     bool disconnected;            /* by the importer, as opposed to its death */
+    struct softmap_choice choice; /* of the mapping engine, as the importer says */
     uint32_t exporter;            /* node */
     struct rsmd_remote *remote;   /* where the other end is; NULL: here, or it was aborted */
     struct rsmd_relay *relay;     /* to the other end there; NULL until somebody posts */
