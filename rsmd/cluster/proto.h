@@ -76,6 +76,7 @@ struct rsm_cluster_refuse {
 
 struct rsm_cluster_ping {
     uint64_t number;
+    uint64_t answered; /* of PING: number of the last PONG that its sender received; else 0 */
 };
 
 /** A process whose request one node forwards to another. The sender vouches for it. */

@@ -241,9 +241,9 @@ struct rsmd_node {
     struct rsmd_bucket missed_log;               /* complaints about events */
     uint64_t next_segment_id[RSM_ID_SPACES];     /* to assign; beyond 32 bits: see segment_ids.c */
     struct rsmd_shares shares;
-    uint32_t client_count;       /* that have said HELLO */
-    struct rsmd_cluster *peers;  /* links to other hosts; NULL before and after they are there */
-    struct rsmd_bucket refusals; /* bounds what refused clients make us log */
+    uint32_t client_count;        /* that have said HELLO */
+    struct rsmd_cluster *cluster; /* links to other hosts; NULL before and after they are there */
+    struct rsmd_bucket refusals;  /* bounds what refused clients make us log */
 };
 
 /**

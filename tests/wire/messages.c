@@ -77,7 +77,7 @@ const struct message_fields peer_messages[] = {
     {RSM_CLUSTER_HELLO, "HELLO", "magic version_min version_max from to incarnation~ nonce~", NULL},
     {RSM_CLUSTER_PROOF, "PROOF", "length credential", NULL},
     {RSM_CLUSTER_REFUSE, "REFUSE", "status text~", NULL},
-    {RSM_CLUSTER_PING, "PING", "number", NULL},
+    {RSM_CLUSTER_PING, "PING", "number answered", NULL},
     {RSM_CLUSTER_PONG, "PONG", "number", NULL},
     {RSM_CLUSTER_CONNECT, "CONNECT",
      "request controller space segment_id rights uid gid pid group_count (group)", NULL},
