@@ -217,7 +217,7 @@ static int ask_for_too_much(void *bytes)
 static int claim_node(void *bytes)
 {
     const struct order *order = bytes;
-    struct rsm_packet_fds fds;
+    struct rsm_packet_fds fds = {.count = 0};
     int socket = connect_node_1();
     NEED(socket >= 0);
     int status = greet(socket, order->node, &fds);

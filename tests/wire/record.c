@@ -289,6 +289,33 @@ static void look_around(void **state)
     ASK('a', RSM_ST_OK, .type = RSM_MSG_SHARES, .u.shares = {.after = 0});
 }
 
+static void name_spaces(void)
+{
+    remark("name spaces: the same id in each, and assigned ones");
+    static const struct rsm_export_publish_request names[] = {
+        {.space = RSM_ID_SPACE_SISCI, .segment_id = 11},
+        {.space = RSM_ID_SPACE_SISCI, .segment_id = 11, .flags = RSM_PUBLISH_ASSIGN_ID},
+        {.space = RSM_ID_SPACE_RSMAPI, .flags = RSM_PUBLISH_ASSIGN_ID},
+    };
+    publish_as('a', "sci0", 11);
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct rsm_msg msg = {.type = RSM_MSG_EXPORT_CREATE,
+                              .u.export_create = {"sci0", PAGE, 0600, 1}};
+        ask_for('a', &msg, RSM_ST_OK);
+        struct rsm_export_publish_request publish = names[i];
+        publish.export_id = msg.u.export_create_reply.export_id;
+        publish.piece_count = 1;
+        publish.pieces[0].extent = msg.u.export_create_reply.extent;
+        publish.pieces[0].length = PAGE;
+        ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_PUBLISH, .u.export_publish = publish);
+    }
+    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
+        .u.import_connect = {"sci0", WIRE_OWN, 12, RIGHTS, RSM_ID_SPACE_RSMAPI});
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_CONNECT,
+        .u.import_connect = {"sci0", WIRE_OWN, 12, RIGHTS, RSM_ID_SPACE_SISCI});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
+}
+
 static void segments(void **state)
 {
     (void)state;
@@ -338,29 +365,7 @@ static void segments(void **state)
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXTENT_FREE,
         .u.extent_free = {other.extent, RSM_EXTENT_FREE_WHEN_UNUSED});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect = {made.import});
-    remark("name spaces: the same id in each, and assigned ones");
-    static const struct rsm_export_publish_request names[] = {
-        {.space = RSM_ID_SPACE_SISCI, .segment_id = 11},
-        {.space = RSM_ID_SPACE_SISCI, .segment_id = 11, .flags = RSM_PUBLISH_ASSIGN_ID},
-        {.space = RSM_ID_SPACE_RSMAPI, .flags = RSM_PUBLISH_ASSIGN_ID},
-    };
-    publish_as('a', "sci0", 11);
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_CREATE,
-                               .u.export_create = {"sci0", PAGE, 0600, 1}};
-        ask_for('a', &msg, RSM_ST_OK);
-        struct rsm_export_publish_request publish = names[i];
-        publish.export_id = msg.u.export_create_reply.export_id;
-        publish.piece_count = 1;
-        publish.pieces[0].extent = msg.u.export_create_reply.extent;
-        publish.pieces[0].length = PAGE;
-        ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_PUBLISH, .u.export_publish = publish);
-    }
-    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 12, RIGHTS, RSM_ID_SPACE_RSMAPI});
-    ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 12, RIGHTS, RSM_ID_SPACE_SISCI});
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
+    name_spaces();
     remark("the exporter's death");
     publish_as('a', "sci0", 12);
     made = import_as('b', 12);
@@ -417,16 +422,15 @@ static void events(void **state)
 
 static struct rsm_cluster_msg wanted(uint32_t request, uint32_t segment_id)
 {
-    return (struct rsm_cluster_msg){.type = RSM_CLUSTER_CONNECT,
-                                    .u.connect = {.request = request,
-                                                  .controller = "far0",
-                                                  .segment_id = segment_id,
-                                                  .rights = RIGHTS,
-                                                  .uid = 1000,
-                                                  .gid = 1000,
-                                                  .pid = 4321,
-                                                  .group_count = 2,
-                                                  .groups = {1000, 27}}};
+    return (struct rsm_cluster_msg){
+        .type = RSM_CLUSTER_CONNECT,
+        .u.connect = {
+            .request = request,
+            .controller = "far0",
+            .segment_id = segment_id,
+            .rights = RIGHTS,
+            .who = {
+                .uid = 1000, .gid = 1000, .pid = 4321, .group_count = 2, .groups = {1000, 27}}}};
 }
 
 static void other_host(void **state)
@@ -441,10 +445,11 @@ static void other_host(void **state)
     tell(wanted(2, 99));
     hear(RSM_CLUSTER_CONNECT_REPLY);
     remark("an interrupt that is not there");
-    tell((struct rsm_cluster_msg){
-        .type = RSM_CLUSTER_INTERRUPT,
-        .u.interrupt = {
-            .request = 9, .kind = RSM_INTERRUPT_PLAIN, .number = 1, .uid = 1000, .gid = 1000}});
+    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_INTERRUPT,
+                                  .u.interrupt = {.request = 9,
+                                                  .kind = RSM_INTERRUPT_PLAIN,
+                                                  .number = 1,
+                                                  .who = {.uid = 1000, .gid = 1000}}});
     hear(RSM_CLUSTER_INTERRUPT_REPLY);
     remark("events there and back");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,

@@ -24,12 +24,9 @@ void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,
     struct rsmd_import *import;
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_CONNECT_REPLY};
     struct rsm_cluster_connect_reply *reply = &msg.u.connect_reply;
-    struct rsmd_identity who = {.pid = (pid_t)asked->pid,
-                                .uid = asked->uid,
-                                .gid = asked->gid,
-                                .groups = asked->groups,
-                                .group_count = asked->group_count};
-    struct rsmd_account *account = rsmd_account_of_remote(&node->shares, remote->node, asked->uid);
+    struct rsmd_identity who = rsmd_remote_identity(&asked->who);
+    struct rsmd_account *account =
+        rsmd_account_of_remote(&node->shares, remote->node, asked->who.uid);
     struct rsmd_wanted wanted = {.client = &remote->client,
                                  .account = account,
                                  .who = &who,

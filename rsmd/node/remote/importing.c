@@ -95,21 +95,12 @@ struct rsmd_forward *rsmd_remote_forward(const struct rsmd_call *call, struct rs
 static void fill(struct rsm_cluster_connect *into, const struct rsmd_call *call, uint32_t request)
 {
     const struct rsm_import_connect_request *asked = &call->request->u.import_connect;
-    const struct rsmd_identity *who = &call->who;
-    /* Of a user in more groups the rest does not count: that takes rights away, it gives none. */
-    size_t groups =
-        who->group_count < RSM_CLUSTER_GROUPS_MAX ? who->group_count : RSM_CLUSTER_GROUPS_MAX;
     *into = (struct rsm_cluster_connect){.request = request,
                                          .space = asked->space,
                                          .segment_id = asked->segment_id,
-                                         .rights = asked->rights,
-                                         .uid = who->uid,
-                                         .gid = who->gid,
-                                         .pid = (uint32_t)who->pid,
-                                         .group_count = (uint32_t)groups};
+                                         .rights = asked->rights};
     memcpy(into->controller, asked->controller, sizeof into->controller);
-    if (groups > 0)
-        memcpy(into->groups, who->groups, groups * sizeof into->groups[0]);
+    rsmd_remote_pack_identity(&call->who, &into->who);
 }
 
 enum rsm_status rsmd_remote_connect(struct rsmd_call *call, struct rsmd_controller *controller)

@@ -47,6 +47,14 @@ struct rsmd_remote *rsmd_remote_of(const struct rsmd_node *node, uint32_t id);
 bool rsmd_remote_send(const struct rsmd_node *node, const struct rsmd_remote *remote,
                       const struct rsm_cluster_msg *msg);
 
+/* remote.c: a process, as messages between nodes name it. */
+
+/** Of a user in more than RSM_CLUSTER_GROUPS_MAX groups the rest is left out: that takes rights
+ *  away, it gives none. */
+void rsmd_remote_pack_identity(const struct rsmd_identity *who, struct rsm_cluster_identity *into);
+/** Good as long as @p from is. */
+struct rsmd_identity rsmd_remote_identity(const struct rsm_cluster_identity *from);
+
 /* importing.c: processes of ours that import from there. */
 void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
                           const struct rsm_cluster_connect_reply *reply);

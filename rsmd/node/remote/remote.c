@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "node/events.h"
 #include "node/remote/internal.h"
+
+#include <string.h>
 #include "node/registry.h"
 
 bool rsmd_remote_start(struct rsmd_node *node, struct event_base *base,
@@ -48,6 +50,29 @@ bool rsmd_remote_send(const struct rsmd_node *node, const struct rsmd_remote *re
 {
     const struct rsmd_remote_ops *carrier = &node->hosts->carrier;
     return remote->up && carrier->send(carrier->context, remote->node, msg);
+}
+
+/* ------------------------------------------------------------------ processes in messages */
+
+void rsmd_remote_pack_identity(const struct rsmd_identity *who, struct rsm_cluster_identity *into)
+{
+    size_t groups =
+        who->group_count < RSM_CLUSTER_GROUPS_MAX ? who->group_count : RSM_CLUSTER_GROUPS_MAX;
+    into->uid = who->uid;
+    into->gid = who->gid;
+    into->pid = (uint32_t)who->pid;
+    into->group_count = (uint32_t)groups;
+    if (groups > 0)
+        memcpy(into->groups, who->groups, groups * sizeof into->groups[0]);
+}
+
+struct rsmd_identity rsmd_remote_identity(const struct rsm_cluster_identity *from)
+{
+    return (struct rsmd_identity){.pid = (pid_t)from->pid,
+                                  .uid = from->uid,
+                                  .gid = from->gid,
+                                  .groups = from->groups,
+                                  .group_count = from->group_count};
 }
 
 /* ------------------------------------------------------------------ up and down */

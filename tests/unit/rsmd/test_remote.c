@@ -146,7 +146,7 @@ static void refusals_cross_as_they_are(void **state)
     assert_int_equal(ask(&importer, &loop), RSM_ST_NO_CONTROLLER);
     struct rsm_cluster_msg forged = {
         .type = RSM_CLUSTER_CONNECT,
-        .u.connect = {1, "loopback", RSM_ID_SPACE_RSMAPI, SEGMENT, 6, 500, 500, 1, 0, {0}}};
+        .u.connect = {1, "loopback", RSM_ID_SPACE_RSMAPI, SEGMENT, 6, {500, 500, 1, 0, {0}}}};
     forge(2, 1, forged);
     assert_int_equal(intercept(RSM_CLUSTER_CONNECT_REPLY).u.connect_reply.status,
                      RSM_ST_NO_CONTROLLER);
@@ -485,7 +485,7 @@ static void nobody_speaks_before_its_link_is_up(void **state)
     (void)state;
     struct rsm_cluster_msg msg = {
         .type = RSM_CLUSTER_CONNECT,
-        .u.connect = {1, "sci0", RSM_ID_SPACE_RSMAPI, SEGMENT, 6, 500, 500, 1, 0, {0}}};
+        .u.connect = {1, "sci0", RSM_ID_SPACE_RSMAPI, SEGMENT, 6, {500, 500, 1, 0, {0}}}};
     link_down(1, 2);
     forge(2, 1, msg);
     forge(0, 1, msg);
