@@ -6,6 +6,7 @@
 #include "base/codec.h"
 #include "base/status.h"
 #include "control/proto_size.h"
+#include "control/proto_walk.h"
 
 static void walk_hello(struct rsm_codec *c, struct rsm_hello_request *m)
 {
@@ -179,137 +180,6 @@ static void walk_connect_reply(struct rsm_codec *c, struct rsm_import_connect_re
     rsm_codec_bytes(c, m->blob, m->blob_len);
 }
 
-static void walk_event_open(struct rsm_codec *c, struct rsm_event_open_request *m)
-{
-    rsm_codec_u32(c, &m->end);
-    rsm_codec_u32(c, &m->id);
-}
-
-static void walk_event_peers(struct rsm_codec *c, struct rsm_event_receivers_request *m)
-{
-    rsm_codec_u32(c, &m->end);
-    rsm_codec_u32(c, &m->id);
-    rsm_codec_u32(c, &m->first);
-}
-
-static void walk_event_peers_reply(struct rsm_codec *c, struct rsm_event_receivers_reply *m)
-{
-    rsm_codec_u32(c, &m->epoch);
-    rsm_codec_u32(c, &m->total);
-    rsm_codec_count(c, &m->count, RSM_PROTO_COUNTERS_MAX);
-    for (uint32_t i = 0; i < m->count; i++)
-        rsm_codec_u32(c, &m->peers[i]);
-}
-
-static void walk_event_arm(struct rsm_codec *c, struct rsm_event_arm_request *m)
-{
-    rsm_codec_u32(c, &m->end);
-    rsm_codec_u32(c, &m->id);
-}
-
-static void walk_event_doorbell(struct rsm_codec *c, struct rsm_event_doorbell_request *m)
-{
-    rsm_codec_u32(c, &m->end);
-    rsm_codec_u32(c, &m->id);
-    rsm_codec_u32(c, &m->peer);
-}
-
-static void walk_inspect(struct rsm_codec *c, struct rsm_inspect_request *m)
-{
-    rsm_codec_u32(c, &m->what);
-    rsm_codec_u32(c, &m->after);
-}
-
-static void walk_inspect_item(struct rsm_codec *c, struct rsm_inspect_item *m)
-{
-    rsm_codec_u32(c, &m->id);
-    rsm_codec_u32(c, &m->exporter);
-    rsm_codec_u32(c, &m->export_id);
-    rsm_codec_u32(c, &m->published);
-    rsm_codec_u32(c, &m->space);
-    rsm_codec_u32(c, &m->segment_id);
-    rsm_codec_u32(c, &m->node);
-    rsm_codec_u32(c, &m->pid);
-    rsm_codec_u32(c, &m->uid);
-    rsm_codec_u32(c, &m->gid);
-    rsm_codec_u32(c, &m->permission);
-    rsm_codec_u32(c, &m->acl_count);
-    rsm_codec_u32(c, &m->connections);
-    rsm_codec_u32(c, &m->pending);
-    rsm_codec_u64(c, &m->length);
-    rsm_codec_string(c, m->controller, sizeof m->controller);
-}
-
-static void walk_inspect_reply(struct rsm_codec *c, struct rsm_inspect_reply *m)
-{
-    rsm_codec_u32(c, &m->next);
-    rsm_codec_u64(c, &m->exported_bytes);
-    rsm_codec_u64(c, &m->exported_limit);
-    rsm_codec_u32(c, &m->segments);
-    rsm_codec_u32(c, &m->segments_limit);
-    rsm_codec_u32(c, &m->clients);
-    rsm_codec_count(c, &m->count, RSM_PROTO_ITEMS_MAX);
-    for (uint32_t i = 0; i < m->count; i++)
-        walk_inspect_item(c, &m->items[i]);
-}
-
-static void walk_links_item(struct rsm_codec *c, struct rsm_links_item *m)
-{
-    rsm_codec_u32(c, &m->node);
-    rsm_codec_u32(c, &m->state);
-    rsm_codec_u32(c, &m->version);
-    rsm_codec_u32(c, &m->port);
-    rsm_codec_string(c, m->address, sizeof m->address);
-    rsm_codec_string(c, m->text, sizeof m->text);
-}
-
-static void walk_links_reply(struct rsm_codec *c, struct rsm_links_reply *m)
-{
-    rsm_codec_u32(c, &m->auth);
-    rsm_codec_u32(c, &m->more);
-    rsm_codec_count(c, &m->count, RSM_PROTO_LINKS_MAX);
-    for (uint32_t i = 0; i < m->count; i++)
-        walk_links_item(c, &m->items[i]);
-}
-
-static void walk_shares_reply(struct rsm_codec *c, struct rsm_shares_reply *m)
-{
-    for (unsigned i = 0; i < RSM_SHARES_COUNT; i++) {
-        rsm_codec_u64(c, &m->limits[i].total);
-        rsm_codec_u64(c, &m->limits[i].users);
-        rsm_codec_u64(c, &m->limits[i].one);
-        rsm_codec_u64(c, &m->limits[i].used);
-    }
-    rsm_codec_u32(c, &m->more);
-    rsm_codec_count(c, &m->count, RSM_PROTO_USERS_MAX);
-    for (uint32_t i = 0; i < m->count; i++) {
-        rsm_codec_u64(c, &m->users[i].serial);
-        rsm_codec_u32(c, &m->users[i].node);
-        rsm_codec_u32(c, &m->users[i].uid);
-        for (unsigned k = 0; k < RSM_SHARES_COUNT; k++)
-            rsm_codec_u64(c, &m->users[i].used[k]);
-    }
-}
-
-static void walk_records(struct rsm_codec *c, struct rsm_records_request *m)
-{
-    rsm_codec_u32(c, &m->end);
-    rsm_codec_u32(c, &m->id);
-    rsm_codec_u64(c, &m->after);
-}
-
-static void walk_records_reply(struct rsm_codec *c, struct rsm_records_reply *m)
-{
-    rsm_codec_count(c, &m->count, RSM_PROTO_RECORDS_MAX);
-    for (uint32_t i = 0; i < m->count; i++) {
-        rsm_codec_u32(c, &m->records[i].event);
-        rsm_codec_u32(c, &m->records[i].node);
-        rsm_codec_u32(c, &m->records[i].connection);
-        rsm_codec_u32(c, &m->records[i].lost);
-        rsm_codec_u64(c, &m->records[i].order);
-    }
-}
-
 static void walk_interrupt_create(struct rsm_codec *c, struct rsm_interrupt_create_request *m)
 {
     rsm_codec_u32(c, &m->kind);
@@ -360,39 +230,6 @@ static void walk_interrupt_request(struct rsm_codec *c, struct rsm_msg *msg)
         rsm_codec_u32(c, &msg->u.interrupt_take.interrupt);
         rsm_codec_u32(c, &msg->u.interrupt_take.most);
         rsm_codec_u64(c, &msg->u.interrupt_take.after);
-        return;
-    default:
-        c->bad = true;
-    }
-}
-
-/* Requests about events, and those that only look. */
-static void walk_watching_request(struct rsm_codec *c, struct rsm_msg *msg)
-{
-    switch (msg->type) {
-    case RSM_MSG_EVENT_OPEN:
-        walk_event_open(c, &msg->u.event_open);
-        return;
-    case RSM_MSG_EVENT_RECEIVERS:
-        walk_event_peers(c, &msg->u.event_peers);
-        return;
-    case RSM_MSG_EVENT_ARM:
-        walk_event_arm(c, &msg->u.event_arm);
-        return;
-    case RSM_MSG_EVENT_DOORBELL:
-        walk_event_doorbell(c, &msg->u.event_doorbell);
-        return;
-    case RSM_MSG_INSPECT:
-        walk_inspect(c, &msg->u.inspect);
-        return;
-    case RSM_MSG_LINKS:
-        rsm_codec_u32(c, &msg->u.links.first);
-        return;
-    case RSM_MSG_SHARES:
-        rsm_codec_u64(c, &msg->u.shares.after);
-        return;
-    case RSM_MSG_RECORDS:
-        walk_records(c, &msg->u.records);
         return;
     default:
         c->bad = true;
@@ -450,11 +287,13 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EVENT_RECEIVERS:
     case RSM_MSG_EVENT_ARM:
     case RSM_MSG_EVENT_DOORBELL:
+    case RSM_MSG_RECORDS:
+        rsm_walk_event_request(c, msg);
+        return;
     case RSM_MSG_INSPECT:
     case RSM_MSG_LINKS:
     case RSM_MSG_SHARES:
-    case RSM_MSG_RECORDS:
-        walk_watching_request(c, msg);
+        rsm_walk_inspect_request(c, msg);
         return;
     case RSM_MSG_INTERRUPT_CREATE:
     case RSM_MSG_INTERRUPT_REMOVE:
@@ -500,20 +339,17 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect_reply(c, &msg->u.import_connect_reply);
         return;
+    case RSM_MSG_EVENT_OPEN:
     case RSM_MSG_EVENT_RECEIVERS:
-        walk_event_peers_reply(c, &msg->u.event_peers_reply);
+    case RSM_MSG_EVENT_ARM:
+    case RSM_MSG_EVENT_DOORBELL:
+    case RSM_MSG_RECORDS:
+        rsm_walk_event_reply(c, msg);
         return;
     case RSM_MSG_INSPECT:
-        walk_inspect_reply(c, &msg->u.inspect_reply);
-        return;
     case RSM_MSG_LINKS:
-        walk_links_reply(c, &msg->u.links_reply);
-        return;
     case RSM_MSG_SHARES:
-        walk_shares_reply(c, &msg->u.shares_reply);
-        return;
-    case RSM_MSG_RECORDS:
-        walk_records_reply(c, &msg->u.records_reply);
+        rsm_walk_inspect_reply(c, msg);
         return;
     case RSM_MSG_INTERRUPT_CREATE:
         rsm_codec_u32(c, &msg->u.interrupt_create_reply.interrupt);
@@ -529,9 +365,6 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EXTENT_OPEN:
     case RSM_MSG_EXPORT_REPUBLISH:
     case RSM_MSG_IMPORT_DISCONNECT:
-    case RSM_MSG_EVENT_OPEN:
-    case RSM_MSG_EVENT_ARM:
-    case RSM_MSG_EVENT_DOORBELL:
     case RSM_MSG_INTERRUPT_REMOVE:
     case RSM_MSG_INTERRUPT_TRIGGER:
         return;
