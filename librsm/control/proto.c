@@ -236,21 +236,10 @@ static void walk_interrupt_request(struct rsm_codec *c, struct rsm_msg *msg)
     }
 }
 
-static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
+/* Of extents and exports. */
+static void walk_segment_request(struct rsm_codec *c, struct rsm_msg *msg)
 {
-    switch ((enum rsm_msg_type)msg->type) {
-    case RSM_MSG_HELLO:
-        walk_hello(c, &msg->u.hello);
-        return;
-    case RSM_MSG_CONTROLLER:
-        walk_controller(c, &msg->u.controller);
-        return;
-    case RSM_MSG_TOPOLOGY:
-        walk_topology(c, &msg->u.topology);
-        return;
-    case RSM_MSG_LOCATE:
-        walk_locate(c, &msg->u.locate);
-        return;
+    switch (msg->type) {
     case RSM_MSG_EXTENT_ALLOC:
         walk_extent_alloc(c, &msg->u.extent_alloc);
         return;
@@ -276,6 +265,36 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EXPORT_DESTROY:
         rsm_codec_u32(c, &msg->u.export_destroy.export_id);
         rsm_codec_u32(c, &msg->u.export_destroy.flags);
+        return;
+    default:
+        c->bad = true;
+    }
+}
+
+static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
+{
+    switch ((enum rsm_msg_type)msg->type) {
+    case RSM_MSG_HELLO:
+        walk_hello(c, &msg->u.hello);
+        return;
+    case RSM_MSG_CONTROLLER:
+        walk_controller(c, &msg->u.controller);
+        return;
+    case RSM_MSG_TOPOLOGY:
+        walk_topology(c, &msg->u.topology);
+        return;
+    case RSM_MSG_LOCATE:
+        walk_locate(c, &msg->u.locate);
+        return;
+    case RSM_MSG_EXTENT_ALLOC:
+    case RSM_MSG_EXTENT_FREE:
+    case RSM_MSG_EXTENT_OPEN:
+    case RSM_MSG_EXPORT_CREATE:
+    case RSM_MSG_EXPORT_PUBLISH:
+    case RSM_MSG_EXPORT_REPUBLISH:
+    case RSM_MSG_EXPORT_UNPUBLISH:
+    case RSM_MSG_EXPORT_DESTROY:
+        walk_segment_request(c, msg);
         return;
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect(c, &msg->u.import_connect);
@@ -306,6 +325,33 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
     c->bad = true;
 }
 
+static void walk_segment_reply(struct rsm_codec *c, struct rsm_msg *msg)
+{
+    switch (msg->type & ~RSM_MSG_REPLY) {
+    case RSM_MSG_EXTENT_ALLOC:
+        rsm_codec_u32(c, &msg->u.extent_alloc_reply.extent);
+        walk_extent_about(c, &msg->u.extent_alloc_reply.about);
+        return;
+    case RSM_MSG_EXPORT_CREATE:
+        walk_export_create_reply(c, &msg->u.export_create_reply);
+        return;
+    case RSM_MSG_EXPORT_PUBLISH:
+        rsm_codec_u32(c, &msg->u.export_publish_reply.segment_id);
+        return;
+    case RSM_MSG_EXPORT_UNPUBLISH:
+    case RSM_MSG_EXPORT_DESTROY:
+        rsm_codec_u32(c, &msg->u.export_end_reply.offered);
+        rsm_codec_u32(c, &msg->u.export_end_reply.connections);
+        return;
+    case RSM_MSG_EXTENT_FREE:
+    case RSM_MSG_EXTENT_OPEN:
+    case RSM_MSG_EXPORT_REPUBLISH:
+        return;
+    default:
+        c->bad = true;
+    }
+}
+
 static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
 {
     switch ((enum rsm_msg_type)(msg->type & ~RSM_MSG_REPLY)) {
@@ -322,19 +368,14 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
         walk_locate_reply(c, &msg->u.locate_reply);
         return;
     case RSM_MSG_EXTENT_ALLOC:
-        rsm_codec_u32(c, &msg->u.extent_alloc_reply.extent);
-        walk_extent_about(c, &msg->u.extent_alloc_reply.about);
-        return;
+    case RSM_MSG_EXTENT_FREE:
+    case RSM_MSG_EXTENT_OPEN:
     case RSM_MSG_EXPORT_CREATE:
-        walk_export_create_reply(c, &msg->u.export_create_reply);
-        return;
     case RSM_MSG_EXPORT_PUBLISH:
-        rsm_codec_u32(c, &msg->u.export_publish_reply.segment_id);
-        return;
+    case RSM_MSG_EXPORT_REPUBLISH:
     case RSM_MSG_EXPORT_UNPUBLISH:
     case RSM_MSG_EXPORT_DESTROY:
-        rsm_codec_u32(c, &msg->u.export_end_reply.offered);
-        rsm_codec_u32(c, &msg->u.export_end_reply.connections);
+        walk_segment_reply(c, msg);
         return;
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect_reply(c, &msg->u.import_connect_reply);
@@ -361,9 +402,6 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_INTERRUPT_TAKE:
         walk_interrupt_take_reply(c, &msg->u.interrupt_take_reply);
         return;
-    case RSM_MSG_EXTENT_FREE:
-    case RSM_MSG_EXTENT_OPEN:
-    case RSM_MSG_EXPORT_REPUBLISH:
     case RSM_MSG_IMPORT_DISCONNECT:
     case RSM_MSG_INTERRUPT_REMOVE:
     case RSM_MSG_INTERRUPT_TRIGGER:
