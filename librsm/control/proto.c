@@ -25,6 +25,7 @@ static void walk_controller(struct rsm_codec *c, struct rsm_controller_request *
     rsm_codec_string(c, m->name, sizeof m->name);
     rsm_codec_string(c, m->transport, sizeof m->transport);
     rsm_codec_u32(c, &m->unit);
+    rsm_codec_u32(c, &m->flags);
 }
 
 static void walk_port_attr(struct rsm_codec *c, struct rsm_port_attr *m)
@@ -180,11 +181,17 @@ static void walk_connect_reply(struct rsm_codec *c, struct rsm_import_connect_re
     rsm_codec_bytes(c, m->blob, m->blob_len);
 }
 
+static void walk_import_trap(struct rsm_codec *c, struct rsm_import_trap_request *m)
+{
+    rsm_codec_u32(c, &m->import);
+    rsm_walk_choice(c, &m->choice);
+}
+
 static void walk_interrupt_create(struct rsm_codec *c, struct rsm_interrupt_create_request *m)
 {
     rsm_codec_u32(c, &m->kind);
     rsm_codec_u32(c, &m->number);
-    rsm_codec_u32(c, &m->assign);
+    rsm_codec_u32(c, &m->flags);
     rsm_codec_u32(c, &m->mode);
 }
 
@@ -302,6 +309,9 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_IMPORT_DISCONNECT:
         rsm_codec_u32(c, &msg->u.import_disconnect.import);
         return;
+    case RSM_MSG_IMPORT_TRAP:
+        walk_import_trap(c, &msg->u.import_trap);
+        return;
     case RSM_MSG_EVENT_OPEN:
     case RSM_MSG_EVENT_RECEIVERS:
     case RSM_MSG_EVENT_ARM:
@@ -405,6 +415,7 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_IMPORT_DISCONNECT:
     case RSM_MSG_INTERRUPT_REMOVE:
     case RSM_MSG_INTERRUPT_TRIGGER:
+    case RSM_MSG_IMPORT_TRAP:
         return;
     }
     c->bad = true;

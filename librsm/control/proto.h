@@ -65,8 +65,9 @@ enum rsm_msg_type {
     RSM_MSG_INTERRUPT_CONNECT = 25,
     RSM_MSG_INTERRUPT_TRIGGER = 26,
     RSM_MSG_INTERRUPT_TAKE = 27,
+    RSM_MSG_IMPORT_TRAP = 28,
 };
-#define RSM_MSG_LAST  RSM_MSG_INTERRUPT_TAKE /* of the requests */
+#define RSM_MSG_LAST  RSM_MSG_IMPORT_TRAP /* of the requests */
 #define RSM_MSG_REPLY 0x8000u
 
 /** Name spaces of segment ids, one for each API. Segments of different spaces may have the same id
@@ -97,13 +98,16 @@ struct rsm_hello_reply {
 
 /** Look a controller up: by its name, byte for byte as configured; or, if that is "", the one of
  *  number `unit`, from 0, among those on a transport in the order of the configuration. Loopback
- * has a name and no number. RSM_ST_NO_CONTROLLER when there is none. Where rsmd is
+ * has a name and no number. With BY_ADAPTER `unit` is the number of an adapter instead, as SISCI has
+ *  them (rsm.conf(5)). RSM_ST_NO_CONTROLLER when there is none. Where rsmd is
  *  configured to lend /dev/userfaultfd the reply carries descriptor 0: the device, by which the
  *  client makes itself a userfaultfd that serves faults of the kernel, too. */
+#define RSM_CONTROLLER_BY_ADAPTER 1u
 struct rsm_controller_request {
     char name[RSM_PROTO_NAME_MAX];
     char transport[RSM_TRANSPORT_NAME_MAX]; /* "": any */
     uint32_t unit;
+    uint32_t flags; /* RSM_CONTROLLER_* */
 };
 struct rsm_controller_reply {
     char name[RSM_PROTO_NAME_MAX]; /* as configured */
@@ -280,6 +284,13 @@ struct rsm_import_connect_reply {
 struct rsm_import_disconnect_request {
     uint32_t import;
 };
+/** How the mapping engine traps accesses to the mappings of an own connection, for rsmstat. rsmd
+ *  keeps it until the connection ends, shows it as what this client says, and relies on nothing of
+ *  it. RSM_ST_INVALID: values that do not exist. A client need not wait for the reply. */
+struct rsm_import_trap_request {
+    uint32_t import;
+    struct softmap_choice choice;
+};
 
 /** Named interrupts: events without a segment, under a number of the node. Each kind has all
  * numbers of 32 bits to itself. */
@@ -287,12 +298,16 @@ enum rsm_interrupt_kind {
     RSM_INTERRUPT_PLAIN = 1, /* counts */
     RSM_INTERRUPT_DATA = 2,  /* has a queue of messages */
 };
-/** Make one. RSM_ST_ID_IN_USE. Its counter: EVENT_OPEN, EVENT_ARM with RSM_EVENT_INTERRUPT. */
+/** Make one. RSM_ST_ID_IN_USE. Its counter: EVENT_OPEN, EVENT_ARM with RSM_EVENT_INTERRUPT. Of
+ *  those with SHARED one user may have any number under one number of the node: a trigger reaches
+ *  all of them, or, if a queue is full, none. */
+#define RSM_INTERRUPT_ASSIGN_NUMBER 1u /* rsmd chooses it, and the one below does not count */
+#define RSM_INTERRUPT_SHARED        2u
 struct rsm_interrupt_create_request {
     uint32_t kind; /* enum rsm_interrupt_kind */
     uint32_t number;
-    uint32_t assign; /* 1: rsmd chooses a number, and the one above does not count; else 0 */
-    uint32_t mode;   /* owner, group, other digits: who may trigger it has the right to write */
+    uint32_t flags; /* RSM_INTERRUPT_* */
+    uint32_t mode;  /* owner, group, other digits: who may trigger it has the right to write */
 };
 struct rsm_interrupt_create_reply {
     uint32_t interrupt; /* id, never 0, unique within the node */
@@ -368,6 +383,7 @@ struct rsm_msg {
         struct rsm_import_connect_request import_connect;
         struct rsm_import_connect_reply import_connect_reply;
         struct rsm_import_disconnect_request import_disconnect;
+        struct rsm_import_trap_request import_trap;
         struct rsm_event_open_request event_open;
         struct rsm_event_receivers_request event_peers;
         struct rsm_event_receivers_reply event_peers_reply;

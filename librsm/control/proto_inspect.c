@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "control/proto_walk.h"
 
+void rsm_walk_choice(struct rsm_codec *c, struct softmap_choice *m)
+{
+    rsm_codec_u32(c, &m->trap);
+    rsm_codec_u32(c, &m->reason);
+}
+
 static void walk_inspect(struct rsm_codec *c, struct rsm_inspect_request *m)
 {
     rsm_codec_u32(c, &m->what);
@@ -24,6 +30,7 @@ static void walk_inspect_item(struct rsm_codec *c, struct rsm_inspect_item *m)
     rsm_codec_u32(c, &m->connections);
     rsm_codec_u32(c, &m->pending);
     rsm_codec_u64(c, &m->length);
+    rsm_walk_choice(c, &m->choice);
     rsm_codec_string(c, m->controller, sizeof m->controller);
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "control/map_settings.h"
 #include "control/proto_limits.h"
 
 /** What this rsmd knows of its segments, for rsmstat: a page of its exports, or of the connections
@@ -38,6 +39,8 @@ struct rsm_inspect_item {
     uint32_t connections; /* of an export: live ones, or HIDDEN */
     uint32_t pending;     /* events posted to this end and not consumed */
     uint64_t length;      /* bytes of the segment, 0 when aborted */
+    struct softmap_choice choice; /* of an import: as its client has reported it. Zero: there is no
+                                     mapping by the engine, or the client is on another host */
     char controller[RSM_PROTO_NAME_MAX];
 };
 struct rsm_inspect_reply {

@@ -11,6 +11,9 @@
 void rsm_walk_event_request(struct rsm_codec *c, struct rsm_msg *msg);
 void rsm_walk_event_reply(struct rsm_codec *c, struct rsm_msg *msg);
 
+/** How the mapping engine traps, which several messages tell. */
+void rsm_walk_choice(struct rsm_codec *c, struct softmap_choice *m);
+
 /** Those of control/proto_inspect.h. */
 void rsm_walk_inspect_request(struct rsm_codec *c, struct rsm_msg *msg);
 void rsm_walk_inspect_reply(struct rsm_codec *c, struct rsm_msg *msg);

@@ -121,6 +121,16 @@ enum rsm_status rsmcore_controller_open_unit(const char *transport, unsigned uni
     return status == RSM_ST_OK ? open_found(&found, controller) : status;
 }
 
+enum rsm_status rsmcore_controller_open_adapter(unsigned adapter,
+                                                struct rsmcore_controller **controller)
+{
+    struct found found;
+    const struct rsm_controller_request request = {.unit = adapter,
+                                                   .flags = RSM_CONTROLLER_BY_ADAPTER};
+    enum rsm_status status = look_up(&request, &found);
+    return status == RSM_ST_OK ? open_found(&found, controller) : status;
+}
+
 enum rsm_status rsmcore_controller_name_of_unit(const char *transport, unsigned unit, char *name)
 {
     struct found found;

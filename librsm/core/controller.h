@@ -27,9 +27,16 @@ enum rsm_status rsmcore_controller_open(const char *name, struct rsmcore_control
 enum rsm_status rsmcore_controller_open_unit(const char *transport, unsigned unit,
                                              struct rsmcore_controller **controller);
 
+/** The same by the number that it is configured to have as an adapter (rsm.conf(5)). */
+enum rsm_status rsmcore_controller_open_adapter(unsigned adapter,
+                                                struct rsmcore_controller **controller);
+
 /** The name of controller @p unit, numbered as above. @p name has RSM_PROTO_NAME_MAX bytes. What
  *  rsmcore_controller_open() returns, but for what concerns the transport. */
 enum rsm_status rsmcore_controller_name_of_unit(const char *transport, unsigned unit, char *name);
+
+/** One more reference; rsmcore_controller_close() gives it up. */
+struct rsmcore_controller *rsmcore_controller_hold(struct rsmcore_controller *controller);
 
 /** Give up the opener's reference. Segments made through the controller keep it until they end. */
 void rsmcore_controller_close(struct rsmcore_controller *controller);

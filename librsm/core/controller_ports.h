@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file What the rest of the core needs of a controller: references and transport ports. */
+/** @file What the rest of the core needs of a controller: transport ports and extents. */
 #ifndef RSMCORE_CONTROLLER_PORTS_H
 #define RSMCORE_CONTROLLER_PORTS_H
 
 #include "core/controller.h"
 #include "memory/region.h"
-
-/** One more reference; rsmcore_controller_close() gives it up. */
-struct rsmcore_controller *rsmcore_controller_hold(struct rsmcore_controller *controller);
 
 /** The controller's port on a transport, opened at first use and kept. Nodes of one host reach
  *  each other by another transport than the controller's own, so there can be several. */

@@ -291,6 +291,19 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
 
 /* ---------------------------------------------------------------- mapping */
 
+/* Let rsmd show how the engine traps accesses: once, and nobody waits for it. */
+static void report_trap(struct rsmcore_import *import)
+{
+    const struct rsm_softmap_ops *engine = atomic_load(&import->soft);
+    if (engine == NULL || atomic_exchange(&import->trap_known, true))
+        return;
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_IMPORT_TRAP);
+    msg.u.import_trap =
+        (struct rsm_import_trap_request){import->id, engine->choice(rsmcore_import_conn(import))};
+    rsmcore_control_try_post(import->link, &msg);
+}
+
 enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offset, size_t length,
                                    uint32_t rights, bool fixed, void **address)
 {
@@ -309,7 +322,9 @@ enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offse
         struct rsm_conn *conn = rsmcore_import_conn(import);
         status = conn->ops->map(conn, offset, length, rights, fixed, address);
     }
-    if (status != RSM_ST_OK)
+    if (status == RSM_ST_OK)
+        report_trap(import);
+    else
         rsmcore_target_release(&target);
     return status;
 }

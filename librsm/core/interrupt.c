@@ -2,6 +2,7 @@
 #include "core/interrupt.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct rsmcore_interrupt {
     enum rsm_interrupt_kind kind;
     uint32_t id;
     unsigned process_epoch;
+    atomic_bool withdrawn;                 /* rsmd has forgotten it */
     pthread_mutex_t lock;                  /* guards what follows */
     struct rsm_interrupt_take_reply ahead; /* fetched, oldest first */
     uint32_t first;                        /* of them that has not been taken */
@@ -44,13 +46,13 @@ static void unregister(struct rsmcore_control *link, uint32_t id)
     (void)rsmcore_control_call(link, &msg, NULL, NULL);
 }
 
-static enum rsm_status begin(struct rsmcore_interrupt *interrupt, uint32_t *number, bool assign,
+static enum rsm_status begin(struct rsmcore_interrupt *interrupt, uint32_t *number, uint32_t flags,
                              unsigned mode)
 {
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_CREATE);
     msg.u.interrupt_create = (struct rsm_interrupt_create_request){
-        .kind = interrupt->kind, .number = *number, .assign = assign, .mode = mode};
+        .kind = interrupt->kind, .number = *number, .flags = flags, .mode = mode};
     enum rsm_status status = rsmcore_control_call(interrupt->link, &msg, NULL, NULL);
     if (status != RSM_ST_OK)
         return status;
@@ -71,7 +73,7 @@ static enum rsm_status begin(struct rsmcore_interrupt *interrupt, uint32_t *numb
 }
 
 enum rsm_status rsmcore_interrupt_create(enum rsm_interrupt_kind kind, uint32_t *number,
-                                         bool assign, unsigned mode,
+                                         uint32_t flags, unsigned mode,
                                          struct rsmcore_interrupt **interrupt)
 {
     struct rsmcore_interrupt *made = calloc(1, sizeof *made);
@@ -81,7 +83,7 @@ enum rsm_status rsmcore_interrupt_create(enum rsm_interrupt_kind kind, uint32_t 
     if (status == RSM_ST_OK) {
         made->kind = kind;
         made->process_epoch = rsmcore_process_epoch();
-        status = begin(made, number, assign, mode);
+        status = begin(made, number, flags, mode);
         if (status != RSM_ST_OK)
             rsmcore_control_release(made->link);
     }
@@ -94,10 +96,16 @@ enum rsm_status rsmcore_interrupt_create(enum rsm_interrupt_kind kind, uint32_t 
     return RSM_ST_OK;
 }
 
+void rsmcore_interrupt_withdraw(struct rsmcore_interrupt *interrupt)
+{
+    if (interrupt->process_epoch == rsmcore_process_epoch() &&
+        !atomic_exchange(&interrupt->withdrawn, true))
+        unregister(interrupt->link, interrupt->id);
+}
+
 void rsmcore_interrupt_remove(struct rsmcore_interrupt *interrupt)
 {
-    if (interrupt->process_epoch == rsmcore_process_epoch())
-        unregister(interrupt->link, interrupt->id);
+    rsmcore_interrupt_withdraw(interrupt);
     rsmcore_event_destroy(interrupt->event);
     rsmcore_control_release(interrupt->link);
     pthread_mutex_destroy(&interrupt->lock);
@@ -221,6 +229,17 @@ enum rsm_status rsmcore_interrupt_connect(struct rsmcore_controller *controller,
     made->id = msg.u.interrupt_connect_reply.interrupt;
     *trigger = made;
     return RSM_ST_OK;
+}
+
+/* Whoever says that there is no such interrupt has answered. */
+enum rsm_status rsmcore_node_probe(struct rsmcore_controller *controller, uint32_t node)
+{
+    struct rsmcore_trigger *trigger;
+    enum rsm_status status =
+        rsmcore_interrupt_connect(controller, node, RSM_INTERRUPT_PLAIN, 0, &trigger);
+    if (status == RSM_ST_OK)
+        rsmcore_interrupt_disconnect(trigger);
+    return status == RSM_ST_NOT_FOUND ? RSM_ST_OK : status;
 }
 
 void rsmcore_interrupt_disconnect(struct rsmcore_trigger *trigger)

@@ -12,7 +12,7 @@
 #ifndef RSMCORE_INTERRUPT_H
 #define RSMCORE_INTERRUPT_H
 
-#include <stdbool.h>
+#include <stddef.h>
 
 #include "base/exports.h"
 #include "core/controller.h"
@@ -24,13 +24,14 @@ struct rsmcore_trigger;
 
 /**
  * Create an interrupt of this node.
- * @param number  of all 32 bits; with @p assign it receives one that was free.
+ * @param number  of all 32 bits; with RSM_INTERRUPT_ASSIGN_NUMBER it receives one that was free.
+ * @param flags   RSM_INTERRUPT_*.
  * @param mode    owner, group and other digits: whoever has the right to write may trigger it.
  * @return RSM_ST_OK, RSM_ST_ID_IN_USE, RSM_ST_INVALID, RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY,
  *         RSM_ST_UNREACHABLE: no daemon; else what rsmcore_control_call() says.
  */
 enum rsm_status rsmcore_interrupt_create(enum rsm_interrupt_kind kind, uint32_t *number,
-                                         bool assign, unsigned mode,
+                                         uint32_t flags, unsigned mode,
                                          struct rsmcore_interrupt **interrupt);
 
 /** Its number is free at once; whoever triggers it is told that it has gone. In a forked child only
@@ -51,6 +52,10 @@ enum rsm_status rsmcore_interrupt_wait(struct rsmcore_interrupt *interrupt, int 
 
 /** Let all that wait, and all that will, return RSM_ST_STALE. */
 void rsmcore_interrupt_cancel(struct rsmcore_interrupt *interrupt);
+
+/** Give its number up: it is free at once, and whoever triggers it is told that it has gone.
+ *  Messages that were not taken are lost. The handle stays until it is removed. */
+void rsmcore_interrupt_withdraw(struct rsmcore_interrupt *interrupt);
 
 /** A descriptor that poll(2), select(2) and epoll(7) report readable while a trigger can be taken
  * or after a cancellation. The same at each call; closed by rsmcore_interrupt_remove(). */
@@ -77,6 +82,10 @@ void rsmcore_interrupt_disconnect(struct rsmcore_trigger *trigger);
  */
 enum rsm_status rsmcore_interrupt_trigger(struct rsmcore_trigger *trigger, const void *data,
                                           size_t length);
+
+/** Whether the daemon of a node that @p controller reaches answers, or of the own one. RSM_ST_OK, or
+ *  what rsmcore_interrupt_connect() says. */
+enum rsm_status rsmcore_node_probe(struct rsmcore_controller *controller, uint32_t node);
 
 RSMCORE_EXPORTS_END
 

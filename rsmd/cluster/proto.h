@@ -111,8 +111,13 @@ struct rsm_cluster_connect_reply {
 /** DISCONNECT, ABORT and UNAVAILABLE. */
 struct rsm_cluster_import {
     uint32_t import;
-    uint32_t died; /* of DISCONNECT: 1: the importing process ended and left the connection behind;
-                      else 0 */
+    uint32_t died; /* of DISCONNECT: RSM_CLUSTER_DIED and RSM_CLUSTER_HELD; else 0 */
+};
+
+enum {
+    RSM_CLUSTER_DIED = 1, /* the importing process ended and left the connection behind */
+    RSM_CLUSTER_HELD = 2, /* the importing process may still reach the memory: a second DISCONNECT
+                             says when it cannot any more */
 };
 
 /** Events posted to the other end of a connection. */

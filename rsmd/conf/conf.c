@@ -188,6 +188,23 @@ static bool set_options(struct parser *p, const char *value)
            fail(p, "expected the transport's options after options =");
 }
 
+static bool set_adapter(struct parser *p, const char *value)
+{
+    struct rsmd_conf_controller *controller = this_controller(p);
+    uint32_t number;
+    if (!rsm_number(value, 0, RSMD_CONF_ADAPTERS_MAX - 1, &number))
+        return fail(p,
+                    "expected a number from 0 to %d after adapter =", RSMD_CONF_ADAPTERS_MAX - 1);
+    for (const struct rsmd_conf_controller *other = p->conf->controllers; other != controller;
+         other++)
+        if (other->adapter_line != 0 && other->adapter == number)
+            return fail(p, "expected another number after adapter =: %s has this one in line %u",
+                        other->name, other->adapter_line);
+    controller->adapter = number;
+    controller->adapter_line = p->line;
+    return true;
+}
+
 static bool set_max_exported_memory(struct parser *p, const char *value)
 {
     return rsm_number(value, 0, 100, &p->conf->max_exported_percent) ||
@@ -241,6 +258,7 @@ static const struct key {
     {SECTION_CONTROLLER, "transport", set_transport},
     {SECTION_CONTROLLER, "device", set_device},
     {SECTION_CONTROLLER, "options", set_options},
+    {SECTION_CONTROLLER, "adapter", set_adapter},
     {SECTION_LIMITS, "max-exported-memory", set_max_exported_memory},
     {SECTION_LIMITS, "max-segments", set_max_segments},
     {SECTION_LIMITS, "max-user-share", set_max_user_share},

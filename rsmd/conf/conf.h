@@ -11,6 +11,7 @@
 
 enum {
     RSMD_CONF_CONTROLLERS_MAX = 64,
+    RSMD_CONF_ADAPTERS_MAX = 64,                        /* their numbers are below */
     RSMD_CONF_MAPS_MAX = RSMD_CONF_CONTROLLERS_MAX + 2, /* all of them, and loopback */
     RSMD_CONF_SEGMENTS_MAX = 65535,  /* every one takes a slot of the generation table */
     RSMD_CONF_FILE_MAX = 1 << 20,    /* bytes */
@@ -41,6 +42,8 @@ struct rsmd_conf_controller {
     char transport[RSM_TRANSPORT_NAME_MAX];
     char device[RSM_PROTO_NAME_MAX];
     char options[RSM_PROTO_NAME_MAX];
+    uint32_t adapter;      /* the number that SISCI knows it by, if it was given one */
+    unsigned adapter_line; /* 0: it was not */
 };
 
 /** A section [map] or [map NAME]. */
@@ -94,6 +97,10 @@ const struct rsmd_conf_node *rsmd_conf_node(const struct rsmd_conf *conf, uint32
 /** The section of that controller, by rsmd_controller_same_name(), or NULL. */
 const struct rsmd_conf_controller *rsmd_conf_controller(const struct rsmd_conf *conf,
                                                         const char *name);
+
+/** The controller that SISCI knows by this number: the one that was given it, or, if none was given
+ *  any, the one in this place of the file. NULL: there is none. */
+const struct rsmd_conf_controller *rsmd_conf_adapter(const struct rsmd_conf *conf, uint32_t number);
 
 /** Whether any node has an address, so that there are links to keep. */
 bool rsmd_conf_has_address(const struct rsmd_conf *conf);

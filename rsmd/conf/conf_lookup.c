@@ -50,6 +50,18 @@ const struct rsmd_conf_controller *rsmd_conf_controller(const struct rsmd_conf *
     return NULL;
 }
 
+const struct rsmd_conf_controller *rsmd_conf_adapter(const struct rsmd_conf *conf, uint32_t number)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < conf->controller_count; i++) {
+        const struct rsmd_conf_controller *controller = &conf->controllers[i];
+        any |= controller->adapter_line != 0;
+        if (controller->adapter_line != 0 && controller->adapter == number)
+            return controller;
+    }
+    return !any && number < conf->controller_count ? &conf->controllers[number] : NULL;
+}
+
 bool rsmd_controller_same_name(const char *one, const char *other)
 {
     char types[2][RSM_PROTO_NAME_MAX];

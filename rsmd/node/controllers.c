@@ -136,6 +136,10 @@ static const struct rsmd_controller *find(const struct rsmd_node *node,
 {
     const struct rsmd_controller *controller;
     uint32_t unit = 0;
+    if ((asked->flags & RSM_CONTROLLER_BY_ADAPTER) != 0) {
+        const struct rsmd_conf_controller *configured = rsmd_conf_adapter(&node->conf, asked->unit);
+        return configured != NULL ? rsmd_controller_named(node, configured->name) : NULL;
+    }
     LL_FOREACH(node->controllers, controller)
     {
         if (asked->name[0] != '\0') {
@@ -155,6 +159,8 @@ enum rsm_status rsmd_answer_controller(struct rsmd_call *call)
 {
     const struct rsm_controller_request *asked = &call->request->u.controller;
     struct rsm_controller_reply *reply = &call->reply->u.controller_reply;
+    if ((asked->flags & ~RSM_CONTROLLER_BY_ADAPTER) != 0)
+        return RSM_ST_INVALID;
     const struct rsmd_controller *controller = find(call->node, asked);
     if (controller == NULL)
         return RSM_ST_NO_CONTROLLER;

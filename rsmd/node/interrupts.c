@@ -8,6 +8,8 @@
 #include "node/registry.h"
 #include "node/remote/remote.h"
 
+#define CREATE_FLAGS (RSM_INTERRUPT_ASSIGN_NUMBER | RSM_INTERRUPT_SHARED)
+
 struct message {
     uint64_t order;
     uint32_t node; /* of the sender */
@@ -25,6 +27,9 @@ struct rsmd_interrupt {
     struct rsmd_client *client;
     pid_t creator; /* 0: the kernel did not tell */
     struct rsmd_access access;
+    bool shared;
+    uint32_t group; /* id of the first of those of one number */
+    struct rsmd_interrupt *next_sharer, *previous_sharer; /* in a ring; alone it is its own next */
     struct rsmd_events events;
     struct message *messages; /* not yet fetched, oldest first */
     uint32_t message_count;
@@ -56,12 +61,25 @@ struct rsmd_events *rsmd_interrupt_events(struct rsmd_interrupt *interrupt)
     return &interrupt->events;
 }
 
-static struct rsmd_interrupt *find(const struct rsmd_node *node, uint32_t kind, uint32_t number)
+/* Any of those that share the number. */
+static struct rsmd_interrupt *find_any(const struct rsmd_node *node, uint32_t kind, uint32_t number)
 {
     const struct rsmd_interrupt_key key = {.kind = kind, .number = number};
     struct rsmd_interrupt *interrupt;
     /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): both members are set */
     HASH_FIND(hh_key, node->interrupts_by_number, &key, sizeof key, interrupt);
+    return interrupt;
+}
+
+/* One whose owner has not gone. */
+static struct rsmd_interrupt *find(const struct rsmd_node *node, uint32_t kind, uint32_t number)
+{
+    struct rsmd_interrupt *first = find_any(node, kind, number), *interrupt = first;
+    while (interrupt != NULL && interrupt->client->ending) {
+        interrupt = interrupt->next_sharer;
+        if (interrupt == first)
+            return NULL;
+    }
     return interrupt;
 }
 
@@ -95,6 +113,8 @@ static void free_interrupt(struct rsmd_node *node, struct rsmd_interrupt *interr
     rsmd_events_close(account, &interrupt->events);
     HASH_DELETE(hh_key, node->interrupts_by_number, interrupt);
     HASH_DEL(node->interrupts, interrupt);
+    interrupt->previous_sharer->next_sharer = interrupt->next_sharer;
+    interrupt->next_sharer->previous_sharer = interrupt->previous_sharer;
     DL_DELETE(interrupt->client->interrupts, interrupt);
     rsmd_share_give(account, RSMD_INTERRUPTS, 1);
     free(interrupt);
@@ -105,14 +125,26 @@ void rsmd_interrupt_free_first(struct rsmd_node *node, struct rsmd_client *clien
     free_interrupt(node, client->interrupts);
 }
 
-/* One whose owner has gone is in nobody's way. */
+/* Those whose owners have gone are in nobody's way. */
 static bool number_in_use(struct rsmd_node *node, uint32_t kind, uint32_t number)
 {
-    struct rsmd_interrupt *holder = find(node, kind, number);
-    if (holder == NULL || !holder->client->ending)
-        return holder != NULL;
-    free_interrupt(node, holder);
+    struct rsmd_interrupt *left;
+    if (find(node, kind, number) != NULL)
+        return true;
+    while ((left = find_any(node, kind, number)) != NULL)
+        free_interrupt(node, left);
     return false;
+}
+
+/* With whom a new one can have its number. Whoever joins gets what others are sent, so he is the
+ * same user. */
+static struct rsmd_interrupt *find_to_share(struct rsmd_call *call)
+{
+    const struct rsm_interrupt_create_request *asked = &call->request->u.interrupt_create;
+    struct rsmd_interrupt *holder = find(call->node, asked->kind, asked->number);
+    bool may = (asked->flags & RSM_INTERRUPT_SHARED) != 0 && holder->shared &&
+               holder->access.uid == call->who.uid;
+    return may ? holder : NULL;
 }
 
 /* There are fewer interrupts than numbers. */
@@ -137,8 +169,21 @@ static bool enter(struct rsmd_node *node, struct rsmd_interrupt *interrupt)
     return false;
 }
 
+static void join(struct rsmd_interrupt *interrupt, struct rsmd_interrupt *holder)
+{
+    interrupt->next_sharer = interrupt->previous_sharer = interrupt;
+    interrupt->group = interrupt->id;
+    if (holder == NULL)
+        return;
+    interrupt->group = holder->group;
+    interrupt->next_sharer = holder;
+    interrupt->previous_sharer = holder->previous_sharer;
+    holder->previous_sharer->next_sharer = interrupt;
+    holder->previous_sharer = interrupt;
+}
+
 static enum rsm_status make_interrupt(struct rsmd_call *call, struct rsmd_interrupt_key key,
-                                      struct rsmd_interrupt **made)
+                                      struct rsmd_interrupt *holder, struct rsmd_interrupt **made)
 {
     struct rsmd_account *account = call->client->account;
     if (!rsmd_share_take(account, RSMD_INTERRUPTS, 1))
@@ -159,6 +204,8 @@ static enum rsm_status make_interrupt(struct rsmd_call *call, struct rsmd_interr
     interrupt->access.uid = call->who.uid;
     interrupt->access.gid = call->who.gid;
     interrupt->access.mode = call->request->u.interrupt_create.mode;
+    interrupt->shared = (call->request->u.interrupt_create.flags & RSM_INTERRUPT_SHARED) != 0;
+    join(interrupt, holder);
     DL_APPEND(call->client->interrupts, interrupt);
     *made = interrupt;
     return RSM_ST_OK;
@@ -172,15 +219,18 @@ static bool is_kind(uint32_t kind)
 enum rsm_status rsmd_answer_interrupt_create(struct rsmd_call *call)
 {
     const struct rsm_interrupt_create_request *asked = &call->request->u.interrupt_create;
-    if (!is_kind(asked->kind) || asked->assign > 1 || asked->mode > 0777)
+    if (!is_kind(asked->kind) || (asked->flags & ~CREATE_FLAGS) != 0 || asked->mode > 0777)
         return RSM_ST_INVALID;
     struct rsmd_interrupt_key key = {.kind = asked->kind, .number = asked->number};
-    if (asked->assign)
+    struct rsmd_interrupt *holder = NULL, *interrupt;
+    if ((asked->flags & RSM_INTERRUPT_ASSIGN_NUMBER) != 0) {
         key.number = assign_number(call->node, asked->kind);
-    else if (number_in_use(call->node, asked->kind, asked->number))
-        return RSM_ST_ID_IN_USE;
-    struct rsmd_interrupt *interrupt;
-    enum rsm_status status = make_interrupt(call, key, &interrupt);
+    } else if (number_in_use(call->node, asked->kind, asked->number)) {
+        holder = find_to_share(call);
+        if (holder == NULL)
+            return RSM_ST_ID_IN_USE;
+    }
+    enum rsm_status status = make_interrupt(call, key, holder, &interrupt);
     if (status == RSM_ST_OK)
         call->reply->u.interrupt_create_reply =
             (struct rsm_interrupt_create_reply){.interrupt = interrupt->id, .number = key.number};
@@ -230,32 +280,69 @@ static void take_back_message(struct rsmd_interrupt *interrupt)
     rsmd_share_give(interrupt->client->account, RSMD_RECORDS, 1);
 }
 
-/* Nobody is told that it was triggered whose trigger does not arrive. */
-static enum rsm_status deliver(struct rsmd_interrupt *interrupt, const struct rsmd_trigger *trigger)
+static bool takes(const struct rsmd_interrupt *interrupt, const struct rsmd_trigger *trigger)
 {
-    bool has_data = interrupt->key.kind == RSM_INTERRUPT_DATA;
+    return !interrupt->client->ending &&
+           rsmd_access_decide(&interrupt->access, trigger->node, trigger->who, RSM_RIGHT_WRITE) ==
+               RSM_ST_OK;
+}
+
+static enum rsm_status prepare(struct rsmd_interrupt *interrupt, const struct rsmd_trigger *trigger)
+{
     enum rsm_status status = rsmd_events_need_cell(interrupt->client->account, &interrupt->events);
-    if (status == RSM_ST_OK && has_data)
+    if (status == RSM_ST_OK && trigger->kind == RSM_INTERRUPT_DATA)
         status = queue_message(interrupt, trigger);
-    if (status != RSM_ST_OK || rsmd_events_post(&interrupt->events, 1, false))
+    return status;
+}
+
+/* Prepare all that take it, from `first` on. If one cannot, those before it are as they were. */
+static enum rsm_status prepare_all(struct rsmd_interrupt *first, const struct rsmd_trigger *trigger)
+{
+    struct rsmd_interrupt *next = first;
+    do {
+        enum rsm_status status = takes(next, trigger) ? prepare(next, trigger) : RSM_ST_OK;
+        if (status != RSM_ST_OK) {
+            for (struct rsmd_interrupt *done = first; done != next; done = done->next_sharer)
+                if (takes(done, trigger) && trigger->kind == RSM_INTERRUPT_DATA)
+                    take_back_message(done);
+            return status;
+        }
+        next = next->next_sharer;
+    } while (next != first);
+    return RSM_ST_OK;
+}
+
+/* Nobody is told that it was triggered whose trigger arrives nowhere. */
+static enum rsm_status deliver(struct rsmd_interrupt *first, const struct rsmd_trigger *trigger)
+{
+    struct rsmd_interrupt *next = first;
+    bool delivered = false;
+    enum rsm_status status = prepare_all(first, trigger);
+    if (status != RSM_ST_OK)
         return status;
-    if (has_data)
-        take_back_message(interrupt);
-    return RSM_ST_NO_RESOURCES;
+    do {
+        if (takes(next, trigger)) {
+            bool posted = rsmd_events_post(&next->events, 1, false);
+            if (!posted && trigger->kind == RSM_INTERRUPT_DATA)
+                take_back_message(next);
+            delivered |= posted;
+        }
+        next = next->next_sharer;
+    } while (next != first);
+    return delivered ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
 }
 
 enum rsm_status rsmd_interrupt_trigger(struct rsmd_node *node, const struct rsmd_trigger *trigger,
                                        uint32_t *id)
 {
     struct rsmd_interrupt *interrupt = find(node, trigger->kind, trigger->number);
-    if (interrupt == NULL || interrupt->client->ending ||
-        (trigger->interrupt != 0 && trigger->interrupt != interrupt->id))
+    if (interrupt == NULL || (trigger->interrupt != 0 && trigger->interrupt != interrupt->group))
         return RSM_ST_NOT_FOUND;
     enum rsm_status status =
         rsmd_access_decide(&interrupt->access, trigger->node, trigger->who, RSM_RIGHT_WRITE);
     if (status != RSM_ST_OK)
         return status;
-    *id = interrupt->id;
+    *id = interrupt->group;
     if (trigger->interrupt == 0)
         return RSM_ST_OK;
     if (trigger->length > 0 && trigger->kind != RSM_INTERRUPT_DATA)

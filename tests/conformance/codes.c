@@ -3,6 +3,8 @@
 
 #include "suite.h"
 
+const char conformance_api[] = "RSMAPI";
+
 /* clang-format off */
 #define EACH_CODE(X) \
     X(RSM_SUCCESS) X(RSMERR_BAD_LIBRARY_VERSION) X(RSMERR_BAD_TOPOLOGY_PTR) \

@@ -12,27 +12,9 @@
 #include <unistd.h>
 
 #include "peer.h"
+#include "sides.h"
 #include "suite.h"
 
-/** Split a new world into two hosts, if there are to be two. */
-void stage_split(struct world *world);
-/** Be a process of that world, on no side yet. */
-void stage_set(struct world *world);
-/** Start what the test needs before its first line: the daemons, if there are two hosts. */
-void stage_open(void);
-/** End the daemons that the test started. */
-void stage_clear(void);
-
-/* The side, before the first call of RSMAPI. */
-void act_as_exporter(void);
-void act_as_importer(void);
-
-/** A process of the exporter's or the importer's node. */
-struct actor *exporter_start(void);
-struct actor *importer_start(void);
-
-bool two_hosts(void);   /* ... on two hosts, with a daemon each */
-bool one_node(void);    /* exporter and importer are on the same */
 bool on_loopback(void); /* the controller is loopback */
 /* Whether the transport itself, and not the mapping engine, has mapped what is there. */
 bool mapping_is_direct(const void *address);
@@ -42,18 +24,9 @@ bool mapping_is_direct(const void *address);
 int import_map(rsm_memseg_import_handle_t handle, void **address, rsm_attribute_t attributes,
                rsm_permission_t rights, off_t offset, size_t length);
 
-/** Daemons that serve every user, on all nodes of the test; applies to root only. Before everything
- *  else. */
-void serve_all_users(void);
 /** An importer without privilege: where the suite runs as root another user, else this one. Serves
  *  all users in the former case. Before everything else. */
 struct actor *unprivileged_importer(void);
-/** A node other than this one that a list may name. */
-rsm_node_id_t node_other_than(rsm_node_id_t node);
-/** A daemon of one node with this rsm.conf. */
-void serve_configured(unsigned node, const char *configuration);
-/** End a node's daemon and wait until nobody answers there. */
-void node_end(unsigned node);
 
 /** The controller under test, and loopback. Opened once. */
 rsmapi_controller_handle_t controller(void);

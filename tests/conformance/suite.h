@@ -46,6 +46,9 @@ struct conformance_options {
 };
 extern struct conformance_options options;
 
+/** What the assertions are about. */
+extern const char conformance_api[];
+
 /** "RSMERR_BAD_ADDR" for 16; unknown ones by number, in a buffer that the next call reuses. */
 const char *code_name(int code);
 

@@ -25,7 +25,7 @@ if [ -n "$(uniq -d "$work/listed")" ]; then
 fi
 sed -n 's/^#define \(RSMERR_[A-Z_]*\) .*/\1/p' "$source/include/rsm/rsm_common.h" | sort -u > \
     "$work/defined"
-grep -oh 'RSMERR_[A-Z_]*[A-Z]' "$source"/man/*.3* | sort -u > "$work/used"
+grep -oh 'RSMERR_[A-Z_]*[A-Z]' "$source"/man/*.3{rsm,lib} | sort -u > "$work/used"
 if [ -n "$(comm -13 "$work/defined" "$work/used")" ]; then
     echo "FAILED: rsm_common.h does not define $(comm -13 "$work/defined" "$work/used")"
     failed=1

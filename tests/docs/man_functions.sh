@@ -5,7 +5,7 @@
 set -u
 source=$1 compiler=$2 build=$3 cmake=$4
 here=$(cd "$(dirname "$0")" && pwd)
-facts() { perl "$here/man_facts.pl" "$1" "$source"/man/*.3*; }
+facts() { perl "$here/man_facts.pl" "$1" "$source"/man/*.3{rsm,lib}; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/rsm-man.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 failed=0

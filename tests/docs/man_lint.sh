@@ -7,7 +7,7 @@ if ! command -v mandoc >/dev/null; then
     echo "skipped: mandoc is not installed"
     exit 77
 fi
-pages=("$1"/*.[1-9] "$1"/*.[1-9]{rsm,lib})
+pages=("$1"/*.[1-9] "$1"/*.[1-9]{rsm,sci,lib})
 if [ ${#pages[@]} -eq 0 ]; then
     echo "no manual page in $1"
     exit 1

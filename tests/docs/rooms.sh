@@ -42,12 +42,15 @@ awk -v files="$work/files" -v allowed="$work/allowed" '
             folders[pair[1]] = 1
             may[pair[1], pair[2]] = 1
         }
-        count = split("librsm/ rsmd/ include/ compat/include/ tools/ tools/common/ compat/solaris/include/", roots, " ")
+        count = split("librsm/ rsmd/ include/ compat/include/ tools/ tools/common/ compat/solaris/include/ compat/sisci/include/", roots, " ")
     }
     {
         own = $1
         sub(/[^\/]*$/, "", own)
-        target = (own $3) in exists ? own $3 : ""
+        target = own $3
+        while (sub(/[^\/]+\/\.\.\//, "", target))
+            continue
+        target = target in exists ? target : ""
         for (i = 1; target == "" && i <= count; i++)
             if ((roots[i] $3) in exists)
                 target = roots[i] $3

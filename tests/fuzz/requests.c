@@ -70,6 +70,7 @@ void request_make(struct input *in, struct rsm_msg *msg)
         name_make(in, msg->u.controller.name);
         strcpy(msg->u.controller.transport, input_below(in, 2) == 0 ? "" : "shm");
         msg->u.controller.unit = (uint32_t)input_number(in);
+        msg->u.controller.flags = input_below(in, 2);
         return;
     case RSM_MSG_LOCATE:
         name_make(in, msg->u.locate.controller);

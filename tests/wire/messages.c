@@ -8,7 +8,7 @@
 
 const struct message_fields control_messages[] = {
     {RSM_MSG_HELLO, "HELLO", "node", "node embedded peer_timeout_ms"},
-    {RSM_MSG_CONTROLLER, "CONTROLLER", "name transport unit",
+    {RSM_MSG_CONTROLLER, "CONTROLLER", "name transport unit flags",
      "name transport device options loopback map.given map.mode map.trap map.k map.flush_us "
      "map.refresh_us map.grain map.atomics access_sizes atomic_sizes page_size max_segment_size~ "
      "total_segment_size~ max_segments~ max_map_size~ total_map_size~ max_imports~ "
@@ -35,6 +35,7 @@ const struct message_fields control_messages[] = {
     {RSM_MSG_IMPORT_CONNECT, "IMPORT_CONNECT", "controller node space segment_id rights",
      "import# slot# generation~ length rights transport blob_len blob"},
     {RSM_MSG_IMPORT_DISCONNECT, "IMPORT_DISCONNECT", "import#", ""},
+    {RSM_MSG_IMPORT_TRAP, "IMPORT_TRAP", "import# trap reason", ""},
     {RSM_MSG_EVENT_OPEN, "EVENT_OPEN", "end id#", ""},
     {RSM_MSG_EVENT_RECEIVERS, "EVENT_RECEIVERS", "end id# first", "epoch~ total count (peer#)"},
     {RSM_MSG_EVENT_ARM, "EVENT_ARM", "end id#", ""},
@@ -43,7 +44,9 @@ const struct message_fields control_messages[] = {
      "next exported_bytes exported_limit~ segments segments_limit~ clients count (item.id# "
      "item.exporter item.export# item.published item.space item.segment_id item.node item.pid~ "
      "item.uid~ item.gid~ "
-     "item.permission item.acl_count item.connections item.pending item.length item.controller)"},
+     "item.permission item.acl_count item.connections item.pending item.length item.trap "
+     "item.reason "
+     "item.controller)"},
     {RSM_MSG_LINKS, "LINKS", "first",
      "auth more count (link.node link.state link.version link.port link.address~ link.text~)"},
     {RSM_MSG_SHARES, "SHARES", "after",
@@ -59,7 +62,7 @@ const struct message_fields control_messages[] = {
      "user.interrupts~)"},
     {RSM_MSG_RECORDS, "RECORDS", "end id# after~",
      "count (record.event record.node record.connection# record.lost record.order~)"},
-    {RSM_MSG_INTERRUPT_CREATE, "INTERRUPT_CREATE", "kind number assign mode", "interrupt# number"},
+    {RSM_MSG_INTERRUPT_CREATE, "INTERRUPT_CREATE", "kind number flags mode", "interrupt# number"},
     {RSM_MSG_INTERRUPT_REMOVE, "INTERRUPT_REMOVE", "interrupt#", ""},
     {RSM_MSG_INTERRUPT_CONNECT, "INTERRUPT_CONNECT", "node kind number", "interrupt#"},
     {RSM_MSG_INTERRUPT_TRIGGER, "INTERRUPT_TRIGGER", "node kind number interrupt# length blob", ""},

@@ -98,6 +98,65 @@ static void messages_arrive_whole_and_in_order(void **state)
     TELL_OK(owner, remove);
 }
 
+static void a_number_can_be_shared(void **state)
+{
+    enum { SHARED = RSM_INTERRUPT_SHARED };
+    struct world *world = *state;
+    struct actor *first = actor_start(world, OWNER), *second = actor_start(world, OWNER);
+    struct actor *sender = actor_start(world, SENDER);
+    TELL_OK(first, interrupt, .flags = DATA, .id = 4, .node = SHARED);
+    TELL_OK(sender, find, .node = OWNER, .flags = DATA, .id = 4);
+    TELL_GET(second, interrupt, RSM_ST_ID_IN_USE, .flags = DATA, .id = 4);
+    TELL_GET(second, interrupt, RSM_ST_INVALID, .flags = DATA, .id = 5, .node = 4);
+    TELL_OK(second, interrupt, .flags = DATA, .id = 4, .node = SHARED);
+    TELL_OK(sender, trigger, .length = 8, .value = 11);
+    assert_int_equal(VALUE(first, take, .timeout = LONG_MS), 11);
+    /* Where one queue is full nobody gets anything. */
+    uint64_t sent = 12;
+    while (TELL(sender, trigger, .length = 8, .value = sent) == RSM_ST_OK)
+        sent++;
+    assert_int_equal(sent, 11 + RSM_INTERRUPT_QUEUE_MAX); /* 11 is still there */
+    for (uint64_t i = 12; i < sent; i++)
+        assert_int_equal(VALUE(first, take, .timeout = LONG_MS), i);
+    TELL_GET(sender, trigger, RSM_ST_NO_RESOURCES, .length = 8, .value = sent);
+    TELL_GET(first, take, RSM_ST_TIMEOUT);
+    for (uint64_t i = 11; i < sent; i++)
+        assert_int_equal(VALUE(second, take, .timeout = LONG_MS), i);
+    /* It lasts as long as one of them. */
+    TELL_OK(first, remove);
+    TELL_OK(sender, trigger, .length = 8, .value = 5);
+    assert_int_equal(VALUE(second, take, .timeout = LONG_MS), 5);
+    TELL_OK(first, interrupt, .flags = DATA, .id = 4, .node = SHARED);
+    actor_kill(second);
+    TELL_OK(sender, trigger, .length = 8, .value = 6);
+    assert_int_equal(VALUE(first, take, .timeout = LONG_MS), 6);
+    TELL_OK(first, remove);
+    TELL_GET(sender, trigger, RSM_ST_NOT_FOUND);
+    /* One that is not shared is nobody's to join. */
+    TELL_OK(first, interrupt, .flags = PLAIN, .id = 4);
+    TELL_GET(sender, find, RSM_ST_NOT_FOUND, .node = OWNER, .flags = DATA, .id = 4);
+    TELL_OK(first, remove);
+}
+
+static void only_the_same_user_shares(void **state)
+{
+    enum { SHARED = RSM_INTERRUPT_SHARED };
+    struct world *world = *state;
+    if (geteuid() != 0) {
+        print_message("not run: only root can be several users\n");
+        skip();
+    }
+    pid_t daemon = world_daemon_start(world, OWNER);
+    struct actor *owner = actor_start_as(world, OWNER, UNPRIVILEGED_UID);
+    struct actor *stranger = actor_start_as(world, OWNER, UNPRIVILEGED_UID - 1);
+    TELL_OK(owner, interrupt, .flags = PLAIN, .id = 1, .node = SHARED);
+    TELL_GET(stranger, interrupt, RSM_ST_ID_IN_USE, .flags = PLAIN, .id = 1, .node = SHARED);
+    TELL_OK(owner, interrupt, .slot = 1, .flags = PLAIN, .id = 1, .node = SHARED);
+    actor_stop(owner);
+    actor_stop(stranger);
+    world_daemon_end(daemon);
+}
+
 static void waiting_ends(void **state)
 {
     struct world *world = *state;
@@ -142,6 +201,8 @@ int main(void)
         WORLD_TEST(triggers_are_counted),
         WORLD_TEST(numbers_are_the_nodes),
         WORLD_TEST(messages_arrive_whole_and_in_order),
+        WORLD_TEST(a_number_can_be_shared),
+        WORLD_TEST(only_the_same_user_shares),
         WORLD_TEST(waiting_ends),
         WORLD_TEST(only_who_may_triggers),
     };

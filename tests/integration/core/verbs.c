@@ -300,7 +300,7 @@ int core_interrupt(void *bytes)
 {
     struct core_order *order = bytes;
     unsigned mode = order->value != 0 ? (unsigned)order->value : 0666;
-    return rsmcore_interrupt_create(order->flags, &order->id, order->node != 0, mode,
+    return rsmcore_interrupt_create(order->flags, &order->id, order->node, mode,
                                     &interrupts[order->slot]);
 }
 

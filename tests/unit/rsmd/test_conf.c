@@ -53,6 +53,25 @@ static void many_nodes(void **state)
     assert_non_null(strstr(error.text, "expected another address or port: node 66 has this one"));
 }
 
+static void numbers_of_adapters(void **state)
+{
+    (void)state;
+    rsmd_conf_defaults(&conf);
+    assert_string_equal(rsmd_conf_adapter(&conf, 0)->name, "sci0");
+    assert_null(rsmd_conf_adapter(&conf, 1));
+    assert_true(parse("[controller a]\ntransport = shm\n[controller b]\ntransport = shm\n"));
+    assert_string_equal(rsmd_conf_adapter(&conf, 0)->name, "a");
+    assert_string_equal(rsmd_conf_adapter(&conf, 1)->name, "b");
+    assert_null(rsmd_conf_adapter(&conf, 2));
+    assert_true(parse("[controller a]\ntransport = shm\n[controller b]\ntransport = shm\n"
+                      "adapter = 0\n[controller c]\ntransport = shm\nadapter = 63\n"));
+    assert_string_equal(rsmd_conf_adapter(&conf, 0)->name, "b");
+    assert_string_equal(rsmd_conf_adapter(&conf, 63)->name, "c");
+    assert_null(rsmd_conf_adapter(&conf, 1));
+    assert_null(rsmd_conf_adapter(&conf, 2));
+    assert_null(rsmd_conf_adapter(&conf, UINT32_MAX));
+}
+
 static void complete_file(void **state)
 {
     (void)state;
@@ -213,7 +232,12 @@ static const struct {
      "expected the name of a transport, like shm, after transport ="},
     {"[controller sci0]\ndevice =\n", 2, "expected the name of a device after device ="},
     {"[controller sci0]\noptions = a\x01\n", 2, "expected the transport's options after options ="},
-    {"[controller sci0]\nmtu = 1\n", 2, "expected one of the keys transport, device, options"},
+    {"[controller sci0]\nadapter = 64\n", 2, "expected a number from 0 to 63 after adapter ="},
+    {"[controller sci0]\nadapter = -1\n", 2, "expected a number from 0 to 63 after adapter ="},
+    {"[controller a]\ntransport = shm\nadapter = 0\n[controller b]\nadapter = 0\n", 5,
+     "expected another number after adapter =: a has this one in line 3"},
+    {"[controller sci0]\nmtu = 1\n", 2,
+     "expected one of the keys transport, device, options, adapter"},
     {"[limits]\nmax-exported-memory = 101\n", 2,
      "expected a number from 0 (no limit) to 100 (percent of physical memory) after "
      "max-exported-memory ="},
@@ -488,6 +512,7 @@ static int free_last(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_of_adapters),
         cmocka_unit_test(many_nodes),
         cmocka_unit_test(complete_file),
         cmocka_unit_test(absent_things),

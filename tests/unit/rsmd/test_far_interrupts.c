@@ -135,7 +135,7 @@ static void rights_and_shares_hold(void **state)
     for (; made < 10; made++) {
         msg = (struct rsm_msg){
             .type = RSM_MSG_INTERRUPT_CREATE,
-            .u.interrupt_create = {.kind = RSM_INTERRUPT_DATA, .assign = 1, .mode = 0600}};
+            .u.interrupt_create = {.kind = RSM_INTERRUPT_DATA, .flags = RSM_INTERRUPT_ASSIGN_NUMBER, .mode = 0600}};
         if (ask(&owner, &msg) != RSM_ST_OK)
             break;
     }

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Local interrupts: what others trigger. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "adapter.h"
+#include "interrupt.h"
+#include "listener.h"
+#include "wait.h"
+
+enum {
+    CREATE_FLAGS = SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO | SCI_FLAG_SHARED_INT,
+    MODE = 0666,      /* every user may trigger it */
+    PAUSE_US = 10000, /* after a failure that may pass */
+};
+
+/* What a callback needs. It outlasts the interrupt where that is removed in its own callback. */
+struct source {
+    struct rsmcore_interrupt *core;
+    void *handle;
+    struct sisci_interrupt_callback callback;
+    bool has_data;
+    bool again; /* what the callback has said */
+    size_t length;
+    unsigned char data[RSM_INTERRUPT_DATA_MAX];
+};
+
+struct local_interrupt {
+    struct sisci_object object;
+    struct rsmcore_interrupt *core;
+    struct source *source; /* NULL: no callback */
+    struct sisci_listener *listener;
+};
+
+static struct local_interrupt *interrupt_of(struct sisci_object *object)
+{
+    return (struct local_interrupt *)object; /* its first member */
+}
+
+/* ------------------------------------------------------------------ callbacks */
+
+static void call_back(void *argument)
+{
+    struct source *source = argument;
+    const struct sisci_interrupt_callback *callback = &source->callback;
+    sci_callback_action_t action =
+        source->has_data ? callback->data(callback->argument, source->handle, source->data,
+                                          (unsigned)source->length, SCI_ERR_OK)
+                         : callback->plain(callback->argument, source->handle, SCI_ERR_OK);
+    source->again = action != SCI_CALLBACK_CANCEL;
+}
+
+static bool listen(void *argument)
+{
+    struct source *source = argument;
+    source->length = source->has_data ? sizeof source->data : 0;
+    switch (rsmcore_interrupt_wait(source->core, -1, source->has_data ? source->data : NULL,
+                                   source->has_data ? &source->length : NULL)) {
+    case RSM_ST_OK:
+        sisci_call_deep(call_back, source);
+        return source->again;
+    case RSM_ST_STALE: /* removed, or the daemon has gone */
+        return false;
+    case RSM_ST_INTERRUPTED:
+    case RSM_ST_TIMEOUT:
+        return true;
+    default:
+        usleep(PAUSE_US);
+        return true;
+    }
+}
+
+static void finish_source(void *argument)
+{
+    struct source *source = argument;
+    rsmcore_interrupt_remove(source->core);
+    free(source);
+}
+
+static const struct sisci_listener_type listener_type = {
+    .name = "sisci-interrupt", .listen = listen, .finish = finish_source};
+
+/* ------------------------------------------------------------------ beginning and end */
+
+static void cancel(struct sisci_object *object)
+{
+    struct local_interrupt *interrupt = interrupt_of(object);
+    rsmcore_interrupt_withdraw(interrupt->core);
+    rsmcore_interrupt_cancel(interrupt->core);
+}
+
+static void release(struct sisci_object *object)
+{
+    struct local_interrupt *interrupt = interrupt_of(object);
+    if (interrupt->listener != NULL) {
+        sisci_listener_end(interrupt->listener);
+        return;
+    }
+    rsmcore_interrupt_remove(interrupt->core);
+    free(interrupt->source);
+}
+
+static const struct sisci_type plain_type = {
+    .kind = SISCI_LOCAL_INTERRUPT, .cancel = cancel, .release = release};
+static const struct sisci_type data_type = {
+    .kind = SISCI_LOCAL_DATA_INTERRUPT, .cancel = cancel, .release = release};
+
+static const struct sisci_type *type_of(enum sisci_kind kind)
+{
+    return kind == SISCI_LOCAL_INTERRUPT ? &plain_type : &data_type;
+}
+
+static enum rsm_status make_core(struct local_interrupt *interrupt, enum sisci_kind kind,
+                                 unsigned *number, unsigned flags)
+{
+    uint32_t wanted = *number;
+    uint32_t how = ((flags & SCI_FLAG_FIXED_INTNO) == 0 ? RSM_INTERRUPT_ASSIGN_NUMBER : 0) |
+                   ((flags & SCI_FLAG_SHARED_INT) != 0 ? RSM_INTERRUPT_SHARED : 0);
+    enum rsm_status status = rsmcore_interrupt_create(
+        kind == SISCI_LOCAL_INTERRUPT ? RSM_INTERRUPT_PLAIN : RSM_INTERRUPT_DATA, &wanted, how,
+        MODE, &interrupt->core);
+    if (status == RSM_ST_OK)
+        *number = wanted;
+    return status;
+}
+
+static struct source *make_source(const struct local_interrupt *interrupt, enum sisci_kind kind,
+                                  const struct sisci_interrupt_callback *callback)
+{
+    struct source *source = calloc(1, sizeof *source);
+    if (source == NULL)
+        return NULL;
+    source->core = interrupt->core;
+    source->callback = *callback;
+    source->has_data = kind == SISCI_LOCAL_DATA_INTERRUPT;
+    return source;
+}
+
+/* All but the core's part; on failure the caller gives that up. */
+static sci_error_t enter(struct local_interrupt *interrupt, struct sisci_object *desc,
+                         enum sisci_kind kind, const struct sisci_interrupt_callback *callback,
+                         void **handle)
+{
+    if (callback != NULL && (interrupt->source = make_source(interrupt, kind, callback)) == NULL)
+        return SCI_ERR_NOSPC;
+    sci_error_t error = sisci_object_enter(&interrupt->object, type_of(kind), desc);
+    if (error != SCI_ERR_OK) {
+        free(interrupt->source);
+        return error;
+    }
+    *handle = sisci_handle(&interrupt->object);
+    return SCI_ERR_OK;
+}
+
+/* The interrupt is held meanwhile: its callback may remove it at once. */
+static sci_error_t listen_to(struct local_interrupt *interrupt, void **handle, enum sisci_kind kind)
+{
+    struct sisci_object *object = sisci_hold(*handle, kind);
+    if (object == NULL)
+        return SCI_ERR_ILLEGAL_PARAMETER; /* somebody else has found the handle and removed it */
+    interrupt->source->handle = *handle;
+    sci_error_t error =
+        sisci_listener_start(&listener_type, interrupt->source, &interrupt->listener);
+    if (error == SCI_ERR_OK) {
+        sisci_drop(object);
+    } else {
+        *handle = NULL;
+        (void)sisci_end(object, SISCI_END_ALL);
+    }
+    return error;
+}
+
+static sci_error_t make(struct sisci_object *desc, enum sisci_kind kind, unsigned *number,
+                        const struct sisci_interrupt_callback *callback, unsigned flags,
+                        void **handle)
+{
+    struct local_interrupt *interrupt = calloc(1, sizeof *interrupt);
+    if (interrupt == NULL)
+        return SCI_ERR_NOSPC;
+    sci_error_t error = sisci_error(SISCI_LOCAL, make_core(interrupt, kind, number, flags));
+    if (error != SCI_ERR_OK) {
+        free(interrupt);
+        return error;
+    }
+    error = enter(interrupt, desc, kind, callback, handle);
+    if (error != SCI_ERR_OK) {
+        rsmcore_interrupt_remove(interrupt->core);
+        free(interrupt);
+        return error;
+    }
+    return callback != NULL ? listen_to(interrupt, handle, kind) : SCI_ERR_OK;
+}
+
+static sci_error_t check_create(unsigned adapter, const unsigned *number, enum sisci_kind kind,
+                                const struct sisci_interrupt_callback *callback, unsigned flags)
+{
+    bool has_callback =
+        kind == SISCI_LOCAL_INTERRUPT ? callback->plain != NULL : callback->data != NULL;
+    unsigned known = CREATE_FLAGS;
+    if (kind == SISCI_LOCAL_INTERRUPT)
+        known |= SCI_FLAG_COUNTING_INT; /* which all of them are */
+    sci_error_t error = sisci_check(flags, known);
+    if (error != SCI_ERR_OK)
+        return error;
+    if (number == NULL || ((flags & SCI_FLAG_USE_CALLBACK) != 0 && !has_callback))
+        return SCI_ERR_ILLEGAL_PARAMETER;
+    return sisci_adapter_check(adapter);
+}
+
+sci_error_t sisci_interrupt_create(sci_desc_t sd, enum sisci_kind kind, unsigned adapter,
+                                   unsigned *number,
+                                   const struct sisci_interrupt_callback *callback, unsigned flags,
+                                   void **handle)
+{
+    if (handle != NULL)
+        *handle = NULL;
+    sci_error_t error = check_create(adapter, number, kind, callback, flags);
+    if (error == SCI_ERR_OK && handle == NULL)
+        error = SCI_ERR_ILLEGAL_PARAMETER;
+    if (error != SCI_ERR_OK)
+        return error;
+    struct sisci_object *desc = sisci_hold(sd, SISCI_DESC);
+    if (desc == NULL)
+        return SCI_ERR_ILLEGAL_PARAMETER;
+    error = make(desc, kind, number, (flags & SCI_FLAG_USE_CALLBACK) != 0 ? callback : NULL, flags,
+                 handle);
+    sisci_drop(desc);
+    return error;
+}
+
+sci_error_t sisci_interrupt_remove(const void *handle, enum sisci_kind kind, unsigned flags)
+{
+    sci_error_t error = sisci_check(flags, 0);
+    if (error != SCI_ERR_OK)
+        return error;
+    struct sisci_object *object = sisci_hold(handle, kind);
+    return object != NULL ? sisci_end(object, SISCI_END_ALL) : SCI_ERR_ILLEGAL_PARAMETER;
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+struct wait {
+    struct rsmcore_interrupt *core;
+    void *data;
+    size_t room, length;
+    bool has_data;
+};
+
+static enum rsm_status attempt(void *argument, int timeout_ms)
+{
+    struct wait *wait = argument;
+    wait->length = wait->room;
+    return rsmcore_interrupt_wait(wait->core, timeout_ms, wait->data,
+                                  wait->has_data ? &wait->length : NULL);
+}
+
+sci_error_t sisci_interrupt_wait(const void *handle, enum sisci_kind kind, void *data,
+                                 unsigned *length, unsigned timeout, unsigned flags)
+{
+    sci_error_t error = sisci_check(flags, 0);
+    if (error != SCI_ERR_OK)
+        return error;
+    bool has_data = kind == SISCI_LOCAL_DATA_INTERRUPT;
+    if (has_data && (length == NULL || (data == NULL && *length > 0)))
+        return SCI_ERR_ILLEGAL_PARAMETER;
+    struct sisci_object *object = sisci_hold(handle, kind);
+    if (object == NULL)
+        return SCI_ERR_ILLEGAL_PARAMETER;
+    struct local_interrupt *interrupt = interrupt_of(object);
+    struct wait wait = {.core = interrupt->core,
+                        .data = data,
+                        .room = has_data ? *length : 0,
+                        .has_data = has_data};
+    if (interrupt->source != NULL)
+        error = SCI_ERR_ILLEGAL_OPERATION;
+    else
+        error = sisci_error(SISCI_WAIT, sisci_wait(object, timeout, attempt, &wait));
+    sisci_drop(object);
+    if (error == SCI_ERR_OK && has_data)
+        *length = (unsigned)wait.length;
+    return error;
+}

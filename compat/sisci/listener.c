@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "listener.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/thread.h"
+
+enum { ROOM_BYTES = 64 * 1024 };
+
+struct sisci_listener {
+    const struct sisci_listener_type *type;
+    void *source;
+    pthread_t thread;
+    struct sisci_listener *waits_for; /* which its callback ends; guarded by `lock` */
+    bool abandoned;                   /* nobody waits for it; guarded by `lock` */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* That of the calling thread; NULL: it is none of ours. */
+static __thread struct sisci_listener *self;
+
+static void release(struct sisci_listener *listener)
+{
+    listener->type->finish(listener->source);
+    free(listener);
+}
+
+static void *run(void *argument)
+{
+    struct sisci_listener *listener = self = argument;
+    while (listener->type->listen(listener->source))
+        continue;
+    /* Only while the callback runs does anybody abandon it. */
+    pthread_mutex_lock(&lock);
+    bool abandoned = listener->abandoned;
+    pthread_mutex_unlock(&lock);
+    if (abandoned)
+        release(listener);
+    return NULL;
+}
+
+sci_error_t sisci_listener_start(const struct sisci_listener_type *type, void *source,
+                                 struct sisci_listener **listener)
+{
+    struct sisci_listener *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return SCI_ERR_NOSPC;
+    made->type = type;
+    made->source = source;
+    pthread_mutex_lock(&lock);
+    int error = rsm_thread_start(&made->thread, type->name, 0, run, made);
+    pthread_mutex_unlock(&lock);
+    if (error != 0) {
+        free(made);
+        return SCI_ERR_NOSPC;
+    }
+    *listener = made;
+    return SCI_ERR_OK;
+}
+
+bool sisci_in_callback(void)
+{
+    return self != NULL;
+}
+
+/* Whether a callback of `listener` waits, over others maybe, for the calling thread's. Called with
+ * the lock held. */
+static bool waits_for_self(const struct sisci_listener *listener)
+{
+    while (listener != NULL && listener != self)
+        listener = listener->waits_for;
+    return listener != NULL;
+}
+
+void sisci_listener_end(struct sisci_listener *listener)
+{
+    pthread_mutex_lock(&lock);
+    bool abandon = self != NULL && waits_for_self(listener);
+    if (abandon)
+        listener->abandoned = true;
+    else if (self != NULL)
+        self->waits_for = listener;
+    pthread_t thread = listener->thread;
+    pthread_mutex_unlock(&lock);
+    if (abandon) {
+        pthread_detach(thread);
+        return;
+    }
+    pthread_join(thread, NULL);
+    if (self != NULL) {
+        pthread_mutex_lock(&lock);
+        self->waits_for = NULL;
+        pthread_mutex_unlock(&lock);
+    }
+    release(listener);
+}
+
+__attribute__((noinline)) void sisci_call_deep(void (*call)(void *), void *argument)
+{
+    /* The compiler is to believe that somebody uses it, before and after the call. */
+    char room[ROOM_BYTES];
+    __asm__ volatile("" : : "r"(room) : "memory");
+    call(argument);
+    __asm__ volatile("" : : "r"(room) : "memory");
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "object.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "listener.h"
+
+/*
+ * A handle, from the highest bit: a mark that no address of a program has, kind, use of the slot,
+ * slot. Where pointers have 32 bits there is no room for the mark.
+ */
+enum {
+    KIND_BITS = 4,
+#if UINTPTR_MAX > 0xffffffffu
+    SLOT_BITS = 20,
+    USE_BITS = 28,
+#else
+    SLOT_BITS = 14,
+    USE_BITS = 14,
+#endif
+    USE_SHIFT = SLOT_BITS,
+    KIND_SHIFT = SLOT_BITS + USE_BITS,
+    CHUNK_BITS = 8,
+    CHUNK_SLOTS = 1 << CHUNK_BITS,
+    CHUNKS = 1 << (SLOT_BITS - CHUNK_BITS),
+};
+#if UINTPTR_MAX > 0xffffffffu
+#define MARK ((uintptr_t)0x5c1 << 52)
+#else
+#define MARK ((uintptr_t)0)
+#endif
+#define USE_MASK  (((uintptr_t)1 << USE_BITS) - 1)
+#define SLOT_MASK (((uintptr_t)1 << SLOT_BITS) - 1)
+#define KIND_MASK (((uintptr_t)1 << KIND_BITS) - 1)
+
+/* The word of a slot: which use of it this is, whether it is being ended or free, how many hold it. */
+#define WORD_USE_SHIFT 32
+#define WORD_ENDING    ((uint64_t)1 << 31)
+#define WORD_HOLDERS   (WORD_ENDING - 1)
+
+struct slot {
+    _Atomic uint64_t word;
+    struct sisci_object *object; /* NULL: free */
+    struct slot *next_free;
+    uint32_t index;
+};
+
+/* Chunks are made as they are needed and stay. */
+static struct slot *_Atomic chunks[CHUNKS];
+
+/* Guards all that follows, and the tree. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed =
+    PTHREAD_COND_INITIALIZER; /* a last holder, or a resource, has gone */
+static struct slot *free_slots;
+static unsigned chunk_count;
+static struct sisci_object *descriptors; /* those of the library */
+
+static atomic_uint library_users;
+
+/* ------------------------------------------------------------------ fork */
+
+/* Nothing that a parent has can be used in its child, which begins anew. What it inherited stays
+ * where it is. */
+static void begin_anew(void)
+{
+    for (unsigned i = 0; i < CHUNKS; i++)
+        atomic_store(&chunks[i], NULL);
+    free_slots = NULL;
+    chunk_count = 0;
+    descriptors = NULL;
+    atomic_store(&library_users, 0);
+    pthread_mutex_init(&lock, NULL);
+    pthread_cond_init(&changed, NULL);
+}
+
+static void watch_fork(void)
+{
+    pthread_atfork(NULL, NULL, begin_anew);
+}
+
+/* ------------------------------------------------------------------ library */
+
+void sisci_library_begin(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_fork);
+    atomic_fetch_add(&library_users, 1);
+}
+
+bool sisci_library_end(void)
+{
+    unsigned users = atomic_load(&library_users);
+    while (users > 0)
+        if (atomic_compare_exchange_weak(&library_users, &users, users - 1))
+            return users == 1;
+    return false;
+}
+
+sci_error_t sisci_check(unsigned flags, unsigned known)
+{
+    if (atomic_load_explicit(&library_users, memory_order_relaxed) == 0)
+        return SCI_ERR_NOT_INITIALIZED;
+    return (flags & ~known) != 0 ? SCI_ERR_ILLEGAL_FLAG : SCI_ERR_OK;
+}
+
+/* ------------------------------------------------------------------ table */
+
+static uint64_t word_of_use(uint32_t use)
+{
+    return (uint64_t)(use & USE_MASK) << WORD_USE_SHIFT;
+}
+
+/* NULL: no slot has this number yet. */
+static struct slot *slot_at(uintptr_t index)
+{
+    struct slot *chunk = atomic_load_explicit(&chunks[index >> CHUNK_BITS], memory_order_acquire);
+    return chunk != NULL ? &chunk[index & (CHUNK_SLOTS - 1)] : NULL;
+}
+
+static struct slot *slot_of(const struct sisci_object *object)
+{
+    return slot_at(object->handle & SLOT_MASK);
+}
+
+/* The first use of a slot is not the same in each process, so that numbers of another one are
+ * rarely taken for handles. Called with the lock held. */
+static sci_error_t add_chunk(void)
+{
+    if (chunk_count == CHUNKS)
+        return SCI_ERR_API_NOSPC;
+    struct slot *chunk = calloc(CHUNK_SLOTS, sizeof *chunk);
+    if (chunk == NULL)
+        return SCI_ERR_NOSPC;
+    uint32_t use = (uint32_t)((uintptr_t)chunk >> 12);
+    for (unsigned i = CHUNK_SLOTS; i-- > 0;) {
+        atomic_init(&chunk[i].word, word_of_use(use) | WORD_ENDING);
+        chunk[i].index = chunk_count * CHUNK_SLOTS + i;
+        chunk[i].next_free = free_slots;
+        free_slots = &chunk[i];
+    }
+    atomic_store_explicit(&chunks[chunk_count++], chunk, memory_order_release);
+    return SCI_ERR_OK;
+}
+
+/* Called with the lock held. */
+static sci_error_t take_slot(struct sisci_object *object)
+{
+    sci_error_t error = free_slots == NULL ? add_chunk() : SCI_ERR_OK;
+    if (error != SCI_ERR_OK)
+        return error;
+    struct slot *slot = free_slots;
+    free_slots = slot->next_free;
+    uintptr_t use = (uintptr_t)(atomic_load(&slot->word) >> WORD_USE_SHIFT);
+    object->handle = MARK | (uintptr_t)object->type->kind << KIND_SHIFT | use << USE_SHIFT |
+                     (uintptr_t)slot->index;
+    slot->object = object;
+    atomic_store_explicit(&slot->word, word_of_use((uint32_t)use), memory_order_release);
+    return SCI_ERR_OK;
+}
+
+/* Called with the lock held. Nobody holds the object. */
+static void give_slot(struct sisci_object *object)
+{
+    struct slot *slot = slot_of(object);
+    uint32_t use = (uint32_t)(atomic_load(&slot->word) >> WORD_USE_SHIFT);
+    slot->object = NULL;
+    atomic_store(&slot->word, word_of_use(use + 1) | WORD_ENDING);
+    slot->next_free = free_slots;
+    free_slots = slot;
+}
+
+/* ------------------------------------------------------------------ holding */
+
+struct sisci_object *sisci_hold(const void *handle, enum sisci_kind kind)
+{
+    uintptr_t number = (uintptr_t)handle;
+    uint64_t use = number >> USE_SHIFT & USE_MASK;
+    if ((number & ~(KIND_MASK << KIND_SHIFT | USE_MASK << USE_SHIFT | SLOT_MASK)) != MARK ||
+        (number >> KIND_SHIFT & KIND_MASK) != (uintptr_t)kind)
+        return NULL;
+    struct slot *slot = slot_at(number & SLOT_MASK);
+    if (slot == NULL)
+        return NULL;
+    uint64_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
+    do
+        if (word >> WORD_USE_SHIFT != use || (word & WORD_ENDING) != 0)
+            return NULL;
+    while (!atomic_compare_exchange_weak_explicit(&slot->word, &word, word + 1,
+                                                  memory_order_acquire, memory_order_relaxed));
+    if (slot->object->type->kind == kind)
+        return slot->object;
+    sisci_drop(slot->object); /* a handle that was put together by somebody else */
+    return NULL;
+}
+
+void sisci_hold_again(struct sisci_object *object)
+{
+    atomic_fetch_add_explicit(&slot_of(object)->word, 1, memory_order_relaxed);
+}
+
+void sisci_drop(struct sisci_object *object)
+{
+    uint64_t before = atomic_fetch_sub_explicit(&slot_of(object)->word, 1, memory_order_acq_rel);
+    if ((before & WORD_ENDING) == 0)
+        return;
+    pthread_mutex_lock(&lock);
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ------------------------------------------------------------------ tree */
+
+static bool is_ending(const struct sisci_object *object)
+{
+    return (atomic_load(&slot_of(object)->word) & WORD_ENDING) != 0;
+}
+
+static struct sisci_object **list_of(struct sisci_object *owner)
+{
+    return owner != NULL ? &owner->first : &descriptors;
+}
+
+/* Called with the lock held. */
+static void link_to_owner(struct sisci_object *object)
+{
+    struct sisci_object **list = list_of(object->owner);
+    object->previous = NULL;
+    object->next = *list;
+    if (*list != NULL)
+        (*list)->previous = object;
+    *list = object;
+}
+
+/* Called with the lock held. */
+static void unlink_from_owner(struct sisci_object *object)
+{
+    if (object->next != NULL)
+        object->next->previous = object->previous;
+    if (object->previous != NULL)
+        object->previous->next = object->next;
+    else
+        *list_of(object->owner) = object->next;
+}
+
+sci_error_t sisci_object_enter(struct sisci_object *object, const struct sisci_type *type,
+                               struct sisci_object *owner)
+{
+    sci_error_t error = SCI_ERR_ILLEGAL_PARAMETER;
+    object->type = type;
+    object->owner = owner;
+    object->first = NULL;
+    pthread_mutex_lock(&lock);
+    if (owner == NULL || !is_ending(owner))
+        error = take_slot(object);
+    if (error == SCI_ERR_OK)
+        link_to_owner(object);
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
+unsigned sisci_owned(const struct sisci_object *object)
+{
+    unsigned count = 0;
+    pthread_mutex_lock(&lock);
+    for (const struct sisci_object *owned = object->first; owned != NULL; owned = owned->next)
+        count++;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+/* Make the handle stale. Of several who try, one succeeds. Called with the lock held. */
+static sci_error_t withdraw(struct sisci_object *object, enum sisci_end how)
+{
+    if (is_ending(object))
+        return SCI_ERR_ILLEGAL_PARAMETER;
+    if (how == SISCI_END_UNUSED && object->first != NULL)
+        return SCI_ERR_BUSY;
+    atomic_fetch_or(&slot_of(object)->word, WORD_ENDING);
+    return SCI_ERR_OK;
+}
+
+/* Called with the lock held, which is released meanwhile. */
+static void wait_for_holders(struct sisci_object *object)
+{
+    struct slot *slot = slot_of(object);
+    while ((atomic_load(&slot->word) & WORD_HOLDERS) > 0)
+        pthread_cond_wait(&changed, &lock);
+}
+
+static void end_list(struct sisci_object *owner);
+
+/* One that this thread has withdrawn, and does not hold. */
+static void finish(struct sisci_object *object)
+{
+    if (object->type->cancel != NULL)
+        object->type->cancel(object);
+    pthread_mutex_lock(&lock);
+    wait_for_holders(object);
+    pthread_mutex_unlock(&lock);
+    end_list(object);
+    object->type->release(object);
+    pthread_mutex_lock(&lock);
+    unlink_from_owner(object);
+    give_slot(object);
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    free(object);
+}
+
+/* One that nobody ends yet; NULL: there is none. Called with the lock held. */
+static struct sisci_object *withdraw_first(struct sisci_object *owner)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what finish() frees it has taken off the list */
+    for (struct sisci_object *object = *list_of(owner); object != NULL; object = object->next)
+        if (withdraw(object, SISCI_END_ALL) == SCI_ERR_OK)
+            return object;
+    return NULL;
+}
+
+/* All that an owner, or the library, owns. The latest goes first. One that another thread ends is
+ * waited for. */
+static void end_list(struct sisci_object *owner)
+{
+    pthread_mutex_lock(&lock);
+    while (*list_of(owner) != NULL) {
+        struct sisci_object *object = withdraw_first(owner);
+        if (object != NULL) {
+            pthread_mutex_unlock(&lock);
+            finish(object);
+            pthread_mutex_lock(&lock);
+        } else if (owner == NULL && sisci_in_callback()) {
+            break; /* those who end the others may wait for this very callback */
+        } else {
+            pthread_cond_wait(&changed, &lock);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+sci_error_t sisci_end(struct sisci_object *object, enum sisci_end how)
+{
+    pthread_mutex_lock(&lock);
+    sci_error_t error = withdraw(object, how);
+    pthread_mutex_unlock(&lock);
+    sisci_drop(object);
+    if (error == SCI_ERR_OK)
+        finish(object);
+    return error;
+}
+
+void sisci_end_everything(void)
+{
+    end_list(NULL);
+}

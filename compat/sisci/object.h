@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Handles, and the resources behind them.
+ *
+ * A handle is a number that looks like a pointer: kind, slot of a table, and which use of the slot.
+ * It is never dereferenced. What is not one, or is one of a resource that has gone, is found out by
+ * a look into the table, without a lock.
+ *
+ * Resources form a tree. A descriptor owns what was made with it, a segment its maps, a map its
+ * sequences. Whoever ends a resource ends all below it.
+ *
+ * A function holds a resource while it uses it, and drops it before it returns. Whoever ends a
+ * resource waits until nobody holds it any more; before that it cancels the waits there. A thread
+ * does not hold a resource while it runs a callback of the program.
+ *
+ * Locks: one for tree and table, in object.c, under which nothing is called. A resource may have a
+ * lock of its own for its state; core functions may be called under it where their headers do not
+ * say that they wait, callbacks of the program never. Nobody takes locks of two resources at once,
+ * but an owner's and then one of what it owns.
+ */
+#ifndef SISCI_OBJECT_H
+#define SISCI_OBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "error.h"
+
+enum sisci_kind {
+    SISCI_DESC = 1,
+    SISCI_LOCAL_SEGMENT,
+    SISCI_REMOTE_SEGMENT,
+    SISCI_MAP,
+    SISCI_SEQUENCE,
+    SISCI_DMA_QUEUE,
+    SISCI_BLOCK_TRANSFER,
+    SISCI_LOCAL_INTERRUPT,
+    SISCI_REMOTE_INTERRUPT,
+    SISCI_LOCAL_DATA_INTERRUPT,
+    SISCI_REMOTE_DATA_INTERRUPT,
+};
+
+struct sisci_object;
+
+/** What resources of a kind have in common. */
+struct sisci_type {
+    enum sisci_kind kind;
+    /** Let everybody who waits in a resource return, and all who will. No lock is held. NULL: nobody
+     *  waits in it. */
+    void (*cancel)(struct sisci_object *object);
+    /** Release what it stands for; object.c frees the structure. Nobody holds it, nothing is below
+     *  it, its handle is stale, and no lock is held. */
+    void (*release)(struct sisci_object *object);
+    /** Answer a subcommand of SCIQuery(). The caller holds it. SCI_ERR_ILLEGAL_QUERY: there is no
+     *  such subcommand, or no answer. NULL: there is none at all. */
+    sci_error_t (*query)(struct sisci_object *object, unsigned subcommand,
+                         unsigned long long *answer);
+};
+
+/** The first member of each resource, which is from malloc(3). Only object.c touches what is in
+ *  it. */
+struct sisci_object {
+    const struct sisci_type *type;
+    uintptr_t handle;
+    struct sisci_object *owner;
+    struct sisci_object *first;           /**< of those that it owns, the latest first */
+    struct sisci_object *next, *previous; /**< among those of the owner */
+};
+
+/** How a resource is ended. */
+enum sisci_end {
+    SISCI_END_ALL,    /**< with everything below it */
+    SISCI_END_UNUSED, /**< only if there is nothing below it */
+};
+
+/** Check what is the same in all functions: SCI_ERR_NOT_INITIALIZED, SCI_ERR_ILLEGAL_FLAG.
+ *  @param known  the flags that the function has. */
+sci_error_t sisci_check(unsigned flags, unsigned known);
+
+/**
+ * Give a resource a handle and an owner, whom the caller holds (NULL: the library). The rest of it
+ * is complete: other threads may use it from now on.
+ * @return SCI_ERR_OK; SCI_ERR_API_NOSPC, SCI_ERR_NOSPC; SCI_ERR_ILLEGAL_PARAMETER: the owner is
+ *         being ended. On error the resource is still the caller's alone.
+ */
+sci_error_t sisci_object_enter(struct sisci_object *object, const struct sisci_type *type,
+                               struct sisci_object *owner);
+
+/** Hold the resource of a handle. NULL: it is none of this kind. Takes no lock. */
+struct sisci_object *sisci_hold(const void *handle, enum sisci_kind kind);
+
+/** One more hold of a resource that the caller holds. */
+void sisci_hold_again(struct sisci_object *object);
+
+void sisci_drop(struct sisci_object *object);
+
+/** The handle for programs. */
+static inline void *sisci_handle(const struct sisci_object *object)
+{
+    return (void *)
+        object->handle; // NOLINT(performance-no-int-to-ptr): it is only printed and compared
+}
+
+/**
+ * End a resource that the caller holds, and drop it in any case.
+ * @return SCI_ERR_OK: it has gone; SCI_ERR_BUSY: something is below it; SCI_ERR_ILLEGAL_PARAMETER:
+ *         another thread ends it.
+ */
+sci_error_t sisci_end(struct sisci_object *object, enum sisci_end how);
+
+/** How many resources it owns. A snapshot. */
+unsigned sisci_owned(const struct sisci_object *object);
+
+/** End all that there is: the library ends. */
+void sisci_end_everything(void);
+
+/** Begin and end of use, counted. sisci_library_end() returns whether it was the last. */
+void sisci_library_begin(void);
+bool sisci_library_end(void);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "wait.h"
+
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "sisci_api.h"
+
+enum {
+    NS_PER_MS = 1000000,
+    SLICE_MS = 100, /* between two looks whether the thread has been cancelled */
+};
+
+/* The core has cancellation points where it holds locks. */
+static enum rsm_status attempt_undisturbed(sisci_attempt attempt, void *argument, int timeout_ms)
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    enum rsm_status status = attempt(argument, timeout_ms);
+    pthread_setcancelstate(state, NULL);
+    return status;
+}
+
+static int slice_until(int64_t end, bool bounded)
+{
+    int64_t left = bounded ? (end - rsm_clock_ns() + NS_PER_MS - 1) / NS_PER_MS : SLICE_MS;
+    return left <= 0 ? 0 : left < SLICE_MS ? (int)left : SLICE_MS;
+}
+
+static enum rsm_status wait_in_slices(unsigned timeout, sisci_attempt attempt, void *argument)
+{
+    bool bounded = timeout != SCI_INFINITE_TIMEOUT;
+    int64_t end = bounded ? rsm_clock_ns() + timeout * (int64_t)NS_PER_MS : 0;
+    for (;;) {
+        pthread_testcancel();
+        int slice = timeout == 0 ? 0 : slice_until(end, bounded);
+        enum rsm_status status = attempt_undisturbed(attempt, argument, slice);
+        if (status != RSM_ST_TIMEOUT && status != RSM_ST_INTERRUPTED)
+            return status;
+        if (slice == 0)
+            return RSM_ST_TIMEOUT;
+    }
+}
+
+static void drop(void *held)
+{
+    sisci_drop(held);
+}
+
+enum rsm_status sisci_wait(struct sisci_object *held, unsigned timeout, sisci_attempt attempt,
+                           void *argument)
+{
+    enum rsm_status status;
+    pthread_cleanup_push(drop, held);
+    status = wait_in_slices(timeout, attempt, argument);
+    pthread_cleanup_pop(0);
+    return status;
+}
