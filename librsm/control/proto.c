@@ -5,6 +5,8 @@
 
 #include "base/codec.h"
 #include "base/status.h"
+#include "control/proto_size.h"
+#include "control/proto_walk.h"
 
 static void walk_hello(struct rsm_codec *c, struct rsm_hello_request *m)
 {
@@ -196,148 +198,10 @@ static void walk_connect_reply(struct rsm_codec *c, struct rsm_import_connect_re
     rsm_codec_bytes(c, m->blob, m->blob_len);
 }
 
-static void walk_choice(struct rsm_codec *c, struct softmap_choice *m)
-{
-    rsm_codec_u32(c, &m->trap);
-    rsm_codec_u32(c, &m->reason);
-}
-
 static void walk_import_trap(struct rsm_codec *c, struct rsm_import_trap_request *m)
 {
     rsm_codec_u32(c, &m->import);
-    walk_choice(c, &m->choice);
-}
-
-static void walk_event_open(struct rsm_codec *c, struct rsm_event_open_request *m)
-{
-    rsm_codec_u32(c, &m->end);
-    rsm_codec_u32(c, &m->id);
-}
-
-static void walk_event_peers(struct rsm_codec *c, struct rsm_event_receivers_request *m)
-{
-    rsm_codec_u32(c, &m->end);
-    rsm_codec_u32(c, &m->id);
-    rsm_codec_u32(c, &m->first);
-}
-
-static void walk_event_peers_reply(struct rsm_codec *c, struct rsm_event_receivers_reply *m)
-{
-    rsm_codec_u32(c, &m->epoch);
-    rsm_codec_u32(c, &m->total);
-    rsm_codec_count(c, &m->count, RSM_PROTO_COUNTERS_MAX);
-    for (uint32_t i = 0; i < m->count; i++)
-        rsm_codec_u32(c, &m->peers[i]);
-}
-
-static void walk_event_arm(struct rsm_codec *c, struct rsm_event_arm_request *m)
-{
-    rsm_codec_u32(c, &m->end);
-    rsm_codec_u32(c, &m->id);
-}
-
-static void walk_event_doorbell(struct rsm_codec *c, struct rsm_event_doorbell_request *m)
-{
-    rsm_codec_u32(c, &m->end);
-    rsm_codec_u32(c, &m->id);
-    rsm_codec_u32(c, &m->peer);
-}
-
-static void walk_inspect(struct rsm_codec *c, struct rsm_inspect_request *m)
-{
-    rsm_codec_u32(c, &m->what);
-    rsm_codec_u32(c, &m->after);
-}
-
-static void walk_inspect_item(struct rsm_codec *c, struct rsm_inspect_item *m)
-{
-    rsm_codec_u32(c, &m->id);
-    rsm_codec_u32(c, &m->exporter);
-    rsm_codec_u32(c, &m->export_id);
-    rsm_codec_u32(c, &m->published);
-    rsm_codec_u32(c, &m->space);
-    rsm_codec_u32(c, &m->segment_id);
-    rsm_codec_u32(c, &m->node);
-    rsm_codec_u32(c, &m->pid);
-    rsm_codec_u32(c, &m->uid);
-    rsm_codec_u32(c, &m->gid);
-    rsm_codec_u32(c, &m->permission);
-    rsm_codec_u32(c, &m->acl_count);
-    rsm_codec_u32(c, &m->connections);
-    rsm_codec_u32(c, &m->pending);
-    rsm_codec_u64(c, &m->length);
-    walk_choice(c, &m->choice);
-    rsm_codec_string(c, m->controller, sizeof m->controller);
-}
-
-static void walk_inspect_reply(struct rsm_codec *c, struct rsm_inspect_reply *m)
-{
-    rsm_codec_u32(c, &m->next);
-    rsm_codec_u64(c, &m->exported_bytes);
-    rsm_codec_u64(c, &m->exported_limit);
-    rsm_codec_u32(c, &m->segments);
-    rsm_codec_u32(c, &m->segments_limit);
-    rsm_codec_u32(c, &m->clients);
-    rsm_codec_count(c, &m->count, RSM_PROTO_ITEMS_MAX);
-    for (uint32_t i = 0; i < m->count; i++)
-        walk_inspect_item(c, &m->items[i]);
-}
-
-static void walk_links_item(struct rsm_codec *c, struct rsm_links_item *m)
-{
-    rsm_codec_u32(c, &m->node);
-    rsm_codec_u32(c, &m->state);
-    rsm_codec_u32(c, &m->version);
-    rsm_codec_u32(c, &m->port);
-    rsm_codec_string(c, m->address, sizeof m->address);
-    rsm_codec_string(c, m->text, sizeof m->text);
-}
-
-static void walk_links_reply(struct rsm_codec *c, struct rsm_links_reply *m)
-{
-    rsm_codec_u32(c, &m->auth);
-    rsm_codec_u32(c, &m->more);
-    rsm_codec_count(c, &m->count, RSM_PROTO_LINKS_MAX);
-    for (uint32_t i = 0; i < m->count; i++)
-        walk_links_item(c, &m->items[i]);
-}
-
-static void walk_shares_reply(struct rsm_codec *c, struct rsm_shares_reply *m)
-{
-    for (unsigned i = 0; i < RSM_SHARES_COUNT; i++) {
-        rsm_codec_u64(c, &m->limits[i].total);
-        rsm_codec_u64(c, &m->limits[i].users);
-        rsm_codec_u64(c, &m->limits[i].one);
-        rsm_codec_u64(c, &m->limits[i].used);
-    }
-    rsm_codec_u32(c, &m->more);
-    rsm_codec_count(c, &m->count, RSM_PROTO_USERS_MAX);
-    for (uint32_t i = 0; i < m->count; i++) {
-        rsm_codec_u64(c, &m->users[i].serial);
-        rsm_codec_u32(c, &m->users[i].node);
-        rsm_codec_u32(c, &m->users[i].uid);
-        for (unsigned k = 0; k < RSM_SHARES_COUNT; k++)
-            rsm_codec_u64(c, &m->users[i].used[k]);
-    }
-}
-
-static void walk_records(struct rsm_codec *c, struct rsm_records_request *m)
-{
-    rsm_codec_u32(c, &m->end);
-    rsm_codec_u32(c, &m->id);
-    rsm_codec_u64(c, &m->after);
-}
-
-static void walk_records_reply(struct rsm_codec *c, struct rsm_records_reply *m)
-{
-    rsm_codec_count(c, &m->count, RSM_PROTO_RECORDS_MAX);
-    for (uint32_t i = 0; i < m->count; i++) {
-        rsm_codec_u32(c, &m->records[i].event);
-        rsm_codec_u32(c, &m->records[i].node);
-        rsm_codec_u32(c, &m->records[i].connection);
-        rsm_codec_u32(c, &m->records[i].lost);
-        rsm_codec_u64(c, &m->records[i].order);
-    }
+    rsm_walk_choice(c, &m->choice);
 }
 
 static void walk_interrupt_create(struct rsm_codec *c, struct rsm_interrupt_create_request *m)
@@ -396,54 +260,10 @@ static void walk_interrupt_request(struct rsm_codec *c, struct rsm_msg *msg)
     }
 }
 
-/* Requests about events, and those that only look. */
-static void walk_watching_request(struct rsm_codec *c, struct rsm_msg *msg)
+/* Of extents and exports. */
+static void walk_segment_request(struct rsm_codec *c, struct rsm_msg *msg)
 {
     switch (msg->type) {
-    case RSM_MSG_EVENT_OPEN:
-        walk_event_open(c, &msg->u.event_open);
-        return;
-    case RSM_MSG_EVENT_RECEIVERS:
-        walk_event_peers(c, &msg->u.event_peers);
-        return;
-    case RSM_MSG_EVENT_ARM:
-        walk_event_arm(c, &msg->u.event_arm);
-        return;
-    case RSM_MSG_EVENT_DOORBELL:
-        walk_event_doorbell(c, &msg->u.event_doorbell);
-        return;
-    case RSM_MSG_INSPECT:
-        walk_inspect(c, &msg->u.inspect);
-        return;
-    case RSM_MSG_LINKS:
-        rsm_codec_u32(c, &msg->u.links.first);
-        return;
-    case RSM_MSG_SHARES:
-        rsm_codec_u64(c, &msg->u.shares.after);
-        return;
-    case RSM_MSG_RECORDS:
-        walk_records(c, &msg->u.records);
-        return;
-    default:
-        c->bad = true;
-    }
-}
-
-static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
-{
-    switch ((enum rsm_msg_type)msg->type) {
-    case RSM_MSG_HELLO:
-        walk_hello(c, &msg->u.hello);
-        return;
-    case RSM_MSG_CONTROLLER:
-        walk_controller(c, &msg->u.controller);
-        return;
-    case RSM_MSG_TOPOLOGY:
-        walk_topology(c, &msg->u.topology);
-        return;
-    case RSM_MSG_LOCATE:
-        walk_locate(c, &msg->u.locate);
-        return;
     case RSM_MSG_EXTENT_ALLOC:
         walk_extent_alloc(c, &msg->u.extent_alloc);
         return;
@@ -473,6 +293,37 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EXPORT_STATE:
         walk_export_state(c, &msg->u.export_state);
         return;
+    default:
+        c->bad = true;
+    }
+}
+
+static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
+{
+    switch ((enum rsm_msg_type)msg->type) {
+    case RSM_MSG_HELLO:
+        walk_hello(c, &msg->u.hello);
+        return;
+    case RSM_MSG_CONTROLLER:
+        walk_controller(c, &msg->u.controller);
+        return;
+    case RSM_MSG_TOPOLOGY:
+        walk_topology(c, &msg->u.topology);
+        return;
+    case RSM_MSG_LOCATE:
+        walk_locate(c, &msg->u.locate);
+        return;
+    case RSM_MSG_EXTENT_ALLOC:
+    case RSM_MSG_EXTENT_FREE:
+    case RSM_MSG_EXTENT_OPEN:
+    case RSM_MSG_EXPORT_CREATE:
+    case RSM_MSG_EXPORT_PUBLISH:
+    case RSM_MSG_EXPORT_REPUBLISH:
+    case RSM_MSG_EXPORT_UNPUBLISH:
+    case RSM_MSG_EXPORT_DESTROY:
+    case RSM_MSG_EXPORT_STATE:
+        walk_segment_request(c, msg);
+        return;
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect(c, &msg->u.import_connect);
         return;
@@ -486,11 +337,13 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EVENT_RECEIVERS:
     case RSM_MSG_EVENT_ARM:
     case RSM_MSG_EVENT_DOORBELL:
+    case RSM_MSG_RECORDS:
+        rsm_walk_event_request(c, msg);
+        return;
     case RSM_MSG_INSPECT:
     case RSM_MSG_LINKS:
     case RSM_MSG_SHARES:
-    case RSM_MSG_RECORDS:
-        walk_watching_request(c, msg);
+        rsm_walk_inspect_request(c, msg);
         return;
     case RSM_MSG_INTERRUPT_CREATE:
     case RSM_MSG_INTERRUPT_REMOVE:
@@ -501,6 +354,33 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     }
     c->bad = true;
+}
+
+static void walk_segment_reply(struct rsm_codec *c, struct rsm_msg *msg)
+{
+    switch (msg->type & ~RSM_MSG_REPLY) {
+    case RSM_MSG_EXTENT_ALLOC:
+        rsm_codec_u32(c, &msg->u.extent_alloc_reply.extent);
+        walk_extent_about(c, &msg->u.extent_alloc_reply.about);
+        return;
+    case RSM_MSG_EXPORT_CREATE:
+        walk_export_create_reply(c, &msg->u.export_create_reply);
+        return;
+    case RSM_MSG_EXPORT_PUBLISH:
+        rsm_codec_u32(c, &msg->u.export_publish_reply.segment_id);
+        return;
+    case RSM_MSG_EXPORT_UNPUBLISH:
+    case RSM_MSG_EXPORT_DESTROY:
+        rsm_codec_u32(c, &msg->u.export_end_reply.offered);
+        rsm_codec_u32(c, &msg->u.export_end_reply.connections);
+        return;
+    case RSM_MSG_EXTENT_FREE:
+    case RSM_MSG_EXTENT_OPEN:
+    case RSM_MSG_EXPORT_REPUBLISH:
+        return;
+    default:
+        c->bad = true;
+    }
 }
 
 static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
@@ -519,19 +399,14 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
         walk_locate_reply(c, &msg->u.locate_reply);
         return;
     case RSM_MSG_EXTENT_ALLOC:
-        rsm_codec_u32(c, &msg->u.extent_alloc_reply.extent);
-        walk_extent_about(c, &msg->u.extent_alloc_reply.about);
-        return;
+    case RSM_MSG_EXTENT_FREE:
+    case RSM_MSG_EXTENT_OPEN:
     case RSM_MSG_EXPORT_CREATE:
-        walk_export_create_reply(c, &msg->u.export_create_reply);
-        return;
     case RSM_MSG_EXPORT_PUBLISH:
-        rsm_codec_u32(c, &msg->u.export_publish_reply.segment_id);
-        return;
+    case RSM_MSG_EXPORT_REPUBLISH:
     case RSM_MSG_EXPORT_UNPUBLISH:
     case RSM_MSG_EXPORT_DESTROY:
-        rsm_codec_u32(c, &msg->u.export_end_reply.offered);
-        rsm_codec_u32(c, &msg->u.export_end_reply.connections);
+        walk_segment_reply(c, msg);
         return;
     case RSM_MSG_EXPORT_STATE:
         rsm_codec_u32(c, &msg->u.export_state_reply.was);
@@ -539,20 +414,17 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect_reply(c, &msg->u.import_connect_reply);
         return;
+    case RSM_MSG_EVENT_OPEN:
     case RSM_MSG_EVENT_RECEIVERS:
-        walk_event_peers_reply(c, &msg->u.event_peers_reply);
+    case RSM_MSG_EVENT_ARM:
+    case RSM_MSG_EVENT_DOORBELL:
+    case RSM_MSG_RECORDS:
+        rsm_walk_event_reply(c, msg);
         return;
     case RSM_MSG_INSPECT:
-        walk_inspect_reply(c, &msg->u.inspect_reply);
-        return;
     case RSM_MSG_LINKS:
-        walk_links_reply(c, &msg->u.links_reply);
-        return;
     case RSM_MSG_SHARES:
-        walk_shares_reply(c, &msg->u.shares_reply);
-        return;
-    case RSM_MSG_RECORDS:
-        walk_records_reply(c, &msg->u.records_reply);
+        rsm_walk_inspect_reply(c, msg);
         return;
     case RSM_MSG_INTERRUPT_CREATE:
         rsm_codec_u32(c, &msg->u.interrupt_create_reply.interrupt);
@@ -564,13 +436,7 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_INTERRUPT_TAKE:
         walk_interrupt_take_reply(c, &msg->u.interrupt_take_reply);
         return;
-    case RSM_MSG_EXTENT_FREE:
-    case RSM_MSG_EXTENT_OPEN:
-    case RSM_MSG_EXPORT_REPUBLISH:
     case RSM_MSG_IMPORT_DISCONNECT:
-    case RSM_MSG_EVENT_OPEN:
-    case RSM_MSG_EVENT_ARM:
-    case RSM_MSG_EVENT_DOORBELL:
     case RSM_MSG_INTERRUPT_REMOVE:
     case RSM_MSG_INTERRUPT_TRIGGER:
     case RSM_MSG_IMPORT_TRAP:
@@ -579,82 +445,15 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     c->bad = true;
 }
 
-/* ---------------------------------------------------------------- how much of a message counts */
-
-#define MEMBER_SIZE(member) (sizeof((struct rsm_msg *)NULL)->u.member)
-
-_Static_assert(sizeof(struct rsm_msg) <= UINT16_MAX, "sizes of members fit");
-
-static const uint16_t request_sizes[RSM_MSG_LAST + 1] = {
-    [RSM_MSG_HELLO] = MEMBER_SIZE(hello),
-    [RSM_MSG_CONTROLLER] = MEMBER_SIZE(controller),
-    [RSM_MSG_TOPOLOGY] = MEMBER_SIZE(topology),
-    [RSM_MSG_LOCATE] = MEMBER_SIZE(locate),
-    [RSM_MSG_EXTENT_ALLOC] = MEMBER_SIZE(extent_alloc),
-    [RSM_MSG_EXTENT_FREE] = MEMBER_SIZE(extent_free),
-    [RSM_MSG_EXTENT_OPEN] = MEMBER_SIZE(extent_open),
-    [RSM_MSG_EXPORT_CREATE] = MEMBER_SIZE(export_create),
-    [RSM_MSG_EXPORT_PUBLISH] = MEMBER_SIZE(export_publish),
-    [RSM_MSG_EXPORT_REPUBLISH] = MEMBER_SIZE(export_republish),
-    [RSM_MSG_EXPORT_UNPUBLISH] = MEMBER_SIZE(export_unpublish),
-    [RSM_MSG_EXPORT_DESTROY] = MEMBER_SIZE(export_destroy),
-    [RSM_MSG_IMPORT_CONNECT] = MEMBER_SIZE(import_connect),
-    [RSM_MSG_IMPORT_DISCONNECT] = MEMBER_SIZE(import_disconnect),
-    [RSM_MSG_IMPORT_TRAP] = MEMBER_SIZE(import_trap),
-    [RSM_MSG_EVENT_OPEN] = MEMBER_SIZE(event_open),
-    [RSM_MSG_EVENT_RECEIVERS] = MEMBER_SIZE(event_peers),
-    [RSM_MSG_EVENT_ARM] = MEMBER_SIZE(event_arm),
-    [RSM_MSG_EVENT_DOORBELL] = MEMBER_SIZE(event_doorbell),
-    [RSM_MSG_INSPECT] = MEMBER_SIZE(inspect),
-    [RSM_MSG_LINKS] = MEMBER_SIZE(links),
-    [RSM_MSG_SHARES] = MEMBER_SIZE(shares),
-    [RSM_MSG_RECORDS] = MEMBER_SIZE(records),
-    [RSM_MSG_INTERRUPT_CREATE] = MEMBER_SIZE(interrupt_create),
-    [RSM_MSG_INTERRUPT_REMOVE] = MEMBER_SIZE(interrupt_remove),
-    [RSM_MSG_INTERRUPT_CONNECT] = MEMBER_SIZE(interrupt_connect),
-    [RSM_MSG_INTERRUPT_TRIGGER] = MEMBER_SIZE(interrupt_trigger),
-    [RSM_MSG_INTERRUPT_TAKE] = MEMBER_SIZE(interrupt_take),
-};
-
-/* 0: the reply has no body. */
-static const uint16_t reply_sizes[RSM_MSG_LAST + 1] = {
-    [RSM_MSG_HELLO] = MEMBER_SIZE(hello_reply),
-    [RSM_MSG_CONTROLLER] = MEMBER_SIZE(controller_reply),
-    [RSM_MSG_TOPOLOGY] = MEMBER_SIZE(topology_reply),
-    [RSM_MSG_LOCATE] = MEMBER_SIZE(locate_reply),
-    [RSM_MSG_EXTENT_ALLOC] = MEMBER_SIZE(extent_alloc_reply),
-    [RSM_MSG_EXPORT_CREATE] = MEMBER_SIZE(export_create_reply),
-    [RSM_MSG_EXPORT_PUBLISH] = MEMBER_SIZE(export_publish_reply),
-    [RSM_MSG_EXPORT_UNPUBLISH] = MEMBER_SIZE(export_end_reply),
-    [RSM_MSG_EXPORT_DESTROY] = MEMBER_SIZE(export_end_reply),
-    [RSM_MSG_IMPORT_CONNECT] = MEMBER_SIZE(import_connect_reply),
-    [RSM_MSG_EVENT_RECEIVERS] = MEMBER_SIZE(event_peers_reply),
-    [RSM_MSG_INSPECT] = MEMBER_SIZE(inspect_reply),
-    [RSM_MSG_LINKS] = MEMBER_SIZE(links_reply),
-    [RSM_MSG_SHARES] = MEMBER_SIZE(shares_reply),
-    [RSM_MSG_RECORDS] = MEMBER_SIZE(records_reply),
-    [RSM_MSG_INTERRUPT_CREATE] = MEMBER_SIZE(interrupt_create_reply),
-    [RSM_MSG_INTERRUPT_CONNECT] = MEMBER_SIZE(interrupt_connect_reply),
-    [RSM_MSG_INTERRUPT_TAKE] = MEMBER_SIZE(interrupt_take_reply),
-};
-
-static size_t body_size(uint32_t type)
-{
-    uint32_t request = type & ~RSM_MSG_REPLY;
-    if (request > RSM_MSG_LAST)
-        return 0;
-    return (type & RSM_MSG_REPLY) == 0 ? request_sizes[request] : reply_sizes[request];
-}
+/* ---------------------------------------------------------------- whole messages */
 
 void rsm_msg_begin(struct rsm_msg *msg, uint32_t type)
 {
     msg->type = type;
     msg->sequence = 0;
     msg->status = RSM_ST_OK;
-    memset(&msg->u, 0, body_size(type));
+    memset(&msg->u, 0, rsm_msg_body_size(type));
 }
-
-/* ---------------------------------------------------------------- whole messages */
 
 static void walk_body(struct rsm_codec *c, struct rsm_msg *msg)
 {
@@ -717,7 +516,7 @@ enum rsm_status rsm_msg_decode(struct rsm_msg *msg, const void *buffer, size_t l
         return RSM_ST_VERSION;
     if (!rsmcore_status_known(msg->status))
         return RSM_ST_PROTOCOL;
-    memset(&msg->u, 0, body_size(msg->type));
+    memset(&msg->u, 0, rsm_msg_body_size(msg->type));
     walk_body(&c, msg);
     return c.bad || c.left != 0 ? RSM_ST_PROTOCOL : RSM_ST_OK;
 }

@@ -10,7 +10,9 @@
  * Requests begin in order. Their replies come in order, too, but for those that take long, which
  * come when they are ready: to an IMPORT_CONNECT that another host has to answer, to EXTENT_ALLOC
  * and EXPORT_CREATE while memory is registered, to EXTENT_FREE while it is freed. Everything is
- * little-endian (codec.h). doc/architecture.md tells the story; this file is the reference.
+ * little-endian (codec.h). doc/architecture.md tells the story; this file and those that
+ * it includes are the reference: proto_event.h has events and records, proto_inspect.h what rsmstat
+ * asks.
  *
  * A process talks to the rsmd of its own node (role: client of the node) for everything it exports
  * and to learn of others, and directly to the rsmd of another node *on the same host* for what it
@@ -24,35 +26,15 @@
 #include <stdint.h>
 
 #include "control/map_settings.h"
+#include "control/proto_event.h"
+#include "control/proto_inspect.h"
+#include "control/proto_limits.h"
 #include "rsm/transport.h"
 
 #define RSM_PROTO_MAGIC 0x444d5352u /* "RSMD" as bytes */
 #ifndef RSM_PROTO_VERSION           /* tests build another one, too */
 #define RSM_PROTO_VERSION 1u
 #endif
-
-enum {
-    RSM_PROTO_MESSAGE_MAX = 16384, /* bytes in one packet */
-    RSM_PROTO_HEADER = 20,         /* bytes that begin each */
-    RSM_PROTO_GREETING_MS = 5000,  /* within which HELLO comes */
-    RSM_PROTO_FDS_MAX = 64,        /* descriptors beside one packet */
-    RSM_PROTO_NAME_MAX = 256,      /* controller names; MAXNAMELEN of the original */
-    RSM_PROTO_PATH_MAX = 108,      /* a unix socket path */
-    RSM_PROTO_ACL_MAX = 64,
-    RSM_PROTO_PIECES_MAX = 64,     /* extents behind one segment */
-    RSM_PROTO_REMOTES_MAX = 32,    /* far controllers in one TOPOLOGY reply */
-    RSM_PROTO_COUNTERS_MAX = 60,   /* event cells in one EVENT_RECEIVERS reply */
-    RSM_PROTO_ITEMS_MAX = 32,      /* exports or imports in one INSPECT reply */
-    RSM_PROTO_LINKS_MAX = 16,      /* links in one LINKS reply */
-    RSM_PROTO_USERS_MAX = 64,      /* users in one SHARES reply */
-    RSM_PROTO_RECORDS_MAX = 64,    /* records in one RECORDS reply */
-    RSM_PROTO_MESSAGES_MAX = 8,    /* messages in one INTERRUPT_TAKE reply */
-    RSM_INTERRUPT_DATA_MAX = 1024, /* bytes of one message */
-    RSM_INTERRUPT_QUEUE_MAX = 256, /* messages that wait at one interrupt */
-    RSM_RECORDS_KEPT = 256,        /* records that rsmd keeps for one handle */
-    RSM_PROTO_UNITS_MAX = 64,      /* adapters that a segment has a state on */
-    RSM_NODE_ID_MAX = 65535,       /* node ids are 1 to this; 0 is none. No array has this size */
-};
 
 /** Requests; the reply to one has the same type with RSM_MSG_REPLY set. */
 enum rsm_msg_type {
@@ -356,94 +338,12 @@ struct rsm_import_connect_reply {
 struct rsm_import_disconnect_request {
     uint32_t import;
 };
-
 /** How the mapping engine traps accesses to the mappings of an own connection, for rsmstat. rsmd
  *  keeps it until the connection ends, shows it as what this client says, and relies on nothing of
  *  it. RSM_ST_INVALID: values that do not exist. A client need not wait for the reply. */
 struct rsm_import_trap_request {
     uint32_t import;
     struct softmap_choice choice;
-};
-
-/** An end of a segment that has an event counter, named by the client that owns it. */
-enum rsm_event_end {
-    RSM_EVENT_EXPORT = 1,
-    RSM_EVENT_IMPORT = 2,
-    /* Not an end, but the records of one, which have a counter of their own: EVENT_OPEN makes rsmd
-     * keep them from then on; EVENT_ARM. Only rsmd posts there, once for each record. */
-    RSM_EVENT_EXPORT_RECORDS = 3,
-    RSM_EVENT_IMPORT_RECORDS = 4,
-    RSM_EVENT_INTERRUPT =
-        5, /* an interrupt, likewise: one event for each time that it is triggered */
-};
-/** The counter of an own handle. Reply: descriptor 0, an event counter (event_counter.h),
- * read-write. RSM_ST_NO_RESOURCES: it cannot be made, or could not be when an event was posted,
- * which is lost; that is told once. */
-struct rsm_event_open_request {
-    uint32_t end; /* enum rsm_event_end */
-    uint32_t id;
-};
-/** The counters that a post on an own handle reaches: of an import the exporter's, of an export
- *  those of all live connections. Reply: one descriptor per counter, in order, but none for a peer
- *  named 0: that importer has no counter, because rsmd cannot make one, and gets an error when it
- *  looks for events. An import whose exporter has gone gets none. */
-struct rsm_event_receivers_request {
-    uint32_t end;
-    uint32_t id;
-    uint32_t first; /* index of the first wanted */
-};
-struct rsm_event_receivers_reply {
-    uint32_t epoch; /* value of the epoch slot that this answer belongs to */
-    uint32_t total;
-    uint32_t count;                         /* in this reply */
-    uint32_t peers[RSM_PROTO_COUNTERS_MAX]; /* names for EVENT_DOORBELL; the exporter's is 0 */
-};
-/** Own handle is to have a poll descriptor: a pipe that posters are given write ends of. Reply:
- *  descriptor 0, its read end; descriptor 1, a write end, whose open file description nobody else
- *  has. Both are non-blocking. A later request gets another pipe, which replaces the former. */
-struct rsm_event_arm_request {
-    uint32_t end;
-    uint32_t id;
-};
-/** Get a write end of the pipe of a peer whose counter says that it is armed. Reply: descriptor 0,
- *  an open file description of the asker's own. RSM_ST_NOT_FOUND if there is none. */
-struct rsm_event_doorbell_request {
-    uint32_t end;
-    uint32_t id;
-    uint32_t peer; /* from rsm_event_receivers_reply */
-};
-
-/** What has happened to a segment's connections, for its exporter, or to one of them, for its
- *  importer. An exporter gets CONNECTED for each connection, and one of the next three when it
- * ends. An importer may get UNAVAILABLE, any number of times, and gets LOST in the end. */
-enum rsm_record_event {
-    RSM_RECORD_CONNECTED = 1,
-    RSM_RECORD_DISCONNECTED = 2, /* by the importer */
-    RSM_RECORD_CUT = 3,          /* by the exporter, who unpublished the segment */
-    RSM_RECORD_LOST = 4,        /* the process at the other end, its node or the fabric has gone, or
-                                   the exporter has cut the importer off */
-    RSM_RECORD_UNAVAILABLE = 5, /* the exporter asks its importers to leave; the memory is still
-                                   shared */
-    RSM_RECORD_OVERFLOW = 6, /* RSM_RECORDS_KEPT records, or as many as the user may have, were not
-                                fetched, so that later ones were lost */
-};
-struct rsm_record {
-    uint32_t event;      /* enum rsm_record_event */
-    uint32_t node;       /* at the other end; 0 of an overflow */
-    uint32_t connection; /* which: the same number in all records about it; 0 of an overflow */
-    uint32_t lost;       /* of an overflow: how many records; else 0 */
-    uint64_t order;      /* ascending in all records of an rsmd, never 0 */
-};
-/** Fetch the records of an own handle, oldest first, and discard those that were fetched before.
- *  RSM_ST_NOT_FOUND: rsmd keeps none for it. */
-struct rsm_records_request {
-    uint32_t end; /* RSM_EVENT_EXPORT_RECORDS or RSM_EVENT_IMPORT_RECORDS */
-    uint32_t id;
-    uint64_t after; /* `order` of the last one that has arrived here; 0: none has */
-};
-struct rsm_records_reply {
-    uint32_t count; /* in this reply; 0: there are no more */
-    struct rsm_record records[RSM_PROTO_RECORDS_MAX];
 };
 
 /** Named interrupts: events without a segment, under a number of the node. Each kind has all
@@ -505,120 +405,6 @@ struct rsm_interrupt_message {
 struct rsm_interrupt_take_reply {
     uint32_t count; /* in this reply; 0: there are no more */
     struct rsm_interrupt_message messages[RSM_PROTO_MESSAGES_MAX];
-};
-
-/** What this rsmd knows of its segments, for rsmstat: a page of its exports, or of the connections
- *  to them. A user is told of those that he takes part in, root and rsmd's own user of all. rsmd
- *  looks at a bounded number of them for one request, so that a page can be empty although others
- *  follow. What is there from the first page to the last is in exactly one of them. RSM_ST_INVALID:
- *  no such `what`. */
-#define RSM_INSPECT_HIDDEN UINT32_MAX /* in place of what only an export's owner may know */
-enum rsm_inspect_what {
-    RSM_INSPECT_EXPORTS = 1,
-    RSM_INSPECT_IMPORTS = 2,
-};
-struct rsm_inspect_request {
-    uint32_t what;  /* enum rsm_inspect_what */
-    uint32_t after; /* `next` of the page before; 0: the first page */
-};
-struct rsm_inspect_item {
-    uint32_t id;         /* of the export, or of the import */
-    uint32_t exporter;   /* of an import: the export's node, 0 for an export */
-    uint32_t export_id;  /* of an import: id of the export it is connected to, 0 when aborted; if
-                            that is on another host, what its node calls the connection */
-    uint32_t published;  /* 1: the segment has an id; 0: not published, or aborted */
-    uint32_t space;      /* enum rsm_id_space, if it has an id */
-    uint32_t segment_id; /* if it has one, else 0 */
-    uint32_t node;       /* of the process at this end */
-    uint32_t pid;
-    uint32_t uid;
-    uint32_t gid;
-    uint32_t permission;  /* of an export the creation mode or HIDDEN, of an import RSM_RIGHT_* */
-    uint32_t acl_count;   /* of an export: entries of its access list, or HIDDEN */
-    uint32_t connections; /* of an export: live ones, or HIDDEN */
-    uint32_t pending;     /* events posted to this end and not consumed */
-    uint64_t length;      /* bytes of the segment, 0 when aborted */
-    struct softmap_choice choice; /* of an import: as its client has reported it. Zero: there is no
-                                     mapping by the engine, or the client is on another host */
-    char controller[RSM_PROTO_NAME_MAX];
-};
-struct rsm_inspect_reply {
-    uint32_t next;           /* for the page that follows, ascending; 0: this is the last */
-    uint64_t exported_bytes; /* in extents, of the whole node */
-    uint64_t exported_limit; /* bytes; 0: none */
-    uint32_t segments;       /* exports and imports of the whole node */
-    uint32_t segments_limit;
-    uint32_t clients;
-    uint32_t count; /* in this reply */
-    struct rsm_inspect_item items[RSM_PROTO_ITEMS_MAX];
-};
-
-/** The links of this rsmd to those of other hosts, for rsmstat: a page of the nodes that have an
- *  address in the configuration, this one included, in ascending order. */
-enum rsm_link_state {
-    RSM_LINK_DOWN = 1,
-    RSM_LINK_STARTING = 2, /* connected, not yet authenticated */
-    RSM_LINK_UP = 3,
-    RSM_LINK_NEIGHBOUR = 4, /* on this host, in the same runtime directory: needs no link */
-    RSM_LINK_SELF = 5,      /* this node; the address is where it listens if anybody calls it */
-};
-enum rsm_link_auth {
-    RSM_LINK_AUTH_NONE = 1,
-    RSM_LINK_AUTH_MUNGE = 2,
-};
-struct rsm_links_request {
-    uint32_t first; /* node id from which on to tell */
-};
-struct rsm_links_item {
-    uint32_t node;
-    uint32_t state;   /* enum rsm_link_state */
-    uint32_t version; /* of the protocol between the two; 0 unless it is up */
-    uint32_t port;
-    char address[RSM_PROTO_NAME_MAX]; /* as configured */
-    char text[RSM_PROTO_NAME_MAX];    /* of the last failure, "" if there was none */
-};
-struct rsm_links_reply {
-    uint32_t auth;  /* enum rsm_link_auth */
-    uint32_t more;  /* 1: there are further ones behind the last of these */
-    uint32_t count; /* in this reply */
-    struct rsm_links_item items[RSM_PROTO_LINKS_MAX];
-};
-
-/** What users have of what the node has little of, for rsmstat: the limits and sums, and a page of
- *  users in the order in which they came. A user is told of himself, root and rsmd's own user of
- *  all. */
-enum rsm_shares_resource {
-    RSM_SHARES_CONNECTIONS = 0,
-    RSM_SHARES_DESCRIPTORS = 1, /* that rsmd keeps for clients */
-    RSM_SHARES_SEGMENTS = 2,    /* exports and imports */
-    RSM_SHARES_BYTES = 3,       /* in extents, populated or not */
-    RSM_SHARES_PINNED = 4,      /* bytes in extents of transports that pin them */
-    RSM_SHARES_FORWARDS = 5,    /* requests that other hosts have not answered yet */
-    RSM_SHARES_RECORDS = 6,     /* records and messages that nobody has fetched yet */
-    RSM_SHARES_INTERRUPTS = 7,
-    RSM_SHARES_COUNT = 8,
-};
-#define RSM_SHARES_ALL_USERS UINT32_MAX /* as uid: those of a node of another host together */
-struct rsm_shares_request {
-    uint64_t after; /* serial number of the last user that is known already; 0: from the first */
-};
-struct rsm_shares_limit {
-    uint64_t total; /* nobody gets more; UINT64_MAX here and below: no limit */
-    uint64_t users; /* all users together, but root and rsmd's own user */
-    uint64_t one;   /* one of these users, or a node of another host */
-    uint64_t used;  /* by all */
-};
-struct rsm_shares_user {
-    uint64_t serial; /* ascending */
-    uint32_t node;   /* of another host that he imports from; 0: he is on this one */
-    uint32_t uid;    /* RSM_SHARES_ALL_USERS: what all users of `node` have */
-    uint64_t used[RSM_SHARES_COUNT];
-};
-struct rsm_shares_reply {
-    struct rsm_shares_limit limits[RSM_SHARES_COUNT];
-    uint32_t more;  /* 1: there are further users behind the last of these */
-    uint32_t count; /* in this reply */
-    struct rsm_shares_user users[RSM_PROTO_USERS_MAX];
 };
 
 /** One message, decoded. `type` says which member of the union counts; replies with a status other

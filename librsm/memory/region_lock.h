@@ -26,7 +26,7 @@ void rsmcore_region_unlock(void);
 enum rsm_status rsmcore_region_call(struct rsmcore_control *link, struct rsm_msg *msg,
                                     struct rsm_packet_fds *receive);
 
-/** In a forked child: empty the registry. Of memory/region.c. */
+/** In a forked child: empty the registry. Of memory/region_set.c. */
 void rsmcore_region_forget_all(void);
 
 #endif

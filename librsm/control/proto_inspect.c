@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "control/proto_walk.h"
+
+void rsm_walk_choice(struct rsm_codec *c, struct softmap_choice *m)
+{
+    rsm_codec_u32(c, &m->trap);
+    rsm_codec_u32(c, &m->reason);
+}
+
+static void walk_inspect(struct rsm_codec *c, struct rsm_inspect_request *m)
+{
+    rsm_codec_u32(c, &m->what);
+    rsm_codec_u32(c, &m->after);
+}
+
+static void walk_inspect_item(struct rsm_codec *c, struct rsm_inspect_item *m)
+{
+    rsm_codec_u32(c, &m->id);
+    rsm_codec_u32(c, &m->exporter);
+    rsm_codec_u32(c, &m->export_id);
+    rsm_codec_u32(c, &m->published);
+    rsm_codec_u32(c, &m->space);
+    rsm_codec_u32(c, &m->segment_id);
+    rsm_codec_u32(c, &m->node);
+    rsm_codec_u32(c, &m->pid);
+    rsm_codec_u32(c, &m->uid);
+    rsm_codec_u32(c, &m->gid);
+    rsm_codec_u32(c, &m->permission);
+    rsm_codec_u32(c, &m->acl_count);
+    rsm_codec_u32(c, &m->connections);
+    rsm_codec_u32(c, &m->pending);
+    rsm_codec_u64(c, &m->length);
+    rsm_walk_choice(c, &m->choice);
+    rsm_codec_string(c, m->controller, sizeof m->controller);
+}
+
+static void walk_inspect_reply(struct rsm_codec *c, struct rsm_inspect_reply *m)
+{
+    rsm_codec_u32(c, &m->next);
+    rsm_codec_u64(c, &m->exported_bytes);
+    rsm_codec_u64(c, &m->exported_limit);
+    rsm_codec_u32(c, &m->segments);
+    rsm_codec_u32(c, &m->segments_limit);
+    rsm_codec_u32(c, &m->clients);
+    rsm_codec_count(c, &m->count, RSM_PROTO_ITEMS_MAX);
+    for (uint32_t i = 0; i < m->count; i++)
+        walk_inspect_item(c, &m->items[i]);
+}
+
+static void walk_links_item(struct rsm_codec *c, struct rsm_links_item *m)
+{
+    rsm_codec_u32(c, &m->node);
+    rsm_codec_u32(c, &m->state);
+    rsm_codec_u32(c, &m->version);
+    rsm_codec_u32(c, &m->port);
+    rsm_codec_string(c, m->address, sizeof m->address);
+    rsm_codec_string(c, m->text, sizeof m->text);
+}
+
+static void walk_links_reply(struct rsm_codec *c, struct rsm_links_reply *m)
+{
+    rsm_codec_u32(c, &m->auth);
+    rsm_codec_u32(c, &m->more);
+    rsm_codec_count(c, &m->count, RSM_PROTO_LINKS_MAX);
+    for (uint32_t i = 0; i < m->count; i++)
+        walk_links_item(c, &m->items[i]);
+}
+
+static void walk_shares_reply(struct rsm_codec *c, struct rsm_shares_reply *m)
+{
+    for (unsigned i = 0; i < RSM_SHARES_COUNT; i++) {
+        rsm_codec_u64(c, &m->limits[i].total);
+        rsm_codec_u64(c, &m->limits[i].users);
+        rsm_codec_u64(c, &m->limits[i].one);
+        rsm_codec_u64(c, &m->limits[i].used);
+    }
+    rsm_codec_u32(c, &m->more);
+    rsm_codec_count(c, &m->count, RSM_PROTO_USERS_MAX);
+    for (uint32_t i = 0; i < m->count; i++) {
+        rsm_codec_u64(c, &m->users[i].serial);
+        rsm_codec_u32(c, &m->users[i].node);
+        rsm_codec_u32(c, &m->users[i].uid);
+        for (unsigned k = 0; k < RSM_SHARES_COUNT; k++)
+            rsm_codec_u64(c, &m->users[i].used[k]);
+    }
+}
+
+void rsm_walk_inspect_request(struct rsm_codec *c, struct rsm_msg *msg)
+{
+    switch (msg->type & ~RSM_MSG_REPLY) {
+    case RSM_MSG_INSPECT:
+        walk_inspect(c, &msg->u.inspect);
+        return;
+    case RSM_MSG_LINKS:
+        rsm_codec_u32(c, &msg->u.links.first);
+        return;
+    case RSM_MSG_SHARES:
+        rsm_codec_u64(c, &msg->u.shares.after);
+        return;
+    default:
+        c->bad = true;
+    }
+}
+
+void rsm_walk_inspect_reply(struct rsm_codec *c, struct rsm_msg *msg)
+{
+    switch (msg->type & ~RSM_MSG_REPLY) {
+    case RSM_MSG_INSPECT:
+        walk_inspect_reply(c, &msg->u.inspect_reply);
+        return;
+    case RSM_MSG_LINKS:
+        walk_links_reply(c, &msg->u.links_reply);
+        return;
+    case RSM_MSG_SHARES:
+        walk_shares_reply(c, &msg->u.shares_reply);
+        return;
+    default:
+        c->bad = true;
+    }
+}

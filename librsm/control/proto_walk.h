@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Encoding and decoding of the families of messages that have files of their own; one function
+ *  for both directions. */
+#ifndef RSMCORE_PROTO_WALK_H
+#define RSMCORE_PROTO_WALK_H
+
+#include "base/codec.h"
+#include "control/proto.h"
+
+/** Requests and replies of control/proto_event.h. */
+void rsm_walk_event_request(struct rsm_codec *c, struct rsm_msg *msg);
+void rsm_walk_event_reply(struct rsm_codec *c, struct rsm_msg *msg);
+
+/** How the mapping engine traps, which several messages tell. */
+void rsm_walk_choice(struct rsm_codec *c, struct softmap_choice *m);
+
+/** Those of control/proto_inspect.h. */
+void rsm_walk_inspect_request(struct rsm_codec *c, struct rsm_msg *msg);
+void rsm_walk_inspect_reply(struct rsm_codec *c, struct rsm_msg *msg);
+
+#endif
