@@ -57,9 +57,12 @@
  * INFO: any descriptor. What the port has and in which state it is; a snapshot.
  * Errors: ENODEV: the hardware driver has gone.
  */
-#define RSM_NTB_CAP_PAGES 0x1u	      /* exported memory consists of pages: process_vm_readv(), O_DIRECT, core dumps work */
-#define RSM_NTB_CAP_UNTRANSLATED 0x2u /* no IOMMU translates what the other host may access */
-#define RSM_NTB_CAP_PIN 0x4u	      /* memory of applications can be shown in place; never set by this version */
+/* Exported memory consists of pages: process_vm_readv(), O_DIRECT and core dumps work. */
+#define RSM_NTB_CAP_PAGES 0x1u
+/* No IOMMU translates what the other host may access. */
+#define RSM_NTB_CAP_UNTRANSLATED 0x2u
+/* Memory of applications can be shown in place; never set by this version. */
+#define RSM_NTB_CAP_PIN 0x4u
 
 struct rsm_ntb_info {
 	__u32 abi;		/* RSM_NTB_ABI of the module */
@@ -72,11 +75,11 @@ struct rsm_ntb_info {
 	__u32 peer_generation;	/* of the other side; 0 without a session */
 	__u32 peer_sequence;	/* likewise */
 	__u32 node;		/* what CONTROL said here; 0: no daemon has */
-	__u32 peer_node;	/* what CONTROL said on the other side; 0: no daemon has, or no session */
+	__u32 peer_node;	/* likewise on the other side; 0 also without a session */
 	__u32 slots;		/* RSM_NTB_SLOTS */
 	__u64 pool_size;	/* bytes of this host's pool, the drivers' part included */
-	__u64 window_size;	/* bytes of the other host's pool that can be imported; 0 without a session */
-	__u64 granule;		/* offsets and lengths of extents and imports are multiples of it: the page size */
+	__u64 window_size;	/* bytes of the other host's pool in reach; 0 without a session */
+	__u64 granule;		/* page size: offsets and lengths are multiples of it */
 	__u64 peer_granule;	/* likewise on the other side; 0 without a session */
 	__u32 link_up;		/* 1: the hardware reports a link, with or without a session */
 	__u32 reserved[5];
@@ -169,12 +172,14 @@ struct rsm_ntb_release {
  * one above the last one's offset. Less than `capacity`: these were the last.
  * Errors: EFAULT, ENOMEM. EINVAL: capacity is 0 or above RSM_NTB_SLOTS.
  */
-#define RSM_NTB_EXTENT_LIVE 1u	      /* a descriptor or a mapping exists */
-#define RSM_NTB_EXTENT_QUARANTINED 2u /* none does, but importers of the other host may still have
-				       * it: until RELEASE, or until the two drivers agree on a new
-				       * session, which the other one does only after it has ended
-				       * all imports of the session before. An extent that was
-				       * never live during a session has no quarantine. */
+/* A descriptor or a mapping exists. */
+#define RSM_NTB_EXTENT_LIVE 1u
+/*
+ * None does, but importers of the other host may still have it: until RELEASE, or until the two
+ * drivers agree on a new session, which the other one does only after it has ended all imports of
+ * the session before. An extent that was never live during a session has no quarantine.
+ */
+#define RSM_NTB_EXTENT_QUARANTINED 2u
 
 struct rsm_ntb_extent {
 	__u64 id;
@@ -205,18 +210,29 @@ struct rsm_ntb_extents {
  * device. For the close of a barrier whose own look at canary and status page found a difference,
  * and for those who want a stricter one. Never waits for the other host longer than one read of
  * the bridge does.
- * Errors: ENODEV is none of them: a device that has gone is state FATAL.
+ * Errors: EINVAL: reserved members. A device that has gone is no error but state FATAL.
  */
-#define RSM_NTB_STATE_GOOD 0u	   /* nothing has happened since the import was made */
-#define RSM_NTB_STATE_RETRIABLE 1u /* err_seq has moved since the `err_seq` that was passed in; the session is the same, so repeating the stores repairs it */
-#define RSM_NTB_STATE_FATAL 2u	   /* the import has ended: its memory cannot be reached by it again */
+/* Nothing has happened since the barrier was opened with the `err_seq` that was passed in. */
+#define RSM_NTB_STATE_GOOD 0u
+/* err_seq has moved; the session is the same, so that repeating the stores repairs it. */
+#define RSM_NTB_STATE_RETRIABLE 1u
+/* The import has ended: its memory cannot be reached by it again. */
+#define RSM_NTB_STATE_FATAL 2u
 
 #define RSM_NTB_REASON_NONE 0u
-#define RSM_NTB_REASON_ERRORS 1u   /* RETRIABLE: the device reported errors */
-#define RSM_NTB_REASON_SESSION 2u  /* FATAL: the session has ended: link, host or driver of the other side */
-#define RSM_NTB_REASON_CANARY 3u   /* FATAL: reading the other side gave all ones, or another session's canary; the session ends by it */
-#define RSM_NTB_REASON_REVOKED 4u  /* FATAL: REVOKE */
-#define RSM_NTB_REASON_DEVICE 5u   /* FATAL: the hardware driver has gone */
+/* RETRIABLE: the device reported errors. */
+#define RSM_NTB_REASON_ERRORS 1u
+/* FATAL: the session has ended: link, host or driver of the other side. */
+#define RSM_NTB_REASON_SESSION 2u
+/*
+ * FATAL: reading the other side gave all ones, or the canary of another session; this side's session
+ * has ended by it.
+ */
+#define RSM_NTB_REASON_CANARY 3u
+/* FATAL: REVOKE. */
+#define RSM_NTB_REASON_REVOKED 4u
+/* FATAL: the hardware driver has gone. */
+#define RSM_NTB_REASON_DEVICE 5u
 
 struct rsm_ntb_check {
 	__u32 err_seq;	/* in: of the status page when the barrier was opened; out: now */
@@ -257,12 +273,16 @@ struct rsm_ntb_check {
  *   close:  sfence; c = *(__u64 *)(CANARY mapping + canary_offset); lfence (arm64: dsb ld);
  *           c == canary, good, err_seq == e: all stores since open have arrived; else CHECK with e
  *
- * The order of the driver's writes when a session ends: epoch, then link_seq, then the mappings.
+ * The order of the driver's writes when a session ends: epoch, then link_seq, then the mappings. So a
+ * barrier that finds an import good has not missed a store, and stores made right after one that did
+ * not may still arrive: in the session that ends, never in another. After CHECK none does.
+ *
+ * epoch is 0 or import_epoch: an import whose session has ended is not told of the next one.
  */
 struct rsm_ntb_status {
 	__u32 abi;		/* RSM_NTB_ABI */
 	__u32 import_epoch;	/* constant: of the session it was made in */
-	__u32 epoch;		/* of the port's present session; 0: none, or the device has gone */
+	__u32 epoch;		/* import_epoch until that session ends, then 0 */
 	__u32 link_seq;		/* how often a session of the port has ended */
 	__u32 err_seq;		/* how often the device has reported errors of the link */
 	__u32 revoked;		/* 1: by REVOKE */
@@ -291,8 +311,8 @@ struct rsm_ntb_status {
  */
 #define RSM_NTB_EVENT_UP 1u	     /* a session began; epoch: its number */
 #define RSM_NTB_EVENT_DOWN 2u	     /* it ended; epoch: its number */
-#define RSM_NTB_EVENT_QUARANTINED 3u /* the last use of the extent `id` on this host has gone; it waits for RELEASE */
-#define RSM_NTB_EVENT_FREE 4u	     /* the range and the slot of the extent `id` may be used again */
+#define RSM_NTB_EVENT_QUARANTINED 3u /* the last use of the extent `id` on this host has gone */
+#define RSM_NTB_EVENT_FREE 4u	     /* range and slot of the extent `id` may be used again */
 #define RSM_NTB_EVENT_ERROR 5u	     /* err_seq has moved; id: its value */
 #define RSM_NTB_EVENT_PEER 6u	     /* INFO's peer_node has changed; id: its value */
 #define RSM_NTB_EVENT_OVERFLOW 7u    /* events were lost */
@@ -329,8 +349,9 @@ struct rsm_ntb_event {
 
 /*
  * The hello page: the other host reads it through the window, once when a session begins, and the
- * canary at each barrier. canary is 0 while there is no session on the side that writes it, else
- * (generation << 32 | sequence); generation is neither 0 nor all ones, so that no dead link reads like one.
+ * canary at each barrier. canary is (generation << 32 | sequence), which changes when a session
+ * ends, and 0 once the driver has left; generation is neither 0 nor all ones, so that no dead link
+ * reads like a canary.
  */
 struct rsm_ntb_hello {
 	__le32 magic;		/* RSM_NTB_MAGIC */
@@ -355,9 +376,9 @@ struct rsm_ntb_heartbeat {
 
 /*
  * Scratchpads, written by each side into the other one's. They carry a session's handshake; the
- * window is touched only after they have told that there is something behind it. A side acknowledges
- * the (generation, sequence) it reads there after it has ended everything of the session before. Both are
- * in session when each reads an acknowledgement of its own present pair.
+ * window is touched only after they have told that there is something behind it. A side
+ * acknowledges the (generation, sequence) it reads there after it has ended everything of the
+ * session before. Both are in session when each reads that its own present pair is acknowledged.
  */
 #define RSM_NTB_SPAD_MAGIC 0	/* RSM_NTB_MAGIC, 0 while the others are being written */
 #define RSM_NTB_SPAD_WIRE 1	/* RSM_NTB_WIRE */
@@ -365,7 +386,8 @@ struct rsm_ntb_heartbeat {
 #define RSM_NTB_SPAD_SEQUENCE 3
 #define RSM_NTB_SPAD_ACK_GENERATION 4 /* 0: nothing seen yet */
 #define RSM_NTB_SPAD_ACK_SEQUENCE 5
-#define RSM_NTB_SPAD_CHECK 6	/* CRC-32 (IEEE, little-endian, seed ~0, not inverted at the end) of words 1 to 5 */
+/* CRC-32 (IEEE) of words 1 to 5 as little-endian bytes; begins with ~0, not inverted at the end. */
+#define RSM_NTB_SPAD_CHECK 6
 #define RSM_NTB_SPADS 7
 
 /* Doorbells. */
