@@ -47,8 +47,17 @@ struct iv_block {
 	__le32 spad[IV_SPADS];
 };
 
+struct iv_dev;
+
+/* What an interrupt is told: looking it up takes a lock that may sleep. */
+struct iv_bell {
+	struct iv_dev *iv;
+	int vector;	/* of the doorbell, from 0 */
+};
+
 struct iv_dev {
 	struct ntb_dev ntb;
+	struct iv_bell bell[IV_BELLS];
 	void __iomem *regs;
 	struct iv_block __iomem *own, *peer;
 	phys_addr_t memory;
@@ -135,16 +144,26 @@ static bool peer_is_alive(struct iv_dev *iv)
 	return iv->silent < beat_misses;
 }
 
+/*
+ * One side sees the link up before the other one does, unlike in hardware. What it rings meanwhile
+ * comes behind the other's link event.
+ */
 static void iv_work(struct work_struct *work)
 {
 	struct iv_dev *iv = container_of(to_delayed_work(work), struct iv_dev, work);
 	bool up = peer_is_alive(iv) && READ_ONCE(iv->enabled);
+	u64 early;
 
 	writel(readl(&iv->own->beat) + 1, &iv->own->beat);
 	if (up != iv->up) {
-		WRITE_ONCE(iv->up, up);
 		dev_info(&iv->ntb.dev, "link %s\n", up ? "up" : "down");
+		spin_lock_irq(&iv->lock);
+		WRITE_ONCE(iv->up, up);
+		early = up ? iv->pending & ~iv->mask : 0;
+		spin_unlock_irq(&iv->lock);
 		ntb_link_event(&iv->ntb);
+		for (; early; early &= early - 1)
+			ntb_db_event(&iv->ntb, __ffs64(early));
 	}
 	schedule_delayed_work(&iv->work, msecs_to_jiffies(beat_ms));
 }
@@ -289,15 +308,14 @@ static int iv_peer_db_set(struct ntb_dev *ntb, u64 bits)
 
 static irqreturn_t iv_interrupt(int irq, void *context)
 {
-	struct iv_dev *iv = context;
-	int vector = irq - pci_irq_vector(iv->ntb.pdev, 0) - 1;
+	struct iv_bell *bell = context;
+	struct iv_dev *iv = bell->iv;
+	int vector = bell->vector;
 	bool tell;
 
-	if (vector < 0 || vector >= iv->bells)
-		return IRQ_HANDLED;
 	spin_lock(&iv->lock);
 	iv->pending |= BIT_ULL(vector);
-	tell = !(iv->mask & BIT_ULL(vector));
+	tell = iv->up && !(iv->mask & BIT_ULL(vector));
 	spin_unlock(&iv->lock);
 	if (tell)
 		ntb_db_event(&iv->ntb, vector);
@@ -449,8 +467,9 @@ static int iv_interrupts(struct iv_dev *iv, struct pci_dev *pdev)
 	}
 	iv->bells = vectors - 1;
 	for (v = 1; v < vectors; v++) {
+		iv->bell[v - 1] = (struct iv_bell){ .iv = iv, .vector = v - 1 };
 		err = devm_request_irq(&pdev->dev, pci_irq_vector(pdev, v), iv_interrupt, 0,
-				       "ntb_hw_ivshmem", iv);
+				       "ntb_hw_ivshmem", &iv->bell[v - 1]);
 		if (err)
 			return err;
 	}

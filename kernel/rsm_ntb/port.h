@@ -118,6 +118,7 @@ struct rsm_port {
 	struct rsm_key told, told_ack;	/* what the other side's scratchpads have */
 	u32 epoch, last_epoch, link_seq, err_seq;
 	u32 beat, peer_beat, silent;
+	unsigned long next_beat;	/* jiffies */
 	u64 peer_pool, peer_granule;
 	u32 peer_node, node;
 	u32 *sent;		/* signals, by the other side's slots */

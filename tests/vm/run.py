@@ -55,6 +55,8 @@ def arguments():
     parser.add_argument("--modules", metavar="FOLDER",
                         help="kernel modules, in FOLDER/VERSION; they get to /lab/built")
     parser.add_argument("--bridge", action="store_true", help="an ivshmem device that both share")
+    parser.add_argument("--peer", metavar="PROGRAM", help="on the host, in place of the second "
+                        "machine on the bridge: reads notes, writes notes")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--name", help="of the log folder; default: the script's")
     parser.add_argument("--verbose", action="store_true", default=sys.stdout.isatty(),
@@ -136,6 +138,12 @@ class Lab:
         self.notes = []
         self.cut_short = False  # a machine failed, the others had no chance
         self.bridge = self.start_bridge() if options.bridge else None
+        self.peer = None
+        if options.peer:
+            self.peer = subprocess.Popen(
+                [sys.executable, "-B", options.peer, os.path.join(directory, "bridge")],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=die_with_parent)
+            self.selector.register(self.peer.stdout, selectors.EVENT_READ, (None, self.peer_says))
 
     def start_bridge(self):
         with socket.socket(socket.AF_UNIX) as listener:
@@ -145,6 +153,18 @@ class Lab:
                 [sys.executable, "-B", os.path.join(image.HERE, "ivshmem.py"),
                  str(listener.fileno()), str(BRIDGE_BYTES), str(BRIDGE_VECTORS)],
                 pass_fds=[listener.fileno()], preexec_fn=die_with_parent)
+
+    def peer_says(self, _):
+        line = self.peer.stdout.readline()
+        if line:
+            self.note(line.decode().strip())
+        else:  # it failed; the guest will miss it
+            self.selector.unregister(self.peer.stdout)
+
+    def note(self, word):
+        self.notes.append(word)
+        for machine in self.machines:
+            machine.tell(word)
 
     def start(self, vmlinux, initramfs):
         limit = int(self.options.timeout * WATCHDOG_PART)
@@ -208,9 +228,10 @@ class Lab:
             return
         print(f"lab: machine {sender.number} asks: {' '.join(words)}", flush=True)
         if len(words) == 2 and words[0] == "note":
-            self.notes.append(words[1])
-            for machine in self.machines:
-                machine.tell(words[1])
+            self.note(words[1])
+            if self.peer:
+                self.peer.stdin.write(words[1].encode() + b"\n")
+                self.peer.stdin.flush()
             return
         verbs = {"kill": Machine.kill, "freeze": Machine.freeze, "thaw": Machine.thaw,
                  "restart": self.restart,
@@ -242,15 +263,16 @@ class Lab:
                 return False
             for key, _ in self.selector.select(min(left, 5)):
                 machine, handler = key.data
-                if key.fileobj == machine.console or handler != self.console:
+                if handler != self.console or key.fileobj == machine.console:
                     handler(machine)
 
     def stop(self):
         for machine in self.machines:
             machine.stop()
-        if self.bridge:
-            self.bridge.kill()
-            self.bridge.wait()
+        for process in (self.peer, self.bridge):
+            if process:
+                process.kill()
+                process.wait()
 
     def judge(self, in_time):
         """The exit status; says why."""

@@ -494,8 +494,10 @@ static void importer(void)
 
 int main(int count, char **arguments)
 {
-    CHECK(count == 3, "driver MACHINE LIFE");
     setvbuf(stdout, NULL, _IOLBF, 0);
+    if (count == 2 && !strcmp(arguments[1], "hostile"))
+        return hostile();
+    CHECK(count == 3, "driver MACHINE LIFE, or driver hostile");
     if (atoi(arguments[1]) == 2)
         importer();
     else if (atoi(arguments[2]) == 1)

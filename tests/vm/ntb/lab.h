@@ -54,4 +54,7 @@ void close_import(struct import *import, uint64_t length);
 int barrier(const struct import *import, uint32_t err_seq);
 struct rsm_ntb_check check(const struct import *import, uint32_t err_seq);
 
+/* hostile.c */
+int hostile(void);
+
 #endif

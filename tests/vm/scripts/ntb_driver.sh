@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# ntb_driver.sh PROGRAM: rsm_ntb between two machines, without librsm (tests/vm/ntb/driver.c).
+# ntb_driver.sh PROGRAM [hostile]: rsm_ntb between two machines, without librsm (tests/vm/ntb/driver.c), or
+# between one and a process on the host that lies (hostile.c, hostile_peer.py).
 # shellcheck source=../guest/lab.sh
 . /lab/guest/lab.sh
 
@@ -14,10 +15,11 @@ load ntb
 load ntb_hw_ivshmem beat_misses=60
 load rsm_ntb heartbeat_misses=30
 status=0
-"$1" "$LAB_MACHINE" "$LAB_LIFE" || status=$?
+[ $# -eq 2 ] || set -- "$1" "$LAB_MACHINE" "$LAB_LIFE"
+"$@" || status=$?
 dmesg | grep -E 'rsm_ntb' | tail -n 40
 # A warning of the kernel is a failure, whatever the program saw.
-if dmesg | grep -E 'WARNING:|BUG:|Oops|refcount_t|possible circular'; then
+if dmesg | grep -E -A 50 'WARNING:|BUG:|Oops|refcount_t|possible circular'; then
     lab_fail "the kernel complained"
 fi
 [ "$status" -eq 0 ] || exit "$status"
