@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # layout.sh [FOLDER]: lay out the source that dkms builds rsm_ntb from, and print where:
-# FOLDER/rsm-ntb-VERSION, /usr/src unless told. doc/ntb.md says what to do with it.
+# FOLDER/rsm-ntb-VERSION, /usr/src unless told. doc/ntb-modules.md says what to do with it.
 set -eu
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 version=$(sed -n 's/^ *project(librsm.* VERSION \([0-9.]*\).*/\1/p' "$here/../../CMakeLists.txt")
