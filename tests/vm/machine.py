@@ -30,6 +30,7 @@ class Machine:
         self.number, self.nonce, self.directory = number, nonce, directory
         self.options = options
         self.tail = collections.deque(maxlen=TAIL_LINES)
+        self.results = []     # what a test wants to be seen even if it succeeds
         self.partial = b""
         self.reported = None  # the status that the guest printed
         self.panicked = False
@@ -39,6 +40,7 @@ class Machine:
         self.process = self.console = self.orders = None
         self.order_bytes = b""
         self.listens = False
+        self.life = 0         # how often it was started
         self.log = open(os.path.join(logs, f"console.{number}.log"), "w", encoding="utf-8")
 
     def start(self, vmlinux, initramfs, append):
@@ -61,7 +63,8 @@ class Machine:
                               " tsc=reliable no_timer_check"
                               f" rcupdate.rcu_cpu_stall_suppress=1 lab.machine={self.number}"
                               f" lab.nonce={self.nonce} {append}"]
-        command += serial + self.order_port() + self.network()
+        self.life += 1
+        command += serial + self.order_port() + self.network() + self.bridge()
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             command, stdin=None if self.options.shell else subprocess.DEVNULL,
@@ -76,6 +79,8 @@ class Machine:
     def order_port(self):
         """The guest's ttyS1: a socket that this process made before QEMU starts."""
         listener = socket.socket(socket.AF_UNIX)
+        if self.life > 1:
+            os.unlink(self.path("orders"))
         listener.bind(self.path("orders"))
         listener.listen(1)
         self.listener = listener
@@ -90,6 +95,13 @@ class Machine:
         return ["-netdev", f"dgram,id=net,local.type=unix,local.path={self.path('net')},"
                            f"remote.type=unix,remote.path={peer}",
                 "-device", f"virtio-net-pci,netdev=net,mac=52:54:00:00:00:0{self.number},romfile="]
+
+    def bridge(self):
+        """What kernel/ntb_hw_ivshmem drives."""
+        if not self.options.bridge:
+            return []
+        return ["-chardev", f"socket,id=bridge,path={os.path.join(self.directory, 'bridge')}",
+                "-device", "ivshmem-doorbell,chardev=bridge,vectors=9"]
 
     # --- console ---------------------------------------------------------------------------
 
@@ -116,6 +128,8 @@ class Machine:
         report = re.search(rf"lab: status {self.nonce} (\d+)$", line)
         if report:
             self.reported = int(report.group(1))
+        if line.startswith("result: "):
+            self.results.append(line)
         if "Kernel panic" in line:
             self.panicked = True
         elif re.match(r"lab: \S+, \d+ processors, up after", line):
@@ -154,6 +168,18 @@ class Machine:
         if self.process.poll() is None:
             self.killed = True
             self.process.kill()
+
+    def end(self):
+        """Before it is started once more: nothing of this life is left, and nothing of it counts."""
+        self.process.kill()
+        self.process.wait()
+        os.close(self.console)
+        self.listener.close()
+        if self.orders:
+            self.orders.close()
+        self.console = self.orders = self.reported = None
+        self.partial = self.order_bytes = b""
+        self.listens = self.began = self.panicked = False
 
     def freeze(self):
         self.process.send_signal(signal.SIGSTOP)

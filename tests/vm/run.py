@@ -16,6 +16,8 @@ import selectors
 import shlex
 import shutil
 import signal
+import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -23,7 +25,7 @@ import time
 import image
 import kernel as kernels
 from common import Missing
-from machine import Machine
+from machine import Machine, die_with_parent
 
 SKIPPED = 77
 # Part of the time-out after which the machine's own watchdog speaks, which knows more.
@@ -33,6 +35,9 @@ AFTER_FAILURE_S = 10
 # A kernel that is being started may panic: code that it changes while another processor runs it is
 # a race under emulation, and more so on a busy host. Then all machines are started again.
 STARTS = 3
+# Of the bridge between two machines: memory and doorbells (kernel/ntb_hw_ivshmem).
+BRIDGE_BYTES = 64 << 20
+BRIDGE_VECTORS = 9
 
 
 def arguments():
@@ -47,6 +52,11 @@ def arguments():
     parser.add_argument("--program", action="append", default=[], metavar="PATH",
                         help="a program or shared object; it and its libraries keep their paths")
     parser.add_argument("--file", action="append", default=[], metavar="PATH[=GUEST]")
+    parser.add_argument("--modules", metavar="FOLDER",
+                        help="kernel modules, in FOLDER/VERSION; they get to /lab/built")
+    parser.add_argument("--bridge", action="store_true", help="an ivshmem device that both share")
+    parser.add_argument("--peer", metavar="PROGRAM", help="on the host, in place of the second "
+                        "machine on the bridge: reads notes, writes notes")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--name", help="of the log folder; default: the script's")
     parser.add_argument("--verbose", action="store_true", default=sys.stdout.isatty(),
@@ -54,10 +64,12 @@ def arguments():
     parser.add_argument("--shell", action="store_true", help="a shell on the console of one machine")
     parser.add_argument("--check", action="store_true",
                         help="only say whether the lab can run here")
+    parser.add_argument("--list-kernels", action="store_true",
+                        help="only print the versions of the kernels that can be booted")
     parser.add_argument("script", nargs="?")
     parser.add_argument("argument", nargs=argparse.REMAINDER)
     options = parser.parse_args()
-    if not (options.shell or options.check or options.script):
+    if not (options.shell or options.check or options.list_kernels or options.script):
         parser.error("a script is needed, or --shell or --check")
     if options.shell and options.machines != 1:
         parser.error("--shell is for one machine")
@@ -87,9 +99,16 @@ def cache_folder():
     return path
 
 
-def extra(options):
+def extra(options, kernel):
     """The test's own part of the initramfs."""
     archive = image.Archive()
+    if options.modules:
+        built = glob.glob(os.path.join(options.modules, glob.escape(kernel.version), "*.ko"))
+        if not built:
+            raise Missing(f"there are no modules for kernel {kernel.version} in {options.modules} "
+                          "(./dev build kernel)")
+        for module in built:
+            archive.file(os.path.abspath(module), f"/lab/built/{os.path.basename(module)}")
     for program in options.program:
         archive.program(os.path.abspath(program))
     for entry in options.file:
@@ -108,7 +127,7 @@ class Lab:
     """The machines of one run, and the loop that serves them."""
 
     def __init__(self, options, directory, logs):
-        self.options, self.logs = options, logs
+        self.options, self.logs, self.directory = options, logs, directory
         self.deadline = time.monotonic() + options.timeout
         self.selector = selectors.DefaultSelector()
         self.machines = []
@@ -118,17 +137,57 @@ class Lab:
         self.frozen = set()
         self.notes = []
         self.cut_short = False  # a machine failed, the others had no chance
+        self.bridge = self.start_bridge() if options.bridge else None
+        self.peer = None
+        if options.peer:
+            self.peer = subprocess.Popen(
+                [sys.executable, "-B", options.peer, os.path.join(directory, "bridge")],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=die_with_parent)
+            self.selector.register(self.peer.stdout, selectors.EVENT_READ, (None, self.peer_says))
+
+    def start_bridge(self):
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(os.path.join(self.directory, "bridge"))
+            listener.listen(4)
+            return subprocess.Popen(
+                [sys.executable, "-B", os.path.join(image.HERE, "ivshmem.py"),
+                 str(listener.fileno()), str(BRIDGE_BYTES), str(BRIDGE_VECTORS)],
+                pass_fds=[listener.fileno()], preexec_fn=die_with_parent)
+
+    def peer_says(self, _):
+        line = self.peer.stdout.readline()
+        if line:
+            self.note(line.decode().strip())
+        else:  # it failed; the guest will miss it
+            self.selector.unregister(self.peer.stdout)
+
+    def note(self, word):
+        self.notes.append(word)
+        for machine in self.machines:
+            machine.tell(word)
 
     def start(self, vmlinux, initramfs):
         limit = int(self.options.timeout * WATCHDOG_PART)
         mode = "shell" if self.options.shell else "script"
+        self.append = f"lab.machines={self.options.machines} lab.mode={mode} lab.limit={limit}"
+        self.boot = (vmlinux, initramfs)
         for machine in self.machines:
-            machine.start(vmlinux, initramfs,
-                          f"lab.machines={self.options.machines} lab.mode={mode} lab.limit={limit}")
-            self.selector.register(machine.console, selectors.EVENT_READ,
-                                   (machine, self.console))
-            self.selector.register(machine.listener, selectors.EVENT_READ,
-                                   (machine, self.connected))
+            self.start_machine(machine, 1)
+
+    def start_machine(self, machine, life):
+        machine.start(*self.boot, f"{self.append} lab.life={life}")
+        self.selector.register(machine.console, selectors.EVENT_READ, (machine, self.console))
+        self.selector.register(machine.listener, selectors.EVENT_READ, (machine, self.connected))
+
+    def restart(self, machine):
+        """As if somebody had pressed the machine's reset button: its memory is lost."""
+        self.selector.unregister(machine.console)
+        for port in (machine.orders, machine.listener):
+            if port and port.fileno() in self.selector.get_map():
+                self.selector.unregister(port)
+        machine.end()
+        self.frozen.discard(machine)
+        self.start_machine(machine, machine.life + 1)
 
     def console(self, machine):
         lines = machine.read_console()
@@ -169,11 +228,13 @@ class Lab:
             return
         print(f"lab: machine {sender.number} asks: {' '.join(words)}", flush=True)
         if len(words) == 2 and words[0] == "note":
-            self.notes.append(words[1])
-            for machine in self.machines:
-                machine.tell(words[1])
+            self.note(words[1])
+            if self.peer:
+                self.peer.stdin.write(words[1].encode() + b"\n")
+                self.peer.stdin.flush()
             return
         verbs = {"kill": Machine.kill, "freeze": Machine.freeze, "thaw": Machine.thaw,
+                 "restart": self.restart,
                  "unplug": lambda m: m.set_link(False), "plug": lambda m: m.set_link(True)}
         if len(words) != 2 or words[0] not in verbs or words[1] not in ("1", "2"):
             raise RuntimeError(f"machine {sender.number} asks for nonsense: {words}")
@@ -202,12 +263,16 @@ class Lab:
                 return False
             for key, _ in self.selector.select(min(left, 5)):
                 machine, handler = key.data
-                if key.fileobj == machine.console or handler != self.console:
+                if handler != self.console or key.fileobj == machine.console:
                     handler(machine)
 
     def stop(self):
         for machine in self.machines:
             machine.stop()
+        for process in (self.peer, self.bridge):
+            if process:
+                process.kill()
+                process.wait()
 
     def judge(self, in_time):
         """The exit status; says why."""
@@ -219,6 +284,8 @@ class Lab:
                 text = "was ended because the other one had failed" if self.cut_short else \
                     f"was not done after {self.options.timeout:g} s"
             outcomes.append(outcome)
+            for line in machine.results:
+                print(f"{machine.number}| {line}")
             print(f"lab: machine {machine.number}: {text}")
             if outcome == "skipped":
                 reasons = [line for line in machine.tail if line.startswith("lab: not run: ")]
@@ -253,7 +320,7 @@ def prepare(options, cache):
             if not os.path.exists(f"/proc/{re.findall(r'[0-9]+', os.path.basename(old))[0]}"):
                 os.unlink(old)
         initramfs = os.path.join(cache, f"run-{os.getpid()}.cpio")
-        image.make(kernel, extra(options), cache, initramfs)
+        image.make(kernel, extra(options, kernel), cache, initramfs)
         return kernel.vmlinux(cache), initramfs
 
 
@@ -261,6 +328,9 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of every finally
     options = arguments()
     cache = cache_folder()
+    if options.list_kernels:
+        print("\n".join(sorted({k.version for k in kernels.candidates(cache) if k.has_rxe()})))
+        return 0
     name = options.name or os.path.basename(options.script or "shell").split(".")[0]
     logs = os.path.join(cache, "logs", name)
     try:

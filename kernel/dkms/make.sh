@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# make.sh VERSION HEADERS: what dkms runs. Where the kernel has no NTB, its core and the drivers of the
+# hardware come, unmodified, from the kernel's source (package linux-source).
+set -eu
+cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")"
+version=$1 headers=$2
+series=$(sed -E 's/^([0-9]+\.[0-9]+).*/\1/' <<<"$version")
+archive=${LINUX_SOURCE:-/usr/src/linux-source-$series.tar.xz}
+source=-
+if ! grep -q '^CONFIG_NTB=' "$headers/.config"; then
+    if [ ! -e "$archive" ]; then
+        echo "rsm-ntb: Linux $version is built without NTB, and $archive is not there:" \
+            "install linux-source-$series, then run: dkms autoinstall -k $version" >&2
+        exit 1
+    fi
+    echo "rsm-ntb: Linux $version is built without NTB: building its core and drivers from $archive"
+    source=$PWD/out/source
+    mkdir -p "$source"
+    tar -xf "$archive" -C "$source" --strip-components=1 --wildcards '*/drivers/ntb'
+fi
+./build.sh --product "$version" "$headers" "$source" out

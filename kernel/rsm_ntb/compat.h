@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What differs between the kernels that rsm_ntb is built for. */
+#ifndef RSM_NTB_COMPAT_H
+#define RSM_NTB_COMPAT_H
+
+#include <linux/mm.h>
+#include <linux/version.h>
+
+/* vm_flags became read-only in 6.3. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void rsm_vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
+{
+	vma->vm_flags |= flags;
+}
+
+static inline void rsm_vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
+{
+	vma->vm_flags &= ~flags;
+}
+#else
+#define rsm_vm_flags_set vm_flags_set
+#define rsm_vm_flags_clear vm_flags_clear
+#endif
+
+#endif

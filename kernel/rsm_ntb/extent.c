@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Extents: who has which part of the pool, and until when nobody else may. And the signals that
+ * come for them.
+ */
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "port.h"
+
+static struct rsm_extent *extent_of(struct rb_node *node)
+{
+	return rb_entry_safe(node, struct rsm_extent, node);
+}
+
+/* The first extent that ends behind offset. */
+static struct rsm_extent *first_behind(struct rsm_port *port, u64 offset)
+{
+	struct rb_node *node = port->extents.rb_node;
+	struct rsm_extent *found = NULL;
+
+	while (node) {
+		struct rsm_extent *extent = extent_of(node);
+
+		if (extent->offset + extent->length > offset) {
+			found = extent;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	return found;
+}
+
+static void insert(struct rsm_port *port, struct rsm_extent *extent)
+{
+	struct rb_node **link = &port->extents.rb_node, *parent = NULL;
+
+	while (*link) {
+		parent = *link;
+		link = extent->offset < extent_of(parent)->offset ? &parent->rb_left :
+								    &parent->rb_right;
+	}
+	rb_link_node(&extent->node, parent, link);
+	rb_insert_color(&extent->node, &port->extents);
+}
+
+static struct rsm_extent *by_id(struct rsm_port *port, u64 id)
+{
+	struct rb_node *node;
+
+	for (node = rb_first(&port->extents); node; node = rb_next(node))
+		if (extent_of(node)->id == id)
+			return extent_of(node);
+	return NULL;
+}
+
+static __le32 *counters(struct rsm_port *port)
+{
+	return port->pool.memory + RSM_NTB_COUNTERS;
+}
+
+/* ---- life of an extent ---- */
+
+/* port->lock. Its range and slot can be used again. */
+static void extent_free(struct rsm_port *port, struct rsm_extent *extent)
+{
+	rb_erase(&extent->node, &port->extents);
+	clear_bit(extent->slot, port->slots_used);
+	if (!port->gone)
+		rsm_event(port, RSM_NTB_EVENT_FREE, extent->id);
+	vfree(extent->orphan);
+	kfree(extent);
+}
+
+static bool possible(struct rsm_port *port, const struct rsm_ntb_export *arg)
+{
+	return !((arg->offset | arg->length) & (PAGE_SIZE - 1)) && arg->length &&
+	       arg->offset >= RSM_NTB_CONTROL_SIZE && arg->offset <= port->pool.size &&
+	       arg->length <= port->pool.size - arg->offset && arg->slot < RSM_NTB_SLOTS;
+}
+
+/* port->lock. Enter it into the table, before its memory is anybody's. */
+static int reserve(struct rsm_port *port, struct rsm_extent *extent)
+{
+	struct rsm_extent *next = first_behind(port, extent->offset);
+
+	if ((next && next->offset < extent->offset + extent->length) ||
+	    test_bit(extent->slot, port->slots_used))
+		return -EBUSY;
+	extent->id = port->next_id++;
+	extent->state = RSM_NTB_EXTENT_LIVE;
+	extent->exposed = port->epoch != 0;
+	insert(port, extent);
+	set_bit(extent->slot, port->slots_used);
+	return 0;
+}
+
+/* A piece at a time: nothing else of the port waits for long. */
+static bool zero(struct rsm_port *port, const struct rsm_extent *extent)
+{
+	u64 done, piece;
+	bool gone = false;
+
+	for (done = 0; done < extent->length && !gone; done += piece) {
+		piece = min_t(u64, extent->length - done, SZ_1M);
+		down_read(&port->map_sem);
+		gone = port->gone;
+		if (!gone)
+			rsm_pool_zero(&port->pool, extent->offset + done, piece);
+		up_read(&port->map_sem);
+	}
+	return !gone;
+}
+
+/*
+ * EXPORT. The descriptor is the caller's alone; he gives it its role on success. What the other
+ * host stored here since the last use is gone when this returns.
+ */
+int rsm_export(struct rsm_open *open, struct rsm_ntb_export *arg)
+{
+	struct rsm_port *port = open->port;
+	struct rsm_extent *extent;
+	int err;
+
+	if (!possible(port, arg))
+		return -EINVAL;
+	extent = kzalloc(sizeof(*extent), GFP_KERNEL);
+	if (!extent)
+		return -ENOMEM;
+	extent->offset = arg->offset;
+	extent->length = arg->length;
+	extent->slot = arg->slot;
+	init_waitqueue_head(&extent->wait);
+	mutex_lock(&port->lock);
+	err = port->ntb ? reserve(port, extent) : -ENODEV;
+	mutex_unlock(&port->lock);
+	if (err) {
+		kfree(extent);
+		return err;
+	}
+	if (!zero(port, extent)) {
+		rsm_extent_close(port, extent);
+		return -ENODEV;
+	}
+	mutex_lock(&port->lock);
+	if (port->ntb) {
+		spin_lock_irq(&port->slot_lock);
+		extent->counted = le32_to_cpu(READ_ONCE(counters(port)[extent->slot]));
+		port->slots[extent->slot] = extent;
+		spin_unlock_irq(&port->slot_lock);
+	}
+	mutex_unlock(&port->lock);
+	extent->open = open;
+	open->extent = extent;
+	arg->id = extent->id;
+	return 0;
+}
+
+/* The last use on this host has gone. What it held is not left for the other host to read. */
+void rsm_extent_close(struct rsm_port *port, struct rsm_extent *extent)
+{
+	spin_lock_irq(&port->slot_lock);
+	port->slots[extent->slot] = NULL;
+	spin_unlock_irq(&port->slot_lock);
+	zero(port, extent);
+	mutex_lock(&port->lock);
+	extent->open = NULL;
+	extent->state = RSM_NTB_EXTENT_QUARANTINED;
+	if (port->ntb && (extent->exposed ||
+			  rsm_pool_pinned(&port->pool, extent->offset, extent->length)))
+		rsm_event(port, RSM_NTB_EVENT_QUARANTINED, extent->id);
+	else
+		extent_free(port, extent);
+	mutex_unlock(&port->lock);
+}
+
+/* RELEASE, port->lock. */
+int rsm_extent_release(struct rsm_port *port, u64 id)
+{
+	struct rsm_extent *extent = by_id(port, id);
+
+	if (!extent)
+		return -ENOENT;
+	if (extent->state != RSM_NTB_EXTENT_QUARANTINED ||
+	    rsm_pool_pinned(&port->pool, extent->offset, extent->length))
+		return -EBUSY;
+	extent_free(port, extent);
+	return 0;
+}
+
+/* A session begins, port->lock: the other side has none of the imports of the last one any more. */
+void rsm_extents_expose(struct rsm_port *port)
+{
+	struct rb_node *node, *next;
+
+	for (node = rb_first(&port->extents); node; node = next) {
+		struct rsm_extent *extent = extent_of(node);
+
+		next = rb_next(node);
+		if (extent->state == RSM_NTB_EXTENT_LIVE)
+			extent->exposed = true;
+		else if (!rsm_pool_pinned(&port->pool, extent->offset, extent->length))
+			extent_free(port, extent);
+	}
+}
+
+/* Take device memory out of all mappings, port->lock and map_sem. */
+void rsm_extents_zap(struct rsm_port *port)
+{
+	struct rb_node *node;
+
+	for (node = rb_first(&port->extents); node && !port->pool.pages; node = rb_next(node))
+		if (extent_of(node)->open)
+			rsm_zap(extent_of(node)->open);
+}
+
+/*
+ * Device memory is going, port->lock and map_sem: exporters keep what it held, in memory of their
+ * own, for it may be the memory of their programs. Nobody has it mapped now.
+ */
+void rsm_extents_orphan(struct rsm_port *port)
+{
+	struct rb_node *node;
+
+	if (port->pool.pages)
+		return;
+	for (node = rb_first(&port->extents); node; node = rb_next(node)) {
+		struct rsm_extent *extent = extent_of(node);
+
+		if (extent->state != RSM_NTB_EXTENT_LIVE)
+			continue;
+		extent->orphan = vmalloc_user(extent->length);
+		if (extent->orphan)
+			memcpy(extent->orphan, port->pool.memory + extent->offset, extent->length);
+		else
+			pr_err("%s: no memory to keep %llu bytes of exported memory; its contents are lost\n",
+			       port->name, extent->length);
+	}
+}
+
+/* The end of a port without descriptors: what is left is in quarantine. */
+void rsm_extents_free(struct rsm_port *port)
+{
+	struct rb_node *node;
+
+	while ((node = rb_first(&port->extents)))
+		extent_free(port, extent_of(node));
+}
+
+/* EXTENTS, port->lock. */
+u32 rsm_extents_list(struct rsm_port *port, u64 from, struct rsm_ntb_extent *array, u32 capacity)
+{
+	struct rb_node *node;
+	u32 count = 0;
+
+	for (node = rb_first(&port->extents); node && count < capacity; node = rb_next(node)) {
+		const struct rsm_extent *extent = extent_of(node);
+
+		if (extent->offset < from)
+			continue;
+		array[count++] = (struct rsm_ntb_extent){ .id = extent->id,
+							  .offset = extent->offset,
+							  .length = extent->length,
+							  .slot = extent->slot,
+							  .state = extent->state };
+	}
+	return count;
+}
+
+/* ---- signals ---- */
+
+/* A doorbell: look at the counters of the extents that live. In interrupts, too. */
+void rsm_signals_scan(struct rsm_port *port)
+{
+	unsigned long flags, slot;
+
+	spin_lock_irqsave(&port->slot_lock, flags);
+	for_each_set_bit(slot, port->slots_used, RSM_NTB_SLOTS) {
+		struct rsm_extent *extent = port->slots[slot];
+		u32 now;
+
+		if (!extent)
+			continue;
+		now = le32_to_cpu(READ_ONCE(counters(port)[slot]));
+		if (now == extent->counted)
+			continue;
+		extent->signals += now - extent->counted;
+		extent->counted = now;
+		wake_up(&extent->wait);
+	}
+	spin_unlock_irqrestore(&port->slot_lock, flags);
+}
+
+/* Before another session is acknowledged, whose counters begin at 0. */
+void rsm_signals_reset(struct rsm_port *port)
+{
+	unsigned long slot;
+
+	rsm_signals_scan(port);
+	spin_lock_irq(&port->slot_lock);
+	memset(counters(port), 0, RSM_NTB_SLOTS * sizeof(__le32));
+	for_each_set_bit(slot, port->slots_used, RSM_NTB_SLOTS)
+		if (port->slots[slot])
+			port->slots[slot]->counted = 0;
+	spin_unlock_irq(&port->slot_lock);
+}
+
+/* The device has gone: nobody waits for signals any more. */
+void rsm_signals_wake(struct rsm_port *port)
+{
+	unsigned long slot;
+
+	spin_lock_irq(&port->slot_lock);
+	for_each_set_bit(slot, port->slots_used, RSM_NTB_SLOTS)
+		if (port->slots[slot])
+			wake_up_all(&port->slots[slot]->wait);
+	spin_unlock_irq(&port->slot_lock);
+}

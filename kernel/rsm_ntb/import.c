@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Imports: parts of the other side's pool, in one session. */
+#include <linux/io.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/slab.h>
+
+#include "port.h"
+
+static bool possible(struct rsm_port *port, const struct rsm_ntb_import *arg)
+{
+	return !((arg->offset | arg->length) & (PAGE_SIZE - 1)) && arg->length &&
+	       arg->offset >= RSM_NTB_CONTROL_SIZE && arg->offset <= port->peer_pool &&
+	       arg->length <= port->peer_pool - arg->offset && arg->slot < RSM_NTB_SLOTS &&
+	       !(arg->flags & ~RSM_NTB_READ_ONLY);
+}
+
+static void import_free(struct rsm_import *import)
+{
+	free_page((unsigned long)import->status);
+	if (import->trash)
+		__free_page(import->trash);
+	kfree(import);
+}
+
+static struct rsm_import *import_alloc(void)
+{
+	struct rsm_import *import = kzalloc(sizeof(*import), GFP_KERNEL);
+
+	if (!import)
+		return NULL;
+	init_waitqueue_head(&import->wait);
+	import->status = (void *)get_zeroed_page(GFP_KERNEL);
+	import->trash = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (import->status && import->trash)
+		return import;
+	import_free(import);
+	return NULL;
+}
+
+static void fill_status(struct rsm_port *port, struct rsm_import *import)
+{
+	*import->status = (struct rsm_ntb_status){
+		.abi = RSM_NTB_ABI,
+		.import_epoch = port->epoch,
+		.epoch = port->epoch,
+		.link_seq = port->link_seq,
+		.err_seq = port->err_seq,
+		.canary = (u64)port->peer.generation << 32 | port->peer.sequence,
+		.canary_offset = offsetof(struct rsm_ntb_hello, canary),
+		.length = import->length,
+		.flags = import->flags,
+	};
+}
+
+/* IMPORT. The descriptor is the caller's alone; he gives it its role on success. */
+int rsm_import(struct rsm_open *open, struct rsm_ntb_import *arg)
+{
+	struct rsm_port *port = open->port;
+	struct rsm_import *import = import_alloc();
+	int err = 0;
+
+	if (!import)
+		return -ENOMEM;
+	mutex_lock(&port->lock);
+	if (!port->ntb)
+		err = -ENODEV;
+	else if (!port->epoch)
+		err = -ENOTCONN;
+	else if (port->epoch != arg->epoch)
+		err = -ESTALE;
+	else if (!possible(port, arg))
+		err = -EINVAL;
+	if (err) {
+		mutex_unlock(&port->lock);
+		import_free(import);
+		return err;
+	}
+	import->open = open;
+	import->id = port->next_id++;
+	import->offset = arg->offset;
+	import->length = arg->length;
+	import->slot = arg->slot;
+	import->flags = arg->flags;
+	import->epoch = port->epoch;
+	import->err_seq = port->err_seq;
+	fill_status(port, import);
+	list_add(&import->list, &port->imports);
+	open->import = import;
+	mutex_unlock(&port->lock);
+	arg->id = import->id;
+	return 0;
+}
+
+void rsm_import_close(struct rsm_port *port, struct rsm_import *import)
+{
+	mutex_lock(&port->lock);
+	list_del(&import->list);
+	mutex_unlock(&port->lock);
+	import_free(import);
+}
+
+/* port->lock. When this returns nobody stores through it any more. */
+static void end(struct rsm_port *port, struct rsm_import *import, u32 reason)
+{
+	if (import->ended)
+		return;
+	/* Faults that saw it good have put their page in place before this goes on. */
+	down_write(&port->map_sem);
+	import->ended = reason;
+	up_write(&port->map_sem);
+	if (reason == RSM_NTB_REASON_REVOKED)
+		WRITE_ONCE(import->status->revoked, 1);
+	rsm_zap(import->open);
+	wake_up_all(&import->wait);
+}
+
+/* A session has ended, port->lock. All learn of it before the first mapping changes. */
+void rsm_imports_end(struct rsm_port *port, u32 reason)
+{
+	struct rsm_import *import;
+
+	list_for_each_entry(import, &port->imports, list) {
+		WRITE_ONCE(import->status->epoch, 0);
+		smp_wmb(); /* link_seq tells that epoch was another one */
+		WRITE_ONCE(import->status->link_seq, port->link_seq);
+	}
+	list_for_each_entry(import, &port->imports, list)
+		end(port, import, reason);
+}
+
+/* The device has reported errors, port->lock. */
+void rsm_imports_errors(struct rsm_port *port)
+{
+	struct rsm_import *import;
+
+	port->err_seq++;
+	list_for_each_entry(import, &port->imports, list) {
+		WRITE_ONCE(import->status->err_seq, port->err_seq);
+		wake_up_all(&import->wait);
+	}
+	rsm_event(port, RSM_NTB_EVENT_ERROR, port->err_seq);
+}
+
+/* REVOKE, port->lock. */
+int rsm_import_revoke(struct rsm_port *port, u64 id)
+{
+	struct rsm_import *import;
+	bool found = id == RSM_NTB_ALL_IMPORTS;
+
+	list_for_each_entry(import, &port->imports, list) {
+		if (id != RSM_NTB_ALL_IMPORTS && import->id != id)
+			continue;
+		end(port, import, RSM_NTB_REASON_REVOKED);
+		found = true;
+	}
+	/* A read passes no store: what was stored has arrived. */
+	if (found && port->epoch)
+		(void)readl(port->window + RSM_NTB_HELLO);
+	return found ? 0 : -ENOENT;
+}
+
+/* SIGNAL, port->lock. Each slot has one writer on this host: the driver. */
+int rsm_import_signal(struct rsm_open *open)
+{
+	struct rsm_port *port = open->port;
+	struct rsm_import *import = open->import;
+
+	if (!port->ntb)
+		return -ENODEV;
+	if (import->ended)
+		return -ESTALE;
+	wmb(); /* the caller's stores are there before the signal */
+	writel(++port->sent[import->slot],
+	       port->window + RSM_NTB_COUNTERS + import->slot * sizeof(__le32));
+	wmb(); /* the counter is there before the doorbell */
+	return ntb_peer_db_set(port->ntb, BIT_ULL(RSM_NTB_DB_SIGNAL));
+}
+
+/* CHECK, port->lock. */
+void rsm_import_check(struct rsm_open *open, struct rsm_ntb_check *arg)
+{
+	struct rsm_port *port = open->port;
+	struct rsm_import *import = open->import;
+	u32 before = arg->err_seq;
+
+	if (!import->ended && !(ntb_link_is_up(port->ntb, NULL, NULL) & BIT_ULL(RSM_PEER)))
+		rsm_session_end(port, RSM_NTB_REASON_SESSION, "the link is down");
+	if (!import->ended) {
+		u64 canary = readq(port->window + RSM_NTB_HELLO +
+				   offsetof(struct rsm_ntb_hello, canary));
+
+		if (canary != import->status->canary)
+			rsm_session_end(port, RSM_NTB_REASON_CANARY,
+					canary == U64_MAX ? "reads give all ones" :
+							    "the other side has begun a new one");
+	}
+	if (port->ntb && port->epoch && rsm_device_errors(port))
+		rsm_imports_errors(port);
+	arg->err_seq = port->err_seq;
+	arg->epoch = port->epoch;
+	arg->state = RSM_NTB_STATE_GOOD;
+	arg->reason = RSM_NTB_REASON_NONE;
+	if (import->ended) {
+		arg->state = RSM_NTB_STATE_FATAL;
+		arg->reason = import->ended;
+	} else if (port->err_seq != before) {
+		arg->state = RSM_NTB_STATE_RETRIABLE;
+		arg->reason = RSM_NTB_REASON_ERRORS;
+	}
+}

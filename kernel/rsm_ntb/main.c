@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+/* rsm_ntb: binding to an NTB device, and letting go of it. */
+#include <linux/bitmap.h>
+#include <linux/idr.h>
+#include <linux/io.h>
+#include <linux/module.h>
+#include <linux/pci.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "port.h"
+
+static unsigned int pool_mib = 64;
+module_param(pool_mib, uint, 0444);
+MODULE_PARM_DESC(pool_mib, "memory that the other host reaches, in MiB; at most what the window has (64)");
+
+static DEFINE_IDA(indexes);
+
+static void port_free(struct kref *ref)
+{
+	struct rsm_port *port = container_of(ref, struct rsm_port, ref);
+
+	rsm_extents_free(port);
+	rsm_pool_free(&port->pool);
+	vfree(port->sent);
+	vfree(port->slots);
+	kvfree(port->queue);
+	bitmap_free(port->slots_used);
+	kfree(port);
+}
+
+void rsm_port_put(struct rsm_port *port)
+{
+	kref_put(&port->ref, port_free);
+}
+
+static struct rsm_port *port_alloc(struct ntb_dev *ntb)
+{
+	struct rsm_port *port = kzalloc(sizeof(*port), GFP_KERNEL);
+
+	if (!port)
+		return NULL;
+	kref_init(&port->ref);
+	mutex_init(&port->lock);
+	init_rwsem(&port->map_sem);
+	spin_lock_init(&port->slot_lock);
+	spin_lock_init(&port->event_lock);
+	init_waitqueue_head(&port->control_wait);
+	INIT_LIST_HEAD(&port->imports);
+	INIT_DELAYED_WORK(&port->work, rsm_session_work);
+	port->extents = RB_ROOT;
+	port->next_id = 1;
+	port->ntb = ntb;
+	port->bound = ntb;
+	strscpy(port->device, dev_name(&ntb->dev), sizeof(port->device));
+	port->index = ida_alloc(&indexes, GFP_KERNEL);
+	if (port->index < 0) {
+		kfree(port);
+		return NULL;
+	}
+	snprintf(port->name, sizeof(port->name), "rsm_ntb%d", port->index);
+	port->sent = vzalloc(RSM_NTB_SLOTS * sizeof(*port->sent));
+	port->slots = vzalloc(RSM_NTB_SLOTS * sizeof(*port->slots));
+	port->queue = kvcalloc(RSM_EVENTS, sizeof(*port->queue), GFP_KERNEL);
+	port->slots_used = bitmap_zalloc(RSM_NTB_SLOTS, GFP_KERNEL);
+	if (!port->sent || !port->slots || !port->queue || !port->slots_used) {
+		ida_free(&indexes, port->index);
+		rsm_port_put(port);
+		return NULL;
+	}
+	return port;
+}
+
+/* Whether the hardware has what a session needs; says what it lacks. */
+static bool suitable(struct ntb_dev *ntb)
+{
+	u64 bells = BIT_ULL(RSM_NTB_DB_SIGNAL) | BIT_ULL(RSM_NTB_DB_SESSION);
+
+	if (ntb_peer_port_count(ntb) != 1)
+		dev_warn(&ntb->dev, "%d peers: only the first is used\n", ntb_peer_port_count(ntb));
+	if (ntb_db_is_unsafe(ntb))
+		dev_err(&ntb->dev, "doorbells are unsafe on this hardware (an erratum); rsm_ntb does not use it\n");
+	else if (ntb_spad_is_unsafe(ntb))
+		dev_err(&ntb->dev, "scratchpads are unsafe on this hardware (an erratum); rsm_ntb does not use it\n");
+	else if (ntb_spad_count(ntb) < RSM_NTB_SPADS)
+		dev_err(&ntb->dev, "%d scratchpads, but rsm_ntb needs %d: this hardware is not supported\n",
+			ntb_spad_count(ntb), RSM_NTB_SPADS);
+	else if ((ntb_db_valid_mask(ntb) & bells) != bells)
+		dev_err(&ntb->dev, "doorbells %#llx, but rsm_ntb needs %#llx: this hardware is not supported\n",
+			ntb_db_valid_mask(ntb), bells);
+	else if (!ntb->ops->mw_set_trans || ntb_peer_mw_count(ntb) < 1)
+		dev_err(&ntb->dev, "no memory window that this side can translate: this hardware is not supported\n");
+	else
+		return true;
+	return false;
+}
+
+static int map_window(struct rsm_port *port)
+{
+	struct ntb_dev *ntb = port->ntb;
+	resource_size_t size;
+	int err = ntb_peer_mw_get_addr(ntb, RSM_WINDOW, &port->window_phys, &size);
+
+	if (err)
+		return err;
+	port->window_size = round_down(size, PAGE_SIZE);
+	if (port->window_size <= 2 * RSM_NTB_CONTROL_SIZE) {
+		dev_err(&ntb->dev, "a window of %llu bytes is too small: enlarge it in the firmware's setup\n",
+			(u64)size);
+		return -ENOSPC;
+	}
+	port->window = ioremap(port->window_phys, RSM_NTB_CONTROL_SIZE);
+	if (!port->window)
+		return -ENOMEM;
+	/* Mappings of processes are write combining only where the kernel knows so. */
+	port->memtype = arch_io_reserve_memtype_wc(port->window_phys + RSM_NTB_CONTROL_SIZE,
+						   port->window_size - RSM_NTB_CONTROL_SIZE);
+	if (port->memtype)
+		dev_warn(&ntb->dev, "the window cannot be mapped write combining (%d): stores will be slow\n",
+			 port->memtype);
+	return 0;
+}
+
+static void unmap_window(struct rsm_port *port)
+{
+	if (!port->window)
+		return;
+	if (!port->memtype)
+		arch_io_free_memtype_wc(port->window_phys + RSM_NTB_CONTROL_SIZE,
+					port->window_size - RSM_NTB_CONTROL_SIZE);
+	iounmap(port->window);
+	port->window = NULL;
+}
+
+static int add_node(struct rsm_port *port)
+{
+	port->misc.minor = MISC_DYNAMIC_MINOR;
+	port->misc.name = port->name;
+	port->misc.fops = &rsm_fops;
+	port->misc.mode = 0600;
+	port->misc.parent = &port->ntb->dev;
+	return misc_register(&port->misc);
+}
+
+/* What a failed probe has made. */
+static void unmake(struct rsm_port *port)
+{
+	if (port->pool.memory)
+		rsm_pool_unmap(port);
+	unmap_window(port);
+	port->ntb = NULL;
+	ida_free(&indexes, port->index);
+	rsm_port_put(port);
+}
+
+static int rsm_probe(struct ntb_client *client, struct ntb_dev *ntb)
+{
+	struct rsm_port *port;
+	int err;
+
+	if (!suitable(ntb))
+		return -ENODEV;
+	port = port_alloc(ntb);
+	if (!port)
+		return -ENOMEM;
+	err = map_window(port);
+	if (!err)
+		err = rsm_pool_make(port, min_t(u64, (u64)pool_mib << 20, port->window_size));
+	if (!err) {
+		rsm_session_init(port);
+		rsm_device_errors(port); /* what was before does not count */
+		err = ntb_set_ctx(ntb, port, &rsm_ctx_ops);
+	}
+	if (err) {
+		unmake(port);
+		return err;
+	}
+	err = add_node(port);
+	if (err) {
+		ntb_clear_ctx(ntb);
+		cancel_delayed_work_sync(&port->work);
+		unmake(port);
+		return err;
+	}
+	dev_info(&ntb->dev, "%s: pool of %zu KiB %s, window of %llu KiB%s\n", port->name,
+		 port->pool.size >> 10, port->pool.pages ? "of pages" : "of device memory",
+		 (u64)port->window_size >> 10,
+		 rsm_translated(ntb_get_dma_dev(ntb)) ? "" :
+			", no IOMMU translates: trust the other host");
+	rsm_debug_add(port);
+	ntb_db_clear(ntb, ntb_db_valid_mask(ntb));
+	ntb_db_clear_mask(ntb, BIT_ULL(RSM_NTB_DB_SIGNAL) | BIT_ULL(RSM_NTB_DB_SESSION));
+	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
+	mod_delayed_work(system_highpri_wq, &port->work, 0);
+	dev_set_drvdata(&ntb->dev, port);
+	return 0;
+}
+
+/* From here on descriptors and mappings live without hardware. */
+static void let_go(struct rsm_port *port)
+{
+	mutex_lock(&port->lock);
+	rsm_session_leave(port);
+	/* Exporters wait in their next fault until what they have is in a place of its own. */
+	down_write(&port->map_sem);
+	rsm_extents_zap(port);
+	rsm_extents_orphan(port);
+	WRITE_ONCE(port->gone, true);
+	up_write(&port->map_sem);
+	port->ntb = NULL;
+	mutex_unlock(&port->lock);
+	rsm_signals_wake(port);
+	wake_up_all(&port->control_wait);
+}
+
+static void rsm_remove(struct ntb_client *client, struct ntb_dev *ntb)
+{
+	struct rsm_port *port = dev_get_drvdata(&ntb->dev);
+
+	misc_deregister(&port->misc);
+	rsm_debug_remove(port);
+	ida_free(&indexes, port->index); /* the name is free for the device's return */
+	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
+	ntb_clear_ctx(ntb);
+	let_go(port);
+	cancel_delayed_work_sync(&port->work);
+	ntb_mw_clear_trans(ntb, RSM_PEER, RSM_WINDOW);
+	ntb_link_disable(ntb);
+	port->ntb = ntb; /* for the last things that need the device */
+	rsm_pool_unmap(port);
+	unmap_window(port);
+	port->ntb = NULL;
+	rsm_port_put(port);
+}
+
+static struct ntb_client rsm_client = {
+	.ops = { .probe = rsm_probe, .remove = rsm_remove },
+};
+
+static int __init rsm_init(void)
+{
+	int err = rsm_mmap_init();
+
+	if (err)
+		return err;
+	rsm_debug_init();
+	err = ntb_register_client(&rsm_client);
+	if (err) {
+		rsm_debug_exit();
+		rsm_mmap_exit();
+	}
+	return err;
+}
+
+static void __exit rsm_exit(void)
+{
+	ntb_unregister_client(&rsm_client);
+	rsm_debug_exit();
+	rsm_mmap_exit();
+}
+
+module_init(rsm_init);
+module_exit(rsm_exit);
+
+MODULE_DESCRIPTION("Remote shared memory across a PCIe non-transparent bridge");
+MODULE_AUTHOR("The librsm authors");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("1");

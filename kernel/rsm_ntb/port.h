@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A port: one NTB device that rsm_ntb drives, its pool, session, extents and imports.
+ *
+ * Locks, in the order in which they are taken (mmap_lock before map_sem):
+ *   port->lock      session, extents, imports, roles, and that port->ntb stays
+ *   port->map_sem   read by faults and by those who touch the pool's data; written by those who
+ *                   change what a mapping shows. Nobody touches user memory while he has it.
+ *   port->slot_lock the extents' signals; taken in interrupts
+ *   port->event_lock the queue of events
+ *
+ * Lifetime: the driver's binding and every open descriptor hold a reference; a mapping holds its
+ * descriptor. When the hardware driver goes, port->ntb becomes NULL and nobody touches hardware
+ * any more; the rest stays until the last descriptor has gone.
+ */
+#ifndef RSM_NTB_PORT_H
+#define RSM_NTB_PORT_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/ntb.h>
+#include <linux/rbtree.h>
+#include <linux/rwsem.h>
+#include <linux/scatterlist.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "rsm_ntb.h"
+
+/* One peer, one window: index 0 of both. */
+#define RSM_PEER 0
+#define RSM_WINDOW 0
+
+#define RSM_EVENTS 1024
+
+struct dentry;
+struct rsm_open;
+
+/* Memory that the other host reaches. Either pages of ours, or what the device has. */
+struct rsm_pool {
+	size_t size;
+	dma_addr_t dma;
+	struct page **pages;	/* NULL: device memory */
+	struct sg_table sgt;	/* of pages, mapped for the device */
+	void *memory;		/* device memory, or the pages of the drivers' part */
+};
+
+/* (generation, sequence) of a side. */
+struct rsm_key {
+	u32 generation, sequence;
+};
+
+struct rsm_extent {
+	struct rb_node node;	/* in port->extents, by offset */
+	u64 id, offset, length;
+	u32 slot, state;
+	bool exposed;		/* a session was there while it was live */
+	void *orphan;		/* its contents, when device memory has gone */
+	u64 signals;		/* not yet read; slot_lock, as the next two */
+	u32 counted;		/* of the counter */
+	wait_queue_head_t wait;
+	struct rsm_open *open;	/* NULL: not live */
+};
+
+struct rsm_import {
+	struct list_head list;	/* port->imports */
+	struct rsm_open *open;
+	u64 id, offset, length;
+	u32 slot, flags, epoch;
+	u32 err_seq;		/* of the port when it was made */
+	u32 ended;		/* RSM_NTB_REASON_*, NONE while it is good; map_sem */
+	struct rsm_ntb_status *status;
+	struct page *trash;	/* what mappings show when it has ended */
+	wait_queue_head_t wait;
+};
+
+enum rsm_role { RSM_NONE, RSM_CLAIMED, RSM_CONTROL, RSM_EXPORT, RSM_IMPORT };
+
+/* An open descriptor. */
+struct rsm_open {
+	struct rsm_port *port;
+	struct address_space *mapping;
+	int id;			/* of its range of offsets in the mapping */
+	enum rsm_role role;	/* set once, with release semantics */
+	struct rsm_extent *extent;
+	struct rsm_import *import;
+};
+
+struct rsm_port {
+	struct kref ref;
+	struct mutex lock;	/* see above, as the other locks */
+	struct rw_semaphore map_sem;
+	int index;
+	char name[24];
+	char device[32];
+	struct miscdevice misc;
+	struct dentry *debug;
+	struct ntb_dev *ntb;	/* NULL: unbound */
+	struct ntb_dev *bound;	/* for callbacks, which end before it does */
+	bool gone;		/* unbound; map_sem */
+
+	struct rsm_pool pool;
+	phys_addr_t window_phys;
+	resource_size_t window_size;
+	void __iomem *window;	/* the drivers' part of the other side's pool */
+	int memtype;		/* whether the rest is reserved for write combining */
+
+	/* Session; see session.c. */
+	struct delayed_work work;
+	unsigned long events;	/* RSM_LINK_EVENT */
+	bool translated, complained;
+	unsigned int failures;
+	struct rsm_key own, acked, peer;
+	struct rsm_key told, told_ack;	/* what the other side's scratchpads have */
+	u32 epoch, last_epoch, link_seq, err_seq;
+	u32 beat, peer_beat, silent;
+	unsigned long next_beat;	/* jiffies */
+	u64 peer_pool, peer_granule;
+	u32 peer_node, node;
+	u32 *sent;		/* signals, by the other side's slots */
+
+	struct rb_root extents;
+	u64 next_id;
+	struct rsm_extent **slots;
+	unsigned long *slots_used;
+	spinlock_t slot_lock;
+	struct list_head imports;
+
+	struct rsm_open *control;
+	spinlock_t event_lock;
+	struct rsm_ntb_event *queue;
+	unsigned int queue_head, queue_count;
+	bool overflow;
+	wait_queue_head_t control_wait;
+};
+
+/* main.c */
+void rsm_port_put(struct rsm_port *port);
+
+/* pool.c */
+int rsm_pool_make(struct rsm_port *port, size_t size);
+void rsm_pool_unmap(struct rsm_port *port);
+void rsm_pool_free(struct rsm_pool *pool);
+void rsm_pool_zero(struct rsm_pool *pool, u64 offset, u64 length);
+unsigned long rsm_pool_pfn(struct rsm_pool *pool, u64 offset);
+bool rsm_pool_pinned(struct rsm_pool *pool, u64 offset, u64 length);
+bool rsm_translated(struct device *dev);
+
+/* session.c */
+#define RSM_LINK_EVENT 0
+extern const struct ntb_ctx_ops rsm_ctx_ops;
+struct rsm_ntb_hello *rsm_hello(struct rsm_port *port);
+void rsm_session_init(struct rsm_port *port);
+void rsm_session_work(struct work_struct *work);
+void rsm_session_end(struct rsm_port *port, u32 reason, const char *why);
+void rsm_session_leave(struct rsm_port *port);
+void rsm_session_tell(struct rsm_port *port);
+bool rsm_device_errors(struct rsm_port *port);
+
+/* extent.c */
+int rsm_export(struct rsm_open *open, struct rsm_ntb_export *arg);
+void rsm_extent_close(struct rsm_port *port, struct rsm_extent *extent);
+void rsm_extents_expose(struct rsm_port *port);
+void rsm_extents_zap(struct rsm_port *port);
+void rsm_extents_orphan(struct rsm_port *port);
+void rsm_extents_free(struct rsm_port *port);
+int rsm_extent_release(struct rsm_port *port, u64 id);
+u32 rsm_extents_list(struct rsm_port *port, u64 from, struct rsm_ntb_extent *array, u32 capacity);
+void rsm_signals_scan(struct rsm_port *port);
+void rsm_signals_reset(struct rsm_port *port);
+void rsm_signals_wake(struct rsm_port *port);
+
+/* import.c */
+int rsm_import(struct rsm_open *open, struct rsm_ntb_import *arg);
+void rsm_import_close(struct rsm_port *port, struct rsm_import *import);
+void rsm_imports_end(struct rsm_port *port, u32 reason);
+void rsm_imports_errors(struct rsm_port *port);
+int rsm_import_revoke(struct rsm_port *port, u64 id);
+int rsm_import_signal(struct rsm_open *open);
+void rsm_import_check(struct rsm_open *open, struct rsm_ntb_check *arg);
+
+/* chardev.c */
+extern const struct file_operations rsm_fops;
+void rsm_event(struct rsm_port *port, u32 type, u64 id);
+
+/* mmap.c */
+int rsm_mmap(struct file *file, struct vm_area_struct *vma);
+void rsm_zap(struct rsm_open *open);
+int rsm_mmap_init(void);
+void rsm_mmap_exit(void);
+int rsm_mmap_id(void);
+void rsm_mmap_id_free(int id);
+
+/* debug.c */
+void rsm_debug_init(void);
+void rsm_debug_exit(void);
+void rsm_debug_add(struct rsm_port *port);
+void rsm_debug_remove(struct rsm_port *port);
+
+#endif

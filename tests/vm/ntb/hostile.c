@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A peer that lies (hostile_peer.py): what the driver refuses, what it ends, and that it lives. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "lab.h"
+
+#define FIRST  RSM_NTB_CONTROL_SIZE
+#define LENGTH (128 * KIB)
+
+static void play(const char *act)
+{
+    char word[40];
+
+    snprintf(word, sizeof word, "play-%s", act);
+    note(word);
+    snprintf(word, sizeof word, "played-%s", act);
+    await(word);
+}
+
+/* No session begins, though the peer goes on for a second. */
+static void refused(int control, const char *act)
+{
+    double end;
+
+    play(act);
+    for (end = now() + 1; now() < end; usleep(10000))
+        CHECK(!info_of(control).epoch, "a session with a peer whose act is %s", act);
+}
+
+static void await_end(int control)
+{
+    double end = now() + 30;
+
+    while (info_of(control).epoch) {
+        CHECK(now() < end, "the session goes on");
+        usleep(5000);
+    }
+}
+
+static void oversized(int control)
+{
+    struct import import;
+    uint32_t epoch;
+    uint64_t window;
+
+    play("huge");
+    epoch = await_session(control, 0);
+    window = info_of(control).window_size;
+    CHECK(window <= 8192 * KIB, "a window of %lu bytes", (long)window);
+    CHECK(import_extent(control, window, LENGTH, 1, epoch, 0, &import) == EINVAL, "beyond");
+    CHECK(import_extent(control, 1ull << 40, LENGTH, 1, epoch, 0, &import) == EINVAL, "beyond");
+    play("ends");
+    await_end(control);
+}
+
+/* All counters and doorbells at once, again and again. */
+static void flooded(int control)
+{
+    struct pollfd poller = {.events = POLLIN};
+    uint64_t count, sum = 0;
+    int reads;
+
+    CHECK(!export_extent(control, FIRST, LENGTH, 1, &poller.fd, NULL), "export");
+    play("flood");
+    for (reads = 0; reads < 20; reads++) {
+        CHECK(poll(&poller, 1, 30000) == 1, "poll");
+        CHECK(read(poller.fd, &count, 8) == 8 && count, "read");
+        sum += count;
+    }
+    CHECK(info_of(control).epoch, "the session");
+    close(poller.fd);
+    printf("result: flood: %d reads, %llu signals, the session goes on\n", reads,
+           (unsigned long long)sum);
+}
+
+int hostile(void)
+{
+    static const char *const refusals[] = {"magic", "version", "check", "hello", "empty", "odd"};
+    int control = open_control();
+    struct rsm_ntb_check result;
+    struct import import;
+    uint32_t epoch;
+
+    for (unsigned i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        refused(control, refusals[i]);
+    oversized(control);
+    play("good");
+    epoch = await_session(control, 0);
+    flooded(control);
+    CHECK(!import_extent(control, FIRST, LENGTH, 1, epoch, 0, &import), "import");
+    CHECK(barrier(&import, import.status->err_seq), "barrier");
+    play("canary");
+    CHECK(!barrier(&import, import.status->err_seq), "a canary of all ones");
+    result = check(&import, import.status->err_seq);
+    CHECK(result.state == RSM_NTB_STATE_FATAL && result.reason == RSM_NTB_REASON_CANARY,
+          "state %u, reason %u", result.state, result.reason);
+    close_import(&import, LENGTH);
+    refused(control, "stale");
+    play("again");
+    epoch = await_session(control, epoch);
+    play("silent");
+    await_end(control);
+    play("good");
+    (void)await_session(control, epoch);
+    printf("result: hostile peer: 7 greetings refused, 4 sessions, all ended as they should\n");
+    return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The driver test's view of the lab and of /dev/rsm_ntbN. Whatever fails ends the program with status 1. */
+#ifndef TESTS_VM_NTB_LAB_H
+#define TESTS_VM_NTB_LAB_H
+
+#include <stdint.h>
+
+#include "rsm_ntb.h"
+
+#define KIB 1024u
+
+/* An import with all that can be mapped of it. */
+struct import {
+    int fd;
+    uint64_t id;
+    volatile uint64_t *data;
+    volatile const unsigned char *canary;
+    volatile const struct rsm_ntb_status *status;
+};
+
+#define CHECK(condition, ...)                                                                      \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            fail(__FILE__, __LINE__, #condition, __VA_ARGS__);                                     \
+    } while (0)
+
+_Noreturn void fail(const char *file, int line, const char *what, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Between the machines; `order` asks the host (kill, freeze, thaw, restart). */
+void note(const char *word);
+void await(const char *word);
+void order(const char *verb, int machine);
+
+double now(void);
+
+int open_port(void);
+int open_control(void);
+struct rsm_ntb_info info_of(int fd);
+/* Wait until there is a session whose epoch is above `after`; its epoch. */
+uint32_t await_session(int fd, uint32_t after);
+/* Wait for an event of the type, dropping others. */
+struct rsm_ntb_event await_event(int control, uint32_t type);
+
+/* 0 or errno; *fd is the descriptor, *id the extent's. */
+int export_extent(int control, uint64_t offset, uint64_t length, uint32_t slot, int *fd,
+                  uint64_t *id);
+volatile uint64_t *map_export(int fd, uint64_t length);
+int import_extent(int control, uint64_t offset, uint64_t length, uint32_t slot, uint32_t epoch,
+                  uint32_t flags, struct import *import);
+void close_import(struct import *import, uint64_t length);
+
+/* As in rsm_ntb.h: whether what was stored since the barrier was opened with err_seq has arrived. */
+int barrier(const struct import *import, uint32_t err_seq);
+struct rsm_ntb_check check(const struct import *import, uint32_t err_seq);
+
+/* hostile.c */
+int hostile(void);
+
+#endif
