@@ -117,6 +117,27 @@ static void a_host_that_hung_does_not_go_on(void **state)
     assert_int_equal(side[1].epoch, epochs[1] + 1);
 }
 
+/* A heartbeat that was on its way when the time was over, of a host that has not looked since: its
+ * acknowledgement is of the session that has ended. */
+static void a_late_heartbeat_revives_nothing(void **state)
+{
+    (void)state;
+    uint32_t beat;
+    step(0); /* it hears the last heartbeat */
+    now += TIMEOUT_MS + STEP_MS;
+    assert_int_equal(step(0), NTB_SESSION_ENDED);
+    for (unsigned i = 0; i < 4; i++) {
+        memcpy(&beat, pool[0] + NTB_HEARTBEAT_AT, sizeof beat);
+        beat = htole32(le32toh(beat) + 1);
+        memcpy(pool[0] + NTB_HEARTBEAT_AT, &beat, sizeof beat);
+        now += STEP_MS;
+        assert_int_equal(step(0), NTB_SESSION_SAME);
+    }
+    assert_int_equal(step(1), NTB_SESSION_ENDED);
+    run(4);
+    in_session();
+}
+
 static void a_host_that_starts_again_is_another(void **state)
 {
     (void)state;
@@ -253,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_silent_host_is_dead),
         TEST(a_host_that_hung_does_not_go_on),
+        TEST(a_late_heartbeat_revives_nothing),
         TEST(a_host_that_starts_again_is_another),
         TEST(who_leaves_is_missed_soon),
         TEST(a_held_side_agrees_on_nothing),

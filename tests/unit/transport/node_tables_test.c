@@ -102,6 +102,67 @@ static void signalling_needs_all_of_its_parts(void **state)
     assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
 }
 
+static enum rsm_status an_accept(struct rsm_node_port *port, uint32_t exporter, uint64_t size,
+                                 uint32_t rights, const struct rsm_importer *importer,
+                                 const struct rsm_offer *offer, struct rsm_offer *local,
+                                 struct rsm_node_import **made)
+{
+    (void)port, (void)exporter, (void)size, (void)rights, (void)importer, (void)offer;
+    (void)local, (void)made;
+    return RSM_ST_UNREACHABLE;
+}
+
+static bool a_revoke(struct rsm_node_port *port, struct rsm_node_import *made)
+{
+    (void)port, (void)made;
+    return true;
+}
+
+static void a_close(struct rsm_node_port *port, struct rsm_node_import *made)
+{
+    (void)port, (void)made;
+}
+
+static void a_released(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    (void)port, (void)made;
+}
+
+static bool an_all_released(struct rsm_node_port *port, uint32_t node)
+{
+    (void)port, (void)node;
+    return true;
+}
+
+static void imports_come_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    struct rsm_node_ops given = *rsmcore_transport_node("shm");
+    const struct rsm_node_import_ops whole = {.size = sizeof whole,
+                                              .accept = an_accept,
+                                              .revoke = a_revoke,
+                                              .close = a_close,
+                                              .released = a_released,
+                                              .all_released = an_all_released};
+    struct rsm_node_import_ops imports = whole;
+    struct rsmcore_node_table full;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
+    assert_null(full.ops.imports);
+    given.imports = &imports;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
+    assert_ptr_not_equal(full.ops.imports, &imports);
+    assert_ptr_equal(full.ops.imports->accept, an_accept);
+    assert_ptr_equal(full.ops.imports->all_released, an_all_released);
+    for (unsigned i = 0; i < 5; i++) {
+        imports = whole;
+        ((void **)(void *)&imports.accept)[i] = NULL;
+        assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
+    }
+    imports = whole;
+    imports.size = offsetof(struct rsm_node_import_ops, all_released);
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
+}
+
 static void optional_node_members_are_checked_and_kept(void **state)
 {
     (void)state;
@@ -223,6 +284,7 @@ int main(void)
         cmocka_unit_test(capabilities_of_node_ports_need_their_operations),
         cmocka_unit_test(extents_are_described_soundly),
         cmocka_unit_test(signalling_needs_all_of_its_parts),
+        cmocka_unit_test(imports_come_whole_or_not_at_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

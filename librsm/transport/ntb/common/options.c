@@ -1,34 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transport/ntb/common/options.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { WORD_MAX = 128, TIMEOUT_DEFAULT_MS = 3000, WAIT_DEFAULT_MS = 500, BEATS = 6 };
+#include "base/number.h"
 
-/* Digits with an optional K, M or G behind them. */
-static bool number(const char *text, uint64_t least, uint64_t most, uint64_t *value)
-{
-    char *end;
-    if (text[0] < '0' || text[0] > '9')
-        return false;
-    errno = 0;
-    unsigned long long parsed = strtoull(text, &end, 10);
-    unsigned shift = 0;
-    if (*end != '\0' && end[1] == '\0')
-        shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-    if (errno != 0 || (*end != '\0' && shift == 0) || parsed > UINT64_MAX >> shift)
-        return false;
-    *value = (uint64_t)parsed << shift;
-    return *value >= least && *value <= most;
-}
+enum { WORD_MAX = 128, TIMEOUT_DEFAULT_MS = 3000, WAIT_DEFAULT_MS = 500, BEATS = 6 };
 
 static bool set_milliseconds(uint32_t *option, uint32_t least, const char *text)
 {
     uint64_t value;
-    if (!number(text, least, 600000, &value))
+    if (!rsm_number_bytes(text, least, 600000, &value))
         return false;
     *option = (uint32_t)value;
     return true;
@@ -36,7 +19,7 @@ static bool set_milliseconds(uint32_t *option, uint32_t least, const char *text)
 
 static bool set_pool(struct ntb_options *o, const char *text)
 {
-    return number(text, UINT64_C(4096), UINT64_C(1) << 50, &o->pool);
+    return rsm_number_bytes(text, UINT64_C(4096), UINT64_C(1) << 50, &o->pool);
 }
 
 static bool set_timeout(struct ntb_options *o, const char *text)

@@ -109,52 +109,52 @@ static void give_range(struct ntb_window *window, struct ntb_range *range)
     pthread_mutex_unlock(&window->lock);
 }
 
-enum rsm_status ntb_extent_make(struct rsm_node_port *base, uint64_t length,
-                                struct rsm_extent **made)
+enum rsm_status ntb_extent_make(struct rsm_node_port *port, uint64_t length,
+                                struct rsm_extent **extent)
 {
-    struct ntb_window *window = ntb_window_of(base);
+    struct ntb_window *window = ntb_window_of(port);
     uint64_t granule = window->limits.granule;
     if (length == 0 || length > INT64_MAX || length % granule != 0)
         return RSM_ST_INVALID;
-    struct ntb_extent *extent = calloc(1, sizeof *extent);
-    struct ntb_range *range = extent != NULL ? take_range(window, length) : NULL;
+    struct ntb_extent *made = calloc(1, sizeof *made);
+    struct ntb_range *range = made != NULL ? take_range(window, length) : NULL;
     if (range == NULL) {
-        free(extent);
+        free(made);
         return RSM_ST_NO_MEMORY;
     }
     enum rsm_status status = window->port->ops->extent_make(
-        window->port, range->offset, range->length, range->slot, &extent->memory);
+        window->port, range->offset, range->length, range->slot, &made->memory);
     if (status != RSM_ST_OK) {
         give_range(window, range);
-        free(extent);
+        free(made);
         return status;
     }
-    extent->range = range;
-    extent->base = (struct rsm_extent){.kind = RSM_EXTENT_DEVICE,
-                                       .fd = extent->memory.fd,
-                                       .offset = extent->memory.offset,
-                                       .length = length};
+    made->range = range;
+    made->base = (struct rsm_extent){.kind = RSM_EXTENT_DEVICE,
+                                     .fd = made->memory.fd,
+                                     .offset = made->memory.offset,
+                                     .length = length};
     pthread_mutex_lock(&window->lock);
-    DL_APPEND(window->extents, extent);
+    DL_APPEND(window->extents, made);
     pthread_mutex_unlock(&window->lock);
-    *made = &extent->base;
+    *extent = &made->base;
     return RSM_ST_OK;
 }
 
-enum rsm_status ntb_extent_make_now(struct rsm_node_port *base, uint64_t length,
-                                    struct rsm_extent **made)
+enum rsm_status ntb_extent_make_now(struct rsm_node_port *port, uint64_t length,
+                                    struct rsm_extent **extent)
 {
     /* Zeroing is what takes long. */
-    return length > RSM_EXTENT_SMALL ? RSM_ST_BUSY : ntb_extent_make(base, length, made);
+    return length > RSM_EXTENT_SMALL ? RSM_ST_BUSY : ntb_extent_make(port, length, extent);
 }
 
-void ntb_extent_free(struct rsm_node_port *base, struct rsm_extent *given)
+void ntb_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
 {
-    struct ntb_window *window = ntb_window_of(base);
-    struct ntb_extent *extent = extent_of(given);
-    struct ntb_port_memory memory = extent->memory;
+    struct ntb_window *window = ntb_window_of(port);
+    struct ntb_extent *freed = extent_of(extent);
+    struct ntb_port_memory memory = freed->memory;
     pthread_mutex_lock(&window->lock);
-    extent->given_up = true;
+    freed->given_up = true;
     pthread_mutex_unlock(&window->lock);
     window->port->ops->extent_close(window->port, &memory);
     ntb_window_pump(window);

@@ -2,10 +2,10 @@
 #include "transport/verbs/common/options.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/number.h"
 
 enum { WORD_MAX = 128 };
 
@@ -24,27 +24,10 @@ struct verbs_options verbs_options_default(uint32_t timeout_ms)
     };
 }
 
-/* Digits with an optional K, M or G behind them. */
-static bool number(const char *text, uint64_t least, uint64_t most, uint64_t *value)
-{
-    char *end;
-    if (text[0] < '0' || text[0] > '9')
-        return false;
-    errno = 0;
-    unsigned long long parsed = strtoull(text, &end, 10);
-    unsigned shift = 0;
-    if (*end != '\0' && end[1] == '\0')
-        shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-    if (errno != 0 || (*end != '\0' && shift == 0) || parsed > UINT64_MAX >> shift)
-        return false;
-    *value = (uint64_t)parsed << shift;
-    return *value >= least && *value <= most;
-}
-
 static bool set_gid(struct verbs_options *o, const char *text)
 {
     uint64_t value;
-    if (!number(text, 0, 65535, &value))
+    if (!rsm_number_bytes(text, 0, 65535, &value))
         return false;
     o->gid = (int)value;
     return true;
@@ -63,7 +46,7 @@ static bool set_address(struct verbs_options *o, const char *text)
 static bool set_spin(struct verbs_options *o, const char *text)
 {
     uint64_t value;
-    if (!number(text, 0, 1000000, &value))
+    if (!rsm_number_bytes(text, 0, 1000000, &value))
         return false;
     o->spin_us = (int32_t)value;
     return true;
@@ -78,7 +61,7 @@ static bool set_windows(struct verbs_options *o, const char *text)
 static bool set_mtu(struct verbs_options *o, const char *text)
 {
     uint64_t value;
-    if (!number(text, 256, 4096, &value) || (value & (value - 1)) != 0)
+    if (!rsm_number_bytes(text, 256, 4096, &value) || (value & (value - 1)) != 0)
         return false;
     o->mtu = (uint32_t)value;
     return true;
@@ -88,7 +71,7 @@ static bool set_mtu(struct verbs_options *o, const char *text)
     static bool set_##name(struct verbs_options *o, const char *text)                              \
     {                                                                                              \
         uint64_t value;                                                                            \
-        if (!number(text, least, most, &value))                                                    \
+        if (!rsm_number_bytes(text, least, most, &value))                                          \
             return false;                                                                          \
         o->member = (type)value;                                                                   \
         return true;                                                                               \
@@ -105,7 +88,7 @@ static bool set_register(struct verbs_options *o, const char *text)
 {
     o->register_from = strcmp(text, "no") == 0 ? VERBS_REGISTER_NEVER : VERBS_REGISTER_AUTO;
     return strcmp(text, "no") == 0 || strcmp(text, "auto") == 0 ||
-           number(text, 1, VERBS_REGISTER_NEVER - 1, &o->register_from);
+           rsm_number_bytes(text, 1, VERBS_REGISTER_NEVER - 1, &o->register_from);
 }
 
 static const struct {
