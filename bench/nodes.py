@@ -7,6 +7,9 @@ each were a host, and prints: the time until every link is up; memory and descri
 processor time while nothing happens; how long a client waits for an answer meanwhile; and the time
 until all others know that one was killed. Takes half a minute with 32 nodes, two minutes with 256, and
 ends by itself. ./dev bench nodes builds what it needs.
+
+Compare two versions of rsmd by start_processor_s, the processor time of all daemons from their start until
+every link is up: all_up_s depends on the number of processors and on what else they do.
 """
 import argparse
 import json
@@ -28,6 +31,7 @@ import time
 
 UP = re.compile(rb"link to node (\d+) at \S+ is up")
 DOWN = re.compile(rb"link to node (\d+) is down")
+FAILED = re.compile(rb"link to node \d+ at \S+: ")
 MAGIC, VERSION, HELLO, IMPORT_CONNECT, NOT_FOUND = 0x444D5352, 1, 1, 12, 17
 
 
@@ -39,6 +43,7 @@ class Daemon:
         self.directory = os.path.join(directory, str(node))
         self.up = set()
         self.text = b""
+        self.failed = 0 # attempts to make a link, as far as the log has them
         os.mkdir(self.directory, 0o700)
         self.process = subprocess.Popen(
             [rsmd, "--foreground", "--node", str(node), "--runtime-dir", self.directory, "--config", config,
@@ -57,9 +62,12 @@ class Daemon:
             found = UP.search(line)
             if found:
                 self.up.add(int(found.group(1)))
+                continue
             found = DOWN.search(line)
             if found:
                 self.up.discard(int(found.group(1)))
+            elif FAILED.search(line):
+                self.failed += 1
         return True
 
     def processor_seconds(self):
@@ -180,6 +188,10 @@ def measure(nodes, arguments):
     begun = time.monotonic()
     up = nodes.run(arguments.limit, lambda: nodes.links() == all_links)
     result["all_up_s"] = round(time.monotonic() - begun, 2) if up else None
+    result["start_processor_s"] = round(sum(daemon.processor_seconds() for daemon in nodes.daemons), 2)
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    result["start_benchmark_processor_s"] = round(own.ru_utime + own.ru_stime, 2)
+    result["start_failed_attempts"] = sum(daemon.failed for daemon in nodes.daemons)
     if not up:
         result["links_up_percent"] = round(100 * nodes.links() / all_links, 1)
 

@@ -14,6 +14,13 @@ set(RSM_TEST_ENVIRONMENT
     "RSM_BUILD_DIR=${PROJECT_BINARY_DIR}"
     "RSM_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 
+# The label of what a build with sanitizers repeats of its other tests in one more variant, so that
+# sanitizers would hardly find anything else in it. `./dev test long` runs these; `./dev test all` does not.
+set(RSM_REPEATED "")
+if(RSM_SANITIZE)
+    set(RSM_REPEATED long)
+endif()
+
 # rsm_test(NAME name COMMAND ... LABELS ... [TIMEOUT seconds] [PROPERTIES ...]): register a test.
 function(rsm_test)
     cmake_parse_arguments(T "" "NAME;TIMEOUT" "COMMAND;LABELS;PROPERTIES;ENVIRONMENT" ${ARGN})

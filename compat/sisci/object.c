@@ -311,24 +311,32 @@ static void finish(struct sisci_object *object)
     free(object);
 }
 
+/* One that nobody ends yet; NULL: there is none. Called with the lock held. */
+static struct sisci_object *withdraw_first(struct sisci_object *owner)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what finish() frees it has taken off the list */
+    for (struct sisci_object *object = *list_of(owner); object != NULL; object = object->next)
+        if (withdraw(object, SISCI_END_ALL) == SCI_ERR_OK)
+            return object;
+    return NULL;
+}
+
 /* All that an owner, or the library, owns. The latest goes first. One that another thread ends is
  * waited for. */
 static void end_list(struct sisci_object *owner)
 {
     pthread_mutex_lock(&lock);
-    struct sisci_object *object;
-    while ((object = *list_of(owner)) != NULL) {
-        while (object != NULL && withdraw(object, SISCI_END_ALL) != SCI_ERR_OK)
-            object = object->next;
-        if (object == NULL) {
-            if (owner == NULL && sisci_in_callback())
-                break; /* they may wait for this very callback */
+    while (*list_of(owner) != NULL) {
+        struct sisci_object *object = withdraw_first(owner);
+        if (object != NULL) {
+            pthread_mutex_unlock(&lock);
+            finish(object);
+            pthread_mutex_lock(&lock);
+        } else if (owner == NULL && sisci_in_callback()) {
+            break; /* those who end the others may wait for this very callback */
+        } else {
             pthread_cond_wait(&changed, &lock);
-            continue;
         }
-        pthread_mutex_unlock(&lock);
-        finish(object);
-        pthread_mutex_lock(&lock);
     }
     pthread_mutex_unlock(&lock);
 }

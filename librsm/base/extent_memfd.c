@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/descriptor.h"
 #include "base/extent_memfd.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,4 +50,14 @@ bool rsmcore_extent_is_shareable(int fd, uint64_t length)
     struct stat file;
     return rsm_is_sealed_memory(fd, length) && fstat(fd, &file) == 0 &&
            (file.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0;
+}
+
+int rsmcore_extent_memfd_share(int fd, bool writable)
+{
+    if (writable)
+        return rsmcore_fd_copy_above_stdio(fd);
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    /* O_NONBLOCK: an importer's file lease must not hold the daemon up. */
+    return rsmcore_fd_above_stdio(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }

@@ -14,4 +14,8 @@ int rsmcore_extent_memfd(uint64_t length);
 /** Whether @p fd, which another transport has made, is such memory of at least @p length bytes. */
 bool rsmcore_extent_is_shareable(int fd, uint64_t length);
 
+/** A new descriptor of a memfd that was opened for reading and writing, to give away: for both, or
+ *  opened anew for reading alone. The caller closes it; -1 with errno. */
+int rsmcore_extent_memfd_share(int fd, bool writable);
+
 #endif

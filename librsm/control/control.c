@@ -119,6 +119,12 @@ void rsmcore_control_post(struct rsmcore_control *link, struct rsm_msg *msg)
         rsmcore_channel_post(&link->channel, msg);
 }
 
+void rsmcore_control_try_post(struct rsmcore_control *link, struct rsm_msg *msg)
+{
+    if (link->process_epoch == rsmcore_process_epoch() && !is_broken(link))
+        rsmcore_channel_try_post(&link->channel, msg);
+}
+
 /* ---------------------------------------------------------------- making and ending links */
 
 /* Map the peer's generation table. */
@@ -154,7 +160,9 @@ static void free_link(struct rsmcore_control *link)
 static enum rsm_status greet(struct rsmcore_control *link, uint32_t node)
 {
     struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = node}};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_HELLO);
+    msg.u.hello = (struct rsm_hello_request){.node = node};
     enum rsm_status status = rsmcore_control_call(link, &msg, NULL, &fds);
     if (status != RSM_ST_OK)
         return status;

@@ -196,6 +196,18 @@ static void walk_connect_reply(struct rsm_codec *c, struct rsm_import_connect_re
     rsm_codec_bytes(c, m->blob, m->blob_len);
 }
 
+static void walk_choice(struct rsm_codec *c, struct softmap_choice *m)
+{
+    rsm_codec_u32(c, &m->trap);
+    rsm_codec_u32(c, &m->reason);
+}
+
+static void walk_import_trap(struct rsm_codec *c, struct rsm_import_trap_request *m)
+{
+    rsm_codec_u32(c, &m->import);
+    walk_choice(c, &m->choice);
+}
+
 static void walk_event_open(struct rsm_codec *c, struct rsm_event_open_request *m)
 {
     rsm_codec_u32(c, &m->end);
@@ -254,6 +266,7 @@ static void walk_inspect_item(struct rsm_codec *c, struct rsm_inspect_item *m)
     rsm_codec_u32(c, &m->connections);
     rsm_codec_u32(c, &m->pending);
     rsm_codec_u64(c, &m->length);
+    walk_choice(c, &m->choice);
     rsm_codec_string(c, m->controller, sizeof m->controller);
 }
 
@@ -466,6 +479,9 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_IMPORT_DISCONNECT:
         rsm_codec_u32(c, &msg->u.import_disconnect.import);
         return;
+    case RSM_MSG_IMPORT_TRAP:
+        walk_import_trap(c, &msg->u.import_trap);
+        return;
     case RSM_MSG_EVENT_OPEN:
     case RSM_MSG_EVENT_RECEIVERS:
     case RSM_MSG_EVENT_ARM:
@@ -557,10 +573,87 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EVENT_DOORBELL:
     case RSM_MSG_INTERRUPT_REMOVE:
     case RSM_MSG_INTERRUPT_TRIGGER:
+    case RSM_MSG_IMPORT_TRAP:
         return;
     }
     c->bad = true;
 }
+
+/* ---------------------------------------------------------------- how much of a message counts */
+
+#define MEMBER_SIZE(member) (sizeof((struct rsm_msg *)NULL)->u.member)
+
+_Static_assert(sizeof(struct rsm_msg) <= UINT16_MAX, "sizes of members fit");
+
+static const uint16_t request_sizes[RSM_MSG_LAST + 1] = {
+    [RSM_MSG_HELLO] = MEMBER_SIZE(hello),
+    [RSM_MSG_CONTROLLER] = MEMBER_SIZE(controller),
+    [RSM_MSG_TOPOLOGY] = MEMBER_SIZE(topology),
+    [RSM_MSG_LOCATE] = MEMBER_SIZE(locate),
+    [RSM_MSG_EXTENT_ALLOC] = MEMBER_SIZE(extent_alloc),
+    [RSM_MSG_EXTENT_FREE] = MEMBER_SIZE(extent_free),
+    [RSM_MSG_EXTENT_OPEN] = MEMBER_SIZE(extent_open),
+    [RSM_MSG_EXPORT_CREATE] = MEMBER_SIZE(export_create),
+    [RSM_MSG_EXPORT_PUBLISH] = MEMBER_SIZE(export_publish),
+    [RSM_MSG_EXPORT_REPUBLISH] = MEMBER_SIZE(export_republish),
+    [RSM_MSG_EXPORT_UNPUBLISH] = MEMBER_SIZE(export_unpublish),
+    [RSM_MSG_EXPORT_DESTROY] = MEMBER_SIZE(export_destroy),
+    [RSM_MSG_IMPORT_CONNECT] = MEMBER_SIZE(import_connect),
+    [RSM_MSG_IMPORT_DISCONNECT] = MEMBER_SIZE(import_disconnect),
+    [RSM_MSG_EVENT_OPEN] = MEMBER_SIZE(event_open),
+    [RSM_MSG_EVENT_RECEIVERS] = MEMBER_SIZE(event_peers),
+    [RSM_MSG_EVENT_ARM] = MEMBER_SIZE(event_arm),
+    [RSM_MSG_EVENT_DOORBELL] = MEMBER_SIZE(event_doorbell),
+    [RSM_MSG_INSPECT] = MEMBER_SIZE(inspect),
+    [RSM_MSG_LINKS] = MEMBER_SIZE(links),
+    [RSM_MSG_SHARES] = MEMBER_SIZE(shares),
+    [RSM_MSG_RECORDS] = MEMBER_SIZE(records),
+    [RSM_MSG_INTERRUPT_CREATE] = MEMBER_SIZE(interrupt_create),
+    [RSM_MSG_INTERRUPT_REMOVE] = MEMBER_SIZE(interrupt_remove),
+    [RSM_MSG_INTERRUPT_CONNECT] = MEMBER_SIZE(interrupt_connect),
+    [RSM_MSG_INTERRUPT_TRIGGER] = MEMBER_SIZE(interrupt_trigger),
+    [RSM_MSG_INTERRUPT_TAKE] = MEMBER_SIZE(interrupt_take),
+};
+
+/* 0: the reply has no body. */
+static const uint16_t reply_sizes[RSM_MSG_LAST + 1] = {
+    [RSM_MSG_HELLO] = MEMBER_SIZE(hello_reply),
+    [RSM_MSG_CONTROLLER] = MEMBER_SIZE(controller_reply),
+    [RSM_MSG_TOPOLOGY] = MEMBER_SIZE(topology_reply),
+    [RSM_MSG_LOCATE] = MEMBER_SIZE(locate_reply),
+    [RSM_MSG_EXTENT_ALLOC] = MEMBER_SIZE(extent_alloc_reply),
+    [RSM_MSG_EXPORT_CREATE] = MEMBER_SIZE(export_create_reply),
+    [RSM_MSG_EXPORT_PUBLISH] = MEMBER_SIZE(export_publish_reply),
+    [RSM_MSG_EXPORT_UNPUBLISH] = MEMBER_SIZE(export_end_reply),
+    [RSM_MSG_EXPORT_DESTROY] = MEMBER_SIZE(export_end_reply),
+    [RSM_MSG_IMPORT_CONNECT] = MEMBER_SIZE(import_connect_reply),
+    [RSM_MSG_EVENT_RECEIVERS] = MEMBER_SIZE(event_peers_reply),
+    [RSM_MSG_INSPECT] = MEMBER_SIZE(inspect_reply),
+    [RSM_MSG_LINKS] = MEMBER_SIZE(links_reply),
+    [RSM_MSG_SHARES] = MEMBER_SIZE(shares_reply),
+    [RSM_MSG_RECORDS] = MEMBER_SIZE(records_reply),
+    [RSM_MSG_INTERRUPT_CREATE] = MEMBER_SIZE(interrupt_create_reply),
+    [RSM_MSG_INTERRUPT_CONNECT] = MEMBER_SIZE(interrupt_connect_reply),
+    [RSM_MSG_INTERRUPT_TAKE] = MEMBER_SIZE(interrupt_take_reply),
+};
+
+static size_t body_size(uint32_t type)
+{
+    uint32_t request = type & ~RSM_MSG_REPLY;
+    if (request > RSM_MSG_LAST)
+        return 0;
+    return (type & RSM_MSG_REPLY) == 0 ? request_sizes[request] : reply_sizes[request];
+}
+
+void rsm_msg_begin(struct rsm_msg *msg, uint32_t type)
+{
+    msg->type = type;
+    msg->sequence = 0;
+    msg->status = RSM_ST_OK;
+    memset(&msg->u, 0, body_size(type));
+}
+
+/* ---------------------------------------------------------------- whole messages */
 
 static void walk_body(struct rsm_codec *c, struct rsm_msg *msg)
 {
@@ -613,9 +706,9 @@ uint32_t rsm_msg_version(const void *buffer, size_t length)
 
 enum rsm_status rsm_msg_decode(struct rsm_msg *msg, const void *buffer, size_t length)
 {
-    memset(msg, 0, sizeof *msg);
     struct rsm_codec c = rsm_decoder(buffer, length);
     uint32_t magic = 0, version = 0;
+    msg->type = msg->sequence = msg->status = 0;
     walk_header(&c, &magic, &version, msg);
     if (c.bad || magic != RSM_PROTO_MAGIC)
         return RSM_ST_PROTOCOL;
@@ -623,6 +716,7 @@ enum rsm_status rsm_msg_decode(struct rsm_msg *msg, const void *buffer, size_t l
         return RSM_ST_VERSION;
     if (!rsmcore_status_known(msg->status))
         return RSM_ST_PROTOCOL;
+    memset(&msg->u, 0, body_size(msg->type));
     walk_body(&c, msg);
     return c.bad || c.left != 0 ? RSM_ST_PROTOCOL : RSM_ST_OK;
 }

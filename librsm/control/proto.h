@@ -83,7 +83,8 @@ enum rsm_msg_type {
     RSM_MSG_INTERRUPT_CONNECT = 25,
     RSM_MSG_INTERRUPT_TRIGGER = 26,
     RSM_MSG_INTERRUPT_TAKE = 27,
-    RSM_MSG_EXPORT_STATE = 28,
+    RSM_MSG_IMPORT_TRAP = 28,
+    RSM_MSG_EXPORT_STATE = 29,
 };
 #define RSM_MSG_LAST  RSM_MSG_EXPORT_STATE /* of the requests */
 #define RSM_MSG_REPLY 0x8000u
@@ -356,6 +357,14 @@ struct rsm_import_disconnect_request {
     uint32_t import;
 };
 
+/** How the mapping engine traps accesses to the mappings of an own connection, for rsmstat. rsmd
+ *  keeps it until the connection ends, shows it as what this client says, and relies on nothing of
+ *  it. RSM_ST_INVALID: values that do not exist. A client need not wait for the reply. */
+struct rsm_import_trap_request {
+    uint32_t import;
+    struct softmap_choice choice;
+};
+
 /** An end of a segment that has an event counter, named by the client that owns it. */
 enum rsm_event_end {
     RSM_EVENT_EXPORT = 1,
@@ -529,6 +538,8 @@ struct rsm_inspect_item {
     uint32_t connections; /* of an export: live ones, or HIDDEN */
     uint32_t pending;     /* events posted to this end and not consumed */
     uint64_t length;      /* bytes of the segment, 0 when aborted */
+    struct softmap_choice choice; /* of an import: as its client has reported it. Zero: there is no
+                                     mapping by the engine, or the client is on another host */
     char controller[RSM_PROTO_NAME_MAX];
 };
 struct rsm_inspect_reply {
@@ -640,6 +651,7 @@ struct rsm_msg {
         struct rsm_import_connect_request import_connect;
         struct rsm_import_connect_reply import_connect_reply;
         struct rsm_import_disconnect_request import_disconnect;
+        struct rsm_import_trap_request import_trap;
         struct rsm_event_open_request event_open;
         struct rsm_event_receivers_request event_peers;
         struct rsm_event_receivers_reply event_peers_reply;
@@ -666,6 +678,13 @@ struct rsm_msg {
     } u;
 };
 
+/**
+ * Begin a message of a type, with RSM_MSG_REPLY for a reply: sequence, status and what counts of
+ * the union become 0. The rest is not written: a message is longer than most requests need by
+ * thousands of bytes.
+ */
+void rsm_msg_begin(struct rsm_msg *msg, uint32_t type);
+
 /** Encode into @p buffer. Returns the length, or 0 if the message breaks its own bounds. */
 size_t rsm_msg_encode(const struct rsm_msg *msg, void *buffer, size_t capacity);
 
@@ -679,7 +698,8 @@ uint32_t rsm_msg_version(const void *buffer, size_t length);
 
 /**
  * Decode a packet. RSM_ST_OK, RSM_ST_VERSION (right magic, other version) or RSM_ST_PROTOCOL
- * (anything else: short, long, unknown type, count out of bounds). Only msg is written.
+ * (anything else: short, long, unknown type, count out of bounds). Only msg is written, as
+ * rsm_msg_begin() and the packet have it.
  */
 enum rsm_status rsm_msg_decode(struct rsm_msg *msg, const void *buffer, size_t length);
 

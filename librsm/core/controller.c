@@ -55,7 +55,9 @@ static enum rsm_status look_up(const struct rsm_controller_request *request, str
     enum rsm_status status = rsmcore_control_local(&link);
     if (status != RSM_ST_OK)
         return status == RSM_ST_VERSION ? status : RSM_ST_UNREACHABLE;
-    struct rsm_msg msg = {.type = RSM_MSG_CONTROLLER, .u.controller = *request};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_CONTROLLER);
+    msg.u.controller = *request;
     struct rsm_packet_fds fds = {.count = 0};
     status = rsmcore_control_call(link, &msg, NULL, &fds);
     found->peer_timeout_ms = rsmcore_control_timeout(link);

@@ -56,8 +56,9 @@ void rsmcore_event_destroy(struct rsmcore_event *event)
 static enum rsm_status request_cell(struct rsmcore_event *event, struct rsm_event_counter **counter)
 {
     struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN,
-                          .u.event_open = {.end = event->end, .id = event->id}};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_EVENT_OPEN);
+    msg.u.event_open = (struct rsm_event_open_request){.end = event->end, .id = event->id};
     enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, &fds);
     if (status != RSM_ST_OK)
         return status;
@@ -262,8 +263,9 @@ void rsmcore_event_cancel(struct rsmcore_event *event)
  * can have a write end of its own that gives it no power over anybody else's. rsmd makes it. */
 static enum rsm_status get_pipe(struct rsmcore_event *event, struct rsm_packet_fds *ends)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EVENT_ARM,
-                          .u.event_arm = {.end = event->end, .id = event->id}};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_EVENT_ARM);
+    msg.u.event_arm = (struct rsm_event_arm_request){.end = event->end, .id = event->id};
     enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, ends);
     if (status != RSM_ST_OK)
         return status;

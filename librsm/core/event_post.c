@@ -76,9 +76,10 @@ static enum rsm_status fetch_receivers(struct rsmcore_event *event)
     rsmcore_event_forget_receivers(event);
     do {
         struct rsm_packet_fds fds;
-        struct rsm_msg msg = {
-            .type = RSM_MSG_EVENT_RECEIVERS,
-            .u.event_peers = {.end = event->end, .id = event->id, .first = event->peer_count}};
+        struct rsm_msg msg;
+        rsm_msg_begin(&msg, RSM_MSG_EVENT_RECEIVERS);
+        msg.u.event_peers = (struct rsm_event_receivers_request){
+            .end = event->end, .id = event->id, .first = event->peer_count};
         enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, &fds);
         if (status != RSM_ST_OK)
             return status;
@@ -144,9 +145,10 @@ static enum rsm_status know_doorbell(struct rsmcore_event *event,
     if (peer->doorbell != DOORBELL_UNKNOWN)
         return RSM_ST_OK;
     struct rsm_packet_fds fds;
-    struct rsm_msg msg = {
-        .type = RSM_MSG_EVENT_DOORBELL,
-        .u.event_doorbell = {.end = event->end, .id = event->id, .peer = peer->name}};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_EVENT_DOORBELL);
+    msg.u.event_doorbell =
+        (struct rsm_event_doorbell_request){.end = event->end, .id = event->id, .peer = peer->name};
     enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, &fds);
     bool unknown = status == RSM_ST_TIMEOUT || status == RSM_ST_STALE ||
                    status == RSM_ST_NO_RESOURCES || status == RSM_ST_NO_MEMORY;

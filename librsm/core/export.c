@@ -193,14 +193,15 @@ static enum rsm_status register_segment(struct rsmcore_export *segment, const st
                                         bool want_extent, struct given_extent *given)
 {
     struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_CREATE,
-                          .u.export_create = {.length = segment->length,
-                                              .mode = birth->mode,
-                                              .want_extent = want_extent,
-                                              .size = segment->size}};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_EXPORT_CREATE);
+    msg.u.export_create = (struct rsm_export_create_request){.length = segment->length,
+                                                             .mode = birth->mode,
+                                                             .want_extent = want_extent,
+                                                             .size = segment->size};
     set_claim(&msg.u.export_create, birth->claim);
     strcpy(msg.u.export_create.controller, rsmcore_controller_name(segment->controller));
-    enum rsm_status status = rsmcore_control_call(segment->link, &msg, NULL, &fds);
+    enum rsm_status status = rsmcore_region_call(segment->link, &msg, &fds);
     if (status == RSM_ST_OK)
         status = take_registration(segment, &msg.u.export_create_reply, &fds, given);
     if (status == RSM_ST_OK && birth->claim != NULL)
@@ -286,12 +287,14 @@ static enum rsm_status begin_empty(struct rsmcore_export *segment, const struct 
 static enum rsm_status unregister_segment(const struct rsmcore_export *segment,
                                           enum rsmcore_destroy how, bool *offered)
 {
-    static const uint32_t flags[] = {
-        [RSMCORE_DESTROY_UNUSED] = RSM_DESTROY_UNUSED, [RSMCORE_DESTROY_DEFER] = RSM_DESTROY_DEFER,
-        [RSMCORE_DESTROY_LEAVE] = RSM_DESTROY_DEFER};
-    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_DESTROY,
-                          .u.export_destroy = {.export_id = segment->id, .flags = flags[how]}};
-    enum rsm_status status = rsmcore_control_call(segment->link, &msg, NULL, NULL);
+    static const uint32_t flags[] = {[RSMCORE_DESTROY_UNUSED] = RSM_DESTROY_UNUSED,
+                                     [RSMCORE_DESTROY_DEFER] = RSM_DESTROY_DEFER,
+                                     [RSMCORE_DESTROY_LEAVE] = RSM_DESTROY_DEFER};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_EXPORT_DESTROY);
+    msg.u.export_destroy =
+        (struct rsm_export_destroy_request){.export_id = segment->id, .flags = flags[how]};
+    enum rsm_status status = rsmcore_region_call(segment->link, &msg, NULL);
     *offered = status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
     return status;
 }
@@ -460,8 +463,9 @@ static void copy_acl(struct rsm_acl_entry *into, const struct rsm_acl_entry *acl
  * the extents, which the segment leaves before it is published again. */
 static void take_back_publish(struct rsmcore_export *segment)
 {
-    struct rsm_msg undo = {.type = RSM_MSG_EXPORT_UNPUBLISH,
-                           .u.export_unpublish.export_id = segment->id};
+    struct rsm_msg undo;
+    rsm_msg_begin(&undo, RSM_MSG_EXPORT_UNPUBLISH);
+    undo.u.export_unpublish.export_id = segment->id;
     rsmcore_control_post(segment->link, &undo);
     segment->publish_unanswered = true;
 }
@@ -481,7 +485,7 @@ static enum rsm_status request_publish(struct rsmcore_export *segment, struct rs
         status = rsmcore_region_pieces(segment->start, segment->length, request->pieces,
                                        RSM_PROTO_PIECES_MAX, &request->piece_count);
     if (status == RSM_ST_OK)
-        status = rsmcore_control_call(segment->link, msg, NULL, NULL);
+        status = rsmcore_region_call(segment->link, msg, NULL);
     if (status == RSM_ST_TIMEOUT)
         take_back_publish(segment);
     return status;
@@ -495,13 +499,15 @@ enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, enum rsm_
         return RSM_ST_NOT_CREATOR;
     if (acl_count > RSM_PROTO_ACL_MAX)
         return RSM_ST_BAD_RIGHTS;
-    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_PUBLISH,
-                          .u.export_publish = {.export_id = segment->id,
-                                               .space = space,
-                                               .segment_id = *segment_id,
-                                               .flags = flags,
-                                               .acl_count = acl_count}};
-    copy_acl(msg.u.export_publish.acl, acl, acl_count);
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_EXPORT_PUBLISH);
+    struct rsm_export_publish_request *request = &msg.u.export_publish;
+    request->export_id = segment->id;
+    request->space = space;
+    request->segment_id = *segment_id;
+    request->flags = flags;
+    request->acl_count = acl_count;
+    copy_acl(request->acl, acl, acl_count);
     enum rsm_status status = RSM_ST_STALE;
     enter_registry();
     if (daemon_lives(segment) && segment->start == 0)
@@ -524,13 +530,14 @@ enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
         return RSM_ST_NOT_CREATOR;
     if (acl_count > RSM_PROTO_ACL_MAX)
         return RSM_ST_BAD_RIGHTS;
-    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_REPUBLISH,
-                          .u.export_republish = {.export_id = segment->id, .acl_count = acl_count}};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_EXPORT_REPUBLISH);
+    msg.u.export_republish =
+        (struct rsm_export_republish_request){.export_id = segment->id, .acl_count = acl_count};
     copy_acl(msg.u.export_republish.acl, acl, acl_count);
     enter_registry();
-    enum rsm_status status = segment->published
-                                 ? rsmcore_control_call(segment->link, &msg, NULL, NULL)
-                                 : RSM_ST_NOT_PUBLISHED;
+    enum rsm_status status =
+        segment->published ? rsmcore_region_call(segment->link, &msg, NULL) : RSM_ST_NOT_PUBLISHED;
     rsmcore_region_unlock();
     return status == RSM_ST_STALE ? RSM_ST_NOT_PUBLISHED : status;
 }
@@ -538,9 +545,11 @@ enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
 /* Ask rsmd to end the publication, and leave the extents if others may have them. */
 static enum rsm_status end_publication(struct rsmcore_export *segment, uint32_t flags)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
-                          .u.export_unpublish = {.export_id = segment->id, .flags = flags}};
-    enum rsm_status status = rsmcore_control_call(segment->link, &msg, NULL, NULL);
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_EXPORT_UNPUBLISH);
+    msg.u.export_unpublish =
+        (struct rsm_export_unpublish_request){.export_id = segment->id, .flags = flags};
+    enum rsm_status status = rsmcore_region_call(segment->link, &msg, NULL);
     bool died = status == RSM_ST_STALE;
     /* Not published: rsmd carried an earlier request out after we stopped waiting for it. */
     if (status != RSM_ST_OK && status != RSM_ST_NOT_PUBLISHED && !died)

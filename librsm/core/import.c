@@ -12,6 +12,7 @@
 #include "core/route.h"
 #include "core/segment_state.h"
 #include "core/target.h"
+#include "transport/generic.h"
 #include "transport/instance.h"
 #include "transport/module.h"
 #include "transport/registry_import.h"
@@ -33,7 +34,9 @@ enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint3
         rsmcore_control_release(own);
         return RSM_ST_OK;
     }
-    struct rsm_msg msg = {.type = RSM_MSG_LOCATE, .u.locate = {.node = node}};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_LOCATE);
+    msg.u.locate = (struct rsm_locate_request){.node = node};
     strcpy(msg.u.locate.controller, rsmcore_controller_name(controller));
     status = rsmcore_control_call(own, &msg, NULL, NULL);
     if (status == RSM_ST_OK && msg.u.locate_reply.kind == RSM_LOCATE_SAME_HOST) {
@@ -74,7 +77,9 @@ enum rsm_status rsmcore_import_move(struct rsmcore_import *import, const struct 
 
 static void end_connection(struct rsmcore_control *link, uint32_t id)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect.import = id};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_IMPORT_DISCONNECT);
+    msg.u.import_disconnect.import = id;
     /* If rsmd cannot be told it has gone, and the connection with it. */
     (void)rsmcore_control_call(link, &msg, NULL, NULL);
 }
@@ -101,9 +106,11 @@ static enum rsm_status connect_transport(struct rsmcore_import *import,
     struct rsm_conn *conn;
     status = rsmcore_conn_open(port, offer, reply->length, reply->rights, &conn);
     free(offer);
-    if (status == RSM_ST_OK)
-        atomic_store(&import->conn, conn);
-    return status;
+    if (status != RSM_ST_OK)
+        return status;
+    import->reports_health = rsmcore_import_reports_health(ops);
+    atomic_store(&import->conn, conn);
+    return RSM_ST_OK;
 }
 
 static void disconnect_transport(struct rsmcore_import *import)
@@ -143,7 +150,9 @@ static enum rsm_status connect_with(struct rsmcore_controller *controller,
 {
     struct rsmcore_import *import = calloc(1, sizeof *import);
     struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT, .u.import_connect = *request};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_IMPORT_CONNECT);
+    msg.u.import_connect = *request;
     if (import == NULL)
         return RSM_ST_NO_MEMORY;
     enum rsm_status status = rsmcore_route(controller, request->node, &import->link);
@@ -312,6 +321,19 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
 
 /* ---------------------------------------------------------------- mapping */
 
+/* Let rsmd show how the engine traps accesses: once, and nobody waits for it. */
+static void report_trap(struct rsmcore_import *import)
+{
+    const struct rsm_softmap_ops *engine = atomic_load(&import->soft);
+    if (engine == NULL || atomic_exchange(&import->trap_known, true))
+        return;
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_IMPORT_TRAP);
+    msg.u.import_trap =
+        (struct rsm_import_trap_request){import->id, engine->choice(rsmcore_import_conn(import))};
+    rsmcore_control_try_post(import->link, &msg);
+}
+
 enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offset, size_t length,
                                    uint32_t rights, bool fixed, void **address)
 {
@@ -330,7 +352,9 @@ enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offse
         struct rsm_conn *conn = rsmcore_import_conn(import);
         status = conn->ops->map(conn, offset, length, rights, fixed, address);
     }
-    if (status != RSM_ST_OK)
+    if (status == RSM_ST_OK)
+        report_trap(import);
+    else
         rsmcore_target_release(&target);
     return status;
 }

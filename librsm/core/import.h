@@ -29,6 +29,7 @@ struct rsmcore_import {
     const struct rsm_generation_table *table;   /* its generation table, for the liveness word */
     uint32_t generation;                        /* value of the slot at connect */
     uint32_t rights;                            /* RSM_RIGHT_* granted */
+    bool reports_health;                        /* whether conn's health() can fail */
     uint64_t length;                            /* bytes of the segment, whole pages */
     uint64_t size;                              /* as the exporter asked for */
     _Atomic uint32_t failures;                  /* transfers that failed so far (barrier.h) */
@@ -37,7 +38,8 @@ struct rsmcore_import {
     struct rsmcore_event *event;
     uint32_t id;
     unsigned process_epoch;
-    atomic_uint maps; /* that there are (map.h) */
+    atomic_uint maps;       /* that there are (map.h) */
+    atomic_bool trap_known; /* to rsmd, of mappings by the engine */
 };
 
 /**
@@ -88,7 +90,7 @@ static inline bool rsmcore_import_aborted(const struct rsmcore_import *import)
     struct rsm_conn *conn = rsmcore_import_conn(import);
     return atomic_load_explicit(import->slot, memory_order_acquire) != import->generation ||
            !rsmcore_generation_table_is_alive(import->table) ||
-           conn->ops->health(conn) != RSM_ST_OK;
+           (import->reports_health && conn->ops->health(conn) != RSM_ST_OK);
 }
 
 static inline bool rsmcore_import_in_range(const struct rsmcore_import *import, uint64_t offset,
@@ -120,54 +122,63 @@ static inline struct rsm_conn *rsmcore_import_conn_for(struct rsmcore_import *im
 
 /* Transfers: RSM_ST_DENIED without the right, RSM_ST_RANGE outside the segment (both unchecked by
  * transports), else what the transport says. An aborted connection is not an error here: data goes
- * to or comes from memory that is nobody's. */
+ * to or comes from memory that is nobody's. Callers that have checked both, against `rights` and
+ * `length`, take the forms named unchecked. */
 
-static inline enum rsm_status rsmcore_import_put(struct rsmcore_import *import, uint64_t offset,
-                                                 const void *src, size_t length)
+static inline enum rsm_status rsmcore_import_check(const struct rsmcore_import *import,
+                                                   uint32_t right, uint64_t offset, uint64_t length)
 {
-    if ((import->rights & RSM_RIGHT_WRITE) == 0)
+    if ((import->rights & right) == 0)
         return RSM_ST_DENIED;
-    if (!rsmcore_import_in_range(import, offset, length))
-        return RSM_ST_RANGE;
+    return rsmcore_import_in_range(import, offset, length) ? RSM_ST_OK : RSM_ST_RANGE;
+}
+
+static inline enum rsm_status rsmcore_import_put_unchecked(struct rsmcore_import *import,
+                                                           uint64_t offset, const void *src,
+                                                           size_t length)
+{
     struct rsm_conn *conn = rsmcore_import_conn_for(import, src, length);
     return rsmcore_import_note(import, conn->ops->put(conn, offset, src, length));
 }
 
-static inline enum rsm_status rsmcore_import_get(struct rsmcore_import *import, uint64_t offset,
-                                                 void *dst, size_t length)
+static inline enum rsm_status rsmcore_import_get_unchecked(struct rsmcore_import *import,
+                                                           uint64_t offset, void *dst,
+                                                           size_t length)
 {
-    if ((import->rights & RSM_RIGHT_READ) == 0)
-        return RSM_ST_DENIED;
-    if (!rsmcore_import_in_range(import, offset, length))
-        return RSM_ST_RANGE;
     struct rsm_conn *conn = rsmcore_import_conn_for(import, dst, length);
     return rsmcore_import_note(import, conn->ops->get(conn, offset, dst, length));
 }
 
 /** @p count elements of @p width bytes; offset and address aligned; count * width must not
- *  overflow (the caller has checked). */
-static inline enum rsm_status rsmcore_import_put_elems(struct rsmcore_import *import,
-                                                       uint64_t offset, const void *src,
-                                                       unsigned width, size_t count)
+ *  overflow. The caller has checked this, too. */
+static inline enum rsm_status rsmcore_import_put_elems_unchecked(struct rsmcore_import *import,
+                                                                 uint64_t offset, const void *src,
+                                                                 unsigned width, size_t count)
 {
-    if ((import->rights & RSM_RIGHT_WRITE) == 0)
-        return RSM_ST_DENIED;
-    if (!rsmcore_import_in_range(import, offset, (uint64_t)count * width))
-        return RSM_ST_RANGE;
     struct rsm_conn *conn = rsmcore_import_conn_for(import, src, count * width);
     return rsmcore_import_note(import, conn->ops->put_elems(conn, offset, src, width, count));
 }
 
-static inline enum rsm_status rsmcore_import_get_elems(struct rsmcore_import *import,
-                                                       uint64_t offset, void *dst, unsigned width,
-                                                       size_t count)
+static inline enum rsm_status rsmcore_import_get_elems_unchecked(struct rsmcore_import *import,
+                                                                 uint64_t offset, void *dst,
+                                                                 unsigned width, size_t count)
 {
-    if ((import->rights & RSM_RIGHT_READ) == 0)
-        return RSM_ST_DENIED;
-    if (!rsmcore_import_in_range(import, offset, (uint64_t)count * width))
-        return RSM_ST_RANGE;
     struct rsm_conn *conn = rsmcore_import_conn_for(import, dst, count * width);
     return rsmcore_import_note(import, conn->ops->get_elems(conn, offset, dst, width, count));
+}
+
+static inline enum rsm_status rsmcore_import_put(struct rsmcore_import *import, uint64_t offset,
+                                                 const void *src, size_t length)
+{
+    enum rsm_status status = rsmcore_import_check(import, RSM_RIGHT_WRITE, offset, length);
+    return status == RSM_ST_OK ? rsmcore_import_put_unchecked(import, offset, src, length) : status;
+}
+
+static inline enum rsm_status rsmcore_import_get(struct rsmcore_import *import, uint64_t offset,
+                                                 void *dst, size_t length)
+{
+    enum rsm_status status = rsmcore_import_check(import, RSM_RIGHT_READ, offset, length);
+    return status == RSM_ST_OK ? rsmcore_import_get_unchecked(import, offset, dst, length) : status;
 }
 
 /** Entries in order, the first failure stops; *done counts the complete ones. */

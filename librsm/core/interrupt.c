@@ -39,7 +39,9 @@ struct rsmcore_trigger {
 
 static void unregister(struct rsmcore_control *link, uint32_t id)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_INTERRUPT_REMOVE, .u.interrupt_remove.interrupt = id};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_REMOVE);
+    msg.u.interrupt_remove.interrupt = id;
     /* If rsmd cannot be told it has gone, and the interrupt with it. */
     (void)rsmcore_control_call(link, &msg, NULL, NULL);
 }
@@ -47,10 +49,10 @@ static void unregister(struct rsmcore_control *link, uint32_t id)
 static enum rsm_status begin(struct rsmcore_interrupt *interrupt, uint32_t *number, uint32_t flags,
                              unsigned mode)
 {
-    struct rsm_msg msg = {
-        .type = RSM_MSG_INTERRUPT_CREATE,
-        .u.interrupt_create = {
-            .kind = interrupt->kind, .number = *number, .flags = flags, .mode = mode}};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_CREATE);
+    msg.u.interrupt_create = (struct rsm_interrupt_create_request){
+        .kind = interrupt->kind, .number = *number, .flags = flags, .mode = mode};
     enum rsm_status status = rsmcore_control_call(interrupt->link, &msg, NULL, NULL);
     if (status != RSM_ST_OK)
         return status;
@@ -122,17 +124,19 @@ enum rsm_status rsmcore_interrupt_descriptor(struct rsmcore_interrupt *interrupt
 
 /* ---------------------------------------------------------------- taking */
 
-static struct rsm_msg take_request(const struct rsmcore_interrupt *interrupt, uint32_t most)
+static void request_messages(const struct rsmcore_interrupt *interrupt, uint32_t most,
+                             struct rsm_msg *msg)
 {
-    return (struct rsm_msg){
-        .type = RSM_MSG_INTERRUPT_TAKE,
-        .u.interrupt_take = {.interrupt = interrupt->id, .most = most, .after = interrupt->after}};
+    rsm_msg_begin(msg, RSM_MSG_INTERRUPT_TAKE);
+    msg->u.interrupt_take = (struct rsm_interrupt_take_request){
+        .interrupt = interrupt->id, .most = most, .after = interrupt->after};
 }
 
 /* Called with the lock held. */
 static enum rsm_status fetch(struct rsmcore_interrupt *interrupt)
 {
-    struct rsm_msg msg = take_request(interrupt, RSM_PROTO_MESSAGES_MAX);
+    struct rsm_msg msg;
+    request_messages(interrupt, RSM_PROTO_MESSAGES_MAX, &msg);
     enum rsm_status status = rsmcore_control_call(interrupt->link, &msg, NULL, NULL);
     if (status != RSM_ST_OK)
         return status;
@@ -145,7 +149,7 @@ static enum rsm_status fetch(struct rsmcore_interrupt *interrupt)
     interrupt->ahead = *page;
     interrupt->first = 0;
     /* They need not be kept there for us any more, and make room for others. */
-    msg = take_request(interrupt, 0);
+    request_messages(interrupt, 0, &msg);
     rsmcore_control_post(interrupt->link, &msg);
     return RSM_ST_OK;
 }
@@ -210,8 +214,10 @@ enum rsm_status rsmcore_interrupt_connect(struct rsmcore_controller *controller,
         free(made);
         return status;
     }
-    struct rsm_msg msg = {.type = RSM_MSG_INTERRUPT_CONNECT,
-                          .u.interrupt_connect = {.node = node, .kind = kind, .number = number}};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_CONNECT);
+    msg.u.interrupt_connect =
+        (struct rsm_interrupt_connect_request){.node = node, .kind = kind, .number = number};
     status = told_of(rsmcore_control_call(made->link, &msg, NULL, NULL));
     if (status != RSM_ST_OK) {
         rsmcore_interrupt_disconnect(made);
@@ -247,13 +253,15 @@ enum rsm_status rsmcore_interrupt_trigger(struct rsmcore_trigger *trigger, const
 {
     if (length > RSM_INTERRUPT_DATA_MAX)
         return RSM_ST_RANGE;
-    struct rsm_msg msg = {.type = RSM_MSG_INTERRUPT_TRIGGER,
-                          .u.interrupt_trigger = {.node = trigger->node,
-                                                  .kind = trigger->kind,
-                                                  .number = trigger->number,
-                                                  .interrupt = trigger->id,
-                                                  .length = (uint32_t)length}};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_TRIGGER);
+    struct rsm_interrupt_trigger_request *request = &msg.u.interrupt_trigger;
+    request->node = trigger->node;
+    request->kind = trigger->kind;
+    request->number = trigger->number;
+    request->interrupt = trigger->id;
+    request->length = (uint32_t)length;
     if (length > 0)
-        memcpy(msg.u.interrupt_trigger.data, data, length);
+        memcpy(request->data, data, length);
     return told_of(rsmcore_control_call(trigger->link, &msg, NULL, NULL));
 }

@@ -110,9 +110,9 @@ static enum rsm_status fetch(struct rsmcore_records *records)
     do {
         if (!make_room(records, RSM_PROTO_RECORDS_MAX))
             return RSM_ST_NO_MEMORY;
-        msg = (struct rsm_msg){
-            .type = RSM_MSG_RECORDS,
-            .u.records = {.end = records->end, .id = records->id, .after = records->after}};
+        rsm_msg_begin(&msg, RSM_MSG_RECORDS);
+        msg.u.records = (struct rsm_records_request){
+            .end = records->end, .id = records->id, .after = records->after};
         enum rsm_status status = rsmcore_control_call(records->link, &msg, NULL, NULL);
         if (status != RSM_ST_OK)
             return status;

@@ -14,14 +14,16 @@ enum {
 static enum rsm_status fetch_page(struct rsmcore_control *link, uint32_t controller,
                                   uint32_t first_peer, struct rsm_topology_reply *page)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_TOPOLOGY,
-                          .u.topology = {.controller = controller, .first_peer = first_peer}};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_TOPOLOGY);
+    msg.u.topology =
+        (struct rsm_topology_request){.controller = controller, .first_peer = first_peer};
     enum rsm_status status = rsmcore_control_call(link, &msg, NULL, NULL);
+    if (status != RSM_ST_OK)
+        return status;
     *page = msg.u.topology_reply;
-    if (status == RSM_ST_OK &&
-        (page->controllers > CONTROLLERS_MAX || page->total_peers > RECEIVERS_MAX))
-        status = RSM_ST_PROTOCOL;
-    return status;
+    bool sound = page->controllers <= CONTROLLERS_MAX && page->total_peers <= RECEIVERS_MAX;
+    return sound ? RSM_ST_OK : RSM_ST_PROTOCOL;
 }
 
 /* One controller with all its far ends. RSM_ST_BUSY: the topology changed meanwhile. */

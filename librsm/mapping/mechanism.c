@@ -98,6 +98,20 @@ enum rsm_status softmap_mechanism_choose(struct softmap *softmap)
     return status;
 }
 
+struct softmap_choice softmap_mechanism_choice(const struct softmap *softmap)
+{
+    const struct softmap_space *space = &softmap->space;
+    if (space->mirror != NULL)
+        return (struct softmap_choice){SOFTMAP_USED_MIRROR, SOFTMAP_REASON_REQUESTED};
+    if (softmap->mechanism == &softmap_by_thread)
+        return (struct softmap_choice){SOFTMAP_USED_THREAD, softmap->kernel_faults
+                                                                ? SOFTMAP_REASON_NONE
+                                                                : SOFTMAP_REASON_NO_PERMISSION};
+    return (struct softmap_choice){SOFTMAP_USED_SIGNAL, softmap_may_read(space)
+                                                            ? space->options.reason
+                                                            : SOFTMAP_REASON_WRITE_ONLY};
+}
+
 void softmap_mechanism_end(struct softmap *softmap)
 {
     softmap_mirror_free(&softmap->space);

@@ -52,6 +52,8 @@ extern const struct softmap_mechanism softmap_by_notes;
  * softmap_mechanism_end(). */
 enum rsm_status softmap_mechanism_choose(struct softmap *softmap);
 void softmap_mechanism_end(struct softmap *softmap);
+/** What was chosen, and why. */
+struct softmap_choice softmap_mechanism_choice(const struct softmap *softmap);
 
 /* ---- faultfd.c */
 

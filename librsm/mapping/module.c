@@ -417,10 +417,16 @@ static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t righ
     return RSM_ST_OK;
 }
 
+static struct softmap_choice choice(struct rsm_conn *conn)
+{
+    return softmap_mechanism_choice(softmap_of(conn));
+}
+
 __attribute__((visibility("default"))) const struct rsm_softmap_ops rsm_softmap_ops_v1 = {
     .abi_version = RSM_SOFTMAP_ABI,
     .size = sizeof(struct rsm_softmap_ops),
     .wrap = wrap,
     .acquire = acquire,
     .shows = softmap_view_overlaps,
+    .choice = choice,
 };

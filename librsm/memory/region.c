@@ -2,7 +2,6 @@
 #include "memory/region.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,8 +22,6 @@ struct region {
     uint64_t offset; /* of the first byte in what the extent's descriptor maps */
 };
 
-static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static struct rsm_ranges regions; /* which do not overlap */
 
 static uintptr_t end_of(const struct region *region)
@@ -48,43 +45,13 @@ static struct region *next_in(struct region *region, uintptr_t start, uintptr_t 
     return (struct region *)rsm_ranges_next(&region->range, start, end);
 }
 
-/* ---------------------------------------------------------------- lock and fork */
-
 /* The extents and what is on them are the parent's; only the child's copies go. */
-static void after_fork_in_child(void)
+void rsmcore_region_forget_all(void)
 {
     for (struct region *region; (region = first_ending_after(0)) != NULL; free(region)) {
         rsm_ranges_remove(&regions, &region->range);
         rsmcore_extent_forget(region->extent);
     }
-    pthread_mutex_unlock(&registry_lock);
-}
-
-static void unlock_after_fork(void)
-{
-    pthread_mutex_unlock(&registry_lock);
-}
-
-static void lock_before_fork(void)
-{
-    pthread_mutex_lock(&registry_lock);
-}
-
-static void watch_fork(void)
-{
-    rsmcore_swap_watch_fork();
-    pthread_atfork(lock_before_fork, unlock_after_fork, after_fork_in_child);
-}
-
-void rsmcore_region_lock(void)
-{
-    pthread_once(&fork_once, watch_fork);
-    pthread_mutex_lock(&registry_lock);
-}
-
-void rsmcore_region_unlock(void)
-{
-    pthread_mutex_unlock(&registry_lock);
 }
 
 /* ---------------------------------------------------------------- the set */

@@ -7,8 +7,9 @@
  * addresses; several may overlap and then share the extents behind the common pages. Extents are
  * taken from rsmd when a range is covered and given back when no page of theirs is left.
  *
- * One lock serialises everything that changes the registry; callers hold it around each call and
- * around decisions that depend on several. In a forked child the registry starts empty.
+ * One lock (memory/region_lock.h) serialises everything that changes the registry; callers hold it
+ * around each call and around decisions that depend on several. In a forked child the registry
+ * starts empty.
  */
 #ifndef RSMCORE_REGION_H
 #define RSMCORE_REGION_H
@@ -18,6 +19,7 @@
 
 #include "control/control.h"
 #include "control/proto.h"
+#include "memory/region_lock.h"
 
 /** Where extents come from. */
 struct rsmcore_extent_source {
@@ -26,9 +28,6 @@ struct rsmcore_extent_source {
     enum rsm_status (*check)(void *context, int fd, uint64_t offset, uint64_t length);
     void *context;
 };
-
-void rsmcore_region_lock(void);
-void rsmcore_region_unlock(void);
 
 /**
  * Make sure that every page of [start, start + length) is on an extent, taking extents for the

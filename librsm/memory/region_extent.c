@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/second_mapping.h"
+#include "memory/region_lock.h"
 
 static void close_descriptor(struct rsmcore_extent *extent)
 {
@@ -17,9 +18,11 @@ static void close_descriptor(struct rsmcore_extent *extent)
 
 static void give_back(struct rsmcore_control *link, uint32_t id)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_FREE,
-                          .u.extent_free = {.extent = id, .flags = RSM_EXTENT_FREE_WHEN_UNUSED}};
-    (void)rsmcore_control_call(link, &msg, NULL, NULL);
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_EXTENT_FREE);
+    msg.u.extent_free =
+        (struct rsm_extent_free_request){.extent = id, .flags = RSM_EXTENT_FREE_WHEN_UNUSED};
+    (void)rsmcore_region_call(link, &msg, NULL);
 }
 
 void rsmcore_extent_give_back(struct rsmcore_control *link, uint32_t id, int fd)
@@ -69,9 +72,11 @@ enum rsm_status rsmcore_extent_take(struct rsmcore_control *link, const char *co
                                     size_t length, struct rsmcore_extent **taken)
 {
     struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC, .u.extent_alloc = {.length = length}};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_EXTENT_ALLOC);
+    msg.u.extent_alloc = (struct rsm_extent_alloc_request){.length = length};
     strcpy(msg.u.extent_alloc.controller, controller);
-    enum rsm_status status = rsmcore_control_call(link, &msg, NULL, &fds);
+    enum rsm_status status = rsmcore_region_call(link, &msg, &fds);
     if (status != RSM_ST_OK)
         return status;
     if (fds.count != 1) {
@@ -86,10 +91,12 @@ enum rsm_status rsmcore_extent_take(struct rsmcore_control *link, const char *co
 enum rsm_status rsmcore_extent_reopen(struct rsmcore_extent *extent)
 {
     struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_OPEN, .u.extent_open.extent = extent->id};
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_EXTENT_OPEN);
+    msg.u.extent_open.extent = extent->id;
     if (extent->file.fd >= 0)
         return RSM_ST_OK;
-    enum rsm_status status = rsmcore_control_call(extent->link, &msg, NULL, &fds);
+    enum rsm_status status = rsmcore_region_call(extent->link, &msg, &fds);
     if (status != RSM_ST_OK)
         return status;
     struct rsmcore_swap_file file;

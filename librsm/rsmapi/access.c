@@ -22,6 +22,8 @@ struct access {
     size_t count; /* elements */
 };
 
+/* The window lies in the segment, and what is usable of the rights is granted: after these checks
+ * the core needs to make none. */
 static ALWAYS_INLINE bool in_window(struct __rsm_memseg_import_handle *handle,
                                     const struct access *access)
 {
@@ -32,8 +34,7 @@ static ALWAYS_INLINE bool in_window(struct __rsm_memseg_import_handle *handle,
         __builtin_add_overflow(offset, bytes, &end))
         return false;
     return offset >= atomic_load_explicit(&handle->first, memory_order_relaxed) &&
-           end <= atomic_load_explicit(&handle->end, memory_order_relaxed) &&
-           rsmcore_import_in_range(handle->core, offset, bytes);
+           end <= atomic_load_explicit(&handle->end, memory_order_relaxed);
 }
 
 /* Right, range and barrier, in this order. */
@@ -56,11 +57,13 @@ static ALWAYS_INLINE enum rsm_status move(struct rsmcore_import *core, const str
         return RSM_ST_OK;
     if (access->shape == BLOCK)
         return access->right == RSM_RIGHT_WRITE
-                   ? rsmcore_import_put(core, offset, access->data, access->count)
-                   : rsmcore_import_get(core, offset, access->data, access->count);
+                   ? rsmcore_import_put_unchecked(core, offset, access->data, access->count)
+                   : rsmcore_import_get_unchecked(core, offset, access->data, access->count);
     return access->right == RSM_RIGHT_WRITE
-               ? rsmcore_import_put_elems(core, offset, access->data, access->width, access->count)
-               : rsmcore_import_get_elems(core, offset, access->data, access->width, access->count);
+               ? rsmcore_import_put_elems_unchecked(core, offset, access->data, access->width,
+                                                    access->count)
+               : rsmcore_import_get_elems_unchecked(core, offset, access->data, access->width,
+                                                    access->count);
 }
 
 /* Where there is no mapping, a cut connection is found out before anything else is wrong. */

@@ -13,7 +13,12 @@
 
 enum { CONTROLLERS_MAX = 256 }; /* of a node that are looked at: a bound on what a daemon says */
 
-/* All controllers that are open, and the lock for them and their counts. */
+/* Held by the thread that opens a controller, so that none is opened twice. That takes requests to
+ * rsmd, which may have to be started: it is taken before controllers_lock, and not by fork(2). */
+static pthread_mutex_t opening_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* All controllers that are open, and the lock for them and their counts. No call of the core is
+ * made under it. */
 static pthread_mutex_t controllers_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct __rsmapi_controller_handle *controllers;
 
@@ -26,16 +31,21 @@ static void before_fork(void)
     pthread_mutex_lock(&controllers_lock);
 }
 
-static void after_fork(void)
+static void after_fork_in_parent(void)
 {
     pthread_mutex_unlock(&controllers_lock);
 }
 
-/* Handlers run in reverse order before a fork. This lock is held over calls that take those of the
- * core, so its handler is installed after theirs: when a controller has been opened. */
+/* Whoever opens a controller is a thread of the parent. */
+static void after_fork_in_child(void)
+{
+    opening_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_unlock(&controllers_lock);
+}
+
 static void watch_fork(void)
 {
-    pthread_atfork(before_fork, after_fork, after_fork);
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 /* ---------------------------------------------------------------- names */
@@ -69,11 +79,16 @@ static bool parse_name(const char *text, struct controller_name *name)
     return true;
 }
 
-static struct __rsmapi_controller_handle *find_open(const struct controller_name *name)
+/* The controller of that name, with one reference more, or NULL: it is not open. */
+static struct __rsmapi_controller_handle *take_open(const struct controller_name *name)
 {
+    pthread_mutex_lock(&controllers_lock);
     struct __rsmapi_controller_handle *found = controllers;
     while (found != NULL && (found->unit != name->unit || strcasecmp(found->type, name->type) != 0))
         found = found->next;
+    if (found != NULL)
+        found->references++;
+    pthread_mutex_unlock(&controllers_lock);
     return found;
 }
 
@@ -102,7 +117,7 @@ static enum rsm_status open_core(const char *text, const struct controller_name 
     return RSM_ST_NO_CONTROLLER;
 }
 
-/* Open a controller that is not open yet and put it on the list. */
+/* Open a controller that is not open yet and put it on the list. Called with opening_lock held. */
 static int open_new(const char *text, const struct controller_name *name,
                     struct __rsmapi_controller_handle **opened)
 {
@@ -111,7 +126,6 @@ static int open_new(const char *text, const struct controller_name *name,
         return RSMERR_INSUFFICIENT_MEM;
     bool loopback = strcasecmp(name->type, LOOPBACK) == 0;
     enum rsm_status status = open_core(loopback ? LOOPBACK : text, name, &made->core);
-    pthread_once(&fork_once, watch_fork);
     if (status != RSM_ST_OK) {
         free(made);
         return rsmapi_error(RSMAPI_CONTROLLER, status);
@@ -119,10 +133,30 @@ static int open_new(const char *text, const struct controller_name *name,
     made->tag = RSMAPI_TAG_CONTROLLER;
     made->unit = name->unit;
     memcpy(made->type, name->type, sizeof made->type);
+    made->references = 1;
+    pthread_mutex_lock(&controllers_lock);
     made->next = controllers;
     controllers = made;
+    pthread_mutex_unlock(&controllers_lock);
     *opened = made;
     return RSM_SUCCESS;
+}
+
+/* A controller that was not open a moment ago. A thread that is cancelled meanwhile must not keep
+ * the lock. */
+static int open_once(const char *text, const struct controller_name *name,
+                     struct __rsmapi_controller_handle **opened)
+{
+    int cancellable;
+    int error = RSM_SUCCESS;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    pthread_mutex_lock(&opening_lock);
+    *opened = take_open(name);
+    if (*opened == NULL)
+        error = open_new(text, name, opened);
+    pthread_mutex_unlock(&opening_lock);
+    pthread_setcancelstate(cancellable, NULL);
+    return error;
 }
 
 RSM_API int rsm_get_controller(char *name, rsmapi_controller_handle_t *controller)
@@ -134,16 +168,13 @@ RSM_API int rsm_get_controller(char *name, rsmapi_controller_handle_t *controlle
     if (!parse_name(text, &wanted))
         return RSMERR_CTLR_NOT_PRESENT;
 
+    pthread_once(&fork_once, watch_fork);
     int error = RSM_SUCCESS;
-    pthread_mutex_lock(&controllers_lock);
-    struct __rsmapi_controller_handle *found = find_open(&wanted);
+    struct __rsmapi_controller_handle *found = take_open(&wanted);
     if (found == NULL)
-        error = open_new(text, &wanted, &found);
-    if (found != NULL) {
-        found->references++;
+        error = open_once(text, &wanted, &found);
+    if (error == RSM_SUCCESS)
         *controller = found;
-    }
-    pthread_mutex_unlock(&controllers_lock);
     return error;
 }
 RSM_API_EXPORT(rsm_get_controller);
@@ -185,18 +216,22 @@ static void unlist(struct __rsmapi_controller_handle *controller)
     *link = controller->next;
 }
 
-/* Free what nobody has open and nobody holds. Called with the lock held. */
-static void free_if_unused(struct __rsmapi_controller_handle *controller)
+static bool is_unused(const struct __rsmapi_controller_handle *controller)
 {
-    if (controller->references > 0 || controller->holders > 0)
-        return;
-    rsmcore_controller_close(controller->core);
-    free(controller);
+    return controller->references == 0 && controller->holders == 0;
+}
+
+/* Close what nobody has open and nobody holds, which nobody can find any more. */
+static void close_unused(struct __rsmapi_controller_handle *unused)
+{
+    rsmcore_controller_close(unused->core);
+    free(unused);
 }
 
 RSM_API int rsm_release_controller(rsmapi_controller_handle_t chdl)
 {
     int error = RSMERR_BAD_CTLR_HNDL;
+    bool unused = false;
     if (chdl == NULL)
         return error;
     pthread_mutex_lock(&controllers_lock);
@@ -205,10 +240,12 @@ RSM_API int rsm_release_controller(rsmapi_controller_handle_t chdl)
         if (--chdl->references == 0) {
             rsmapi_tag_clear(&chdl->tag);
             unlist(chdl);
-            free_if_unused(chdl);
+            unused = is_unused(chdl);
         }
     }
     pthread_mutex_unlock(&controllers_lock);
+    if (unused)
+        close_unused(chdl);
     return error;
 }
 RSM_API_EXPORT(rsm_release_controller);
@@ -224,6 +261,8 @@ void rsmapi_controller_drop(struct __rsmapi_controller_handle *controller)
 {
     pthread_mutex_lock(&controllers_lock);
     controller->holders--;
-    free_if_unused(controller);
+    bool unused = is_unused(controller);
     pthread_mutex_unlock(&controllers_lock);
+    if (unused)
+        close_unused(controller);
 }

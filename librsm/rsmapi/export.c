@@ -134,18 +134,29 @@ RSM_API int rsm_memseg_export_republish(rsm_memseg_export_handle_t memseg,
 }
 RSM_API_EXPORT(rsm_memseg_export_republish);
 
+/* Begin to unpublish; from then on until it has ended no poll descriptor is given. Where the daemon
+ * has died there is still memory to be taken back. */
+static bool may_unpublish(rsm_memseg_export_handle_t memseg, bool published)
+{
+    pthread_mutex_lock(&memseg->segment.lock);
+    bool may = memseg->segment.pollfd_references == 0 || !published;
+    memseg->unpublishing = may;
+    pthread_mutex_unlock(&memseg->segment.lock);
+    return may;
+}
+
 RSM_API int rsm_memseg_export_unpublish(rsm_memseg_export_handle_t memseg)
 {
-    int error = RSMERR_POLLFD_IN_USE;
     if (!rsmapi_is_export(memseg))
         return RSMERR_BAD_SEG_HNDL;
     bool published = rsmcore_export_is_published(memseg->core);
     if (!rsmcore_export_is_creator(memseg->core))
         return published ? RSMERR_NOT_CREATOR : RSMERR_SEG_NOT_PUBLISHED;
+    if (!may_unpublish(memseg, published))
+        return RSMERR_POLLFD_IN_USE;
+    int error = rsmapi_error(RSMAPI_PUBLISH, rsmcore_export_unpublish(memseg->core, 0));
     pthread_mutex_lock(&memseg->segment.lock);
-    /* Where the daemon has died there is still memory to be taken back. */
-    if (memseg->segment.pollfd_references == 0 || !published)
-        error = rsmapi_error(RSMAPI_PUBLISH, rsmcore_export_unpublish(memseg->core, 0));
+    memseg->unpublishing = false;
     pthread_mutex_unlock(&memseg->segment.lock);
     return error;
 }

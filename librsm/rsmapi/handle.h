@@ -44,7 +44,9 @@ struct rsmapi_segment {
     uint32_t tag;
     unsigned pollfd_references; /* guarded by lock */
     struct rsmcore_event *event;
-    pthread_mutex_t lock; /* guards pollfd references and the mapping of an import */
+    /* Guards pollfd references and the mapping of an import. Not held over requests to rsmd: a
+     * child that is forked meanwhile could not even destroy its copy of the handle. */
+    pthread_mutex_t lock;
     /* In the table of poll descriptors while pollfd_references is not 0; guarded by its lock. */
     int pollfd;
     struct rsmapi_segment *next_pollfd;
@@ -55,11 +57,13 @@ struct __rsm_memseg_export_handle {
     struct rsmcore_export *core;
     bool loopback;
     bool rebind_allowed;
+    bool unpublishing; /* by a thread that waits for rsmd; guarded by the segment's lock */
 };
 
 /**
  * A connection. What put and get read is atomic, for they take no lock: a transfer that races with
- * map or unmap sees the range of either, and the core holds it inside the segment in any case.
+ * map or unmap sees the bounds of either. The core does not check rights and range again, so
+ * `usable` never has a right that was not granted, and `end` never lies behind the segment.
  */
 struct __rsm_memseg_import_handle {
     struct rsmapi_segment segment;
@@ -67,7 +71,7 @@ struct __rsm_memseg_import_handle {
     uint32_t rights;          /* RSM_RIGHT_* granted at connect */
     _Atomic uint32_t usable;  /* of these, what an explicit mapping leaves to put and get */
     _Atomic uint64_t first;   /* [first, end): segment bytes that put and get may touch */
-    _Atomic uint64_t end;     /* UINT64_MAX while not mapped: the whole segment */
+    _Atomic uint64_t end;     /* the whole segment while not mapped */
     _Atomic bool mapped;      /* changed under the lock */
     _Atomic bool has_barrier; /* one was initialised and none destroyed since */
     _Atomic uint32_t mode;    /* rsm_barrier_mode_t */

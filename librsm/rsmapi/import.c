@@ -10,10 +10,10 @@
 static void init_import(struct __rsm_memseg_import_handle *handle, uint32_t rights)
 {
     rsmapi_segment_init(&handle->segment, RSMAPI_TAG_IMPORT, handle->core->event);
-    handle->rights = rights;
-    atomic_init(&handle->usable, rights);
+    handle->rights = rights & handle->core->rights;
+    atomic_init(&handle->usable, handle->rights);
     atomic_init(&handle->first, 0);
-    atomic_init(&handle->end, UINT64_MAX);
+    atomic_init(&handle->end, handle->core->length);
     atomic_init(&handle->mapped, false);
     atomic_init(&handle->has_barrier, false);
     atomic_init(&handle->mode, RSM_BARRIER_MODE_IMPLICIT);

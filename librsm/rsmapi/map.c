@@ -47,7 +47,7 @@ static void widen(struct __rsm_memseg_import_handle *handle)
 {
     atomic_store(&handle->usable, handle->rights);
     atomic_store(&handle->first, 0);
-    atomic_store(&handle->end, UINT64_MAX);
+    atomic_store(&handle->end, handle->core->length);
 }
 
 /* Called with the handle's lock held. */

@@ -9,13 +9,15 @@
 #include "rsmapi/handle.h"
 #include "rsmapi/status.h"
 
-/*
- * The segments that have a poll descriptor reference, by descriptor. The lock is taken inside a
- * segment's own one, and held while an event is consumed, so that the segment stays.
- */
+/* The segments that have a poll descriptor reference, by descriptor. */
 enum { BUCKETS = 64, NS_PER_MS = 1000000 };
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rsmapi_segment *table[BUCKETS];
+
+/* Held while events are consumed, so that no segment leaves the table meanwhile. To see what was
+ * stored before an event, a mapping may have to fetch it from the segment: this lock is not taken
+ * by fork(2). Taken inside a segment's own lock and before table_lock. */
+static pthread_mutex_t consuming_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
@@ -24,14 +26,21 @@ static void before_fork(void)
     pthread_mutex_lock(&table_lock);
 }
 
-static void after_fork(void)
+static void after_fork_in_parent(void)
 {
+    pthread_mutex_unlock(&table_lock);
+}
+
+/* Whoever consumes is a thread of the parent. */
+static void after_fork_in_child(void)
+{
+    consuming_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_unlock(&table_lock);
 }
 
 static void watch_fork(void)
 {
-    pthread_atfork(before_fork, after_fork, after_fork);
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 static struct rsmapi_segment **bucket_of(int fd)
@@ -51,29 +60,57 @@ static void table_add(struct rsmapi_segment *segment, int fd)
 
 static void table_remove(struct rsmapi_segment *segment)
 {
+    pthread_mutex_lock(&consuming_lock);
     pthread_mutex_lock(&table_lock);
     struct rsmapi_segment **link = bucket_of(segment->pollfd);
     while (*link != segment)
         link = &(*link)->next_pollfd;
     *link = segment->next_pollfd;
     pthread_mutex_unlock(&table_lock);
+    pthread_mutex_unlock(&consuming_lock);
 }
 
-/* Called with the table's lock held. */
+/* Called with consuming_lock held, which keeps the segment there. */
 static struct rsmapi_segment *table_find(int fd)
 {
+    pthread_mutex_lock(&table_lock);
     struct rsmapi_segment *segment = *bucket_of(fd);
     while (segment != NULL && segment->pollfd != fd)
         segment = segment->next_pollfd;
+    pthread_mutex_unlock(&table_lock);
     return segment;
 }
 
 /* Whether events can come: a connection is there as long as its handle, an export segment has to be
- * published. Called with the segment's lock held, which keeps it so: unpublish takes it too. */
+ * published, and to stay so. Called with the segment's lock held. */
 static bool is_reachable(const struct rsmapi_segment *segment)
 {
+    const struct __rsm_memseg_export_handle *export_handle =
+        (const struct __rsm_memseg_export_handle *)segment;
     return segment->tag != RSMAPI_TAG_EXPORT ||
-           rsmcore_export_is_published(((const struct __rsm_memseg_export_handle *)segment)->core);
+           (rsmcore_export_is_published(export_handle->core) && !export_handle->unpublishing);
+}
+
+static bool looks_reachable(struct rsmapi_segment *segment)
+{
+    pthread_mutex_lock(&segment->lock);
+    bool reachable = is_reachable(segment);
+    pthread_mutex_unlock(&segment->lock);
+    return reachable;
+}
+
+/* One more reference to the segment's descriptor. */
+static enum rsm_status refer(struct rsmapi_segment *segment, int fd)
+{
+    enum rsm_status status = RSM_ST_STALE;
+    pthread_mutex_lock(&segment->lock);
+    if (is_reachable(segment)) {
+        if (segment->pollfd_references++ == 0)
+            table_add(segment, fd);
+        status = RSM_ST_OK;
+    }
+    pthread_mutex_unlock(&segment->lock);
+    return status;
 }
 
 RSM_API int rsm_memseg_get_pollfd(void *memseg, struct pollfd *pollfd)
@@ -85,12 +122,10 @@ RSM_API int rsm_memseg_get_pollfd(void *memseg, struct pollfd *pollfd)
         return RSMERR_BAD_SEG_HNDL;
     if (pollfd == NULL)
         return RSMERR_BAD_ADDR;
-    pthread_mutex_lock(&segment->lock);
-    if (is_reachable(segment))
+    if (looks_reachable(segment)) /* or rsmd need not be asked */
         status = rsmcore_event_descriptor(segment->event, &fd);
-    if (status == RSM_ST_OK && segment->pollfd_references++ == 0)
-        table_add(segment, fd);
-    pthread_mutex_unlock(&segment->lock);
+    if (status == RSM_ST_OK)
+        status = refer(segment, fd);
     if (status == RSM_ST_OK) {
         pollfd->fd = fd;
         pollfd->events = POLLRDNORM;
@@ -113,7 +148,7 @@ RSM_API int rsm_memseg_release_pollfd(void *memseg)
 RSM_API_EXPORT(rsm_memseg_release_pollfd);
 
 /* A program may have asked for more than POLLRDNORM; the answer for a segment is that, POLLHUP or
- * nothing. Take one event from it. Called with the table's lock held. */
+ * nothing. Take one event from it. Called with consuming_lock held. */
 static void consume(struct rsmapi_segment *segment, struct pollfd *entry)
 {
     enum rsm_status status = RSM_ST_TIMEOUT;
@@ -132,7 +167,7 @@ static void consume(struct rsmapi_segment *segment, struct pollfd *entry)
 static bool settle_segments(struct pollfd fds[], nfds_t nfds)
 {
     bool any = false;
-    pthread_mutex_lock(&table_lock);
+    pthread_mutex_lock(&consuming_lock);
     for (nfds_t i = 0; i < nfds; i++) {
         struct rsmapi_segment *segment = fds[i].fd < 0 ? NULL : table_find(fds[i].fd);
         if (segment == NULL || (fds[i].revents & POLLNVAL) != 0)
@@ -140,7 +175,7 @@ static bool settle_segments(struct pollfd fds[], nfds_t nfds)
         any = true;
         consume(segment, &fds[i]);
     }
-    pthread_mutex_unlock(&table_lock);
+    pthread_mutex_unlock(&consuming_lock);
     return any;
 }
 

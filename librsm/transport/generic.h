@@ -34,6 +34,7 @@ struct rsmcore_import_table {
 struct rsmcore_node_table {
     struct rsm_node_ops ops;
     struct rsm_node_signal_ops signals;
+    struct rsm_node_import_ops imports;
 };
 
 /** Whether @p name can be a transport's: 1 to RSM_TRANSPORT_NAME_MAX - 1 of [a-z0-9_]. */
@@ -59,6 +60,10 @@ enum rsm_status rsmcore_node_ops_complete(const struct rsm_node_ops *given,
 /** The capabilities (RSM_CAP_*) that ports of a transport with this completed table may have: those
  *  whose operations it brings. */
 uint32_t rsmcore_import_abilities(const struct rsm_import_ops *full);
+
+/** Whether the transport can report that a connection has failed; else health() need not be called.
+ */
+bool rsmcore_import_reports_health(const struct rsm_import_ops *full);
 
 /** The generic form of completions: submit() carries the transfer out. */
 extern const struct rsm_completion_ops rsmcore_completion_ops;

@@ -87,6 +87,12 @@ static size_t write_claim(const struct rsmd_auth_claim *claim, uint8_t bytes[CLA
 
 /* ------------------------------------------------------------------ in the thread */
 
+static void fail(struct rsmd_auth_job *job, const char *why)
+{
+    job->ours = true;
+    snprintf(job->why, sizeof job->why, "%s", why);
+}
+
 static void broken(struct rsmd_auth_job *job, uint32_t node, const char *why)
 {
     job->ours = true;
@@ -193,6 +199,19 @@ static void free_job(struct rsmd_job *base)
     free(job);
 }
 
+/* NULL: out of memory, which done() knows. */
+static struct rsmd_auth_job *new_job(rsmd_auth_done *done, void *context)
+{
+    struct rsmd_auth_job *job = calloc(1, sizeof *job);
+    if (job == NULL) {
+        done(context, "out of memory", true, NULL);
+        return NULL;
+    }
+    job->done = done;
+    job->context = context;
+    return job;
+}
+
 static struct rsmd_auth_job *submit(struct rsmd_auth *auth, struct rsmd_auth_job *job,
                                     const struct rsmd_auth_claim *claim)
 {
@@ -204,8 +223,13 @@ static struct rsmd_auth_job *submit(struct rsmd_auth *auth, struct rsmd_auth_job
     job->claim_length = write_claim(claim, job->claim);
     job->method = auth->method;
     atomic_fetch_add(&auth->method->users, 1);
-    if (rsmd_worker_submit(auth->worker, &job->job))
+    if (job->method->munge != NULL && rsmd_worker_submit(auth->worker, &job->job))
         return job;
+    if (job->method->munge == NULL)
+        run(&job->job); /* asks nobody, so it cannot take long */
+    else
+        fail(job, "too many handshakes at once");
+    on_done(&job->job);
     free_job(&job->job);
     return NULL;
 }
@@ -213,12 +237,10 @@ static struct rsmd_auth_job *submit(struct rsmd_auth *auth, struct rsmd_auth_job
 struct rsmd_auth_job *rsmd_auth_prove(struct rsmd_auth *auth, const struct rsmd_auth_claim *claim,
                                       rsmd_auth_done *done, void *context)
 {
-    struct rsmd_auth_job *job = calloc(1, sizeof *job);
+    struct rsmd_auth_job *job = new_job(done, context);
     if (job == NULL)
         return NULL;
     job->prove = true;
-    job->done = done;
-    job->context = context;
     return submit(auth, job, claim);
 }
 
@@ -226,12 +248,10 @@ struct rsmd_auth_job *rsmd_auth_check(struct rsmd_auth *auth, const struct rsmd_
                                       const struct rsm_cluster_proof *proof, rsmd_auth_done *done,
                                       void *context)
 {
-    struct rsmd_auth_job *job = calloc(1, sizeof *job);
+    struct rsmd_auth_job *job = new_job(done, context);
     if (job == NULL)
         return NULL;
     job->proof = *proof;
-    job->done = done;
-    job->context = context;
     return submit(auth, job, claim);
 }
 
@@ -265,10 +285,12 @@ struct rsmd_auth *rsmd_auth_start(struct event_base *base, const struct rsmd_con
                                   const char *library, char *why, size_t why_size)
 {
     struct method *method = make_method(conf, library, why, why_size);
+    struct rsmd_worker_limits limits = rsmd_worker_single;
     if (method == NULL)
         return NULL;
+    limits.waiting += 2 * conf->node_count; /* when a cluster starts, all links are made at once */
     struct rsmd_auth *auth = calloc(1, sizeof *auth);
-    struct rsmd_worker *worker = auth != NULL ? rsmd_worker_new(base, &rsmd_worker_single) : NULL;
+    struct rsmd_worker *worker = auth != NULL ? rsmd_worker_new(base, &limits) : NULL;
     if (worker == NULL) {
         free(auth);
         let_go(method);

@@ -38,8 +38,8 @@ struct rsmd_auth *rsmd_auth_start(struct event_base *base, const struct rsmd_con
                                   const char *library, char *why, size_t why_size);
 void rsmd_auth_end(struct rsmd_auth *auth);
 
-/** Make a proof of this end's, or check one of the peer's; @p done is called once, later. NULL:
- *  too much is going on. */
+/** Make a proof of this end's, or check one of the peer's; @p done is called once: later, or, with
+ *  auth = none and on failures, before this returns NULL. */
 struct rsmd_auth_job *rsmd_auth_prove(struct rsmd_auth *auth, const struct rsmd_auth_claim *claim,
                                       rsmd_auth_done *done, void *context);
 struct rsmd_auth_job *rsmd_auth_check(struct rsmd_auth *auth, const struct rsmd_auth_claim *claim,

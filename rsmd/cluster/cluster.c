@@ -66,8 +66,7 @@ static void reap(evutil_socket_t fd, short what, void *argument)
         if (conn->link != NULL) {
             rsmd_link_lost(conn->link, conn);
         } else {
-            DL_DELETE(peers->listener.strangers, conn);
-            peers->listener.stranger_count--;
+            rsmd_listener_release(conn);
         }
         rsmd_tcp_free(conn);
     }
@@ -102,11 +101,13 @@ static bool make_links(struct rsmd_cluster *peers)
 static bool make_events(struct rsmd_cluster *peers)
 {
     int ms = (int)(peers->self.conf->peer_timeout_ms / RSMD_TICKS_PER_TIMEOUT);
+    struct rsmd_worker_limits limits = rsmd_worker_single;
+    limits.waiting += 2 * peers->self.conf->node_count; /* to call each node, and to check each */
     struct timeval tick = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
     peers->tick = event_new(peers->base, -1, EV_PERSIST, on_tick, peers);
     peers->ticked_at = rsm_clock_ms();
     peers->reaper = evtimer_new(peers->base, reap, peers);
-    peers->resolver = rsmd_worker_new(peers->base, &rsmd_worker_single);
+    peers->resolver = rsmd_worker_new(peers->base, &limits);
     return peers->tick != NULL && peers->reaper != NULL && peers->resolver != NULL &&
            event_add(peers->tick, &tick) == 0;
 }
@@ -187,7 +188,7 @@ static void free_over(struct rsmd_cluster *peers)
         struct rsmd_link *link = conn->link;
         peers->over = conn->over_next;
         if (link == NULL)
-            DL_DELETE(peers->listener.strangers, conn);
+            rsmd_listener_release(conn);
         else if (link->up == conn)
             link->up = NULL;
         else if (link->calling == conn)

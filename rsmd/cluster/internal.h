@@ -24,7 +24,6 @@
 #define RSMD_CLUSTER_INTERNAL_H
 
 #include <event2/event.h>
-#include <utlist.h>
 
 #include "conf/address.h"
 #include "cluster/auth.h"
@@ -32,10 +31,12 @@
 #include "cluster/handshake.h"
 #include "cluster/cluster.h"
 #include "cluster/stream.h"
+#include "common/tables.h"
 #include "common/worker.h"
 
 enum {
-    RSMD_STRANGERS_MAX = 64,     /* connections that were accepted and not authenticated */
+    /* Connections that were accepted and not authenticated, beyond one of each node that calls. */
+    RSMD_STRANGERS_SPARE = 64,
     RSMD_HANDSHAKE_MS = 3000,    /* or the peer timeout, if that is longer: for each step */
     RSMD_RETRY_MIN_MS = 100,     /* after the first failure; doubled with each */
     RSMD_RETRY_MAX_MS = 2000,    /* but for jitter of a quarter */
@@ -67,6 +68,7 @@ struct rsmd_tcp {
     struct event *deadline; /* of the handshake */
     struct rsmd_auth_job *job;
     struct resolution *resolution; /* the name of the caller's node is being looked up */
+    struct rsmd_caller_host *host; /* of a stranger */
     struct rsmd_address here, there;
     char there_text[RSMD_ADDRESS_TEXT_BYTES]; /* with the port if we called it */
     struct rsm_cluster_hello mine, theirs;
@@ -96,13 +98,21 @@ struct rsmd_link {
     struct rsmd_complaints complaints;
 };
 
+/** A host from which strangers have connected. */
+struct rsmd_caller_host {
+    char text[RSMD_ADDRESS_TEXT_BYTES]; /* its address, without a port */
+    unsigned count;                     /* of its strangers */
+    UT_hash_handle hh;
+};
+
 struct rsmd_listener {
     int socket; /* -1: not open */
     struct event *accepting;
     struct event *again;
     struct resolution *resolution;
     struct rsmd_tcp *strangers;
-    unsigned stranger_count;
+    unsigned stranger_count, strangers_max;
+    struct rsmd_caller_host *hosts;
     char text[RSM_CLUSTER_TEXT_MAX]; /* why it is not open */
     struct rsmd_complaints complaints;
 };
@@ -152,6 +162,10 @@ void rsmd_resolve_cancel(struct resolution *resolution);
 /** Listen at the own node's address, now or as soon as that is possible. */
 bool rsmd_listener_start(struct rsmd_cluster *peers);
 void rsmd_listener_stop(struct rsmd_cluster *peers);
+/** Count an accepted connection among the strangers. False: out of memory. */
+bool rsmd_listener_keep(struct rsmd_tcp *conn);
+/** A connection is no stranger any more: it has become a link's, or is over. */
+void rsmd_listener_release(struct rsmd_tcp *conn);
 
 /* tcp.c */
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 
 enum {
     ACCEPTS_PER_TURN = 16,
-    BACKLOG = 128,
+    BACKLOG_SPARE = 128, /* beyond one of each node that calls */
     PAUSE_MS = 200,      /* out of descriptors */
     TRY_AGAIN_MS = 2000, /* the address cannot be used now */
 };
@@ -27,28 +28,67 @@ static void again_after(struct rsmd_listener *listener, int ms)
 
 /* ------------------------------------------------------------------ strangers */
 
-static bool same_host(const struct rsmd_tcp *a, const struct rsmd_tcp *b)
+/* The nodes that may call this one. */
+static unsigned count_callers(const struct rsmd_cluster *peers)
 {
-    return strcmp(a->there_text, b->there_text) == 0;
+    unsigned count = 0;
+    while (count < peers->link_count && peers->links[count]->node->id < peers->self.node)
+        count++;
+    return count;
+}
+
+static struct rsmd_caller_host *need_host(struct rsmd_listener *listener, const char *text)
+{
+    struct rsmd_caller_host *host;
+    HASH_FIND_STR(listener->hosts, text, host);
+    if (host != NULL)
+        return host;
+    host = calloc(1, sizeof *host);
+    if (host == NULL)
+        return NULL;
+    snprintf(host->text, sizeof host->text, "%s", text);
+    HASH_ADD_STR(listener->hosts, text, host);
+    if (host->hh.tbl != NULL)
+        return host;
+    free(host);
+    return NULL;
+}
+
+bool rsmd_listener_keep(struct rsmd_tcp *conn)
+{
+    struct rsmd_listener *listener = &conn->peers->listener;
+    conn->host = need_host(listener, conn->there_text);
+    if (conn->host == NULL)
+        return false;
+    conn->host->count++;
+    DL_APPEND(listener->strangers, conn);
+    listener->stranger_count++;
+    return true;
+}
+
+void rsmd_listener_release(struct rsmd_tcp *conn)
+{
+    struct rsmd_listener *listener = &conn->peers->listener;
+    struct rsmd_caller_host *host = conn->host;
+    DL_DELETE(listener->strangers, conn);
+    listener->stranger_count--;
+    conn->host = NULL;
+    if (--host->count > 0)
+        return;
+    HASH_DEL(listener->hosts, host);
+    free(host);
 }
 
 /* The oldest connection of the host that has most: a stranger who takes all places can only push
  * out its own. */
-static struct rsmd_tcp *least_welcome(struct rsmd_listener *listener)
+static struct rsmd_tcp *least_welcome(const struct rsmd_listener *listener)
 {
-    struct rsmd_tcp *conn, *other, *worst = NULL;
-    unsigned most = 0;
+    struct rsmd_tcp *conn, *worst = NULL;
     DL_FOREACH(listener->strangers, conn)
     {
-        unsigned count = 0;
-        if (conn->phase == RSMD_PHASE_OVER)
-            continue;
-        DL_FOREACH(listener->strangers, other)
-        count += other->phase != RSMD_PHASE_OVER && same_host(conn, other);
-        if (count > most) {
-            most = count;
+        if (conn->phase != RSMD_PHASE_OVER &&
+            (worst == NULL || conn->host->count > worst->host->count))
             worst = conn;
-        }
     }
     return worst;
 }
@@ -59,9 +99,11 @@ static void welcome(struct rsmd_cluster *peers, int fd, const struct rsmd_addres
     struct rsmd_tcp *conn = rsmd_tcp_accepted(peers, fd, from);
     if (conn == NULL)
         return;
-    DL_APPEND(listener->strangers, conn);
-    listener->stranger_count++;
-    if (listener->stranger_count <= RSMD_STRANGERS_MAX)
+    if (!rsmd_listener_keep(conn)) {
+        rsmd_tcp_free(conn);
+        return;
+    }
+    if (listener->stranger_count <= listener->strangers_max)
         return;
     struct rsmd_tcp *worst = least_welcome(listener);
     if (worst != NULL)
@@ -102,7 +144,7 @@ static bool try_bind(int fd, const struct rsmd_address *at)
 }
 
 /* A listening socket, or -1 with errno. */
-static int open_socket(const struct rsmd_address *at)
+static int open_socket(const struct rsmd_address *at, unsigned callers)
 {
     int on = 1;
     int fd = socket(at->socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -111,7 +153,7 @@ static int open_socket(const struct rsmd_address *at)
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (at->socket.ss_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (try_bind(fd, at) && listen(fd, BACKLOG) == 0)
+    if (try_bind(fd, at) && listen(fd, (int)(callers + BACKLOG_SPARE)) == 0)
         return fd;
     int error = errno;
     close(fd);
@@ -156,7 +198,7 @@ static void on_resolved(void *context, const struct rsmd_addresses *found, const
         complain(peers, why);
         return;
     }
-    listener->socket = open_socket(&found->list[0]);
+    listener->socket = open_socket(&found->list[0], count_callers(peers));
     if (listener->socket < 0) {
         complain(peers, strerror(errno));
         return;
@@ -194,6 +236,8 @@ bool rsmd_listener_start(struct rsmd_cluster *peers)
 {
     struct rsmd_listener *listener = &peers->listener;
     listener->socket = -1;
+    /* When a node starts, all that may call it do so at once. */
+    listener->strangers_max = count_callers(peers) + RSMD_STRANGERS_SPARE;
     listener->again = evtimer_new(peers->base, on_again, peers);
     if (listener->again == NULL)
         return false;
@@ -213,7 +257,7 @@ void rsmd_listener_stop(struct rsmd_cluster *peers)
     }
     while (listener->strangers != NULL) {
         struct rsmd_tcp *conn = listener->strangers;
-        DL_DELETE(listener->strangers, conn);
+        rsmd_listener_release(conn);
         rsmd_tcp_free(conn);
     }
 }

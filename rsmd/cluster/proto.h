@@ -78,18 +78,23 @@ struct rsm_cluster_ping {
     uint64_t number;
 };
 
-/** An import wanted. The importer's node vouches for the user. */
+/** A process whose request one node forwards to another. The sender vouches for it. */
+struct rsm_cluster_identity {
+    uint32_t uid;
+    uint32_t gid;
+    uint32_t pid;
+    uint32_t group_count;
+    uint32_t groups[RSM_CLUSTER_GROUPS_MAX]; /* supplementary groups */
+};
+
+/** An import wanted. */
 struct rsm_cluster_connect {
     uint32_t request; /* chosen by the sender, comes back in the reply */
     char controller[RSM_PROTO_NAME_MAX];
     uint32_t space; /* enum rsm_id_space of control/proto.h */
     uint32_t segment_id;
     uint32_t rights; /* RSM_RIGHT_* wanted */
-    uint32_t uid;
-    uint32_t gid;
-    uint32_t pid;
-    uint32_t group_count;
-    uint32_t groups[RSM_CLUSTER_GROUPS_MAX];
+    struct rsm_cluster_identity who;
 };
 
 struct rsm_cluster_connect_reply {
@@ -107,8 +112,13 @@ struct rsm_cluster_connect_reply {
 /** DISCONNECT, ABORT and UNAVAILABLE. */
 struct rsm_cluster_import {
     uint32_t import;
-    uint32_t died; /* of DISCONNECT: 1: the importing process ended and left the connection behind;
-                      else 0 */
+    uint32_t died; /* of DISCONNECT: RSM_CLUSTER_DIED and RSM_CLUSTER_HELD; else 0 */
+};
+
+enum {
+    RSM_CLUSTER_DIED = 1, /* the importing process ended and left the connection behind */
+    RSM_CLUSTER_HELD = 2, /* the importing process may still reach the memory: a second DISCONNECT
+                             says when it cannot any more */
 };
 
 /** Events posted to the other end of a connection. */
@@ -119,17 +129,13 @@ struct rsm_cluster_event {
     uint32_t coalesced; /* 1: before these, one more unless some are pending already */
 };
 
-/** An interrupt to be found, or triggered. The sender vouches for the user. */
+/** An interrupt to be found, or triggered. */
 struct rsm_cluster_interrupt {
     uint32_t request; /* chosen by the sender, comes back in the reply */
     uint32_t kind;    /* enum rsm_interrupt_kind */
     uint32_t number;
     uint32_t interrupt; /* id; 0: find it */
-    uint32_t uid;
-    uint32_t gid;
-    uint32_t pid;
-    uint32_t group_count;
-    uint32_t groups[RSM_CLUSTER_GROUPS_MAX];
+    struct rsm_cluster_identity who;
     uint32_t length; /* bytes */
     uint8_t data[RSM_INTERRUPT_DATA_MAX];
 };
@@ -155,11 +161,16 @@ struct rsm_cluster_msg {
     } u;
 };
 
+/** Begin a message of a type: its body is all zeros, and the rest of the union is left alone, which
+ *  is 16 KiB for a body of a few bytes. */
+void rsm_cluster_msg_begin(struct rsm_cluster_msg *msg, enum rsm_cluster_msg_type type);
+
 /** Encode type and body into @p buffer (no length word). Returns the length, or 0 if the message
  *  breaks its own bounds. */
 size_t rsm_cluster_encode(const struct rsm_cluster_msg *msg, void *buffer, size_t capacity);
 
-/** Decode type and body. RSM_ST_OK or RSM_ST_PROTOCOL. Only msg is written. */
+/** Decode type and body. RSM_ST_OK or RSM_ST_PROTOCOL. Only msg is written, of its union only the
+ *  body of that type. */
 enum rsm_status rsm_cluster_decode(struct rsm_cluster_msg *msg, const void *buffer, size_t length);
 
 #endif

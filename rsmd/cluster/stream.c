@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Why not bufferevent: it writes from the event loop only. A refusal must go out before the close in
+ * the same turn, and at the daemon's end, when there are no more turns, the links are told of it.
+ * See "Cluster links" in doc/architecture.md. */
 #include "cluster/stream.h"
 
 #include <errno.h>
@@ -24,10 +27,8 @@ struct rsmd_stream {
     bool paused;
     bool ended;
     struct event *readable, *writable;
-    struct evbuffer *out;
-    size_t filled; /* bytes in `in` */
-    uint8_t in[LENGTH_BYTES + RSM_CLUSTER_FRAME_MAX];
-    struct rsm_cluster_msg msg; /* that is being delivered */
+    struct evbuffer *in;  /* at most one frame, or a part of it; nothing in an idle stream */
+    struct evbuffer *out; /* what the kernel has not taken */
 };
 
 static void end(struct rsmd_stream *stream, const char *why)
@@ -49,28 +50,47 @@ static void end_with_errno(struct rsmd_stream *stream, int error)
 
 /* ------------------------------------------------------------------ in */
 
+static void end_with_garbage(struct rsmd_stream *stream)
+{
+    end(stream, "it sent what is no message of this protocol");
+}
+
+/* The length of the frame at the start of the buffer. False: that is not there yet. */
+static bool peek_length(const struct rsmd_stream *stream, uint32_t *length)
+{
+    uint8_t word[LENGTH_BYTES];
+    if (evbuffer_copyout(stream->in, word, sizeof word) < (ssize_t)sizeof word)
+        return false;
+    struct rsm_codec c = rsm_decoder(word, sizeof word);
+    rsm_codec_u32(&c, length);
+    return true;
+}
+
 /* Deliver the frame at the start of the buffer. 1: done; 0: it is not whole yet; -1: the stream has
  * ended. */
 static int deliver(struct rsmd_stream *stream)
 {
+    struct rsm_cluster_msg msg;
     uint32_t length = 0;
-    struct rsm_codec c = rsm_decoder(stream->in, stream->filled);
-    rsm_codec_u32(&c, &length);
-    if (c.bad)
+    if (!peek_length(stream, &length))
         return 0;
     if (length > RSM_CLUSTER_FRAME_MAX) {
-        end(stream, "it sent what is no message of this protocol");
+        end_with_garbage(stream);
         return -1;
     }
-    if (c.left < length)
+    if (evbuffer_get_length(stream->in) < LENGTH_BYTES + length)
         return 0;
-    if (rsm_cluster_decode(&stream->msg, c.at, length) != RSM_ST_OK) {
-        end(stream, "it sent what is no message of this protocol");
+    const uint8_t *frame = evbuffer_pullup(stream->in, LENGTH_BYTES + (ev_ssize_t)length);
+    if (frame == NULL) {
+        end_with_errno(stream, ENOMEM);
         return -1;
     }
-    stream->filled -= LENGTH_BYTES + length;
-    memmove(stream->in, c.at + length, stream->filled);
-    stream->user.message(stream->user.context, &stream->msg);
+    if (rsm_cluster_decode(&msg, frame + LENGTH_BYTES, length) != RSM_ST_OK) {
+        end_with_garbage(stream);
+        return -1;
+    }
+    evbuffer_drain(stream->in, LENGTH_BYTES + length);
+    stream->user.message(stream->user.context, &msg);
     return stream->ended ? -1 : 1;
 }
 
@@ -83,29 +103,35 @@ static int deliver_all(struct rsmd_stream *stream)
     return result < 0 ? -1 : stream->paused ? 0 : 1;
 }
 
+/* Receive what there is room for beside a part of a frame. 1: there may be more; 0: not now; -1: the
+ * stream has ended. */
+static int receive(struct rsmd_stream *stream)
+{
+    uint8_t bytes[LENGTH_BYTES + RSM_CLUSTER_FRAME_MAX];
+    size_t room = sizeof bytes - evbuffer_get_length(stream->in);
+    ssize_t got = recv(stream->socket, bytes, room, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (got < 0 || (got > 0 && evbuffer_add(stream->in, bytes, (size_t)got) < 0)) {
+        end_with_errno(stream, got < 0 ? errno : ENOMEM);
+        return -1;
+    }
+    if (got == 0) {
+        end(stream, "it closed the connection");
+        return -1;
+    }
+    int delivered = deliver_all(stream);
+    return delivered > 0 && (size_t)got < room ? 0 : delivered;
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *argument)
 {
-    (void)what;
+    (void)fd, (void)what;
     struct rsmd_stream *stream = argument;
     /* Frames that waited; then there is room for the rest of one. */
-    if (deliver_all(stream) <= 0)
-        return;
-    for (int i = 0; i < READS_PER_TURN; i++) {
-        ssize_t got = recv(fd, stream->in + stream->filled, sizeof stream->in - stream->filled, 0);
-        if (got < 0 && (errno == EAGAIN || errno == EINTR))
-            return;
-        if (got < 0) {
-            end_with_errno(stream, errno);
-            return;
-        }
-        if (got == 0) {
-            end(stream, "it closed the connection");
-            return;
-        }
-        stream->filled += (size_t)got;
-        if (deliver_all(stream) <= 0)
-            return;
-    }
+    int more = deliver_all(stream);
+    for (int i = 0; i < READS_PER_TURN && more > 0; i++)
+        more = receive(stream);
 }
 
 size_t rsmd_stream_queued(const struct rsmd_stream *stream)
@@ -127,7 +153,7 @@ void rsmd_stream_resume(struct rsmd_stream *stream)
     event_add(stream->readable, NULL);
     /* There may be whole frames already, which no descriptor tells of. Not from here: the caller
      * is in the midst of something. */
-    if (stream->filled > 0)
+    if (evbuffer_get_length(stream->in) > 0)
         event_active(stream->writable, EV_TIMEOUT, 0);
 }
 
@@ -219,10 +245,12 @@ struct rsmd_stream *rsmd_stream_new(struct event_base *base, int socket, bool co
     stream->socket = socket;
     stream->user = *user;
     stream->connecting = connecting;
+    stream->in = evbuffer_new();
     stream->out = evbuffer_new();
     stream->readable = event_new(base, socket, EV_READ | EV_PERSIST, on_readable, stream);
     stream->writable = event_new(base, socket, EV_WRITE, on_writable, stream);
-    if (stream->out != NULL && stream->readable != NULL && stream->writable != NULL &&
+    if (stream->in != NULL && stream->out != NULL && stream->readable != NULL &&
+        stream->writable != NULL &&
         event_add(connecting ? stream->writable : stream->readable, NULL) == 0)
         return stream;
     stream->ended = true;
@@ -236,9 +264,12 @@ void rsmd_stream_free(struct rsmd_stream *stream)
         event_free(stream->readable);
     if (stream->writable != NULL)
         event_free(stream->writable);
+    if (stream->in != NULL)
+        evbuffer_free(stream->in);
     if (stream->out != NULL)
         evbuffer_free(stream->out);
-    shutdown(stream->socket, SHUT_WR);
+    if (!stream->connecting)
+        shutdown(stream->socket, SHUT_WR);
     close(stream->socket);
     free(stream);
 }

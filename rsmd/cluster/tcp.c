@@ -75,6 +75,14 @@ static bool say(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg)
     return false;
 }
 
+static bool say_number(struct rsmd_tcp *conn, enum rsm_cluster_msg_type type, uint64_t number)
+{
+    struct rsm_cluster_msg msg;
+    rsm_cluster_msg_begin(&msg, type);
+    msg.u.ping.number = number;
+    return say(conn, &msg);
+}
+
 static void out_of_turn(struct rsmd_tcp *conn)
 {
     rsmd_tcp_end(conn, "it sent a message out of turn");
@@ -166,10 +174,9 @@ static void make_proof(struct rsmd_tcp *conn)
 {
     struct rsmd_auth_claim claim = own_claim(conn);
     enter(conn, RSMD_PHASE_MAKING);
-    rsmd_stream_pause(conn->stream);
     conn->job = rsmd_auth_prove(conn->peers->auth, &claim, on_proof_made, conn);
-    if (conn->job == NULL)
-        rsmd_tcp_end(conn, "too many handshakes at once");
+    if (conn->job != NULL)
+        rsmd_stream_pause(conn->stream);
 }
 
 /* ------------------------------------------------------------------ the caller's address */
@@ -232,17 +239,17 @@ static void take_proof(struct rsmd_tcp *conn, const struct rsm_cluster_proof *pr
 {
     struct rsmd_auth_claim claim = their_claim(conn);
     enter(conn, RSMD_PHASE_CHECKING);
-    rsmd_stream_pause(conn->stream);
     conn->job = rsmd_auth_check(conn->peers->auth, &claim, proof, on_proof_checked, conn);
-    if (conn->job == NULL)
-        rsmd_tcp_end(conn, "too many handshakes at once");
+    if (conn->job != NULL)
+        rsmd_stream_pause(conn->stream);
 }
 
 /* ------------------------------------------------------------------ greeting */
 
 static bool say_hello(struct rsmd_tcp *conn, uint32_t to)
 {
-    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_HELLO};
+    struct rsm_cluster_msg msg;
+    rsm_cluster_msg_begin(&msg, RSM_CLUSTER_HELLO);
     if (!rsmd_hello_make(&conn->peers->self, to, &conn->mine)) {
         rsmd_tcp_end(conn, "there are no random numbers");
         return false;
@@ -280,8 +287,7 @@ static void take_confirmation(struct rsmd_tcp *conn, const struct rsm_cluster_ms
     if (!conn->caller) {
         conn->first_ping = msg->u.ping.number;
         conn->link = rsmd_link_to(conn->peers, conn->theirs.from);
-        DL_DELETE(conn->peers->listener.strangers, conn);
-        conn->peers->listener.stranger_count--;
+        rsmd_listener_release(conn);
     }
     rsmd_link_adopt(conn->link, conn);
 }
@@ -290,9 +296,8 @@ static void take_confirmation(struct rsmd_tcp *conn, const struct rsm_cluster_ms
 
 bool rsmd_tcp_ping(struct rsmd_tcp *conn)
 {
-    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_PING, .u.ping.number = ++conn->ping};
     conn->pinged_at = rsm_clock_ms();
-    return say(conn, &msg);
+    return say_number(conn, RSM_CLUSTER_PING, ++conn->ping);
 }
 
 void rsmd_tcp_begin(struct rsmd_tcp *conn)
@@ -300,8 +305,7 @@ void rsmd_tcp_begin(struct rsmd_tcp *conn)
     conn->phase = RSMD_PHASE_UP;
     conn->up_since = conn->answered_at = rsm_clock_ms();
     evtimer_del(conn->deadline);
-    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_PONG, .u.ping.number = conn->first_ping};
-    if (!conn->caller && !say(conn, &msg))
+    if (!conn->caller && !say_number(conn, RSM_CLUSTER_PONG, conn->first_ping))
         return;
     rsmd_stream_resume(conn->stream);
 }
@@ -320,11 +324,9 @@ static void take_pong(struct rsmd_tcp *conn, uint64_t number)
 static void take_when_up(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg)
 {
     const struct rsmd_cluster *peers = conn->peers;
-    struct rsm_cluster_msg pong = {.type = RSM_CLUSTER_PONG};
     switch ((enum rsm_cluster_msg_type)msg->type) {
     case RSM_CLUSTER_PING:
-        pong.u.ping = msg->u.ping;
-        say(conn, &pong);
+        say_number(conn, RSM_CLUSTER_PONG, msg->u.ping.number);
         return;
     case RSM_CLUSTER_PONG:
         take_pong(conn, msg->u.ping.number);
@@ -375,8 +377,20 @@ static void on_message(void *context, const struct rsm_cluster_msg *msg)
         out_of_turn(conn);
 }
 
-static bool know_ends(struct rsmd_tcp *conn, int socket)
+/* Errors do no harm: our own heartbeat is what counts. */
+static void tune(const struct rsmd_cluster *peers, int socket)
 {
+    int on = 1;
+    unsigned ms = peers->self.conf->peer_timeout_ms;
+    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+}
+
+/* Learn both ends of a connection that is made, and set its options. */
+static bool prepare(struct rsmd_tcp *conn, int socket)
+{
+    tune(conn->peers, socket);
     conn->here.length = sizeof conn->here.socket;
     conn->there.length = sizeof conn->there.socket;
     return getsockname(socket, (struct sockaddr *)&conn->here.socket, &conn->here.length) == 0 &&
@@ -388,7 +402,7 @@ static void on_connected(void *context)
     struct rsmd_tcp *conn = context;
     if (conn->phase != RSMD_PHASE_CONNECTING)
         return;
-    if (!know_ends(conn, rsmd_stream_socket(conn->stream))) {
+    if (!prepare(conn, rsmd_stream_socket(conn->stream))) {
         rsmd_tcp_end(conn, strerror(errno));
         return;
     }
@@ -403,16 +417,6 @@ static void on_ended(void *context, const char *why)
 
 /* ------------------------------------------------------------------ begin and end */
 
-/* Errors do no harm: our own heartbeat is what counts. */
-static void tune(const struct rsmd_cluster *peers, int socket)
-{
-    int on = 1;
-    unsigned ms = peers->self.conf->peer_timeout_ms;
-    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
-}
-
 static struct rsmd_tcp *make(struct rsmd_cluster *peers, int socket, bool caller)
 {
     struct rsmd_tcp *conn = calloc(1, sizeof *conn);
@@ -421,7 +425,6 @@ static struct rsmd_tcp *make(struct rsmd_cluster *peers, int socket, bool caller
         close(socket);
         return NULL;
     }
-    tune(peers, socket);
     conn->peers = peers;
     conn->caller = caller;
     conn->stream = rsmd_stream_new(peers->base, socket, caller, &user);
@@ -450,7 +453,7 @@ struct rsmd_tcp *rsmd_tcp_accepted(struct rsmd_cluster *peers, int socket,
     if (conn == NULL)
         return NULL;
     rsmd_address_text(from, false, conn->there_text);
-    if (know_ends(conn, socket))
+    if (prepare(conn, socket))
         return conn;
     rsmd_tcp_free(conn); /* it has gone already */
     return NULL;

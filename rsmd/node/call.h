@@ -41,6 +41,7 @@ rsmd_handler rsmd_answer_export_destroy;
 /* connect.c */
 rsmd_handler rsmd_answer_import_connect;
 rsmd_handler rsmd_answer_import_disconnect;
+rsmd_handler rsmd_answer_import_trap;
 /* events.c */
 rsmd_handler rsmd_answer_event_open;
 rsmd_handler rsmd_answer_event_receivers;

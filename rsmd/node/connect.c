@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/connect.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "node/call.h"
@@ -8,6 +9,7 @@
 #include "node/controllers.h"
 #include "node/remote/remote.h"
 #include "node/offer.h"
+#include "node/remote/release.h"
 #include "node/reach.h"
 #include "node/registry.h"
 #include "node/segment_ids.h"
@@ -30,18 +32,22 @@ static enum rsm_status find_segment(const struct rsmd_node *node, const struct r
     return rsmd_access_decide(&exported->access, client->node, wanted->who, wanted->rights);
 }
 
+/* Whoever sends packets to the socket is on this host. */
 static struct rsm_importer importer_of(const struct rsmd_wanted *wanted)
 {
     return (struct rsm_importer){.node = wanted->client->node,
                                  .uid = wanted->who->uid,
                                  .gid = wanted->who->gid,
-                                 .pid = wanted->who->pid};
+                                 .pid = wanted->who->pid,
+                                 .local = wanted->client->remote == NULL};
 }
 
-static void take_back(const struct rsmd_controller *by, struct rsm_node_offer *granted,
-                      struct rsm_offer *offer)
+static void take_back(const struct rsmd_controller *by, const struct rsm_importer *importer,
+                      struct rsm_node_offer *granted, struct rsm_offer *offer)
 {
     by->ops->revoke(by->port, granted);
+    if (!importer->local && by->ops->imports != NULL)
+        by->ops->imports->released(by->port, granted);
     while (offer->fd_count > 0)
         close(offer->fds[--offer->fd_count]);
 }
@@ -53,8 +59,7 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     struct rsmd_controller *by;
     struct rsm_node_offer *granted;
     struct rsm_importer importer = importer_of(wanted);
-    /* Whoever sends packets to the socket is on this host. */
-    bool local = wanted->client->remote == NULL;
+    bool local = importer.local;
     if (!local && !rsmd_reaches(exported->controller, wanted->client->node))
         return RSM_ST_UNREACHABLE;
     if (!rsmd_share_fits(wanted->account, RSMD_SEGMENTS, 1))
@@ -64,17 +69,22 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     if (status != RSM_ST_OK)
         return status;
     /* Descriptors do not cross. */
-    status = !local && offer->fd_count > 0
-                 ? RSM_ST_NO_ROUTE
+    bool held = !local && by->ops->imports != NULL;
+    struct rsmd_release *release = held ? rsmd_release_make(by, granted) : NULL;
+    status = !local && offer->fd_count > 0 ? RSM_ST_NO_ROUTE
+             : held && release == NULL
+                 ? RSM_ST_NO_MEMORY
                  : rsmd_import_make(node, wanted->client, wanted->account, &importer, exported, by,
                                     granted, wanted->attach, made);
     if (status != RSM_ST_OK) {
-        take_back(by, granted, offer);
+        free(release);
+        take_back(by, &importer, granted, offer);
         return status;
     }
     (*made)->rights = wanted->rights;
-    /* What has no descriptor is a grant that revoke() takes back. */
-    if (offer->fd_count > 0)
+    (*made)->release = release;
+    /* Else it is a grant that revoke() takes back. */
+    if (offer->fd_count > 0 || held)
         rsmd_pieces_mark_offered(exported->pieces);
     return RSM_ST_OK;
 }
@@ -163,5 +173,17 @@ enum rsm_status rsmd_answer_import_disconnect(struct rsmd_call *call)
         return RSM_ST_NOT_FOUND;
     import->disconnected = true;
     rsmd_import_free(call->node, import);
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmd_answer_import_trap(struct rsmd_call *call)
+{
+    const struct rsm_import_trap_request *asked = &call->request->u.import_trap;
+    struct rsmd_import *import = rsmd_client_import(call->node, call->client, asked->import);
+    if (import == NULL)
+        return RSM_ST_NOT_FOUND;
+    if (!rsmcore_map_choice_is_valid(&asked->choice))
+        return RSM_ST_INVALID;
+    import->choice = asked->choice;
     return RSM_ST_OK;
 }

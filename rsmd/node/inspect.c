@@ -91,6 +91,7 @@ static void fill_import(const struct walk *walk, struct rsm_inspect_item *item)
         .gid = import->importer.gid,
         .permission = import->rights,
         .pending = pending_of(&import->events),
+        .choice = import->choice,
     };
     item->exporter = import->exporter;
     memcpy(item->controller, import->controller->name, sizeof item->controller);

@@ -66,6 +66,7 @@ static struct rsmd_interrupt *find_any(const struct rsmd_node *node, uint32_t ki
 {
     const struct rsmd_interrupt_key key = {.kind = kind, .number = number};
     struct rsmd_interrupt *interrupt;
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): both members are set */
     HASH_FIND(hh_key, node->interrupts_by_number, &key, sizeof key, interrupt);
     return interrupt;
 }

@@ -147,9 +147,13 @@ struct rsmd_import {
     bool attached;                /* it shares the segment as its exporter does (claims.h) */
     bool asked_to_leave;          /* the segment has become unavailable since it connected */
     bool disconnected;            /* by the importer, as opposed to its death */
+    struct softmap_choice choice; /* of the mapping engine, as the importer says */
     uint32_t exporter;            /* node */
     struct rsmd_remote *remote;   /* where the other end is; NULL: here, or it was aborted */
     struct rsmd_relay *relay;     /* to the other end there; NULL until somebody posts */
+    struct rsmd_release *release; /* of the offer, if it is to be released by the importer's node */
+    struct rsm_node_import *entry; /* of the controller's port, if the export is on another host */
+    uint32_t owed; /* the exporter's node waits for a DISCONNECT with this id; 0: it does not */
     struct {
         uint32_t id; /* of the connection at the exporter's node; 0 once aborted */
         struct rsmd_segment_name name;

@@ -7,31 +7,62 @@
 #include "base/log.h"
 #include "base/status.h"
 
-/* Whether a port of this transport knows the extent, or can be made to. */
-static bool is_known_to(const struct rsmd_extent *extent, const struct rsm_node_ops *ops,
-                        const struct rsm_node_ops *loopback)
+/* An extent is known to the port that has made it. Another port of the same transport, on another
+ * device or with another protection domain, knows nothing of it. */
+static bool made_by(const struct rsmd_extent *extent, const struct rsmd_controller *controller)
 {
-    return extent->controller->ops == ops ||
-           (ops == loopback && (extent->controller->port->caps & RSM_NODE_EXTENTS_SHAREABLE) != 0);
+    return extent->controller == controller;
+}
+
+/* Whether the loopback controller's port knows the extent, or can adopt it. */
+static bool suits_loopback(const struct rsmd_extent *extent, const struct rsmd_controller *loopback)
+{
+    return made_by(extent, loopback) ||
+           (extent->controller->port->caps & RSM_NODE_EXTENTS_SHAREABLE) != 0;
+}
+
+/* Whether its importers are on this host alone, where the loopback controller may serve them. */
+static bool is_of_loopback_transport(const struct rsmd_controller *controller,
+                                     const struct rsmd_controller *loopback)
+{
+    return controller->ops == loopback->ops;
 }
 
 bool rsmd_offer_suits(const struct rsmd_node *node, const struct rsmd_extent *extent,
                       const struct rsmd_controller *controller)
 {
-    return is_known_to(extent, controller->ops, rsmd_controller_loopback(node)->ops);
+    const struct rsmd_controller *loopback = rsmd_controller_loopback(node);
+    return made_by(extent, controller) ||
+           (is_of_loopback_transport(controller, loopback) && suits_loopback(extent, loopback));
+}
+
+static bool all_made_by(const struct rsmd_pieces *pieces, const struct rsmd_controller *controller)
+{
+    for (uint32_t i = 0; i < pieces->count; i++)
+        if (!made_by(pieces->piece[i].extent, controller))
+            return false;
+    return true;
+}
+
+static bool all_suit_loopback(const struct rsmd_pieces *pieces,
+                              const struct rsmd_controller *loopback)
+{
+    for (uint32_t i = 0; i < pieces->count; i++)
+        if (!suits_loopback(pieces->piece[i].extent, loopback))
+            return false;
+    return true;
 }
 
 /* The controller whose port is to make the offer. */
 static struct rsmd_controller *carrier(const struct rsmd_node *node,
                                        const struct rsmd_export *exported, bool local)
 {
+    struct rsmd_controller *own = exported->controller;
     struct rsmd_controller *loopback = rsmd_controller_loopback(node);
-    if (!local || exported->controller->ops == loopback->ops)
-        return exported->controller;
-    for (uint32_t i = 0; i < exported->pieces->count; i++)
-        if (!is_known_to(exported->pieces->piece[i].extent, loopback->ops, loopback->ops))
-            return exported->controller;
-    return loopback;
+    /* Its own port does as well, and has nothing to adopt. */
+    bool needs_nobody =
+        is_of_loopback_transport(own, loopback) && all_made_by(exported->pieces, own);
+    return local && !needs_nobody && all_suit_loopback(exported->pieces, loopback) ? loopback : own;
 }
 
 static enum rsm_status adopt(struct rsmd_node *node, struct rsmd_extent *extent)
@@ -51,19 +82,33 @@ static enum rsm_status adopt(struct rsmd_node *node, struct rsmd_extent *extent)
     return status;
 }
 
-/* The pieces as the carrier's port knows them. */
+/* The extent as this controller's port knows it. */
+static enum rsm_status find_memory(struct rsmd_node *node, struct rsmd_extent *extent,
+                                   const struct rsmd_controller *by, struct rsm_extent **memory)
+{
+    enum rsm_status status = RSM_ST_OK;
+    if (made_by(extent, by)) {
+        *memory = extent->memory;
+        return RSM_ST_OK;
+    }
+    if (by != rsmd_controller_loopback(node)) /* it adopts nothing */
+        return RSM_ST_NO_ROUTE;
+    if (extent->adopted == NULL)
+        status = adopt(node, extent);
+    *memory = extent->adopted;
+    return status;
+}
+
 static enum rsm_status collect(struct rsmd_node *node, const struct rsmd_pieces *from,
-                               const struct rsm_node_ops *ops, struct rsm_extent_piece *pieces)
+                               const struct rsmd_controller *by, struct rsm_extent_piece *pieces)
 {
     for (uint32_t i = 0; i < from->count; i++) {
-        struct rsmd_extent *extent = from->piece[i].extent;
-        bool own = extent->controller->ops == ops;
-        enum rsm_status status = own || extent->adopted != NULL ? RSM_ST_OK : adopt(node, extent);
+        struct rsm_extent *memory;
+        enum rsm_status status = find_memory(node, from->piece[i].extent, by, &memory);
         if (status != RSM_ST_OK)
             return status;
-        pieces[i] = (struct rsm_extent_piece){.extent = own ? extent->memory : extent->adopted,
-                                              .offset = from->piece[i].offset,
-                                              .length = from->piece[i].length};
+        pieces[i] = (struct rsm_extent_piece){
+            .extent = memory, .offset = from->piece[i].offset, .length = from->piece[i].length};
     }
     return RSM_ST_OK;
 }
@@ -75,7 +120,7 @@ enum rsm_status rsmd_offer_make(struct rsmd_node *node, const struct rsmd_export
 {
     struct rsm_extent_piece pieces[RSM_PROTO_PIECES_MAX];
     struct rsmd_controller *controller = carrier(node, exported, local);
-    enum rsm_status status = collect(node, exported->pieces, controller->ops, pieces);
+    enum rsm_status status = collect(node, exported->pieces, controller, pieces);
     if (status != RSM_ST_OK)
         return status;
     memset(offer, 0, sizeof *offer);

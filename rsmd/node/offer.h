@@ -9,6 +9,8 @@
  * Let a transport make an offer of a published segment for one importer. An importer on this host
  * gets one of the loopback controller's transport, whatever the segment's is, if all the memory is
  * such that processes of the host may map it.
+ * An offer names only extents that its port has made or adopted: RSM_ST_NO_ROUTE where an importer
+ * on another host cannot be served so.
  * @param local  the importer is on this host.
  * @param by     the controller whose port has made *made and is to revoke it.
  */
@@ -17,7 +19,8 @@ enum rsm_status rsmd_offer_make(struct rsmd_node *node, const struct rsmd_export
                                 struct rsm_offer *offer, struct rsmd_controller **by,
                                 struct rsm_node_offer **made);
 
-/** Whether a segment of the controller can lie on this extent. */
+/** Whether a segment of the controller can lie on this extent: its own port has made it, or all its
+ *  importers are on this host and the loopback controller can adopt it. */
 bool rsmd_offer_suits(const struct rsmd_node *node, const struct rsmd_extent *extent,
                       const struct rsmd_controller *controller);
 

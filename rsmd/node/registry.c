@@ -8,6 +8,7 @@
 #include "node/extents.h"
 #include "node/interrupts.h"
 #include "node/records.h"
+#include "node/remote/release.h"
 #include "node/remote/remote.h"
 #include "node/remote/relay.h"
 
@@ -133,6 +134,7 @@ static struct rsmd_guest *find_guest(const struct rsmd_node *node,
 {
     const struct rsmd_guest_key key = {.export_id = exported->id, .uid = uid};
     struct rsmd_guest *guest;
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): both members are set */
     HASH_FIND(hh, node->guests, &key, sizeof key, guest);
     return guest;
 }
@@ -191,6 +193,7 @@ static void sever(struct rsmd_node *node, struct rsmd_import *import, enum rsm_r
     if (import->hh_made.tbl != NULL)
         HASH_DELETE(hh_made, node->offers, import);
     import->by->ops->revoke(import->by->port, import->made);
+    rsmd_release_await(import);
     rsmd_pieces_drop(import->pieces);
     DL_DELETE2(exported->imports, import, export_prev, export_next);
     (*count_of(exported, import))--;
@@ -435,8 +438,7 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
         sever(node, import, import->disconnected ? RSM_RECORD_DISCONNECTED : RSM_RECORD_LOST);
         settle_deferred(node, exported);
     }
-    if (import->there.id != 0)
-        rsmd_remote_disconnect(node, import);
+    rsmd_remote_disconnect(node, import);
     rsmd_relay_free(import);
     rsmd_records_end(import->account, &import->records);
     rsmd_events_close(import->account, &import->events);

@@ -45,8 +45,7 @@ static void refuse(struct rsmd_connection *connection, size_t length, enum rsm_s
     uint32_t type, sequence;
     if (!rsm_msg_peek(server->incoming, length, &type, &sequence))
         return;
-    memset(&server->reply, 0, sizeof server->reply);
-    server->reply.type = type | RSM_MSG_REPLY;
+    rsm_msg_begin(&server->reply, type | RSM_MSG_REPLY);
     server->reply.sequence = sequence;
     server->reply.status = status;
     send_reply(connection, &server->reply, NULL);

@@ -65,6 +65,7 @@ static const struct {
     [RSM_MSG_INTERRUPT_CONNECT] = {rsmd_answer_interrupt_connect, true, false},
     [RSM_MSG_INTERRUPT_TRIGGER] = {rsmd_answer_interrupt_trigger, true, false},
     [RSM_MSG_INTERRUPT_TAKE] = {rsmd_answer_interrupt_take, false, false},
+    [RSM_MSG_IMPORT_TRAP] = {rsmd_answer_import_trap, true, false},
     [RSM_MSG_EXPORT_STATE] = {rsmd_answer_export_state, false, false},
 };
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
@@ -95,8 +96,7 @@ void rsmd_dispatch(struct rsmd_call *call)
 {
     call->attached.count = 0;
     call->close_attached = false;
-    memset(call->reply, 0, sizeof *call->reply);
-    call->reply->type = call->request->type | RSM_MSG_REPLY;
+    rsm_msg_begin(call->reply, call->request->type | RSM_MSG_REPLY);
     call->reply->sequence = call->request->sequence;
     call->reply->status = answer(call);
 }

@@ -297,13 +297,15 @@ static void compare(void)
 {
     const struct steps_held *most = &run.record->after[step];
     struct steps_held held;
-    const char *what = NULL;
-    for (int64_t end = now_ms() + SETTLE_MS; now_ms() < end; pause_ms(2)) {
+    const char *what;
+    int64_t end = now_ms() + SETTLE_MS;
+    do {
+        pause_ms(2);
         look(&held);
         what = excess(&held, most);
         if (what == NULL)
             return;
-    }
+    } while (now_ms() < end);
     too_much(what, &held, most);
 }
 

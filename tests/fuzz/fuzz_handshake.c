@@ -131,7 +131,6 @@ static void wire_close(struct wire *wire)
 static void wire_open(struct wire *wire, bool called)
 {
     int ends[2];
-    struct rsmd_listener *listener = &here->peers->listener;
     struct rsmd_link *link = rsmd_link_to(here->peers, CALLED);
     struct rsmd_address address = {.length = sizeof(struct sockaddr_in)};
     struct sockaddr_in *in = (struct sockaddr_in *)&address.socket;
@@ -148,8 +147,7 @@ static void wire_open(struct wire *wire, bool called)
     }
     struct rsmd_tcp *conn = rsmd_tcp_accepted(here->peers, ends[1], &address);
     CHECK(conn != NULL);
-    DL_APPEND(listener->strangers, conn);
-    listener->stranger_count++;
+    CHECK(rsmd_listener_keep(conn));
 }
 
 /* Look at what has come in whole. */

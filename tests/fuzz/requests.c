@@ -132,11 +132,11 @@ static void connect_make(struct input *in, struct rsm_cluster_connect *m)
     m->space = input_below(in, RSM_ID_SPACES + 1);
     m->segment_id = (uint32_t)input_number(in);
     m->rights = (uint32_t)input_number(in);
-    m->uid = (uint32_t)input_number(in);
-    m->gid = (uint32_t)input_number(in);
-    m->group_count = input_below(in, 4);
-    for (uint32_t i = 0; i < m->group_count; i++)
-        m->groups[i] = input_u8(in);
+    m->who.uid = (uint32_t)input_number(in);
+    m->who.gid = (uint32_t)input_number(in);
+    m->who.group_count = input_below(in, 4);
+    for (uint32_t i = 0; i < m->who.group_count; i++)
+        m->who.groups[i] = input_u8(in);
 }
 
 static void connect_reply_make(struct input *in, struct rsm_cluster_connect_reply *m)
@@ -165,7 +165,7 @@ void peer_message_make(struct input *in, struct rsm_cluster_msg *msg)
     else
         words_make(in, &msg->u);
     if (msg->type == RSM_CLUSTER_INTERRUPT) {
-        msg->u.interrupt.group_count %= 4;
+        msg->u.interrupt.who.group_count %= 4;
         msg->u.interrupt.length %= RSM_INTERRUPT_DATA_MAX + 1;
     }
     if (msg->type == RSM_CLUSTER_INTERRUPT_REPLY && input_below(in, 4) != 3)

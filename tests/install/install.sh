@@ -30,6 +30,9 @@ run_hello() {
 
 for file in include/rsmapi.h include/rsm/rsmapi.h include/rsm/rsm_common.h \
     include/rsm/rsmapi_common.h include/rsm/base_types.h include/rsm/rsmpai.h \
+    include/sisci_api.h include/sisci_types.h include/sisci_error.h include/dis_types.h \
+    include/sisci_version.h include/sisci_demolib.h include/rmlib.h include/dis/sisci_api.h \
+    include/dis/dis_types.h "$libdir/libsisci.so.1" "$libdir/pkgconfig/sisci.pc" \
     include/rsm/transport.h include/sys/rsm/rsm_common.h include/sys/rsm/rsmapi_common.h \
     "$libdir/librsm.so.2" "$libdir/rsm/librsm_softmap.so" "$libdir/pkgconfig/rsm.pc" \
     "$libdir/cmake/rsm/rsm-config.cmake" \
@@ -94,10 +97,19 @@ else
     fail "no program by pkg-config"
 fi
 
+# shellcheck disable=SC2046,SC2086 # words
+if "$compiler" -std=c11 -Wall -Wextra -Werror $sanitize $(pkg-config --cflags sisci) \
+    "$here/hello_sisci.c" $(pkg-config --libs sisci) -o "$work/hello_sisci"; then
+    run_hello "$work/hello_sisci"
+else
+    fail "no SISCI program by pkg-config"
+fi
+
 if "$cmake" -S "$here/find_package" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" \
     -DCMAKE_C_COMPILER="$compiler" -DCMAKE_C_FLAGS="$sanitize" -DWANTED_VERSION="$version" \
     > "$work/log" 2>&1 && "$cmake" --build "$work/cmake" >> "$work/log" 2>&1; then
     run_hello "$work/cmake/hello"
+    run_hello "$work/cmake/hello_sisci"
 else
     cat "$work/log"
     fail "no program by find_package"

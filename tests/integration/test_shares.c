@@ -9,6 +9,7 @@
 #include "control/packet.h"
 #include "party.h"
 #include "process.h"
+#include "shared_node.h"
 
 enum {
     GREEDY_UID = 65530,
@@ -18,53 +19,24 @@ enum {
     RAW_MAX = 6000,
 };
 
-static pid_t system_daemon;
-
-/* A world with a daemon of the system's kind, and these limits. */
-static int limited_setup(void **state, const char *limits)
-{
-    char path[] = "/tmp/rsm-shares-XXXXXX", option[64];
-    if (geteuid() != 0) {
-        print_message("needs root, for several users\n");
-        exit(77);
-    }
-    if (world_setup(state) != 0)
-        return -1;
-    int fd = mkstemp(path);
-    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (file == NULL || fprintf(file, "[controller sci0]\ntransport = shm\n%s", limits) < 0 ||
-        fclose(file) != 0)
-        return -1;
-    snprintf(option, sizeof option, "--config=%s", path);
-    system_daemon = world_daemon_start_with(*state, 1, option);
-    return unlink(path);
-}
+#define CONTROLLER "[controller sci0]\ntransport = shm\n"
 
 static int few_segments(void **state)
 {
-    char limits[64];
-    snprintf(limits, sizeof limits, "[limits]\nmax-segments = %d\n", SEGMENTS);
-    return limited_setup(state, limits);
+    char configuration[128];
+    snprintf(configuration, sizeof configuration, CONTROLLER "[limits]\nmax-segments = %d\n",
+             SEGMENTS);
+    return shared_node_setup_with(state, configuration);
 }
 
 static int little_memory(void **state)
 {
-    return limited_setup(state, "[limits]\nmax-exported-memory = 1\n");
+    return shared_node_setup_with(state, CONTROLLER "[limits]\nmax-exported-memory = 1\n");
 }
 
 static int usual(void **state)
 {
-    return limited_setup(state, "");
-}
-
-static int limited_teardown(void **state)
-{
-    struct world *world = *state;
-    for (unsigned i = 0; i < world->actor_count; i++)
-        if (world->actors[i].pid != 0 && !world->actors[i].busy)
-            actor_stop(&world->actors[i]);
-    world_daemon_end(system_daemon);
-    return world_teardown(state);
+    return shared_node_setup_with(state, CONTROLLER);
 }
 
 /* Create segments until there are no more; how many. */
@@ -208,7 +180,7 @@ static void test_connections(void **state)
 
 int main(void)
 {
-#define SHARES_TEST(test, setup) cmocka_unit_test_setup_teardown(test, setup, limited_teardown)
+#define SHARES_TEST(test, setup) cmocka_unit_test_setup_teardown(test, setup, shared_node_teardown)
     const struct CMUnitTest tests[] = {
         SHARES_TEST(test_segments, few_segments),
         SHARES_TEST(test_killed, few_segments),

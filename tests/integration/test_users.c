@@ -12,35 +12,9 @@
 #include "control/packet.h"
 #include "party.h"
 #include "process.h"
+#include "shared_node.h"
 
 enum { LENGTH = 2 * PARTY_PAGE, OTHER_UID = 65533, REPLY_TIMEOUT_MS = 5000 };
-
-/* A world with a daemon of the system's kind on node 1. */
-static pid_t system_daemon;
-
-static int shared_setup(void **state)
-{
-    if (geteuid() != 0) {
-        print_message("needs root, for several users\n");
-        exit(77);
-    }
-    if (world_setup(state) != 0)
-        return -1;
-    system_daemon = world_daemon_start(*state, 1);
-    return 0;
-}
-
-static int shared_teardown(void **state)
-{
-    struct world *world = *state;
-    for (unsigned i = 0; i < world->actor_count; i++)
-        if (world->actors[i].pid != 0 && !world->actors[i].busy)
-            actor_stop(&world->actors[i]);
-    world_daemon_end(system_daemon);
-    return world_teardown(state);
-}
-
-#define SHARED_TEST(test) cmocka_unit_test_setup_teardown(test, shared_setup, shared_teardown)
 
 static struct actor *start_user(void **state, uid_t uid)
 {
@@ -243,7 +217,7 @@ static int ask_for_too_much(void *bytes)
 static int claim_node(void *bytes)
 {
     const struct order *order = bytes;
-    struct rsm_packet_fds fds;
+    struct rsm_packet_fds fds = {.count = 0};
     int socket = connect_node_1();
     NEED(socket >= 0);
     int status = greet(socket, order->node, &fds);
@@ -351,9 +325,9 @@ static void test_private_node(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SHARED_TEST(test_access_lists),       SHARED_TEST(test_umask),
-        SHARED_TEST(test_read_only_stays_so), SHARED_TEST(test_offers_hold_no_more),
-        SHARED_TEST(test_reserved_ids),       SHARED_TEST(test_private_node),
+        SHARED_NODE_TEST(test_access_lists),       SHARED_NODE_TEST(test_umask),
+        SHARED_NODE_TEST(test_read_only_stays_so), SHARED_NODE_TEST(test_offers_hold_no_more),
+        SHARED_NODE_TEST(test_reserved_ids),       SHARED_NODE_TEST(test_private_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -331,7 +331,7 @@ static void print_closing(void)
         "aborts told",     "forks", "kills",          "stops",    "kills of daemons"};
     double passed = (double)(soak_now_ns() - began_ns) / 1e9;
     uint32_t violations = atomic_load(&soak->violations);
-    printf("\nsoak: %.0f s, seed %#lx, %u lines, %u nodes\n%-20s %14s %12s\n", passed,
+    printf("\nsoak: %.0f s, seed %#lx, %u lines, %d nodes\n%-20s %14s %12s\n", passed,
            (unsigned long)first_seed, lines, DAEMONS, "", "in all", "a second");
     for (unsigned i = 0; i < COUNTS; i++)
         printf("%-20s %14lu %12.1f\n", names[i], (unsigned long)counted(i),

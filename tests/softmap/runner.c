@@ -46,12 +46,20 @@ int64_t litmus_limit_ms(void)
     return given != NULL ? atoi(given) : 200000;
 }
 
-/* RSM_LITMUS_SHARE=N: an Nth of the work, where each access takes long. */
+/* A number that an environment variable has, at least 1. */
+static unsigned number_from(const char *name)
+{
+    const char *given = getenv(name);
+    int number = given != NULL ? atoi(given) : 1;
+    return number > 1 ? (unsigned)number : 1;
+}
+
+/* RSM_LITMUS_SHARE=N: an Nth of the work, where each access takes long. RSM_LITMUS_DIVIDE=N: an Nth of
+ * that, where there is little time for the whole. */
 unsigned litmus_rounds(unsigned all)
 {
-    const char *given = getenv("RSM_LITMUS_SHARE");
-    unsigned share = given != NULL ? (unsigned)atoi(given) : 1;
-    return share > 1 ? (all + share - 1) / share : all;
+    unsigned share = number_from("RSM_LITMUS_SHARE") * number_from("RSM_LITMUS_DIVIDE");
+    return (all + share - 1) / share;
 }
 
 static unsigned test_limit_s(void)

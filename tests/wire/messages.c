@@ -37,6 +37,7 @@ const struct message_fields control_messages[] = {
     {RSM_MSG_IMPORT_CONNECT, "IMPORT_CONNECT", "controller node space segment_id rights flags",
      "import# slot# generation~ length size rights transport blob_len blob"},
     {RSM_MSG_IMPORT_DISCONNECT, "IMPORT_DISCONNECT", "import#", ""},
+    {RSM_MSG_IMPORT_TRAP, "IMPORT_TRAP", "import# trap reason", ""},
     {RSM_MSG_EVENT_OPEN, "EVENT_OPEN", "end id#", ""},
     {RSM_MSG_EVENT_RECEIVERS, "EVENT_RECEIVERS", "end id# first", "epoch~ total count (peer#)"},
     {RSM_MSG_EVENT_ARM, "EVENT_ARM", "end id#", ""},
@@ -45,7 +46,9 @@ const struct message_fields control_messages[] = {
      "next exported_bytes exported_limit~ segments segments_limit~ clients count (item.id# "
      "item.exporter item.export# item.published item.space item.segment_id item.node item.pid~ "
      "item.uid~ item.gid~ "
-     "item.permission item.acl_count item.connections item.pending item.length item.controller)"},
+     "item.permission item.acl_count item.connections item.pending item.length item.trap "
+     "item.reason "
+     "item.controller)"},
     {RSM_MSG_LINKS, "LINKS", "first",
      "auth more count (link.node link.state link.version link.port link.address~ link.text~)"},
     {RSM_MSG_SHARES, "SHARES", "after",

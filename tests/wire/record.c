@@ -289,6 +289,73 @@ static void look_around(void **state)
     ASK('a', RSM_ST_OK, .type = RSM_MSG_SHARES, .u.shares = {.after = 0});
 }
 
+static void name_spaces(void)
+{
+    remark("name spaces: the same id in each, and assigned ones");
+    static const struct rsm_export_publish_request names[] = {
+        {.space = RSM_ID_SPACE_SISCI, .segment_id = 11},
+        {.space = RSM_ID_SPACE_SISCI, .segment_id = 11, .flags = RSM_PUBLISH_ASSIGN_ID},
+        {.space = RSM_ID_SPACE_RSMAPI, .flags = RSM_PUBLISH_ASSIGN_ID},
+    };
+    publish_as('a', "sci0", 11);
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct rsm_msg msg = {.type = RSM_MSG_EXPORT_CREATE,
+                              .u.export_create = {"sci0", PAGE, 0600, 1}};
+        ask_for('a', &msg, RSM_ST_OK);
+        struct rsm_export_publish_request publish = names[i];
+        publish.export_id = msg.u.export_create_reply.export_id;
+        publish.piece_count = 1;
+        publish.pieces[0].extent = msg.u.export_create_reply.extent;
+        publish.pieces[0].length = PAGE;
+        ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_PUBLISH, .u.export_publish = publish);
+    }
+    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
+        .u.import_connect = {"sci0", WIRE_OWN, 12, RIGHTS, RSM_ID_SPACE_RSMAPI});
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_CONNECT,
+        .u.import_connect = {"sci0", WIRE_OWN, 12, RIGHTS, RSM_ID_SPACE_SISCI});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
+}
+
+/* Both processes have it. */
+static void shared_segment(void)
+{
+    remark("a segment that claims its id, is shared, opened by who is attached, and closed");
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_CREATE,
+                          .u.export_create = {.controller = "sci0",
+                                              .length = PAGE,
+                                              .mode = 0666,
+                                              .want_extent = 1,
+                                              .size = 5,
+                                              .claim = RSM_CLAIM_ID,
+                                              .space = RSM_ID_SPACE_SISCI,
+                                              .segment_id = 14}};
+    struct rsm_msg again = msg;
+    ask_for('a', &msg, RSM_ST_OK);
+    ask_for('a', &again, RSM_ST_ID_IN_USE);
+    const struct rsm_export_create_reply claimed = msg.u.export_create_reply;
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_PUBLISH,
+        .u.export_publish = {.export_id = claimed.export_id,
+                             .space = RSM_ID_SPACE_SISCI,
+                             .segment_id = 14,
+                             .piece_count = 1,
+                             .pieces = {{claimed.extent, 0, PAGE}}});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_STATE,
+        .u.export_state = {RSM_EVENT_EXPORT, claimed.export_id, 0, RSM_SEGMENT_NEW,
+                           RSM_SEGMENT_READY, RSM_STATE_SHARE});
+    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
+        .u.import_connect = {"sci0", WIRE_OWN, 14, RIGHTS, RSM_ID_SPACE_SISCI, 0});
+    msg = (struct rsm_msg){
+        .type = RSM_MSG_IMPORT_CONNECT,
+        .u.import_connect = {"sci0", WIRE_OWN, 14, RIGHTS, RSM_ID_SPACE_SISCI, RSM_CONNECT_ATTACH}};
+    ask_for('b', &msg, RSM_ST_OK);
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_EXPORT_STATE,
+        .u.export_state = {RSM_EVENT_IMPORT, msg.u.import_connect_reply.import, 0,
+                           RSM_SEGMENT_READY, RSM_SEGMENT_OPEN, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_STATE,
+        .u.export_state = {RSM_EVENT_EXPORT, claimed.export_id, 0, RSM_SEGMENT_OPEN,
+                           RSM_SEGMENT_READY, RSM_STATE_NOTIFY});
+}
+
 static void segments(void **state)
 {
     (void)state;
@@ -338,64 +405,8 @@ static void segments(void **state)
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXTENT_FREE,
         .u.extent_free = {other.extent, RSM_EXTENT_FREE_WHEN_UNUSED});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect = {made.import});
-    remark("name spaces: the same id in each, and assigned ones");
-    static const struct rsm_export_publish_request names[] = {
-        {.space = RSM_ID_SPACE_SISCI, .segment_id = 11},
-        {.space = RSM_ID_SPACE_SISCI, .segment_id = 11, .flags = RSM_PUBLISH_ASSIGN_ID},
-        {.space = RSM_ID_SPACE_RSMAPI, .flags = RSM_PUBLISH_ASSIGN_ID},
-    };
-    publish_as('a', "sci0", 11);
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_CREATE,
-                               .u.export_create = {"sci0", PAGE, 0600, 1}};
-        ask_for('a', &msg, RSM_ST_OK);
-        struct rsm_export_publish_request publish = names[i];
-        publish.export_id = msg.u.export_create_reply.export_id;
-        publish.piece_count = 1;
-        publish.pieces[0].extent = msg.u.export_create_reply.extent;
-        publish.pieces[0].length = PAGE;
-        ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_PUBLISH, .u.export_publish = publish);
-    }
-    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 12, RIGHTS, RSM_ID_SPACE_RSMAPI});
-    ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 12, RIGHTS, RSM_ID_SPACE_SISCI});
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
-    remark("a segment that claims its id, is shared, opened by who is attached, and closed");
-    msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_CREATE,
-                           .u.export_create = {.controller = "sci0",
-                                               .length = PAGE,
-                                               .mode = 0666,
-                                               .want_extent = 1,
-                                               .size = 5,
-                                               .claim = RSM_CLAIM_ID,
-                                               .space = RSM_ID_SPACE_SISCI,
-                                               .segment_id = 14}};
-    struct rsm_msg again = msg;
-    ask_for('a', &msg, RSM_ST_OK);
-    ask_for('a', &again, RSM_ST_ID_IN_USE);
-    const struct rsm_export_create_reply claimed = msg.u.export_create_reply;
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_PUBLISH,
-        .u.export_publish = {.export_id = claimed.export_id,
-                             .space = RSM_ID_SPACE_SISCI,
-                             .segment_id = 14,
-                             .piece_count = 1,
-                             .pieces = {{claimed.extent, 0, PAGE}}});
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_STATE,
-        .u.export_state = {RSM_EVENT_EXPORT, claimed.export_id, 0, RSM_SEGMENT_NEW,
-                           RSM_SEGMENT_READY, RSM_STATE_SHARE});
-    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 14, RIGHTS, RSM_ID_SPACE_SISCI, 0});
-    msg = (struct rsm_msg){
-        .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 14, RIGHTS, RSM_ID_SPACE_SISCI, RSM_CONNECT_ATTACH}};
-    ask_for('b', &msg, RSM_ST_OK);
-    ASK('b', RSM_ST_OK, .type = RSM_MSG_EXPORT_STATE,
-        .u.export_state = {RSM_EVENT_IMPORT, msg.u.import_connect_reply.import, 0,
-                           RSM_SEGMENT_READY, RSM_SEGMENT_OPEN, 0});
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_STATE,
-        .u.export_state = {RSM_EVENT_EXPORT, claimed.export_id, 0, RSM_SEGMENT_OPEN,
-                           RSM_SEGMENT_READY, RSM_STATE_NOTIFY});
+    name_spaces();
+    shared_segment();
     remark("the exporter's death");
     publish_as('a', "sci0", 12);
     made = import_as('b', 12);
@@ -445,6 +456,10 @@ static void events(void **state)
         .u.event_arm = {RSM_EVENT_EXPORT, made.export_id});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_DOORBELL,
         .u.event_doorbell = {RSM_EVENT_IMPORT, connection, 0});
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_TRAP,
+        .u.import_trap = {connection, {SOFTMAP_USED_SIGNAL, SOFTMAP_REASON_NO_PERMISSION}});
+    ASK('b', RSM_ST_INVALID, .type = RSM_MSG_IMPORT_TRAP,
+        .u.import_trap = {connection, {SOFTMAP_USED_TRAPS, SOFTMAP_REASON_NONE}});
     remark("what rsmstat sees of it");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_IMPORTS, 0});
@@ -452,16 +467,15 @@ static void events(void **state)
 
 static struct rsm_cluster_msg wanted(uint32_t request, uint32_t segment_id)
 {
-    return (struct rsm_cluster_msg){.type = RSM_CLUSTER_CONNECT,
-                                    .u.connect = {.request = request,
-                                                  .controller = "far0",
-                                                  .segment_id = segment_id,
-                                                  .rights = RIGHTS,
-                                                  .uid = 1000,
-                                                  .gid = 1000,
-                                                  .pid = 4321,
-                                                  .group_count = 2,
-                                                  .groups = {1000, 27}}};
+    return (struct rsm_cluster_msg){
+        .type = RSM_CLUSTER_CONNECT,
+        .u.connect = {
+            .request = request,
+            .controller = "far0",
+            .segment_id = segment_id,
+            .rights = RIGHTS,
+            .who = {
+                .uid = 1000, .gid = 1000, .pid = 4321, .group_count = 2, .groups = {1000, 27}}}};
 }
 
 static void other_host(void **state)
@@ -476,10 +490,11 @@ static void other_host(void **state)
     tell(wanted(2, 99));
     hear(RSM_CLUSTER_CONNECT_REPLY);
     remark("an interrupt that is not there");
-    tell((struct rsm_cluster_msg){
-        .type = RSM_CLUSTER_INTERRUPT,
-        .u.interrupt = {
-            .request = 9, .kind = RSM_INTERRUPT_PLAIN, .number = 1, .uid = 1000, .gid = 1000}});
+    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_INTERRUPT,
+                                  .u.interrupt = {.request = 9,
+                                                  .kind = RSM_INTERRUPT_PLAIN,
+                                                  .number = 1,
+                                                  .who = {.uid = 1000, .gid = 1000}}});
     hear(RSM_CLUSTER_INTERRUPT_REPLY);
     remark("events there and back");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,

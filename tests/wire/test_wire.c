@@ -352,8 +352,8 @@ static void play(void **state)
     for (; go_on && next_line(); steps++)
         go_on = play_step();
     assert_true(version > 0 && steps > 3);
-    for (char letter = 'a'; letter <= 'z'; letter++)
-        hang_up(letter);
+    for (int letter = 'a'; letter <= 'z'; letter++)
+        hang_up((char)letter);
     wire_drop_fds();
     fclose(file);
     daemon_stop(&served);

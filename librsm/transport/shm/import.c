@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/sealed.h"
-#include "transport/shm/window.h"
+#include "transport/shm/shm.h"
 
 #define RACES_BY_DESIGN __attribute__((no_sanitize_thread))
 
@@ -35,7 +35,7 @@ struct shm_conn {
     uint8_t *base; /* the view's, NULL without rights; here to be near */
     uint64_t size;
     uint64_t page;
-    struct shm_view view;
+    struct rsm_view view;
 };
 
 static struct shm_conn *shm_of(struct rsm_conn *conn)
@@ -75,7 +75,7 @@ static void shm_close_port(struct rsm_port *port)
 /* ------------------------------------------------------------------ connection */
 
 /* Whether every byte of the piece is there and stays there. */
-static bool piece_is_safe(int fd, const struct shm_piece *piece)
+static bool piece_is_safe(int fd, const struct rsm_view_piece *piece)
 {
     return piece->length <= UINT64_MAX - piece->offset &&
            rsm_is_sealed_memory(fd, piece->offset + piece->length);
@@ -83,7 +83,7 @@ static bool piece_is_safe(int fd, const struct shm_piece *piece)
 
 /* Decode the offer and check that it is a segment of @p size bytes. */
 static enum rsm_status check_offer(const struct rsm_offer *offer, uint64_t size, uint64_t page,
-                                   struct shm_piece *pieces)
+                                   struct rsm_view_piece *pieces)
 {
     if (offer->fd_count > RSM_OFFER_MAX_FDS || offer->blob_len != offer->fd_count * SHM_PIECE_BYTES)
         return RSM_ST_PROTOCOL;
@@ -91,7 +91,7 @@ static enum rsm_status check_offer(const struct rsm_offer *offer, uint64_t size,
     shm_pieces_codec(&codec, pieces, offer->fd_count);
     uint64_t sum = 0;
     for (unsigned i = 0; i < offer->fd_count; i++) {
-        const struct shm_piece *piece = &pieces[i];
+        const struct rsm_view_piece *piece = &pieces[i];
         if (piece->length == 0 || (piece->offset | piece->length) % page != 0 ||
             piece->length > size - sum || !piece_is_safe(offer->fds[i], piece))
             return RSM_ST_PROTOCOL;
@@ -108,12 +108,12 @@ static enum rsm_status connect_without_rights(const struct rsm_offer *offer)
 static enum rsm_status connect_with_rights(struct shm_conn *made, const struct rsm_offer *offer,
                                            uint32_t rights)
 {
-    struct shm_piece pieces[RSM_OFFER_MAX_FDS];
+    struct rsm_view_piece pieces[RSM_OFFER_MAX_FDS];
     enum rsm_status status = check_offer(offer, made->size, made->page, pieces);
     if (status != RSM_ST_OK)
         return status;
-    status = shm_view_make(&made->view, offer->fds, pieces, offer->fd_count, made->size,
-                           shm_protection(rights));
+    status = rsm_view_make(&made->view, offer->fds, pieces, offer->fd_count, made->size,
+                           rsm_view_protection(rights), true);
     made->base = made->view.base;
     return status;
 }
@@ -153,7 +153,7 @@ static enum rsm_status shm_connect(struct rsm_port *port, const struct rsm_offer
 static void shm_disconnect(struct rsm_conn *conn)
 {
     struct shm_conn *shm = shm_of(conn);
-    shm_view_end(&shm->view);
+    rsm_view_end(&shm->view);
     free(shm);
 }
 
@@ -269,8 +269,8 @@ static enum rsm_status shm_map(struct rsm_conn *conn, uint64_t offset, size_t le
     if (offset % shm->page != 0 || (fixed && (uintptr_t)*address % shm->page != 0))
         return RSM_ST_ALIGNMENT;
     if (shm->base == NULL)
-        return shm_window_none(whole, fixed, address);
-    return shm_window_make(&shm->view, offset, whole, shm_protection(rights), fixed, address);
+        return rsm_view_map_none(whole, fixed, address);
+    return rsm_view_map(&shm->view, offset, whole, rsm_view_protection(rights), fixed, address);
 }
 
 static enum rsm_status shm_unmap(struct rsm_conn *conn, void *address, size_t length)
@@ -298,12 +298,7 @@ static enum rsm_status shm_order(struct rsm_conn *conn)
     return RSM_ST_OK;
 }
 
-static enum rsm_status shm_health(struct rsm_conn *conn)
-{
-    (void)conn; /* that the exporter lives is the core's to know, memory does not break */
-    return RSM_ST_OK;
-}
-
+/* No health: that the exporter lives is the core's to know, memory does not break. */
 const struct rsm_import_ops rsmcore_shm_import_ops = {
     RSM_IMPORT_OPS_HEAD,
     .name = "shm",
@@ -321,5 +316,4 @@ const struct rsm_import_ops rsmcore_shm_import_ops = {
     .unmap = shm_unmap,
     .order = shm_order,
     .complete = shm_order, /* an access that has been executed has happened */
-    .health = shm_health,
 };

@@ -141,27 +141,16 @@ static bool pieces_lie_in_their_extents(const struct shm_node_port *port,
     return count > 0 && count <= RSM_OFFER_MAX_FDS;
 }
 
-/* A new descriptor for the caller, who closes it after sending; -1 with errno. */
-static int descriptor_with_rights(int memfd, uint32_t rights)
-{
-    if ((rights & RSM_RIGHT_WRITE) != 0)
-        return rsmcore_fd_copy_above_stdio(memfd);
-    char path[32];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", memfd);
-    /* O_NONBLOCK: an importer's file lease must not hold the daemon up. */
-    return rsmcore_fd_above_stdio(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-}
-
 static enum rsm_status add_pieces(const struct rsm_extent_piece *pieces, unsigned count,
                                   uint32_t rights, struct rsm_offer *offer)
 {
-    struct shm_piece layout[RSM_OFFER_MAX_FDS];
+    struct rsm_view_piece layout[RSM_OFFER_MAX_FDS];
     for (unsigned i = 0; i < count; i++) {
-        int fd = descriptor_with_rights(pieces[i].extent->fd, rights);
+        int fd = rsmcore_extent_memfd_share(pieces[i].extent->fd, (rights & RSM_RIGHT_WRITE) != 0);
         if (fd < 0)
             return rsmcore_status_from_errno(errno);
         offer->fds[offer->fd_count++] = fd;
-        layout[i] = (struct shm_piece){.offset = pieces[i].offset, .length = pieces[i].length};
+        layout[i] = (struct rsm_view_piece){.offset = pieces[i].offset, .length = pieces[i].length};
     }
     struct rsm_codec codec = rsm_encoder(offer->blob, sizeof offer->blob);
     shm_pieces_codec(&codec, layout, count);

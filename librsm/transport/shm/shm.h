@@ -10,6 +10,7 @@
 #define RSMCORE_SHM_H
 
 #include "base/codec.h"
+#include "base/view.h"
 #include "rsm/transport.h"
 
 /* If RSM_SHM_DIRECT is 0 its ports cannot map: to try on any machine what a fabric without loads
@@ -17,15 +18,11 @@
 extern const struct rsm_import_ops rsmcore_shm_import_ops;
 extern const struct rsm_node_ops rsmcore_shm_node_ops;
 
-struct shm_piece {
-    uint64_t offset; /* bytes into the memfd, a multiple of the page size */
-    uint64_t length; /* bytes, a multiple of the page size, not 0 */
-};
 enum { SHM_PIECE_BYTES = 16 };
 _Static_assert(RSM_OFFER_MAX_FDS *SHM_PIECE_BYTES <= RSM_OFFER_MAX_BLOB, "an offer must fit");
 
 /* Encode or decode the blob of an offer. */
-static inline void shm_pieces_codec(struct rsm_codec *codec, struct shm_piece *pieces,
+static inline void shm_pieces_codec(struct rsm_codec *codec, struct rsm_view_piece *pieces,
                                     unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {

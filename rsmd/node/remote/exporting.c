@@ -4,6 +4,7 @@
 
 #include "node/connect.h"
 #include "node/remote/internal.h"
+#include "node/remote/release.h"
 #include "node/registry.h"
 
 static void fill(struct rsm_cluster_connect_reply *reply, const struct rsmd_import *import,
@@ -25,12 +26,9 @@ void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,
     struct rsmd_import *import;
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_CONNECT_REPLY};
     struct rsm_cluster_connect_reply *reply = &msg.u.connect_reply;
-    struct rsmd_identity who = {.pid = (pid_t)asked->pid,
-                                .uid = asked->uid,
-                                .gid = asked->gid,
-                                .groups = asked->groups,
-                                .group_count = asked->group_count};
-    struct rsmd_account *account = rsmd_account_of_remote(&node->shares, remote->node, asked->uid);
+    struct rsmd_identity who = rsmd_remote_identity(&asked->who);
+    struct rsmd_account *account =
+        rsmd_account_of_remote(&node->shares, remote->node, asked->who.uid);
     struct rsmd_wanted wanted = {.client = &remote->client,
                                  .account = account,
                                  .who = &who,
@@ -49,14 +47,16 @@ void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,
     rsmd_remote_send(node, remote, &msg);
 }
 
-void rsmd_remote_on_disconnect(struct rsmd_node *node, const struct rsmd_remote *remote,
+void rsmd_remote_on_disconnect(struct rsmd_node *node, struct rsmd_remote *remote,
                                const struct rsm_cluster_import *gone)
 {
     struct rsmd_import *import = rsmd_client_import(node, &remote->client, gone->import);
-    if (import == NULL)
-        return;
-    import->disconnected = gone->died == 0;
-    rsmd_import_free(node, import);
+    if (import != NULL) {
+        import->disconnected = (gone->died & RSM_CLUSTER_DIED) == 0;
+        rsmd_import_free(node, import);
+    }
+    if ((gone->died & RSM_CLUSTER_HELD) == 0)
+        rsmd_release(remote, gone->import);
 }
 
 void rsmd_remote_report_abort(struct rsmd_node *node, const struct rsmd_import *import)

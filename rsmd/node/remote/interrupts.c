@@ -12,21 +12,12 @@
 static void fill(struct rsm_cluster_interrupt *into, const struct rsmd_trigger *trigger,
                  uint32_t request)
 {
-    const struct rsmd_identity *who = trigger->who;
-    /* Of a user in more groups the rest does not count: that takes rights away, it gives none. */
-    size_t groups =
-        who->group_count < RSM_CLUSTER_GROUPS_MAX ? who->group_count : RSM_CLUSTER_GROUPS_MAX;
     *into = (struct rsm_cluster_interrupt){.request = request,
                                            .kind = trigger->kind,
                                            .number = trigger->number,
                                            .interrupt = trigger->interrupt,
-                                           .uid = who->uid,
-                                           .gid = who->gid,
-                                           .pid = (uint32_t)who->pid,
-                                           .group_count = (uint32_t)groups,
                                            .length = trigger->length};
-    if (groups > 0)
-        memcpy(into->groups, who->groups, groups * sizeof into->groups[0]);
+    rsmd_remote_pack_identity(trigger->who, &into->who);
     if (trigger->length > 0)
         memcpy(into->data, trigger->data, trigger->length);
 }
@@ -68,7 +59,7 @@ void rsmd_remote_on_interrupt_reply(const struct rsmd_remote *remote,
     }
     if (answer.status == RSM_ST_OK && forward->type == RSM_MSG_INTERRUPT_CONNECT)
         answer.u.interrupt_connect_reply.interrupt = reply->interrupt;
-    rsmd_remote_answer(forward, &answer);
+    rsmd_remote_answer(forward, &answer, NULL);
 }
 
 /* ------------------------------------------------------------------ from there to here */
@@ -78,11 +69,7 @@ void rsmd_remote_on_interrupt(struct rsmd_node *node, const struct rsmd_remote *
 {
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_INTERRUPT_REPLY};
     struct rsm_cluster_interrupt_reply *reply = &msg.u.interrupt_reply;
-    const struct rsmd_identity who = {.pid = (pid_t)asked->pid,
-                                      .uid = asked->uid,
-                                      .gid = asked->gid,
-                                      .groups = asked->groups,
-                                      .group_count = asked->group_count};
+    const struct rsmd_identity who = rsmd_remote_identity(&asked->who);
     const struct rsmd_trigger trigger = {.node = remote->node,
                                          .who = &who,
                                          .kind = asked->kind,

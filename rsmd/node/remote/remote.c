@@ -2,11 +2,13 @@
 #include "node/remote/remote.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "node/events.h"
-#include "node/remote/internal.h"
 #include "node/registry.h"
+#include "node/remote/internal.h"
+#include "node/remote/release.h"
 
 bool rsmd_remote_start(struct rsmd_node *node, struct event_base *base,
                        const struct rsmd_remote_ops *carrier)
@@ -50,6 +52,29 @@ bool rsmd_remote_send(const struct rsmd_node *node, const struct rsmd_remote *re
     return remote->up && carrier->send(carrier->context, remote->node, msg);
 }
 
+/* ------------------------------------------------------------------ processes in messages */
+
+void rsmd_remote_pack_identity(const struct rsmd_identity *who, struct rsm_cluster_identity *into)
+{
+    size_t groups =
+        who->group_count < RSM_CLUSTER_GROUPS_MAX ? who->group_count : RSM_CLUSTER_GROUPS_MAX;
+    into->uid = who->uid;
+    into->gid = who->gid;
+    into->pid = (uint32_t)who->pid;
+    into->group_count = (uint32_t)groups;
+    if (groups > 0)
+        memcpy(into->groups, who->groups, groups * sizeof into->groups[0]);
+}
+
+struct rsmd_identity rsmd_remote_identity(const struct rsm_cluster_identity *from)
+{
+    return (struct rsmd_identity){.pid = (pid_t)from->pid,
+                                  .uid = from->uid,
+                                  .gid = from->gid,
+                                  .groups = from->groups,
+                                  .group_count = from->group_count};
+}
+
 /* ------------------------------------------------------------------ up and down */
 
 static struct rsmd_remote *need(struct rsmd_node *node, uint32_t id)
@@ -84,10 +109,12 @@ void rsmd_remote_up(void *context, uint32_t id)
         take_down(node, remote); /* another incarnation: nothing of the former is left */
     if (remote == NULL)
         remote = need(node, id);
-    if (remote != NULL)
+    if (remote != NULL) {
         remote->up = true;
-    else
+        rsmd_releases_anew(node, remote);
+    } else {
         rsm_log_error("node %u stays out of reach: no memory", (unsigned)id);
+    }
 }
 
 void rsmd_remote_down(void *context, uint32_t id)
@@ -133,6 +160,7 @@ void rsmd_remote_stop(struct rsmd_node *node)
     while (node->hosts->remote != NULL) {
         struct rsmd_remote *remote = node->hosts->remote;
         take_down(node, remote);
+        rsmd_releases_end(remote);
         HASH_DEL(node->hosts->remote, remote);
         free(remote);
     }

@@ -84,7 +84,7 @@ CONFORMANCE(X, 01, "handles that are none, stale, or of another kind are refused
     SUCCEEDS(SCIConnectDataInterrupt, desc(), &remote, node_a(), ADAPTER, number, 0, 0);
     refuse_handle(closed);
     /* Every bit of a handle counts. */
-    for (unsigned bit = 0; bit < 8 * sizeof stale; bit++) {
+    for (unsigned bit = 0; bit < 8 * sizeof(uintptr_t); bit++) {
         uintptr_t other = (uintptr_t)remote ^ ((uintptr_t)1 << bit);
         GIVES(SCI_ERR_ILLEGAL_PARAMETER, SCITriggerDataInterrupt,
               (sci_remote_data_interrupt_t)other, NULL, 0, 0);

@@ -103,8 +103,9 @@ static void failures_of_all_calls_count(void **state)
             fake_segment_fail(bed->segment, ops[i], 0, RSM_ST_TRANSFER);
             enum rsm_status put = vector ? rsmcore_import_putv(import, &entry, 1, &done)
                                          : rsmcore_import_put(import, 0, bytes, 8);
-            enum rsm_status get = vector ? rsmcore_import_getv(import, &entry, 1, &done)
-                                         : rsmcore_import_get_elems(import, 0, bytes, 8, 1);
+            enum rsm_status get = vector
+                                      ? rsmcore_import_getv(import, &entry, 1, &done)
+                                      : rsmcore_import_get_elems_unchecked(import, 0, bytes, 8, 1);
             enum rsm_status order = rsmcore_import_order(import);
             enum rsm_status complete = rsmcore_import_complete(import);
             int failed = (put != RSM_ST_OK) + (get != RSM_ST_OK) + (order != RSM_ST_OK) +

@@ -174,6 +174,55 @@ static void every_message_round_trips(void **state)
     }
 }
 
+static void fill_with_noise(struct rsm_msg *m)
+{
+    memset(m, 0xa5, sizeof *m);
+}
+
+/* What counts of a message that was begun, or decoded, is as if all of it had been zeroed first. */
+static void nothing_old_is_left_in_a_message(void **state)
+{
+    (void)state;
+    static uint8_t expected[RSM_PROTO_MESSAGE_MAX], got[RSM_PROTO_MESSAGE_MAX];
+    static struct rsm_msg zero, message;
+    for (uint32_t type = FIRST_TYPE; type <= LAST_TYPE; type++) {
+        for (uint32_t reply = 0; reply <= RSM_MSG_REPLY; reply += RSM_MSG_REPLY) {
+            zero.type = type | reply;
+            size_t length = rsm_msg_encode(&zero, expected, sizeof expected);
+            assert_true(length >= HEADER_BYTES);
+            fill_with_noise(&message);
+            rsm_msg_begin(&message, type | reply);
+            assert_int_equal(rsm_msg_encode(&message, got, sizeof got), length);
+            assert_memory_equal(got, expected, length);
+            fill_with_noise(&message);
+            assert_int_equal(rsm_msg_decode(&message, expected, length), RSM_ST_OK);
+            assert_int_equal(rsm_msg_encode(&message, got, sizeof got), length);
+            assert_memory_equal(got, expected, length);
+        }
+    }
+    /* Neither is there, nor anything to be cleared. */
+    rsm_msg_begin(&message, LAST_TYPE + 1);
+    assert_int_equal(rsm_msg_encode(&message, got, sizeof got), 0);
+    rsm_msg_begin(&message, UINT32_MAX);
+    assert_int_equal(rsm_msg_encode(&message, got, sizeof got), 0);
+}
+
+/* The entries behind those that came, too: they may be another user's. */
+static void arrays_end_in_zeroes(void **state)
+{
+    (void)state;
+    static uint8_t bytes[RSM_PROTO_MESSAGE_MAX];
+    static struct rsm_msg sent, message;
+    static const struct rsm_segment_piece none;
+    sent.type = RSM_MSG_EXPORT_PUBLISH;
+    sent.u.export_publish.piece_count = 1;
+    size_t length = rsm_msg_encode(&sent, bytes, sizeof bytes);
+    fill_with_noise(&message);
+    assert_int_equal(rsm_msg_decode(&message, bytes, length), RSM_ST_OK);
+    for (unsigned i = 0; i < RSM_PROTO_PIECES_MAX; i++)
+        assert_memory_equal(&message.u.export_publish.pieces[i], &none, sizeof none);
+}
+
 static void every_shorter_and_longer_packet_is_refused(void **state)
 {
     (void)state;
@@ -280,6 +329,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_message_round_trips),
+        cmocka_unit_test(nothing_old_is_left_in_a_message),
+        cmocka_unit_test(arrays_end_in_zeroes),
         cmocka_unit_test(every_shorter_and_longer_packet_is_refused),
         cmocka_unit_test(other_versions_and_strangers_are_told_apart),
         cmocka_unit_test(unknown_types_and_statuses_are_refused),

@@ -447,6 +447,7 @@ enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, ui
     made->table = &table;
     made->generation = atomic_load(&table.slot[0]);
     made->rights = rights;
+    made->reports_health = true;
     made->length = fake_segment_length();
     made->controller = controller;
     made->event = make_event();

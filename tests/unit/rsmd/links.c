@@ -107,7 +107,7 @@ static void on_message(void *context, uint32_t node, const struct rsm_cluster_ms
 
 void side_configure(struct side *side, uint32_t node, uint32_t count, const char *more)
 {
-    char text[4096];
+    char text[16384];
     struct rsmd_conf_error error;
     int used =
         snprintf(text, sizeof text, "[limits]\npeer-timeout-ms = %d\n%s", LINKS_TIMEOUT_MS, more);

@@ -5,25 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "peer.h"
-
-static struct daemon daemon_1;
-static uint64_t page;
-
-static int start(void **state)
-{
-    (void)state;
-    page = (uint64_t)sysconf(_SC_PAGESIZE);
-    daemon_start(&daemon_1, NULL, NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    daemon_stop(&daemon_1);
-    return 0;
-}
+#include "fixture.h"
 
 static void refusals_in_order(void **state)
 {
@@ -262,5 +244,5 @@ int main(void)
         cmocka_unit_test(users_and_groups),
         cmocka_unit_test(the_sender_counts),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, daemon_setup, daemon_teardown);
 }

@@ -36,6 +36,7 @@ static void use_memory_up(void)
     if (setrlimit(RLIMIT_AS, &none) < 0)
         _exit(2);
     for (size_t size = 1 << 20; size > 0; size /= 2)
+        /* cppcheck-suppress leakReturnValNotUsed */
         while (malloc(size) != NULL)
             continue;
 #endif

@@ -166,7 +166,7 @@ static void answers_of_a_far_node_are_checked(void **state)
     begin(&sender, &msg);
     struct rsm_cluster_msg asked = intercept(RSM_CLUSTER_INTERRUPT);
     uint32_t request = asked.u.interrupt.request;
-    assert_int_equal(asked.u.interrupt.uid, 500);
+    assert_int_equal(asked.u.interrupt.who.uid, 500);
     /* Of another request, of another kind, from another node. */
     struct rsm_cluster_msg wrong = {.type = RSM_CLUSTER_INTERRUPT_REPLY,
                                     .u.interrupt_reply = {request + 1, RSM_ST_OK, 5}};

@@ -80,6 +80,8 @@ static uint32_t connect_one(struct person *person)
     assert_int_equal(connect_to(person, 1, 6), RSM_ST_OK);
     struct rsmd_export *exported;
     HASH_FIND_INT(hosts.node[1].exports, &export_id, exported);
+    assert_non_null(exported);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): asserted */
     return exported->imports->export_prev->id; /* the last one */
 }
 

@@ -19,7 +19,9 @@ static int start(void **state)
     page = (uint64_t)sysconf(_SC_PAGESIZE);
     assert_int_equal(setenv("RSM_MODULE_DIR", TEST_MODULES, 1), 0);
     daemon_start(&daemon_1,
-                 "[controller sci0]\ntransport = shared\n[controller wrsm0]\ntransport = shm\n",
+                 "[controller sci0]\ntransport = shared\n[controller wrsm0]\ntransport = shm\n"
+                 "[controller sci1]\ntransport = shared\n[controller wrsm1]\ntransport = shm\n"
+                 "[controller ntb0]\ntransport = window\n[controller ntb1]\ntransport = window\n",
                  NULL);
     return 0;
 }
@@ -204,6 +206,54 @@ static void a_segment_of_shm_may_lie_on_memory_of_others(void **state)
     close(socket);
 }
 
+/* Two ports of one transport are on two devices: what one has made the other does not know,
+ * whether or not processes of this host may map it. */
+static void a_fabric_offers_what_its_own_port_has_made(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"ntb0", "ntb1"}, {"sci0", "sci1"}};
+    int socket = peer_hello(&daemon_1);
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t other, own;
+        munmap(extent_on(socket, pairs[i][0], 1, &other), page);
+        munmap(extent_on(socket, pairs[i][1], 1, &own), page);
+        uint32_t export_id = export_on(socket, pairs[i][1], 2);
+        const struct rsm_segment_piece mixed[] = {{own, 0, page}, {other, 0, page}};
+        const struct rsm_segment_piece sound[] = {{own, 0, page}, {own, 0, page}};
+        assert_int_equal(publish_pieces(socket, export_id, 0x716, mixed, 2), RSM_ST_INVALID);
+        assert_int_equal(publish_pieces(socket, export_id, 0x716, sound, 2), RSM_ST_OK);
+        assert_int_equal(destroy(socket, export_id, NULL), RSM_ST_OK);
+    }
+    close(socket);
+}
+
+/* Importers of a shm controller are on this host, where the loopback controller adopts for them. */
+static void two_controllers_of_shm_share_memory(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply reply;
+    struct rsm_packet_fds fds;
+    uint32_t other;
+    int exporter = peer_hello(&daemon_1), importer = peer_hello(&daemon_1);
+    wait_for_clients(exporter, 2);
+    char *memory = extent_on(exporter, "wrsm0", 1, &other);
+    uint32_t export_id = export_on(exporter, "wrsm1", 1);
+    const struct rsm_segment_piece piece = {other, 0, page};
+    assert_int_equal(publish_pieces(exporter, export_id, 0x717, &piece, 1), RSM_ST_OK);
+    unsigned before = daemon_descriptors();
+    assert_int_equal(connect_with(importer, 0x717, RSM_RIGHT_READ, &reply, &fds), RSM_ST_OK);
+    expect_descriptors(before + 1); /* adopted */
+    const char *seen = mmap(NULL, page, PROT_READ, MAP_SHARED, fds.fds[0], 0);
+    assert_ptr_not_equal(seen, MAP_FAILED);
+    memory[1] = 7;
+    assert_int_equal(seen[1], 7);
+    munmap((void *)(uintptr_t)seen, page);
+    munmap(memory, page);
+    rsm_packet_fds_close(&fds);
+    close(importer);
+    close(exporter);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +261,8 @@ int main(void)
         cmocka_unit_test(importers_here_go_by_shm),
         cmocka_unit_test(the_connection_is_the_segments_controllers),
         cmocka_unit_test(a_segment_of_shm_may_lie_on_memory_of_others),
+        cmocka_unit_test(two_controllers_of_shm_share_memory),
+        cmocka_unit_test(a_fabric_offers_what_its_own_port_has_made),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

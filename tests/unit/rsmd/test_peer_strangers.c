@@ -207,7 +207,9 @@ static void garbage_is_not_read_for_long(void **state)
 static void fill_with_strangers(struct side *side, int *idle, int count)
 {
     int64_t until = rsm_clock_ms() + LINKS_WAIT_MS;
-    for (int i = 0; i < count || side->peers->listener.stranger_count != RSMD_STRANGERS_MAX; i++) {
+    for (int i = 0;
+         i < count || side->peers->listener.stranger_count != side->peers->listener.strangers_max;
+         i++) {
         if (i >= count)
             close(idle[i % count]);
         idle[i % count] = raw_call(side->node);
@@ -223,7 +225,7 @@ static void fill_with_strangers(struct side *side, int *idle, int count)
 static void many_idle_connections_keep_nobody_out(void **state)
 {
     (void)state;
-    enum { COUNT = 4 * RSMD_STRANGERS_MAX };
+    enum { COUNT = 4 * RSMD_STRANGERS_SPARE };
     struct side one, two;
     int idle[COUNT];
     unsigned before = count_descriptors();
@@ -231,8 +233,8 @@ static void many_idle_connections_keep_nobody_out(void **state)
     fill_with_strangers(&two, idle, COUNT);
     side_run(&one, 1, 2);
     AWAIT(one.ups == 1 && two.ups == 1);
-    assert_in_range(two.peers->listener.stranger_count, 0, RSMD_STRANGERS_MAX);
-    assert_in_range(count_descriptors(), before, before + COUNT + RSMD_STRANGERS_MAX + 40);
+    assert_in_range(two.peers->listener.stranger_count, 0, two.peers->listener.strangers_max);
+    assert_in_range(count_descriptors(), before, before + COUNT + RSMD_STRANGERS_SPARE + 40);
     /* Those that are left have their time, and then they are gone. */
     AWAIT(two.peers->listener.stranger_count == 0);
     assert_int_equal(two.downs, 0);
@@ -241,6 +243,38 @@ static void many_idle_connections_keep_nobody_out(void **state)
     side_stop(&one);
     side_stop(&two);
     AWAIT(count_descriptors() == before); /* threads end in their own time */
+}
+
+/* A node that has started is called by all lower ones at once. None of them displaces another. */
+static void all_nodes_may_call_at_once(void **state)
+{
+    (void)state;
+    enum { CALLERS = RSMD_STRANGERS_SPARE + 16 };
+    struct side last;
+    struct rsm_cluster_msg msg;
+    int fds[CALLERS];
+    side_configure(&last, CALLERS + 1, CALLERS + 1, "");
+    last.conf.peer_timeout_ms = LINKS_WAIT_MS; /* a busy machine takes its time */
+    side_start(&last, NULL);
+    for (uint32_t i = 0; i < CALLERS; i++) {
+        msg = raw_hello(i + 1, CALLERS + 1, 100 + i);
+        fds[i] = raw_call(CALLERS + 1);
+        raw_send(fds[i], &msg);
+        links_turn();
+    }
+    AWAIT(last.peers->listener.stranger_count == CALLERS);
+    for (uint32_t i = 0; i < CALLERS; i++) {
+        msg = (struct rsm_cluster_msg){.type = RSM_CLUSTER_PROOF};
+        raw_send(fds[i], &msg);
+        msg = (struct rsm_cluster_msg){.type = RSM_CLUSTER_PING, .u.ping.number = 1};
+        raw_send(fds[i], &msg);
+    }
+    AWAIT(last.ups == CALLERS);
+    assert_int_equal(last.peers->listener.stranger_count, 0);
+    assert_null(last.peers->listener.hosts);
+    for (uint32_t i = 0; i < CALLERS; i++)
+        close(fds[i]);
+    side_stop(&last);
 }
 
 /* A link that is up takes no harm from whoever calls itself that node. */
@@ -359,6 +393,7 @@ int main(void)
         LINK_TEST(messages_out_of_turn_end_it),
         LINK_TEST(garbage_is_not_read_for_long),
         LINK_TEST(many_idle_connections_keep_nobody_out),
+        LINK_TEST(all_nodes_may_call_at_once),
         LINK_TEST(impostors_do_not_disturb),
         LINK_TEST(the_log_is_not_filled),
         cmocka_unit_test(complaints_are_news_again_after_an_hour),

@@ -5,26 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "peer.h"
+#include "fixture.h"
 #include "rsm/rsm_common.h"
-
-static struct daemon daemon_1;
-static uint64_t page;
-
-static int start(void **state)
-{
-    (void)state;
-    page = (uint64_t)sysconf(_SC_PAGESIZE);
-    daemon_start(&daemon_1, NULL, NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    daemon_stop(&daemon_1);
-    return 0;
-}
 
 static void hello(void **state)
 {
@@ -259,5 +241,5 @@ int main(void)
         cmocka_unit_test(segments_are_limited),
         cmocka_unit_test(many_rounds_leak_nothing),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, daemon_setup, daemon_teardown);
 }

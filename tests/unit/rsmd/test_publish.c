@@ -4,28 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "peer.h"
-
-static struct daemon daemon_1;
-static uint64_t page;
-static int socket_1; /* the exporter */
-
-static int start(void **state)
-{
-    (void)state;
-    page = (uint64_t)sysconf(_SC_PAGESIZE);
-    daemon_start(&daemon_1, NULL, "--embedded");
-    socket_1 = peer_hello(&daemon_1);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    close(socket_1);
-    daemon_stop(&daemon_1);
-    return 0;
-}
+#include "fixture.h"
 
 static enum rsm_status publish_pieces(uint32_t export_id, const struct rsm_segment_piece *pieces,
                                       uint32_t count)
@@ -365,5 +344,5 @@ int main(void)
         cmocka_unit_test(memory_that_nobody_received),
         cmocka_unit_test(shared_extents_are_offered_together),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, exporter_setup, exporter_teardown);
 }

@@ -146,7 +146,7 @@ static void refusals_cross_as_they_are(void **state)
     assert_int_equal(ask(&importer, &loop), RSM_ST_NO_CONTROLLER);
     struct rsm_cluster_msg forged = {
         .type = RSM_CLUSTER_CONNECT,
-        .u.connect = {1, "loopback", RSM_ID_SPACE_RSMAPI, SEGMENT, 6, 500, 500, 1, 0, {0}}};
+        .u.connect = {1, "loopback", RSM_ID_SPACE_RSMAPI, SEGMENT, 6, {500, 500, 1, 0, {0}}}};
     forge(2, 1, forged);
     assert_int_equal(intercept(RSM_CLUSTER_CONNECT_REPLY).u.connect_reply.status,
                      RSM_ST_NO_CONTROLLER);
@@ -166,6 +166,31 @@ static void descriptors_stay_on_their_host(void **state)
     assert_int_equal(imports_of(2), 0);
     assert_int_equal(end_export(RSM_MSG_EXPORT_UNPUBLISH, 0), RSM_ST_OK);
     assert_int_equal(exporter.reply.u.export_end_reply.offered, 0);
+}
+
+/* The segment's port offers only extents that it has made. Here each controller has the loopback
+ * controller's transport, so that the segment can be published on another's. */
+static void memory_of_another_port_stays_on_its_host(void **state)
+{
+    (void)state;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    assert_int_equal(end_export(RSM_MSG_EXPORT_DESTROY, 0), RSM_ST_OK);
+    struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC, .u.extent_alloc = {"loopback", page}};
+    assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
+    rsm_packet_fds_close(&exporter.fds);
+    uint32_t extent = exporter.reply.u.extent_alloc_reply.extent;
+    msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_CREATE, .u.export_create = {"sci0", page, 0600}};
+    assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
+    msg = (struct rsm_msg){
+        .type = RSM_MSG_EXPORT_PUBLISH,
+        .u.export_publish = {.export_id = exporter.reply.u.export_create_reply.export_id,
+                             .segment_id = SEGMENT,
+                             .piece_count = 1,
+                             .pieces = {{extent, 0, page}}}};
+    assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
+    assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ), RSM_ST_NO_ROUTE);
+    assert_int_equal(imports_of(1), 0);
+    assert_int_equal(hosts.revokes, 0);
 }
 
 static void who_does_not_answer_is_unreachable(void **state)
@@ -474,7 +499,7 @@ static void nobody_speaks_before_its_link_is_up(void **state)
     (void)state;
     struct rsm_cluster_msg msg = {
         .type = RSM_CLUSTER_CONNECT,
-        .u.connect = {1, "sci0", RSM_ID_SPACE_RSMAPI, SEGMENT, 6, 500, 500, 1, 0, {0}}};
+        .u.connect = {1, "sci0", RSM_ID_SPACE_RSMAPI, SEGMENT, 6, {500, 500, 1, 0, {0}}}};
     link_down(1, 2);
     forge(2, 1, msg);
     forge(0, 1, msg);
@@ -522,6 +547,7 @@ int main(void)
         TEST(the_exporters_node_decides),
         TEST(refusals_cross_as_they_are),
         TEST(descriptors_stay_on_their_host),
+        TEST(memory_of_another_port_stays_on_its_host),
         TEST(who_does_not_answer_is_unreachable),
         TEST(a_client_has_many_under_way),
         TEST(a_client_that_goes_abandons_all),

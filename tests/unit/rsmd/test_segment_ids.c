@@ -2,28 +2,7 @@
 /* Ids of segments: name spaces, their rules, and ids that rsmd assigns. */
 #include <unistd.h>
 
-#include "peer.h"
-
-static struct daemon daemon_1;
-static uint64_t page;
-static int socket_1; /* the exporter */
-
-static int start(void **state)
-{
-    (void)state;
-    page = (uint64_t)sysconf(_SC_PAGESIZE);
-    daemon_start(&daemon_1, NULL, "--embedded");
-    socket_1 = peer_hello(&daemon_1);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    close(socket_1);
-    daemon_stop(&daemon_1);
-    return 0;
-}
+#include "fixture.h"
 
 static void ids(void **state)
 {
@@ -236,5 +215,5 @@ int main(void)
         cmocka_unit_test(ids_near_the_one_asked_for),
         cmocka_unit_test(ids_in_a_crowd), /* leaves it behind */
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, exporter_setup, exporter_teardown);
 }

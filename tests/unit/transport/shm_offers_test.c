@@ -17,7 +17,7 @@
 /* A hand-made offer of one descriptor. */
 static void offer_of(struct rsm_offer *offer, int fd, uint64_t start, uint64_t length)
 {
-    struct shm_piece piece = {.offset = start, .length = length};
+    struct rsm_view_piece piece = {.offset = start, .length = length};
     memset(offer, 0, sizeof *offer);
     offer->fds[offer->fd_count++] = fd;
     struct rsm_codec codec = rsm_encoder(offer->blob, sizeof offer->blob);
@@ -78,7 +78,7 @@ static void sums_that_are_wrong(void **state)
     assert_status(connecting(pair, &offer, size - 1, READ_WRITE), RSM_ST_PROTOCOL);
     assert_status(connecting(pair, &offer, size + page, READ_WRITE), RSM_ST_PROTOCOL);
     /* lengths that wrap round to the right sum */
-    struct shm_piece pieces[2] = {{0, UINT64_MAX - page + 1}, {0, 3 * page}};
+    struct rsm_view_piece pieces[2] = {{0, UINT64_MAX - page + 1}, {0, 3 * page}};
     struct rsm_codec codec = rsm_encoder(offer.blob, sizeof offer.blob);
     shm_pieces_codec(&codec, pieces, 2);
     offer.blob_len = 2 * SHM_PIECE_BYTES;
@@ -212,11 +212,11 @@ static void more_than_can_be_mapped(void **state)
     struct shm_pair *pair = *state;
     uint64_t length = 1ull << 46;
     struct rsm_offer offer = {.fd_count = 4, .blob_len = 4 * SHM_PIECE_BYTES};
-    struct shm_piece pieces[4];
+    struct rsm_view_piece pieces[4];
     int fd = memfd(MFD_ALLOW_SEALING, length, F_SEAL_SHRINK);
     for (int i = 0; i < 4; i++) {
         offer.fds[i] = fd;
-        pieces[i] = (struct shm_piece){.offset = 0, .length = length};
+        pieces[i] = (struct rsm_view_piece){.offset = 0, .length = length};
     }
     struct rsm_codec codec = rsm_encoder(offer.blob, sizeof offer.blob);
     shm_pieces_codec(&codec, pieces, 4);
@@ -230,11 +230,11 @@ static void more_than_can_be_counted(void **state)
     struct shm_pair *pair = *state;
     uint64_t quarter = 1ull << 62;
     struct rsm_offer offer = {.fd_count = 5, .blob_len = 5 * SHM_PIECE_BYTES};
-    struct shm_piece pieces[5];
+    struct rsm_view_piece pieces[5];
     int fd = memfd(MFD_ALLOW_SEALING, quarter, F_SEAL_SHRINK);
     for (int i = 0; i < 5; i++) {
         offer.fds[i] = fd;
-        pieces[i] = (struct shm_piece){.offset = 0, .length = i < 4 ? quarter : pair->page};
+        pieces[i] = (struct rsm_view_piece){.offset = 0, .length = i < 4 ? quarter : pair->page};
     }
     struct rsm_codec codec = rsm_encoder(offer.blob, sizeof offer.blob);
     shm_pieces_codec(&codec, pieces, 5);

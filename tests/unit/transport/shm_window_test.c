@@ -12,7 +12,7 @@
 #include "base/second_mapping.h"
 #include "shm_pair.h"
 #include "transport/instance.h"
-#include "transport/shm/window.h"
+#include "base/view.h"
 
 #define READ_WRITE (RSM_RIGHT_READ | RSM_RIGHT_WRITE)
 
@@ -161,21 +161,22 @@ static void a_fixed_window_does_not_replace_the_view(void **state)
 {
     struct shm_pair *pair = *state;
     struct rsm_conn *conn = shm_pair_connect(pair, READ_WRITE);
-    struct shm_view view;
-    struct shm_piece piece = {.offset = 0, .length = 2 * pair->page};
+    struct rsm_view view;
+    struct rsm_view_piece piece = {.offset = 0, .length = 2 * pair->page};
     int fd = memfd_create("window", MFD_CLOEXEC);
     assert_true(fd >= 0 && ftruncate(fd, (off_t)(2 * pair->page)) == 0);
-    assert_status(shm_view_make(&view, &fd, &piece, 1, 2 * pair->page, PROT_READ | PROT_WRITE),
-                  RSM_ST_OK);
+    assert_status(
+        rsm_view_make(&view, &fd, &piece, 1, 2 * pair->page, PROT_READ | PROT_WRITE, true),
+        RSM_ST_OK);
     view.base[0] = 7;
     for (int i = -1; i <= 1; i++) {
         void *address = view.base + i * (ptrdiff_t)pair->page;
-        assert_status(shm_window_make(&view, 0, 2 * pair->page, PROT_READ, true, &address),
+        assert_status(rsm_view_map(&view, 0, 2 * pair->page, PROT_READ, true, &address),
                       RSM_ST_MAP_FAILED);
         assert_int_equal(view.base[0], 7);
         view.base[2 * pair->page - 1] = 8;
     }
-    shm_view_end(&view);
+    rsm_view_end(&view);
     close(fd);
     rsmcore_conn_close(conn);
 }

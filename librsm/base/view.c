@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/shm/window.h"
+#include "base/view.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 #include "base/descriptor.h"
 #include "base/second_mapping.h"
 
-int shm_protection(uint32_t rights)
+int rsm_view_protection(uint32_t rights)
 {
     if ((rights & RSM_RIGHT_WRITE) != 0)
         return PROT_READ | PROT_WRITE;
@@ -32,7 +32,7 @@ static enum rsm_status status_of_mapping(int error)
 
 /* ------------------------------------------------------------------ the first view */
 
-static enum rsm_status keep_descriptors(struct shm_view *view, const int *fds)
+static enum rsm_status keep_descriptors(struct rsm_view *view, const int *fds)
 {
     for (unsigned i = 0; i < view->count; i++) {
         view->pieces[i].fd = rsmcore_fd_place_copy(fds[i]);
@@ -47,8 +47,8 @@ static enum rsm_status status_of_view(int error)
     return error == EACCES || error == EPERM ? RSM_ST_PROTOCOL : RSM_ST_NO_MEMORY;
 }
 
-static enum rsm_status map_pieces(struct shm_view *view, const int *fds,
-                                  const struct shm_piece *pieces)
+static enum rsm_status map_pieces(struct rsm_view *view, const int *fds,
+                                  const struct rsm_view_piece *pieces)
 {
     /* One piece finds its own place; several need one that holds them all. */
     void *start = view->count > 1 ? rsmcore_mmap_apart(view->size, PROT_NONE, RESERVATION, -1, 0)
@@ -70,8 +70,9 @@ static enum rsm_status map_pieces(struct shm_view *view, const int *fds,
     return RSM_ST_OK;
 }
 
-enum rsm_status shm_view_make(struct shm_view *view, const int *fds, const struct shm_piece *pieces,
-                              unsigned count, uint64_t size, int protection)
+enum rsm_status rsm_view_make(struct rsm_view *view, const int *fds,
+                              const struct rsm_view_piece *pieces, unsigned count, uint64_t size,
+                              int protection, bool copyable)
 {
     uint64_t end = 0;
     view->base = NULL;
@@ -85,14 +86,14 @@ enum rsm_status shm_view_make(struct shm_view *view, const int *fds, const struc
         view->pieces[i].fd = -1;
     }
     enum rsm_status status = map_pieces(view, fds, pieces);
-    if (status == RSM_ST_OK && !rsm_second_mapping_works())
+    if (status == RSM_ST_OK && (!copyable || !rsm_second_mapping_works()))
         status = keep_descriptors(view, fds);
     if (status != RSM_ST_OK)
-        shm_view_end(view);
+        rsm_view_end(view);
     return status;
 }
 
-void shm_view_end(struct shm_view *view)
+void rsm_view_end(struct rsm_view *view)
 {
     for (unsigned i = 0; i < view->count; i++)
         if (view->pieces[i].fd >= 0)
@@ -106,7 +107,7 @@ void shm_view_end(struct shm_view *view)
 /* ------------------------------------------------------------------ further ones */
 
 struct part {
-    const struct shm_view *view;
+    const struct rsm_view *view;
     uint64_t offset; /* bytes from the view's base */
     uint64_t length;
     int protection; /* that it gets */
@@ -139,7 +140,7 @@ static bool next_run(const struct part *part, struct run *run)
 /* Map one run at @p target, or with NULL where there is room; MAP_FAILED with errno. */
 static void *map_run(const struct part *part, const struct run *run, uint8_t *target)
 {
-    const struct shm_view *view = part->view;
+    const struct rsm_view *view = part->view;
     uint64_t start = run->piece > 0 ? view->pieces[run->piece - 1].end : 0;
     if (view->pieces[run->piece].fd >= 0)
         return mmap(target, run->length, part->protection,
@@ -234,7 +235,7 @@ static int move(const struct part *part, uint8_t *built, uint8_t *target)
 }
 
 /* Whether the range has some of the view, which put and get go on needing where it is. */
-static bool covers_view(const struct shm_view *view, const uint8_t *target, uint64_t length)
+static bool covers_view(const struct rsm_view *view, const uint8_t *target, uint64_t length)
 {
     return (uintptr_t)target - (uintptr_t)view->base < view->size ||
            (uintptr_t)view->base - (uintptr_t)target < length;
@@ -249,8 +250,8 @@ static int build_at(const struct part *part, uint8_t *target)
     return place == target ? 0 : move(part, place, target);
 }
 
-enum rsm_status shm_window_make(const struct shm_view *view, uint64_t offset, uint64_t length,
-                                int protection, bool fixed, void **address)
+enum rsm_status rsm_view_map(const struct rsm_view *view, uint64_t offset, uint64_t length,
+                             int protection, bool fixed, void **address)
 {
     struct part part = {.view = view, .offset = offset, .length = length, .protection = protection};
     if (fixed && (*address == NULL || covers_view(view, *address, length)))
@@ -264,7 +265,7 @@ enum rsm_status shm_window_make(const struct shm_view *view, uint64_t offset, ui
     return RSM_ST_OK;
 }
 
-enum rsm_status shm_window_none(uint64_t length, bool fixed, void **address)
+enum rsm_status rsm_view_map_none(uint64_t length, bool fixed, void **address)
 {
     if (fixed && *address == NULL)
         return RSM_ST_MAP_FAILED;
