@@ -339,6 +339,15 @@ static void walk_interrupt_take_reply(struct rsm_codec *c, struct rsm_interrupt_
     }
 }
 
+static void walk_named_reply(struct rsm_codec *c, struct rsm_named_reply *m)
+{
+    rsm_codec_count(c, &m->count, RSM_PROTO_NAMED_MAX);
+    for (uint32_t i = 0; i < m->count; i++) {
+        rsm_codec_u32(c, &m->nodes[i].node);
+        rsm_codec_u32(c, &m->nodes[i].adapter);
+    }
+}
+
 static void walk_interrupt_request(struct rsm_codec *c, struct rsm_msg *msg)
 {
     switch (msg->type) {
@@ -463,6 +472,9 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_INTERRUPT_TAKE:
         walk_interrupt_request(c, msg);
         return;
+    case RSM_MSG_NAMED:
+        rsm_codec_string(c, msg->u.named.name, sizeof msg->u.named.name);
+        return;
     }
     c->bad = true;
 }
@@ -525,6 +537,9 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_INTERRUPT_TAKE:
         walk_interrupt_take_reply(c, &msg->u.interrupt_take_reply);
         return;
+    case RSM_MSG_NAMED:
+        walk_named_reply(c, &msg->u.named_reply);
+        return;
     case RSM_MSG_EXTENT_FREE:
     case RSM_MSG_EXTENT_OPEN:
     case RSM_MSG_EXPORT_REPUBLISH:
@@ -573,6 +588,7 @@ static const uint16_t request_sizes[RSM_MSG_LAST + 1] = {
     [RSM_MSG_INTERRUPT_CONNECT] = MEMBER_SIZE(interrupt_connect),
     [RSM_MSG_INTERRUPT_TRIGGER] = MEMBER_SIZE(interrupt_trigger),
     [RSM_MSG_INTERRUPT_TAKE] = MEMBER_SIZE(interrupt_take),
+    [RSM_MSG_NAMED] = MEMBER_SIZE(named),
 };
 
 /* 0: the reply has no body. */
@@ -595,6 +611,7 @@ static const uint16_t reply_sizes[RSM_MSG_LAST + 1] = {
     [RSM_MSG_INTERRUPT_CREATE] = MEMBER_SIZE(interrupt_create_reply),
     [RSM_MSG_INTERRUPT_CONNECT] = MEMBER_SIZE(interrupt_connect_reply),
     [RSM_MSG_INTERRUPT_TAKE] = MEMBER_SIZE(interrupt_take_reply),
+    [RSM_MSG_NAMED] = MEMBER_SIZE(named_reply),
 };
 
 static size_t body_size(uint32_t type)

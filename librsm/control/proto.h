@@ -46,6 +46,7 @@ enum {
     RSM_PROTO_LINKS_MAX = 16,      /* links in one LINKS reply */
     RSM_PROTO_USERS_MAX = 64,      /* users in one SHARES reply */
     RSM_PROTO_RECORDS_MAX = 64,    /* records in one RECORDS reply */
+    RSM_PROTO_NAMED_MAX = 15,      /* nodes in one NAMED reply */
     RSM_PROTO_MESSAGES_MAX = 8,    /* messages in one INTERRUPT_TAKE reply */
     RSM_INTERRUPT_DATA_MAX = 1024, /* bytes of one message */
     RSM_INTERRUPT_QUEUE_MAX = 256, /* messages that wait at one interrupt */
@@ -82,8 +83,9 @@ enum rsm_msg_type {
     RSM_MSG_INTERRUPT_CONNECT = 25,
     RSM_MSG_INTERRUPT_TRIGGER = 26,
     RSM_MSG_INTERRUPT_TAKE = 27,
+    RSM_MSG_NAMED = 28,
 };
-#define RSM_MSG_LAST  RSM_MSG_INTERRUPT_TAKE /* of the requests */
+#define RSM_MSG_LAST  RSM_MSG_NAMED /* of the requests */
 #define RSM_MSG_REPLY 0x8000u
 
 /** Name spaces of segment ids, one for each API. Segments of different spaces may have the same id
@@ -443,6 +445,19 @@ struct rsm_interrupt_take_reply {
     struct rsm_interrupt_message messages[RSM_PROTO_MESSAGES_MAX];
 };
 
+/** The nodes of a name, which is a host's or, as SISCI has them, an adapter's (rsm.conf(5)). What is
+ *  beyond RSM_PROTO_NAMED_MAX is left out. RSM_ST_NOT_FOUND: there is none. */
+struct rsm_named_request {
+    char name[RSM_PROTO_NAME_MAX];
+};
+struct rsm_named_reply {
+    uint32_t count; /* not 0 */
+    struct rsm_named_node {
+        uint32_t node;
+        uint32_t adapter; /* which of the node's the name is */
+    } nodes[RSM_PROTO_NAMED_MAX];
+};
+
 /** What this rsmd knows of its segments, for rsmstat: a page of its exports, or of the connections
  *  to them. A user is told of those that he takes part in, root and rsmd's own user of all. rsmd
  *  looks at a bounded number of them for one request, so that a page can be empty although others
@@ -606,6 +621,8 @@ struct rsm_msg {
         struct rsm_interrupt_trigger_request interrupt_trigger;
         struct rsm_interrupt_take_request interrupt_take;
         struct rsm_interrupt_take_reply interrupt_take_reply;
+        struct rsm_named_request named;
+        struct rsm_named_reply named_reply;
     } u;
 };
 

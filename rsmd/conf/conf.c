@@ -141,6 +141,14 @@ static bool set_address(struct parser *p, const char *value)
     return true;
 }
 
+static bool set_names(struct parser *p, const char *value)
+{
+    struct rsmd_conf_node *node = this_node(p);
+    return text_value(node->names, sizeof node->names, value) ||
+           fail(p,
+                "expected names of at most %zu characters after names =", sizeof node->names - 1);
+}
+
 static bool set_auth(struct parser *p, const char *value)
 {
     p->conf->auth_line = p->line;
@@ -252,6 +260,7 @@ static const struct key {
     {SECTION_NODE, "host", set_host},
     {SECTION_NODE, "socket", set_socket},
     {SECTION_NODE, "address", set_address},
+    {SECTION_NODE, "names", set_names},
     {SECTION_CLUSTER, "auth", set_auth},
     {SECTION_CLUSTER, "munge-socket", set_munge_socket},
     {SECTION_CLUSTER, "insecure", set_insecure},
