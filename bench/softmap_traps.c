@@ -27,7 +27,6 @@ static struct way {
 } ways[] = {
     {.trap = "signal", .mode = "auto"},
     {.trap = "signal", .mode = "twin"},
-    {.trap = "sigbus", .mode = "twin"},
     {.trap = "thread", .mode = "twin"},
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };

@@ -152,13 +152,13 @@ static bool is_neighbour(void *context, uint32_t node)
 static bool send_to(void *context, uint32_t node, const struct rsm_cluster_msg *msg)
 {
     const struct rsmd_node *own = context;
-    return rsmd_cluster_send(own->peers, node, msg);
+    return rsmd_cluster_send(own->cluster, node, msg);
 }
 
 static size_t queued_to(void *context, uint32_t node)
 {
     const struct rsmd_node *own = context;
-    return rsmd_cluster_queued(own->peers, node);
+    return rsmd_cluster_queued(own->cluster, node);
 }
 
 static void warn_of_trust(const struct daemon *d)
@@ -180,11 +180,11 @@ static bool start_links(struct daemon *d)
                                            .message = rsmd_remote_message};
     if (!rsmd_remote_start(&d->node, d->server.base, &carrier))
         return fail(d, "out of memory");
-    d->node.peers =
+    d->node.cluster =
         rsmd_cluster_start(d->server.base, &d->node.conf, d->node.id, &user, d->why, sizeof d->why);
-    if (d->node.peers == NULL)
+    if (d->node.cluster == NULL)
         return false;
-    rsmd_cluster_set_same_host(d->node.peers, is_neighbour, &d->node);
+    rsmd_cluster_set_same_host(d->node.cluster, is_neighbour, &d->node);
     return true;
 }
 

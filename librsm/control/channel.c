@@ -32,8 +32,9 @@ static enum rsm_status await(int socket, short events, int64_t deadline)
         int count = poll(&ready, 1, (int)left);
         if (count > 0)
             return RSM_ST_OK;
+        /* No memory to wait: rsmd may carry the request out, as after any wait that was too short. */
         if (count < 0 && errno != EINTR)
-            return RSM_ST_NO_MEMORY;
+            return RSM_ST_TIMEOUT;
     }
 }
 
@@ -121,7 +122,7 @@ static enum rsm_status send_request(struct rsmcore_channel *channel, const struc
 }
 
 /* Send a request whose reply nobody waits for. */
-static enum rsm_status undo(struct rsmcore_channel *channel, struct rsm_msg *msg)
+static enum rsm_status send_only(struct rsmcore_channel *channel, struct rsm_msg *msg)
 {
     msg->sequence = ++channel->sequence;
     return try_send(channel, msg, NULL);
@@ -132,7 +133,7 @@ static void undo_extent(struct rsmcore_channel *channel, uint32_t extent)
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_EXTENT_FREE);
     msg.u.extent_free.extent = extent;
-    (void)undo(channel, &msg);
+    (void)send_only(channel, &msg);
 }
 
 static void undo_export(struct rsmcore_channel *channel, const struct rsm_export_create_reply *made)
@@ -140,7 +141,7 @@ static void undo_export(struct rsmcore_channel *channel, const struct rsm_export
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_EXPORT_DESTROY);
     msg.u.export_destroy.export_id = made->export_id;
-    (void)undo(channel, &msg);
+    (void)send_only(channel, &msg);
     if (made->extent != 0)
         undo_extent(channel, made->extent);
 }
@@ -150,7 +151,7 @@ static void undo_import(struct rsmcore_channel *channel, uint32_t import)
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_IMPORT_DISCONNECT);
     msg.u.import_disconnect.import = import;
-    (void)undo(channel, &msg);
+    (void)send_only(channel, &msg);
 }
 
 /* A request that timed out is still carried out when the daemon gets to it. Nobody holds what it
@@ -343,7 +344,15 @@ enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm
 void rsmcore_channel_post(struct rsmcore_channel *channel, struct rsm_msg *msg)
 {
     pthread_mutex_lock(&channel->lock);
-    if (undo(channel, msg) != RSM_ST_OK)
+    if (send_only(channel, msg) != RSM_ST_OK)
+        atomic_store(&channel->broken, true);
+    pthread_mutex_unlock(&channel->lock);
+}
+
+void rsmcore_channel_try_post(struct rsmcore_channel *channel, struct rsm_msg *msg)
+{
+    pthread_mutex_lock(&channel->lock);
+    if (send_only(channel, msg) == RSM_ST_STALE)
         atomic_store(&channel->broken, true);
     pthread_mutex_unlock(&channel->lock);
 }

@@ -40,10 +40,11 @@ void rsmcore_channel_destroy(struct rsmcore_channel *channel);
 /** How long a call waits for its reply; before any call. RSM_ST_NO_RESOURCES: cannot be set. */
 enum rsm_status rsmcore_channel_set_timeout(struct rsmcore_channel *channel, uint32_t timeout_ms);
 
-/** As rsmcore_control_call() and rsmcore_control_post(), which see. */
+/** As rsmcore_control_call(), rsmcore_control_post() and rsmcore_control_try_post(), which see. */
 enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm_msg *msg,
                                      const struct rsm_packet_fds *send,
                                      struct rsm_packet_fds *receive);
 void rsmcore_channel_post(struct rsmcore_channel *channel, struct rsm_msg *msg);
+void rsmcore_channel_try_post(struct rsmcore_channel *channel, struct rsm_msg *msg);
 
 #endif

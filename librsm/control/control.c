@@ -119,6 +119,12 @@ void rsmcore_control_post(struct rsmcore_control *link, struct rsm_msg *msg)
         rsmcore_channel_post(&link->channel, msg);
 }
 
+void rsmcore_control_try_post(struct rsmcore_control *link, struct rsm_msg *msg)
+{
+    if (link->process_epoch == rsmcore_process_epoch() && !is_broken(link))
+        rsmcore_channel_try_post(&link->channel, msg);
+}
+
 /* ---------------------------------------------------------------- making and ending links */
 
 /* Map the peer's generation table. */

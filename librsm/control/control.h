@@ -66,6 +66,10 @@ enum rsm_status rsmcore_control_call(struct rsmcore_control *link, struct rsm_ms
  *  be sent is given up. */
 void rsmcore_control_post(struct rsmcore_control *link, struct rsm_msg *msg);
 
+/** The same for what rsmd need not know: where there is no room for it, or no memory, it is dropped
+ *  and the link stays. */
+void rsmcore_control_try_post(struct rsmcore_control *link, struct rsm_msg *msg);
+
 /** The node at the other end. */
 uint32_t rsmcore_control_node(const struct rsmcore_control *link);
 

@@ -30,7 +30,7 @@ static const struct tunable {
                               0},
     [SOFTMAP_TUNABLE_TRAP] = {"trap",
                               "RSM_MAP_TRAP",
-                              "auto, signal, sigbus or thread",
+                              "auto, signal or thread",
                               {{"auto", SOFTMAP_TRAP_AUTO},
                                {"signal", SOFTMAP_TRAP_SIGNAL},
                                {"sigbus", SOFTMAP_TRAP_SIGBUS},
@@ -142,4 +142,49 @@ bool rsmcore_map_settings_are_valid(const struct softmap_settings *settings)
         if ((settings->given >> i & 1) && !value_exists(&tunables[i], settings->value[i]))
             return false;
     return true;
+}
+
+/* ---------------------------------------------------------------- the choice that was made */
+
+static const char *const traps[SOFTMAP_USED_TRAPS] = {
+    [SOFTMAP_USED_NONE] = "-",
+    [SOFTMAP_USED_SIGNAL] = "signal",
+    [SOFTMAP_USED_THREAD] = "thread",
+    [SOFTMAP_USED_MIRROR] = "mirror",
+};
+
+static const struct {
+    const char *name, *text;
+} reasons[SOFTMAP_REASONS] = {
+    [SOFTMAP_REASON_NONE] = {"-", "system calls, and threads that block signals, can use mappings"},
+    [SOFTMAP_REASON_REQUESTED] = {"requested", "rsm.conf or the environment asks for it"},
+    [SOFTMAP_REASON_DECODING] = {"decoding", "instructions have to be decoded"},
+    [SOFTMAP_REASON_NO_USERFAULTFD] = {"no-userfaultfd",
+                                       "this kernel or what this process may do has no userfaultfd "
+                                       "that suffices"},
+    [SOFTMAP_REASON_NO_PERMISSION] = {"no-permission",
+                                      "this process may not serve faults of system calls: neither "
+                                      "/dev/userfaultfd nor a privilege is there"},
+    [SOFTMAP_REASON_WRITE_ONLY] = {"write-only", "the connection may not read"},
+};
+
+bool rsmcore_map_choice_is_valid(const struct softmap_choice *choice)
+{
+    return choice->trap < SOFTMAP_USED_TRAPS && choice->reason < SOFTMAP_REASONS &&
+           (choice->trap != SOFTMAP_USED_NONE || choice->reason == SOFTMAP_REASON_NONE);
+}
+
+const char *rsmcore_map_trap_name(uint32_t trap)
+{
+    return trap < SOFTMAP_USED_TRAPS ? traps[trap] : "unknown";
+}
+
+const char *rsmcore_map_reason_name(uint32_t reason)
+{
+    return reason < SOFTMAP_REASONS ? reasons[reason].name : "unknown";
+}
+
+const char *rsmcore_map_reason_text(enum softmap_trap_reason reason)
+{
+    return reasons[reason].text;
 }

@@ -38,13 +38,41 @@ enum softmap_mode {
 enum softmap_trap {
     SOFTMAP_TRAP_AUTO,   /**< by thread where that serves system calls too, else by signal */
     SOFTMAP_TRAP_SIGNAL, /**< page protection and SIGSEGV */
-    SOFTMAP_TRAP_SIGBUS, /**< userfaultfd and SIGBUS, or nothing */
+    SOFTMAP_TRAP_SIGBUS, /**< of earlier versions; means SOFTMAP_TRAP_SIGNAL */
     SOFTMAP_TRAP_THREAD, /**< userfaultfd and a thread of ours, or nothing */
 };
 
 enum softmap_atomics {
     SOFTMAP_ATOMICS_WARN,   /**< locked instructions work on the local copy; the first is logged */
     SOFTMAP_ATOMICS_SIGBUS, /**< a locked instruction that is trapped raises SIGBUS */
+};
+
+/** The mechanism that tells the engine of accesses to the mappings of one connection, and, of
+ *  SOFTMAP_USED_MIRROR, that nothing does. */
+enum softmap_used_trap {
+    SOFTMAP_USED_NONE, /**< the engine has made no mapping */
+    SOFTMAP_USED_SIGNAL,
+    SOFTMAP_USED_THREAD,
+    SOFTMAP_USED_MIRROR,
+    SOFTMAP_USED_TRAPS,
+};
+
+/** Why the engine does not use a mechanism that the program notices less. */
+enum softmap_trap_reason {
+    SOFTMAP_REASON_NONE,      /**< there is no such one */
+    SOFTMAP_REASON_REQUESTED, /**< configuration or environment ask for this one */
+    SOFTMAP_REASON_DECODING,  /**< instructions have to be decoded */
+    SOFTMAP_REASON_NO_USERFAULTFD,
+    SOFTMAP_REASON_NO_PERMISSION, /**< to serve faults of system calls */
+    SOFTMAP_REASON_WRITE_ONLY,    /**< the connection may not read */
+    SOFTMAP_REASONS,
+};
+
+/** The choice that the engine has made for one connection. What another process says of itself may
+ *  have any value: the functions below accept all. */
+struct softmap_choice {
+    uint32_t trap;   /**< enum softmap_used_trap */
+    uint32_t reason; /**< enum softmap_trap_reason */
 };
 
 #define SOFTMAP_THRESHOLD_NEVER UINT32_MAX
@@ -75,6 +103,17 @@ void rsmcore_map_settings_overlay(struct softmap_settings *settings,
 
 /** Whether every value that is given exists: settings that come from elsewhere. */
 bool rsmcore_map_settings_are_valid(const struct softmap_settings *settings);
+
+/** Whether both values exist, and fit each other: no reason without a trap. */
+bool rsmcore_map_choice_is_valid(const struct softmap_choice *choice);
+
+/** In one word, for lists: a trap, "-" for SOFTMAP_USED_NONE; a reason, "-" for
+ *  SOFTMAP_REASON_NONE. "unknown": there is no such value. */
+const char *rsmcore_map_trap_name(uint32_t trap);
+const char *rsmcore_map_reason_name(uint32_t reason);
+
+/** A reason as part of a sentence, for the log. */
+const char *rsmcore_map_reason_text(enum softmap_trap_reason reason);
 
 RSMCORE_EXPORTS_END
 

@@ -105,6 +105,10 @@ static void walk_export_create(struct rsm_codec *c, struct rsm_export_create_req
     rsm_codec_u64(c, &m->length);
     rsm_codec_u32(c, &m->mode);
     rsm_codec_u32(c, &m->want_extent);
+    rsm_codec_u64(c, &m->size);
+    rsm_codec_u32(c, &m->claim);
+    rsm_codec_u32(c, &m->space);
+    rsm_codec_u32(c, &m->segment_id);
 }
 
 static void walk_extent_about(struct rsm_codec *c, struct rsm_extent_about *m)
@@ -120,6 +124,17 @@ static void walk_export_create_reply(struct rsm_codec *c, struct rsm_export_crea
     rsm_codec_u32(c, &m->epoch_slot);
     rsm_codec_u32(c, &m->extent);
     walk_extent_about(c, &m->about);
+    rsm_codec_u32(c, &m->segment_id);
+}
+
+static void walk_export_state(struct rsm_codec *c, struct rsm_export_state_request *m)
+{
+    rsm_codec_u32(c, &m->end);
+    rsm_codec_u32(c, &m->id);
+    rsm_codec_u32(c, &m->unit);
+    rsm_codec_u32(c, &m->from);
+    rsm_codec_u32(c, &m->to);
+    rsm_codec_u32(c, &m->flags);
 }
 
 static void walk_acl(struct rsm_codec *c, uint32_t *count, struct rsm_acl_entry *acl)
@@ -165,6 +180,7 @@ static void walk_connect(struct rsm_codec *c, struct rsm_import_connect_request 
     rsm_codec_u32(c, &m->space);
     rsm_codec_u32(c, &m->segment_id);
     rsm_codec_u32(c, &m->rights);
+    rsm_codec_u32(c, &m->flags);
 }
 
 static void walk_connect_reply(struct rsm_codec *c, struct rsm_import_connect_reply *m)
@@ -173,10 +189,23 @@ static void walk_connect_reply(struct rsm_codec *c, struct rsm_import_connect_re
     rsm_codec_u32(c, &m->slot);
     rsm_codec_u32(c, &m->generation);
     rsm_codec_u64(c, &m->length);
+    rsm_codec_u64(c, &m->size);
     rsm_codec_u32(c, &m->rights);
     rsm_codec_string(c, m->transport, sizeof m->transport);
     rsm_codec_count(c, &m->blob_len, RSM_OFFER_MAX_BLOB);
     rsm_codec_bytes(c, m->blob, m->blob_len);
+}
+
+static void walk_choice(struct rsm_codec *c, struct softmap_choice *m)
+{
+    rsm_codec_u32(c, &m->trap);
+    rsm_codec_u32(c, &m->reason);
+}
+
+static void walk_import_trap(struct rsm_codec *c, struct rsm_import_trap_request *m)
+{
+    rsm_codec_u32(c, &m->import);
+    walk_choice(c, &m->choice);
 }
 
 static void walk_event_open(struct rsm_codec *c, struct rsm_event_open_request *m)
@@ -237,6 +266,7 @@ static void walk_inspect_item(struct rsm_codec *c, struct rsm_inspect_item *m)
     rsm_codec_u32(c, &m->connections);
     rsm_codec_u32(c, &m->pending);
     rsm_codec_u64(c, &m->length);
+    walk_choice(c, &m->choice);
     rsm_codec_string(c, m->controller, sizeof m->controller);
 }
 
@@ -449,11 +479,17 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
         rsm_codec_u32(c, &msg->u.export_destroy.export_id);
         rsm_codec_u32(c, &msg->u.export_destroy.flags);
         return;
+    case RSM_MSG_EXPORT_STATE:
+        walk_export_state(c, &msg->u.export_state);
+        return;
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect(c, &msg->u.import_connect);
         return;
     case RSM_MSG_IMPORT_DISCONNECT:
         rsm_codec_u32(c, &msg->u.import_disconnect.import);
+        return;
+    case RSM_MSG_IMPORT_TRAP:
+        walk_import_trap(c, &msg->u.import_trap);
         return;
     case RSM_MSG_EVENT_OPEN:
     case RSM_MSG_EVENT_RECEIVERS:
@@ -509,6 +545,9 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
         rsm_codec_u32(c, &msg->u.export_end_reply.offered);
         rsm_codec_u32(c, &msg->u.export_end_reply.connections);
         return;
+    case RSM_MSG_EXPORT_STATE:
+        rsm_codec_u32(c, &msg->u.export_state_reply.was);
+        return;
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect_reply(c, &msg->u.import_connect_reply);
         return;
@@ -549,6 +588,7 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EVENT_DOORBELL:
     case RSM_MSG_INTERRUPT_REMOVE:
     case RSM_MSG_INTERRUPT_TRIGGER:
+    case RSM_MSG_IMPORT_TRAP:
         return;
     }
     c->bad = true;
@@ -575,6 +615,7 @@ static const uint16_t request_sizes[RSM_MSG_LAST + 1] = {
     [RSM_MSG_EXPORT_DESTROY] = MEMBER_SIZE(export_destroy),
     [RSM_MSG_IMPORT_CONNECT] = MEMBER_SIZE(import_connect),
     [RSM_MSG_IMPORT_DISCONNECT] = MEMBER_SIZE(import_disconnect),
+    [RSM_MSG_IMPORT_TRAP] = MEMBER_SIZE(import_trap),
     [RSM_MSG_EVENT_OPEN] = MEMBER_SIZE(event_open),
     [RSM_MSG_EVENT_RECEIVERS] = MEMBER_SIZE(event_peers),
     [RSM_MSG_EVENT_ARM] = MEMBER_SIZE(event_arm),

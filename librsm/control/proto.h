@@ -51,6 +51,7 @@ enum {
     RSM_INTERRUPT_DATA_MAX = 1024, /* bytes of one message */
     RSM_INTERRUPT_QUEUE_MAX = 256, /* messages that wait at one interrupt */
     RSM_RECORDS_KEPT = 256,        /* records that rsmd keeps for one handle */
+    RSM_PROTO_UNITS_MAX = 64,      /* adapters that a segment has a state on */
     RSM_NODE_ID_MAX = 65535,       /* node ids are 1 to this; 0 is none. No array has this size */
 };
 
@@ -83,7 +84,9 @@ enum rsm_msg_type {
     RSM_MSG_INTERRUPT_CONNECT = 25,
     RSM_MSG_INTERRUPT_TRIGGER = 26,
     RSM_MSG_INTERRUPT_TAKE = 27,
-    RSM_MSG_NAMED = 28,
+    RSM_MSG_IMPORT_TRAP = 28,
+    RSM_MSG_EXPORT_STATE = 29,
+    RSM_MSG_NAMED = 30,
 };
 #define RSM_MSG_LAST  RSM_MSG_NAMED /* of the requests */
 #define RSM_MSG_REPLY 0x8000u
@@ -209,12 +212,27 @@ struct rsm_extent_open_request {
 
 /** Register a segment, unpublished. The caller's effective uid and gid are recorded now. Together
  *  with an extent for all of it, if wanted: then the reply carries that one's descriptor, and what
- *  EXTENT_ALLOC refuses is refused. */
+ *  EXTENT_ALLOC refuses is refused.
+ *
+ *  A segment may claim its id now: RSM_ST_ID_IN_USE, RSM_ST_INVALID. It has the id until it is
+ *  destroyed or its exporter ends. To publish it is then to tell rsmd where its memory is, under
+ *  the claimed id, and it is connectable while it is in state OPEN on some adapter
+ *  (EXPORT_STATE). */
+enum rsm_claim {
+    RSM_CLAIM_NONE = 0,   /* PUBLISH names the id */
+    RSM_CLAIM_ID = 1,     /* `segment_id` */
+    RSM_CLAIM_ASSIGN = 2, /* rsmd chooses; `segment_id` is where to begin, as the space has it */
+};
 struct rsm_export_create_request {
     char controller[RSM_PROTO_NAME_MAX];
     uint64_t length;      /* bytes, multiple of the page size, not 0 */
     uint32_t mode;        /* 0777 & ~umask at this moment; rights where no access list is given */
     uint32_t want_extent; /* 1: an extent of the same length, too; 0: none */
+    uint64_t size;        /* bytes that importers are told; 0: `length`. Else it is `length` when
+                             rounded up to whole pages */
+    uint32_t claim;       /* enum rsm_claim */
+    uint32_t space;       /* enum rsm_id_space, of a claim */
+    uint32_t segment_id;  /* of a claim */
 };
 struct rsm_export_create_reply {
     uint32_t export_id;  /* id, never 0, unique within the client */
@@ -222,6 +240,33 @@ struct rsm_export_create_reply {
                             segment connects or disconnects */
     uint32_t extent;     /* id, 0 if none was wanted */
     struct rsm_extent_about about; /* of the extent */
+    uint32_t segment_id;           /* that was claimed, else 0 */
+};
+
+/** The state of a segment that has claimed its id, on one adapter. It is OPEN on none to begin
+ *  with, and UNPUBLISH takes it back to READY where it is OPEN. */
+enum rsm_segment_state {
+    RSM_SEGMENT_NEW = 0,
+    RSM_SEGMENT_READY = 1,
+    RSM_SEGMENT_OPEN = 2, /* connectable. RSM_ST_NOT_PUBLISHED: rsmd knows no memory of it */
+};
+/** Take a segment from one state to another, if it is in the one. Its exporter may, and whoever is
+ *  attached to it; so the state is the same for all of them, and of two who ask at once one comes
+ *  first. RSM_ST_INVALID: the id is not claimed, the import is not attached, or no such state,
+ *  adapter or flag. RSM_ST_ABORTED: the exporter has gone. */
+#define RSM_STATE_NOTIFY                                                                           \
+    1u                     /* importers get the record UNAVAILABLE, if it was OPEN and is no more */
+#define RSM_STATE_SHARE 2u /* by the exporter: from now on others may attach to it */
+struct rsm_export_state_request {
+    uint32_t end;  /* RSM_EVENT_EXPORT, or RSM_EVENT_IMPORT of one who is attached */
+    uint32_t id;   /* of that */
+    uint32_t unit; /* the adapter's number */
+    uint32_t from; /* enum rsm_segment_state */
+    uint32_t to;   /* the same as `from`: only tell */
+    uint32_t flags;
+};
+struct rsm_export_state_reply {
+    uint32_t was; /* the state before. Nothing has changed unless it is `from` */
 };
 
 struct rsm_acl_entry {
@@ -234,7 +279,8 @@ struct rsm_segment_piece {
     uint64_t length;
 };
 /** Make it connectable. Lengths of the pieces add up to the segment's length. RSM_ST_INVALID: an
- *  id that nobody may ask for in this space, or an unknown flag. */
+ *  id that nobody may ask for in this space, or another one than was claimed, or an unknown
+ *  flag. */
 #define RSM_PUBLISH_ASSIGN_ID 1u /* rsmd chooses the id; without it `segment_id` is what counts */
 struct rsm_export_publish_request {
     uint32_t export_id;
@@ -254,10 +300,11 @@ struct rsm_export_republish_request {
     uint32_t acl_count;
     struct rsm_acl_entry acl[RSM_PROTO_ACL_MAX];
 };
-/** End publication: the id is free, no more connects. Unless KEEP is set all connections are
+/** End publication: the id is free unless it was claimed, no more connects. Unless KEEP is set all connections are
  *  aborted before the reply: their generations have moved. Of a connection from another host the
  *  offer has been revoked, so that no access arrives any more; the generation that its importer
- *  looks at moves when the message comes there. */
+ *  looks at moves when the message comes there. RSM_ST_BUSY: somebody is attached, and KEEP is not
+ *  set. */
 #define RSM_UNPUBLISH_KEEP_CONNECTIONS 1u
 #define RSM_UNPUBLISH_NOTIFY           2u /* importers get the record UNAVAILABLE first */
 struct rsm_export_unpublish_request {
@@ -287,13 +334,22 @@ struct rsm_import_connect_request {
     uint32_t segment_id;
     uint32_t rights; /* RSM_RIGHT_* wanted */
     uint32_t space;  /* enum rsm_id_space, of segment_id */
+    uint32_t flags;
 };
+/** Attach to a segment of the own node that has claimed its id and is shared, whatever its state is:
+ *  share its memory as its exporter does. That is no connection in what the exporter is told or
+ *  counts. Whoever is attached may change the state, and as RSM_EVENT_IMPORT_RECORDS gets the
+ *  records that the exporter gets, and LOST when the exporter's process has ended. The exporter's
+ *  DESTROY with DEFER ends the segment when the last of them has gone. RSM_ST_DENIED: not shared,
+ *  or not by this user, or not of this node; RSM_ST_NOT_PUBLISHED: rsmd knows no memory of it. */
+#define RSM_CONNECT_ATTACH 1u
 /** Descriptors of the reply are those of the offer. */
 struct rsm_import_connect_reply {
     uint32_t import;     /* id, never 0, unique within the client */
     uint32_t slot;       /* of the generation table; the connection is aborted when it moves */
     uint32_t generation; /* its value now */
     uint64_t length;     /* bytes of the segment */
+    uint64_t size;       /* bytes that the exporter asked for: up to a page less */
     uint32_t rights;     /* granted, those wanted */
     char transport[RSM_TRANSPORT_NAME_MAX];
     uint32_t blob_len;
@@ -301,6 +357,14 @@ struct rsm_import_connect_reply {
 };
 struct rsm_import_disconnect_request {
     uint32_t import;
+};
+
+/** How the mapping engine traps accesses to the mappings of an own connection, for rsmstat. rsmd
+ *  keeps it until the connection ends, shows it as what this client says, and relies on nothing of
+ *  it. RSM_ST_INVALID: values that do not exist. A client need not wait for the reply. */
+struct rsm_import_trap_request {
+    uint32_t import;
+    struct softmap_choice choice;
 };
 
 /** An end of a segment that has an event counter, named by the client that owns it. */
@@ -489,6 +553,8 @@ struct rsm_inspect_item {
     uint32_t connections; /* of an export: live ones, or HIDDEN */
     uint32_t pending;     /* events posted to this end and not consumed */
     uint64_t length;      /* bytes of the segment, 0 when aborted */
+    struct softmap_choice choice; /* of an import: as its client has reported it. Zero: there is no
+                                     mapping by the engine, or the client is on another host */
     char controller[RSM_PROTO_NAME_MAX];
 };
 struct rsm_inspect_reply {
@@ -600,6 +666,7 @@ struct rsm_msg {
         struct rsm_import_connect_request import_connect;
         struct rsm_import_connect_reply import_connect_reply;
         struct rsm_import_disconnect_request import_disconnect;
+        struct rsm_import_trap_request import_trap;
         struct rsm_event_open_request event_open;
         struct rsm_event_receivers_request event_peers;
         struct rsm_event_receivers_reply event_peers_reply;
@@ -621,6 +688,8 @@ struct rsm_msg {
         struct rsm_interrupt_trigger_request interrupt_trigger;
         struct rsm_interrupt_take_request interrupt_take;
         struct rsm_interrupt_take_reply interrupt_take_reply;
+        struct rsm_export_state_request export_state;
+        struct rsm_export_state_reply export_state_reply;
         struct rsm_named_request named;
         struct rsm_named_reply named_reply;
     } u;

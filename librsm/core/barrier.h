@@ -32,8 +32,9 @@ static inline struct rsmcore_barrier rsmcore_barrier_open(struct rsmcore_import 
  * Complete all transfers of the connection and tell whether any has failed since the barrier was
  * opened. The barrier stays open: a later close answers for the same and all that has happened
  * since.
- * @return RSM_ST_OK; RSM_ST_ABORTED: the connection was cut; RSM_ST_TRANSFER, or what the transport
- *         says of this completion: not everything has arrived.
+ * @return RSM_ST_OK; RSM_ST_ABORTED: the connection was cut, for good; RSM_ST_TRANSFER, or what the
+ *         transport says of this completion: not everything has arrived, but the connection is still
+ *         there, and who repeats the transfers may find that they arrive (a retriable error).
  */
 static inline enum rsm_status rsmcore_barrier_close(struct rsmcore_import *import,
                                                     struct rsmcore_barrier barrier)

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "core/controller_ports.h"
 #include "core/event_receivers.h"
 #include "core/records_make.h"
+#include "core/segment_state.h"
 #include "base/log.h"
 #include "base/ranges.h"
 #include "memory/pageswap.h"
@@ -25,7 +27,8 @@ struct rsmcore_export {
     unsigned process_epoch;
     uint32_t id;
     uintptr_t start; /* 0: it has no memory, and is not in the set */
-    size_t length;
+    size_t length;   /* whole pages */
+    size_t size;     /* as asked for */
     bool own_memory; /* mapped by the library, and unmapped with the segment */
     bool published;
     bool connections_kept;   /* unpublished, but those connected before still use the pages */
@@ -170,19 +173,39 @@ static enum rsm_status make_event(struct rsmcore_export *segment)
     return status;
 }
 
+/* What a segment is made with. */
+struct birth {
+    unsigned mode;
+    struct rsmcore_claim *claim; /* NULL: none */
+};
+
+static void set_claim(struct rsm_export_create_request *request, const struct rsmcore_claim *claim)
+{
+    if (claim == NULL)
+        return;
+    request->claim = claim->assign ? RSM_CLAIM_ASSIGN : RSM_CLAIM_ID;
+    request->space = claim->space;
+    request->segment_id = claim->id;
+}
+
 /* Register with rsmd, with an extent by the same request if it is wanted. */
-static enum rsm_status register_segment(struct rsmcore_export *segment, unsigned mode,
+static enum rsm_status register_segment(struct rsmcore_export *segment, const struct birth *birth,
                                         bool want_extent, struct given_extent *given)
 {
     struct rsm_packet_fds fds;
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_EXPORT_CREATE);
-    msg.u.export_create = (struct rsm_export_create_request){
-        .length = segment->length, .mode = mode, .want_extent = want_extent};
+    msg.u.export_create = (struct rsm_export_create_request){.length = segment->length,
+                                                             .mode = birth->mode,
+                                                             .want_extent = want_extent,
+                                                             .size = segment->size};
+    set_claim(&msg.u.export_create, birth->claim);
     strcpy(msg.u.export_create.controller, rsmcore_controller_name(segment->controller));
     enum rsm_status status = rsmcore_region_call(segment->link, &msg, &fds);
     if (status == RSM_ST_OK)
         status = take_registration(segment, &msg.u.export_create_reply, &fds, given);
+    if (status == RSM_ST_OK && birth->claim != NULL)
+        birth->claim->id = msg.u.export_create_reply.segment_id;
     return status;
 }
 
@@ -209,14 +232,14 @@ static enum rsm_status better_refusal(const struct rsmcore_export *segment, enum
 
 /* On memory of the application. What nobody has exported yet gets its extent together with the
  * segment. */
-static enum rsm_status begin_segment(struct rsmcore_export *segment, unsigned mode)
+static enum rsm_status begin_segment(struct rsmcore_export *segment, const struct birth *birth)
 {
     struct given_extent given = {.id = 0};
     enum rsm_status status = rsmcore_region_shed(segment->link, segment->start, segment->length);
     if (status != RSM_ST_OK)
         return status;
     bool bare = rsmcore_region_is_bare(segment->start, segment->length);
-    status = better_refusal(segment, register_segment(segment, mode, bare, &given));
+    status = better_refusal(segment, register_segment(segment, birth, bare, &given));
     if (status == RSM_ST_OK)
         status = cover_segment(segment, &given);
     else if (given.id != 0)
@@ -232,11 +255,11 @@ static enum rsm_status begin_segment(struct rsmcore_export *segment, unsigned mo
 }
 
 /* On new memory. */
-static enum rsm_status begin_allocated(struct rsmcore_export *segment, unsigned mode)
+static enum rsm_status begin_allocated(struct rsmcore_export *segment, const struct birth *birth)
 {
     const struct rsmcore_extent_source source = rsmcore_controller_extents(segment->controller);
     struct given_extent given = {.id = 0};
-    enum rsm_status status = register_segment(segment, mode, true, &given);
+    enum rsm_status status = register_segment(segment, birth, true, &given);
     if (status == RSM_ST_OK && given.id == 0)
         status = RSM_ST_PROTOCOL;
     else if (status == RSM_ST_OK)
@@ -252,10 +275,10 @@ static enum rsm_status begin_allocated(struct rsmcore_export *segment, unsigned 
 }
 
 /* On none. */
-static enum rsm_status begin_empty(struct rsmcore_export *segment, unsigned mode)
+static enum rsm_status begin_empty(struct rsmcore_export *segment, const struct birth *birth)
 {
     struct given_extent given = {.id = 0};
-    enum rsm_status status = register_segment(segment, mode, false, &given);
+    enum rsm_status status = register_segment(segment, birth, false, &given);
     return status == RSM_ST_OK ? make_event(segment) : status;
 }
 
@@ -264,8 +287,9 @@ static enum rsm_status begin_empty(struct rsmcore_export *segment, unsigned mode
 static enum rsm_status unregister_segment(const struct rsmcore_export *segment,
                                           enum rsmcore_destroy how, bool *offered)
 {
-    static const uint32_t flags[] = {
-        [RSMCORE_DESTROY_UNUSED] = RSM_DESTROY_UNUSED, [RSMCORE_DESTROY_DEFER] = RSM_DESTROY_DEFER};
+    static const uint32_t flags[] = {[RSMCORE_DESTROY_UNUSED] = RSM_DESTROY_UNUSED,
+                                     [RSMCORE_DESTROY_DEFER] = RSM_DESTROY_DEFER,
+                                     [RSMCORE_DESTROY_LEAVE] = RSM_DESTROY_DEFER};
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_EXPORT_DESTROY);
     msg.u.export_destroy =
@@ -284,12 +308,21 @@ static void free_segment(struct rsmcore_export *segment)
     free(segment);
 }
 
-typedef enum rsm_status begin_function(struct rsmcore_export *segment, unsigned mode);
+typedef enum rsm_status begin_function(struct rsmcore_export *segment, const struct birth *birth);
+
+/* 0: there are no so many. */
+static size_t whole_pages(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return bytes > SIZE_MAX - page ? 0 : (bytes + page - 1) / page * page;
+}
 
 static enum rsm_status make_segment(struct rsmcore_controller *controller, uintptr_t start,
-                                    size_t length, begin_function *begin, unsigned mode,
+                                    size_t size, begin_function *begin, const struct birth *birth,
                                     struct rsmcore_export **out)
 {
+    if (size != 0 && whole_pages(size) == 0)
+        return RSM_ST_NO_MEMORY;
     struct rsmcore_control *link;
     enum rsm_status status = rsmcore_control_local(&link);
     if (status != RSM_ST_OK)
@@ -303,11 +336,12 @@ static enum rsm_status make_segment(struct rsmcore_controller *controller, uintp
     segment->link = link;
     segment->process_epoch = rsmcore_process_epoch();
     segment->start = start;
-    segment->length = length;
+    segment->length = whole_pages(size);
+    segment->size = size;
 
     bool offered;
     enter_registry();
-    status = begin(segment, mode);
+    status = begin(segment, birth);
     if (status == RSM_ST_OK && segment->start != 0)
         enter_set(segment);
     else if (status != RSM_ST_OK && segment->id != 0)
@@ -324,19 +358,24 @@ static enum rsm_status make_segment(struct rsmcore_controller *controller, uintp
 enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, void *address,
                                       size_t length, unsigned mode, struct rsmcore_export **out)
 {
-    return make_segment(controller, (uintptr_t)address, length, begin_segment, mode, out);
+    const struct birth birth = {.mode = mode};
+    return make_segment(controller, (uintptr_t)address, length, begin_segment, &birth, out);
 }
 
-enum rsm_status rsmcore_export_allocate(struct rsmcore_controller *controller, size_t length,
-                                        unsigned mode, struct rsmcore_export **out)
+enum rsm_status rsmcore_export_allocate(struct rsmcore_controller *controller, size_t size,
+                                        unsigned mode, struct rsmcore_claim *claim,
+                                        struct rsmcore_export **out)
 {
-    return make_segment(controller, 0, length, begin_allocated, mode, out);
+    const struct birth birth = {.mode = mode, .claim = claim};
+    return make_segment(controller, 0, size, begin_allocated, &birth, out);
 }
 
-enum rsm_status rsmcore_export_create_empty(struct rsmcore_controller *controller, size_t length,
-                                            unsigned mode, struct rsmcore_export **out)
+enum rsm_status rsmcore_export_create_empty(struct rsmcore_controller *controller, size_t size,
+                                            unsigned mode, struct rsmcore_claim *claim,
+                                            struct rsmcore_export **out)
 {
-    return make_segment(controller, 0, length, begin_empty, mode, out);
+    const struct birth birth = {.mode = mode, .claim = claim};
+    return make_segment(controller, 0, size, begin_empty, &birth, out);
 }
 
 enum rsm_status rsmcore_export_attach(struct rsmcore_export *segment, void *address)
@@ -384,7 +423,8 @@ static enum rsm_status end_segment(struct rsmcore_export *segment, enum rsmcore_
     if (how == RSMCORE_DESTROY_UNUSED && status != RSM_ST_OK && !unknown)
         return status;
     segment->published = segment->connections_kept = false;
-    leave_memory(segment, offered);
+    if (how != RSMCORE_DESTROY_LEAVE || !segment->own_memory)
+        leave_memory(segment, offered);
     leave_set(segment);
     take_strays_back();
     return RSM_ST_OK;
@@ -401,6 +441,13 @@ enum rsm_status rsmcore_export_destroy(struct rsmcore_export *segment, enum rsmc
     if (status == RSM_ST_OK)
         free_segment(segment);
     return status;
+}
+
+void rsmcore_export_free_memory(void *address, size_t length)
+{
+    enter_registry();
+    rsmcore_region_unmap((uintptr_t)address, length);
+    rsmcore_region_unlock();
 }
 
 /* ---------------------------------------------------------------- publish and its kin */
@@ -529,6 +576,14 @@ enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_
     return status;
 }
 
+enum rsm_status rsmcore_export_move(struct rsmcore_export *segment, const struct rsmcore_move *move,
+                                    enum rsm_segment_state *was)
+{
+    if (!rsmcore_export_is_creator(segment))
+        return RSM_ST_STALE;
+    return rsmcore_segment_move(segment->link, RSM_EVENT_EXPORT, segment->id, move, was);
+}
+
 /* ---------------------------------------------------------------- rebind */
 
 static enum rsm_status move_segment(struct rsmcore_export *segment, uintptr_t to)
@@ -588,6 +643,16 @@ void *rsmcore_export_address(const struct rsmcore_export *segment)
 size_t rsmcore_export_length(const struct rsmcore_export *segment)
 {
     return segment->length;
+}
+
+bool rsmcore_export_is_own_memory(const struct rsmcore_export *segment)
+{
+    return segment->own_memory;
+}
+
+size_t rsmcore_export_size(const struct rsmcore_export *segment)
+{
+    return segment->size;
 }
 
 struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment)

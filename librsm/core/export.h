@@ -20,6 +20,13 @@ RSMCORE_EXPORTS_BEGIN
 
 struct rsmcore_export;
 
+/** An id that a segment has from its creation to its end, whether or not anybody can connect. */
+struct rsmcore_claim {
+    enum rsm_id_space space;
+    uint32_t id; /**< wanted; receives the one that it has */
+    bool assign; /**< the daemon chooses it, as the space has it, and `id` is where it begins */
+};
+
 /**
  * Register [address, address + length), page-aligned both, as a segment; the pages move onto
  * shareable extents with their contents kept.
@@ -35,27 +42,32 @@ enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, voi
  * choice and unmaps when the segment is destroyed: no page is exchanged.
  * rsmcore_export_address() tells where it is. Whoever is cut off from it is left with memory that
  * is nobody's, as with an application's memory. It is not rebound.
- * @param length  bytes, whole pages, not 0.
- * @return RSM_ST_OK, RSM_ST_INVALID, RSM_ST_ALIGNMENT, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES,
- *         RSM_ST_NO_CONTROLLER.
+ * @param size   bytes, not 0, as importers are told; the memory is whole pages.
+ * @param claim  the id that it claims; NULL: none. See rsmcore_export_publish().
+ * @return RSM_ST_OK, RSM_ST_INVALID, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES, RSM_ST_NO_CONTROLLER,
+ *         RSM_ST_ID_IN_USE.
  */
-enum rsm_status rsmcore_export_allocate(struct rsmcore_controller *controller, size_t length,
-                                        unsigned mode, struct rsmcore_export **out);
+enum rsm_status rsmcore_export_allocate(struct rsmcore_controller *controller, size_t size,
+                                        unsigned mode, struct rsmcore_claim *claim,
+                                        struct rsmcore_export **out);
 
 /** Register a segment that has no memory yet: rsmcore_export_attach() gives it some. Until then its
  *  address is NULL and it cannot be published (RSM_ST_FAULT) nor rebound. @return as
  *  rsmcore_export_allocate(). */
-enum rsm_status rsmcore_export_create_empty(struct rsmcore_controller *controller, size_t length,
-                                            unsigned mode, struct rsmcore_export **out);
+enum rsm_status rsmcore_export_create_empty(struct rsmcore_controller *controller, size_t size,
+                                            unsigned mode, struct rsmcore_claim *claim,
+                                            struct rsmcore_export **out);
 
 /** Put memory of the application behind a segment that has none, page-aligned and as long as the
- *  segment. @return as rsmcore_export_create(); RSM_ST_BUSY: it has memory; RSM_ST_NOT_CREATOR;
+ *  segment, its last page in whole. @return as rsmcore_export_create(); RSM_ST_BUSY: it has memory; RSM_ST_NOT_CREATOR;
  *  RSM_ST_STALE: rsmd has died. */
 enum rsm_status rsmcore_export_attach(struct rsmcore_export *segment, void *address);
 
 /**
  * Make it connectable under @p *segment_id of a name space; @p acl_count 0 admits all nodes with
  * the creation mode.
+ * A segment that has claimed its id is published under that one, and whether it is connectable is
+ * what rsmcore_export_move() says; until then it can be published and unpublished at will.
  * @param flags  RSM_PUBLISH_ASSIGN_ID: the daemon chooses the id, as the space has it, and
  *               @p *segment_id receives it on success.
  * @return RSM_ST_OK, RSM_ST_INVALID (nobody may ask for this id, or an unknown flag),
@@ -76,8 +88,27 @@ enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
  * reaches the memory. With it those that are connected go on to share the memory; the segment can
  * be published again, and a later call without the flag cuts them off. When rsmd has died the
  * publication has ended already: RSM_ST_NOT_PUBLISHED, and the importers are cut off all the same.
+ * RSM_ST_BUSY: somebody is attached, and would have to be cut off.
  */
 enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_t flags);
+
+/** From which state to which, on one adapter. */
+struct rsmcore_move {
+    uint32_t unit; /**< the adapter's number, below RSM_PROTO_UNITS_MAX */
+    enum rsm_segment_state from, to;
+    uint32_t flags; /**< RSM_STATE_* */
+};
+
+/**
+ * Take a segment that has claimed its id from one state to another, if it is in the one; from one
+ * to the same only tells. The state is common to the exporter and to those who are attached
+ * (rsmcore_import_attach()).
+ * @param was  receives the state before; nothing has changed unless that is move->from.
+ * @return RSM_ST_OK; RSM_ST_NOT_PUBLISHED: to RSM_SEGMENT_OPEN, and nobody has published it;
+ *         RSM_ST_INVALID, RSM_ST_STALE, else what rsmcore_control_call() says.
+ */
+enum rsm_status rsmcore_export_move(struct rsmcore_export *segment, const struct rsmcore_move *move,
+                                    enum rsm_segment_state *was);
 
 /**
  * Put other memory of the same length behind the segment; its contents become the segment's, the
@@ -96,15 +127,22 @@ enum rsmcore_destroy {
     /** They go on to share the segment's memory among themselves until the last of them or this
      *  process has gone. This process gets its memory back with its contents, as by CUT. */
     RSMCORE_DESTROY_DEFER,
+    /** The same, but what rsmcore_export_allocate() has mapped stays mapped, and is shared with them.
+     *  rsmcore_export_free_memory() unmaps it. */
+    RSMCORE_DESTROY_LEAVE,
 };
 
 /**
  * End the segment: nobody connects any more, its id is free and the handle invalid. In a forked
  * child it only frees the child's copy of the handle.
  * @return RSM_ST_OK; with RSMCORE_DESTROY_UNUSED alone the handle may stay valid: RSM_ST_BUSY, or
- *         what rsmcore_control_call() says when rsmd did not answer. The other two always succeed.
+ *         what rsmcore_control_call() says when rsmd did not answer. The others always succeed.
  */
 enum rsm_status rsmcore_export_destroy(struct rsmcore_export *segment, enum rsmcore_destroy how);
+
+/** Unmap what a segment has left that was ended by RSMCORE_DESTROY_LEAVE: where it was, and
+ *  rsmcore_export_length() bytes. */
+void rsmcore_export_free_memory(void *address, size_t length);
 
 /** Whether the calling process is the one that created the segment. */
 bool rsmcore_export_is_creator(const struct rsmcore_export *segment);
@@ -112,6 +150,10 @@ bool rsmcore_export_is_creator(const struct rsmcore_export *segment);
 bool rsmcore_export_is_published(const struct rsmcore_export *segment);
 void *rsmcore_export_address(const struct rsmcore_export *segment);
 size_t rsmcore_export_length(const struct rsmcore_export *segment);
+/** Whether rsmcore_export_allocate() has mapped its memory. */
+bool rsmcore_export_is_own_memory(const struct rsmcore_export *segment);
+/** As it was asked for: up to a page less than the length. */
+size_t rsmcore_export_size(const struct rsmcore_export *segment);
 struct rsmcore_event *rsmcore_export_event(struct rsmcore_export *segment);
 
 RSMCORE_EXPORTS_END

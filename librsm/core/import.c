@@ -10,6 +10,7 @@
 #include "control/control.h"
 #include "base/log.h"
 #include "core/route.h"
+#include "core/segment_state.h"
 #include "core/target.h"
 #include "transport/generic.h"
 #include "transport/instance.h"
@@ -59,11 +60,19 @@ static enum rsm_status request_connection(struct rsmcore_control *link,
 {
     strcpy(msg->u.import_connect.controller, rsmcore_controller_name(controller));
     enum rsm_status status = rsmcore_control_call(link, msg, NULL, fds);
-    if (status == RSM_ST_OK && msg->u.import_connect_reply.slot >= RSM_GENERATION_TABLE_SLOTS) {
+    const struct rsm_import_connect_reply *reply = &msg->u.import_connect_reply;
+    if (status == RSM_ST_OK &&
+        (reply->slot >= RSM_GENERATION_TABLE_SLOTS || reply->size > reply->length)) {
         rsm_packet_fds_close(fds);
         status = RSM_ST_PROTOCOL;
     }
     return status;
+}
+
+enum rsm_status rsmcore_import_move(struct rsmcore_import *import, const struct rsmcore_move *move,
+                                    enum rsm_segment_state *was)
+{
+    return rsmcore_segment_move(import->link, RSM_EVENT_IMPORT, import->id, move, was);
 }
 
 static void end_connection(struct rsmcore_control *link, uint32_t id)
@@ -117,6 +126,7 @@ static enum rsm_status build_import(struct rsmcore_import *import,
     import->id = reply->import;
     import->rights = reply->rights;
     import->length = reply->length;
+    import->size = reply->size;
     import->generation = reply->generation;
     import->table = rsmcore_control_generation_table(import->link);
     import->slot = &import->table->slot[reply->slot];
@@ -134,19 +144,18 @@ static enum rsm_status build_import(struct rsmcore_import *import,
     return RSM_ST_OK;
 }
 
-enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, uint32_t node,
-                                       enum rsm_id_space space, uint32_t segment_id,
-                                       uint32_t rights, struct rsmcore_import **out)
+static enum rsm_status connect_with(struct rsmcore_controller *controller,
+                                    const struct rsm_import_connect_request *request,
+                                    struct rsmcore_import **out)
 {
     struct rsmcore_import *import = calloc(1, sizeof *import);
     struct rsm_packet_fds fds;
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_IMPORT_CONNECT);
-    msg.u.import_connect = (struct rsm_import_connect_request){
-        .node = node, .space = space, .segment_id = segment_id, .rights = rights};
+    msg.u.import_connect = *request;
     if (import == NULL)
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = rsmcore_route(controller, node, &import->link);
+    enum rsm_status status = rsmcore_route(controller, request->node, &import->link);
     if (status != RSM_ST_OK)
         goto free_import;
     status = request_connection(import->link, controller, &msg, &fds);
@@ -170,6 +179,27 @@ release_link:
 free_import:
     free(import);
     return status;
+}
+
+enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, uint32_t node,
+                                       enum rsm_id_space space, uint32_t segment_id,
+                                       uint32_t rights, struct rsmcore_import **out)
+{
+    const struct rsm_import_connect_request request = {
+        .node = node, .space = space, .segment_id = segment_id, .rights = rights};
+    return connect_with(controller, &request, out);
+}
+
+enum rsm_status rsmcore_import_attach(struct rsmcore_controller *controller,
+                                      enum rsm_id_space space, uint32_t segment_id,
+                                      struct rsmcore_import **out)
+{
+    struct rsm_import_connect_request request = {.space = space,
+                                                 .segment_id = segment_id,
+                                                 .rights = RSM_RIGHT_READ | RSM_RIGHT_WRITE,
+                                                 .flags = RSM_CONNECT_ATTACH};
+    enum rsm_status status = rsmcore_local_node(&request.node);
+    return status == RSM_ST_OK ? connect_with(controller, &request, out) : status;
 }
 
 void rsmcore_import_disconnect(struct rsmcore_import *import)
@@ -291,6 +321,19 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
 
 /* ---------------------------------------------------------------- mapping */
 
+/* Let rsmd show how the engine traps accesses: once, and nobody waits for it. */
+static void report_trap(struct rsmcore_import *import)
+{
+    const struct rsm_softmap_ops *engine = atomic_load(&import->soft);
+    if (engine == NULL || atomic_exchange(&import->trap_known, true))
+        return;
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_IMPORT_TRAP);
+    msg.u.import_trap =
+        (struct rsm_import_trap_request){import->id, engine->choice(rsmcore_import_conn(import))};
+    rsmcore_control_try_post(import->link, &msg);
+}
+
 enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offset, size_t length,
                                    uint32_t rights, bool fixed, void **address)
 {
@@ -309,7 +352,9 @@ enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offse
         struct rsm_conn *conn = rsmcore_import_conn(import);
         status = conn->ops->map(conn, offset, length, rights, fixed, address);
     }
-    if (status != RSM_ST_OK)
+    if (status == RSM_ST_OK)
+        report_trap(import);
+    else
         rsmcore_target_release(&target);
     return status;
 }

@@ -19,6 +19,8 @@
 
 RSMCORE_EXPORTS_BEGIN
 
+struct rsmcore_move; /* core/export.h */
+
 /** A connection. The members are for the inline functions below; nobody else touches them. */
 struct rsmcore_import {
     struct rsm_conn *_Atomic conn;              /* replaced once, by what makes it mappable */
@@ -28,14 +30,16 @@ struct rsmcore_import {
     uint32_t generation;                        /* value of the slot at connect */
     uint32_t rights;                            /* RSM_RIGHT_* granted */
     bool reports_health;                        /* whether conn's health() can fail */
-    uint64_t length;                            /* bytes of the segment */
+    uint64_t length;                            /* bytes of the segment, whole pages */
+    uint64_t size;                              /* as the exporter asked for */
     _Atomic uint32_t failures;                  /* transfers that failed so far (barrier.h) */
     struct rsmcore_control *link;
     struct rsmcore_controller *controller;
     struct rsmcore_event *event;
     uint32_t id;
     unsigned process_epoch;
-    atomic_uint maps; /* that there are (map.h) */
+    atomic_uint maps;       /* that there are (map.h) */
+    atomic_bool trap_known; /* to rsmd, of mappings by the engine */
 };
 
 /**
@@ -48,6 +52,18 @@ struct rsmcore_import {
 enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, uint32_t node,
                                        enum rsm_id_space space, uint32_t segment_id,
                                        uint32_t rights, struct rsmcore_import **out);
+/**
+ * Attach to a segment of the own node that its exporter shares: as a connection with all rights,
+ * whose holder is one of those that have the segment (RSM_CONNECT_ATTACH in control/proto.h).
+ * @return as rsmcore_import_connect(), RSM_ST_DENIED also where the segment is not shared;
+ *         RSM_ST_NOT_PUBLISHED: it has no memory yet.
+ */
+enum rsm_status rsmcore_import_attach(struct rsmcore_controller *controller,
+                                      enum rsm_id_space space, uint32_t segment_id,
+                                      struct rsmcore_import **out);
+/** Change the state of a segment that the connection is attached to: as rsmcore_export_move(). */
+enum rsm_status rsmcore_import_move(struct rsmcore_import *import, const struct rsmcore_move *move,
+                                    enum rsm_segment_state *was);
 /** Drop the connection; all mappings have been unmapped by the caller. */
 void rsmcore_import_disconnect(struct rsmcore_import *import);
 

@@ -16,15 +16,17 @@ RSMCORE_EXPORTS_BEGIN
 struct rsmcore_map;
 
 /**
- * Map [offset, offset + length) of the segment at an address of the kernel's choice. The address
- * has the offset's place in its page. What lies beside the range in its first and last page is
+ * Map [offset, offset + length) of the segment. The address has the offset's place in its page. What lies beside the range in its first and last page is
  * within reach of a stray pointer.
  * @param length  bytes, not 0.
  * @param rights  RSM_RIGHT_*, of those that the connection has.
- * @return RSM_ST_OK, RSM_ST_RANGE, or what rsmcore_import_map() says.
+ * @param at      NULL: an address of the kernel's choice; else where the first byte is to be, with
+ *                nothing mapped in any of its pages.
+ * @return RSM_ST_OK; RSM_ST_RANGE; RSM_ST_MAP_FAILED: something is there, or nothing can be;
+ *         RSM_ST_ALIGNMENT: not the offset's place in the page; or what rsmcore_import_map() says.
  */
 enum rsm_status rsmcore_map_make(struct rsmcore_import *import, uint64_t offset, size_t length,
-                                 uint32_t rights, struct rsmcore_map **map);
+                                 uint32_t rights, void *at, struct rsmcore_map **map);
 
 /** Unmap it. On error it is still there; what rsmcore_import_unmap() says. */
 enum rsm_status rsmcore_map_end(struct rsmcore_map *map);

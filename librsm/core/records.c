@@ -153,7 +153,9 @@ static bool take_loss(struct rsmcore_records *records, struct rsm_record *record
 /* The importer is told of its loss once. */
 static bool is_repeated(struct rsmcore_records *records, const struct rsm_record *record)
 {
-    if (records->import == NULL || record->event != RSM_RECORD_LOST)
+    /* One who is attached is told of other connections, too. */
+    if (records->import == NULL || record->event != RSM_RECORD_LOST ||
+        record->connection != records->import->id)
         return false;
     bool repeated = records->told_of_loss;
     records->told_of_loss = true;

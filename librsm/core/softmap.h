@@ -41,6 +41,9 @@ struct rsm_softmap_ops {
 
     /** Whether any part of the range is a mapping that the engine has made; lengths may be 0. */
     bool (*shows)(const void *address, size_t length);
+
+    /** How the engine learns of accesses to mappings of @p wrapped. It never changes. */
+    struct softmap_choice (*choice)(struct rsm_conn *wrapped);
 };
 
 /** The module's one symbol, RSM_SOFTMAP_SYMBOL. */

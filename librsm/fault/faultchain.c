@@ -11,49 +11,44 @@
 
 enum { HANDLERS_MAX = 4, BELOW_MAX = 8 };
 
-/* What handles a signal. The actions below ours are the application's, oldest first. There is more
+/* What handles SIGSEGV. The actions below ours are the application's, oldest first. There is more
  * than one when the application installs a handler while ours is in place: that one may hand on to
  * ours, and ours must then go on to the one that was there first instead of back to the
  * application's. */
-static struct chain {
+static struct {
     _Atomic(rsmcore_fault_handler) ours[HANDLERS_MAX];
     struct sigaction below[BELOW_MAX];
     _Atomic unsigned below_count;
-} chains[2];
+} chain;
 
 /* Serialises changes, and is held over fork(). The signal handler never takes it. */
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t hooks_once = PTHREAD_ONCE_INIT;
 static bool hooks_failed;
 
-/* The fault of either chain that this thread is handing on at present. */
+/* The fault that this thread is handing on at present. */
 static __thread struct {
     const void *context;
     uintptr_t frame;
     unsigned level; /* index into below */
-} handing_on[2] __attribute__((tls_model("initial-exec")));
-
-static unsigned number_of(int signal)
-{
-    return signal == SIGBUS ? 1 : 0;
-}
+} handing_on __attribute__((tls_model("initial-exec")));
 
 static bool same_action(const struct sigaction *a, const struct sigaction *b)
 {
     return a->sa_sigaction == b->sa_sigaction && a->sa_flags == b->sa_flags;
 }
 
-static void push(struct chain *chain, const struct sigaction *action)
+static void push(const struct sigaction *action)
 {
-    unsigned count = atomic_load(&chain->below_count);
-    if (count > 0 && same_action(&chain->below[count - 1], action))
+    unsigned count = atomic_load(&chain.below_count);
+    if (count > 0 && same_action(&chain.below[count - 1], action))
         return;
     if (count == BELOW_MAX) { /* the oldest ones but the first are the least likely to be needed */
-        memmove(&chain->below[1], &chain->below[2], (BELOW_MAX - 2) * sizeof chain->below[0]);
+        memmove(&chain.below[1], &chain.below[2], (BELOW_MAX - 2) * sizeof chain.below[0]);
         count--;
     }
-    chain->below[count] = *action;
-    atomic_store(&chain->below_count, count + 1);
+    chain.below[count] = *action;
+    atomic_store(&chain.below_count, count + 1);
 }
 
 static bool is_function(const struct sigaction *action)
@@ -62,76 +57,74 @@ static bool is_function(const struct sigaction *action)
            (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
 }
 
-static void take_default_action(int signal, const siginfo_t *info)
+static void take_default_action(const siginfo_t *info)
 {
-    (void)sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    (void)sigaction(SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
     /* A fault happens again when the instruction does, a signal that was sent has to be sent again;
      * it is delivered when the handler returns. */
     if (info->si_code <= 0)
-        (void)pthread_kill(pthread_self(), signal);
+        (void)pthread_kill(pthread_self(), SIGSEGV);
 }
 
 /* The mask that the action's handler would run with. */
-static void enter_mask_of(const struct sigaction *action, int signal, const ucontext_t *context)
+static void enter_mask_of(const struct sigaction *action, const ucontext_t *context)
 {
     sigset_t mask;
     sigorset(&mask, &context->uc_sigmask, &action->sa_mask);
     if (!(action->sa_flags & SA_NODEFER))
-        sigaddset(&mask, signal);
+        sigaddset(&mask, SIGSEGV);
     (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
-static void call(struct sigaction *action, int signal, siginfo_t *info, void *context)
+static void call(struct sigaction *action, siginfo_t *info, void *context)
 {
     struct sigaction copy = *action;
     if (copy.sa_flags & (int)SA_RESETHAND)
         *action = (struct sigaction){.sa_handler = SIG_DFL};
-    enter_mask_of(&copy, signal, context);
+    enter_mask_of(&copy, context);
     if (copy.sa_flags & SA_SIGINFO)
-        copy.sa_sigaction(signal, info, context);
+        copy.sa_sigaction(SIGSEGV, info, context);
     else
-        copy.sa_handler(signal);
+        copy.sa_handler(SIGSEGV);
 }
 
 /* Do what would have happened without us. */
-static void hand_on(int signal, siginfo_t *info, void *context)
+static void hand_on(siginfo_t *info, void *context)
 {
-    unsigned number = number_of(signal);
-    struct chain *chain = &chains[number];
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    unsigned level = atomic_load(&chain->below_count) - 1;
+    unsigned level = atomic_load(&chain.below_count) - 1;
     /* Called again for the fault that is being handed on: the outer call is further up the same
      * stack. A handler that was left by siglongjmp() is not, so this is no counter. */
-    if (handing_on[number].context == context && frame < handing_on[number].frame)
-        level = handing_on[number].level > 0 ? handing_on[number].level - 1 : 0;
-    struct sigaction *action = &chain->below[level];
+    if (handing_on.context == context && frame < handing_on.frame)
+        level = handing_on.level > 0 ? handing_on.level - 1 : 0;
+    struct sigaction *action = &chain.below[level];
 
     if (!is_function(action)) {
         if (action->sa_handler == SIG_DFL || info->si_code > 0)
-            take_default_action(signal, info);
+            take_default_action(info);
         return;
     }
-    handing_on[number].context = context;
-    handing_on[number].frame = frame;
-    handing_on[number].level = level;
-    call(action, signal, info, context);
-    handing_on[number].context = NULL;
+    handing_on.context = context;
+    handing_on.frame = frame;
+    handing_on.level = level;
+    call(action, info, context);
+    handing_on.context = NULL;
 }
 
 /* ---------------------------------------------------------------- our handlers */
 
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
+    (void)signal;
     int error = errno;
-    struct chain *chain = &chains[number_of(signal)];
     bool ours = false;
     for (unsigned i = 0; i < HANDLERS_MAX && !ours; i++) {
-        rsmcore_fault_handler handler = atomic_load(&chain->ours[i]);
-        ours = handler != NULL && handler(signal, info, context);
+        rsmcore_fault_handler handler = atomic_load(&chain.ours[i]);
+        ours = handler != NULL && handler(info, context);
     }
     errno = error;
     if (!ours)
-        hand_on(signal, info, context);
+        hand_on(info, context);
 }
 
 static bool is_on_fault(const struct sigaction *action)
@@ -139,15 +132,15 @@ static bool is_on_fault(const struct sigaction *action)
     return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_fault;
 }
 
-/* Put on_fault() in front of what handles the signal now. */
-static bool install(struct chain *chain, int signal)
+/* Put on_fault() in front of what handles SIGSEGV now. */
+static bool install(void)
 {
     struct sigaction present;
-    if (sigaction(signal, NULL, &present) != 0)
+    if (sigaction(SIGSEGV, NULL, &present) != 0)
         return false;
     if (is_on_fault(&present))
         return true;
-    push(chain, &present);
+    push(&present);
 
     /* All signals are blocked in the handler: another handler on top of a waiting thread could
      * fault in its turn, which the kernel answers with death. */
@@ -156,19 +149,19 @@ static bool install(struct chain *chain, int signal)
     if (!is_function(&present) || (present.sa_flags & SA_ONSTACK))
         action.sa_flags |= SA_ONSTACK;
     sigfillset(&action.sa_mask);
-    if (sigaction(signal, &action, &present) != 0)
+    if (sigaction(SIGSEGV, &action, &present) != 0)
         return false;
     if (!is_on_fault(&present)) /* what another thread has installed since the look goes before */
-        push(chain, &present);
+        push(&present);
     return true;
 }
 
 /* Put back what was there before, unless the application has installed its own meanwhile. */
-static void restore(struct chain *chain, int signal)
+static void restore(void)
 {
     struct sigaction present;
-    if (sigaction(signal, NULL, &present) == 0 && is_on_fault(&present))
-        (void)sigaction(signal, &chain->below[atomic_load(&chain->below_count) - 1], NULL);
+    if (sigaction(SIGSEGV, NULL, &present) == 0 && is_on_fault(&present))
+        (void)sigaction(SIGSEGV, &chain.below[atomic_load(&chain.below_count) - 1], NULL);
 }
 
 /* A signal handler of the program that interrupts a change may make one itself. */
@@ -210,11 +203,11 @@ bool rsmcore_faultchain_watch_fork(void)
 }
 
 /* Where the handler is in the table, or a free place; HANDLERS_MAX: neither. */
-static unsigned place_of(struct chain *chain, rsmcore_fault_handler handler)
+static unsigned place_of(rsmcore_fault_handler handler)
 {
     unsigned free_place = HANDLERS_MAX;
     for (unsigned i = HANDLERS_MAX; i-- > 0;) {
-        rsmcore_fault_handler present = atomic_load(&chain->ours[i]);
+        rsmcore_fault_handler present = atomic_load(&chain.ours[i]);
         if (present == handler)
             return i;
         if (present == NULL)
@@ -223,28 +216,27 @@ static unsigned place_of(struct chain *chain, rsmcore_fault_handler handler)
     return free_place;
 }
 
-static bool is_empty(struct chain *chain)
+static bool is_empty(void)
 {
     unsigned i = 0;
-    while (i < HANDLERS_MAX && atomic_load(&chain->ours[i]) == NULL)
+    while (i < HANDLERS_MAX && atomic_load(&chain.ours[i]) == NULL)
         i++;
     return i == HANDLERS_MAX;
 }
 
-bool rsmcore_faultchain_add(int signal, rsmcore_fault_handler handler)
+bool rsmcore_faultchain_add(rsmcore_fault_handler handler)
 {
-    struct chain *chain = &chains[number_of(signal)];
     sigset_t before;
     if (!rsmcore_faultchain_watch_fork())
         return false;
     lock_changes(&before);
-    unsigned place = place_of(chain, handler);
+    unsigned place = place_of(handler);
     int error = place < HANDLERS_MAX ? 0 : ENOSPC;
     if (error == 0) {
-        rsmcore_fault_handler old = atomic_exchange(&chain->ours[place], handler);
-        if (!install(chain, signal)) {
+        rsmcore_fault_handler old = atomic_exchange(&chain.ours[place], handler);
+        if (!install()) {
             error = errno;
-            atomic_store(&chain->ours[place], old);
+            atomic_store(&chain.ours[place], old);
         }
     }
     unlock_changes(&before);
@@ -252,29 +244,27 @@ bool rsmcore_faultchain_add(int signal, rsmcore_fault_handler handler)
     return error == 0;
 }
 
-void rsmcore_faultchain_remove(int signal, rsmcore_fault_handler handler)
+void rsmcore_faultchain_remove(rsmcore_fault_handler handler)
 {
-    struct chain *chain = &chains[number_of(signal)];
     sigset_t before;
     lock_changes(&before);
-    unsigned place = place_of(chain, handler);
-    if (place < HANDLERS_MAX && atomic_load(&chain->ours[place]) == handler) {
-        atomic_store(&chain->ours[place], NULL);
-        if (is_empty(chain))
-            restore(chain, signal);
+    unsigned place = place_of(handler);
+    if (place < HANDLERS_MAX && atomic_load(&chain.ours[place]) == handler) {
+        atomic_store(&chain.ours[place], NULL);
+        if (is_empty())
+            restore();
     }
     unlock_changes(&before);
 }
 
-void rsmcore_faultchain_renew(int signal)
+void rsmcore_faultchain_renew(void)
 {
-    struct chain *chain = &chains[number_of(signal)];
     struct sigaction present;
     sigset_t before;
-    if (sigaction(signal, NULL, &present) != 0 || is_on_fault(&present))
+    if (sigaction(SIGSEGV, NULL, &present) != 0 || is_on_fault(&present))
         return;
     lock_changes(&before);
-    if (!is_empty(chain))
-        (void)install(chain, signal);
+    if (!is_empty())
+        (void)install();
     unlock_changes(&before);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The process's one chain of SIGSEGV and SIGBUS handlers. Any part of the library may add a
+ * The process's one chain of SIGSEGV handlers. Any part of the library may add a
  * handler; all of them stand behind one signal handler, in front of the application's own. A fault
  * that none of them knows goes on to the application's handler as if the chain did not exist.
  */
@@ -19,14 +19,14 @@ RSMCORE_EXPORTS_BEGIN
  * Look at a fault. Runs in a signal handler with all signals blocked, on the faulting thread.
  * @return true: the fault has been dealt with and the thread goes on; false: it is not known here.
  */
-typedef bool (*rsmcore_fault_handler)(int signal, siginfo_t *info, void *context);
+typedef bool (*rsmcore_fault_handler)(siginfo_t *info, void *context);
 
 /**
- * Add @p handler for @p signal (SIGSEGV or SIGBUS), and put the chain in front of what handles the
- * signal now. Where the handler is in the chain already, only the latter happens. Thread-safe.
+ * Add @p handler, and put the chain in front of what handles SIGSEGV now. Where the handler is in the
+ * chain already, only the latter happens. Thread-safe.
  * @return false with errno on failure: ENOMEM, ENOSPC (too many handlers).
  */
-bool rsmcore_faultchain_add(int signal, rsmcore_fault_handler handler);
+bool rsmcore_faultchain_add(rsmcore_fault_handler handler);
 
 /**
  * Take @p handler away; nothing happens if it is not there. With the last one the application's
@@ -34,13 +34,13 @@ bool rsmcore_faultchain_add(int signal, rsmcore_fault_handler handler);
  * may still be in the handler when this returns. Thread-safe; also in a fork handler of a child
  * that was registered behind rsmcore_faultchain_watch_fork().
  */
-void rsmcore_faultchain_remove(int signal, rsmcore_fault_handler handler);
+void rsmcore_faultchain_remove(rsmcore_fault_handler handler);
 
 /**
  * Put the chain in front again where the application has installed a handler since; that one is
  * asked after the chain's from now on. One system call where it has not. Thread-safe.
  */
-void rsmcore_faultchain_renew(int signal);
+void rsmcore_faultchain_renew(void);
 
 /**
  * Register the chain's fork handlers, once. Who holds a lock of its own both over fork() and over

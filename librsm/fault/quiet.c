@@ -42,7 +42,7 @@ enum thread_state {
     THREAD_PENDING, /* the signal is on its way */
 };
 
-static enum thread_state thread_state(int tasks, pid_t thread, int signal)
+static enum thread_state thread_state(int tasks, pid_t thread)
 {
     char path[32];
     struct rsmcore_procfile file;
@@ -55,7 +55,7 @@ static enum thread_state thread_state(int tasks, pid_t thread, int signal)
         if (strncmp(line, "State:\tR", 8) == 0)
             state = THREAD_RUNNING;
         if (strncmp(line, "SigPnd:\t", 8) == 0) {
-            if (strtoull(line + 8, NULL, 16) >> (signal - 1) & 1)
+            if (strtoull(line + 8, NULL, 16) >> (SIGSEGV - 1) & 1)
                 state = THREAD_PENDING;
             break;
         }
@@ -96,14 +96,14 @@ free_threads:
     return NULL;
 }
 
-static bool is_quiet(int tasks, const struct thread *thread, int signal)
+static bool is_quiet(int tasks, const struct thread *thread)
 {
     int64_t ran = thread_time(thread->id) - thread->start;
-    enum thread_state state = thread_state(tasks, thread->id, signal);
+    enum thread_state state = thread_state(tasks, thread->id);
     return state == THREAD_QUIET || (state == THREAD_RUNNING && ran > FAULT_PATH_NS);
 }
 
-bool rsmcore_quiet_wait(int signal, unsigned limit_ms)
+bool rsmcore_quiet_wait(unsigned limit_ms)
 {
     int64_t deadline = now_ns(CLOCK_MONOTONIC) + limit_ms * INT64_C(1000000);
     DIR *directory = rsmcore_procfile_directory("/proc/self/task");
@@ -112,7 +112,7 @@ bool rsmcore_quiet_wait(int signal, unsigned limit_ms)
     size_t count, quiet = 0;
     struct thread *threads = list_threads(directory, &count);
     while (threads != NULL && quiet < count) {
-        if (is_quiet(dirfd(directory), &threads[quiet], signal)) {
+        if (is_quiet(dirfd(directory), &threads[quiet])) {
             quiet++;
             continue;
         }

@@ -11,12 +11,12 @@ RSMCORE_EXPORTS_BEGIN
 
 /**
  * Wait until every thread that had a memory fault before this call has entered the handler of
- * @p signal (SIGSEGV or SIGBUS) or gone on: the signal is no longer pending, and the thread is not
- * between the fault and the signal.
+ * SIGSEGV or gone on: the signal is no longer pending, and the thread is not between the fault and
+ * the signal.
  * @param limit_ms  how long to wait at most
  * @return whether that is certain.
  */
-bool rsmcore_quiet_wait(int signal, unsigned limit_ms);
+bool rsmcore_quiet_wait(unsigned limit_ms);
 
 RSMCORE_EXPORTS_END
 

@@ -29,11 +29,10 @@
 
 enum { ATTEMPTS = 100 };
 
-static bool agree(int fd, bool signals)
+static bool agree(int fd)
 {
     uint64_t features = UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
-                        UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
-                        (signals ? UFFD_FEATURE_SIGBUS : 0);
+                        UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
     struct uffdio_api api = {.api = UFFD_API, .features = features};
     return ioctl(fd, UFFDIO_API, &api) == 0;
 }
@@ -75,8 +74,7 @@ static bool can_show(int memory)
         return false;
     uint8_t *copy = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     uint8_t *view = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    if (copy != MAP_FAILED && view != MAP_FAILED && agree(fd, true) &&
-        take(fd, (uintptr_t)view, page)) {
+    if (copy != MAP_FAILED && view != MAP_FAILED && agree(fd) && take(fd, (uintptr_t)view, page)) {
         copy[0] = 1;
         works = show(fd, (uintptr_t)view, page, false) &&
                 madvise(view, page, MADV_DONTNEED_LOCKED) == 0 &&
@@ -102,18 +100,17 @@ static void probe(void)
     close(memory);
 }
 
-int softmap_faultfd_open(bool signals, bool *kernel_faults)
+int softmap_faultfd_open(bool *kernel_faults)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, probe);
     if (!works)
         return -1;
-    /* Inside a system call there is nobody to signal. */
-    int fd = signals ? -1 : rsmcore_uffd_new(false);
+    int fd = rsmcore_uffd_new(false);
     *kernel_faults = fd >= 0;
     if (fd < 0)
         fd = rsmcore_uffd_new(true);
-    if (fd >= 0 && !agree(fd, signals)) {
+    if (fd >= 0 && !agree(fd)) {
         close(fd);
         fd = -1;
     }
@@ -152,10 +149,3 @@ bool softmap_faultfd_protect(struct softmap *softmap, const struct softmap_view 
     return show(softmap->faultfd, (uintptr_t)address, page,
                 state == SOFTMAP_RW && (view->rights & RSM_RIGHT_WRITE));
 }
-
-const struct softmap_mechanism softmap_by_faultfd = {
-    .name = "SIGBUS, userfaultfd",
-    .signal = SIGBUS,
-    .attach = softmap_faultfd_attach,
-    .protect = softmap_faultfd_protect,
-};

@@ -32,19 +32,19 @@ static bool protect(struct softmap *softmap, const struct softmap_view *view, ui
 
 const struct softmap_mechanism softmap_by_protection = {
     .name = "SIGSEGV, page protection",
-    .signal = SIGSEGV,
+    .signals = true,
     .attach = attach_nothing,
     .protect = protect,
 };
 
 /* ---------------------------------------------------------------- the choice */
 
-static bool try_faultfd(struct softmap *softmap, bool signals)
+static bool try_thread(struct softmap *softmap)
 {
-    softmap->faultfd = softmap_faultfd_open(signals, &softmap->kernel_faults);
+    softmap->faultfd = softmap_faultfd_open(&softmap->kernel_faults);
     if (softmap->faultfd < 0)
         return false;
-    softmap->mechanism = signals ? &softmap_by_faultfd : &softmap_by_thread;
+    softmap->mechanism = &softmap_by_thread;
     return true;
 }
 
@@ -52,13 +52,12 @@ static bool try_faultfd(struct softmap *softmap, bool signals)
  * takes a signal, and a load is the program's to hear of by SIGSEGV as with any memory. */
 static enum rsm_status choose_trap(struct softmap *softmap)
 {
-    enum softmap_trap trap = softmap->space.options.trap;
-    bool wants_faultfd = trap != SOFTMAP_TRAP_SIGNAL && softmap_may_read(&softmap->space);
-    if (!wants_faultfd || try_faultfd(softmap, trap != SOFTMAP_TRAP_THREAD))
+    bool wants_thread =
+        softmap->space.options.trap == SOFTMAP_TRAP_THREAD && softmap_may_read(&softmap->space);
+    if (!wants_thread || try_thread(softmap))
         return RSM_ST_OK;
-    rsm_log_error("mapping with trap=%s is not possible: this kernel or what this process may "
-                  "do has no userfaultfd that suffices, see rsm_map(7)",
-                  trap == SOFTMAP_TRAP_THREAD ? "thread" : "sigbus");
+    rsm_log_error("mapping with trap=thread is not possible: this kernel or what this process may "
+                  "do has no userfaultfd that suffices, see rsm_map(7)");
     return RSM_ST_UNSUPPORTED;
 }
 
@@ -80,7 +79,7 @@ static enum rsm_status choose_mirror(struct softmap *softmap)
 
 static void log_choice(const struct softmap *softmap)
 {
-    bool system_calls = softmap->mechanism->signal == 0;
+    bool system_calls = !softmap->mechanism->signals;
     rsm_log_info("mapping by %s%s", softmap->mechanism->name,
                  !system_calls            ? ""
                  : softmap->kernel_faults ? ", in system calls too"
@@ -96,6 +95,20 @@ enum rsm_status softmap_mechanism_choose(struct softmap *softmap)
     if (status == RSM_ST_OK && mirror == (softmap->space.mirror != NULL))
         log_choice(softmap);
     return status;
+}
+
+struct softmap_choice softmap_mechanism_choice(const struct softmap *softmap)
+{
+    const struct softmap_space *space = &softmap->space;
+    if (space->mirror != NULL)
+        return (struct softmap_choice){SOFTMAP_USED_MIRROR, SOFTMAP_REASON_REQUESTED};
+    if (softmap->mechanism == &softmap_by_thread)
+        return (struct softmap_choice){SOFTMAP_USED_THREAD, softmap->kernel_faults
+                                                                ? SOFTMAP_REASON_NONE
+                                                                : SOFTMAP_REASON_NO_PERMISSION};
+    return (struct softmap_choice){SOFTMAP_USED_SIGNAL, softmap_may_read(space)
+                                                            ? space->options.reason
+                                                            : SOFTMAP_REASON_WRITE_ONLY};
 }
 
 void softmap_mechanism_end(struct softmap *softmap)

@@ -11,7 +11,7 @@
 
 struct softmap_mechanism {
     const char *name; /**< for the log */
-    int signal;       /**< that a refused access raises; 0: a thread of ours is told */
+    bool signals;     /**< a refused access raises SIGSEGV; else a thread of ours is told */
 
     /** Get ready for the first view, and end after the last has gone. NULL: nothing to do. */
     enum rsm_status (*start)(struct softmap *softmap);
@@ -37,9 +37,6 @@ struct softmap_mechanism {
 /** Page protection and SIGSEGV: works everywhere. */
 extern const struct softmap_mechanism softmap_by_protection;
 
-/** userfaultfd and SIGBUS. */
-extern const struct softmap_mechanism softmap_by_faultfd;
-
 /** userfaultfd and a thread that is told: threads that block signals work, and where the kernel
  *  grants it, system calls. Stores are not decoded. */
 extern const struct softmap_mechanism softmap_by_thread;
@@ -52,12 +49,14 @@ extern const struct softmap_mechanism softmap_by_notes;
  * softmap_mechanism_end(). */
 enum rsm_status softmap_mechanism_choose(struct softmap *softmap);
 void softmap_mechanism_end(struct softmap *softmap);
+/** What was chosen, and why. */
+struct softmap_choice softmap_mechanism_choice(const struct softmap *softmap);
 
 /* ---- faultfd.c */
 
-/** Open a userfaultfd for a connection's views. @p signals: refused accesses raise SIGBUS. -1: this
- *  kernel has not what it takes. *kernel_faults: it also works inside system calls. */
-int softmap_faultfd_open(bool signals, bool *kernel_faults);
+/** Open a userfaultfd for a connection's views. -1: this kernel has not what it takes.
+ *  *kernel_faults: it also works inside system calls. */
+int softmap_faultfd_open(bool *kernel_faults);
 
 bool softmap_faultfd_attach(struct softmap *softmap, const struct softmap_view *view);
 bool softmap_faultfd_protect(struct softmap *softmap, const struct softmap_view *view,

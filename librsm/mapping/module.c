@@ -80,7 +80,8 @@ static void acquire(struct rsm_conn *conn)
     sigset_t before;
     if (!softmap_has_views(softmap))
         return;
-    softmap_trap_renew(softmap->mechanism->signal);
+    if (softmap->mechanism->signals)
+        softmap_trap_renew();
     if (softmap_has_no_stores(&softmap->space) && softmap_has_no_loads(&softmap->space))
         return;
     softmap_enter(softmap, &before);
@@ -267,7 +268,7 @@ static enum rsm_status conn_unmap(struct rsm_conn *conn, void *address, size_t l
     }
     if (atomic_load(&softmap->views) == 0)
         close_space(softmap);
-    softmap_views_tidy(softmap->mechanism->signal);
+    softmap_views_tidy();
     pthread_mutex_unlock(&softmap->mapping);
     free(view);
     return RSM_ST_OK;
@@ -417,10 +418,16 @@ static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t righ
     return RSM_ST_OK;
 }
 
+static struct softmap_choice choice(struct rsm_conn *conn)
+{
+    return softmap_mechanism_choice(softmap_of(conn));
+}
+
 __attribute__((visibility("default"))) const struct rsm_softmap_ops rsm_softmap_ops_v1 = {
     .abi_version = RSM_SOFTMAP_ABI,
     .size = sizeof(struct rsm_softmap_ops),
     .wrap = wrap,
     .acquire = acquire,
     .shows = softmap_view_overlaps,
+    .choice = choice,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "mapping/options.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -47,34 +48,40 @@ static void apply(struct softmap_options *options, const struct softmap_settings
         options->atomics = (enum softmap_atomics)settings->value[SOFTMAP_TUNABLE_ATOMICS];
 }
 
-/* Whether a thread can serve all accesses here, the kernel's own among them: by trying. */
-static bool thread_serves_all(const char **why)
+/* Whether a thread can serve all accesses here, the kernel's own among them: by trying.
+ * SOFTMAP_REASON_NONE: it can. */
+static enum softmap_trap_reason try_thread(void)
 {
     bool kernel_faults = false;
-    int fd = softmap_faultfd_open(false, &kernel_faults);
-    if (fd >= 0)
-        close(fd);
-    *why = kernel_faults ? "system calls, and threads that block signals, can use mappings"
-           : fd >= 0     ? "this process may not serve faults of system calls: neither "
-                           "/dev/userfaultfd nor a privilege is there"
-                     : "this kernel or what this process may do has no userfaultfd that suffices";
-    return kernel_faults;
+    int fd = softmap_faultfd_open(&kernel_faults);
+    if (fd < 0)
+        return SOFTMAP_REASON_NO_USERFAULTFD;
+    close(fd);
+    return kernel_faults ? SOFTMAP_REASON_NONE : SOFTMAP_REASON_NO_PERMISSION;
+}
+
+/* The mechanism of that name has gone: what it did for a program, signal does. */
+static void replace_sigbus(struct softmap_options *options)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    options->trap = SOFTMAP_TRAP_SIGNAL;
+    if (!atomic_flag_test_and_set(&told))
+        rsm_log_warning("trap=sigbus has been removed and means trap=signal, see rsm_map(7)");
 }
 
 /* What trap=auto comes to. What takes the decoder takes a signal. */
-static enum softmap_trap choose_trap(const struct softmap_options *options)
+static void choose_trap(struct softmap_options *options)
 {
-    const char *why = NULL;
-    enum softmap_trap trap = SOFTMAP_TRAP_SIGNAL;
+    options->trap = SOFTMAP_TRAP_SIGNAL;
     if (options->mode == SOFTMAP_MIRROR || options->mode == SOFTMAP_OFF)
-        return trap; /* nothing is trapped */
-    if (options->mode == SOFTMAP_PRECISE || options->atomics == SOFTMAP_ATOMICS_SIGBUS)
-        why = "instructions have to be decoded";
-    else if (thread_serves_all(&why))
-        trap = SOFTMAP_TRAP_THREAD;
-    rsm_log_info("trap=auto is trap=%s here: %s", trap == SOFTMAP_TRAP_THREAD ? "thread" : "signal",
-                 why);
-    return trap;
+        return; /* nothing is trapped */
+    bool decodes = options->mode == SOFTMAP_PRECISE || options->atomics == SOFTMAP_ATOMICS_SIGBUS;
+    options->reason = decodes ? SOFTMAP_REASON_DECODING : try_thread();
+    if (options->reason == SOFTMAP_REASON_NONE)
+        options->trap = SOFTMAP_TRAP_THREAD;
+    rsm_log_info("trap=auto is trap=%s here: %s",
+                 options->trap == SOFTMAP_TRAP_THREAD ? "thread" : "signal",
+                 rsmcore_map_reason_text(options->reason));
 }
 
 /* Why instructions are not decoded; NULL: they are. */
@@ -96,8 +103,11 @@ enum rsm_status softmap_options_read(struct softmap_options *options,
     if (status != RSM_ST_OK)
         return status;
     apply(options, &settings);
+    options->reason = SOFTMAP_REASON_REQUESTED;
+    if (options->trap == SOFTMAP_TRAP_SIGBUS)
+        replace_sigbus(options);
     if (options->trap == SOFTMAP_TRAP_AUTO)
-        options->trap = choose_trap(options);
+        choose_trap(options);
     const char *why = why_not_decoded(options);
     if (why != NULL &&
         (options->mode == SOFTMAP_PRECISE || options->atomics == SOFTMAP_ATOMICS_SIGBUS)) {

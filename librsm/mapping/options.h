@@ -11,7 +11,8 @@
 struct softmap_options {
     enum softmap_mode mode;
     enum softmap_trap trap;
-    uint32_t threshold; /**< stores to one page within EPOCH_US that earn it a twin */
+    enum softmap_trap_reason reason; /**< for the trap, where the connection may read */
+    uint32_t threshold;              /**< stores to one page within EPOCH_US that earn it a twin */
     uint32_t flush_us;
     uint32_t refresh_us;
     uint32_t grain;

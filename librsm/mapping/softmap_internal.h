@@ -66,20 +66,14 @@ enum rsm_status softmap_view_add(struct softmap_view *view);
  *  the program. NULL if @p owner has none there.
  *  Threads that still are in the handler may use the owner. */
 struct softmap_view *softmap_view_remove(struct softmap *owner, const void *address);
-/** After views have ended, without any lock: remove the handler of a signal that no view is left
- *  for. A SIGBUS that is on its way to a thread must find it, for the program would get one that
- *  it never caused: the handler stays until the next time where that is not certain. */
-void softmap_views_tidy(int signal);
+/** After views have ended, without any lock: remove the handler if no view is left that needs it. */
+void softmap_views_tidy(void);
 /** From the handler: the connection that shows memory at @p address, held until released. NULL if
  *  none does. */
 struct softmap *softmap_view_owner(uintptr_t address);
 /** The newest view of @p owner at @p address, or NULL. The space's lock is held. */
 const struct softmap_view *softmap_view_at(const struct softmap *owner, uintptr_t address);
 void softmap_view_release(struct softmap *owner);
-/** Whether there was, some time, a view at @p address. */
-bool softmap_view_was_at(uintptr_t address);
-/** Moves with every view that ends. */
-uint64_t softmap_views_ended(void);
 /** Whether any view shows part of [address, address + length). */
 bool softmap_view_overlaps(const void *address, size_t length);
 /** struct softmap_space's protect. */
@@ -88,13 +82,11 @@ bool softmap_view_protect(struct softmap_space *space, uint32_t first, uint32_t 
 
 /* ---- trap.c */
 
-/** Install the handler for a signal that faults on views raise, and take it away. Callers are
- *  serialised. */
-enum rsm_status softmap_trap_install(int signal);
-void softmap_trap_remove(int signal);
-/** The program may have installed a handler of its own since: be in front of it. 0: nothing to do.
- */
-void softmap_trap_renew(int signal);
+/** Install the handler of SIGSEGV, and take it away. Callers are serialised. */
+enum rsm_status softmap_trap_install(void);
+void softmap_trap_remove(void);
+/** The program may have installed a handler of its own since: be in front of it. */
+void softmap_trap_renew(void);
 
 /* ---- service.c */
 

@@ -144,57 +144,31 @@ static enum outcome handle(struct softmap *owner, uintptr_t address, ucontext_t 
     return softmap_is_store(context, accessible) ? on_store(&fault) : on_load(&fault);
 }
 
-/* Whether the instruction should be tried again before anybody is told of a refusal that is not
- * ours: the view may have gone between the two, and then its memory has too, which is another
- * signal. Once for each time that a view ends. */
-static bool is_late(uintptr_t address)
-{
-    static __thread struct {
-        uintptr_t address;
-        uint64_t ended;
-    } tried __attribute__((tls_model("initial-exec")));
-    uint64_t ended = softmap_views_ended();
-    if (!softmap_view_was_at(address) || (tried.address == address && tried.ended == ended))
-        return false;
-    tried.address = address;
-    tried.ended = ended;
-    return true;
-}
-
-static bool is_refusal(int signal, const siginfo_t *info)
-{
-    return info->si_code == (signal == SIGSEGV ? SEGV_ACCERR : BUS_ADRERR);
-}
-
-static bool on_fault(int signal, siginfo_t *info, void *context)
+static bool on_fault(siginfo_t *info, void *context)
 {
     uintptr_t address = (uintptr_t)info->si_addr;
     enum outcome outcome = NOT_OURS;
-    bool refusal = is_refusal(signal, info);
-    struct softmap *owner = refusal ? softmap_view_owner(address) : NULL;
+    struct softmap *owner = info->si_code == SEGV_ACCERR ? softmap_view_owner(address) : NULL;
     if (owner != NULL) {
         softmap_lock(&owner->space.lock);
         outcome = handle(owner, address, context);
         softmap_unlock(&owner->space.lock);
         softmap_view_release(owner);
     }
-    if (outcome == NOT_OURS && refusal && signal == SIGBUS && is_late(address))
-        outcome = DONE;
     return outcome == DONE;
 }
 
-enum rsm_status softmap_trap_install(int signal)
+enum rsm_status softmap_trap_install(void)
 {
-    return rsmcore_faultchain_add(signal, on_fault) ? RSM_ST_OK : rsmcore_status_from_errno(errno);
+    return rsmcore_faultchain_add(on_fault) ? RSM_ST_OK : rsmcore_status_from_errno(errno);
 }
 
-void softmap_trap_renew(int signal)
+void softmap_trap_renew(void)
 {
-    if (signal != 0)
-        rsmcore_faultchain_renew(signal);
+    rsmcore_faultchain_renew();
 }
 
-void softmap_trap_remove(int signal)
+void softmap_trap_remove(void)
 {
-    rsmcore_faultchain_remove(signal, on_fault);
+    rsmcore_faultchain_remove(on_fault);
 }

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fault/quiet.h"
 #include "mapping/mechanism.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
-
-/* How long unmapping waits for threads whose access was refused before. */
-#define QUIET_LIMIT_MS 50
 
 /* All views, newest first: a program may have put one over another. Taken inside a space's lock. */
 static struct softmap_lock lock;
 static struct softmap_view *views; /* guarded by lock */
 /* Addresses that ever were a view's: what lies outside need not be looked for. */
 static _Atomic uintptr_t lowest = UINTPTR_MAX, highest;
-
-static _Atomic uint64_t ended;
 
 static atomic_uint process = 1;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -55,24 +49,24 @@ static size_t length_of(const struct softmap_view *view)
     return (size_t)view->count * view->owner->space.page_size;
 }
 
-/* The list's lock is held. Whether the handler for this signal is in place; for 0 nobody needs
- * one. */
-static bool is_trapped(int signal)
+/* The list's lock is held. Whether a view needs the handler. */
+static bool needs_handler(void)
 {
     const struct softmap_view *view = views;
-    while (view != NULL && view->owner->mechanism->signal != signal)
+    while (view != NULL && !view->owner->mechanism->signals)
         view = view->next;
-    return view != NULL || signal == 0;
+    return view != NULL;
 }
 
 /* The same. */
 static enum rsm_status link_view(struct softmap_view *view)
 {
     uintptr_t from = (uintptr_t)view->address, to = from + length_of(view);
-    int signal = view->owner->mechanism->signal;
-    enum rsm_status status = is_trapped(signal) ? RSM_ST_OK : softmap_trap_install(signal);
-    if (status != RSM_ST_OK)
-        return status;
+    if (view->owner->mechanism->signals && !needs_handler()) {
+        enum rsm_status status = softmap_trap_install();
+        if (status != RSM_ST_OK)
+            return status;
+    }
     if (from < atomic_load(&lowest))
         atomic_store(&lowest, from);
     if (to > atomic_load(&highest))
@@ -89,34 +83,15 @@ static void unlink_view(const struct softmap_view *view)
     while (*link != view)
         link = &(*link)->next;
     *link = view->next;
-    atomic_fetch_add(&ended, 1);
 }
 
-/* Whether nobody needs the handler, as of now, and how many views have ended by now. */
-static bool is_last(int signal, uint64_t *when)
+void softmap_views_tidy(void)
 {
     sigset_t before;
     softmap_block(&before);
     softmap_lock(&lock);
-    bool last = !is_trapped(signal);
-    *when = atomic_load(&ended);
-    softmap_unlock(&lock);
-    softmap_unblock(&before);
-    return last;
-}
-
-void softmap_views_tidy(int signal)
-{
-    uint64_t first, now;
-    sigset_t before;
-    if (signal == 0 || !is_last(signal, &first) ||
-        (signal == SIGBUS && !rsmcore_quiet_wait(signal, QUIET_LIMIT_MS)))
-        return;
-    softmap_block(&before);
-    softmap_lock(&lock);
-    now = atomic_load(&ended);
-    if (!is_trapped(signal) && now == first) /* else another thread sees to it */
-        softmap_trap_remove(signal);
+    if (!needs_handler())
+        softmap_trap_remove();
     softmap_unlock(&lock);
     softmap_unblock(&before);
 }
@@ -189,7 +164,7 @@ const struct softmap_view *softmap_view_at(const struct softmap *owner, uintptr_
     return view;
 }
 
-bool softmap_view_was_at(uintptr_t address)
+static bool was_at(uintptr_t address)
 {
     return address >= atomic_load(&lowest) && address < atomic_load(&highest);
 }
@@ -197,7 +172,7 @@ bool softmap_view_was_at(uintptr_t address)
 struct softmap *softmap_view_owner(uintptr_t address)
 {
     struct softmap *owner = NULL;
-    if (!softmap_view_was_at(address))
+    if (!was_at(address))
         return NULL;
     softmap_lock(&lock);
     const struct softmap_view *view = views;
@@ -209,11 +184,6 @@ struct softmap *softmap_view_owner(uintptr_t address)
     }
     softmap_unlock(&lock);
     return owner;
-}
-
-uint64_t softmap_views_ended(void)
-{
-    return atomic_load(&ended);
 }
 
 void softmap_view_release(struct softmap *owner)

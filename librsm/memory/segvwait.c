@@ -81,9 +81,8 @@ static bool is_ours(uintptr_t address)
 }
 
 /* If the fault is ours the store is tried again. */
-static bool on_segv(int signal, siginfo_t *info, void *context)
+static bool on_segv(siginfo_t *info, void *context)
 {
-    (void)signal;
     if (info->si_code != SEGV_ACCERR || !is_store(context))
         return false;
     atomic_fetch_add(&deciding, 1);
@@ -105,7 +104,7 @@ static void after_fork(void)
 static void after_fork_in_child(void)
 {
     pthread_mutex_unlock(&window);
-    rsmcore_faultchain_remove(SIGSEGV, on_segv); /* the swap goes on in the parent alone */
+    rsmcore_faultchain_remove(on_segv); /* the swap goes on in the parent alone */
 }
 
 static void install_hooks(void)
@@ -126,7 +125,7 @@ enum rsm_status rsmcore_segvwait_begin(void)
     if (status != RSM_ST_OK)
         return status;
     pthread_mutex_lock(&window);
-    bool installed = rsmcore_faultchain_add(SIGSEGV, on_segv);
+    bool installed = rsmcore_faultchain_add(on_segv);
     int error = errno;
     pthread_mutex_unlock(&window);
     return installed ? RSM_ST_OK : rsmcore_status_from_errno(error);
@@ -134,14 +133,14 @@ enum rsm_status rsmcore_segvwait_begin(void)
 
 void rsmcore_segvwait_end(void)
 {
-    if (!rsmcore_quiet_wait(SIGSEGV, QUIET_LIMIT_MS))
+    if (!rsmcore_quiet_wait(QUIET_LIMIT_MS))
         return;
     pthread_mutex_lock(&window);
     if (atomic_load(&deciding) != 0) { /* the next end() restores the handler */
         pthread_mutex_unlock(&window);
         return;
     }
-    rsmcore_faultchain_remove(SIGSEGV, on_segv);
+    rsmcore_faultchain_remove(on_segv);
     atomic_store(&ever_start, UINTPTR_MAX);
     atomic_store(&ever_end, 0);
     pthread_mutex_unlock(&window);

@@ -268,6 +268,17 @@ static const char *node_signals_flaw(const struct rsm_node_ops *ops)
     return ops->dispatch ? NULL : "signals need dispatch";
 }
 
+static const char *node_imports_flaw(const struct rsm_node_import_ops *given)
+{
+    if (given == NULL)
+        return NULL;
+    if (SUB_TABLE_IS_CUT(given, struct rsm_node_import_ops, all_released))
+        return cut_sub_table;
+    return given->accept && given->revoke && given->close && given->released && given->all_released
+               ? NULL
+               : "accept, revoke, close, released and all_released of imports come together";
+}
+
 const char *rsmcore_node_ops_flaw(const struct rsm_node_ops *given)
 {
     const char *flaw =
@@ -288,7 +299,8 @@ const char *rsmcore_node_ops_flaw(const struct rsm_node_ops *given)
         return "offer or revoke is missing";
     if (!ops.event_fd != !ops.dispatch)
         return "event_fd and dispatch come together";
-    return node_signals_flaw(&ops);
+    flaw = node_signals_flaw(&ops);
+    return flaw != NULL ? flaw : node_imports_flaw(ops.imports);
 }
 
 /* ------------------------------------------------------------------ completion */
@@ -362,6 +374,11 @@ enum rsm_status rsmcore_node_ops_complete(const struct rsm_node_ops *given,
     SUPPLY(&table->signals, send);
     SUPPLY(&table->signals, arrived);
     full->signals = &table->signals;
+    if (full->imports != NULL) {
+        COPY_SUB_TABLE(&table->imports, full->imports);
+        table->imports.size = sizeof table->imports;
+        full->imports = &table->imports;
+    }
     return RSM_ST_OK;
 }
 

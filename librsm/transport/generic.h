@@ -34,6 +34,7 @@ struct rsmcore_import_table {
 struct rsmcore_node_table {
     struct rsm_node_ops ops;
     struct rsm_node_signal_ops signals;
+    struct rsm_node_import_ops imports;
 };
 
 /** Whether @p name can be a transport's: 1 to RSM_TRANSPORT_NAME_MAX - 1 of [a-z0-9_]. */

@@ -14,14 +14,14 @@
 
 /* ------------------------------------------------------------------ links */
 
-struct rsmd_link *rsmd_link_to(const struct rsmd_cluster *peers, uint32_t node)
+struct rsmd_link *rsmd_link_to(const struct rsmd_cluster *cluster, uint32_t node)
 {
-    uint32_t low = 0, high = peers != NULL ? peers->link_count : 0;
+    uint32_t low = 0, high = cluster != NULL ? cluster->link_count : 0;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (peers->links[middle]->node->id == node)
-            return peers->links[middle];
-        if (peers->links[middle]->node->id < node)
+        if (cluster->links[middle]->node->id == node)
+            return cluster->links[middle];
+        if (cluster->links[middle]->node->id < node)
             low = middle + 1;
         else
             high = middle;
@@ -37,32 +37,32 @@ static bool is_up(const struct rsmd_link *link)
 /* ------------------------------------------------------------------ events */
 
 /* On a host with much to do, or one that was suspended, this daemon itself may have had no turn for
- * longer than the peers have. What is less than the time between two PINGs does not matter. */
-static int64_t time_without_turn(const struct rsmd_cluster *peers, int64_t now)
+ * longer than other daemons wait. What is less than the time between two PINGs does not matter. */
+static int64_t time_without_turn(const struct rsmd_cluster *cluster, int64_t now)
 {
-    int64_t timeout = peers->self.conf->peer_timeout_ms;
-    int64_t since = now - peers->ticked_at;
+    int64_t timeout = cluster->self.conf->peer_timeout_ms;
+    int64_t since = now - cluster->ticked_at;
     return since > timeout / RSMD_PINGS_PER_TIMEOUT ? since - timeout / RSMD_TICKS_PER_TIMEOUT : 0;
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
-    struct rsmd_cluster *peers = argument;
+    struct rsmd_cluster *cluster = argument;
     int64_t now = rsm_clock_ms();
-    int64_t deaf = time_without_turn(peers, now);
-    for (uint32_t i = 0; i < peers->link_count; i++)
-        rsmd_link_tick(peers->links[i], now, deaf);
-    peers->ticked_at = now;
+    int64_t deaf = time_without_turn(cluster, now);
+    for (uint32_t i = 0; i < cluster->link_count; i++)
+        rsmd_link_tick(cluster->links[i], now, deaf);
+    cluster->ticked_at = now;
 }
 
 static void reap(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
-    struct rsmd_cluster *peers = argument;
-    while (peers->over != NULL) {
-        struct rsmd_tcp *conn = peers->over;
-        peers->over = conn->over_next;
+    struct rsmd_cluster *cluster = argument;
+    while (cluster->over != NULL) {
+        struct rsmd_tcp *conn = cluster->over;
+        cluster->over = conn->over_next;
         if (conn->link != NULL) {
             rsmd_link_lost(conn->link, conn);
         } else {
@@ -75,82 +75,82 @@ static void reap(evutil_socket_t fd, short what, void *argument)
 /* ------------------------------------------------------------------ start and stop */
 
 /* Whether somebody may call this node. */
-static bool is_called(const struct rsmd_cluster *peers)
+static bool is_called(const struct rsmd_cluster *cluster)
 {
-    return peers->link_count > 0 && peers->links[0]->node->id < peers->self.node;
+    return cluster->link_count > 0 && cluster->links[0]->node->id < cluster->self.node;
 }
 
-static bool make_links(struct rsmd_cluster *peers)
+static bool make_links(struct rsmd_cluster *cluster)
 {
-    const struct rsmd_conf *conf = peers->self.conf;
-    peers->links = calloc(conf->node_count, sizeof(struct rsmd_link *));
-    if (peers->links == NULL)
+    const struct rsmd_conf *conf = cluster->self.conf;
+    cluster->links = calloc(conf->node_count, sizeof(struct rsmd_link *));
+    if (cluster->links == NULL)
         return false;
     for (uint32_t i = 0; i < conf->node_count; i++) {
         const struct rsmd_conf_node *node = conf->nodes[i];
-        if (node->id == peers->self.node || node->address[0] == '\0')
+        if (node->id == cluster->self.node || node->address[0] == '\0')
             continue;
-        struct rsmd_link *link = rsmd_link_new(peers, node);
+        struct rsmd_link *link = rsmd_link_new(cluster, node);
         if (link == NULL)
             return false;
-        peers->links[peers->link_count++] = link;
+        cluster->links[cluster->link_count++] = link;
     }
     return true;
 }
 
-static bool make_events(struct rsmd_cluster *peers)
+static bool make_events(struct rsmd_cluster *cluster)
 {
-    int ms = (int)(peers->self.conf->peer_timeout_ms / RSMD_TICKS_PER_TIMEOUT);
+    int ms = (int)(cluster->self.conf->peer_timeout_ms / RSMD_TICKS_PER_TIMEOUT);
     struct rsmd_worker_limits limits = rsmd_worker_single;
-    limits.waiting += 2 * peers->self.conf->node_count; /* to call each node, and to check each */
+    limits.waiting += 2 * cluster->self.conf->node_count; /* to call each node, and to check each */
     struct timeval tick = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    peers->tick = event_new(peers->base, -1, EV_PERSIST, on_tick, peers);
-    peers->ticked_at = rsm_clock_ms();
-    peers->reaper = evtimer_new(peers->base, reap, peers);
-    peers->resolver = rsmd_worker_new(peers->base, &limits);
-    return peers->tick != NULL && peers->reaper != NULL && peers->resolver != NULL &&
-           event_add(peers->tick, &tick) == 0;
+    cluster->tick = event_new(cluster->base, -1, EV_PERSIST, on_tick, cluster);
+    cluster->ticked_at = rsm_clock_ms();
+    cluster->reaper = evtimer_new(cluster->base, reap, cluster);
+    cluster->resolver = rsmd_worker_new(cluster->base, &limits);
+    return cluster->tick != NULL && cluster->reaper != NULL && cluster->resolver != NULL &&
+           event_add(cluster->tick, &tick) == 0;
 }
 
-static bool start(struct rsmd_cluster *peers, const char *library, char *why, size_t why_size)
+static bool start(struct rsmd_cluster *cluster, const char *library, char *why, size_t why_size)
 {
     snprintf(why, why_size, "cannot start the links to other nodes: out of memory");
-    if (getrandom(&peers->self.incarnation, sizeof peers->self.incarnation, 0) < 0) {
+    if (getrandom(&cluster->self.incarnation, sizeof cluster->self.incarnation, 0) < 0) {
         snprintf(why, why_size, "there are no random numbers");
         return false;
     }
-    peers->auth = rsmd_auth_start(peers->base, peers->self.conf, library, why, why_size);
-    if (peers->auth == NULL)
+    cluster->auth = rsmd_auth_start(cluster->base, cluster->self.conf, library, why, why_size);
+    if (cluster->auth == NULL)
         return false;
     snprintf(why, why_size, "cannot start the links to other nodes: out of memory");
-    return make_events(peers) && make_links(peers) &&
-           (!is_called(peers) || rsmd_listener_start(peers));
+    return make_events(cluster) && make_links(cluster) &&
+           (!is_called(cluster) || rsmd_listener_start(cluster));
 }
 
 struct rsmd_cluster *rsmd_cluster_start_with(struct event_base *base, const struct rsmd_conf *conf,
                                              uint32_t own, const struct rsmd_cluster_user *user,
                                              const char *library, char *why, size_t why_size)
 {
-    struct rsmd_cluster *peers = calloc(1, sizeof *peers);
-    if (peers == NULL) {
+    struct rsmd_cluster *cluster = calloc(1, sizeof *cluster);
+    if (cluster == NULL) {
         snprintf(why, why_size, "out of memory");
         return NULL;
     }
     const struct rsmd_conf_node *self = rsmd_conf_node(conf, own);
-    peers->base = base;
-    peers->self = (struct rsmd_self){.node = own, .conf = conf};
-    peers->user = *user;
-    peers->listener.socket = -1;
+    cluster->base = base;
+    cluster->self = (struct rsmd_self){.node = own, .conf = conf};
+    cluster->user = *user;
+    cluster->listener.socket = -1;
     if (!rsmd_conf_has_address(conf))
-        return peers;
+        return cluster;
     if (self == NULL || self->address[0] == '\0') {
         rsm_log_warning("node %u has no address in the configuration: it has no links to others",
                         (unsigned)own);
-        return peers;
+        return cluster;
     }
-    if (start(peers, library, why, why_size))
-        return peers;
-    rsmd_cluster_stop(peers);
+    if (start(cluster, library, why, why_size))
+        return cluster;
+    rsmd_cluster_stop(cluster);
     return NULL;
 }
 
@@ -161,32 +161,32 @@ struct rsmd_cluster *rsmd_cluster_start(struct event_base *base, const struct rs
     return rsmd_cluster_start_with(base, conf, own, user, RSMD_MUNGE_LIBRARY, why, why_size);
 }
 
-void rsmd_cluster_set_same_host(struct rsmd_cluster *peers, rsmd_cluster_is_same_host *is_neighbour,
-                                void *context)
+void rsmd_cluster_set_same_host(struct rsmd_cluster *cluster,
+                                rsmd_cluster_is_same_host *is_neighbour, void *context)
 {
-    peers->is_neighbour = is_neighbour;
-    peers->neighbour_context = context;
+    cluster->is_neighbour = is_neighbour;
+    cluster->neighbour_context = context;
 }
 
 /* The peer hears of it at once either way; so it also knows that nothing is wrong. */
-static void announce_end(const struct rsmd_cluster *peers)
+static void announce_end(const struct rsmd_cluster *cluster)
 {
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_REFUSE,
                                   .u.refuse.status = RSM_ST_UNREACHABLE};
     snprintf(msg.u.refuse.text, sizeof msg.u.refuse.text, "the daemon of node %u ends",
-             (unsigned)peers->self.node);
-    for (uint32_t i = 0; i < peers->link_count; i++)
-        if (is_up(peers->links[i]))
-            rsmd_stream_send(peers->links[i]->up->stream, &msg);
+             (unsigned)cluster->self.node);
+    for (uint32_t i = 0; i < cluster->link_count; i++)
+        if (is_up(cluster->links[i]))
+            rsmd_stream_send(cluster->links[i]->up->stream, &msg);
 }
 
 /* Those that wait for the reaper, without a word to anybody. */
-static void free_over(struct rsmd_cluster *peers)
+static void free_over(struct rsmd_cluster *cluster)
 {
-    while (peers->over != NULL) {
-        struct rsmd_tcp *conn = peers->over;
+    while (cluster->over != NULL) {
+        struct rsmd_tcp *conn = cluster->over;
         struct rsmd_link *link = conn->link;
-        peers->over = conn->over_next;
+        cluster->over = conn->over_next;
         if (link == NULL)
             rsmd_listener_release(conn);
         else if (link->up == conn)
@@ -199,31 +199,32 @@ static void free_over(struct rsmd_cluster *peers)
     }
 }
 
-void rsmd_cluster_stop(struct rsmd_cluster *peers)
+void rsmd_cluster_stop(struct rsmd_cluster *cluster)
 {
-    if (peers == NULL)
+    if (cluster == NULL)
         return;
-    announce_end(peers);
-    free_over(peers);
-    rsmd_listener_stop(peers);
-    while (peers->link_count > 0)
-        rsmd_link_free(peers->links[--peers->link_count]);
-    free(peers->links);
-    rsmd_resolve_cancel(peers->own_resolution);
-    rsmd_auth_end(peers->auth);
-    rsmd_worker_end(peers->resolver);
-    if (peers->tick != NULL)
-        event_free(peers->tick);
-    if (peers->reaper != NULL)
-        event_free(peers->reaper);
-    free(peers);
+    announce_end(cluster);
+    free_over(cluster);
+    rsmd_listener_stop(cluster);
+    while (cluster->link_count > 0)
+        rsmd_link_free(cluster->links[--cluster->link_count]);
+    free(cluster->links);
+    rsmd_resolve_cancel(cluster->own_resolution);
+    rsmd_auth_end(cluster->auth);
+    rsmd_worker_end(cluster->resolver);
+    if (cluster->tick != NULL)
+        event_free(cluster->tick);
+    if (cluster->reaper != NULL)
+        event_free(cluster->reaper);
+    free(cluster);
 }
 
 /* ------------------------------------------------------------------ use */
 
-bool rsmd_cluster_send(struct rsmd_cluster *peers, uint32_t node, const struct rsm_cluster_msg *msg)
+bool rsmd_cluster_send(struct rsmd_cluster *cluster, uint32_t node,
+                       const struct rsm_cluster_msg *msg)
 {
-    struct rsmd_link *link = rsmd_link_to(peers, node);
+    struct rsmd_link *link = rsmd_link_to(cluster, node);
     if (link == NULL || !is_up(link))
         return false;
     int error = rsmd_stream_send(link->up->stream, msg);
@@ -232,16 +233,16 @@ bool rsmd_cluster_send(struct rsmd_cluster *peers, uint32_t node, const struct r
     return error == 0;
 }
 
-size_t rsmd_cluster_queued(const struct rsmd_cluster *peers, uint32_t node)
+size_t rsmd_cluster_queued(const struct rsmd_cluster *cluster, uint32_t node)
 {
-    const struct rsmd_link *link = rsmd_link_to(peers, node);
+    const struct rsmd_link *link = rsmd_link_to(cluster, node);
     return link != NULL && is_up(link) ? rsmd_stream_queued(link->up->stream) : 0;
 }
 
-enum rsmd_link_state rsmd_cluster_state(const struct rsmd_cluster *peers, uint32_t node,
+enum rsmd_link_state rsmd_cluster_state(const struct rsmd_cluster *cluster, uint32_t node,
                                         const char **text)
 {
-    const struct rsmd_link *link = rsmd_link_to(peers, node);
+    const struct rsmd_link *link = rsmd_link_to(cluster, node);
     if (text != NULL)
         *text = link != NULL ? link->text : "";
     if (link == NULL)
@@ -253,19 +254,19 @@ enum rsmd_link_state rsmd_cluster_state(const struct rsmd_cluster *peers, uint32
     return starting ? RSMD_LINK_STARTING : RSMD_LINK_DOWN;
 }
 
-bool rsmd_cluster_about(const struct rsmd_cluster *peers, uint32_t node,
+bool rsmd_cluster_about(const struct rsmd_cluster *cluster, uint32_t node,
                         struct rsmd_link_about *about)
 {
-    const struct rsmd_link *link = rsmd_link_to(peers, node);
+    const struct rsmd_link *link = rsmd_link_to(cluster, node);
     *about = (struct rsmd_link_about){.text = ""};
-    if (peers != NULL && node == peers->self.node && peers->auth != NULL) {
+    if (cluster != NULL && node == cluster->self.node && cluster->auth != NULL) {
         about->state = RSM_LINK_SELF;
-        about->text = peers->listener.text;
+        about->text = cluster->listener.text;
         return true;
     }
     if (link == NULL)
         return false;
-    switch (rsmd_cluster_state(peers, node, &about->text)) {
+    switch (rsmd_cluster_state(cluster, node, &about->text)) {
     case RSMD_LINK_UP:
         about->state = RSM_LINK_UP;
         about->version = link->up->version;

@@ -41,23 +41,23 @@ struct rsmd_cluster *rsmd_cluster_start(struct event_base *base, const struct rs
 /** Whether a node is on this host, in the same runtime directory: it is not called then. Asked
  *  before each attempt. */
 typedef bool rsmd_cluster_is_same_host(void *context, uint32_t node);
-void rsmd_cluster_set_same_host(struct rsmd_cluster *peers, rsmd_cluster_is_same_host *is_neighbour,
-                                void *context);
+void rsmd_cluster_set_same_host(struct rsmd_cluster *cluster,
+                                rsmd_cluster_is_same_host *is_neighbour, void *context);
 
 /** Close all links without calling down(). */
-void rsmd_cluster_stop(struct rsmd_cluster *peers);
+void rsmd_cluster_stop(struct rsmd_cluster *cluster);
 
 /** Queue a message. False: the link is not up (or its queue is full, which ends the link), or the
- *  message breaks its bounds, or @p peers is NULL. */
-bool rsmd_cluster_send(struct rsmd_cluster *peers, uint32_t node,
+ *  message breaks its bounds, or @p cluster is NULL. */
+bool rsmd_cluster_send(struct rsmd_cluster *cluster, uint32_t node,
                        const struct rsm_cluster_msg *msg);
 
 /** Bytes that wait to be sent to a node; who can wait does not send then. 0: the link is not up. */
-size_t rsmd_cluster_queued(const struct rsmd_cluster *peers, uint32_t node);
+size_t rsmd_cluster_queued(const struct rsmd_cluster *cluster, uint32_t node);
 
 /** State of a link; with @p text (may be NULL) the reason of the last failure ("" if there was
- *  none). @p peers may be NULL. */
-enum rsmd_link_state rsmd_cluster_state(const struct rsmd_cluster *peers, uint32_t node,
+ *  none). @p cluster may be NULL. */
+enum rsmd_link_state rsmd_cluster_state(const struct rsmd_cluster *cluster, uint32_t node,
                                         const char **text);
 
 /** All that is known of a link, or of this node's own end. */
@@ -67,7 +67,7 @@ struct rsmd_link_about {
     const char *text;
 };
 /** False: no such node, or it has no address. */
-bool rsmd_cluster_about(const struct rsmd_cluster *peers, uint32_t node,
+bool rsmd_cluster_about(const struct rsmd_cluster *cluster, uint32_t node,
                         struct rsmd_link_about *about);
 
 #endif

@@ -41,7 +41,7 @@ enum {
     RSMD_RETRY_MIN_MS = 100,     /* after the first failure; doubled with each */
     RSMD_RETRY_MAX_MS = 2000,    /* but for jitter of a quarter */
     RSMD_STEADY_MS = 5000,       /* a link that was up for so long had no failures before */
-    RSMD_PINGS_PER_TIMEOUT = 4,  /* one each quarter */
+    RSMD_PINGS_PER_TIMEOUT = 4,  /* one each quarter, from the caller */
     RSMD_TICKS_PER_TIMEOUT = 16, /* how often we look */
 };
 
@@ -60,7 +60,7 @@ enum rsmd_phase {
 
 /** One TCP connection. */
 struct rsmd_tcp {
-    struct rsmd_cluster *peers;
+    struct rsmd_cluster *cluster;
     struct rsmd_link *link; /* NULL: accepted, and not known yet whose it is */
     enum rsmd_phase phase;
     bool caller;
@@ -75,7 +75,7 @@ struct rsmd_tcp {
     uint32_t version;
     int64_t up_since, pinged_at, answered_at; /* milliseconds */
     uint64_t ping, answered;                  /* numbers, ascending */
-    uint64_t first_ping;                      /* the peer's, to be answered when the link is up */
+    uint64_t last_ping;                       /* number of the other end's last PING */
     uint64_t probe;               /* a PONG of this number or later decides on a rival */
     struct rsmd_tcp *prev, *next; /* of the strangers */
     struct rsmd_tcp *over_next;   /* to be reaped */
@@ -83,7 +83,7 @@ struct rsmd_tcp {
 
 /** What connects this node with one other. */
 struct rsmd_link {
-    struct rsmd_cluster *peers;
+    struct rsmd_cluster *cluster;
     const struct rsmd_conf_node *node;
     struct rsmd_tcp *up;
     struct rsmd_tcp *calling;
@@ -145,7 +145,7 @@ struct rsmd_cluster *rsmd_cluster_start_with(struct event_base *base, const stru
 /* cluster.c */
 
 /** The link to a node; NULL: there is none. */
-struct rsmd_link *rsmd_link_to(const struct rsmd_cluster *peers, uint32_t node);
+struct rsmd_link *rsmd_link_to(const struct rsmd_cluster *cluster, uint32_t node);
 
 /* resolve.c */
 
@@ -153,15 +153,15 @@ struct rsmd_link *rsmd_link_to(const struct rsmd_cluster *peers, uint32_t node);
 typedef void resolved(void *context, const struct rsmd_addresses *found, const char *why);
 /** Find a node's addresses: those written as such at once, before this returns; names later.
  *  NULL: it was called already, or with a failure. */
-struct resolution *rsmd_resolve(struct rsmd_cluster *peers, const struct rsmd_conf_node *node,
+struct resolution *rsmd_resolve(struct rsmd_cluster *cluster, const struct rsmd_conf_node *node,
                                 resolved *done, void *context);
 void rsmd_resolve_cancel(struct resolution *resolution);
 
 /* listener.c */
 
 /** Listen at the own node's address, now or as soon as that is possible. */
-bool rsmd_listener_start(struct rsmd_cluster *peers);
-void rsmd_listener_stop(struct rsmd_cluster *peers);
+bool rsmd_listener_start(struct rsmd_cluster *cluster);
+void rsmd_listener_stop(struct rsmd_cluster *cluster);
 /** Count an accepted connection among the strangers. False: out of memory. */
 bool rsmd_listener_keep(struct rsmd_tcp *conn);
 /** A connection is no stranger any more: it has become a link's, or is over. */
@@ -171,7 +171,7 @@ void rsmd_listener_release(struct rsmd_tcp *conn);
 
 /** A connection to be: the socket is accepted, or connecting to a link's node. NULL: it could not
  *  be made, and the socket is closed. */
-struct rsmd_tcp *rsmd_tcp_accepted(struct rsmd_cluster *peers, int socket,
+struct rsmd_tcp *rsmd_tcp_accepted(struct rsmd_cluster *cluster, int socket,
                                    const struct rsmd_address *from);
 struct rsmd_tcp *rsmd_tcp_called(struct rsmd_link *link, int socket, const struct rsmd_address *to);
 /** Mark it as over; the link, or the log of strangers, is told why. */
@@ -188,7 +188,7 @@ void rsmd_tcp_free(struct rsmd_tcp *conn);
 
 /* link.c */
 
-struct rsmd_link *rsmd_link_new(struct rsmd_cluster *peers, const struct rsmd_conf_node *node);
+struct rsmd_link *rsmd_link_new(struct rsmd_cluster *cluster, const struct rsmd_conf_node *node);
 void rsmd_link_free(struct rsmd_link *link);
 /** A connection of this link, both ends authenticated. */
 void rsmd_link_adopt(struct rsmd_link *link, struct rsmd_tcp *conn);

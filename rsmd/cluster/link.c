@@ -14,7 +14,7 @@
 
 static bool is_caller(const struct rsmd_link *link)
 {
-    return link->peers->self.node < link->node->id;
+    return link->cluster->self.node < link->node->id;
 }
 
 /* ------------------------------------------------------------------ failures */
@@ -63,19 +63,19 @@ static void attempt_failed(struct rsmd_link *link, const char *why)
 
 static void on_own_resolved(void *context, const struct rsmd_addresses *found, const char *why)
 {
-    struct rsmd_cluster *peers = context;
-    peers->own_resolution = NULL;
+    struct rsmd_cluster *cluster = context;
+    cluster->own_resolution = NULL;
     if (why == NULL)
-        peers->own = *found;
+        cluster->own = *found;
 }
 
 /* Find out from which addresses to call, for this attempt or, by a name, for the next ones. */
-static void learn_own_address(struct rsmd_cluster *peers)
+static void learn_own_address(struct rsmd_cluster *cluster)
 {
-    const struct rsmd_conf *conf = peers->self.conf;
-    if (conf->auth != RSMD_AUTH_NONE && peers->own_resolution == NULL)
-        peers->own_resolution =
-            rsmd_resolve(peers, rsmd_conf_node(conf, peers->self.node), on_own_resolved, peers);
+    const struct rsmd_conf *conf = cluster->self.conf;
+    if (conf->auth != RSMD_AUTH_NONE && cluster->own_resolution == NULL)
+        cluster->own_resolution = rsmd_resolve(cluster, rsmd_conf_node(conf, cluster->self.node),
+                                               on_own_resolved, cluster);
 }
 
 /* @p bound: call from the own address, which the peer compares with its configuration. */
@@ -87,7 +87,7 @@ static void call_address(struct rsmd_link *link, const struct rsmd_address *to, 
         return;
     }
     if (bound)
-        rsmd_addresses_bind(&link->peers->own, fd, to);
+        rsmd_addresses_bind(&link->cluster->own, fd, to);
     if (connect(fd, (const struct sockaddr *)&to->socket, to->length) < 0 && errno != EINPROGRESS) {
         int error = errno;
         close(fd);
@@ -114,18 +114,18 @@ static void on_resolved(void *context, const struct rsmd_addresses *found, const
 
 static void call(struct rsmd_link *link)
 {
-    struct rsmd_cluster *peers = link->peers;
+    struct rsmd_cluster *cluster = link->cluster;
     if (link->up != NULL || link->calling != NULL || link->resolution != NULL)
         return;
-    link->neighbour = peers->is_neighbour != NULL &&
-                      peers->is_neighbour(peers->neighbour_context, link->node->id);
+    link->neighbour = cluster->is_neighbour != NULL &&
+                      cluster->is_neighbour(cluster->neighbour_context, link->node->id);
     if (link->neighbour) {
         link->text[0] = '\0';
         retry_later(link);
         return;
     }
-    learn_own_address(peers);
-    link->resolution = rsmd_resolve(peers, link->node, on_resolved, link);
+    learn_own_address(cluster);
+    link->resolution = rsmd_resolve(cluster, link->node, on_resolved, link);
 }
 
 static void on_retry(evutil_socket_t fd, short what, void *argument)
@@ -138,7 +138,7 @@ static void on_retry(evutil_socket_t fd, short what, void *argument)
 
 static void promote(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
-    struct rsmd_cluster *peers = link->peers;
+    struct rsmd_cluster *cluster = link->cluster;
     if (link->calling == conn)
         link->calling = NULL;
     if (link->rival == conn)
@@ -152,8 +152,8 @@ static void promote(struct rsmd_link *link, struct rsmd_tcp *conn)
     rsm_log_info("link to node %u at %s is up", (unsigned)link->node->id, conn->there_text);
     link->neighbour = false;
     link->told_up = true;
-    if (peers->user.up != NULL)
-        peers->user.up(peers->user.context, link->node->id);
+    if (cluster->user.up != NULL)
+        cluster->user.up(cluster->user.context, link->node->id);
 }
 
 /* The node has a link, and now somebody else is that node, too. Either it was restarted and we have
@@ -195,7 +195,7 @@ void rsmd_link_answered(struct rsmd_link *link)
 
 void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
-    struct rsmd_cluster *peers = link->peers;
+    struct rsmd_cluster *cluster = link->cluster;
     if (link->rival == conn)
         link->rival = NULL;
     if (link->calling == conn) {
@@ -210,8 +210,8 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn)
     if (link->told_up) {
         link->told_up = false;
         rsm_log_info("link to node %u is down", (unsigned)link->node->id);
-        if (peers->user.down != NULL)
-            peers->user.down(peers->user.context, link->node->id);
+        if (cluster->user.down != NULL)
+            cluster->user.down(cluster->user.context, link->node->id);
     }
     if (link->rival != NULL && link->rival->phase == RSMD_PHASE_RIVAL)
         promote(link, link->rival);
@@ -222,7 +222,8 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn)
 void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf)
 {
     struct rsmd_tcp *conn = link->up;
-    int64_t timeout = link->peers->self.conf->peer_timeout_ms;
+    int64_t timeout = link->cluster->self.conf->peer_timeout_ms;
+    int64_t pause = timeout / RSMD_PINGS_PER_TIMEOUT;
     char why[RSM_CLUSTER_TEXT_MAX];
     if (conn == NULL || conn->phase != RSMD_PHASE_UP)
         return;
@@ -232,25 +233,27 @@ void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf)
     /* A quarter is left for noticing, so that it is noticed within the timeout. */
     if (now - conn->answered_at >= timeout - timeout / 4) {
         snprintf(why, sizeof why, "node %u has not answered node %u for %u ms",
-                 (unsigned)link->node->id, (unsigned)link->peers->self.node,
+                 (unsigned)link->node->id, (unsigned)link->cluster->self.node,
                  (unsigned)(timeout - timeout / 4));
         rsmd_tcp_refuse(conn, RSM_ST_TIMEOUT, why);
-    } else if (now - conn->pinged_at >= timeout / RSMD_PINGS_PER_TIMEOUT) {
+    } else if (now - conn->pinged_at >= pause &&
+               /* The caller's PINGs serve both, unless they do not come. */
+               (conn->caller || now - conn->answered_at >= 2 * pause)) {
         rsmd_tcp_ping(conn);
     }
 }
 
 /* ------------------------------------------------------------------ begin and end */
 
-struct rsmd_link *rsmd_link_new(struct rsmd_cluster *peers, const struct rsmd_conf_node *node)
+struct rsmd_link *rsmd_link_new(struct rsmd_cluster *cluster, const struct rsmd_conf_node *node)
 {
     struct rsmd_link *link = calloc(1, sizeof *link);
     if (link == NULL)
         return NULL;
     const struct timeval at_once = {.tv_sec = 0};
-    link->peers = peers;
+    link->cluster = cluster;
     link->node = node;
-    link->retry = evtimer_new(peers->base, on_retry, link);
+    link->retry = evtimer_new(cluster->base, on_retry, link);
     if (link->retry != NULL && (!is_caller(link) || evtimer_add(link->retry, &at_once) == 0))
         return link;
     rsmd_link_free(link);

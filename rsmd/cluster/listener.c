@@ -29,10 +29,10 @@ static void again_after(struct rsmd_listener *listener, int ms)
 /* ------------------------------------------------------------------ strangers */
 
 /* The nodes that may call this one. */
-static unsigned count_callers(const struct rsmd_cluster *peers)
+static unsigned count_callers(const struct rsmd_cluster *cluster)
 {
     unsigned count = 0;
-    while (count < peers->link_count && peers->links[count]->node->id < peers->self.node)
+    while (count < cluster->link_count && cluster->links[count]->node->id < cluster->self.node)
         count++;
     return count;
 }
@@ -56,7 +56,7 @@ static struct rsmd_caller_host *need_host(struct rsmd_listener *listener, const 
 
 bool rsmd_listener_keep(struct rsmd_tcp *conn)
 {
-    struct rsmd_listener *listener = &conn->peers->listener;
+    struct rsmd_listener *listener = &conn->cluster->listener;
     conn->host = need_host(listener, conn->there_text);
     if (conn->host == NULL)
         return false;
@@ -68,7 +68,7 @@ bool rsmd_listener_keep(struct rsmd_tcp *conn)
 
 void rsmd_listener_release(struct rsmd_tcp *conn)
 {
-    struct rsmd_listener *listener = &conn->peers->listener;
+    struct rsmd_listener *listener = &conn->cluster->listener;
     struct rsmd_caller_host *host = conn->host;
     DL_DELETE(listener->strangers, conn);
     listener->stranger_count--;
@@ -93,10 +93,10 @@ static struct rsmd_tcp *least_welcome(const struct rsmd_listener *listener)
     return worst;
 }
 
-static void welcome(struct rsmd_cluster *peers, int fd, const struct rsmd_address *from)
+static void welcome(struct rsmd_cluster *cluster, int fd, const struct rsmd_address *from)
 {
-    struct rsmd_listener *listener = &peers->listener;
-    struct rsmd_tcp *conn = rsmd_tcp_accepted(peers, fd, from);
+    struct rsmd_listener *listener = &cluster->listener;
+    struct rsmd_tcp *conn = rsmd_tcp_accepted(cluster, fd, from);
     if (conn == NULL)
         return;
     if (!rsmd_listener_keep(conn)) {
@@ -113,17 +113,17 @@ static void welcome(struct rsmd_cluster *peers, int fd, const struct rsmd_addres
 static void on_caller(evutil_socket_t socket, short what, void *argument)
 {
     (void)what;
-    struct rsmd_cluster *peers = argument;
+    struct rsmd_cluster *cluster = argument;
     for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
         struct rsmd_address from = {.length = sizeof from.socket};
         int fd = accept4(socket, (struct sockaddr *)&from.socket, &from.length,
                          SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
-            welcome(peers, fd, &from);
+            welcome(cluster, fd, &from);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             /* It stays in the backlog, and would wake us for ever. */
-            event_del(peers->listener.accepting);
-            again_after(&peers->listener, PAUSE_MS);
+            event_del(cluster->listener.accepting);
+            again_after(&cluster->listener, PAUSE_MS);
             return;
         } else if (errno != EINTR && errno != ECONNABORTED) {
             return;
@@ -177,10 +177,10 @@ static bool is_ours(const struct rsmd_address *at)
     return ours;
 }
 
-static void complain(struct rsmd_cluster *peers, const char *why)
+static void complain(struct rsmd_cluster *cluster, const char *why)
 {
-    struct rsmd_listener *listener = &peers->listener;
-    const struct rsmd_conf_node *own = rsmd_conf_node(peers->self.conf, peers->self.node);
+    struct rsmd_listener *listener = &cluster->listener;
+    const struct rsmd_conf_node *own = rsmd_conf_node(cluster->self.conf, cluster->self.node);
     snprintf(listener->text, sizeof listener->text, "cannot listen: %s", why);
     if (rsmd_complaint_is_new(&listener->complaints, listener->text, rsm_clock_ms()))
         rsm_log_error("cannot listen for other nodes at %s, port %u: %s", own->address,
@@ -190,64 +190,64 @@ static void complain(struct rsmd_cluster *peers, const char *why)
 
 static void on_resolved(void *context, const struct rsmd_addresses *found, const char *why)
 {
-    struct rsmd_cluster *peers = context;
-    struct rsmd_listener *listener = &peers->listener;
+    struct rsmd_cluster *cluster = context;
+    struct rsmd_listener *listener = &cluster->listener;
     char text[RSMD_ADDRESS_TEXT_BYTES];
     listener->resolution = NULL;
     if (why != NULL) {
-        complain(peers, why);
+        complain(cluster, why);
         return;
     }
-    listener->socket = open_socket(&found->list[0], count_callers(peers));
+    listener->socket = open_socket(&found->list[0], count_callers(cluster));
     if (listener->socket < 0) {
-        complain(peers, strerror(errno));
+        complain(cluster, strerror(errno));
         return;
     }
     listener->accepting =
-        event_new(peers->base, listener->socket, EV_READ | EV_PERSIST, on_caller, peers);
+        event_new(cluster->base, listener->socket, EV_READ | EV_PERSIST, on_caller, cluster);
     if (listener->accepting == NULL || event_add(listener->accepting, NULL) < 0) {
         close(listener->socket);
         listener->socket = -1;
-        complain(peers, "out of memory");
+        complain(cluster, "out of memory");
         return;
     }
     rsmd_address_text(&found->list[0], true, text);
     listener->text[0] = '\0';
-    rsm_log_info("node %u listens for other nodes at %s", (unsigned)peers->self.node, text);
+    rsm_log_info("node %u listens for other nodes at %s", (unsigned)cluster->self.node, text);
     if (!is_ours(&found->list[0])) {
         snprintf(listener->text, sizeof listener->text, "this host does not have the address");
         rsm_log_warning("this host does not have the address %s of node %u, or not yet", text,
-                        (unsigned)peers->self.node);
+                        (unsigned)cluster->self.node);
     }
 }
 
 static void on_again(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
-    struct rsmd_cluster *peers = argument;
-    if (peers->listener.accepting != NULL)
-        event_add(peers->listener.accepting, NULL);
+    struct rsmd_cluster *cluster = argument;
+    if (cluster->listener.accepting != NULL)
+        event_add(cluster->listener.accepting, NULL);
     else
-        peers->listener.resolution = rsmd_resolve(
-            peers, rsmd_conf_node(peers->self.conf, peers->self.node), on_resolved, peers);
+        cluster->listener.resolution = rsmd_resolve(
+            cluster, rsmd_conf_node(cluster->self.conf, cluster->self.node), on_resolved, cluster);
 }
 
-bool rsmd_listener_start(struct rsmd_cluster *peers)
+bool rsmd_listener_start(struct rsmd_cluster *cluster)
 {
-    struct rsmd_listener *listener = &peers->listener;
+    struct rsmd_listener *listener = &cluster->listener;
     listener->socket = -1;
     /* When a node starts, all that may call it do so at once. */
-    listener->strangers_max = count_callers(peers) + RSMD_STRANGERS_SPARE;
-    listener->again = evtimer_new(peers->base, on_again, peers);
+    listener->strangers_max = count_callers(cluster) + RSMD_STRANGERS_SPARE;
+    listener->again = evtimer_new(cluster->base, on_again, cluster);
     if (listener->again == NULL)
         return false;
-    on_again(-1, 0, peers);
+    on_again(-1, 0, cluster);
     return true;
 }
 
-void rsmd_listener_stop(struct rsmd_cluster *peers)
+void rsmd_listener_stop(struct rsmd_cluster *cluster)
 {
-    struct rsmd_listener *listener = &peers->listener;
+    struct rsmd_listener *listener = &cluster->listener;
     rsmd_resolve_cancel(listener->resolution);
     if (listener->again != NULL)
         event_free(listener->again);

@@ -35,6 +35,12 @@ static void walk_refuse(struct rsm_codec *c, struct rsm_cluster_msg *msg)
 static void walk_ping(struct rsm_codec *c, struct rsm_cluster_msg *msg)
 {
     rsm_codec_u64(c, &msg->u.ping.number);
+    rsm_codec_u64(c, &msg->u.ping.answered);
+}
+
+static void walk_pong(struct rsm_codec *c, struct rsm_cluster_msg *msg)
+{
+    rsm_codec_u64(c, &msg->u.ping.number);
 }
 
 static void walk_identity(struct rsm_codec *c, struct rsm_cluster_identity *m)
@@ -70,6 +76,7 @@ static void walk_connect_reply(struct rsm_codec *c, struct rsm_cluster_msg *msg)
     rsm_codec_u32(c, &m->import);
     rsm_codec_u32(c, &m->rights);
     rsm_codec_u64(c, &m->length);
+    rsm_codec_u64(c, &m->size);
     rsm_codec_string(c, m->transport, sizeof m->transport);
     rsm_codec_count(c, &m->blob_len, RSM_OFFER_MAX_BLOB);
     rsm_codec_bytes(c, m->blob, m->blob_len);
@@ -124,7 +131,7 @@ static const struct body {
     [RSM_CLUSTER_PROOF] = BODY(proof),
     [RSM_CLUSTER_REFUSE] = BODY(refuse),
     [RSM_CLUSTER_PING] = BODY(ping),
-    [RSM_CLUSTER_PONG] = BODY(ping),
+    [RSM_CLUSTER_PONG] = {walk_pong, sizeof(struct rsm_cluster_ping)},
     [RSM_CLUSTER_CONNECT] = BODY(connect),
     [RSM_CLUSTER_CONNECT_REPLY] = BODY(connect_reply),
     [RSM_CLUSTER_DISCONNECT] = BODY(import),

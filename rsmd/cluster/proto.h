@@ -76,6 +76,7 @@ struct rsm_cluster_refuse {
 
 struct rsm_cluster_ping {
     uint64_t number;
+    uint64_t answered; /* of PING: number of the last PONG that its sender received; else 0 */
 };
 
 /** A process whose request one node forwards to another. The sender vouches for it. */
@@ -103,6 +104,7 @@ struct rsm_cluster_connect_reply {
     uint32_t import; /* id of the connection at the exporter's node, never 0 */
     uint32_t rights;
     uint64_t length; /* bytes of the segment */
+    uint64_t size;   /* bytes that the exporter asked for: up to a page less */
     char transport[RSM_TRANSPORT_NAME_MAX];
     uint32_t blob_len;
     uint8_t blob[RSM_OFFER_MAX_BLOB];
@@ -111,8 +113,13 @@ struct rsm_cluster_connect_reply {
 /** DISCONNECT, ABORT and UNAVAILABLE. */
 struct rsm_cluster_import {
     uint32_t import;
-    uint32_t died; /* of DISCONNECT: 1: the importing process ended and left the connection behind;
-                      else 0 */
+    uint32_t died; /* of DISCONNECT: RSM_CLUSTER_DIED and RSM_CLUSTER_HELD; else 0 */
+};
+
+enum {
+    RSM_CLUSTER_DIED = 1, /* the importing process ended and left the connection behind */
+    RSM_CLUSTER_HELD = 2, /* the importing process may still reach the memory: a second DISCONNECT
+                             says when it cannot any more */
 };
 
 /** Events posted to the other end of a connection. */

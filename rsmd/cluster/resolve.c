@@ -45,7 +45,7 @@ static void free_job(struct rsmd_job *job)
     free(job);
 }
 
-struct resolution *rsmd_resolve(struct rsmd_cluster *peers, const struct rsmd_conf_node *node,
+struct resolution *rsmd_resolve(struct rsmd_cluster *cluster, const struct rsmd_conf_node *node,
                                 resolved *done, void *context)
 {
     struct rsmd_addresses found;
@@ -60,10 +60,10 @@ struct resolution *rsmd_resolve(struct rsmd_cluster *peers, const struct rsmd_co
         made->job.free = free_job;
         memcpy(made->host, node->address, sizeof made->host);
         made->port = node->port;
-        made->loopback_only = peers->self.conf->auth == RSMD_AUTH_NONE;
+        made->loopback_only = cluster->self.conf->auth == RSMD_AUTH_NONE;
         made->done = done;
         made->context = context;
-        if (rsmd_worker_submit(peers->resolver, &made->job))
+        if (rsmd_worker_submit(cluster->resolver, &made->job))
             return made;
         free(made);
     }

@@ -19,8 +19,9 @@
  * disturb a link that is up, nor fill the log. */
 static void note_stranger(struct rsmd_tcp *conn, const char *why)
 {
-    struct rsmd_cluster *peers = conn->peers;
-    struct rsmd_link *link = conn->theirs.from != 0 ? rsmd_link_to(peers, conn->theirs.from) : NULL;
+    struct rsmd_cluster *cluster = conn->cluster;
+    struct rsmd_link *link =
+        conn->theirs.from != 0 ? rsmd_link_to(cluster, conn->theirs.from) : NULL;
     char text[RSM_CLUSTER_TEXT_MAX + RSMD_ADDRESS_TEXT_BYTES + 32];
     unsigned dropped;
     int64_t now = rsm_clock_ms();
@@ -28,9 +29,9 @@ static void note_stranger(struct rsmd_tcp *conn, const char *why)
     if (link != NULL && link->up == NULL)
         snprintf(link->text, sizeof link->text, "%s", why);
     struct rsmd_complaints *complaints =
-        link != NULL ? &link->complaints : &peers->listener.complaints;
+        link != NULL ? &link->complaints : &cluster->listener.complaints;
     if (!rsmd_complaint_is_new(complaints, text, now) ||
-        !rsmd_bucket_take(&peers->strangers_log, now, &dropped))
+        !rsmd_bucket_take(&cluster->strangers_log, now, &dropped))
         return;
     rsm_log_warning("%s", text);
     if (dropped > 0)
@@ -52,9 +53,9 @@ void rsmd_tcp_end(struct rsmd_tcp *conn, const char *why)
     conn->job = NULL;
     rsmd_resolve_cancel(conn->resolution);
     conn->resolution = NULL;
-    conn->over_next = conn->peers->over;
-    conn->peers->over = conn;
-    event_active(conn->peers->reaper, EV_TIMEOUT, 0);
+    conn->over_next = conn->cluster->over;
+    conn->cluster->over = conn;
+    event_active(conn->cluster->reaper, EV_TIMEOUT, 0);
 }
 
 void rsmd_tcp_refuse(struct rsmd_tcp *conn, enum rsm_status status, const char *why)
@@ -75,11 +76,11 @@ static bool say(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg)
     return false;
 }
 
-static bool say_number(struct rsmd_tcp *conn, enum rsm_cluster_msg_type type, uint64_t number)
+static bool say_pong(struct rsmd_tcp *conn)
 {
     struct rsm_cluster_msg msg;
-    rsm_cluster_msg_begin(&msg, type);
-    msg.u.ping.number = number;
+    rsm_cluster_msg_begin(&msg, RSM_CLUSTER_PONG);
+    msg.u.ping.number = conn->last_ping;
     return say(conn, &msg);
 }
 
@@ -93,7 +94,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument)
     (void)fd, (void)what;
     struct rsmd_tcp *conn = argument;
     char why[RSM_CLUSTER_TEXT_MAX];
-    unsigned own = conn->peers->self.node;
+    unsigned own = conn->cluster->self.node;
     switch (conn->phase) {
     case RSMD_PHASE_CONNECTING:
         rsmd_tcp_end(conn, "no connection in time");
@@ -124,7 +125,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *argument)
  * are what it waits for before it loses timeout. */
 static bool enter(struct rsmd_tcp *conn, enum rsmd_phase phase)
 {
-    uint32_t ms = conn->peers->self.conf->peer_timeout_ms;
+    uint32_t ms = conn->cluster->self.conf->peer_timeout_ms;
     if (ms < RSMD_HANDSHAKE_MS)
         ms = RSMD_HANDSHAKE_MS;
     if (phase == RSMD_PHASE_MAKING || phase == RSMD_PHASE_CHECKING ||
@@ -174,7 +175,7 @@ static void make_proof(struct rsmd_tcp *conn)
 {
     struct rsmd_auth_claim claim = own_claim(conn);
     enter(conn, RSMD_PHASE_MAKING);
-    conn->job = rsmd_auth_prove(conn->peers->auth, &claim, on_proof_made, conn);
+    conn->job = rsmd_auth_prove(conn->cluster->auth, &claim, on_proof_made, conn);
     if (conn->job != NULL)
         rsmd_stream_pause(conn->stream);
 }
@@ -184,7 +185,7 @@ static void make_proof(struct rsmd_tcp *conn)
 static void on_looked_up(void *context, const struct rsmd_addresses *found, const char *why)
 {
     struct rsmd_tcp *conn = context;
-    const struct rsmd_self *self = &conn->peers->self;
+    const struct rsmd_self *self = &conn->cluster->self;
     const char *name = rsmd_conf_node(self->conf, conn->theirs.from)->address;
     unsigned own = self->node, theirs = conn->theirs.from;
     char text[RSM_CLUSTER_TEXT_MAX], known[80];
@@ -209,14 +210,14 @@ static void on_looked_up(void *context, const struct rsmd_addresses *found, cons
  * all on this machine, where every user has all addresses. */
 static void check_address(struct rsmd_tcp *conn)
 {
-    const struct rsmd_conf *conf = conn->peers->self.conf;
+    const struct rsmd_conf *conf = conn->cluster->self.conf;
     if (conf->auth == RSMD_AUTH_NONE) {
         make_proof(conn);
         return;
     }
     enter(conn, RSMD_PHASE_LOOKING_UP);
     conn->resolution =
-        rsmd_resolve(conn->peers, rsmd_conf_node(conf, conn->theirs.from), on_looked_up, conn);
+        rsmd_resolve(conn->cluster, rsmd_conf_node(conf, conn->theirs.from), on_looked_up, conn);
 }
 
 static void on_proof_checked(void *context, const char *why, bool ours,
@@ -239,7 +240,7 @@ static void take_proof(struct rsmd_tcp *conn, const struct rsm_cluster_proof *pr
 {
     struct rsmd_auth_claim claim = their_claim(conn);
     enter(conn, RSMD_PHASE_CHECKING);
-    conn->job = rsmd_auth_check(conn->peers->auth, &claim, proof, on_proof_checked, conn);
+    conn->job = rsmd_auth_check(conn->cluster->auth, &claim, proof, on_proof_checked, conn);
     if (conn->job != NULL)
         rsmd_stream_pause(conn->stream);
 }
@@ -250,7 +251,7 @@ static bool say_hello(struct rsmd_tcp *conn, uint32_t to)
 {
     struct rsm_cluster_msg msg;
     rsm_cluster_msg_begin(&msg, RSM_CLUSTER_HELLO);
-    if (!rsmd_hello_make(&conn->peers->self, to, &conn->mine)) {
+    if (!rsmd_hello_make(&conn->cluster->self, to, &conn->mine)) {
         rsmd_tcp_end(conn, "there are no random numbers");
         return false;
     }
@@ -264,7 +265,7 @@ static void take_hello(struct rsmd_tcp *conn, const struct rsm_cluster_hello *he
     uint32_t called = conn->caller ? conn->link->node->id : 0;
     conn->theirs = *hello;
     enum rsm_status status =
-        rsmd_hello_judge(&conn->peers->self, called, hello, &conn->version, why);
+        rsmd_hello_judge(&conn->cluster->self, called, hello, &conn->version, why);
     /* Before a refusal as well: it is the answer that tells the peer who speaks. */
     if (!conn->caller && !say_hello(conn, hello->from))
         return;
@@ -285,9 +286,11 @@ static void take_confirmation(struct rsmd_tcp *conn, const struct rsm_cluster_ms
         return;
     }
     if (!conn->caller) {
-        conn->first_ping = msg->u.ping.number;
-        conn->link = rsmd_link_to(conn->peers, conn->theirs.from);
+        conn->last_ping = msg->u.ping.number;
+        conn->link = rsmd_link_to(conn->cluster, conn->theirs.from);
         rsmd_listener_release(conn);
+    } else {
+        conn->answered = conn->ping;
     }
     rsmd_link_adopt(conn->link, conn);
 }
@@ -296,8 +299,11 @@ static void take_confirmation(struct rsmd_tcp *conn, const struct rsm_cluster_ms
 
 bool rsmd_tcp_ping(struct rsmd_tcp *conn)
 {
+    struct rsm_cluster_msg msg;
+    rsm_cluster_msg_begin(&msg, RSM_CLUSTER_PING);
+    msg.u.ping = (struct rsm_cluster_ping){.number = ++conn->ping, .answered = conn->answered};
     conn->pinged_at = rsm_clock_ms();
-    return say_number(conn, RSM_CLUSTER_PING, ++conn->ping);
+    return say(conn, &msg);
 }
 
 void rsmd_tcp_begin(struct rsmd_tcp *conn)
@@ -305,9 +311,19 @@ void rsmd_tcp_begin(struct rsmd_tcp *conn)
     conn->phase = RSMD_PHASE_UP;
     conn->up_since = conn->answered_at = rsm_clock_ms();
     evtimer_del(conn->deadline);
-    if (!conn->caller && !say_number(conn, RSM_CLUSTER_PONG, conn->first_ping))
+    if (!conn->caller && !say_pong(conn))
         return;
     rsmd_stream_resume(conn->stream);
+}
+
+/* A PING whose sender has the PONG of the one before shows as much as a PONG does: both directions
+ * work. */
+static void take_ping(struct rsmd_tcp *conn, const struct rsm_cluster_ping *ping)
+{
+    if (ping->answered != 0 && ping->answered == conn->last_ping)
+        conn->answered_at = rsm_clock_ms();
+    conn->last_ping = ping->number;
+    say_pong(conn);
 }
 
 static void take_pong(struct rsmd_tcp *conn, uint64_t number)
@@ -323,10 +339,10 @@ static void take_pong(struct rsmd_tcp *conn, uint64_t number)
 
 static void take_when_up(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg)
 {
-    const struct rsmd_cluster *peers = conn->peers;
+    const struct rsmd_cluster *cluster = conn->cluster;
     switch ((enum rsm_cluster_msg_type)msg->type) {
     case RSM_CLUSTER_PING:
-        say_number(conn, RSM_CLUSTER_PONG, msg->u.ping.number);
+        take_ping(conn, &msg->u.ping);
         return;
     case RSM_CLUSTER_PONG:
         take_pong(conn, msg->u.ping.number);
@@ -339,8 +355,8 @@ static void take_when_up(struct rsmd_tcp *conn, const struct rsm_cluster_msg *ms
     case RSM_CLUSTER_UNAVAILABLE:
     case RSM_CLUSTER_INTERRUPT:
     case RSM_CLUSTER_INTERRUPT_REPLY:
-        if (peers->user.message != NULL)
-            peers->user.message(peers->user.context, conn->link->node->id, msg);
+        if (cluster->user.message != NULL)
+            cluster->user.message(cluster->user.context, conn->link->node->id, msg);
         return;
     default:
         out_of_turn(conn);
@@ -378,10 +394,10 @@ static void on_message(void *context, const struct rsm_cluster_msg *msg)
 }
 
 /* Errors do no harm: our own heartbeat is what counts. */
-static void tune(const struct rsmd_cluster *peers, int socket)
+static void tune(const struct rsmd_cluster *cluster, int socket)
 {
     int on = 1;
-    unsigned ms = peers->self.conf->peer_timeout_ms;
+    unsigned ms = cluster->self.conf->peer_timeout_ms;
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
@@ -390,7 +406,7 @@ static void tune(const struct rsmd_cluster *peers, int socket)
 /* Learn both ends of a connection that is made, and set its options. */
 static bool prepare(struct rsmd_tcp *conn, int socket)
 {
-    tune(conn->peers, socket);
+    tune(conn->cluster, socket);
     conn->here.length = sizeof conn->here.socket;
     conn->there.length = sizeof conn->there.socket;
     return getsockname(socket, (struct sockaddr *)&conn->here.socket, &conn->here.length) == 0 &&
@@ -417,7 +433,7 @@ static void on_ended(void *context, const char *why)
 
 /* ------------------------------------------------------------------ begin and end */
 
-static struct rsmd_tcp *make(struct rsmd_cluster *peers, int socket, bool caller)
+static struct rsmd_tcp *make(struct rsmd_cluster *cluster, int socket, bool caller)
 {
     struct rsmd_tcp *conn = calloc(1, sizeof *conn);
     struct rsmd_stream_user user = {conn, on_connected, on_message, on_ended};
@@ -425,10 +441,10 @@ static struct rsmd_tcp *make(struct rsmd_cluster *peers, int socket, bool caller
         close(socket);
         return NULL;
     }
-    conn->peers = peers;
+    conn->cluster = cluster;
     conn->caller = caller;
-    conn->stream = rsmd_stream_new(peers->base, socket, caller, &user);
-    conn->deadline = evtimer_new(peers->base, on_deadline, conn);
+    conn->stream = rsmd_stream_new(cluster->base, socket, caller, &user);
+    conn->deadline = evtimer_new(cluster->base, on_deadline, conn);
     if (conn->stream != NULL && conn->deadline != NULL &&
         enter(conn, caller ? RSMD_PHASE_CONNECTING : RSMD_PHASE_HELLO))
         return conn;
@@ -438,7 +454,7 @@ static struct rsmd_tcp *make(struct rsmd_cluster *peers, int socket, bool caller
 
 struct rsmd_tcp *rsmd_tcp_called(struct rsmd_link *link, int socket, const struct rsmd_address *to)
 {
-    struct rsmd_tcp *conn = make(link->peers, socket, true);
+    struct rsmd_tcp *conn = make(link->cluster, socket, true);
     if (conn == NULL)
         return NULL;
     conn->link = link;
@@ -446,10 +462,10 @@ struct rsmd_tcp *rsmd_tcp_called(struct rsmd_link *link, int socket, const struc
     return conn;
 }
 
-struct rsmd_tcp *rsmd_tcp_accepted(struct rsmd_cluster *peers, int socket,
+struct rsmd_tcp *rsmd_tcp_accepted(struct rsmd_cluster *cluster, int socket,
                                    const struct rsmd_address *from)
 {
-    struct rsmd_tcp *conn = make(peers, socket, false);
+    struct rsmd_tcp *conn = make(cluster, socket, false);
     if (conn == NULL)
         return NULL;
     rsmd_address_text(from, false, conn->there_text);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/number.h"
 #include "conf/conf.h"
 
 uint32_t rsmd_conf_node_from(const struct rsmd_conf *conf, uint32_t id)
@@ -60,6 +61,24 @@ const struct rsmd_conf_controller *rsmd_conf_adapter(const struct rsmd_conf *con
             return controller;
     }
     return !any && number < conf->controller_count ? &conf->controllers[number] : NULL;
+}
+
+bool rsmd_controller_name_split(const char *name, char *type, uint32_t *unit)
+{
+    size_t length = strnlen(name, RSM_PROTO_NAME_MAX);
+    if (length == RSM_PROTO_NAME_MAX)
+        return false;
+    size_t digits = length;
+    while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9')
+        digits--;
+    if (digits == 0)
+        return false;
+    *unit = 0;
+    if (digits < length && !rsm_number(name + digits, 0, UINT32_MAX, unit))
+        return false;
+    memcpy(type, name, digits);
+    type[digits] = '\0';
+    return true;
 }
 
 bool rsmd_controller_same_name(const char *one, const char *other)

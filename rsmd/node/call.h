@@ -42,6 +42,7 @@ rsmd_handler rsmd_answer_export_destroy;
 /* connect.c */
 rsmd_handler rsmd_answer_import_connect;
 rsmd_handler rsmd_answer_import_disconnect;
+rsmd_handler rsmd_answer_import_trap;
 /* events.c */
 rsmd_handler rsmd_answer_event_open;
 rsmd_handler rsmd_answer_event_receivers;
@@ -49,6 +50,7 @@ rsmd_handler rsmd_answer_event_arm;
 rsmd_handler rsmd_answer_event_doorbell;
 /* records.c */
 rsmd_handler rsmd_answer_records;
+rsmd_handler rsmd_answer_export_state;
 /* interrupts.c */
 rsmd_handler rsmd_answer_interrupt_create;
 rsmd_handler rsmd_answer_interrupt_remove;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/connect.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "node/call.h"
+#include "node/claims.h"
 #include "node/controllers.h"
 #include "node/remote/remote.h"
 #include "node/offer.h"
+#include "node/remote/release.h"
 #include "node/reach.h"
 #include "node/registry.h"
 #include "node/segment_ids.h"
@@ -19,26 +22,32 @@ static enum rsm_status find_segment(const struct rsmd_node *node, const struct r
                                     struct rsmd_export **found)
 {
     const struct rsmd_client *client = wanted->client;
-    struct rsmd_export *exported = rsmd_segment_named(node, &wanted->name);
     bool foreign = client->node != node->id;
+    if (wanted->attach)
+        return rsmd_claim_find(node, wanted, found);
+    struct rsmd_export *exported = rsmd_segment_named(node, &wanted->name);
     if (exported == NULL || (foreign && exported->controller->loopback))
         return RSM_ST_NOT_FOUND;
     *found = exported;
     return rsmd_access_decide(&exported->access, client->node, wanted->who, wanted->rights);
 }
 
+/* Whoever sends packets to the socket is on this host. */
 static struct rsm_importer importer_of(const struct rsmd_wanted *wanted)
 {
     return (struct rsm_importer){.node = wanted->client->node,
                                  .uid = wanted->who->uid,
                                  .gid = wanted->who->gid,
-                                 .pid = wanted->who->pid};
+                                 .pid = wanted->who->pid,
+                                 .local = wanted->client->remote == NULL};
 }
 
-static void take_back(const struct rsmd_controller *by, struct rsm_node_offer *granted,
-                      struct rsm_offer *offer)
+static void take_back(const struct rsmd_controller *by, const struct rsm_importer *importer,
+                      struct rsm_node_offer *granted, struct rsm_offer *offer)
 {
     by->ops->revoke(by->port, granted);
+    if (!importer->local && by->ops->imports != NULL)
+        by->ops->imports->released(by->port, granted);
     while (offer->fd_count > 0)
         close(offer->fds[--offer->fd_count]);
 }
@@ -50,8 +59,7 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     struct rsmd_controller *by;
     struct rsm_node_offer *granted;
     struct rsm_importer importer = importer_of(wanted);
-    /* Whoever sends packets to the socket is on this host. */
-    bool local = wanted->client->remote == NULL;
+    bool local = importer.local;
     if (!local && !rsmd_reaches(exported->controller, wanted->client->node))
         return RSM_ST_UNREACHABLE;
     if (!rsmd_share_fits(wanted->account, RSMD_SEGMENTS, 1))
@@ -61,17 +69,22 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     if (status != RSM_ST_OK)
         return status;
     /* Descriptors do not cross. */
-    status = !local && offer->fd_count > 0
-                 ? RSM_ST_NO_ROUTE
+    bool held = !local && by->ops->imports != NULL;
+    struct rsmd_release *release = held ? rsmd_release_make(by, granted) : NULL;
+    status = !local && offer->fd_count > 0 ? RSM_ST_NO_ROUTE
+             : held && release == NULL
+                 ? RSM_ST_NO_MEMORY
                  : rsmd_import_make(node, wanted->client, wanted->account, &importer, exported, by,
-                                    granted, made);
+                                    granted, wanted->attach, made);
     if (status != RSM_ST_OK) {
-        take_back(by, granted, offer);
+        free(release);
+        take_back(by, &importer, granted, offer);
         return status;
     }
     (*made)->rights = wanted->rights;
-    /* What has no descriptor is a grant that revoke() takes back. */
-    if (offer->fd_count > 0)
+    (*made)->release = release;
+    /* Else it is a grant that revoke() takes back. */
+    if (offer->fd_count > 0 || held)
         rsmd_pieces_mark_offered(exported->pieces);
     return RSM_ST_OK;
 }
@@ -100,6 +113,7 @@ static void fill_reply(struct rsmd_call *call, const struct rsmd_import *import,
     reply->slot = import->slot;
     reply->generation = rsmd_generation_table_value(call->node->generation_table, import->slot);
     reply->length = import->exported->length;
+    reply->size = import->exported->size;
     reply->rights = import->rights;
     strncpy(reply->transport, import->by->ops->name, sizeof reply->transport - 1);
     reply->blob_len = offer->blob_len;
@@ -132,6 +146,10 @@ enum rsm_status rsmd_answer_import_connect(struct rsmd_call *call)
     const struct rsm_import_connect_request *asked = &call->request->u.import_connect;
     struct rsmd_import *import;
     struct rsm_offer offer;
+    if ((asked->flags & ~RSM_CONNECT_ATTACH) != 0)
+        return RSM_ST_INVALID;
+    if (asked->node != call->node->id && asked->flags != 0)
+        return RSM_ST_DENIED;
     if (asked->node != call->node->id)
         return connect_elsewhere(call);
     struct rsmd_wanted wanted = {.client = call->client,
@@ -139,7 +157,8 @@ enum rsm_status rsmd_answer_import_connect(struct rsmd_call *call)
                                  .who = &call->who,
                                  .controller = asked->controller,
                                  .name = {.space = asked->space, .id = asked->segment_id},
-                                 .rights = asked->rights};
+                                 .rights = asked->rights,
+                                 .attach = (asked->flags & RSM_CONNECT_ATTACH) != 0};
     enum rsm_status status = rsmd_connect(call->node, &wanted, &offer, &import);
     if (status == RSM_ST_OK)
         fill_reply(call, import, &offer);
@@ -154,5 +173,17 @@ enum rsm_status rsmd_answer_import_disconnect(struct rsmd_call *call)
         return RSM_ST_NOT_FOUND;
     import->disconnected = true;
     rsmd_import_free(call->node, import);
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmd_answer_import_trap(struct rsmd_call *call)
+{
+    const struct rsm_import_trap_request *asked = &call->request->u.import_trap;
+    struct rsmd_import *import = rsmd_client_import(call->node, call->client, asked->import);
+    if (import == NULL)
+        return RSM_ST_NOT_FOUND;
+    if (!rsmcore_map_choice_is_valid(&asked->choice))
+        return RSM_ST_INVALID;
+    import->choice = asked->choice;
     return RSM_ST_OK;
 }

@@ -13,6 +13,7 @@ struct rsmd_wanted {
     const char *controller;
     struct rsmd_segment_name name;
     uint32_t rights; /* RSM_RIGHT_* */
+    bool attach;     /* as one of those who share it */
 };
 
 /**

@@ -137,15 +137,18 @@ static void tell_missed(struct rsmd_node *node, const struct event_handle *handl
         rsmd_generation_table_advance(node->generation_table, import->exported->epoch_slot);
 }
 
-/* Whoever asks for the records of a connection that has ended already is told that. */
+/* Whoever asks for the records of a connection is told what has become of the segment already. */
 static enum rsm_status begin_records(const struct rsmd_call *call,
                                      const struct event_handle *handle)
 {
     const struct rsmd_import *import = handle->import;
     bool first = *records_of(handle) == NULL;
     enum rsm_status status = rsmd_records_begin(account_of(call, handle), records_of(handle));
-    if (status == RSM_ST_OK && first && import != NULL && import->exported == NULL &&
-        import->remote == NULL)
+    if (status != RSM_ST_OK || !first || import == NULL)
+        return status;
+    if (import->asked_to_leave)
+        rsmd_record_to_importer(call->node, import, RSM_RECORD_UNAVAILABLE);
+    if (import->exported == NULL && import->remote == NULL)
         rsmd_record_to_importer(call->node, import, RSM_RECORD_LOST);
     return status;
 }

@@ -185,7 +185,8 @@ static enum rsm_status fill_reply(const struct making *making, const struct rsmd
         (struct rsm_export_create_reply){.export_id = exported->id,
                                          .epoch_slot = exported->epoch_slot,
                                          .extent = extent->id,
-                                         .about = rsmd_extent_about(extent)};
+                                         .about = rsmd_extent_about(extent),
+                                         .segment_id = exported->name.id};
     return RSM_ST_OK;
 }
 

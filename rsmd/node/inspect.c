@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "node/call.h"
+#include "node/claims.h"
 #include "control/sharedmem.h"
 #include "node/registry.h"
 
@@ -71,8 +72,10 @@ static void fill_export(const struct rsmd_node *node, const struct walk *walk,
         .pending = pending_of(&exported->events),
         .length = exported->length,
     };
-    if (exported->published)
+    if (exported->published || exported->claimed)
         fill_name(item, &exported->name);
+    if (!rsmd_export_is_open(exported))
+        item->published = 0;
     memcpy(item->controller, exported->controller->name, sizeof item->controller);
 }
 
@@ -88,6 +91,7 @@ static void fill_import(const struct walk *walk, struct rsm_inspect_item *item)
         .gid = import->importer.gid,
         .permission = import->rights,
         .pending = pending_of(&import->events),
+        .choice = import->choice,
     };
     item->exporter = import->exporter;
     memcpy(item->controller, import->controller->name, sizeof item->controller);

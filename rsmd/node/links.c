@@ -7,7 +7,7 @@ static bool fill(const struct rsmd_node *node, const struct rsmd_conf_node *conf
                  struct rsm_links_item *item)
 {
     struct rsmd_link_about about;
-    if (!rsmd_cluster_about(node->peers, configured->id, &about))
+    if (!rsmd_cluster_about(node->cluster, configured->id, &about))
         return false;
     *item = (struct rsm_links_item){.node = configured->id,
                                     .state = about.state,

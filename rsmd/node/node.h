@@ -62,7 +62,7 @@ struct rsmd_extent {
     UT_hash_handle hh;
 };
 
-/** What a published segment is known by. */
+/** What a segment is known by that is published or has claimed its id. */
 struct rsmd_segment_name {
     uint32_t space; /* enum rsm_id_space */
     uint32_t id;
@@ -92,22 +92,27 @@ struct rsmd_export {
     struct rsmd_client *client;
     struct rsmd_controller *controller;
     uint64_t length;
+    uint64_t size; /* that importers are told: up to a page less */
     pid_t creator; /* 0: the kernel did not tell */
     uint32_t epoch_slot;
     struct rsmd_access access;
     bool published;
-    bool offered; /* of the latest publication, kept beyond its end */
-    bool ended;   /* destroyed by its exporter, who cannot name it any more: freed with its last
+    bool claimed;                       /* it has its name until it ends (claims.h) */
+    bool shared;                        /* others of this node may attach to it */
+    uint8_t state[RSM_PROTO_UNITS_MAX]; /* if claimed: enum rsm_segment_state, by adapter */
+    bool offered;                       /* of the latest publication, kept beyond its end */
+    bool ended; /* destroyed by its exporter, who cannot name it any more: freed with its last
                      connection */
     struct rsmd_segment_name name;
     struct rsmd_pieces *pieces; /* NULL unless published */
     struct rsmd_import *imports;
-    uint32_t import_count;
+    uint32_t import_count;   /* of connections, without those that are attached */
+    uint32_t attached_count; /* of those */
     struct rsmd_events events;
     struct rsmd_records *records; /* of its connections; NULL: the exporter asks for none */
     struct rsmd_export *prev, *next;
     UT_hash_handle hh;         /* by id */
-    UT_hash_handle hh_segment; /* by name, while published */
+    UT_hash_handle hh_segment; /* by name, while published or claimed */
 };
 
 /** Connections that a user has to an export of another user's. */
@@ -139,10 +144,16 @@ struct rsmd_import {
     uint32_t slot;
     struct rsmd_events events;
     struct rsmd_records *records; /* NULL: the importer asks for none */
+    bool attached;                /* it shares the segment as its exporter does (claims.h) */
+    bool asked_to_leave;          /* the segment has become unavailable since it connected */
     bool disconnected;            /* by the importer, as opposed to its death */
+    struct softmap_choice choice; /* of the mapping engine, as the importer says */
     uint32_t exporter;            /* node */
     struct rsmd_remote *remote;   /* where the other end is; NULL: here, or it was aborted */
     struct rsmd_relay *relay;     /* to the other end there; NULL until somebody posts */
+    struct rsmd_release *release; /* of the offer, if it is to be released by the importer's node */
+    struct rsm_node_import *entry; /* of the controller's port, if the export is on another host */
+    uint32_t owed; /* the exporter's node waits for a DISCONNECT with this id; 0: it does not */
     struct {
         uint32_t id; /* of the connection at the exporter's node; 0 once aborted */
         struct rsmd_segment_name name;
@@ -215,7 +226,7 @@ struct rsmd_node {
     struct rsmd_remotes *hosts;    /* links to other hosts; NULL: there are none */
     struct rsmd_extent *extents;   /* by id */
     struct rsmd_export *exports;   /* by id */
-    struct rsmd_export *published; /* by name */
+    struct rsmd_export *published; /* by name; with those that have claimed one */
     struct rsmd_import *imports;   /* by id */
     struct rsmd_import *offers;    /* by made: connections that their fabric may have news of */
     struct rsmd_guest *guests;     /* by export and user */
@@ -230,9 +241,9 @@ struct rsmd_node {
     struct rsmd_bucket missed_log;               /* complaints about events */
     uint64_t next_segment_id[RSM_ID_SPACES];     /* to assign; beyond 32 bits: see segment_ids.c */
     struct rsmd_shares shares;
-    uint32_t client_count;       /* that have said HELLO */
-    struct rsmd_cluster *peers;  /* links to other hosts; NULL before and after they are there */
-    struct rsmd_bucket refusals; /* bounds what refused clients make us log */
+    uint32_t client_count;        /* that have said HELLO */
+    struct rsmd_cluster *cluster; /* links to other hosts; NULL before and after they are there */
+    struct rsmd_bucket refusals;  /* bounds what refused clients make us log */
 };
 
 /**

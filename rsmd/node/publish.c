@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "node/call.h"
+#include "node/claims.h"
 #include "node/controllers.h"
 #include "node/extents.h"
 #include "node/offer.h"
@@ -70,6 +71,13 @@ enum rsm_status rsmd_answer_extent_open(struct rsmd_call *call)
 
 /* ------------------------------------------------------------------ create */
 
+/* 0: the length is meant. */
+static bool is_size_of(uint64_t size, uint64_t length)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return size == 0 || (size <= length && length - size < page);
+}
+
 enum rsm_status rsmd_answer_export_create(struct rsmd_call *call)
 {
     const struct rsm_export_create_request *asked = &call->request->u.export_create;
@@ -80,12 +88,15 @@ enum rsm_status rsmd_answer_export_create(struct rsmd_call *call)
         return RSM_ST_INVALID;
     if (!whole_pages(asked->length))
         return RSM_ST_ALIGNMENT;
+    if (!is_size_of(asked->size, asked->length))
+        return RSM_ST_INVALID;
     struct rsmd_export *exported;
     struct rsmd_extent *extent = NULL;
     enum rsm_status status = rsmd_export_make(call->node, call->client, controller, &exported);
     if (status != RSM_ST_OK)
         return status;
-    if (asked->want_extent)
+    status = rsmd_claim(call->node, exported, asked);
+    if (status == RSM_ST_OK && asked->want_extent)
         status = rsmd_extent_make(call->node, call->client, controller, asked->length, &extent);
     if (status == RSM_ST_BUSY)
         status = rsmd_extent_make_later(call, controller, asked->length, exported);
@@ -94,12 +105,15 @@ enum rsm_status rsmd_answer_export_create(struct rsmd_call *call)
         return status;
     }
     exported->length = asked->length;
+    exported->size = asked->size != 0 ? asked->size : asked->length;
     exported->creator = call->who.pid;
     exported->access.uid = call->who.uid;
     exported->access.gid = call->who.gid;
     exported->access.mode = asked->mode;
-    call->reply->u.export_create_reply = (struct rsm_export_create_reply){
-        .export_id = exported->id, .epoch_slot = exported->epoch_slot};
+    call->reply->u.export_create_reply =
+        (struct rsm_export_create_reply){.export_id = exported->id,
+                                         .epoch_slot = exported->epoch_slot,
+                                         .segment_id = exported->name.id};
     if (extent != NULL) {
         call->reply->u.export_create_reply.extent = extent->id;
         call->reply->u.export_create_reply.about = rsmd_extent_about(extent);
@@ -200,7 +214,10 @@ static enum rsm_status prepare_publish(struct rsmd_call *call, struct rsmd_expor
         return status;
     if ((asked->flags & ~RSM_PUBLISH_ASSIGN_ID) != 0)
         return RSM_ST_INVALID;
-    status = rsmd_segment_id_check(call->node, name, assign);
+    if (exported->claimed)
+        status = assign || !rsmd_claim_is(exported, name) ? RSM_ST_INVALID : RSM_ST_OK;
+    else
+        status = rsmd_segment_id_check(call->node, name, assign);
     if (status == RSM_ST_OK)
         status = check_routes(call, asked->acl, asked->acl_count);
     if (status == RSM_ST_OK)
@@ -227,9 +244,7 @@ enum rsm_status rsmd_answer_export_publish(struct rsmd_call *call)
         status = prepare_publish(call, exported, &name, &pieces);
     if (status != RSM_ST_OK)
         return status;
-    exported->name = name;
-    HASH_ADD(hh_segment, call->node->published, name, sizeof exported->name, exported);
-    if (exported->hh_segment.tbl == NULL) {
+    if (!exported->claimed && !rsmd_export_name(call->node, exported, &name)) {
         rsmd_pieces_drop(pieces);
         return RSM_ST_NO_MEMORY;
     }
@@ -285,8 +300,11 @@ enum rsm_status rsmd_answer_export_unpublish(struct rsmd_call *call)
         return status;
     if ((asked->flags & ~(RSM_UNPUBLISH_KEEP_CONNECTIONS | RSM_UNPUBLISH_NOTIFY)) != 0)
         return RSM_ST_INVALID;
+    if (!keep && exported->attached_count > 0)
+        return RSM_ST_BUSY;
     exported->offered = was_offered(exported);
     rsmd_export_withdraw(call->node, exported);
+    rsmd_claim_close(exported);
     if ((asked->flags & RSM_UNPUBLISH_NOTIFY) != 0)
         rsmd_record_unavailable(call->node, exported);
     if (!keep)
@@ -306,7 +324,7 @@ enum rsm_status rsmd_answer_export_destroy(struct rsmd_call *call)
         return status;
     if (asked->flags > RSM_DESTROY_DEFER)
         return RSM_ST_INVALID;
-    if (asked->flags == RSM_DESTROY_UNUSED && exported->import_count > 0)
+    if (asked->flags == RSM_DESTROY_UNUSED && exported->imports != NULL)
         return RSM_ST_BUSY;
     reply->offered = was_offered(exported);
     if (asked->flags == RSM_DESTROY_DEFER) {

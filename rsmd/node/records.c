@@ -112,10 +112,18 @@ static void append(struct rsmd_node *node, struct rsmd_account *account,
 void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *exported,
                              enum rsm_record_event event, const struct rsmd_import *import)
 {
+    const struct rsm_record record = {
+        .event = event, .node = import->importer.node, .connection = import->id};
+    const struct rsmd_import *other;
+    if (import->attached)
+        return;
     if (exported->records != NULL)
-        append(node, exported->client->account, exported->records,
-               (struct rsm_record){
-                   .event = event, .node = import->importer.node, .connection = import->id});
+        append(node, exported->client->account, exported->records, record);
+    if (exported->attached_count == 0)
+        return;
+    DL_FOREACH2(exported->imports, other, export_next)
+    if (other->attached && other->records != NULL)
+        append(node, other->account, other->records, record);
 }
 
 void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_import *import,
@@ -129,12 +137,18 @@ void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_import *i
 
 void rsmd_record_unavailable(struct rsmd_node *node, const struct rsmd_export *exported)
 {
-    const struct rsmd_import *import;
+    struct rsmd_import *import;
     DL_FOREACH2(exported->imports, import, export_next)
     if (import->remote != NULL)
         rsmd_remote_report_unavailable(node, import);
-    else
-        rsmd_record_to_importer(node, import, RSM_RECORD_UNAVAILABLE);
+    else if (!import->attached)
+        rsmd_record_leave(node, import);
+}
+
+void rsmd_record_leave(struct rsmd_node *node, struct rsmd_import *import)
+{
+    import->asked_to_leave = true;
+    rsmd_record_to_importer(node, import, RSM_RECORD_UNAVAILABLE);
 }
 
 /* ------------------------------------------------------------------ fetching */

@@ -31,6 +31,9 @@ void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *exporte
 /** Note what became of the segment, for a connection whose importer is a process here. */
 void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_import *import,
                              enum rsm_record_event event);
+/** Tell an importer here that the segment has become unavailable. If he asks for no records yet he
+ *  is told when he does. */
+void rsmd_record_leave(struct rsmd_node *node, struct rsmd_import *import);
 /** Tell all importers of a segment, wherever they are, that it has become unavailable. */
 void rsmd_record_unavailable(struct rsmd_node *node, const struct rsmd_export *exported);
 

@@ -8,6 +8,7 @@
 #include "node/extents.h"
 #include "node/interrupts.h"
 #include "node/records.h"
+#include "node/remote/release.h"
 #include "node/remote/remote.h"
 #include "node/remote/relay.h"
 
@@ -176,6 +177,11 @@ static void guest_goes(struct rsmd_node *node, const struct rsmd_export *exporte
 
 /* ------------------------------------------------------------------ parting */
 
+static uint32_t *count_of(struct rsmd_export *exported, const struct rsmd_import *import)
+{
+    return import->attached ? &exported->attached_count : &exported->import_count;
+}
+
 /* Part an import from its export. The generation moves first: whoever sees the fabric refuse must
  * be able to see why. */
 static void sever(struct rsmd_node *node, struct rsmd_import *import, enum rsm_record_event event)
@@ -187,9 +193,10 @@ static void sever(struct rsmd_node *node, struct rsmd_import *import, enum rsm_r
     if (import->hh_made.tbl != NULL)
         HASH_DELETE(hh_made, node->offers, import);
     import->by->ops->revoke(import->by->port, import->made);
+    rsmd_release_await(import);
     rsmd_pieces_drop(import->pieces);
     DL_DELETE2(exported->imports, import, export_prev, export_next);
-    exported->import_count--;
+    (*count_of(exported, import))--;
     guest_goes(node, exported, import->importer.uid);
     import->exported = NULL;
     import->made = NULL;
@@ -212,10 +219,40 @@ static void cut(struct rsmd_node *node, struct rsmd_import *import, enum rsm_rec
     rsmd_import_free(node, import);
 }
 
-/* A connection has parted from its export. The last one takes what its exporter has left behind. */
-static void free_if_deferred(struct rsmd_node *node, struct rsmd_export *exported)
+bool rsmd_export_name(struct rsmd_node *node, struct rsmd_export *exported,
+                      const struct rsmd_segment_name *name)
 {
-    if (exported->ended && exported->imports == NULL)
+    exported->name = *name;
+    HASH_ADD(hh_segment, node->published, name, sizeof exported->name, exported);
+    return exported->hh_segment.tbl != NULL;
+}
+
+static void forget_name(struct rsmd_node *node, struct rsmd_export *exported)
+{
+    HASH_DELETE(hh_segment, node->published, exported);
+    exported->hh_segment.tbl = NULL;
+}
+
+static void forget_claim(struct rsmd_node *node, struct rsmd_export *exported)
+{
+    if (exported->claimed)
+        forget_name(node, exported);
+    exported->claimed = false;
+}
+
+/* A connection has parted from its export, or the exporter has ended it. What the exporter has left
+ * behind stays open until the last one who is attached has gone; the last connection takes the
+ * rest. */
+static void settle_deferred(struct rsmd_node *node, struct rsmd_export *exported)
+{
+    if (!exported->ended)
+        return;
+    if (exported->attached_count == 0 && exported->hh_segment.tbl != NULL) {
+        rsmd_export_withdraw(node, exported);
+        forget_claim(node, exported);
+        rsmd_record_unavailable(node, exported);
+    }
+    if (exported->imports == NULL)
         rsmd_export_free(node, exported);
 }
 
@@ -225,7 +262,7 @@ void rsmd_import_abort(struct rsmd_node *node, struct rsmd_import *import)
     if (exported == NULL)
         return;
     cut(node, import, RSM_RECORD_LOST);
-    free_if_deferred(node, exported);
+    settle_deferred(node, exported);
 }
 
 void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *exported)
@@ -239,24 +276,27 @@ void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *exported)
     if (!exported->published)
         return;
     exported->published = false;
-    HASH_DELETE(hh_segment, node->published, exported);
+    if (!exported->claimed)
+        forget_name(node, exported);
     rsmd_pieces_drop(exported->pieces);
     exported->pieces = NULL;
 }
 
 void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *exported)
 {
-    rsmd_export_withdraw(node, exported);
-    rsmd_record_unavailable(node, exported);
+    bool named = exported->hh_segment.tbl != NULL;
     rsmd_records_end(exported->client->account, &exported->records);
     exported->ended = true;
-    free_if_deferred(node, exported);
+    if (!named) /* unpublished before; those who are still connected are told now */
+        rsmd_record_unavailable(node, exported);
+    settle_deferred(node, exported);
 }
 
 void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *exported)
 {
     rsmd_export_abort(node, exported);
     rsmd_export_withdraw(node, exported);
+    forget_claim(node, exported);
     rsmd_records_end(exported->client->account, &exported->records);
     rsmd_events_close(exported->client->account, &exported->events);
     rsmd_slotmap_set(node->exports_by_slot, exported->epoch_slot, NULL);
@@ -352,7 +392,8 @@ static bool enter(struct rsmd_node *node, struct rsmd_import *import)
 enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_account *account, const struct rsm_importer *importer,
                                  struct rsmd_export *exported, struct rsmd_controller *by,
-                                 struct rsm_node_offer *offer, struct rsmd_import **made)
+                                 struct rsm_node_offer *offer, bool attached,
+                                 struct rsmd_import **made)
 {
     struct rsmd_import *import;
     if (!guest_comes(node, exported, importer->uid))
@@ -366,13 +407,14 @@ enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *cli
     import->exported = exported;
     import->by = by;
     import->made = offer;
+    import->attached = attached;
     if (!enter(node, import)) {
         guest_goes(node, exported, importer->uid);
         return RSM_ST_NO_MEMORY;
     }
     import->pieces = rsmd_pieces_hold(exported->pieces);
     DL_APPEND2(exported->imports, import, export_prev, export_next);
-    exported->import_count++;
+    (*count_of(exported, import))++;
     rsmd_generation_table_advance(node->generation_table, exported->epoch_slot);
     rsmd_record_to_exporter(node, exported, RSM_RECORD_CONNECTED, import);
     *made = import;
@@ -394,10 +436,9 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
     struct rsmd_export *exported = import->exported;
     if (exported != NULL) {
         sever(node, import, import->disconnected ? RSM_RECORD_DISCONNECTED : RSM_RECORD_LOST);
-        free_if_deferred(node, exported);
+        settle_deferred(node, exported);
     }
-    if (import->there.id != 0)
-        rsmd_remote_disconnect(node, import);
+    rsmd_remote_disconnect(node, import);
     rsmd_relay_free(import);
     rsmd_records_end(import->account, &import->records);
     rsmd_events_close(import->account, &import->events);

@@ -34,9 +34,14 @@ enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *cli
                                  struct rsmd_controller *controller, struct rsmd_export **made);
 /** Abort all connections of a segment. */
 void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *exported);
-/** End the publication: the segment id is free. Connections are left alone. */
+/** Enter it under that name, until it is withdrawn or, if it has claimed the name, freed. False: no
+ *  memory. */
+bool rsmd_export_name(struct rsmd_node *node, struct rsmd_export *exported,
+                      const struct rsmd_segment_name *name);
+/** End the publication: the segment id is free unless it is claimed. Connections are left alone. */
 void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *exported);
-/** Withdraw, and free when the last connection has gone; the client has it no more. */
+/** Withdraw when nobody is attached any more, and free when the last connection has gone; the client
+ *  has it no more. */
 void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *exported);
 /** Withdraw, abort and free. */
 void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *exported);
@@ -47,7 +52,8 @@ void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *exported);
 enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_account *account, const struct rsm_importer *importer,
                                  struct rsmd_export *exported, struct rsmd_controller *by,
-                                 struct rsm_node_offer *offer, struct rsmd_import **made);
+                                 struct rsm_node_offer *offer, bool attached,
+                                 struct rsmd_import **made);
 /** The part of a connection to an export of another host that is here: it has a slot, a client and
  *  nothing else yet. Fails like rsmd_import_make(). */
 enum rsm_status rsmd_import_make_remote(struct rsmd_node *node, struct rsmd_client *client,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/segment_ids.h"
 
+#include "node/claims.h"
 #include "node/registry.h"
 
 /* The rules that rsmd enforces because a client could lie. What an API keeps its own programs from
@@ -35,7 +36,16 @@ struct rsmd_export *rsmd_segment_named(const struct rsmd_node *node,
                                        const struct rsmd_segment_name *name)
 {
     struct rsmd_export *exported = find(node, name);
-    return exported == NULL || exported->client->ending ? NULL : exported;
+    return exported == NULL || exported->client->ending || !rsmd_export_is_open(exported)
+               ? NULL
+               : exported;
+}
+
+struct rsmd_export *rsmd_segment_claimed(const struct rsmd_node *node,
+                                         const struct rsmd_segment_name *name)
+{
+    struct rsmd_export *exported = find(node, name);
+    return exported == NULL || exported->client->ending || !exported->claimed ? NULL : exported;
 }
 
 /* A segment whose exporter has gone is in nobody's way. */

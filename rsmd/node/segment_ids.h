@@ -8,9 +8,12 @@
 /** No id has been assigned yet. */
 void rsmd_segment_ids_init(struct rsmd_node *node);
 
-/** The published segment of that name; NULL: there is none, or its exporter has gone. */
+/** The connectable segment of that name; NULL: there is none, or its exporter has gone. */
 struct rsmd_export *rsmd_segment_named(const struct rsmd_node *node,
                                        const struct rsmd_segment_name *name);
+/** The segment that has claimed that name, whatever its state is; NULL likewise. */
+struct rsmd_export *rsmd_segment_claimed(const struct rsmd_node *node,
+                                         const struct rsmd_segment_name *name);
 
 /**
  * Check what a client asks for.

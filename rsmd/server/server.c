@@ -215,8 +215,8 @@ bool rsmd_server_end(struct rsmd_server *server, struct rsmd_instance *instance)
     rsmd_server_use_spare(server);
     rsmd_remote_stop(server->node);
     bool all = rsmd_endings_finish(server, END_TIMEOUT_MS);
-    rsmd_cluster_stop(server->node->peers);
-    server->node->peers = NULL;
+    rsmd_cluster_stop(server->node->cluster);
+    server->node->cluster = NULL;
     free_events(server);
     return all;
 }

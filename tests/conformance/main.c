@@ -18,7 +18,7 @@ static struct conformance_test *registered;
 static unsigned registered_count;
 
 static struct selection {
-    char area; /* 0: all */
+    const char *areas; /* letters; NULL: all */
     const char *name;
     bool list;
 } selection;
@@ -59,7 +59,7 @@ static void usage(FILE *to)
           "                     of the exporter's (1) and the importer's (2) host says beside the\n"
           "                     sections [cluster] and [node], which are made up: the controllers\n"
           "  --no-map           the controller has no load and store: what maps does not apply\n"
-          "  --area LETTER      only the assertions of this area, as C or E\n"
+          "  --area LETTERS     only the assertions of these areas, as C or BEG\n"
           "  --test NAME        only this assertion, as C-01\n"
           "  --list             print names and texts; run nothing\n"
           "  --help             print this\n"
@@ -125,8 +125,8 @@ static bool take(int code, const char *value)
         options.no_map = true;
         return true;
     case 'a':
-        selection.area = value[0];
-        return value[0] >= 'A' && value[0] <= 'Z' && value[1] == '\0';
+        selection.areas = value;
+        return *value != '\0' && value[strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
     case 't':
         selection.name = value;
         return true;
@@ -185,7 +185,7 @@ static void parse(int argc, char **argv)
 
 static bool selected(const struct conformance_test *test)
 {
-    return (selection.area == 0 || test->name[0] == selection.area) &&
+    return (selection.areas == NULL || strchr(selection.areas, test->name[0]) != NULL) &&
            (selection.name == NULL || strcmp(test->name, selection.name) == 0);
 }
 

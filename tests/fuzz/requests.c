@@ -88,6 +88,10 @@ void request_make(struct input *in, struct rsm_msg *msg)
         msg->u.export_create.length = length_make(in);
         msg->u.export_create.mode = input_below(in, 4) != 0 ? 0666 : (uint32_t)input_number(in);
         msg->u.export_create.want_extent = input_below(in, 3);
+        msg->u.export_create.size = input_below(in, 2) == 0 ? 0 : input_number(in);
+        msg->u.export_create.claim = input_below(in, RSM_CLAIM_ASSIGN + 2);
+        msg->u.export_create.space = input_below(in, RSM_ID_SPACES + 1);
+        msg->u.export_create.segment_id = (uint32_t)input_number(in);
         return;
     case RSM_MSG_EXPORT_PUBLISH:
         publish_make(in, &msg->u.export_publish);
@@ -102,6 +106,16 @@ void request_make(struct input *in, struct rsm_msg *msg)
         msg->u.import_connect.segment_id = (uint32_t)input_number(in);
         msg->u.import_connect.space = input_below(in, RSM_ID_SPACES + 1);
         msg->u.import_connect.rights = (uint32_t)input_number(in);
+        msg->u.import_connect.flags = input_below(in, 3);
+        return;
+    case RSM_MSG_EXPORT_STATE:
+        msg->u.export_state =
+            (struct rsm_export_state_request){.end = input_below(in, 4),
+                                              .id = (uint32_t)input_number(in),
+                                              .unit = input_below(in, RSM_PROTO_UNITS_MAX + 1),
+                                              .from = input_below(in, RSM_SEGMENT_OPEN + 2),
+                                              .to = input_below(in, RSM_SEGMENT_OPEN + 2),
+                                              .flags = input_below(in, 5)};
         return;
     case RSM_MSG_INTERRUPT_TRIGGER:
         words_make(in, &msg->u);

@@ -7,6 +7,7 @@ enum {
     LENGTH = 4 * PARTY_PAGE,
     CYCLES = 1000,
     WARM_UP = 50,
+    WAIT_MS = 20000,  /* for an event that is there; the daemon may be late */
     SLACK_KIB = 1024, /* of resident memory: far less than a page a cycle */
     SLACK_MAPPINGS = 8,
 };
@@ -51,11 +52,11 @@ static void live(struct actor *exporter, struct actor *importer, uint64_t round)
     TELL_OK(importer, post_import);
     if (round % 4 == 0)
         TELL_OK(exporter, export_pollfd);
-    TELL_OK(exporter, wait_export, .timeout = 1000);
+    TELL_OK(exporter, wait_export, .timeout = WAIT_MS);
     if (round % 4 == 0)
         TELL_OK(exporter, release_export_pollfd);
     TELL_OK(exporter, post_export);
-    TELL_OK(importer, wait_import, .timeout = 1000);
+    TELL_OK(importer, wait_import, .timeout = WAIT_MS);
     if (round % 3 == 0) { /* some importers are cut off */
         TELL_OK(exporter, withdraw);
         TELL_OK(importer, detach);

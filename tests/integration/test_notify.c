@@ -270,6 +270,27 @@ static bool is_readable(const struct pollfd *given)
     return poll(&fd, 1, 0) == 1 && fd.revents == POLLRDNORM;
 }
 
+/* A post adds the event and then writes to the descriptor. An event that is taken between the two leaves
+ * the descriptor readable until somebody finds that there is none. */
+static int poll_for_event(void *handle, struct pollfd *fd)
+{
+    int error;
+    unsigned polls = 0;
+    do {
+        NEED(poll(fd, 1, WAIT_MS) == 1 && fd->revents == POLLRDNORM);
+        error = rsm_intr_signal_wait(handle, 0);
+    } while (error == RSMERR_TIMEOUT && ++polls < 2);
+    return error;
+}
+
+/* No event is left, and the descriptor says so. */
+static bool is_quiet(void *handle, const struct pollfd *fd)
+{
+    return rsm_intr_signal_wait(handle, 0) == RSMERR_TIMEOUT &&
+           (!is_readable(fd) ||
+            (rsm_intr_signal_wait(handle, 0) == RSMERR_TIMEOUT && !is_readable(fd)));
+}
+
 /* As often as told: sleep in poll, then take the one event; what is readable is said by both. */
 static int poll_and_wait(void *order)
 {
@@ -281,16 +302,13 @@ static int poll_and_wait(void *order)
     for (uint64_t i = 0; i < told->value; i++) {
         fd.events = POLLRDNORM;
         if (i % 2 == 0) {
-            NEED(poll(&fd, 1, WAIT_MS) == 1 && fd.revents == POLLRDNORM);
-            NEED(rsm_intr_signal_wait(handle, 0) == RSM_SUCCESS);
+            NEED(poll_for_event(handle, &fd) == RSM_SUCCESS);
         } else {
             NEED(rsm_intr_signal_wait_pollfd(&fd, 1, WAIT_MS, &count) == RSM_SUCCESS);
             NEED(count == 1 && fd.revents == POLLRDNORM);
         }
     }
-    NEED(!is_readable(&fd));
-    NEED(rsm_intr_signal_wait(handle, 0) == RSMERR_TIMEOUT);
-    NEED(!is_readable(&fd));
+    NEED(is_quiet(handle, &fd));
     return rsm_memseg_release_pollfd(handle);
 }
 
@@ -325,7 +343,7 @@ static int take_three(void *order)
         NEED(is_readable(&fd));
         NEED(rsm_intr_signal_wait(handle, WAIT_MS) == RSM_SUCCESS);
     }
-    NEED(!is_readable(&fd));
+    NEED(is_quiet(handle, &fd));
     return rsm_memseg_release_pollfd(handle);
 }
 

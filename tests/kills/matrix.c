@@ -107,7 +107,7 @@ static void begin_hosts(void)
         snprintf(
             text[node - 1], sizeof text[0],
             "[controller sci0]\ntransport = " TRANSPORT "\n%s%s\n%s"
-            "[limits]\npeer-timeout-ms = 10000\n",
+            "[limits]\npeer-timeout-ms = 30000\n", /* this host may stall; nobody waits for it */
             devices[node] != NULL ? "device = " : "", devices[node] != NULL ? devices[node] : "",
             /* A daemon that is killed amid a handshake may leave the importer to its time-out. */
             devices[node] != NULL ? "options = timeout=3000\n" : "");

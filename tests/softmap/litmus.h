@@ -65,11 +65,6 @@ bool mode_is(const char *name);
 bool accesses_are_refused(void);
 /** Whether RSM_MAP_TRAP has that value, or auto comes to it here. */
 bool trap_is(const char *name);
-/** The signal that refused accesses raise, whether anybody sees it or not. */
-int trap_signal(void);
-/** Whether the program's own handler of SIGBUS is in place again after the last mapping. With
- *  trap=sigbus the engine's may stay until another mapping ends, and so this makes some. */
-bool gets_bus_errors_again(void (*handler)(int signal));
 /** Whether this process may have a userfaultfd as the engine needs it: for its own accesses, or
  *  for those of system calls too. */
 bool has_faultfd(bool for_system_calls);

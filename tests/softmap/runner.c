@@ -46,12 +46,20 @@ int64_t litmus_limit_ms(void)
     return given != NULL ? atoi(given) : 200000;
 }
 
-/* RSM_LITMUS_SHARE=N: an Nth of the work, where each access takes long. */
+/* A number that an environment variable has, at least 1. */
+static unsigned number_from(const char *name)
+{
+    const char *given = getenv(name);
+    int number = given != NULL ? atoi(given) : 1;
+    return number > 1 ? (unsigned)number : 1;
+}
+
+/* RSM_LITMUS_SHARE=N: an Nth of the work, where each access takes long. RSM_LITMUS_DIVIDE=N: an Nth of
+ * that, where there is little time for the whole. */
 unsigned litmus_rounds(unsigned all)
 {
-    const char *given = getenv("RSM_LITMUS_SHARE");
-    unsigned share = given != NULL ? (unsigned)atoi(given) : 1;
-    return share > 1 ? (all + share - 1) / share : all;
+    unsigned share = number_from("RSM_LITMUS_SHARE") * number_from("RSM_LITMUS_DIVIDE");
+    return (all + share - 1) / share;
 }
 
 static unsigned test_limit_s(void)
@@ -105,26 +113,6 @@ bool trap_is(const char *name)
     if (trap == NULL || strcmp(trap, "auto") == 0)
         trap = automatic_trap();
     return strcmp(trap, name) == 0;
-}
-
-int trap_signal(void)
-{
-    return trap_is("sigbus") ? SIGBUS : SIGSEGV;
-}
-
-static bool has_handler(int signal, void (*handler)(int signal))
-{
-    struct sigaction present;
-    CHECK(sigaction(signal, NULL, &present) == 0);
-    return present.sa_handler == handler;
-}
-
-bool gets_bus_errors_again(void (*handler)(int signal))
-{
-    int64_t limit = litmus_ms() + litmus_limit_ms();
-    while (!has_handler(SIGBUS, handler) && trap_is("sigbus") && litmus_ms() < limit)
-        bed_unmap(bed_map(0, PAGE, MAY_ALL));
-    return has_handler(SIGBUS, handler);
 }
 
 /* What the engine asks for has no feature bit of its own; WP_UNPOPULATED came with it. */

@@ -97,9 +97,9 @@ sub run {
 
 my @columns = (
     (map { my $bed = $_; (map { [$bed, $_, 'signal'] } qw(auto precise twin mirror)),
-        (map { [$bed, $_, 'sigbus'] } qw(auto precise twin)), [$bed, 'auto', 'thread'] } qw(fake shm)),
+        [$bed, 'auto', 'thread'] } qw(fake shm)),
     (map { ['verbs', $_, 'signal'] } qw(auto precise twin mirror)),
-    ['verbs', 'auto', 'sigbus'], ['verbs', 'auto', 'thread']);
+    ['verbs', 'auto', 'thread']);
 
 # "bed mode trap" => test => 1, of the lab.
 sub read_script {

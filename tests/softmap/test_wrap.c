@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "cmocka_all.h"
 #include "core/softmap.h"
 
@@ -176,14 +177,38 @@ static void mirror_decodes_nothing(void **state)
     unsetenv("RSM_MAP_MODE");
 }
 
+static unsigned warnings;
+
+static void count_warnings(enum rsmcore_log_level level, const char *text)
+{
+    warnings += level == RSMCORE_LOG_WARNING && strstr(text, "trap=sigbus") != NULL;
+}
+
+/* Settings of earlier versions stay valid; the log says once what they mean. */
+static void sigbus_means_signal(void **state)
+{
+    struct rsm_conn *conn;
+    (void)state;
+    rsmcore_log_to(count_warnings, RSMCORE_LOG_WARNING);
+    setenv("RSM_MAP_TRAP", "sigbus", 1);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(wrap(RSM_CAP_FAULT_SAFE, &conn), RSM_ST_OK);
+        struct softmap_choice choice = rsm_softmap_ops_v1.choice(conn);
+        assert_int_equal(choice.trap, SOFTMAP_USED_SIGNAL);
+        assert_int_equal(choice.reason, SOFTMAP_REASON_REQUESTED);
+        conn->ops->disconnect(conn);
+        assert_int_equal(warnings, 1);
+    }
+    unsetenv("RSM_MAP_TRAP");
+    rsmcore_log_to(NULL, RSMCORE_LOG_ERROR);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_that_promises),
-        cmocka_unit_test(one_that_does_not_promise),
-        cmocka_unit_test(switched_off),
-        cmocka_unit_test(mirror_if_possible),
-        cmocka_unit_test(mirror_of_what_cannot_be_read),
+        cmocka_unit_test(one_that_promises),      cmocka_unit_test(one_that_does_not_promise),
+        cmocka_unit_test(switched_off),           cmocka_unit_test(sigbus_means_signal),
+        cmocka_unit_test(mirror_if_possible),     cmocka_unit_test(mirror_of_what_cannot_be_read),
         cmocka_unit_test(mirror_decodes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

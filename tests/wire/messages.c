@@ -21,8 +21,10 @@ const struct message_fields control_messages[] = {
      "extent# about.kind about.offset about.length"},
     {RSM_MSG_EXTENT_FREE, "EXTENT_FREE", "extent# flags", ""},
     {RSM_MSG_EXTENT_OPEN, "EXTENT_OPEN", "extent#", ""},
-    {RSM_MSG_EXPORT_CREATE, "EXPORT_CREATE", "controller length mode want_extent",
-     "export# epoch_slot# extent# about.kind about.offset about.length"},
+    {RSM_MSG_EXPORT_CREATE, "EXPORT_CREATE",
+     "controller length mode want_extent size claim space segment_id",
+     "export# epoch_slot# extent# about.kind about.offset about.length segment_id"},
+    {RSM_MSG_EXPORT_STATE, "EXPORT_STATE", "end id# unit from to flags", "was"},
     {RSM_MSG_EXPORT_PUBLISH, "EXPORT_PUBLISH",
      "export# space segment_id flags acl_count (acl.node acl.permission) piece_count "
      "(piece.extent# "
@@ -32,9 +34,10 @@ const struct message_fields control_messages[] = {
      ""},
     {RSM_MSG_EXPORT_UNPUBLISH, "EXPORT_UNPUBLISH", "export# flags", "offered connections"},
     {RSM_MSG_EXPORT_DESTROY, "EXPORT_DESTROY", "export# flags", "offered connections"},
-    {RSM_MSG_IMPORT_CONNECT, "IMPORT_CONNECT", "controller node space segment_id rights",
-     "import# slot# generation~ length rights transport blob_len blob"},
+    {RSM_MSG_IMPORT_CONNECT, "IMPORT_CONNECT", "controller node space segment_id rights flags",
+     "import# slot# generation~ length size rights transport blob_len blob"},
     {RSM_MSG_IMPORT_DISCONNECT, "IMPORT_DISCONNECT", "import#", ""},
+    {RSM_MSG_IMPORT_TRAP, "IMPORT_TRAP", "import# trap reason", ""},
     {RSM_MSG_EVENT_OPEN, "EVENT_OPEN", "end id#", ""},
     {RSM_MSG_EVENT_RECEIVERS, "EVENT_RECEIVERS", "end id# first", "epoch~ total count (peer#)"},
     {RSM_MSG_EVENT_ARM, "EVENT_ARM", "end id#", ""},
@@ -43,7 +46,9 @@ const struct message_fields control_messages[] = {
      "next exported_bytes exported_limit~ segments segments_limit~ clients count (item.id# "
      "item.exporter item.export# item.published item.space item.segment_id item.node item.pid~ "
      "item.uid~ item.gid~ "
-     "item.permission item.acl_count item.connections item.pending item.length item.controller)"},
+     "item.permission item.acl_count item.connections item.pending item.length item.trap "
+     "item.reason "
+     "item.controller)"},
     {RSM_MSG_LINKS, "LINKS", "first",
      "auth more count (link.node link.state link.version link.port link.address~ link.text~)"},
     {RSM_MSG_SHARES, "SHARES", "after",
@@ -73,12 +78,12 @@ const struct message_fields peer_messages[] = {
     {RSM_CLUSTER_HELLO, "HELLO", "magic version_min version_max from to incarnation~ nonce~", NULL},
     {RSM_CLUSTER_PROOF, "PROOF", "length credential", NULL},
     {RSM_CLUSTER_REFUSE, "REFUSE", "status text~", NULL},
-    {RSM_CLUSTER_PING, "PING", "number", NULL},
+    {RSM_CLUSTER_PING, "PING", "number answered", NULL},
     {RSM_CLUSTER_PONG, "PONG", "number", NULL},
     {RSM_CLUSTER_CONNECT, "CONNECT",
      "request controller space segment_id rights uid gid pid group_count (group)", NULL},
     {RSM_CLUSTER_CONNECT_REPLY, "CONNECT_REPLY",
-     "request status import# rights length transport blob_len blob~", NULL},
+     "request status import# rights length size transport blob_len blob~", NULL},
     {RSM_CLUSTER_DISCONNECT, "DISCONNECT", "import# died", NULL},
     {RSM_CLUSTER_ABORT, "ABORT", "import# died", NULL},
     {RSM_CLUSTER_UNAVAILABLE, "UNAVAILABLE", "import# died", NULL},

@@ -254,7 +254,7 @@ static struct rsm_import_connect_reply import_as(char letter, uint32_t segment_i
 {
     struct rsm_msg msg = {
         .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, segment_id, RIGHTS, RSM_ID_SPACE_RSMAPI}};
+        .u.import_connect = {"sci0", WIRE_OWN, segment_id, RIGHTS, RSM_ID_SPACE_RSMAPI, 0}};
     ask_for(letter, &msg, RSM_ST_OK);
     return msg.u.import_connect_reply;
 }
@@ -417,6 +417,10 @@ static void events(void **state)
         .u.event_arm = {RSM_EVENT_EXPORT, made.export_id});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_DOORBELL,
         .u.event_doorbell = {RSM_EVENT_IMPORT, connection, 0});
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_TRAP,
+        .u.import_trap = {connection, {SOFTMAP_USED_SIGNAL, SOFTMAP_REASON_NO_PERMISSION}});
+    ASK('b', RSM_ST_INVALID, .type = RSM_MSG_IMPORT_TRAP,
+        .u.import_trap = {connection, {SOFTMAP_USED_TRAPS, SOFTMAP_REASON_NONE}});
     remark("what rsmstat sees of it");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_IMPORTS, 0});

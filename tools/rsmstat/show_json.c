@@ -209,6 +209,19 @@ static void show_exports(struct json *json, const struct snapshot *s)
     json_close(json, '[');
 }
 
+/* How the mapping engine traps accesses; null: it has made no mapping, or the trap is the best. */
+static void show_trap(struct json *json, const struct softmap_choice *choice)
+{
+    if (choice->trap == SOFTMAP_USED_NONE)
+        json_null(json, "trap");
+    else
+        json_string(json, "trap", rsmcore_map_trap_name(choice->trap));
+    if (choice->reason == SOFTMAP_REASON_NONE)
+        json_null(json, "trap_reason");
+    else
+        json_string(json, "trap_reason", rsmcore_map_reason_name(choice->reason));
+}
+
 static void show_imports(struct json *json, const struct snapshot *s)
 {
     char text[TEXT_BYTES];
@@ -222,6 +235,7 @@ static void show_imports(struct json *json, const struct snapshot *s)
         text_rights(text, item->permission);
         json_string(json, "rights", text);
         json_string(json, "state", item->export_id == 0 ? "aborted" : "connected");
+        show_trap(json, &item->choice);
         json_close(json, '{');
     }
     json_close(json, '[');

@@ -170,9 +170,9 @@ static int show_exports(FILE *out, const struct snapshot *s, bool human)
 
 static int show_imports(FILE *out, const struct snapshot *s, bool human)
 {
-    static const char *const headings[] = {"IMPORTED", "#FROM",      "#SIZE",  "#BY",
-                                           "USER",     "#PID",       "RIGHTS", "STATE",
-                                           "#EVENTS",  "CONTROLLER", NULL};
+    static const char *const headings[] = {"IMPORTED", "#FROM",  "#SIZE", "#BY",     "USER",
+                                           "#PID",     "RIGHTS", "STATE", "#EVENTS", "CONTROLLER",
+                                           "TRAP",     "WHY",    NULL};
     struct table table;
     char text[TEXT_BYTES];
     table_begin(&table, headings);
@@ -193,6 +193,8 @@ static int show_imports(FILE *out, const struct snapshot *s, bool human)
         table_cell(&table, "%s", item->export_id == 0 ? "aborted" : "connected");
         table_cell(&table, "%" PRIu32, item->pending);
         table_cell(&table, "%s", item->controller);
+        table_cell(&table, "%s", rsmcore_map_trap_name(item->choice.trap));
+        table_cell(&table, "%s", rsmcore_map_reason_name(item->choice.reason));
     }
     return table_end(&table, out);
 }

@@ -285,6 +285,253 @@ void SCIOpen(sci_desc_t *sd, unsigned int flags, sci_error_t *error);
 /** Close a virtual device and release what was made with it. @param flags  0. */
 void SCIClose(sci_desc_t sd, unsigned int flags, sci_error_t *error);
 
+/* ------------------------------------------------------------------ local segments */
+
+/*
+ * A local segment has a state for each adapter: not prepared, prepared, available. Nodes can connect
+ * while it is available on one of them. sisci(7) has the states and what leads where.
+ */
+
+/**
+ * Make a segment, of zeroes. No other of this node, of any process, has its id from now on until it
+ * is removed or this process ends.
+ * @param segmentId    any; with SCI_FLAG_AUTO_ID where the search for a free one begins.
+ * @param size         bytes, not 0 unless SCI_FLAG_EMPTY is given.
+ * @param callback     called for events if SCI_FLAG_USE_CALLBACK is given; else it is not used.
+ * @param flags        SCI_FLAG_USE_CALLBACK, SCI_FLAG_EMPTY (its memory comes from
+ *                     SCIRegisterSegmentMemory()), SCI_FLAG_PRIVATE (it never becomes available),
+ *                     SCI_FLAG_AUTO_ID, SCI_FLAG_SHARED (as SCIShareSegment() does),
+ *                     SCI_FLAG_DMA_GLOBAL, which changes nothing; SCI_FLAG_BROADCAST,
+ *                     SCI_FLAG_ALLOW_UNICAST and SCI_FLAG_PHYSICAL: SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * @param error        also SCI_ERR_SEGMENTID_USED, SCI_ERR_SIZE_ALIGNMENT: a size of 0.
+ */
+void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId,
+                      size_t size, sci_cb_local_segment_t callback, void *callbackArg,
+                      unsigned int flags, sci_error_t *error);
+
+/**
+ * End a segment, in whatever state. Those who are connected go on to share its memory, and are asked
+ * to leave; its id is free. Whoever waits for its events gets SCI_ERR_CANCELLED; a callback that
+ * runs is waited for, unless it is the one that calls this.
+ *
+ * A segment that another process is attached to goes on with that one, as long as the process lives
+ * that made it.
+ * @param flags  0, or SCI_FLAG_FORCE_REMOVE: although it is mapped. The maps show its memory until
+ *               they are unmapped.
+ * @param error  also SCI_ERR_BUSY: it is mapped.
+ */
+void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags, sci_error_t *error);
+
+/** The size in bytes as it was asked for; 0 of what is no segment. */
+size_t SCIGetLocalSegmentSize(sci_local_segment_t segment);
+/** The id; 0 also of what is no segment. */
+unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment);
+
+/**
+ * Prepare a segment for an adapter.
+ * @param flags  0, or SCI_FLAG_DMA_SOURCE_ONLY: it is for DMA alone, and does not become available.
+ * @param error  also SCI_ERR_ILLEGAL_OPERATION: it has no memory.
+ */
+void SCIPrepareSegment(sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags,
+                       sci_error_t *error);
+
+/** Let nodes connect from now on. @param flags  0. @param error  also
+ *  SCI_ERR_SEGMENT_NOT_PREPARED; SCI_ERR_ILLEGAL_OPERATION: it is private, or for DMA alone. */
+void SCISetSegmentAvailable(sci_local_segment_t segment, unsigned int localAdapterNo,
+                            unsigned int flags, sci_error_t *error);
+
+/**
+ * Let nobody connect any more. Those who are connected stay so.
+ * @param flags  SCI_FLAG_NOTIFY: they are asked to leave. SCI_FLAG_FORCE_DISCONNECT: they are asked
+ *               and cut off, on all adapters; what they store does not reach the segment.
+ * @param error  also SCI_ERR_ILLEGAL_OPERATION: it is not available; or it is to be cut off, and
+ *               another process is attached to it, or has made it.
+ */
+void SCISetSegmentUnavailable(sci_local_segment_t segment, unsigned int localAdapterNo,
+                              unsigned int flags, sci_error_t *error);
+
+/**
+ * Put memory of the program behind a segment of SCI_FLAG_EMPTY. What it contains stays.
+ * @param address  of a page. The memory is needed until the segment is removed.
+ * @param size     the segment's, whole pages.
+ * @param flags    0 or SCI_FLAG_LOCK_USER_MEM, which changes nothing.
+ * @param error    also SCI_ERR_ILLEGAL_OPERATION: it is no such segment, or has memory;
+ *                 SCI_ERR_ILLEGAL_ADDRESS, SCI_ERR_SIZE_ALIGNMENT, SCI_ERR_OUT_OF_RANGE: not the
+ *                 segment's size.
+ */
+void SCIRegisterSegmentMemory(void *address, size_t size, sci_local_segment_t segment,
+                              unsigned int flags, sci_error_t *error);
+
+/** Memory of devices is not supported. @param error  SCI_ERR_NOT_SUPPORTED. */
+void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address, unsigned int busNo, size_t size,
+                             sci_local_segment_t segment, unsigned int flags, sci_error_t *error);
+
+/** Let other processes of this node attach to it. @param flags  0 or SCI_FLAG_SHARE_EXTERNAL, which
+ *  changes nothing. */
+void SCIShareSegment(sci_local_segment_t segment, unsigned int flags, sci_error_t *error);
+
+/**
+ * Get a handle of a segment that another process of this node shares. The states are common to all
+ * handles.
+ * @param size   receives the size in bytes; may be NULL.
+ * @param flags  0 or SCI_FLAG_USE_CALLBACK. SCI_FLAG_BROADCAST: SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * @param error  also SCI_ERR_NO_SUCH_SEGMENT; SCI_ERR_ACCESS: it is not shared;
+ *               SCI_ERR_ILLEGAL_OPERATION: it has no memory yet.
+ */
+void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId,
+                           size_t *size, sci_cb_local_segment_t callback, void *callbackArg,
+                           unsigned int flags, sci_error_t *error);
+
+/**
+ * Wait for the next event of a segment's connections: SCI_CB_CONNECT for each, and when it ends one
+ * of SCI_CB_DISCONNECT and SCI_CB_LOST. Events are kept from when it becomes available. A cancellation
+ * point; signals do not end it.
+ * @param sourceNodeId    receives the importer's node; may be NULL.
+ * @param localAdapterNo  receives 0; may be NULL.
+ * @param timeout         milliseconds; 0: only look; SCI_INFINITE_TIMEOUT.
+ * @param flags           0.
+ * @param error           also SCI_ERR_TIMEOUT; SCI_ERR_CANCELLED: the segment has been removed;
+ *                        SCI_ERR_OVERFLOW: events were lost, because 256 waited here;
+ *                        SCI_ERR_ILLEGAL_OPERATION: it was made with SCI_FLAG_USE_CALLBACK.
+ * @return the reason; 0 on error.
+ */
+sci_segment_cb_reason_t SCIWaitForLocalSegmentEvent(sci_local_segment_t segment,
+                                                    unsigned int *sourceNodeId,
+                                                    unsigned int *localAdapterNo,
+                                                    unsigned int timeout, unsigned int flags,
+                                                    sci_error_t *error);
+
+/* ------------------------------------------------------------------ remote segments */
+
+/**
+ * Connect to a segment of a node, this one and this process included. Each success is a connection
+ * of its own.
+ * @param timeout   is not used: the segment is available, or it is not.
+ * @param callback  called for events if SCI_FLAG_USE_CALLBACK is given; first with
+ *                  SCI_CB_OPERATIONAL.
+ * @param flags     SCI_FLAG_USE_CALLBACK; with it SCI_FLAG_ASYNCHRONOUS_CONNECT: return at once, and
+ *                  tell what has come of it by the callback, SCI_CB_OPERATIONAL or SCI_CB_LOST with
+ *                  the error; SCI_FLAG_DMA_GLOBAL, which changes nothing. SCI_FLAG_BROADCAST:
+ *                  SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * @param error     also SCI_ERR_NO_SUCH_SEGMENT: not available, or the node does not answer;
+ *                  SCI_ERR_NO_SUCH_NODEID, SCI_ERR_CONNECTION_REFUSED.
+ */
+void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment, unsigned int nodeId,
+                       unsigned int segmentId, unsigned int localAdapterNo,
+                       sci_cb_remote_segment_t callback, void *callbackArg, unsigned int timeout,
+                       unsigned int flags, sci_error_t *error);
+
+/** End a connection. Who waits for its events gets SCI_ERR_CANCELLED. @param flags  0.
+ *  @param error  also SCI_ERR_BUSY: it is mapped. */
+void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags, sci_error_t *error);
+
+/** The size in bytes that the segment was made with; 0 of what is not connected. */
+size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment);
+unsigned int SCIGetRemoteSegmentId(sci_remote_segment_t segment);
+unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment);
+
+/**
+ * Wait for the next event of a connection: SCI_CB_DISCONNECT, the owner asks to leave; SCI_CB_LOST,
+ * the segment or its owner has gone. A cancellation point; signals do not end it.
+ * @param status   receives SCI_ERR_OK; may be NULL.
+ * @param timeout  as of SCIWaitForLocalSegmentEvent(), and so are flags and errors.
+ */
+sci_segment_cb_reason_t SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segment,
+                                                     sci_error_t *status, unsigned int timeout,
+                                                     unsigned int flags, sci_error_t *error);
+
+/* ------------------------------------------------------------------ maps */
+
+/**
+ * Map bytes of a segment. Maps may overlap, and all maps of a segment show the same bytes.
+ * @param offset  bytes, any.
+ * @param size    bytes, not 0.
+ * @param addr    used with SCI_FLAG_FIXED_MAP_ADDR alone.
+ * @param flags   SCI_FLAG_READONLY_MAP: a store raises SIGSEGV. SCI_FLAG_FIXED_MAP_ADDR: the first
+ *                byte is to be at @p addr, which has the place in its page that the byte has in its
+ *                own, and nothing is mapped there. Of remote segments those that choose how hardware
+ *                stores and reads change nothing; SCI_FLAG_LOCK_OPERATION, SCI_FLAG_BROADCAST,
+ *                SCI_FLAG_CONDITIONAL_INTERRUPT_MAP and SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP:
+ *                SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * @param error   also SCI_ERR_OUT_OF_RANGE; SCI_ERR_ILLEGAL_ADDRESS: @p addr cannot be;
+ *                SCI_ERR_NOT_CONNECTED; SCI_ERR_ILLEGAL_OPERATION: there is no memory.
+ * @return where byte @p offset of the segment is; NULL on error.
+ */
+void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map, size_t offset, size_t size,
+                         void *addr, unsigned int flags, sci_error_t *error);
+volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment, sci_map_t *map, size_t offset,
+                                   size_t size, void *addr, unsigned int flags, sci_error_t *error);
+
+/** End a map, and with it its sequences. @param flags  0. */
+void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *error);
+
+/** Where a map is; NULL of what is none. */
+volatile void *SCIGetMapPointer(sci_map_t map);
+
+/** Make a range of a map agree with the caches. They always do here.
+ *  @param flags  SCI_FLAG_CACHE_FLUSH, SCI_FLAG_CACHE_INVALIDATE.
+ *  @param error  also SCI_ERR_OUT_OF_RANGE. */
+void SCICacheSync(sci_map_t map, void *addr, size_t length, unsigned int flags, sci_error_t *error);
+
+/* ------------------------------------------------------------------ sequences and copies */
+
+/** Make a sequence, which tells whether what was stored through a map has arrived. It begins a
+ *  span. @param flags  0 or SCI_FLAG_FAST_BARRIER, which changes nothing. */
+void SCICreateMapSequence(sci_map_t map, sci_sequence_t *sequence, unsigned int flags,
+                          sci_error_t *error);
+void SCIRemoveSequence(sci_sequence_t sequence, unsigned int flags, sci_error_t *error);
+
+/** Begin a span. @param flags  0. @param error  also SCI_ERR_NOT_CONNECTED: the connection is lost,
+ *  and then it returns SCI_SEQ_NOT_RETRIABLE. */
+sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence, unsigned int flags,
+                                       sci_error_t *error);
+
+/**
+ * Wait until all that was stored in the span has arrived, and begin another.
+ * @param flags  SCI_FLAG_NO_FLUSH, SCI_FLAG_NO_STORE_BARRIER: they change nothing.
+ * @param error  about the arguments alone.
+ * @return SCI_SEQ_OK; SCI_SEQ_RETRIABLE: something has not arrived; SCI_SEQ_NOT_RETRIABLE: the
+ *         connection is lost.
+ */
+sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence, unsigned int flags,
+                                       sci_error_t *error);
+
+/** What was stored before, through any map, arrives before what is stored afterwards. @p sequence may
+ *  be NULL, and @p flags are not looked at; with SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY SCIFlush() orders
+ *  what the processor itself stores and no more. */
+void SCIStoreBarrier(sci_sequence_t sequence, unsigned int flags);
+void SCIFlush(sci_sequence_t sequence, unsigned int flags);
+
+/** Loads see what the segment has from now on. */
+void SCIFlushReadBuffers(sci_sequence_t sequence);
+
+/**
+ * Copy memory to a map, or with SCI_FLAG_BLOCK_READ a map to memory. What is stored afterwards
+ * arrives later.
+ * @param sequence      may be NULL.
+ * @param remoteMap     of a remote or a local segment.
+ * @param remoteOffset  in bytes from the start of the map.
+ * @param flags         SCI_FLAG_BLOCK_READ; SCI_FLAG_ERROR_CHECK: with a sequence, make sure that it
+ *                      has arrived, if need be by copying again.
+ * @param error         also SCI_ERR_OUT_OF_RANGE; SCI_ERR_TRANSFER_FAILED;
+ *                      SCI_ERR_ILLEGAL_OPERATION: the map is read-only.
+ */
+void SCIMemCpy(sci_sequence_t sequence, void *memAddr, sci_map_t remoteMap, size_t remoteOffset,
+               size_t size, unsigned int flags, sci_error_t *error);
+/** The same without a sequence. */
+void SCIMemCopy(void *memAddr, sci_map_t remoteMap, unsigned int remoteOffset, unsigned int size,
+                unsigned int flags, sci_error_t *error);
+
+/** Copy memory to an address inside a map, which is not checked. @param flags  0. */
+void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size, unsigned int flags,
+                 sci_error_t *error);
+
+/** Copy from one map to another, of segments of any kind. @param flags  0 or SCI_FLAG_ERROR_CHECK: wait
+ *  until it has arrived. @param error  as of SCIMemCpy(). */
+void SCITransferBlock(sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t destinationMap,
+                      unsigned int destinationOffset, unsigned int size, unsigned int flags,
+                      sci_error_t *error);
+
 /* ------------------------------------------------------------------ nodes and adapters */
 
 /** The id of this node, the same on each of its adapters. @param flags  0. */

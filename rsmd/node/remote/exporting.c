@@ -4,6 +4,7 @@
 
 #include "node/connect.h"
 #include "node/remote/internal.h"
+#include "node/remote/release.h"
 #include "node/registry.h"
 
 static void fill(struct rsm_cluster_connect_reply *reply, const struct rsmd_import *import,
@@ -12,6 +13,7 @@ static void fill(struct rsm_cluster_connect_reply *reply, const struct rsmd_impo
     reply->import = import->id;
     reply->rights = import->rights;
     reply->length = import->exported->length;
+    reply->size = import->exported->size;
     strncpy(reply->transport, import->controller->ops->name, sizeof reply->transport - 1);
     reply->blob_len = offer->blob_len;
     memcpy(reply->blob, offer->blob, offer->blob_len);
@@ -45,14 +47,16 @@ void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,
     rsmd_remote_send(node, remote, &msg);
 }
 
-void rsmd_remote_on_disconnect(struct rsmd_node *node, const struct rsmd_remote *remote,
+void rsmd_remote_on_disconnect(struct rsmd_node *node, struct rsmd_remote *remote,
                                const struct rsm_cluster_import *gone)
 {
     struct rsmd_import *import = rsmd_client_import(node, &remote->client, gone->import);
-    if (import == NULL)
-        return;
-    import->disconnected = gone->died == 0;
-    rsmd_import_free(node, import);
+    if (import != NULL) {
+        import->disconnected = (gone->died & RSM_CLUSTER_DIED) == 0;
+        rsmd_import_free(node, import);
+    }
+    if ((gone->died & RSM_CLUSTER_HELD) == 0)
+        rsmd_release(remote, gone->import);
 }
 
 void rsmd_remote_report_abort(struct rsmd_node *node, const struct rsmd_import *import)

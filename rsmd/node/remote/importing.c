@@ -2,6 +2,7 @@
 /* Processes of this node that import from other hosts. */
 #include <event2/event.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -22,19 +23,20 @@ void rsmd_remote_unforward(struct rsmd_forward *forward)
     free(forward);
 }
 
-void rsmd_remote_answer(struct rsmd_forward *forward, struct rsm_msg *reply)
+void rsmd_remote_answer(struct rsmd_forward *forward, struct rsm_msg *reply,
+                        const struct rsm_packet_fds *fds)
 {
     struct rsmd_client *client = forward->client;
     reply->type = forward->type | RSM_MSG_REPLY;
     reply->sequence = forward->sequence;
     rsmd_remote_unforward(forward);
-    client->answer(client, reply, NULL);
+    client->answer(client, reply, fds);
 }
 
 static void refuse(struct rsmd_forward *forward, enum rsm_status status)
 {
     struct rsm_msg reply = {.status = status};
-    rsmd_remote_answer(forward, &reply);
+    rsmd_remote_answer(forward, &reply, NULL);
 }
 
 static void on_late(evutil_socket_t fd, short what, void *argument)
@@ -75,7 +77,8 @@ struct rsmd_forward *rsmd_remote_forward(const struct rsmd_call *call, struct rs
                                      .importer = {.node = call->node->id,
                                                   .uid = call->who.uid,
                                                   .gid = call->who.gid,
-                                                  .pid = call->who.pid},
+                                                  .pid = call->who.pid,
+                                                  .local = true},
                                      .request = ++remote->last_request,
                                      .type = call->request->type,
                                      .sequence = call->request->sequence};
@@ -130,7 +133,7 @@ enum rsm_status rsmd_remote_connect(struct rsmd_call *call, struct rsmd_controll
 /* ------------------------------------------------------------------ answers */
 
 static void send_disconnect(const struct rsmd_node *node, const struct rsmd_remote *remote,
-                            uint32_t id, bool died)
+                            uint32_t id, uint32_t died)
 {
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT,
                                   .u.import = {.import = id, .died = died}};
@@ -142,15 +145,71 @@ static void give_back(const struct rsmd_node *node, const struct rsmd_remote *re
                       const struct rsm_cluster_connect_reply *reply)
 {
     if (reply->status == RSM_ST_OK && rsmd_remote_import(remote, reply->import) == NULL)
-        send_disconnect(node, remote, reply->import, false);
+        send_disconnect(node, remote, reply->import, 0);
+}
+
+/* ------------------------------------------------------------------ what a port has of an import */
+
+/* End what this node has given to the importing process. True: nothing of it is left. */
+static bool revoke_entry(const struct rsmd_import *import)
+{
+    const struct rsmd_controller *controller = import->controller;
+    return import->entry == NULL ||
+           controller->ops->imports->revoke(controller->port, import->entry);
+}
+
+static void close_entry(struct rsmd_import *import)
+{
+    const struct rsmd_controller *controller = import->controller;
+    if (import->entry == NULL)
+        return;
+    controller->ops->imports->close(controller->port, import->entry);
+    import->entry = NULL;
+    rsmd_share_give(import->account, RSMD_DESCRIPTORS, 1);
+}
+
+static bool goes_through_its_node(const struct rsmd_controller *controller,
+                                  const struct rsm_cluster_connect_reply *reply)
+{
+    return controller->ops->imports != NULL && strcmp(controller->ops->name, reply->transport) == 0;
+}
+
+/* Let the port make of the offer what a process of this host connects with. */
+static enum rsm_status accept_offer(struct rsmd_import *import,
+                                    const struct rsm_cluster_connect_reply *reply,
+                                    struct rsm_offer *offer)
+{
+    const struct rsmd_controller *controller = import->controller;
+    struct rsm_offer theirs = {.blob_len = reply->blob_len};
+    memcpy(theirs.blob, reply->blob, reply->blob_len);
+    offer->blob_len = offer->fd_count = 0;
+    if (!goes_through_its_node(controller, reply)) {
+        *offer = theirs;
+        return RSM_ST_OK;
+    }
+    if (!rsmd_share_take(import->account, RSMD_DESCRIPTORS, 1))
+        return RSM_ST_NO_RESOURCES;
+    enum rsm_status status = controller->ops->imports->accept(
+        controller->port, import->exporter, reply->length, import->rights, &import->importer,
+        &theirs, offer, &import->entry);
+    if (status == RSM_ST_OK)
+        return RSM_ST_OK;
+    import->entry = NULL;
+    rsmd_share_give(import->account, RSMD_DESCRIPTORS, 1);
+    if (status != RSM_ST_PROTOCOL)
+        return status;
+    rsm_log_error("controller %s: node %u makes an offer that makes no sense", controller->name,
+                  (unsigned)import->exporter);
+    return RSM_ST_UNREACHABLE;
 }
 
 /* Whether the remote node says what it can mean. */
 static bool is_sound(const struct rsmd_remote *remote, const struct rsmd_forward *forward,
                      const struct rsm_cluster_connect_reply *reply)
 {
-    return reply->import != 0 && reply->length != 0 && reply->transport[0] != '\0' &&
-           reply->rights == forward->rights && rsmd_remote_import(remote, reply->import) == NULL;
+    return reply->import != 0 && reply->size != 0 && reply->size <= reply->length &&
+           reply->transport[0] != '\0' && reply->rights == forward->rights &&
+           rsmd_remote_import(remote, reply->import) == NULL;
 }
 
 /* Make the connection's part that is here. */
@@ -182,23 +241,33 @@ static enum rsm_status make_import(struct rsmd_forward *forward,
 
 static enum rsm_status take_success(struct rsmd_forward *forward,
                                     const struct rsm_cluster_connect_reply *reply,
-                                    struct rsm_import_connect_reply *body)
+                                    struct rsm_import_connect_reply *body,
+                                    struct rsm_packet_fds *fds)
 {
     struct rsmd_import *import;
+    struct rsm_offer offer;
     enum rsm_status status = make_import(forward, reply, &import);
     if (status != RSM_ST_OK) {
         give_back(forward->node, forward->remote, reply);
         return status;
     }
+    status = accept_offer(import, reply, &offer);
+    if (status != RSM_ST_OK) {
+        rsmd_import_free(forward->node, import); /* and there, too */
+        return status;
+    }
+    fds->count = offer.fd_count;
+    memcpy(fds->fds, offer.fds, offer.fd_count * sizeof offer.fds[0]);
     *body = (struct rsm_import_connect_reply){
         .import = import->id,
         .slot = import->slot,
         .generation = rsmd_generation_table_value(forward->node->generation_table, import->slot),
         .length = reply->length,
+        .size = reply->size,
         .rights = reply->rights,
-        .blob_len = reply->blob_len};
+        .blob_len = offer.blob_len};
     memcpy(body->transport, reply->transport, sizeof body->transport);
-    memcpy(body->blob, reply->blob, reply->blob_len);
+    memcpy(body->blob, offer.blob, offer.blob_len);
     return RSM_ST_OK;
 }
 
@@ -206,6 +275,7 @@ void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
                           const struct rsm_cluster_connect_reply *reply)
 {
     struct rsm_msg answer = {.status = RSM_ST_OK};
+    struct rsm_packet_fds fds = {.count = 0};
     struct rsmd_forward *forward = rsmd_remote_forwarded(remote, reply->request, false);
     if (forward == NULL) { /* nobody waits for it any more */
         give_back(node, remote, reply);
@@ -219,9 +289,10 @@ void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
         status = RSM_ST_UNREACHABLE;
     }
     if (status == RSM_ST_OK)
-        status = take_success(forward, reply, &answer.u.import_connect_reply);
+        status = take_success(forward, reply, &answer.u.import_connect_reply, &fds);
     answer.status = status;
-    rsmd_remote_answer(forward, &answer);
+    rsmd_remote_answer(forward, &answer, &fds);
+    rsm_packet_fds_close(&fds);
 }
 
 /* ------------------------------------------------------------------ the end of a connection */
@@ -242,9 +313,24 @@ static void part(struct rsmd_import *import)
     import->there.id = 0;
 }
 
-static void abort_import(struct rsmd_node *node, struct rsmd_import *import)
+/* What the exporter's node is told of a connection that is cut here. Nothing, if it cannot be told
+ * or knows already, unless it waits to hear that nobody has the memory any more. */
+static void tell_of_cut(const struct rsmd_node *node, struct rsmd_import *import, bool known,
+                        bool released)
+{
+    uint32_t died = RSM_CLUSTER_DIED | (released ? 0 : RSM_CLUSTER_HELD);
+    if (!known)
+        send_disconnect(node, import->remote, import->there.id, died);
+    else if (import->entry != NULL && released)
+        send_disconnect(node, import->remote, import->there.id, 0);
+    import->owed = released ? 0 : import->there.id;
+}
+
+/* @p known: the exporter's node knows, or cannot be told. */
+static void abort_import(struct rsmd_node *node, struct rsmd_import *import, bool known)
 {
     rsmd_generation_table_advance(node->generation_table, import->slot);
+    tell_of_cut(node, import, known, revoke_entry(import));
     part(import);
     rsmd_record_to_importer(node, import, RSM_RECORD_LOST);
 }
@@ -253,22 +339,29 @@ void rsmd_remote_on_abort(struct rsmd_node *node, struct rsmd_remote *remote, ui
 {
     struct rsmd_import *import = rsmd_remote_import(remote, id);
     if (import != NULL)
-        abort_import(node, import);
+        abort_import(node, import, true);
 }
 
 void rsmd_remote_on_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
                                 uint32_t id)
 {
-    const struct rsmd_import *import = rsmd_remote_import(remote, id);
+    struct rsmd_import *import = rsmd_remote_import(remote, id);
     if (import != NULL)
-        rsmd_record_to_importer(node, import, RSM_RECORD_UNAVAILABLE);
+        rsmd_record_leave(node, import);
 }
 
 void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import)
 {
+    const struct rsmd_remote *remote =
+        import->owed != 0 ? rsmd_remote_of(node, import->exporter) : import->remote;
+    close_entry(import);
+    if (import->owed != 0 && remote != NULL)
+        send_disconnect(node, remote, import->owed, 0);
+    if (import->there.id == 0)
+        return;
     /* What was posted before is not to be lost. */
     rsmd_relay_flush(import);
-    send_disconnect(node, import->remote, import->there.id, !import->disconnected);
+    send_disconnect(node, remote, import->there.id, import->disconnected ? 0 : RSM_CLUSTER_DIED);
     part(import);
 }
 
@@ -281,8 +374,7 @@ void rsmd_remote_cut_imports(struct rsmd_node *node, struct rsmd_remote *remote,
     {
         if (import->controller != controller)
             continue;
-        send_disconnect(node, remote, import->there.id, true);
-        abort_import(node, import);
+        abort_import(node, import, false);
     }
     DL_FOREACH_SAFE(remote->waiting, forward, next_forward)
     {
@@ -294,7 +386,7 @@ void rsmd_remote_cut_imports(struct rsmd_node *node, struct rsmd_remote *remote,
 void rsmd_remote_end_imports(struct rsmd_node *node, struct rsmd_remote *remote)
 {
     while (remote->imports != NULL)
-        abort_import(node, remote->imports);
+        abort_import(node, remote->imports, true);
     while (remote->waiting != NULL)
         refuse(remote->waiting, RSM_ST_UNREACHABLE);
 }

@@ -32,7 +32,8 @@ struct rsmd_remote {
     struct rsmd_import *imports;  /* from here to there, by there.id */
     struct rsmd_forward *waiting; /* from here to there, not yet answered */
     uint32_t last_request;
-    UT_hash_handle hh; /* by node */
+    struct rsmd_release *releases; /* offers to it that it has not released, by import */
+    UT_hash_handle hh;             /* by node */
 };
 
 struct rsmd_remotes {
@@ -75,8 +76,10 @@ struct rsmd_forward *rsmd_remote_forward(const struct rsmd_call *call, struct rs
 /** The one with that number, if it is of one of these types; NULL: nobody waits for it any more. */
 struct rsmd_forward *rsmd_remote_forwarded(const struct rsmd_remote *remote, uint32_t request,
                                            bool of_interrupt);
-/** Answer the client, once: the forward goes. @p reply has its body and status. */
-void rsmd_remote_answer(struct rsmd_forward *forward, struct rsm_msg *reply);
+/** Answer the client, once: the forward goes. @p reply has its body and status; @p fds stay the
+ *  caller's, and may be NULL. */
+void rsmd_remote_answer(struct rsmd_forward *forward, struct rsm_msg *reply,
+                        const struct rsm_packet_fds *fds);
 /** It is not under way, and the client gets no answer by it. */
 void rsmd_remote_unforward(struct rsmd_forward *forward);
 
@@ -89,7 +92,7 @@ void rsmd_remote_on_interrupt_reply(const struct rsmd_remote *remote,
 /* exporting.c: processes there that import from us. */
 void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,
                             const struct rsm_cluster_connect *asked);
-void rsmd_remote_on_disconnect(struct rsmd_node *node, const struct rsmd_remote *remote,
+void rsmd_remote_on_disconnect(struct rsmd_node *node, struct rsmd_remote *remote,
                                const struct rsm_cluster_import *gone);
 
 #endif

@@ -59,7 +59,7 @@ void rsmd_remote_on_interrupt_reply(const struct rsmd_remote *remote,
     }
     if (answer.status == RSM_ST_OK && forward->type == RSM_MSG_INTERRUPT_CONNECT)
         answer.u.interrupt_connect_reply.interrupt = reply->interrupt;
-    rsmd_remote_answer(forward, &answer);
+    rsmd_remote_answer(forward, &answer, NULL);
 }
 
 /* ------------------------------------------------------------------ from there to here */

@@ -2,13 +2,13 @@
 #include "node/remote/remote.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "node/events.h"
-#include "node/remote/internal.h"
-
-#include <string.h>
 #include "node/registry.h"
+#include "node/remote/internal.h"
+#include "node/remote/release.h"
 
 bool rsmd_remote_start(struct rsmd_node *node, struct event_base *base,
                        const struct rsmd_remote_ops *carrier)
@@ -109,10 +109,12 @@ void rsmd_remote_up(void *context, uint32_t id)
         take_down(node, remote); /* another incarnation: nothing of the former is left */
     if (remote == NULL)
         remote = need(node, id);
-    if (remote != NULL)
+    if (remote != NULL) {
         remote->up = true;
-    else
+        rsmd_releases_anew(node, remote);
+    } else {
         rsm_log_error("node %u stays out of reach: no memory", (unsigned)id);
+    }
 }
 
 void rsmd_remote_down(void *context, uint32_t id)
@@ -158,6 +160,7 @@ void rsmd_remote_stop(struct rsmd_node *node)
     while (node->hosts->remote != NULL) {
         struct rsmd_remote *remote = node->hosts->remote;
         take_down(node, remote);
+        rsmd_releases_end(remote);
         HASH_DEL(node->hosts->remote, remote);
         free(remote);
     }

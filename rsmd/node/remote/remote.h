@@ -71,7 +71,8 @@ enum rsm_status rsmd_remote_trigger(struct rsmd_call *call, uint32_t node,
                                     const struct rsmd_trigger *trigger);
 /** A client goes: what it has forwarded will not be answered. */
 void rsmd_remote_abandon(struct rsmd_client *client);
-/** A connection to an export of another host is freed here: tell that host. */
+/** A connection is freed here, and if it is to an export of another host, that host is told as far
+ *  as it does not know. */
 void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import);
 /** A connection from another host was cut here: tell that host. */
 void rsmd_remote_report_abort(struct rsmd_node *node, const struct rsmd_import *import);

@@ -55,11 +55,33 @@ static void a_map_outlives_the_segment(void **state)
     TELL_OK(importer, disconnect);
 }
 
+static void a_map_takes_a_free_place_that_is_asked_for(void **state)
+{
+    const uint64_t place = UINT64_C(0x600000000000);
+    struct world *world = *state;
+    struct actor *exporter = actor_start(world, EXPORTER), *importer = actor_start(world, IMPORTER);
+    TELL_OK(exporter, allocate, .length = LENGTH);
+    TELL_OK(exporter, publish, .id = CORE_ID);
+    TELL_OK(exporter, store, .offset = 4096, .value = 7);
+    TELL_OK(importer, connect, .node = EXPORTER, .id = CORE_ID);
+    TELL_OK(importer, map, .offset = 4097, .length = 5, .value = place + 1);
+    TELL_OK(importer, map, .slot = 1, .offset = 4096, .length = 8, .value = place + CORE_PAGE);
+    assert_int_equal(VALUE(importer, peek, .slot = 1), 7);
+    TELL_OK(importer, poke, .slot = 1, .offset = 1, .value = 9);
+    assert_int_equal(VALUE(importer, peek), 9);
+    TELL_GET(importer, map, RSM_ST_MAP_FAILED, .slot = 2, .length = 8, .value = place);
+    TELL_GET(importer, map, RSM_ST_ALIGNMENT, .slot = 2, .length = 8, .value = place + 8);
+    TELL_OK(importer, unmap);
+    TELL_OK(importer, map, .length = 8, .value = place);
+    assert_int_equal(VALUE(importer, peek), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(maps_at_any_byte_show_the_same_memory),
         WORLD_TEST(a_map_outlives_the_segment),
+        WORLD_TEST(a_map_takes_a_free_place_that_is_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,9 @@ static void nothing_is_left_of_many(void **state)
         TELL_OK(exporter, destroy, .flags = i % 3);
     }
     assert_int_equal(exported_bytes(world), LENGTH);
-    TELL_GET(exporter, allocate, RSM_ST_ALIGNMENT, .length = LENGTH + 1);
+    TELL_OK(exporter, allocate, .length = LENGTH + 1);
+    assert_int_equal(exported_bytes(world), 2 * LENGTH + CORE_PAGE);
+    TELL_OK(exporter, destroy);
     TELL_GET(exporter, allocate, RSM_ST_INVALID, .length = 0);
     TELL_GET(exporter, allocate, RSM_ST_NO_MEMORY, .length = SIZE_MAX / CORE_PAGE * CORE_PAGE);
     assert_int_equal(exported_bytes(world), LENGTH);
@@ -108,6 +110,42 @@ static void memory_can_come_later(void **state)
     assert_int_equal(VALUE(exporter, load, .slot = 1, .offset = 8), 9);
 }
 
+static void a_segment_claims_its_id_and_can_be_shared(void **state)
+{
+    enum { ADAPTER = 3 };
+    struct world *world = *state;
+    struct actor *exporter = actor_start(world, EXPORTER), *importer = actor_start(world, IMPORTER);
+    struct actor *partner = actor_start(world, EXPORTER);
+    TELL_OK(exporter, allocate, .length = 10, .id = CORE_ID);
+    TELL_GET(partner, allocate, RSM_ST_ID_IN_USE, .length = 10, .id = CORE_ID);
+    TELL_OK(partner, allocate, .slot = 1, .length = 10, .id = CORE_ID, .flags = CORE_ASSIGN);
+    TELL_OK(exporter, publish, .id = CORE_ID);
+    TELL_GET(importer, connect, RSM_ST_NOT_FOUND, .node = EXPORTER, .id = CORE_ID);
+    TELL_GET(partner, take_part, RSM_ST_DENIED, .id = CORE_ID);
+    TELL_OK(exporter, move, .node = ADAPTER, .flags = RSM_STATE_SHARE);
+    TELL_OK(partner, take_part, .id = CORE_ID);
+    TELL_GET(importer, take_part, RSM_ST_NOT_FOUND, .id = CORE_ID); /* on its own node */
+    assert_int_equal(VALUE(partner, move_too, .node = ADAPTER, .id = RSM_SEGMENT_NEW,
+                           .offset = RSM_SEGMENT_OPEN),
+                     RSM_SEGMENT_NEW);
+    TELL_OK(importer, connect, .node = EXPORTER, .id = CORE_ID);
+    assert_int_equal(VALUE(importer, size), 10);
+    TELL_OK(partner, put, .value = 5);
+    assert_int_equal(VALUE(importer, get), 5);
+    assert_int_equal(VALUE(exporter, load), 5);
+    assert_int_equal(
+        VALUE(exporter, move, .node = ADAPTER, .id = RSM_SEGMENT_OPEN, .offset = RSM_SEGMENT_READY),
+        RSM_SEGMENT_OPEN);
+    TELL_GET(importer, connect, RSM_ST_NOT_FOUND, .slot = 1, .node = EXPORTER, .id = CORE_ID);
+    TELL_OK(importer, put, .value = 6);
+    assert_int_equal(VALUE(exporter, load), 6);
+    TELL_OK(exporter, destroy, .flags = RSMCORE_DESTROY_DEFER);
+    assert_int_equal(VALUE(partner, get), 6);
+    TELL_GET(exporter, allocate, RSM_ST_ID_IN_USE, .length = 10, .id = CORE_ID);
+    TELL_OK(partner, disconnect);
+    TELL_OK(exporter, allocate, .length = 10, .id = CORE_ID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +153,7 @@ int main(void)
         WORLD_TEST(allocated_memory_outlives_a_deferred_end),
         WORLD_TEST(nothing_is_left_of_many),
         WORLD_TEST(memory_can_come_later),
+        WORLD_TEST(a_segment_claims_its_id_and_can_be_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

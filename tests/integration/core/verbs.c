@@ -102,11 +102,20 @@ static int took(struct core_order *order, enum rsm_status status)
     return status;
 }
 
+/* The id that a segment is to claim; NULL: none. */
+static struct rsmcore_claim *claim_of(struct core_order *order)
+{
+    static struct rsmcore_claim claim;
+    claim = (struct rsmcore_claim){
+        .space = RSM_ID_SPACE_SISCI, .id = order->id, .assign = order->flags == CORE_ASSIGN};
+    return order->id != 0 ? &claim : NULL;
+}
+
 int core_allocate(void *bytes)
 {
     struct core_order *order = bytes;
     NEED(controller() != NULL);
-    return took(order, rsmcore_export_allocate(controller(), order->length, 0666,
+    return took(order, rsmcore_export_allocate(controller(), order->length, 0666, claim_of(order),
                                                &exports[order->slot].handle));
 }
 
@@ -115,7 +124,7 @@ int core_create_empty(void *bytes)
     struct core_order *order = bytes;
     NEED(controller() != NULL);
     return took(order, rsmcore_export_create_empty(controller(), order->length, 0666,
-                                                   &exports[order->slot].handle));
+                                                   claim_of(order), &exports[order->slot].handle));
 }
 
 int core_attach(void *bytes)
@@ -151,6 +160,43 @@ int core_connect(void *bytes)
     NEED(controller() != NULL);
     return rsmcore_import_connect(controller(), order->node, RSM_ID_SPACE_SISCI, order->id, RIGHTS,
                                   &imports[order->slot]);
+}
+
+int core_take_part(void *bytes)
+{
+    struct core_order *order = bytes;
+    NEED(controller() != NULL);
+    return rsmcore_import_attach(controller(), RSM_ID_SPACE_SISCI, order->id,
+                                 &imports[order->slot]);
+}
+
+int core_size(void *bytes)
+{
+    struct core_order *order = bytes;
+    order->value = imports[order->slot]->size;
+    return RSM_ST_OK;
+}
+
+int core_move(void *bytes)
+{
+    struct core_order *order = bytes;
+    const struct rsmcore_move move = {
+        .unit = order->node, .from = order->id, .to = order->offset, .flags = order->flags};
+    enum rsm_segment_state was = RSM_SEGMENT_NEW;
+    enum rsm_status status = rsmcore_export_move(exports[order->slot].handle, &move, &was);
+    order->value = was;
+    return status;
+}
+
+int core_move_too(void *bytes)
+{
+    struct core_order *order = bytes;
+    const struct rsmcore_move move = {
+        .unit = order->node, .from = order->id, .to = order->offset, .flags = order->flags};
+    enum rsm_segment_state was = RSM_SEGMENT_NEW;
+    enum rsm_status status = rsmcore_import_move(imports[order->slot], &move, &was);
+    order->value = was;
+    return status;
 }
 
 int core_put(void *bytes)
@@ -191,7 +237,8 @@ int core_map(void *bytes)
 {
     struct core_order *order = bytes;
     return rsmcore_map_make(imports[0], order->offset, order->length,
-                            order->flags != 0 ? order->flags : RIGHTS, &maps[order->slot]);
+                            order->flags != 0 ? order->flags : RIGHTS,
+                            (void *)(uintptr_t)order->value, &maps[order->slot]);
 }
 
 int core_unmap(void *bytes)

@@ -10,7 +10,7 @@
 #include "harness.h"
 #include "control/proto.h"
 
-enum { CORE_SLOTS = 8, CORE_PAGE = 4096, CORE_ID = 0x400000 };
+enum { CORE_SLOTS = 8, CORE_PAGE = 4096, CORE_ID = 0x400000, CORE_ASSIGN = 1 };
 
 /** What a verb is told, and what it answers. Unused members are 0. */
 struct core_order {
@@ -44,21 +44,29 @@ int core_destroy(void *order);   /* .flags: enum rsmcore_destroy */
 int core_load(void *order);      /* .value at .offset of the memory */
 int core_store(void *order);
 
-int core_allocate(void *order); /* .length bytes that the library makes */
+int core_allocate(void *order); /* .length bytes that the library makes; .id: what it claims, from
+                                   there with .flags CORE_ASSIGN; 0: nothing */
 int core_create_empty(void *order);
 int core_attach(void *order);    /* to new private memory, filled with .value at .offset */
 int core_rebind(void *order);    /* to new private memory */
 int core_is_mapped(void *order); /* .value: whether there is anything where the memory is */
 
+/* States of segments that have claimed their ids: .node: adapter, .id: from, .offset: to, .flags;
+ * answers .value. */
+int core_move(void *order);     /* of an export */
+int core_move_too(void *order); /* of an import that is attached */
+
 /* Imports. */
-int core_connect(void *order); /* .node, .id */
-int core_put(void *order);     /* .value at .offset */
+int core_take_part(void *order); /* attach to .id */
+int core_size(void *order);      /* .value */
+int core_connect(void *order);   /* .node, .id */
+int core_put(void *order);       /* .value at .offset */
 int core_get(void *order);
 int core_complete(void *order);
 int core_disconnect(void *order);
 
 /* Maps of the import in slot 0: slots of their own. */
-int core_map(void *order); /* .length bytes at .offset; .flags: rights, 0: all */
+int core_map(void *order); /* .length bytes at .offset; .flags: rights, 0: all; .value: where */
 int core_unmap(void *order);
 int core_peek(void *order); /* .value: the byte at .offset of the map */
 int core_poke(void *order);

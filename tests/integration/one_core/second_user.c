@@ -79,9 +79,9 @@ volatile uint64_t *second_mapping(void)
     return mapping;
 }
 
-static bool on_fault(int signal, siginfo_t *info, void *context)
+static bool on_fault(siginfo_t *info, void *context)
 {
-    (void)signal, (void)context;
+    (void)context;
     return trapped != NULL && info->si_addr == (void *)trapped &&
            mprotect(trapped, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE) == 0;
 }
@@ -90,7 +90,7 @@ int second_trap(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     trapped = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (trapped == MAP_FAILED || !rsmcore_faultchain_add(SIGSEGV, on_fault))
+    if (trapped == MAP_FAILED || !rsmcore_faultchain_add(on_fault))
         return -1;
     *(volatile char *)trapped = 1;
     int result = munmap(trapped, page);
@@ -100,5 +100,5 @@ int second_trap(void)
 
 void second_untrap(void)
 {
-    rsmcore_faultchain_remove(SIGSEGV, on_fault);
+    rsmcore_faultchain_remove(on_fault);
 }

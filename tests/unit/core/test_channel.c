@@ -228,6 +228,30 @@ static void what_comes_too_late_is_given_back(void **state)
     expect_granted(&caller);
 }
 
+/* A daemon that reads nothing: what it need not know is dropped, and the connection stays. */
+static void what_finds_no_room_is_dropped(void **state)
+{
+    (void)state;
+    struct caller caller;
+    struct rsm_msg mention = {.type = RSM_MSG_IMPORT_TRAP, .u.import_trap = {.import = 5}};
+    struct pollfd writable = {.fd = ends[0], .events = POLLOUT};
+    while (poll(&writable, 1, 0) == 1)
+        rsmcore_channel_try_post(channel, &mention);
+    for (unsigned i = 0; i < 10; i++)
+        rsmcore_channel_try_post(channel, &mention);
+    assert_false(atomic_load(&channel->broken));
+    struct pollfd readable = {.fd = ends[1], .events = POLLIN};
+    while (poll(&readable, 1, 0) == 1)
+        assert_int_equal(next_request().type, RSM_MSG_IMPORT_TRAP);
+    struct rsm_msg request = start(&caller, 36);
+    grant(&request);
+    expect_granted(&caller);
+    close(ends[1]);
+    ends[1] = -1;
+    rsmcore_channel_try_post(channel, &mention); /* raises no SIGPIPE either */
+    assert_true(atomic_load(&channel->broken));
+}
+
 /* No room for the descriptor that comes with a reply: that call fails, and no other one. */
 static void a_descriptor_too_many(void **state)
 {
@@ -327,6 +351,7 @@ int main(void)
         TEST(replies_come_while_one_waits_to_send),
         TEST(nobody_waits_for_ever),
         TEST(what_comes_too_late_is_given_back),
+        TEST(what_finds_no_room_is_dropped),
         TEST(a_descriptor_too_many),
         TEST(an_end_is_everybodys),
         TEST(nonsense_ends_it_for_all),

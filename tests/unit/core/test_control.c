@@ -269,12 +269,18 @@ static void no_daemon(void **state)
     assert_in_range(starts(), 2, 20);
 }
 
+/* What was started and has not answered when the time is over is still the only one. It may begin later
+ * than that. */
 static void slow_start(void **state)
 {
     (void)state;
     program_does("while [ -e \"${0%program}mark\" ]; do sleep 0.05; done");
     rsmcore_control_local_max_ms = SHORT_MS;
     expect_none();
+    for (int64_t until = now_ms() + HANG_MS; starts() == 0;) {
+        assert_true(now_ms() < until);
+        pause_ms(TICK_MS);
+    }
     assert_int_equal(starts(), 1);
 }
 
@@ -322,8 +328,8 @@ static void configured_and_not_there(void **state)
 static void *start_listening_later(void *unused)
 {
     pause_ms(SHORT_MS);
-    fake.listening = now_ms();
     assert_true(listens());
+    fake.listening = now_ms(); /* last: the daemon polls the socket from now on */
     return unused;
 }
 
@@ -339,30 +345,30 @@ static void configured_and_restarted(void **state)
     expect_link();
     int64_t took = now_ms() - fake.listening;
     print_message("    found %d ms after it listened\n", (int)took);
-    assert_true(took < SECONDS);
+    assert_true(took < HANG_MS / 4);
     pthread_join(later, NULL);
     assert_int_equal(starts(), 0);
 }
+
+static atomic_int looks_ended;
 
 static void *look(void *status)
 {
     struct rsmcore_control *link;
     *(enum rsm_status *)status = rsmcore_control_local(&link);
+    looks_ended++;
     return NULL;
 }
 
-/* Threads that look at the same time wait as long as one does, not one behind the other. And who
- * needs no daemon, as who forks, does not wait at all. */
-static void many_look_at_once(void **state)
+/* Threads that look at the same time wait as long as one does, not one behind the other.
+ * @return whether this thread, which needs no daemon and forks, was done before any of them. */
+static bool many_look(void)
 {
-    (void)state;
     enum { THREADS = 8 };
     pthread_t threads[THREADS];
     enum rsm_status outcomes[THREADS];
     int status;
-    program_does("exit 1");
-    reserve_node();
-    rsmcore_control_local_max_ms = SECONDS;
+    looks_ended = 0;
     int64_t began = now_ms();
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, look, &outcomes[i]), 0);
@@ -374,12 +380,25 @@ static void many_look_at_once(void **state)
         _exit(rsmcore_control_known(1) == NULL ? 0 : 1);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    assert_true(now_ms() - began < SECONDS);
+    bool before = looks_ended == 0;
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
         assert_int_equal(outcomes[i], RSM_ST_UNREACHABLE);
     }
-    assert_true(now_ms() - began < 3 * SECONDS);
+    assert_true(now_ms() - began < (THREADS - 1) * SECONDS);
+    return before;
+}
+
+/* Who needs no daemon, as who forks, does not wait for those who look for one. A machine that stalls may
+ * hide that once. */
+static void many_look_at_once(void **state)
+{
+    (void)state;
+    program_does("exit 1");
+    reserve_node();
+    rsmcore_control_local_max_ms = SECONDS;
+    for (int tries = 1; !many_look(); tries++)
+        assert_true(tries < 5);
 }
 
 static int prepare(void **state)

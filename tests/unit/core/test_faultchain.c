@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The chain of SIGSEGV and SIGBUS handlers: several of ours behind one, the application's after
+/* The chain of SIGSEGV handlers: several of ours behind one, the application's after
  * them. */
 #include <errno.h>
 #include <pthread.h>
@@ -31,9 +31,9 @@ static bool handle(unsigned which, const siginfo_t *info)
 }
 
 #define HANDLER(which)                                                                             \
-    static bool handler_##which(int signal, siginfo_t *info, void *context)                        \
+    static bool handler_##which(siginfo_t *info, void *context)                                    \
     {                                                                                              \
-        (void)signal, (void)context;                                                               \
+        (void)context;                                                                             \
         errno = EIO; /* what the program has there comes back */                                   \
         return handle(which, info);                                                                \
     }
@@ -44,9 +44,9 @@ HANDLER(3)
 static const rsmcore_fault_handler handlers[HANDLERS] = {handler_0, handler_1, handler_2,
                                                          handler_3};
 
-static bool one_too_many(int signal, siginfo_t *info, void *context)
+static bool one_too_many(siginfo_t *info, void *context)
 {
-    (void)signal, (void)info, (void)context;
+    (void)info, (void)context;
     return false;
 }
 
@@ -102,7 +102,7 @@ static void test_each_knows_its_own(void **state)
     (void)state;
     begin();
     for (unsigned i = 0; i < HANDLERS; i++)
-        assert_true(rsmcore_faultchain_add(SIGSEGV, handlers[i]));
+        assert_true(rsmcore_faultchain_add(handlers[i]));
     assert_ptr_not_equal(present(), application);
     errno = 0;
     for (unsigned i = 0; i < HANDLERS; i++)
@@ -113,7 +113,7 @@ static void test_each_knows_its_own(void **state)
     assert_int_equal(of_application, 1);
     for (unsigned i = 0; i < HANDLERS; i++) {
         assert_true(calls[i] > 0);
-        rsmcore_faultchain_remove(SIGSEGV, handlers[i]);
+        rsmcore_faultchain_remove(handlers[i]);
     }
     end();
 }
@@ -123,20 +123,20 @@ static void test_one_stays(void **state)
 {
     (void)state;
     begin();
-    assert_true(rsmcore_faultchain_add(SIGSEGV, handlers[0]));
+    assert_true(rsmcore_faultchain_add(handlers[0]));
     void (*chain)(int, siginfo_t *, void *) = present();
     for (unsigned round = 0; round < 3; round++) {
-        assert_true(rsmcore_faultchain_add(SIGSEGV, handlers[1]));
+        assert_true(rsmcore_faultchain_add(handlers[1]));
         assert_ptr_equal(present(), chain);
-        rsmcore_faultchain_remove(SIGSEGV, handlers[1]);
+        rsmcore_faultchain_remove(handlers[1]);
         assert_ptr_equal(present(), chain);
     }
-    rsmcore_faultchain_remove(SIGSEGV, handlers[1]); /* that is not there */
+    rsmcore_faultchain_remove(handlers[1]); /* that is not there */
     store(0);
     store(1);
     assert_int_equal(calls[1], 0);
     assert_int_equal(of_application, 1);
-    rsmcore_faultchain_remove(SIGSEGV, handlers[0]);
+    rsmcore_faultchain_remove(handlers[0]);
     end();
 }
 
@@ -146,20 +146,20 @@ static void test_application_between(void **state)
 {
     (void)state;
     begin();
-    assert_true(rsmcore_faultchain_add(SIGSEGV, handlers[0]));
+    assert_true(rsmcore_faultchain_add(handlers[0]));
     install_application();
     store(0);
     assert_int_equal(of_application, 1);
-    assert_true(rsmcore_faultchain_add(SIGSEGV, handlers[0]));
+    assert_true(rsmcore_faultchain_add(handlers[0]));
     store(0);
     assert_int_equal(of_application, 1);
     install_application();
-    assert_true(rsmcore_faultchain_add(SIGSEGV, handlers[1]));
+    assert_true(rsmcore_faultchain_add(handlers[1]));
     store(1);
     assert_int_equal(of_application, 1);
     install_application();
-    rsmcore_faultchain_remove(SIGSEGV, handlers[0]);
-    rsmcore_faultchain_remove(SIGSEGV, handlers[1]);
+    rsmcore_faultchain_remove(handlers[0]);
+    rsmcore_faultchain_remove(handlers[1]);
     end();
 }
 
@@ -168,11 +168,11 @@ static void test_too_many(void **state)
     (void)state;
     begin();
     for (unsigned i = 0; i < HANDLERS; i++)
-        assert_true(rsmcore_faultchain_add(SIGSEGV, handlers[i]));
-    assert_false(rsmcore_faultchain_add(SIGSEGV, one_too_many));
+        assert_true(rsmcore_faultchain_add(handlers[i]));
+    assert_false(rsmcore_faultchain_add(one_too_many));
     assert_int_equal(errno, ENOSPC);
     for (unsigned i = 0; i < HANDLERS; i++)
-        rsmcore_faultchain_remove(SIGSEGV, handlers[i]);
+        rsmcore_faultchain_remove(handlers[i]);
     end();
 }
 
@@ -181,9 +181,9 @@ static atomic_bool stop;
 static void *add_and_remove(void *unused)
 {
     while (!atomic_load(&stop)) {
-        if (!rsmcore_faultchain_add(SIGSEGV, handlers[2]))
+        if (!rsmcore_faultchain_add(handlers[2]))
             break;
-        rsmcore_faultchain_remove(SIGSEGV, handlers[2]);
+        rsmcore_faultchain_remove(handlers[2]);
     }
     return unused;
 }
@@ -194,7 +194,7 @@ static void test_fork(void **state)
     (void)state;
     pthread_t thread;
     begin();
-    assert_true(rsmcore_faultchain_add(SIGSEGV, handlers[0]));
+    assert_true(rsmcore_faultchain_add(handlers[0]));
     atomic_store(&stop, false);
     assert_int_equal(pthread_create(&thread, NULL, add_and_remove, NULL), 0);
     for (unsigned i = 0; i < FORKS; i++) {
@@ -202,10 +202,10 @@ static void test_fork(void **state)
         assert_true(child >= 0);
         if (child == 0) {
             alarm(30); /* not for ever */
-            bool added = rsmcore_faultchain_add(SIGSEGV, handlers[1]);
+            bool added = rsmcore_faultchain_add(handlers[1]);
             store(0);
             store(1);
-            rsmcore_faultchain_remove(SIGSEGV, handlers[1]);
+            rsmcore_faultchain_remove(handlers[1]);
             _exit(added && of_application == 0 ? 0 : 1);
         }
         int status;
@@ -214,7 +214,7 @@ static void test_fork(void **state)
     }
     atomic_store(&stop, true);
     pthread_join(thread, NULL);
-    rsmcore_faultchain_remove(SIGSEGV, handlers[0]);
+    rsmcore_faultchain_remove(handlers[0]);
     end();
 }
 

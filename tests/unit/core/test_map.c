@@ -95,9 +95,9 @@ static void any_bytes_can_be_mapped(void **state)
                  {PAGES * page - 1, 1, PAGES - 1, 1}};
     struct rsmcore_map *maps[8];
     for (unsigned i = 0; i < 8; i++) {
-        assert_int_equal(
-            rsmcore_map_make(&import, cases[i].offset, cases[i].length, RSM_RIGHT_READ, &maps[i]),
-            RSM_ST_OK);
+        assert_int_equal(rsmcore_map_make(&import, cases[i].offset, cases[i].length, RSM_RIGHT_READ,
+                                          NULL, &maps[i]),
+                         RSM_ST_OK);
         assert_int_equal(asked.offset, cases[i].first * page);
         assert_int_equal(asked.length, cases[i].pages * page);
         assert_int_equal(asked.rights, RSM_RIGHT_READ);
@@ -122,15 +122,16 @@ static void refusals_leave_nothing(void **state)
                  {UINT64_MAX, 1}, {1, SIZE_MAX},     {UINT64_MAX, SIZE_MAX}};
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         assert_int_equal(
-            rsmcore_map_make(&import, wrong[i].offset, wrong[i].length, RSM_RIGHT_READ, &map),
+            rsmcore_map_make(&import, wrong[i].offset, wrong[i].length, RSM_RIGHT_READ, NULL, &map),
             RSM_ST_RANGE);
     import.rights = RSM_RIGHT_READ;
-    assert_int_equal(rsmcore_map_make(&import, 1, 1, RSM_RIGHT_WRITE, &map), RSM_ST_DENIED);
+    assert_int_equal(rsmcore_map_make(&import, 1, 1, RSM_RIGHT_WRITE, NULL, &map), RSM_ST_DENIED);
     asked.answer = RSM_ST_NO_RESOURCES;
-    assert_int_equal(rsmcore_map_make(&import, 1, 1, RSM_RIGHT_READ, &map), RSM_ST_NO_RESOURCES);
+    assert_int_equal(rsmcore_map_make(&import, 1, 1, RSM_RIGHT_READ, NULL, &map),
+                     RSM_ST_NO_RESOURCES);
     asked.answer = RSM_ST_OK;
     atomic_fetch_add(&table.slot[1], 1);
-    assert_int_equal(rsmcore_map_make(&import, 1, 1, RSM_RIGHT_READ, &map), RSM_ST_ABORTED);
+    assert_int_equal(rsmcore_map_make(&import, 1, 1, RSM_RIGHT_READ, NULL, &map), RSM_ST_ABORTED);
     assert_null(map);
     assert_int_equal(rsmcore_map_count(&import), 0);
 }
@@ -139,7 +140,7 @@ static void a_map_that_cannot_be_unmapped_stays(void **state)
 {
     (void)state;
     struct rsmcore_map *map;
-    assert_int_equal(rsmcore_map_make(&import, 1, 1, RSM_RIGHT_READ, &map), RSM_ST_OK);
+    assert_int_equal(rsmcore_map_make(&import, 1, 1, RSM_RIGHT_READ, NULL, &map), RSM_ST_OK);
     asked.answer = RSM_ST_BUSY;
     assert_int_equal(rsmcore_map_end(map), RSM_ST_BUSY);
     assert_int_equal(rsmcore_map_count(&import), 1);

@@ -29,6 +29,16 @@ static unsigned cell_count;
 static const struct rsm_node_ops *real;
 static struct rsm_node_ops fake;
 
+/* Those that importers of other hosts have, if they are to be released. */
+struct fake_made {
+    struct rsm_node_offer base;
+    bool remote;
+    uint32_t node; /* the importer's */
+    bool revoked;
+    struct fake_made *next;
+};
+static struct fake_made *held;
+
 static enum rsm_status fake_offer(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
                                   unsigned count, uint32_t rights,
                                   const struct rsm_importer *importer, struct rsm_offer *offer,
@@ -39,15 +49,96 @@ static enum rsm_status fake_offer(struct rsm_node_port *port, const struct rsm_e
                                          (unsigned)importer->node);
     while (offer->fd_count < hosts.descriptors)
         offer->fds[offer->fd_count++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    *made = calloc(1, sizeof **made);
-    return *made != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
+    struct fake_made *fresh = calloc(1, sizeof *fresh);
+    if (fresh == NULL)
+        return RSM_ST_NO_MEMORY;
+    fresh->remote = !importer->local && fake.imports != NULL;
+    fresh->node = importer->node;
+    *made = &fresh->base;
+    return RSM_ST_OK;
 }
 
 static void fake_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
+    struct fake_made *gone = RSM_CONTAINER_OF(made, struct fake_made, base);
     (void)port;
     hosts.revokes++;
+    if (!gone->remote) {
+        free(gone);
+        return;
+    }
+    gone->revoked = true;
+    LL_PREPEND(held, gone);
+    hosts.held++;
+}
+
+static enum rsm_status fake_accept(struct rsm_node_port *port, uint32_t exporter, uint64_t size,
+                                   uint32_t rights, const struct rsm_importer *importer,
+                                   const struct rsm_offer *offer, struct rsm_offer *local,
+                                   struct rsm_node_import **made)
+{
+    (void)size, (void)rights;
+    assert_true(importer->local);
+    if (hosts.accept_status != RSM_ST_OK)
+        return hosts.accept_status;
+    local->blob_len =
+        (uint32_t)snprintf((char *)local->blob, sizeof local->blob, "%.*s of %u",
+                           (int)offer->blob_len, (const char *)offer->blob, (unsigned)exporter);
+    local->fds[local->fd_count++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    *made = calloc(1, sizeof **made);
+    assert_non_null(*made);
+    (*made)->port = port;
+    hosts.entries++;
+    return RSM_ST_OK;
+}
+
+static bool fake_import_revoke(struct rsm_node_port *port, struct rsm_node_import *made)
+{
+    (void)port, (void)made;
+    hosts.cut_entries++;
+    return hosts.cuts;
+}
+
+static void fake_import_close(struct rsm_node_port *port, struct rsm_node_import *made)
+{
+    (void)port;
+    hosts.entries--;
     free(made);
+}
+
+static void fake_released(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    struct fake_made *gone = RSM_CONTAINER_OF(made, struct fake_made, base);
+    (void)port;
+    assert_true(gone->revoked);
+    LL_DELETE(held, gone);
+    hosts.held--;
+    free(gone);
+}
+
+static bool fake_all_released(struct rsm_node_port *port, uint32_t node)
+{
+    struct fake_made *gone, *next;
+    if (!hosts.cuts)
+        return false;
+    LL_FOREACH_SAFE(held, gone, next)
+    {
+        if (gone->node == node)
+            fake_released(port, &gone->base);
+    }
+    return true;
+}
+
+static const struct rsm_node_import_ops fake_imports = {.size = sizeof fake_imports,
+                                                        .accept = fake_accept,
+                                                        .revoke = fake_import_revoke,
+                                                        .close = fake_import_close,
+                                                        .released = fake_released,
+                                                        .all_released = fake_all_released};
+
+void transport_accepts(void)
+{
+    fake.imports = &fake_imports;
 }
 
 static enum rsm_status fake_send(struct rsm_node_port *port, struct rsm_node_offer *made,
@@ -248,6 +339,7 @@ int hosts_end(void **state)
     }
     for (struct message *message; (message = take()) != NULL;)
         free(message);
+    fake.imports = NULL;
     event_base_free(hosts.base);
     return 0;
 }
@@ -257,9 +349,9 @@ int hosts_end(void **state)
 static void take_answer(struct rsmd_client *client, const struct rsm_msg *reply,
                         const struct rsm_packet_fds *fds)
 {
-    (void)fds; /* what is answered later brings none here */
     struct person *person = (struct person *)(void *)client;
     person->answers++;
+    person->late_fds = fds != NULL ? fds->count : 0;
     person->reply = *reply;
 }
 

@@ -23,6 +23,7 @@ struct person {
     unsigned answers; /* replies so far */
     struct rsm_msg reply;
     struct rsm_packet_fds fds; /* that came with it */
+    unsigned late_fds; /* descriptors that came with an answer given later; they are closed */
 };
 
 struct hosts {
@@ -37,6 +38,12 @@ struct hosts {
     bool arrived;            /* what was sent */
     unsigned fabric_sends;   /* so far */
     struct rsm_signals sent; /* the latest */
+    /* Imports that go through the importer's node, after transport_accepts(). */
+    bool cuts;                     /* revoke() of an import is enough */
+    enum rsm_status accept_status; /* what accept() says */
+    unsigned entries;              /* accepted and not closed */
+    unsigned cut_entries;          /* ... revoked before, so far */
+    unsigned held;                 /* offers that were revoked and not released */
 };
 extern struct hosts hosts;
 
@@ -44,6 +51,8 @@ extern struct hosts hosts;
 int hosts_begin(void **state);
 int hosts_end(void **state);
 
+/** From now on imports go through the importer's node; it hands out one descriptor. */
+void transport_accepts(void);
 /** From now on the transport says that it pins its extents. */
 void transport_pins(void);
 

@@ -125,11 +125,11 @@ void side_start(struct side *side, const char *munge)
     char why[256];
     const struct rsmd_cluster_user user = {side, on_up, on_down, on_message};
     side->in_call = true;
-    side->peers =
+    side->cluster =
         rsmd_cluster_start_with(base, &side->conf, side->node, &user,
                                 munge != NULL ? munge : RSMD_MUNGE_LIBRARY, why, sizeof why);
     side->in_call = false;
-    if (side->peers == NULL)
+    if (side->cluster == NULL)
         fail_msg("%s", why);
 }
 
@@ -142,20 +142,20 @@ void side_run(struct side *side, uint32_t node, uint32_t count)
 void side_stop(struct side *side)
 {
     side->in_call = true;
-    rsmd_cluster_stop(side->peers);
-    side->peers = NULL;
+    rsmd_cluster_stop(side->cluster);
+    side->cluster = NULL;
     rsmd_conf_free(&side->conf);
 }
 
 enum rsmd_link_state side_state(const struct side *side, uint32_t node)
 {
-    return rsmd_cluster_state(side->peers, node, NULL);
+    return rsmd_cluster_state(side->cluster, node, NULL);
 }
 
 const char *side_text(const struct side *side, uint32_t node)
 {
     const char *text;
-    rsmd_cluster_state(side->peers, node, &text);
+    rsmd_cluster_state(side->cluster, node, &text);
     return text;
 }
 
@@ -163,12 +163,12 @@ bool side_send(struct side *side, uint32_t node, const struct rsm_cluster_msg *m
 {
     bool before = side->in_call;
     side->in_call = true;
-    bool sent = rsmd_cluster_send(side->peers, node, msg);
+    bool sent = rsmd_cluster_send(side->cluster, node, msg);
     side->in_call = before;
     return sent;
 }
 
-/* ------------------------------------------------------------------ peers made by hand */
+/* ------------------------------------------------------------------ daemons made by hand */
 
 static struct sockaddr_in socket_address(uint32_t node)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Several nodes in one process, linked over loopback addresses of this test's own, and
- *  peers made by hand that speak to them in raw messages. */
+ *  daemons made by hand that speak to them in raw messages. */
 #ifndef TESTS_RSMD_LINKS_H
 #define TESTS_RSMD_LINKS_H
 
@@ -17,7 +17,7 @@ enum {
 struct side {
     uint32_t node;
     struct rsmd_conf conf;
-    struct rsmd_cluster *peers;
+    struct rsmd_cluster *cluster;
     unsigned ups, downs, messages; /* told */
     uint32_t last_from;
     struct rsm_cluster_msg last;

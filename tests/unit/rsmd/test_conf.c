@@ -146,13 +146,14 @@ static void mappings(void **state)
 {
     (void)state;
     enum { NOT_GIVEN = UINT32_MAX - 1 };
-    assert_true(parse("[map SCI]\nmode = precise\nrefresh-us = 0\n"
+    assert_true(parse("[map SCI]\nmode = precise\nrefresh-us = 0\ntrap = sigbus\n"
                       "[controller sci0]\ntransport = shm\n[controller sci1]\ntransport = shm\n"
                       "[map]\nmode = twin\nk = inf\ngrain = 8\n"
                       "[map loopback]\natomics = sigbus\ntrap = signal\n"));
     assert_int_equal(tunable("sci0", SOFTMAP_TUNABLE_MODE), SOFTMAP_PRECISE);
     assert_int_equal(tunable("sci0", SOFTMAP_TUNABLE_K), SOFTMAP_THRESHOLD_NEVER);
     assert_int_equal(tunable("sci0", SOFTMAP_TUNABLE_REFRESH_US), 0);
+    assert_int_equal(tunable("sci0", SOFTMAP_TUNABLE_TRAP), SOFTMAP_TRAP_SIGBUS); /* no error */
     assert_int_equal(tunable("sci0", SOFTMAP_TUNABLE_ATOMICS), NOT_GIVEN);
     assert_int_equal(tunable("sci1", SOFTMAP_TUNABLE_MODE), SOFTMAP_TWIN);
     assert_int_equal(tunable("sci1", SOFTMAP_TUNABLE_REFRESH_US), NOT_GIVEN);
@@ -266,7 +267,7 @@ static const struct {
     {"[controller sci0]\ntransport = shm\n[map sci0]\nlend-userfaultfd = yes\n", 4,
      "expected lend-userfaultfd in the section [map] alone"},
     {"[map]\nmode = mirrors\n", 2, "expected auto, precise, twin, mirror or off after mode ="},
-    {"[map]\ntrap =\n", 2, "expected auto, signal, sigbus or thread after trap ="},
+    {"[map]\ntrap =\n", 2, "expected auto, signal or thread after trap ="},
     {"[map]\nk = 0\n", 2, "expected a number from 1 to 65535, or inf after k ="},
     {"[map]\nk = 65536\n", 2, "expected a number from 1 to 65535, or inf after k ="},
     {"[map]\nflush-us = 0\n", 2,

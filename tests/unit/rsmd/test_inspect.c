@@ -206,6 +206,54 @@ static void an_import(void **state)
     close(owner);
 }
 
+static enum rsm_status report_trap(int socket, uint32_t import, uint32_t trap, uint32_t reason)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_TRAP,
+                          .u.import_trap = {import, {.trap = trap, .reason = reason}}};
+    return ask(socket, &msg);
+}
+
+static void expect_trap(int socket, uint32_t trap, uint32_t reason)
+{
+    struct rsm_inspect_reply reply = look(0, socket, RSM_INSPECT_IMPORTS, 0);
+    assert_int_equal(reply.count, 1);
+    assert_int_equal(reply.items[0].choice.trap, trap);
+    assert_int_equal(reply.items[0].choice.reason, reason);
+}
+
+/* A client says what it likes of its own connections, in values that exist. */
+static void a_trap(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply made;
+    int owner = peer_hello(&daemon_1), importer = peer_hello_as(&daemon_1, 2);
+    publish_page(owner, 0x610003, 0600);
+    assert_int_equal(connect_on(importer, "sci0", 1, 0x610003, RSM_RIGHT_READ, &made), RSM_ST_OK);
+    expect_trap(owner, SOFTMAP_USED_NONE, SOFTMAP_REASON_NONE);
+    assert_int_equal(
+        report_trap(importer, made.import, SOFTMAP_USED_SIGNAL, SOFTMAP_REASON_NO_USERFAULTFD),
+        RSM_ST_OK);
+    static const uint32_t wrong[][2] = {{SOFTMAP_USED_TRAPS, SOFTMAP_REASON_NONE},
+                                        {UINT32_MAX, SOFTMAP_REASON_NONE},
+                                        {SOFTMAP_USED_THREAD, SOFTMAP_REASONS},
+                                        {SOFTMAP_USED_THREAD, UINT32_MAX},
+                                        {SOFTMAP_USED_NONE, SOFTMAP_REASON_REQUESTED}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_int_equal(report_trap(importer, made.import, wrong[i][0], wrong[i][1]),
+                         RSM_ST_INVALID);
+    assert_int_equal(report_trap(owner, made.import, SOFTMAP_USED_THREAD, SOFTMAP_REASON_NONE),
+                     RSM_ST_NOT_FOUND);
+    assert_int_equal(
+        report_trap(importer, made.import + 1, SOFTMAP_USED_THREAD, SOFTMAP_REASON_NONE),
+        RSM_ST_NOT_FOUND);
+    expect_trap(owner, SOFTMAP_USED_SIGNAL, SOFTMAP_REASON_NO_USERFAULTFD);
+    assert_int_equal(report_trap(importer, made.import, SOFTMAP_USED_THREAD, SOFTMAP_REASON_NONE),
+                     RSM_ST_OK);
+    expect_trap(owner, SOFTMAP_USED_THREAD, SOFTMAP_REASON_NONE);
+    close(importer);
+    close(owner);
+}
+
 static _Atomic uint32_t *pending_events(int socket, uint32_t end, uint32_t id)
 {
     struct rsm_packet_fds fds;
@@ -413,6 +461,7 @@ int main(void)
         INSPECT_TEST(an_empty_node),
         INSPECT_TEST(an_export),
         INSPECT_TEST(an_import),
+        INSPECT_TEST(a_trap),
         INSPECT_TEST(events),
         INSPECT_TEST(parties_see_each_other),
         INSPECT_TEST(the_sender_counts),

@@ -118,6 +118,33 @@ static void only_answers_count(void **state)
     side_stop(&two);
 }
 
+/* PINGs that tell of the answers serve both sides: the called one sends none of its own. */
+static void pings_of_the_caller_serve_both(void **state)
+{
+    (void)state;
+    struct side two;
+    struct rsm_cluster_msg msg, ping = {.type = RSM_CLUSTER_PING, .u.ping.number = 1};
+    side_run(&two, 2, 2);
+    int fd = raw_link(&two, 1, 99);
+    assert_true(raw_next(fd, &msg));
+    assert_int_equal(msg.type, RSM_CLUSTER_PONG);
+    int64_t until = rsm_clock_ms() + LINKS_TIMEOUT_MS + LINKS_TIMEOUT_MS / 4;
+    while (rsm_clock_ms() < until) {
+        ping.u.ping.answered = ping.u.ping.number++;
+        raw_send(fd, &ping);
+        assert_true(raw_next(fd, &msg));
+        assert_int_equal(msg.type, RSM_CLUSTER_PONG);
+        assert_int_equal(msg.u.ping.number, ping.u.ping.number);
+    }
+    assert_int_equal(two.ups, 1);
+    assert_int_equal(two.downs, 0);
+    /* Without them it asks itself. */
+    assert_true(raw_next(fd, &msg));
+    assert_int_equal(msg.type, RSM_CLUSTER_PING);
+    close(fd);
+    side_stop(&two);
+}
+
 static void a_peer_that_answers_stays(void **state)
 {
     (void)state;
@@ -274,19 +301,19 @@ static void neighbours_are_not_called(void **state)
     bool neighbour = true;
     side_run(&two, 2, 2);
     side_run(&one, 1, 2);
-    rsmd_cluster_set_same_host(one.peers, every_node, &neighbour);
-    AWAIT(rsmd_cluster_about(one.peers, 2, &about) && about.state == RSM_LINK_NEIGHBOUR);
+    rsmd_cluster_set_same_host(one.cluster, every_node, &neighbour);
+    AWAIT(rsmd_cluster_about(one.cluster, 2, &about) && about.state == RSM_LINK_NEIGHBOUR);
     links_turn_for(LINKS_TIMEOUT_MS);
     assert_int_equal(one.ups + two.ups, 0);
     assert_int_equal(side_state(&one, 2), RSMD_LINK_DOWN);
     neighbour = false;
     AWAIT(both_up(&one, &two));
-    assert_true(rsmd_cluster_about(one.peers, 2, &about));
+    assert_true(rsmd_cluster_about(one.cluster, 2, &about));
     assert_int_equal(about.state, RSM_LINK_UP);
     assert_int_equal(about.version, 1);
-    assert_true(rsmd_cluster_about(one.peers, 1, &about));
+    assert_true(rsmd_cluster_about(one.cluster, 1, &about));
     assert_int_equal(about.state, RSM_LINK_SELF);
-    assert_false(rsmd_cluster_about(one.peers, 3, &about));
+    assert_false(rsmd_cluster_about(one.cluster, 3, &about));
     side_stop(&one);
     side_stop(&two);
 }
@@ -327,7 +354,7 @@ static void where_nothing_is_configured_nothing_happens(void **state)
     for (uint32_t id = 0; id < 70; id++) {
         assert_int_equal(side_state(&one, id), RSMD_LINK_NONE);
         assert_false(side_send(&one, id, &some_event));
-        assert_false(rsmd_cluster_about(one.peers, id, &about));
+        assert_false(rsmd_cluster_about(one.cluster, id, &about));
     }
     side_stop(&one);
     assert_int_equal(rsmd_cluster_state(NULL, 1, NULL), RSMD_LINK_NONE);
@@ -346,6 +373,7 @@ int main(void)
         LINK_TEST(either_end_restarts),
         LINK_TEST(a_peer_that_does_not_answer_is_noticed),
         LINK_TEST(only_answers_count),
+        LINK_TEST(pings_of_the_caller_serve_both),
         LINK_TEST(a_peer_that_answers_stays),
         LINK_TEST(a_daemon_that_was_held_up_blames_nobody),
         LINK_TEST(a_full_queue_ends_the_link),

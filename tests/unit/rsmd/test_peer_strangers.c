@@ -83,7 +83,7 @@ static void the_highest_common_version_is_spoken(void **state)
     msg = (struct rsm_cluster_msg){.type = RSM_CLUSTER_PING, .u.ping.number = 1};
     raw_send(fd, &msg); /* all at once: what comes early waits */
     AWAIT(two.ups == 1);
-    assert_true(rsmd_cluster_about(two.peers, 1, &about));
+    assert_true(rsmd_cluster_about(two.cluster, 1, &about));
     assert_int_equal(about.version, 1);
     close(fd);
     side_stop(&two);
@@ -207,8 +207,8 @@ static void garbage_is_not_read_for_long(void **state)
 static void fill_with_strangers(struct side *side, int *idle, int count)
 {
     int64_t until = rsm_clock_ms() + LINKS_WAIT_MS;
-    for (int i = 0;
-         i < count || side->peers->listener.stranger_count != side->peers->listener.strangers_max;
+    for (int i = 0; i < count ||
+                    side->cluster->listener.stranger_count != side->cluster->listener.strangers_max;
          i++) {
         if (i >= count)
             close(idle[i % count]);
@@ -233,10 +233,10 @@ static void many_idle_connections_keep_nobody_out(void **state)
     fill_with_strangers(&two, idle, COUNT);
     side_run(&one, 1, 2);
     AWAIT(one.ups == 1 && two.ups == 1);
-    assert_in_range(two.peers->listener.stranger_count, 0, two.peers->listener.strangers_max);
+    assert_in_range(two.cluster->listener.stranger_count, 0, two.cluster->listener.strangers_max);
     assert_in_range(count_descriptors(), before, before + COUNT + RSMD_STRANGERS_SPARE + 40);
     /* Those that are left have their time, and then they are gone. */
-    AWAIT(two.peers->listener.stranger_count == 0);
+    AWAIT(two.cluster->listener.stranger_count == 0);
     assert_int_equal(two.downs, 0);
     for (int i = 0; i < COUNT; i++)
         close(idle[i]);
@@ -262,7 +262,7 @@ static void all_nodes_may_call_at_once(void **state)
         raw_send(fds[i], &msg);
         links_turn();
     }
-    AWAIT(last.peers->listener.stranger_count == CALLERS);
+    AWAIT(last.cluster->listener.stranger_count == CALLERS);
     for (uint32_t i = 0; i < CALLERS; i++) {
         msg = (struct rsm_cluster_msg){.type = RSM_CLUSTER_PROOF};
         raw_send(fds[i], &msg);
@@ -270,8 +270,8 @@ static void all_nodes_may_call_at_once(void **state)
         raw_send(fds[i], &msg);
     }
     AWAIT(last.ups == CALLERS);
-    assert_int_equal(last.peers->listener.stranger_count, 0);
-    assert_null(last.peers->listener.hosts);
+    assert_int_equal(last.cluster->listener.stranger_count, 0);
+    assert_null(last.cluster->listener.hosts);
     for (uint32_t i = 0; i < CALLERS; i++)
         close(fds[i]);
     side_stop(&last);
@@ -370,12 +370,12 @@ static void a_listener_waits_for_its_address(void **state)
     struct rsmd_link_about about;
     int taken = raw_listen(2);
     side_run(&two, 2, 2);
-    assert_true(rsmd_cluster_about(two.peers, 2, &about));
+    assert_true(rsmd_cluster_about(two.cluster, 2, &about));
     assert_non_null(strstr(about.text, "cannot listen: Address already in use"));
     close(taken);
     side_run(&one, 1, 2);
     AWAIT(one.ups == 1 && two.ups == 1);
-    assert_true(rsmd_cluster_about(two.peers, 2, &about));
+    assert_true(rsmd_cluster_about(two.cluster, 2, &about));
     assert_string_equal(about.text, "");
     side_stop(&one);
     side_stop(&two);

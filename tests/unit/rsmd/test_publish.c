@@ -62,8 +62,10 @@ static enum rsm_status create_with(uint64_t length, uint32_t want_extent,
                                    struct rsm_export_create_reply *reply,
                                    struct rsm_packet_fds *fds)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_CREATE,
-                          .u.export_create = {"sci0", length, 0600, want_extent}};
+    struct rsm_msg msg = {
+        .type = RSM_MSG_EXPORT_CREATE,
+        .u.export_create = {
+            .controller = "sci0", .length = length, .mode = 0600, .want_extent = want_extent}};
     enum rsm_status status = ask_with(socket_1, &msg, NULL, fds);
     *reply = msg.u.export_create_reply;
     return status;

@@ -398,20 +398,33 @@ static void answers_that_make_no_sense(void **state)
 {
     (void)state;
     struct rsm_import_connect_reply good = connected();
-    struct rsm_cluster_connect_reply bad[] = {
-        {.status = RSM_ST_OK, .import = 0, .rights = 6, .length = 4096, .transport = "shm"},
-        {.status = RSM_ST_OK, .import = 900, .rights = 7, .length = 4096, .transport = "shm"},
-        {.status = RSM_ST_OK, .import = 900, .rights = 6, .length = 0, .transport = "shm"},
-        {.status = RSM_ST_OK, .import = 900, .rights = 6, .length = 4096, .transport = ""},
-        {.status = 12345, .import = 900, .rights = 6, .length = 4096, .transport = "shm"},
+    struct {
+        uint32_t status, import, rights;
+        uint64_t length, size;
+        const char *transport;
+    } bad[] = {
+        {RSM_ST_OK, 0, 6, 4096, 4096, "shm"},
+        {RSM_ST_OK, 900, 7, 4096, 4096, "shm"},
+        {RSM_ST_OK, 900, 6, 0, 0, "shm"},
+        {RSM_ST_OK, 900, 6, 4096, 0, "shm"},
+        {RSM_ST_OK, 900, 6, 4096, 4097, "shm"},
+        {RSM_ST_OK, 900, 6, 4096, 4096, ""},
+        {12345, 900, 6, 4096, 4096, "shm"},
         /* the name of a connection that there is */
-        {.status = RSM_ST_OK, .rights = 6, .length = 4096, .transport = "shm"},
+        {RSM_ST_OK, 0, 6, 4096, 4096, "shm"},
     };
-    bad[5].import = hosts.node[1].imports->id;
+    bad[7].import = hosts.node[1].imports->id;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         begin_connect(&importer, 1, 6);
-        bad[i].request = intercept(RSM_CLUSTER_CONNECT).u.connect.request;
-        struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_CONNECT_REPLY, .u.connect_reply = bad[i]};
+        struct rsm_cluster_msg msg = {
+            .type = RSM_CLUSTER_CONNECT_REPLY,
+            .u.connect_reply = {.request = intercept(RSM_CLUSTER_CONNECT).u.connect.request,
+                                .status = bad[i].status,
+                                .import = bad[i].import,
+                                .rights = bad[i].rights,
+                                .length = bad[i].length,
+                                .size = bad[i].size}};
+        strcpy(msg.u.connect_reply.transport, bad[i].transport);
         forge(1, 2, msg);
         assert_int_equal(importer.reply.status, RSM_ST_UNREACHABLE);
         assert_int_equal(imports_of(2), 1);
@@ -432,6 +445,7 @@ static void answers_of_others(void **state)
                                                       .import = 77,
                                                       .rights = 6,
                                                       .length = 4096,
+                                                      .size = 4096,
                                                       .transport = "shm"}};
     unsigned answers = importer.answers;
     forge(3, 2, msg);

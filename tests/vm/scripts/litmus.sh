@@ -40,7 +40,6 @@ by_signal() {
     RSM_MAP_MODE=precise "$litmus" $quick bell_amid_payload messages_without_barrier || exit 1
 
     echo 'what this kernel has not, or what is forbidden, is refused:'
-    RSM_MAP_TRAP=sigbus "$litmus" trap_refused || exit 1
     RSM_MAP_TRAP=thread "$litmus" trap_refused || exit 1
     "$litmus" mirror_refused
 }
@@ -55,9 +54,6 @@ as_nobody() {
 
 # shellcheck disable=SC2086
 by_userfaultfd() {
-    echo 'refused by userfaultfd and SIGBUS:'
-    RSM_MAP_TRAP=sigbus "$litmus" $quick messages_without_barrier || exit 1
-
     echo 'told to a thread:'
     RSM_MAP_TRAP=thread RSM_LITMUS_KERNEL_WAITS=1 "$litmus" $quick message_passing neighbours threads \
         all_signals_blocked library_functions || exit 1

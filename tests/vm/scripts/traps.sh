@@ -15,7 +15,7 @@ with() {
     [ $status -eq 0 ] || exit $status
 }
 
-for trap in signal sigbus thread; do
+for trap in signal thread; do
     with RSM_MAP_TRAP $trap "$@"
 done
 with RSM_MAP_MODE mirror "$@"

@@ -14,6 +14,7 @@
 
 #include "cmocka_all.h"
 #include "pair.h"
+#include "test_sharing.h"
 
 enum { PAGE = 4096, MIB = 1024 * 1024, SOON_MS = 20000 };
 
@@ -453,130 +454,6 @@ static void signal_flood(void **state)
     pair_close(pair);
 }
 
-/* ------------------------------------------------------------------ pool */
-
-static void pool_runs_dry(void **state)
-{
-    enum { EXTENTS = 24 };
-    struct remote remotes[EXTENTS];
-    uint32_t made;
-    uint64_t word = 5;
-    (void)state;
-    struct pair *pair = pair_open("pool=8M", "");
-    node_settle(pair);
-    struct node_report before = node_report(pair);
-    assert_true(before.pool.pages > 0);
-    for (int i = 0; i < EXTENTS; i++)
-        remotes[i] = remote_make(pair, 256 * 1024);
-    struct node_report after = node_report(pair);
-    assert_int_equal(after.pool.served + after.pool.missed, EXTENTS);
-    assert_true(after.pool.missed > 0);
-    for (int i = 0; i < EXTENTS; i++) {
-        struct rsm_conn *conn = pair_connect(pair, &remotes[i], both, &made);
-        assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
-        pair->ops->disconnect(conn);
-        assert_int_equal(remotes[i].bytes[0], 5); /* disconnect lets puts arrive */
-        node_revoke(pair, made);
-    }
-    node_settle(pair); /* it has followed the demand */
-    struct remote ready = remote_make(pair, 256 * 1024);
-    assert_int_equal(node_report(pair).pool.missed, after.pool.missed);
-    assert_int_equal(ready.bytes[0], 0); /* and never hands out what was used */
-    assert_true(node_report(pair).pool.pages <= 8 * MIB / PAGE);
-    remote_free(pair, &ready);
-    for (int i = 0; i < EXTENTS; i++)
-        remote_free(pair, &remotes[i]);
-    pair_close(pair);
-}
-
-/* ------------------------------------------------------------------ processes and threads */
-
-static void fork_keeps_to_itself(void **state)
-{
-    uint32_t made;
-    uint64_t word = 1;
-    int status;
-    (void)state;
-    struct pair *pair = pair_open("", "");
-    struct remote remote = remote_make(pair, PAGE);
-    struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
-    pid_t child = fork();
-    if (child == 0) {
-        bool refused = pair->ops->put(conn, 0, &word, 8) == RSM_ST_STALE &&
-                       pair->ops->get(conn, 0, &word, 8) == RSM_ST_STALE &&
-                       pair->ops->complete(conn) == RSM_ST_STALE &&
-                       pair->ops->health(conn) != RSM_ST_OK;
-        pair->ops->disconnect(conn);
-        pair->ops->close(pair->port);
-        _exit(refused ? 0 : 1);
-    }
-    for (word = 1; word < 200; word++) {
-        assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
-        assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
-        assert_int_equal(remote.bytes[0], word);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
-    assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
-    pair->ops->disconnect(conn);
-    remote_free(pair, &remote);
-    pair_close(pair);
-}
-
-struct worker {
-    struct pair *pair;
-    struct rsm_conn *conn;
-    uint64_t base;
-    uint32_t seed;
-    bool failed;
-};
-
-static void *work(void *argument)
-{
-    enum { MOST = 200000 };
-    static const size_t lengths[] = {8, 300, 5000, 70000, MOST};
-    struct worker *w = argument;
-    uint8_t *buffer = malloc(MOST);
-    for (unsigned i = 0; i < 40 && buffer != NULL && !w->failed; i++) {
-        size_t length = lengths[i % 5];
-        pattern_fill(buffer, length, w->seed + i);
-        w->failed = w->pair->ops->put(w->conn, w->base, buffer, length) != RSM_ST_OK;
-        memset(buffer, 0, length);
-        w->failed = w->failed || w->pair->ops->get(w->conn, w->base, buffer, length) != RSM_ST_OK ||
-                    !pattern_is(buffer, length, w->seed + i) ||
-                    w->pair->ops->complete(w->conn) != RSM_ST_OK;
-    }
-    free(buffer);
-    return NULL;
-}
-
-static void threads_share(void **state)
-{
-    enum { THREADS = 4 };
-    struct worker workers[THREADS];
-    pthread_t threads[THREADS];
-    uint32_t made;
-    (void)state;
-    struct pair *pair = pair_open("", "");
-    struct remote remote = remote_make(pair, MIB);
-    struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
-    for (int i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){.pair = pair,
-                                     .conn = conn,
-                                     .base = (uint64_t)i * (MIB / THREADS),
-                                     .seed = (uint32_t)i * 50};
-        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-        assert_false(workers[i].failed);
-    }
-    pair->ops->disconnect(conn);
-    remote_free(pair, &remote);
-    pair_close(pair);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -593,11 +470,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(node_stopped),
         cmocka_unit_test(importer_lost),
         cmocka_unit_test(signal_flood),
-        cmocka_unit_test(pool_runs_dry),
-        cmocka_unit_test(fork_keeps_to_itself),
-        cmocka_unit_test(threads_share),
         cmocka_unit_test(fabric_cut),
     };
     pair_main(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = sharing_tests();
+    return failed + cmocka_run_group_tests(tests, NULL, NULL);
 }

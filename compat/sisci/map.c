@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SCIMapLocalSegment(), SCIMapRemoteSegment(), SCIUnmapSegment() */
+#include "map.h"
+
+#include <stdlib.h>
+
+#include "export.h"
+#include "segment_local.h"
+#include "segment_remote.h"
+
+enum {
+    LOCAL_FLAGS = SCI_FLAG_FIXED_MAP_ADDR | SCI_FLAG_READONLY_MAP,
+    /* Those that say how hardware is to do it change nothing. */
+    REMOTE_FLAGS = LOCAL_FLAGS | SCI_FLAG_LOCK_OPERATION | SCI_FLAG_CONDITIONAL_INTERRUPT_MAP |
+                   SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP | SCI_FLAG_DISABLE_128_BYTES_PACKETS |
+                   SCI_FLAG_IO_MAP_IOSPACE | SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP |
+                   SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP | SCI_FLAG_WRITES_DISABLE_GATHER_MAP |
+                   SCI_FLAG_NO_MEMORY_LOOPBACK | SCI_FLAG_DMOVE_MAP | SCI_FLAG_SHARED_MAP |
+                   SCI_FLAG_WRITE_BACK_CACHE_MAP | SCI_FLAG_BROADCAST,
+    REFUSED_FLAGS = SCI_FLAG_LOCK_OPERATION | SCI_FLAG_CONDITIONAL_INTERRUPT_MAP |
+                    SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP | SCI_FLAG_BROADCAST,
+};
+
+static void release(struct sisci_object *object)
+{
+    struct sisci_map *map = (struct sisci_map *)object;
+    if (map->remote != NULL)
+        (void)rsmcore_map_end(map->remote); /* fails only where nothing is mapped */
+    else
+        sisci_local_map_end(&map->local);
+}
+
+static const struct sisci_type map_type = {.kind = SISCI_MAP, .release = release};
+
+/* What is to be mapped. */
+struct wanted {
+    size_t offset, size;
+    void *at; /* NULL: anywhere */
+    bool read_only;
+};
+
+static sci_error_t check_range(const struct wanted *wanted, size_t size)
+{
+    bool inside = wanted->offset <= size && wanted->size <= size - wanted->offset;
+    return wanted->size != 0 && inside ? SCI_ERR_OK : SCI_ERR_OUT_OF_RANGE;
+}
+
+/* A map that is ready gets its handle, or is released. */
+static sci_error_t enter(struct sisci_map *map, struct sisci_object *owner, sci_map_t *handle,
+                         void **address)
+{
+    *address = map->address;
+    sci_error_t error = sisci_object_enter(&map->object, &map_type, owner);
+    if (error == SCI_ERR_OK) {
+        *handle = sisci_handle(&map->object);
+        return SCI_ERR_OK;
+    }
+    release(&map->object);
+    free(map);
+    return error;
+}
+
+static struct sisci_map *new_map(const struct wanted *wanted)
+{
+    struct sisci_map *map = calloc(1, sizeof *map);
+    if (map == NULL)
+        return NULL;
+    map->offset = wanted->offset;
+    map->length = wanted->size;
+    map->read_only = wanted->read_only;
+    return map;
+}
+
+/* ------------------------------------------------------------------ local segments */
+
+/* The map belongs to the descriptor: it may outlive its segment. */
+static sci_error_t map_local(struct sisci_local_segment *segment, const struct wanted *wanted,
+                             sci_map_t *handle, void **address)
+{
+    sci_error_t error = check_range(wanted, segment->size);
+    if (error != SCI_ERR_OK)
+        return error;
+    struct sisci_map *map = new_map(wanted);
+    if (map == NULL)
+        return SCI_ERR_NOSPC;
+    map->local.offset = wanted->offset;
+    map->local.length = wanted->size;
+    map->local.read_only = wanted->read_only;
+    error = sisci_local_map_make(segment->memory, wanted->at, &map->local);
+    if (error != SCI_ERR_OK) {
+        free(map);
+        return error;
+    }
+    map->address = map->local.address;
+    return enter(map, segment->object.owner, handle, address);
+}
+
+SISCI_API void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map, size_t offset,
+                                   size_t size, void *addr, unsigned int flags, sci_error_t *error)
+{
+    bool fixed = (flags & SCI_FLAG_FIXED_MAP_ADDR) != 0;
+    const struct wanted wanted = {offset, size, fixed ? addr : NULL,
+                                  (flags & SCI_FLAG_READONLY_MAP) != 0};
+    sci_map_t made = NULL;
+    void *address = NULL;
+    sci_error_t result = sisci_check(flags, LOCAL_FLAGS);
+    if (result == SCI_ERR_OK && map == NULL)
+        result = SCI_ERR_ILLEGAL_PARAMETER;
+    if (result == SCI_ERR_OK && fixed && addr == NULL)
+        result = SCI_ERR_ILLEGAL_ADDRESS;
+    struct sisci_local_segment *held = result == SCI_ERR_OK ? sisci_hold_local(segment) : NULL;
+    if (result == SCI_ERR_OK)
+        result =
+            held != NULL ? map_local(held, &wanted, &made, &address) : SCI_ERR_ILLEGAL_PARAMETER;
+    if (held != NULL)
+        sisci_drop(&held->object);
+    if (map != NULL)
+        *map = made;
+    sisci_report(error, result);
+    return result == SCI_ERR_OK ? address : NULL;
+}
+SISCI_EXPORT(SCIMapLocalSegment);
+
+/* ------------------------------------------------------------------ remote segments */
+
+static sci_error_t map_remote(struct sisci_remote_segment *segment, const struct wanted *wanted,
+                              sci_map_t *handle, void **address)
+{
+    struct rsmcore_import *import = sisci_remote_import(segment);
+    if (import == NULL)
+        return SCI_ERR_NOT_CONNECTED;
+    sci_error_t error = check_range(wanted, (size_t)import->size);
+    if (error != SCI_ERR_OK)
+        return error;
+    struct sisci_map *map = new_map(wanted);
+    if (map == NULL)
+        return SCI_ERR_NOSPC;
+    uint32_t rights = RSM_RIGHT_READ | (wanted->read_only ? 0 : RSM_RIGHT_WRITE);
+    enum rsm_status status =
+        rsmcore_map_make(import, wanted->offset, wanted->size, rights, wanted->at, &map->remote);
+    if (status != RSM_ST_OK) {
+        free(map);
+        bool place =
+            wanted->at != NULL && (status == RSM_ST_MAP_FAILED || status == RSM_ST_ALIGNMENT);
+        return place ? SCI_ERR_ILLEGAL_ADDRESS : sisci_error(SISCI_TRANSFER, status);
+    }
+    map->import = import;
+    map->address = rsmcore_map_address(map->remote);
+    return enter(map, &segment->object, handle, address);
+}
+
+SISCI_API volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment, sci_map_t *map,
+                                             size_t offset, size_t size, void *addr,
+                                             unsigned int flags, sci_error_t *error)
+{
+    bool fixed = (flags & SCI_FLAG_FIXED_MAP_ADDR) != 0;
+    const struct wanted wanted = {offset, size, fixed ? addr : NULL,
+                                  (flags & SCI_FLAG_READONLY_MAP) != 0};
+    sci_map_t made = NULL;
+    void *address = NULL;
+    sci_error_t result = sisci_check(flags, REMOTE_FLAGS);
+    if (result == SCI_ERR_OK && (flags & REFUSED_FLAGS) != 0)
+        result = SCI_ERR_FLAG_NOT_IMPLEMENTED;
+    if (result == SCI_ERR_OK && map == NULL)
+        result = SCI_ERR_ILLEGAL_PARAMETER;
+    if (result == SCI_ERR_OK && fixed && addr == NULL)
+        result = SCI_ERR_ILLEGAL_ADDRESS;
+    struct sisci_remote_segment *held = result == SCI_ERR_OK ? sisci_hold_remote(segment) : NULL;
+    if (result == SCI_ERR_OK)
+        result =
+            held != NULL ? map_remote(held, &wanted, &made, &address) : SCI_ERR_ILLEGAL_PARAMETER;
+    if (held != NULL)
+        sisci_drop(&held->object);
+    if (map != NULL)
+        *map = made;
+    sisci_report(error, result);
+    return result == SCI_ERR_OK ? address : NULL;
+}
+SISCI_EXPORT(SCIMapRemoteSegment);
+
+/* ------------------------------------------------------------------ both */
+
+SISCI_API void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *error)
+{
+    sci_error_t result = sisci_check(flags, 0);
+    if (result == SCI_ERR_OK) {
+        struct sisci_map *held = sisci_hold_map(map);
+        result = held != NULL ? sisci_end(&held->object, SISCI_END_ALL) : SCI_ERR_ILLEGAL_PARAMETER;
+    }
+    sisci_report(error, result);
+}
+SISCI_EXPORT(SCIUnmapSegment);
+
+SISCI_API volatile void *SCIGetMapPointer(sci_map_t map)
+{
+    struct sisci_map *held = sisci_hold_map(map);
+    void *address = held != NULL ? held->address : NULL;
+    if (held != NULL)
+        sisci_drop(&held->object);
+    return address;
+}
+SISCI_EXPORT(SCIGetMapPointer);
+
+SISCI_API void SCICacheSync(sci_map_t map, void *addr, size_t length, unsigned int flags,
+                            sci_error_t *error)
+{
+    sci_error_t result = sisci_check(flags, SCI_FLAG_CACHE_FLUSH | SCI_FLAG_CACHE_INVALIDATE);
+    struct sisci_map *held = result == SCI_ERR_OK ? sisci_hold_map(map) : NULL;
+    if (held != NULL) {
+        uintptr_t start = (uintptr_t)held->address, at = (uintptr_t)addr;
+        if (at < start || !sisci_map_has(held, at - start, length))
+            result = SCI_ERR_OUT_OF_RANGE;
+        sisci_drop(&held->object);
+        atomic_thread_fence(memory_order_seq_cst); /* caches are coherent */
+    } else if (result == SCI_ERR_OK) {
+        result = SCI_ERR_ILLEGAL_PARAMETER;
+    }
+    sisci_report(error, result);
+}
+SISCI_EXPORT(SCICacheSync);

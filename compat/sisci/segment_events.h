@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Events of segments: the core's records, as waits and callbacks have them. */
+#ifndef SISCI_SEGMENT_EVENTS_H
+#define SISCI_SEGMENT_EVENTS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "core/records.h"
+#include "object.h"
+#include "sisci_api.h"
+
+/** An event. */
+struct sisci_event {
+    sci_segment_cb_reason_t reason;
+    unsigned node;
+};
+
+/**
+ * Take the next event, waiting up to @p timeout_ms milliseconds (negative: for ever).
+ * @return RSM_ST_OK; RSM_ST_NO_RESOURCES: some were lost; else what rsmcore_records_wait() says.
+ */
+enum rsm_status sisci_event_take(struct rsmcore_records *records, int timeout_ms,
+                                 struct sisci_event *event);
+
+/** What a listener does when waiting has failed: true, after a while, unless the wait can never
+ *  succeed again. */
+bool sisci_event_try_again(enum rsm_status status);
+
+#endif

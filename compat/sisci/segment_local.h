@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Local segments: those that this process has made, or has attached to. */
+#ifndef SISCI_SEGMENT_LOCAL_H
+#define SISCI_SEGMENT_LOCAL_H
+
+#include <pthread.h>
+
+#include "adapter.h"
+#include "listener.h"
+#include "object.h"
+#include "segment_events.h"
+#include "segment_memory.h"
+#include "segment_states.h"
+
+/** What the listener of a segment works on. */
+struct sisci_local_source {
+    struct rsmcore_records *records;
+    sci_cb_local_segment_t callback;
+    void *argument;
+    sci_local_segment_t handle;
+    atomic_bool ended;
+};
+
+struct sisci_local_segment {
+    struct sisci_object object;
+    struct sisci_memory *memory;
+    unsigned id;
+    size_t size; /**< as the program said; whole pages may be behind it */
+    bool is_empty, is_private, calls_back;
+    pthread_mutex_t lock;               /**< guards what follows */
+    uint8_t states[SISCI_ADAPTERS_MAX]; /**< enum sisci_local_state, as last seen: who is attached
+                                           changes them, too */
+    uint64_t dma_only; /**< adapters that it is prepared on for DMA alone, by bits */
+    bool published, shared, cancelled;
+    struct sisci_local_source *source; /**< NULL: nobody has asked for events yet */
+    struct sisci_listener *listener;
+};
+
+extern const struct sisci_type sisci_local_type;
+
+static inline struct sisci_local_segment *sisci_hold_local(sci_local_segment_t handle)
+{
+    return (struct sisci_local_segment *)sisci_hold(handle, SISCI_LOCAL_SEGMENT);
+}
+
+/** Let events be kept from now on. Called with the lock held. */
+sci_error_t sisci_local_need_events(struct sisci_local_segment *segment);
+
+/** Tell the daemon where the memory is, if it has not been told: others may have it from then on.
+ *  SCI_ERR_ILLEGAL_OPERATION: there is none. Called with the lock held. */
+sci_error_t sisci_local_publish(struct sisci_local_segment *segment);
+
+/** Whether it is prepared on some adapter. */
+bool sisci_local_is_prepared(struct sisci_local_segment *segment);
+
+#endif

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SCIConnectSegment(), SCIDisconnectSegment(), what they tell, and events */
+#include "segment_remote.h"
+
+#include <stdlib.h>
+
+#include "adapter.h"
+#include "export.h"
+#include "order.h"
+#include "wait.h"
+
+enum {
+    RIGHTS = RSM_RIGHT_READ | RSM_RIGHT_WRITE,
+    CONNECT_FLAGS = SCI_FLAG_USE_CALLBACK | SCI_FLAG_ASYNCHRONOUS_CONNECT | SCI_FLAG_BROADCAST |
+                    SCI_FLAG_DMA_GLOBAL,
+};
+
+/* ------------------------------------------------------------------ connections */
+
+static void drop_connection(struct sisci_connection *connection)
+{
+    if (atomic_fetch_sub(&connection->holders, 1) > 1)
+        return;
+    struct rsmcore_import *import = atomic_load(&connection->import);
+    if (connection->records != NULL)
+        rsmcore_records_destroy(connection->records);
+    if (import != NULL) {
+        sisci_order_forget(import);
+        rsmcore_import_disconnect(import);
+    }
+    rsmcore_controller_close(connection->controller);
+    pthread_mutex_destroy(&connection->lock);
+    free(connection);
+}
+
+static enum rsm_status connect_now(struct sisci_connection *connection)
+{
+    struct rsmcore_import *import;
+    enum rsm_status status =
+        rsmcore_import_connect(connection->controller, connection->node, RSM_ID_SPACE_SISCI,
+                               connection->id, RIGHTS, &import);
+    if (status == RSM_ST_OK && !sisci_order_add(import)) {
+        rsmcore_import_disconnect(import);
+        status = RSM_ST_NO_MEMORY;
+    }
+    if (status == RSM_ST_OK)
+        atomic_store_explicit(&connection->import, import, memory_order_release);
+    return status;
+}
+
+/* Let events be kept from now on. */
+static sci_error_t need_events(struct sisci_connection *connection)
+{
+    struct rsmcore_import *import = atomic_load(&connection->import);
+    enum rsm_status status = RSM_ST_OK;
+    pthread_mutex_lock(&connection->lock);
+    if (connection->cancelled)
+        status = RSM_ST_STALE;
+    else if (connection->records == NULL && import != NULL)
+        status = rsmcore_records_of_import(import, &connection->records);
+    pthread_mutex_unlock(&connection->lock);
+    return sisci_error(SISCI_WAIT, status);
+}
+
+/* Go where an event leads. False: there is no such edge, and nobody is told. */
+static bool go(struct sisci_connection *connection, sci_segment_cb_reason_t reason)
+{
+    enum sisci_remote_state state = atomic_load(&connection->state), next;
+    do
+        next = sisci_remote_edges[state][reason];
+    while (next != SISCI_REMOTE_STATES &&
+           !atomic_compare_exchange_weak(&connection->state, &state, next));
+    return next != SISCI_REMOTE_STATES;
+}
+
+/* ------------------------------------------------------------------ callbacks */
+
+struct call {
+    struct sisci_connection *connection;
+    sci_segment_cb_reason_t reason;
+    sci_error_t status;
+    sci_callback_action_t answer;
+};
+
+static void call_program(void *argument)
+{
+    struct call *call = argument;
+    const struct sisci_connection *connection = call->connection;
+    call->answer =
+        connection->callback(connection->argument, connection->handle, call->reason, call->status);
+}
+
+static bool is_cancelled(struct sisci_connection *connection)
+{
+    pthread_mutex_lock(&connection->lock);
+    bool cancelled = connection->cancelled;
+    pthread_mutex_unlock(&connection->lock);
+    return cancelled;
+}
+
+static bool tell(struct sisci_connection *connection, sci_segment_cb_reason_t reason,
+                 sci_error_t status)
+{
+    struct call call = {.connection = connection, .reason = reason, .status = status};
+    if (is_cancelled(connection))
+        return false;
+    if (!go(connection, reason))
+        return true;
+    sisci_call_deep(call_program, &call);
+    return call.answer != SCI_CALLBACK_CANCEL && reason != SCI_CB_LOST;
+}
+
+/* Connect, if that has not been done, and tell what came of it. */
+static bool begin(struct sisci_connection *connection)
+{
+    sci_error_t error = SCI_ERR_OK;
+    connection->told_of_begin = true;
+    if (atomic_load(&connection->import) == NULL)
+        error = sisci_error(SISCI_CONNECT, connect_now(connection));
+    if (error == SCI_ERR_OK)
+        error = need_events(connection);
+    return tell(connection, error == SCI_ERR_OK ? SCI_CB_OPERATIONAL : SCI_CB_LOST, error);
+}
+
+static bool listen(void *bytes)
+{
+    struct sisci_connection *connection = bytes;
+    struct sisci_event event;
+    if (!connection->told_of_begin)
+        return begin(connection);
+    if (is_cancelled(connection))
+        return false;
+    enum rsm_status status = sisci_event_take(connection->records, -1, &event);
+    if (status != RSM_ST_OK)
+        return sisci_event_try_again(status);
+    return tell(connection, event.reason, SCI_ERR_OK);
+}
+
+static void finish(void *bytes)
+{
+    drop_connection(bytes);
+}
+
+static const struct sisci_listener_type listener_type = {
+    .name = "sisci-remote", .listen = listen, .finish = finish};
+
+/* ------------------------------------------------------------------ the end */
+
+static void cancel(struct sisci_object *object)
+{
+    struct sisci_connection *connection = ((struct sisci_remote_segment *)object)->connection;
+    pthread_mutex_lock(&connection->lock);
+    connection->cancelled = true;
+    if (connection->records != NULL)
+        rsmcore_records_cancel(connection->records);
+    pthread_mutex_unlock(&connection->lock);
+}
+
+static void release(struct sisci_object *object)
+{
+    struct sisci_remote_segment *segment = (struct sisci_remote_segment *)object;
+    if (segment->listener != NULL)
+        sisci_listener_end(segment->listener);
+    drop_connection(segment->connection);
+}
+
+const struct sisci_type sisci_remote_type = {
+    .kind = SISCI_REMOTE_SEGMENT, .cancel = cancel, .release = release};
+
+/* ------------------------------------------------------------------ connect */
+
+/* What a handle is asked for with. */
+struct wanted {
+    unsigned node, id, adapter;
+    sci_cb_remote_segment_t callback;
+    void *argument;
+    unsigned flags;
+};
+
+static sci_error_t check_wanted(const struct wanted *wanted)
+{
+    bool calls_back = (wanted->flags & SCI_FLAG_USE_CALLBACK) != 0;
+    if ((wanted->flags & SCI_FLAG_BROADCAST) != 0)
+        return SCI_ERR_FLAG_NOT_IMPLEMENTED;
+    if (calls_back && wanted->callback == NULL)
+        return SCI_ERR_ILLEGAL_PARAMETER;
+    if (!calls_back && (wanted->flags & SCI_FLAG_ASYNCHRONOUS_CONNECT) != 0)
+        return SCI_ERR_ILLEGAL_FLAG;
+    return wanted->node > RSM_NODE_ID_MAX ? SCI_ERR_ILLEGAL_NODEID : SCI_ERR_OK;
+}
+
+static sci_error_t make_connection(const struct wanted *wanted, struct sisci_connection **made)
+{
+    struct sisci_connection *connection = calloc(1, sizeof *connection);
+    if (connection == NULL)
+        return SCI_ERR_NOSPC;
+    enum rsm_status status = RSM_ST_OK;
+    connection->node = wanted->node;
+    if (wanted->node == SCI_LOCAL_HOST)
+        status = rsmcore_local_node(&connection->node);
+    sci_error_t error = status == RSM_ST_OK
+                            ? sisci_adapter_open(wanted->adapter, &connection->controller)
+                            : sisci_error(SISCI_LOCAL, status);
+    if (error != SCI_ERR_OK) {
+        free(connection);
+        return error;
+    }
+    connection->id = wanted->id;
+    connection->adapter = wanted->adapter;
+    connection->callback = wanted->callback;
+    connection->argument = wanted->argument;
+    atomic_init(&connection->holders, 1);
+    pthread_mutex_init(&connection->lock, NULL);
+    *made = connection;
+    return SCI_ERR_OK;
+}
+
+/* With the segment held. */
+static sci_error_t start_listener(struct sisci_remote_segment *segment)
+{
+    struct sisci_connection *connection = segment->connection;
+    connection->handle = sisci_handle(&segment->object);
+    atomic_fetch_add(&connection->holders, 1);
+    sci_error_t error = sisci_listener_start(&listener_type, connection, &segment->listener);
+    if (error != SCI_ERR_OK)
+        drop_connection(connection);
+    return error;
+}
+
+/* Make the handle. The connection is its from then on, in any case. */
+static sci_error_t make_handle(struct sisci_object *desc, struct sisci_connection *connection,
+                               bool calls_back, sci_remote_segment_t *handle)
+{
+    struct sisci_remote_segment *segment = calloc(1, sizeof *segment);
+    sci_error_t error = SCI_ERR_NOSPC;
+    if (segment != NULL) {
+        segment->connection = connection;
+        segment->calls_back = calls_back;
+        error = sisci_object_enter(&segment->object, &sisci_remote_type, desc);
+    }
+    if (error != SCI_ERR_OK) {
+        drop_connection(connection);
+        free(segment);
+        return error;
+    }
+    *handle = sisci_handle(&segment->object);
+    if (!calls_back)
+        return SCI_ERR_OK;
+    struct sisci_object *held = sisci_hold(*handle, SISCI_REMOTE_SEGMENT);
+    error = held != NULL ? start_listener(segment) : SCI_ERR_ILLEGAL_PARAMETER;
+    if (error == SCI_ERR_OK)
+        sisci_drop(held);
+    else if (held != NULL)
+        (void)sisci_end(held, SISCI_END_ALL);
+    return error;
+}
+
+static sci_error_t connect_segment(struct sisci_object *desc, const struct wanted *wanted,
+                                   sci_remote_segment_t *handle)
+{
+    struct sisci_connection *connection;
+    bool calls_back = (wanted->flags & SCI_FLAG_USE_CALLBACK) != 0;
+    sci_error_t error = make_connection(wanted, &connection);
+    if (error != SCI_ERR_OK)
+        return error;
+    if ((wanted->flags & SCI_FLAG_ASYNCHRONOUS_CONNECT) == 0)
+        error = sisci_error(SISCI_CONNECT, connect_now(connection));
+    if (error != SCI_ERR_OK) {
+        drop_connection(connection);
+        return error;
+    }
+    /* Who waits is not told of what the return says already; callbacks are. */
+    if (!calls_back)
+        (void)go(connection, SCI_CB_OPERATIONAL);
+    return make_handle(desc, connection, calls_back, handle);
+}
+
+SISCI_API void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment, unsigned int nodeId,
+                                 unsigned int segmentId, unsigned int localAdapterNo,
+                                 sci_cb_remote_segment_t callback, void *callbackArg,
+                                 unsigned int timeout, unsigned int flags, sci_error_t *error)
+{
+    const struct wanted wanted = {nodeId, segmentId, localAdapterNo, callback, callbackArg, flags};
+    sci_remote_segment_t made = NULL;
+    sci_error_t result = sisci_check(flags, CONNECT_FLAGS);
+    (void)timeout; /* the daemons answer at once */
+    if (result == SCI_ERR_OK)
+        result = segment == NULL ? SCI_ERR_ILLEGAL_PARAMETER : check_wanted(&wanted);
+    struct sisci_object *desc = result == SCI_ERR_OK ? sisci_hold(sd, SISCI_DESC) : NULL;
+    if (result == SCI_ERR_OK)
+        result = desc != NULL ? connect_segment(desc, &wanted, &made) : SCI_ERR_ILLEGAL_PARAMETER;
+    if (desc != NULL)
+        sisci_drop(desc);
+    if (segment != NULL)
+        *segment = result == SCI_ERR_OK ? made : NULL;
+    sisci_report(error, result);
+}
+SISCI_EXPORT(SCIConnectSegment);
+
+SISCI_API void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags,
+                                    sci_error_t *error)
+{
+    sci_error_t result = sisci_check(flags, 0);
+    if (result == SCI_ERR_OK) {
+        struct sisci_remote_segment *held = sisci_hold_remote(segment);
+        result =
+            held != NULL ? sisci_end(&held->object, SISCI_END_UNUSED) : SCI_ERR_ILLEGAL_PARAMETER;
+    }
+    sisci_report(error, result);
+}
+SISCI_EXPORT(SCIDisconnectSegment);
+
+/* ------------------------------------------------------------------ what is known of it */
+
+SISCI_API size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment)
+{
+    struct sisci_remote_segment *held = sisci_hold_remote(segment);
+    if (held == NULL)
+        return 0;
+    const struct rsmcore_import *import = sisci_remote_import(held);
+    size_t size = import != NULL ? (size_t)import->size : 0;
+    sisci_drop(&held->object);
+    return size;
+}
+SISCI_EXPORT(SCIGetRemoteSegmentSize);
+
+SISCI_API unsigned int SCIGetRemoteSegmentId(sci_remote_segment_t segment)
+{
+    struct sisci_remote_segment *held = sisci_hold_remote(segment);
+    unsigned id = held != NULL ? held->connection->id : 0;
+    if (held != NULL)
+        sisci_drop(&held->object);
+    return id;
+}
+SISCI_EXPORT(SCIGetRemoteSegmentId);
+
+SISCI_API unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment)
+{
+    struct sisci_remote_segment *held = sisci_hold_remote(segment);
+    unsigned node = held != NULL ? held->connection->node : 0;
+    if (held != NULL)
+        sisci_drop(&held->object);
+    return node;
+}
+SISCI_EXPORT(SCIGetRemoteSegmentNodeId);
+
+/* ------------------------------------------------------------------ events */
+
+struct remote_wait {
+    struct sisci_connection *connection;
+    struct sisci_event event;
+};
+
+/* What leads nowhere is no event. */
+static enum rsm_status take_event(void *argument, int timeout_ms)
+{
+    struct remote_wait *wait = argument;
+    enum rsm_status status;
+    do
+        status = sisci_event_take(wait->connection->records, timeout_ms, &wait->event);
+    while (status == RSM_ST_OK && !go(wait->connection, wait->event.reason));
+    return status;
+}
+
+static sci_error_t wait_for_event(struct sisci_remote_segment *segment, unsigned timeout,
+                                  sci_segment_cb_reason_t *reason)
+{
+    if (segment->calls_back)
+        return SCI_ERR_ILLEGAL_OPERATION;
+    struct remote_wait wait = {.connection = segment->connection};
+    sci_error_t error = need_events(segment->connection);
+    if (error != SCI_ERR_OK)
+        return error;
+    enum rsm_status status = sisci_wait(&segment->object, timeout, take_event, &wait);
+    if (status == RSM_ST_NO_RESOURCES)
+        return SCI_ERR_OVERFLOW;
+    if (status == RSM_ST_OK)
+        *reason = wait.event.reason;
+    return sisci_error(SISCI_WAIT, status);
+}
+
+SISCI_API sci_segment_cb_reason_t SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segment,
+                                                               sci_error_t *status,
+                                                               unsigned int timeout,
+                                                               unsigned int flags,
+                                                               sci_error_t *error)
+{
+    sci_segment_cb_reason_t reason = (sci_segment_cb_reason_t)0;
+    struct sisci_remote_segment *held = NULL;
+    sci_error_t result = sisci_check(flags, 0);
+    if (result == SCI_ERR_OK) {
+        held = sisci_hold_remote(segment);
+        result = held != NULL ? wait_for_event(held, timeout, &reason) : SCI_ERR_ILLEGAL_PARAMETER;
+    }
+    if (held != NULL)
+        sisci_drop(&held->object);
+    sisci_report(status, SCI_ERR_OK);
+    sisci_report(error, result);
+    return reason;
+}
+SISCI_EXPORT(SCIWaitForRemoteSegmentEvent);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Remote segments: connections of this process. */
+#ifndef SISCI_SEGMENT_REMOTE_H
+#define SISCI_SEGMENT_REMOTE_H
+
+#include <pthread.h>
+
+#include "core/import.h"
+#include "listener.h"
+#include "object.h"
+#include "segment_events.h"
+#include "segment_states.h"
+
+/** The connection behind a remote segment. The segment holds it, and its listener does. */
+struct sisci_connection {
+    atomic_uint holders;
+    struct rsmcore_import *_Atomic import; /**< NULL: not connected yet, or never */
+    pthread_mutex_t lock;                  /**< guards what follows */
+    struct rsmcore_records *records;       /**< NULL: nobody has asked for events yet */
+    bool cancelled;
+    _Atomic(enum sisci_remote_state) state;
+    /* For callbacks: */
+    sci_cb_remote_segment_t callback;
+    void *argument;
+    sci_remote_segment_t handle;
+    bool told_of_begin; /**< that it is operational, or never will be */
+    /* Whom to connect to. */
+    struct rsmcore_controller *controller; /**< held */
+    unsigned node, id, adapter;
+};
+
+struct sisci_remote_segment {
+    struct sisci_object object;
+    struct sisci_connection *connection;
+    bool calls_back;
+    struct sisci_listener *listener;
+};
+
+extern const struct sisci_type sisci_remote_type;
+
+static inline struct sisci_remote_segment *sisci_hold_remote(sci_remote_segment_t handle)
+{
+    return (struct sisci_remote_segment *)sisci_hold(handle, SISCI_REMOTE_SEGMENT);
+}
+
+/** Its connection in the core; NULL: it is not connected. */
+static inline struct rsmcore_import *sisci_remote_import(const struct sisci_remote_segment *segment)
+{
+    return atomic_load_explicit(&segment->connection->import, memory_order_acquire);
+}
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file The module's visible symbols. */
+#ifndef NTB_MODULE_H
+#define NTB_MODULE_H
+
+#include "rsm/transport.h"
+
+#define NTB_TABLE __attribute__((visibility("default")))
+
+extern const struct rsm_node_ops rsm_transport_node_ops_v2;
+extern const struct rsm_import_ops rsm_transport_import_ops_v2;
+
+void rsm_transport_log_v1(rsm_transport_log log);
+
+#endif

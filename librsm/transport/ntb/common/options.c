@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transport/ntb/common/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORD_MAX = 128, TIMEOUT_DEFAULT_MS = 3000, WAIT_DEFAULT_MS = 500, BEATS = 6 };
+
+/* Digits with an optional K, M or G behind them. */
+static bool number(const char *text, uint64_t least, uint64_t most, uint64_t *value)
+{
+    char *end;
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    errno = 0;
+    unsigned long long parsed = strtoull(text, &end, 10);
+    unsigned shift = 0;
+    if (*end != '\0' && end[1] == '\0')
+        shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    if (errno != 0 || (*end != '\0' && shift == 0) || parsed > UINT64_MAX >> shift)
+        return false;
+    *value = (uint64_t)parsed << shift;
+    return *value >= least && *value <= most;
+}
+
+static bool set_milliseconds(uint32_t *option, uint32_t least, const char *text)
+{
+    uint64_t value;
+    if (!number(text, least, 600000, &value))
+        return false;
+    *option = (uint32_t)value;
+    return true;
+}
+
+static bool set_pool(struct ntb_options *o, const char *text)
+{
+    return number(text, UINT64_C(4096), UINT64_C(1) << 50, &o->pool);
+}
+
+static bool set_timeout(struct ntb_options *o, const char *text)
+{
+    return set_milliseconds(&o->timeout_ms, 10, text);
+}
+
+static bool set_heartbeat(struct ntb_options *o, const char *text)
+{
+    return set_milliseconds(&o->heartbeat_ms, 1, text);
+}
+
+static bool set_wait(struct ntb_options *o, const char *text)
+{
+    return set_milliseconds(&o->wait_ms, 0, text);
+}
+
+static const struct {
+    const char *name;
+    bool (*set)(struct ntb_options *o, const char *text);
+    const char *expected;
+} known[] = {
+    {"pool", set_pool, "at least 4096 bytes, or a number with K, M or G"},
+    {"timeout", set_timeout, "10 to 600000 milliseconds"},
+    {"heartbeat", set_heartbeat, "1 to 600000 milliseconds"},
+    {"wait", set_wait, "0 to 600000 milliseconds"},
+};
+
+/* One word, which is the caller's copy. */
+static bool apply(char *word, struct ntb_options *options, char *why, size_t why_size)
+{
+    char *value = strchr(word, '=');
+    if (value == NULL) {
+        snprintf(why, why_size, "option \"%s\": expected NAME=VALUE", word);
+        return false;
+    }
+    *value++ = '\0';
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(known[i].name, word) != 0)
+            continue;
+        if (known[i].set(options, value))
+            return true;
+        snprintf(why, why_size, "option %s: expected %s, not \"%s\"", word, known[i].expected,
+                 value);
+        return false;
+    }
+    snprintf(why, why_size, "option \"%s\" is not one of the ntb transport", word);
+    return false;
+}
+
+static bool read_words(const char *text, struct ntb_options *options, char *why, size_t why_size)
+{
+    static const char separators[] = ", \t";
+    for (text += strspn(text, separators); *text != '\0'; text += strspn(text, separators)) {
+        char word[WORD_MAX];
+        size_t length = strcspn(text, separators);
+        if (length >= sizeof word) {
+            snprintf(why, why_size, "an option is longer than %d characters", WORD_MAX - 1);
+            return false;
+        }
+        memcpy(word, text, length);
+        word[length] = '\0';
+        if (!apply(word, options, why, why_size))
+            return false;
+        text += length;
+    }
+    return true;
+}
+
+bool ntb_options_parse(const char *text, uint32_t timeout_ms, struct ntb_options *options,
+                       char *why, size_t why_size)
+{
+    enum { HEARTBEAT_MOST_MS = 100 };
+    *options = (struct ntb_options){.timeout_ms = timeout_ms != 0 ? timeout_ms : TIMEOUT_DEFAULT_MS,
+                                    .wait_ms = WAIT_DEFAULT_MS};
+    if (!read_words(text, options, why, why_size))
+        return false;
+    if (options->heartbeat_ms == 0) {
+        options->heartbeat_ms = options->timeout_ms / BEATS;
+        if (options->heartbeat_ms > HEARTBEAT_MOST_MS)
+            options->heartbeat_ms = HEARTBEAT_MOST_MS;
+        if (options->heartbeat_ms == 0)
+            options->heartbeat_ms = 1;
+    }
+    if (options->heartbeat_ms < options->timeout_ms)
+        return true;
+    snprintf(why, why_size, "option heartbeat: expected less than timeout, %u milliseconds",
+             (unsigned)options->timeout_ms);
+    return false;
+}

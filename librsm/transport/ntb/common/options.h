@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The options of a controller on NTB: words NAME=VALUE of rsm.conf's `options`, separated by commas
+ * or spaces. rsm-ntb(7) says what each is good for.
+ */
+#ifndef NTB_OPTIONS_H
+#define NTB_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ntb_options {
+    uint64_t pool;         /**< bytes of the pool that extents may take; 0: all of it */
+    uint32_t timeout_ms;   /**< ivshmem: after which a silent peer has failed */
+    uint32_t heartbeat_ms; /**< ivshmem: between two heartbeats; 0: a sixth of the time-out, at most
+                                100 */
+    uint32_t wait_ms;      /**< ivshmem: how long the port waits, when it opens, for a peer that is
+                                there */
+};
+
+/**
+ * Read @p text over the defaults.
+ * @param timeout_ms  that of the node, 0 if it is not told.
+ * @param why         on failure, what was expected instead, for the log.
+ */
+bool ntb_options_parse(const char *text, uint32_t timeout_ms, struct ntb_options *options,
+                       char *why, size_t why_size);
+
+#endif

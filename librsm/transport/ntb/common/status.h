@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The status page of an import: the importer's node, or the kernel for it, writes the page, and the
+ * importing process maps it read-only. A barrier is judged by this page and by the canary, which is
+ * a word in the other host's memory (import/barrier.h).
+ *
+ * The layout is that of struct rsm_ntb_status of the kernel module.
+ */
+#ifndef NTB_STATUS_H
+#define NTB_STATUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ntb_status {
+    uint32_t abi;
+    uint32_t import_epoch;  /**< constant: the epoch that the import was made in */
+    uint32_t epoch;         /**< the port's present epoch; 0: there is no session */
+    uint32_t link_seq;      /**< how often a session of the port has ended */
+    uint32_t err_seq;       /**< how often the link has reported errors */
+    uint32_t revoked;       /**< 1: this import was revoked */
+    uint64_t canary;        /**< constant: what the canary reads as in this session */
+    uint64_t canary_offset; /**< constant: where the canary is in its page */
+    uint64_t length;        /**< constant: bytes of the import */
+    uint32_t flags;
+    uint32_t reserved[3];
+};
+
+enum { NTB_STATUS_ABI = 1 };
+
+/** A load or store of a word that another process or host writes or reads: one access. */
+static inline uint32_t ntb_load32(const uint32_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+static inline uint64_t ntb_load64(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+static inline void ntb_store32(uint32_t *word, uint32_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+static inline void ntb_store64(uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+/** Whether the import still reaches the memory it was made for, as far as its own host knows. */
+static inline bool ntb_status_good(const struct ntb_status *status)
+{
+    return ntb_load32(&status->epoch) == status->import_epoch && ntb_load32(&status->revoked) == 0;
+}
+
+#endif

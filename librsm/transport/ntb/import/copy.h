@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Copies to and from a window: memory of another host, mapped write combining. Stores go past the
+ * caches in whole lines; loads are as wide as the processor has them for such memory, because each
+ * waits for the other host. Accesses to the window are aligned to their width, as device memory
+ * wants it. The other side may use the same bytes at the same time.
+ */
+#ifndef NTB_COPY_H
+#define NTB_COPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** To the window. Stores may still be on their way on return, until ntb_store_fence(). */
+void ntb_copy_out(void *window, const void *from, size_t length);
+/** From the window. */
+void ntb_copy_in(void *to, const void *window, size_t length);
+
+/** Stores before it are seen by the other host before those after it. */
+static inline void ntb_store_fence(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __asm__ volatile("sfence" ::: "memory");
+#elif defined(__aarch64__)
+    __asm__ volatile("dsb st" ::: "memory");
+#else
+    __sync_synchronize();
+#endif
+}
+
+/** Loads before it have been carried out before anything after it. */
+static inline void ntb_load_fence(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __asm__ volatile("lfence" ::: "memory");
+#elif defined(__aarch64__)
+    __asm__ volatile("dsb ld" ::: "memory");
+#else
+    __sync_synchronize();
+#endif
+}
+
+#endif

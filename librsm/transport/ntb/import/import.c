@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ntb, import half: the segment is mapped once at connect; put and get are copies through that
+ * mapping. No transfer and no barrier makes a system call.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/apart.h"
+#include "base/sealed.h"
+#include "base/view.h"
+#include "transport/ntb/common/module.h"
+#include "transport/ntb/common/wire.h"
+#include "transport/ntb/import/barrier.h"
+#include "transport/ntb/import/copy.h"
+
+#define RACES_BY_DESIGN __attribute__((no_sanitize_thread))
+
+struct ntb_port {
+    struct rsm_port base;
+    uint64_t page; /* bytes */
+};
+
+struct ntb_conn {
+    struct rsm_conn conn;
+    uint8_t *base; /* the view's, NULL without rights */
+    struct ntb_barrier barrier;
+    uint64_t size;
+    uint64_t page;
+    void *status_page, *canary_page; /* NULL: memory of this host */
+    struct rsm_view view;
+};
+
+static struct ntb_conn *ntb_of(struct rsm_conn *conn)
+{
+    return RSM_CONTAINER_OF(conn, struct ntb_conn, conn);
+}
+
+static struct ntb_port *port_of(struct rsm_port *port)
+{
+    return RSM_CONTAINER_OF(port, struct ntb_port, base);
+}
+
+static enum rsm_status ntb_open_port(const struct rsm_controller_info *info, struct rsm_port **port)
+{
+    (void)info; /* the node half knows the device */
+    struct ntb_port *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->base.caps = RSM_CAP_MAP;
+    made->page = (uint64_t)sysconf(_SC_PAGESIZE);
+    *port = &made->base;
+    return RSM_ST_OK;
+}
+
+static void ntb_close_port(struct rsm_port *port)
+{
+    free(port_of(port));
+}
+
+/* ------------------------------------------------------------------ descriptors */
+
+/* Whether it is a descriptor of the kernel module, whose mappings never raise a signal. */
+static bool is_module_descriptor(int fd)
+{
+    static const char class[] = "/rsm_ntb";
+    char link[64], target[256];
+    struct stat file;
+    if (fstat(fd, &file) < 0 || !S_ISCHR(file.st_mode))
+        return false;
+    snprintf(link, sizeof link, "/sys/dev/char/%u:%u/subsystem", major(file.st_rdev),
+             minor(file.st_rdev));
+    ssize_t length = readlink(link, target, sizeof target - 1);
+    if (length < (ssize_t)sizeof class - 1)
+        return false;
+    target[length] = '\0';
+    return strcmp(target + length - (sizeof class - 1), class) == 0;
+}
+
+static bool is_safe(int fd, uint64_t offset, uint64_t length, bool device)
+{
+    if (length > UINT64_MAX - offset)
+        return false;
+    return device ? is_module_descriptor(fd) : rsm_is_sealed_memory(fd, offset + length);
+}
+
+static enum rsm_status ntb_extent_check(struct rsm_port *port, int fd, uint64_t offset,
+                                        uint64_t length)
+{
+    (void)port;
+    return is_safe(fd, offset, length, true) || is_safe(fd, offset, length, false)
+               ? RSM_ST_OK
+               : RSM_ST_PROTOCOL;
+}
+
+/* ------------------------------------------------------------------ connection */
+
+static void *map_page(const struct ntb_conn *made, int fd, uint64_t offset)
+{
+    void *page = rsmcore_mmap_apart(made->page, PROT_READ, MAP_SHARED, fd, (off_t)offset);
+    return page == MAP_FAILED ? NULL : page;
+}
+
+/* Status and canary of a connection to the other host. */
+static enum rsm_status watch(struct ntb_conn *made, const struct rsm_offer *offer,
+                             const struct ntb_ticket *ticket)
+{
+    bool device = (ticket->flags & NTB_TICKET_DEVICE) != 0;
+    if (!is_safe(offer->fds[0], ticket->status_offset, made->page, device) ||
+        !is_safe(offer->fds[1], ticket->canary_offset, made->page, device))
+        return RSM_ST_PROTOCOL;
+    made->status_page = map_page(made, offer->fds[0], ticket->status_offset);
+    made->canary_page = map_page(made, offer->fds[1], ticket->canary_offset);
+    if (made->status_page == NULL || made->canary_page == NULL)
+        return RSM_ST_NO_MEMORY;
+    const struct ntb_status *status = made->status_page;
+    uint64_t at = ntb_load64(&status->canary_offset);
+    if (ntb_load32(&status->abi) != NTB_STATUS_ABI || at % sizeof(uint64_t) != 0 ||
+        at > made->page - sizeof(uint64_t))
+        return RSM_ST_PROTOCOL;
+    ntb_barrier_begin(&made->barrier, status,
+                      (const void *)((const uint8_t *)made->canary_page + at));
+    return RSM_ST_OK;
+}
+
+static bool pieces_are_safe(const int *fds, const struct ntb_ticket *ticket, uint64_t page)
+{
+    for (uint32_t i = 0; i < ticket->count; i++) {
+        const struct rsm_view_piece *piece = &ticket->pieces[i];
+        if ((piece->offset | piece->length) % page != 0 ||
+            !is_safe(fds[i], piece->offset, piece->length,
+                     (ticket->flags & NTB_TICKET_DEVICE) != 0))
+            return false;
+    }
+    return true;
+}
+
+static enum rsm_status build(struct ntb_conn *made, const struct rsm_offer *offer, uint32_t rights)
+{
+    struct ntb_ticket ticket;
+    if (!ntb_ticket_decode(offer, made->size, rights, &ticket))
+        return RSM_ST_PROTOCOL;
+    if (rights == 0)
+        return RSM_ST_OK;
+    bool local = (ticket.flags & NTB_TICKET_LOCAL) != 0;
+    const int *fds = offer->fds + (local ? 0 : 2);
+    enum rsm_status status = local ? RSM_ST_OK : watch(made, offer, &ticket);
+    if (status == RSM_ST_OK && !pieces_are_safe(fds, &ticket, made->page))
+        status = RSM_ST_PROTOCOL;
+    if (status == RSM_ST_OK)
+        status =
+            rsm_view_make(&made->view, fds, ticket.pieces, ticket.count, made->size,
+                          rsm_view_protection(rights), (ticket.flags & NTB_TICKET_DEVICE) == 0);
+    made->base = made->view.base;
+    return status;
+}
+
+static void ntb_disconnect(struct rsm_conn *conn)
+{
+    struct ntb_conn *ntb = ntb_of(conn);
+    rsm_view_end(&ntb->view);
+    if (ntb->status_page != NULL)
+        munmap(ntb->status_page, ntb->page);
+    if (ntb->canary_page != NULL)
+        munmap(ntb->canary_page, ntb->page);
+    free(ntb);
+}
+
+static enum rsm_status ntb_connect(struct rsm_port *port, const struct rsm_offer *offer,
+                                   uint64_t size, uint32_t rights, struct rsm_conn **conn)
+{
+    if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0)
+        return RSM_ST_INVALID;
+    struct ntb_conn *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    made->size = size;
+    made->page = port_of(port)->page;
+    made->conn.caps = port->caps;
+    ntb_barrier_begin(&made->barrier, NULL, NULL);
+    enum rsm_status status = build(made, offer, rights);
+    if (status != RSM_ST_OK) {
+        ntb_disconnect(&made->conn);
+        return status;
+    }
+    *conn = &made->conn;
+    return RSM_ST_OK;
+}
+
+/* ------------------------------------------------------------------ transfer */
+
+/* An import that has ended reaches nobody. The kernel module sees to that; without it, it is for put
+ * and get to see. They do not report it: barriers do. */
+static enum rsm_status ntb_put(struct rsm_conn *conn, uint64_t offset, const void *src,
+                               size_t length)
+{
+    struct ntb_conn *ntb = ntb_of(conn);
+    if (ntb_barrier_alive(&ntb->barrier))
+        ntb_copy_out(ntb->base + offset, src, length);
+    return RSM_ST_OK;
+}
+
+static enum rsm_status ntb_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
+{
+    struct ntb_conn *ntb = ntb_of(conn);
+    if (ntb_barrier_alive(&ntb->barrier))
+        ntb_copy_in(dst, ntb->base + offset, length);
+    else
+        memset(dst, 0, length);
+    return RSM_ST_OK;
+}
+
+/* Volatile: each element is one access, in ascending order, and no two are merged. */
+#define COPY_ELEMENTS(type, to, from, count)                                                       \
+    do {                                                                                           \
+        volatile type *target_ = (void *)(to);                                                     \
+        const volatile type *source_ = (const void *)(from);                                       \
+        for (size_t i_ = 0; i_ < (count); i_++)                                                    \
+            target_[i_] = source_[i_];                                                             \
+    } while (0)
+
+RACES_BY_DESIGN static enum rsm_status copy_elements(void *to, const void *from, unsigned width,
+                                                     size_t count)
+{
+    switch (width) {
+    case 1:
+        COPY_ELEMENTS(uint8_t, to, from, count);
+        return RSM_ST_OK;
+    case 2:
+        COPY_ELEMENTS(uint16_t, to, from, count);
+        return RSM_ST_OK;
+    case 4:
+        COPY_ELEMENTS(uint32_t, to, from, count);
+        return RSM_ST_OK;
+    case 8:
+        COPY_ELEMENTS(uint64_t, to, from, count);
+        return RSM_ST_OK;
+    default:
+        return RSM_ST_INVALID;
+    }
+}
+
+static enum rsm_status ntb_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                     unsigned width, size_t count)
+{
+    struct ntb_conn *ntb = ntb_of(conn);
+    return ntb_barrier_alive(&ntb->barrier) ? copy_elements(ntb->base + offset, src, width, count)
+                                            : RSM_ST_OK;
+}
+
+static enum rsm_status ntb_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst,
+                                     unsigned width, size_t count)
+{
+    struct ntb_conn *ntb = ntb_of(conn);
+    if (ntb_barrier_alive(&ntb->barrier))
+        return copy_elements(dst, ntb->base + offset, width, count);
+    memset(dst, 0, width * count);
+    return RSM_ST_OK;
+}
+
+/* ------------------------------------------------------------------ mapping */
+
+static enum rsm_status ntb_map(struct rsm_conn *conn, uint64_t offset, size_t length,
+                               uint32_t rights, bool fixed, void **address)
+{
+    struct ntb_conn *ntb = ntb_of(conn);
+    /* Segments are whole pages, so the last page of the window is inside. */
+    uint64_t whole = (length + ntb->page - 1) / ntb->page * ntb->page;
+    if (length == 0 || whole < length || offset > ntb->size || whole > ntb->size - offset)
+        return RSM_ST_RANGE;
+    if (offset % ntb->page != 0 || (fixed && (uintptr_t)*address % ntb->page != 0))
+        return RSM_ST_ALIGNMENT;
+    if (ntb->base == NULL)
+        return rsm_view_map_none(whole, fixed, address);
+    return rsm_view_map(&ntb->view, offset, whole, rsm_view_protection(rights), fixed, address);
+}
+
+static enum rsm_status ntb_unmap(struct rsm_conn *conn, void *address, size_t length)
+{
+    (void)conn;
+    return munmap(address, length) == 0 ? RSM_ST_OK : RSM_ST_INVALID;
+}
+
+/* ------------------------------------------------------------------ ordering */
+
+static enum rsm_status ntb_order(struct rsm_conn *conn)
+{
+    (void)conn;
+    ntb_store_fence();
+    return RSM_ST_OK;
+}
+
+static enum rsm_status ntb_complete(struct rsm_conn *conn)
+{
+    return ntb_barrier_close(&ntb_of(conn)->barrier);
+}
+
+static enum rsm_status ntb_health(struct rsm_conn *conn)
+{
+    return ntb_barrier_alive(&ntb_of(conn)->barrier) ? RSM_ST_OK : RSM_ST_ABORTED;
+}
+
+NTB_TABLE const struct rsm_import_ops rsm_transport_import_ops_v2 = {
+    RSM_IMPORT_OPS_HEAD,
+    .name = "ntb",
+    .open = ntb_open_port,
+    .close = ntb_close_port,
+    .connect = ntb_connect,
+    .disconnect = ntb_disconnect,
+    .put = ntb_put,
+    .get = ntb_get,
+    .put_elems = ntb_put_elems,
+    .get_elems = ntb_get_elems,
+    .map = ntb_map,
+    .unmap = ntb_unmap,
+    .order = ntb_order,
+    .complete = ntb_complete,
+    .health = ntb_health,
+    .extent_check = ntb_extent_check,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Which parts of a pool are in use. Knows neither memory nor hardware. Not thread-safe: the window
+ * calls it under its lock.
+ */
+#ifndef NTB_ALLOCATOR_H
+#define NTB_ALLOCATOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Extents that are at least so long begin at a multiple of it, so that large pages can map them. */
+#define NTB_LARGE UINT64_C(0x200000)
+
+/** A part in use, and the number of its signal counter. */
+struct ntb_range {
+    uint64_t offset; /**< bytes into the pool */
+    uint64_t length;
+    uint32_t slot;
+    struct ntb_range *prev, *next; /* by offset */
+};
+
+struct ntb_allocator {
+    uint64_t first;   /**< where the usable part begins, bytes */
+    uint64_t end;     /**< and where it ends */
+    uint64_t granule; /**< offsets and lengths are multiples of it; a power of two */
+    uint64_t used;    /**< bytes in ranges */
+    uint32_t slots;   /**< that there are */
+    uint32_t next_slot;
+    uint64_t *taken; /**< a bit for each slot */
+    struct ntb_range *ranges;
+};
+
+/** False: no memory. */
+bool ntb_allocator_begin(struct ntb_allocator *allocator, uint64_t first, uint64_t end,
+                         uint64_t granule, uint32_t slots);
+void ntb_allocator_end(struct ntb_allocator *allocator);
+
+/** Take @p length bytes, a multiple of the granule, at the lowest offset where they fit; and a
+ *  slot. NULL: there is no room, no slot or no memory. */
+struct ntb_range *ntb_allocate(struct ntb_allocator *allocator, uint64_t length);
+/** Take exactly this part. NULL: it is impossible, or some of it is taken. */
+struct ntb_range *ntb_reserve(struct ntb_allocator *allocator, uint64_t offset, uint64_t length,
+                              uint32_t slot);
+/** Give it back. */
+void ntb_free_range(struct ntb_allocator *allocator, struct ntb_range *range);
+/** The longest extent that ntb_allocate() could make now, bytes. */
+uint64_t ntb_largest(const struct ntb_allocator *allocator);
+
+#endif

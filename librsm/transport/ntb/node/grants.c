@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Offers. One to an importer of the other host is a grant: where the segment lies in this pool, in
+ * which session. It holds its extents until the importer's node says that the import has ended. One
+ * to an importer of this host is a ticket for the memory itself.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "base/status.h"
+#include "transport/ntb/node/window.h"
+
+static struct ntb_extent *extent_of(struct rsm_extent *extent)
+{
+    return RSM_CONTAINER_OF(extent, struct ntb_extent, base);
+}
+
+static bool pieces_lie_in_their_extents(const struct ntb_window *window,
+                                        const struct rsm_extent_piece *pieces, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const struct rsm_extent_piece *piece = &pieces[i];
+        if (piece->length == 0 || (piece->offset | piece->length) % window->limits.granule != 0 ||
+            piece->offset > piece->extent->length ||
+            piece->length > piece->extent->length - piece->offset)
+            return false;
+    }
+    return count > 0;
+}
+
+/* ------------------------------------------------------------------ of this host */
+
+static void close_descriptors(struct rsm_offer *offer)
+{
+    while (offer->fd_count > 0)
+        close(offer->fds[--offer->fd_count]);
+}
+
+static enum rsm_status fill_local(const struct ntb_window *window,
+                                  const struct rsm_extent_piece *pieces, unsigned count,
+                                  uint32_t rights, struct rsm_offer *offer)
+{
+    struct ntb_ticket ticket = {.flags = NTB_TICKET_LOCAL |
+                                         (window->limits.device ? NTB_TICKET_DEVICE : 0),
+                                .count = rights == 0 ? 0 : count};
+    struct ntb_port *port = window->port;
+    for (unsigned i = 0; i < ticket.count; i++) {
+        const struct ntb_extent *extent = extent_of(pieces[i].extent);
+        int fd = port->ops->extent_share(port, &extent->memory, (rights & RSM_RIGHT_WRITE) != 0);
+        if (fd < 0) {
+            enum rsm_status status = rsmcore_status_from_errno(errno);
+            close_descriptors(offer);
+            return status;
+        }
+        offer->fds[offer->fd_count++] = fd;
+        ticket.pieces[i] = (struct rsm_view_piece){.offset = extent->base.offset + pieces[i].offset,
+                                                   .length = pieces[i].length};
+    }
+    offer->blob_len = ntb_ticket_encode(&ticket, offer->blob);
+    return RSM_ST_OK;
+}
+
+/* ------------------------------------------------------------------ of the other host */
+
+static enum rsm_status fill_remote(const struct ntb_window *window,
+                                   const struct rsm_extent_piece *pieces, unsigned count,
+                                   uint32_t rights, const struct rsm_importer *importer,
+                                   struct rsm_offer *offer)
+{
+    struct ntb_port_info info;
+    window->port->ops->info(window->port, &info);
+    if (info.epoch == 0 || info.peer_node != importer->node)
+        return RSM_ST_UNREACHABLE;
+    struct ntb_grant grant = {.generation = info.generation,
+                              .sequence = info.sequence,
+                              .peer_generation = info.peer_generation,
+                              .peer_sequence = info.peer_sequence,
+                              .count = rights == 0 ? 0 : count};
+    for (unsigned i = 0; i < grant.count; i++) {
+        const struct ntb_range *range = extent_of(pieces[i].extent)->range;
+        grant.pieces[i] = (struct ntb_grant_piece){.offset = range->offset + pieces[i].offset,
+                                                   .length = pieces[i].length,
+                                                   .slot = range->slot};
+    }
+    offer->blob_len = ntb_grant_encode(&grant, offer->blob);
+    return offer->blob_len > 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+}
+
+static void hold(struct ntb_window *window, struct ntb_offer *made,
+                 const struct rsm_extent_piece *pieces, unsigned count)
+{
+    pthread_mutex_lock(&window->lock);
+    made->count = count;
+    for (unsigned i = 0; i < count; i++) {
+        made->extents[i] = extent_of(pieces[i].extent);
+        made->extents[i]->grants++;
+    }
+    pthread_mutex_unlock(&window->lock);
+    DL_APPEND(window->offers, made);
+}
+
+enum rsm_status ntb_offer_make(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+                               unsigned count, uint32_t rights, const struct rsm_importer *importer,
+                               struct rsm_offer *offer, struct rsm_node_offer **made)
+{
+    struct ntb_window *window = ntb_window_of(port);
+    if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0 ||
+        !pieces_lie_in_their_extents(window, pieces, count))
+        return RSM_ST_INVALID;
+    if (count > (importer->local ? (unsigned)RSM_OFFER_MAX_FDS : (unsigned)NTB_PIECES_MAX))
+        return RSM_ST_NO_RESOURCES;
+    struct ntb_offer *fresh = calloc(1, sizeof *fresh + count * sizeof fresh->extents[0]);
+    if (fresh == NULL)
+        return RSM_ST_NO_MEMORY;
+    fresh->base.port = port;
+    fresh->node = importer->node;
+    fresh->local = importer->local;
+    offer->fd_count = 0;
+    enum rsm_status status = importer->local
+                                 ? fill_local(window, pieces, count, rights, offer)
+                                 : fill_remote(window, pieces, count, rights, importer, offer);
+    if (status != RSM_ST_OK) {
+        free(fresh);
+        return status;
+    }
+    if (importer->local)
+        DL_APPEND(window->offers, fresh);
+    else
+        hold(window, fresh, pieces, count);
+    *made = &fresh->base;
+    return RSM_ST_OK;
+}
+
+void ntb_offer_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    /* What a process of this host has mapped cannot be taken back, and the other host is told by
+     * the daemons: the exporter leaves the extent. */
+    struct ntb_offer *offer = RSM_CONTAINER_OF(made, struct ntb_offer, base);
+    offer->revoked = true;
+    if (offer->local)
+        ntb_offer_released(port, made);
+}
+
+static void release(struct ntb_window *window, struct ntb_offer *offer)
+{
+    pthread_mutex_lock(&window->lock);
+    for (uint32_t i = 0; i < offer->count; i++)
+        offer->extents[i]->grants--;
+    pthread_mutex_unlock(&window->lock);
+    DL_DELETE(window->offers, offer);
+    free(offer);
+}
+
+void ntb_offer_released(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    release(ntb_window_of(port), RSM_CONTAINER_OF(made, struct ntb_offer, base));
+    ntb_window_pump(ntb_window_of(port));
+}
+
+bool ntb_offers_released(struct rsm_node_port *port, uint32_t node)
+{
+    struct ntb_window *window = ntb_window_of(port);
+    struct ntb_port_info info;
+    struct ntb_offer *offer, *next;
+    struct ntb_extent *extent;
+    /* Without a driver that cuts mappings, "cut" says less than "released". */
+    if (!window->limits.cuts)
+        return false;
+    DL_FOREACH_SAFE(window->offers, offer, next)
+    {
+        if (offer->node == node && offer->revoked && !offer->local)
+            release(window, offer);
+    }
+    window->port->ops->info(window->port, &info);
+    pthread_mutex_lock(&window->lock);
+    if (info.peer_node == node)
+        DL_FOREACH(window->extents, extent)
+    extent->inherited = false;
+    pthread_mutex_unlock(&window->lock);
+    ntb_window_pump(window);
+    return true;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A client of an ivshmem server: shared memory, and doorbells of two peers. The protocol is that of
+ * QEMU's ivshmem-doorbell devices. The server counts as hardware: it is trusted.
+ *
+ * An id is never used twice. Its lowest bit says which half of the memory is this side's pool.
+ */
+#ifndef NTB_IVSHMEM_H
+#define NTB_IVSHMEM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { IVSHMEM_VECTORS_MAX = 8, IVSHMEM_BELL = 1 /* vector */ };
+
+struct ivshmem {
+    int socket; /**< -1 once the server has gone */
+    int memory; /**< descriptor of the shared memory */
+    uint64_t size;
+    uint8_t *base; /**< all of it, mapped */
+    uint32_t id;
+    bool peer; /**< there is one */
+    uint32_t peer_id;
+    unsigned peer_bells; /**< of the peer's vectors */
+    int peer_bell[IVSHMEM_VECTORS_MAX];
+    unsigned bells;
+    int bell[IVSHMEM_VECTORS_MAX];
+};
+
+/** Connect and map. False, and the log says what is wrong. */
+bool ivshmem_open(struct ivshmem *ivshmem, const char *path);
+void ivshmem_close(struct ivshmem *ivshmem);
+/** Take what the server has sent. False: it has gone. */
+bool ivshmem_service(struct ivshmem *ivshmem);
+/** Ring the peer, if there is one. */
+void ivshmem_ring(const struct ivshmem *ivshmem);
+/** Take the rings of the own bells. */
+void ivshmem_take_bells(const struct ivshmem *ivshmem);
+
+#endif

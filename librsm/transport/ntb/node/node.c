@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ntb, node half: rsmd owns the bridge's port, the pool, and what processes of this host import. */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "transport/ntb/common/module.h"
+#include "transport/ntb/node/window.h"
+
+/* The port that a controller's device names, and what is left of the name for it. */
+static const struct ntb_port_ops *port_named(const char *device, const char **where)
+{
+    static const char ivshmem[] = "ivshmem:";
+    if (strncmp(device, ivshmem, sizeof ivshmem - 1) == 0) {
+        *where = device + sizeof ivshmem - 1;
+        return &ntb_port_ivshmem;
+    }
+#ifdef NTB_CHARDEV
+    if (device[0] == '/') {
+        *where = device;
+        return &ntb_port_chardev;
+    }
+#endif
+    return NULL;
+}
+
+static enum rsm_status open_port(const struct rsm_controller_info *info,
+                                 const struct ntb_options *options, struct ntb_port **port)
+{
+    const char *where;
+    const struct ntb_port_ops *ops = port_named(info->device, &where);
+    if (ops != NULL)
+        return ops->open(where, options, info->node, port);
+    rsm_log_error("ntb: controller %s: expected device = /dev/rsm_ntbN or ivshmem:SOCKET, not "
+                  "\"%s\"%s",
+                  info->name, info->device,
+                  info->device[0] == '/' ? ": this librsm was built without the kernel module's "
+                                           "interface"
+                                         : "");
+    return RSM_ST_INVALID;
+}
+
+static enum rsm_status node_open(const struct rsm_controller_info *info,
+                                 struct rsm_node_port **made)
+{
+    struct ntb_options options;
+    struct ntb_port *port;
+    char why[256];
+    if (!ntb_options_parse(info->options, info->peer_timeout_ms, &options, why, sizeof why)) {
+        rsm_log_error("ntb: controller %s: %s", info->name, why);
+        return RSM_ST_INVALID;
+    }
+    enum rsm_status status = open_port(info, &options, &port);
+    if (status != RSM_ST_OK)
+        return status;
+    struct ntb_window *window = ntb_window_begin(port, info->node, options.pool);
+    if (window == NULL) {
+        port->ops->close(port);
+        return RSM_ST_NO_MEMORY;
+    }
+    window->base.caps = RSM_NODE_REACHES_HOSTS | RSM_NODE_ANY_THREAD | RSM_NODE_REPORTS_NODES;
+    *made = &window->base;
+    return RSM_ST_OK;
+}
+
+static void node_close(struct rsm_node_port *port)
+{
+    ntb_window_end(ntb_window_of(port));
+}
+
+static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
+{
+    enum { WIDTHS = 1 | 2 | 4 | 8 };
+    const struct ntb_window *window = ntb_window_of(port);
+    uint64_t bytes = window->allocator.end - window->allocator.first;
+    *attr = (struct rsm_port_attr){.access_sizes = WIDTHS,
+                                   .atomic_sizes = WIDTHS,
+                                   .page_size = window->limits.granule,
+                                   .max_segment_size = bytes,
+                                   .total_segment_size = bytes,
+                                   .max_segments = window->limits.slots,
+                                   .max_map_size = bytes,
+                                   .total_map_size = UINT64_MAX,
+                                   .max_imports = window->limits.slots};
+}
+
+static int node_event_fd(struct rsm_node_port *port)
+{
+    const struct ntb_window *window = ntb_window_of(port);
+    return window->port->ops->fd(window->port);
+}
+
+static void node_dispatch(struct rsm_node_port *port, const struct rsm_node_upcalls *up,
+                          void *context)
+{
+    struct ntb_window *window = ntb_window_of(port);
+    window->port->ops->service(window->port);
+    ntb_window_pump(window);
+    ntb_window_report(window, up, context);
+}
+
+NTB_TABLE const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+    RSM_NODE_OPS_HEAD,
+    .name = "ntb",
+    .open = node_open,
+    .close = node_close,
+    .attributes = node_attributes,
+    .extent_make = ntb_extent_make,
+    .extent_free = ntb_extent_free,
+    .offer = ntb_offer_make,
+    .revoke = ntb_offer_revoke,
+    .event_fd = node_event_fd,
+    .dispatch = node_dispatch,
+    .extent_make_now = ntb_extent_make_now,
+    .imports = &ntb_node_import_ops,
+};

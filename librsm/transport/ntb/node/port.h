@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What the window layer needs of a bridge, and the ports that have it: port_ivshmem.c (ivshmem's
+ * server, without a kernel module) and port_chardev.c (/dev/rsm_ntbN).
+ *
+ * A port shows a pool of memory to the other host and the other host's pool to this one. It says
+ * which session there is; it makes memory of ranges that the window layer has chosen, and keeps them
+ * busy after their end for as long as importers of the other host may still have them.
+ *
+ * extent_*() and info() may be called by any thread; everything else by one at a time.
+ */
+#ifndef NTB_PORT_H
+#define NTB_PORT_H
+
+#include "rsm/transport.h"
+#include "transport/ntb/common/options.h"
+#include "transport/ntb/common/wire.h"
+
+struct ntb_port_ops;
+
+struct ntb_port {
+    const struct ntb_port_ops *ops;
+};
+
+struct ntb_port_info {
+    uint64_t pool_size;   /**< bytes, with what belongs to the session */
+    uint64_t pool_first;  /**< offset of the first byte that extents may have */
+    uint64_t granule;     /**< extents begin and end at multiples of it */
+    uint64_t window_size; /**< bytes of the other pool that can be reached; 0 without a session */
+    uint32_t slots;
+    uint32_t epoch; /**< 0: no session */
+    uint32_t generation, sequence;
+    uint32_t peer_generation, peer_sequence;
+    uint32_t peer_node; /**< 0: not known */
+    bool cuts;          /**< import_revoke() ends the mappings of other processes, too */
+    bool device;        /**< descriptors are those of the kernel module */
+};
+
+/** An extent that was there before the port was opened. */
+struct ntb_port_extent {
+    uint64_t id;
+    uint64_t offset, length;
+    uint32_t slot;
+    bool quarantined; /**< only importers of the other host may still have it */
+};
+
+/** Memory of an extent. */
+struct ntb_port_memory {
+    uint64_t id;
+    int fd;          /**< the port's, until extent_close() */
+    uint64_t offset; /**< where the descriptor maps it */
+};
+
+/** Descriptors of an import: the receiver closes them. */
+struct ntb_port_import {
+    uint64_t id;
+    int status, canary, data;
+    uint64_t status_offset, canary_offset, data_offset;
+};
+
+enum ntb_port_event_type {
+    NTB_PORT_UP,   /**< a session began */
+    NTB_PORT_DOWN, /**< it ended; imports made in it reach nothing any more if the port cuts */
+    NTB_PORT_PEER, /**< the other host's node is another one */
+    NTB_PORT_QUARANTINED, /**< extent `id` has no user on this host; extent_release() frees it */
+    NTB_PORT_FREE,        /**< the range and the slot of extent `id` may be used again */
+    NTB_PORT_LOST,        /**< events were lost: ask info() */
+    NTB_PORT_GONE,        /**< the bridge has gone, for good */
+};
+
+struct ntb_port_event {
+    enum ntb_port_event_type type;
+    uint32_t epoch;
+    uint64_t id;
+};
+
+struct ntb_port_ops {
+    const char *name;
+    /** @p where is what follows the name in the controller's device. A failure is explained in the
+     *  log, in one line that says what to do. */
+    enum rsm_status (*open)(const char *where, const struct ntb_options *options, uint32_t node,
+                            struct ntb_port **port);
+    void (*close)(struct ntb_port *port);
+    void (*info)(struct ntb_port *port, struct ntb_port_info *info);
+
+    /** Polls readable when service() has something to do. */
+    int (*fd)(struct ntb_port *port);
+    /** Look what has happened, without waiting. */
+    void (*service)(struct ntb_port *port);
+    /** The next event, oldest first; false: there is none. Any thread. */
+    bool (*next)(struct ntb_port *port, struct ntb_port_event *event);
+
+    /** Extents of earlier daemons, as many as fit. */
+    unsigned (*extents)(struct ntb_port *port, struct ntb_port_extent *extents, unsigned capacity);
+    /** Make an extent of zeros. */
+    enum rsm_status (*extent_make)(struct ntb_port *port, uint64_t offset, uint64_t length,
+                                   uint32_t slot, struct ntb_port_memory *memory);
+    /** The daemon needs it no more. Ends with NTB_PORT_FREE, perhaps after NTB_PORT_QUARANTINED. */
+    void (*extent_close)(struct ntb_port *port, const struct ntb_port_memory *memory);
+    /** No importer of the other host has it any more. False: not yet possible, try again. */
+    bool (*extent_release)(struct ntb_port *port, uint64_t id);
+    /** A descriptor of the extent for a process of this host; -1 with errno. */
+    int (*extent_share)(struct ntb_port *port, const struct ntb_port_memory *memory, bool writable);
+
+    /** RSM_ST_UNREACHABLE: @p epoch is not the present one. */
+    enum rsm_status (*import_make)(struct ntb_port *port, const struct ntb_grant_piece *piece,
+                                   uint32_t epoch, bool writable, struct ntb_port_import *import);
+    /** End it; what a port that cannot cut does is to say so on the status page. */
+    void (*import_revoke)(struct ntb_port *port, uint64_t id);
+    /** The process that had it has gone or let go of it. */
+    void (*import_close)(struct ntb_port *port, uint64_t id);
+};
+
+extern const struct ntb_port_ops ntb_port_ivshmem;
+extern const struct ntb_port_ops ntb_port_chardev;
+
+#endif

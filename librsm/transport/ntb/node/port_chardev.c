@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A bridge behind the kernel module rsm_ntb, which holds the session, checks each range, zeroes and
+ * quarantines extents, and takes mappings away from processes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <rsm_ntb.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "transport/ntb/common/status.h"
+#include "transport/ntb/node/port.h"
+
+#define SAME_PLACE(member)                                                                         \
+    (offsetof(struct ntb_status, member) == offsetof(struct rsm_ntb_status, member))
+_Static_assert(sizeof(struct ntb_status) == sizeof(struct rsm_ntb_status) &&
+                   SAME_PLACE(import_epoch) && SAME_PLACE(epoch) && SAME_PLACE(err_seq) &&
+                   SAME_PLACE(revoked) && SAME_PLACE(canary) && SAME_PLACE(canary_offset),
+               "the status page is the module's");
+
+struct port {
+    struct ntb_port base;
+    int control;
+    bool gone;
+    pthread_mutex_t lock;         /* of what follows */
+    struct rsm_ntb_event *events; /* read and not taken yet */
+    size_t first, count, capacity;
+    char name[]; /* the device */
+};
+
+enum { EVENTS_AT_ONCE = 64 };
+
+static struct port *port_of(struct ntb_port *port)
+{
+    return RSM_CONTAINER_OF(port, struct port, base);
+}
+
+/* A descriptor of the device without a role; -1 with errno. */
+static int open_device(const struct port *port)
+{
+    return rsmcore_fd_above_stdio(open(port->name, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static void explain_open(const char *path, int error)
+{
+    const char *what = error == ENOENT ? "load the module rsm_ntb (modprobe rsm_ntb); if that is "
+                                         "done, the kernel has found no bridge: see rsm-ntb(7)"
+                       : error == EACCES || error == EPERM
+                           ? "rsmd needs to own it: see the udev rule in rsm-ntb(7)"
+                       : error == ENODEV || error == ENXIO
+                           ? "its hardware driver has gone: load it again"
+                           : "see rsm-ntb(7)";
+    rsm_log_error("ntb: cannot open %s (%s): %s", path, strerror(error), what);
+}
+
+static bool is_module_of_this_version(const struct port *port, int fd)
+{
+    struct rsm_ntb_info info;
+    memset(&info, 0, sizeof info);
+    if (ioctl(fd, RSM_NTB_INFO, &info) < 0) {
+        rsm_log_error("ntb: %s is no device of the module rsm_ntb, or of another version: install "
+                      "the rsm-ntb module of this release (%s)",
+                      port->name, strerror(errno));
+        return false;
+    }
+    if (info.abi != RSM_NTB_ABI) {
+        rsm_log_error("ntb: %s: the module rsm_ntb has interface version %u, and this program "
+                      "knows %u: install the module of this release and load it anew",
+                      port->name, (unsigned)info.abi, RSM_NTB_ABI);
+        return false;
+    }
+    if ((info.caps & RSM_NTB_CAP_UNTRANSLATED) != 0)
+        rsm_log_warning("ntb: %s (%s): no IOMMU translates what the other host accesses: it may "
+                        "reach all memory of this host. Enable the IOMMU unless you trust it",
+                        port->name, info.device);
+    return true;
+}
+
+static bool take_control(const struct port *port, int fd, uint32_t node)
+{
+    struct rsm_ntb_control control = {.abi = RSM_NTB_ABI, .node = node};
+    /* Imports of a daemon before this one are nobody's: their connections ended with it. */
+    struct rsm_ntb_revoke all = {.id = RSM_NTB_ALL_IMPORTS};
+    if (ioctl(fd, RSM_NTB_CONTROL, &control) == 0)
+        return ioctl(fd, RSM_NTB_REVOKE, &all) == 0 || errno == ENOENT;
+    rsm_log_error(errno == EBUSY ? "ntb: %s is in use by another daemon (%s): each bridge belongs "
+                                   "to one controller of one rsmd"
+                                 : "ntb: %s: the module refuses this daemon: %s",
+                  port->name, strerror(errno));
+    return false;
+}
+
+static void port_close(struct ntb_port *base)
+{
+    struct port *port = port_of(base);
+    if (port->control >= 0)
+        close(port->control);
+    pthread_mutex_destroy(&port->lock);
+    free(port->events);
+    free(port);
+}
+
+static enum rsm_status port_open(const char *where, const struct ntb_options *options,
+                                 uint32_t node, struct ntb_port **made)
+{
+    (void)options;
+    struct port *port = calloc(1, sizeof *port + strlen(where) + 1);
+    if (port == NULL)
+        return RSM_ST_NO_MEMORY;
+    port->base.ops = &ntb_port_chardev;
+    strcpy(port->name, where);
+    pthread_mutex_init(&port->lock, NULL);
+    port->control = open_device(port);
+    if (port->control < 0)
+        explain_open(where, errno);
+    if (port->control < 0 || !is_module_of_this_version(port, port->control) ||
+        !take_control(port, port->control, node)) {
+        port_close(&port->base);
+        return RSM_ST_NO_CONTROLLER;
+    }
+    *made = &port->base;
+    return RSM_ST_OK;
+}
+
+static void port_info(struct ntb_port *base, struct ntb_port_info *info)
+{
+    const struct port *port = port_of(base);
+    struct rsm_ntb_info from;
+    memset(&from, 0, sizeof from);
+    memset(info, 0, sizeof *info);
+    if (ioctl(port->control, RSM_NTB_INFO, &from) < 0)
+        return;
+    *info = (struct ntb_port_info){.pool_size = from.pool_size,
+                                   .pool_first = RSM_NTB_CONTROL_SIZE,
+                                   .granule = from.granule,
+                                   .window_size = from.window_size,
+                                   .slots = from.slots,
+                                   .epoch = from.epoch,
+                                   .generation = from.generation,
+                                   .sequence = from.sequence,
+                                   .peer_generation = from.peer_generation,
+                                   .peer_sequence = from.peer_sequence,
+                                   .peer_node = from.peer_node,
+                                   .cuts = true,
+                                   .device = true};
+}
+
+/* ------------------------------------------------------------------ events */
+
+static int port_fd(struct ntb_port *port)
+{
+    return port_of(port)->control;
+}
+
+static void keep(struct port *port, const struct rsm_ntb_event *events, size_t count)
+{
+    pthread_mutex_lock(&port->lock);
+    if (port->first == port->count)
+        port->first = port->count = 0;
+    if (port->count + count > port->capacity) {
+        size_t capacity = (port->count + count) * 2;
+        struct rsm_ntb_event *more = realloc(port->events, capacity * sizeof *more);
+        if (more != NULL) {
+            port->events = more;
+            port->capacity = capacity;
+        }
+    }
+    if (port->count + count <= port->capacity) {
+        memcpy(port->events + port->count, events, count * sizeof *events);
+        port->count += count;
+    } else {
+        rsm_log_error("ntb: no memory for events of %s", port->name);
+    }
+    pthread_mutex_unlock(&port->lock);
+}
+
+static void service(struct ntb_port *base)
+{
+    static const struct rsm_ntb_event lost = {.type = RSM_NTB_EVENT_OVERFLOW};
+    struct port *port = port_of(base);
+    struct rsm_ntb_event events[EVENTS_AT_ONCE];
+    ssize_t got;
+    while ((got = read(port->control, events, sizeof events)) > 0)
+        keep(port, events, (size_t)got / sizeof events[0]);
+    if (got < 0 && errno == ENODEV && !port->gone) {
+        rsm_log_error("ntb: %s: its hardware driver has gone: the other host is out of reach until "
+                      "it is loaded again and rsmd restarted",
+                      port->name);
+        port->gone = true;
+        keep(port, &lost, 1);
+    }
+}
+
+static bool translate(const struct rsm_ntb_event *from, struct ntb_port_event *event)
+{
+    static const enum ntb_port_event_type types[] = {
+        [RSM_NTB_EVENT_UP] = NTB_PORT_UP,
+        [RSM_NTB_EVENT_DOWN] = NTB_PORT_DOWN,
+        [RSM_NTB_EVENT_QUARANTINED] = NTB_PORT_QUARANTINED,
+        [RSM_NTB_EVENT_FREE] = NTB_PORT_FREE,
+        [RSM_NTB_EVENT_ERROR] = NTB_PORT_UP, /* the status pages tell who is concerned */
+        [RSM_NTB_EVENT_PEER] = NTB_PORT_PEER,
+        [RSM_NTB_EVENT_OVERFLOW] = NTB_PORT_LOST,
+    };
+    if (from->type == 0 || from->type >= sizeof types / sizeof types[0])
+        return false;
+    *event =
+        (struct ntb_port_event){.type = types[from->type], .epoch = from->epoch, .id = from->id};
+    return true;
+}
+
+static bool next_event(struct ntb_port *base, struct ntb_port_event *event)
+{
+    struct port *port = port_of(base);
+    bool found = false;
+    pthread_mutex_lock(&port->lock);
+    while (!found && port->first < port->count)
+        found = translate(&port->events[port->first++], event);
+    pthread_mutex_unlock(&port->lock);
+    return found;
+}
+
+/* ------------------------------------------------------------------ extents */
+
+static unsigned port_extents(struct ntb_port *base, struct ntb_port_extent *extents,
+                             unsigned capacity)
+{
+    const struct port *port = port_of(base);
+    struct rsm_ntb_extent *found = calloc(capacity, sizeof *found);
+    struct rsm_ntb_extents asked = {.array = (uint64_t)(uintptr_t)found, .capacity = capacity};
+    unsigned count = 0;
+    if (found != NULL && ioctl(port->control, RSM_NTB_EXTENTS, &asked) == 0)
+        for (; count < asked.count && count < capacity; count++)
+            extents[count] = (struct ntb_port_extent){.id = found[count].id,
+                                                      .offset = found[count].offset,
+                                                      .length = found[count].length,
+                                                      .slot = found[count].slot,
+                                                      .quarantined = found[count].state ==
+                                                                     RSM_NTB_EXTENT_QUARANTINED};
+    free(found);
+    return count;
+}
+
+static enum rsm_status failed(int fd, int error)
+{
+    close(fd);
+    return error == EBUSY ? RSM_ST_NO_RESOURCES : rsmcore_status_from_errno(error);
+}
+
+static enum rsm_status extent_make(struct ntb_port *base, uint64_t offset, uint64_t length,
+                                   uint32_t slot, struct ntb_port_memory *memory)
+{
+    const struct port *port = port_of(base);
+    struct rsm_ntb_export asked = {
+        .control_fd = port->control, .slot = slot, .offset = offset, .length = length};
+    int fd = open_device(port);
+    if (fd < 0)
+        return rsmcore_status_from_errno(errno);
+    if (ioctl(fd, RSM_NTB_EXPORT, &asked) < 0)
+        return failed(fd, errno);
+    *memory = (struct ntb_port_memory){.id = asked.id, .fd = fd, .offset = RSM_NTB_MAP_DATA};
+    return RSM_ST_OK;
+}
+
+static void extent_close(struct ntb_port *port, const struct ntb_port_memory *memory)
+{
+    (void)port;
+    close(memory->fd);
+}
+
+static bool extent_release(struct ntb_port *base, uint64_t id)
+{
+    struct rsm_ntb_release asked = {.id = id};
+    return ioctl(port_of(base)->control, RSM_NTB_RELEASE, &asked) == 0 || errno != EBUSY;
+}
+
+/* The module has no descriptor of an extent that is for reading alone. */
+static int extent_share(struct ntb_port *port, const struct ntb_port_memory *memory, bool writable)
+{
+    (void)port;
+    if (writable)
+        return rsmcore_fd_copy_above_stdio(memory->fd);
+    errno = EOPNOTSUPP;
+    return -1;
+}
+
+/* ------------------------------------------------------------------ imports */
+
+static enum rsm_status fill_import(int fd, uint64_t id, struct ntb_port_import *made)
+{
+    *made = (struct ntb_port_import){.id = id,
+                                     .status = rsmcore_fd_copy_above_stdio(fd),
+                                     .canary = rsmcore_fd_copy_above_stdio(fd),
+                                     .data = fd,
+                                     .status_offset = RSM_NTB_MAP_STATUS,
+                                     .canary_offset = RSM_NTB_MAP_CANARY,
+                                     .data_offset = RSM_NTB_MAP_DATA};
+    if (made->status >= 0 && made->canary >= 0)
+        return RSM_ST_OK;
+    const int fds[] = {made->status, made->canary, made->data};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    return RSM_ST_NO_RESOURCES;
+}
+
+static enum rsm_status import_make(struct ntb_port *base, const struct ntb_grant_piece *piece,
+                                   uint32_t epoch, bool writable, struct ntb_port_import *made)
+{
+    const struct port *port = port_of(base);
+    struct rsm_ntb_import asked = {.control_fd = port->control,
+                                   .slot = piece->slot,
+                                   .offset = piece->offset,
+                                   .length = piece->length,
+                                   .epoch = epoch,
+                                   .flags = writable ? 0 : RSM_NTB_READ_ONLY};
+    int fd = open_device(port);
+    if (fd < 0)
+        return rsmcore_status_from_errno(errno);
+    if (ioctl(fd, RSM_NTB_IMPORT, &asked) == 0)
+        return fill_import(fd, asked.id, made);
+    int error = errno;
+    if (error == ENOTCONN || error == ESTALE || error == ENODEV) {
+        close(fd);
+        return RSM_ST_UNREACHABLE;
+    }
+    return failed(fd, error);
+}
+
+static void import_revoke(struct ntb_port *base, uint64_t id)
+{
+    struct rsm_ntb_revoke asked = {.id = id};
+    if (ioctl(port_of(base)->control, RSM_NTB_REVOKE, &asked) < 0 && errno != ENOENT)
+        rsm_log_error("ntb: %s: REVOKE: %s", port_of(base)->name, strerror(errno));
+}
+
+const struct ntb_port_ops ntb_port_chardev = {
+    .name = "rsm_ntb",
+    .open = port_open,
+    .close = port_close,
+    .info = port_info,
+    .fd = port_fd,
+    .service = service,
+    .next = next_event,
+    .extents = port_extents,
+    .extent_make = extent_make,
+    .extent_close = extent_close,
+    .extent_release = extent_release,
+    .extent_share = extent_share,
+    .import_make = import_make,
+    .import_revoke = import_revoke,
+    .import_close = import_revoke, /* a process that has kept its mapping loses it */
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transport/ntb/node/window.h"
+
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "base/log.h"
+
+struct ntb_window *ntb_window_begin(struct ntb_port *port, uint32_t node, uint64_t most)
+{
+    struct ntb_window *window = calloc(1, sizeof *window);
+    if (window == NULL)
+        return NULL;
+    struct ntb_port_info *limits = &window->limits;
+    port->ops->info(port, limits);
+    window->port = port;
+    window->node = node;
+    uint64_t end = limits->pool_size;
+    if (most != 0 && most < end - limits->pool_first)
+        end = limits->pool_first + most;
+    if (!ntb_allocator_begin(&window->allocator, limits->pool_first, end, limits->granule,
+                             limits->slots)) {
+        free(window);
+        return NULL;
+    }
+    pthread_mutex_init(&window->lock, NULL);
+    window->changed = true;
+    ntb_extents_inherit(window);
+    return window;
+}
+
+void ntb_window_end(struct ntb_window *window)
+{
+    struct ntb_extent *extent, *next;
+    while (window->offers != NULL) {
+        struct ntb_offer *offer = window->offers;
+        DL_DELETE(window->offers, offer);
+        free(offer);
+    }
+    DL_FOREACH_SAFE(window->extents, extent, next)
+    free(extent);
+    ntb_allocator_end(&window->allocator);
+    window->port->ops->close(window->port);
+    pthread_mutex_destroy(&window->lock);
+    free(window);
+}
+
+static void on_event(struct ntb_window *window, const struct ntb_port_event *event)
+{
+    switch (event->type) {
+    case NTB_PORT_QUARANTINED:
+    case NTB_PORT_FREE:
+        ntb_extent_event(window, event);
+        break;
+    case NTB_PORT_GONE:
+        window->gone = true;
+        window->changed = true;
+        break;
+    case NTB_PORT_DOWN:
+    case NTB_PORT_LOST:
+        window->ended = true;
+        window->changed = true;
+        break;
+    default:
+        window->changed = true;
+    }
+}
+
+void ntb_window_pump(struct ntb_window *window)
+{
+    struct ntb_port_event event;
+    pthread_mutex_lock(&window->lock);
+    /* What is released may be free at once, which is another event. */
+    for (bool more = true; more;) {
+        more = false;
+        while (window->port->ops->next(window->port, &event)) {
+            on_event(window, &event);
+            more = true;
+        }
+        ntb_extents_settle(window);
+    }
+    pthread_mutex_unlock(&window->lock);
+}
+
+/* A number that two sessions never share, also when this daemon is another one. */
+static uint64_t epoch_of(const struct ntb_port_info *info)
+{
+    return ((uint64_t)info->peer_generation << 32 | info->peer_sequence) ^
+           ((uint64_t)info->sequence << 40) ^ ((uint64_t)info->epoch << 16);
+}
+
+void ntb_window_report(struct ntb_window *window, const struct rsm_node_upcalls *up, void *context)
+{
+    struct ntb_port_info info;
+    pthread_mutex_lock(&window->lock);
+    bool changed = window->changed, ended = window->ended;
+    window->changed = window->ended = false;
+    pthread_mutex_unlock(&window->lock);
+    if (!changed)
+        return;
+    window->port->ops->info(window->port, &info);
+    uint32_t node = info.epoch != 0 && !window->gone ? info.peer_node : 0;
+    if (node == window->node && node != 0) {
+        rsm_log_error("ntb: the other host has the node id of this one, %u: give each host its own",
+                      (unsigned)node);
+        node = 0;
+    }
+    uint64_t epoch = epoch_of(&info);
+    bool other = node != window->told_node || epoch != window->told_epoch;
+    if (window->told_node != 0 && (ended || other))
+        up->node_state(context, &window->base, window->told_node, false, 0);
+    window->told_node = node;
+    window->told_epoch = epoch;
+    if (node != 0 && (ended || other))
+        up->node_state(context, &window->base, node, true, epoch);
+}

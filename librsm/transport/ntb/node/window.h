@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The window layer: extents in the pool, grants to importers of the other host, imports from there,
+ * and the epochs in which they hold. Knows no hardware; that is the port's.
+ *
+ * The life of an extent's range: made; given up by rsmd; quarantined until every grant of it has been
+ * released (which says that the importer's node has ended the import) and until the port says that
+ * nobody on this host has it; then zeroed by the port and free.
+ *
+ * Extents are made and freed by any thread; everything else is rsmd's one thread.
+ */
+#ifndef NTB_WINDOW_H
+#define NTB_WINDOW_H
+
+#include <pthread.h>
+
+#include "transport/ntb/node/allocator.h"
+#include "transport/ntb/node/port.h"
+
+struct ntb_extent {
+    struct rsm_extent base;
+    struct ntb_port_memory memory;
+    struct ntb_range *range; /**< NULL: the port has freed it */
+    uint32_t grants;         /**< not released */
+    bool given_up;           /**< by rsmd, or by a daemon before this one */
+    bool quarantined;        /**< the port waits for its release */
+    bool inherited;          /**< of a daemon before this one: nobody knows its importers */
+    struct ntb_extent *prev, *next;
+};
+
+struct ntb_offer {
+    struct rsm_node_offer base;
+    uint32_t node; /**< the importer's */
+    bool local;    /**< to a process of this host: it holds nothing */
+    bool revoked;
+    uint32_t count;
+    struct ntb_offer *prev, *next;
+    struct ntb_extent *extents[]; /**< held */
+};
+
+struct ntb_import {
+    struct rsm_node_import base;
+    uint32_t count;
+    uint64_t ids[]; /**< of the port */
+};
+
+struct ntb_window {
+    struct rsm_node_port base;
+    struct ntb_port *port;
+    struct ntb_port_info limits; /**< as the port was opened */
+    uint32_t node;
+    pthread_mutex_t lock; /* of the allocator, the extents and the events */
+    struct ntb_allocator allocator;
+    struct ntb_extent *extents;
+    bool blocked; /* a release was refused: try again */
+    /* what rsmd has not been told yet */
+    bool ended;   /* a session, or the node on the other side is another one */
+    bool changed; /* anything */
+    bool gone;
+    /* what it has been told; its thread's alone */
+    uint32_t told_node;       /* 0: no node is in reach */
+    uint64_t told_epoch;      /* as node_state() means it */
+    struct ntb_offer *offers; /* to importers of the other host */
+};
+
+static inline struct ntb_window *ntb_window_of(struct rsm_node_port *port)
+{
+    return RSM_CONTAINER_OF(port, struct ntb_window, base);
+}
+
+/** Over an open port, which is then the window's. @p most: bytes of the pool that extents may
+ *  take, 0: all. NULL: no memory, and the port is the caller's. */
+struct ntb_window *ntb_window_begin(struct ntb_port *port, uint32_t node, uint64_t most);
+/** Close it, and the port. */
+void ntb_window_end(struct ntb_window *window);
+
+/** Take the port's events. What concerns extents is dealt with; the rest is left for
+ *  ntb_window_report(). Any thread. */
+void ntb_window_pump(struct ntb_window *window);
+/** Tell rsmd which node is in reach, as far as it does not know. Its thread. */
+void ntb_window_report(struct ntb_window *window, const struct rsm_node_upcalls *up, void *context);
+
+/* extents.c */
+
+enum rsm_status ntb_extent_make(struct rsm_node_port *port, uint64_t length,
+                                struct rsm_extent **extent);
+enum rsm_status ntb_extent_make_now(struct rsm_node_port *port, uint64_t length,
+                                    struct rsm_extent **extent);
+void ntb_extent_free(struct rsm_node_port *port, struct rsm_extent *extent);
+/** Lock held. Take over what a daemon before this one has left. */
+void ntb_extents_inherit(struct ntb_window *window);
+/** Lock held. An event of the port about an extent. */
+void ntb_extent_event(struct ntb_window *window, const struct ntb_port_event *event);
+/** Lock held. What waits for nothing any more is released, and forgotten. */
+void ntb_extents_settle(struct ntb_window *window);
+
+/* grants.c */
+
+enum rsm_status ntb_offer_make(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+                               unsigned count, uint32_t rights, const struct rsm_importer *importer,
+                               struct rsm_offer *offer, struct rsm_node_offer **made);
+void ntb_offer_revoke(struct rsm_node_port *port, struct rsm_node_offer *made);
+/** The importer's node has released it. */
+void ntb_offer_released(struct rsm_node_port *port, struct rsm_node_offer *made);
+/** All that was revoked and offered to that node is released, and so is what daemons before this one
+ *  offered. False: that is not known. */
+bool ntb_offers_released(struct rsm_node_port *port, uint32_t node);
+
+/* imports.c */
+
+extern const struct rsm_node_import_ops ntb_node_import_ops;
+
+#endif

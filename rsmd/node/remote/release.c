@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/remote/release.h"
+
+#include <stdlib.h>
+
+#include "node/remote/internal.h"
+
+struct rsmd_release {
+    uint32_t import; /* id */
+    struct rsmd_controller *by;
+    struct rsm_node_offer *made;
+    UT_hash_handle hh; /* by import */
+};
+
+struct rsmd_release *rsmd_release_make(struct rsmd_controller *by, struct rsm_node_offer *made)
+{
+    struct rsmd_release *release = calloc(1, sizeof *release);
+    if (release != NULL)
+        *release = (struct rsmd_release){.by = by, .made = made};
+    return release;
+}
+
+void rsmd_release_await(struct rsmd_import *import)
+{
+    struct rsmd_release *release = import->release;
+    if (release == NULL)
+        return;
+    import->release = NULL;
+    release->import = import->id;
+    HASH_ADD_INT(import->client->remote->releases, import, release);
+    /* Without memory to wait the offer holds what it has until the transport's session ends. */
+    if (release->hh.tbl == NULL)
+        free(release);
+}
+
+static void end(struct rsmd_remote *remote, struct rsmd_release *release, bool tell)
+{
+    HASH_DEL(remote->releases, release);
+    if (tell)
+        release->by->ops->imports->released(release->by->port, release->made);
+    free(release);
+}
+
+void rsmd_release(struct rsmd_remote *remote, uint32_t import)
+{
+    struct rsmd_release *release;
+    HASH_FIND_INT(remote->releases, &import, release);
+    if (release != NULL)
+        end(remote, release, true);
+}
+
+void rsmd_releases_anew(const struct rsmd_node *node, struct rsmd_remote *remote)
+{
+    const struct rsmd_controller *controller;
+    LL_FOREACH(node->controllers, controller)
+    {
+        struct rsmd_release *release, *next;
+        if (controller->ops->imports == NULL ||
+            !controller->ops->imports->all_released(controller->port, remote->node))
+            continue;
+        HASH_ITER(hh, remote->releases, release, next)
+        {
+            if (release->by == controller)
+                end(remote, release, false);
+        }
+    }
+}
+
+void rsmd_releases_end(struct rsmd_remote *remote)
+{
+    while (remote->releases != NULL)
+        end(remote, remote->releases, true);
+}

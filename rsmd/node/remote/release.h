@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Offers to other hosts that have been revoked here, and that the importers' nodes have not released
+ * yet (struct rsm_node_import_ops). The message that releases one is DISCONNECT.
+ */
+#ifndef RSMD_REMOTE_RELEASE_H
+#define RSMD_REMOTE_RELEASE_H
+
+#include "node/node.h"
+
+struct rsmd_release;
+
+/** For an offer that has been made to a node of another host: so that its release cannot fail for
+ *  want of memory later. NULL: no memory. Whoever has it frees it with free(). */
+struct rsmd_release *rsmd_release_make(struct rsmd_controller *by, struct rsm_node_offer *made);
+/** A connection has been severed and its offer revoked: wait for the release, if one is due. */
+void rsmd_release_await(struct rsmd_import *import);
+
+/** The node has released what the connection with this id had; ids that nothing waits for are
+ *  ignored. */
+void rsmd_release(struct rsmd_remote *remote, uint32_t import);
+/** The link to the node has come up. */
+void rsmd_releases_anew(const struct rsmd_node *node, struct rsmd_remote *remote);
+/** This node ends. */
+void rsmd_releases_end(struct rsmd_remote *remote);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Imports that go through the importer's own node, and the memory that waits until that node has
+ * released it. */
+#include <string.h>
+
+#include "hosts.h"
+#include "node/controllers.h"
+#include "node/reach.h"
+#include "node/registry.h"
+
+static struct person exporter, importer;
+static uint32_t export_id;
+
+/* A segment of node 1, and a process of node 2. */
+static int set_up(void **state)
+{
+    hosts_begin(state);
+    transport_accepts();
+    person_begin(&exporter, 1, 500);
+    person_begin(&importer, 2, 500);
+    export_id = offer_page(&exporter, 0600);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    person_end(&importer);
+    person_end(&exporter);
+    deliver_all();
+    assert_int_equal(hosts.entries, 0);
+    assert_int_equal(hosts.held, 0);
+    return hosts_end(state);
+}
+
+static struct rsm_import_connect_reply connected(void)
+{
+    assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ), RSM_ST_OK);
+    assert_int_equal(hosts.entries, 1);
+    return importer.reply.u.import_connect_reply;
+}
+
+static void disconnect(const struct rsm_import_connect_reply *import)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_DISCONNECT,
+                          .u.import_disconnect.import = import->import};
+    assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
+}
+
+static void unpublish(void)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_UNPUBLISH,
+                          .u.export_unpublish.export_id = export_id};
+    assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
+    /* The importer may reach the memory for a moment: the exporter has to leave it. */
+    assert_int_equal(exporter.reply.u.export_end_reply.offered, 1);
+}
+
+static void the_process_gets_what_its_node_made(void **state)
+{
+    static const char made[] = "for node 2 of 1";
+    (void)state;
+    struct rsm_import_connect_reply import = connected();
+    assert_int_equal(import.blob_len, sizeof made - 1);
+    assert_memory_equal(import.blob, made, sizeof made - 1);
+    assert_int_equal(importer.late_fds, 1);
+    disconnect(&import);
+    assert_int_equal(hosts.entries, 0);
+    deliver_all();
+    assert_int_equal(hosts.revokes, 1);
+    assert_int_equal(hosts.held, 0);
+    assert_int_equal(HASH_COUNT(hosts.node[1].imports), 0);
+}
+
+static void refused_by_the_own_node(void **state)
+{
+    static const struct {
+        enum rsm_status by_port, told;
+    } cases[] = {{RSM_ST_UNREACHABLE, RSM_ST_UNREACHABLE},
+                 {RSM_ST_NO_RESOURCES, RSM_ST_NO_RESOURCES},
+                 {RSM_ST_PROTOCOL, RSM_ST_UNREACHABLE}};
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hosts.accept_status = cases[i].by_port;
+        assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ), cases[i].told);
+        deliver_all();
+        assert_int_equal(HASH_COUNT(hosts.node[1].imports), 0);
+        assert_int_equal(HASH_COUNT(hosts.node[2].imports), 0);
+        assert_int_equal(hosts.held, 0);
+    }
+    hosts.accept_status = RSM_ST_OK;
+}
+
+static void a_port_that_cuts_releases_at_once(void **state)
+{
+    (void)state;
+    hosts.cuts = true;
+    struct rsm_import_connect_reply import = connected();
+    unpublish();
+    assert_int_equal(hosts.held, 1); /* the other node has not heard of it */
+    deliver_all();
+    assert_int_equal(hosts.cut_entries, 1);
+    assert_int_equal(hosts.held, 0);
+    assert_int_equal(hosts.entries, 1); /* the process has its handle */
+    disconnect(&import);
+    assert_int_equal(hosts.entries, 0);
+}
+
+static void one_that_cannot_cut_waits_for_the_process(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import = connected();
+    unpublish();
+    deliver_all();
+    assert_int_equal(hosts.cut_entries, 1);
+    assert_int_equal(hosts.held, 1);
+    disconnect(&import);
+    deliver_all();
+    assert_int_equal(hosts.held, 0);
+}
+
+static void the_process_ends(void **state)
+{
+    (void)state;
+    (void)connected();
+    unpublish();
+    deliver_all();
+    assert_int_equal(hosts.held, 1);
+    person_end(&importer);
+    deliver_all();
+    assert_int_equal(hosts.held, 0);
+    person_begin(&importer, 2, 500);
+}
+
+/* A fabric that is lost cuts on the importer's side first, and says that memory is still held. */
+static void the_fabric_is_lost(void **state)
+{
+    (void)state;
+    for (unsigned cuts = 0; cuts < 2; cuts++) {
+        hosts.cuts = cuts != 0;
+        struct rsm_import_connect_reply import = connected();
+        struct rsmd_controller *controller = rsmd_controller_named(&hosts.node[2], "sci0");
+        rsmd_reach_node(&hosts.node[2], controller, 1, true, 1);
+        rsmd_reach_node(&hosts.node[2], controller, 1, false, 0);
+        deliver_all();
+        assert_int_equal(HASH_COUNT(hosts.node[1].imports), 0);
+        assert_int_equal(hosts.held, cuts == 0);
+        disconnect(&import);
+        deliver_all();
+        assert_int_equal(hosts.held, 0);
+    }
+}
+
+static void the_link_is_lost(void **state)
+{
+    (void)state;
+    for (unsigned cuts = 0; cuts < 2; cuts++) {
+        hosts.cuts = cuts != 0;
+        struct rsm_import_connect_reply import = connected();
+        link_down(1, 2);
+        assert_int_equal(hosts.held, 1); /* who knows what they do there */
+        link_up(1, 2);
+        assert_int_equal(hosts.held, cuts == 0);
+        disconnect(&import);
+        deliver_all();
+        assert_int_equal(hosts.held, 0);
+    }
+}
+
+static void an_answer_for_nobody(void **state)
+{
+    (void)state;
+    begin_connect(&importer, 1, RSM_RIGHT_READ);
+    assert_true(deliver()); /* node 1 has made the offer */
+    person_end(&importer);
+    deliver_all();
+    assert_int_equal(hosts.revokes, 1);
+    assert_int_equal(hosts.held, 0);
+    person_begin(&importer, 2, 500);
+}
+
+static void releases_of_nothing(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import = connected();
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT, .u.import.import = 4711};
+    forge(2, 1, msg);
+    forge(3, 1, msg);
+    unpublish();
+    for (uint32_t id = 0; id < 32; id++) { /* another node's are not its to release */
+        msg.u.import.import = id;
+        forge(3, 1, msg);
+    }
+    assert_int_equal(hosts.held, 1);
+    disconnect(&import);
+    deliver_all();
+    assert_int_equal(hosts.held, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_process_gets_what_its_node_made),
+        TEST(refused_by_the_own_node),
+        TEST(a_port_that_cuts_releases_at_once),
+        TEST(one_that_cannot_cut_waits_for_the_process),
+        TEST(the_process_ends),
+        TEST(the_fabric_is_lost),
+        TEST(the_link_is_lost),
+        TEST(an_answer_for_nobody),
+        TEST(releases_of_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
