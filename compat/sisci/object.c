@@ -63,23 +63,35 @@ static atomic_uint library_users;
 
 /* ------------------------------------------------------------------ fork */
 
-/* Nothing that a parent has can be used in its child, which begins anew. What it inherited stays
- * where it is. */
+/* Nothing that a parent has can be used in its child, which begins anew: the slots in use are
+ * nobody's, and what they hold stays where it is. The lock is taken before a fork, so that the table
+ * is whole. Nobody who holds it waits for another one. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
 static void begin_anew(void)
 {
-    for (unsigned i = 0; i < CHUNKS; i++)
-        atomic_store(&chunks[i], NULL);
-    free_slots = NULL;
-    chunk_count = 0;
+    for (unsigned i = 0; i < chunk_count * CHUNK_SLOTS; i++) {
+        struct slot *slot = &atomic_load(&chunks[i >> CHUNK_BITS])[i & (CHUNK_SLOTS - 1)];
+        if (slot->object != NULL)
+            atomic_store(&slot->word, WORD_ENDING);
+    }
     descriptors = NULL;
     atomic_store(&library_users, 0);
-    pthread_mutex_init(&lock, NULL);
     pthread_cond_init(&changed, NULL);
+    pthread_mutex_unlock(&lock);
 }
 
 static void watch_fork(void)
 {
-    pthread_atfork(NULL, NULL, begin_anew);
+    pthread_atfork(before_fork, after_fork, begin_anew);
 }
 
 /* ------------------------------------------------------------------ library */

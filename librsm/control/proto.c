@@ -233,6 +233,15 @@ static void walk_interrupt_take_reply(struct rsm_codec *c, struct rsm_interrupt_
     }
 }
 
+static void walk_named_reply(struct rsm_codec *c, struct rsm_named_reply *m)
+{
+    rsm_codec_count(c, &m->count, RSM_PROTO_NAMED_MAX);
+    for (uint32_t i = 0; i < m->count; i++) {
+        rsm_codec_u32(c, &m->nodes[i].node);
+        rsm_codec_u32(c, &m->nodes[i].adapter);
+    }
+}
+
 static void walk_interrupt_request(struct rsm_codec *c, struct rsm_msg *msg)
 {
     switch (msg->type) {
@@ -352,6 +361,9 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_INTERRUPT_TAKE:
         walk_interrupt_request(c, msg);
         return;
+    case RSM_MSG_NAMED:
+        rsm_codec_string(c, msg->u.named.name, sizeof msg->u.named.name);
+        return;
     }
     c->bad = true;
 }
@@ -435,6 +447,9 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_INTERRUPT_TAKE:
         walk_interrupt_take_reply(c, &msg->u.interrupt_take_reply);
+        return;
+    case RSM_MSG_NAMED:
+        walk_named_reply(c, &msg->u.named_reply);
         return;
     case RSM_MSG_IMPORT_DISCONNECT:
     case RSM_MSG_INTERRUPT_REMOVE:

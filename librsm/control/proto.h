@@ -67,8 +67,9 @@ enum rsm_msg_type {
     RSM_MSG_INTERRUPT_TAKE = 27,
     RSM_MSG_IMPORT_TRAP = 28,
     RSM_MSG_EXPORT_STATE = 29,
+    RSM_MSG_NAMED = 30,
 };
-#define RSM_MSG_LAST  RSM_MSG_EXPORT_STATE /* of the requests */
+#define RSM_MSG_LAST  RSM_MSG_NAMED /* of the requests */
 #define RSM_MSG_REPLY 0x8000u
 
 /** Name spaces of segment ids, one for each API. Segments of different spaces may have the same id
@@ -407,6 +408,19 @@ struct rsm_interrupt_take_reply {
     struct rsm_interrupt_message messages[RSM_PROTO_MESSAGES_MAX];
 };
 
+/** The nodes of a name, which is a host's or, as SISCI has them, an adapter's (rsm.conf(5)). What is
+ *  beyond RSM_PROTO_NAMED_MAX is left out. RSM_ST_NOT_FOUND: there is none. */
+struct rsm_named_request {
+    char name[RSM_PROTO_NAME_MAX];
+};
+struct rsm_named_reply {
+    uint32_t count; /* not 0 */
+    struct rsm_named_node {
+        uint32_t node;
+        uint32_t adapter; /* which of the node's the name is */
+    } nodes[RSM_PROTO_NAMED_MAX];
+};
+
 /** One message, decoded. `type` says which member of the union counts; replies with a status other
  *  than RSM_ST_OK have no body. */
 struct rsm_msg {
@@ -461,6 +475,8 @@ struct rsm_msg {
         struct rsm_interrupt_take_reply interrupt_take_reply;
         struct rsm_export_state_request export_state;
         struct rsm_export_state_reply export_state_reply;
+        struct rsm_named_request named;
+        struct rsm_named_reply named_reply;
     } u;
 };
 

@@ -18,6 +18,7 @@ enum {
     RSM_PROTO_LINKS_MAX = 16,      /* links in one LINKS reply */
     RSM_PROTO_USERS_MAX = 64,      /* users in one SHARES reply */
     RSM_PROTO_RECORDS_MAX = 64,    /* records in one RECORDS reply */
+    RSM_PROTO_NAMED_MAX = 15,      /* nodes in one NAMED reply */
     RSM_PROTO_MESSAGES_MAX = 8,    /* messages in one INTERRUPT_TAKE reply */
     RSM_INTERRUPT_DATA_MAX = 1024, /* bytes of one message */
     RSM_INTERRUPT_QUEUE_MAX = 256, /* messages that wait at one interrupt */

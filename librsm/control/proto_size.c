@@ -40,6 +40,7 @@ static const uint16_t request_sizes[RSM_MSG_LAST + 1] = {
     [RSM_MSG_INTERRUPT_CONNECT] = MEMBER_SIZE(interrupt_connect),
     [RSM_MSG_INTERRUPT_TRIGGER] = MEMBER_SIZE(interrupt_trigger),
     [RSM_MSG_INTERRUPT_TAKE] = MEMBER_SIZE(interrupt_take),
+    [RSM_MSG_NAMED] = MEMBER_SIZE(named),
 };
 
 static const uint16_t reply_sizes[RSM_MSG_LAST + 1] = {
@@ -62,6 +63,7 @@ static const uint16_t reply_sizes[RSM_MSG_LAST + 1] = {
     [RSM_MSG_INTERRUPT_CREATE] = MEMBER_SIZE(interrupt_create_reply),
     [RSM_MSG_INTERRUPT_CONNECT] = MEMBER_SIZE(interrupt_connect_reply),
     [RSM_MSG_INTERRUPT_TAKE] = MEMBER_SIZE(interrupt_take_reply),
+    [RSM_MSG_NAMED] = MEMBER_SIZE(named_reply),
     [RSM_MSG_EXPORT_REPUBLISH] = NO_BODY,
     [RSM_MSG_EXTENT_FREE] = NO_BODY,
     [RSM_MSG_EXTENT_OPEN] = NO_BODY,

@@ -242,6 +242,24 @@ struct rsmcore_extent_source rsmcore_controller_extents(struct rsmcore_controlle
         .controller = controller->info.name, .check = check_extent, .context = controller};
 }
 
+enum rsm_status rsmcore_nodes_named(const char *name, struct rsm_named_reply *nodes)
+{
+    struct rsmcore_control *link;
+    struct rsm_msg msg;
+    if (strlen(name) >= sizeof msg.u.named.name)
+        return RSM_ST_NOT_FOUND;
+    enum rsm_status status = rsmcore_control_local(&link);
+    if (status != RSM_ST_OK)
+        return status;
+    rsm_msg_begin(&msg, RSM_MSG_NAMED);
+    strcpy(msg.u.named.name, name);
+    status = rsmcore_control_call(link, &msg, NULL, NULL);
+    rsmcore_control_release(link);
+    if (status == RSM_ST_OK)
+        *nodes = msg.u.named_reply;
+    return status;
+}
+
 enum rsm_status rsmcore_local_node(uint32_t *node)
 {
     struct rsmcore_control *link;

@@ -28,6 +28,7 @@ struct rsmd_conf_node {
                                          address without brackets; "": it does not */
     uint16_t port;
     unsigned address_line;
+    char names[RSM_PROTO_NAME_MAX]; /* of its adapters, in their order, with blanks in between */
 };
 
 /** How the rsmds of two hosts show each other who they are. */

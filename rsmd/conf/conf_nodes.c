@@ -30,6 +30,14 @@ static bool set_socket(struct rsmd_conf_parser *p, const char *value)
                           sizeof node->socket - 1);
 }
 
+static bool set_names(struct rsmd_conf_parser *p, const char *value)
+{
+    struct rsmd_conf_node *node = p->node;
+    return rsmd_conf_text(node->names, sizeof node->names, value) ||
+           rsmd_conf_fail(
+               p, "expected names of at most %zu characters after names =", sizeof node->names - 1);
+}
+
 static bool set_address(struct rsmd_conf_parser *p, const char *value)
 {
     struct rsmd_conf_node *node = this_node(p);
@@ -69,8 +77,11 @@ static bool set_insecure(struct rsmd_conf_parser *p, const char *value)
            rsmd_conf_fail(p, "expected yes or no after insecure =");
 }
 
-const struct rsmd_conf_key rsmd_conf_node_keys[] = {
-    {"host", set_host}, {"socket", set_socket}, {"address", set_address}, {NULL, NULL}};
+const struct rsmd_conf_key rsmd_conf_node_keys[] = {{"host", set_host},
+                                                    {"socket", set_socket},
+                                                    {"address", set_address},
+                                                    {"names", set_names},
+                                                    {NULL, NULL}};
 
 const struct rsmd_conf_key rsmd_conf_cluster_keys[] = {{"auth", set_auth},
                                                        {"munge-socket", set_munge_socket},

@@ -28,6 +28,7 @@ typedef enum rsm_status rsmd_handler(struct rsmd_call *call);
 rsmd_handler rsmd_answer_controller;
 /* topology.c */
 rsmd_handler rsmd_answer_topology;
+rsmd_handler rsmd_answer_named;
 rsmd_handler rsmd_answer_locate;
 /* publish.c */
 rsmd_handler rsmd_answer_extent_alloc;

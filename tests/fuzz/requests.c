@@ -72,6 +72,9 @@ void request_make(struct input *in, struct rsm_msg *msg)
         msg->u.controller.unit = (uint32_t)input_number(in);
         msg->u.controller.flags = input_below(in, 2);
         return;
+    case RSM_MSG_NAMED:
+        name_make(in, msg->u.named.name);
+        return;
     case RSM_MSG_LOCATE:
         name_make(in, msg->u.locate.controller);
         msg->u.locate.node = (uint32_t)input_number(in);

@@ -70,6 +70,7 @@ const struct message_fields control_messages[] = {
     {RSM_MSG_INTERRUPT_TRIGGER, "INTERRUPT_TRIGGER", "node kind number interrupt# length blob", ""},
     {RSM_MSG_INTERRUPT_TAKE, "INTERRUPT_TAKE", "interrupt# most after~",
      "count (message.order message.node message.length blob)"},
+    {RSM_MSG_NAMED, "NAMED", "name", "count (named.node named.adapter)"},
     {0, NULL, NULL, NULL},
 };
 

@@ -539,6 +539,21 @@ void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId, unsigned in
                        sci_error_t *error);
 
 /**
+ * The nodes of a name, which rsm.conf(5) gives to hosts and adapters.
+ * @param list   receives node ids, up to a 0; a 0 alone on failure.
+ * @param type   receives a number for SCIGetAdapterTypeString(). May be NULL.
+ * @param flags  0.
+ * @param error  also SCI_ERR_NO_SUCH_NODEID: no node has this name.
+ */
+void SCIGetNodeIdByAdapterName(char *name, dis_nodeId_list_t *list, dis_virt_adapter_t *type,
+                               unsigned int flags, sci_error_t *error);
+
+/** The same, and the numbers of the nodes' adapters in the same order: @p adapters has
+ *  DIS_MAX_NSCIS. */
+void SCIGetNodeInfoByAdapterName(char *name, unsigned int *adapters, dis_nodeId_list_t *list,
+                                 dis_virt_adapter_t *type, unsigned int flags, sci_error_t *error);
+
+/**
  * Whether a node answers.
  * @param flags  0.
  * @param error  if it does not: SCI_ERR_NO_SUCH_NODEID: it is not known; SCI_ERR_ILLEGAL_NODEID;

@@ -346,10 +346,11 @@ CONFORMANCE(I, 89, "triggering where the receiver was removed or killed neither 
 {
     sci_remote_interrupt_t plain;
     sci_remote_data_interrupt_t data;
-    struct actor *b = b_start();
+    struct actor *all[3]; /* one after the other, but forked before this process has handles */
+    for (int i = 0; i < 3; i++)
+        all[i] = b_start();
     for (int killed = 0; killed < 2; killed++) {
-        if (killed)
-            b = b_start();
+        struct actor *b = all[killed];
         B_OK(b, create, .number = 1);
         B_OK(b, create, .data = true, .number = 1);
         begin_as_a();
@@ -373,7 +374,7 @@ CONFORMANCE(I, 89, "triggering where the receiver was removed or killed neither 
         SUCCEEDS(SCIDisconnectDataInterrupt, data, 0);
     }
     /* Whoever comes after has the numbers at once. */
-    b = b_start();
+    struct actor *b = all[2];
     B_OK(b, create, .number = 1);
     B_OK(b, create, .data = true, .number = 1);
     SUCCEEDS(SCIConnectInterrupt, desc(), &plain, node_b(), ADAPTER, 1, 0, 0);

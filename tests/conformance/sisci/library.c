@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks 11 to 21: the library, nodes, queries. */
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sisci.h"
@@ -191,6 +191,40 @@ CONFORMANCE(X, 12, "adapters have the numbers that rsm.conf gives to controllers
         GIVES(adapter == 0 || adapter == 5 ? SCI_ERR_OK : SCI_ERR_NO_SUCH_ADAPTERNO,
               SCIGetLocalNodeId, adapter, &node, 0);
     EXPECT((int)node_a(), (int)node);
+    SCITerminate();
+}
+
+CONFORMANCE(X, 13, "nodes are found by the names of hosts and adapters")
+{
+    char first[] = "Alpha", second[] = "alpha-1", host[] = "localhost", unknown[] = "alph",
+         configuration[512];
+    dis_nodeId_list_t list;
+    dis_virt_adapter_t type = 0;
+    unsigned adapters[DIS_MAX_NSCIS];
+    APPLIES_IF(!two_hosts(), "the daemons of two hosts have their configuration");
+    snprintf(configuration, sizeof configuration,
+             "[node %u]\nhost = localhost\nnames = alpha  alpha-1\n"
+             "[node 40]\nhost = elsewhere\nnames = beta alpha\n"
+             "[controller sci0]\ntransport = shm\n",
+             node_a());
+    serve_configured(node_a(), configuration);
+    begin_as_a();
+    SUCCEEDS(SCIGetNodeIdByAdapterName, first, &list, &type, 0);
+    HOLDS(list[0] == node_a() && list[1] == 40 && list[2] == 0);
+    HOLDS(strcmp(SCIGetAdapterTypeString(type), SCIGetAdapterTypeString(0)) != 0);
+    SUCCEEDS(SCIGetNodeInfoByAdapterName, first, adapters, &list, &type, 0);
+    HOLDS(adapters[0] == 0 && adapters[1] == 1);
+    SUCCEEDS(SCIGetNodeInfoByAdapterName, second, adapters, &list, NULL, 0);
+    HOLDS(list[0] == node_a() && list[1] == 0 && adapters[0] == 1);
+    SUCCEEDS(SCIGetNodeIdByAdapterName, host, &list, NULL, 0);
+    HOLDS(list[0] == node_a() && list[1] == 0);
+    GIVES(SCI_ERR_NO_SUCH_NODEID, SCIGetNodeIdByAdapterName, unknown, &list, &type, 0);
+    HOLDS(list[0] == 0);
+    GIVES(SCI_ERR_ILLEGAL_PARAMETER, SCIGetNodeIdByAdapterName, NULL, &list, &type, 0);
+    GIVES(SCI_ERR_ILLEGAL_PARAMETER, SCIGetNodeIdByAdapterName, first, NULL, &type, 0);
+    GIVES(SCI_ERR_ILLEGAL_PARAMETER, SCIGetNodeInfoByAdapterName, first, NULL, &list, &type, 0);
+    memset(configuration, 'x', sizeof configuration - 1);
+    GIVES(SCI_ERR_NO_SUCH_NODEID, SCIGetNodeIdByAdapterName, configuration, &list, &type, 0);
     SCITerminate();
 }
 

@@ -63,6 +63,9 @@ static void keep_request_to_bounds(struct rsm_msg *m)
     case RSM_MSG_EXPORT_REPUBLISH:
         m->u.export_republish.acl_count %= RSM_PROTO_ACL_MAX + 1;
         break;
+    case RSM_MSG_NAMED:
+        some_string(m->u.named.name, sizeof m->u.named.name);
+        break;
     case RSM_MSG_INTERRUPT_TRIGGER:
         m->u.interrupt_trigger.length %= RSM_INTERRUPT_DATA_MAX + 1;
         break;
@@ -118,6 +121,9 @@ static void keep_reply_to_bounds(struct rsm_msg *m)
         break;
     case RSM_MSG_SHARES:
         m->u.shares_reply.count %= RSM_PROTO_USERS_MAX + 1;
+        break;
+    case RSM_MSG_NAMED:
+        m->u.named_reply.count %= RSM_PROTO_NAMED_MAX + 1;
         break;
     case RSM_MSG_INTERRUPT_TAKE:
         m->u.interrupt_take_reply.count %= RSM_PROTO_MESSAGES_MAX + 1;

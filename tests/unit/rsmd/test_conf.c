@@ -190,7 +190,7 @@ static const struct {
     {"[node 1]\nhost = a\nhost = b\n", 3, "expected host once in this section"},
     {"[node 1]\nhost = a\nsocket = run/x\n", 3,
      "expected an absolute path of at most 107 characters after socket ="},
-    {"[node 1]\nport = 1\n", 2, "expected one of the keys host, socket, address"},
+    {"[node 1]\nport = 1\n", 2, "expected one of the keys host, socket, address, names"},
     {"[cluster]\n\n[cluster]\n", 3, "expected [cluster] once"},
     {"[cluster 1]\n", 1,
      "expected [node N], [controller NAME], [map], [map NAME], [cluster] or [limits]"},
