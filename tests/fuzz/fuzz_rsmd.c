@@ -374,8 +374,9 @@ static void canary(void)
     struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {1}};
     client_open(&client, 0);
     CHECK(ask(&client, &msg) == RSM_ST_OK);
-    msg =
-        (struct rsm_msg){.type = RSM_MSG_EXPORT_CREATE, .u.export_create = {"sci0", 4096, 0666, 1}};
+    msg = (struct rsm_msg){
+        .type = RSM_MSG_EXPORT_CREATE,
+        .u.export_create = {.controller = "sci0", .length = 4096, .mode = 0666, .want_extent = 1}};
     CHECK(ask(&client, &msg) == RSM_ST_OK);
     struct rsm_export_create_reply made = msg.u.export_create_reply;
     msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_PUBLISH,
@@ -384,8 +385,9 @@ static void canary(void)
                                                 .piece_count = 1,
                                                 .pieces = {{made.extent, 0, 4096}}}};
     CHECK(ask(&client, &msg) == RSM_ST_OK);
-    msg = (struct rsm_msg){.type = RSM_MSG_IMPORT_CONNECT,
-                           .u.import_connect = {"sci0", 1, 7, RSM_RIGHT_READ, RSM_ID_SPACE_RSMAPI}};
+    msg = (struct rsm_msg){
+        .type = RSM_MSG_IMPORT_CONNECT,
+        .u.import_connect = {"sci0", 1, 7, RSM_RIGHT_READ, RSM_ID_SPACE_RSMAPI, 0}};
     CHECK(ask(&client, &msg) == RSM_ST_OK);
     msg = (struct rsm_msg){.type = RSM_MSG_EVENT_OPEN,
                            .u.event_open = {RSM_EVENT_EXPORT, made.export_id}};

@@ -318,6 +318,46 @@ static void name_spaces(void)
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
 }
 
+/* Both processes have it. */
+static void shared_segment(void)
+{
+    remark("a segment that claims its id, is shared, opened by who is attached, and closed");
+    struct rsm_msg msg = {.type = RSM_MSG_EXPORT_CREATE,
+                          .u.export_create = {.controller = "sci0",
+                                              .length = PAGE,
+                                              .mode = 0666,
+                                              .want_extent = 1,
+                                              .size = 5,
+                                              .claim = RSM_CLAIM_ID,
+                                              .space = RSM_ID_SPACE_SISCI,
+                                              .segment_id = 14}};
+    struct rsm_msg again = msg;
+    ask_for('a', &msg, RSM_ST_OK);
+    ask_for('a', &again, RSM_ST_ID_IN_USE);
+    const struct rsm_export_create_reply claimed = msg.u.export_create_reply;
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_PUBLISH,
+        .u.export_publish = {.export_id = claimed.export_id,
+                             .space = RSM_ID_SPACE_SISCI,
+                             .segment_id = 14,
+                             .piece_count = 1,
+                             .pieces = {{claimed.extent, 0, PAGE}}});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_STATE,
+        .u.export_state = {RSM_EVENT_EXPORT, claimed.export_id, 0, RSM_SEGMENT_NEW,
+                           RSM_SEGMENT_READY, RSM_STATE_SHARE});
+    ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
+        .u.import_connect = {"sci0", WIRE_OWN, 14, RIGHTS, RSM_ID_SPACE_SISCI, 0});
+    msg = (struct rsm_msg){
+        .type = RSM_MSG_IMPORT_CONNECT,
+        .u.import_connect = {"sci0", WIRE_OWN, 14, RIGHTS, RSM_ID_SPACE_SISCI, RSM_CONNECT_ATTACH}};
+    ask_for('b', &msg, RSM_ST_OK);
+    ASK('b', RSM_ST_OK, .type = RSM_MSG_EXPORT_STATE,
+        .u.export_state = {RSM_EVENT_IMPORT, msg.u.import_connect_reply.import, 0,
+                           RSM_SEGMENT_READY, RSM_SEGMENT_OPEN, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_STATE,
+        .u.export_state = {RSM_EVENT_EXPORT, claimed.export_id, 0, RSM_SEGMENT_OPEN,
+                           RSM_SEGMENT_READY, RSM_STATE_NOTIFY});
+}
+
 static void segments(void **state)
 {
     (void)state;
@@ -368,6 +408,7 @@ static void segments(void **state)
         .u.extent_free = {other.extent, RSM_EXTENT_FREE_WHEN_UNUSED});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect = {made.import});
     name_spaces();
+    shared_segment();
     remark("the exporter's death");
     publish_as('a', "sci0", 12);
     made = import_as('b', 12);

@@ -256,7 +256,8 @@ CONFORMANCE(R, 55, "1000 rounds of connect, map, unmap and disconnect leave noth
     struct actor *b = b_start();
     begin_as_a();
     (void)offer(SEGMENT, SIZE);
-    HOLDS(S_ASK(b, rounds, .node = node_a(), .id = SEGMENT, .size = SIZE, .value = 1000).size < 100);
+    HOLDS(S_ASK(b, rounds, .node = node_a(), .id = SEGMENT, .size = SIZE, .value = 1000).size <
+          100);
 }
 
 CONFORMANCE(X, 40, "maps are made where the program says, if nothing is there")
