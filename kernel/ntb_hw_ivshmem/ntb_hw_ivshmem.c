@@ -422,10 +422,17 @@ static dma_addr_t iv_dma_map_page(struct device *dev, struct page *page, unsigne
 	return DMA_MAPPING_ERROR;
 }
 
+static int iv_dma_map_sg(struct device *dev, struct scatterlist *list, int count,
+			 enum dma_data_direction direction, unsigned long attrs)
+{
+	return -EIO;
+}
+
 static const struct dma_map_ops iv_dma_ops = {
 	.alloc = iv_dma_alloc,
 	.free = iv_dma_free,
 	.map_page = iv_dma_map_page,
+	.map_sg = iv_dma_map_sg,
 };
 
 /* ---- device ---- */

@@ -13,7 +13,9 @@ load() {
 }
 load ntb
 load ntb_hw_ivshmem beat_misses=60
-load rsm_ntb heartbeat_misses=30
+pool=()
+[ $# -eq 1 ] || pool=(pool_mib=4) # of which a block of pages could be had, if the bridge could map it
+load rsm_ntb heartbeat_misses=30 "${pool[@]}"
 status=0
 [ $# -eq 2 ] || set -- "$1" "$LAB_MACHINE" "$LAB_LIFE"
 "$@" || status=$?
