@@ -83,7 +83,8 @@ int core_forget_records(void *order);  /* of the export */
 
 /* Interrupts: slots of their own, for both ends. Their data are the 8 bytes of .value, .length of
  * them. */
-int core_interrupt(void *order); /* .flags: kind; .id: number; .node: RSM_INTERRUPT_* flags; .value: mode,
+int core_interrupt(
+    void *order); /* .flags: kind; .id: number; .node: RSM_INTERRUPT_* flags; .value: mode,
                                     0: 0666. Answers .id */
 int core_remove(void *order);
 int core_take(void *order);          /* .timeout; answers .value, .length */

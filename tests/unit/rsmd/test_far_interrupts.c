@@ -133,9 +133,10 @@ static void rights_and_shares_hold(void **state)
     rsmd_shares_limit(&hosts.node[1].shares, RSMD_INTERRUPTS, 4);
     unsigned made = 1;
     for (; made < 10; made++) {
-        msg = (struct rsm_msg){
-            .type = RSM_MSG_INTERRUPT_CREATE,
-            .u.interrupt_create = {.kind = RSM_INTERRUPT_DATA, .flags = RSM_INTERRUPT_ASSIGN_NUMBER, .mode = 0600}};
+        msg = (struct rsm_msg){.type = RSM_MSG_INTERRUPT_CREATE,
+                               .u.interrupt_create = {.kind = RSM_INTERRUPT_DATA,
+                                                      .flags = RSM_INTERRUPT_ASSIGN_NUMBER,
+                                                      .mode = 0600}};
         if (ask(&owner, &msg) != RSM_ST_OK)
             break;
     }
