@@ -266,6 +266,15 @@ int core_poke(void *bytes)
     return RSM_ST_OK;
 }
 
+int core_free_place(void *bytes)
+{
+    struct core_order *order = bytes;
+    void *place = mmap(NULL, order->length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    NEED(place != MAP_FAILED && munmap(place, order->length) == 0);
+    order->value = (uintptr_t)place;
+    return RSM_ST_OK;
+}
+
 int core_map_address(void *bytes)
 {
     struct core_order *order = bytes;

@@ -71,6 +71,7 @@ int core_unmap(void *order);
 int core_peek(void *order); /* .value: the byte at .offset of the map */
 int core_poke(void *order);
 int core_map_address(void *order); /* .value: its lowest bits */
+int core_free_place(void *order);  /* .value: where .length bytes are free */
 
 /* Records: of the export or import in the slot. */
 int core_record_export(void *order);
