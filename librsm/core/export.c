@@ -8,135 +8,12 @@
 
 #include "core/controller_ports.h"
 #include "core/event_receivers.h"
+#include "core/export_set.h"
 #include "core/records_make.h"
-#include "core/segment_state.h"
 #include "base/log.h"
-#include "base/ranges.h"
 #include "memory/pageswap.h"
 #include "memory/region.h"
 #include "base/status.h"
-
-/* The region lock guards the set and the state of every segment: what happens to one segment's
- * pages depends on which others lie over them. */
-struct rsmcore_export {
-    struct rsm_range range; /* in the set, else 0; first, so that it leads here */
-    struct rsmcore_controller *controller;
-    struct rsmcore_control *link;
-    struct rsmcore_event *event;
-    const _Atomic uint32_t *epoch; /* slot of the generation table that tells of its importers */
-    unsigned process_epoch;
-    uint32_t id;
-    uintptr_t start; /* 0: it has no memory, and is not in the set */
-    size_t length;   /* whole pages */
-    size_t size;     /* as asked for */
-    bool own_memory; /* mapped by the library, and unmapped with the segment */
-    bool published;
-    bool connections_kept;   /* unpublished, but those connected before still use the pages */
-    bool publish_unanswered; /* rsmd may have published it after we stopped waiting */
-};
-
-static struct rsm_ranges segments;
-static unsigned segments_epoch; /* process that they belong to */
-static bool strays;             /* pages of segments that have gone may still lie on extents */
-
-/* ---------------------------------------------------------------- who lies over which pages */
-
-static bool in_use(const struct rsmcore_export *segment)
-{
-    return segment->published || segment->connections_kept;
-}
-
-/* Take pages off their extents, except those that a segment lies over; `apart_from` (NULL: none)
- * and, if asked for, those not in use do not count. */
-static enum rsm_status leave_extents_of(uintptr_t start, uintptr_t end,
-                                        const struct rsmcore_export *apart_from, bool only_in_use)
-{
-    enum rsm_status status = RSM_ST_OK;
-    uintptr_t at = start;
-    struct rsm_range *r = rsm_ranges_first(&segments, start, end);
-    for (; r != NULL && at < end && status == RSM_ST_OK; r = rsm_ranges_next(r, start, end)) {
-        const struct rsmcore_export *other = (const struct rsmcore_export *)r;
-        if (other == apart_from || (only_in_use && !in_use(other)))
-            continue;
-        if (r->start > at)
-            status = rsmcore_region_uncover(at, r->start - at);
-        if (r->end > at)
-            at = r->end;
-    }
-    if (status == RSM_ST_OK && at < end)
-        status = rsmcore_region_uncover(at, end - at);
-    return status;
-}
-
-/* The same for the pages of a segment, which itself does not count. */
-static enum rsm_status leave_extents(const struct rsmcore_export *segment, bool only_in_use)
-{
-    return leave_extents_of(segment->start, segment->start + segment->length, segment, only_in_use);
-}
-
-static bool overlaps_another(const struct rsmcore_export *segment, uintptr_t start)
-{
-    uintptr_t end = start + segment->length;
-    struct rsm_range *r = rsm_ranges_first(&segments, start, end);
-    if (r == &segment->range)
-        r = rsm_ranges_next(r, start, end);
-    return r != NULL;
-}
-
-/* A segment has gone, or is not to be, and there was no memory to take its pages off their extents:
- * importers may still store there. Each later call tries it again, for all pages that are not in
- * use; those of segments yet to be published are put on extents again when they are. */
-static void take_strays_back(void)
-{
-    uintptr_t at = 0;
-    size_t length;
-    enum rsm_status status = RSM_ST_OK;
-    while (strays && status == RSM_ST_OK && rsmcore_region_next(&at, &length)) {
-        status = leave_extents_of(at, at + length, NULL, true);
-        at += length;
-    }
-    strays = strays && status != RSM_ST_OK;
-}
-
-/* Leave the extents of a segment that ends: what cannot be done now is done later. */
-static void leave_extents_for_good(const struct rsmcore_export *segment, bool only_in_use)
-{
-    if (leave_extents(segment, only_in_use) != RSM_ST_OK)
-        strays = true;
-}
-
-/* In a forked child the parent's segments are not the child's to care for. */
-static void enter_registry(void)
-{
-    rsmcore_region_lock();
-    if (segments_epoch != rsmcore_process_epoch()) {
-        segments = RSM_RANGES_EMPTY;
-        strays = false;
-        segments_epoch = rsmcore_process_epoch();
-    }
-    take_strays_back();
-}
-
-/* Whether the daemon that knows the segment still runs. When it dies its segments end: their ids
- * are free, their importers cut off. The handle is of no use then but to get the memory back. */
-static bool daemon_lives(const struct rsmcore_export *segment)
-{
-    return rsmcore_control_is_alive(segment->link);
-}
-
-static void enter_set(struct rsmcore_export *segment)
-{
-    segment->range.start = segment->start;
-    segment->range.end = segment->start + segment->length;
-    rsm_ranges_add(&segments, &segment->range);
-}
-
-static void leave_set(struct rsmcore_export *segment)
-{
-    if (segment->range.end != 0)
-        rsm_ranges_remove(&segments, &segment->range);
-    segment->range.end = 0;
-}
 
 /* ---------------------------------------------------------------- create, destroy */
 
@@ -250,7 +127,7 @@ static enum rsm_status begin_segment(struct rsmcore_export *segment, const struc
      * a wrong address look right. */
     status = make_event(segment);
     if (status != RSM_ST_OK)
-        leave_extents_for_good(segment, false);
+        rsmcore_export_leave_extents_for_good(segment, false);
     return status;
 }
 
@@ -340,10 +217,10 @@ static enum rsm_status make_segment(struct rsmcore_controller *controller, uintp
     segment->size = size;
 
     bool offered;
-    enter_registry();
+    rsmcore_exports_lock();
     status = begin(segment, birth);
     if (status == RSM_ST_OK && segment->start != 0)
-        enter_set(segment);
+        rsmcore_exports_add(segment);
     else if (status != RSM_ST_OK && segment->id != 0)
         (void)unregister_segment(segment, RSMCORE_DESTROY_CUT, &offered);
     rsmcore_region_unlock();
@@ -384,8 +261,8 @@ enum rsm_status rsmcore_export_attach(struct rsmcore_export *segment, void *addr
     enum rsm_status status = RSM_ST_OK;
     if (!rsmcore_export_is_creator(segment))
         return RSM_ST_NOT_CREATOR;
-    enter_registry();
-    if (!daemon_lives(segment))
+    rsmcore_exports_lock();
+    if (!rsmcore_export_daemon_lives(segment))
         status = RSM_ST_STALE;
     else if (segment->start != 0)
         status = RSM_ST_BUSY;
@@ -395,7 +272,7 @@ enum rsm_status rsmcore_export_attach(struct rsmcore_export *segment, void *addr
         segment->start = (uintptr_t)address;
         status = cover_segment(segment, &none);
         if (status == RSM_ST_OK)
-            enter_set(segment);
+            rsmcore_exports_add(segment);
         else
             segment->start = 0;
     }
@@ -410,7 +287,7 @@ static void leave_memory(const struct rsmcore_export *segment, bool offered)
     if (segment->own_memory)
         rsmcore_region_unmap(segment->start, segment->length);
     else if (segment->start != 0)
-        leave_extents_for_good(segment, offered);
+        rsmcore_export_leave_extents_for_good(segment, offered);
 }
 
 /* Called with the region lock held. */
@@ -425,8 +302,8 @@ static enum rsm_status end_segment(struct rsmcore_export *segment, enum rsmcore_
     segment->published = segment->connections_kept = false;
     if (how != RSMCORE_DESTROY_LEAVE || !segment->own_memory)
         leave_memory(segment, offered);
-    leave_set(segment);
-    take_strays_back();
+    rsmcore_exports_remove(segment);
+    rsmcore_exports_take_strays_back();
     return RSM_ST_OK;
 }
 
@@ -434,7 +311,7 @@ enum rsm_status rsmcore_export_destroy(struct rsmcore_export *segment, enum rsmc
 {
     enum rsm_status status = RSM_ST_OK;
     if (rsmcore_export_is_creator(segment)) {
-        enter_registry();
+        rsmcore_exports_lock();
         status = end_segment(segment, how);
         rsmcore_region_unlock();
     }
@@ -445,143 +322,9 @@ enum rsm_status rsmcore_export_destroy(struct rsmcore_export *segment, enum rsmc
 
 void rsmcore_export_free_memory(void *address, size_t length)
 {
-    enter_registry();
+    rsmcore_exports_lock();
     rsmcore_region_unmap((uintptr_t)address, length);
     rsmcore_region_unlock();
-}
-
-/* ---------------------------------------------------------------- publish and its kin */
-
-static void copy_acl(struct rsm_acl_entry *into, const struct rsm_acl_entry *acl, uint32_t count)
-{
-    if (count > 0)
-        memcpy(into, acl, count * sizeof *acl);
-}
-
-/* rsmd carries out late what it did not answer in time. Nobody must find a segment whose exporter
- * was told that it is not published, so that is taken back at once; who connected in between has
- * the extents, which the segment leaves before it is published again. */
-static void take_back_publish(struct rsmcore_export *segment)
-{
-    struct rsm_msg undo;
-    rsm_msg_begin(&undo, RSM_MSG_EXPORT_UNPUBLISH);
-    undo.u.export_unpublish.export_id = segment->id;
-    rsmcore_control_post(segment->link, &undo);
-    segment->publish_unanswered = true;
-}
-
-/* @p msg is the request, but for the extents. */
-static enum rsm_status request_publish(struct rsmcore_export *segment, struct rsm_msg *msg)
-{
-    struct rsm_export_publish_request *request = &msg->u.export_publish;
-    const struct rsmcore_extent_source source = rsmcore_controller_extents(segment->controller);
-    enum rsm_status status = RSM_ST_OK;
-    if (segment->publish_unanswered)
-        status = leave_extents(segment, true);
-    segment->publish_unanswered = status != RSM_ST_OK;
-    if (status == RSM_ST_OK)
-        status = rsmcore_region_cover(segment->link, &source, segment->start, segment->length);
-    if (status == RSM_ST_OK)
-        status = rsmcore_region_pieces(segment->start, segment->length, request->pieces,
-                                       RSM_PROTO_PIECES_MAX, &request->piece_count);
-    if (status == RSM_ST_OK)
-        status = rsmcore_region_call(segment->link, msg, NULL);
-    if (status == RSM_ST_TIMEOUT)
-        take_back_publish(segment);
-    return status;
-}
-
-enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, enum rsm_id_space space,
-                                       uint32_t *segment_id, uint32_t flags,
-                                       const struct rsm_acl_entry *acl, uint32_t acl_count)
-{
-    if (!rsmcore_export_is_creator(segment))
-        return RSM_ST_NOT_CREATOR;
-    if (acl_count > RSM_PROTO_ACL_MAX)
-        return RSM_ST_BAD_RIGHTS;
-    struct rsm_msg msg;
-    rsm_msg_begin(&msg, RSM_MSG_EXPORT_PUBLISH);
-    struct rsm_export_publish_request *request = &msg.u.export_publish;
-    request->export_id = segment->id;
-    request->space = space;
-    request->segment_id = *segment_id;
-    request->flags = flags;
-    request->acl_count = acl_count;
-    copy_acl(request->acl, acl, acl_count);
-    enum rsm_status status = RSM_ST_STALE;
-    enter_registry();
-    if (daemon_lives(segment) && segment->start == 0)
-        status = RSM_ST_FAULT;
-    else if (daemon_lives(segment))
-        status = segment->published ? RSM_ST_ALREADY_PUBLISHED : request_publish(segment, &msg);
-    if (status == RSM_ST_OK) {
-        segment->published = true;
-        if ((flags & RSM_PUBLISH_ASSIGN_ID) != 0)
-            *segment_id = msg.u.export_publish_reply.segment_id;
-    }
-    rsmcore_region_unlock();
-    return status;
-}
-
-enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
-                                         const struct rsm_acl_entry *acl, uint32_t acl_count)
-{
-    if (!rsmcore_export_is_creator(segment))
-        return RSM_ST_NOT_CREATOR;
-    if (acl_count > RSM_PROTO_ACL_MAX)
-        return RSM_ST_BAD_RIGHTS;
-    struct rsm_msg msg;
-    rsm_msg_begin(&msg, RSM_MSG_EXPORT_REPUBLISH);
-    msg.u.export_republish =
-        (struct rsm_export_republish_request){.export_id = segment->id, .acl_count = acl_count};
-    copy_acl(msg.u.export_republish.acl, acl, acl_count);
-    enter_registry();
-    enum rsm_status status =
-        segment->published ? rsmcore_region_call(segment->link, &msg, NULL) : RSM_ST_NOT_PUBLISHED;
-    rsmcore_region_unlock();
-    return status == RSM_ST_STALE ? RSM_ST_NOT_PUBLISHED : status;
-}
-
-/* Ask rsmd to end the publication, and leave the extents if others may have them. */
-static enum rsm_status end_publication(struct rsmcore_export *segment, uint32_t flags)
-{
-    struct rsm_msg msg;
-    rsm_msg_begin(&msg, RSM_MSG_EXPORT_UNPUBLISH);
-    msg.u.export_unpublish =
-        (struct rsm_export_unpublish_request){.export_id = segment->id, .flags = flags};
-    enum rsm_status status = rsmcore_region_call(segment->link, &msg, NULL);
-    bool died = status == RSM_ST_STALE;
-    /* Not published: rsmd carried an earlier request out after we stopped waiting for it. */
-    if (status != RSM_ST_OK && status != RSM_ST_NOT_PUBLISHED && !died)
-        return status;
-    bool offered = status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
-    bool keep = (flags & RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0 && !died;
-    /* Where rsmd did not say how many were kept there may be some. */
-    bool some = status != RSM_ST_OK || msg.u.export_end_reply.connections > 0;
-    segment->published = false;
-    segment->connections_kept = keep && some;
-    status = offered && !keep ? leave_extents(segment, true) : RSM_ST_OK;
-    return died && status == RSM_ST_OK ? RSM_ST_NOT_PUBLISHED : status;
-}
-
-enum rsm_status rsmcore_export_unpublish(struct rsmcore_export *segment, uint32_t flags)
-{
-    if (!rsmcore_export_is_creator(segment))
-        return RSM_ST_NOT_CREATOR;
-    bool keep = (flags & RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0;
-    enter_registry();
-    bool something = segment->published || (segment->connections_kept && !keep);
-    enum rsm_status status = something ? end_publication(segment, flags) : RSM_ST_NOT_PUBLISHED;
-    rsmcore_region_unlock();
-    return status;
-}
-
-enum rsm_status rsmcore_export_move(struct rsmcore_export *segment, const struct rsmcore_move *move,
-                                    enum rsm_segment_state *was)
-{
-    if (!rsmcore_export_is_creator(segment))
-        return RSM_ST_STALE;
-    return rsmcore_segment_move(segment->link, RSM_EVENT_EXPORT, segment->id, move, was);
 }
 
 /* ---------------------------------------------------------------- rebind */
@@ -590,19 +333,20 @@ static enum rsm_status move_segment(struct rsmcore_export *segment, uintptr_t to
 {
     const struct rsmcore_extent_source source = rsmcore_controller_extents(segment->controller);
     enum rsm_status status;
-    if (overlaps_another(segment, to) || overlaps_another(segment, segment->start))
+    if (rsmcore_export_overlaps_another(segment, to) ||
+        rsmcore_export_overlaps_another(segment, segment->start))
         return RSM_ST_BUSY;
-    if (in_use(segment))
+    if (rsmcore_export_in_use(segment))
         status = rsmcore_region_move(segment->start, to, segment->length);
     else
         status = rsmcore_region_cover(segment->link, &source, to, segment->length);
     if (status != RSM_ST_OK)
         return status;
-    if (!in_use(segment))
-        leave_extents_for_good(segment, true);
-    leave_set(segment);
+    if (!rsmcore_export_in_use(segment))
+        rsmcore_export_leave_extents_for_good(segment, true);
+    rsmcore_exports_remove(segment);
     segment->start = to;
-    enter_set(segment);
+    rsmcore_exports_add(segment);
     return RSM_ST_OK;
 }
 
@@ -612,8 +356,8 @@ enum rsm_status rsmcore_export_rebind(struct rsmcore_export *segment, void *addr
         return RSM_ST_NOT_CREATOR;
     uintptr_t to = (uintptr_t)address;
     enum rsm_status status = RSM_ST_OK;
-    enter_registry();
-    if (!daemon_lives(segment))
+    rsmcore_exports_lock();
+    if (!rsmcore_export_daemon_lives(segment))
         status = RSM_ST_STALE;
     else if (segment->own_memory || segment->start == 0)
         status = RSM_ST_UNSUPPORTED;
@@ -632,7 +376,7 @@ bool rsmcore_export_is_creator(const struct rsmcore_export *segment)
 
 bool rsmcore_export_is_published(const struct rsmcore_export *segment)
 {
-    return segment->published && daemon_lives(segment);
+    return segment->published && rsmcore_export_daemon_lives(segment);
 }
 
 void *rsmcore_export_address(const struct rsmcore_export *segment)
