@@ -7,7 +7,7 @@
 
 enum {
     SOURCE = SEGMENT + 100, /* the id of A's segment */
-    LONG_PART = 8 << 20,    /* bytes of each part of a long transfer */
+    LONG_PART = 32 << 20,   /* bytes of each part of a long transfer */
 };
 
 /** The two sides, and a queue between them. */
