@@ -31,6 +31,8 @@ struct sisci_dma_engine *sisci_dma_engine_make(void)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&engine->changed, &attributes);
     pthread_condattr_destroy(&attributes);
+    pthread_cond_init(&engine->work, NULL);
+    pthread_cond_init(&engine->due, NULL);
     pthread_mutex_init(&engine->lock, NULL);
     atomic_init(&engine->holders, 1);
     atomic_init(&engine->state, SCI_DMAQUEUE_IDLE);
@@ -48,6 +50,8 @@ void sisci_dma_engine_drop(struct sisci_dma_engine *engine)
         free(call);
     }
     pthread_cond_destroy(&engine->changed);
+    pthread_cond_destroy(&engine->work);
+    pthread_cond_destroy(&engine->due);
     pthread_mutex_destroy(&engine->lock);
     free(engine);
 }
@@ -57,6 +61,8 @@ void sisci_dma_set_state(struct sisci_dma_engine *engine, sci_dma_queue_state_t 
     engine->posts += state == SCI_DMAQUEUE_POSTED;
     atomic_store(&engine->state, state);
     pthread_cond_broadcast(&engine->changed);
+    if (engine->ended)
+        pthread_cond_signal(&engine->due); /* there may be no more calls than those */
 }
 
 static struct timespec deadline_in(int timeout_ms)
@@ -114,6 +120,7 @@ static void append_call(struct sisci_dma_engine *engine, struct sisci_dma_call *
     while (*at != NULL)
         at = &(*at)->next;
     *at = call;
+    pthread_cond_signal(&engine->due);
 }
 
 /* Move the bytes of what has been posted. The segments are not busy any more when the state says
@@ -141,7 +148,7 @@ static bool move_next(void *argument)
     struct sisci_dma_engine *engine = argument;
     pthread_mutex_lock(&engine->lock);
     while (engine->posted == NULL && !engine->ended)
-        pthread_cond_wait(&engine->changed, &engine->lock);
+        pthread_cond_wait(&engine->work, &engine->lock);
     struct sisci_dma_call *call = engine->posted;
     engine->posted = NULL;
     pthread_mutex_unlock(&engine->lock);
@@ -166,7 +173,7 @@ static bool call_next(void *argument)
     pthread_mutex_lock(&engine->lock);
     while (engine->calls == NULL &&
            !(engine->ended && atomic_load(&engine->state) != SCI_DMAQUEUE_POSTED))
-        pthread_cond_wait(&engine->changed, &engine->lock);
+        pthread_cond_wait(&engine->due, &engine->lock);
     struct sisci_dma_call *call = engine->calls;
     if (engine->silent)
         call = NULL;
@@ -268,10 +275,10 @@ static void enter(struct sisci_dma_queue *queue, struct sisci_dma_call *call,
     engine->calls_back = manner->callback != NULL;
     engine->posted = manner->wait ? NULL : call;
     queue->entries = 0;
-    if (atomic_load(&engine->state) == SCI_DMAQUEUE_POSTED)
-        pthread_cond_broadcast(&engine->changed); /* it was claimed */
-    else
+    if (atomic_load(&engine->state) != SCI_DMAQUEUE_POSTED) /* else it was claimed */
         sisci_dma_set_state(engine, SCI_DMAQUEUE_POSTED);
+    if (!manner->wait)
+        pthread_cond_signal(&engine->work);
 }
 
 sci_error_t sisci_dma_post(struct sisci_dma_queue *queue, struct sisci_dma_transfer *transfer,

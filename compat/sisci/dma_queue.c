@@ -21,7 +21,8 @@ static void cancel(struct sisci_object *object)
     engine->ended = true;
     engine->silent = sisci_in_callback(); /* after it has returned nobody is called */
     atomic_store(&engine->stop, true);
-    pthread_cond_broadcast(&engine->changed);
+    pthread_cond_signal(&engine->work);
+    pthread_cond_signal(&engine->due);
     pthread_mutex_unlock(&engine->lock);
 }
 

@@ -23,7 +23,9 @@ struct sisci_dma_engine {
     _Atomic(sci_dma_queue_state_t) state; /**< changed under the lock */
     atomic_bool stop;                     /**< end the transfer that is posted */
     pthread_mutex_t lock;                 /**< guards what follows */
-    pthread_cond_t changed;
+    pthread_cond_t changed;               /**< the state: for those who wait */
+    pthread_cond_t work;           /**< something is posted, or the queue ends: for the mover */
+    pthread_cond_t due;            /**< a call is due, or the queue ends: for the caller */
     bool ended;                    /**< the queue is being ended: nothing is posted any more */
     bool silent;                   /**< ... in a callback: the program is not called any more */
     bool calls_back;               /**< the latest transfer has a callback */
