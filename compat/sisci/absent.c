@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions that librsm does not have, for programs that are linked with them: registers of
- * adapters, conditional interrupts, devices. */
+ * adapters, channels of DMA engines, conditional interrupts, devices. */
 #include "export.h"
 #include "object.h"
 
@@ -62,6 +62,40 @@ SISCI_API void SCISetLocalCSR(sci_desc_t sd, unsigned int localAdapterNo, unsign
     sisci_report(error, absent());
 }
 SISCI_EXPORT(SCISetLocalCSR);
+
+/* Transfers are by the processor or the fabric's adapter: there is no engine to be chosen. */
+
+SISCI_API void SCIRequestDMAChannel(sci_desc_t sd, sci_dma_channel_t *channel,
+                                    unsigned int localAdapterNo, sci_dma_type_t type,
+                                    unsigned int channelId, unsigned int flags, sci_error_t *error)
+{
+    (void)sd;
+    (void)localAdapterNo;
+    (void)type;
+    (void)channelId;
+    (void)flags;
+    if (channel != NULL)
+        *channel = NULL;
+    sisci_report(error, absent());
+}
+SISCI_EXPORT(SCIRequestDMAChannel);
+
+SISCI_API void SCIReturnDMAChannel(sci_dma_channel_t channel, sci_error_t *error)
+{
+    (void)channel;
+    sisci_report(error, absent());
+}
+SISCI_EXPORT(SCIReturnDMAChannel);
+
+SISCI_API void SCIAssignDMAChannel(sci_dma_channel_t channel, sci_dma_queue_t dq,
+                                   unsigned int flags, sci_error_t *error)
+{
+    (void)channel;
+    (void)dq;
+    (void)flags;
+    sisci_report(error, absent());
+}
+SISCI_EXPORT(SCIAssignDMAChannel);
 
 SISCI_API void SCIRegisterInterruptFlag(unsigned int localAdapterNo,
                                         sci_local_interrupt_t *interrupt,

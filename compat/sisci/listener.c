@@ -2,6 +2,7 @@
 #include "listener.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "base/thread.h"
@@ -27,9 +28,20 @@ static void release(struct sisci_listener *listener)
     free(listener);
 }
 
+/* A fault on memory of the core is the core's to handle, and kills where its signal is blocked. */
+static void allow_faults(void)
+{
+    sigset_t faults;
+    sigemptyset(&faults);
+    sigaddset(&faults, SIGSEGV);
+    sigaddset(&faults, SIGBUS);
+    pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
+}
+
 static void *run(void *argument)
 {
     struct sisci_listener *listener = self = argument;
+    allow_faults();
     while (listener->type->listen(listener->source))
         continue;
     /* Only while the callback runs does anybody abandon it. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Threads that call programs back: one for each resource that was made with a callback.
+ * Threads that call programs back: one for each resource that was made with a callback; and those
+ * that move bytes for DMA queues. Of all signals only those of faults reach them.
  *
  * Such a thread works on a source, which is the core's object and what the callback needs, and not
  * on the resource: a callback may end its own resource, and then the source is needed until the

@@ -150,6 +150,30 @@ static sci_error_t answer_system(const sci_query_system_t *query)
     return SCI_ERR_OK;
 }
 
+/* Whichever engine is asked about: all of them are the same. */
+static sci_error_t answer_dma(const sci_query_dma_t *query)
+{
+    static const unsigned available = 1;
+    static const sci_dma_capabilities_t capabilities = {.num_channels = 1,
+                                                        .max_transfer_size = DMA_MTU,
+                                                        .max_vector_length = DIS_DMA_MAX_VECLEN,
+                                                        .support_mem2io = 1,
+                                                        .support_io2mem = 1,
+                                                        .min_align_bytes = 1,
+                                                        .suggested_align_bytes = CACHE_LINE};
+    bool asks_can = query->subcommand == SCI_Q_DMA_CAPABILITIES;
+    if (!asks_can && query->subcommand != SCI_Q_DMA_AVAILABLE)
+        return SCI_ERR_ILLEGAL_QUERY;
+    if (query->data == NULL)
+        return SCI_ERR_ILLEGAL_PARAMETER;
+    sci_error_t error = sisci_adapter_check(query->localAdapterNo);
+    if (error == SCI_ERR_OK && asks_can)
+        memcpy(query->data, &capabilities, sizeof capabilities);
+    else if (error == SCI_ERR_OK)
+        memcpy(query->data, &available, sizeof available);
+    return error;
+}
+
 /* ------------------------------------------------------------------ resources */
 
 static sci_error_t answer_resource(const void *handle, enum sisci_kind kind, unsigned subcommand,
@@ -184,6 +208,8 @@ static sci_error_t answer(unsigned command, void *data)
         return answer_adapter(data);
     case SCI_Q_SYSTEM:
         return answer_system(data);
+    case SCI_Q_DMA:
+        return answer_dma(data);
     case SCI_Q_LOCAL_SEGMENT:
         return answer_resource(local->segment, SISCI_LOCAL_SEGMENT, local->subcommand,
                                &local->data.ioaddr);

@@ -50,7 +50,8 @@ sci_error_t sisci_local_need_events(struct sisci_local_segment *segment);
  *  SCI_ERR_ILLEGAL_OPERATION: there is none. Called with the lock held. */
 sci_error_t sisci_local_publish(struct sisci_local_segment *segment);
 
-/** Whether it is prepared on some adapter. */
-bool sisci_local_is_prepared(struct sisci_local_segment *segment);
+/** Whether it is prepared on some adapter. Of @p adapter the daemon is asked, if need be: another
+ *  process may have prepared it. */
+bool sisci_local_is_prepared(struct sisci_local_segment *segment, unsigned adapter);
 
 #endif

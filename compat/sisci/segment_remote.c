@@ -33,6 +33,18 @@ static void drop_connection(struct sisci_connection *connection)
     free(connection);
 }
 
+void sisci_connection_use(struct sisci_connection *connection)
+{
+    atomic_fetch_add(&connection->transfers, 1);
+    atomic_fetch_add(&connection->holders, 1);
+}
+
+void sisci_connection_unuse(struct sisci_connection *connection)
+{
+    atomic_fetch_sub(&connection->transfers, 1);
+    drop_connection(connection);
+}
+
 static enum rsm_status connect_now(struct sisci_connection *connection)
 {
     struct rsmcore_import *import;
@@ -297,14 +309,22 @@ SISCI_API void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment, u
 }
 SISCI_EXPORT(SCIConnectSegment);
 
+/* Not while it is mapped, or DMA goes on. */
+static sci_error_t disconnect(struct sisci_remote_segment *segment)
+{
+    if (atomic_load(&segment->connection->transfers) == 0)
+        return sisci_end(&segment->object, SISCI_END_UNUSED);
+    sisci_drop(&segment->object);
+    return SCI_ERR_BUSY;
+}
+
 SISCI_API void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags,
                                     sci_error_t *error)
 {
     sci_error_t result = sisci_check(flags, 0);
     if (result == SCI_ERR_OK) {
         struct sisci_remote_segment *held = sisci_hold_remote(segment);
-        result =
-            held != NULL ? sisci_end(&held->object, SISCI_END_UNUSED) : SCI_ERR_ILLEGAL_PARAMETER;
+        result = held != NULL ? disconnect(held) : SCI_ERR_ILLEGAL_PARAMETER;
     }
     sisci_report(error, result);
 }

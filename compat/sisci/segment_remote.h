@@ -11,9 +11,11 @@
 #include "segment_events.h"
 #include "segment_states.h"
 
-/** The connection behind a remote segment. The segment holds it, and its listener does. */
+/** The connection behind a remote segment. The segment holds it, its listener does,
+ *  and transfers of DMA do. */
 struct sisci_connection {
     atomic_uint holders;
+    atomic_uint transfers;                 /**< of DMA, which hold it, too */
     struct rsmcore_import *_Atomic import; /**< NULL: not connected yet, or never */
     pthread_mutex_t lock;                  /**< guards what follows */
     struct rsmcore_records *records;       /**< NULL: nobody has asked for events yet */
@@ -42,6 +44,11 @@ static inline struct sisci_remote_segment *sisci_hold_remote(sci_remote_segment_
 {
     return (struct sisci_remote_segment *)sisci_hold(handle, SISCI_REMOTE_SEGMENT);
 }
+
+/** A transfer of DMA begins and ends. It begins with a segment of the connection held. Meanwhile the
+ *  segment cannot be disconnected, and if it ends nevertheless the connection stays. */
+void sisci_connection_use(struct sisci_connection *connection);
+void sisci_connection_unuse(struct sisci_connection *connection);
 
 /** Its connection in the core; NULL: it is not connected. */
 static inline struct rsmcore_import *sisci_remote_import(const struct sisci_remote_segment *segment)

@@ -178,12 +178,14 @@ SISCI_API void SCISetSegmentUnavailable(sci_local_segment_t segment, unsigned in
 }
 SISCI_EXPORT(SCISetSegmentUnavailable);
 
-bool sisci_local_is_prepared(struct sisci_local_segment *segment)
+bool sisci_local_is_prepared(struct sisci_local_segment *segment, unsigned adapter)
 {
     bool prepared = false;
     pthread_mutex_lock(&segment->lock);
     for (unsigned i = 0; i < SISCI_ADAPTERS_MAX && !prepared; i++)
         prepared = segment->states[i] != SISCI_NOT_PREPARED;
+    if (!prepared && look(segment, adapter) == SCI_ERR_OK)
+        prepared = segment->states[adapter] != SISCI_NOT_PREPARED;
     pthread_mutex_unlock(&segment->lock);
     return prepared;
 }

@@ -318,7 +318,7 @@ void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int 
  * that made it.
  * @param flags  0, or SCI_FLAG_FORCE_REMOVE: although it is mapped. The maps show its memory until
  *               they are unmapped.
- * @param error  also SCI_ERR_BUSY: it is mapped.
+ * @param error  also SCI_ERR_BUSY: it is mapped, or a transfer of DMA uses it.
  */
 void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags, sci_error_t *error);
 
@@ -422,7 +422,7 @@ void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment, unsigned in
                        unsigned int flags, sci_error_t *error);
 
 /** End a connection. Who waits for its events gets SCI_ERR_CANCELLED. @param flags  0.
- *  @param error  also SCI_ERR_BUSY: it is mapped. */
+ *  @param error  also SCI_ERR_BUSY: it is mapped, or a transfer of DMA uses it. */
 void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags, sci_error_t *error);
 
 /** The size in bytes that the segment was made with; 0 of what is not connected. */
@@ -531,6 +531,136 @@ void SCIMemWrite(void *memAddr, volatile void *remoteAddr, size_t size, unsigned
 void SCITransferBlock(sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t destinationMap,
                       unsigned int destinationOffset, unsigned int size, unsigned int flags,
                       sci_error_t *error);
+
+/* ------------------------------------------------------------------ DMA */
+
+/*
+ * A queue carries out one transfer at a time, and several queues theirs at once. It is
+ *
+ *     SCI_DMAQUEUE_IDLE     when it is new, and after SCIResetDMAQueue(),
+ *     SCI_DMAQUEUE_GATHER   while it has entries of SCIEnqueueDMATransfer(),
+ *     SCI_DMAQUEUE_POSTED   from the call that starts a transfer until the transfer has ended,
+ *     SCI_DMAQUEUE_DONE     when all bytes have arrived,
+ *     SCI_DMAQUEUE_ABORTED  when it was told to stop, and some of them may have,
+ *     SCI_DMAQUEUE_ERROR    when the fabric has failed, and some of them may have.
+ *
+ * A transfer is checked as a whole before anything is moved. While it runs, its segments are busy:
+ * SCIRemoveSegment() and SCIDisconnectSegment() give SCI_ERR_BUSY.
+ */
+
+/**
+ * Make a queue.
+ * @param maxEntries  how many entries SCIEnqueueDMATransfer() may gather; nothing else has to do with
+ *                    it.
+ * @param flags       0.
+ */
+void SCICreateDMAQueue(sci_desc_t sd, sci_dma_queue_t *dq, unsigned int localAdapterNo,
+                       unsigned int maxEntries, unsigned int flags, sci_error_t *error);
+
+/**
+ * Remove it. Callbacks that are due are waited for, unless a callback calls this.
+ * @param flags  0.
+ * @param error  also SCI_ERR_ILLEGAL_OPERATION: it is POSTED.
+ */
+void SCIRemoveDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error);
+
+/** The state; SCI_DMAQUEUE_ERROR also of what is no queue. */
+sci_dma_queue_state_t SCIDMAQueueState(sci_dma_queue_t dq);
+
+/**
+ * Wait for the end of the transfer that is posted, if there is one. No signal ends the wait;
+ * pthread_cancel(3) does, and the transfer goes on.
+ * @param timeout  milliseconds, or SCI_INFINITE_TIMEOUT.
+ * @param flags    0; those that choose an engine change nothing.
+ * @param error    also SCI_ERR_TIMEOUT: it is still POSTED; SCI_ERR_ILLEGAL_OPERATION: the latest
+ *                 transfer has a callback; in ABORTED SCI_ERR_CANCELLED; in ERROR what has happened,
+ *                 as of SCIStartDmaTransfer() with SCI_FLAG_DMA_WAIT.
+ * @return the state.
+ */
+sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t dq, unsigned int timeout,
+                                         unsigned int flags, sci_error_t *error);
+
+/** Stop the transfer that is posted, and wait until nothing of it moves. It is ABORTED then, or has
+ *  ended before. In other states nothing happens. @param flags  0. */
+void SCIAbortDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error);
+
+/**
+ * Start a transfer from a local to a remote segment, or with SCI_FLAG_DMA_READ from a remote to a
+ * local one. From GATHER and POSTED that is not possible, from the other states it is.
+ * @param localSegment   prepared, available or not.
+ * @param remoteSegment  connected, mapped or not.
+ * @param localOffset    bytes from the start of the segment, as @p remoteOffset.
+ * @param size           bytes, not 0.
+ * @param callback       called once, by a thread of the library, if SCI_FLAG_USE_CALLBACK is given:
+ *                       with SCI_ERR_OK if the queue is DONE, SCI_ERR_CANCELLED if it is ABORTED, and
+ *                       else what has happened. It may start the next transfer. What it returns does
+ *                       not matter.
+ * @param flags          SCI_FLAG_USE_CALLBACK, SCI_FLAG_DMA_READ; SCI_FLAG_DMA_WAIT: return when it
+ *                       has ended, and not with SCI_FLAG_USE_CALLBACK; SCI_FLAG_DMA_GLOBAL,
+ *                       SCI_FLAG_DMA_SYSDMA, SCI_FLAG_DMA_ADAPTER, which change nothing;
+ *                       SCI_FLAG_BROADCAST: SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * @param error          also SCI_ERR_ILLEGAL_OPERATION: the queue is POSTED, or in GATHER;
+ *                       SCI_ERR_OUT_OF_RANGE; SCI_ERR_SIZE_ALIGNMENT: a size of 0;
+ *                       SCI_ERR_SEGMENT_NOT_PREPARED, SCI_ERR_SEGMENT_NOT_CONNECTED. With
+ *                       SCI_FLAG_DMA_WAIT also SCI_ERR_CANCELLED, SCI_ERR_NOT_CONNECTED: the
+ *                       connection is lost, SCI_ERR_TRANSFER_FAILED, SCI_ERR_NODE_NOT_RESPONDING.
+ */
+void SCIStartDmaTransfer(sci_dma_queue_t dq, sci_local_segment_t localSegment,
+                         sci_remote_segment_t remoteSegment, size_t localOffset, size_t size,
+                         size_t remoteOffset, sci_cb_dma_t callback, void *callbackArg,
+                         unsigned int flags, sci_error_t *error);
+
+/** The same for up to DIS_DMA_MAX_VECLEN ranges, one after the other. @p vec is the caller's when
+ *  this returns. @param error  also SCI_ERR_MAX_ENTRIES: there are more. */
+void SCIStartDmaTransferVec(sci_dma_queue_t dq, sci_local_segment_t localSegment,
+                            sci_remote_segment_t remoteSegment, size_t veclen, dis_dma_vec_t *vec,
+                            sci_cb_dma_t callback, void *callbackArg, unsigned int flags,
+                            sci_error_t *error);
+
+/** The same with memory of the program in place of a local segment, which must stay until the
+ *  transfer has ended. @param flags  also SCI_FLAG_DMA_USER_MEM, which changes nothing.
+ *  @param error  also SCI_ERR_ILLEGAL_ADDRESS. */
+void SCIStartDmaTransferMem(sci_dma_queue_t dq, void *localAddress,
+                            sci_remote_segment_t remoteSegment, size_t size, size_t remoteOffset,
+                            sci_cb_dma_t callback, void *callbackArg, unsigned int flags,
+                            sci_error_t *error);
+
+/* Former names. */
+void DISStartDmaTransfer(sci_dma_queue_t dq, sci_local_segment_t localSegment,
+                         sci_remote_segment_t remoteSegment, size_t localOffset, size_t size,
+                         size_t remoteOffset, sci_cb_dma_t callback, void *callbackArg,
+                         unsigned int flags, sci_error_t *error);
+void DISStartDmaTransferVec(sci_dma_queue_t dq, sci_local_segment_t localSegment,
+                            sci_remote_segment_t remoteSegment, size_t veclen, dis_dma_vec_t *vec,
+                            sci_cb_dma_t callback, void *callbackArg, unsigned int flags,
+                            sci_error_t *error);
+
+/* The first generation of the API gathers transfers, between any segments, and then posts them. */
+
+/**
+ * Add a transfer to those that a queue gathers.
+ * @param flags  SCI_FLAG_DMA_READ; SCI_FLAG_DMA_POST: post them at once; with it SCI_FLAG_DMA_WAIT:
+ *               return when all have ended; with that SCI_FLAG_DMA_RESET: and let the queue be IDLE;
+ *               those that choose an engine, which change nothing.
+ * @param error  as of SCIStartDmaTransfer(), and SCI_ERR_MAX_ENTRIES. SCI_ERR_ILLEGAL_OPERATION: the
+ *               queue is neither IDLE nor in GATHER.
+ * @return the state.
+ */
+sci_dma_queue_state_t SCIEnqueueDMATransfer(sci_dma_queue_t dq, sci_local_segment_t localSegment,
+                                            sci_remote_segment_t remoteSegment,
+                                            unsigned int localOffset, unsigned int remoteOffset,
+                                            unsigned int size, unsigned int flags,
+                                            sci_error_t *error);
+
+/** Start what has been gathered, in order, as SCIStartDmaTransfer(). @param flags  0 or
+ *  SCI_FLAG_USE_CALLBACK. @param error  also SCI_ERR_ILLEGAL_OPERATION: the queue is not in GATHER;
+ *  SCI_ERR_ILLEGAL_PARAMETER: a segment has gone meanwhile. */
+void SCIPostDMAQueue(sci_dma_queue_t dq, sci_cb_dma_t callback, void *callbackArg,
+                     unsigned int flags, sci_error_t *error);
+
+/** Drop what has been gathered or has ended: the queue is IDLE. @param flags  0. @param error  also
+ *  SCI_ERR_ILLEGAL_OPERATION: it is POSTED. */
+void SCIResetDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error);
 
 /* ------------------------------------------------------------------ nodes and adapters */
 
@@ -670,8 +800,8 @@ void SCITriggerDataInterrupt(sci_remote_data_interrupt_t interrupt, void *data, 
 /* ------------------------------------------------------------------ what librsm has not */
 
 /*
- * Functions for registers of adapters, conditional interrupts and devices. They are there so that
- * programs link, and report SCI_ERR_NOT_IMPLEMENTED; SCIConnectSCISpace() reports SCI_ERR_ACCESS. A
+ * Functions for registers of adapters, conditional interrupts, channels of DMA engines and devices.
+ * They are there so that programs link, and report SCI_ERR_NOT_IMPLEMENTED; SCIConnectSCISpace() reports SCI_ERR_ACCESS. A
  * handle that they would have made is NULL, a number that they return is 0.
  */
 
@@ -684,6 +814,12 @@ unsigned int SCIGetLocalCSR(sci_desc_t sd, unsigned int localAdapterNo, unsigned
                             unsigned int flags, sci_error_t *error);
 void SCISetLocalCSR(sci_desc_t sd, unsigned int localAdapterNo, unsigned int CSROffset,
                     unsigned int CSRValue, unsigned int flags, sci_error_t *error);
+void SCIRequestDMAChannel(sci_desc_t sd, sci_dma_channel_t *channel, unsigned int localAdapterNo,
+                          sci_dma_type_t type, unsigned int channelId, unsigned int flags,
+                          sci_error_t *error);
+void SCIReturnDMAChannel(sci_dma_channel_t channel, sci_error_t *error);
+void SCIAssignDMAChannel(sci_dma_channel_t channel, sci_dma_queue_t dq, unsigned int flags,
+                         sci_error_t *error);
 void SCIRegisterInterruptFlag(unsigned int localAdapterNo, sci_local_interrupt_t *interrupt,
                               sci_local_segment_t segment, unsigned int offset,
                               sci_cb_interrupt_t callback, void *callbackArg, unsigned int flags,

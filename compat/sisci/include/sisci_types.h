@@ -25,6 +25,7 @@ typedef struct sci_map *sci_map_t;                       /**< a range of either 
 typedef struct sci_sequence *sci_sequence_t;             /**< checks transfers through a map */
 typedef struct sci_dma_queue *sci_dma_queue_t;
 typedef struct sci_dma_channel *sci_dma_channel_t;
+typedef unsigned int sci_dma_type_t; /**< SCI_DMA_TYPE_* */
 typedef struct sci_block_transfer *sci_block_transfer_t;
 typedef struct sci_local_interrupt *sci_local_interrupt_t;
 typedef struct sci_remote_interrupt *sci_remote_interrupt_t;
@@ -95,7 +96,7 @@ typedef struct {
     unsigned int size;
     unsigned int local_offset;
     unsigned int remote_offset;
-    unsigned int flags; /**< 0 */
+    unsigned int flags; /**< 0; is not looked at */
 } dis_dma_vec_t;
 
 #endif

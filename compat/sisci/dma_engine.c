@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The threads of DMA queues, and what they share with the queue */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "dma_queue.h"
+#include "wait.h"
+
+enum { MS_PER_S = 1000, NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
+
+/* A transfer, and whom to call when it has ended. */
+struct sisci_dma_call {
+    struct sisci_dma_call *next;
+    struct sisci_dma_transfer *transfer; /* NULL: it has ended */
+    sci_cb_dma_t callback;               /* NULL: none */
+    void *argument;
+    sci_error_t status;
+    sci_dma_queue_t handle;
+};
+
+/* ------------------------------------------------------------------ engines */
+
+struct sisci_dma_engine *sisci_dma_engine_make(void)
+{
+    struct sisci_dma_engine *engine = calloc(1, sizeof *engine);
+    if (engine == NULL)
+        return NULL;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&engine->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_cond_init(&engine->work, NULL);
+    pthread_cond_init(&engine->due, NULL);
+    pthread_mutex_init(&engine->lock, NULL);
+    atomic_init(&engine->holders, 1);
+    atomic_init(&engine->state, SCI_DMAQUEUE_IDLE);
+    engine->outcome = SCI_ERR_OK;
+    return engine;
+}
+
+void sisci_dma_engine_drop(struct sisci_dma_engine *engine)
+{
+    if (atomic_fetch_sub(&engine->holders, 1) > 1)
+        return;
+    while (engine->calls != NULL) {
+        struct sisci_dma_call *call = engine->calls;
+        engine->calls = call->next;
+        free(call);
+    }
+    pthread_cond_destroy(&engine->changed);
+    pthread_cond_destroy(&engine->work);
+    pthread_cond_destroy(&engine->due);
+    pthread_mutex_destroy(&engine->lock);
+    free(engine);
+}
+
+void sisci_dma_set_state(struct sisci_dma_engine *engine, sci_dma_queue_state_t state)
+{
+    engine->posts += state == SCI_DMAQUEUE_POSTED;
+    atomic_store(&engine->state, state);
+    pthread_cond_broadcast(&engine->changed);
+    if (engine->ended)
+        pthread_cond_signal(&engine->due); /* there may be no more calls than those */
+}
+
+static struct timespec deadline_in(int timeout_ms)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += timeout_ms / MS_PER_S;
+    end.tv_nsec += timeout_ms % MS_PER_S * (long)NS_PER_MS;
+    if (end.tv_nsec >= NS_PER_S) {
+        end.tv_nsec -= NS_PER_S;
+        end.tv_sec++;
+    }
+    return end;
+}
+
+/* Called with the lock held. */
+static bool is_posted(const struct sisci_dma_wait *wait)
+{
+    return atomic_load(&wait->engine->state) == SCI_DMAQUEUE_POSTED &&
+           wait->engine->posts == wait->posts;
+}
+
+enum rsm_status sisci_dma_await(void *argument, int timeout_ms)
+{
+    const struct sisci_dma_wait *wait = argument;
+    struct sisci_dma_engine *engine = wait->engine;
+    const struct timespec end = deadline_in(timeout_ms);
+    int error = timeout_ms == 0 ? ETIMEDOUT : 0;
+    pthread_mutex_lock(&engine->lock);
+    while (is_posted(wait) && error != ETIMEDOUT)
+        error = pthread_cond_timedwait(&engine->changed, &engine->lock, &end);
+    bool posted = is_posted(wait);
+    pthread_mutex_unlock(&engine->lock);
+    return posted ? RSM_ST_TIMEOUT : RSM_ST_OK;
+}
+
+/* ------------------------------------------------------------------ moving */
+
+static sci_dma_queue_state_t state_after(sci_error_t outcome)
+{
+    switch (outcome) {
+    case SCI_ERR_OK:
+        return SCI_DMAQUEUE_DONE;
+    case SCI_ERR_CANCELLED:
+        return SCI_DMAQUEUE_ABORTED;
+    default:
+        return SCI_DMAQUEUE_ERROR;
+    }
+}
+
+/* Called with the lock held. */
+static void append_call(struct sisci_dma_engine *engine, struct sisci_dma_call *call)
+{
+    struct sisci_dma_call **at = &engine->calls;
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = call;
+    pthread_cond_signal(&engine->due);
+}
+
+/* Move the bytes of what has been posted. The segments are not busy any more when the state says
+ * that it has ended. */
+static sci_error_t carry_out(struct sisci_dma_engine *engine, struct sisci_dma_call *call)
+{
+    sci_error_t outcome = sisci_dma_transfer_run(call->transfer, &engine->stop);
+    sisci_dma_transfer_release(call->transfer);
+    call->transfer = NULL;
+    call->status = outcome;
+    pthread_mutex_lock(&engine->lock);
+    atomic_store(&engine->stop, engine->ended);
+    engine->outcome = outcome;
+    if (call->callback != NULL)
+        append_call(engine, call);
+    else
+        free(call);
+    sisci_dma_set_state(engine, state_after(outcome));
+    pthread_mutex_unlock(&engine->lock);
+    return outcome;
+}
+
+static bool move_next(void *argument)
+{
+    struct sisci_dma_engine *engine = argument;
+    pthread_mutex_lock(&engine->lock);
+    while (engine->posted == NULL && !engine->ended)
+        pthread_cond_wait(&engine->work, &engine->lock);
+    struct sisci_dma_call *call = engine->posted;
+    engine->posted = NULL;
+    pthread_mutex_unlock(&engine->lock);
+    if (call != NULL)
+        (void)carry_out(engine, call);
+    return call != NULL;
+}
+
+/* ------------------------------------------------------------------ calling */
+
+static void call_program(void *argument)
+{
+    const struct sisci_dma_call *call = argument;
+    /* Whatever the answer: a transfer has one call. */
+    (void)call->callback(call->argument, call->handle, call->status);
+}
+
+/* Calls that are due are made before the thread ends, unless it is a callback that ends it. */
+static bool call_next(void *argument)
+{
+    struct sisci_dma_engine *engine = argument;
+    pthread_mutex_lock(&engine->lock);
+    while (engine->calls == NULL &&
+           !(engine->ended && atomic_load(&engine->state) != SCI_DMAQUEUE_POSTED))
+        pthread_cond_wait(&engine->due, &engine->lock);
+    struct sisci_dma_call *call = engine->calls;
+    if (engine->silent)
+        call = NULL;
+    else if (call != NULL)
+        engine->calls = call->next;
+    pthread_mutex_unlock(&engine->lock);
+    if (call == NULL)
+        return false;
+    sisci_call_deep(call_program, call);
+    free(call);
+    return true;
+}
+
+static void finish(void *engine)
+{
+    sisci_dma_engine_drop(engine);
+}
+
+static const struct sisci_listener_type mover_type = {
+    .name = "sisci-dma", .listen = move_next, .finish = finish};
+static const struct sisci_listener_type caller_type = {
+    .name = "sisci-dma-call", .listen = call_next, .finish = finish};
+
+/* ------------------------------------------------------------------ posting */
+
+/* Called with the lock held. */
+static sci_error_t need_thread(struct sisci_dma_engine *engine,
+                               const struct sisci_listener_type *type,
+                               struct sisci_listener **listener)
+{
+    if (*listener != NULL)
+        return SCI_ERR_OK;
+    atomic_fetch_add(&engine->holders, 1);
+    sci_error_t error = sisci_listener_start(type, engine, listener);
+    if (error != SCI_ERR_OK)
+        atomic_fetch_sub(&engine->holders, 1);
+    return error;
+}
+
+/* Called with the lock held. */
+static sci_error_t need_threads(struct sisci_dma_queue *queue,
+                                const struct sisci_dma_manner *manner)
+{
+    sci_error_t error = queue->engine->ended ? SCI_ERR_CANCELLED : SCI_ERR_OK;
+    if (error == SCI_ERR_OK && !manner->wait)
+        error = need_thread(queue->engine, &mover_type, &queue->mover);
+    if (error == SCI_ERR_OK && manner->callback != NULL)
+        error = need_thread(queue->engine, &caller_type, &queue->caller);
+    return error;
+}
+
+/* The core has cancellation points where it holds locks. */
+static sci_error_t carry_out_undisturbed(struct sisci_dma_engine *engine,
+                                         struct sisci_dma_call *call)
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    sci_error_t outcome = carry_out(engine, call);
+    pthread_setcancelstate(state, NULL);
+    return outcome;
+}
+
+static struct sisci_dma_call *make_call(const struct sisci_dma_engine *engine,
+                                        struct sisci_dma_transfer *transfer,
+                                        const struct sisci_dma_manner *manner)
+{
+    struct sisci_dma_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return NULL;
+    call->transfer = transfer;
+    call->callback = manner->callback;
+    call->argument = manner->argument;
+    call->handle = engine->handle;
+    return call;
+}
+
+bool sisci_dma_claim(struct sisci_dma_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    bool gathered = atomic_load(&engine->state) == SCI_DMAQUEUE_GATHER;
+    if (gathered)
+        sisci_dma_set_state(engine, SCI_DMAQUEUE_POSTED);
+    pthread_mutex_unlock(&engine->lock);
+    return gathered;
+}
+
+void sisci_dma_unclaim(struct sisci_dma_engine *engine)
+{
+    atomic_store(&engine->stop, engine->ended);
+    sisci_dma_set_state(engine, SCI_DMAQUEUE_GATHER);
+}
+
+/* Called with the lock held. */
+static void enter(struct sisci_dma_queue *queue, struct sisci_dma_call *call,
+                  const struct sisci_dma_manner *manner)
+{
+    struct sisci_dma_engine *engine = queue->engine;
+    engine->outcome = SCI_ERR_OK;
+    engine->calls_back = manner->callback != NULL;
+    engine->posted = manner->wait ? NULL : call;
+    queue->entries = 0;
+    if (atomic_load(&engine->state) != SCI_DMAQUEUE_POSTED) /* else it was claimed */
+        sisci_dma_set_state(engine, SCI_DMAQUEUE_POSTED);
+    if (!manner->wait)
+        pthread_cond_signal(&engine->work);
+}
+
+sci_error_t sisci_dma_post(struct sisci_dma_queue *queue, struct sisci_dma_transfer *transfer,
+                           const struct sisci_dma_manner *manner)
+{
+    struct sisci_dma_engine *engine = queue->engine;
+    struct sisci_dma_call *call = make_call(engine, transfer, manner);
+    sci_error_t error = call != NULL ? need_threads(queue, manner) : SCI_ERR_NOSPC;
+    if (error == SCI_ERR_OK)
+        enter(queue, call, manner);
+    else if (atomic_load(&engine->state) == SCI_DMAQUEUE_POSTED)
+        sisci_dma_unclaim(engine);
+    pthread_mutex_unlock(&engine->lock);
+    if (error != SCI_ERR_OK) {
+        free(call);
+        sisci_dma_transfer_release(transfer);
+        return error;
+    }
+    return manner->wait ? carry_out_undisturbed(engine, call) : SCI_ERR_OK;
+}
