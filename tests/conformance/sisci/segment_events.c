@@ -4,6 +4,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -141,11 +142,14 @@ CONFORMANCE(E, 58,
     HOLDS(atomic_load(&heard.count) == 3);
 }
 
+static _Atomic pid_t waiter; /* the thread that is about to wait */
+
 /* Wait for an event that does not come; the error. */
 static void *wait_local(void *segment)
 {
     sci_error_t error;
     unsigned node, adapter;
+    atomic_store(&waiter, gettid());
     (void)SCIWaitForLocalSegmentEvent(segment, &node, &adapter, SCI_INFINITE_TIMEOUT, 0, &error);
     return (void *)(uintptr_t)error;
 }
@@ -153,15 +157,32 @@ static void *wait_local(void *segment)
 static void *wait_remote(void *segment)
 {
     sci_error_t error, status;
+    atomic_store(&waiter, gettid());
     (void)SCIWaitForRemoteSegmentEvent(segment, &status, SCI_INFINITE_TIMEOUT, 0, &error);
     return (void *)(uintptr_t)error;
 }
 
+static bool sleeps(pid_t tid)
+{
+    char path[64], state = '\0';
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        HOLDS(fscanf(file, "%*d %*s %c", &state) == 1);
+        fclose(file);
+    }
+    return state == 'S';
+}
+
+/* Begin a wait. It is there when the thread sleeps, and goes on sleeping. */
 static pthread_t begin(void *(*function)(void *), void *argument)
 {
     pthread_t thread;
+    atomic_store(&waiter, 0);
     HOLDS(pthread_create(&thread, NULL, function, argument) == 0);
-    usleep(20000);
+    int64_t deadline = now_ms() + LONG_MS;
+    for (int seen = 0; seen < 10 && now_ms() < deadline; usleep(2000))
+        seen = atomic_load(&waiter) != 0 && sleeps(atomic_load(&waiter)) ? seen + 1 : 0;
     return thread;
 }
 

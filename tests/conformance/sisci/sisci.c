@@ -2,6 +2,7 @@
 #include "sisci.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -36,10 +37,16 @@ sci_desc_t desc(void)
     return opened;
 }
 
+/* The daemon has ended by then, and threads that listened to it with it: they are waited for. */
+static void end_library(void)
+{
+    SCITerminate();
+}
+
 void begin_as_a(void)
 {
     act_as_exporter();
-    HOLDS(desc() != NULL);
+    HOLDS(desc() != NULL && atexit(end_library) == 0);
 }
 
 struct actor *b_start(void)
