@@ -100,8 +100,10 @@ struct ntb_port_ops {
     void (*extent_close)(struct ntb_port *port, const struct ntb_port_memory *memory);
     /** No importer of the other host has it any more. False: not yet possible, try again. */
     bool (*extent_release)(struct ntb_port *port, uint64_t id);
-    /** A descriptor of the extent for a process of this host; -1 with errno. */
-    int (*extent_share)(struct ntb_port *port, const struct ntb_port_memory *memory, bool writable);
+    /** A descriptor of the extent for a process of this host; -1 with errno. @p offset: where it maps
+     *  the extent. Without @p writable it can neither be mapped for writing nor made so. */
+    int (*extent_share)(struct ntb_port *port, const struct ntb_port_memory *memory, bool writable,
+                        uint64_t *offset);
 
     /** RSM_ST_UNREACHABLE: @p epoch is not the present one. */
     enum rsm_status (*import_make)(struct ntb_port *port, const struct ntb_grant_piece *piece,

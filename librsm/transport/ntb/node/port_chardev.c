@@ -266,7 +266,9 @@ static enum rsm_status extent_make(struct ntb_port *base, uint64_t offset, uint6
         return rsmcore_status_from_errno(errno);
     if (ioctl(fd, RSM_NTB_EXPORT, &asked) < 0)
         return failed(fd, errno);
-    *memory = (struct ntb_port_memory){.id = asked.id, .fd = fd, .offset = RSM_NTB_MAP_DATA};
+    /* The offset that /proc/PID/maps shows: the page swap looks there for what it has mapped. */
+    *memory =
+        (struct ntb_port_memory){.id = asked.id, .fd = fd, .offset = asked.map + RSM_NTB_MAP_DATA};
     return RSM_ST_OK;
 }
 
@@ -282,14 +284,24 @@ static bool extent_release(struct ntb_port *base, uint64_t id)
     return ioctl(port_of(base)->control, RSM_NTB_RELEASE, &asked) == 0 || errno != EBUSY;
 }
 
-/* The module has no descriptor of an extent that is for reading alone. */
-static int extent_share(struct ntb_port *port, const struct ntb_port_memory *memory, bool writable)
+static int extent_share(struct ntb_port *base, const struct ntb_port_memory *memory, bool writable,
+                        uint64_t *offset)
 {
-    (void)port;
+    struct rsm_ntb_share asked = {.export_fd = memory->fd, .flags = RSM_NTB_READ_ONLY};
+    *offset = memory->offset;
     if (writable)
         return rsmcore_fd_copy_above_stdio(memory->fd);
-    errno = EOPNOTSUPP;
-    return -1;
+    int fd = open_device(port_of(base));
+    if (fd < 0)
+        return -1;
+    if (ioctl(fd, RSM_NTB_SHARE, &asked) < 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    *offset = asked.map + RSM_NTB_MAP_DATA;
+    return fd;
 }
 
 /* ------------------------------------------------------------------ imports */
