@@ -88,6 +88,9 @@ peer-timeout-ms = 6000
 END
 lab_munged
 start_rsmd
+# While a daemon has the bridge, too; only that no IOMMU translates is worth a warning.
+"$rsmd" --check --config=/run/rsm.conf >/run/check 2>&1 || lab_fail "rsmd --check: $(cat /run/check)"
+grep -q 'leave out' /run/check && lab_fail "rsmd --check: $(cat /run/check)"
 
 if [ "$LAB_MACHINE" -eq 1 ] && [ "$LAB_LIFE" -eq 1 ]; then
     timeout 120 "$rsmtest" -e -n 2 -c 20 || lab_fail 'rsmtest'

@@ -81,6 +81,9 @@ struct ntb_port_ops {
      *  log, in one line that says what to do. */
     enum rsm_status (*open)(const char *where, const struct ntb_options *options, uint32_t node,
                             struct ntb_port **port);
+    /** Whether open() would find a bridge that it can use, without taking it; explained likewise.
+     *  NULL: nothing is known before. */
+    enum rsm_status (*check)(const char *where);
     void (*close)(struct ntb_port *port);
     void (*info)(struct ntb_port *port, struct ntb_port_info *info);
 

@@ -53,12 +53,25 @@ static int open_device(const struct port *port)
 
 /* ------------------------------------------------------------------ opening */
 
+/* Which part is missing is seen in sysfs. */
+static const char *what_is_missing(void)
+{
+    if (access("/sys/module/rsm_ntb", F_OK) < 0)
+        return "the kernel module is not loaded: modprobe rsm_ntb; if there is none, install "
+               "rsm-ntb "
+               "as rsm-ntb(7) says";
+    if (access("/sys/bus/ntb/devices/.", F_OK) < 0)
+        return "the kernel has no ntb bus: load the module ntb and the hardware's driver";
+    return "the kernel has found no such bridge: load the hardware's driver, and see what the "
+           "kernel's "
+           "log says of ntb and rsm_ntb";
+}
+
 static void explain_open(const char *path, int error)
 {
-    const char *what = error == ENOENT ? "load the module rsm_ntb (modprobe rsm_ntb); if that is "
-                                         "done, the kernel has found no bridge: see rsm-ntb(7)"
+    const char *what = error == ENOENT ? what_is_missing()
                        : error == EACCES || error == EPERM
-                           ? "rsmd needs to own it: see the udev rule in rsm-ntb(7)"
+                           ? "it is root's, and so must be the rsmd that uses it"
                        : error == ENODEV || error == ENXIO
                            ? "its hardware driver has gone: load it again"
                            : "see rsm-ntb(7)";
@@ -133,6 +146,23 @@ static bool make_event_fd(struct port *port)
     port->poll = rsmcore_fd_above_stdio(epoll_create1(EPOLL_CLOEXEC));
     port->wake = rsmcore_fd_above_stdio(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
     return port->poll >= 0 && watch(port, port->wake) && watch(port, port->control);
+}
+
+/* Whether a daemon has it already is no matter. */
+static enum rsm_status port_check(const char *where)
+{
+    struct port *port = calloc(1, sizeof *port + strlen(where) + 1);
+    if (port == NULL)
+        return RSM_ST_NO_MEMORY;
+    strcpy(port->name, where);
+    int fd = open_device(port);
+    if (fd < 0)
+        explain_open(where, errno);
+    bool usable = fd >= 0 && is_module_of_this_version(port, fd);
+    if (fd >= 0)
+        close(fd);
+    free(port);
+    return usable ? RSM_ST_OK : RSM_ST_NO_CONTROLLER;
 }
 
 static enum rsm_status port_open(const char *where, const struct ntb_options *options,
@@ -410,6 +440,7 @@ static void import_revoke(struct ntb_port *base, uint64_t id)
 const struct ntb_port_ops ntb_port_chardev = {
     .name = "rsm_ntb",
     .open = port_open,
+    .check = port_check,
     .close = port_close,
     .info = port_info,
     .fd = port_fd,
