@@ -4,16 +4,20 @@
  *
  *   ntb_peer export FILE     export and publish zeros; says so. When FILE is there, the memory must
  *                            still be zeros, and it ends
+ *   ntb_peer own NODE        this node's own export, imported by itself to read: that is all that
+ *                            the mapping allows
  *   ntb_peer use NODE        connect, put, get back, store and load
  *   ntb_peer store NODE FILE the same, then store through a mapping until a barrier reports; says
  *                            when it has begun and when it was told. Goes on storing until FILE is
  *                            there, as a process does that asks for no barrier
  */
+#include <errno.h>
 #include <rsmapi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "integration/process.h"
@@ -76,6 +80,35 @@ static int export_until(const char *file)
     check("unpublish", rsm_memseg_export_unpublish(segment));
     check("destroy", rsm_memseg_export_destroy(segment));
     return strange == 0 ? 0 : 1;
+}
+
+static int import_own(unsigned node)
+{
+    rsm_memseg_export_handle_t segment;
+    rsm_memseg_import_handle_t handle;
+    rsmapi_barrier_t barrier;
+    rsm_memseg_id_t id = ID + 1;
+    rsmapi_access_entry_t acl[] = {{.ae_node = node, .ae_permission = 0444}};
+    volatile uint64_t *memory = aligned_alloc(PAGE, LENGTH);
+    void *address = NULL;
+    memset((void *)memory, 0x33, LENGTH);
+    check("create", rsm_memseg_export_create(controller(), &segment, (void *)memory, LENGTH, 0));
+    check("publish", rsm_memseg_export_publish(segment, &id, acl, 1));
+    check("connect", rsm_memseg_import_connect(controller(), node, id, RSM_PERM_READ, &handle));
+    check("init_barrier", rsm_memseg_import_init_barrier(handle, RSM_BARRIER_SEGMENT, &barrier));
+    check("get", rsm_memseg_import_get(handle, 0, back, sizeof back));
+    check("what was got", memcmp((void *)memory, back, sizeof back));
+    check("map", rsm_memseg_import_map(handle, &address, RSM_MAP_NONE, RSM_PERM_READ, 0, LENGTH));
+    memory[9] = 4711; /* by its own mapping, seen by the other one */
+    check("what was loaded", ((volatile uint64_t *)address)[9] != 4711);
+    check("mprotect", mprotect(address, LENGTH, PROT_READ | PROT_WRITE) == 0 || errno != EACCES);
+    check("unmap", rsm_memseg_import_unmap(handle));
+    check("disconnect", rsm_memseg_import_disconnect(handle));
+    check("unpublish", rsm_memseg_export_unpublish(segment));
+    check("destroy", rsm_memseg_export_destroy(segment));
+    for (unsigned i = 0; i < LENGTH / sizeof *memory; i++)
+        check("what is left", memory[i] != (i == 9 ? 4711 : 0x3333333333333333));
+    return 0;
 }
 
 /* Connected, by put and get and by stores and loads, all of which leave zeros. */
@@ -162,10 +195,12 @@ int main(int argc, char **argv)
     const char *verb = argc > 2 ? argv[1] : "";
     if (strcmp(verb, "export") == 0)
         return export_until(argv[2]);
+    if (strcmp(verb, "own") == 0)
+        return import_own((unsigned)atoi(argv[2]));
     if (strcmp(verb, "use") == 0)
         return use((unsigned)atoi(argv[2]));
     if (strcmp(verb, "store") == 0 && argc > 3)
         return store((unsigned)atoi(argv[2]), argv[3]);
-    fputs("usage: ntb_peer export FILE | use NODE | store NODE FILE\n", stderr);
+    fputs("usage: ntb_peer export FILE | own NODE | use NODE | store NODE FILE\n", stderr);
     return 2;
 }

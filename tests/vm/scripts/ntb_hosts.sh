@@ -94,6 +94,7 @@ grep -q 'leave out' /run/check && lab_fail "rsmd --check: $(cat /run/check)"
 
 if [ "$LAB_MACHINE" -eq 1 ] && [ "$LAB_LIFE" -eq 1 ]; then
     timeout 120 "$rsmtest" -e -n 2 -c 20 || lab_fail 'rsmtest'
+    "$peer" own 1 || lab_fail 'an import on the own host'
     export_segment exported
     lab_await kill-exporter 120
     kill -KILL "$exporter"
