@@ -14,8 +14,10 @@
 #include "conf_file.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "node/controllers.h"
 #include "node/remote/remote.h"
 #include "server/instance_lock.h"
+#include "server/logging.h"
 #include "node/node.h"
 #include "server/notify.h"
 #include "cluster/cluster.h"
@@ -83,6 +85,12 @@ int rsmd_check(const struct rsmd_options *options)
     /* Who looks need not be who will run it. */
     if (good && !rsmd_conf_check_trust(conf, config_path(options), why, WHY_MAX))
         fprintf(stderr, "warning: root's rsmd refuses this: %s\n", why);
+    if (good) {
+        rsmd_logging_start(false, options->log_level >= 0
+                                      ? (enum rsmcore_log_level)options->log_level
+                                      : RSMCORE_LOG_WARNING);
+        rsmd_controllers_look(conf);
+    }
     if (conf != NULL)
         rsmd_conf_free(conf);
     free(conf);

@@ -618,6 +618,13 @@ struct rsm_node_ops {
     const struct rsm_node_signal_ops *signals; /**< NULL: the daemons carry signals */
     const struct rsm_node_import_ops *imports; /**< NULL: processes of other hosts connect with an
                                                     offer as the exporter's node made it */
+
+    /* rsmd --check: optional; NULL: nothing is known before open() */
+
+    /** Whether open() would find what it needs, as far as that can be seen without changing anything
+     *  and while a daemon may be using the device. @p info has no node. If not, the log says in one
+     *  line what is wrong and what to do. */
+    enum rsm_status (*check)(const struct rsm_controller_info *info);
 };
 
 /** Initialises the version and the sizes at the beginning of a table. */

@@ -81,7 +81,7 @@ static int rsm_release(struct inode *inode, struct file *file)
 	struct rsm_port *port = open->port;
 
 	if (open->extent)
-		rsm_extent_close(port, open->extent);
+		rsm_extent_close(open);
 	if (open->import)
 		rsm_import_close(port, open->import);
 	mutex_lock(&port->lock);
@@ -199,6 +199,37 @@ static int import(struct rsm_open *open, void __user *user)
 		return err;
 	err = rsm_import(open, &arg);
 	settle(open, err ? RSM_NONE : RSM_IMPORT);
+	if (!err && copy_to_user(user, &arg, sizeof(arg)))
+		return -EFAULT;
+	return err;
+}
+
+static int share(struct rsm_open *open, void __user *user)
+{
+	struct rsm_ntb_share arg;
+	struct rsm_open *other;
+	struct file *file;
+	int err;
+
+	if (copy_from_user(&arg, user, sizeof(arg)))
+		return -EFAULT;
+	if (arg.flags != RSM_NTB_READ_ONLY || memchr_inv(arg.reserved, 0, sizeof(arg.reserved)))
+		return -EINVAL;
+	file = fget(arg.export_fd);
+	if (!file)
+		return -EBADF;
+	other = file->f_op == &rsm_fops ? file->private_data : NULL;
+	/* A role comes after what belongs to it. */
+	if (!other || other->port != open->port || smp_load_acquire(&other->role) != RSM_EXPORT)
+		err = -EPERM;
+	else
+		err = claim(open);
+	if (!err) {
+		rsm_share(open, other);
+		settle(open, RSM_SHARE);
+	}
+	fput(file);
+	arg.map = rsm_mmap_base(open);
 	if (!err && copy_to_user(user, &arg, sizeof(arg)))
 		return -EFAULT;
 	return err;
@@ -334,6 +365,8 @@ static long rsm_ioctl(struct file *file, unsigned int request, unsigned long val
 		return export(open, user);
 	case RSM_NTB_IMPORT:
 		return import(open, user);
+	case RSM_NTB_SHARE:
+		return share(open, user);
 	case RSM_NTB_REVOKE:
 		return role == RSM_CONTROL ? revoke(open->port, user) : -EINVAL;
 	case RSM_NTB_RELEASE:

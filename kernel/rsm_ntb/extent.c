@@ -113,6 +113,23 @@ static bool zero(struct rsm_port *port, const struct rsm_extent *extent)
 	return !gone;
 }
 
+/* The last use on this host has gone. What it held is not left for the other host to read. */
+static void extent_end(struct rsm_port *port, struct rsm_extent *extent)
+{
+	spin_lock_irq(&port->slot_lock);
+	port->slots[extent->slot] = NULL;
+	spin_unlock_irq(&port->slot_lock);
+	zero(port, extent);
+	mutex_lock(&port->lock);
+	extent->state = RSM_NTB_EXTENT_QUARANTINED;
+	if (port->ntb && (extent->exposed ||
+			  rsm_pool_pinned(&port->pool, extent->offset, extent->length)))
+		rsm_event(port, RSM_NTB_EVENT_QUARANTINED, extent->id);
+	else
+		extent_free(port, extent);
+	mutex_unlock(&port->lock);
+}
+
 /*
  * EXPORT. The descriptor is the caller's alone; he gives it its role on success. What the other
  * host stored here since the last use is gone when this returns.
@@ -132,6 +149,7 @@ int rsm_export(struct rsm_open *open, struct rsm_ntb_export *arg)
 	extent->length = arg->length;
 	extent->slot = arg->slot;
 	init_waitqueue_head(&extent->wait);
+	INIT_LIST_HEAD(&extent->opens);
 	mutex_lock(&port->lock);
 	err = port->ntb ? reserve(port, extent) : -ENODEV;
 	mutex_unlock(&port->lock);
@@ -140,7 +158,7 @@ int rsm_export(struct rsm_open *open, struct rsm_ntb_export *arg)
 		return err;
 	}
 	if (!zero(port, extent)) {
-		rsm_extent_close(port, extent);
+		extent_end(port, extent);
 		return -ENODEV;
 	}
 	mutex_lock(&port->lock);
@@ -150,29 +168,38 @@ int rsm_export(struct rsm_open *open, struct rsm_ntb_export *arg)
 		port->slots[extent->slot] = extent;
 		spin_unlock_irq(&port->slot_lock);
 	}
-	mutex_unlock(&port->lock);
-	extent->open = open;
 	open->extent = extent;
+	list_add(&open->sibling, &extent->opens);
+	mutex_unlock(&port->lock);
 	arg->id = extent->id;
+	arg->map = rsm_mmap_base(open);
 	return 0;
 }
 
-/* The last use on this host has gone. What it held is not left for the other host to read. */
-void rsm_extent_close(struct rsm_port *port, struct rsm_extent *extent)
+/* SHARE. The caller holds the file of the other one, which has a part in the extent. */
+void rsm_share(struct rsm_open *open, struct rsm_open *other)
 {
-	spin_lock_irq(&port->slot_lock);
-	port->slots[extent->slot] = NULL;
-	spin_unlock_irq(&port->slot_lock);
-	zero(port, extent);
+	struct rsm_port *port = open->port;
+
 	mutex_lock(&port->lock);
-	extent->open = NULL;
-	extent->state = RSM_NTB_EXTENT_QUARANTINED;
-	if (port->ntb && (extent->exposed ||
-			  rsm_pool_pinned(&port->pool, extent->offset, extent->length)))
-		rsm_event(port, RSM_NTB_EVENT_QUARANTINED, extent->id);
-	else
-		extent_free(port, extent);
+	open->read_only = true;
+	open->extent = other->extent;
+	list_add(&open->sibling, &open->extent->opens);
 	mutex_unlock(&port->lock);
+}
+
+/* A descriptor of an extent has gone, with its mappings; the extent's life ends with the last. */
+void rsm_extent_close(struct rsm_open *open)
+{
+	struct rsm_port *port = open->port;
+	bool last;
+
+	mutex_lock(&port->lock);
+	list_del(&open->sibling);
+	last = list_empty(&open->extent->opens);
+	mutex_unlock(&port->lock);
+	if (last)
+		extent_end(port, open->extent);
 }
 
 /* RELEASE, port->lock. */
@@ -210,9 +237,12 @@ void rsm_extents_zap(struct rsm_port *port)
 {
 	struct rb_node *node;
 
-	for (node = rb_first(&port->extents); node && !port->pool.pages; node = rb_next(node))
-		if (extent_of(node)->open)
-			rsm_zap(extent_of(node)->open);
+	for (node = rb_first(&port->extents); node && !port->pool.pages; node = rb_next(node)) {
+		struct rsm_open *open;
+
+		list_for_each_entry(open, &extent_of(node)->opens, sibling)
+			rsm_zap(open);
+	}
 }
 
 /*

@@ -41,10 +41,16 @@ void rsm_mmap_id_free(int id)
 	ida_free(&ids, id);
 }
 
+/* Where the descriptor's own range begins. */
+u64 rsm_mmap_base(const struct rsm_open *open)
+{
+	return (u64)open->id << RANGE_SHIFT;
+}
+
 /* Take all mappings of a descriptor away; the next access faults. */
 void rsm_zap(struct rsm_open *open)
 {
-	unmap_mapping_range(open->mapping, (loff_t)open->id << RANGE_SHIFT, 1LL << RANGE_SHIFT, 1);
+	unmap_mapping_range(open->mapping, rsm_mmap_base(open), 1LL << RANGE_SHIFT, 1);
 }
 
 static u64 kind_offset(struct vm_area_struct *vma, unsigned long address)
@@ -188,6 +194,10 @@ static int export_mmap(struct rsm_open *open, struct vm_area_struct *vma, unsign
 {
 	if (kind != RSM_NTB_MAP_DATA >> KIND_SHIFT || end > open->extent->length)
 		return -EINVAL;
+	if (open->read_only && vma->vm_flags & VM_WRITE)
+		return -EACCES;
+	if (open->read_only)
+		rsm_vm_flags_clear(vma, VM_MAYWRITE);
 	rsm_vm_flags_set(vma, VM_DONTEXPAND);
 	if (!open->port->pool.pages)
 		rsm_vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTDUMP);
@@ -200,13 +210,18 @@ int rsm_mmap(struct file *file, struct vm_area_struct *vma)
 	struct rsm_open *open = file->private_data;
 	enum rsm_role role = smp_load_acquire(&open->role); /* with what belongs to it */
 	unsigned long pages = BIT_ULL(KIND_SHIFT - PAGE_SHIFT), begin = vma->vm_pgoff;
-	unsigned int kind = begin / pages;
-	u64 end = (u64)(begin % pages + vma_pages(vma)) << PAGE_SHIFT;
+	unsigned long base = rsm_mmap_base(open) >> PAGE_SHIFT;
+	unsigned int kind;
+	u64 end;
 	int err;
 
+	if (begin >= base && begin - base < 4 * pages)
+		begin -= base; /* in the descriptor's own range */
+	kind = begin / pages;
+	end = (u64)(begin % pages + vma_pages(vma)) << PAGE_SHIFT;
 	if (begin >= 4 * pages || !(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
-	if (role == RSM_EXPORT)
+	if (role == RSM_EXPORT || role == RSM_SHARE)
 		err = export_mmap(open, vma, kind, end);
 	else if (role == RSM_IMPORT)
 		err = import_mmap(open, vma, kind, end);
@@ -215,6 +230,6 @@ int rsm_mmap(struct file *file, struct vm_area_struct *vma)
 	if (err)
 		return err;
 	vma->vm_private_data = open;
-	vma->vm_pgoff += (unsigned long)open->id << (RANGE_SHIFT - PAGE_SHIFT);
+	vma->vm_pgoff = base + begin;
 	return 0;
 }

@@ -63,7 +63,7 @@ struct rsm_extent {
 	u64 signals;		/* not yet read; slot_lock, as the next two */
 	u32 counted;		/* of the counter */
 	wait_queue_head_t wait;
-	struct rsm_open *open;	/* NULL: not live */
+	struct list_head opens;	/* descriptors; port->lock */
 };
 
 struct rsm_import {
@@ -78,7 +78,7 @@ struct rsm_import {
 	wait_queue_head_t wait;
 };
 
-enum rsm_role { RSM_NONE, RSM_CLAIMED, RSM_CONTROL, RSM_EXPORT, RSM_IMPORT };
+enum rsm_role { RSM_NONE, RSM_CLAIMED, RSM_CONTROL, RSM_EXPORT, RSM_SHARE, RSM_IMPORT };
 
 /* An open descriptor. */
 struct rsm_open {
@@ -86,7 +86,9 @@ struct rsm_open {
 	struct address_space *mapping;
 	int id;			/* of its range of offsets in the mapping */
 	enum rsm_role role;	/* set once, with release semantics */
+	bool read_only;		/* of a share */
 	struct rsm_extent *extent;
+	struct list_head sibling; /* in extent->opens */
 	struct rsm_import *import;
 };
 
@@ -163,7 +165,8 @@ bool rsm_device_errors(struct rsm_port *port);
 
 /* extent.c */
 int rsm_export(struct rsm_open *open, struct rsm_ntb_export *arg);
-void rsm_extent_close(struct rsm_port *port, struct rsm_extent *extent);
+void rsm_share(struct rsm_open *open, struct rsm_open *other);
+void rsm_extent_close(struct rsm_open *open);
 void rsm_extents_expose(struct rsm_port *port);
 void rsm_extents_zap(struct rsm_port *port);
 void rsm_extents_orphan(struct rsm_port *port);
@@ -192,6 +195,7 @@ int rsm_mmap(struct file *file, struct vm_area_struct *vma);
 void rsm_zap(struct rsm_open *open);
 int rsm_mmap_init(void);
 void rsm_mmap_exit(void);
+u64 rsm_mmap_base(const struct rsm_open *open);
 int rsm_mmap_id(void);
 void rsm_mmap_id_free(int id);
 

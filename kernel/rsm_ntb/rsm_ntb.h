@@ -17,9 +17,9 @@
  * (RSM_NTB_EXTENTS).
  *
  * Descriptors. Each open() of /dev/rsm_ntbN makes a descriptor without a role, on which only INFO
- * and the three ioctls that give it a role are allowed. It gets a role once: control, export or
- * import. Export and import need the control descriptor as proof of authority; the node itself is
- * 0600, and the daemon passes descriptors with a role to applications.
+ * and the four ioctls that give it a role are allowed. It gets a role once: control, export, share
+ * or import. Export and import need the control descriptor as proof of authority, and share that of
+ * the export; the node itself is 0600, and the daemon passes descriptors with a role to applications.
  *
  * Epochs. A session is what two drivers have agreed on; it is identified by (generation, sequence)
  * of both sides. An epoch is this host's number for a session: from 1 upwards, one more for each
@@ -113,8 +113,9 @@ struct rsm_ntb_export {
 	__u64 offset;	/* multiple of the granule, at least RSM_NTB_CONTROL_SIZE */
 	__u64 length;	/* multiple of the granule, not 0 */
 	__u64 id;	/* out: of the extent; never used again while the module is loaded */
+	__u64 map;	/* out: of mmap(): where the descriptor's own range begins, see there */
 	__u32 flags;	/* none yet */
-	__u32 reserved[5];
+	__u32 reserved[3];
 };
 #define RSM_NTB_EXPORT _IOWR(RSM_NTB_IOC, 3, struct rsm_ntb_export)
 
@@ -125,7 +126,7 @@ struct rsm_ntb_export {
  * EXPORT. ENOTCONN: no session. ESTALE: there is a session, but it is not the one with that epoch.
  * ENOSPC: 2^20 descriptors are open. ENOMEM. ENODEV.
  */
-#define RSM_NTB_READ_ONLY 0x1u /* the data cannot be mapped for writing, nor made writable later */
+#define RSM_NTB_READ_ONLY 0x1u /* see RSM_NTB_SHARE; of the range's data */
 
 struct rsm_ntb_import {
 	__s32 control_fd;
@@ -243,14 +244,35 @@ struct rsm_ntb_check {
 };
 #define RSM_NTB_CHECK _IOWR(RSM_NTB_IOC, 9, struct rsm_ntb_check)
 
+/*
+ * SHARE: gives the descriptor the share role: it maps the memory of an extent that another descriptor
+ * has exported, and keeps the extent live as that one does, but has no part in its signals.
+ * RSM_NTB_READ_ONLY, the only kind that there is: the data cannot be mapped for writing, nor be made
+ * writable later. A second descriptor that may write is a copy of the first one.
+ * Errors: EINVAL: flags, or the descriptor has a role. EBADF, EPERM: export_fd is no export
+ * descriptor of this port.
+ */
+struct rsm_ntb_share {
+	__s32 export_fd;
+	__u32 flags;	/* RSM_NTB_READ_ONLY */
+	__u64 map;	/* out: as EXPORT */
+	__u32 reserved[4];
+};
+#define RSM_NTB_SHARE _IOWR(RSM_NTB_IOC, 10, struct rsm_ntb_share)
+
 /* ---- mmap() ------------------------------------------------------------------------------- */
 
 /*
  * The offset of mmap() is a kind plus an offset within it. MAP_SHARED only (EINVAL). A mapping keeps
  * its descriptor's role alive, across close(), fork() and mremap(); it cannot grow.
  *
+ * /proc/PID/maps shows another offset: each descriptor has a range of its own, and shows its offsets
+ * from there. EXPORT and SHARE tell where it begins, and mmap() takes offsets in it, too, so that what
+ * was mapped and what is shown can be the same.
+ *
  * kind      descriptor  what
  * DATA      export      [0, length) of the extent, ordinary cached memory.
+ * DATA      share       The same, read-only (EACCES).
  * DATA      import      [0, length) of the range, write combining: sfence (arm64: dsb st) orders
  *                       stores. When the import has ended, the mapping shows one private page again
  *                       and again: loads and stores go on without a signal and reach nobody.

@@ -111,6 +111,21 @@ bool rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_error
     return true;
 }
 
+void rsmd_controllers_look(const struct rsmd_conf *conf)
+{
+    for (uint32_t i = 0; i < conf->controller_count; i++) {
+        const struct rsmd_conf_controller *controller = &conf->controllers[i];
+        const struct rsm_node_ops *ops = rsmcore_transport_node(controller->transport);
+        struct rsm_controller_info info = {.size = sizeof info,
+                                           .name = controller->name,
+                                           .device = controller->device,
+                                           .options = controller->options,
+                                           .peer_timeout_ms = conf->peer_timeout_ms};
+        if (ops != NULL && ops->check != NULL && ops->check(&info) != RSM_ST_OK)
+            rsm_log_warning("rsmd would leave out controller %s", controller->name);
+    }
+}
+
 struct rsmd_controller *rsmd_controller_named(const struct rsmd_node *node, const char *name)
 {
     struct rsmd_controller *controller;

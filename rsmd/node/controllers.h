@@ -13,6 +13,10 @@ void rsmd_controllers_close(struct rsmd_node *node);
 /** Whether every transport that the configuration names is installed. */
 bool rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_error *error);
 
+/** Ask the transports whether the devices of the controllers are there and usable, without opening
+ *  them; the log says which are not. */
+void rsmd_controllers_look(const struct rsmd_conf *conf);
+
 /** By configured name, without regard to case; NULL if there is none. */
 struct rsmd_controller *rsmd_controller_named(const struct rsmd_node *node, const char *name);
 

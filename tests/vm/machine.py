@@ -97,11 +97,14 @@ class Machine:
                 "-device", f"virtio-net-pci,netdev=net,mac=52:54:00:00:00:0{self.number},romfile="]
 
     def bridge(self):
-        """What kernel/ntb_hw_ivshmem drives."""
+        """What kernel/ntb_hw_ivshmem drives. A machine alone has both ends."""
         if not self.options.bridge:
             return []
-        return ["-chardev", f"socket,id=bridge,path={os.path.join(self.directory, 'bridge')}",
-                "-device", "ivshmem-doorbell,chardev=bridge,vectors=9"]
+        ends = 2 if self.options.machines == 1 and not self.options.peer else 1
+        path = os.path.join(self.directory, "bridge")
+        return [word for end in range(ends)
+                for word in ("-chardev", f"socket,id=bridge{end},path={path}",
+                             "-device", f"ivshmem-doorbell,chardev=bridge{end},vectors=9")]
 
     # --- console ---------------------------------------------------------------------------
 

@@ -54,7 +54,8 @@ def arguments():
     parser.add_argument("--file", action="append", default=[], metavar="PATH[=GUEST]")
     parser.add_argument("--modules", metavar="FOLDER",
                         help="kernel modules, in FOLDER/VERSION; they get to /lab/built")
-    parser.add_argument("--bridge", action="store_true", help="an ivshmem device that both share")
+    parser.add_argument("--bridge", action="store_true", help="a bridge: each machine has an end of it, one "
+                        "machine alone has both")
     parser.add_argument("--peer", metavar="PROGRAM", help="on the host, in place of the second "
                         "machine on the bridge: reads notes, writes notes")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")

@@ -356,6 +356,37 @@ static void without_authentication_checked(void **state)
     assert_non_null(strstr(told, ": ok\n"));
 }
 
+/* A bridge that is not there, and what is none; whose devices are fine is the lab's to show. */
+static void missing_bridges_checked(void **state)
+{
+    (void)state;
+    static const char left_out[] = "would leave out controller ntb0";
+    char told[1024];
+    const char *absent = "[controller ntb0]\ntransport = ntb\ndevice = /dev/rsm_ntb4711\n";
+    assert_int_equal(outcome(0, "--check", absent, told), 0);
+    assert_non_null(strstr(told, "cannot open /dev/rsm_ntb4711"));
+    assert_non_null(strstr(told, left_out));
+    assert_non_null(strstr(told, ": ok\n"));
+    assert_int_equal(
+        outcome(0, "--check", "[controller ntb0]\ntransport = ntb\ndevice = /dev/null\n", told), 0);
+    assert_non_null(strstr(told, "/dev/null is no device of the module rsm_ntb"));
+    assert_non_null(strstr(told, left_out));
+    char path[] = "/tmp/rsm-bridge-XXXXXX", denied[128];
+    int file = mkstemp(path); /* 0600 */
+    assert_true(file >= 0);
+    close(file);
+    snprintf(denied, sizeof denied, "[controller ntb0]\ntransport = ntb\ndevice = %s\n", path);
+    int status = outcome(OWNER, "--check", denied, told);
+    unlink(path);
+    assert_int_equal(status, 0);
+    assert_non_null(strstr(told, "(Permission denied): it is root's"));
+    assert_int_equal(
+        outcome(0, "--check", "[controller ntb0]\ntransport = ntb\noptions = pool=x\n", told), 0);
+    assert_non_null(strstr(told, left_out));
+    assert_int_equal(outcome(0, "--check", "[controller sci0]\ntransport = shm\n", told), 0);
+    assert_null(strstr(told, "leave out"));
+}
+
 #define TEST(test, start) cmocka_unit_test_setup_teardown(test, start, stop)
 
 int main(void)
@@ -369,6 +400,7 @@ int main(void)
         TEST(users_of_an_unprivileged_daemon, for_all_users),
         cmocka_unit_test(without_authentication),
         cmocka_unit_test(without_authentication_checked),
+        cmocka_unit_test(missing_bridges_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,10 +96,11 @@ neigh replace 10.9.0.1 lladdr 02:00:00:00:00:01 dev v2 nud permanent
 END
 }
 
-lab_network_wire() {
-    local device peer=$((3 - LAB_MACHINE))
+# Two machines: addresses on the network between them.
+lab_wire() {
+    local peer=$((3 - LAB_MACHINE))
     device=$(grep -l "52:54:00:00:00:0$LAB_MACHINE" /sys/class/net/*/address | head -n 1)
-    device=$(basename "$(dirname "$device")")
+    device=$(basename "$(dirname "$device")") # the caller's
     # Soft-RoCE looks at a packet's queue pair when the network lets go of the packet, and crashes
     # the kernel if the queue pair has gone by then, as it may while the other machine takes nothing.
     # netem with a delay lets go of it at once and sends the rest.
@@ -109,7 +110,40 @@ link set $device mtu 4500 up
 addr add 10.9.0.$LAB_MACHINE/24 dev $device
 neigh replace 10.9.0.$peer lladdr 52:54:00:00:00:0$peer dev $device nud permanent
 END
+}
+
+lab_network_wire() {
+    local device
+    lab_wire || return 1
     rdma link add "rxe$LAB_MACHINE" type rxe netdev "$device"
+}
+
+# --- bridge ------------------------------------------------------------------------------------
+
+# lab_ntb [PARAMETER=VALUE...]: the modules of ./dev build kernel, rsm_ntb with the parameters. A machine of
+# the lab may stand still for seconds, and is not dead for that.
+lab_ntb() {
+    local module
+    mount -t debugfs debugfs /sys/kernel/debug
+    for module in ntb "ntb_hw_ivshmem beat_misses=60" "rsm_ntb heartbeat_misses=30 $*"; do
+        # shellcheck disable=SC2086 # words
+        set -- $module
+        insmod "/lab/built/$1.ko" "${@:2}" || lab_fail "insmod $module"
+    done
+}
+
+# lab_ntb_end STATUS: the end of a test with that status. What the kernel has to complain about is a
+# failure whatever the status, and so is a module that does not go.
+lab_ntb_end() {
+    local module
+    dmesg | grep rsm_ntb | tail -n 40
+    if dmesg | grep -E -A 50 'WARNING:|BUG:|Oops|refcount_t|possible circular'; then
+        lab_fail "the kernel complained"
+    fi
+    [ "$1" -eq 0 ] || exit "$1"
+    for module in rsm_ntb ntb_hw_ivshmem ntb; do
+        lab_until 20 rmmod $module || lab_fail "rmmod $module"
+    done
 }
 
 # --- nodes -------------------------------------------------------------------------------------
@@ -131,6 +165,17 @@ lab_two_hosts() {
         lab_until 60 test -S /run/h$node/node-$node.sock ||
             lab_fail "rsmd of node $node does not listen"
     done
+}
+
+# munged with a key that both machines of this run have.
+lab_munged() {
+    mkdir -p /run/munge
+    (
+        umask 077
+        sed 's/.*lab.nonce=\([^ ]*\).*/\1/' /proc/cmdline | sha512sum >/run/munge/key
+    )
+    munged --key-file=/run/munge/key --pid-file=/run/munge/pid --log-file=/run/munge/log \
+        --seed-file=/run/munge/seed --socket=/run/munge/socket || lab_fail 'munged does not start'
 }
 
 # --- orders to the host ------------------------------------------------------------------------

@@ -79,6 +79,67 @@ static void refusals_of_export(int control)
     CHECK(await_event(control, RSM_NTB_EVENT_FREE).id == twice.id, "id");
 }
 
+/* Whether /proc/self/maps shows the mapping at that offset. */
+static int shown_at(const volatile void *address, uint64_t offset)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    unsigned long start, shown = 0;
+    char line[400];
+    int found = 0;
+
+    while (maps && !found && fgets(line, sizeof line, maps))
+        found = sscanf(line, "%lx-%*x %*s %lx", &start, &shown) == 2 && start == (uintptr_t)address;
+    if (maps)
+        fclose(maps);
+    return found && shown == offset;
+}
+
+/* A share reads the extent, cannot store into it, and keeps it live. */
+static void shares(int control)
+{
+    struct rsm_ntb_export arg = {
+        .control_fd = control, .slot = 9, .offset = SECOND, .length = LENGTH};
+    struct rsm_ntb_share share = {.flags = RSM_NTB_READ_ONLY}, wrong = {.export_fd = control};
+    struct rsm_ntb_release release;
+    int fd = open_port(), reader = open_port(), again;
+    volatile uint64_t *data, *seen;
+    uint64_t got;
+
+    CHECK(!ioctl(fd, RSM_NTB_EXPORT, &arg), "export");
+    data = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)arg.map);
+    CHECK(data != MAP_FAILED && shown_at(data, arg.map), "a mapping at the descriptor's offset");
+    CHECK(mmap(NULL, LENGTH, PROT_READ, MAP_SHARED, fd, (off_t)(arg.map + (1ull << 42))) ==
+              MAP_FAILED,
+          "a mapping at another descriptor's offset");
+    CHECK(ioctl(reader, RSM_NTB_SHARE, &wrong) && errno == EINVAL, "a share that may write");
+    wrong.flags = RSM_NTB_READ_ONLY;
+    CHECK(ioctl(reader, RSM_NTB_SHARE, &wrong) && errno == EPERM, "a share of no export");
+    wrong.export_fd = -1;
+    CHECK(ioctl(reader, RSM_NTB_SHARE, &wrong) && errno == EBADF, "a share of nothing");
+    share.export_fd = fd;
+    CHECK(!ioctl(reader, RSM_NTB_SHARE, &share) && share.map != arg.map, "SHARE");
+    CHECK(ioctl(reader, RSM_NTB_SHARE, &share) && errno == EINVAL, "a second role");
+    CHECK(mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, reader, 0) == MAP_FAILED &&
+              errno == EACCES,
+          "a share mapped for writing");
+    seen = mmap(NULL, LENGTH, PROT_READ, MAP_SHARED, reader, (off_t)share.map);
+    CHECK(seen != MAP_FAILED && shown_at(seen, share.map), "a share mapped for reading");
+    CHECK(mprotect((void *)seen, LENGTH, PROT_READ | PROT_WRITE) && errno == EACCES, "mprotect");
+    CHECK(read(reader, &got, sizeof got) < 0 && errno == EINVAL, "signals of a share");
+    data[7] = 4711;
+    CHECK(seen[7] == 4711, "what a share reads: %lx", (long)seen[7]);
+    munmap((void *)data, LENGTH);
+    close(fd);
+    CHECK(seen[7] == 4711, "a share after the export's descriptor");
+    CHECK(export_extent(control, SECOND, LENGTH, 9, &again, NULL) == EBUSY, "shared");
+    close(reader);
+    munmap((void *)seen, LENGTH);
+    CHECK(await_event(control, RSM_NTB_EVENT_QUARANTINED).id == arg.id, "event");
+    release = (struct rsm_ntb_release){.id = arg.id};
+    CHECK(!ioctl(control, RSM_NTB_RELEASE, &release), "RELEASE");
+    CHECK(await_event(control, RSM_NTB_EVENT_FREE).id == arg.id, "event");
+}
+
 static void signals_and_data(int fd, volatile uint64_t *data)
 {
     struct pollfd poller = {.fd = fd, .events = POLLIN};
@@ -192,6 +253,7 @@ static void exporter(void)
     data = map_export(fd, LENGTH);
     CHECK(all_zero(data), "a new extent with data in it");
     refusals_of_export(control);
+    shares(control);
     signals_and_data(fd, data);
     control = daemon_killed(control);
     note("ready-to-freeze");

@@ -17,16 +17,6 @@ side=exporter
 [ "$LAB_MACHINE" -eq 1 ] || side=importer
 export RSM_NODE=$LAB_MACHINE RSM_RUNTIME_DIR=/run/rsm
 
-start_munged() {
-    mkdir -p /run/munge
-    (
-        umask 077
-        sed 's/.*lab.nonce=\([^ ]*\).*/\1/' /proc/cmdline | sha512sum >/run/munge/key
-    )
-    munged --key-file=/run/munge/key --pid-file=/run/munge/pid --log-file=/run/munge/log \
-        --seed-file=/run/munge/seed --socket=/run/munge/socket || lab_fail 'munged does not start'
-}
-
 start_rsmd() {
     cat >/run/rsm.conf <<END
 [cluster]
@@ -64,7 +54,7 @@ no_more_than() {
     [ "$(descriptors)" -le "$1" ] && [ "$(memfds)" -le "$2" ]
 }
 
-start_munged
+lab_munged
 start_rsmd
 # The idle daemon's own, without a link, which has gone at the end, too. From its first client on it
 # keeps one more in reserve.

@@ -65,21 +65,31 @@ static void ntb_close_port(struct rsm_port *port)
 
 /* ------------------------------------------------------------------ descriptors */
 
-/* Whether it is a descriptor of the kernel module, whose mappings never raise a signal. */
+/* The last component of what a link of sysfs leads to. */
+static const char *target_name(const char *link, char *target, size_t size)
+{
+    ssize_t length = readlink(link, target, size - 1);
+    if (length < 0)
+        return "";
+    target[length] = '\0';
+    const char *slash = strrchr(target, '/');
+    return slash != NULL ? slash + 1 : target;
+}
+
+/* Whether it is a descriptor of the kernel module, whose mappings never raise a signal: sysfs knows the
+ * device as rsm_ntbN, and nobody but a module gives it a name. */
 static bool is_module_descriptor(int fd)
 {
-    static const char class[] = "/rsm_ntb";
-    char link[64], target[256];
+    static const char prefix[] = "rsm_ntb";
+    char device[64], subsystem[80], target[256];
     struct stat file;
     if (fstat(fd, &file) < 0 || !S_ISCHR(file.st_mode))
         return false;
-    snprintf(link, sizeof link, "/sys/dev/char/%u:%u/subsystem", major(file.st_rdev),
+    snprintf(device, sizeof device, "/sys/dev/char/%u:%u", major(file.st_rdev),
              minor(file.st_rdev));
-    ssize_t length = readlink(link, target, sizeof target - 1);
-    if (length < (ssize_t)sizeof class - 1)
-        return false;
-    target[length] = '\0';
-    return strcmp(target + length - (sizeof class - 1), class) == 0;
+    snprintf(subsystem, sizeof subsystem, "%s/subsystem", device);
+    return strcmp(target_name(subsystem, target, sizeof target), "misc") == 0 &&
+           strncmp(target_name(device, target, sizeof target), prefix, sizeof prefix - 1) == 0;
 }
 
 static bool is_safe(int fd, uint64_t offset, uint64_t length, bool device)

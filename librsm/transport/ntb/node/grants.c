@@ -48,14 +48,16 @@ static enum rsm_status fill_local(const struct ntb_window *window,
     struct ntb_port *port = window->port;
     for (unsigned i = 0; i < ticket.count; i++) {
         const struct ntb_extent *extent = extent_of(pieces[i].extent);
-        int fd = port->ops->extent_share(port, &extent->memory, (rights & RSM_RIGHT_WRITE) != 0);
+        uint64_t offset;
+        int fd = port->ops->extent_share(port, &extent->memory, (rights & RSM_RIGHT_WRITE) != 0,
+                                         &offset);
         if (fd < 0) {
             enum rsm_status status = rsmcore_status_from_errno(errno);
             close_descriptors(offer);
             return status;
         }
         offer->fds[offer->fd_count++] = fd;
-        ticket.pieces[i] = (struct rsm_view_piece){.offset = extent->base.offset + pieces[i].offset,
+        ticket.pieces[i] = (struct rsm_view_piece){.offset = offset + pieces[i].offset,
                                                    .length = pieces[i].length};
     }
     offer->blob_len = ntb_ticket_encode(&ticket, offer->blob);

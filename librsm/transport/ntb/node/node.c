@@ -25,20 +25,40 @@ static const struct ntb_port_ops *port_named(const char *device, const char **wh
     return NULL;
 }
 
-static enum rsm_status open_port(const struct rsm_controller_info *info,
-                                 const struct ntb_options *options, struct ntb_port **port)
+static const struct ntb_port_ops *port_of_controller(const struct rsm_controller_info *info,
+                                                     const char **where)
 {
-    const char *where;
-    const struct ntb_port_ops *ops = port_named(info->device, &where);
+    const struct ntb_port_ops *ops = port_named(info->device, where);
     if (ops != NULL)
-        return ops->open(where, options, info->node, port);
+        return ops;
     rsm_log_error("ntb: controller %s: expected device = /dev/rsm_ntbN or ivshmem:SOCKET, not "
                   "\"%s\"%s",
                   info->name, info->device,
                   info->device[0] == '/' ? ": this librsm was built without the kernel module's "
                                            "interface"
                                          : "");
-    return RSM_ST_INVALID;
+    return NULL;
+}
+
+static bool options_of(const struct rsm_controller_info *info, struct ntb_options *options)
+{
+    char why[256];
+    if (ntb_options_parse(info->options, info->peer_timeout_ms, options, why, sizeof why))
+        return true;
+    rsm_log_error("ntb: controller %s: %s", info->name, why);
+    return false;
+}
+
+static enum rsm_status node_check(const struct rsm_controller_info *info)
+{
+    struct ntb_options options;
+    const char *where;
+    if (!options_of(info, &options))
+        return RSM_ST_INVALID;
+    const struct ntb_port_ops *ops = port_of_controller(info, &where);
+    if (ops == NULL)
+        return RSM_ST_INVALID;
+    return ops->check != NULL ? ops->check(where) : RSM_ST_OK;
 }
 
 static enum rsm_status node_open(const struct rsm_controller_info *info,
@@ -46,12 +66,13 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
 {
     struct ntb_options options;
     struct ntb_port *port;
-    char why[256];
-    if (!ntb_options_parse(info->options, info->peer_timeout_ms, &options, why, sizeof why)) {
-        rsm_log_error("ntb: controller %s: %s", info->name, why);
+    const char *where;
+    if (!options_of(info, &options))
         return RSM_ST_INVALID;
-    }
-    enum rsm_status status = open_port(info, &options, &port);
+    const struct ntb_port_ops *ops = port_of_controller(info, &where);
+    if (ops == NULL)
+        return RSM_ST_INVALID;
+    enum rsm_status status = ops->open(where, &options, info->node, &port);
     if (status != RSM_ST_OK)
         return status;
     struct ntb_window *window = ntb_window_begin(port, info->node, options.pool);
@@ -114,4 +135,5 @@ NTB_TABLE const struct rsm_node_ops rsm_transport_node_ops_v2 = {
     .dispatch = node_dispatch,
     .extent_make_now = ntb_extent_make_now,
     .imports = &ntb_node_import_ops,
+    .check = node_check,
 };

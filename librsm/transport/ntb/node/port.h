@@ -81,6 +81,9 @@ struct ntb_port_ops {
      *  log, in one line that says what to do. */
     enum rsm_status (*open)(const char *where, const struct ntb_options *options, uint32_t node,
                             struct ntb_port **port);
+    /** Whether open() would find a bridge that it can use, without taking it; explained likewise.
+     *  NULL: nothing is known before. */
+    enum rsm_status (*check)(const char *where);
     void (*close)(struct ntb_port *port);
     void (*info)(struct ntb_port *port, struct ntb_port_info *info);
 
@@ -100,8 +103,10 @@ struct ntb_port_ops {
     void (*extent_close)(struct ntb_port *port, const struct ntb_port_memory *memory);
     /** No importer of the other host has it any more. False: not yet possible, try again. */
     bool (*extent_release)(struct ntb_port *port, uint64_t id);
-    /** A descriptor of the extent for a process of this host; -1 with errno. */
-    int (*extent_share)(struct ntb_port *port, const struct ntb_port_memory *memory, bool writable);
+    /** A descriptor of the extent for a process of this host; -1 with errno. @p offset: where it maps
+     *  the extent. Without @p writable it can neither be mapped for writing nor made so. */
+    int (*extent_share)(struct ntb_port *port, const struct ntb_port_memory *memory, bool writable,
+                        uint64_t *offset);
 
     /** RSM_ST_UNREACHABLE: @p epoch is not the present one. */
     enum rsm_status (*import_make)(struct ntb_port *port, const struct ntb_grant_piece *piece,

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -27,8 +29,10 @@ _Static_assert(sizeof(struct ntb_status) == sizeof(struct rsm_ntb_status) &&
 struct port {
     struct ntb_port base;
     int control;
+    int wake; /* readable: something was taken from control that rsmd's thread has to look at */
+    int poll; /* epoll: of both */
+    pthread_mutex_t lock; /* of what follows */
     bool gone;
-    pthread_mutex_t lock;         /* of what follows */
     struct rsm_ntb_event *events; /* read and not taken yet */
     size_t first, count, capacity;
     char name[]; /* the device */
@@ -49,12 +53,25 @@ static int open_device(const struct port *port)
 
 /* ------------------------------------------------------------------ opening */
 
+/* Which part is missing is seen in sysfs. */
+static const char *what_is_missing(void)
+{
+    if (access("/sys/module/rsm_ntb", F_OK) < 0)
+        return "the kernel module is not loaded: modprobe rsm_ntb; if there is none, install "
+               "rsm-ntb "
+               "as rsm-ntb(7) says";
+    if (access("/sys/bus/ntb/devices/.", F_OK) < 0)
+        return "the kernel has no ntb bus: load the module ntb and the hardware's driver";
+    return "the kernel has found no such bridge: load the hardware's driver, and see what the "
+           "kernel's "
+           "log says of ntb and rsm_ntb";
+}
+
 static void explain_open(const char *path, int error)
 {
-    const char *what = error == ENOENT ? "load the module rsm_ntb (modprobe rsm_ntb); if that is "
-                                         "done, the kernel has found no bridge: see rsm-ntb(7)"
+    const char *what = error == ENOENT ? what_is_missing()
                        : error == EACCES || error == EPERM
-                           ? "rsmd needs to own it: see the udev rule in rsm-ntb(7)"
+                           ? "it is root's, and so must be the rsmd that uses it"
                        : error == ENODEV || error == ENXIO
                            ? "its hardware driver has gone: load it again"
                            : "see rsm-ntb(7)";
@@ -101,11 +118,51 @@ static bool take_control(const struct port *port, int fd, uint32_t node)
 static void port_close(struct ntb_port *base)
 {
     struct port *port = port_of(base);
-    if (port->control >= 0)
-        close(port->control);
+    const int fds[] = {port->control, port->wake, port->poll};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
     pthread_mutex_destroy(&port->lock);
     free(port->events);
     free(port);
+}
+
+static void wake(const struct port *port)
+{
+    static const uint64_t one = 1;
+    if (write(port->wake, &one, sizeof one) < 0 && errno != EAGAIN)
+        rsm_log_error("ntb: %s: eventfd: %s", port->name, strerror(errno));
+}
+
+static bool watch(const struct port *port, int fd)
+{
+    struct epoll_event readable = {.events = EPOLLIN};
+    return fd >= 0 && epoll_ctl(port->poll, EPOLL_CTL_ADD, fd, &readable) == 0;
+}
+
+/* Readable from the beginning: what the port has to say first comes with no event. */
+static bool make_event_fd(struct port *port)
+{
+    port->poll = rsmcore_fd_above_stdio(epoll_create1(EPOLL_CLOEXEC));
+    port->wake = rsmcore_fd_above_stdio(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+    return port->poll >= 0 && watch(port, port->wake) && watch(port, port->control);
+}
+
+/* Whether a daemon has it already is no matter. */
+static enum rsm_status port_check(const char *where)
+{
+    struct port *port = calloc(1, sizeof *port + strlen(where) + 1);
+    if (port == NULL)
+        return RSM_ST_NO_MEMORY;
+    strcpy(port->name, where);
+    int fd = open_device(port);
+    if (fd < 0)
+        explain_open(where, errno);
+    bool usable = fd >= 0 && is_module_of_this_version(port, fd);
+    if (fd >= 0)
+        close(fd);
+    free(port);
+    return usable ? RSM_ST_OK : RSM_ST_NO_CONTROLLER;
 }
 
 static enum rsm_status port_open(const char *where, const struct ntb_options *options,
@@ -118,6 +175,7 @@ static enum rsm_status port_open(const char *where, const struct ntb_options *op
     port->base.ops = &ntb_port_chardev;
     strcpy(port->name, where);
     pthread_mutex_init(&port->lock, NULL);
+    port->wake = port->poll = -1;
     port->control = open_device(port);
     if (port->control < 0)
         explain_open(where, errno);
@@ -125,6 +183,11 @@ static enum rsm_status port_open(const char *where, const struct ntb_options *op
         !take_control(port, port->control, node)) {
         port_close(&port->base);
         return RSM_ST_NO_CONTROLLER;
+    }
+    if (!make_event_fd(port)) {
+        rsm_log_error("ntb: %s: %s", where, strerror(errno));
+        port_close(&port->base);
+        return RSM_ST_NO_RESOURCES;
     }
     *made = &port->base;
     return RSM_ST_OK;
@@ -157,46 +220,62 @@ static void port_info(struct ntb_port *base, struct ntb_port_info *info)
 
 static int port_fd(struct ntb_port *port)
 {
-    return port_of(port)->control;
+    return port_of(port)->poll;
 }
 
+/* Lock held. */
 static void keep(struct port *port, const struct rsm_ntb_event *events, size_t count)
 {
-    pthread_mutex_lock(&port->lock);
     if (port->first == port->count)
         port->first = port->count = 0;
     if (port->count + count > port->capacity) {
         size_t capacity = (port->count + count) * 2;
         struct rsm_ntb_event *more = realloc(port->events, capacity * sizeof *more);
-        if (more != NULL) {
-            port->events = more;
-            port->capacity = capacity;
+        if (more == NULL) {
+            rsm_log_error("ntb: no memory for events of %s", port->name);
+            return;
         }
+        port->events = more;
+        port->capacity = capacity;
     }
-    if (port->count + count <= port->capacity) {
-        memcpy(port->events + port->count, events, count * sizeof *events);
-        port->count += count;
-    } else {
-        rsm_log_error("ntb: no memory for events of %s", port->name);
-    }
-    pthread_mutex_unlock(&port->lock);
+    memcpy(port->events + port->count, events, count * sizeof *events);
+    port->count += count;
+}
+
+/* Lock held. The descriptor polls readable from here on, and nothing more comes. */
+static void on_gone(struct port *port)
+{
+    static const struct rsm_ntb_event lost = {.type = RSM_NTB_EVENT_OVERFLOW};
+    rsm_log_error("ntb: %s: its hardware driver has gone: the other host is out of reach until it "
+                  "is loaded again and rsmd restarted",
+                  port->name);
+    port->gone = true;
+    (void)epoll_ctl(port->poll, EPOLL_CTL_DEL, port->control, NULL);
+    keep(port, &lost, 1);
+}
+
+/* Lock held. Take what the module has; whether something was there. */
+static bool take_events(struct port *port)
+{
+    struct rsm_ntb_event events[EVENTS_AT_ONCE];
+    size_t before = port->count - port->first;
+    ssize_t got = 0;
+    while (!port->gone && (got = read(port->control, events, sizeof events)) > 0)
+        keep(port, events, (size_t)got / sizeof events[0]);
+    if (got < 0 && errno == ENODEV)
+        on_gone(port);
+    return port->count - port->first > before;
 }
 
 static void service(struct ntb_port *base)
 {
-    static const struct rsm_ntb_event lost = {.type = RSM_NTB_EVENT_OVERFLOW};
     struct port *port = port_of(base);
-    struct rsm_ntb_event events[EVENTS_AT_ONCE];
-    ssize_t got;
-    while ((got = read(port->control, events, sizeof events)) > 0)
-        keep(port, events, (size_t)got / sizeof events[0]);
-    if (got < 0 && errno == ENODEV && !port->gone) {
-        rsm_log_error("ntb: %s: its hardware driver has gone: the other host is out of reach until "
-                      "it is loaded again and rsmd restarted",
-                      port->name);
-        port->gone = true;
-        keep(port, &lost, 1);
-    }
+    uint64_t woken;
+    if (read(port->wake, &woken, sizeof woken) < 0 && errno != EAGAIN)
+        rsm_log_error("ntb: %s: eventfd: %s", port->name, strerror(errno));
+    pthread_mutex_lock(&port->lock);
+    (void)take_events(port);
+    pthread_mutex_unlock(&port->lock);
 }
 
 static bool translate(const struct rsm_ntb_event *from, struct ntb_port_event *event)
@@ -222,6 +301,10 @@ static bool next_event(struct ntb_port *base, struct ntb_port_event *event)
     struct port *port = port_of(base);
     bool found = false;
     pthread_mutex_lock(&port->lock);
+    /* A range that has become free is free at once, whichever thread asks. What else there is, rsmd's
+     * thread must learn, too. */
+    if (port->first == port->count && take_events(port))
+        wake(port);
     while (!found && port->first < port->count)
         found = translate(&port->events[port->first++], event);
     pthread_mutex_unlock(&port->lock);
@@ -266,7 +349,9 @@ static enum rsm_status extent_make(struct ntb_port *base, uint64_t offset, uint6
         return rsmcore_status_from_errno(errno);
     if (ioctl(fd, RSM_NTB_EXPORT, &asked) < 0)
         return failed(fd, errno);
-    *memory = (struct ntb_port_memory){.id = asked.id, .fd = fd, .offset = RSM_NTB_MAP_DATA};
+    /* The offset that /proc/PID/maps shows: the page swap looks there for what it has mapped. */
+    *memory =
+        (struct ntb_port_memory){.id = asked.id, .fd = fd, .offset = asked.map + RSM_NTB_MAP_DATA};
     return RSM_ST_OK;
 }
 
@@ -282,14 +367,24 @@ static bool extent_release(struct ntb_port *base, uint64_t id)
     return ioctl(port_of(base)->control, RSM_NTB_RELEASE, &asked) == 0 || errno != EBUSY;
 }
 
-/* The module has no descriptor of an extent that is for reading alone. */
-static int extent_share(struct ntb_port *port, const struct ntb_port_memory *memory, bool writable)
+static int extent_share(struct ntb_port *base, const struct ntb_port_memory *memory, bool writable,
+                        uint64_t *offset)
 {
-    (void)port;
+    struct rsm_ntb_share asked = {.export_fd = memory->fd, .flags = RSM_NTB_READ_ONLY};
+    *offset = memory->offset;
     if (writable)
         return rsmcore_fd_copy_above_stdio(memory->fd);
-    errno = EOPNOTSUPP;
-    return -1;
+    int fd = open_device(port_of(base));
+    if (fd < 0)
+        return -1;
+    if (ioctl(fd, RSM_NTB_SHARE, &asked) < 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    *offset = asked.map + RSM_NTB_MAP_DATA;
+    return fd;
 }
 
 /* ------------------------------------------------------------------ imports */
@@ -345,6 +440,7 @@ static void import_revoke(struct ntb_port *base, uint64_t id)
 const struct ntb_port_ops ntb_port_chardev = {
     .name = "rsm_ntb",
     .open = port_open,
+    .check = port_check,
     .close = port_close,
     .info = port_info,
     .fd = port_fd,

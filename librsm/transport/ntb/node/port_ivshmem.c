@@ -430,8 +430,10 @@ static bool extent_release(struct ntb_port *base, uint64_t id)
     return possible;
 }
 
-static int extent_share(struct ntb_port *base, const struct ntb_port_memory *memory, bool writable)
+static int extent_share(struct ntb_port *base, const struct ntb_port_memory *memory, bool writable,
+                        uint64_t *offset)
 {
+    *offset = memory->offset;
     (void)base;
     return rsmcore_extent_memfd_share(memory->fd, writable);
 }
