@@ -69,12 +69,11 @@ static const char *what_is_missing(void)
 
 static void explain_open(const char *path, int error)
 {
-    const char *what = error == ENOENT ? what_is_missing()
-                       : error == EACCES || error == EPERM
-                           ? "it is root's, and so must be the rsmd that uses it"
-                       : error == ENODEV || error == ENXIO
-                           ? "its hardware driver has gone: load it again"
-                           : "see rsm-ntb(7)";
+    const char *what =
+        error == ENOENT                     ? what_is_missing()
+        : error == EACCES || error == EPERM ? "it is root's, and so must be the rsmd that uses it"
+        : error == ENODEV || error == ENXIO ? "its hardware driver has gone: load it again"
+                                            : "see rsm-ntb(7)";
     rsm_log_error("ntb: cannot open %s (%s): %s", path, strerror(error), what);
 }
 
