@@ -386,9 +386,33 @@ static void walk_segment_reply(struct rsm_codec *c, struct rsm_msg *msg)
         rsm_codec_u32(c, &msg->u.export_end_reply.offered);
         rsm_codec_u32(c, &msg->u.export_end_reply.connections);
         return;
+    case RSM_MSG_EXPORT_STATE:
+        rsm_codec_u32(c, &msg->u.export_state_reply.was);
+        return;
     case RSM_MSG_EXTENT_FREE:
     case RSM_MSG_EXTENT_OPEN:
     case RSM_MSG_EXPORT_REPUBLISH:
+        return;
+    default:
+        c->bad = true;
+    }
+}
+
+static void walk_interrupt_reply(struct rsm_codec *c, struct rsm_msg *msg)
+{
+    switch (msg->type & ~RSM_MSG_REPLY) {
+    case RSM_MSG_INTERRUPT_CREATE:
+        rsm_codec_u32(c, &msg->u.interrupt_create_reply.interrupt);
+        rsm_codec_u32(c, &msg->u.interrupt_create_reply.number);
+        return;
+    case RSM_MSG_INTERRUPT_CONNECT:
+        rsm_codec_u32(c, &msg->u.interrupt_connect_reply.interrupt);
+        return;
+    case RSM_MSG_INTERRUPT_TAKE:
+        walk_interrupt_take_reply(c, &msg->u.interrupt_take_reply);
+        return;
+    case RSM_MSG_INTERRUPT_REMOVE:
+    case RSM_MSG_INTERRUPT_TRIGGER:
         return;
     default:
         c->bad = true;
@@ -418,10 +442,8 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_EXPORT_REPUBLISH:
     case RSM_MSG_EXPORT_UNPUBLISH:
     case RSM_MSG_EXPORT_DESTROY:
-        walk_segment_reply(c, msg);
-        return;
     case RSM_MSG_EXPORT_STATE:
-        rsm_codec_u32(c, &msg->u.export_state_reply.was);
+        walk_segment_reply(c, msg);
         return;
     case RSM_MSG_IMPORT_CONNECT:
         walk_connect_reply(c, &msg->u.import_connect_reply);
@@ -439,21 +461,16 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
         rsm_walk_inspect_reply(c, msg);
         return;
     case RSM_MSG_INTERRUPT_CREATE:
-        rsm_codec_u32(c, &msg->u.interrupt_create_reply.interrupt);
-        rsm_codec_u32(c, &msg->u.interrupt_create_reply.number);
-        return;
+    case RSM_MSG_INTERRUPT_REMOVE:
     case RSM_MSG_INTERRUPT_CONNECT:
-        rsm_codec_u32(c, &msg->u.interrupt_connect_reply.interrupt);
-        return;
+    case RSM_MSG_INTERRUPT_TRIGGER:
     case RSM_MSG_INTERRUPT_TAKE:
-        walk_interrupt_take_reply(c, &msg->u.interrupt_take_reply);
+        walk_interrupt_reply(c, msg);
         return;
     case RSM_MSG_NAMED:
         walk_named_reply(c, &msg->u.named_reply);
         return;
     case RSM_MSG_IMPORT_DISCONNECT:
-    case RSM_MSG_INTERRUPT_REMOVE:
-    case RSM_MSG_INTERRUPT_TRIGGER:
     case RSM_MSG_IMPORT_TRAP:
         return;
     }

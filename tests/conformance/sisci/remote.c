@@ -279,7 +279,7 @@ CONFORMANCE(X, 40, "maps are made where the program says, if nothing is there")
                                                    SCI_FLAG_FIXED_MAP_ADDR, &error);
     EXPECT(SCI_ERR_OK, error);
     HOLDS(remote == place + 2 * SIZE);
-    local[0] = 7;
+    local[0] = 7; /* NOLINT(clang-analyzer-core.NullDereference): it is place + 1 */
     await_byte(remote + 1, 7);
     HOLDS(own.bytes[1] == 7);
     GIVES(SCI_ERR_ILLEGAL_ADDRESS, SCIMapLocalSegment, own.segment, &third, 0, 8, place,

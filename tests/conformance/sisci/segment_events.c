@@ -463,7 +463,7 @@ CONFORMANCE(X, 44, "a thread that waits for an event can be cancelled")
     HOLDS(next(own.segment, &node) == SCI_CB_CONNECT);
     pthread_t threads[2] = {begin(wait_local, own.segment), begin(wait_remote, remote)};
     for (int i = 0; i < 2; i++) {
-        void *result;
+        void *result = NULL;
         HOLDS(pthread_cancel(threads[i]) == 0 && pthread_join(threads[i], &result) == 0);
         HOLDS(result == PTHREAD_CANCELED);
     }
