@@ -222,7 +222,7 @@ static enum rsm_status defer(int socket, uint32_t id)
 static void those_who_share_it_have_it_in_common(void **state)
 {
     (void)state;
-    struct rsm_import_connect_reply part, import;
+    struct rsm_import_connect_reply part = {0}, import = {0};
     struct made made = claimed(owner, ID), another;
     uint32_t was;
     assert_int_equal(connect_to(other, ID, RSM_CONNECT_ATTACH, NULL), RSM_ST_DENIED);
