@@ -153,9 +153,13 @@ static void imports_come_whole_or_not_at_all(void **state)
     assert_ptr_not_equal(full.ops.imports, &imports);
     assert_ptr_equal(full.ops.imports->accept, an_accept);
     assert_ptr_equal(full.ops.imports->all_released, an_all_released);
-    for (unsigned i = 0; i < 5; i++) {
+    static const size_t operations[] = {
+        offsetof(struct rsm_node_import_ops, accept), offsetof(struct rsm_node_import_ops, revoke),
+        offsetof(struct rsm_node_import_ops, close), offsetof(struct rsm_node_import_ops, released),
+        offsetof(struct rsm_node_import_ops, all_released)};
+    for (unsigned i = 0; i < sizeof operations / sizeof operations[0]; i++) {
         imports = whole;
-        ((void **)(void *)&imports.accept)[i] = NULL;
+        memset((char *)&imports + operations[i], 0, sizeof(void *));
         assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
     }
     imports = whole;

@@ -416,9 +416,9 @@ static uint32_t frozen(int control, uint32_t epoch)
     import.data[0] = ~0ull;
     CHECK(!import_extent(control, FIRST, LENGTH, 1, epoch, 0, &fresh), "import");
     landed = fresh.data[0];
-    CHECK(landed <= issued, "a store after the report landed: %lu of %lu", (long)landed,
+    CHECK(landed <= issued, "a store after the report landed: %ld of %ld", (long)landed,
           (long)issued);
-    printf("result: hung host: %lu stores issued, %lu landed, reported after %.2f s, 0 of 1001 "
+    printf("result: hung host: %ld stores issued, %ld landed, reported after %.2f s, 0 of 1001 "
            "later ones landed\n",
            (long)issued, (long)landed, seconds);
     close_import(&import, LENGTH);
@@ -508,7 +508,7 @@ static void restarted(int control)
     CHECK(!import_extent(control, FIRST, LENGTH, 1, epoch, 0, &import), "import");
     order("restart", 1);
     issued = store_until_reported(&import, &seconds);
-    printf("result: host killed: %lu stores issued, reported after %.2f s\n", (long)issued,
+    printf("result: host killed: %ld stores issued, reported after %.2f s\n", (long)issued,
            seconds);
     epoch = await_session(control, epoch);
     await("reborn");
