@@ -12,10 +12,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/elements.h"
 #include "base/sealed.h"
 #include "transport/shm/shm.h"
-
-#define RACES_BY_DESIGN __attribute__((no_sanitize_thread))
 
 #if defined(__SANITIZE_THREAD__)
 #define THREAD_SANITIZER 1
@@ -194,46 +193,16 @@ static enum rsm_status shm_get(struct rsm_conn *conn, uint64_t offset, void *dst
     return RSM_ST_OK;
 }
 
-/* Volatile: each element is one access, in ascending order, and no two are merged. */
-#define COPY_ELEMENTS(type, to, from, count)                                                       \
-    do {                                                                                           \
-        volatile type *target_ = (void *)(to);                                                     \
-        const volatile type *source_ = (const void *)(from);                                       \
-        for (size_t i_ = 0; i_ < (count); i_++)                                                    \
-            target_[i_] = source_[i_];                                                             \
-    } while (0)
-
-RACES_BY_DESIGN static enum rsm_status copy_elements(void *to, const void *from, unsigned width,
-                                                     size_t count)
-{
-    switch (width) {
-    case 1:
-        COPY_ELEMENTS(uint8_t, to, from, count);
-        return RSM_ST_OK;
-    case 2:
-        COPY_ELEMENTS(uint16_t, to, from, count);
-        return RSM_ST_OK;
-    case 4:
-        COPY_ELEMENTS(uint32_t, to, from, count);
-        return RSM_ST_OK;
-    case 8:
-        COPY_ELEMENTS(uint64_t, to, from, count);
-        return RSM_ST_OK;
-    default:
-        return RSM_ST_INVALID;
-    }
-}
-
 static enum rsm_status shm_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
                                      unsigned width, size_t count)
 {
-    return copy_elements(shm_of(conn)->base + offset, src, width, count);
+    return rsm_copy_elements(shm_of(conn)->base + offset, src, width, count);
 }
 
 static enum rsm_status shm_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst,
                                      unsigned width, size_t count)
 {
-    return copy_elements(dst, shm_of(conn)->base + offset, width, count);
+    return rsm_copy_elements(dst, shm_of(conn)->base + offset, width, count);
 }
 
 static enum rsm_status shm_putv(struct rsm_conn *conn, const struct rsm_transfer *vec,

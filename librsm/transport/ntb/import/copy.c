@@ -4,13 +4,13 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/elements.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
-
-#define RACES_BY_DESIGN __attribute__((no_sanitize_thread))
 
 enum { WORD = 8, LINE = 64 };
 

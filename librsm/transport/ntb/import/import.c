@@ -11,6 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/elements.h"
 #include "base/apart.h"
 #include "base/sealed.h"
 #include "base/view.h"
@@ -18,8 +19,6 @@
 #include "transport/ntb/common/wire.h"
 #include "transport/ntb/import/barrier.h"
 #include "transport/ntb/import/copy.h"
-
-#define RACES_BY_DESIGN __attribute__((no_sanitize_thread))
 
 struct ntb_port {
     struct rsm_port base;
@@ -225,42 +224,13 @@ static enum rsm_status ntb_get(struct rsm_conn *conn, uint64_t offset, void *dst
     return RSM_ST_OK;
 }
 
-/* Volatile: each element is one access, in ascending order, and no two are merged. */
-#define COPY_ELEMENTS(type, to, from, count)                                                       \
-    do {                                                                                           \
-        volatile type *target_ = (void *)(to);                                                     \
-        const volatile type *source_ = (const void *)(from);                                       \
-        for (size_t i_ = 0; i_ < (count); i_++)                                                    \
-            target_[i_] = source_[i_];                                                             \
-    } while (0)
-
-RACES_BY_DESIGN static enum rsm_status copy_elements(void *to, const void *from, unsigned width,
-                                                     size_t count)
-{
-    switch (width) {
-    case 1:
-        COPY_ELEMENTS(uint8_t, to, from, count);
-        return RSM_ST_OK;
-    case 2:
-        COPY_ELEMENTS(uint16_t, to, from, count);
-        return RSM_ST_OK;
-    case 4:
-        COPY_ELEMENTS(uint32_t, to, from, count);
-        return RSM_ST_OK;
-    case 8:
-        COPY_ELEMENTS(uint64_t, to, from, count);
-        return RSM_ST_OK;
-    default:
-        return RSM_ST_INVALID;
-    }
-}
-
 static enum rsm_status ntb_put_elems(struct rsm_conn *conn, uint64_t offset, const void *src,
                                      unsigned width, size_t count)
 {
     struct ntb_conn *ntb = ntb_of(conn);
-    return ntb_barrier_alive(&ntb->barrier) ? copy_elements(ntb->base + offset, src, width, count)
-                                            : RSM_ST_OK;
+    return ntb_barrier_alive(&ntb->barrier)
+               ? rsm_copy_elements(ntb->base + offset, src, width, count)
+               : RSM_ST_OK;
 }
 
 static enum rsm_status ntb_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst,
@@ -268,7 +238,7 @@ static enum rsm_status ntb_get_elems(struct rsm_conn *conn, uint64_t offset, voi
 {
     struct ntb_conn *ntb = ntb_of(conn);
     if (ntb_barrier_alive(&ntb->barrier))
-        return copy_elements(dst, ntb->base + offset, width, count);
+        return rsm_copy_elements(dst, ntb->base + offset, width, count);
     memset(dst, 0, width * count);
     return RSM_ST_OK;
 }
