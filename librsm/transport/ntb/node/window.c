@@ -93,13 +93,13 @@ void ntb_window_report(struct ntb_window *window, const struct rsm_node_upcalls 
 {
     struct ntb_port_info info;
     pthread_mutex_lock(&window->lock);
-    bool changed = window->changed, ended = window->ended;
+    bool changed = window->changed, ended = window->ended, gone = window->gone;
     window->changed = window->ended = false;
     pthread_mutex_unlock(&window->lock);
     if (!changed)
         return;
     window->port->ops->info(window->port, &info);
-    uint32_t node = info.epoch != 0 && !window->gone ? info.peer_node : 0;
+    uint32_t node = info.epoch != 0 && !gone ? info.peer_node : 0;
     if (node == window->node && node != 0) {
         rsm_log_error("ntb: the other host has the node id of this one, %u: give each host its own",
                       (unsigned)node);
