@@ -274,16 +274,6 @@ sci_error_t sisci_object_enter(struct sisci_object *object, const struct sisci_t
     return error;
 }
 
-unsigned sisci_owned(const struct sisci_object *object)
-{
-    unsigned count = 0;
-    pthread_mutex_lock(&lock);
-    for (const struct sisci_object *owned = object->first; owned != NULL; owned = owned->next)
-        count++;
-    pthread_mutex_unlock(&lock);
-    return count;
-}
-
 /* Make the handle stale. Of several who try, one succeeds. Called with the lock held. */
 static sci_error_t withdraw(struct sisci_object *object, enum sisci_end how)
 {

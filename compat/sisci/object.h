@@ -109,9 +109,6 @@ static inline void *sisci_handle(const struct sisci_object *object)
  */
 sci_error_t sisci_end(struct sisci_object *object, enum sisci_end how);
 
-/** How many resources it owns. A snapshot. */
-unsigned sisci_owned(const struct sisci_object *object);
-
 /** End all that there is: the library ends. */
 void sisci_end_everything(void);
 
