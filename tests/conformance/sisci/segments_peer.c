@@ -229,14 +229,18 @@ int s_reads_order(void *bytes)
     struct s_order *order = bytes;
     const _Atomic uint64_t *flag = (const void *)local_bytes[order->slot];
     const volatile uint64_t *data = (const volatile uint64_t *)local_bytes[order->slot];
-    int64_t deadline = now_ms() + LONG_MS;
+    int64_t deadline = now_ms() + LONG_MS; /* of the next step */
     uint64_t seen = 0;
     order->size = 0;
-    while (seen < order->value && now_ms() < deadline)
+    while (seen < order->value && now_ms() < deadline) {
+        uint64_t before = seen;
         for (int i = 0; i < 1000; i++) {
             seen = atomic_load_explicit(flag, memory_order_acquire);
             order->size += data[8] < seen || data[500] < seen;
         }
+        if (seen != before)
+            deadline = now_ms() + LONG_MS;
+    }
     return seen < order->value ? -1 : 0;
 }
 

@@ -25,7 +25,7 @@
 
 enum {
     ADAPTER = 0,
-    LONG_MS = 20000,  /* of a wait that is for hangs */
+    LONG_MS = 60000,  /* of a wait that is for hangs */
     NO_ERROR_YET = 1, /* what no function reports */
 };
 
