@@ -340,10 +340,26 @@ static void give_up(struct rsmd_extent *extent)
     discard(extent);
 }
 
+void rsmd_extent_unused(struct rsmd_extent *extent)
+{
+    struct rsmd_client *client = extent->client;
+    if (extent->abandoned) {
+        give_up(extent);
+        rsmd_client_job_over(client);
+    } else if (extent->given_back) {
+        rsmd_extent_free(extent->node, extent, NULL);
+    }
+}
+
 void rsmd_extent_free(struct rsmd_node *node, struct rsmd_extent *extent, struct rsmd_call *call)
 {
     HASH_DEL(node->extents, extent);
     DL_DELETE(extent->client->extents, extent);
+    if (extent->uses > 0) {
+        extent->abandoned = true;
+        extent->client->jobs++;
+        return;
+    }
     extent->asked = call != NULL;
     extent->sequence = call != NULL ? call->request->sequence : 0;
     bool later = free_by_thread(extent);

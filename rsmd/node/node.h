@@ -58,6 +58,7 @@ struct rsmd_extent {
     unsigned uses;
     bool offered;    /* another process may have it mapped, for ever */
     bool given_back; /* its client cannot name it any more: freed when nothing uses it */
+    bool abandoned;  /* ... and it is in no table: its client ends, and a thread still uses it */
     struct rsmd_extent *prev, *next;
     UT_hash_handle hh;
 };
