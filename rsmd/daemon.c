@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "conf_file.h"
@@ -129,23 +127,15 @@ static bool prepare_runtime(struct daemon *d)
     return true;
 }
 
-/* A socket that the service manager made must be the one that clients look for. */
-static bool is_our_path(int fd, const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNSPEC};
-    socklen_t size = sizeof address;
-    return getsockname(fd, (struct sockaddr *)&address, &size) == 0 &&
-           strncmp(address.sun_path, path, sizeof address.sun_path) == 0;
-}
-
 static bool open_listener(struct daemon *d, int *listener)
 {
     *listener = rsmd_passed_socket();
-    if (*listener >= 0 && is_our_path(*listener, d->instance.socket_path))
-        return true;
-    if (*listener != -1)
-        return fail(d, "expected one SEQPACKET socket %s from the service manager",
-                    d->instance.socket_path);
+    if (*listener == -2)
+        return fail(d, "expected one listening SEQPACKET socket from the service manager");
+    if (*listener >= 0)
+        return rsmd_instance_adopt(&d->instance, &d->runtime, *listener) ||
+               fail(d, "cannot make the service manager's socket known as %s: %s",
+                    d->instance.socket_path, strerror(errno));
     *listener = rsmd_instance_listen(&d->instance, d->everybody);
     if (*listener >= 0)
         return true;

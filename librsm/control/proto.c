@@ -351,6 +351,7 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_INSPECT:
     case RSM_MSG_LINKS:
+    case RSM_MSG_FAILED:
     case RSM_MSG_SHARES:
         rsm_walk_inspect_request(c, msg);
         return;
@@ -457,6 +458,7 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_INSPECT:
     case RSM_MSG_LINKS:
+    case RSM_MSG_FAILED:
     case RSM_MSG_SHARES:
         rsm_walk_inspect_reply(c, msg);
         return;

@@ -8,6 +8,10 @@
 /** Open loopback and what the configuration names. A configured controller whose port cannot be
  *  opened is left out with a message in the log; without loopback there is no node: false. */
 bool rsmd_controllers_open(struct rsmd_node *node, char *why, size_t why_size);
+/** Open one more controller. RSM_ST_NO_MEMORY: another time. Any other failure is in the log and among
+ *  the node's failed controllers. */
+enum rsm_status rsmd_controller_add(struct rsmd_node *node,
+                                    const struct rsmd_conf_controller *configured);
 void rsmd_controllers_close(struct rsmd_node *node);
 
 /** Whether every transport that the configuration names is installed. */

@@ -43,6 +43,15 @@ struct rsmd_controller {
     struct rsmd_reached *reached; /* nodes that the transport has reported (reach.h) */
 };
 
+/** A configured controller whose port could not be opened. */
+struct rsmd_failed {
+    struct rsmd_failed *next;
+    char name[RSM_PROTO_NAME_MAX];
+    char transport[RSM_TRANSPORT_NAME_MAX];
+    char device[RSM_PROTO_NAME_MAX];
+    char why[RSM_PROTO_NAME_MAX]; /* and what to do, as far as the transport says */
+};
+
 /** Memory handed to a client. `uses` counts the piece lists that name it. */
 struct rsmd_extent {
     struct rsmd_job job; /* frees it; first, so that it leads here */
@@ -222,6 +231,7 @@ struct rsmd_node {
     int userfaultfd; /* the device, for clients; -1: not lent */
     struct rsmd_conf conf;
     struct rsmd_controller *controllers;
+    struct rsmd_failed *failed; /* controllers of `conf` that are not among these */
     struct rsmd_generation_table *generation_table;
     struct rsmd_topology topology;
     struct rsmd_remotes *hosts;    /* links to other hosts; NULL: there are none */

@@ -51,6 +51,8 @@ const struct message_fields control_messages[] = {
      "item.controller)"},
     {RSM_MSG_LINKS, "LINKS", "first",
      "auth more count (link.node link.state link.version link.port link.address~ link.text~)"},
+    {RSM_MSG_FAILED, "FAILED", "first",
+     "total count (failed.name failed.transport failed.device failed.text~)"},
     {RSM_MSG_SHARES, "SHARES", "after",
      "connections.total~ connections.users~ connections.one~ connections.used~ "
      "descriptors.total~ descriptors.users~ descriptors.one~ descriptors.used~ "
