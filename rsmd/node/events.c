@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -413,6 +414,20 @@ bool rsmd_events_post(const struct rsmd_events *events, uint32_t count, bool coa
         doorbell(events->pipe);
     rsm_event_counter_unmap(counter);
     return true;
+}
+
+bool rsmd_events_set_direct(const struct rsmd_events *events, bool direct)
+{
+    const uint32_t word = direct;
+    return events->counter >= 0 &&
+           pwrite(events->counter, &word, sizeof word,
+                  offsetof(struct rsm_event_counter, direct)) == (ssize_t)sizeof word;
+}
+
+void rsmd_events_ring(const struct rsmd_events *events)
+{
+    if (events->pipe >= 0)
+        doorbell(events->pipe);
 }
 
 /* Post to a counter of a client's handle. */
