@@ -11,7 +11,6 @@
 #include "report.h"
 
 enum {
-    NODE_MAX = 64,
     TIME_DEFAULT_MS = 200,
     TIME_LEAST_MS = 1,
     TIME_MAX_MS = 60000,

@@ -9,6 +9,7 @@
 
 enum {
     IMPORTERS_MAX = 16,
+    NODE_MAX = 65535,
     SIZES_MAX = 32,
     BYTES_MAX = 64 << 20, /* the largest transfer */
     NAME_BYTES = 256,
