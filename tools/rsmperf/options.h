@@ -9,6 +9,7 @@
 
 enum {
     IMPORTERS_MAX = 16,
+    NODE_MAX = 65535,
     SIZES_MAX = 32,
     BYTES_MAX = 64 << 20, /* the largest transfer */
     NAME_BYTES = 256,
@@ -21,6 +22,8 @@ enum role {
     ROLE_SERVE,  /* the far side, for another rsmperf */
     ROLE_MEASURE /* against a server */
 };
+
+enum format { FORMAT_TABLE, FORMAT_WIDE_TABLE, FORMAT_CSV, FORMAT_JSON };
 
 struct options {
     enum role role;
@@ -35,7 +38,8 @@ struct options {
     unsigned size_count;
     uint64_t wanted; /**< bits: measures by their index */
     bool registered; /**< the importers' memory, by a local memory handle */
-    bool json;
+    enum format format;
+    const char *plot; /**< file for a picture, or NULL */
     bool limit_devices_given;
     char limit_device[2][DEVICE_BYTES]; /**< of perftest's server and client */
     const char *limit_args;             /**< further options for perftest, or NULL */
