@@ -2,10 +2,12 @@
 #include "daemon.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +23,8 @@
 #include "cluster/cluster.h"
 #include "server/server.h"
 #include "node/topology.h"
+#include "reload.h"
+#include "state.h"
 
 enum { WHY_MAX = 1024 };
 
@@ -33,10 +37,12 @@ struct daemon {
     struct rsmd_instance instance;
     struct rsmd_node node;
     struct rsmd_server server;
-    bool in_order;     /* the end: no thread is at anything any more */
-    char why[WHY_MAX]; /* the start failed */
+    char config[PATH_MAX]; /* absolute name of rsm.conf */
+    bool in_order;         /* the end: no thread is at anything any more */
+    char why[WHY_MAX];     /* the start failed */
 };
 
+/* As it is good for messages; the daemon leaves the directory that it is relative to. */
 static const char *config_path(const struct rsmd_options *options)
 {
     return options->config != NULL ? options->config : RSM_CONFIG_DIR "/rsm.conf";
@@ -159,6 +165,22 @@ static size_t queued_to(void *context, uint32_t node)
     return rsmd_cluster_queued(own->cluster, node);
 }
 
+/* ------------------------------------------------------------------ links and what they tell */
+
+static void on_up(void *context, uint32_t node)
+{
+    rsmd_remote_up(context, node);
+    if (!((const struct rsmd_node *)context)->embedded)
+        rsmd_state_tell(context);
+}
+
+static void on_down(void *context, uint32_t node)
+{
+    rsmd_remote_down(context, node);
+    if (!((const struct rsmd_node *)context)->embedded)
+        rsmd_state_tell(context);
+}
+
 static void warn_of_trust(const struct daemon *d)
 {
     const struct rsmd_conf_node *self = rsmd_conf_node(&d->conf, d->runtime.node);
@@ -172,10 +194,8 @@ static bool start_links(struct daemon *d)
     warn_of_trust(d);
     const struct rsmd_remote_ops carrier = {
         .context = &d->node, .send = send_to, .queued = queued_to};
-    const struct rsmd_cluster_user user = {.context = &d->node,
-                                           .up = rsmd_remote_up,
-                                           .down = rsmd_remote_down,
-                                           .message = rsmd_remote_message};
+    const struct rsmd_cluster_user user = {
+        .context = &d->node, .up = on_up, .down = on_down, .message = rsmd_remote_message};
     if (!rsmd_remote_start(&d->node, d->server.base, &carrier))
         return fail(d, "out of memory");
     d->node.cluster =
@@ -214,6 +234,57 @@ end_node:
     return false;
 }
 
+/* ------------------------------------------------------------------ SIGHUP */
+
+static void notify_reloading(void)
+{
+    struct timespec now;
+    char state[64];
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%lld",
+             (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+    rsmd_notify(state);
+}
+
+/* The configuration is read again. A file that is not good changes nothing. */
+static void reload(void *context)
+{
+    struct daemon *d = context;
+    char why[WHY_MAX] = "out of memory";
+    struct rsmd_conf *fresh = calloc(1, sizeof *fresh);
+    notify_reloading();
+    if (fresh != NULL &&
+        rsmd_conf_read(fresh, d->config, d->options->config == NULL, why, WHY_MAX) &&
+        check_trust(fresh, d->options, why)) {
+        rsmd_reload(&d->server, fresh, d->config);
+        /* The nodes, which the two share. */
+        d->conf.nodes = d->node.conf.nodes;
+        d->conf.node_count = d->node.conf.node_count;
+    } else {
+        rsm_log_error("the configuration stays as it is: %s", why);
+    }
+    if (fresh != NULL)
+        rsmd_conf_free(fresh);
+    free(fresh);
+    rsmd_notify("READY=1");
+    rsmd_state_tell(&d->node);
+}
+
+/* What the configuration is called from any directory. */
+static bool note_config(struct daemon *d)
+{
+    const char *path = config_path(d->options);
+    char here[PATH_MAX] = "";
+    if (*path != '/' && getcwd(here, sizeof here) == NULL)
+        return fail(d, "cannot tell the working directory: %s", strerror(errno));
+    int length =
+        snprintf(d->config, sizeof d->config, "%s%s%s", here, *here != '\0' ? "/" : "", path);
+    return (length > 0 && (size_t)length < sizeof d->config) ||
+           fail(d, "%s: too long a name", path);
+}
+
+/* ------------------------------------------------------------------ from start to end */
+
 static void serve(struct daemon *d)
 {
     const struct rsmd_conf *conf = &d->conf;
@@ -226,8 +297,12 @@ static void serve(struct daemon *d)
     if (conf->ineffective_keys)
         rsm_log_info("segment-hashtable-size and enable-dynamic-reconfiguration have no effect");
     rsmd_start_ready(d->options->ready_fd);
-    if (managed)
+    if (managed) {
         rsmd_notify("READY=1");
+        rsmd_state_tell(&d->node);
+        d->server.reload = reload;
+        d->server.reload_context = d;
+    }
     rsmd_server_run(&d->server);
     if (managed)
         rsmd_notify("STOPPING=1");
@@ -241,7 +316,7 @@ static void serve(struct daemon *d)
  * another daemon is this node already, or is to be. */
 static bool prepare(struct daemon *d)
 {
-    if (!read_configuration(&d->conf, d->options, d->why))
+    if (!note_config(d) || !read_configuration(&d->conf, d->options, d->why))
         return false;
     if (!check_trust(&d->conf, d->options, d->why))
         return false;
@@ -275,7 +350,7 @@ int rsmd_run(const struct rsmd_options *options)
     }
     d->options = options;
     d->everybody = serves_everybody(options);
-    rsmd_server_hold_signals();
+    rsmd_server_hold_signals(!options->embedded);
     umask(022);
     bool started = prepare(d);
     if (started) {

@@ -328,6 +328,14 @@ static bool enqueue(struct rsmd_worker *worker, struct rsmd_job *job)
     return true;
 }
 
+void rsmd_worker_widen(struct rsmd_worker *worker, unsigned more)
+{
+    pthread_mutex_lock(&worker->lock);
+    if (worker->limits.waiting != 0)
+        worker->limits.waiting += more;
+    pthread_mutex_unlock(&worker->lock);
+}
+
 bool rsmd_worker_submit(struct rsmd_worker *worker, struct rsmd_job *job)
 {
     const struct timeval pause = {.tv_usec = RETRY_MS * 1000};

@@ -43,6 +43,9 @@ extern const struct rsmd_worker_limits rsmd_worker_single;
 struct rsmd_worker *rsmd_worker_new(struct event_base *base,
                                     const struct rsmd_worker_limits *limits);
 
+/** Let so many more jobs wait, if their number is bounded. */
+void rsmd_worker_widen(struct rsmd_worker *worker, unsigned more);
+
 /** Hand a job over. False: there are too many, or no memory; the job is still the caller's. */
 bool rsmd_worker_submit(struct rsmd_worker *worker, struct rsmd_job *job);
 

@@ -103,6 +103,10 @@ const struct rsmd_conf_controller *rsmd_conf_controller(const struct rsmd_conf *
  *  any, the one in this place of the file. NULL: there is none. */
 const struct rsmd_conf_controller *rsmd_conf_adapter(const struct rsmd_conf *conf, uint32_t number);
 
+/** Add a copy of another configuration's node, whose id is not there yet. NULL: no memory. */
+struct rsmd_conf_node *rsmd_conf_add_node(struct rsmd_conf *conf,
+                                          const struct rsmd_conf_node *like);
+
 /** Whether any node has an address, so that there are links to keep. */
 bool rsmd_conf_has_address(const struct rsmd_conf *conf);
 

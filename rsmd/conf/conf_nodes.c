@@ -121,6 +121,14 @@ static struct rsmd_conf_node *add_node(struct rsmd_conf *conf, uint32_t id)
     return made;
 }
 
+struct rsmd_conf_node *rsmd_conf_add_node(struct rsmd_conf *conf, const struct rsmd_conf_node *like)
+{
+    struct rsmd_conf_node *made = add_node(conf, like->id);
+    if (made != NULL)
+        *made = *like;
+    return made;
+}
+
 bool rsmd_conf_begin_node(struct rsmd_conf_parser *p, const char *argument)
 {
     uint32_t id;

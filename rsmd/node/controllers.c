@@ -110,20 +110,32 @@ bool rsmd_controllers_open(struct rsmd_node *node, char *why, size_t why_size)
     return true;
 }
 
-void rsmd_controllers_close(struct rsmd_node *node)
+void rsmd_controller_remove(struct rsmd_node *node, struct rsmd_controller *controller)
 {
-    while (node->controllers != NULL) {
-        struct rsmd_controller *controller = node->controllers;
-        LL_DELETE(node->controllers, controller);
-        controller->ops->close(controller->port);
-        rsmd_reach_forget(controller);
-        free(controller);
-    }
-    while (node->failed != NULL) {
-        struct rsmd_failed *failed = node->failed;
+    LL_DELETE(node->controllers, controller);
+    controller->ops->close(controller->port);
+    rsmd_reach_forget(controller);
+    free(controller);
+}
+
+void rsmd_controller_forget_failure(struct rsmd_node *node, const char *name)
+{
+    struct rsmd_failed *failed, *next;
+    LL_FOREACH_SAFE(node->failed, failed, next)
+    {
+        if (!rsmd_controller_same_name(failed->name, name))
+            continue;
         LL_DELETE(node->failed, failed);
         free(failed);
     }
+}
+
+void rsmd_controllers_close(struct rsmd_node *node)
+{
+    while (node->controllers != NULL)
+        rsmd_controller_remove(node, node->controllers);
+    while (node->failed != NULL)
+        rsmd_controller_forget_failure(node, node->failed->name);
 }
 
 bool rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_error *error)

@@ -14,6 +14,11 @@ enum rsm_status rsmd_controller_add(struct rsmd_node *node,
                                     const struct rsmd_conf_controller *configured);
 void rsmd_controllers_close(struct rsmd_node *node);
 
+/** Close a controller that nobody has used yet. */
+void rsmd_controller_remove(struct rsmd_node *node, struct rsmd_controller *controller);
+/** Forget that a controller failed: it is tried again, or not wanted any more. */
+void rsmd_controller_forget_failure(struct rsmd_node *node, const char *name);
+
 /** Whether every transport that the configuration names is installed. */
 bool rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_error *error);
 

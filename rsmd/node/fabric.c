@@ -176,6 +176,12 @@ static bool watch_port(struct rsmd_fabric *fabric, struct event_base *base, stru
     return true;
 }
 
+bool rsmd_fabric_add(struct rsmd_fabric *fabric, struct event_base *base, struct rsmd_node *node,
+                     struct rsmd_controller *controller)
+{
+    return controller->event_fd < 0 || watch_port(fabric, base, node, controller);
+}
+
 struct rsmd_fabric *rsmd_fabric_start(struct event_base *base, struct rsmd_node *node)
 {
     struct rsmd_fabric *fabric = calloc(1, sizeof *fabric);
@@ -184,7 +190,7 @@ struct rsmd_fabric *rsmd_fabric_start(struct event_base *base, struct rsmd_node 
         return NULL;
     LL_FOREACH(node->controllers, controller)
     {
-        if (controller->event_fd < 0 || watch_port(fabric, base, node, controller))
+        if (rsmd_fabric_add(fabric, base, node, controller))
             continue;
         rsmd_fabric_stop(fabric);
         return NULL;

@@ -352,6 +352,8 @@ static void ready_and_stopping_are_notified(void **state)
     unsetenv("NOTIFY_SOCKET");
     assert_int_equal(recv(manager, text, sizeof text, 0), 7);
     assert_memory_equal(text, "READY=1", 7);
+    assert_true(recv(manager, text, sizeof text - 1, 0) > 0);
+    assert_string_equal(text, "STATUS=node 1; controllers: 1");
     daemon_end(&daemon);
     assert_int_equal(recv(manager, text, sizeof text, 0), 10);
     assert_memory_equal(text, "STOPPING=1", 10);
