@@ -229,7 +229,7 @@ int s_reads_order(void *bytes)
     struct s_order *order = bytes;
     const _Atomic uint64_t *flag = (const void *)local_bytes[order->slot];
     const volatile uint64_t *data = (const volatile uint64_t *)local_bytes[order->slot];
-    int64_t deadline = now_ms() + LONG_MS;
+    int64_t deadline = now_ms() + 3 * LONG_MS;
     uint64_t seen = 0;
     order->size = 0;
     while (seen < order->value && now_ms() < deadline)
