@@ -39,7 +39,7 @@ for file in include/rsmapi.h include/rsm/rsmapi.h include/rsm/rsm_common.h \
     "$libdir/cmake/rsm/rsm-config-version.cmake" "$libdir/cmake/rsm/rsm-targets.cmake" \
     lib/systemd/system/rsmd.service lib/systemd/system/rsmd.socket \
     lib/udev/rules.d/60-rsm-userfaultfd.rules lib/sysusers.d/rsm.conf \
-    "$sbindir/rsmd" "$bindir/rsmtest" "$bindir/rsm-transport-check"; do
+    "$sbindir/rsmd" "$bindir/rsmtest" "$bindir/scitest" "$bindir/rsm-transport-check"; do
     [ -f "$prefix/$file" ] || fail "$file is not installed"
 done
 grep -E '^-- (Installing|Up-to-date): ' "$work/log" | grep -vF ": $prefix" &&

@@ -354,6 +354,7 @@ void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import)
 {
     const struct rsmd_remote *remote =
         import->owed != 0 ? rsmd_remote_of(node, import->exporter) : import->remote;
+    rsmd_fate_end(import);
     close_entry(import);
     if (import->owed != 0 && remote != NULL)
         send_disconnect(node, remote, import->owed, 0);
