@@ -18,7 +18,9 @@ enum {
 };
 
 enum option_code {
-    OPTION_CSV = 256,
+    OPTION_ADAPTER = 256,
+    OPTION_API,
+    OPTION_CSV,
     OPTION_HELP,
     OPTION_ID,
     OPTION_JSON,
@@ -32,6 +34,8 @@ enum option_code {
 };
 
 static const struct option known[] = {
+    {"adapter", required_argument, NULL, OPTION_ADAPTER},
+    {"api", required_argument, NULL, OPTION_API},
     {"controller", required_argument, NULL, 'c'},
     {"csv", no_argument, NULL, OPTION_CSV},
     {"help", no_argument, NULL, OPTION_HELP},
@@ -71,6 +75,8 @@ static void print_help(FILE *to)
           "  -s, --sizes LIST       sizes of transfers: 8,4K,1M or 1-64M, which doubles\n"
           "                         (default: 1-64M)\n"
           "  -t, --time MS          time for each figure and its limit (default: 200 ms)\n"
+          "  --adapter N            adapter that SISCI uses (default: 0)\n"
+          "  --api NAME             operations of that API: rsm or sisci (default: rsm)\n"
           "  --csv                  for spreadsheets: comma-separated values\n"
           "  --id ID                segment id at which the server is asked (default: 0x4f5246)\n"
           "  --json                 for programs: one line of JSON\n"
@@ -235,6 +241,11 @@ static bool take_number(struct options *options, int code, const char *text)
             return expected("importers", "a number from 1 to 16", text);
         options->importers = (unsigned)value;
         return true;
+    case OPTION_ADAPTER:
+        if (!whole_number(text, 0, ADAPTER_MAX, &value))
+            return expected("adapter", "a number from 0 to 255", text);
+        options->adapter = (unsigned)value;
+        return true;
     case 't':
         if (!whole_number(text, TIME_LEAST_MS, TIME_MAX_MS, &value))
             return expected("time", "milliseconds, 1 to 60000", text);
@@ -258,6 +269,12 @@ static bool take_format(struct options *options, enum format format)
     return true;
 }
 
+static bool take_api(struct options *options, const char *text)
+{
+    options->sisci = strcmp(text, "sisci") == 0;
+    return options->sisci || strcmp(text, "rsm") == 0 || expected("api", "rsm or sisci", text);
+}
+
 static bool take(struct options *options, int code)
 {
     switch (code) {
@@ -275,6 +292,8 @@ static bool take(struct options *options, int code)
         return true;
     case OPTION_CSV:
         return take_format(options, FORMAT_CSV);
+    case OPTION_API:
+        return take_api(options, optarg);
     case OPTION_JSON:
         return take_format(options, FORMAT_JSON);
     case OPTION_WIDE:
@@ -295,6 +314,7 @@ static bool take(struct options *options, int code)
     case 'i':
     case 'n':
     case 't':
+    case OPTION_ADAPTER:
     case OPTION_ID:
         return take_number(options, code, optarg);
     default:
@@ -315,6 +335,14 @@ static enum options_result settle(struct options *options, int argc, char *argv[
     }
     if (options->limit_args != NULL && !options->limit_devices_given) {
         complain("--limit-args is for --limit-device, which is missing");
+        return OPTIONS_WRONG;
+    }
+    for (unsigned i = 0; i < GAUGES; i++)
+        if (gauges[i]->sisci != options->sisci)
+            options->wanted &= ~((uint64_t)1 << i);
+    if (options->wanted == 0) {
+        complain("--only: none of these operations is of --api %s",
+                 options->sisci ? "sisci" : "rsm");
         return OPTIONS_WRONG;
     }
     if (asks)

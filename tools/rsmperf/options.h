@@ -14,6 +14,7 @@ enum {
     BYTES_MAX = 64 << 20, /* the largest transfer */
     NAME_BYTES = 256,
     DEVICE_BYTES = 64,
+    ADAPTER_MAX = 255,
     DEFAULT_ID = 0x4f5246, /* of the segment at which a server is asked */
 };
 
@@ -36,8 +37,10 @@ struct options {
     unsigned time_ms;            /**< for one figure and its limit */
     size_t sizes[SIZES_MAX];     /**< ascending */
     unsigned size_count;
-    uint64_t wanted; /**< bits: measures by their index */
-    bool registered; /**< the importers' memory, by a local memory handle */
+    uint64_t wanted;  /**< bits: measures by their index */
+    bool registered;  /**< the importers' memory, by a local memory handle */
+    bool sisci;       /**< its operations are measured, and not those of RSMAPI */
+    unsigned adapter; /**< of SISCI, in both processes */
     enum format format;
     const char *plot; /**< file for a picture, or NULL */
     bool limit_devices_given;

@@ -172,6 +172,28 @@ static void test_only(void **state)
     json_free(root);
 }
 
+/* Another API's operations, and its own limits. */
+static void test_sisci(void **state)
+{
+    enum { SCI_SIZED = 4, SCI_FIXED = 3 };
+    struct json_value *root =
+        run_json(*state, geteuid(), "--api sisci --pair 1,2 -s 8,64K -t 5", 0);
+    check_figures(root, 2 * SCI_SIZED + SCI_FIXED, true);
+    const struct json_value *copy = figure_of(root, "sci-memcpy", 65536);
+    assert_string_equal(get_string(get(copy, "limit", JSON_OBJECT), "name"), "put");
+    assert_string_equal(get_string(get(copy, "target", JSON_OBJECT), "text"), "<= 1.02");
+    const struct json_value *trigger = figure_of(root, "sci-trigger", 0);
+    assert_string_equal(get_string(get(trigger, "limit", JSON_OBJECT), "name"), "post-sleep");
+    json_free(root);
+    root =
+        run_json(*state, geteuid(), "--api sisci -i 2 -o sci-callback,sci-dma-queue -s 4K -t 5", 0);
+    check_figures(root, 2, true);
+    json_free(root);
+    check_fails(*state, "--api sisci --adapter 7", 1, "SCI_ERR_NO_SUCH_ADAPTERNO");
+    check_fails(*state, "--api sisci -o put", 2, "none of these operations is of --api sisci");
+    check_fails(*state, "-o sci-dma", 2, "none of these operations is of --api rsm");
+}
+
 static void test_options(void **state)
 {
     static const char *const wrong[][2] = {
@@ -189,6 +211,8 @@ static void test_options(void **state)
         {"-t 0", "--time: expected"},
         {"-o nothing", "--only: expected operations that --help lists, not 'nothing'"},
         {"-o ,", "--only: expected"},
+        {"--api other", "--api: expected rsm or sisci, not 'other'"},
+        {"--adapter 256", "--adapter: expected a number from 0 to 255, not '256'"},
         {"--id 5", "--id: expected"},
         {"--pair 1", "--pair: expected"},
         {"--pair 1,65536", "--pair: expected"},
@@ -236,6 +260,7 @@ int main(void)
         RSMPERF_TEST(test_only),
         RSMPERF_TEST(test_options),
         RSMPERF_TEST(test_wrong_controller),
+        RSMPERF_TEST(test_sisci),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
