@@ -205,10 +205,14 @@ size_t resources_now(void)
 int s_rounds(void *bytes)
 {
     struct s_order *order = bytes;
+    int64_t end = now_ms() + order->timeout;
+    uint64_t tenth = order->value / 10;
     size_t before = 0;
     for (uint64_t i = 0; i < order->value; i++) {
-        if (i == order->value / 10)
+        if (i == tenth)
             before = resources_now();
+        if (order->timeout != 0 && i >= 2 * tenth && now_ms() >= end)
+            break;
         int error = s_connect(bytes);
         if (error == SCI_ERR_OK)
             error = s_map(bytes);

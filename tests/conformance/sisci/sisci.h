@@ -59,6 +59,10 @@ unsigned node_b(void);
 void alarms_begin(void);
 void alarms_end(void);
 
+/** Whether the tests are to take their time, that is, do as much as the list of checks says even if it
+ *  takes a minute: the environment has RSM_CONFORMANCE_LONG. */
+bool long_run(void);
+
 /** Handles that are none of any kind: NULL, small numbers, addresses of memory, all ones. */
 enum { NO_HANDLES = 5 };
 void *no_handle(unsigned which);
