@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "conf_file.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -42,12 +43,6 @@ struct daemon {
     char why[WHY_MAX];     /* the start failed */
 };
 
-/* As it is good for messages; the daemon leaves the directory that it is relative to. */
-static const char *config_path(const struct rsmd_options *options)
-{
-    return options->config != NULL ? options->config : RSM_CONFIG_DIR "/rsm.conf";
-}
-
 static bool read_configuration(struct rsmd_conf *conf, const struct rsmd_options *options,
                                char *why)
 {
@@ -56,7 +51,7 @@ static bool read_configuration(struct rsmd_conf *conf, const struct rsmd_options
         rsmd_conf_defaults(conf);
         return true;
     }
-    return rsmd_conf_read(conf, config_path(options), options->config == NULL, why, WHY_MAX);
+    return rsmd_conf_read(conf, rsmd_conf_path(options), options->config == NULL, why, WHY_MAX);
 }
 
 static uint32_t own_node(const struct rsmd_conf *conf, const struct rsmd_options *options,
@@ -71,38 +66,6 @@ static uint32_t own_node(const struct rsmd_conf *conf, const struct rsmd_options
 static bool serves_everybody(const struct rsmd_options *options)
 {
     return !options->embedded && (geteuid() == 0 || options->all_users);
-}
-
-/* Whether a configuration is good enough for this daemon. */
-static bool check_trust(const struct rsmd_conf *conf, const struct rsmd_options *options, char *why)
-{
-    bool trusted = geteuid() == 0 || options->all_users;
-    return !trusted || rsmd_conf_check_trust(conf, config_path(options), why, WHY_MAX);
-}
-
-int rsmd_check(const struct rsmd_options *options)
-{
-    struct rsmd_conf *conf = calloc(1, sizeof *conf);
-    char why[WHY_MAX] = "out of memory";
-    bool good = conf != NULL && rsmd_conf_read(conf, config_path(options), false, why, WHY_MAX) &&
-                check_trust(conf, options, why);
-    /* Who looks need not be who will run it. */
-    if (good && !rsmd_conf_check_trust(conf, config_path(options), why, WHY_MAX))
-        fprintf(stderr, "warning: root's rsmd refuses this: %s\n", why);
-    if (good) {
-        rsmd_logging_start(false, options->log_level >= 0
-                                      ? (enum rsmcore_log_level)options->log_level
-                                      : RSMCORE_LOG_WARNING);
-        rsmd_controllers_look(conf);
-    }
-    if (conf != NULL)
-        rsmd_conf_free(conf);
-    free(conf);
-    if (good)
-        printf("%s: ok\n", config_path(options));
-    else
-        fprintf(stderr, "%s\n", why);
-    return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 __attribute__((format(printf, 2, 3))) static bool fail(struct daemon *d, const char *format, ...)
@@ -255,7 +218,7 @@ static void reload(void *context)
     notify_reloading();
     if (fresh != NULL &&
         rsmd_conf_read(fresh, d->config, d->options->config == NULL, why, WHY_MAX) &&
-        check_trust(fresh, d->options, why)) {
+        rsmd_options_trust(fresh, d->options, why, WHY_MAX)) {
         rsmd_reload(&d->server, fresh, d->config);
         /* The nodes, which the two share. */
         d->conf.nodes = d->node.conf.nodes;
@@ -273,7 +236,7 @@ static void reload(void *context)
 /* What the configuration is called from any directory. */
 static bool note_config(struct daemon *d)
 {
-    const char *path = config_path(d->options);
+    const char *path = rsmd_conf_path(d->options);
     char here[PATH_MAX] = "";
     if (*path != '/' && getcwd(here, sizeof here) == NULL)
         return fail(d, "cannot tell the working directory: %s", strerror(errno));
@@ -318,7 +281,7 @@ static bool prepare(struct daemon *d)
 {
     if (!note_config(d) || !read_configuration(&d->conf, d->options, d->why))
         return false;
-    if (!check_trust(&d->conf, d->options, d->why))
+    if (!rsmd_options_trust(&d->conf, d->options, d->why, WHY_MAX))
         return false;
     d->runtime.node = own_node(&d->conf, d->options, d->why);
     if (d->runtime.node == 0 || !prepare_runtime(d))

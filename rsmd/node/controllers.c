@@ -138,23 +138,23 @@ void rsmd_controllers_close(struct rsmd_node *node)
         rsmd_controller_forget_failure(node, node->failed->name);
 }
 
-bool rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_error *error)
+void rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors)
 {
     for (uint32_t i = 0; i < conf->controller_count; i++) {
         const struct rsmd_conf_controller *controller = &conf->controllers[i];
-        if (rsmcore_transport_node(controller->transport) != NULL)
+        if (controller->transport[0] == '\0' ||
+            rsmcore_transport_node(controller->transport) != NULL)
             continue;
-        error->line = controller->line;
-        snprintf(error->text, sizeof error->text,
-                 "expected an installed transport for controller %s, and %s is not",
-                 controller->name, controller->transport);
-        return false;
+        rsmd_conf_errors_add(errors, controller->line,
+                             "expected an installed transport for controller %s, and %s is not",
+                             controller->name, controller->transport);
     }
-    return true;
 }
 
-void rsmd_controllers_look(const struct rsmd_conf *conf)
+void rsmd_controllers_look(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors,
+                           struct rsmd_conf_errors *warnings)
 {
+    char said[RSM_PROTO_NAME_MAX];
     for (uint32_t i = 0; i < conf->controller_count; i++) {
         const struct rsmd_conf_controller *controller = &conf->controllers[i];
         const struct rsm_node_ops *ops = rsmcore_transport_node(controller->transport);
@@ -163,8 +163,15 @@ void rsmd_controllers_look(const struct rsmd_conf *conf)
                                            .device = controller->device,
                                            .options = controller->options,
                                            .peer_timeout_ms = conf->peer_timeout_ms};
-        if (ops != NULL && ops->check != NULL && ops->check(&info) != RSM_ST_OK)
-            rsm_log_warning("rsmd would leave out controller %s", controller->name);
+        if (ops == NULL || ops->check == NULL)
+            continue;
+        rsmcore_log_keep(said, sizeof said);
+        enum rsm_status status = ops->check(&info);
+        rsmcore_log_keep(NULL, 0);
+        if (status != RSM_ST_OK)
+            rsmd_conf_errors_add(status == RSM_ST_INVALID ? errors : warnings, controller->line,
+                                 "rsmd would leave out controller %s: %s", controller->name,
+                                 said[0] != '\0' ? said : rsmcore_status_text(status));
     }
 }
 

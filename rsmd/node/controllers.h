@@ -19,12 +19,17 @@ void rsmd_controller_remove(struct rsmd_node *node, struct rsmd_controller *cont
 /** Forget that a controller failed: it is tried again, or not wanted any more. */
 void rsmd_controller_forget_failure(struct rsmd_node *node, const char *name);
 
-/** Whether every transport that the configuration names is installed. */
-bool rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_error *error);
+/** Whether every transport that the configuration names is installed; the others become mistakes. */
+void rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors);
 
-/** Ask the transports whether the devices of the controllers are there and usable, without opening
- *  them; the log says which are not. */
-void rsmd_controllers_look(const struct rsmd_conf *conf);
+/**
+ * Ask the transports whether they understand the options of the controllers, and whether the devices are
+ * there and usable.
+ * @param errors    options that are wrong.
+ * @param warnings  what may change without the file.
+ */
+void rsmd_controllers_look(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors,
+                           struct rsmd_conf_errors *warnings);
 
 /** By configured name, without regard to case; NULL if there is none. */
 struct rsmd_controller *rsmd_controller_named(const struct rsmd_node *node, const char *name);

@@ -553,8 +553,11 @@ static void command_line(void **state)
         {TEXT("rsmd"), TEXT("--linger-ms=-1"), NULL},   {TEXT("rsmd"), TEXT("--what"), NULL},
         {TEXT("rsmd"), TEXT("--embedded"), NULL},       {TEXT("rsmd"), TEXT("--all-users=1"), NULL},
     };
-    int results[4] = {rsmd_run_to_end(version), rsmd_run_to_end(help), rsmd_run_to_end(good),
-                      rsmd_run_to_end(absent)};
+    /* Nothing is installed here, and the daemon starts without a configuration. */
+    char *usual[] = {TEXT("rsmd"), TEXT("--check"), NULL};
+    int results[5] = {rsmd_run_to_end(version), rsmd_run_to_end(help), rsmd_run_to_end(good),
+                      rsmd_run_to_end(absent),
+                      access(RSM_CONFIG_DIR "/rsm.conf", F_OK) != 0 ? rsmd_run_to_end(usual) : 0};
     int accepted = 0;
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         accepted += rsmd_run_to_end(wrong[i]) != 1;
@@ -567,6 +570,7 @@ static void command_line(void **state)
     assert_int_equal(results[1], 0);
     assert_int_equal(results[2], 0);
     assert_int_equal(results[3], 1);
+    assert_int_equal(results[4], 0);
     assert_int_equal(accepted, 0);
 }
 

@@ -92,6 +92,22 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
     return RSM_ST_OK;
 }
 
+/* Without memory, threads and a listener: those another daemon may have. */
+static enum rsm_status node_check(const struct rsm_controller_info *info)
+{
+    char why[256];
+    struct verbs_options options;
+    struct verbs_device device = {.context = NULL};
+    if (!verbs_options_parse(info->options, info->peer_timeout_ms, &options, why, sizeof why)) {
+        rsm_log_error("verbs: controller %s: %s", info->name, why);
+        return RSM_ST_INVALID;
+    }
+    if (!verbs_device_open(info->device, &options, &device))
+        return RSM_ST_NO_CONTROLLER;
+    verbs_device_close(&device);
+    return RSM_ST_OK;
+}
+
 static void node_close(struct rsm_node_port *base)
 {
     struct verbs_node_port *port = verbs_node_port_of(base);
@@ -182,6 +198,7 @@ VERBS_TABLE const struct rsm_node_ops rsm_transport_node_ops_v2 = {
     RSM_NODE_OPS_HEAD,
     .name = "verbs",
     .open = node_open,
+    .check = node_check,
     .close = node_close,
     .attributes = node_attributes,
     .extent_make = node_extent_make,
