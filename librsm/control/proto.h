@@ -68,8 +68,9 @@ enum rsm_msg_type {
     RSM_MSG_IMPORT_TRAP = 28,
     RSM_MSG_EXPORT_STATE = 29,
     RSM_MSG_NAMED = 30,
+    RSM_MSG_FAILED = 31,
 };
-#define RSM_MSG_LAST  RSM_MSG_NAMED /* of the requests */
+#define RSM_MSG_LAST  RSM_MSG_FAILED /* of the requests */
 #define RSM_MSG_REPLY 0x8000u
 
 /** Name spaces of segment ids, one for each API. Segments of different spaces may have the same id
@@ -372,11 +373,14 @@ struct rsm_interrupt_create_reply {
 struct rsm_interrupt_remove_request {
     uint32_t interrupt;
 };
-/** Look one up. There is no connection that would have to end. RSM_ST_NOT_FOUND, RSM_ST_DENIED. */
+/** Look one up. There is no connection that would have to end. RSM_ST_NOT_FOUND, RSM_ST_DENIED.
+ *  With the reply the counter of a plain one may come, to be posted to without rsmd (sharedmem.h): a
+ *  user gets those of his own interrupts, and root gets all. */
 struct rsm_interrupt_connect_request {
     uint32_t node; /* whose interrupt it is */
     uint32_t kind;
     uint32_t number;
+    uint32_t counter; /* 1: it is wanted */
 };
 struct rsm_interrupt_connect_reply {
     uint32_t interrupt;
@@ -390,6 +394,8 @@ struct rsm_interrupt_trigger_request {
     uint32_t interrupt;
     uint32_t length; /* bytes; 0 for a plain one */
     uint8_t data[RSM_INTERRUPT_DATA_MAX];
+    uint32_t posted; /* 1: the sender has posted to the counter. Only the poll descriptor is to be
+                        made readable */
 };
 /** Fetch messages of an own interrupt, oldest first, and discard those that were fetched before. */
 struct rsm_interrupt_take_request {
@@ -461,6 +467,8 @@ struct rsm_msg {
         struct rsm_inspect_reply inspect_reply;
         struct rsm_links_request links;
         struct rsm_links_reply links_reply;
+        struct rsm_failed_request failed;
+        struct rsm_failed_reply failed_reply;
         struct rsm_shares_request shares;
         struct rsm_shares_reply shares_reply;
         struct rsm_records_request records;

@@ -51,6 +51,8 @@ const struct message_fields control_messages[] = {
      "item.controller)"},
     {RSM_MSG_LINKS, "LINKS", "first",
      "auth more count (link.node link.state link.version link.port link.address~ link.text~)"},
+    {RSM_MSG_FAILED, "FAILED", "first",
+     "total count (failed.name failed.transport failed.device failed.text~)"},
     {RSM_MSG_SHARES, "SHARES", "after",
      "connections.total~ connections.users~ connections.one~ connections.used~ "
      "descriptors.total~ descriptors.users~ descriptors.one~ descriptors.used~ "
@@ -66,8 +68,8 @@ const struct message_fields control_messages[] = {
      "count (record.event record.node record.connection# record.lost record.order~)"},
     {RSM_MSG_INTERRUPT_CREATE, "INTERRUPT_CREATE", "kind number flags mode", "interrupt# number"},
     {RSM_MSG_INTERRUPT_REMOVE, "INTERRUPT_REMOVE", "interrupt#", ""},
-    {RSM_MSG_INTERRUPT_CONNECT, "INTERRUPT_CONNECT", "node kind number", "interrupt#"},
-    {RSM_MSG_INTERRUPT_TRIGGER, "INTERRUPT_TRIGGER", "node kind number interrupt# length blob", ""},
+    {RSM_MSG_INTERRUPT_CONNECT, "INTERRUPT_CONNECT", "node kind number counter", "interrupt#"},
+    {RSM_MSG_INTERRUPT_TRIGGER, "INTERRUPT_TRIGGER", "node kind number interrupt# posted length blob", ""},
     {RSM_MSG_INTERRUPT_TAKE, "INTERRUPT_TAKE", "interrupt# most after~",
      "count (message.order message.node message.length blob)"},
     {RSM_MSG_NAMED, "NAMED", "name", "count (named.node named.adapter)"},
