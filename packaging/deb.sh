@@ -27,16 +27,22 @@ list() {
     fi
 }
 
-# build NAME: from a tree of its own, below FOLDER/NAME.
+# lay_out FOLDER: the source, and its archive.
+lay_out() {
+    local tree=$1/librsm-$upstream
+    rm -rf "$1"
+    mkdir -p "$tree"
+    # git also names what was deleted and is not committed.
+    (cd "$top" && list | xargs -0 ls -d 2>/dev/null | tar -c -T -) | tar -x -C "$tree"
+    tar -c --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --exclude="librsm-$upstream/debian" \
+        -C "$1" "librsm-$upstream" | xz -T1 >"$1/librsm_$upstream.orig.tar.xz"
+}
+
+# build NAME WHAT: of the tree below FOLDER/NAME.
 build() {
     local name=$1 tree=$folder/$1/librsm-$upstream
-    rm -rf "${folder:?}/$name"
-    mkdir -p "$tree"
-    (cd "$top" && list | xargs -0 ls -d 2>/dev/null | tar -c -T - ) | tar -x -C "$tree"
-    tar -c --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --exclude="librsm-$upstream/debian" \
-        -C "$folder/$name" "librsm-$upstream" | xz -T1 >"$folder/$name/librsm_$upstream.orig.tar.xz"
     # A launcher such as ccache would see through the different places.
-    (cd "$tree" && env -u CMAKE_C_COMPILER_LAUNCHER dpkg-buildpackage -us -uc -j"$jobs" >"$folder/$name.log" 2>&1) || {
+    (cd "$tree" && env -u CMAKE_C_COMPILER_LAUNCHER dpkg-buildpackage "$2" -us -uc -j"$jobs" >"$folder/$name.log" 2>&1) || {
         tail -n 40 "$folder/$name.log" >&2
         echo "the packages were not built; all of the output: $folder/$name.log" >&2
         exit 1
@@ -44,10 +50,15 @@ build() {
 }
 
 start=$SECONDS
-build first
+lay_out "$folder/first"
+build first --build=full
 echo "built in $((SECONDS - start)) s: $(find "$folder/first" -name '*.deb' | wc -l) packages"
 if [ "${REPRODUCE-}" = yes ]; then
-    build another-place
+    # From the source package, which holds all that is needed.
+    rm -rf "$folder/another-place"
+    mkdir "$folder/another-place"
+    dpkg-source -x "$folder"/first/*.dsc "$folder/another-place/librsm-$upstream" >/dev/null
+    build another-place --build=binary
     differ=0
     for package in "$folder"/first/*.deb; do
         cmp "$package" "$folder/another-place/${package##*/}" || differ=1
@@ -60,4 +71,4 @@ if [ "${REPRODUCE-}" = yes ]; then
     rm -rf "$folder/another-place"
 fi
 rm -f "$folder"/*.deb
-cp "$folder"/first/*.deb "$folder"/first/*.dsc "$folder"/first/*.changes "$folder"
+cp "$folder"/first/*.deb "$folder"/first/*.dsc "$folder"/first/*.changes "$folder"/first/*.buildinfo "$folder"/first/*.tar.* "$folder"
