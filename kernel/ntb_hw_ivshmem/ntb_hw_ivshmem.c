@@ -69,7 +69,7 @@ struct iv_dev {
 
 	spinlock_t lock;	/* of the rest */
 	u64 pending, mask;
-	bool up, enabled;
+	bool up, enabled, unplugged;
 	u32 peer_position, peer_beat, silent;
 	struct delayed_work work;
 };
@@ -107,7 +107,6 @@ static int iv_link_enable(struct ntb_dev *ntb, enum ntb_speed speed, enum ntb_wi
 	struct iv_dev *iv = to_iv(ntb);
 
 	WRITE_ONCE(iv->enabled, true);
-	writel(1, &iv->own->link);
 	mod_delayed_work(system_wq, &iv->work, 0);
 	return 0;
 }
@@ -117,10 +116,38 @@ static int iv_link_disable(struct ntb_dev *ntb)
 	struct iv_dev *iv = to_iv(ntb);
 
 	WRITE_ONCE(iv->enabled, false);
-	writel(0, &iv->own->link);
 	mod_delayed_work(system_wq, &iv->work, 0);
 	return 0;
 }
+
+/*
+ * The cable between the two ends, for tests: writing 0 takes the link down for both sides, by no
+ * doing of either client; writing 1 gives it back.
+ */
+static ssize_t plugged_store(struct device *dev, struct device_attribute *attribute,
+			     const char *text, size_t length)
+{
+	struct iv_dev *iv = dev_get_drvdata(dev);
+	bool plugged;
+	int err = kstrtobool(text, &plugged);
+
+	if (err)
+		return err;
+	WRITE_ONCE(iv->unplugged, !plugged);
+	mod_delayed_work(system_wq, &iv->work, 0);
+	return length;
+}
+
+static ssize_t plugged_show(struct device *dev, struct device_attribute *attribute, char *text)
+{
+	struct iv_dev *iv = dev_get_drvdata(dev);
+
+	return sysfs_emit(text, "%d\n", !READ_ONCE(iv->unplugged));
+}
+static DEVICE_ATTR_RW(plugged);
+
+static struct attribute *iv_attrs[] = { &dev_attr_plugged.attr, NULL };
+ATTRIBUTE_GROUPS(iv);
 
 /* Whether the other side is there, by its heartbeat. Called by the work alone. */
 static bool peer_is_alive(struct iv_dev *iv)
@@ -151,9 +178,11 @@ static bool peer_is_alive(struct iv_dev *iv)
 static void iv_work(struct work_struct *work)
 {
 	struct iv_dev *iv = container_of(to_delayed_work(work), struct iv_dev, work);
-	bool up = peer_is_alive(iv) && READ_ONCE(iv->enabled);
+	bool here = READ_ONCE(iv->enabled) && !READ_ONCE(iv->unplugged);
+	bool up = peer_is_alive(iv) && here;
 	u64 early;
 
+	writel(here, &iv->own->link);
 	writel(readl(&iv->own->beat) + 1, &iv->own->beat);
 	if (up != iv->up) {
 		dev_info(&iv->ntb.dev, "link %s\n", up ? "up" : "down");
@@ -541,6 +570,7 @@ static struct pci_driver iv_driver = {
 	.id_table = iv_ids,
 	.probe = iv_probe,
 	.remove = iv_remove,
+	.dev_groups = iv_groups,
 };
 module_pci_driver(iv_driver);
 

@@ -218,6 +218,7 @@ static void walk_interrupt_trigger(struct rsm_codec *c, struct rsm_interrupt_tri
     rsm_codec_u32(c, &m->kind);
     rsm_codec_u32(c, &m->number);
     rsm_codec_u32(c, &m->interrupt);
+    rsm_codec_u32(c, &m->posted);
     rsm_codec_count(c, &m->length, RSM_INTERRUPT_DATA_MAX);
     rsm_codec_bytes(c, m->data, m->length);
 }
@@ -255,6 +256,7 @@ static void walk_interrupt_request(struct rsm_codec *c, struct rsm_msg *msg)
         rsm_codec_u32(c, &msg->u.interrupt_connect.node);
         rsm_codec_u32(c, &msg->u.interrupt_connect.kind);
         rsm_codec_u32(c, &msg->u.interrupt_connect.number);
+        rsm_codec_u32(c, &msg->u.interrupt_connect.counter);
         return;
     case RSM_MSG_INTERRUPT_TRIGGER:
         walk_interrupt_trigger(c, &msg->u.interrupt_trigger);

@@ -373,11 +373,14 @@ struct rsm_interrupt_create_reply {
 struct rsm_interrupt_remove_request {
     uint32_t interrupt;
 };
-/** Look one up. There is no connection that would have to end. RSM_ST_NOT_FOUND, RSM_ST_DENIED. */
+/** Look one up. There is no connection that would have to end. RSM_ST_NOT_FOUND, RSM_ST_DENIED.
+ *  With the reply the counter of a plain one may come, to be posted to without rsmd (sharedmem.h): a
+ *  user gets those of his own interrupts, and root gets all. */
 struct rsm_interrupt_connect_request {
     uint32_t node; /* whose interrupt it is */
     uint32_t kind;
     uint32_t number;
+    uint32_t counter; /* 1: it is wanted */
 };
 struct rsm_interrupt_connect_reply {
     uint32_t interrupt;
@@ -391,6 +394,8 @@ struct rsm_interrupt_trigger_request {
     uint32_t interrupt;
     uint32_t length; /* bytes; 0 for a plain one */
     uint8_t data[RSM_INTERRUPT_DATA_MAX];
+    uint32_t posted; /* 1: the sender has posted to the counter. Only the poll descriptor is to be
+                        made readable */
 };
 /** Fetch messages of an own interrupt, oldest first, and discard those that were fetched before. */
 struct rsm_interrupt_take_request {

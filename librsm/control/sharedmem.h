@@ -49,7 +49,9 @@ struct rsm_event_counter {
     uint32_t relay; /* 1: the counter is rsmd's own, which passes events on to another host;
                        constant */
     _Atomic uint32_t processor; /* 1 + that on which the latest poster was; 0: none yet. A hint */
-    uint32_t reserved[11];
+    _Atomic uint32_t direct; /* of an interrupt: 1 while a post here reaches all whom a trigger by
+                                   rsmd would reach. rsmd alone sets it */
+    uint32_t reserved[10];
 };
 /** In `pending` of a relay: a coalesced event came before the others. */
 #define RSM_EVENT_COALESCED_FIRST 0x80000000u

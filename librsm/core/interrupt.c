@@ -33,6 +33,8 @@ struct rsmcore_trigger {
     enum rsm_interrupt_kind kind;
     uint32_t number;
     uint32_t id;
+    unsigned process_epoch;
+    struct rsm_event_counter *counter; /* the interrupt's, to be posted to; NULL: rsmd does that */
 };
 
 /* ---------------------------------------------------------------- beginning and end */
@@ -202,9 +204,29 @@ static enum rsm_status told_of(enum rsm_status status)
     return status == RSM_ST_STALE || status == RSM_ST_TIMEOUT ? RSM_ST_UNREACHABLE : status;
 }
 
-enum rsm_status rsmcore_interrupt_connect(struct rsmcore_controller *controller, uint32_t node,
-                                          enum rsm_interrupt_kind kind, uint32_t number,
-                                          struct rsmcore_trigger **trigger)
+/* Find what the trigger names. */
+static enum rsm_status look_up(struct rsmcore_trigger *trigger, bool with_counter)
+{
+    struct rsm_packet_fds fds;
+    struct rsm_msg msg;
+    rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_CONNECT);
+    msg.u.interrupt_connect = (struct rsm_interrupt_connect_request){.node = trigger->node,
+                                                                     .kind = trigger->kind,
+                                                                     .number = trigger->number,
+                                                                     .counter = with_counter};
+    enum rsm_status status = rsmcore_control_call(trigger->link, &msg, NULL, &fds);
+    if (status != RSM_ST_OK)
+        return status;
+    trigger->id = msg.u.interrupt_connect_reply.interrupt;
+    if (with_counter && fds.count == 1)
+        trigger->counter = rsm_event_counter_map(fds.fds[0]);
+    rsm_packet_fds_close(&fds);
+    return RSM_ST_OK;
+}
+
+static enum rsm_status find(struct rsmcore_controller *controller, uint32_t node,
+                            enum rsm_interrupt_kind kind, uint32_t number, bool with_counter,
+                            struct rsmcore_trigger **trigger)
 {
     struct rsmcore_trigger *made = calloc(1, sizeof *made);
     if (made == NULL)
@@ -214,29 +236,32 @@ enum rsm_status rsmcore_interrupt_connect(struct rsmcore_controller *controller,
         free(made);
         return status;
     }
-    struct rsm_msg msg;
-    rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_CONNECT);
-    msg.u.interrupt_connect =
-        (struct rsm_interrupt_connect_request){.node = node, .kind = kind, .number = number};
-    status = told_of(rsmcore_control_call(made->link, &msg, NULL, NULL));
-    if (status != RSM_ST_OK) {
-        rsmcore_interrupt_disconnect(made);
-        return status;
-    }
     made->node = node;
     made->kind = kind;
     made->number = number;
-    made->id = msg.u.interrupt_connect_reply.interrupt;
-    *trigger = made;
-    return RSM_ST_OK;
+    made->process_epoch = rsmcore_process_epoch();
+    status = look_up(made, with_counter);
+    if (status == RSM_ST_NO_RESOURCES && with_counter) /* this process has no descriptor left */
+        status = look_up(made, false);
+    if (status == RSM_ST_OK)
+        *trigger = made;
+    else
+        rsmcore_interrupt_disconnect(made);
+    return told_of(status);
+}
+
+enum rsm_status rsmcore_interrupt_connect(struct rsmcore_controller *controller, uint32_t node,
+                                          enum rsm_interrupt_kind kind, uint32_t number,
+                                          struct rsmcore_trigger **trigger)
+{
+    return find(controller, node, kind, number, kind == RSM_INTERRUPT_PLAIN, trigger);
 }
 
 /* Whoever says that there is no such interrupt has answered. */
 enum rsm_status rsmcore_node_probe(struct rsmcore_controller *controller, uint32_t node)
 {
     struct rsmcore_trigger *trigger;
-    enum rsm_status status =
-        rsmcore_interrupt_connect(controller, node, RSM_INTERRUPT_PLAIN, 0, &trigger);
+    enum rsm_status status = find(controller, node, RSM_INTERRUPT_PLAIN, 0, false, &trigger);
     if (status == RSM_ST_OK)
         rsmcore_interrupt_disconnect(trigger);
     return status == RSM_ST_NOT_FOUND ? RSM_ST_OK : status;
@@ -244,15 +269,15 @@ enum rsm_status rsmcore_node_probe(struct rsmcore_controller *controller, uint32
 
 void rsmcore_interrupt_disconnect(struct rsmcore_trigger *trigger)
 {
+    if (trigger->counter != NULL)
+        rsm_event_counter_unmap(trigger->counter);
     rsmcore_control_release(trigger->link);
     free(trigger);
 }
 
-enum rsm_status rsmcore_interrupt_trigger(struct rsmcore_trigger *trigger, const void *data,
-                                          size_t length)
+static enum rsm_status request_trigger(const struct rsmcore_trigger *trigger, const void *data,
+                                       size_t length, bool posted)
 {
-    if (length > RSM_INTERRUPT_DATA_MAX)
-        return RSM_ST_RANGE;
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_TRIGGER);
     struct rsm_interrupt_trigger_request *request = &msg.u.interrupt_trigger;
@@ -260,8 +285,32 @@ enum rsm_status rsmcore_interrupt_trigger(struct rsmcore_trigger *trigger, const
     request->kind = trigger->kind;
     request->number = trigger->number;
     request->interrupt = trigger->id;
+    request->posted = posted;
     request->length = (uint32_t)length;
     if (length > 0)
         memcpy(request->data, data, length);
     return told_of(rsmcore_control_call(trigger->link, &msg, NULL, NULL));
+}
+
+/* Whether a post to the counter does what a request would do. Not if the owner has a poll descriptor,
+ * which rsmd rings; and a forked child has no more to do with the daemon than by a request. */
+static bool may_post(const struct rsmcore_trigger *trigger)
+{
+    return trigger->counter != NULL && trigger->process_epoch == rsmcore_process_epoch() &&
+           rsmcore_generation_table_is_alive(rsmcore_control_generation_table(trigger->link)) &&
+           atomic_load(&trigger->counter->direct) == 1 &&
+           !rsm_event_counter_is_armed(trigger->counter);
+}
+
+enum rsm_status rsmcore_interrupt_trigger(struct rsmcore_trigger *trigger, const void *data,
+                                          size_t length)
+{
+    if (length > RSM_INTERRUPT_DATA_MAX)
+        return RSM_ST_RANGE;
+    if (length > 0 || !may_post(trigger))
+        return request_trigger(trigger, data, length, false);
+    /* The counter may have got a poll descriptor just now. The event is there in any case. */
+    if (rsm_event_counter_post(trigger->counter, 1, false))
+        (void)request_trigger(trigger, NULL, 0, true);
+    return RSM_ST_OK;
 }

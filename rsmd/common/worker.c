@@ -358,6 +358,7 @@ bool rsmd_worker_drain(struct rsmd_worker *worker, unsigned max_ms)
 {
     struct timespec until;
     int error = 0;
+    bool all, stuck;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += max_ms / 1000;
     until.tv_nsec += max_ms % 1000 * 1000000L;
@@ -365,13 +366,18 @@ bool rsmd_worker_drain(struct rsmd_worker *worker, unsigned max_ms)
         until.tv_sec++;
         until.tv_nsec -= 1000000000L;
     }
-    pthread_mutex_lock(&worker->lock);
-    while ((worker->running > 0 || worker->waiting > 0) && worker->threads > 0 && error == 0)
-        error = pthread_cond_timedwait(&worker->settled, &worker->lock, &until);
-    bool all = worker->running == 0 && worker->waiting == 0;
-    pthread_mutex_unlock(&worker->lock);
-    while (tell_some(worker, DONE_PER_TURN))
-        continue;
+    do { /* done() may submit further jobs */
+        pthread_mutex_lock(&worker->lock);
+        while ((worker->running > 0 || worker->waiting > 0) && worker->threads > 0 && error == 0)
+            error = pthread_cond_timedwait(&worker->settled, &worker->lock, &until);
+        pthread_mutex_unlock(&worker->lock);
+        while (tell_some(worker, DONE_PER_TURN))
+            continue;
+        pthread_mutex_lock(&worker->lock);
+        all = worker->running == 0 && worker->waiting == 0 && worker->done == NULL;
+        stuck = error != 0 || (worker->threads == 0 && worker->done == NULL);
+        pthread_mutex_unlock(&worker->lock);
+    } while (!all && !stuck);
     return all;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "node/remote/relay.h"
+#include "node/remote/remote.h"
 #include "node/memfd.h"
 #include "node/interrupts.h"
 #include "node/records.h"
@@ -415,6 +417,20 @@ bool rsmd_events_post(const struct rsmd_events *events, uint32_t count, bool coa
     return true;
 }
 
+bool rsmd_events_set_direct(const struct rsmd_events *events, bool direct)
+{
+    const uint32_t word = direct;
+    return events->counter >= 0 &&
+           pwrite(events->counter, &word, sizeof word,
+                  offsetof(struct rsm_event_counter, direct)) == (ssize_t)sizeof word;
+}
+
+void rsmd_events_ring(const struct rsmd_events *events)
+{
+    if (events->pipe >= 0)
+        doorbell(events->pipe);
+}
+
 /* Post to a counter of a client's handle. */
 static void post(struct rsmd_node *node, struct rsmd_client *owner, struct rsmd_account *account,
                  struct rsmd_events *events, uint32_t count, bool coalesced)
@@ -457,5 +473,8 @@ void rsmd_import_signalled(struct rsmd_node *node, struct rsmd_import *import, u
 
 void rsmd_import_lost(struct rsmd_node *node, struct rsmd_import *import)
 {
-    rsmd_import_abort(node, import);
+    if (import->remote == NULL)
+        rsmd_import_abort(node, import);
+    else
+        rsmd_remote_lost(node, import);
 }

@@ -15,6 +15,12 @@ enum rsm_status rsmd_events_need_cell(struct rsmd_account *account, struct rsmd_
 /** Post to a counter whose memory is there, and wake its owner. False: it cannot be mapped now. */
 bool rsmd_events_post(const struct rsmd_events *events, uint32_t count, bool coalesce);
 
+/** Whether those who have the counter of an interrupt may post to it without rsmd. Of a counter whose
+ *  memory is there this does not map it, so it needs no memory; false: it is as it was. */
+bool rsmd_events_set_direct(const struct rsmd_events *events, bool direct);
+/** Make the owner's poll descriptor, if there is one, readable. */
+void rsmd_events_ring(const struct rsmd_events *events);
+
 /** A new event counter, sealed; the descriptor becomes the caller's. */
 enum rsm_status rsmd_event_counter_create(int *counter);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file News of the fabrics: lets transports deal with them on rsmd's thread and passes on what
- * they tell of importers. */
+/** @file News of the fabrics: lets transports deal with them on rsmd's thread, passes on what they
+ * tell of importers, and has their jobs done by threads. */
 #ifndef RSMD_FABRIC_H
 #define RSMD_FABRIC_H
 

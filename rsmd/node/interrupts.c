@@ -28,6 +28,7 @@ struct rsmd_interrupt {
     pid_t creator; /* 0: the kernel did not tell */
     struct rsmd_access access;
     bool shared;
+    bool direct;    /* others have its counter and may post there */
     uint32_t group; /* id of the first of those of one number */
     struct rsmd_interrupt *next_sharer, *previous_sharer; /* in a ring; alone it is its own next */
     struct rsmd_events events;
@@ -105,9 +106,18 @@ static void discard_oldest(struct rsmd_interrupt *interrupt)
     rsmd_share_give(interrupt->client->account, RSMD_RECORDS, 1);
 }
 
+/* From now on whoever has the counter asks rsmd again. */
+static void end_direct(struct rsmd_interrupt *interrupt)
+{
+    if (interrupt->direct)
+        (void)rsmd_events_set_direct(&interrupt->events, false);
+    interrupt->direct = false;
+}
+
 static void free_interrupt(struct rsmd_node *node, struct rsmd_interrupt *interrupt)
 {
     struct rsmd_account *account = interrupt->client->account;
+    end_direct(interrupt);
     while (interrupt->messages != NULL)
         discard_oldest(interrupt);
     rsmd_events_close(account, &interrupt->events);
@@ -175,6 +185,7 @@ static void join(struct rsmd_interrupt *interrupt, struct rsmd_interrupt *holder
     interrupt->group = interrupt->id;
     if (holder == NULL)
         return;
+    end_direct(holder); /* a post there would reach one of two */
     interrupt->group = holder->group;
     interrupt->next_sharer = holder;
     interrupt->previous_sharer = holder->previous_sharer;
@@ -347,6 +358,10 @@ enum rsm_status rsmd_interrupt_trigger(struct rsmd_node *node, const struct rsmd
         return RSM_ST_OK;
     if (trigger->length > 0 && trigger->kind != RSM_INTERRUPT_DATA)
         return RSM_ST_INVALID;
+    if (trigger->posted) {
+        rsmd_events_ring(&interrupt->events);
+        return RSM_ST_OK;
+    }
     return deliver(interrupt, trigger);
 }
 
@@ -358,7 +373,33 @@ static enum rsm_status trigger_for(struct rsmd_call *call, uint32_t at,
         return rsmd_interrupt_trigger(call->node, trigger, id);
     if (call->client->node != call->node->id)
         return RSM_ST_DENIED;
+    if (trigger->posted) /* no counter of another host is mapped here */
+        return RSM_ST_INVALID;
     return rsmd_remote_trigger(call, at, trigger);
+}
+
+/* Whom an interrupt's counter is given to. Whoever has it can take triggers away that others have
+ * made. A process can do that to those of its own user anyway, and root to all. */
+static bool may_post_itself(const struct rsmd_interrupt *interrupt, const struct rsmd_identity *who)
+{
+    return who->uid == interrupt->access.uid || who->uid == 0;
+}
+
+/* Attach the counter of a plain interrupt that was just found, if nobody shares its number. Without
+ * it each trigger is a request. */
+static void give_counter(struct rsmd_call *call)
+{
+    const struct rsm_interrupt_connect_request *asked = &call->request->u.interrupt_connect;
+    if (asked->counter == 0 || asked->node != call->node->id || asked->kind != RSM_INTERRUPT_PLAIN)
+        return;
+    struct rsmd_interrupt *interrupt = find(call->node, asked->kind, asked->number);
+    if (interrupt == NULL || interrupt->next_sharer != interrupt ||
+        !may_post_itself(interrupt, &call->who) ||
+        rsmd_events_need_cell(interrupt->client->account, &interrupt->events) != RSM_ST_OK)
+        return;
+    interrupt->direct = interrupt->direct || rsmd_events_set_direct(&interrupt->events, true);
+    if (interrupt->direct)
+        call->attached.fds[call->attached.count++] = interrupt->events.counter;
 }
 
 enum rsm_status rsmd_answer_interrupt_connect(struct rsmd_call *call)
@@ -368,8 +409,11 @@ enum rsm_status rsmd_answer_interrupt_connect(struct rsmd_call *call)
                                          .who = &call->who,
                                          .kind = asked->kind,
                                          .number = asked->number};
-    return trigger_for(call, asked->node, &trigger,
-                       &call->reply->u.interrupt_connect_reply.interrupt);
+    enum rsm_status status =
+        trigger_for(call, asked->node, &trigger, &call->reply->u.interrupt_connect_reply.interrupt);
+    if (status == RSM_ST_OK)
+        give_counter(call);
+    return status;
 }
 
 enum rsm_status rsmd_answer_interrupt_trigger(struct rsmd_call *call)
@@ -380,11 +424,14 @@ enum rsm_status rsmd_answer_interrupt_trigger(struct rsmd_call *call)
                                          .kind = asked->kind,
                                          .number = asked->number,
                                          .interrupt = asked->interrupt,
+                                         .posted = asked->posted != 0,
                                          .length = asked->length,
                                          .data = asked->data};
     uint32_t id;
     if (asked->interrupt == 0)
         return RSM_ST_NOT_FOUND;
+    if (asked->posted > 1 || (asked->posted == 1 && asked->kind != RSM_INTERRUPT_PLAIN))
+        return RSM_ST_INVALID;
     return trigger_for(call, asked->node, &trigger, &id);
 }
 

@@ -7,7 +7,8 @@
  * fetched.
  *
  * Those who trigger have nothing here that would have to be given back: each request names the
- * interrupt, and is decided anew.
+ * interrupt, and is decided anew. Processes of the owner's user and of root get the counter of a
+ * plain interrupt and post to it without a request, as long as its word `direct` is 1.
  */
 #ifndef RSMD_INTERRUPTS_H
 #define RSMD_INTERRUPTS_H
@@ -23,6 +24,7 @@ struct rsmd_trigger {
     uint32_t kind;                   /**< enum rsm_interrupt_kind */
     uint32_t number;
     uint32_t interrupt; /**< its id; 0: find it, and do no more */
+    bool posted;        /**< the event is in the counter; only the poll descriptor is to be rung */
     uint32_t length;    /**< bytes */
     const uint8_t *data;
 };

@@ -67,6 +67,7 @@ struct rsmd_extent {
     unsigned uses;
     bool offered;    /* another process may have it mapped, for ever */
     bool given_back; /* its client cannot name it any more: freed when nothing uses it */
+    bool abandoned;  /* ... and it is in no table: its client ends, and a thread still uses it */
     struct rsmd_extent *prev, *next;
     UT_hash_handle hh;
 };
@@ -160,6 +161,7 @@ struct rsmd_import {
     uint32_t exporter;            /* node */
     struct rsmd_remote *remote;   /* where the other end is; NULL: here, or it was aborted */
     struct rsmd_relay *relay;     /* to the other end there; NULL until somebody posts */
+    struct rsmd_fate *fate;       /* the fabric has lost it, and its node is to say why */
     struct rsmd_release *release; /* of the offer, if it is to be released by the importer's node */
     struct rsm_node_import *entry; /* of the controller's port, if the export is on another host */
     uint32_t owed; /* the exporter's node waits for a DISCONNECT with this id; 0: it does not */

@@ -2,6 +2,7 @@
 #include "bench.h"
 
 #include <sched.h>
+#include <sisci_error.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -130,7 +131,9 @@ static int ask_for_lane(struct bench *bench, uint32_t answer_id)
                                     .version = WIRE_VERSION,
                                     .node = bench->own_node,
                                     .id = answer_id,
-                                    .bytes = bench->bytes};
+                                    .bytes = bench->bytes,
+                                    .sisci_adapter =
+                                        bench->options->sisci ? 1 + bench->options->adapter : 0};
         unsigned slot = (unsigned)(random[1] % WIRE_SLOTS);
         error = put_request(bench, &server, slot, &request);
         if (error == RSM_SUCCESS)
@@ -144,6 +147,8 @@ static int ask_for_lane(struct bench *bench, uint32_t answer_id)
         return bench_failed(bench, "asking the server", TROUBLE_NO_ANSWER);
     if (atomic_load(&bench->answer->state) == WIRE_HERE)
         return RSM_SUCCESS;
+    if ((bench->answer->error & SISCI_ERR_MASK) != 0)
+        return sisci_failed(bench, "the server", (sci_error_t)(bench->answer->error & UINT32_MAX));
     int refused = (int)(bench->answer->error & 0xff);
     return bench_failed(bench, "the server", refused != 0 ? refused : TROUBLE_BUSY);
 }
@@ -217,13 +222,16 @@ int bench_open(struct bench *bench, const struct options *options, uint32_t serv
         error = publish_answer(bench, &answer_id);
     if (error == RSM_SUCCESS)
         error = ask_for_lane(bench, answer_id);
-    return error == RSM_SUCCESS ? connect_lane(bench) : error;
+    if (error == RSM_SUCCESS)
+        error = connect_lane(bench);
+    return error == RSM_SUCCESS && options->sisci ? sisci_near_open(bench) : error;
 }
 
 void bench_close(struct bench *bench)
 {
     if (bench->command.handle != NULL && bench->command.barrier.seg != NULL)
         (void)bench_lane(bench, WIRE_QUIT);
+    sisci_near_close(bench);
     close_link(&bench->data);
     close_link(&bench->command);
     if (bench->answer_segment != NULL)
@@ -267,14 +275,18 @@ static int put_mode(struct bench *bench, enum wire_mode mode)
     return bench_failed(bench, "rsm_memseg_import_put64", error);
 }
 
-int bench_lane(struct bench *bench, enum wire_mode mode)
+int bench_lane_by(struct bench *bench, enum wire_mode mode, int (*ask)(struct bench *bench))
 {
     int error = put_mode(bench, mode);
-    return error == RSM_SUCCESS ? bench_ask(bench) : error;
+    return error == RSM_SUCCESS ? ask(bench) : error;
+}
+
+int bench_lane(struct bench *bench, enum wire_mode mode)
+{
+    return bench_lane_by(bench, mode, bench_ask);
 }
 
 int bench_lane_back(struct bench *bench)
 {
-    int error = put_mode(bench, WIRE_SLEEP);
-    return error == RSM_SUCCESS ? bench_notify(bench) : error;
+    return bench_lane_by(bench, WIRE_SLEEP, bench_notify);
 }

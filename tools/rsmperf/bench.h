@@ -8,6 +8,7 @@
 
 #include "limits.h"
 #include "options.h"
+#include "sisci_near.h"
 #include "wire.h"
 
 enum { ANSWER_MS = 10000 }; /* the far side's time for one answer */
@@ -33,6 +34,7 @@ struct bench {
     rsm_localmemory_handle_t registration; /**< of `buffer`; NULL: it was not asked for */
     void *spare;                           /**< a private page, to be exported */
     struct partner partner;
+    struct sisci_near sisci; /**< with --api sisci */
     const char *failed_call; /**< of the last failure */
 };
 
@@ -45,6 +47,8 @@ void bench_close(struct bench *bench);
 
 /** Change the lane's mode. */
 int bench_lane(struct bench *bench, enum wire_mode mode);
+/** ... which @p ask tells it. */
+int bench_lane_by(struct bench *bench, enum wire_mode mode, int (*ask)(struct bench *bench));
 /** ... from WIRE_NOTIFY back to WIRE_SLEEP. */
 int bench_lane_back(struct bench *bench);
 

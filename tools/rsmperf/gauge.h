@@ -19,6 +19,7 @@ struct side {
 
 struct gauge {
     const char *name;
+    bool sisci;   /**< of --api sisci */
     bool sized;   /**< measured for each size */
     size_t bytes; /**< of the others; 0: it has none */
     bool stream;  /**< bandwidth is what counts */
@@ -27,7 +28,7 @@ struct gauge {
     struct side ours, limit;
 };
 
-enum { GAUGES = 19 };
+enum { GAUGES = 26 };
 extern const struct gauge *const gauges[GAUGES];
 
 /** How many transfers of a stream are under way together. */

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sisci_error.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,7 +92,8 @@ static bool await_event(struct lane *lane, enum wire_mode mode)
     while (error != RSM_SUCCESS) {
         if (error != RSMERR_TIMEOUT && error != RSMERR_INTERRUPTED)
             return false;
-        error = rsm_intr_signal_wait(asleep_on, LOOK_MS);
+        error = mode == WIRE_INTERRUPT ? sisci_far_wait(&lane->far, LOOK_MS)
+                                       : rsm_intr_signal_wait(asleep_on, LOOK_MS);
         if (error == RSMERR_TIMEOUT && is_over(lane))
             return false;
     }
@@ -136,15 +138,20 @@ static int mirror(struct lane *lane, uint64_t *pong)
     return error == RSM_SUCCESS ? restored : error;
 }
 
+static int answer(struct lane *lane)
+{
+    return put_word(lane->answer, offsetof(struct wire_answer, answers),
+                    atomic_fetch_add(&lane->answers, 1) + 1);
+}
+
 static void work(struct lane *lane)
 {
-    uint64_t answers = 0, pong = 0;
+    uint64_t pong = 0;
     int error = RSM_SUCCESS;
     enum wire_mode mode = WIRE_SLEEP;
     while (error == RSM_SUCCESS && await_event(lane, mode)) {
         mode = mode_of(lane);
-        answers++;
-        error = put_word(lane->answer, offsetof(struct wire_answer, answers), answers);
+        error = answer(lane);
         if (mode == WIRE_QUIT)
             return;
         if (mode == WIRE_MIRROR && error == RSM_SUCCESS)
@@ -168,6 +175,31 @@ static int publish(struct lane *lane, void *memory, size_t bytes,
     return error == RSM_SUCCESS ? put_word(lane->answer, where, id) : error;
 }
 
+static sci_callback_action_t on_trigger(void *argument, sci_local_interrupt_t interrupt,
+                                        sci_error_t error)
+{
+    (void)interrupt;
+    if (error == SCI_ERR_OK)
+        (void)answer(argument); /* the importer sees that none comes */
+    return SCI_CALLBACK_CONTINUE;
+}
+
+static int build_sisci(struct lane *lane)
+{
+    sci_error_t failed = sisci_far_open(&lane->far, lane->adapter, lane->bytes, on_trigger, lane);
+    if (failed != SCI_ERR_OK)
+        return (int)failed;
+    int error = put_word(lane->answer, offsetof(struct wire_answer, sisci_segment),
+                         SCIGetLocalSegmentId(lane->far.segment));
+    if (error == RSM_SUCCESS)
+        error = put_word(lane->answer, offsetof(struct wire_answer, sisci_awaited),
+                         lane->far.awaited_number);
+    if (error == RSM_SUCCESS)
+        error = put_word(lane->answer, offsetof(struct wire_answer, sisci_called),
+                         lane->far.called_number);
+    return error;
+}
+
 static int build(struct lane *lane)
 {
     lane->command = aligned_alloc(lane->page, lane->page);
@@ -177,11 +209,14 @@ static int build(struct lane *lane)
     if (error == RSM_SUCCESS)
         error = publish(lane, lane->data, lane->bytes, &lane->data_segment,
                         offsetof(struct wire_answer, data_id));
+    if (error == RSM_SUCCESS && lane->sisci)
+        error = build_sisci(lane);
     return error;
 }
 
 static void tear_down(struct lane *lane)
 {
+    sisci_far_close(&lane->far);
     if (lane->data_segment != NULL)
         (void)rsm_memseg_export_destroy(lane->data_segment);
     if (lane->command_segment != NULL)

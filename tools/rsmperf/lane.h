@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "sisci_far.h"
 #include "wire.h"
 
 struct lane {
@@ -19,6 +20,8 @@ struct lane {
     /* what the importer asked for, checked */
     uint32_t node, answer_id;
     size_t bytes;
+    bool sisci;
+    unsigned adapter; /**< of SISCI */
     /* the thread's own */
     size_t page;
     struct wire_command *command;
@@ -26,6 +29,8 @@ struct lane {
     rsm_memseg_export_handle_t command_segment, data_segment;
     rsm_memseg_import_handle_t answer;
     rsmapi_barrier_t barrier;
+    _Atomic uint64_t answers; /**< counted by the thread, or by the callback of the interrupt */
+    struct sisci_far far;
 };
 
 /** Serve an importer until it has gone or *stopping. The first members are filled in. False: no

@@ -13,7 +13,7 @@ static int set_mode(struct bench *bench, rsm_barrier_mode_t mode)
 /* --- complete on return ------------------------------------------------------------------------
  */
 
-static int run_put(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+int measure_put(struct bench *bench, size_t bytes, unsigned batch, double *ns)
 {
     double start = clock_ns();
     int error = RSM_SUCCESS;
@@ -23,7 +23,7 @@ static int run_put(struct bench *bench, size_t bytes, unsigned batch, double *ns
     return bench_failed(bench, "rsm_memseg_import_put", error);
 }
 
-static int run_get(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+int measure_get(struct bench *bench, size_t bytes, unsigned batch, double *ns)
 {
     double start = clock_ns();
     int error = RSM_SUCCESS;
@@ -106,12 +106,12 @@ static int run_stream(struct bench *bench, size_t bytes, unsigned batch, double 
 
 static int run_put_stream(struct bench *bench, size_t bytes, unsigned batch, double *ns)
 {
-    return run_stream(bench, bytes, batch, ns, run_put);
+    return run_stream(bench, bytes, batch, ns, measure_put);
 }
 
 static int run_get_stream(struct bench *bench, size_t bytes, unsigned batch, double *ns)
 {
-    return run_stream(bench, bytes, batch, ns, run_get);
+    return run_stream(bench, bytes, batch, ns, measure_get);
 }
 
 /* The accesses alone; the closing barrier, which the others pay each time, is not in the time. */
@@ -164,7 +164,7 @@ static int run_order(struct bench *bench, size_t bytes, unsigned batch, double *
 /* --- limits ------------------------------------------------------------------------------------
  */
 
-static int run_copy_out(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+int measure_copy_out(struct bench *bench, size_t bytes, unsigned batch, double *ns)
 {
     *ns = limit_copy(bench->partner.memory, bench->buffer, bytes, batch);
     return RSM_SUCCESS;
@@ -184,13 +184,15 @@ static int run_fence(struct bench *bench, size_t bytes, unsigned batch, double *
     return RSM_SUCCESS;
 }
 
-#define COPY_OUT .limit_name = "memcpy", .limit = {.run = run_copy_out}
+#define COPY_OUT .limit_name = "memcpy", .limit = {.run = measure_copy_out}
 #define COPY_IN  .limit_name = "memcpy", .limit = {.run = run_copy_in}
 #define FENCE    .limit_name = "fence", .limit = {.run = run_fence}
 #define SPAN     .begin = begin_explicit, .end = end_explicit
 
-const struct gauge gauge_put = {.name = "put", .sized = true, .ours = {.run = run_put}, COPY_OUT};
-const struct gauge gauge_get = {.name = "get", .sized = true, .ours = {.run = run_get}, COPY_IN};
+const struct gauge gauge_put = {
+    .name = "put", .sized = true, .ours = {.run = measure_put}, COPY_OUT};
+const struct gauge gauge_get = {
+    .name = "get", .sized = true, .ours = {.run = measure_get}, COPY_IN};
 const struct gauge gauge_put_stream = {.name = "put-stream",
                                        .sized = true,
                                        .stream = true,

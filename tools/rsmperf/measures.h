@@ -13,4 +13,20 @@ extern const struct gauge gauge_barrier, gauge_order;
 extern const struct gauge gauge_pingpong, gauge_post_spin, gauge_post_sleep, gauge_notify_sleep;
 extern const struct gauge gauge_create, gauge_publish, gauge_connect, gauge_map, gauge_setup;
 
+/* Of the API of SISCI. */
+extern const struct gauge gauge_sci_memcpy, gauge_sci_memcpy_read; /**< beside put and get */
+extern const struct gauge gauge_sci_store;
+extern const struct gauge gauge_sci_trigger, gauge_sci_callback;
+extern const struct gauge gauge_sci_dma, gauge_sci_dma_queue;
+
+/* What several gauges have as a side; as `run` of struct side. */
+int measure_put(struct bench *bench, size_t bytes, unsigned batch, double *ns);
+int measure_get(struct bench *bench, size_t bytes, unsigned batch, double *ns);
+int measure_copy_out(struct bench *bench, size_t bytes, unsigned batch, double *ns);
+int measure_post_sleep(struct bench *bench, size_t bytes, unsigned batch, double *ns);
+
+/** Let @p ask, @p batch times, wake somebody who is asleep. */
+int measure_asleep(struct bench *bench, int (*ask)(struct bench *bench), unsigned batch,
+                   double *ns);
+
 #endif

@@ -81,22 +81,27 @@ static int run_post(struct bench *bench, int (*ask)(struct bench *bench), unsign
     return error;
 }
 
+int measure_asleep(struct bench *bench, int (*ask)(struct bench *bench), unsigned batch, double *ns)
+{
+    return run_post(bench, ask, batch, ASLEEP_NS, ns);
+}
+
 static int run_post_spin(struct bench *bench, size_t bytes, unsigned batch, double *ns)
 {
     (void)bytes;
     return run_post(bench, bench_ask, batch, 0, ns);
 }
 
-static int run_post_sleep(struct bench *bench, size_t bytes, unsigned batch, double *ns)
+int measure_post_sleep(struct bench *bench, size_t bytes, unsigned batch, double *ns)
 {
     (void)bytes;
-    return run_post(bench, bench_ask, batch, ASLEEP_NS, ns);
+    return measure_asleep(bench, bench_ask, batch, ns);
 }
 
 static int run_notify_sleep(struct bench *bench, size_t bytes, unsigned batch, double *ns)
 {
     (void)bytes;
-    return run_post(bench, bench_notify, batch, ASLEEP_NS, ns);
+    return measure_asleep(bench, bench_notify, batch, ns);
 }
 
 /* One way is half of the round trip. */
@@ -188,7 +193,7 @@ const struct gauge gauge_post_spin = {
 const struct gauge gauge_post_sleep = {
     .name = "post-sleep",
     .single = true,
-    .ours = {.begin = begin_sleep, .run = run_post_sleep},
+    .ours = {.begin = begin_sleep, .run = measure_post_sleep},
     .limit_name = "eventfd",
     .limit = {.begin = begin_eventfd, .run = run_eventfd, .end = end_limit}};
 const struct gauge gauge_notify_sleep = {

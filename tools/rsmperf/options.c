@@ -11,7 +11,6 @@
 #include "report.h"
 
 enum {
-    NODE_MAX = 64,
     TIME_DEFAULT_MS = 200,
     TIME_LEAST_MS = 1,
     TIME_MAX_MS = 60000,
@@ -19,18 +18,26 @@ enum {
 };
 
 enum option_code {
-    OPTION_HELP = 256,
+    OPTION_ADAPTER = 256,
+    OPTION_API,
+    OPTION_CSV,
+    OPTION_HELP,
     OPTION_ID,
     OPTION_JSON,
     OPTION_LIMIT_ARGS,
     OPTION_LIMIT_DEVICE,
     OPTION_PAIR,
+    OPTION_PLOT,
     OPTION_SERVE,
-    OPTION_VERSION
+    OPTION_VERSION,
+    OPTION_WIDE
 };
 
 static const struct option known[] = {
+    {"adapter", required_argument, NULL, OPTION_ADAPTER},
+    {"api", required_argument, NULL, OPTION_API},
     {"controller", required_argument, NULL, 'c'},
+    {"csv", no_argument, NULL, OPTION_CSV},
     {"help", no_argument, NULL, OPTION_HELP},
     {"id", required_argument, NULL, OPTION_ID},
     {"importers", required_argument, NULL, 'i'},
@@ -40,12 +47,14 @@ static const struct option known[] = {
     {"node", required_argument, NULL, 'n'},
     {"only", required_argument, NULL, 'o'},
     {"pair", required_argument, NULL, OPTION_PAIR},
+    {"plot", required_argument, NULL, OPTION_PLOT},
     {"registered", no_argument, NULL, 'r'},
     {"runtime-dir", required_argument, NULL, 'd'},
     {"serve", no_argument, NULL, OPTION_SERVE},
     {"sizes", required_argument, NULL, 's'},
     {"time", required_argument, NULL, 't'},
     {"version", no_argument, NULL, OPTION_VERSION},
+    {"wide", no_argument, NULL, OPTION_WIDE},
     {NULL, 0, NULL, 0},
 };
 
@@ -66,12 +75,17 @@ static void print_help(FILE *to)
           "  -s, --sizes LIST       sizes of transfers: 8,4K,1M or 1-64M, which doubles\n"
           "                         (default: 1-64M)\n"
           "  -t, --time MS          time for each figure and its limit (default: 200 ms)\n"
+          "  --adapter N            adapter that SISCI uses (default: 0)\n"
+          "  --api NAME             operations of that API: rsm or sisci (default: rsm)\n"
+          "  --csv                  for spreadsheets: comma-separated values\n"
           "  --id ID                segment id at which the server is asked (default: 0x4f5246)\n"
           "  --json                 for programs: one line of JSON\n"
           "  --limit-args ARGS      further options for the programs of perftest\n"
           "  --limit-device A,B     verbs: compare with perftest, server on device A, client on B\n"
           "  --pair I,E             importers are node I, the exporter is node E, on this host\n"
+          "  --plot FILE            draw times and bandwidths by size, as SVG\n"
           "  --serve                be the far side, until SIGINT or SIGTERM\n"
+          "  --wide                 more columns: fastest sample, time of the limit, target\n"
           "  --help                 print this and exit\n"
           "  --version              print the version and exit\n"
           "\n"
@@ -227,6 +241,11 @@ static bool take_number(struct options *options, int code, const char *text)
             return expected("importers", "a number from 1 to 16", text);
         options->importers = (unsigned)value;
         return true;
+    case OPTION_ADAPTER:
+        if (!whole_number(text, 0, ADAPTER_MAX, &value))
+            return expected("adapter", "a number from 0 to 255", text);
+        options->adapter = (unsigned)value;
+        return true;
     case 't':
         if (!whole_number(text, TIME_LEAST_MS, TIME_MAX_MS, &value))
             return expected("time", "milliseconds, 1 to 60000", text);
@@ -238,6 +257,22 @@ static bool take_number(struct options *options, int code, const char *text)
         options->id = (uint32_t)value;
         return true;
     }
+}
+
+static bool take_format(struct options *options, enum format format)
+{
+    if (options->format != FORMAT_TABLE && options->format != format) {
+        complain("only one of --csv, --json and --wide");
+        return false;
+    }
+    options->format = format;
+    return true;
+}
+
+static bool take_api(struct options *options, const char *text)
+{
+    options->sisci = strcmp(text, "sisci") == 0;
+    return options->sisci || strcmp(text, "rsm") == 0 || expected("api", "rsm or sisci", text);
 }
 
 static bool take(struct options *options, int code)
@@ -255,9 +290,17 @@ static bool take(struct options *options, int code)
     case 'r':
         options->registered = true;
         return true;
+    case OPTION_CSV:
+        return take_format(options, FORMAT_CSV);
+    case OPTION_API:
+        return take_api(options, optarg);
     case OPTION_JSON:
-        options->json = true;
-        return true;
+        return take_format(options, FORMAT_JSON);
+    case OPTION_WIDE:
+        return take_format(options, FORMAT_WIDE_TABLE);
+    case OPTION_PLOT:
+        options->plot = optarg;
+        return *optarg != '\0' || expected("plot", "a file", optarg);
     case OPTION_LIMIT_ARGS:
         options->limit_args = optarg;
         return true;
@@ -271,6 +314,7 @@ static bool take(struct options *options, int code)
     case 'i':
     case 'n':
     case 't':
+    case OPTION_ADAPTER:
     case OPTION_ID:
         return take_number(options, code, optarg);
     default:
@@ -291,6 +335,14 @@ static enum options_result settle(struct options *options, int argc, char *argv[
     }
     if (options->limit_args != NULL && !options->limit_devices_given) {
         complain("--limit-args is for --limit-device, which is missing");
+        return OPTIONS_WRONG;
+    }
+    for (unsigned i = 0; i < GAUGES; i++)
+        if (gauges[i]->sisci != options->sisci)
+            options->wanted &= ~((uint64_t)1 << i);
+    if (options->wanted == 0) {
+        complain("--only: none of these operations is of --api %s",
+                 options->sisci ? "sisci" : "rsm");
         return OPTIONS_WRONG;
     }
     if (asks)

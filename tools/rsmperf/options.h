@@ -9,10 +9,12 @@
 
 enum {
     IMPORTERS_MAX = 16,
+    NODE_MAX = 65535,
     SIZES_MAX = 32,
     BYTES_MAX = 64 << 20, /* the largest transfer */
     NAME_BYTES = 256,
     DEVICE_BYTES = 64,
+    ADAPTER_MAX = 255,
     DEFAULT_ID = 0x4f5246, /* of the segment at which a server is asked */
 };
 
@@ -21,6 +23,8 @@ enum role {
     ROLE_SERVE,  /* the far side, for another rsmperf */
     ROLE_MEASURE /* against a server */
 };
+
+enum format { FORMAT_TABLE, FORMAT_WIDE_TABLE, FORMAT_CSV, FORMAT_JSON };
 
 struct options {
     enum role role;
@@ -33,9 +37,12 @@ struct options {
     unsigned time_ms;            /**< for one figure and its limit */
     size_t sizes[SIZES_MAX];     /**< ascending */
     unsigned size_count;
-    uint64_t wanted; /**< bits: measures by their index */
-    bool registered; /**< the importers' memory, by a local memory handle */
-    bool json;
+    uint64_t wanted;  /**< bits: measures by their index */
+    bool registered;  /**< the importers' memory, by a local memory handle */
+    bool sisci;       /**< its operations are measured, and not those of RSMAPI */
+    unsigned adapter; /**< of SISCI, in both processes */
+    enum format format;
+    const char *plot; /**< file for a picture, or NULL */
     bool limit_devices_given;
     char limit_device[2][DEVICE_BYTES]; /**< of perftest's server and client */
     const char *limit_args;             /**< further options for perftest, or NULL */

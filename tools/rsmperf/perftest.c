@@ -37,10 +37,9 @@ static const struct {
     const char *gauge, *program;
     bool bandwidth;
 } programs[] = {
-    {"pingpong", "ib_write_lat", false},
-    {"get", "ib_read_lat", false},
-    {"put-stream", "ib_write_bw", true},
-    {"get-stream", "ib_read_bw", true},
+    {"pingpong", "ib_write_lat", false},    {"get", "ib_read_lat", false},
+    {"put-stream", "ib_write_bw", true},    {"get-stream", "ib_read_bw", true},
+    {"sci-dma-queue", "ib_write_bw", true},
 };
 
 /* --- reading -----------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <rsmapi.h>
+#include <sisci_api.h>
+#include <sisci_error.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,8 +41,18 @@ static const struct {
     {RSMERR_TIMEOUT, "RSMERR_TIMEOUT", "this node's rsmd does not answer in time"},
 };
 
+/* Below the others: what remains when the bit that all errors of SISCI have is left out. */
+enum { SISCI_BASE = -0x10000 };
+
+int trouble_of_sisci(unsigned error)
+{
+    return SISCI_BASE - (int)(error & 0xffff);
+}
+
 static const char *trouble_text(int trouble)
 {
+    if (trouble <= SISCI_BASE)
+        return SCIGetErrorString((sci_error_t)(SISCI_ERR_MASK | (unsigned)(SISCI_BASE - trouble)));
     switch (trouble) {
     case TROUBLE_NO_ANSWER:
         return "the far side does not answer";

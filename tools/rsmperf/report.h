@@ -15,6 +15,9 @@ enum trouble {
     TROUBLE_BUSY = -4,      /**< the server has no room for another importer */
 };
 
+/** An error of SISCI beside these, and beside those of RSMAPI. */
+int trouble_of_sisci(unsigned error);
+
 /** One line on standard error. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -11,7 +11,7 @@
 
 #include "lane.h"
 
-enum { LANES = IMPORTERS_MAX, LOOK_MS = 200, NODE_MAX = 64 };
+enum { LANES = IMPORTERS_MAX, LOOK_MS = 200 };
 
 struct server {
     rsmapi_controller_handle_t controller;
@@ -61,12 +61,14 @@ static void answer(struct server *server, const struct wire_slot *request)
         return;
     struct lane *lane = free_lane(server);
     if (request->version == WIRE_VERSION && request->bytes >= 1 && request->bytes <= BYTES_MAX &&
-        lane != NULL) {
+        request->sisci_adapter <= 1 + ADAPTER_MAX && lane != NULL) {
         *lane = (struct lane){.stopping = &server->stopping,
                               .controller = server->controller,
                               .node = node,
                               .answer_id = id,
-                              .bytes = (size_t)request->bytes};
+                              .bytes = (size_t)request->bytes,
+                              .sisci = request->sisci_adapter != 0,
+                              .adapter = (unsigned)request->sisci_adapter - 1};
         if (lane_start(lane))
             return;
     }

@@ -33,6 +33,10 @@ static const struct target shared_memory[] = {
     {"post-sleep", 0, 0, KIND_RATIO, 1.1},
     {"post-spin", 0, 0, KIND_TIME, 1000},
     {"setup", 4 * KIB, 4 * KIB, KIND_RATIO, 1.3},
+    {"sci-memcpy", 64 * KIB, 64 * KIB, KIND_RATIO, 1.02},
+    {"sci-store", 4 * KIB, 4 * KIB, KIND_RATIO, 1.02},
+    {"sci-trigger", 0, 0, KIND_RATIO, 1.1},
+    {"sci-dma", MIB, MIB, KIND_BANDWIDTH, 0.95},
 };
 
 /* Beside perftest. */
@@ -41,6 +45,7 @@ static const struct target verbs[] = {
     {"get", 1, MIB, KIND_RATIO, 1.1},
     {"put-stream", 64 * KIB, 64 * MIB, KIND_BANDWIDTH, 0.95},
     {"get-stream", 64 * KIB, 64 * MIB, KIND_BANDWIDTH, 0.95},
+    {"sci-dma-queue", 64 * KIB, 64 * MIB, KIND_BANDWIDTH, 0.95},
 };
 
 static void judge(const struct target *target, struct result *result)

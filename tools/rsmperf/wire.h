@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 enum {
-    WIRE_VERSION = 2,
+    WIRE_VERSION = 3,
     WIRE_SLOTS = 63,
     WIRE_PAGE = 4096, /* what is used of the first page */
 };
@@ -29,10 +29,11 @@ struct wire_slot {
     _Atomic uint64_t ready; /**< the importer's token, which is not 0; 0: the slot is free */
     uint64_t token;         /**< again: the rest belongs to it */
     uint64_t version;
-    uint64_t node;  /**< the importer's */
-    uint64_t id;    /**< of its answer page */
-    uint64_t bytes; /**< of the data segment wanted */
-    uint64_t unused[2];
+    uint64_t node;          /**< the importer's */
+    uint64_t id;            /**< of its answer page */
+    uint64_t bytes;         /**< of the data segment wanted */
+    uint64_t sisci_adapter; /**< 0: no SISCI is wanted; else 1 + its number of the adapter */
+    uint64_t unused;
 };
 
 struct wire_slots {
@@ -40,10 +41,11 @@ struct wire_slots {
 };
 
 enum wire_mode {
-    WIRE_SLEEP,  /**< wait for events asleep */
-    WIRE_SPIN,   /**< wait for events spinning */
-    WIRE_MIRROR, /**< copy `ping` into the answer page's `pong`, spinning */
-    WIRE_NOTIFY, /**< wait asleep for events of the answer page's segment, the other direction */
+    WIRE_SLEEP,     /**< wait for events asleep */
+    WIRE_SPIN,      /**< wait for events spinning */
+    WIRE_MIRROR,    /**< copy `ping` into the answer page's `pong`, spinning */
+    WIRE_NOTIFY,    /**< wait asleep for events of the answer page's segment, the other direction */
+    WIRE_INTERRUPT, /**< wait asleep for triggers of the SISCI interrupt without a callback */
     WIRE_QUIT,
 };
 
@@ -63,10 +65,11 @@ enum wire_state {
 /** The answer page, in the importer's memory. */
 struct wire_answer {
     uint64_t command_id, data_id;
-    uint64_t error;         /**< of RSMAPI, or 0: too many importers */
+    uint64_t error;         /**< of RSMAPI or SISCI, or 0: too many importers */
     _Atomic uint64_t state; /**< enum wire_state, written last */
-    uint64_t unused[4];
-    _Atomic uint64_t answers; /**< events that were answered */
+    uint64_t sisci_segment, sisci_awaited, sisci_called; /**< ids and numbers, if wanted */
+    uint64_t unused;
+    _Atomic uint64_t answers; /**< events and triggers that were answered */
     uint64_t unused_too[7];
     _Atomic uint64_t pong;
 };

@@ -203,6 +203,22 @@ static enum rsm_status accept_offer(struct rsmd_import *import,
     return RSM_ST_UNREACHABLE;
 }
 
+/* A segment of a controller with another transport: the process would take the offer to the device of
+ * the controller that it has named, which is not the one that the offer is for. */
+static bool is_of_this_transport(const struct rsmd_forward *forward,
+                                 const struct rsm_cluster_connect_reply *reply)
+{
+    const struct rsmd_controller *controller = forward->controller;
+    if (strcmp(controller->ops->name, reply->transport) == 0)
+        return true;
+    rsm_log_warning(
+        "node %u: segment %#x is on a controller of transport %s, and the importer asked "
+        "for it through controller %s, which is one of transport %s",
+        (unsigned)forward->remote->node, (unsigned)forward->name.id, reply->transport,
+        controller->name, controller->ops->name);
+    return false;
+}
+
 /* Whether the remote node says what it can mean. */
 static bool is_sound(const struct rsmd_remote *remote, const struct rsmd_forward *forward,
                      const struct rsm_cluster_connect_reply *reply)
@@ -288,6 +304,10 @@ void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
         give_back(node, remote, reply);
         status = RSM_ST_UNREACHABLE;
     }
+    if (status == RSM_ST_OK && !is_of_this_transport(forward, reply)) {
+        give_back(node, remote, reply);
+        status = RSM_ST_NO_ROUTE;
+    }
     if (status == RSM_ST_OK)
         status = take_success(forward, reply, &answer.u.import_connect_reply, &fds);
     answer.status = status;
@@ -354,6 +374,7 @@ void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import)
 {
     const struct rsmd_remote *remote =
         import->owed != 0 ? rsmd_remote_of(node, import->exporter) : import->remote;
+    rsmd_fate_end(import);
     close_entry(import);
     if (import->owed != 0 && remote != NULL)
         send_disconnect(node, remote, import->owed, 0);

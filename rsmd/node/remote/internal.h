@@ -90,6 +90,8 @@ void rsmd_remote_on_interrupt_reply(const struct rsmd_remote *remote,
                                     const struct rsm_cluster_interrupt_reply *reply);
 
 /* exporting.c: processes there that import from us. */
+/** Nobody waits any more to hear why the fabric has lost a connection; harmless where nobody did. */
+void rsmd_fate_end(struct rsmd_import *import);
 void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,
                             const struct rsm_cluster_connect *asked);
 void rsmd_remote_on_disconnect(struct rsmd_node *node, struct rsmd_remote *remote,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Named interrupts between processes of two nodes of a host. */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -195,6 +196,101 @@ static void only_who_may_triggers(void **state)
     world_daemon_end(daemon);
 }
 
+/* Who has the counter posts without a request: a daemon that stands still does not matter. */
+static void a_trigger_needs_no_daemon(void **state)
+{
+    struct world *world = *state;
+    struct actor *owner = actor_start(world, OWNER), *sender = actor_start(world, SENDER);
+    TELL_OK(owner, interrupt, .flags = PLAIN, .id = 7);
+    TELL_OK(sender, find, .node = OWNER, .flags = PLAIN, .id = 7);
+    process_freeze(world_daemon(world, OWNER));
+    TELL_OK(sender, trigger);
+    TELL_OK(sender, trigger);
+    TELL_OK(owner, take, .timeout = LONG_MS);
+    TELL_OK(owner, take, .timeout = LONG_MS);
+    TELL_GET(owner, take, RSM_ST_TIMEOUT);
+    process_thaw(world_daemon(world, OWNER));
+    /* With its daemon nobody is there any more. */
+    world_daemon_kill(world, OWNER);
+    TELL_GET(sender, trigger, RSM_ST_UNREACHABLE);
+    TELL_GET(owner, take, RSM_ST_STALE);
+    TELL_OK(owner, remove);
+}
+
+static void plain_ones_are_shared(void **state)
+{
+    enum { SHARED = RSM_INTERRUPT_SHARED };
+    struct world *world = *state;
+    struct actor *first = actor_start(world, OWNER), *second = actor_start(world, OWNER);
+    struct actor *sender = actor_start(world, SENDER);
+    TELL_OK(first, interrupt, .flags = PLAIN, .id = 4, .node = SHARED);
+    TELL_OK(sender, find, .node = OWNER, .flags = PLAIN, .id = 4);
+    TELL_OK(sender, trigger);
+    TELL_OK(second, interrupt, .flags = PLAIN, .id = 4, .node = SHARED);
+    TELL_OK(sender, trigger); /* found when there was one; it reaches both */
+    TELL_OK(first, take, .timeout = LONG_MS);
+    TELL_OK(first, take, .timeout = LONG_MS);
+    TELL_OK(second, take, .timeout = LONG_MS);
+    TELL_OK(sender, find, .slot = 1, .node = OWNER, .flags = PLAIN, .id = 4);
+    TELL_OK(sender, trigger, .slot = 1);
+    TELL_OK(first, take, .timeout = LONG_MS);
+    TELL_OK(second, take, .timeout = LONG_MS);
+    actor_kill(first);
+    TELL_OK(sender, find, .slot = 2, .node = OWNER, .flags = PLAIN, .id = 4);
+    for (int i = 0; i < 3; i++) {
+        TELL_OK(sender, trigger, .slot = i);
+        TELL_OK(second, take, .timeout = LONG_MS);
+    }
+    TELL_OK(second, remove);
+    for (int i = 0; i < 3; i++)
+        TELL_GET(sender, trigger, RSM_ST_NOT_FOUND, .slot = i);
+}
+
+/* How many event counters a process has mapped. */
+static unsigned counters_of(const struct actor *actor)
+{
+    char path[64], line[512];
+    unsigned count = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)actor->pid);
+    FILE *maps = fopen(path, "re");
+    assert_non_null(maps);
+    while (fgets(line, sizeof line, maps) != NULL)
+        count += strstr(line, "memfd:rsm-event") != NULL;
+    fclose(maps);
+    return count;
+}
+
+/* Whoever has the counter can take triggers away, so other users do not get it. */
+static void strangers_get_no_counter(void **state)
+{
+    struct world *world = *state;
+    if (geteuid() != 0) {
+        print_message("not run: only root can be several users\n");
+        skip();
+    }
+    pid_t daemon = world_daemon_start(world, OWNER);
+    struct actor *owner = actor_start_as(world, OWNER, UNPRIVILEGED_UID);
+    struct actor *same = actor_start_as(world, OWNER, UNPRIVILEGED_UID);
+    struct actor *stranger = actor_start_as(world, OWNER, UNPRIVILEGED_UID - 1);
+    struct actor *root = actor_start(world, OWNER);
+    TELL_OK(owner, interrupt, .flags = PLAIN, .id = 1);
+    struct actor *const senders[] = {same, stranger, root};
+    static const unsigned expected[] = {1, 0, 1};
+    for (int i = 0; i < 3; i++) {
+        TELL_OK(senders[i], find, .node = OWNER, .flags = PLAIN, .id = 1);
+        assert_int_equal(counters_of(senders[i]), expected[i]);
+        TELL_OK(senders[i], trigger);
+        TELL_OK(owner, take, .timeout = LONG_MS);
+        TELL_OK(senders[i], forget);
+        assert_int_equal(counters_of(senders[i]), 0);
+    }
+    TELL_OK(owner, remove);
+    for (int i = 0; i < 3; i++)
+        actor_stop(senders[i]);
+    actor_stop(owner);
+    world_daemon_end(daemon);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +301,9 @@ int main(void)
         WORLD_TEST(only_the_same_user_shares),
         WORLD_TEST(waiting_ends),
         WORLD_TEST(only_who_may_triggers),
+        WORLD_TEST(a_trigger_needs_no_daemon),
+        WORLD_TEST(plain_ones_are_shared),
+        WORLD_TEST(strangers_get_no_counter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

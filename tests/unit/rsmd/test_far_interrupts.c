@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Named interrupts between hosts: triggers, messages, refusals, what a far node may say. */
+#include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hosts.h"
 #include "node/interrupts.h"
@@ -90,6 +92,37 @@ static void plain_ones_are_counted(void **state)
     person_end(&owner);
     assert_int_equal(trigger(RSM_INTERRUPT_PLAIN, interrupt, ""), RSM_ST_NOT_FOUND);
     person_begin(&owner, 1, 500);
+}
+
+static enum rsm_status say_posted(struct person *who, uint32_t kind, uint32_t interrupt,
+                                  uint32_t posted)
+{
+    struct rsm_msg msg = triggering(kind, interrupt, "");
+    msg.u.interrupt_trigger.posted = posted;
+    return ask(who, &msg);
+}
+
+/* A sender that has posted itself has the poll descriptor made readable, and no more. */
+static void who_has_posted_only_rings(void **state)
+{
+    (void)state;
+    struct person neighbour;
+    person_begin(&neighbour, 1, 500);
+    uint32_t interrupt = create(RSM_INTERRUPT_PLAIN, 0600), data = create(RSM_INTERRUPT_DATA, 0600);
+    assert_int_equal(say_posted(&neighbour, RSM_INTERRUPT_PLAIN, interrupt, 1), RSM_ST_OK);
+    struct rsm_msg arm = {.type = RSM_MSG_EVENT_ARM,
+                          .u.event_arm = {.end = RSM_EVENT_INTERRUPT, .id = interrupt}};
+    assert_int_equal(ask(&owner, &arm), RSM_ST_OK);
+    struct pollfd end = {.fd = owner.fds.fds[0], .events = POLLIN};
+    assert_int_equal(poll(&end, 1, 0), 0);
+    assert_int_equal(say_posted(&neighbour, RSM_INTERRUPT_PLAIN, interrupt, 1), RSM_ST_OK);
+    assert_int_equal(poll(&end, 1, 0), 1);
+    assert_int_equal(pending(interrupt), 0);
+    assert_int_equal(say_posted(&neighbour, RSM_INTERRUPT_PLAIN, interrupt, 2), RSM_ST_INVALID);
+    assert_int_equal(say_posted(&neighbour, RSM_INTERRUPT_DATA, data, 1), RSM_ST_INVALID);
+    assert_int_equal(say_posted(&sender, RSM_INTERRUPT_PLAIN, interrupt, 1), RSM_ST_INVALID);
+    rsm_packet_fds_close(&owner.fds);
+    person_end(&neighbour);
 }
 
 static void messages_cross_and_a_full_queue_refuses(void **state)
@@ -194,6 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(plain_ones_are_counted),
+        TEST(who_has_posted_only_rings),
         TEST(messages_cross_and_a_full_queue_refuses),
         TEST(rights_and_shares_hold),
         TEST(a_link_that_goes_ends_what_waits),

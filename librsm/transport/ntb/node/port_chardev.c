@@ -33,6 +33,7 @@ struct port {
     int poll; /* epoll: of both */
     pthread_mutex_t lock; /* of what follows */
     bool gone;
+    bool lost;                    /* there was no memory for events */
     struct rsm_ntb_event *events; /* read and not taken yet */
     size_t first, count, capacity;
     char name[]; /* the device */
@@ -232,6 +233,7 @@ static void keep(struct port *port, const struct rsm_ntb_event *events, size_t c
         struct rsm_ntb_event *more = realloc(port->events, capacity * sizeof *more);
         if (more == NULL) {
             rsm_log_error("ntb: no memory for events of %s", port->name);
+            port->lost = true;
             return;
         }
         port->events = more;
@@ -263,7 +265,7 @@ static bool take_events(struct port *port)
         keep(port, events, (size_t)got / sizeof events[0]);
     if (got < 0 && errno == ENODEV)
         on_gone(port);
-    return port->count - port->first > before;
+    return port->lost || port->count - port->first > before;
 }
 
 static void service(struct ntb_port *base)
@@ -306,21 +308,25 @@ static bool next_event(struct ntb_port *base, struct ntb_port_event *event)
         wake(port);
     while (!found && port->first < port->count)
         found = translate(&port->events[port->first++], event);
+    if (!found && port->lost) {
+        *event = (struct ntb_port_event){.type = NTB_PORT_LOST};
+        port->lost = false;
+        found = true;
+    }
     pthread_mutex_unlock(&port->lock);
     return found;
 }
 
 /* ------------------------------------------------------------------ extents */
 
-static unsigned port_extents(struct ntb_port *base, struct ntb_port_extent *extents,
-                             unsigned capacity)
+static int port_extents(struct ntb_port *base, struct ntb_port_extent *extents, unsigned capacity)
 {
     const struct port *port = port_of(base);
     struct rsm_ntb_extent *found = calloc(capacity, sizeof *found);
     struct rsm_ntb_extents asked = {.array = (uint64_t)(uintptr_t)found, .capacity = capacity};
-    unsigned count = 0;
+    int count = -1;
     if (found != NULL && ioctl(port->control, RSM_NTB_EXTENTS, &asked) == 0)
-        for (; count < asked.count && count < capacity; count++)
+        for (count = 0; (unsigned)count < asked.count && (unsigned)count < capacity; count++)
             extents[count] = (struct ntb_port_extent){.id = found[count].id,
                                                       .offset = found[count].offset,
                                                       .length = found[count].length,

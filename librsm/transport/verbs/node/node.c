@@ -56,6 +56,7 @@ static void strip(struct verbs_node_port *port)
     if (port->pd != NULL)
         ibv_dealloc_pd(port->pd);
     verbs_device_close(&port->device);
+    pthread_mutex_destroy(&port->slots_lock);
     free(port);
 }
 
@@ -70,6 +71,7 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
                       RSM_NODE_EXTENTS_PINNED | RSM_NODE_ANY_THREAD;
     made->page = (uint64_t)sysconf(_SC_PAGESIZE);
     made->epoll = made->again = -1;
+    made->slots_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     if (!verbs_options_parse(info->options, info->peer_timeout_ms, &made->options, why,
                              sizeof why)) {
         rsm_log_error("verbs: controller %s: %s", info->name, why);
