@@ -104,8 +104,8 @@ static bool parse(int argc, char *argv[], struct options *options, int *status)
 
 static int run(struct options *options)
 {
-    sci_desc_t desc;
-    unsigned node;
+    sci_desc_t desc = NULL;
+    unsigned node = 0;
     if (!CALL(SCIOpen, &desc, 0))
         return STATUS_FAILED;
     int status = STATUS_FAILED;

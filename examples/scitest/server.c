@@ -44,7 +44,7 @@ static bool open_mailbox(struct server *server, sci_desc_t desc, const struct op
 /* Whether the client has gone without saying so. Others may connect and disconnect again. */
 static bool client_has_gone(const struct server *server)
 {
-    unsigned node, adapter;
+    unsigned node = 0, adapter = 0;
     sci_error_t error;
     sci_segment_cb_reason_t reason =
         SCIWaitForLocalSegmentEvent(server->segment, &node, &adapter, 0, 0, &error);
