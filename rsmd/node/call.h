@@ -63,6 +63,7 @@ rsmd_handler rsmd_answer_inspect;
 rsmd_handler rsmd_answer_links;
 /* usage.c */
 rsmd_handler rsmd_answer_shares;
+rsmd_handler rsmd_answer_interrupts;
 
 /** Answer a request: exactly one reply, whatever it asks, but for a request that is answered later.
  */
