@@ -355,6 +355,7 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_LINKS:
     case RSM_MSG_FAILED:
     case RSM_MSG_SHARES:
+    case RSM_MSG_INTERRUPTS:
         rsm_walk_inspect_request(c, msg);
         return;
     case RSM_MSG_INTERRUPT_CREATE:
@@ -462,6 +463,7 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_LINKS:
     case RSM_MSG_FAILED:
     case RSM_MSG_SHARES:
+    case RSM_MSG_INTERRUPTS:
         rsm_walk_inspect_reply(c, msg);
         return;
     case RSM_MSG_INTERRUPT_CREATE:

@@ -69,8 +69,9 @@ enum rsm_msg_type {
     RSM_MSG_EXPORT_STATE = 29,
     RSM_MSG_NAMED = 30,
     RSM_MSG_FAILED = 31,
+    RSM_MSG_INTERRUPTS = 32,
 };
-#define RSM_MSG_LAST  RSM_MSG_FAILED /* of the requests */
+#define RSM_MSG_LAST  RSM_MSG_INTERRUPTS /* of the requests */
 #define RSM_MSG_REPLY 0x8000u
 
 /** Name spaces of segment ids, one for each API. Segments of different spaces may have the same id
@@ -470,6 +471,8 @@ struct rsm_msg {
         struct rsm_failed_request failed;
         struct rsm_failed_reply failed_reply;
         struct rsm_shares_request shares;
+        struct rsm_interrupts_request interrupts;
+        struct rsm_interrupts_reply interrupts_reply;
         struct rsm_shares_reply shares_reply;
         struct rsm_records_request records;
         struct rsm_records_reply records_reply;

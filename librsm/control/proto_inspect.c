@@ -19,6 +19,7 @@ static void walk_inspect_item(struct rsm_codec *c, struct rsm_inspect_item *m)
     rsm_codec_u32(c, &m->exporter);
     rsm_codec_u32(c, &m->export_id);
     rsm_codec_u32(c, &m->published);
+    rsm_codec_u32(c, &m->state);
     rsm_codec_u32(c, &m->space);
     rsm_codec_u32(c, &m->segment_id);
     rsm_codec_u32(c, &m->node);
@@ -45,6 +46,23 @@ static void walk_inspect_reply(struct rsm_codec *c, struct rsm_inspect_reply *m)
     rsm_codec_count(c, &m->count, RSM_PROTO_ITEMS_MAX);
     for (uint32_t i = 0; i < m->count; i++)
         walk_inspect_item(c, &m->items[i]);
+}
+
+static void walk_interrupts_reply(struct rsm_codec *c, struct rsm_interrupts_reply *m)
+{
+    rsm_codec_u32(c, &m->next);
+    rsm_codec_count(c, &m->count, RSM_PROTO_INTERRUPTS_MAX);
+    for (uint32_t i = 0; i < m->count; i++) {
+        rsm_codec_u32(c, &m->items[i].kind);
+        rsm_codec_u32(c, &m->items[i].number);
+        rsm_codec_u32(c, &m->items[i].pid);
+        rsm_codec_u32(c, &m->items[i].uid);
+        rsm_codec_u32(c, &m->items[i].gid);
+        rsm_codec_u32(c, &m->items[i].mode);
+        rsm_codec_u32(c, &m->items[i].shared);
+        rsm_codec_u32(c, &m->items[i].pending);
+        rsm_codec_u32(c, &m->items[i].waiting);
+    }
 }
 
 static void walk_links_item(struct rsm_codec *c, struct rsm_links_item *m)
@@ -103,6 +121,9 @@ void rsm_walk_inspect_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_INSPECT:
         walk_inspect(c, &msg->u.inspect);
         return;
+    case RSM_MSG_INTERRUPTS:
+        rsm_codec_u32(c, &msg->u.interrupts.after);
+        return;
     case RSM_MSG_LINKS:
         rsm_codec_u32(c, &msg->u.links.first);
         return;
@@ -122,6 +143,9 @@ void rsm_walk_inspect_reply(struct rsm_codec *c, struct rsm_msg *msg)
     switch (msg->type & ~RSM_MSG_REPLY) {
     case RSM_MSG_INSPECT:
         walk_inspect_reply(c, &msg->u.inspect_reply);
+        return;
+    case RSM_MSG_INTERRUPTS:
+        walk_interrupts_reply(c, &msg->u.interrupts_reply);
         return;
     case RSM_MSG_LINKS:
         walk_links_reply(c, &msg->u.links_reply);

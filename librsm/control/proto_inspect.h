@@ -19,6 +19,13 @@ enum rsm_inspect_what {
     RSM_INSPECT_EXPORTS = 1,
     RSM_INSPECT_IMPORTS = 2,
 };
+/** How far a segment is. Of SISCI, which has states for adapters, it is the farthest of them. */
+enum rsm_inspect_state {
+    RSM_INSPECT_NEW = 0,       /* without an id */
+    RSM_INSPECT_CREATED = 1,   /* SISCI: it has an id */
+    RSM_INSPECT_PREPARED = 2,  /* SISCI: it is prepared on an adapter */
+    RSM_INSPECT_AVAILABLE = 3, /* whoever has the right may connect */
+};
 struct rsm_inspect_request {
     uint32_t what;  /* enum rsm_inspect_what */
     uint32_t after; /* `next` of the page before; 0: the first page */
@@ -28,7 +35,8 @@ struct rsm_inspect_item {
     uint32_t exporter;   /* of an import: the export's node, 0 for an export */
     uint32_t export_id;  /* of an import: id of the export it is connected to, 0 when aborted; if
                             that is on another host, what its node calls the connection */
-    uint32_t published;  /* 1: the segment has an id; 0: not published, or aborted */
+    uint32_t published;  /* 1: the segment has an id and can be connected to, or is; else 0 */
+    uint32_t state;      /* of an export: enum rsm_inspect_state; from CREATED on it has an id */
     uint32_t space;      /* enum rsm_id_space, if it has an id */
     uint32_t segment_id; /* if it has one, else 0 */
     uint32_t node;       /* of the process at this end */
@@ -53,6 +61,28 @@ struct rsm_inspect_reply {
     uint32_t clients;
     uint32_t count; /* in this reply */
     struct rsm_inspect_item items[RSM_PROTO_ITEMS_MAX];
+};
+
+/** The named interrupts of this rsmd, for rsmstat: a page, as of INSPECT. A user is told of his own,
+ *  root and rsmd's own user of all. */
+struct rsm_interrupts_request {
+    uint32_t after; /* `next` of the page before; 0: the first page */
+};
+struct rsm_interrupts_item {
+    uint32_t kind; /* enum rsm_interrupt_kind */
+    uint32_t number;
+    uint32_t pid;
+    uint32_t uid;
+    uint32_t gid;
+    uint32_t mode;    /* owner, group, other digits */
+    uint32_t shared;  /* 1: interrupts of the same user may have the number, too */
+    uint32_t pending; /* triggers that nobody has taken yet */
+    uint32_t waiting; /* threads asleep for one, those that call back included; the owner's word */
+};
+struct rsm_interrupts_reply {
+    uint32_t next;  /* for the page that follows, ascending; 0: this is the last */
+    uint32_t count; /* in this reply */
+    struct rsm_interrupts_item items[RSM_PROTO_INTERRUPTS_MAX];
 };
 
 /** The links of this rsmd to those of other hosts, for rsmstat: a page of the nodes that have an

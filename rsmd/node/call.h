@@ -65,6 +65,7 @@ rsmd_handler rsmd_answer_failed;
 rsmd_handler rsmd_answer_links;
 /* usage.c */
 rsmd_handler rsmd_answer_shares;
+rsmd_handler rsmd_answer_interrupts;
 
 /** Answer a request: exactly one reply, whatever it asks, but for a request that is answered later.
  */

@@ -425,6 +425,18 @@ bool rsmd_events_set_direct(const struct rsmd_events *events, bool direct)
                   offsetof(struct rsm_event_counter, direct)) == (ssize_t)sizeof word;
 }
 
+struct rsmd_events_seen rsmd_events_see(const struct rsmd_events *events)
+{
+    struct rsmd_events_seen seen = {.pending = 0};
+    _Static_assert(offsetof(struct rsm_event_counter, pending) == 0 &&
+                       offsetof(struct rsm_event_counter, waiters) == sizeof seen.pending,
+                   "they begin the counter");
+    if (events->counter < 0 ||
+        pread(events->counter, &seen, sizeof seen, 0) != (ssize_t)sizeof seen)
+        return (struct rsmd_events_seen){.pending = 0};
+    return seen;
+}
+
 void rsmd_events_ring(const struct rsmd_events *events)
 {
     if (events->pipe >= 0)

@@ -15,6 +15,13 @@ enum rsm_status rsmd_events_need_cell(struct rsmd_account *account, struct rsmd_
 /** Post to a counter whose memory is there, and wake its owner. False: it cannot be mapped now. */
 bool rsmd_events_post(const struct rsmd_events *events, uint32_t count, bool coalesce);
 
+/** What a counter holds, which both ends can see, and write: it is shown, and nothing relies on it.
+ *  0 where there is none. */
+struct rsmd_events_seen {
+    uint32_t pending, waiters;
+};
+struct rsmd_events_seen rsmd_events_see(const struct rsmd_events *events);
+
 /** Whether those who have the counter of an interrupt may post to it without rsmd. Of a counter whose
  *  memory is there this does not map it, so it needs no memory; false: it is as it was. */
 bool rsmd_events_set_direct(const struct rsmd_events *events, bool direct);

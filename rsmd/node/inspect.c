@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rsmstat shows: pages of exports and of connections, as far as the asker takes part. */
-#include <stddef.h>
 #include <unistd.h>
 
 #include "node/call.h"
 #include "node/claims.h"
-#include "control/sharedmem.h"
+#include "node/events.h"
+#include "node/interrupts.h"
 #include "node/registry.h"
 
 enum { LOOKED_AT_MAX = 1024 /* exports or imports, for one page */ };
@@ -37,22 +37,23 @@ static bool is_shown(const struct walk *walk)
 
 /* ------------------------------------------------------------------ items */
 
-/* Both ends may look at the counter themselves; it is no secret, and nothing that we rely on. */
-static uint32_t pending_of(const struct rsmd_events *events)
-{
-    uint32_t pending = 0;
-    off_t place = offsetof(struct rsm_event_counter, pending);
-    if (events->counter < 0 ||
-        pread(events->counter, &pending, sizeof pending, place) != (ssize_t)sizeof pending)
-        return 0;
-    return pending;
-}
-
 static void fill_name(struct rsm_inspect_item *item, const struct rsmd_segment_name *name)
 {
     item->published = 1;
     item->space = name->space;
     item->segment_id = name->id;
+}
+
+static enum rsm_inspect_state state_of(const struct rsmd_export *exported)
+{
+    if (rsmd_export_is_open(exported))
+        return RSM_INSPECT_AVAILABLE;
+    if (!exported->claimed)
+        return RSM_INSPECT_NEW;
+    for (unsigned i = 0; i < RSM_PROTO_UNITS_MAX; i++)
+        if (exported->state[i] != RSM_SEGMENT_NEW)
+            return RSM_INSPECT_PREPARED;
+    return RSM_INSPECT_CREATED;
 }
 
 static void fill_export(const struct rsmd_node *node, const struct walk *walk,
@@ -69,12 +70,13 @@ static void fill_export(const struct rsmd_node *node, const struct walk *walk,
         .permission = owner ? exported->access.mode : RSM_INSPECT_HIDDEN,
         .acl_count = owner ? exported->access.acl_count : RSM_INSPECT_HIDDEN,
         .connections = owner ? exported->import_count : RSM_INSPECT_HIDDEN,
-        .pending = pending_of(&exported->events),
+        .pending = rsmd_events_see(&exported->events).pending,
         .length = exported->length,
     };
     if (exported->published || exported->claimed)
         fill_name(item, &exported->name);
-    if (!rsmd_export_is_open(exported))
+    item->state = state_of(exported);
+    if (item->state != RSM_INSPECT_AVAILABLE)
         item->published = 0;
     memcpy(item->controller, exported->controller->name, sizeof item->controller);
 }
@@ -90,7 +92,7 @@ static void fill_import(const struct walk *walk, struct rsm_inspect_item *item)
         .uid = import->importer.uid,
         .gid = import->importer.gid,
         .permission = import->rights,
-        .pending = pending_of(&import->events),
+        .pending = rsmd_events_see(&import->events).pending,
         .choice = import->choice,
     };
     item->exporter = import->exporter;
@@ -145,14 +147,36 @@ static void fill_page(struct rsmd_call *call, struct walk *walk)
     }
 }
 
+static bool may_see_all(const struct rsmd_call *call)
+{
+    return call->who.uid == 0 || call->who.uid == geteuid();
+}
+
+enum rsm_status rsmd_answer_interrupts(struct rsmd_call *call)
+{
+    struct rsm_interrupts_reply *reply = &call->reply->u.interrupts_reply;
+    const struct rsmd_slotmap *map = call->node->interrupts_by_place;
+    uint32_t before = call->request->u.interrupts.after, place;
+    unsigned looked_at = 0;
+    for (; (place = rsmd_slotmap_after(map, before)) != 0; before = place) {
+        if (looked_at++ == LOOKED_AT_MAX || reply->count == RSM_PROTO_INTERRUPTS_MAX) {
+            reply->next = before;
+            break;
+        }
+        struct rsm_interrupts_item *item = &reply->items[reply->count];
+        *item = rsmd_interrupt_seen(map->holder[place]);
+        if (may_see_all(call) || item->uid == call->who.uid)
+            reply->count++;
+    }
+    return RSM_ST_OK;
+}
+
 enum rsm_status rsmd_answer_inspect(struct rsmd_call *call)
 {
     const struct rsm_inspect_request *asked = &call->request->u.inspect;
     struct rsm_inspect_reply *reply = &call->reply->u.inspect_reply;
     const struct rsmd_node *node = call->node;
-    struct walk walk = {.node = node,
-                        .uid = call->who.uid,
-                        .all = call->who.uid == 0 || call->who.uid == geteuid()};
+    struct walk walk = {.node = node, .uid = call->who.uid, .all = may_see_all(call)};
     if (asked->what != RSM_INSPECT_EXPORTS && asked->what != RSM_INSPECT_IMPORTS)
         return RSM_ST_INVALID;
     uint64_t most = node->shares.quota[RSMD_BYTES].total;

@@ -7,6 +7,7 @@
 #include "node/events.h"
 #include "node/registry.h"
 #include "node/remote/remote.h"
+#include "node/slotmap.h"
 
 #define CREATE_FLAGS (RSM_INTERRUPT_ASSIGN_NUMBER | RSM_INTERRUPT_SHARED)
 
@@ -20,6 +21,7 @@ struct message {
 
 struct rsmd_interrupt {
     uint32_t id;
+    uint32_t place; /* in interrupts_by_place */
     struct rsmd_interrupt_key {
         uint32_t kind;
         uint32_t number;
@@ -123,6 +125,7 @@ static void free_interrupt(struct rsmd_node *node, struct rsmd_interrupt *interr
     rsmd_events_close(account, &interrupt->events);
     HASH_DELETE(hh_key, node->interrupts_by_number, interrupt);
     HASH_DEL(node->interrupts, interrupt);
+    rsmd_slotmap_set(node->interrupts_by_place, interrupt->place, NULL);
     interrupt->previous_sharer->next_sharer = interrupt->next_sharer;
     interrupt->next_sharer->previous_sharer = interrupt->previous_sharer;
     DL_DELETE(interrupt->client->interrupts, interrupt);
@@ -166,15 +169,20 @@ static uint32_t assign_number(struct rsmd_node *node, uint32_t kind)
     return node->last_interrupt;
 }
 
-/* Into both tables. False: no memory, and it is in none. */
+/* Into all tables. False: no memory, and it is in none. */
 static bool enter(struct rsmd_node *node, struct rsmd_interrupt *interrupt)
 {
+    interrupt->place = rsmd_slotmap_free(node->interrupts_by_place);
+    if (interrupt->place == 0)
+        return false;
     HASH_ADD_INT(node->interrupts, id, interrupt);
     if (interrupt->hh.tbl == NULL)
         return false;
     HASH_ADD(hh_key, node->interrupts_by_number, key, sizeof interrupt->key, interrupt);
-    if (interrupt->hh_key.tbl != NULL)
+    if (interrupt->hh_key.tbl != NULL) {
+        rsmd_slotmap_set(node->interrupts_by_place, interrupt->place, interrupt);
         return true;
+    }
     HASH_DEL(node->interrupts, interrupt);
     return false;
 }
@@ -433,6 +441,22 @@ enum rsm_status rsmd_answer_interrupt_trigger(struct rsmd_call *call)
     if (asked->posted > 1 || (asked->posted == 1 && asked->kind != RSM_INTERRUPT_PLAIN))
         return RSM_ST_INVALID;
     return trigger_for(call, asked->node, &trigger, &id);
+}
+
+/* ------------------------------------------------------------------ looking */
+
+struct rsm_interrupts_item rsmd_interrupt_seen(const struct rsmd_interrupt *interrupt)
+{
+    const struct rsmd_events_seen seen = rsmd_events_see(&interrupt->events);
+    return (struct rsm_interrupts_item){.kind = interrupt->key.kind,
+                                        .number = interrupt->key.number,
+                                        .pid = (uint32_t)interrupt->creator,
+                                        .uid = interrupt->access.uid,
+                                        .gid = interrupt->access.gid,
+                                        .mode = interrupt->access.mode,
+                                        .shared = interrupt->shared,
+                                        .pending = seen.pending,
+                                        .waiting = seen.waiters};
 }
 
 /* ------------------------------------------------------------------ fetching */

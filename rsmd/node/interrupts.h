@@ -46,6 +46,9 @@ struct rsmd_events *rsmd_interrupt_events(struct rsmd_interrupt *interrupt);
 /** Whether an interrupt has that id. */
 bool rsmd_interrupt_has_id(const struct rsmd_node *node, uint32_t id);
 
+/** What rsmstat shows of it. */
+struct rsm_interrupts_item rsmd_interrupt_seen(const struct rsmd_interrupt *interrupt);
+
 /** Free the first of a client's interrupts. */
 void rsmd_interrupt_free_first(struct rsmd_node *node, struct rsmd_client *client);
 

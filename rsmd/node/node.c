@@ -51,7 +51,9 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
     }
     node->exports_by_slot = rsmd_slotmap_make();
     node->imports_by_slot = rsmd_slotmap_make();
-    if (node->exports_by_slot == NULL || node->imports_by_slot == NULL) {
+    node->interrupts_by_place = rsmd_slotmap_make();
+    if (node->exports_by_slot == NULL || node->imports_by_slot == NULL ||
+        node->interrupts_by_place == NULL) {
         snprintf(why, why_size, "out of memory");
         rsmd_node_end(node);
         return false;
@@ -76,5 +78,6 @@ void rsmd_node_end(struct rsmd_node *node)
     node->generation_table = NULL;
     free(node->exports_by_slot);
     free(node->imports_by_slot);
-    node->exports_by_slot = node->imports_by_slot = NULL;
+    free(node->interrupts_by_place);
+    node->exports_by_slot = node->imports_by_slot = node->interrupts_by_place = NULL;
 }

@@ -244,6 +244,7 @@ struct rsmd_node {
     struct rsmd_guest *guests;     /* by export and user */
     struct rsmd_slotmap *exports_by_slot;
     struct rsmd_slotmap *imports_by_slot;
+    struct rsmd_slotmap *interrupts_by_place; /* places are no slots of the generation table */
     struct rsmd_worker *worker; /* for what may take long; NULL: everything is done at once */
     uint32_t last_id;
     struct rsmd_interrupt *interrupts;           /* by id */

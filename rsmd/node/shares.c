@@ -12,14 +12,15 @@
 #include <unistd.h>
 
 #include "conf/conf.h"
+#include "control/sharedmem.h"
 #include "base/log.h"
 
 enum {
     RESERVE_PERCENT = 5,
     CONNECTIONS_MAX = 4096,
-    FORWARDS_MAX = 4096, /* a reply looks its request up in a list */
-    RECORDS_MAX = 65536, /* of up to 1 KiB */
-    INTERRUPTS_MAX = 65536,
+    FORWARDS_MAX = 4096,                             /* a reply looks its request up in a list */
+    RECORDS_MAX = 65536,                             /* of up to 1 KiB */
+    INTERRUPTS_MAX = RSM_GENERATION_TABLE_SLOTS - 1, /* which have places, from 1 on */
     TOLD_EVERY_S = 60,
 
     /* Descriptors that the daemon needs for itself. */

@@ -30,3 +30,12 @@ uint32_t rsmd_slotmap_after(const struct rsmd_slotmap *map, uint32_t slot)
         bits = map->used[word];
     return bits != 0 ? word * BITS + (uint32_t)__builtin_ctzll(bits) : 0;
 }
+
+uint32_t rsmd_slotmap_free(const struct rsmd_slotmap *map)
+{
+    uint64_t taken = map->used[0] | 1; /* slot 0 is none */
+    uint32_t word = 0;
+    while (taken == UINT64_MAX && ++word < RSM_GENERATION_TABLE_SLOTS / BITS)
+        taken = map->used[word];
+    return taken != UINT64_MAX ? word * BITS + (uint32_t)__builtin_ctzll(~taken) : 0;
+}

@@ -2,7 +2,8 @@
 /**
  * @file
  * What holds each slot of the generation table, so that all exports, or all connections, can be
- * walked along a few at a time, whatever comes and goes between.
+ * walked along a few at a time, whatever comes and goes between. Interrupts, which have no slot
+ * there, have a map of places for the same purpose.
  */
 #ifndef RSMD_SLOTMAP_H
 #define RSMD_SLOTMAP_H
@@ -24,5 +25,8 @@ void rsmd_slotmap_set(struct rsmd_slotmap *map, uint32_t slot, void *holder);
 
 /** The lowest slot above @p slot that somebody holds; 0: there is none. */
 uint32_t rsmd_slotmap_after(const struct rsmd_slotmap *map, uint32_t slot);
+
+/** The lowest slot from 1 on that nobody holds; 0: there is none. */
+uint32_t rsmd_slotmap_free(const struct rsmd_slotmap *map);
 
 #endif

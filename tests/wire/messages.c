@@ -44,7 +44,8 @@ const struct message_fields control_messages[] = {
     {RSM_MSG_EVENT_DOORBELL, "EVENT_DOORBELL", "end id# peer#", ""},
     {RSM_MSG_INSPECT, "INSPECT", "what after",
      "next exported_bytes exported_limit~ segments segments_limit~ clients count (item.id# "
-     "item.exporter item.export# item.published item.space item.segment_id item.node item.pid~ "
+     "item.exporter item.export# item.published item.state item.space item.segment_id item.node "
+     "item.pid~ "
      "item.uid~ item.gid~ "
      "item.permission item.acl_count item.connections item.pending item.length item.trap "
      "item.reason "
@@ -73,6 +74,9 @@ const struct message_fields control_messages[] = {
      "node kind number interrupt# posted length blob", ""},
     {RSM_MSG_INTERRUPT_TAKE, "INTERRUPT_TAKE", "interrupt# most after~",
      "count (message.order message.node message.length blob)"},
+    {RSM_MSG_INTERRUPTS, "INTERRUPTS", "after",
+     "next count (item.kind item.number item.pid~ item.uid~ item.gid~ item.mode item.shared "
+     "item.pending item.waiting)"},
     {RSM_MSG_NAMED, "NAMED", "name", "count (named.node named.adapter)"},
     {0, NULL, NULL, NULL},
 };

@@ -444,6 +444,7 @@ static void events(void **state)
         .u.interrupt_trigger = {WIRE_OWN, RSM_INTERRUPT_DATA, 9573, interrupt, 5, "hello"});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_TAKE,
         .u.interrupt_take = {interrupt, RSM_PROTO_MESSAGES_MAX, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_INTERRUPTS, .u.interrupts = {0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_REMOVE, .u.interrupt_remove = {interrupt});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
         .u.event_open = {RSM_EVENT_EXPORT, made.export_id});

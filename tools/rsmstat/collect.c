@@ -17,6 +17,7 @@ enum {
     CONTROLLERS_MAX = 256,
     SEGMENTS_MAX = 65536,
     USERS_MAX = 65536,
+    INTERRUPTS_MAX = 65536,
     TOPOLOGY_TRIES = 4,
 };
 
@@ -227,6 +228,49 @@ static bool collect_shares(struct collector *c)
     return true;
 }
 
+/* ------------------------------------------------------------------ interrupts */
+
+static bool add_interrupts(struct snapshot *into, const struct rsm_interrupts_reply *page)
+{
+    size_t count = into->interrupt_count + page->count;
+    struct rsm_interrupts_item *grown = realloc(into->interrupts, (count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    into->interrupts = grown;
+    memcpy(grown + into->interrupt_count, page->items, page->count * sizeof *grown);
+    into->interrupt_count = count;
+    return true;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    const struct rsm_interrupts_item *a = left, *b = right;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+static bool collect_interrupts(struct collector *c)
+{
+    struct snapshot *into = c->into;
+    struct rsm_msg msg;
+    const struct rsm_interrupts_reply *page = &msg.u.interrupts_reply;
+    uint32_t after = 0;
+    do {
+        msg = (struct rsm_msg){.type = RSM_MSG_INTERRUPTS, .u.interrupts = {.after = after}};
+        if (!ask(c, &msg, "interrupts"))
+            return false;
+        /* Ascending, so that it ends. */
+        if (page->next != 0 && (page->next <= after || page->next >= INTERRUPTS_MAX))
+            return fail(c, "interrupts", rsmcore_status_text(RSM_ST_PROTOCOL));
+        if (!add_interrupts(into, page))
+            return fail(c, "interrupts", strerror(ENOMEM));
+        after = page->next;
+    } while (after != 0 && into->interrupt_count < INTERRUPTS_MAX);
+    qsort(into->interrupts, into->interrupt_count, sizeof *into->interrupts, by_number);
+    return true;
+}
+
 /* ------------------------------------------------------------------ segments */
 
 static bool add_segment(struct segments *segments, uint32_t exporter,
@@ -411,6 +455,8 @@ static void collect(struct collector *c, unsigned sections)
         well = collect_links(c);
     if (well && (sections & SECTION_SHARES) != 0)
         well = collect_shares(c);
+    if (well && (sections & SECTION_INTERRUPTS) != 0)
+        well = collect_interrupts(c);
     if (well && (sections & SECTION_EXPORTS) != 0)
         well = collect_own(c, RSM_INSPECT_EXPORTS, &into->exports);
     if (well && imports && collect_own(c, RSM_INSPECT_IMPORTS, &into->imports))
@@ -439,6 +485,7 @@ void snapshot_free(struct snapshot *snapshot)
     free(snapshot->failed);
     free(snapshot->links);
     free(snapshot->users);
+    free(snapshot->interrupts);
     free(snapshot->exports.list);
     free(snapshot->imports.list);
     free(snapshot);

@@ -49,6 +49,8 @@ struct snapshot {
     size_t user_count;
     struct segments exports;
     struct segments imports; /**< from this node's processes, and to this node's segments */
+    struct rsm_interrupts_item *interrupts;
+    size_t interrupt_count;
     char notes[NOTES_MAX][NOTE_BYTES]; /**< what could not be learned */
     size_t note_count;
 };

@@ -15,6 +15,7 @@ enum option_code {
     OPTION_TOPOLOGY,
     OPTION_EXPORTS,
     OPTION_IMPORTS,
+    OPTION_INTERRUPTS,
     OPTION_LINKS,
     OPTION_SHARES,
     OPTION_JSON,
@@ -30,6 +31,7 @@ static const struct option known[] = {
     {"help", no_argument, NULL, OPTION_HELP},
     {"human", no_argument, NULL, 'h'},
     {"imports", no_argument, NULL, OPTION_IMPORTS},
+    {"interrupts", no_argument, NULL, OPTION_INTERRUPTS},
     {"json", no_argument, NULL, OPTION_JSON},
     {"links", no_argument, NULL, OPTION_LINKS},
     {"node", required_argument, NULL, 'n'},
@@ -52,12 +54,13 @@ static void print_help(FILE *to)
           "                         daemon's node, else 1)\n"
           "  -d, --runtime-dir DIR  where nodes have their sockets (default: RSM_RUNTIME_DIR)\n"
           "  -a, --all-nodes        look at all nodes in that directory\n"
-          "  --controllers          show controllers; these six: that part alone\n"
+          "  --controllers          show controllers; these seven: that part alone\n"
           "  --topology             show which nodes the controllers reach\n"
           "  --links                show the links to daemons of other hosts\n"
           "  --shares               show what users have and may have of the node's limits\n"
           "  --exports              show exported segments\n"
           "  --imports              show imported segments\n"
+          "  --interrupts           show named interrupts, which programs of SISCI have\n"
           "  -h, --human            sizes in KiB (K), MiB (M) and so on, not in bytes\n"
           "  --json                 for programs: one line of JSON\n"
           "  --watch[=SECONDS]      show it again and again (default: every 2 seconds)\n"
@@ -131,6 +134,9 @@ static bool take(struct options *options, int code)
         return true;
     case OPTION_IMPORTS:
         options->sections |= SECTION_IMPORTS;
+        return true;
+    case OPTION_INTERRUPTS:
+        options->sections |= SECTION_INTERRUPTS;
         return true;
     default:
         return take_value(options, code);

@@ -13,7 +13,8 @@ enum section {
     SECTION_IMPORTS = 8,
     SECTION_LINKS = 16,
     SECTION_SHARES = 32,
-    SECTIONS_ALL = 63,
+    SECTION_INTERRUPTS = 64,
+    SECTIONS_ALL = 127,
 };
 
 struct options {

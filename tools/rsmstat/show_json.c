@@ -182,7 +182,7 @@ static void show_item(struct json *json, const struct rsm_inspect_item *item)
 {
     char text[TEXT_BYTES];
     json_number(json, "id", item->id);
-    if (item->published == 0) {
+    if (!text_has_segment_id(item)) {
         json_null(json, "segment_id");
         json_null(json, "id_space");
         json_null(json, "segment");
@@ -210,6 +210,7 @@ static void show_exports(struct json *json, const struct snapshot *s)
         json_open(json, NULL, '{');
         show_item(json, item);
         json_bool(json, "published", item->published != 0);
+        json_string(json, "state", text_export_state(item));
         if (item->permission == RSM_INSPECT_HIDDEN) {
             json_null(json, "mode");
         } else {
@@ -250,6 +251,29 @@ static void show_imports(struct json *json, const struct snapshot *s)
         json_string(json, "rights", text);
         json_string(json, "state", item->export_id == 0 ? "aborted" : "connected");
         show_trap(json, &item->choice);
+        json_close(json, '{');
+    }
+    json_close(json, '[');
+}
+
+static void show_interrupts(struct json *json, const struct snapshot *s)
+{
+    char text[TEXT_BYTES];
+    json_open(json, "interrupts", '[');
+    for (size_t i = 0; i < s->interrupt_count; i++) {
+        const struct rsm_interrupts_item *item = &s->interrupts[i];
+        json_open(json, NULL, '{');
+        json_number(json, "number", item->number);
+        json_string(json, "kind", text_interrupt_kind(item->kind));
+        json_number(json, "node", s->node);
+        number_or_null(json, "pid", item->pid);
+        user(json, item->uid);
+        json_number(json, "gid", item->gid);
+        snprintf(text, sizeof text, "%04o", (unsigned)item->mode);
+        json_string(json, "mode", text);
+        json_bool(json, "shared", item->shared != 0);
+        json_number(json, "pending", item->pending);
+        json_number(json, "waiting", item->waiting);
         json_close(json, '{');
     }
     json_close(json, '[');
@@ -301,6 +325,8 @@ static void show_one(struct json *json, const struct snapshot *s, unsigned secti
         show_exports(json, s);
     if ((sections & SECTION_IMPORTS) != 0)
         show_imports(json, s);
+    if ((sections & SECTION_INTERRUPTS) != 0)
+        show_interrupts(json, s);
     show_notes(json, s);
     json_close(json, '{');
 }

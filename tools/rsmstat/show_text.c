@@ -165,9 +165,9 @@ static void access_cell(struct table *table, const struct rsm_inspect_item *item
 
 static int show_exports(FILE *out, const struct snapshot *s, bool human)
 {
-    static const char *const headings[] = {"EXPORTED", "#SIZE",      "OWNER",
-                                           "#PID",     "ACCESS",     "#CONNECTIONS",
-                                           "#EVENTS",  "CONTROLLER", NULL};
+    static const char *const headings[] = {
+        "EXPORTED",     "#SIZE",   "OWNER",      "#PID",  "ACCESS",
+        "#CONNECTIONS", "#EVENTS", "CONTROLLER", "STATE", NULL};
     struct table table;
     char text[TEXT_BYTES];
     table_begin(&table, headings);
@@ -182,6 +182,7 @@ static int show_exports(FILE *out, const struct snapshot *s, bool human)
         owners_cell(&table, item->connections);
         table_cell(&table, "%" PRIu32, item->pending);
         table_cell(&table, "%s", item->controller);
+        table_cell(&table, "%s", text_export_state(item));
     }
     return table_end(&table, out);
 }
@@ -213,6 +214,26 @@ static int show_imports(FILE *out, const struct snapshot *s, bool human)
         table_cell(&table, "%s", item->controller);
         table_cell(&table, "%s", rsmcore_map_trap_name(item->choice.trap));
         table_cell(&table, "%s", rsmcore_map_reason_name(item->choice.reason));
+    }
+    return table_end(&table, out);
+}
+
+static int show_interrupts(FILE *out, const struct snapshot *s)
+{
+    static const char *const headings[] = {"INTERRUPT", "KIND",     "OWNER",    "#PID", "ACCESS",
+                                           "SHARED",    "#PENDING", "#WAITING", NULL};
+    struct table table;
+    table_begin(&table, headings);
+    for (size_t i = 0; i < s->interrupt_count; i++) {
+        const struct rsm_interrupts_item *item = &s->interrupts[i];
+        table_cell(&table, "0x%" PRIx32, item->number);
+        table_cell(&table, "%s", text_interrupt_kind(item->kind));
+        table_cell(&table, "%s", text_user(item->uid));
+        process_cell(&table, item->pid);
+        table_cell(&table, "%04" PRIo32, item->mode);
+        table_cell(&table, "%s", item->shared != 0 ? "yes" : "no");
+        table_cell(&table, "%" PRIu32, item->pending);
+        table_cell(&table, "%" PRIu32, item->waiting);
     }
     return table_end(&table, out);
 }
@@ -288,6 +309,12 @@ static int show_one(FILE *out, const struct snapshot *s, const struct options *o
     if ((options->sections & SECTION_IMPORTS) != 0) {
         fputc('\n', out);
         result |= show_imports(out, s, options->human);
+    }
+    /* Only programs of SISCI have some. */
+    if ((options->sections & SECTION_INTERRUPTS) != 0 &&
+        (s->interrupt_count > 0 || options->sections != SECTIONS_ALL)) {
+        fputc('\n', out);
+        result |= show_interrupts(out, s);
     }
     return result;
 }

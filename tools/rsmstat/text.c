@@ -34,9 +34,35 @@ const char *text_id_space(uint32_t space)
     return space < RSM_ID_SPACES ? spaces[space] : "unknown";
 }
 
+bool text_has_segment_id(const struct rsm_inspect_item *item)
+{
+    return item->published != 0 || item->state != RSM_INSPECT_NEW;
+}
+
+const char *text_export_state(const struct rsm_inspect_item *item)
+{
+    switch (item->state) {
+    case RSM_INSPECT_NEW:
+        return "new";
+    case RSM_INSPECT_CREATED:
+        return "created";
+    case RSM_INSPECT_PREPARED:
+        return "prepared";
+    case RSM_INSPECT_AVAILABLE:
+        return item->space == RSM_ID_SPACE_RSMAPI ? "published" : "available";
+    default:
+        return "unknown";
+    }
+}
+
+const char *text_interrupt_kind(uint32_t kind)
+{
+    return kind == RSM_INTERRUPT_PLAIN ? "plain" : kind == RSM_INTERRUPT_DATA ? "data" : "unknown";
+}
+
 void text_segment_id(char text[TEXT_BYTES], const struct rsm_inspect_item *item)
 {
-    if (item->published == 0)
+    if (!text_has_segment_id(item))
         snprintf(text, TEXT_BYTES, "-");
     else if (item->space == RSM_ID_SPACE_RSMAPI)
         snprintf(text, TEXT_BYTES, "0x%" PRIx32, item->segment_id);

@@ -14,6 +14,13 @@ enum { TEXT_BYTES = 64 }; /* enough for each of these */
 /** Bytes: all digits, or (@p human) with one of K, M, G, T, P, E for powers of 1024. */
 void text_size(char text[TEXT_BYTES], uint64_t bytes, bool human);
 
+/** Whether it has an id: an import's is there while it is connected. */
+bool text_has_segment_id(const struct rsm_inspect_item *item);
+/** "new", "created", "prepared", "available"; of RSMAPI "published". */
+const char *text_export_state(const struct rsm_inspect_item *item);
+/** "plain" or "data". */
+const char *text_interrupt_kind(uint32_t kind);
+
 /** The name space of a segment's id, as programs know it. */
 const char *text_id_space(uint32_t space);
 /** The id of a segment, with its name space unless that is RSMAPI's; "-" if it has none. */

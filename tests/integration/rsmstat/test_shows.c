@@ -195,9 +195,11 @@ static void test_tables(void **state)
     assert_true(has_line(outcome.out, "Node 1: rsmd [0-9]+ of user .*, embedded, .*/node-1.sock"));
     assert_true(has_line(outcome.out, "Exported memory: 16384 .*clients: 3"));
     assert_true(has_line(outcome.out, "EXPORTED +SIZE +OWNER +PID +ACCESS +CONNECTIONS +EVENTS +"
-                                      "CONTROLLER"));
-    assert_true(has_line(outcome.out, "0x400000 +12288 +[^ ]+ +[0-9]+ +0755 +1 +0 +sci0"));
-    assert_true(has_line(outcome.out, "0x400001 +4096 +[^ ]+ +[0-9]+ +list of 1 +0 +0 +sci0"));
+                                      "CONTROLLER +STATE"));
+    assert_true(
+        has_line(outcome.out, "0x400000 +12288 +[^ ]+ +[0-9]+ +0755 +1 +0 +sci0 +published"));
+    assert_true(
+        has_line(outcome.out, "0x400001 +4096 +[^ ]+ +[0-9]+ +list of 1 +0 +0 +sci0 +published"));
     assert_true(has_line(outcome.out, "0x400000 +1 +12288 +2 +[^ ]+ +[0-9]+ +rw +connected +0 +"
                                       "sci0 +- +-"));
     assert_true(has_line(outcome.out, "sci0 +2 +sci0 +2 +active"));

@@ -132,6 +132,9 @@ static void keep_reply_to_bounds(struct rsm_msg *m)
     case RSM_MSG_SHARES:
         m->u.shares_reply.count %= RSM_PROTO_USERS_MAX + 1;
         break;
+    case RSM_MSG_INTERRUPTS:
+        m->u.interrupts_reply.count %= RSM_PROTO_INTERRUPTS_MAX + 1;
+        break;
     case RSM_MSG_NAMED:
         m->u.named_reply.count %= RSM_PROTO_NAMED_MAX + 1;
         break;
