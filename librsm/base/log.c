@@ -28,7 +28,9 @@ int rsmcore_log_level_named(const char *name)
 static int max_level_from_environment(void)
 {
     const char *wanted = secure_getenv("RSM_LOG");
-    return wanted == NULL ? -1 : rsmcore_log_level_named(wanted);
+    int level = wanted == NULL ? -1 : rsmcore_log_level_named(wanted);
+    /* Who asks for what there is not is told so: control/environment.h. */
+    return wanted != NULL && *wanted != '\0' && level < 0 ? RSMCORE_LOG_WARNING : level;
 }
 
 void rsmcore_log_to(rsmcore_log_hook hook, enum rsmcore_log_level most)

@@ -15,6 +15,7 @@
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "control/environment.h"
 #include "control/trust.h"
 
 enum {
@@ -246,6 +247,7 @@ static enum rsm_status use_private_directory(struct rsmcore_runtime *runtime)
 enum rsm_status rsmcore_runtime_find(struct rsmcore_runtime *runtime)
 {
     memset(runtime, 0, sizeof *runtime);
+    rsmcore_environment_check_once();
     const char *node = secure_getenv("RSM_NODE");
     runtime->node = node == NULL ? 1 : rsmcore_node_id_parse(node);
     if (runtime->node == 0) {

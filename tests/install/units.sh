@@ -16,7 +16,8 @@ trap 'rm -rf "$work"' EXIT
 
 # What is installed later is where it was built.
 for unit in "$build"/packaging/*.service "$build"/packaging/*.socket; do
-    sed -E "s#^(ExecStart=)[^ ]*/rsmd#\1$rsmd#" "$unit" >"$work/$(basename "$unit")"
+    name=$(basename "$unit" | sed 's/@/@eth0/')
+    sed -E "s#^(ExecStart=)[^ ]*/rsmd#\1$rsmd#" "$unit" >"$work/$name"
 done
 if ! found=$(systemd-analyze verify --man=no "$work"/*.service "$work"/*.socket 2>&1); then
     echo "$found" >&2

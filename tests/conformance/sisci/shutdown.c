@@ -141,6 +141,9 @@ CONFORMANCE(B, 94, "SCITerminate() without SCIClose(), and exit without either, 
 {
     const actor_function ends[] = {terminate, s_exit, have_everything_and_exit};
     begin_as_a();
+    /* What a forked process has of this connection goes with it. */
+    (void)offer(SEGMENT + 2, SIZE);
+    (void)connected(node_a(), SEGMENT + 2);
     for (unsigned i = 0; i < 3; i++) {
         struct actor *other = exporter_start();
         if (i < 2)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "control/environment.h"
 #include "control/packet.h"
 #include "control/runtime.h"
 #include "control/trust.h"
@@ -399,6 +400,7 @@ static void a_service_that_cannot_start(void **state)
 
 int main(void)
 {
+    rsmcore_environment_check_once(); /* what tests have of their own there is no matter of these */
 #define CLEAN(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
         CLEAN(node_ids_have_sixteen_bits),   CLEAN(directory_follows_the_documented_order),
