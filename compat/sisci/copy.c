@@ -120,13 +120,17 @@ SISCI_EXPORT(SCIMemWrite);
 
 /* ------------------------------------------------------------------ between maps */
 
-static sci_error_t transfer(struct sisci_map *source, size_t from, struct sisci_map *target,
-                            size_t to, size_t size)
+sci_error_t sisci_map_copy_check(const struct sisci_map *source, size_t from,
+                                 const struct sisci_map *target, size_t to, size_t size)
 {
     if (!sisci_map_has(source, from, size) || !sisci_map_has(target, to, size))
         return SCI_ERR_OUT_OF_RANGE;
-    if (target->read_only)
-        return SCI_ERR_ILLEGAL_OPERATION;
+    return target->read_only ? SCI_ERR_ILLEGAL_OPERATION : SCI_ERR_OK;
+}
+
+sci_error_t sisci_map_copy(struct sisci_map *source, size_t from, struct sisci_map *target,
+                           size_t to, size_t size)
+{
     if (target->import == NULL && source->import != NULL)
         return copy(source, from, target->address + to, size, true);
     return copy(target, to, source->address + from, size, false);
@@ -142,9 +146,11 @@ SISCI_API void SCITransferBlock(sci_map_t sourceMap, unsigned int sourceOffset,
         source = sisci_hold_map(sourceMap);
         target = sisci_hold_map(destinationMap);
         result = source != NULL && target != NULL
-                     ? transfer(source, sourceOffset, target, destinationOffset, size)
+                     ? sisci_map_copy_check(source, sourceOffset, target, destinationOffset, size)
                      : SCI_ERR_ILLEGAL_PARAMETER;
     }
+    if (result == SCI_ERR_OK)
+        result = sisci_map_copy(source, sourceOffset, target, destinationOffset, size);
     if (result == SCI_ERR_OK && (flags & SCI_FLAG_ERROR_CHECK) != 0 && target->import != NULL &&
         rsmcore_import_complete(target->import) != RSM_ST_OK)
         result = SCI_ERR_TRANSFER_FAILED;

@@ -30,7 +30,17 @@ static void release(struct sisci_object *object)
         sisci_local_map_end(&map->local);
 }
 
-static const struct sisci_type map_type = {.kind = SISCI_MAP, .release = release};
+/* There are no bus addresses. */
+static sci_error_t query(struct sisci_object *object, unsigned subcommand,
+                         unsigned long long *answer)
+{
+    if (subcommand != SCI_Q_MAP_MAPPED_TO_LOCAL_TARGET)
+        return SCI_ERR_ILLEGAL_QUERY;
+    *answer = ((struct sisci_map *)object)->is_local;
+    return SCI_ERR_OK;
+}
+
+static const struct sisci_type map_type = {.kind = SISCI_MAP, .release = release, .query = query};
 
 /* What is to be mapped. */
 struct wanted {
@@ -92,6 +102,7 @@ static sci_error_t map_local(struct sisci_local_segment *segment, const struct w
         return error;
     }
     map->address = map->local.address;
+    map->is_local = true;
     return enter(map, segment->object.owner, handle, address);
 }
 
@@ -144,6 +155,8 @@ static sci_error_t map_remote(struct sisci_remote_segment *segment, const struct
             wanted->at != NULL && (status == RSM_ST_MAP_FAILED || status == RSM_ST_ALIGNMENT);
         return place ? SCI_ERR_ILLEGAL_ADDRESS : sisci_error(SISCI_TRANSFER, status);
     }
+    uint32_t own;
+    map->is_local = rsmcore_local_node(&own) == RSM_ST_OK && own == segment->connection->node;
     map->import = import;
     map->address = rsmcore_map_address(map->remote);
     return enter(map, &segment->object, handle, address);

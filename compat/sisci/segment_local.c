@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "export.h"
+#include "ioaddr.h"
 #include "wait.h"
 
 enum {
@@ -99,8 +100,21 @@ static void release(struct sisci_object *object)
     pthread_mutex_destroy(&segment->lock);
 }
 
+/* Addresses of the kernel's there are none. */
+static sci_error_t query(struct sisci_object *object, unsigned subcommand,
+                         unsigned long long *answer)
+{
+    uint32_t node;
+    if (subcommand != SCI_Q_LOCAL_SEGMENT_IOADDR)
+        return SCI_ERR_ILLEGAL_QUERY;
+    sci_error_t error = sisci_error(SISCI_LOCAL, rsmcore_local_node(&node));
+    if (error == SCI_ERR_OK)
+        *answer = sisci_ioaddr(node, ((struct sisci_local_segment *)object)->id);
+    return error;
+}
+
 const struct sisci_type sisci_local_type = {
-    .kind = SISCI_LOCAL_SEGMENT, .cancel = cancel, .release = release};
+    .kind = SISCI_LOCAL_SEGMENT, .cancel = cancel, .release = release, .query = query};
 
 /* ------------------------------------------------------------------ the beginning */
 

@@ -6,6 +6,7 @@
 
 #include "adapter.h"
 #include "export.h"
+#include "ioaddr.h"
 #include "order.h"
 #include "wait.h"
 
@@ -176,8 +177,18 @@ static void release(struct sisci_object *object)
     drop_connection(segment->connection);
 }
 
+static sci_error_t query(struct sisci_object *object, unsigned subcommand,
+                         unsigned long long *answer)
+{
+    const struct sisci_connection *connection = ((struct sisci_remote_segment *)object)->connection;
+    if (subcommand != SCI_Q_REMOTE_SEGMENT_IOADDR)
+        return SCI_ERR_ILLEGAL_QUERY;
+    *answer = sisci_ioaddr(connection->node, connection->id);
+    return SCI_ERR_OK;
+}
+
 const struct sisci_type sisci_remote_type = {
-    .kind = SISCI_REMOTE_SEGMENT, .cancel = cancel, .release = release};
+    .kind = SISCI_REMOTE_SEGMENT, .cancel = cancel, .release = release, .query = query};
 
 /* ------------------------------------------------------------------ connect */
 

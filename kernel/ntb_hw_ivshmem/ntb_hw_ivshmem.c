@@ -34,6 +34,9 @@
 static unsigned int beat_ms = 50;
 module_param(beat_ms, uint, 0444);
 MODULE_PARM_DESC(beat_ms, "interval of the link's heartbeat, in milliseconds (50)");
+static bool unsafe;
+module_param(unsafe, bool, 0444);
+MODULE_PARM_DESC(unsafe, "say that doorbells are unsafe, as hardware with an erratum does (N)");
 static unsigned int beat_misses = 20;
 module_param(beat_misses, uint, 0444);
 MODULE_PARM_DESC(beat_misses, "intervals without a heartbeat that make the link go down (20)");
@@ -255,6 +258,11 @@ static int iv_peer_mw_get_addr(struct ntb_dev *ntb, int widx, phys_addr_t *base,
 
 /* ---- doorbells ---- */
 
+static int iv_db_is_unsafe(struct ntb_dev *ntb)
+{
+	return unsafe;
+}
+
 static u64 iv_db_valid_mask(struct ntb_dev *ntb)
 {
 	return BIT_ULL(to_iv(ntb)->bells) - 1;
@@ -393,6 +401,7 @@ static const struct ntb_dev_ops iv_ops = {
 	.mw_set_trans = iv_mw_set_trans,
 	.peer_mw_count = iv_peer_mw_count,
 	.peer_mw_get_addr = iv_peer_mw_get_addr,
+	.db_is_unsafe = iv_db_is_unsafe,
 	.db_valid_mask = iv_db_valid_mask,
 	.db_vector_count = iv_db_vector_count,
 	.db_vector_mask = iv_db_vector_mask,

@@ -172,6 +172,9 @@ void rsmd_controllers_look(const struct rsmd_conf *conf, struct rsmd_conf_errors
             rsmd_conf_errors_add(status == RSM_ST_INVALID ? errors : warnings, controller->line,
                                  "rsmd would leave out controller %s: %s", controller->name,
                                  said[0] != '\0' ? said : rsmcore_status_text(status));
+        else if (said[0] != '\0') /* it would be used, and is not as it should be */
+            rsmd_conf_errors_add(warnings, controller->line, "controller %s: %s", controller->name,
+                                 said);
     }
 }
 

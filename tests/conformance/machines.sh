@@ -16,6 +16,7 @@ trap '[ -z "$agent" ] || kill -KILL "$agent"; rm -f "$log"' EXIT
 # half SIDE OTHER: the tests of a side.
 half() {
     local status=0 begun=$SECONDS
+    : >"$log" # of what the agent before has said
     "$conformance" "${arguments[@]}" --side "$2" --serve >"$log" 2>&1 &
     agent=$!
     until grep -q serving "$log"; do

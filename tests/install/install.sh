@@ -38,7 +38,7 @@ for file in include/rsmapi.h include/rsm/rsmapi.h include/rsm/rsm_common.h \
     "$libdir/cmake/rsm/rsm-config.cmake" \
     "$libdir/cmake/rsm/rsm-config-version.cmake" "$libdir/cmake/rsm/rsm-targets.cmake" \
     lib/systemd/system/rsmd.service lib/systemd/system/rsmd.socket lib/systemd/system/rsm-rxe@.service \
-    lib/udev/rules.d/60-rsm-userfaultfd.rules lib/sysusers.d/rsm.conf \
+    lib/udev/rules.d/60-rsm-userfaultfd.rules lib/udev/rules.d/60-rsm-ntb.rules lib/sysusers.d/rsm.conf \
     "$sbindir/rsmd" "$bindir/rsmtest" "$bindir/scitest" "$bindir/rsm-transport-check"; do
     [ -f "$prefix/$file" ] || fail "$file is not installed"
 done
@@ -48,9 +48,13 @@ done
 grep -q 'Run ldconfig' "$work/log" || fail "nobody says ldconfig"
 grep -E '^-- (Installing|Up-to-date): ' "$work/log" | grep -vF ": $prefix" &&
     fail "these went outside the prefix"
-# The group of the rule is the one that is made.
-group=$(sed -n 's/.*GROUP="\([^"]*\)".*/\1/p' "$prefix/lib/udev/rules.d/60-rsm-userfaultfd.rules")
-grep -q "^g $group -" "$prefix/lib/sysusers.d/rsm.conf" || fail "nobody makes the group \"$group\""
+# The groups of the rules are those that are made, and not the same: users of programs get no bridge.
+for rule in userfaultfd ntb; do
+    group=$(sed -n 's/.*GROUP="\([^"]*\)".*/\1/p' "$prefix/lib/udev/rules.d/60-rsm-$rule.rules")
+    grep -q "^g $group -" "$prefix/lib/sysusers.d/rsm.conf" || fail "nobody makes the group \"$group\""
+    [ "$group" != "${before-}" ] || fail "two rules have the group \"$group\""
+    before=$group
+done
 [ -L "$prefix/$libdir/librsm.so" ] || fail "librsm.so is not a symbolic link"
 case $(readlink "$prefix/$libdir/librsm.so") in
 librsm.so.2*) ;;

@@ -90,6 +90,7 @@ const struct message_fields peer_messages[] = {
     {RSM_CLUSTER_DISCONNECT, "DISCONNECT", "import# died", NULL},
     {RSM_CLUSTER_ABORT, "ABORT", "import# died", NULL},
     {RSM_CLUSTER_UNAVAILABLE, "UNAVAILABLE", "import# died", NULL},
+    {RSM_CLUSTER_RELEASED, "RELEASED", "incarnation~", NULL},
     {RSM_CLUSTER_INTERRUPT, "INTERRUPT",
      "request kind number interrupt# uid gid pid group_count (group) length blob", NULL},
     {RSM_CLUSTER_INTERRUPT_REPLY, "INTERRUPT_REPLY", "request status interrupt#", NULL},

@@ -532,6 +532,32 @@ void SCITransferBlock(sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t 
                       unsigned int destinationOffset, unsigned int size, unsigned int flags,
                       sci_error_t *error);
 
+/**
+ * The same, and return before it is done.
+ * @param block     receives a handle, which ends with the map that is copied to, at the latest.
+ * @param callback  called once, by a thread of the library, if SCI_FLAG_USE_CALLBACK is given: with
+ *                  SCI_ERR_OK when all bytes have arrived, SCI_ERR_CANCELLED after an abort, else
+ *                  SCI_ERR_TRANSFER_FAILED. The handle ends when it has returned; what it returns
+ *                  does not matter.
+ * @param flags     SCI_FLAG_USE_CALLBACK; SCI_FLAG_ERROR_CHECK, which changes nothing.
+ * @param error     what can be told at once.
+ */
+void SCITransferBlockAsync(sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t destinationMap,
+                           unsigned int destinationOffset, unsigned int size,
+                           sci_block_transfer_t *block, sci_cb_block_transfer_t callback,
+                           void *callbackArg, unsigned int flags, sci_error_t *error);
+
+/** Wait until all bytes have arrived, and end the handle. A cancellation point; signals do not end
+ *  it. @param timeout  milliseconds, or SCI_INFINITE_TIMEOUT. @param flags  0. @param error  also
+ *  SCI_ERR_TIMEOUT, and then the handle stays; SCI_ERR_CANCELLED after an abort;
+ *  SCI_ERR_TRANSFER_FAILED; SCI_ERR_ILLEGAL_OPERATION: it has a callback. */
+void SCIWaitForBlockTransfer(sci_block_transfer_t block, unsigned int timeout, unsigned int flags,
+                             sci_error_t *error);
+
+/** Stop it, and return when nothing moves any more. What has ended already stays as it is.
+ *  @param flags  0. */
+void SCIAbortBlockTransfer(sci_block_transfer_t block, unsigned int flags, sci_error_t *error);
+
 /* ------------------------------------------------------------------ DMA */
 
 /*

@@ -58,6 +58,8 @@ void rsmd_remote_on_disconnect(struct rsmd_node *node, struct rsmd_remote *remot
     }
     if ((gone->died & RSM_CLUSTER_HELD) == 0)
         rsmd_release(remote, gone->import);
+    else
+        rsmd_release_keep(remote, gone->import);
 }
 
 void rsmd_remote_report_abort(struct rsmd_node *node, const struct rsmd_import *import)

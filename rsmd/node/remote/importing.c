@@ -9,6 +9,7 @@
 #include "node/records.h"
 #include "node/remote/internal.h"
 #include "node/remote/relay.h"
+#include "node/remote/release.h"
 #include "node/registry.h"
 
 /* ------------------------------------------------------------------ requests under way */
@@ -410,4 +411,43 @@ void rsmd_remote_end_imports(struct rsmd_node *node, struct rsmd_remote *remote)
         abort_import(node, remote->imports, true);
     while (remote->waiting != NULL)
         refuse(remote->waiting, RSM_ST_UNREACHABLE);
+}
+
+/* ------------------------------------------------------------------ a link that comes up again */
+
+static bool releases_are_awaited(const struct rsmd_node *node)
+{
+    const struct rsmd_controller *controller;
+    LL_FOREACH(node->controllers, controller)
+    if (controller->ops->imports != NULL)
+        return true;
+    return false;
+}
+
+void rsmd_remote_report_held(const struct rsmd_node *node, const struct rsmd_remote *remote)
+{
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_RELEASED,
+                                  .u.released.incarnation = node->hosts->incarnation};
+    const struct rsmd_import *import;
+    if (!releases_are_awaited(node))
+        return;
+    for (import = node->imports; import != NULL; import = import->hh.next)
+        if (import->owed != 0 && import->exporter == remote->node)
+            send_disconnect(node, remote, import->owed, RSM_CLUSTER_DIED | RSM_CLUSTER_HELD);
+    rsmd_remote_send(node, remote, &msg);
+}
+
+void rsmd_remote_on_released(struct rsmd_node *node, struct rsmd_remote *remote,
+                             const struct rsm_cluster_released *released)
+{
+    struct rsmd_import *import;
+    bool other = remote->incarnation != 0 && remote->incarnation != released->incarnation;
+    if (released->incarnation == 0)
+        return;
+    rsmd_releases_others(remote, released->incarnation);
+    remote->incarnation = released->incarnation;
+    /* Another daemon has given these ids to other connections. */
+    for (import = other ? node->imports : NULL; import != NULL; import = import->hh.next)
+        if (import->exporter == remote->node)
+            import->owed = 0;
 }

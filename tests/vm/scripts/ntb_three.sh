@@ -49,6 +49,7 @@ case $LAB_MACHINE in
     lab_wire 1 && node 2 10.9.1.2 && node 3 10.9.1.3 && controller ntb1 /dev/rsm_ntb0
     ;;
 esac >/run/nodes.conf || lab_fail 'no network'
+echo '10.9.1.3 node3' >>/etc/hosts # for munged
 ntb_host
 
 controllers=(ntb0 ntb1)
