@@ -74,20 +74,21 @@ static void mistakes_are_collected(void **state)
 {
     enum { MANY = 3 * RSMD_CONF_ERRORS_MAX };
     static struct rsmd_conf_errors errors;
+    static struct rsmd_conf found;
     char text[MANY * 24];
     size_t used = 0;
     (void)state;
     for (int i = 0; i < MANY; i++)
         used += (size_t)snprintf(text + used, sizeof text - used,
                                  i % 2 == 0 ? "[node %d]\n" : "nothing = %d\n", i + 1);
-    rsmd_conf_parse_all(&conf, text, used, &errors);
+    rsmd_conf_parse_all(&found, text, used, &errors);
     assert_int_equal(errors.count, RSMD_CONF_ERRORS_MAX);
     for (unsigned i = 0; i < errors.count; i++) {
         assert_int_equal(errors.list[i].line, 2 * (i + 1));
         assert_string_equal(errors.list[i].text,
                             "expected one of the keys host, socket, address, names");
     }
-    rsmd_conf_free(&conf);
+    rsmd_conf_free(&found);
 }
 
 static void numbers_of_adapters(void **state)

@@ -379,7 +379,7 @@ static void missing_bridges_checked(void **state)
     int status = outcome(OWNER, "--check", denied, told);
     unlink(path);
     assert_int_equal(status, 0);
-    assert_non_null(strstr(told, "(Permission denied): it is root's"));
+    assert_non_null(strstr(told, "(Permission denied): rsmd must run as root"));
     /* Options are wrong whatever is there. */
     assert_int_equal(
         outcome(0, "--check", "[controller ntb0]\ntransport = ntb\noptions = pool=x\n", told), 1);
