@@ -121,6 +121,9 @@ from_source() {
 }
 
 mapfile -t names < <(sed -n 's/^Tests: //p' "$source/debian/tests/control")
+if [ -n "${RSM_PACKAGE_TESTS-}" ]; then # some of them
+    read -ra names <<<"$RSM_PACKAGE_TESTS"
+fi
 for name in "${names[@]}"; do
     run "$name" packaged "$name"
 done
