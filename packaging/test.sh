@@ -32,7 +32,7 @@ fresh() {
     mkdir "$root"
     tar -x -C "$root" -f "$base" --exclude='./dev/*'
     cp -R "$work/packages" "$root/packages"
-    echo 'deb [trusted=yes] file:/packages ./' >"$root/etc/apt/sources.list.d/rsm.list"
+    echo 'deb [trusted=yes] file:/packages ./' >"$root/etc/apt/sources.list.d/tested.list"
     cp /etc/resolv.conf "$root/etc/resolv.conf"
     # No service is started where no service manager runs.
     printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
@@ -121,6 +121,9 @@ from_source() {
 }
 
 mapfile -t names < <(sed -n 's/^Tests: //p' "$source/debian/tests/control")
+if [ -n "${RSM_PACKAGE_TESTS-}" ]; then # some of them
+    read -ra names <<<"$RSM_PACKAGE_TESTS"
+fi
 for name in "${names[@]}"; do
     run "$name" packaged "$name"
 done

@@ -37,7 +37,7 @@ int main(void)
     TRY(rsm_memseg_export_create(controller, &segment, memory, size, 0));
     TRY(rsm_memseg_export_publish(segment, &id, &access, 1));
     TRY(rsm_memseg_import_connect(controller, access.ae_node, id, RSM_PERM_RDWR, &import));
-    TRY(rsm_memseg_import_put(import, 0, "legacy", 7));
+    TRY(rsm_memseg_import_put(import, 0, (void *)"legacy\0", 8));
     TRY(rsm_memseg_import_disconnect(import));
     puts(memory);
     TRY(rsm_memseg_export_unpublish(segment));
