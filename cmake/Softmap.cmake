@@ -2,10 +2,19 @@
 #
 # softmap_engine(target [DEFECT n] [WITHOUT_DECODER]): the mapping engine as a static library; the
 # tests link several. The decoder library is wanted by it alone, and it works without.
-find_package(Zydis QUIET)
+if(NOT RSM_WITH_DECODER STREQUAL "OFF")
+    find_package(Zydis QUIET)
+endif()
+set(softmap_missing "")
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    set(softmap_missing "an x86-64 processor")
+elseif(NOT Zydis_FOUND)
+    set(softmap_missing "Zydis (Debian: libzydis-dev)")
+endif()
+rsm_decide(softmap_has_decoder DECODER "instruction decoder" "${softmap_missing}")
 set(softmap_sources atomics.c barrier.c faultfd.c faultthread.c flush.c lock.c mechanism.c memory.c
     mirror.c module.c notes.c options.c pages.c runs.c service.c transfer.c trap.c views.c wire.c)
-if(Zydis_FOUND AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+if(softmap_has_decoder)
     set(softmap_decoder decode_x86.c vector.c)
     set(softmap_definitions SOFTMAP_HAS_DECODER=1)
     set(softmap_libraries Zydis::Zydis)

@@ -30,62 +30,78 @@ static ssize_t read_all(int fd, char *text, size_t capacity)
 }
 
 /* Whether what proves the nodes' identity is installed. */
-static bool check_auth(const struct rsmd_conf *conf, struct rsmd_conf_error *error)
+static void check_auth(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors)
 {
     char why[256];
     if (conf->auth != RSMD_AUTH_MUNGE || !rsmd_conf_has_address(conf))
-        return true;
+        return;
     struct rsmd_munge *munge = rsmd_munge_load(RSMD_MUNGE_LIBRARY, "", why, sizeof why);
     if (munge != NULL) {
         rsmd_munge_free(munge);
-        return true;
+        return;
     }
-    error->line = conf->auth_line;
-    for (uint32_t i = 0; error->line == 0 && i < conf->node_count; i++)
-        error->line = conf->nodes[i]->address_line;
-    snprintf(error->text, sizeof error->text,
-             "expected MUNGE to be installed, which shows nodes who the others are: %s", why);
-    return false;
+    unsigned line = conf->auth_line;
+    for (uint32_t i = 0; line == 0 && i < conf->node_count; i++)
+        line = conf->nodes[i]->address_line;
+    rsmd_conf_errors_add(errors, line,
+                         "expected MUNGE to be installed, which shows nodes who the others are: %s",
+                         why);
 }
 
-static bool parse_file(struct rsmd_conf *conf, int fd, char *text, const char *path, char *why,
-                       size_t why_size)
+/* The file's text, NUL-free or not, to be freed; NULL: *why tells. */
+static char *read_text(int fd, const char *path, size_t *length, char *why, size_t why_size)
 {
-    struct rsmd_conf_error error = {.line = 0};
-    ssize_t length = read_all(fd, text, RSMD_CONF_FILE_MAX);
-    if (length < 0) {
+    char *text = malloc(RSMD_CONF_FILE_MAX);
+    ssize_t got = text != NULL ? read_all(fd, text, RSMD_CONF_FILE_MAX) : -1;
+    if (got >= 0 && got < RSMD_CONF_FILE_MAX) {
+        *length = (size_t)got;
+        return text;
+    }
+    if (got < 0)
         snprintf(why, why_size, "%s: cannot read: %s", path, strerror(errno));
-        return false;
-    }
-    if (length == RSMD_CONF_FILE_MAX) {
+    else
         snprintf(why, why_size, "%s: expected less than %d bytes", path, RSMD_CONF_FILE_MAX);
-        return false;
-    }
-    if (rsmd_conf_parse(conf, text, (size_t)length, &error) &&
-        rsmd_controllers_check(conf, &error) && check_auth(conf, &error))
-        return true;
-    snprintf(why, why_size, "%s:%u: %s", path, error.line, error.text);
-    return false;
+    free(text);
+    return NULL;
 }
 
-bool rsmd_conf_read(struct rsmd_conf *conf, const char *path, bool optional, char *why,
-                    size_t why_size)
+bool rsmd_conf_examine(struct rsmd_conf *conf, const char *path, bool optional,
+                       struct rsmd_conf_errors *errors, bool *there, char *why, size_t why_size)
 {
     rsmd_conf_defaults(conf);
+    errors->count = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    *there = fd >= 0;
     if (fd < 0 && errno == ENOENT && optional)
         return true;
     if (fd < 0) {
         snprintf(why, why_size, "%s: cannot open: %s", path, strerror(errno));
         return false;
     }
-    char *text = malloc(RSMD_CONF_FILE_MAX);
-    bool good = text != NULL && parse_file(conf, fd, text, path, why, why_size);
-    if (text == NULL)
-        snprintf(why, why_size, "%s: out of memory", path);
-    free(text);
+    size_t length = 0;
+    char *text = read_text(fd, path, &length, why, why_size);
     close(fd);
-    return good;
+    if (text == NULL)
+        return false;
+    rsmd_conf_parse_all(conf, text, length, errors);
+    free(text);
+    rsmd_controllers_check(conf, errors);
+    check_auth(conf, errors);
+    return true;
+}
+
+bool rsmd_conf_read(struct rsmd_conf *conf, const char *path, bool optional, char *why,
+                    size_t why_size)
+{
+    struct rsmd_conf_errors errors;
+    bool there;
+    if (!rsmd_conf_examine(conf, path, optional, &errors, &there, why, why_size))
+        return false;
+    if (errors.count == 0)
+        return true;
+    snprintf(why, why_size, "%s:%u: %s", path, errors.list[0].line, errors.list[0].text);
+    rsmd_conf_free(conf);
+    return false;
 }
 
 bool rsmd_conf_check_trust(const struct rsmd_conf *conf, const char *path, char *why,

@@ -14,6 +14,15 @@ bool rsmd_conf_read(struct rsmd_conf *conf, const char *path, bool optional, cha
                     size_t why_size);
 
 /**
+ * The same, but find all mistakes.
+ * @param conf    what was good, to be freed by rsmd_conf_free().
+ * @param there   whether there is such a file.
+ * @return false: it cannot be read; @p why tells, and nothing is to be freed.
+ */
+bool rsmd_conf_examine(struct rsmd_conf *conf, const char *path, bool optional,
+                       struct rsmd_conf_errors *errors, bool *there, char *why, size_t why_size);
+
+/**
  * Whether a daemon that serves several users may obey this: with links to other nodes it needs
  * authentication, or the word that it is to do without.
  * @param path  of the file, for @p why, which tells the line and what was expected there.

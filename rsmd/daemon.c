@@ -2,15 +2,16 @@
 #include "daemon.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <time.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "conf_file.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -23,6 +24,8 @@
 #include "cluster/cluster.h"
 #include "server/server.h"
 #include "node/topology.h"
+#include "reload.h"
+#include "state.h"
 
 enum { WHY_MAX = 1024 };
 
@@ -35,14 +38,10 @@ struct daemon {
     struct rsmd_instance instance;
     struct rsmd_node node;
     struct rsmd_server server;
-    bool in_order;     /* the end: no thread is at anything any more */
-    char why[WHY_MAX]; /* the start failed */
+    char config[PATH_MAX]; /* absolute name of rsm.conf */
+    bool in_order;         /* the end: no thread is at anything any more */
+    char why[WHY_MAX];     /* the start failed */
 };
-
-static const char *config_path(const struct rsmd_options *options)
-{
-    return options->config != NULL ? options->config : RSM_CONFIG_DIR "/rsm.conf";
-}
 
 static bool read_configuration(struct rsmd_conf *conf, const struct rsmd_options *options,
                                char *why)
@@ -52,7 +51,7 @@ static bool read_configuration(struct rsmd_conf *conf, const struct rsmd_options
         rsmd_conf_defaults(conf);
         return true;
     }
-    return rsmd_conf_read(conf, config_path(options), options->config == NULL, why, WHY_MAX);
+    return rsmd_conf_read(conf, rsmd_conf_path(options), options->config == NULL, why, WHY_MAX);
 }
 
 static uint32_t own_node(const struct rsmd_conf *conf, const struct rsmd_options *options,
@@ -67,38 +66,6 @@ static uint32_t own_node(const struct rsmd_conf *conf, const struct rsmd_options
 static bool serves_everybody(const struct rsmd_options *options)
 {
     return !options->embedded && (geteuid() == 0 || options->all_users);
-}
-
-/* Whether a configuration is good enough for this daemon. */
-static bool check_trust(const struct rsmd_conf *conf, const struct rsmd_options *options, char *why)
-{
-    bool trusted = geteuid() == 0 || options->all_users;
-    return !trusted || rsmd_conf_check_trust(conf, config_path(options), why, WHY_MAX);
-}
-
-int rsmd_check(const struct rsmd_options *options)
-{
-    struct rsmd_conf *conf = calloc(1, sizeof *conf);
-    char why[WHY_MAX] = "out of memory";
-    bool good = conf != NULL && rsmd_conf_read(conf, config_path(options), false, why, WHY_MAX) &&
-                check_trust(conf, options, why);
-    /* Who looks need not be who will run it. */
-    if (good && !rsmd_conf_check_trust(conf, config_path(options), why, WHY_MAX))
-        fprintf(stderr, "warning: root's rsmd refuses this: %s\n", why);
-    if (good) {
-        rsmd_logging_start(false, options->log_level >= 0
-                                      ? (enum rsmcore_log_level)options->log_level
-                                      : RSMCORE_LOG_WARNING);
-        rsmd_controllers_look(conf);
-    }
-    if (conf != NULL)
-        rsmd_conf_free(conf);
-    free(conf);
-    if (good)
-        printf("%s: ok\n", config_path(options));
-    else
-        fprintf(stderr, "%s\n", why);
-    return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 __attribute__((format(printf, 2, 3))) static bool fail(struct daemon *d, const char *format, ...)
@@ -129,23 +96,15 @@ static bool prepare_runtime(struct daemon *d)
     return true;
 }
 
-/* A socket that the service manager made must be the one that clients look for. */
-static bool is_our_path(int fd, const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNSPEC};
-    socklen_t size = sizeof address;
-    return getsockname(fd, (struct sockaddr *)&address, &size) == 0 &&
-           strncmp(address.sun_path, path, sizeof address.sun_path) == 0;
-}
-
 static bool open_listener(struct daemon *d, int *listener)
 {
     *listener = rsmd_passed_socket();
-    if (*listener >= 0 && is_our_path(*listener, d->instance.socket_path))
-        return true;
-    if (*listener != -1)
-        return fail(d, "expected one SEQPACKET socket %s from the service manager",
-                    d->instance.socket_path);
+    if (*listener == -2)
+        return fail(d, "expected one listening SEQPACKET socket from the service manager");
+    if (*listener >= 0)
+        return rsmd_instance_adopt(&d->instance, &d->runtime, *listener) ||
+               fail(d, "cannot make the service manager's socket known as %s: %s",
+                    d->instance.socket_path, strerror(errno));
     *listener = rsmd_instance_listen(&d->instance, d->everybody);
     if (*listener >= 0)
         return true;
@@ -169,6 +128,22 @@ static size_t queued_to(void *context, uint32_t node)
     return rsmd_cluster_queued(own->cluster, node);
 }
 
+/* ------------------------------------------------------------------ links and what they tell */
+
+static void on_up(void *context, uint32_t node)
+{
+    rsmd_remote_up(context, node);
+    if (!((const struct rsmd_node *)context)->embedded)
+        rsmd_state_tell(context);
+}
+
+static void on_down(void *context, uint32_t node)
+{
+    rsmd_remote_down(context, node);
+    if (!((const struct rsmd_node *)context)->embedded)
+        rsmd_state_tell(context);
+}
+
 static void warn_of_trust(const struct daemon *d)
 {
     const struct rsmd_conf_node *self = rsmd_conf_node(&d->conf, d->runtime.node);
@@ -182,10 +157,8 @@ static bool start_links(struct daemon *d)
     warn_of_trust(d);
     const struct rsmd_remote_ops carrier = {
         .context = &d->node, .send = send_to, .queued = queued_to};
-    const struct rsmd_cluster_user user = {.context = &d->node,
-                                           .up = rsmd_remote_up,
-                                           .down = rsmd_remote_down,
-                                           .message = rsmd_remote_message};
+    const struct rsmd_cluster_user user = {
+        .context = &d->node, .up = on_up, .down = on_down, .message = rsmd_remote_message};
     if (!rsmd_remote_start(&d->node, d->server.base, &carrier))
         return fail(d, "out of memory");
     d->node.cluster =
@@ -224,6 +197,57 @@ end_node:
     return false;
 }
 
+/* ------------------------------------------------------------------ SIGHUP */
+
+static void notify_reloading(void)
+{
+    struct timespec now;
+    char state[64];
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%lld",
+             (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+    rsmd_notify(state);
+}
+
+/* The configuration is read again. A file that is not good changes nothing. */
+static void reload(void *context)
+{
+    struct daemon *d = context;
+    char why[WHY_MAX] = "out of memory";
+    struct rsmd_conf *fresh = calloc(1, sizeof *fresh);
+    notify_reloading();
+    if (fresh != NULL &&
+        rsmd_conf_read(fresh, d->config, d->options->config == NULL, why, WHY_MAX) &&
+        rsmd_options_trust(fresh, d->options, why, WHY_MAX)) {
+        rsmd_reload(&d->server, fresh, d->config);
+        /* The nodes, which the two share. */
+        d->conf.nodes = d->node.conf.nodes;
+        d->conf.node_count = d->node.conf.node_count;
+    } else {
+        rsm_log_error("the configuration stays as it is: %s", why);
+    }
+    if (fresh != NULL)
+        rsmd_conf_free(fresh);
+    free(fresh);
+    rsmd_notify("READY=1");
+    rsmd_state_tell(&d->node);
+}
+
+/* What the configuration is called from any directory. */
+static bool note_config(struct daemon *d)
+{
+    const char *path = rsmd_conf_path(d->options);
+    char here[PATH_MAX] = "";
+    if (*path != '/' && getcwd(here, sizeof here) == NULL)
+        return fail(d, "cannot tell the working directory: %s", strerror(errno));
+    int length =
+        snprintf(d->config, sizeof d->config, "%s%s%s", here, *here != '\0' ? "/" : "", path);
+    return (length > 0 && (size_t)length < sizeof d->config) ||
+           fail(d, "%s: too long a name", path);
+}
+
+/* ------------------------------------------------------------------ from start to end */
+
 static void serve(struct daemon *d)
 {
     const struct rsmd_conf *conf = &d->conf;
@@ -236,8 +260,12 @@ static void serve(struct daemon *d)
     if (conf->ineffective_keys)
         rsm_log_info("segment-hashtable-size and enable-dynamic-reconfiguration have no effect");
     rsmd_start_ready(d->options->ready_fd);
-    if (managed)
+    if (managed) {
         rsmd_notify("READY=1");
+        rsmd_state_tell(&d->node);
+        d->server.reload = reload;
+        d->server.reload_context = d;
+    }
     rsmd_server_run(&d->server);
     if (managed)
         rsmd_notify("STOPPING=1");
@@ -251,9 +279,9 @@ static void serve(struct daemon *d)
  * another daemon is this node already, or is to be. */
 static bool prepare(struct daemon *d)
 {
-    if (!read_configuration(&d->conf, d->options, d->why))
+    if (!note_config(d) || !read_configuration(&d->conf, d->options, d->why))
         return false;
-    if (!check_trust(&d->conf, d->options, d->why))
+    if (!rsmd_options_trust(&d->conf, d->options, d->why, WHY_MAX))
         return false;
     d->runtime.node = own_node(&d->conf, d->options, d->why);
     if (d->runtime.node == 0 || !prepare_runtime(d))
@@ -285,7 +313,7 @@ int rsmd_run(const struct rsmd_options *options)
     }
     d->options = options;
     d->everybody = serves_everybody(options);
-    rsmd_server_hold_signals();
+    rsmd_server_hold_signals(!options->embedded);
     umask(022);
     bool started = prepare(d);
     if (started) {

@@ -5,9 +5,6 @@
 
 #include "conf/options.h"
 
-/** --check: say whether the configuration is usable. The exit status. */
-int rsmd_check(const struct rsmd_options *options);
-
 /** Be the daemon until it ends. The exit status. */
 int rsmd_run(const struct rsmd_options *options);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "daemon.h"
 #include "server/inheritance.h"
 #include "server/logging.h"

@@ -35,9 +35,9 @@ SISCI_API void SCIConnectDataInterrupt(sci_desc_t sd, sci_remote_data_interrupt_
                                        unsigned int flags, sci_error_t *error)
 {
     (void)timeout; /* there is, or there is not */
-    sisci_report(error,
-                 sisci_interrupt_connect(sd, SISCI_REMOTE_DATA_INTERRUPT, nodeId, localAdapterNo,
-                                         interruptNo, flags, 0, (void **)interrupt));
+    sisci_report(error, sisci_interrupt_connect(sd, SISCI_REMOTE_DATA_INTERRUPT, nodeId,
+                                                localAdapterNo, interruptNo, flags,
+                                                SCI_FLAG_BROADCAST, (void **)interrupt));
 }
 SISCI_EXPORT(SCIConnectDataInterrupt);
 

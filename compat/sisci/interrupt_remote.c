@@ -3,48 +3,70 @@
 #include <stdlib.h>
 
 #include "adapter.h"
+#include "broadcast.h"
 #include "interrupt.h"
 
 struct remote_interrupt {
     struct sisci_object object;
-    struct rsmcore_trigger *core;
+    struct rsmcore_trigger *core; /* NULL: a group */
+    struct sisci_group *group;    /* NULL: one interrupt */
 };
+
+static void disconnect(const struct remote_interrupt *interrupt)
+{
+    if (interrupt->group != NULL)
+        sisci_group_disconnect(interrupt->group);
+    else
+        rsmcore_interrupt_disconnect(interrupt->core);
+}
 
 static void release(struct sisci_object *object)
 {
-    rsmcore_interrupt_disconnect(((struct remote_interrupt *)object)->core);
+    disconnect((struct remote_interrupt *)object);
 }
 
 static const struct sisci_type plain_type = {.kind = SISCI_REMOTE_INTERRUPT, .release = release};
 static const struct sisci_type data_type = {.kind = SISCI_REMOTE_DATA_INTERRUPT,
                                             .release = release};
 
-static sci_error_t connect_to(unsigned adapter, uint32_t node, enum sisci_kind kind,
-                              unsigned number, struct rsmcore_trigger **trigger)
+/* What is to be found. */
+struct wanted {
+    enum sisci_kind kind;
+    unsigned adapter, number;
+    uint32_t node; /* of one interrupt */
+    bool group;
+};
+
+static sci_error_t connect_to(const struct wanted *wanted, struct remote_interrupt *interrupt)
 {
     struct rsmcore_controller *controller;
-    sci_error_t error = sisci_adapter_open(adapter, &controller);
+    sci_error_t error = sisci_adapter_open(wanted->adapter, &controller);
     if (error != SCI_ERR_OK)
         return error;
-    enum rsm_status status = rsmcore_interrupt_connect(
-        controller, node, kind == SISCI_REMOTE_INTERRUPT ? RSM_INTERRUPT_PLAIN : RSM_INTERRUPT_DATA,
-        number, trigger);
+    enum rsm_status status;
+    if (wanted->group)
+        status = sisci_group_connect(controller, wanted->number, &interrupt->group);
+    else
+        status = rsmcore_interrupt_connect(
+            controller, wanted->node,
+            wanted->kind == SISCI_REMOTE_INTERRUPT ? RSM_INTERRUPT_PLAIN : RSM_INTERRUPT_DATA,
+            wanted->number, &interrupt->core);
     rsmcore_controller_close(controller);
     return sisci_error(SISCI_CONNECT, status);
 }
 
-static sci_error_t make(struct sisci_object *desc, enum sisci_kind kind, unsigned adapter,
-                        uint32_t node, unsigned number, void **handle)
+static sci_error_t make(struct sisci_object *desc, const struct wanted *wanted, void **handle)
 {
     struct remote_interrupt *interrupt = calloc(1, sizeof *interrupt);
     if (interrupt == NULL)
         return SCI_ERR_NOSPC;
-    sci_error_t error = connect_to(adapter, node, kind, number, &interrupt->core);
+    sci_error_t error = connect_to(wanted, interrupt);
     if (error == SCI_ERR_OK) {
-        error = sisci_object_enter(&interrupt->object,
-                                   kind == SISCI_REMOTE_INTERRUPT ? &plain_type : &data_type, desc);
+        error = sisci_object_enter(
+            &interrupt->object, wanted->kind == SISCI_REMOTE_INTERRUPT ? &plain_type : &data_type,
+            desc);
         if (error != SCI_ERR_OK)
-            rsmcore_interrupt_disconnect(interrupt->core);
+            disconnect(interrupt);
     }
     if (error == SCI_ERR_OK)
         *handle = sisci_handle(&interrupt->object);
@@ -57,23 +79,27 @@ sci_error_t sisci_interrupt_connect(sci_desc_t sd, enum sisci_kind kind, unsigne
                                     unsigned adapter, unsigned number, unsigned flags,
                                     unsigned known, void **handle)
 {
-    uint32_t at;
+    struct wanted wanted = {.kind = kind,
+                            .adapter = adapter,
+                            .number = number,
+                            .group = (flags & SCI_FLAG_BROADCAST) != 0};
     if (handle != NULL)
         *handle = NULL;
-    sci_error_t error = sisci_check(flags, known | SCI_FLAG_BROADCAST);
-    if (error == SCI_ERR_OK && (flags & SCI_FLAG_BROADCAST) != 0)
-        error = kind == SISCI_REMOTE_DATA_INTERRUPT ? SCI_ERR_FLAG_NOT_IMPLEMENTED
-                                                    : SCI_ERR_ILLEGAL_FLAG;
+    sci_error_t error = sisci_check(flags, known);
     if (error == SCI_ERR_OK)
         error = sisci_adapter_check(adapter);
-    if (error == SCI_ERR_OK)
-        error = handle == NULL ? SCI_ERR_ILLEGAL_PARAMETER : sisci_node(node, &at);
+    if (error == SCI_ERR_OK && handle == NULL)
+        error = SCI_ERR_ILLEGAL_PARAMETER;
+    if (error == SCI_ERR_OK && wanted.group)
+        error = node == DIS_BROADCAST_NODEID_GROUP_ALL ? SCI_ERR_OK : SCI_ERR_ILLEGAL_NODEID;
+    else if (error == SCI_ERR_OK)
+        error = sisci_node(node, &wanted.node);
     if (error != SCI_ERR_OK)
         return error;
     struct sisci_object *desc = sisci_hold(sd, SISCI_DESC);
     if (desc == NULL)
         return SCI_ERR_ILLEGAL_PARAMETER;
-    error = make(desc, kind, adapter, at, number, handle);
+    error = make(desc, &wanted, handle);
     sisci_drop(desc);
     return error;
 }
@@ -98,8 +124,10 @@ sci_error_t sisci_interrupt_trigger(const void *handle, enum sisci_kind kind, co
     struct sisci_object *object = sisci_hold(handle, kind);
     if (object == NULL)
         return SCI_ERR_ILLEGAL_PARAMETER;
-    enum rsm_status status =
-        rsmcore_interrupt_trigger(((struct remote_interrupt *)object)->core, data, length);
+    const struct remote_interrupt *interrupt = (struct remote_interrupt *)object;
+    enum rsm_status status = interrupt->group != NULL
+                                 ? sisci_group_trigger(interrupt->group, data, length)
+                                 : rsmcore_interrupt_trigger(interrupt->core, data, length);
     sisci_drop(object);
     return sisci_error(SISCI_TRANSFER, status);
 }

@@ -13,6 +13,7 @@ static size_t count, room;
 static void begin_anew(void)
 {
     pthread_rwlock_init(&lock, NULL);
+    free(table);
     table = NULL;
     count = room = 0;
 }

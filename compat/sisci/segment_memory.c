@@ -140,12 +140,8 @@ static sci_error_t take_place(struct sisci_local_map *map, uint8_t *at)
 /* Map the segment's pages over those taken. */
 static bool show_pages(const struct rsmcore_export *exported, const struct sisci_local_map *map)
 {
-    uint8_t *from =
-        (uint8_t *)rsmcore_export_address(exported) + map->offset / page_size() * page_size();
-    /* An old length of 0: shared pages once more, where they are already stays as it is. */
-    void *mapped = mremap(from, 0, map->pages_length, MREMAP_MAYMOVE | MREMAP_FIXED, map->pages);
-    return mapped != MAP_FAILED &&
-           (!map->read_only || mprotect(map->pages, map->pages_length, PROT_READ) == 0);
+    return rsmcore_export_show(exported, map->offset / page_size() * page_size(), map->pages_length,
+                               map->read_only, map->pages) == RSM_ST_OK;
 }
 
 /* Called with the memory's lock held. */

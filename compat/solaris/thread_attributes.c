@@ -34,12 +34,12 @@ int thr_sigsetmask(int how, const sigset_t *set, sigset_t *old)
 
 lwpid_t _lwp_self(void)
 {
-    return thr_self();
+    return (lwpid_t)thr_self();
 }
 
 int _lwp_kill(lwpid_t lwp, int sig)
 {
-    return thr_kill(lwp, sig);
+    return thr_kill((thread_t)lwp, sig);
 }
 
 /* --- scheduling --- */

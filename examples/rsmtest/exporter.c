@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,6 +53,13 @@ static bool prepare_mailbox(struct exporter *exporter)
     return true;
 }
 
+static mode_t current_umask(void)
+{
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    return mask;
+}
+
 static bool publish(struct exporter *exporter, rsmapi_controller_handle_t controller)
 {
     const struct options *options = exporter->options;
@@ -61,9 +69,13 @@ static bool publish(struct exporter *exporter, rsmapi_controller_handle_t contro
                                          options->segment_size, 0);
     if (report_call("rsm_memseg_export_create", error) != RSM_SUCCESS)
         return false;
-    /* No access list: every node may connect, with the rights that the umask leaves. */
+    /* With -n, that node and the own one may connect, else every node; with the rights that the
+     * umask leaves, either way. */
+    mode_t rights = 0666 & ~current_umask();
+    rsmapi_access_entry_t list[] = {{options->local_node, rights}, {options->node, rights}};
+    uint_t entries = !options->node_given ? 0 : options->node == options->local_node ? 1 : 2;
     rsm_memseg_id_t id = options->segment_id;
-    error = rsm_memseg_export_publish(exporter->segment, &id, NULL, 0);
+    error = rsm_memseg_export_publish(exporter->segment, &id, entries > 0 ? list : NULL, entries);
     if (report_call("rsm_memseg_export_publish", error) != RSM_SUCCESS) {
         (void)rsm_memseg_export_destroy(exporter->segment);
         return false;

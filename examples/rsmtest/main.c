@@ -61,6 +61,7 @@ static bool find_local_node(struct options *options)
         return false;
     rsm_node_id_t local = topology->topology_hdr.local_nodeid;
     rsm_free_interconnect_topology(topology);
+    options->local_node = local;
     (void)printf("Local node id = %" PRIu32 "\n", local);
     if (options->node == 0) {
         options->node = local;

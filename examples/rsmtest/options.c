@@ -17,6 +17,7 @@
 #define DEFAULT_SEGMENT_SIZE ((size_t)8192)
 #define LARGEST_SEGMENT_SIZE ((size_t)1 << 30)
 #define LARGEST_UNIT         999
+#define LARGEST_NODE         65535
 
 enum { LONG_HELP = 256, LONG_VERSION };
 
@@ -78,6 +79,8 @@ static unsigned long largest_number(int letter)
         return 1;
     case 'u':
         return LARGEST_UNIT;
+    case 'n':
+        return LARGEST_NODE;
     case 'b':
     case 'l':
         return LARGEST_SEGMENT_SIZE;
@@ -97,6 +100,7 @@ static bool take_number(int letter, const char *text, struct options *options, s
     switch (letter) {
     case 'n':
         options->node = (rsm_node_id_t)number;
+        options->node_given = number != 0;
         break;
     case 'k':
         options->segment_id = (rsm_memseg_id_t)number;

@@ -25,6 +25,8 @@ struct options {
     bool made_up;     /* importer: make messages up instead of reading them */
     bool verbose;
     rsm_node_id_t node; /* 0: the local one */
+    bool node_given;
+    rsm_node_id_t local_node; /* known when the controller is open */
     rsm_memseg_id_t segment_id;
     char controller[64];
     size_t segment_size;   /* bytes, whole pages */

@@ -442,9 +442,23 @@ struct rsm_importer {
 /** Bytes. Making or freeing an extent of up to this size takes microseconds. */
 #define RSM_EXTENT_SMALL (256u * 1024u)
 
+struct rsm_node_upcalls;
+
 /**
- * What a node half reports to rsmd from within dispatch(), and only there. rsmd passes the same
- * table and context each time. `made` is an offer that has not been revoked. Within lost() rsmd may
+ * A job of the node half that takes long, such as the registration of an importer's memory. The
+ * transport embeds it in a structure of its own and passes it to the upcall submit().
+ */
+struct rsm_node_job {
+    /** Runs in a thread of rsmd, at the same time as other jobs and all operations of the port. */
+    void (*run)(struct rsm_node_job *job);
+    /** run() has returned. Called like dispatch(), and like it may make upcalls; the job is the
+     *  transport's again. */
+    void (*done)(struct rsm_node_job *job, const struct rsm_node_upcalls *up, void *context);
+};
+
+/**
+ * What a node half reports to rsmd from within dispatch() and the done() of a job, and only there.
+ * rsmd passes the same table and context each time. `made` is an offer that has not been revoked. Within lost() rsmd may
  * revoke it, and within any upcall it may revoke other offers; the transport must therefore not
  * rely on its lists being unchanged after an upcall. rsmd ignores an offer that it does not know.
  */
@@ -469,6 +483,17 @@ struct rsm_node_upcalls {
      * node goes and when it comes with another epoch. It ignores reports of its own node. */
     void (*node_state)(void *context, struct rsm_node_port *port, uint32_t node, bool up,
                        uint64_t epoch);
+    /**
+     * Run a job for this offer in a thread. The extents of the offer exist until its done() has
+     * returned. The offer may be revoked before that, even before run() begins; rsmd still calls
+     * run() and then done(), each once, and the transport ends there what revoke() had to leave.
+     * The importers of a node share a few threads, so they delay only each other. A daemon that
+     * ends and has waited too long for a job exits without calling done() or close().
+     * @return RSM_ST_OK. On error nothing will be called: RSM_ST_UNSUPPORTED (rsmd has no threads,
+     *         the transport may do the work at once), RSM_ST_NO_MEMORY, RSM_ST_NOT_FOUND (rsmd does
+     *         not know the offer).
+     */
+    enum rsm_status (*submit)(void *context, struct rsm_node_offer *made, struct rsm_node_job *job);
 };
 
 /** The exporter's signals over the fabric; for ports with event_fd() and dispatch(). */
@@ -571,7 +596,9 @@ struct rsm_node_ops {
 
     /**
      * Fill in *offer so that this one importer reaches these pieces with exactly these rights. The
-     * descriptors in the offer belong to the caller, which closes them after sending.
+     * descriptors in the offer belong to the caller, which closes them after sending. Must not take
+     * long: what does, such as registering the memory, waits until the importer connects, and goes
+     * to the upcall submit() then.
      */
     enum rsm_status (*offer)(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
                              unsigned count, uint32_t rights, const struct rsm_importer *importer,
@@ -590,7 +617,8 @@ struct rsm_node_ops {
      */
     int (*event_fd)(struct rsm_node_port *port);
     /** Handle what has happened and return without waiting for more. rsmd calls this when the
-     *  descriptor is readable, from the thread that calls the rest of the node half. */
+     *  descriptor is readable, from the thread that calls the rest of the node half and serves all
+     *  clients. What takes long goes to the upcall submit(). */
     void (*dispatch)(struct rsm_node_port *port, const struct rsm_node_upcalls *up, void *context);
 
     /* memory that several transports use: optional */

@@ -34,6 +34,9 @@
 static unsigned int beat_ms = 50;
 module_param(beat_ms, uint, 0444);
 MODULE_PARM_DESC(beat_ms, "interval of the link's heartbeat, in milliseconds (50)");
+static bool unsafe;
+module_param(unsafe, bool, 0444);
+MODULE_PARM_DESC(unsafe, "say that doorbells are unsafe, as hardware with an erratum does (N)");
 static unsigned int beat_misses = 20;
 module_param(beat_misses, uint, 0444);
 MODULE_PARM_DESC(beat_misses, "intervals without a heartbeat that make the link go down (20)");
@@ -69,7 +72,7 @@ struct iv_dev {
 
 	spinlock_t lock;	/* of the rest */
 	u64 pending, mask;
-	bool up, enabled;
+	bool up, enabled, unplugged;
 	u32 peer_position, peer_beat, silent;
 	struct delayed_work work;
 };
@@ -107,7 +110,6 @@ static int iv_link_enable(struct ntb_dev *ntb, enum ntb_speed speed, enum ntb_wi
 	struct iv_dev *iv = to_iv(ntb);
 
 	WRITE_ONCE(iv->enabled, true);
-	writel(1, &iv->own->link);
 	mod_delayed_work(system_wq, &iv->work, 0);
 	return 0;
 }
@@ -117,10 +119,38 @@ static int iv_link_disable(struct ntb_dev *ntb)
 	struct iv_dev *iv = to_iv(ntb);
 
 	WRITE_ONCE(iv->enabled, false);
-	writel(0, &iv->own->link);
 	mod_delayed_work(system_wq, &iv->work, 0);
 	return 0;
 }
+
+/*
+ * The cable between the two ends, for tests: writing 0 takes the link down for both sides, by no
+ * doing of either client; writing 1 gives it back.
+ */
+static ssize_t plugged_store(struct device *dev, struct device_attribute *attribute,
+			     const char *text, size_t length)
+{
+	struct iv_dev *iv = dev_get_drvdata(dev);
+	bool plugged;
+	int err = kstrtobool(text, &plugged);
+
+	if (err)
+		return err;
+	WRITE_ONCE(iv->unplugged, !plugged);
+	mod_delayed_work(system_wq, &iv->work, 0);
+	return length;
+}
+
+static ssize_t plugged_show(struct device *dev, struct device_attribute *attribute, char *text)
+{
+	struct iv_dev *iv = dev_get_drvdata(dev);
+
+	return sysfs_emit(text, "%d\n", !READ_ONCE(iv->unplugged));
+}
+static DEVICE_ATTR_RW(plugged);
+
+static struct attribute *iv_attrs[] = { &dev_attr_plugged.attr, NULL };
+ATTRIBUTE_GROUPS(iv);
 
 /* Whether the other side is there, by its heartbeat. Called by the work alone. */
 static bool peer_is_alive(struct iv_dev *iv)
@@ -151,9 +181,11 @@ static bool peer_is_alive(struct iv_dev *iv)
 static void iv_work(struct work_struct *work)
 {
 	struct iv_dev *iv = container_of(to_delayed_work(work), struct iv_dev, work);
-	bool up = peer_is_alive(iv) && READ_ONCE(iv->enabled);
+	bool here = READ_ONCE(iv->enabled) && !READ_ONCE(iv->unplugged);
+	bool up = peer_is_alive(iv) && here;
 	u64 early;
 
+	writel(here, &iv->own->link);
 	writel(readl(&iv->own->beat) + 1, &iv->own->beat);
 	if (up != iv->up) {
 		dev_info(&iv->ntb.dev, "link %s\n", up ? "up" : "down");
@@ -225,6 +257,11 @@ static int iv_peer_mw_get_addr(struct ntb_dev *ntb, int widx, phys_addr_t *base,
 }
 
 /* ---- doorbells ---- */
+
+static int iv_db_is_unsafe(struct ntb_dev *ntb)
+{
+	return unsafe;
+}
 
 static u64 iv_db_valid_mask(struct ntb_dev *ntb)
 {
@@ -364,6 +401,7 @@ static const struct ntb_dev_ops iv_ops = {
 	.mw_set_trans = iv_mw_set_trans,
 	.peer_mw_count = iv_peer_mw_count,
 	.peer_mw_get_addr = iv_peer_mw_get_addr,
+	.db_is_unsafe = iv_db_is_unsafe,
 	.db_valid_mask = iv_db_valid_mask,
 	.db_vector_count = iv_db_vector_count,
 	.db_vector_mask = iv_db_vector_mask,
@@ -541,6 +579,7 @@ static struct pci_driver iv_driver = {
 	.id_table = iv_ids,
 	.probe = iv_probe,
 	.remove = iv_remove,
+	.dev_groups = iv_groups,
 };
 module_pci_driver(iv_driver);
 

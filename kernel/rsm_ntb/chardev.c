@@ -272,6 +272,16 @@ static int info(struct rsm_port *port, void __user *user)
 	return copy_to_user(user, &arg, sizeof(arg)) ? -EFAULT : 0;
 }
 
+static int trouble(struct rsm_port *port, void __user *user)
+{
+	struct rsm_ntb_trouble arg;
+
+	mutex_lock(&port->lock);
+	arg = port->trouble;
+	mutex_unlock(&port->lock);
+	return copy_to_user(user, &arg, sizeof(arg)) ? -EFAULT : 0;
+}
+
 static int revoke(struct rsm_port *port, void __user *user)
 {
 	struct rsm_ntb_revoke arg;
@@ -359,6 +369,8 @@ static long rsm_ioctl(struct file *file, unsigned int request, unsigned long val
 	switch (request) {
 	case RSM_NTB_INFO:
 		return info(open->port, user);
+	case RSM_NTB_TROUBLE:
+		return trouble(open->port, user);
 	case RSM_NTB_CONTROL:
 		return control(open, user);
 	case RSM_NTB_EXPORT:

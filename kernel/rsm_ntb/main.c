@@ -14,6 +14,39 @@ static unsigned int pool_mib = 64;
 module_param(pool_mib, uint, 0444);
 MODULE_PARM_DESC(pool_mib, "memory that the other host reaches, in MiB; at most what the window has (64)");
 
+/* Why the device that was looked at last was not taken: it has no character device to say so. */
+static DEFINE_MUTEX(refused_lock);
+static char refused[256];
+
+static int refused_get(char *buffer, const struct kernel_param *param)
+{
+	int length;
+
+	mutex_lock(&refused_lock);
+	length = scnprintf(buffer, PAGE_SIZE, "%s\n", refused);
+	mutex_unlock(&refused_lock);
+	return length;
+}
+
+static const struct kernel_param_ops refused_ops = { .get = refused_get };
+module_param_cb(refused, &refused_ops, NULL, 0444);
+MODULE_PARM_DESC(refused, "read only: why the latest device could not be used; empty if it could");
+
+void rsm_refuse(struct ntb_dev *ntb, const char *format, ...)
+{
+	struct va_format text;
+	va_list args;
+
+	va_start(args, format);
+	text.fmt = format;
+	text.va = &args;
+	dev_err(&ntb->dev, "%pV\n", &text);
+	mutex_lock(&refused_lock);
+	scnprintf(refused, sizeof(refused), "%s: %pV", dev_name(&ntb->dev), &text);
+	mutex_unlock(&refused_lock);
+	va_end(args);
+}
+
 static DEFINE_IDA(indexes);
 
 static void port_free(struct kref *ref)
@@ -79,17 +112,17 @@ static bool suitable(struct ntb_dev *ntb)
 	if (ntb_peer_port_count(ntb) != 1)
 		dev_warn(&ntb->dev, "%d peers: only the first is used\n", ntb_peer_port_count(ntb));
 	if (ntb_db_is_unsafe(ntb))
-		dev_err(&ntb->dev, "doorbells are unsafe on this hardware (an erratum); rsm_ntb does not use it\n");
+		rsm_refuse(ntb, "doorbells are unsafe on this hardware (an erratum); rsm_ntb does not use it");
 	else if (ntb_spad_is_unsafe(ntb))
-		dev_err(&ntb->dev, "scratchpads are unsafe on this hardware (an erratum); rsm_ntb does not use it\n");
+		rsm_refuse(ntb, "scratchpads are unsafe on this hardware (an erratum); rsm_ntb does not use it");
 	else if (ntb_spad_count(ntb) < RSM_NTB_SPADS)
-		dev_err(&ntb->dev, "%d scratchpads, but rsm_ntb needs %d: this hardware is not supported\n",
+		rsm_refuse(ntb, "%d scratchpads, but rsm_ntb needs %d: this hardware is not supported",
 			ntb_spad_count(ntb), RSM_NTB_SPADS);
 	else if ((ntb_db_valid_mask(ntb) & bells) != bells)
-		dev_err(&ntb->dev, "doorbells %#llx, but rsm_ntb needs %#llx: this hardware is not supported\n",
+		rsm_refuse(ntb, "doorbells %#llx, but rsm_ntb needs %#llx: this hardware is not supported",
 			ntb_db_valid_mask(ntb), bells);
 	else if (!ntb->ops->mw_set_trans || ntb_peer_mw_count(ntb) < 1)
-		dev_err(&ntb->dev, "no memory window that this side can translate: this hardware is not supported\n");
+		rsm_refuse(ntb, "no memory window that this side can translate: this hardware is not supported");
 	else
 		return true;
 	return false;
@@ -105,7 +138,7 @@ static int map_window(struct rsm_port *port)
 		return err;
 	port->window_size = round_down(size, PAGE_SIZE);
 	if (port->window_size <= 2 * RSM_NTB_CONTROL_SIZE) {
-		dev_err(&ntb->dev, "a window of %llu bytes is too small: enlarge it in the firmware's setup\n",
+		rsm_refuse(ntb, "a window of %llu bytes is too small: enlarge it in the firmware's setup",
 			(u64)size);
 		return -ENOSPC;
 	}
@@ -158,6 +191,9 @@ static int rsm_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	struct rsm_port *port;
 	int err;
 
+	mutex_lock(&refused_lock);
+	refused[0] = 0;
+	mutex_unlock(&refused_lock);
 	if (!suitable(ntb))
 		return -ENODEV;
 	port = port_alloc(ntb);

@@ -132,12 +132,12 @@ int rsm_pool_make(struct rsm_port *port, size_t size)
 	if (pool->memory)
 		return 0;
 	if (rsm_translated(dev))
-		dev_err(&port->ntb->dev, "no memory for a pool of %zu MiB: make it smaller (pool_mib)\n",
-			size >> 20);
+		rsm_refuse(port->ntb, "no memory for a pool of %zu MiB: make it smaller (pool_mib)",
+			   size >> 20);
 	else
-		dev_err(&port->ntb->dev,
-			"no IOMMU translates for this device, and there is no block of %zu MiB: boot with intel_iommu=on or amd_iommu=on and without iommu=pt, or try pool_mib=4\n",
-			size >> 20);
+		rsm_refuse(port->ntb,
+			   "no IOMMU translates for this device, and there is no block of %zu MiB: boot with intel_iommu=on or amd_iommu=on and without iommu=pt, or try pool_mib=4",
+			   size >> 20);
 	return -ENOMEM;
 }
 

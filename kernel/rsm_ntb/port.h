@@ -115,6 +115,7 @@ struct rsm_port {
 	struct delayed_work work;
 	unsigned long events;	/* RSM_LINK_EVENT */
 	bool translated, complained;
+	struct rsm_ntb_trouble trouble;
 	unsigned int failures;
 	struct rsm_key own, acked, peer;
 	struct rsm_key told, told_ack;	/* what the other side's scratchpads have */
@@ -150,6 +151,7 @@ void rsm_pool_free(struct rsm_pool *pool);
 void rsm_pool_zero(struct rsm_pool *pool, u64 offset, u64 length);
 unsigned long rsm_pool_pfn(struct rsm_pool *pool, u64 offset);
 bool rsm_pool_pinned(struct rsm_pool *pool, u64 offset, u64 length);
+__printf(2, 3) void rsm_refuse(struct ntb_dev *ntb, const char *format, ...);
 bool rsm_translated(struct device *dev);
 
 /* session.c */

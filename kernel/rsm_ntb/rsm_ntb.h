@@ -260,6 +260,18 @@ struct rsm_ntb_share {
 };
 #define RSM_NTB_SHARE _IOWR(RSM_NTB_IOC, 10, struct rsm_ntb_share)
 
+/*
+ * TROUBLE: why there is no session although there is a link, in one line of English that says what to
+ * do: another version of the driver on the other host, say, or an alignment that the hardware cannot
+ * give. Empty: nothing is known. Any descriptor, with a role or without.
+ * What the driver found wrong with a device that it did not take is in
+ * /sys/module/rsm_ntb/parameters/refused, in the same form; it has no character device.
+ */
+struct rsm_ntb_trouble {
+	char text[240]; /* out: ends with a zero */
+};
+#define RSM_NTB_TROUBLE _IOR(RSM_NTB_IOC, 11, struct rsm_ntb_trouble)
+
 /* ---- mmap() ------------------------------------------------------------------------------- */
 
 /*
@@ -338,6 +350,7 @@ struct rsm_ntb_status {
 #define RSM_NTB_EVENT_ERROR 5u	     /* err_seq has moved; id: its value */
 #define RSM_NTB_EVENT_PEER 6u	     /* INFO's peer_node has changed; id: its value */
 #define RSM_NTB_EVENT_OVERFLOW 7u    /* events were lost */
+#define RSM_NTB_EVENT_TROUBLE 8u     /* TROUBLE has something new */
 
 struct rsm_ntb_event {
 	__u32 type;	/* RSM_NTB_EVENT_* */

@@ -65,6 +65,19 @@ static bool complain_late(struct rsm_port *port)
 	return ++port->failures > 20 && complain(port);
 }
 
+/* port->lock. For the log, for rsmd's log and for whoever asks. */
+static __printf(2, 3) void trouble(struct rsm_port *port, const char *format, ...)
+{
+	va_list args;
+
+	memset(&port->trouble, 0, sizeof(port->trouble));
+	va_start(args, format);
+	vscnprintf(port->trouble.text, sizeof(port->trouble.text), format, args);
+	va_end(args);
+	dev_err(&port->ntb->dev, "%s: %s\n", port->name, port->trouble.text);
+	rsm_event(port, RSM_NTB_EVENT_TROUBLE, 0);
+}
+
 static void write_key(struct rsm_port *port)
 {
 	struct rsm_ntb_hello *hello = rsm_hello(port);
@@ -146,9 +159,9 @@ static bool read_greeting(struct rsm_port *port, struct greeting *greeting)
 		return false;
 	if (words[RSM_NTB_SPAD_WIRE] != RSM_NTB_WIRE) {
 		if (complain(port))
-			dev_err(&port->ntb->dev,
-				"%s: the other host's rsm_ntb speaks version %u, this one %u: install the same version on both\n",
-				port->name, words[RSM_NTB_SPAD_WIRE], RSM_NTB_WIRE);
+			trouble(port,
+				"the other host's rsm_ntb speaks version %u, this one %u: install the same version on both",
+				words[RSM_NTB_SPAD_WIRE], RSM_NTB_WIRE);
 		return false;
 	}
 	greeting->key.generation = words[RSM_NTB_SPAD_GENERATION];
@@ -197,9 +210,9 @@ static bool read_hello(struct rsm_port *port, const struct greeting *greeting)
 	    granule > SZ_1M || !is_power_of_2(granule) || size <= RSM_NTB_CONTROL_SIZE ||
 	    size & (granule - 1)) {
 		if (complain_late(port))
-			dev_err(&port->ntb->dev,
-				"%s: the other host has greeted, but the window does not show its hello page: magic %#x, %llu bytes; check the sizes of the windows on both hosts\n",
-				port->name, le32_to_cpu(hello.magic), size);
+			trouble(port,
+				"the other host has greeted, but the window does not show its hello page: magic %#x, %llu bytes; check the sizes of the windows on both hosts",
+				le32_to_cpu(hello.magic), size);
 		return false;
 	}
 	port->peer_pool = min_t(u64, size, port->window_size);
@@ -216,6 +229,7 @@ static void begin(struct rsm_port *port, const struct greeting *greeting)
 	port->silent = 0;
 	port->next_beat = jiffies;
 	port->failures = 0;
+	memset(&port->trouble, 0, sizeof(port->trouble));
 	port->beat = 0;
 	if (!++port->last_epoch)
 		port->last_epoch = 1;
@@ -239,17 +253,16 @@ static bool translate(struct rsm_port *port)
 
 	if (!err && (pool->size > max || pool->size & (granule - 1) || pool->dma & (address - 1))) {
 		if (complain(port))
-			dev_err(&port->ntb->dev,
-				"%s: the hardware wants a pool of at most %llu bytes, a multiple of %llu, at a multiple of %llu; it has %zu bytes at %pad: load rsm_ntb with pool_mib=%llu\n",
-				port->name, (u64)max, (u64)granule, (u64)address, pool->size,
-				&pool->dma, (u64)max >> 20);
+			trouble(port,
+				"the hardware wants a pool of at most %llu bytes, a multiple of %llu, at a multiple of %llu; it has %zu bytes at %pad: load rsm_ntb with pool_mib=%llu",
+				(u64)max, (u64)granule, (u64)address, pool->size, &pool->dma,
+				(u64)max >> 20);
 		return false;
 	}
 	if (!err)
 		err = ntb_mw_set_trans(port->ntb, RSM_PEER, RSM_WINDOW, pool->dma, pool->size);
 	if (err && err != -ENOTCONN && complain(port))
-		dev_err(&port->ntb->dev, "%s: the hardware refuses to translate: %d\n", port->name,
-			err);
+		trouble(port, "the hardware refuses to translate: %d", err);
 	return !err;
 }
 
@@ -348,6 +361,7 @@ void rsm_session_work(struct work_struct *work)
 		rsm_session_end(port, RSM_NTB_REASON_SESSION, "the link went down");
 		port->translated = false;
 		port->complained = false;
+		memset(&port->trouble, 0, sizeof(port->trouble));
 		port->failures = 0;
 	}
 	if (ntb_link_is_up(port->ntb, NULL, NULL) & BIT_ULL(RSM_PEER)) {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,9 @@ int rsmcore_log_level_named(const char *name)
 static int max_level_from_environment(void)
 {
     const char *wanted = secure_getenv("RSM_LOG");
-    return wanted == NULL ? -1 : rsmcore_log_level_named(wanted);
+    int level = wanted == NULL ? -1 : rsmcore_log_level_named(wanted);
+    /* Who asks for what there is not is told so: control/environment.h. */
+    return wanted != NULL && *wanted != '\0' && level < 0 ? RSMCORE_LOG_WARNING : level;
 }
 
 void rsmcore_log_to(rsmcore_log_hook hook, enum rsmcore_log_level most)
@@ -46,6 +49,31 @@ static void log_to_stderr(enum rsmcore_log_level level, const char *text)
     (void)ignored;
 }
 
+/* ------------------------------------------------------------------ what is kept */
+
+/* Of this thread. */
+static _Thread_local struct {
+    char *text; /* NULL: nothing is kept */
+    size_t size;
+    enum rsmcore_log_level level; /* of the text, if that is not "" */
+} kept;
+
+void rsmcore_log_keep(char *text, size_t size)
+{
+    kept.text = text;
+    kept.size = size;
+    if (text != NULL)
+        text[0] = '\0';
+}
+
+static bool is_to_be_kept(enum rsmcore_log_level level)
+{
+    return kept.text != NULL && level <= RSMCORE_LOG_WARNING &&
+           (kept.text[0] == '\0' || level < kept.level);
+}
+
+/* ------------------------------------------------------------------ logging */
+
 void rsmcore_log(enum rsmcore_log_level level, const char *format, ...)
 {
     int most = atomic_load_explicit(&log_max_level, memory_order_relaxed);
@@ -53,7 +81,8 @@ void rsmcore_log(enum rsmcore_log_level level, const char *format, ...)
         most = max_level_from_environment();
         atomic_store(&log_max_level, most);
     }
-    if ((int)level > most)
+    bool keep = is_to_be_kept(level);
+    if ((int)level > most && !keep)
         return;
     int saved = errno;
     char text[LOG_LINE_MAX];
@@ -62,7 +91,12 @@ void rsmcore_log(enum rsmcore_log_level level, const char *format, ...)
     errno = saved; /* for %m */
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (keep) {
+        kept.level = level;
+        snprintf(kept.text, kept.size, "%s", text);
+    }
     rsmcore_log_hook hook = atomic_load(&log_hook);
-    (hook != NULL ? hook : log_to_stderr)(level, text);
+    if ((int)level <= most)
+        (hook != NULL ? hook : log_to_stderr)(level, text);
     errno = saved;
 }

@@ -10,6 +10,8 @@
 #ifndef RSMCORE_LOG_H
 #define RSMCORE_LOG_H
 
+#include <stddef.h>
+
 #include "base/exports.h"
 
 RSMCORE_EXPORTS_BEGIN
@@ -40,5 +42,12 @@ void rsmcore_log(enum rsmcore_log_level level, const char *format, ...)
 #define rsm_log_debug(...)   rsmcore_log(RSMCORE_LOG_DEBUG, __VA_ARGS__)
 
 RSMCORE_EXPORTS_END
+
+/**
+ * Keep in @p text (of @p size bytes, made "") what this thread logs from now on: the first error, or the
+ * first warning if there is no error, whatever level is logged. NULL: no more. For who calls a
+ * transport and has to tell somebody else why that failed.
+ */
+void rsmcore_log_keep(char *text, size_t size);
 
 #endif

@@ -63,14 +63,19 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&links_lock);
 }
 
+static void drop_reference(struct rsmcore_control *link);
+
 /* The daemon must see the parent go when the parent goes, so the child gives its copies of the
- * sockets up. The links stay allocated for handles that still point at them. */
+ * sockets up. A link stays allocated for as long as handles point at it. */
 static void after_fork_in_child(void)
 {
     atomic_fetch_add(&process_epoch, 1);
-    for (struct rsmcore_control *link = links; link != NULL; link = link->next)
+    while (links != NULL) {
+        struct rsmcore_control *link = links;
+        links = link->next;
         close(link->channel.socket);
-    links = NULL;
+        drop_reference(link);
+    }
     own_node = 0;
     pthread_mutex_unlock(&links_lock);
     /* Whoever makes one is a thread of the parent. */

@@ -353,6 +353,7 @@ static void walk_request(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_INSPECT:
     case RSM_MSG_LINKS:
+    case RSM_MSG_FAILED:
     case RSM_MSG_SHARES:
     case RSM_MSG_INTERRUPTS:
         rsm_walk_inspect_request(c, msg);
@@ -460,6 +461,7 @@ static void walk_reply(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_INSPECT:
     case RSM_MSG_LINKS:
+    case RSM_MSG_FAILED:
     case RSM_MSG_SHARES:
     case RSM_MSG_INTERRUPTS:
         rsm_walk_inspect_reply(c, msg);

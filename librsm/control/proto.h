@@ -68,7 +68,8 @@ enum rsm_msg_type {
     RSM_MSG_IMPORT_TRAP = 28,
     RSM_MSG_EXPORT_STATE = 29,
     RSM_MSG_NAMED = 30,
-    RSM_MSG_INTERRUPTS = 31,
+    RSM_MSG_FAILED = 31,
+    RSM_MSG_INTERRUPTS = 32,
 };
 #define RSM_MSG_LAST  RSM_MSG_INTERRUPTS /* of the requests */
 #define RSM_MSG_REPLY 0x8000u
@@ -467,6 +468,8 @@ struct rsm_msg {
         struct rsm_inspect_reply inspect_reply;
         struct rsm_links_request links;
         struct rsm_links_reply links_reply;
+        struct rsm_failed_request failed;
+        struct rsm_failed_reply failed_reply;
         struct rsm_shares_request shares;
         struct rsm_interrupts_request interrupts;
         struct rsm_interrupts_reply interrupts_reply;

@@ -84,6 +84,18 @@ static void walk_links_reply(struct rsm_codec *c, struct rsm_links_reply *m)
         walk_links_item(c, &m->items[i]);
 }
 
+static void walk_failed_reply(struct rsm_codec *c, struct rsm_failed_reply *m)
+{
+    rsm_codec_u32(c, &m->total);
+    rsm_codec_count(c, &m->count, RSM_PROTO_FAILED_MAX);
+    for (uint32_t i = 0; i < m->count; i++) {
+        rsm_codec_string(c, m->items[i].name, sizeof m->items[i].name);
+        rsm_codec_string(c, m->items[i].transport, sizeof m->items[i].transport);
+        rsm_codec_string(c, m->items[i].device, sizeof m->items[i].device);
+        rsm_codec_string(c, m->items[i].text, sizeof m->items[i].text);
+    }
+}
+
 static void walk_shares_reply(struct rsm_codec *c, struct rsm_shares_reply *m)
 {
     for (unsigned i = 0; i < RSM_SHARES_COUNT; i++) {
@@ -115,6 +127,9 @@ void rsm_walk_inspect_request(struct rsm_codec *c, struct rsm_msg *msg)
     case RSM_MSG_LINKS:
         rsm_codec_u32(c, &msg->u.links.first);
         return;
+    case RSM_MSG_FAILED:
+        rsm_codec_u32(c, &msg->u.failed.first);
+        return;
     case RSM_MSG_SHARES:
         rsm_codec_u64(c, &msg->u.shares.after);
         return;
@@ -134,6 +149,9 @@ void rsm_walk_inspect_reply(struct rsm_codec *c, struct rsm_msg *msg)
         return;
     case RSM_MSG_LINKS:
         walk_links_reply(c, &msg->u.links_reply);
+        return;
+    case RSM_MSG_FAILED:
+        walk_failed_reply(c, &msg->u.failed_reply);
         return;
     case RSM_MSG_SHARES:
         walk_shares_reply(c, &msg->u.shares_reply);

@@ -7,6 +7,7 @@
 
 #include "control/map_settings.h"
 #include "control/proto_limits.h"
+#include "rsm/transport.h"
 
 /** What this rsmd knows of its segments, for rsmstat: a page of its exports, or of the connections
  *  to them. A user is told of those that he takes part in, root and rsmd's own user of all. rsmd
@@ -113,6 +114,23 @@ struct rsm_links_reply {
     uint32_t more;  /* 1: there are further ones behind the last of these */
     uint32_t count; /* in this reply */
     struct rsm_links_item items[RSM_PROTO_LINKS_MAX];
+};
+
+/** The controllers of the configuration that could not be opened, for rsmstat. CONTROLLER and
+ *  TOPOLOGY do not know them. */
+struct rsm_failed_request {
+    uint32_t first; /* index from which on to tell, from 0 */
+};
+struct rsm_failed_item {
+    char name[RSM_PROTO_NAME_MAX];
+    char transport[RSM_TRANSPORT_NAME_MAX];
+    char device[RSM_PROTO_NAME_MAX];
+    char text[RSM_PROTO_NAME_MAX]; /* why, and what to do */
+};
+struct rsm_failed_reply {
+    uint32_t total; /* of all pages */
+    uint32_t count; /* in this reply */
+    struct rsm_failed_item items[RSM_PROTO_FAILED_MAX];
 };
 
 /** What users have of what the node has little of, for rsmstat: the limits and sums, and a page of

@@ -4,18 +4,25 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "control/environment.h"
 #include "control/trust.h"
 
-enum { WHY_MAX = 512 };
+enum {
+    WHY_MAX = 512,
+    START_MS = 10000,   /* for the system's daemon to start in */
+    START_LOOK_MS = 20, /* between two looks for it */
+};
 
 uint32_t rsmcore_node_id_parse(const char *text)
 {
@@ -116,6 +123,47 @@ static void keep_lowest(void *context, uint32_t node)
         lowest->node = node;
 }
 
+/* Whether the directory has the node that is looked for, or any; then `node` is set. */
+static bool find_served(struct rsmcore_runtime *runtime, bool any_node)
+{
+    struct lowest lowest = {.runtime = runtime};
+    if (!any_node)
+        keep_lowest(&lowest, runtime->node);
+    else if (!rsmcore_runtime_each(runtime, NULL, keep_lowest, &lowest))
+        rsm_log_warning("the system's runtime directory %s cannot be read: %m", runtime->directory);
+    if (lowest.node == 0)
+        return false;
+    runtime->node = lowest.node;
+    return true;
+}
+
+/* Wait until a node is there, or who accepted the connection hangs up: the daemon cannot start. */
+static void await_any_node(const struct rsmcore_runtime *runtime, int socket)
+{
+    struct rsmcore_runtime found = *runtime;
+    int64_t until = rsm_clock_ms() + START_MS;
+    struct pollfd hangup = {.fd = socket};
+    while (!find_served(&found, true) && rsm_clock_ms() < until &&
+           poll(&hangup, 1, START_LOOK_MS) <= 0)
+        continue;
+}
+
+/* No node is there: have the service manager start the daemon, if it listens for that. */
+static void start_service(const struct rsmcore_runtime *runtime)
+{
+    char path[RSM_PROTO_PATH_MAX];
+    struct rsmcore_runtime any = *runtime;
+    struct stat status;
+    snprintf(path, sizeof path, "%s/" RSMCORE_SERVICE_SOCKET, runtime->directory);
+    if (lstat(path, &status) < 0 || !S_ISSOCK(status.st_mode) || find_served(&any, true))
+        return;
+    int socket = rsmcore_trust_connect(path);
+    if (socket < 0)
+        return;
+    await_any_node(runtime, socket);
+    close(socket);
+}
+
 /* Take the system's directory if it has a daemon of the node asked for, or if none was asked for of
  * any: then the lowest is chosen, whether or not its daemon runs now, because a process is not to
  * change its node when a daemon is restarted. */
@@ -133,14 +181,11 @@ static bool use_system_directory(struct rsmcore_runtime *runtime, bool any_node)
     }
     if (!set_directory(runtime, "", rsmcore_trust_system_directory, 0))
         return false;
-    struct lowest lowest = {.runtime = runtime};
-    if (!any_node)
-        keep_lowest(&lowest, runtime->node);
-    else if (!rsmcore_runtime_each(runtime, NULL, keep_lowest, &lowest))
-        rsm_log_warning("the system's runtime directory %s cannot be read: %m", runtime->directory);
-    if (lowest.node == 0)
-        return false;
-    runtime->node = lowest.node;
+    if (!find_served(runtime, any_node)) {
+        start_service(runtime);
+        if (!find_served(runtime, any_node))
+            return false;
+    }
     runtime->system = true;
     return true;
 }
@@ -202,6 +247,7 @@ static enum rsm_status use_private_directory(struct rsmcore_runtime *runtime)
 enum rsm_status rsmcore_runtime_find(struct rsmcore_runtime *runtime)
 {
     memset(runtime, 0, sizeof *runtime);
+    rsmcore_environment_check_once();
     const char *node = secure_getenv("RSM_NODE");
     runtime->node = node == NULL ? 1 : rsmcore_node_id_parse(node);
     if (runtime->node == 0) {

@@ -10,6 +10,10 @@
  * an `XDG_RUNTIME_DIR` is passed over, any other one is an error. The node id is `RSM_NODE`, else
  * that of the system's daemon (the lowest if there are several), else 1.
  *
+ * A service manager may listen in the system directory at RSMCORE_SERVICE_SOCKET before anybody
+ * knows the node's id, which the daemon finds out when it starts. As long as no node is there, who
+ * looks for one connects to this socket, which starts the daemon, and waits for the node's name.
+ *
  * The lock file of a daemon that the library has started is empty and goes with it. A daemon that
  * somebody else has started is *configured*: its lock file says so and stays when it ends, however
  * it ends. Nobody puts another daemon in its place then; clients wait for it to come back.
@@ -30,8 +34,12 @@ struct rsmcore_runtime {
 };
 
 /** Decide from environment and file system. RSM_ST_INVALID: RSM_NODE is no node id;
- *  RSM_ST_DENIED: the directory is not safe. The reason has been logged. Nothing is created. */
+ *  RSM_ST_DENIED: the directory is not safe. The reason has been logged. Nothing is created. May
+ *  wait ten seconds for the system's daemon to start. */
 enum rsm_status rsmcore_runtime_find(struct rsmcore_runtime *runtime);
+
+/** Name of the service manager's socket in the system directory. */
+#define RSMCORE_SERVICE_SOCKET "rsmd.sock"
 
 /** Make sure that the directory exists and is safe. Creates it with mode 0700. */
 enum rsm_status rsmcore_runtime_prepare(const struct rsmcore_runtime *runtime);

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/controller_ports.h"
 #include "core/import.h"
@@ -102,6 +103,36 @@ static enum rsm_status open_found(const struct found *found, struct rsmcore_cont
     return status;
 }
 
+/* The next page of controllers that the daemon has left out: false: there is none. */
+static bool ask_failed(struct rsmcore_control *link, uint32_t first, struct rsm_msg *msg)
+{
+    rsm_msg_begin(msg, RSM_MSG_FAILED);
+    msg->u.failed.first = first;
+    return rsmcore_control_call(link, msg, NULL, NULL) == RSM_ST_OK &&
+           msg->u.failed_reply.count > 0;
+}
+
+/* A controller that is configured and that the daemon could not open: say what the daemon knows. */
+static void explain_missing(const char *name)
+{
+    struct rsmcore_control *link;
+    struct rsm_msg msg;
+    uint32_t first = 0;
+    if (rsmcore_control_local(&link) != RSM_ST_OK)
+        return;
+    for (bool found = false; !found && ask_failed(link, first, &msg);) {
+        const struct rsm_failed_reply *page = &msg.u.failed_reply;
+        for (uint32_t i = 0; i < page->count && !found; i++) {
+            found = strcasecmp(page->items[i].name, name) == 0;
+            if (found)
+                rsm_log_error("controller %s: rsmd could not open it: %s", name,
+                              page->items[i].text);
+        }
+        first += page->count;
+    }
+    rsmcore_control_release(link);
+}
+
 enum rsm_status rsmcore_controller_open(const char *name, struct rsmcore_controller **controller)
 {
     struct found found;
@@ -110,6 +141,8 @@ enum rsm_status rsmcore_controller_open(const char *name, struct rsmcore_control
         return RSM_ST_NO_CONTROLLER;
     strcpy(request.name, name);
     enum rsm_status status = look_up(&request, &found);
+    if (status == RSM_ST_NO_CONTROLLER)
+        explain_missing(name);
     return status == RSM_ST_OK ? open_found(&found, controller) : status;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -392,6 +393,20 @@ size_t rsmcore_export_length(const struct rsmcore_export *segment)
 bool rsmcore_export_is_own_memory(const struct rsmcore_export *segment)
 {
     return segment->own_memory;
+}
+
+enum rsm_status rsmcore_export_show(const struct rsmcore_export *segment, size_t offset,
+                                    size_t length, bool read_only, void *at)
+{
+    if (offset > segment->length || length > segment->length - offset)
+        return RSM_ST_RANGE;
+    rsmcore_region_lock();
+    enum rsm_status status = segment->start != 0
+                                 ? rsmcore_region_show(segment->start + offset, length,
+                                                       PROT_READ | (read_only ? 0 : PROT_WRITE), at)
+                                 : RSM_ST_FAULT;
+    rsmcore_region_unlock();
+    return status;
 }
 
 size_t rsmcore_export_size(const struct rsmcore_export *segment)

@@ -146,6 +146,14 @@ void rsmcore_export_free_memory(void *address, size_t length);
 
 /** Whether the calling process is the one that created the segment. */
 bool rsmcore_export_is_creator(const struct rsmcore_export *segment);
+/**
+ * Map a part of its memory once more: [offset, offset + length), whole pages, at @p at, over what is
+ * mapped there.
+ * @return RSM_ST_OK, RSM_ST_RANGE, RSM_ST_FAULT: it has no memory; RSM_ST_MAP_FAILED: a part of what
+ *         was at @p at may have gone.
+ */
+enum rsm_status rsmcore_export_show(const struct rsmcore_export *segment, size_t offset,
+                                    size_t length, bool read_only, void *at);
 /** Not when rsmd has died, even if rsmcore_export_unpublish() was not called. */
 bool rsmcore_export_is_published(const struct rsmcore_export *segment);
 void *rsmcore_export_address(const struct rsmcore_export *segment);

@@ -87,10 +87,13 @@ static inline struct rsm_conn *rsmcore_import_conn(const struct rsmcore_import *
  *  true it stays true. */
 static inline bool rsmcore_import_aborted(const struct rsmcore_import *import)
 {
+    if (atomic_load_explicit(import->slot, memory_order_acquire) != import->generation ||
+        !rsmcore_generation_table_is_alive(import->table))
+        return true;
+    if (__builtin_expect(!import->reports_health, 1))
+        return false;
     struct rsm_conn *conn = rsmcore_import_conn(import);
-    return atomic_load_explicit(import->slot, memory_order_acquire) != import->generation ||
-           !rsmcore_generation_table_is_alive(import->table) ||
-           (import->reports_health && conn->ops->health(conn) != RSM_ST_OK);
+    return conn->ops->health(conn) != RSM_ST_OK;
 }
 
 static inline bool rsmcore_import_in_range(const struct rsmcore_import *import, uint64_t offset,

@@ -103,10 +103,27 @@ struct softmap_space {
 
 #define SOFTMAP_BUFFER_PAGES 16u
 
+/**
+ * What the caller has stored to or loaded from a view comes before what it loads next.
+ *
+ * A thread that got at a page did so after the page was made accessible, and `opening` is set before
+ * that: the kernel's locks are between the two. But the load of `opening` must not be carried out
+ * before the access to the view has found the page accessible. An x86 processor retires loads in
+ * program order and repeats those whose value has changed meanwhile; arm64 lets a load pass an
+ * earlier store, and its translation, unless there is a fence.
+ */
+static inline void softmap_accesses_done(void)
+{
+#if !defined(__x86_64__)
+    __sync_synchronize();
+#endif
+}
+
 /** Whether no page is accessible that has been stored to since it was. Without the lock: what other
  *  threads store at this moment may be missed, what the caller has stored is not. */
 static inline bool softmap_has_no_stores(const struct softmap_space *space)
 {
+    softmap_accesses_done();
     return space->mirror == NULL && !atomic_load(&space->opening) &&
            atomic_load(&space->dirty_count) == 0;
 }
@@ -114,6 +131,7 @@ static inline bool softmap_has_no_stores(const struct softmap_space *space)
 /** The same for pages that have been loaded from. */
 static inline bool softmap_has_no_loads(const struct softmap_space *space)
 {
+    softmap_accesses_done();
     return space->mirror == NULL && !atomic_load(&space->opening) &&
            atomic_load(&space->clean_count) == 0;
 }

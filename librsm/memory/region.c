@@ -256,3 +256,33 @@ enum rsm_status rsmcore_region_pieces(uintptr_t start, size_t length,
     }
     return at == end ? RSM_ST_OK : RSM_ST_FAULT;
 }
+
+/* ---------------------------------------------------------------- second mappings */
+
+/* Map a part of a region once more, over what is at @p target. */
+static bool show_part(const struct rsmcore_region *region, uintptr_t from, size_t length,
+                      int protection, uint8_t *target)
+{
+    int fd = region->extent->file.fd;
+    off_t offset = (off_t)(region->offset + (from - region->run.start));
+    if (fd >= 0) /* device memory among it, which mremap(2) refuses to show twice */
+        return mmap(target, length, protection, MAP_SHARED | MAP_FIXED, fd, offset) != MAP_FAILED;
+    /* An old length of 0: shared pages once more, where they are already stays as it is. */
+    return mremap((void *)from, 0, length, MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED &&
+           mprotect(target, length, protection) == 0;
+}
+
+enum rsm_status rsmcore_region_show(uintptr_t start, size_t length, int protection, void *at)
+{
+    uintptr_t end = start + length, from = start;
+    for (struct rsmcore_region *r = rsmcore_regions_first(start, end); r != NULL;
+         r = rsmcore_regions_next(r, start, end)) {
+        if (r->run.start > from)
+            return RSM_ST_FAULT;
+        uintptr_t until = rsmcore_region_end(r) < end ? rsmcore_region_end(r) : end;
+        if (!show_part(r, from, until - from, protection, (uint8_t *)at + (from - start)))
+            return RSM_ST_MAP_FAILED;
+        from = until;
+    }
+    return from == end ? RSM_ST_OK : RSM_ST_FAULT;
+}

@@ -85,6 +85,15 @@ bool rsmcore_region_next(uintptr_t *start, size_t *length);
  */
 enum rsm_status rsmcore_region_move(uintptr_t from, uintptr_t to, size_t length);
 
+/**
+ * Map what lies under [start, start + length), whole pages that are wholly on extents, once more: at
+ * @p at, over what is mapped there.
+ * @param protection  as of mmap(2).
+ * @return RSM_ST_OK; RSM_ST_FAULT: not covered; RSM_ST_MAP_FAILED: a part of what was at @p at may
+ *         have gone.
+ */
+enum rsm_status rsmcore_region_show(uintptr_t start, size_t length, int protection, void *at);
+
 /** Describe a covered range as pieces for rsmd. RSM_ST_NO_RESOURCES: more than @p most;
  *  RSM_ST_FAULT: not covered. */
 enum rsm_status rsmcore_region_pieces(uintptr_t start, size_t length,

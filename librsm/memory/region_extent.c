@@ -50,6 +50,7 @@ void rsmcore_extent_forget(struct rsmcore_extent *extent)
     if (--extent->regions > 0)
         return;
     close_descriptor(extent);
+    rsmcore_control_release(extent->link);
     free(extent);
 }
 

@@ -13,6 +13,7 @@
 #include "common/worker.h"
 
 enum {
+    JOBS_PER_NODE = 2, /* a proof to make, and one to check */
     CLAIM_VERSION = 1,
     CLAIM_BYTES = 256, /* more than any has */
     WHY_BYTES = 240,   /* less than RSM_CLUSTER_TEXT_MAX */
@@ -288,7 +289,8 @@ struct rsmd_auth *rsmd_auth_start(struct event_base *base, const struct rsmd_con
     struct rsmd_worker_limits limits = rsmd_worker_single;
     if (method == NULL)
         return NULL;
-    limits.waiting += 2 * conf->node_count; /* when a cluster starts, all links are made at once */
+    limits.waiting +=
+        JOBS_PER_NODE * conf->node_count; /* at the start all links are made at once */
     struct rsmd_auth *auth = calloc(1, sizeof *auth);
     struct rsmd_worker *worker = auth != NULL ? rsmd_worker_new(base, &limits) : NULL;
     if (worker == NULL) {
@@ -298,6 +300,11 @@ struct rsmd_auth *rsmd_auth_start(struct event_base *base, const struct rsmd_con
     }
     *auth = (struct rsmd_auth){.method = method, .worker = worker};
     return auth;
+}
+
+void rsmd_auth_widen(struct rsmd_auth *auth)
+{
+    rsmd_worker_widen(auth->worker, JOBS_PER_NODE);
 }
 
 void rsmd_auth_end(struct rsmd_auth *auth)

@@ -38,6 +38,9 @@ struct rsmd_auth *rsmd_auth_start(struct event_base *base, const struct rsmd_con
                                   const char *library, char *why, size_t why_size);
 void rsmd_auth_end(struct rsmd_auth *auth);
 
+/** One more node is there to be linked with. */
+void rsmd_auth_widen(struct rsmd_auth *auth);
+
 /** Make a proof of this end's, or check one of the peer's; @p done is called once: later, or, with
  *  auth = none and on failures, before this returns NULL. */
 struct rsmd_auth_job *rsmd_auth_prove(struct rsmd_auth *auth, const struct rsmd_auth_claim *claim,

@@ -12,6 +12,8 @@
 #include "cluster/internal.h"
 #include "cluster/munge.h"
 
+enum { JOBS_PER_NODE = 2 }; /* of the resolver: to call it, and to check it */
+
 /* ------------------------------------------------------------------ links */
 
 struct rsmd_link *rsmd_link_to(const struct rsmd_cluster *cluster, uint32_t node)
@@ -102,7 +104,7 @@ static bool make_events(struct rsmd_cluster *cluster)
 {
     int ms = (int)(cluster->self.conf->peer_timeout_ms / RSMD_TICKS_PER_TIMEOUT);
     struct rsmd_worker_limits limits = rsmd_worker_single;
-    limits.waiting += 2 * cluster->self.conf->node_count; /* to call each node, and to check each */
+    limits.waiting += JOBS_PER_NODE * cluster->self.conf->node_count;
     struct timeval tick = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
     cluster->tick = event_new(cluster->base, -1, EV_PERSIST, on_tick, cluster);
     cluster->ticked_at = rsm_clock_ms();
@@ -166,6 +168,49 @@ void rsmd_cluster_set_same_host(struct rsmd_cluster *cluster,
 {
     cluster->is_neighbour = is_neighbour;
     cluster->neighbour_context = context;
+}
+
+/* The links are in ascending order. */
+static bool insert(struct rsmd_cluster *cluster, struct rsmd_link *link)
+{
+    uint32_t at = cluster->link_count;
+    struct rsmd_link **grown =
+        realloc(cluster->links, ((size_t)cluster->link_count + 1) * sizeof(struct rsmd_link *));
+    if (grown == NULL)
+        return false;
+    cluster->links = grown;
+    for (; at > 0 && grown[at - 1]->node->id > link->node->id; at--)
+        grown[at] = grown[at - 1];
+    grown[at] = link;
+    cluster->link_count++;
+    return true;
+}
+
+bool rsmd_cluster_add(struct rsmd_cluster *cluster, const struct rsmd_conf_node *node)
+{
+    if (cluster == NULL || cluster->auth == NULL)
+        return false;
+    struct rsmd_link *link = rsmd_link_new(cluster, node);
+    if (link == NULL)
+        return false;
+    if (!insert(cluster, link)) {
+        rsmd_link_free(link);
+        return false;
+    }
+    rsmd_worker_widen(cluster->resolver, JOBS_PER_NODE);
+    rsmd_auth_widen(cluster->auth);
+    if (!is_called(cluster) || rsmd_listener_widen(cluster))
+        return true;
+    rsm_log_error("cannot listen for other nodes: out of memory");
+    return true; /* the link itself is there */
+}
+
+void rsmd_cluster_count(const struct rsmd_cluster *cluster, uint32_t *wanted, uint32_t *up)
+{
+    *wanted = cluster != NULL ? cluster->link_count : 0;
+    *up = 0;
+    for (uint32_t i = 0; i < *wanted; i++)
+        *up += is_up(cluster->links[i]) || cluster->links[i]->neighbour;
 }
 
 /* The peer hears of it at once either way; so it also knows that nothing is wrong. */

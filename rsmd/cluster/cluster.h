@@ -44,6 +44,16 @@ typedef bool rsmd_cluster_is_same_host(void *context, uint32_t node);
 void rsmd_cluster_set_same_host(struct rsmd_cluster *cluster,
                                 rsmd_cluster_is_same_host *is_neighbour, void *context);
 
+/**
+ * Link with one more node, which has come into the configuration (and stays there). It must have an
+ * address, and no link yet.
+ * @return false: this node has no links, because it had no address when it started, or no memory.
+ */
+bool rsmd_cluster_add(struct rsmd_cluster *cluster, const struct rsmd_conf_node *node);
+
+/** How many links are wanted, and how many of them are up or not needed. @p cluster may be NULL. */
+void rsmd_cluster_count(const struct rsmd_cluster *cluster, uint32_t *wanted, uint32_t *up);
+
 /** Close all links without calling down(). */
 void rsmd_cluster_stop(struct rsmd_cluster *cluster);
 

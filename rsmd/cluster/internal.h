@@ -161,6 +161,8 @@ void rsmd_resolve_cancel(struct resolution *resolution);
 
 /** Listen at the own node's address, now or as soon as that is possible. */
 bool rsmd_listener_start(struct rsmd_cluster *cluster);
+/** The same, or let more nodes call if that was done already. */
+bool rsmd_listener_widen(struct rsmd_cluster *cluster);
 void rsmd_listener_stop(struct rsmd_cluster *cluster);
 /** Count an accepted connection among the strangers. False: out of memory. */
 bool rsmd_listener_keep(struct rsmd_tcp *conn);

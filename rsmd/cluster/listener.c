@@ -245,6 +245,14 @@ bool rsmd_listener_start(struct rsmd_cluster *cluster)
     return true;
 }
 
+bool rsmd_listener_widen(struct rsmd_cluster *cluster)
+{
+    if (cluster->listener.again == NULL)
+        return rsmd_listener_start(cluster);
+    cluster->listener.strangers_max = count_callers(cluster) + RSMD_STRANGERS_SPARE;
+    return true;
+}
+
 void rsmd_listener_stop(struct rsmd_cluster *cluster)
 {
     struct rsmd_listener *listener = &cluster->listener;

@@ -88,6 +88,11 @@ static void walk_import(struct rsm_codec *c, struct rsm_cluster_msg *msg)
     rsm_codec_u32(c, &msg->u.import.died);
 }
 
+static void walk_released(struct rsm_codec *c, struct rsm_cluster_msg *msg)
+{
+    rsm_codec_u64(c, &msg->u.released.incarnation);
+}
+
 static void walk_event(struct rsm_codec *c, struct rsm_cluster_msg *msg)
 {
     struct rsm_cluster_event *m = &msg->u.event;
@@ -138,6 +143,7 @@ static const struct body {
     [RSM_CLUSTER_ABORT] = BODY(import),
     [RSM_CLUSTER_EVENT] = BODY(event),
     [RSM_CLUSTER_UNAVAILABLE] = BODY(import),
+    [RSM_CLUSTER_RELEASED] = BODY(released),
     [RSM_CLUSTER_INTERRUPT] = BODY(interrupt),
     [RSM_CLUSTER_INTERRUPT_REPLY] = BODY(interrupt_reply),
 #undef BODY

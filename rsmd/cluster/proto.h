@@ -46,6 +46,7 @@ enum rsm_cluster_msg_type {
     RSM_CLUSTER_ABORT = 19,       /* to the importer's node: the connection has been cut */
     RSM_CLUSTER_EVENT = 20,       /* to the end named in it */
     RSM_CLUSTER_UNAVAILABLE = 21, /* to the importer's node: the exporter asks importers to leave */
+    RSM_CLUSTER_RELEASED = 22,    /* to the exporter's node, when the link has come up */
     /* interrupts */
     RSM_CLUSTER_INTERRUPT = 32, /* to the node that has it */
     RSM_CLUSTER_INTERRUPT_REPLY = 33,
@@ -122,6 +123,12 @@ enum {
                              says when it cannot any more */
 };
 
+/** Of the connections that were made before the link came up, processes of the sender can reach the
+ *  memory of those alone that it has named since by DISCONNECT with RSM_CLUSTER_HELD. */
+struct rsm_cluster_released {
+    uint64_t incarnation; /* of the sender's daemon: it speaks for no other's processes; not 0 */
+};
+
 /** Events posted to the other end of a connection. */
 struct rsm_cluster_event {
     uint32_t import;
@@ -156,6 +163,7 @@ struct rsm_cluster_msg {
         struct rsm_cluster_connect connect;
         struct rsm_cluster_connect_reply connect_reply;
         struct rsm_cluster_import import; /* DISCONNECT, ABORT, UNAVAILABLE */
+        struct rsm_cluster_released released;
         struct rsm_cluster_event event;
         struct rsm_cluster_interrupt interrupt;
         struct rsm_cluster_interrupt_reply interrupt_reply;

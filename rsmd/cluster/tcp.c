@@ -353,6 +353,7 @@ static void take_when_up(struct rsmd_tcp *conn, const struct rsm_cluster_msg *ms
     case RSM_CLUSTER_ABORT:
     case RSM_CLUSTER_EVENT:
     case RSM_CLUSTER_UNAVAILABLE:
+    case RSM_CLUSTER_RELEASED:
     case RSM_CLUSTER_INTERRUPT:
     case RSM_CLUSTER_INTERRUPT_REPLY:
         if (cluster->user.message != NULL)

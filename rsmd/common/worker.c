@@ -328,6 +328,14 @@ static bool enqueue(struct rsmd_worker *worker, struct rsmd_job *job)
     return true;
 }
 
+void rsmd_worker_widen(struct rsmd_worker *worker, unsigned more)
+{
+    pthread_mutex_lock(&worker->lock);
+    if (worker->limits.waiting != 0)
+        worker->limits.waiting += more;
+    pthread_mutex_unlock(&worker->lock);
+}
+
 bool rsmd_worker_submit(struct rsmd_worker *worker, struct rsmd_job *job)
 {
     const struct timeval pause = {.tv_usec = RETRY_MS * 1000};
@@ -350,6 +358,7 @@ bool rsmd_worker_drain(struct rsmd_worker *worker, unsigned max_ms)
 {
     struct timespec until;
     int error = 0;
+    bool all, stuck;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += max_ms / 1000;
     until.tv_nsec += max_ms % 1000 * 1000000L;
@@ -357,13 +366,18 @@ bool rsmd_worker_drain(struct rsmd_worker *worker, unsigned max_ms)
         until.tv_sec++;
         until.tv_nsec -= 1000000000L;
     }
-    pthread_mutex_lock(&worker->lock);
-    while ((worker->running > 0 || worker->waiting > 0) && worker->threads > 0 && error == 0)
-        error = pthread_cond_timedwait(&worker->settled, &worker->lock, &until);
-    bool all = worker->running == 0 && worker->waiting == 0;
-    pthread_mutex_unlock(&worker->lock);
-    while (tell_some(worker, DONE_PER_TURN))
-        continue;
+    do { /* done() may submit further jobs */
+        pthread_mutex_lock(&worker->lock);
+        while ((worker->running > 0 || worker->waiting > 0) && worker->threads > 0 && error == 0)
+            error = pthread_cond_timedwait(&worker->settled, &worker->lock, &until);
+        pthread_mutex_unlock(&worker->lock);
+        while (tell_some(worker, DONE_PER_TURN))
+            continue;
+        pthread_mutex_lock(&worker->lock);
+        all = worker->running == 0 && worker->waiting == 0 && worker->done == NULL;
+        stuck = error != 0 || (worker->threads == 0 && worker->done == NULL);
+        pthread_mutex_unlock(&worker->lock);
+    } while (!all && !stuck);
     return all;
 }
 

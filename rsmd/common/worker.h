@@ -43,14 +43,17 @@ extern const struct rsmd_worker_limits rsmd_worker_single;
 struct rsmd_worker *rsmd_worker_new(struct event_base *base,
                                     const struct rsmd_worker_limits *limits);
 
+/** Let so many more jobs wait, if their number is bounded. */
+void rsmd_worker_widen(struct rsmd_worker *worker, unsigned more);
+
 /** Hand a job over. False: there are too many, or no memory; the job is still the caller's. */
 bool rsmd_worker_submit(struct rsmd_worker *worker, struct rsmd_job *job);
 
 /** Nobody wants the job's result any more. It may still be running. */
 void rsmd_job_cancel(struct rsmd_job *job);
 
-/** Wait until every job has run, for @p max_ms milliseconds at most; done() has been called for
- *  those that have. False: some have not. */
+/** Wait until every job has run, with those that done() submits meanwhile, for @p max_ms
+ *  milliseconds at most; done() has been called for those that have. False: some have not. */
 bool rsmd_worker_drain(struct rsmd_worker *worker, unsigned max_ms);
 
 /** Done with it; NULL is harmless. Does not wait for jobs that are running: their threads end when

@@ -11,16 +11,39 @@
 #include "conf/parser.h"
 #include "transport/registry.h"
 
+/* ------------------------------------------------------------------ mistakes */
+
+void rsmd_conf_errors_vadd(struct rsmd_conf_errors *errors, unsigned line, const char *format,
+                           va_list arguments)
+{
+    unsigned at = errors->count;
+    while (at > 0 && errors->list[at - 1].line > line)
+        at--;
+    if (at == RSMD_CONF_ERRORS_MAX || (at > 0 && errors->list[at - 1].line == line))
+        return;
+    if (errors->count < RSMD_CONF_ERRORS_MAX)
+        errors->count++;
+    memmove(errors->list + at + 1, errors->list + at,
+            (errors->count - 1 - at) * sizeof errors->list[0]);
+    errors->list[at].line = line;
+    vsnprintf(errors->list[at].text, sizeof errors->list[at].text, format, arguments);
+}
+
+void rsmd_conf_errors_add(struct rsmd_conf_errors *errors, unsigned line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    rsmd_conf_errors_vadd(errors, line, format, arguments);
+    va_end(arguments);
+}
+
 bool rsmd_conf_fail_at(struct rsmd_conf_parser *p, unsigned line, const char *format, ...)
 {
     va_list arguments;
-    if (p->failed && p->error->line <= line)
-        return false;
-    p->failed = true;
-    p->error->line = line;
     va_start(arguments, format);
-    vsnprintf(p->error->text, sizeof p->error->text, format, arguments);
+    rsmd_conf_errors_vadd(p->errors, line, format, arguments);
     va_end(arguments);
+    p->section_failed = true;
     return false;
 }
 
@@ -68,6 +91,18 @@ static bool unknown_key(struct rsmd_conf_parser *p)
     return rsmd_conf_fail(p, "expected one of the keys %s", known);
 }
 
+/* Whether a value is none that other formats write otherwise. */
+static bool is_plain(struct rsmd_conf_parser *p, const char *value)
+{
+    const char *mark = strchr(value, '#');
+    while (mark != NULL && mark != value && !isspace((unsigned char)mark[-1]))
+        mark = strchr(mark + 1, '#');
+    if (mark != NULL)
+        return rsmd_conf_fail(p, "expected ; and not # before a comment that follows a value");
+    return (*value != '"' && *value != '\'') ||
+           rsmd_conf_fail(p, "expected a value without quotes");
+}
+
 /* Called by the ini library for each `name = value`. */
 static int take_key(void *user, const char *section, const char *name, const char *value
 #if INI_HANDLER_LINENO
@@ -81,8 +116,14 @@ static int take_key(void *user, const char *section, const char *name, const cha
 #if INI_HANDLER_LINENO
     (void)line; /* the lines are counted where they are read */
 #endif
-    if (p->section == RSMD_SECTION_NONE)
+    if (p->section == RSMD_SECTION_UNKNOWN)
+        return true;
+    if (p->section == RSMD_SECTION_NONE) {
+        p->section = RSMD_SECTION_UNKNOWN;
         return rsmd_conf_fail(p, "expected a [section] before the first key");
+    }
+    if (!is_plain(p, value))
+        return false;
     if (p->section == RSMD_SECTION_MAP)
         return rsmd_conf_take_map_key(p, name, value);
     const struct rsmd_conf_key *keys = keys_of[p->section];
@@ -111,11 +152,12 @@ static bool begin_single(struct rsmd_conf_parser *p, enum rsmd_conf_section sect
 }
 
 /* What the section that ends here must have had. */
-static bool end_section(struct rsmd_conf_parser *p)
+static void end_section(struct rsmd_conf_parser *p)
 {
-    if (p->section == RSMD_SECTION_NODE)
-        return rsmd_conf_end_node(p);
-    return p->section != RSMD_SECTION_CONTROLLER || rsmd_conf_end_controller(p);
+    if (p->section == RSMD_SECTION_NODE && !p->section_failed)
+        (void)rsmd_conf_end_node(p);
+    else if (p->section == RSMD_SECTION_CONTROLLER && !p->section_failed)
+        (void)rsmd_conf_end_controller(p);
 }
 
 /* A section's name, `[kind]` or `[kind argument]`, brackets removed. */
@@ -127,9 +169,6 @@ static bool begin_section(struct rsmd_conf_parser *p, char *name)
     argument += strspn(argument, " \t");
     for (size_t n = strlen(argument); n > 0 && isspace((unsigned char)argument[n - 1]); n--)
         argument[n - 1] = '\0';
-    if (!end_section(p))
-        return false;
-    p->seen = 0;
     if (strcmp(name, "node") == 0)
         return rsmd_conf_begin_node(p, argument);
     if (strcmp(name, "controller") == 0)
@@ -147,72 +186,110 @@ static bool begin_section(struct rsmd_conf_parser *p, char *name)
 
 /* ------------------------------------------------------------------ lines */
 
-/* If the line begins a section, take that. */
-static void look_for_section(struct rsmd_conf_parser *p, const char *line)
+/* Take a line that begins a section; it has a `[`. */
+static bool take_section(struct rsmd_conf_parser *p, const char *line)
 {
     char name[RSM_PROTO_NAME_MAX];
-    line += strspn(line, " \t");
-    if (*line != '[')
-        return;
     const char *close = strchr(++line, ']');
-    if (close == NULL || close - line >= (ptrdiff_t)sizeof name) {
-        rsmd_conf_fail(p, "expected a ] at the end of the section's name");
-        return;
-    }
+    if (close == NULL || close - line >= (ptrdiff_t)sizeof name)
+        return rsmd_conf_fail(p, "expected a ] at the end of the section's name");
     const char *rest = close + 1 + strspn(close + 1, " \t\r\n");
-    if (*rest != '\0' && *rest != ';' && *rest != '#') {
-        rsmd_conf_fail(p, "expected nothing behind the ]");
-        return;
-    }
+    if (*rest != '\0' && *rest != ';' && *rest != '#')
+        return rsmd_conf_fail(p, "expected nothing behind the ]");
     memcpy(name, line, (size_t)(close - line));
     name[close - line] = '\0';
-    begin_section(p, name);
+    return begin_section(p, name);
 }
 
-/* Hands the ini library one line after the other, as fgets does. */
+/* Whether the ini library finds a key and a value: it looks no farther than to a comment. */
+static bool has_separator(const char *line)
+{
+    for (const char *at = line; *at != '\0'; at++) {
+        if (*at == '=' || *at == ':')
+            return true;
+        if (*at == ';' && at != line && isspace((unsigned char)at[-1]))
+            return false;
+    }
+    return false;
+}
+
+/* Whether the ini library gets to see a line: it would tell of one mistake alone. */
+static bool examine(struct rsmd_conf_parser *p, const char *line)
+{
+    line += strspn(line, " \t\r\n");
+    if (*line == '\0' || *line == ';' || *line == '#')
+        return true;
+    if (*line != '[')
+        return has_separator(line) ||
+               rsmd_conf_fail(p, "expected key = value, a [section] or a comment");
+    end_section(p);
+    p->seen = 0;
+    p->section_failed = false;
+    if (take_section(p, line))
+        return true;
+    p->section = RSMD_SECTION_UNKNOWN;
+    p->header_failed = true;
+    return false;
+}
+
+/* Hands the ini library one line after the other, as fgets does; an empty one in place of one that is
+ * wrong. */
 static char *read_line(char *into, int size, void *stream)
 {
     struct rsmd_conf_parser *p = stream;
-    if (p->failed || p->at == p->end)
+    if (p->at == p->end)
         return NULL;
     p->line++;
     const char *newline = memchr(p->at, '\n', (size_t)(p->end - p->at));
-    const char *next = newline != NULL ? newline + 1 : p->end;
-    size_t length = (size_t)(next - p->at);
+    const char *line = p->at, *next = newline != NULL ? newline + 1 : p->end;
+    size_t length = (size_t)(next - line);
+    p->at = next;
+    strcpy(into, "\n");
     if (length >= (size_t)size) {
         rsmd_conf_fail(p, "expected a line of at most %d characters", size - 2);
-        return NULL;
-    }
-    if (memchr(p->at, '\0', length) != NULL) {
+    } else if (memchr(line, '\0', length) != NULL) {
         rsmd_conf_fail(p, "expected text: there is a NUL character");
-        return NULL;
+    } else {
+        memcpy(into, line, length);
+        into[length] = '\0';
+        if (!examine(p, into))
+            strcpy(into, "\n");
     }
-    memcpy(into, p->at, length);
-    into[length] = '\0';
-    p->at = next;
-    look_for_section(p, into);
-    return p->failed ? NULL : into;
+    return into;
 }
 
-bool rsmd_conf_parse(struct rsmd_conf *conf, const char *text, size_t length,
-                     struct rsmd_conf_error *error)
+void rsmd_conf_parse_all(struct rsmd_conf *conf, const char *text, size_t length,
+                         struct rsmd_conf_errors *errors)
 {
     static const char byte_order_mark[] = "\xef\xbb\xbf";
-    struct rsmd_conf_parser p = {.at = text, .end = text + length, .conf = conf, .error = error};
+    struct rsmd_conf_parser p = {.at = text, .end = text + length, .conf = conf, .errors = errors};
+    errors->count = 0;
     rsmd_conf_defaults(conf);
     conf->controller_count = 0;
     if (length >= 3 && memcmp(text, byte_order_mark, 3) == 0)
         p.at += 3;
     ini_allow_multiline = false;
     int result = ini_parse_stream(read_line, &p, take_key, &p);
-    if (result > 0)
+    end_section(&p);
+    if (result > 0 && errors->count == 0)
         rsmd_conf_fail_at(&p, (unsigned)result, "expected key = value, a [section] or a comment");
     else if (result < 0)
         rsmd_conf_fail(&p, "out of memory");
     rsmd_conf_settle_addresses(&p);
-    if (!p.failed && end_section(&p))
-        (void)(rsmd_conf_settle_auth(&p) && rsmd_conf_settle_maps(&p));
-    if (p.failed)
-        rsmd_conf_free(conf);
-    return !p.failed;
+    if (errors->count == 0)
+        (void)rsmd_conf_settle_auth(&p);
+    if (!p.header_failed)
+        (void)rsmd_conf_settle_maps(&p);
+}
+
+bool rsmd_conf_parse(struct rsmd_conf *conf, const char *text, size_t length,
+                     struct rsmd_conf_error *error)
+{
+    struct rsmd_conf_errors errors;
+    rsmd_conf_parse_all(conf, text, length, &errors);
+    if (errors.count == 0)
+        return true;
+    *error = errors.list[0];
+    rsmd_conf_free(conf);
+    return false;
 }

@@ -3,6 +3,7 @@
 #ifndef RSMD_CONF_H
 #define RSMD_CONF_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -78,6 +79,21 @@ struct rsmd_conf_error {
     char text[512];
 };
 
+enum { RSMD_CONF_ERRORS_MAX = 32 }; /* that are told of one file */
+
+/** The mistakes of a file, ascending by line: one for each line, the first that was found there. */
+struct rsmd_conf_errors {
+    unsigned count;
+    struct rsmd_conf_error list[RSMD_CONF_ERRORS_MAX];
+};
+
+/** Add a mistake. Where there is no room any more, the one that is farthest down is dropped. */
+__attribute__((format(printf, 3, 4))) void
+rsmd_conf_errors_add(struct rsmd_conf_errors *errors, unsigned line, const char *format, ...);
+__attribute__((format(printf, 3, 0))) void rsmd_conf_errors_vadd(struct rsmd_conf_errors *errors,
+                                                                 unsigned line, const char *format,
+                                                                 va_list arguments);
+
 /** What holds without rsm.conf: controller sci0 on shm, no nodes named, default limits. */
 void rsmd_conf_defaults(struct rsmd_conf *conf);
 
@@ -88,6 +104,11 @@ void rsmd_conf_free(struct rsmd_conf *conf);
  * and what was expected, and nothing is to be freed. */
 bool rsmd_conf_parse(struct rsmd_conf *conf, const char *text, size_t length,
                      struct rsmd_conf_error *error);
+
+/** The same, but go on after a mistake. *conf has what was good, to be freed by rsmd_conf_free() even if
+ * there are mistakes. */
+void rsmd_conf_parse_all(struct rsmd_conf *conf, const char *text, size_t length,
+                         struct rsmd_conf_errors *errors);
 
 /** Index of the first node with this id or a greater one; `node_count`: there is none. */
 uint32_t rsmd_conf_node_from(const struct rsmd_conf *conf, uint32_t id);
@@ -102,6 +123,10 @@ const struct rsmd_conf_controller *rsmd_conf_controller(const struct rsmd_conf *
 /** The controller that SISCI knows by this number: the one that was given it, or, if none was given
  *  any, the one in this place of the file. NULL: there is none. */
 const struct rsmd_conf_controller *rsmd_conf_adapter(const struct rsmd_conf *conf, uint32_t number);
+
+/** Add a copy of another configuration's node, whose id is not there yet. NULL: no memory. */
+struct rsmd_conf_node *rsmd_conf_add_node(struct rsmd_conf *conf,
+                                          const struct rsmd_conf_node *like);
 
 /** Whether any node has an address, so that there are links to keep. */
 bool rsmd_conf_has_address(const struct rsmd_conf *conf);

@@ -150,12 +150,12 @@ bool rsmd_conf_begin_map(struct rsmd_conf_parser *p, const char *argument)
 
 bool rsmd_conf_settle_maps(struct rsmd_conf_parser *p)
 {
+    bool all = true;
     for (uint32_t i = 0; i < p->conf->map_count; i++) {
         const struct rsmd_conf_map *map = &p->conf->maps[i];
         if (map->controller[0] != '\0' && !rsmd_controller_same_name(map->controller, "loopback") &&
             rsmd_conf_controller(p->conf, map->controller) == NULL)
-            return rsmd_conf_fail_at(p, map->line,
-                                     "expected the name of a controller of this file");
+            all = rsmd_conf_fail_at(p, map->line, "expected the name of a controller of this file");
     }
-    return true;
+    return all;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sections [node N] and [cluster]: the nodes, their addresses, and how daemons authenticate. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -15,10 +16,19 @@ static struct rsmd_conf_node *this_node(struct rsmd_conf_parser *p)
     return p->node;
 }
 
+/* A name, or an address of either kind. */
+static bool is_host(const char *value)
+{
+    for (; *value != '\0'; value++)
+        if (!isalnum((unsigned char)*value) && strchr("-_.:%", *value) == NULL)
+            return false;
+    return true;
+}
+
 static bool set_host(struct rsmd_conf_parser *p, const char *value)
 {
     struct rsmd_conf_node *node = this_node(p);
-    return rsmd_conf_text(node->host, sizeof node->host, value) ||
+    return (is_host(value) && rsmd_conf_text(node->host, sizeof node->host, value)) ||
            rsmd_conf_fail(p, "expected a host name or address after host =");
 }
 
@@ -118,6 +128,14 @@ static struct rsmd_conf_node *add_node(struct rsmd_conf *conf, uint32_t id)
             (conf->node_count - at) * sizeof(struct rsmd_conf_node *));
     conf->nodes[at] = made;
     conf->node_count++;
+    return made;
+}
+
+struct rsmd_conf_node *rsmd_conf_add_node(struct rsmd_conf *conf, const struct rsmd_conf_node *like)
+{
+    struct rsmd_conf_node *made = add_node(conf, like->id);
+    if (made != NULL)
+        *made = *like;
     return made;
 }
 

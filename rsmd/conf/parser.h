@@ -11,6 +11,7 @@
 
 enum rsmd_conf_section {
     RSMD_SECTION_NONE,
+    RSMD_SECTION_UNKNOWN, /* its first line was wrong: what is in it cannot be judged */
     RSMD_SECTION_NODE,
     RSMD_SECTION_CONTROLLER,
     RSMD_SECTION_CLUSTER,
@@ -29,13 +30,13 @@ struct rsmd_conf_parser {
     struct rsmd_conf_node *node; /* whose section it is */
     unsigned seen;               /* bits of the section's keys */
     bool limits_seen, cluster_seen;
-    bool failed;
+    bool section_failed; /* there was a mistake in it: it may lack something for that reason */
+    bool header_failed;  /* a section is missing for that reason */
     struct rsmd_conf *conf;
-    struct rsmd_conf_error *error;
+    struct rsmd_conf_errors *errors;
 };
 
-/** Note what is wrong in a line; of several errors the first one in the file is told. Returns
- *  false. */
+/** Note what is wrong in a line. Returns false. */
 __attribute__((format(printf, 3, 4))) bool
 rsmd_conf_fail_at(struct rsmd_conf_parser *p, unsigned line, const char *format, ...);
 #define rsmd_conf_fail(p, ...) rsmd_conf_fail_at(p, (p)->line, __VA_ARGS__)

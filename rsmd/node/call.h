@@ -59,6 +59,8 @@ rsmd_handler rsmd_answer_interrupt_trigger;
 rsmd_handler rsmd_answer_interrupt_take;
 /* inspect.c */
 rsmd_handler rsmd_answer_inspect;
+/* controllers.c */
+rsmd_handler rsmd_answer_failed;
 /* links.c */
 rsmd_handler rsmd_answer_links;
 /* usage.c */

@@ -60,6 +60,37 @@ static enum rsm_status add(struct rsmd_node *node, const struct rsmd_conf_contro
     return status;
 }
 
+/* Note that a controller is left out. @p said: what the transport has logged, or "". */
+static void note_failure(struct rsmd_node *node, const struct rsmd_conf_controller *configured,
+                         enum rsm_status status, const char *said)
+{
+    const char *why = said[0] != '\0' ? said : rsmcore_status_text(status);
+    struct rsmd_failed *made = calloc(1, sizeof *made);
+    rsm_log_error("controller %s is left out: cannot open transport %s%s%s: %s", configured->name,
+                  configured->transport, configured->device[0] != '\0' ? " on " : "",
+                  configured->device, rsmcore_status_text(status));
+    if (made == NULL)
+        return;
+    memcpy(made->name, configured->name, sizeof made->name);
+    memcpy(made->transport, configured->transport, sizeof made->transport);
+    memcpy(made->device, configured->device, sizeof made->device);
+    snprintf(made->why, sizeof made->why, "%s", why);
+    LL_APPEND(node->failed, made);
+}
+
+enum rsm_status rsmd_controller_add(struct rsmd_node *node,
+                                    const struct rsmd_conf_controller *configured)
+{
+    char said[RSM_PROTO_NAME_MAX];
+    rsmcore_log_keep(said, sizeof said);
+    enum rsm_status status = add(node, configured);
+    rsmcore_log_keep(NULL, 0);
+    /* Lack of memory passes, and is no matter of this controller. */
+    if (status != RSM_ST_OK && status != RSM_ST_NO_MEMORY)
+        note_failure(node, configured, status, said);
+    return status;
+}
+
 bool rsmd_controllers_open(struct rsmd_node *node, char *why, size_t why_size)
 {
     enum rsm_status status = add(node, &loopback);
@@ -69,50 +100,61 @@ bool rsmd_controllers_open(struct rsmd_node *node, char *why, size_t why_size)
     }
     for (uint32_t i = 0; i < node->conf.controller_count; i++) {
         const struct rsmd_conf_controller *configured = &node->conf.controllers[i];
-        status = add(node, configured);
+        status = rsmd_controller_add(node, configured);
         if (status == RSM_ST_NO_MEMORY) {
-            /* That passes, and the controller would be missing for as long as the daemon runs. */
             snprintf(why, why_size, "cannot open controller %s: %s", configured->name,
                      rsmcore_status_text(status));
             return false;
         }
-        if (status != RSM_ST_OK)
-            rsm_log_error("controller %s is left out: cannot open transport %s%s%s: %s",
-                          configured->name, configured->transport,
-                          configured->device[0] != '\0' ? " on " : "", configured->device,
-                          rsmcore_status_text(status));
     }
     return true;
+}
+
+void rsmd_controller_remove(struct rsmd_node *node, struct rsmd_controller *controller)
+{
+    LL_DELETE(node->controllers, controller);
+    controller->ops->close(controller->port);
+    rsmd_reach_forget(controller);
+    free(controller);
+}
+
+void rsmd_controller_forget_failure(struct rsmd_node *node, const char *name)
+{
+    struct rsmd_failed *failed, *next;
+    LL_FOREACH_SAFE(node->failed, failed, next)
+    {
+        if (!rsmd_controller_same_name(failed->name, name))
+            continue;
+        LL_DELETE(node->failed, failed);
+        free(failed);
+    }
 }
 
 void rsmd_controllers_close(struct rsmd_node *node)
 {
-    while (node->controllers != NULL) {
-        struct rsmd_controller *controller = node->controllers;
-        LL_DELETE(node->controllers, controller);
-        controller->ops->close(controller->port);
-        rsmd_reach_forget(controller);
-        free(controller);
-    }
+    while (node->controllers != NULL)
+        rsmd_controller_remove(node, node->controllers);
+    while (node->failed != NULL)
+        rsmd_controller_forget_failure(node, node->failed->name);
 }
 
-bool rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_error *error)
+void rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors)
 {
     for (uint32_t i = 0; i < conf->controller_count; i++) {
         const struct rsmd_conf_controller *controller = &conf->controllers[i];
-        if (rsmcore_transport_node(controller->transport) != NULL)
+        if (controller->transport[0] == '\0' ||
+            rsmcore_transport_node(controller->transport) != NULL)
             continue;
-        error->line = controller->line;
-        snprintf(error->text, sizeof error->text,
-                 "expected an installed transport for controller %s, and %s is not",
-                 controller->name, controller->transport);
-        return false;
+        rsmd_conf_errors_add(errors, controller->line,
+                             "expected an installed transport for controller %s, and %s is not",
+                             controller->name, controller->transport);
     }
-    return true;
 }
 
-void rsmd_controllers_look(const struct rsmd_conf *conf)
+void rsmd_controllers_look(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors,
+                           struct rsmd_conf_errors *warnings)
 {
+    char said[RSM_PROTO_NAME_MAX];
     for (uint32_t i = 0; i < conf->controller_count; i++) {
         const struct rsmd_conf_controller *controller = &conf->controllers[i];
         const struct rsm_node_ops *ops = rsmcore_transport_node(controller->transport);
@@ -121,8 +163,18 @@ void rsmd_controllers_look(const struct rsmd_conf *conf)
                                            .device = controller->device,
                                            .options = controller->options,
                                            .peer_timeout_ms = conf->peer_timeout_ms};
-        if (ops != NULL && ops->check != NULL && ops->check(&info) != RSM_ST_OK)
-            rsm_log_warning("rsmd would leave out controller %s", controller->name);
+        if (ops == NULL || ops->check == NULL)
+            continue;
+        rsmcore_log_keep(said, sizeof said);
+        enum rsm_status status = ops->check(&info);
+        rsmcore_log_keep(NULL, 0);
+        if (status != RSM_ST_OK)
+            rsmd_conf_errors_add(status == RSM_ST_INVALID ? errors : warnings, controller->line,
+                                 "rsmd would leave out controller %s: %s", controller->name,
+                                 said[0] != '\0' ? said : rsmcore_status_text(status));
+        else if (said[0] != '\0') /* it would be used, and is not as it should be */
+            rsmd_conf_errors_add(warnings, controller->line, "controller %s: %s", controller->name,
+                                 said);
     }
 }
 
@@ -189,5 +241,22 @@ enum rsm_status rsmd_answer_controller(struct rsmd_call *call)
     reply->attr.hardware_address = rsmd_controller_address(controller, call->node->id);
     if (call->node->userfaultfd >= 0)
         call->attached.fds[call->attached.count++] = call->node->userfaultfd;
+    return RSM_ST_OK;
+}
+
+enum rsm_status rsmd_answer_failed(struct rsmd_call *call)
+{
+    struct rsm_failed_reply *reply = &call->reply->u.failed_reply;
+    const struct rsmd_failed *failed;
+    LL_FOREACH(call->node->failed, failed)
+    {
+        if (reply->total++ < call->request->u.failed.first || reply->count == RSM_PROTO_FAILED_MAX)
+            continue;
+        struct rsm_failed_item *item = &reply->items[reply->count++];
+        memcpy(item->name, failed->name, sizeof item->name);
+        memcpy(item->transport, failed->transport, sizeof item->transport);
+        memcpy(item->device, failed->device, sizeof item->device);
+        memcpy(item->text, failed->why, sizeof item->text);
+    }
     return RSM_ST_OK;
 }

@@ -8,14 +8,28 @@
 /** Open loopback and what the configuration names. A configured controller whose port cannot be
  *  opened is left out with a message in the log; without loopback there is no node: false. */
 bool rsmd_controllers_open(struct rsmd_node *node, char *why, size_t why_size);
+/** Open one more controller. RSM_ST_NO_MEMORY: another time. Any other failure is in the log and among
+ *  the node's failed controllers. */
+enum rsm_status rsmd_controller_add(struct rsmd_node *node,
+                                    const struct rsmd_conf_controller *configured);
 void rsmd_controllers_close(struct rsmd_node *node);
 
-/** Whether every transport that the configuration names is installed. */
-bool rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_error *error);
+/** Close a controller that nobody has used yet. */
+void rsmd_controller_remove(struct rsmd_node *node, struct rsmd_controller *controller);
+/** Forget that a controller failed: it is tried again, or not wanted any more. */
+void rsmd_controller_forget_failure(struct rsmd_node *node, const char *name);
 
-/** Ask the transports whether the devices of the controllers are there and usable, without opening
- *  them; the log says which are not. */
-void rsmd_controllers_look(const struct rsmd_conf *conf);
+/** Whether every transport that the configuration names is installed; the others become mistakes. */
+void rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors);
+
+/**
+ * Ask the transports whether they understand the options of the controllers, and whether the devices are
+ * there and usable.
+ * @param errors    options that are wrong.
+ * @param warnings  what may change without the file.
+ */
+void rsmd_controllers_look(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors,
+                           struct rsmd_conf_errors *warnings);
 
 /** By configured name, without regard to case; NULL if there is none. */
 struct rsmd_controller *rsmd_controller_named(const struct rsmd_node *node, const char *name);

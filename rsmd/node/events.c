@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "node/remote/relay.h"
+#include "node/remote/remote.h"
 #include "node/memfd.h"
 #include "node/interrupts.h"
 #include "node/records.h"
@@ -484,5 +485,8 @@ void rsmd_import_signalled(struct rsmd_node *node, struct rsmd_import *import, u
 
 void rsmd_import_lost(struct rsmd_node *node, struct rsmd_import *import)
 {
-    rsmd_import_abort(node, import);
+    if (import->remote == NULL)
+        rsmd_import_abort(node, import);
+    else
+        rsmd_remote_lost(node, import);
 }

@@ -199,21 +199,21 @@ static void free_export(const struct making *making, struct rsmd_node *node,
         rsmd_export_free(node, exported);
 }
 
-/* Returns what the request has come to. */
+/* Returns what the request has come to. Of an extent that was not made there is no memory. */
 static enum rsm_status answer(const struct making *making, const struct rsmd_extent *extent,
                               enum rsm_status status)
 {
     struct rsmd_node *node = extent->node;
     struct rsmd_client *client = extent->client;
-    struct rsm_packet_fds fds = {.count = 1, .fds = {extent->memory->fd}};
+    struct rsm_packet_fds fds = {.count = 0};
     struct rsm_msg reply = {.type = making->type | RSM_MSG_REPLY, .sequence = making->sequence};
     if (status == RSM_ST_OK)
         status = fill_reply(making, extent, &reply);
     reply.status = status;
-    if (status != RSM_ST_OK) {
-        fds.count = 0;
+    if (status == RSM_ST_OK)
+        fds = (struct rsm_packet_fds){.count = 1, .fds = {extent->memory->fd}};
+    else
         free_export(making, node, client);
-    }
     client->answer(client, &reply, &fds);
     return status;
 }
@@ -340,10 +340,26 @@ static void give_up(struct rsmd_extent *extent)
     discard(extent);
 }
 
+void rsmd_extent_unused(struct rsmd_extent *extent)
+{
+    struct rsmd_client *client = extent->client;
+    if (extent->abandoned) {
+        give_up(extent);
+        rsmd_client_job_over(client);
+    } else if (extent->given_back) {
+        rsmd_extent_free(extent->node, extent, NULL);
+    }
+}
+
 void rsmd_extent_free(struct rsmd_node *node, struct rsmd_extent *extent, struct rsmd_call *call)
 {
     HASH_DEL(node->extents, extent);
     DL_DELETE(extent->client->extents, extent);
+    if (extent->uses > 0) {
+        extent->abandoned = true;
+        extent->client->jobs++;
+        return;
+    }
     extent->asked = call != NULL;
     extent->sequence = call != NULL ? call->request->sequence : 0;
     bool later = free_by_thread(extent);

@@ -33,8 +33,12 @@ enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *cli
 enum rsm_status rsmd_extent_make_later(struct rsmd_call *call, struct rsmd_controller *controller,
                                        uint64_t length, const struct rsmd_export *exported);
 
-/** Free one that nothing uses, at once or by a thread. With a @p call that asks for it, that is
- *  answered, or left to be answered, when its memory is free; NULL: nobody asks. */
+/** Free one, at once or by a thread. If a transport's job still uses it, its client must be ending;
+ *  it is freed after that job. With a @p call that asks for it, that is answered, or left to be
+ *  answered, when its memory is free; NULL: nobody asks. */
 void rsmd_extent_free(struct rsmd_node *node, struct rsmd_extent *extent, struct rsmd_call *call);
+
+/** The last piece list that names an extent has gone: free it if it was given back. */
+void rsmd_extent_unused(struct rsmd_extent *extent);
 
 #endif

@@ -72,6 +72,63 @@ static void on_node_state(void *context, struct rsm_node_port *port, uint32_t id
         rsmd_reach_node(node, controller, id, up, epoch);
 }
 
+/* ------------------------------------------------------------------ jobs */
+
+/* A transport's job and what it works on: the pieces keep their extents. */
+struct working {
+    struct rsmd_job job;
+    struct rsmd_node *node;
+    struct rsmd_pieces *pieces;
+    struct rsm_node_job *of_transport;
+};
+
+static void run_job(struct rsmd_job *job)
+{
+    struct rsm_node_job *own = ((struct working *)job)->of_transport;
+    own->run(own);
+}
+
+static void on_job_done(struct rsmd_job *job);
+
+static void free_job(struct rsmd_job *job)
+{
+    free(job);
+}
+
+/* Who shares threads with whom: users of this host do not, those of another host do, because that
+ * host could invent any number. Its owner is a number at the end of the uids, of which the last
+ * means no user. */
+static uint32_t owner_of(const struct rsm_importer *importer)
+{
+    return importer->local ? importer->uid : UINT32_MAX - importer->node;
+}
+
+static enum rsm_status on_submit(void *context, struct rsm_node_offer *made,
+                                 struct rsm_node_job *job)
+{
+    struct rsmd_node *node = context;
+    const struct rsmd_import *import = rsmd_import_offered(node, made);
+    if (import == NULL)
+        return RSM_ST_NOT_FOUND;
+    if (node->worker == NULL)
+        return RSM_ST_UNSUPPORTED;
+    struct working *working = calloc(1, sizeof *working);
+    if (working == NULL)
+        return RSM_ST_NO_MEMORY;
+    *working = (struct working){.job = {.run = run_job,
+                                        .done = on_job_done,
+                                        .free = free_job,
+                                        .owner = owner_of(&import->importer)},
+                                .node = node,
+                                .of_transport = job};
+    if (!rsmd_worker_submit(node->worker, &working->job)) {
+        free(working);
+        return RSM_ST_NO_MEMORY;
+    }
+    working->pieces = rsmd_pieces_hold(import->pieces);
+    return RSM_ST_OK;
+}
+
 static const struct rsm_node_upcalls upcalls = {
     .size = sizeof upcalls,
     .signalled = on_signalled,
@@ -79,7 +136,17 @@ static const struct rsm_node_upcalls upcalls = {
     .taken = on_taken,
     .link_state = on_link_state,
     .node_state = on_node_state,
+    .submit = on_submit,
 };
+
+static void on_job_done(struct rsmd_job *job)
+{
+    const struct working *working = (struct working *)job;
+    working->of_transport->done(working->of_transport, &upcalls, working->node);
+    rsmd_pieces_drop(working->pieces);
+}
+
+/* ------------------------------------------------------------------ watching */
 
 static void on_readable(evutil_socket_t fd, short what, void *argument)
 {
@@ -109,6 +176,12 @@ static bool watch_port(struct rsmd_fabric *fabric, struct event_base *base, stru
     return true;
 }
 
+bool rsmd_fabric_add(struct rsmd_fabric *fabric, struct event_base *base, struct rsmd_node *node,
+                     struct rsmd_controller *controller)
+{
+    return controller->event_fd < 0 || watch_port(fabric, base, node, controller);
+}
+
 struct rsmd_fabric *rsmd_fabric_start(struct event_base *base, struct rsmd_node *node)
 {
     struct rsmd_fabric *fabric = calloc(1, sizeof *fabric);
@@ -117,7 +190,7 @@ struct rsmd_fabric *rsmd_fabric_start(struct event_base *base, struct rsmd_node 
         return NULL;
     LL_FOREACH(node->controllers, controller)
     {
-        if (controller->event_fd < 0 || watch_port(fabric, base, node, controller))
+        if (rsmd_fabric_add(fabric, base, node, controller))
             continue;
         rsmd_fabric_stop(fabric);
         return NULL;

@@ -43,6 +43,15 @@ struct rsmd_controller {
     struct rsmd_reached *reached; /* nodes that the transport has reported (reach.h) */
 };
 
+/** A configured controller whose port could not be opened. */
+struct rsmd_failed {
+    struct rsmd_failed *next;
+    char name[RSM_PROTO_NAME_MAX];
+    char transport[RSM_TRANSPORT_NAME_MAX];
+    char device[RSM_PROTO_NAME_MAX];
+    char why[RSM_PROTO_NAME_MAX]; /* and what to do, as far as the transport says */
+};
+
 /** Memory handed to a client. `uses` counts the piece lists that name it. */
 struct rsmd_extent {
     struct rsmd_job job; /* frees it; first, so that it leads here */
@@ -58,6 +67,7 @@ struct rsmd_extent {
     unsigned uses;
     bool offered;    /* another process may have it mapped, for ever */
     bool given_back; /* its client cannot name it any more: freed when nothing uses it */
+    bool abandoned;  /* ... and it is in no table: its client ends, and a thread still uses it */
     struct rsmd_extent *prev, *next;
     UT_hash_handle hh;
 };
@@ -151,6 +161,7 @@ struct rsmd_import {
     uint32_t exporter;            /* node */
     struct rsmd_remote *remote;   /* where the other end is; NULL: here, or it was aborted */
     struct rsmd_relay *relay;     /* to the other end there; NULL until somebody posts */
+    struct rsmd_fate *fate;       /* the fabric has lost it, and its node is to say why */
     struct rsmd_release *release; /* of the offer, if it is to be released by the importer's node */
     struct rsm_node_import *entry; /* of the controller's port, if the export is on another host */
     uint32_t owed; /* the exporter's node waits for a DISCONNECT with this id; 0: it does not */
@@ -221,6 +232,7 @@ struct rsmd_node {
     int userfaultfd; /* the device, for clients; -1: not lent */
     struct rsmd_conf conf;
     struct rsmd_controller *controllers;
+    struct rsmd_failed *failed; /* controllers of `conf` that are not among these */
     struct rsmd_generation_table *generation_table;
     struct rsmd_topology topology;
     struct rsmd_remotes *hosts;    /* links to other hosts; NULL: there are none */

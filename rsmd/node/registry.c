@@ -63,8 +63,8 @@ void rsmd_pieces_drop(struct rsmd_pieces *pieces)
         return;
     for (uint32_t i = 0; i < pieces->count; i++) {
         struct rsmd_extent *extent = pieces->piece[i].extent;
-        if (--extent->uses == 0 && extent->given_back)
-            rsmd_extent_free(extent->node, extent, NULL);
+        if (--extent->uses == 0)
+            rsmd_extent_unused(extent);
     }
     free(pieces);
 }

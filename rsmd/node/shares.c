@@ -133,7 +133,13 @@ static void limit_descriptors(struct rsmd_shares *shares, const struct rsmd_conf
 
 void rsmd_shares_init(struct rsmd_shares *shares, const struct rsmd_conf *conf)
 {
-    *shares = (struct rsmd_shares){.percent = conf->max_user_share, .own_uid = geteuid()};
+    *shares = (struct rsmd_shares){.own_uid = geteuid()};
+    rsmd_shares_update(shares, conf);
+}
+
+void rsmd_shares_update(struct rsmd_shares *shares, const struct rsmd_conf *conf)
+{
+    shares->percent = conf->max_user_share;
     rsmd_shares_limit(shares, RSMD_CONNECTIONS, CONNECTIONS_MAX);
     rsmd_shares_limit(shares, RSMD_SEGMENTS, conf->max_segments);
     rsmd_shares_limit(shares, RSMD_FORWARDS, FORWARDS_MAX);

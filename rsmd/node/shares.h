@@ -93,6 +93,8 @@ struct rsmd_account {
 
 /** Work the quotas out from the configuration, the limits of this process and the machine. */
 void rsmd_shares_init(struct rsmd_shares *shares, const struct rsmd_conf *conf);
+/** Work them out anew, from a changed configuration. Who has more than he may have now keeps it. */
+void rsmd_shares_update(struct rsmd_shares *shares, const struct rsmd_conf *conf);
 /** Nobody holds an account and nothing is charged any more. */
 void rsmd_shares_end(struct rsmd_shares *shares);
 

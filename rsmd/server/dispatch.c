@@ -68,6 +68,7 @@ static const struct {
     [RSM_MSG_IMPORT_TRAP] = {rsmd_answer_import_trap, true, false},
     [RSM_MSG_EXPORT_STATE] = {rsmd_answer_export_state, false, false},
     [RSM_MSG_INTERRUPTS] = {rsmd_answer_interrupts, true, true},
+    [RSM_MSG_FAILED] = {rsmd_answer_failed, true, true},
     [RSM_MSG_NAMED] = {rsmd_answer_named, false, true},
 };
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };

@@ -113,6 +113,75 @@ int rsmd_instance_listen(struct rsmd_instance *instance, bool everybody)
     return -1;
 }
 
+/* ------------------------------------------------------------------ a socket from elsewhere */
+
+/* A socket that has a path, and where links of the nodes to it may be. */
+struct passed {
+    const struct rsmcore_runtime *runtime;
+    char path[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
+};
+
+static bool leads_to(const char *link, const char *path)
+{
+    char target[RSM_PROTO_PATH_MAX];
+    ssize_t length = readlink(link, target, sizeof target);
+    return length > 0 && (size_t)length < sizeof target && strlen(path) == (size_t)length &&
+           memcmp(target, path, (size_t)length) == 0;
+}
+
+/* The node of a link is not this host's any more: nobody is to wait for its daemon. */
+static void forget_former(void *context, uint32_t node)
+{
+    const struct passed *passed = context;
+    char path[RSM_PROTO_PATH_MAX];
+    int lock;
+    rsmcore_runtime_socket(passed->runtime, node, path);
+    if (node == passed->runtime->node || !leads_to(path, passed->path))
+        return;
+    unlink(path);
+    rsmcore_runtime_lock(passed->runtime, node, path);
+    if (take_lock(path, &lock) != RSMD_LOCK_TAKEN)
+        return;
+    unlink(path); /* before the release: see is_at_path() */
+    close(lock);
+}
+
+/* Put a link in the place of whatever is there, at no moment nothing. */
+static bool replace_by_link(const char *at, const char *target)
+{
+    char temporary[RSM_PROTO_PATH_MAX + 8];
+    snprintf(temporary, sizeof temporary, "%s.new", at);
+    unlink(temporary);
+    if (symlink(target, temporary) < 0)
+        return false;
+    if (rename(temporary, at) == 0)
+        return true;
+    int error = errno;
+    unlink(temporary);
+    errno = error;
+    return false;
+}
+
+bool rsmd_instance_adopt(struct rsmd_instance *instance, const struct rsmcore_runtime *runtime,
+                         int listener)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNSPEC};
+    struct passed passed = {.runtime = runtime};
+    socklen_t size = sizeof address;
+    if (getsockname(listener, (struct sockaddr *)&address, &size) < 0)
+        return false;
+    memcpy(passed.path, address.sun_path, sizeof address.sun_path);
+    errno = EINVAL;
+    if (address.sun_family != AF_UNIX || passed.path[0] != '/')
+        return false;
+    if (strcmp(passed.path, instance->socket_path) == 0)
+        return true;
+    if (!replace_by_link(instance->socket_path, passed.path))
+        return false;
+    rsmcore_runtime_each(runtime, "sock", forget_former, &passed);
+    return true;
+}
+
 void rsmd_instance_unlink(struct rsmd_instance *instance)
 {
     if (instance->socket_is_ours)

@@ -37,6 +37,16 @@ enum rsmd_lock_result rsmd_instance_lock(struct rsmd_instance *instance,
  *  connect. The descriptor, or -1 with errno. */
 int rsmd_instance_listen(struct rsmd_instance *instance, bool everybody);
 
+/**
+ * Make the listening socket that a service manager has passed known as the node's. Bound to the
+ * node's own path it is that already. Bound elsewhere it gets a symbolic link at that path, which
+ * stays when the daemon ends, because the socket does. Links of other nodes to it, left from a time
+ * when the host had another id, go away with their marks.
+ * @return false, with errno: it is no socket with a path (EINVAL), or the link cannot be made.
+ */
+bool rsmd_instance_adopt(struct rsmd_instance *instance, const struct rsmcore_runtime *runtime,
+                         int listener);
+
 /** Remove the socket: nobody finds this daemon from now on. */
 void rsmd_instance_unlink(struct rsmd_instance *instance);
 

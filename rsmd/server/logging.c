@@ -9,7 +9,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <syslog.h>
 #include <time.h>
@@ -122,6 +124,18 @@ static void log_to_terminal(enum rsmcore_log_level level, const char *text)
     write_line("", text);
 }
 
+/* A file, or a pipe to another program. */
+static void log_to_file(enum rsmcore_log_level level, const char *text)
+{
+    char date[48];
+    time_t now = time(NULL);
+    struct tm local;
+    (void)level;
+    localtime_r(&now, &local);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S%z ", &local);
+    write_line(date, text);
+}
+
 static void log_to_journal(enum rsmcore_log_level level, const char *text)
 {
     char before[16];
@@ -129,11 +143,24 @@ static void log_to_journal(enum rsmcore_log_level level, const char *text)
     write_line(before, text);
 }
 
+/* Whether standard error is the journal's, by systemd.exec(5): it knows the time, and reads "<N>". */
+static bool is_journal(void)
+{
+    unsigned long long device, inode;
+    const char *stream = getenv("JOURNAL_STREAM");
+    struct stat status;
+    return stream != NULL && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+           fstat(STDERR_FILENO, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+}
+
 void rsmd_logging_start(bool to_syslog, enum rsmcore_log_level most)
 {
     if (to_syslog) {
         rsmcore_log_to(log_to_syslog, most);
     } else {
-        rsmcore_log_to(isatty(STDERR_FILENO) ? log_to_terminal : log_to_journal, most);
+        rsmcore_log_to(isatty(STDERR_FILENO) == 1 ? log_to_terminal
+                       : is_journal()             ? log_to_journal
+                                                  : log_to_file,
+                       most);
     }
 }

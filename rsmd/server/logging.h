@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 
-/** Send messages of @p most and graver levels to syslog, or to stderr: with the service manager's
- *  "<N>" prefix when that is no terminal. */
+/** Send messages of @p most and graver levels to syslog, or to stderr: as they are on
+ *  a terminal, with the priority as "<N>" where systemd's journal reads it, else with the time. */
 void rsmd_logging_start(bool to_syslog, enum rsmcore_log_level most);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define FIRST_PASSED 3 /* where passed descriptors begin */
 
-void rsmd_notify(const char *state)
+static void notify(const char *state, int flags)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const char *path = getenv("NOTIFY_SOCKET");
@@ -31,8 +31,18 @@ void rsmd_notify(const char *state)
     const struct timeval timeout = {.tv_sec = 1};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
-    sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address, size);
+    sendto(fd, state, strlen(state), MSG_NOSIGNAL | flags, (const struct sockaddr *)&address, size);
     close(fd);
+}
+
+void rsmd_notify(const char *state)
+{
+    notify(state, 0);
+}
+
+void rsmd_notify_in_passing(const char *state)
+{
+    notify(state, MSG_DONTWAIT);
 }
 
 static int int_option(int fd, int option)

@@ -7,6 +7,9 @@
  *  happens. */
 void rsmd_notify(const char *state);
 
+/** The same, but the manager is not waited for at all: it may miss the state. */
+void rsmd_notify_in_passing(const char *state);
+
 /** The listening SEQPACKET socket that the service manager opened for us, non-blocking and
  *  close-on-exec. -1: none was passed; -2: something else was. */
 int rsmd_passed_socket(void);

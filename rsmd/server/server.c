@@ -32,18 +32,21 @@ static struct timeval milliseconds(int ms)
     return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 }
 
-static sigset_t ending_signals(void)
+/* Those that the loop handles. */
+static sigset_t handled_signals(bool reloads)
 {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
+    if (reloads)
+        sigaddset(&set, SIGHUP);
     return set;
 }
 
-void rsmd_server_hold_signals(void)
+void rsmd_server_hold_signals(bool reloads)
 {
-    sigset_t set = ending_signals();
+    sigset_t set = handled_signals(reloads);
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
@@ -52,6 +55,17 @@ static void end_loop(evutil_socket_t fd, short what, void *argument)
     (void)fd, (void)what;
     struct rsmd_server *server = argument;
     event_base_loopbreak(server->base); /* loopexit takes memory, which may be out */
+}
+
+static void on_signal(evutil_socket_t fd, short what, void *argument)
+{
+    struct rsmd_server *server = argument;
+    struct signalfd_siginfo signal;
+    while (read(fd, &signal, sizeof signal) == (ssize_t)sizeof signal)
+        if (signal.ssi_signo != SIGHUP)
+            end_loop(fd, what, server);
+        else if (server->reload != NULL)
+            server->reload(server->reload_context);
 }
 
 static bool have_spare(struct rsmd_server *server)
@@ -136,7 +150,8 @@ static bool make_events(struct rsmd_server *server)
         event_new(server->base, server->listener, EV_READ | EV_PERSIST, accept_clients, server);
     server->accept_again = evtimer_new(server->base, accept_again, server);
     server->unused = evtimer_new(server->base, end_loop, server);
-    server->terminated = event_new(server->base, server->signals, EV_READ, end_loop, server);
+    server->signalled =
+        event_new(server->base, server->signals, EV_READ | EV_PERSIST, on_signal, server);
     server->greeting_over = rsmd_greeting_timer(server);
     server->fabric = rsmd_fabric_start(server->base, server->node);
     server->node->worker =
@@ -145,7 +160,7 @@ static bool make_events(struct rsmd_server *server)
     return rsmd_connections_init(server) && rsmd_endings_init(server, server->base) &&
            server->node->worker != NULL && server->fabric != NULL && server->accepting != NULL &&
            server->accept_again != NULL && server->unused != NULL &&
-           server->greeting_over != NULL && server->terminated != NULL;
+           server->greeting_over != NULL && server->signalled != NULL;
 }
 
 static void free_event(struct event *event)
@@ -160,7 +175,7 @@ static void free_events(struct rsmd_server *server)
     free_event(server->accept_again);
     free_event(server->unused);
     free_event(server->greeting_over);
-    free_event(server->terminated);
+    free_event(server->signalled);
     free_event(server->ending_goes_on);
     rsmd_turns_end(&server->turns);
     rsmd_worker_end(server->node->worker);
@@ -181,15 +196,15 @@ bool rsmd_server_init(struct rsmd_server *server, struct rsmd_node *node, int li
     server->listener = listener;
     server->spare = -1;
     server->linger_ms = linger_ms;
-    sigset_t ending = ending_signals();
-    server->signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
+    sigset_t handled = handled_signals(linger_ms < 0);
+    server->signals = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
     /* On the listener already: packets sent before the accept carry their sender, too. */
     int on = 1;
     rsm_packet_refuse_fds(listener);
     bool made = server->signals >= 0 &&
                 setsockopt(listener, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
                 make_events(server) && event_add(server->accepting, NULL) == 0 &&
-                event_add(server->terminated, NULL) == 0;
+                event_add(server->signalled, NULL) == 0;
     struct timeval first = milliseconds(FIRST_CLIENT_MS);
     if (made && linger_ms >= 0)
         made = event_add(server->unused, &first) == 0;

@@ -20,7 +20,9 @@ struct rsmd_server {
     struct event *accepting;
     struct event *accept_again; /* timer, while there are no descriptors to accept with */
     int signals;                /* signalfd */
-    struct event *terminated;
+    struct event *signalled;
+    void (*reload)(void *context); /* SIGHUP came; NULL: it is ignored */
+    void *reload_context;
     struct event *unused; /* timer of an embedded node: nobody is there */
     struct rsmd_fabric *fabric;
     int linger_ms;
@@ -39,8 +41,8 @@ struct rsmd_server {
 };
 
 /** Hold back the signals that end the daemon until it serves: whatever it has made by then is
- *  removed in order. To be called before anything is made. */
-void rsmd_server_hold_signals(void);
+ *  removed in order. To be called before anything is made. @p reloads: SIGHUP, too. */
+void rsmd_server_hold_signals(bool reloads);
 
 /**
  * Prepare to serve on @p listener, which becomes the server's.

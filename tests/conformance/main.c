@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent.h"
 #include "module.h"
 #include "run.h"
 
@@ -22,6 +23,8 @@ static struct selection {
     const char *name;
     bool list;
 } selection;
+
+static bool serve; /* be the agent */
 
 static struct module_choice module;
 
@@ -58,6 +61,14 @@ static void usage(FILE *to)
           "rsm.conf\n"
           "                     of the exporter's (1) and the importer's (2) host says beside the\n"
           "                     sections [cluster] and [node], which are made up: the controllers\n"
+          "  --machines E,I     these hosts are machines with these addresses: exporter's, "
+          "importer's\n"
+          "  --side SIDE        of two machines: this one is the exporter or the importer. The "
+          "tests\n"
+          "                     whose own process is on this side run\n"
+          "  --serve            of two machines: be the agent here for the tests that run there, "
+          "until\n"
+          "                     killed\n"
           "  --no-map           the controller has no load and store: what maps does not apply\n"
           "  --area LETTERS     only the assertions of these areas, as C or BEG\n"
           "  --test NAME        only this assertion, as C-01\n"
@@ -81,6 +92,23 @@ static bool take_nodes(const char *text)
     return true;
 }
 
+static bool take_machines(char *text)
+{
+    char *comma = strchr(text, ',');
+    if (comma == NULL)
+        return false;
+    *comma = '\0';
+    options.machines[0] = text;
+    options.machines[1] = comma + 1;
+    return true;
+}
+
+static bool take_side(const char *text)
+{
+    options.side = strcmp(text, "importer") == 0 ? SIDE_IMPORTER : SIDE_EXPORTER;
+    return options.side == SIDE_IMPORTER || strcmp(text, "exporter") == 0;
+}
+
 /* The text of a file; NULL with a message. */
 static const char *read_file(const char *path)
 {
@@ -97,7 +125,7 @@ static const char *read_file(const char *path)
     return text;
 }
 
-static bool take(int code, const char *value)
+static bool take(int code, char *value)
 {
     switch (code) {
     case 'c':
@@ -109,6 +137,13 @@ static bool take(int code, const char *value)
     case '2':
         options.configurations[code - '1'] = read_file(value);
         return options.configurations[code - '1'] != NULL;
+    case 'A':
+        return take_machines(value);
+    case 'S':
+        return take_side(value);
+    case 'g':
+        serve = true;
+        return true;
     case 'M':
         module.file = value;
         return *value != '\0';
@@ -154,6 +189,9 @@ static void parse(int argc, char **argv)
         {"nodes", required_argument, NULL, 'n'},
         {"conf-node1", required_argument, NULL, '1'},
         {"conf-node2", required_argument, NULL, '2'},
+        {"machines", required_argument, NULL, 'A'},
+        {"side", required_argument, NULL, 'S'},
+        {"serve", no_argument, NULL, 'g'},
         {"no-map", no_argument, NULL, 'm'},
         {"area", required_argument, NULL, 'a'},
         {"test", required_argument, NULL, 't'},
@@ -176,8 +214,10 @@ static void parse(int argc, char **argv)
     bool one_host = options.exporter_node == options.importer_node;
     bool both = module.file != NULL && module.transport != NULL;
     bool nowhere = !has_module() && (module.device != NULL || module.options != NULL);
-    if (optind < argc || both || nowhere || (has_module() && options.configurations[0] != NULL) ||
-        one_conf || (options.configurations[0] != NULL && one_host)) {
+    bool no_hosts = options.machines[0] != NULL && options.configurations[0] == NULL;
+    if (optind < argc || both || no_hosts || (serve && options.machines[0] == NULL) || nowhere ||
+        (has_module() && options.configurations[0] != NULL) || one_conf ||
+        (options.configurations[0] != NULL && one_host)) {
         usage(stderr);
         exit(2);
     }
@@ -264,6 +304,8 @@ int main(int argc, char **argv)
     }
     if (!selection.list && !module_find_daemon())
         return 2;
+    if (serve)
+        return agent_serve(options.machines[options.side]);
     if (!selection.list && has_module() && !module_prepare(&module))
         return 1;
     for (unsigned i = 0; i < result_count; i++) {

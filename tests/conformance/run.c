@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent.h"
 #include "harness.h"
 #include "process.h"
 #include "stage.h"
@@ -128,6 +129,20 @@ static enum outcome run_in_world(struct world *world, int log, char *reason)
     return outcome;
 }
 
+static enum outcome run_with_agent(struct world *world, int log, char *reason)
+{
+    if (!agent_begin()) {
+        snprintf(reason, REASON_BYTES, "the agent on the other machine does not begin");
+        return OUTCOME_FAILED;
+    }
+    enum outcome outcome = run_in_world(world, log, reason);
+    if (!agent_end(outcome == OUTCOME_FAILED) && outcome != OUTCOME_FAILED) {
+        outcome = OUTCOME_FAILED;
+        snprintf(reason, REASON_BYTES, "left something behind on the other machine");
+    }
+    return outcome;
+}
+
 enum outcome conformance_run(const struct conformance_test *test, char *reason)
 {
     void *state = NULL;
@@ -142,7 +157,8 @@ enum outcome conformance_run(const struct conformance_test *test, char *reason)
     }
     *verdict = (struct verdict){.given = false};
     stage_split(state);
-    enum outcome outcome = run_in_world(state, log, reason);
+    enum outcome outcome =
+        two_machines() ? run_with_agent(state, log, reason) : run_in_world(state, log, reason);
     if (world_teardown(&state) != 0 && outcome != OUTCOME_FAILED) {
         outcome = OUTCOME_FAILED;
         snprintf(reason, REASON_BYTES, "left something behind");

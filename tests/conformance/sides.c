@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "agent.h"
 #include "control/packet.h"
 #include "hosts.h"
 #include "process.h"
@@ -21,6 +22,23 @@ static void remember_daemon(pid_t daemon)
 {
     HOLDS(daemon_count < DAEMONS_MAX);
     daemons[daemon_count++] = daemon;
+}
+
+bool two_machines(void)
+{
+    return options.machines[0] != NULL;
+}
+
+/* Whether a node is on the other machine. */
+static bool is_elsewhere(unsigned node)
+{
+    return two_machines() && (node == options.exporter_node) != (options.side == SIDE_EXPORTER);
+}
+
+static void needs_here(unsigned node)
+{
+    if (is_elsewhere(node))
+        does_not_apply("the test's own process belongs to the other machine");
 }
 
 bool two_hosts(void)
@@ -39,13 +57,36 @@ void stage_split(struct world *given)
     const struct host hosts[] = {{options.exporter_node, options.configurations[0]},
                                  {options.importer_node, options.configurations[1]}};
     if (two_hosts())
-        hosts_split(given, hosts);
+        hosts_split_machines(given, hosts, two_machines() ? options.machines : NULL);
+}
+
+/* The daemon with the lower id calls: it comes last, as in hosts_start(). */
+static void start_on_machines(struct world *of)
+{
+    unsigned here = of->hosts[options.side], there = of->hosts[1 - options.side];
+    of->prepare = NULL;
+    if (there > here)
+        agent_daemon_start(there);
+    remember_daemon(host_start(of, here));
+    if (there < here)
+        agent_daemon_start(there);
+    host_await_link(of, here, there, true);
+    agent_await_link(there, here);
+}
+
+/* Before anything that needs a daemon. Not at the start of a test: it may be one for the other machine. */
+static void await_daemons(void)
+{
+    if (world->prepare != NULL)
+        world->prepare(world);
 }
 
 void stage_open(void)
 {
     pid_t started[2];
-    if (!two_hosts())
+    if (two_machines())
+        world->prepare = start_on_machines;
+    if (!two_hosts() || two_machines())
         return;
     hosts_start(world, started);
     remember_daemon(started[0]);
@@ -61,6 +102,8 @@ void stage_clear(void)
 static void act_on(unsigned node)
 {
     char number[16], directory[WORLD_PATH_BYTES];
+    needs_here(node);
+    await_daemons();
     snprintf(number, sizeof number, "%u", node);
     world_node_directory(world, node, directory);
     setenv("RSM_NODE", number, 1);
@@ -77,14 +120,19 @@ void act_as_importer(void)
     act_on(options.importer_node);
 }
 
+static struct actor *start_on(unsigned node)
+{
+    return is_elsewhere(node) ? agent_actor(world, node) : actor_start(world, node);
+}
+
 struct actor *exporter_start(void)
 {
-    return actor_start(world, options.exporter_node);
+    return start_on(options.exporter_node);
 }
 
 struct actor *importer_start(void)
 {
-    return actor_start(world, options.importer_node);
+    return start_on(options.importer_node);
 }
 
 bool one_node(void)
@@ -140,6 +188,11 @@ static void await_answers(unsigned node, bool wanted)
 /* One that the test has started. */
 static void end_daemon(unsigned node)
 {
+    await_daemons();
+    if (is_elsewhere(node)) {
+        agent_daemon_end(node);
+        return;
+    }
     pid_t daemon = world_daemon(world, node);
     for (unsigned i = 0; i < daemon_count; i++)
         if (daemons[i] == daemon)
@@ -150,6 +203,7 @@ static void end_daemon(unsigned node)
 void serve_configured(unsigned node, const char *configuration)
 {
     char path[128], config[144], below[WORLD_PATH_BYTES], directory[128], number[32];
+    needs_here(node);
     world_node_directory(world, node, below);
     snprintf(path, sizeof path, "%s/rsm.conf", below);
     snprintf(config, sizeof config, "--config=%s", path);

@@ -29,6 +29,7 @@ void act_as_importer(void);
 struct actor *exporter_start(void);
 struct actor *importer_start(void);
 
+bool two_machines(void);
 bool two_hosts(void); /* ... on two hosts, with a daemon each */
 bool one_node(void);  /* exporter and importer are on the same */
 

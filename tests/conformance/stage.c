@@ -143,8 +143,8 @@ rsm_memseg_export_handle_t published(void *memory, size_t count)
 struct actor *offered(size_t count)
 {
     struct actor *exporter = exporter_start();
-    TELL_OK(exporter, OFFER, .pages = count);
     act_as_importer();
+    TELL_OK(exporter, OFFER, .pages = count);
     return exporter;
 }
 

@@ -35,6 +35,8 @@ struct conformance_test {
 
 void conformance_register(struct conformance_test *test);
 
+enum side { SIDE_EXPORTER, SIDE_IMPORTER };
+
 /** What the program was told on its command line. */
 struct conformance_options {
     const char *controller;
@@ -42,6 +44,10 @@ struct conformance_options {
     unsigned importer_node;
     /* Two hosts, if not NULL: what the exporter's and the importer's rsm.conf say beside nodes. */
     const char *configurations[2];
+    /* These are two machines, if not NULL: their addresses. The tests whose own process is on `side` run here,
+     * and an agent (agent.h) on the other machine. */
+    const char *machines[2];
+    enum side side;
     bool no_map; /* the controller has no load and store */
 };
 extern struct conformance_options options;

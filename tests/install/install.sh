@@ -37,16 +37,24 @@ for file in include/rsmapi.h include/rsm/rsmapi.h include/rsm/rsm_common.h \
     "$libdir/librsm.so.2" "$libdir/rsm/librsm_softmap.so" "$libdir/pkgconfig/rsm.pc" \
     "$libdir/cmake/rsm/rsm-config.cmake" \
     "$libdir/cmake/rsm/rsm-config-version.cmake" "$libdir/cmake/rsm/rsm-targets.cmake" \
-    lib/systemd/system/rsmd.service lib/systemd/system/rsmd.socket \
-    lib/udev/rules.d/60-rsm-userfaultfd.rules lib/sysusers.d/rsm.conf \
-    "$sbindir/rsmd" "$bindir/rsmtest" "$bindir/rsm-transport-check"; do
+    lib/systemd/system/rsmd.service lib/systemd/system/rsmd.socket lib/systemd/system/rsm-rxe@.service \
+    lib/udev/rules.d/60-rsm-userfaultfd.rules lib/udev/rules.d/60-rsm-ntb.rules lib/sysusers.d/rsm.conf \
+    "$sbindir/rsmd" "$bindir/rsmtest" "$bindir/scitest" "$bindir/rsm-transport-check"; do
     [ -f "$prefix/$file" ] || fail "$file is not installed"
 done
+for file in LICENSE README.md CHANGELOG.md doc/security.md examples/rsm.conf examples/rsmtest/main.c; do
+    [ -f "$prefix/share/doc/librsm/$file" ] || fail "share/doc/librsm/$file is not installed"
+done
+grep -q 'Run ldconfig' "$work/log" || fail "nobody says ldconfig"
 grep -E '^-- (Installing|Up-to-date): ' "$work/log" | grep -vF ": $prefix" &&
     fail "these went outside the prefix"
-# The group of the rule is the one that is made.
-group=$(sed -n 's/.*GROUP="\([^"]*\)".*/\1/p' "$prefix/lib/udev/rules.d/60-rsm-userfaultfd.rules")
-grep -q "^g $group -" "$prefix/lib/sysusers.d/rsm.conf" || fail "nobody makes the group \"$group\""
+# The groups of the rules are those that are made, and not the same: users of programs get no bridge.
+for rule in userfaultfd ntb; do
+    group=$(sed -n 's/.*GROUP="\([^"]*\)".*/\1/p' "$prefix/lib/udev/rules.d/60-rsm-$rule.rules")
+    grep -q "^g $group -" "$prefix/lib/sysusers.d/rsm.conf" || fail "nobody makes the group \"$group\""
+    [ "$group" != "${before-}" ] || fail "two rules have the group \"$group\""
+    before=$group
+done
 [ -L "$prefix/$libdir/librsm.so" ] || fail "librsm.so is not a symbolic link"
 case $(readlink "$prefix/$libdir/librsm.so") in
 librsm.so.2*) ;;
@@ -88,6 +96,12 @@ export PKG_CONFIG_PATH
 pkg() {
     pkg-config "$@" rsm
 }
+for name in rsm rsm-solaris sisci; do
+    pkg-config --cflags --libs "$name" | grep -F .. && fail "$name.pc has '..' in its flags"
+    # In the system's own directories no flag is needed to find anything.
+    said=$(pkg-config --define-variable=prefix=/usr --define-variable=libdir=/usr/lib --cflags --libs "$name")
+    case " $said" in *' -I/usr/include '* | *' -L'*) fail "$name.pc says $said in /usr" ;; esac
+done
 [ "$(pkg --modversion)" = "$version" ] || fail "pkg-config says version $(pkg --modversion)"
 # shellcheck disable=SC2046,SC2086 # words
 if "$compiler" -std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror $sanitize $(pkg --cflags) \
@@ -110,6 +124,7 @@ if "$cmake" -S "$here/find_package" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefi
     > "$work/log" 2>&1 && "$cmake" --build "$work/cmake" >> "$work/log" 2>&1; then
     run_hello "$work/cmake/hello"
     run_hello "$work/cmake/hello_sisci"
+    run_hello "$work/cmake/hello_solaris"
 else
     cat "$work/log"
     fail "no program by find_package"
@@ -153,6 +168,14 @@ if ! grep -q 'FAILED  node half' "$work/log" || ! grep -q 'another name' "$work/
     cat "$work/log"
     fail "rsm-transport-check does not say why"
 fi
+
+# Nothing remains but what others have put there, which is the skeleton.
+"$cmake" -D MANIFEST="$build/install_manifest.txt" -P "$RSM_SOURCE_DIR/cmake/Uninstall.cmake" > "$work/log" 2>&1 || {
+    cat "$work/log"
+    fail "uninstall"
+}
+rest=$(find "$prefix" ! -type d ! -name librsm_skeleton.so)
+[ -z "$rest" ] || fail "uninstall left $rest"
 
 private_node_finished || failed=1
 [ $failed -eq 0 ] && echo "librsm $version installs, and programs build against it and run"

@@ -26,12 +26,38 @@ enum {
     LINGER_TIMEOUT_MS = 20000, /* of the daemons, after the last actor */
 };
 
-/* One call, and with `result` its answer. */
+/* One call, and with `result` its answer. A program is not at the same addresses on every machine: the
+ * function is given by its distance from another one. */
 struct call {
-    actor_function function;
+    uint32_t size; /* of what follows `bytes`, in bytes */
     int result;
+    intptr_t function;
     _Alignas(16) uint8_t bytes[CALL_BYTES_MAX];
 };
+
+static bool send_call(int socket, struct call *call, size_t length)
+{
+    size_t size = offsetof(struct call, bytes) + length;
+    call->size = (uint32_t)length;
+    return send(socket, call, size, MSG_NOSIGNAL) == (ssize_t)size;
+}
+
+/* 1, 0 at the end of the stream, -1 for an error. */
+static int receive_all(int socket, void *bytes, size_t length)
+{
+    ssize_t got;
+    if (length == 0)
+        return 1;
+    while ((got = recv(socket, bytes, length, MSG_WAITALL)) < 0 && errno == EINTR)
+        continue;
+    return got < 0 ? -1 : got == (ssize_t)length;
+}
+
+static bool receive_call(int socket, struct call *call)
+{
+    return receive_all(socket, call, offsetof(struct call, bytes)) == 1 &&
+           call->size <= sizeof call->bytes && receive_all(socket, call->bytes, call->size) == 1;
+}
 
 /* ---------------------------------------------------------------- inside an actor */
 
@@ -45,14 +71,10 @@ int actor_complain(const char *file, int line, const char *what)
 __attribute__((noreturn)) static void serve(int socket)
 {
     static struct call call;
-    for (;;) {
-        ssize_t length = recv(socket, &call, sizeof call, 0);
-        if (length < 0 && errno == EINTR)
-            continue;
-        if (length <= 0)
-            break;
-        call.result = call.function(call.bytes);
-        if (send(socket, &call, (size_t)length, MSG_NOSIGNAL) != length)
+    while (receive_call(socket, &call)) {
+        actor_function function = (actor_function)((intptr_t)actor_complain + call.function);
+        call.result = function(call.bytes);
+        if (!send_call(socket, &call, call.size))
             break;
     }
     exit(0); /* sanitizers have their say then */
@@ -76,14 +98,39 @@ static void become(const struct world *world, unsigned node, uid_t uid)
 
 /* ---------------------------------------------------------------- actors */
 
-struct actor *actor_start_as(struct world *world, unsigned node, uid_t uid)
+/* That of one that has ended, else the next. */
+static struct actor *free_place(struct world *world)
 {
-    int sockets[2];
-    unsigned place = 0; /* of one that has ended, else the next */
+    unsigned place = 0;
     while (place < world->actor_count && world->actors[place].pid != 0)
         place++;
     assert_true(place < ACTORS_MAX);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+    if (place == world->actor_count)
+        world->actor_count++;
+    world->actors[place].pid = 0;
+    return &world->actors[place];
+}
+
+__attribute__((noreturn)) void actor_serve(const struct world *world, unsigned node, int socket)
+{
+    become(world, node, geteuid());
+    serve(socket);
+}
+
+struct actor *actor_elsewhere(struct world *world, unsigned node, pid_t pid, int socket,
+                              void (*kill)(const struct actor *actor))
+{
+    struct actor *actor = free_place(world);
+    *actor =
+        (struct actor){.pid = pid, .socket = socket, .node = node, .world = world, .kill = kill};
+    return actor;
+}
+
+struct actor *actor_start_as(struct world *world, unsigned node, uid_t uid)
+{
+    int sockets[2];
+    struct actor *actor = free_place(world);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
     fflush(NULL);
     pid_t pid = fork();
     assert_true(pid >= 0);
@@ -96,10 +143,7 @@ struct actor *actor_start_as(struct world *world, unsigned node, uid_t uid)
         serve(sockets[1]);
     }
     close(sockets[1]);
-    if (place == world->actor_count)
-        world->actor_count++;
-    struct actor *actor = &world->actors[place];
-    *actor = (struct actor){.pid = pid, .socket = sockets[0], .node = node};
+    *actor = (struct actor){.pid = pid, .socket = sockets[0], .node = node, .world = world};
     return actor;
 }
 
@@ -110,12 +154,13 @@ struct actor *actor_start(struct world *world, unsigned node)
 
 void actor_begin(struct actor *actor, actor_function function, const void *bytes, size_t length)
 {
-    struct call call = {.function = function};
-    size_t size = offsetof(struct call, bytes) + length;
+    struct call call = {.function = (intptr_t)function - (intptr_t)actor_complain};
+    if (actor->world->prepare != NULL)
+        actor->world->prepare(actor->world);
     assert_true(length <= sizeof call.bytes && !actor->busy);
     if (length > 0)
         memcpy(call.bytes, bytes, length);
-    if (send(actor->socket, &call, size, MSG_NOSIGNAL) != (ssize_t)size)
+    if (!send_call(actor->socket, &call, length))
         fail_msg("actor %d of node %u has gone", (int)actor->pid, actor->node);
     actor->busy = true;
 }
@@ -129,11 +174,10 @@ bool actor_ended(const struct actor *actor, int timeout_ms)
 int actor_end(struct actor *actor, void *bytes, size_t length)
 {
     struct call call;
-    size_t size = offsetof(struct call, bytes) + length;
     if (!actor_ended(actor, CALL_TIMEOUT_MS))
         fail_msg("actor %d of node %u does not come back", (int)actor->pid, actor->node);
     actor->busy = false;
-    if (recv(actor->socket, &call, sizeof call, MSG_DONTWAIT) != (ssize_t)size)
+    if (!receive_call(actor->socket, &call) || call.size != length)
         fail_msg("actor %d of node %u has died", (int)actor->pid, actor->node);
     if (length > 0)
         memcpy(bytes, call.bytes, length);
@@ -152,6 +196,10 @@ static bool end_actor(struct actor *actor)
     int status = 0;
     shutdown(actor->socket, SHUT_RDWR); /* actors of other worlds have copies */
     close(actor->socket);
+    if (actor->kill != NULL) {
+        actor->pid = 0;
+        return true;
+    }
     pid_t ended = child_await(actor->pid, 0, END_TIMEOUT_MS, &status);
     if (ended == 0) {
         kill(actor->pid, SIGKILL);
@@ -174,9 +222,13 @@ void actor_stop(struct actor *actor)
 void actor_kill(struct actor *actor)
 {
     int status;
-    kill(actor->pid, SIGKILL);
-    pid_t ended = child_await(actor->pid, 0, END_TIMEOUT_MS, &status);
-    assert_int_equal(ended, actor->pid);
+    if (actor->kill != NULL) {
+        actor->kill(actor);
+    } else {
+        kill(actor->pid, SIGKILL);
+        pid_t ended = child_await(actor->pid, 0, END_TIMEOUT_MS, &status);
+        assert_int_equal(ended, actor->pid);
+    }
     close(actor->socket);
     actor->pid = 0;
 }
@@ -323,9 +375,10 @@ static bool end_actors(struct world *world)
         struct actor *actor = &world->actors[i];
         if (actor->pid == 0)
             continue;
-        kill(actor->pid, SIGCONT);
+        if (actor->kill == NULL)
+            kill(actor->pid, SIGCONT);
         /* One that is amid a call belongs to a test that failed already. */
-        if (actor->busy)
+        if (actor->busy && actor->kill == NULL)
             kill(actor->pid, SIGKILL);
         well = end_actor(actor) && well;
     }

@@ -28,7 +28,8 @@ enum {
     NODES_MAX = 64,
     CALL_BYTES_MAX = 4096,
     WORLD_PATH_BYTES = 108,
-    CALL_TIMEOUT_MS = 30000, /* of one call: far more than any takes, sanitizers included */
+    CALL_TIMEOUT_MS =
+        90000, /* of one call, for hangs: some take 30 s, sanitized and beside others */
     UNPRIVILEGED_UID = 65534,
 };
 
@@ -39,7 +40,10 @@ struct actor {
     pid_t pid; /* 0: has ended and was waited for */
     int socket;
     unsigned node;
+    struct world *world;
     bool busy; /* between actor_begin() and actor_end() */
+    /* Of a process on another machine: what kills it there. NULL: it is a child of this one. */
+    void (*kill)(const struct actor *actor);
 };
 
 struct world {
@@ -50,6 +54,8 @@ struct world {
     unsigned actor_count;
     bool daemons_may_fail;      /* to start */
     bool killed[NODES_MAX + 1]; /* nodes whose last daemon the test killed */
+    /* If not NULL, called before the first function of an actor, to make what they need; sets itself NULL. */
+    void (*prepare)(struct world *world);
     struct actor actors[ACTORS_MAX];
 };
 
@@ -67,6 +73,13 @@ int world_teardown(void **state);
  *  of an actor that has ended may be used again. */
 struct actor *actor_start(struct world *world, unsigned node);
 struct actor *actor_start_as(struct world *world, unsigned node, uid_t uid);
+
+/** One that another machine has started (actor_serve()), @p pid there, at the end of a stream. It ends with
+ *  the stream; who waits for it is over there. */
+struct actor *actor_elsewhere(struct world *world, unsigned node, pid_t pid, int socket,
+                              void (*kill)(const struct actor *actor));
+/** Be an actor of this node that is at the other end of a stream, from the same program. */
+__attribute__((noreturn)) void actor_serve(const struct world *world, unsigned node, int socket);
 
 /** Let the actor run a function; its result is returned and the bytes are replaced by the
  *  actor's. */

@@ -24,8 +24,12 @@ enum {
 /* ------------------------------------------------------------------ splitting */
 
 /* An address that no other test has: the machine has 2^24 of them, and fewer processes. */
-static void print_address(FILE *to, unsigned index)
+static void print_address(FILE *to, unsigned index, const char *const addresses[2])
 {
+    if (addresses != NULL) {
+        fprintf(to, "address = %s:%d\n", addresses[index], PORT);
+        return;
+    }
     unsigned number = ((unsigned)getpid() & 0x3fffff) << 2 | (index + 1);
     fprintf(to, "address = %d.%u.%u.%u:%d\n", LOOPBACK_NETWORK, number >> 16 & 0xff,
             number >> 8 & 0xff, number & 0xff, PORT);
@@ -37,22 +41,29 @@ static void configuration_path(const struct world *world, unsigned node, char *p
 }
 
 static void write_configuration(const struct world *world, const struct host hosts[2],
-                                unsigned which)
+                                unsigned which, const char *const addresses[2])
 {
     char path[WORLD_PATH_BYTES];
     configuration_path(world, hosts[which].node, path, sizeof path);
     FILE *file = fopen(path, "we");
     assert_non_null(file);
-    fprintf(file, "[cluster]\nauth = none\ninsecure = yes\n");
+    bool here = addresses == NULL || strncmp(addresses[which], "127.", strlen("127.")) == 0;
+    fprintf(file, "[cluster]\n%s\n", here ? "auth = none\ninsecure = yes" : "auth = munge");
     for (unsigned i = 0; i < 2; i++) {
         fprintf(file, "[node %u]\nhost = host%u\n", hosts[i].node, hosts[i].node);
-        print_address(file, i);
+        print_address(file, i, addresses);
     }
     fprintf(file, "%s\n", hosts[which].configuration);
     assert_int_equal(fclose(file), 0);
 }
 
 void hosts_split(struct world *world, const struct host hosts[2])
+{
+    hosts_split_machines(world, hosts, NULL);
+}
+
+void hosts_split_machines(struct world *world, const struct host hosts[2],
+                          const char *const addresses[2])
 {
     char path[WORLD_PATH_BYTES];
     assert_int_equal(chmod(world->directory, 0755), 0);
@@ -62,7 +73,7 @@ void hosts_split(struct world *world, const struct host hosts[2])
         world_node_directory(world, hosts[i].node, path);
         assert_int_equal(mkdir(path, 0755), 0);
         assert_int_equal(chmod(path, 0755), 0); /* whatever the umask */
-        write_configuration(world, hosts, i);
+        write_configuration(world, hosts, i, addresses);
     }
 }
 

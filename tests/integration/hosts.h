@@ -20,6 +20,10 @@ struct host {
 
 /** Split the world into two hosts. Before any actor is started. Nothing runs yet. */
 void hosts_split(struct world *world, const struct host hosts[2]);
+/** The same of two machines with these addresses, of which this is one. They trust MUNGE, unless the addresses
+ *  are loopback ones. */
+void hosts_split_machines(struct world *world, const struct host hosts[2],
+                          const char *const addresses[2]);
 
 /** Start the daemon of a node and wait until it listens. End it by world_daemon_end(), or let the
  *  harness find it killed. */

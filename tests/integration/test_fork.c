@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a forked child may and may not do with its parent's segments. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "party.h"
 #include "sandbox.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 
 enum { LENGTH = 2 * PARTY_PAGE };
 
@@ -113,6 +119,55 @@ static int nothing(void *unused)
 {
     (void)unused;
     return 0;
+}
+
+/* Tables of daemons that this process has mapped: one for each control connection. */
+static int mapped_tables(void)
+{
+    char line[512];
+    int count = 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    if (maps == NULL)
+        return -1;
+    while (fgets(line, sizeof line, maps) != NULL)
+        count += strstr(line, "/memfd:rsm-generations") != NULL;
+    fclose(maps);
+    return count;
+}
+
+static int leave_nothing(void *unused)
+{
+    NEED(mapped_tables() == 1); /* that of the handles */
+    NEED(destroy_copies(unused) == 0);
+    NEED(mapped_tables() == 0);
+#ifdef __SANITIZE_ADDRESS__
+    NEED(__lsan_do_recoverable_leak_check() == 0);
+#endif
+    return 0;
+}
+
+static int leave_nothing_in_child(void *bytes)
+{
+    NEED(mapped_tables() == 2);
+    return in_child(leave_nothing, bytes);
+}
+
+/* Afterwards there is a control connection that no handle needs. */
+static int look_at_other_node(void *unused)
+{
+    rsm_memseg_import_handle_t handle;
+    (void)unused;
+    NEED(rsm_memseg_import_connect(party_controller(NULL), 2, PARTY_ID, RSM_PERM_READ, &handle) ==
+         RSMERR_SEG_NOT_PUBLISHED);
+    return 0;
+}
+
+static void test_child_frees_control_connections(void **state)
+{
+    begin(state);
+    assert_int_equal(actor_run(exporter, look_at_other_node, NULL, 0), 0);
+    assert_int_equal(actor_run(exporter, leave_nothing_in_child, NULL, 0), 0);
+    check_parent_unharmed();
 }
 
 static int exit_in_child(void *bytes)
@@ -318,6 +373,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORLD_TEST(test_not_creator),
         WORLD_TEST(test_child_destroys),
+        WORLD_TEST(test_child_frees_control_connections),
         WORLD_TEST(test_child_exits),
         WORLD_TEST(test_child_uses_mapping),
         WORLD_TEST(test_child_posts_and_waits),

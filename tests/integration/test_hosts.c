@@ -18,10 +18,11 @@ enum {
 };
 
 /* On a busy machine a daemon is late now and then; only where a test wants it that counts soon. */
-#define CONFIGURATION(timeout_ms)                                                                  \
-    "[controller sci0]\ntransport = " TRANSPORT "\n[limits]\npeer-timeout-ms = " timeout_ms "\n"
-#define PATIENT   CONFIGURATION("60000")
-#define IMPATIENT CONFIGURATION("5000")
+#define CONTROLLER(transport)     "[controller sci0]\ntransport = " transport "\n"
+#define LIMITS(timeout_ms)        "[limits]\npeer-timeout-ms = " timeout_ms "\n"
+#define CONFIGURATION(timeout_ms) CONTROLLER(TRANSPORT) LIMITS(timeout_ms)
+#define PATIENT                   CONFIGURATION("60000")
+#define IMPATIENT                 CONFIGURATION("5000")
 
 static pid_t daemons[2]; /* 0: ended */
 static struct world *world;
@@ -35,15 +36,20 @@ static void offer(void)
 }
 
 /* An exporter on host 1, with a segment, and an importer on host 2. */
-static void begin_with(void **state, const char *configuration)
+static void begin_with_both(void **state, const char *exporters, const char *importers)
 {
-    const struct host hosts[] = {{1, configuration}, {2, configuration}};
+    const struct host hosts[] = {{1, exporters}, {2, importers}};
     world = *state;
     hosts_split(world, hosts);
     hosts_start(world, daemons);
     exporter = actor_start(world, 1);
     importer = actor_start(world, 2);
     offer();
+}
+
+static void begin_with(void **state, const char *configuration)
+{
+    begin_with_both(state, configuration, configuration);
 }
 
 static void begin(void **state)
@@ -352,6 +358,15 @@ static void test_many_imports(void **state)
     host_await_segments(world, 2, 0);
 }
 
+/* What the importer knows by that name is a controller of another transport than the segment's. */
+static void test_a_controller_of_another_transport(void **state)
+{
+    begin_with_both(state, PATIENT, CONTROLLER(OTHER_TRANSPORT) LIMITS("60000"));
+    TELL_GET(importer, connect, RSMERR_REMOTE_NODE_UNREACHABLE, .node = 1, .length = LENGTH);
+    host_await_segments(world, 1, 1); /* no connection is left, here nor there */
+    host_await_segments(world, 2, 0);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, tear_down)
 
 int main(void)
@@ -368,6 +383,7 @@ int main(void)
         TEST(test_no_put_lands_after_unpublish),
         TEST(test_storms_lose_nothing),
         TEST(test_many_imports),
+        TEST(test_a_controller_of_another_transport),
     };
     return cmocka_run_group_tests_name("integration.hosts." TRANSPORT, tests, NULL, NULL);
 }

@@ -95,19 +95,20 @@ static void peek_close(struct rsm_port *port)
     free(port);
 }
 
-static int reach(const struct peek_blob *blob)
+/* A socket to the exporter, whose daemon may end at any moment. */
+static enum rsm_status reach(const struct peek_blob *blob, int *reached)
 {
     struct sockaddr_un address;
     socklen_t length = peek_address(&address, blob->name, blob->length);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, length) == 0)
-        return fd;
-    if (fd >= 0) {
-        int error = errno;
+    if (fd < 0)
+        return RSM_ST_NO_RESOURCES;
+    if (connect(fd, (const struct sockaddr *)&address, length) != 0) {
         close(fd);
-        errno = error;
+        return RSM_ST_UNREACHABLE;
     }
-    return -1;
+    *reached = fd;
+    return RSM_ST_OK;
 }
 
 static enum rsm_status peek_connect(struct rsm_port *port, const struct rsm_offer *offer,
@@ -127,16 +128,15 @@ static enum rsm_status peek_connect(struct rsm_port *port, const struct rsm_offe
         return RSM_ST_NO_MEMORY;
     conn->base.caps = port->caps;
     conn->process = getpid();
-    conn->listening = -1;
-    conn->socket = reach(&blob);
+    conn->socket = conn->listening = -1;
     request.offset = blob.key;
-    enum rsm_status status = conn->socket >= 0 ? ask(conn, &request, 0, &reply, 0)
-                             : errno == EMFILE || errno == ENFILE ? RSM_ST_NO_RESOURCES
-                                                                  : RSM_ST_UNREACHABLE;
+    enum rsm_status status = reach(&blob, &conn->socket);
+    if (status == RSM_ST_OK)
+        status = ask(conn, &request, 0, &reply, 0);
 #ifdef PEEK_SIGNALS
     conn->blob = blob;
-    if (status == RSM_ST_OK && (conn->listening = reach(&blob)) < 0)
-        status = RSM_ST_NO_RESOURCES;
+    if (status == RSM_ST_OK)
+        status = reach(&blob, &conn->listening);
 #endif
     if (status != RSM_ST_OK) {
         if (conn->listening >= 0)

@@ -11,6 +11,7 @@
 #include <sys/inttypes.h>
 #include <sys/isa_defs.h>
 #include <sys/loadavg.h>
+#include <sys/procfs.h>
 #include <sys/shm.h>
 #include <sys/sysmacros.h>
 #include <sys/time.h>
@@ -37,7 +38,7 @@ SAME_TYPE(timestruc_t, struct timespec);
 SAME_TYPE(caddr_t, char *);
 SAME_TYPE(thread_t, unsigned int);
 SAME_TYPE(thread_key_t, unsigned int);
-SAME_TYPE(lwpid_t, unsigned int);
+SAME_TYPE(lwpid_t, int);
 SAME_TYPE(processorid_t, int);
 SAME_TYPE(psetid_t, int);
 SAME_TYPE(zoneid_t, int);

@@ -61,8 +61,9 @@ static thread_t written_id;
 static void *compare_own_id(void *arg)
 {
     (void)arg;
-    return written_id == thr_self() && thr_self() == _lwp_self() && !thr_main() ? &written_id
-                                                                                : NULL;
+    return written_id == thr_self() && thr_self() == (thread_t)_lwp_self() && !thr_main()
+               ? &written_id
+               : NULL;
 }
 
 static void a_thread_finds_its_id_written(void **state)

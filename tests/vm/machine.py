@@ -15,6 +15,7 @@ import time
 # exits with by itself (0: powered off, 1: could not start), `timeout` (124) or a shell (128 + n).
 QEMU_STATUS = {2 * 21 + 1: "success", 2 * 22 + 1: "skipped", 2 * 23 + 1: "failure"}
 TAIL_LINES = 80
+CLOCK_SLACK_S = 1
 
 
 def die_with_parent():
@@ -24,7 +25,7 @@ def die_with_parent():
 
 
 class Machine:
-    """Number 1 or 2. `interactive` gives the console to the terminal."""
+    """Number 1 to 3. `interactive` gives the console to the terminal."""
 
     def __init__(self, number, options, nonce, directory, logs):
         self.number, self.nonce, self.directory = number, nonce, directory
@@ -34,6 +35,7 @@ class Machine:
         self.partial = b""
         self.reported = None  # the status that the guest printed
         self.panicked = False
+        self.fast = False     # its clock runs faster than time
         self.began = False    # the system is up: what comes from here on may be the test's doing
         self.late = False     # still running when the time was over
         self.killed = False   # because a guest asked for it
@@ -87,23 +89,33 @@ class Machine:
         return ["-chardev", f"socket,id=orders,path={self.path('orders')}",
                 "-serial", "chardev:orders"]
 
+    def links(self):
+        """To the neighbours: (number of the link, the neighbour's). Link N joins machines N + 1 and N + 2."""
+        return [(link, link + 1 if self.number == link + 2 else link + 2)
+                for link in (self.number - 2, self.number - 1)
+                if 0 <= link < self.options.machines - 1]
+
     def network(self):
         """Datagrams between unix sockets. `-netdev socket` loses ping-pong traffic."""
-        if self.options.machines == 1:
-            return []
-        peer = os.path.join(self.directory, f"net.{3 - self.number}")
-        return ["-netdev", f"dgram,id=net,local.type=unix,local.path={self.path('net')},"
-                           f"remote.type=unix,remote.path={peer}",
-                "-device", f"virtio-net-pci,netdev=net,mac=52:54:00:00:00:0{self.number},romfile="]
+        words = []
+        for link, neighbour in self.links():
+            name = "net" if link == 0 else f"net{link}"
+            own, peer = (os.path.join(self.directory, f"{name}.{number}")
+                         for number in (self.number, neighbour))
+            words += ["-netdev", f"dgram,id={name},local.type=unix,local.path={own},"
+                                 f"remote.type=unix,remote.path={peer}",
+                      "-device", f"virtio-net-pci,netdev={name},"
+                                 f"mac=52:54:00:00:{link:02}:0{self.number},romfile="]
+        return words
 
     def bridge(self):
         """What kernel/ntb_hw_ivshmem drives. A machine alone has both ends."""
         if not self.options.bridge:
             return []
-        ends = 2 if self.options.machines == 1 and not self.options.peer else 1
-        path = os.path.join(self.directory, "bridge")
-        return [word for end in range(ends)
-                for word in ("-chardev", f"socket,id=bridge{end},path={path}",
+        ends = [link for link, _ in self.links()] or ([0] if self.options.peer else [0, 0])
+        return [word for end, link in enumerate(ends)
+                for word in ("-chardev", f"socket,id=bridge{end},"
+                                         f"path={os.path.join(self.directory, f'bridge{link}')}",
                              "-device", f"ivshmem-doorbell,chardev=bridge{end},vectors=9")]
 
     # --- console ---------------------------------------------------------------------------
@@ -135,8 +147,17 @@ class Machine:
             self.results.append(line)
         if "Kernel panic" in line:
             self.panicked = True
-        elif re.match(r"lab: \S+, \d+ processors, up after", line):
+        up = re.match(r"lab: \S+, \d+ processors, up after (\d+\.\d+) s", line)
+        if up:
             self.began = True
+            self.check_clock(float(up.group(1)))
+
+    def check_clock(self, uptime):
+        """A kernel that measures its processor's clock while the host has no time for it may find a tenth of
+        its speed. All that waits in that machine then gives up too early, and two machines' times differ."""
+        if uptime > time.monotonic() - self.started + CLOCK_SLACK_S:
+            self.fast = True
+            self.process.kill()
 
     # --- orders ----------------------------------------------------------------------------
 
@@ -182,7 +203,7 @@ class Machine:
             self.orders.close()
         self.console = self.orders = self.reported = None
         self.partial = self.order_bytes = b""
-        self.listens = self.began = self.panicked = False
+        self.listens = self.began = self.panicked = self.fast = False
 
     def freeze(self):
         self.process.send_signal(signal.SIGSTOP)
@@ -209,8 +230,8 @@ class Machine:
                         break
 
     def failed_to_start(self):
-        """Whether its kernel panicked before any program of the test could have a part in it."""
-        return self.panicked and not self.began
+        """Whether it came to grief before any program of the test could have a part in it."""
+        return self.fast or (self.panicked and not self.began)
 
     def stop(self):
         """Nothing of it is left afterwards."""
@@ -230,6 +251,8 @@ class Machine:
         status and the line with this run's nonce; they must agree."""
         status = self.process.returncode
         outcome = QEMU_STATUS.get(status)
+        if self.fast:
+            return "failure", "its clock runs too fast"
         if self.panicked:
             return "failure", "its kernel panicked"
         if self.killed:

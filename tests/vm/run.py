@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run a script in one or two virtual machines with soft-RoCE devices.
+"""Run a script in one to three virtual machines with soft-RoCE devices or a bridge.
 
 Exit status: 0 success, 77 not run (the reason is printed), 1 anything else: the script failed, a
 machine panicked, ended without a report or took longer than --timeout. doc/lab.md explains more.
@@ -33,7 +33,8 @@ WATCHDOG_PART = 2 / 3
 # When one machine has failed, what the other may take to end by itself.
 AFTER_FAILURE_S = 10
 # A kernel that is being started may panic: code that it changes while another processor runs it is
-# a race under emulation, and more so on a busy host. Then all machines are started again.
+# a race under emulation, and more so on a busy host. Or its clock may run wrong. Then all machines are started
+# again.
 STARTS = 3
 # Of the bridge between two machines: memory and doorbells (kernel/ntb_hw_ivshmem).
 BRIDGE_BYTES = 64 << 20
@@ -44,7 +45,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--kernel", default=os.environ.get("RSM_LAB_KERNEL", ""),
                         help='series to boot, e.g. "6.12"; default: the newest that is installed')
-    parser.add_argument("--machines", type=int, choices=[1, 2], default=1)
+    parser.add_argument("--machines", type=int, choices=[1, 2, 3], default=1,
+                        help="three: the middle one has a bridge and a network to each other one")
     parser.add_argument("--smp", type=int, default=2, help="processors of a machine")
     parser.add_argument("--memory", type=int, default=1024, help="MiB of a machine")
     parser.add_argument("--accel", default="tcg,thread=multi")
@@ -138,17 +140,18 @@ class Lab:
         self.frozen = set()
         self.notes = []
         self.cut_short = False  # a machine failed, the others had no chance
-        self.bridge = self.start_bridge() if options.bridge else None
+        self.bridges = [self.start_bridge(number) for number in range(max(1, options.machines - 1))] \
+            if options.bridge else []
         self.peer = None
         if options.peer:
             self.peer = subprocess.Popen(
-                [sys.executable, "-B", options.peer, os.path.join(directory, "bridge")],
+                [sys.executable, "-B", options.peer, os.path.join(directory, "bridge0")],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=die_with_parent)
             self.selector.register(self.peer.stdout, selectors.EVENT_READ, (None, self.peer_says))
 
-    def start_bridge(self):
+    def start_bridge(self, number):
         with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(os.path.join(self.directory, "bridge"))
+            listener.bind(os.path.join(self.directory, f"bridge{number}"))
             listener.listen(4)
             return subprocess.Popen(
                 [sys.executable, "-B", os.path.join(image.HERE, "ivshmem.py"),
@@ -237,7 +240,8 @@ class Lab:
         verbs = {"kill": Machine.kill, "freeze": Machine.freeze, "thaw": Machine.thaw,
                  "restart": self.restart,
                  "unplug": lambda m: m.set_link(False), "plug": lambda m: m.set_link(True)}
-        if len(words) != 2 or words[0] not in verbs or words[1] not in ("1", "2"):
+        if len(words) != 2 or words[0] not in verbs or \
+                words[1] not in [str(m.number) for m in self.machines]:
             raise RuntimeError(f"machine {sender.number} asks for nonsense: {words}")
         machine = self.machines[int(words[1]) - 1]
         verbs[words[0]](machine)
@@ -270,7 +274,7 @@ class Lab:
     def stop(self):
         for machine in self.machines:
             machine.stop()
-        for process in (self.peer, self.bridge):
+        for process in [self.peer] + self.bridges:
             if process:
                 process.kill()
                 process.wait()
@@ -348,7 +352,7 @@ def main():
             failed = [machine for machine in lab.machines if machine.failed_to_start()]
             if not failed or start == STARTS:
                 break
-            print(f"lab: machine {failed[0].number}: its kernel panicked at the start, before the "
+            print(f"lab: machine {failed[0].number}: {failed[0].verdict()[1]}, at the start, before the "
                   f"test began; starting again", flush=True)
             lab.show()
     finally:

@@ -52,6 +52,8 @@ const struct message_fields control_messages[] = {
      "item.controller)"},
     {RSM_MSG_LINKS, "LINKS", "first",
      "auth more count (link.node link.state link.version link.port link.address~ link.text~)"},
+    {RSM_MSG_FAILED, "FAILED", "first",
+     "total count (failed.name failed.transport failed.device failed.text~)"},
     {RSM_MSG_SHARES, "SHARES", "after",
      "connections.total~ connections.users~ connections.one~ connections.used~ "
      "descriptors.total~ descriptors.users~ descriptors.one~ descriptors.used~ "
@@ -92,6 +94,7 @@ const struct message_fields peer_messages[] = {
     {RSM_CLUSTER_DISCONNECT, "DISCONNECT", "import# died", NULL},
     {RSM_CLUSTER_ABORT, "ABORT", "import# died", NULL},
     {RSM_CLUSTER_UNAVAILABLE, "UNAVAILABLE", "import# died", NULL},
+    {RSM_CLUSTER_RELEASED, "RELEASED", "incarnation~", NULL},
     {RSM_CLUSTER_INTERRUPT, "INTERRUPT",
      "request kind number interrupt# uid gid pid group_count (group) length blob", NULL},
     {RSM_CLUSTER_INTERRUPT_REPLY, "INTERRUPT_REPLY", "request status interrupt#", NULL},

@@ -287,6 +287,7 @@ static void look_around(void **state)
     ASK('a', RSM_ST_OK, .type = RSM_MSG_NAMED, .u.named = {.name = "TWO"});
     ASK('a', RSM_ST_NOT_FOUND, .type = RSM_MSG_NAMED, .u.named = {.name = "nobody"});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_LINKS, .u.links = {2});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_FAILED, .u.failed = {0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_SHARES, .u.shares = {.after = 0});
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rsmperf: how fast remote shared memory is. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "options.h"
@@ -27,9 +29,46 @@ static bool open_standard_descriptors(void)
     return true;
 }
 
+/* -1: no memory. */
+static int print_figures(const struct run *run)
+{
+    switch (run->options->format) {
+    case FORMAT_JSON:
+        show_json(stdout, run);
+        return 0;
+    case FORMAT_CSV:
+        show_csv(stdout, run);
+        return 0;
+    case FORMAT_TABLE:
+    case FORMAT_WIDE_TABLE:
+        break;
+    }
+    return run->count > 0 ? show_text(stdout, run) : 0;
+}
+
+/* The picture's file is opened before anything is measured: a name that is wrong costs no time. */
+static bool open_plot(const struct options *options, FILE **plot)
+{
+    *plot = options->plot != NULL ? fopen(options->plot, "we") : NULL;
+    if (options->plot != NULL && *plot == NULL)
+        complain("%s: %s", options->plot, strerror(errno));
+    return options->plot == NULL || *plot != NULL;
+}
+
+static bool draw(const struct run *run, FILE *plot)
+{
+    if (plot == NULL)
+        return true;
+    show_svg(plot, run);
+    bool good = ferror(plot) == 0;
+    good &= fclose(plot) == 0;
+    if (!good)
+        complain("%s could not be written", run->options->plot);
+    return good;
+}
+
 static int show(const struct run *run)
 {
-    int failed = 0;
     for (unsigned i = 0; i < run->count; i++)
         if (run->results[i].failure[0] != '\0')
             complain("%s %zu: %s", run->results[i].gauge->name, run->results[i].bytes,
@@ -38,10 +77,7 @@ static int show(const struct run *run)
         complain("interrupted");
     else if (run->failure[0] != '\0')
         complain("%s", run->failure);
-    if (run->options->json)
-        show_json(stdout, run);
-    else if (run->count > 0)
-        failed = show_text(stdout, run);
+    int failed = print_figures(run);
     if (fflush(stdout) != 0 || ferror(stdout) || failed != 0) {
         complain("standard output could not be written");
         return EXIT_FAILURE;
@@ -65,8 +101,13 @@ int main(int argc, char *argv[])
     }
     if (options.role == ROLE_SERVE)
         return serve_main(&options);
+    FILE *plot;
+    if (!open_plot(&options, &plot))
+        return EXIT_FAILURE;
     (void)run_all(&options, &run);
     int status = show(&run);
+    if (!draw(&run, plot))
+        status = EXIT_FAILURE;
     run_free(&run);
     return status;
 }

@@ -11,7 +11,6 @@
 #include "report.h"
 
 enum {
-    NODE_MAX = 64,
     TIME_DEFAULT_MS = 200,
     TIME_LEAST_MS = 1,
     TIME_MAX_MS = 60000,
@@ -19,22 +18,26 @@ enum {
 };
 
 enum option_code {
-    OPTION_HELP = 256,
-    OPTION_ADAPTER,
+    OPTION_ADAPTER = 256,
     OPTION_API,
+    OPTION_CSV,
+    OPTION_HELP,
     OPTION_ID,
     OPTION_JSON,
     OPTION_LIMIT_ARGS,
     OPTION_LIMIT_DEVICE,
     OPTION_PAIR,
+    OPTION_PLOT,
     OPTION_SERVE,
-    OPTION_VERSION
+    OPTION_VERSION,
+    OPTION_WIDE
 };
 
 static const struct option known[] = {
     {"adapter", required_argument, NULL, OPTION_ADAPTER},
     {"api", required_argument, NULL, OPTION_API},
     {"controller", required_argument, NULL, 'c'},
+    {"csv", no_argument, NULL, OPTION_CSV},
     {"help", no_argument, NULL, OPTION_HELP},
     {"id", required_argument, NULL, OPTION_ID},
     {"importers", required_argument, NULL, 'i'},
@@ -44,12 +47,14 @@ static const struct option known[] = {
     {"node", required_argument, NULL, 'n'},
     {"only", required_argument, NULL, 'o'},
     {"pair", required_argument, NULL, OPTION_PAIR},
+    {"plot", required_argument, NULL, OPTION_PLOT},
     {"registered", no_argument, NULL, 'r'},
     {"runtime-dir", required_argument, NULL, 'd'},
     {"serve", no_argument, NULL, OPTION_SERVE},
     {"sizes", required_argument, NULL, 's'},
     {"time", required_argument, NULL, 't'},
     {"version", no_argument, NULL, OPTION_VERSION},
+    {"wide", no_argument, NULL, OPTION_WIDE},
     {NULL, 0, NULL, 0},
 };
 
@@ -72,12 +77,15 @@ static void print_help(FILE *to)
           "  -t, --time MS          time for each figure and its limit (default: 200 ms)\n"
           "  --adapter N            adapter that SISCI uses (default: 0)\n"
           "  --api NAME             operations of that API: rsm or sisci (default: rsm)\n"
+          "  --csv                  for spreadsheets: comma-separated values\n"
           "  --id ID                segment id at which the server is asked (default: 0x4f5246)\n"
           "  --json                 for programs: one line of JSON\n"
           "  --limit-args ARGS      further options for the programs of perftest\n"
           "  --limit-device A,B     verbs: compare with perftest, server on device A, client on B\n"
           "  --pair I,E             importers are node I, the exporter is node E, on this host\n"
+          "  --plot FILE            draw times and bandwidths by size, as SVG\n"
           "  --serve                be the far side, until SIGINT or SIGTERM\n"
+          "  --wide                 more columns: fastest sample, time of the limit, target\n"
           "  --help                 print this and exit\n"
           "  --version              print the version and exit\n"
           "\n"
@@ -251,6 +259,16 @@ static bool take_number(struct options *options, int code, const char *text)
     }
 }
 
+static bool take_format(struct options *options, enum format format)
+{
+    if (options->format != FORMAT_TABLE && options->format != format) {
+        complain("only one of --csv, --json and --wide");
+        return false;
+    }
+    options->format = format;
+    return true;
+}
+
 static bool take_api(struct options *options, const char *text)
 {
     options->sisci = strcmp(text, "sisci") == 0;
@@ -272,11 +290,17 @@ static bool take(struct options *options, int code)
     case 'r':
         options->registered = true;
         return true;
+    case OPTION_CSV:
+        return take_format(options, FORMAT_CSV);
     case OPTION_API:
         return take_api(options, optarg);
     case OPTION_JSON:
-        options->json = true;
-        return true;
+        return take_format(options, FORMAT_JSON);
+    case OPTION_WIDE:
+        return take_format(options, FORMAT_WIDE_TABLE);
+    case OPTION_PLOT:
+        options->plot = optarg;
+        return *optarg != '\0' || expected("plot", "a file", optarg);
     case OPTION_LIMIT_ARGS:
         options->limit_args = optarg;
         return true;

@@ -9,6 +9,7 @@
 
 enum {
     IMPORTERS_MAX = 16,
+    NODE_MAX = 65535,
     SIZES_MAX = 32,
     BYTES_MAX = 64 << 20, /* the largest transfer */
     NAME_BYTES = 256,
@@ -22,6 +23,8 @@ enum role {
     ROLE_SERVE,  /* the far side, for another rsmperf */
     ROLE_MEASURE /* against a server */
 };
+
+enum format { FORMAT_TABLE, FORMAT_WIDE_TABLE, FORMAT_CSV, FORMAT_JSON };
 
 struct options {
     enum role role;
@@ -38,7 +41,8 @@ struct options {
     bool registered;  /**< the importers' memory, by a local memory handle */
     bool sisci;       /**< its operations are measured, and not those of RSMAPI */
     unsigned adapter; /**< of SISCI, in both processes */
-    bool json;
+    enum format format;
+    const char *plot; /**< file for a picture, or NULL */
     bool limit_devices_given;
     char limit_device[2][DEVICE_BYTES]; /**< of perftest's server and client */
     const char *limit_args;             /**< further options for perftest, or NULL */

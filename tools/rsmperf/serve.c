@@ -11,7 +11,7 @@
 
 #include "lane.h"
 
-enum { LANES = IMPORTERS_MAX, LOOK_MS = 200, NODE_MAX = 64 };
+enum { LANES = IMPORTERS_MAX, LOOK_MS = 200 };
 
 struct server {
     rsmapi_controller_handle_t controller;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file A run on paper: a table for people, JSON for programs. */
+/** @file A run on paper: a table and a picture for people, JSON and CSV for programs. */
 #ifndef RSMPERF_SHOW_H
 #define RSMPERF_SHOW_H
 
@@ -7,10 +7,16 @@
 
 #include "run.h"
 
-/** -1: no memory. */
+/** At most 80 columns wide unless the options want all. -1: no memory. */
 int show_text(FILE *out, const struct run *run);
 
 /** One line, whatever it holds. */
 void show_json(FILE *out, const struct run *run);
+
+/** A line of names, then a line for each figure. */
+void show_csv(FILE *out, const struct run *run);
+
+/** Times and bandwidths by size, as an SVG picture. */
+void show_svg(FILE *out, const struct run *run);
 
 #endif

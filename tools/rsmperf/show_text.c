@@ -39,24 +39,31 @@ static void rate_cell(struct table *table, double mb_per_s)
         table_cell(table, "-");
 }
 
-static void limit_cells(struct table *table, const struct result *result)
+static void ratio_cell(struct table *table, const struct result *result)
+{
+    table_cell(table, "%.2f%s", result->ratio, result_is_noisy(result) ? "~" : " ");
+}
+
+/* What is compared with, and how that came out. */
+static void limit_cells(struct table *table, const struct result *result, bool wide)
 {
     static const char *const words[] = {"-", "met", "missed"};
     if (result->limit_name == NULL) {
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < (wide ? 4 : 3); i++)
             table_cell(table, "-");
         return;
     }
     table_cell(table, "%s", result->limit_name);
-    time_cell(table, result->limit.p50);
-    table_cell(table, "%.2f%s", result->ratio, result_is_noisy(result) ? "~" : " ");
-    if (result->verdict == VERDICT_NONE)
-        table_cell(table, "-");
-    else
+    if (wide)
+        time_cell(table, result->limit.p50);
+    ratio_cell(table, result);
+    if (wide && result->verdict != VERDICT_NONE)
         table_cell(table, "%s: %s", result->target, words[result->verdict]);
+    else
+        table_cell(table, "%s", words[result->verdict]);
 }
 
-static void add_row(struct table *table, const struct result *result)
+static void add_row(struct table *table, const struct result *result, bool wide)
 {
     table_cell(table, "%s", result->gauge->name);
     if (result->bytes != 0)
@@ -64,16 +71,17 @@ static void add_row(struct table *table, const struct result *result)
     else
         table_cell(table, "-");
     if (result->failure[0] != '\0') {
-        for (int i = 0; i < 7; i++)
+        for (int i = 0; i < (wide ? 7 : 5); i++)
             table_cell(table, "-");
         table_cell(table, "failed");
         return;
     }
-    time_cell(table, result->ours.best);
+    if (wide)
+        time_cell(table, result->ours.best);
     time_cell(table, result->ours.p50);
     time_cell(table, result->ours.p99);
     rate_cell(table, result->mb_per_s);
-    limit_cells(table, result);
+    limit_cells(table, result, wide);
 }
 
 static void show_heading(FILE *out, const struct run *run)
@@ -119,14 +127,17 @@ static void show_notes(FILE *out, const struct run *run)
 
 int show_text(FILE *out, const struct run *run)
 {
-    static const char *const headings[] = {"OPERATION", "#BYTES", "#BEST", "#P50",
-                                           "#P99",      "#MB/S",  "LIMIT", "#LIMIT-P50",
-                                           "#RATIO",    "TARGET", NULL};
+    static const char *const narrow[] = {"OPERATION", "#BYTES", "#P50",   "#P99", "#MB/S",
+                                         "LIMIT",     "#RATIO", "TARGET", NULL};
+    static const char *const all[] = {"OPERATION", "#BYTES", "#BEST", "#P50",
+                                      "#P99",      "#MB/S",  "LIMIT", "#LIMIT-P50",
+                                      "#RATIO",    "TARGET", NULL};
+    bool wide = run->options->format == FORMAT_WIDE_TABLE;
     struct table table;
     show_heading(out, run);
-    table_begin(&table, headings);
+    table_begin(&table, wide ? all : narrow);
     for (unsigned i = 0; i < run->count; i++)
-        add_row(&table, &run->results[i]);
+        add_row(&table, &run->results[i], wide);
     int failed = table_end(&table, out);
     show_notes(out, run);
     return failed;

@@ -26,6 +26,8 @@ static const struct target shared_memory[] = {
     {"get", 8, 8, KIND_TIME, 20},
     {"put64", 8, 8, KIND_TIME, 20},
     {"get64", 8, 8, KIND_TIME, 20},
+    {"put", 4 * KIB, 4 * KIB, KIND_RATIO, 1.1},
+    {"get", 4 * KIB, 4 * KIB, KIND_RATIO, 1.1},
     {"put", 64 * KIB, MIB, KIND_RATIO, 1.05},
     {"get", 64 * KIB, MIB, KIND_RATIO, 1.05},
     {"put", 64 * MIB, 64 * MIB, KIND_RATIO, 1.1},

@@ -135,6 +135,27 @@ static bool collect_controllers(struct collector *c)
     return add_controller(c, "loopback") != NULL; /* which is no part of the topology */
 }
 
+static bool collect_failed(struct collector *c)
+{
+    struct snapshot *into = c->into;
+    struct rsm_msg msg;
+    const struct rsm_failed_reply *page = &msg.u.failed_reply;
+    do {
+        msg = (struct rsm_msg){.type = RSM_MSG_FAILED, .u.failed = {.first = into->failed_count}};
+        if (!ask(c, &msg, "failed controllers"))
+            return false;
+        struct rsm_failed_item *grown =
+            realloc(into->failed, (into->failed_count + page->count + 1) * sizeof *grown);
+        if (grown == NULL)
+            return fail(c, "failed controllers", strerror(ENOMEM));
+        into->failed = grown;
+        memcpy(grown + into->failed_count, page->items, page->count * sizeof *grown);
+        into->failed_count += page->count;
+    } while (page->count > 0 && into->failed_count < page->total &&
+             into->failed_count < CONTROLLERS_MAX);
+    return true;
+}
+
 /* ------------------------------------------------------------------ links */
 
 static bool add_link(struct snapshot *into, const struct rsm_links_item *item)
@@ -428,6 +449,8 @@ static void collect(struct collector *c, unsigned sections)
     bool well = collect_totals(c);
     if (well && (imports || (sections & (SECTION_CONTROLLERS | SECTION_TOPOLOGY)) != 0))
         well = collect_controllers(c);
+    if (well && (sections & SECTION_CONTROLLERS) != 0)
+        well = collect_failed(c);
     if (well && (sections & SECTION_LINKS) != 0)
         well = collect_links(c);
     if (well && (sections & SECTION_SHARES) != 0)
@@ -459,6 +482,7 @@ void snapshot_free(struct snapshot *snapshot)
     for (size_t i = 0; i < snapshot->controller_count; i++)
         free(snapshot->controllers[i].peers);
     free(snapshot->controllers);
+    free(snapshot->failed);
     free(snapshot->links);
     free(snapshot->users);
     free(snapshot->interrupts);

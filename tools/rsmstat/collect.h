@@ -39,6 +39,8 @@ struct snapshot {
     struct rsm_inspect_reply totals; /**< without items */
     struct controller *controllers;
     size_t controller_count;
+    struct rsm_failed_item *failed; /**< controllers that could not be opened */
+    uint32_t failed_count;
     uint32_t link_auth; /**< enum rsm_link_auth */
     uint32_t link_count;
     struct rsm_links_item *links;

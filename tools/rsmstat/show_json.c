@@ -76,6 +76,20 @@ static void show_controllers(struct json *json, const struct snapshot *s)
     json_close(json, '[');
 }
 
+static void show_failed(struct json *json, const struct snapshot *s)
+{
+    json_open(json, "failed_controllers", '[');
+    for (uint32_t i = 0; i < s->failed_count; i++) {
+        json_open(json, NULL, '{');
+        json_string(json, "name", s->failed[i].name);
+        json_string(json, "transport", s->failed[i].transport);
+        json_string(json, "device", s->failed[i].device);
+        json_string(json, "reason", s->failed[i].text);
+        json_close(json, '{');
+    }
+    json_close(json, '[');
+}
+
 static void show_topology(struct json *json, const struct snapshot *s)
 {
     json_open(json, "topology", '[');
@@ -297,8 +311,10 @@ static void show_one(struct json *json, const struct snapshot *s, unsigned secti
         return;
     }
     show_totals(json, s);
-    if ((sections & SECTION_CONTROLLERS) != 0)
+    if ((sections & SECTION_CONTROLLERS) != 0) {
         show_controllers(json, s);
+        show_failed(json, s);
+    }
     if ((sections & SECTION_TOPOLOGY) != 0)
         show_topology(json, s);
     if ((sections & SECTION_LINKS) != 0)

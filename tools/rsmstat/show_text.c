@@ -76,6 +76,24 @@ static int show_controllers(FILE *out, const struct snapshot *s, bool human)
     return table_end(&table, out);
 }
 
+/* Nothing if all controllers are there. */
+static int show_failed(FILE *out, const struct snapshot *s)
+{
+    static const char *const headings[] = {"FAILED-CONTROLLER", "TRANSPORT", "DEVICE", "WHY", NULL};
+    struct table table;
+    if (s->failed_count == 0)
+        return 0;
+    fputc('\n', out);
+    table_begin(&table, headings);
+    for (uint32_t i = 0; i < s->failed_count; i++) {
+        table_cell(&table, "%s", s->failed[i].name);
+        table_cell(&table, "%s", s->failed[i].transport);
+        table_cell(&table, "%s", s->failed[i].device);
+        table_cell(&table, "%s", s->failed[i].text);
+    }
+    return table_end(&table, out);
+}
+
 static int show_topology(FILE *out, const struct snapshot *s)
 {
     static const char *const headings[] = {"CONTROLLER",    "#NODE", "PEER-CONTROLLER",
@@ -268,6 +286,7 @@ static int show_one(FILE *out, const struct snapshot *s, const struct options *o
     if ((options->sections & SECTION_CONTROLLERS) != 0) {
         fputc('\n', out);
         result |= show_controllers(out, s, options->human);
+        result |= show_failed(out, s);
     }
     if ((options->sections & SECTION_TOPOLOGY) != 0) {
         fputc('\n', out);

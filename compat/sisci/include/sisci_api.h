@@ -805,7 +805,12 @@ void SCIRemoveDataInterrupt(sci_local_data_interrupt_t interrupt, unsigned int f
 void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data, unsigned int *length,
                              unsigned int timeout, unsigned int flags, sci_error_t *error);
 
-/** As SCIConnectInterrupt(), without its flag. SCI_FLAG_BROADCAST: SCI_ERR_FLAG_NOT_IMPLEMENTED. */
+/**
+ * As SCIConnectInterrupt(), without its flag. With SCI_FLAG_BROADCAST and @p nodeId
+ * DIS_BROADCAST_NODEID_GROUP_ALL: to all who have created the number on the own node and on those that
+ * the adapter reaches, now or later. SCI_ERR_NO_SUCH_INTNO: there are none; SCI_ERR_ILLEGAL_NODEID:
+ * the flag with another node.
+ */
 void SCIConnectDataInterrupt(sci_desc_t sd, sci_remote_data_interrupt_t *interrupt,
                              unsigned int nodeId, unsigned int localAdapterNo,
                              unsigned int interruptNo, unsigned int timeout, unsigned int flags,
@@ -818,7 +823,8 @@ void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt, unsigned 
  * @param data   may be NULL if @p length is 0.
  * @param flags  0.
  * @param error  as of SCITriggerInterrupt(); SCI_ERR_NOSPC: the receiver has 256 messages that it has
- *               not taken, and this one has not been sent; SCI_ERR_OUT_OF_RANGE: too long.
+ *               not taken, and this one has not been sent; of a group: one of the receivers, and
+ *               the others have it; SCI_ERR_OUT_OF_RANGE: too long.
  */
 void SCITriggerDataInterrupt(sci_remote_data_interrupt_t interrupt, void *data, unsigned int length,
                              unsigned int flags, sci_error_t *error);

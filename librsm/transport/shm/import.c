@@ -14,6 +14,7 @@
 
 #include "base/elements.h"
 #include "base/sealed.h"
+#include "transport/shm/copy.h"
 #include "transport/shm/shm.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -22,6 +23,9 @@
 #if __has_feature(thread_sanitizer)
 #define THREAD_SANITIZER 1
 #endif
+#endif
+#ifndef THREAD_SANITIZER
+#define THREAD_SANITIZER 0
 #endif
 
 struct shm_port {
@@ -34,6 +38,7 @@ struct shm_conn {
     uint8_t *base; /* the view's, NULL without rights; here to be near */
     uint64_t size;
     uint64_t page;
+    bool vectors; /* pay here, see copy.h */
     struct rsm_view view;
 };
 
@@ -138,6 +143,7 @@ static enum rsm_status shm_connect(struct rsm_port *port, const struct rsm_offer
         return RSM_ST_NO_MEMORY;
     made->size = size;
     made->page = port_of(port)->page;
+    made->vectors = shm_vectors_pay();
     made->conn.caps = port->caps;
     enum rsm_status status =
         rights == 0 ? connect_without_rights(offer) : connect_with_rights(made, offer, rights);
@@ -158,10 +164,12 @@ static void shm_disconnect(struct rsm_conn *conn)
 
 /* ------------------------------------------------------------------ transfer */
 
-#ifdef THREAD_SANITIZER
+#if THREAD_SANITIZER
 /* memcpy() would be checked for races; volatile keeps this loop from becoming one. */
-RACES_BY_DESIGN static void copy(void *to, const void *from, size_t length)
+RACES_BY_DESIGN static void copy(const struct shm_conn *shm, void *to, const void *from,
+                                 size_t length)
 {
+    (void)shm;
     volatile uint8_t *target = to;
     const volatile uint8_t *source = from;
     size_t i = 0;
@@ -174,22 +182,46 @@ RACES_BY_DESIGN static void copy(void *to, const void *from, size_t length)
 }
 #else
 /* The C library already goes past the cache where that pays, by what it knows of this machine. */
-static inline void copy(void *to, const void *from, size_t length)
+static void copy(const struct shm_conn *shm, void *to, const void *from, size_t length)
 {
-    memcpy(to, from, length);
+    if (shm->vectors && length >= SHM_VECTORS_MIN && length <= SHM_VECTORS_MAX)
+        shm_copy_by_vectors(to, from, length);
+    else
+        memcpy(to, from, length);
 }
 #endif
+
+/* Apart, so that a small transfer pays one comparison for it and nothing else. */
+static __attribute__((noinline)) enum rsm_status put_large(struct rsm_conn *conn, uint64_t offset,
+                                                           const void *src, size_t length)
+{
+    const struct shm_conn *shm = shm_of(conn);
+    copy(shm, shm->base + offset, src, length);
+    return RSM_ST_OK;
+}
+
+static __attribute__((noinline)) enum rsm_status get_large(struct rsm_conn *conn, uint64_t offset,
+                                                           void *dst, size_t length)
+{
+    const struct shm_conn *shm = shm_of(conn);
+    copy(shm, dst, shm->base + offset, length);
+    return RSM_ST_OK;
+}
 
 static enum rsm_status shm_put(struct rsm_conn *conn, uint64_t offset, const void *src,
                                size_t length)
 {
-    copy(shm_of(conn)->base + offset, src, length);
+    if (THREAD_SANITIZER || __builtin_expect(length >= SHM_VECTORS_MIN, 0))
+        return put_large(conn, offset, src, length);
+    memcpy(shm_of(conn)->base + offset, src, length);
     return RSM_ST_OK;
 }
 
 static enum rsm_status shm_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
 {
-    copy(dst, shm_of(conn)->base + offset, length);
+    if (THREAD_SANITIZER || __builtin_expect(length >= SHM_VECTORS_MIN, 0))
+        return get_large(conn, offset, dst, length);
+    memcpy(dst, shm_of(conn)->base + offset, length);
     return RSM_ST_OK;
 }
 
@@ -208,9 +240,9 @@ static enum rsm_status shm_get_elems(struct rsm_conn *conn, uint64_t offset, voi
 static enum rsm_status shm_putv(struct rsm_conn *conn, const struct rsm_transfer *vec,
                                 unsigned count, unsigned *done)
 {
-    uint8_t *base = shm_of(conn)->base;
+    const struct shm_conn *shm = shm_of(conn);
     for (unsigned i = 0; i < count; i++)
-        copy(base + vec[i].remote, vec[i].local, vec[i].length);
+        copy(shm, shm->base + vec[i].remote, vec[i].local, vec[i].length);
     *done = count;
     return RSM_ST_OK;
 }
@@ -218,9 +250,9 @@ static enum rsm_status shm_putv(struct rsm_conn *conn, const struct rsm_transfer
 static enum rsm_status shm_getv(struct rsm_conn *conn, const struct rsm_transfer *vec,
                                 unsigned count, unsigned *done)
 {
-    const uint8_t *base = shm_of(conn)->base;
+    const struct shm_conn *shm = shm_of(conn);
     for (unsigned i = 0; i < count; i++)
-        copy(vec[i].local, base + vec[i].remote, vec[i].length);
+        copy(shm, vec[i].local, shm->base + vec[i].remote, vec[i].length);
     *done = count;
     return RSM_ST_OK;
 }

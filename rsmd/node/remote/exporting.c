@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes of other hosts that import from this node. */
+#include <event2/event.h>
 #include <stdlib.h>
 
 #include "node/connect.h"
@@ -57,12 +58,55 @@ void rsmd_remote_on_disconnect(struct rsmd_node *node, struct rsmd_remote *remot
     }
     if ((gone->died & RSM_CLUSTER_HELD) == 0)
         rsmd_release(remote, gone->import);
+    else
+        rsmd_release_keep(remote, gone->import);
 }
 
 void rsmd_remote_report_abort(struct rsmd_node *node, const struct rsmd_import *import)
 {
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_ABORT, .u.import.import = import->id};
     rsmd_remote_send(node, import->remote, &msg);
+}
+
+/* ------------------------------------------------------------------ what the fabric has lost */
+
+enum { FATE_SECONDS = 2 };
+
+struct rsmd_fate {
+    struct rsmd_node *node;
+    struct event *overdue;
+};
+
+static void on_overdue(evutil_socket_t fd, short what, void *argument)
+{
+    struct rsmd_import *import = argument;
+    (void)fd, (void)what;
+    rsmd_import_abort(import->fate->node, import);
+}
+
+void rsmd_remote_lost(struct rsmd_node *node, struct rsmd_import *import)
+{
+    static const struct timeval patience = {.tv_sec = FATE_SECONDS};
+    if (import->fate != NULL)
+        return;
+    import->fate = calloc(1, sizeof *import->fate);
+    if (import->fate != NULL) {
+        import->fate->node = node;
+        import->fate->overdue = event_new(node->hosts->base, -1, 0, on_overdue, import);
+    }
+    if (import->fate == NULL || import->fate->overdue == NULL ||
+        event_add(import->fate->overdue, &patience) < 0)
+        rsmd_import_abort(node, import);
+}
+
+void rsmd_fate_end(struct rsmd_import *import)
+{
+    if (import->fate == NULL)
+        return;
+    if (import->fate->overdue != NULL)
+        event_free(import->fate->overdue);
+    free(import->fate);
+    import->fate = NULL;
 }
 
 void rsmd_remote_report_unavailable(struct rsmd_node *node, const struct rsmd_import *import)

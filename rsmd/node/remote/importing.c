@@ -9,6 +9,7 @@
 #include "node/records.h"
 #include "node/remote/internal.h"
 #include "node/remote/relay.h"
+#include "node/remote/release.h"
 #include "node/registry.h"
 
 /* ------------------------------------------------------------------ requests under way */
@@ -203,6 +204,22 @@ static enum rsm_status accept_offer(struct rsmd_import *import,
     return RSM_ST_UNREACHABLE;
 }
 
+/* A segment of a controller with another transport: the process would take the offer to the device of
+ * the controller that it has named, which is not the one that the offer is for. */
+static bool is_of_this_transport(const struct rsmd_forward *forward,
+                                 const struct rsm_cluster_connect_reply *reply)
+{
+    const struct rsmd_controller *controller = forward->controller;
+    if (strcmp(controller->ops->name, reply->transport) == 0)
+        return true;
+    rsm_log_warning(
+        "node %u: segment %#x is on a controller of transport %s, and the importer asked "
+        "for it through controller %s, which is one of transport %s",
+        (unsigned)forward->remote->node, (unsigned)forward->name.id, reply->transport,
+        controller->name, controller->ops->name);
+    return false;
+}
+
 /* Whether the remote node says what it can mean. */
 static bool is_sound(const struct rsmd_remote *remote, const struct rsmd_forward *forward,
                      const struct rsm_cluster_connect_reply *reply)
@@ -288,6 +305,10 @@ void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
         give_back(node, remote, reply);
         status = RSM_ST_UNREACHABLE;
     }
+    if (status == RSM_ST_OK && !is_of_this_transport(forward, reply)) {
+        give_back(node, remote, reply);
+        status = RSM_ST_NO_ROUTE;
+    }
     if (status == RSM_ST_OK)
         status = take_success(forward, reply, &answer.u.import_connect_reply, &fds);
     answer.status = status;
@@ -354,6 +375,7 @@ void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import)
 {
     const struct rsmd_remote *remote =
         import->owed != 0 ? rsmd_remote_of(node, import->exporter) : import->remote;
+    rsmd_fate_end(import);
     close_entry(import);
     if (import->owed != 0 && remote != NULL)
         send_disconnect(node, remote, import->owed, 0);
@@ -389,4 +411,43 @@ void rsmd_remote_end_imports(struct rsmd_node *node, struct rsmd_remote *remote)
         abort_import(node, remote->imports, true);
     while (remote->waiting != NULL)
         refuse(remote->waiting, RSM_ST_UNREACHABLE);
+}
+
+/* ------------------------------------------------------------------ a link that comes up again */
+
+static bool releases_are_awaited(const struct rsmd_node *node)
+{
+    const struct rsmd_controller *controller;
+    LL_FOREACH(node->controllers, controller)
+    if (controller->ops->imports != NULL)
+        return true;
+    return false;
+}
+
+void rsmd_remote_report_held(const struct rsmd_node *node, const struct rsmd_remote *remote)
+{
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_RELEASED,
+                                  .u.released.incarnation = node->hosts->incarnation};
+    const struct rsmd_import *import;
+    if (!releases_are_awaited(node))
+        return;
+    for (import = node->imports; import != NULL; import = import->hh.next)
+        if (import->owed != 0 && import->exporter == remote->node)
+            send_disconnect(node, remote, import->owed, RSM_CLUSTER_DIED | RSM_CLUSTER_HELD);
+    rsmd_remote_send(node, remote, &msg);
+}
+
+void rsmd_remote_on_released(struct rsmd_node *node, struct rsmd_remote *remote,
+                             const struct rsm_cluster_released *released)
+{
+    struct rsmd_import *import;
+    bool other = remote->incarnation != 0 && remote->incarnation != released->incarnation;
+    if (released->incarnation == 0)
+        return;
+    rsmd_releases_others(remote, released->incarnation);
+    remote->incarnation = released->incarnation;
+    /* Another daemon has given these ids to other connections. */
+    for (import = other ? node->imports : NULL; import != NULL; import = import->hh.next)
+        if (import->exporter == remote->node)
+            import->owed = 0;
 }

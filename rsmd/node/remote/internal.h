@@ -28,6 +28,7 @@ struct rsmd_forward {
 struct rsmd_remote {
     uint32_t node;
     bool up;
+    uint64_t incarnation;         /* of its daemon, as RELEASED says; 0: not known */
     struct rsmd_client client;    /* stands for its processes: owns their connections to us */
     struct rsmd_import *imports;  /* from here to there, by there.id */
     struct rsmd_forward *waiting; /* from here to there, not yet answered */
@@ -38,6 +39,7 @@ struct rsmd_remote {
 
 struct rsmd_remotes {
     struct event_base *base;
+    uint64_t incarnation; /* of this daemon: random, not 0 */
     struct rsmd_remote_ops carrier;
     struct rsmd_remote *remote; /* by node: those that were up once */
 };
@@ -62,6 +64,10 @@ void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
 void rsmd_remote_on_abort(struct rsmd_node *node, struct rsmd_remote *remote, uint32_t id);
 void rsmd_remote_on_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
                                 uint32_t id);
+/** The link has come up: say which connections of before still reach memory there. */
+void rsmd_remote_report_held(const struct rsmd_node *node, const struct rsmd_remote *remote);
+void rsmd_remote_on_released(struct rsmd_node *node, struct rsmd_remote *remote,
+                             const struct rsm_cluster_released *released);
 /** The connection of ours that the remote node calls so; NULL: none. */
 struct rsmd_import *rsmd_remote_import(const struct rsmd_remote *remote, uint32_t id);
 /** The link went. */
@@ -90,6 +96,8 @@ void rsmd_remote_on_interrupt_reply(const struct rsmd_remote *remote,
                                     const struct rsm_cluster_interrupt_reply *reply);
 
 /* exporting.c: processes there that import from us. */
+/** Nobody waits any more to hear why the fabric has lost a connection; harmless where nobody did. */
+void rsmd_fate_end(struct rsmd_import *import);
 void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,
                             const struct rsm_cluster_connect *asked);
 void rsmd_remote_on_disconnect(struct rsmd_node *node, struct rsmd_remote *remote,

@@ -9,7 +9,9 @@ struct rsmd_release {
     uint32_t import; /* id */
     struct rsmd_controller *by;
     struct rsm_node_offer *made;
-    UT_hash_handle hh; /* by import */
+    uint64_t incarnation; /* of the importer's daemon */
+    bool unsure;          /* the link has come up since, and the node has not named it */
+    UT_hash_handle hh;    /* by import */
 };
 
 struct rsmd_release *rsmd_release_make(struct rsmd_controller *by, struct rsm_node_offer *made)
@@ -27,6 +29,7 @@ void rsmd_release_await(struct rsmd_import *import)
         return;
     import->release = NULL;
     release->import = import->id;
+    release->incarnation = import->client->remote->incarnation;
     HASH_ADD_INT(import->client->remote->releases, import, release);
     /* Without memory to wait the offer holds what it has until the transport's session ends. */
     if (release->hh.tbl == NULL)
@@ -52,6 +55,7 @@ void rsmd_release(struct rsmd_remote *remote, uint32_t import)
 void rsmd_releases_anew(const struct rsmd_node *node, struct rsmd_remote *remote)
 {
     const struct rsmd_controller *controller;
+    struct rsmd_release *left;
     LL_FOREACH(node->controllers, controller)
     {
         struct rsmd_release *release, *next;
@@ -63,6 +67,26 @@ void rsmd_releases_anew(const struct rsmd_node *node, struct rsmd_remote *remote
             if (release->by == controller)
                 end(remote, release, false);
         }
+    }
+    for (left = remote->releases; left != NULL; left = left->hh.next)
+        left->unsure = true;
+}
+
+void rsmd_release_keep(const struct rsmd_remote *remote, uint32_t import)
+{
+    struct rsmd_release *release;
+    HASH_FIND_INT(remote->releases, &import, release);
+    if (release != NULL)
+        release->unsure = false;
+}
+
+void rsmd_releases_others(struct rsmd_remote *remote, uint64_t incarnation)
+{
+    struct rsmd_release *release, *next;
+    HASH_ITER(hh, remote->releases, release, next)
+    {
+        if (release->unsure && release->incarnation == incarnation)
+            end(remote, release, true);
     }
 }
 

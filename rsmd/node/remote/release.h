@@ -20,8 +20,14 @@ void rsmd_release_await(struct rsmd_import *import);
 /** The node has released what the connection with this id had; ids that nothing waits for are
  *  ignored. */
 void rsmd_release(struct rsmd_remote *remote, uint32_t import);
-/** The link to the node has come up. */
+/** The link to the node has come up: until the node has said otherwise, it may have nothing of these
+ *  any more. */
 void rsmd_releases_anew(const struct rsmd_node *node, struct rsmd_remote *remote);
+/** The node still has what the connection with this id had. */
+void rsmd_release_keep(const struct rsmd_remote *remote, uint32_t import);
+/** The node has named all that it has: what its present daemon had before the link came up, and was
+ *  not kept since, is released. */
+void rsmd_releases_others(struct rsmd_remote *remote, uint64_t incarnation);
 /** This node ends. */
 void rsmd_releases_end(struct rsmd_remote *remote);
 

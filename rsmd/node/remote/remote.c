@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/log.h"
 #include "node/events.h"
@@ -18,6 +19,14 @@ bool rsmd_remote_start(struct rsmd_node *node, struct event_base *base,
         return false;
     node->hosts->base = base;
     node->hosts->carrier = *carrier;
+    uint64_t *incarnation = &node->hosts->incarnation;
+    while (*incarnation == 0) {
+        if (getrandom(incarnation, sizeof *incarnation, 0) != (ssize_t)sizeof *incarnation) {
+            free(node->hosts);
+            node->hosts = NULL;
+            return false;
+        }
+    }
     return true;
 }
 
@@ -112,6 +121,7 @@ void rsmd_remote_up(void *context, uint32_t id)
     if (remote != NULL) {
         remote->up = true;
         rsmd_releases_anew(node, remote);
+        rsmd_remote_report_held(node, remote);
     } else {
         rsm_log_error("node %u stays out of reach: no memory", (unsigned)id);
     }
@@ -207,6 +217,9 @@ void rsmd_remote_message(void *context, uint32_t id, const struct rsm_cluster_ms
         break;
     case RSM_CLUSTER_UNAVAILABLE:
         rsmd_remote_on_unavailable(node, remote, msg->u.import.import);
+        break;
+    case RSM_CLUSTER_RELEASED:
+        rsmd_remote_on_released(node, remote, &msg->u.released);
         break;
     case RSM_CLUSTER_EVENT:
         take_event(node, remote, &msg->u.event);

@@ -76,6 +76,10 @@ void rsmd_remote_abandon(struct rsmd_client *client);
 void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import);
 /** A connection from another host was cut here: tell that host. */
 void rsmd_remote_report_abort(struct rsmd_node *node, const struct rsmd_import *import);
+/** The fabric has lost a connection from another host. Only that host knows whether the importer has
+ *  disconnected or died, and says so: the connection ends with its DISCONNECT. If none comes soon
+ *  both are alive, and the connection is cut. */
+void rsmd_remote_lost(struct rsmd_node *node, struct rsmd_import *import);
 /** The segment of a connection from another host has become unavailable: tell that host. */
 void rsmd_remote_report_unavailable(struct rsmd_node *node, const struct rsmd_import *import);
 

@@ -91,15 +91,19 @@ int b_stream(void *bytes)
     struct b_order *order = bytes;
     unsigned sent = 0, full = 0;
     sci_error_t error = SCI_ERR_OK;
+    int64_t end = now_ms() + order->timeout;
     order->length = sizeof sent;
     while (sent < order->count && (error == SCI_ERR_OK || error == SCI_ERR_NOSPC)) {
+        if (sent >= order->count / 5 && now_ms() >= end)
+            break;
         memcpy(order->bytes, &sent, sizeof sent);
         error = trigger_once(order);
         sent += error == SCI_ERR_OK;
         full += error == SCI_ERR_NOSPC;
     }
     order->length = full;
-    return (int)error;
+    order->count = sent;
+    return error == SCI_ERR_NOSPC ? SCI_ERR_OK : (int)error;
 }
 
 int b_terminate(void *bytes)

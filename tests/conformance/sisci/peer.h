@@ -38,8 +38,9 @@ int b_wait(void *order);    /* .timeout; .length; answers .length, .bytes */
 int b_connect(void *order); /* .node, .number */
 int b_disconnect(void *order);
 int b_trigger(void *order); /* .count times, or once; .length of .bytes. Until one fails */
-/** .count messages, numbered in their first four bytes, each as often as the receiver is full. Any
- *  other error ends it. Answers how often he was full in .length. */
+/** .count messages, or a fifth of that and as many as are sent in .timeout; numbered in their first four
+ *  bytes, each as often as the receiver is full. Any other error ends it. Answers in .count how many
+ *  were accepted, and in .length how often he was full. */
 int b_stream(void *order);
 int b_terminate(void *order);
 

@@ -26,6 +26,9 @@ static sci_callback_action_t answer = SCI_CALLBACK_CONTINUE;
 
 static sci_callback_action_t note(sci_segment_cb_reason_t reason, unsigned node, sci_error_t error)
 {
+    static pthread_mutex_t lock =
+        PTHREAD_MUTEX_INITIALIZER; /* each segment has a thread of its own */
+    pthread_mutex_lock(&lock);
     unsigned at = atomic_load(&heard.count);
     if (at == 0) {
         heard.thread = pthread_self();
@@ -37,6 +40,7 @@ static sci_callback_action_t note(sci_segment_cb_reason_t reason, unsigned node,
         heard.nodes[at] = node;
         atomic_store(&heard.count, at + 1);
     }
+    pthread_mutex_unlock(&lock);
     return answer;
 }
 
@@ -333,8 +337,8 @@ CONFORMANCE(E, 63, "a callback may use the whole library")
     SUCCEEDS(SCIWaitForDataInterrupt, interrupt, NULL, &length, LONG_MS, 0);
 }
 
-/* Is slow, and tells when it is in there. */
-static atomic_bool inside, removed, late;
+/* Is slow, tells when it is in there, and does not leave before it was noticed. */
+static atomic_bool inside, noticed, removed, late;
 
 static sci_callback_action_t dawdle(void *argument, sci_local_segment_t segment,
                                     sci_segment_cb_reason_t reason, unsigned node, unsigned adapter,
@@ -344,6 +348,8 @@ static sci_callback_action_t dawdle(void *argument, sci_local_segment_t segment,
     atomic_store(&inside, true);
     if (atomic_load(&removed))
         atomic_store(&late, true);
+    for (int64_t deadline = now_ms() + LONG_MS; !atomic_load(&noticed) && now_ms() < deadline;)
+        usleep(100);
     usleep(20000);
     atomic_store(&inside, false);
     return SCI_CALLBACK_CONTINUE;
@@ -355,6 +361,7 @@ CONFORMANCE(E, 64, "after a segment was removed its callback is not entered, nor
     begin_as_a();
     for (int i = 0; i < 5; i++) {
         atomic_store(&removed, false);
+        atomic_store(&noticed, i % 2 != 0);
         SUCCEEDS(SCICreateSegment, desc(), &segment, SEGMENT, SIZE, dawdle, NULL,
                  SCI_FLAG_USE_CALLBACK);
         SUCCEEDS(SCIPrepareSegment, segment, ADAPTER, 0);
@@ -363,6 +370,7 @@ CONFORMANCE(E, 64, "after a segment was removed its callback is not entered, nor
             (void)connected(node_a(), SEGMENT);
         while (i % 2 == 0 && !atomic_load(&inside))
             usleep(100);
+        atomic_store(&noticed, true);
         SUCCEEDS(SCIRemoveSegment, segment, 0);
         HOLDS(!atomic_load(&inside));
         atomic_store(&removed, true);

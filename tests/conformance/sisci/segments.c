@@ -113,12 +113,16 @@ CONFORMANCE(S, 28, "the id of a segment that was removed can be used at once")
 CONFORMANCE(S, 29, "sizes are those that were asked for")
 {
     static const size_t sizes[] = {1, 8, 4095, 4096, 4097, 64 << 20};
+    enum { SIZES = sizeof sizes / sizeof sizes[0], LARGE = SIZES - 1 };
     struct actor *b = b_start();
     sci_local_segment_t segment;
     begin_as_a();
-    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    for (unsigned i = 0; i < SIZES; i++) {
         sci_map_t map;
-        EXPECT(SCI_ERR_OK, create(&segment, SEGMENT + i, sizes[i], 0));
+        sci_error_t error = create(&segment, SEGMENT + i, sizes[i], 0);
+        if (i == LARGE && two_hosts() && error == SCI_ERR_NOSPC)
+            break; /* a bridge has no more memory than its window */
+        EXPECT(SCI_ERR_OK, error);
         HOLDS(SCIGetLocalSegmentSize(segment) == sizes[i]);
         (void)mapped(segment, 0, sizes[i], 0, &map, SCI_ERR_OK);
         SUCCEEDS(SCIPrepareSegment, segment, ADAPTER, 0);

@@ -205,10 +205,14 @@ size_t resources_now(void)
 int s_rounds(void *bytes)
 {
     struct s_order *order = bytes;
+    int64_t end = now_ms() + order->timeout;
+    uint64_t tenth = order->value / 10;
     size_t before = 0;
     for (uint64_t i = 0; i < order->value; i++) {
-        if (i == order->value / 10)
+        if (i == tenth)
             before = resources_now();
+        if (order->timeout != 0 && i >= 2 * tenth && now_ms() >= end)
+            break;
         int error = s_connect(bytes);
         if (error == SCI_ERR_OK)
             error = s_map(bytes);
@@ -229,14 +233,18 @@ int s_reads_order(void *bytes)
     struct s_order *order = bytes;
     const _Atomic uint64_t *flag = (const void *)local_bytes[order->slot];
     const volatile uint64_t *data = (const volatile uint64_t *)local_bytes[order->slot];
-    int64_t deadline = now_ms() + LONG_MS;
+    int64_t deadline = now_ms() + LONG_MS; /* of the next step */
     uint64_t seen = 0;
     order->size = 0;
-    while (seen < order->value && now_ms() < deadline)
+    while (seen < order->value && now_ms() < deadline) {
+        uint64_t before = seen;
         for (int i = 0; i < 1000; i++) {
             seen = atomic_load_explicit(flag, memory_order_acquire);
             order->size += data[8] < seen || data[500] < seen;
         }
+        if (seen != before)
+            deadline = now_ms() + LONG_MS;
+    }
     return seen < order->value ? -1 : 0;
 }
 

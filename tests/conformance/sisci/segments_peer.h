@@ -56,10 +56,13 @@ int s_unmap(void *order);
 int s_peek(void *order); /* .value: 8 bytes at .offset of the map */
 int s_poke(void *order);
 int s_wait_remote(void *order); /* .timeout; answers .reason */
-int s_rounds(void *order); /* connect, map, unmap, disconnect .value times; answers growth in .size:
-                              descriptors and mappings more than after the first tenth */
+int s_rounds(
+    void *order); /* connect, map, unmap, disconnect .value times, or a fifth of that and as
+                              often as is done in .timeout; answers growth in .size: descriptors and
+                              mappings more than after the first tenth */
 int s_reads_order(void *order); /* poll the local segment: at 0 a flag, behind it data, until it is
-                                   .value; answers in .size how often the data was older */
+                                   .value, or .timeout is over; answers in .size how often the
+                                   data was older */
 int s_exit(void *order);        /* at once */
 
 /** The test maps remote segments. */

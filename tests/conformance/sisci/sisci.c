@@ -88,6 +88,11 @@ void alarms_end(void)
     set_alarms(0);
 }
 
+bool long_run(void)
+{
+    return getenv("RSM_CONFORMANCE_LONG") != NULL;
+}
+
 void *no_handle(unsigned which)
 {
     static struct {

@@ -25,7 +25,7 @@
 
 enum {
     ADAPTER = 0,
-    LONG_MS = 20000,  /* of a wait that is for hangs */
+    LONG_MS = 60000,  /* of a wait that is for hangs */
     NO_ERROR_YET = 1, /* what no function reports */
 };
 
@@ -58,6 +58,10 @@ unsigned node_b(void);
 /** Start SIGALRM every 2 ms in this process, and end it. */
 void alarms_begin(void);
 void alarms_end(void);
+
+/** Whether the tests are to take their time, that is, do as much as the list of checks says even if it
+ *  takes a minute: the environment has RSM_CONFORMANCE_LONG. */
+bool long_run(void);
 
 /** Handles that are none of any kind: NULL, small numbers, addresses of memory, all ones. */
 enum { NO_HANDLES = 5 };

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 128 };
+enum { NAME_BYTES = 256 };
 
 /* The function of that name in one of its forms. */
 static void *find(void *library, const char *prefix, const char *name)

@@ -4,6 +4,7 @@
 set -u
 case_name=$1
 rsmtest=$2/bin/rsmtest
+rsmd=$2/bin/rsmd
 work=$(mktemp -d "${TMPDIR:-/tmp}/rsmtest-test.XXXXXX") || exit 1
 export RSM_RUNTIME_DIR=$work/nodes RSM_LOG=error
 exporter=
@@ -135,6 +136,34 @@ importer-waits)
     export_on_1
     wait "$importer" || fail "the importer failed"
     exporter_ends 0
+    ;;
+other-node)
+    export_on_1 -n 3
+    echo refused | timeout -s INT 1 env RSM_NODE=2 "$rsmtest" -i -n 1 >"$work/importer.screen" 2>&1
+    shown importer 'RSMERR_SEG_NOT_PUBLISHED_TO_NODE'
+    echo own | RSM_NODE=1 "$rsmtest" -i -n 1 >"$work/importer.screen" 2>&1 || fail "its own node is refused"
+    exporter_ends 0
+    exporter_shows own
+    ;;
+unknown-node)
+    printf '[node 1]\nhost = one\n[node 2]\nhost = two\n[controller sci0]\ntransport = shm\n' >"$work/rsm.conf"
+    "$rsmd" --foreground --config="$work/rsm.conf" --node=1 --runtime-dir="$RSM_RUNTIME_DIR" \
+        2>"$work/daemon.screen" &
+    daemon=$!
+    until [ -S "$RSM_RUNTIME_DIR/node-1.sock" ]; do
+        kill -0 "$daemon" 2>/dev/null || fail "the daemon ended"
+        sleep 0.02
+    done
+    status=0
+    RSM_NODE=1 "$rsmtest" -e -n 3 >"$work/exporter.screen" 2>&1 || status=$?
+    RSM_NODE=1 "$rsmtest" -e -n 99 >>"$work/exporter.screen" 2>&1 && fail "node 99 is accepted"
+    kill "$daemon"
+    wait "$daemon"
+    [ "$status" -eq 1 ] || fail "the exporter ended with $status instead of 1"
+    shown exporter 'rsm_memseg_export_publish: RSMERR_INTERNAL_ERROR .*: the controller has no path to that node; check -n'
+    shown exporter 'RSMERR_BAD_ACL .*: an access list names nodes 1 to 64; check -n'
+    shown daemon '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[+-][0-9]{4} rsmd: node 1 listens'
+    ! grep -q '^<' "$work/daemon.screen" || fail "priorities, without a journal"
     ;;
 interrupted)
     export_on_1

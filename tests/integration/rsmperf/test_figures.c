@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rsmperf shows, and how it refuses what it does not understand. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,6 +49,73 @@ static void test_json(void **state)
     const struct json_value *setup = figure_of(root, "setup", 4096);
     assert_string_equal(get_string(get(setup, "limit", JSON_OBJECT), "name"), "3 socket+fd");
     json_free(root);
+}
+
+/* A terminal of 80 columns shows whole lines, unless all columns are wanted. */
+static void test_width(void **state)
+{
+    struct outcome outcome =
+        run(*state, "-s 64M -o put,put-stream,notify-sleep,setup,post-spin -t 5");
+    assert_int_equal(outcome.status, 0);
+    for (const char *line = outcome.out; *line != '\0'; line += strcspn(line, "\n") + 1)
+        assert_true(strcspn(line, "\n") <= 80);
+    assert_null(strstr(outcome.out, "LIMIT-P50"));
+    outcome_free(&outcome);
+    outcome = run(*state, "-s 8 -o put -t 5 --wide");
+    assert_int_equal(outcome.status, 0);
+    assert_non_null(strstr(outcome.out, "LIMIT-P50"));
+    assert_non_null(strstr(outcome.out, "<= 20 ns: "));
+    outcome_free(&outcome);
+}
+
+static unsigned count_of(const char *text, const char *part)
+{
+    unsigned count = 0;
+    for (text = strstr(text, part); text != NULL; text = strstr(text + 1, part))
+        count++;
+    return count;
+}
+
+/* Each line has the columns that the first one names. */
+static void test_csv(void **state)
+{
+    struct outcome outcome = run(*state, "-s 8,64K -o put,barrier -t 5 --csv");
+    unsigned lines = 0;
+    assert_int_equal(outcome.status, 0);
+    assert_memory_equal(outcome.out, "operation,bytes,best_ns,", 24);
+    for (char *rest = NULL, *line = strtok_r(outcome.out, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest), lines++)
+        assert_int_equal(count_of(line, ","), 16);
+    assert_int_equal(lines, 1 + 3);
+    outcome_free(&outcome);
+}
+
+static void test_plot(void **state)
+{
+    char path[] = "/tmp/rsmperf-plot.XXXXXX", options[128], text[65536];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    snprintf(options, sizeof options, "-s 8,4K,1M -o put,get,put-stream,barrier -t 5 --plot %s",
+             path);
+    struct outcome outcome = run(*state, options);
+    assert_int_equal(outcome.status, 0);
+    assert_non_null(strstr(outcome.out, "OPERATION"));
+    outcome_free(&outcome);
+    ssize_t length = read(fd, text, sizeof text - 1);
+    assert_true(length > 0);
+    text[length] = '\0';
+    assert_memory_equal(text, "<svg ", 5);
+    assert_string_equal(text + length - 7, "</svg>\n");
+    assert_int_equal(count_of(text, "<polyline "), 3 + 2); /* operations, and memcpy in each half */
+    assert_int_equal(count_of(text, "<circle "), 3 * 3);
+    assert_null(strstr(text, "nan"));
+    close(fd);
+    unlink(path);
+    outcome = run(*state, "-s 8 -o put -t 5 --plot /nowhere/x.svg");
+    assert_int_equal(outcome.status, 1);
+    assert_string_equal(outcome.out, ""); /* before anything was measured */
+    assert_non_null(strstr(outcome.err, "/nowhere/x.svg: No such file"));
+    outcome_free(&outcome);
 }
 
 /* It is registered before anything else is done, and freed again: what the library refuses ends it.
@@ -136,7 +205,7 @@ static void test_options(void **state)
         {"-s 8x", "--sizes: expected"},
         {"-s 99999999999999999999", "--sizes: expected"},
         {"-n 0", "--node: expected a node id from 1 to 65535, not '0'"},
-        {"-n 65", "--node: expected"},
+        {"-n 65536", "--node: expected"},
         {"-i 0", "--importers: expected"},
         {"-i 17", "--importers: expected"},
         {"-t 0", "--time: expected"},
@@ -146,10 +215,11 @@ static void test_options(void **state)
         {"--adapter 256", "--adapter: expected a number from 0 to 255, not '256'"},
         {"--id 5", "--id: expected"},
         {"--pair 1", "--pair: expected"},
-        {"--pair 1,65", "--pair: expected"},
+        {"--pair 1,65536", "--pair: expected"},
         {"--limit-device ,b", "--limit-device: expected"},
         {"--limit-device a,b,c", "--limit-device: expected"},
         {"--limit-args -x", "--limit-device, which is missing"},
+        {"--csv --json", "only one of --csv, --json and --wide"},
         {"--serve -n 1", "only one of --serve, --node and --pair"},
         {"--serve --pair 1,2", "only one of"},
         {"nonsense", "expected an option, not 'nonsense'"},
@@ -179,9 +249,18 @@ static void test_wrong_controller(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RSMPERF_TEST(test_table), RSMPERF_TEST(test_json),      RSMPERF_TEST(test_registered),
-        RSMPERF_TEST(test_sizes), RSMPERF_TEST(test_importers), RSMPERF_TEST(test_only),
-        RSMPERF_TEST(test_sisci), RSMPERF_TEST(test_options),   RSMPERF_TEST(test_wrong_controller),
+        RSMPERF_TEST(test_table),
+        RSMPERF_TEST(test_json),
+        RSMPERF_TEST(test_width),
+        RSMPERF_TEST(test_csv),
+        RSMPERF_TEST(test_plot),
+        RSMPERF_TEST(test_registered),
+        RSMPERF_TEST(test_sizes),
+        RSMPERF_TEST(test_importers),
+        RSMPERF_TEST(test_only),
+        RSMPERF_TEST(test_options),
+        RSMPERF_TEST(test_wrong_controller),
+        RSMPERF_TEST(test_sisci),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -522,6 +522,45 @@ static void test_dead_daemon(void **state)
     json_free(root);
 }
 
+/* ---------------------------------------------------------------- controllers that failed */
+
+enum { FAILED = 15 /* more than fit into one page */ };
+
+static int failed_setup(void **state)
+{
+    char text[4096] = "[controller sci0]\ntransport = shm\n";
+    for (unsigned i = 0; i < FAILED; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "[controller away%u]\ntransport = ntb\ndevice = /dev/rsm_ntb-away%u\n", i, i);
+    return shared_node_setup_with(state, text);
+}
+
+static void test_failed(void **state)
+{
+    char name[16], device[32];
+    struct json_value *root = run_json(*state, geteuid(), "--controllers", 0);
+    const struct json_value *node = get_node(root, 1);
+    const struct json_value *failed = get(node, "failed_controllers", JSON_ARRAY);
+    assert_int_equal(json_count(get(node, "controllers", JSON_ARRAY)), 2);
+    assert_int_equal(json_count(failed), FAILED);
+    for (unsigned i = 0; i < FAILED; i++) {
+        const struct json_value *one = json_element(failed, i);
+        snprintf(name, sizeof name, "away%u", i);
+        snprintf(device, sizeof device, "/dev/rsm_ntb-away%u", i);
+        assert_string_equal(get_string(one, "name"), name);
+        assert_string_equal(get_string(one, "transport"), "ntb");
+        assert_string_equal(get_string(one, "device"), device);
+        assert_non_null(strstr(get_string(one, "reason"), device));
+        assert_non_null(strstr(get_string(one, "reason"), "install")); /* what to do */
+    }
+    json_free(root);
+    struct outcome outcome = run_as(*state, OTHER_UID, "--controllers");
+    assert_int_equal(outcome.status, 0);
+    assert_true(has_line(outcome.out, "FAILED-CONTROLLER +TRANSPORT +DEVICE +WHY"));
+    assert_true(has_line(outcome.out, "away14 +ntb +/dev/rsm_ntb-away14 +ntb: cannot open .*"));
+    outcome_free(&outcome);
+}
+
 static void test_usage(void **state)
 {
     static const char *const wrong[] = {"--node 0",  "--node 65536",     "--node x",
@@ -560,6 +599,7 @@ int main(void)
         SHARED_NODE_TEST(test_users),
         SHARED_NODE_TEST(test_trap_of_a_user),
         SHARED_NODE_TEST(test_shares),
+        cmocka_unit_test_setup_teardown(test_failed, failed_setup, shared_node_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

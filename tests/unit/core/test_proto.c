@@ -119,6 +119,16 @@ static void keep_reply_to_bounds(struct rsm_msg *m)
             some_string(m->u.links_reply.items[i].text, sizeof m->u.links_reply.items[i].text);
         }
         break;
+    case RSM_MSG_FAILED:
+        m->u.failed_reply.count %= RSM_PROTO_FAILED_MAX + 1;
+        for (uint32_t i = 0; i < m->u.failed_reply.count; i++) {
+            struct rsm_failed_item *item = &m->u.failed_reply.items[i];
+            some_string(item->name, sizeof item->name);
+            some_string(item->transport, sizeof item->transport);
+            some_string(item->device, sizeof item->device);
+            some_string(item->text, sizeof item->text);
+        }
+        break;
     case RSM_MSG_SHARES:
         m->u.shares_reply.count %= RSM_PROTO_USERS_MAX + 1;
         break;

@@ -8,9 +8,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "control/environment.h"
 #include "control/packet.h"
 #include "control/runtime.h"
 #include "control/trust.h"
@@ -344,8 +346,61 @@ static void unsafe_directories_are_refused(void **state)
     assert_int_equal(rsmcore_runtime_find(&linked), RSM_ST_DENIED);
 }
 
+/* A service manager's socket and, behind it, a daemon that finds out that it is node 7; or, if @p fails,
+ * one that ends. The child ends after the first connection. */
+static pid_t start_service_behind(int listener, bool fails)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child > 0) {
+        close(listener);
+        return child;
+    }
+    int client = accept(listener, NULL, NULL);
+    if (client < 0)
+        _exit(1);
+    if (!fails)
+        make_file(system_directory, "node-7.lock", RSMCORE_CONFIGURED, geteuid());
+    _exit(0);
+}
+
+static void await_child(pid_t child)
+{
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void a_service_is_started(void **state)
+{
+    (void)state;
+    make_directory(system_directory, "system", 0755, geteuid());
+    pid_t child =
+        start_service_behind(make_listener(system_directory, RSMCORE_SERVICE_SOCKET), false);
+    expect(system_directory, true, 7);
+    await_child(child);
+    /* Where a node is known, nobody is asked: the socket is not connected to again. */
+    setenv("RSM_NODE", "3", 1);
+    expect(fallback(), false, 3);
+    setenv("RSM_NODE", "7", 1);
+    expect(system_directory, true, 7);
+    assert_int_equal(errors + warnings, 0);
+}
+
+static void a_service_that_cannot_start(void **state)
+{
+    (void)state;
+    make_directory(system_directory, "system", 0755, geteuid());
+    pid_t child =
+        start_service_behind(make_listener(system_directory, RSMCORE_SERVICE_SOCKET), true);
+    expect(fallback(), false, 1);
+    await_child(child);
+    expect(fallback(), false, 1); /* and a socket that nobody listens at is no service */
+}
+
 int main(void)
 {
+    rsmcore_environment_check_once(); /* what tests have of their own there is no matter of these */
 #define CLEAN(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
         CLEAN(node_ids_have_sixteen_bits),   CLEAN(directory_follows_the_documented_order),
@@ -354,6 +409,7 @@ int main(void)
         CLEAN(directories_of_strangers),     CLEAN(whom_a_process_trusts),
         CLEAN(listeners_of_strangers),       CLEAN(node_and_names),
         CLEAN(long_directories_are_refused), CLEAN(unsafe_directories_are_refused),
+        CLEAN(a_service_is_started),         CLEAN(a_service_that_cannot_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

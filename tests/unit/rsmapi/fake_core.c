@@ -156,6 +156,7 @@ static bool is_configured(const char *name)
 enum rsm_status rsmcore_controller_name_of_unit(const char *transport, unsigned unit, char *name)
 {
     unsigned count = 0;
+    (void)transport; /* where assert() is nothing */
     assert(transport == NULL);
     fake.names_asked++;
     while (fake.configured != NULL && fake.configured[count] != NULL)

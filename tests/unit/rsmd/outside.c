@@ -4,7 +4,7 @@
  * More transports from outside, made of the skeleton, for what that has not:
  *
  *  - "news": a fabric that tells of its importers. What it tells is what the test writes into the
- *    FIFO that is the controller's device, in struct news_order.
+ *    FIFO that is the controller's device, in struct news_order. It has jobs, too.
  *  - "shared" (with OUTSIDE_SHARED): extents that processes of the host may map. It refuses every
  *    offer itself, so that whoever connects has gone another way.
  *  - "window" (with OUTSIDE_WINDOW): extents are parts of one file without a seal, as those of a
@@ -19,6 +19,8 @@
 #undef rsm_transport_import_ops_v2
 #undef rsm_transport_node_ops_v2
 
+#include <limits.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "outside.h"
@@ -261,7 +263,9 @@ enum { OFFERS_MAX = 16 };
 struct news_port {
     struct skeleton_node_port port; /* first: the skeleton's functions get a pointer to it */
     int fifo;
+    int go; /* a byte ends a job */
     unsigned count;
+    unsigned jobs;                             /* that are not done */
     struct rsm_node_offer *offers[OFFERS_MAX]; /* in the order they were made */
 };
 
@@ -279,6 +283,9 @@ static enum rsm_status news_open(const struct rsm_controller_info *info,
     made->port.page = (uint64_t)sysconf(_SC_PAGESIZE);
     /* For reading and writing: it never comes to an end. */
     made->fifo = open(info->device, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s" NEWS_JOBS_GO_ON, info->device);
+    made->go = open(path, O_RDWR | O_CLOEXEC); /* not every test has it */
     if (made->fifo < 0) {
         free(made);
         return RSM_ST_NO_CONTROLLER;
@@ -290,6 +297,10 @@ static enum rsm_status news_open(const struct rsm_controller_info *info,
 static void news_close(struct rsm_node_port *port)
 {
     close(news_of(port)->fifo);
+    if (news_of(port)->go >= 0)
+        close(news_of(port)->go);
+    if (news_of(port)->jobs != 0) /* rsmd must not close a port with jobs */
+        abort();
     free(news_of(port));
 }
 
@@ -317,6 +328,52 @@ static void news_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
     node_revoke(port, made);
 }
 
+struct news_job {
+    struct rsm_node_job base;
+    struct news_port *port;
+    unsigned offer; /* number */
+};
+
+static struct news_job *job_of(struct rsm_node_job *job)
+{
+    return RSM_CONTAINER_OF(job, struct news_job, base);
+}
+
+static void run_job(struct rsm_node_job *job)
+{
+    char byte;
+    if (read(job_of(job)->port->go, &byte, sizeof byte) != sizeof byte)
+        abort();
+}
+
+static void job_done(struct rsm_node_job *job, const struct rsm_node_upcalls *up, void *context)
+{
+    struct news_job *own = job_of(job);
+    struct rsm_node_offer *made = own->port->offers[own->offer];
+    own->port->jobs--;
+    if (made != NULL) /* not revoked */
+        up->signalled(context, made, 1, false);
+    free(own);
+}
+
+static void submit_job(struct news_port *news, struct rsm_node_offer *made, unsigned offer,
+                       const struct rsm_node_upcalls *up, void *context)
+{
+    struct news_job *job = calloc(1, sizeof *job);
+    if (job == NULL)
+        abort();
+    *job =
+        (struct news_job){.base = {.run = run_job, .done = job_done}, .port = news, .offer = offer};
+    bool known = offer < news->count && made == news->offers[offer];
+    enum rsm_status status = up->submit(context, made, &job->base);
+    if (status != (known ? RSM_ST_OK : RSM_ST_NOT_FOUND))
+        abort();
+    if (known)
+        news->jobs++;
+    else
+        free(job);
+}
+
 static int news_event_fd(struct rsm_node_port *port)
 {
     return news_of(port)->fifo;
@@ -340,7 +397,9 @@ static void news_dispatch(struct rsm_node_port *port, const struct rsm_node_upca
         }
         if (order.offer < news->count && news->offers[order.offer] != NULL)
             made = news->offers[order.offer];
-        if (order.lost)
+        if (order.kind == NEWS_OF_JOB)
+            submit_job(news, made, order.offer, up, context);
+        else if (order.lost)
             up->lost(context, made);
         else
             up->signalled(context, made, order.count, order.coalesced);

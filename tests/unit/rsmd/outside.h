@@ -6,14 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define NEWS_JOBS_GO_ON ".go"
+
 /** Written to the FIFO in one piece. */
 struct news_order {
     uint32_t offer; /**< number of the offer in the order they were made, from 0 */
     uint32_t count; /**< of signals */
     bool coalesced;
     bool lost; /**< the importer is, instead of having signalled */
-    enum { NEWS_OF_OFFER, NEWS_OF_LINK, NEWS_OF_NODE } kind;
-    /* If it is not of an offer: */
+    enum { NEWS_OF_OFFER, NEWS_OF_LINK, NEWS_OF_NODE, NEWS_OF_JOB } kind;
+    /* NEWS_OF_JOB: submit a job for the offer. It lasts until the test has written a byte to the
+     * FIFO whose name is that of the device and NEWS_JOBS_GO_ON; its end is a signal of the
+     * importer. */
+    /* If it is of neither: */
     bool up;
     uint32_t node;
     uint64_t epoch;

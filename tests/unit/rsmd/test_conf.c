@@ -53,6 +53,43 @@ static void many_nodes(void **state)
     assert_non_null(strstr(error.text, "expected another address or port: node 66 has this one"));
 }
 
+/* Values as other formats have them. */
+static void values_of_other_formats(void **state)
+{
+    static const char *const wrong[] = {"a # comment", "a\t#", "# a", "\"a\"", "'a'", "a b", "a,b"};
+    char text[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(text, sizeof text, "[node 1]\nhost = %s\n", wrong[i]);
+        assert_false(parse(text));
+        assert_int_equal(error.line, 2);
+    }
+    assert_true(parse("[node 1]\nhost = a ; comment\n[node 2]\nhost = fe80::1%eth0\n"
+                      "[controller c0]\ntransport = shm\ndevice = /dev/x#1\n"));
+    assert_string_equal(conf.controllers[0].device, "/dev/x#1");
+}
+
+/* All of them, in the order of the file, and no more than there is room for. */
+static void mistakes_are_collected(void **state)
+{
+    enum { MANY = 3 * RSMD_CONF_ERRORS_MAX };
+    static struct rsmd_conf_errors errors;
+    char text[MANY * 24];
+    size_t used = 0;
+    (void)state;
+    for (int i = 0; i < MANY; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used,
+                                 i % 2 == 0 ? "[node %d]\n" : "nothing = %d\n", i + 1);
+    rsmd_conf_parse_all(&conf, text, used, &errors);
+    assert_int_equal(errors.count, RSMD_CONF_ERRORS_MAX);
+    for (unsigned i = 0; i < errors.count; i++) {
+        assert_int_equal(errors.list[i].line, 2 * (i + 1));
+        assert_string_equal(errors.list[i].text,
+                            "expected one of the keys host, socket, address, names");
+    }
+    rsmd_conf_free(&conf);
+}
+
 static void numbers_of_adapters(void **state)
 {
     (void)state;
@@ -514,6 +551,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_of_adapters),
+        cmocka_unit_test(values_of_other_formats),
+        cmocka_unit_test(mistakes_are_collected),
         cmocka_unit_test(many_nodes),
         cmocka_unit_test(complete_file),
         cmocka_unit_test(absent_things),

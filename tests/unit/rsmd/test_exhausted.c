@@ -64,7 +64,7 @@ __attribute__((noreturn)) static void serve_until_told(const char *directory)
     event_set_mem_functions(get, get_more, free);
     snprintf(runtime.directory, sizeof runtime.directory, "%s", directory);
     rsmd_conf_defaults(&conf);
-    rsmd_server_hold_signals();
+    rsmd_server_hold_signals(false);
     if (rsmd_instance_lock(&instance, &runtime, NULL, false) != RSMD_LOCK_TAKEN ||
         !rsmd_node_init(&node, 1, false, &runtime, &conf, why, sizeof why))
         _exit(3);

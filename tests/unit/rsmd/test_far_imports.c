@@ -16,6 +16,9 @@ static int set_up(void **state)
 {
     hosts_begin(state);
     transport_accepts();
+    link_down(1, 2); /* each learns of the other's daemon when the link comes up */
+    link_up(1, 2);
+    deliver_all();
     person_begin(&exporter, 1, 500);
     person_begin(&importer, 2, 500);
     export_id = offer_page(&exporter, 0600);
@@ -178,6 +181,87 @@ static void an_answer_for_nobody(void **state)
     person_begin(&importer, 2, 500);
 }
 
+/* The answer to a connect gets lost with the link: node 2 has nothing of it, and says so. */
+static void an_answer_that_is_lost(void **state)
+{
+    (void)state;
+    begin_connect(&importer, 1, RSM_RIGHT_READ);
+    assert_true(deliver()); /* node 1 has made the offer */
+    link_down(1, 2);
+    assert_int_equal(hosts.held, 1);
+    link_up(1, 2);
+    assert_int_equal(hosts.held, 1);
+    deliver_all();
+    assert_int_equal(hosts.held, 0);
+}
+
+/* The process lets go of it while there is no link to say so. */
+static void a_release_that_is_lost(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import = connected();
+    link_down(1, 2);
+    disconnect(&import);
+    assert_int_equal(hosts.held, 1);
+    link_up(1, 2);
+    deliver_all();
+    assert_int_equal(hosts.held, 0);
+}
+
+/* What a process still has is held, however often the link goes. */
+static void what_is_held_is_named(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import = connected();
+    for (unsigned i = 0; i < 3; i++) {
+        link_down(1, 2);
+        link_up(1, 2);
+        deliver_all();
+        assert_int_equal(hosts.held, 1);
+    }
+    disconnect(&import);
+    deliver_all();
+    assert_int_equal(hosts.held, 0);
+}
+
+/* Another daemon of node 2 knows nothing of processes that the former one has left behind. */
+static void another_daemon_does_not_release(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import = connected();
+    link_down(1, 2);
+    hosts.link[1][2] = true;
+    rsmd_remote_up(&hosts.node[1], 2);
+    const struct rsm_cluster_msg other = {.type = RSM_CLUSTER_RELEASED, .u.released = {4711}};
+    forge(2, 1, other);
+    assert_int_equal(hosts.held, 1);
+    link_down(1, 2);
+    link_up(1, 2);
+    deliver_all();
+    disconnect(&import);
+    deliver_all();
+    assert_int_equal(hosts.held, 0);
+}
+
+/* Ids of connections to a former daemon of node 1 are not told to the present one. */
+static void ids_of_another_daemon(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply import = connected();
+    link_down(1, 2);
+    link_up(1, 2);
+    const struct rsm_cluster_msg other = {.type = RSM_CLUSTER_RELEASED, .u.released = {4711}};
+    forge(1, 2, other);
+    deliver_all();
+    disconnect(&import);
+    assert_false(deliver());
+    assert_int_equal(hosts.held, 1);
+    link_down(1, 2); /* here it is the same one, in truth */
+    link_up(1, 2);
+    deliver_all();
+    assert_int_equal(hosts.held, 0);
+}
+
 static void releases_of_nothing(void **state)
 {
     (void)state;
@@ -209,6 +293,11 @@ int main(void)
         TEST(the_fabric_is_lost),
         TEST(the_link_is_lost),
         TEST(an_answer_for_nobody),
+        TEST(an_answer_that_is_lost),
+        TEST(a_release_that_is_lost),
+        TEST(what_is_held_is_named),
+        TEST(another_daemon_does_not_release),
+        TEST(ids_of_another_daemon),
         TEST(releases_of_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -352,6 +352,8 @@ static void ready_and_stopping_are_notified(void **state)
     unsetenv("NOTIFY_SOCKET");
     assert_int_equal(recv(manager, text, sizeof text, 0), 7);
     assert_memory_equal(text, "READY=1", 7);
+    assert_true(recv(manager, text, sizeof text - 1, 0) > 0);
+    assert_string_equal(text, "STATUS=node 1; controllers: 1");
     daemon_end(&daemon);
     assert_int_equal(recv(manager, text, sizeof text, 0), 10);
     assert_memory_equal(text, "STOPPING=1", 10);
@@ -398,7 +400,7 @@ static void a_log_that_nobody_reads_holds_nobody_up(void **state)
 }
 
 /* Become rsmd with a listening socket as a service manager passes it. */
-static void exec_with_socket(int listener, const char *directory)
+static void exec_with_socket(int listener, const char *directory, const char *node)
 {
     char pid[32], option[96];
     snprintf(pid, sizeof pid, "%d", (int)getpid());
@@ -411,7 +413,7 @@ static void exec_with_socket(int listener, const char *directory)
     }
     fcntl(3, F_SETFD, 0);
     execl(getenv("RSM_RSMD"), "rsmd", "--foreground", "--config=/dev/null", "--log-level=error",
-          option, (char *)NULL);
+          option, node, (char *)NULL);
     _exit(127);
 }
 
@@ -429,7 +431,7 @@ static void a_passed_socket_is_served_and_kept(void **state)
     daemon.pid = fork();
     assert_true(daemon.pid >= 0);
     if (daemon.pid == 0)
-        exec_with_socket(listener, daemon.directory);
+        exec_with_socket(listener, daemon.directory, NULL);
     close(listener);
     int socket = peer_hello(&daemon);
     close(socket);
@@ -437,6 +439,67 @@ static void a_passed_socket_is_served_and_kept(void **state)
     assert_int_equal(wait_exit(daemon.pid), 0);
     assert_int_equal(unlink(daemon.socket), 0); /* it was the manager's */
     configured_lock_remove(daemon.directory, 1);
+    directory_remove(daemon.directory);
+}
+
+/* Start rsmd as a node on a listening socket that has a name of its own. */
+static void start_on_service_socket(struct daemon *daemon, uint32_t node)
+{
+    char option[32];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    daemon->node = node;
+    snprintf(daemon->socket, sizeof daemon->socket, "%s/node-%u.sock", daemon->directory,
+             (unsigned)node);
+    snprintf(option, sizeof option, "--node=%u", (unsigned)node);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/rsmd.sock", daemon->directory);
+    unlink(address.sun_path);
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, 10), 0);
+    int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(client, (const struct sockaddr *)&address, sizeof address), 0);
+    daemon->pid = fork();
+    assert_true(daemon->pid >= 0);
+    if (daemon->pid == 0)
+        exec_with_socket(listener, daemon->directory, option);
+    close(listener);
+    /* It is served by the name that clients know. */
+    struct timespec pause = {.tv_nsec = 1000000};
+    for (int waited = 0; access(daemon->socket, F_OK) != 0; waited++) {
+        assert_true(waited < PEER_WAIT_MS);
+        nanosleep(&pause, NULL);
+    }
+    close(peer_hello(daemon));
+    close(client);
+}
+
+static void a_passed_socket_may_have_any_name(void **state)
+{
+    (void)state;
+    struct daemon daemon = {.node = 1};
+    char path[128];
+    struct stat link;
+    directory_make(daemon.directory);
+    snprintf(path, sizeof path, "%s/node-9.sock", daemon.directory);
+    assert_int_equal(symlink("/elsewhere", path), 0); /* another's */
+    for (uint32_t node = 3; node <= 4; node++) {
+        start_on_service_socket(&daemon, node);
+        assert_int_equal(kill(daemon.pid, SIGTERM), 0);
+        assert_int_equal(wait_exit(daemon.pid), 0);
+        assert_int_equal(lstat(daemon.socket, &link), 0);
+        assert_true(S_ISLNK(link.st_mode));
+    }
+    /* The host is node 4 now, and was node 3. */
+    snprintf(path, sizeof path, "%s/node-3.sock", daemon.directory);
+    assert_int_equal(lstat(path, &link), -1);
+    snprintf(path, sizeof path, "%s/node-3.lock", daemon.directory);
+    assert_int_equal(lstat(path, &link), -1);
+    snprintf(path, sizeof path, "%s/node-9.sock", daemon.directory);
+    assert_int_equal(unlink(path), 0);
+    snprintf(path, sizeof path, "%s/rsmd.sock", daemon.directory);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(daemon.socket), 0);
+    configured_lock_remove(daemon.directory, 4);
     directory_remove(daemon.directory);
 }
 
@@ -490,8 +553,11 @@ static void command_line(void **state)
         {TEXT("rsmd"), TEXT("--linger-ms=-1"), NULL},   {TEXT("rsmd"), TEXT("--what"), NULL},
         {TEXT("rsmd"), TEXT("--embedded"), NULL},       {TEXT("rsmd"), TEXT("--all-users=1"), NULL},
     };
-    int results[4] = {rsmd_run_to_end(version), rsmd_run_to_end(help), rsmd_run_to_end(good),
-                      rsmd_run_to_end(absent)};
+    /* Nothing is installed here, and the daemon starts without a configuration. */
+    char *usual[] = {TEXT("rsmd"), TEXT("--check"), NULL};
+    int results[5] = {rsmd_run_to_end(version), rsmd_run_to_end(help), rsmd_run_to_end(good),
+                      rsmd_run_to_end(absent),
+                      access(RSM_CONFIG_DIR "/rsm.conf", F_OK) != 0 ? rsmd_run_to_end(usual) : 0};
     int accepted = 0;
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         accepted += rsmd_run_to_end(wrong[i]) != 1;
@@ -504,6 +570,7 @@ static void command_line(void **state)
     assert_int_equal(results[1], 0);
     assert_int_equal(results[2], 0);
     assert_int_equal(results[3], 1);
+    assert_int_equal(results[4], 0);
     assert_int_equal(accepted, 0);
 }
 
@@ -525,6 +592,7 @@ int main(void)
         cmocka_unit_test(ready_and_stopping_are_notified),
         cmocka_unit_test(a_log_that_nobody_reads_holds_nobody_up),
         cmocka_unit_test(a_passed_socket_is_served_and_kept),
+        cmocka_unit_test(a_passed_socket_may_have_any_name),
         cmocka_unit_test(into_the_background),
         cmocka_unit_test(command_line),
     };

@@ -43,6 +43,32 @@ static void messages_go_both_ways_in_order(void **state)
     side_stop(&two);
 }
 
+/* All types but the link's own. */
+static void every_type_of_message_goes_through(void **state)
+{
+    (void)state;
+    struct side one, two;
+    side_run(&one, 1, 2);
+    side_run(&two, 2, 2);
+    AWAIT(both_up(&one, &two));
+    unsigned sent = 0;
+    for (uint32_t type = RSM_CLUSTER_CONNECT; type <= RSM_CLUSTER_LAST; type++) {
+        static uint8_t frame[RSM_CLUSTER_FRAME_MAX];
+        struct rsm_cluster_msg msg = {.type = type};
+        if (rsm_cluster_encode(&msg, frame, sizeof frame) == 0)
+            continue; /* there is no such type */
+        assert_true(side_send(&one, 2, &msg));
+        sent++;
+        AWAIT(two.messages == sent || two.downs > 0);
+        if (two.downs > 0)
+            fail_msg("a message of type %u ends the link", (unsigned)type);
+        assert_int_equal(two.last.type, type);
+    }
+    assert_true(sent > 0);
+    side_stop(&one);
+    side_stop(&two);
+}
+
 /* It lasts while nothing is said, too. */
 static void all_find_each_other(void **state)
 {
@@ -369,6 +395,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LINK_TEST(messages_go_both_ways_in_order),
+        LINK_TEST(every_type_of_message_goes_through),
         LINK_TEST(all_find_each_other),
         LINK_TEST(either_end_restarts),
         LINK_TEST(a_peer_that_does_not_answer_is_noticed),

@@ -154,11 +154,18 @@ static void a_proof_that_was_not_asked_for_is_refused(void **state)
 static void messages_out_of_turn_end_it(void **state)
 {
     (void)state;
-    static const uint32_t types[] = {
-        RSM_CLUSTER_PROOF,     RSM_CLUSTER_PING,           RSM_CLUSTER_PONG,
-        RSM_CLUSTER_CONNECT,   RSM_CLUSTER_CONNECT_REPLY,  RSM_CLUSTER_DISCONNECT,
-        RSM_CLUSTER_ABORT,     RSM_CLUSTER_EVENT,          RSM_CLUSTER_UNAVAILABLE,
-        RSM_CLUSTER_INTERRUPT, RSM_CLUSTER_INTERRUPT_REPLY};
+    static const uint32_t types[] = {RSM_CLUSTER_PROOF,
+                                     RSM_CLUSTER_PING,
+                                     RSM_CLUSTER_PONG,
+                                     RSM_CLUSTER_CONNECT,
+                                     RSM_CLUSTER_CONNECT_REPLY,
+                                     RSM_CLUSTER_DISCONNECT,
+                                     RSM_CLUSTER_ABORT,
+                                     RSM_CLUSTER_EVENT,
+                                     RSM_CLUSTER_UNAVAILABLE,
+                                     RSM_CLUSTER_INTERRUPT,
+                                     RSM_CLUSTER_INTERRUPT_REPLY,
+                                     RSM_CLUSTER_RELEASED};
     struct side two;
     side_run(&two, 2, 2);
     for (unsigned greeted = 0; greeted < 2; greeted++) {

@@ -380,11 +380,36 @@ static void missing_bridges_checked(void **state)
     unlink(path);
     assert_int_equal(status, 0);
     assert_non_null(strstr(told, "(Permission denied): it is root's"));
+    /* Options are wrong whatever is there. */
     assert_int_equal(
-        outcome(0, "--check", "[controller ntb0]\ntransport = ntb\noptions = pool=x\n", told), 0);
+        outcome(0, "--check", "[controller ntb0]\ntransport = ntb\noptions = pool=x\n", told), 1);
     assert_non_null(strstr(told, left_out));
+    assert_non_null(strstr(told, ".conf:1: "));
     assert_int_equal(outcome(0, "--check", "[controller sci0]\ntransport = shm\n", told), 0);
     assert_null(strstr(told, "leave out"));
+}
+
+static void all_mistakes_are_told(void **state)
+{
+    (void)state;
+    char told[1024];
+    assert_int_equal(outcome(0, "--check",
+                             "[node x]\nhost = a\n[node 1]\nhost = a # comment\n[node 2]\n"
+                             "host = \"b\"\n[node 3]\n[controller a1]\ntransport = no-such\n"
+                             "[controller b1]\ntransport = ntb\noptions = pool=x\n"
+                             "nonsense\n[limits]\nmax-segments = many\n",
+                             told),
+                     1);
+    assert_non_null(strstr(told, ".conf:1: expected a node id"));
+    assert_null(strstr(told, ".conf:2:"));
+    assert_non_null(strstr(told, ".conf:4: expected ; and not # before a comment"));
+    assert_non_null(strstr(told, ".conf:6: expected a value without quotes"));
+    assert_non_null(strstr(told, ".conf:7: expected host = in the section of node 3"));
+    assert_non_null(strstr(told, ".conf:8: expected an installed transport for controller a1"));
+    assert_non_null(strstr(told, ".conf:10: rsmd would leave out controller b1"));
+    assert_non_null(strstr(told, ".conf:13: expected key = value"));
+    assert_non_null(strstr(told, ".conf:15: expected a number"));
+    assert_null(strstr(told, ": ok\n"));
 }
 
 #define TEST(test, start) cmocka_unit_test_setup_teardown(test, start, stop)
@@ -401,6 +426,7 @@ int main(void)
         cmocka_unit_test(without_authentication),
         cmocka_unit_test(without_authentication_checked),
         cmocka_unit_test(missing_bridges_checked),
+        cmocka_unit_test(all_mistakes_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

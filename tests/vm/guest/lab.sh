@@ -96,10 +96,11 @@ neigh replace 10.9.0.1 lladdr 02:00:00:00:00:01 dev v2 nud permanent
 END
 }
 
-# Two machines: addresses on the network between them.
+# lab_wire LINK: several machines: addresses on the network between machines LINK + 1 and LINK + 2, of which this
+# is one: 10.9.LINK.MACHINE. Two machines have link 0.
 lab_wire() {
-    local peer=$((3 - LAB_MACHINE))
-    device=$(grep -l "52:54:00:00:00:0$LAB_MACHINE" /sys/class/net/*/address | head -n 1)
+    local link=$1 peer=$((2 * $1 + 3 - LAB_MACHINE))
+    device=$(grep -l "52:54:00:00:0$link:0$LAB_MACHINE" /sys/class/net/*/address | head -n 1)
     device=$(basename "$(dirname "$device")") # the caller's
     # Soft-RoCE looks at a packet's queue pair when the network lets go of the packet, and crashes
     # the kernel if the queue pair has gone by then, as it may while the other machine takes nothing.
@@ -107,25 +108,27 @@ lab_wire() {
     tc qdisc replace dev "$device" root netem delay 1us limit 10000 || return 1
     ip -batch - <<END || return 1
 link set $device mtu 4500 up
-addr add 10.9.0.$LAB_MACHINE/24 dev $device
-neigh replace 10.9.0.$peer lladdr 52:54:00:00:00:0$peer dev $device nud permanent
+addr add 10.9.$link.$LAB_MACHINE/24 dev $device
+neigh replace 10.9.$link.$peer lladdr 52:54:00:00:0$link:0$peer dev $device nud permanent
 END
 }
 
 lab_network_wire() {
     local device
-    lab_wire || return 1
+    lab_wire 0 || return 1
     rdma link add "rxe$LAB_MACHINE" type rxe netdev "$device"
 }
 
 # --- bridge ------------------------------------------------------------------------------------
 
 # lab_ntb [PARAMETER=VALUE...]: the modules of ./dev build kernel, rsm_ntb with the parameters. A machine of
-# the lab may stand still for seconds, and is not dead for that.
+# the lab may stand still for seconds, and is not dead for that: it is after LAB_NTB_DEAD_MS, for which the
+# drivers' default is 1000.
 lab_ntb() {
-    local module
+    local module dead=${LAB_NTB_DEAD_MS:-3000}
     mount -t debugfs debugfs /sys/kernel/debug
-    for module in ntb "ntb_hw_ivshmem beat_misses=60" "rsm_ntb heartbeat_misses=30 $*"; do
+    for module in ntb "ntb_hw_ivshmem beat_misses=$((dead / 50))" \
+        "rsm_ntb heartbeat_misses=$((dead / 100)) $*"; do
         # shellcheck disable=SC2086 # words
         set -- $module
         insmod "/lab/built/$1.ko" "${@:2}" || lab_fail "insmod $module"

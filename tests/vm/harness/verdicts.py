@@ -4,6 +4,7 @@
 import io
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 
@@ -28,7 +29,7 @@ class Process:
 def machine(status, reported=None, panicked=False):
     made = Machine.__new__(Machine)
     made.process, made.reported, made.panicked = Process(status), reported, panicked
-    made.killed = False
+    made.killed = made.fast = False
     return made
 
 
@@ -53,6 +54,17 @@ def check_start():
             sys.exit(f"FAILED: after {lines}: {made.failed_to_start()}")
 
 
+def check_clock():
+    """A machine cannot have been up for longer than its QEMU has run."""
+    for age, uptime, wanted in ((10, "9.2", False), (10, "10.5", False), (10, "60.0", True)):
+        made = machine(None)
+        made.began, made.tail, made.log, made.results = False, [], io.StringIO(), []
+        made.started, made.nonce = time.monotonic() - age, "nonce"
+        made.line(f"lab: 6.1.0, 2 processors, up after {uptime} s")
+        if made.failed_to_start() != wanted or (made.verdict()[1] == "its clock runs too fast") != wanted:
+            sys.exit(f"FAILED: up for {uptime} s after {age} s: {made.verdict()}")
+
+
 def main():
     check("success", machine(SUCCESS, 0))
     check("skipped", machine(SKIPPED, 77))
@@ -70,6 +82,7 @@ def main():
     check("killed", machine(None), kill=True)
     check("failure", machine(None, panicked=True), kill=True)
     check_start()
+    check_clock()
     print("ok: verdicts")
 
 

@@ -5,39 +5,12 @@
 # imports and has done to machine 1's processes, and at last to machine 1, what they must live with.
 # shellcheck source=../guest/lab.sh
 . /lab/guest/lab.sh
+# shellcheck source=../guest/ntb_host.sh
+. /lab/guest/ntb_host.sh
 
 rsmd=$1
 rsmtest=$2
 peer=$3
-export RSM_NODE=$LAB_MACHINE RSM_RUNTIME_DIR=/run/rsm
-
-start_rsmd() {
-    mkdir -p /run/rsm
-    "$rsmd" --foreground --config=/run/rsm.conf &
-    daemon=$!
-    lab_until 60 listens_or_ended
-    [ -S "/run/rsm/node-$LAB_MACHINE.sock" ] || lab_fail 'rsmd does not listen'
-}
-
-listens_or_ended() {
-    [ -S "/run/rsm/node-$LAB_MACHINE.sock" ] || [ ! -e "/proc/$daemon" ]
-}
-
-# begin WORD COMMAND...: in the background, until it has said so.
-begin() {
-    local word=$1
-    shift
-    : >/run/said
-    "$@" >/run/said &
-    begun=$!
-    lab_until 90 said_or_ended "$word"
-    grep -q "$word" /run/said || lab_fail "no $word: $(cat /run/said)"
-}
-
-said_or_ended() {
-    grep -q "$1" /run/said || [ ! -e "/proc/$begun" ]
-}
-
 export_segment() {
     rm -f /run/enough
     begin exporting "$peer" export /run/enough
@@ -67,27 +40,7 @@ lost() {
     "$peer" use 1 || lab_fail "it does not work again after $1"
 }
 
-ip link set lo up
-lab_wire || lab_fail 'no network'
-lab_ntb
-cat >/run/rsm.conf <<END
-[cluster]
-auth = munge
-munge-socket = /run/munge/socket
-[node 1]
-host = node1
-address = 10.9.0.1
-[node 2]
-host = node2
-address = 10.9.0.2
-[controller sci0]
-transport = ntb
-device = /dev/rsm_ntb0
-[limits]
-peer-timeout-ms = 6000
-END
-lab_munged
-start_rsmd
+ntb_host
 # While a daemon has the bridge, too; only that no IOMMU translates is worth a warning.
 "$rsmd" --check --config=/run/rsm.conf >/run/check 2>&1 || lab_fail "rsmd --check: $(cat /run/check)"
 grep -q 'leave out' /run/check && lab_fail "rsmd --check: $(cat /run/check)"

@@ -96,8 +96,19 @@ static void on_taken(void *context, struct rsm_node_offer *made)
     node->report.taken++;
 }
 
-static const struct rsm_node_upcalls upcalls = {
-    .size = sizeof upcalls, .signalled = on_signalled, .lost = on_lost, .taken = on_taken};
+/* Without threads: dispatch() does everything at once. */
+static enum rsm_status on_submit(void *context, struct rsm_node_offer *made,
+                                 struct rsm_node_job *job)
+{
+    (void)context, (void)made, (void)job;
+    return RSM_ST_UNSUPPORTED;
+}
+
+static const struct rsm_node_upcalls upcalls = {.size = sizeof upcalls,
+                                                .signalled = on_signalled,
+                                                .lost = on_lost,
+                                                .taken = on_taken,
+                                                .submit = on_submit};
 
 static uint32_t free_place(void *const *table, uint32_t most)
 {

@@ -83,7 +83,7 @@ typedef int chipid_t;
 #endif
 #ifndef __lwpid_t_defined
 #define __lwpid_t_defined
-typedef unsigned int lwpid_t;
+typedef int lwpid_t; /* as glibc's <sys/procfs.h>, which <signal.h> of some processors includes */
 #endif
 #ifndef __projid_t_defined
 #define __projid_t_defined

@@ -14,8 +14,16 @@ static struct ntb_extent *extent_of(struct rsm_extent *extent)
 
 /* ------------------------------------------------------------------ the end, lock held */
 
+static void add(struct ntb_window *window, struct ntb_extent *extent)
+{
+    DL_APPEND(window->extents, extent);
+    HASH_ADD(hh, window->by_id, memory.id, sizeof extent->memory.id, extent);
+}
+
 static void forget(struct ntb_window *window, struct ntb_extent *extent)
 {
+    if (extent->hh.tbl != NULL)
+        HASH_DEL(window->by_id, extent);
     DL_DELETE(window->extents, extent);
     free(extent);
 }
@@ -28,35 +36,92 @@ static void give_back_range(struct ntb_window *window, struct ntb_extent *extent
     extent->quarantined = false;
 }
 
+void ntb_extent_changed(struct ntb_window *window, struct ntb_extent *extent)
+{
+    if (!extent->waiting)
+        DL_APPEND2(window->waiting, extent, waiting_prev, waiting_next);
+    extent->waiting = true;
+}
+
 void ntb_extent_event(struct ntb_window *window, const struct ntb_port_event *event)
+{
+    struct ntb_extent *extent;
+    HASH_FIND(hh, window->by_id, &event->id, sizeof event->id, extent);
+    window->looks++;
+    if (extent == NULL || !extent->given_up)
+        return;
+    if (event->type == NTB_PORT_FREE)
+        give_back_range(window, extent);
+    else
+        extent->quarantined = true;
+    ntb_extent_changed(window, extent);
+}
+
+/* Release it if nothing holds it. False: the port has refused to release it. */
+static bool settle(struct ntb_window *window, struct ntb_extent *extent, bool *released)
+{
+    if (!extent->given_up || extent->grants > 0 || extent->inherited || !extent->quarantined)
+        return true;
+    if (!window->port->ops->extent_release(window->port, extent->memory.id))
+        return false;
+    *released = true;
+    return true;
+}
+
+bool ntb_extents_settle(struct ntb_window *window)
+{
+    struct ntb_extent *extent, *next;
+    bool released = false;
+    DL_FOREACH_SAFE2(window->waiting, extent, next, waiting_next)
+    {
+        window->looks++;
+        if (!settle(window, extent, &released))
+            continue;
+        DL_DELETE2(window->waiting, extent, waiting_prev, waiting_next);
+        extent->waiting = false;
+        if (extent->given_up && extent->grants == 0 && extent->range == NULL)
+            forget(window, extent);
+    }
+    return released;
+}
+
+/* ------------------------------------------------------------------ the port's own table */
+
+static int by_id(const void *left, const void *right)
+{
+    const struct ntb_port_extent *a = left, *b = right;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static void compare(struct ntb_window *window, const struct ntb_port_extent *found, size_t count)
 {
     struct ntb_extent *extent;
     DL_FOREACH(window->extents, extent)
     {
-        if (extent->memory.id != event->id || !extent->given_up)
+        if (!extent->given_up || extent->range == NULL)
             continue;
-        if (event->type == NTB_PORT_FREE)
+        const struct ntb_port_extent sought = {.id = extent->memory.id};
+        const struct ntb_port_extent *there = bsearch(&sought, found, count, sizeof sought, by_id);
+        /* An id is never used again: what the port does not have, it has freed. */
+        if (there == NULL)
             give_back_range(window, extent);
-        else
+        else if (there->quarantined)
             extent->quarantined = true;
-        return;
+        ntb_extent_changed(window, extent);
     }
 }
 
-void ntb_extents_settle(struct ntb_window *window)
+void ntb_extents_resync(struct ntb_window *window)
 {
-    struct ntb_extent *extent, *next;
-    window->blocked = false;
-    DL_FOREACH_SAFE(window->extents, extent, next)
-    {
-        if (!extent->given_up || extent->grants > 0)
-            continue;
-        if (extent->range == NULL)
-            forget(window, extent);
-        else if (extent->quarantined && !extent->inherited &&
-                 !window->port->ops->extent_release(window->port, extent->memory.id))
-            window->blocked = true;
+    struct ntb_port_extent *found = calloc(window->limits.slots, sizeof *found);
+    int count =
+        found == NULL ? -1 : window->port->ops->extents(window->port, found, window->limits.slots);
+    if (count >= 0) {
+        qsort(found, (size_t)count, sizeof *found, by_id);
+        compare(window, found, (size_t)count);
+        window->lost = false;
     }
+    free(found);
 }
 
 /* ------------------------------------------------------------------ making */
@@ -66,8 +131,8 @@ void ntb_extents_inherit(struct ntb_window *window)
     struct ntb_port_extent *found = calloc(window->limits.slots, sizeof *found);
     if (found == NULL)
         return;
-    unsigned count = window->port->ops->extents(window->port, found, window->limits.slots);
-    for (unsigned i = 0; i < count; i++) {
+    int count = window->port->ops->extents(window->port, found, window->limits.slots);
+    for (int i = 0; i < count; i++) {
         struct ntb_extent *extent = calloc(1, sizeof *extent);
         struct ntb_range *range =
             ntb_reserve(&window->allocator, found[i].offset, found[i].length, found[i].slot);
@@ -81,10 +146,10 @@ void ntb_extents_inherit(struct ntb_window *window)
         extent->range = range;
         extent->given_up = extent->inherited = true;
         extent->quarantined = found[i].quarantined;
-        DL_APPEND(window->extents, extent);
+        add(window, extent);
     }
     if (count > 0)
-        rsm_log_info("ntb: %u extents of an earlier daemon are still in use", count);
+        rsm_log_info("ntb: %d extents of an earlier daemon are still in use", count);
     free(found);
 }
 
@@ -107,6 +172,16 @@ static void give_range(struct ntb_window *window, struct ntb_range *range)
     pthread_mutex_lock(&window->lock);
     ntb_free_range(&window->allocator, range);
     pthread_mutex_unlock(&window->lock);
+}
+
+/* Of events about it nobody will know which extent they mean. */
+static void abandon(struct ntb_window *window, struct ntb_extent *extent)
+{
+    struct ntb_port_memory memory = extent->memory;
+    pthread_mutex_lock(&window->lock);
+    extent->given_up = window->lost = true;
+    pthread_mutex_unlock(&window->lock);
+    window->port->ops->extent_close(window->port, &memory);
 }
 
 enum rsm_status ntb_extent_make(struct rsm_node_port *port, uint64_t length,
@@ -135,10 +210,14 @@ enum rsm_status ntb_extent_make(struct rsm_node_port *port, uint64_t length,
                                      .offset = made->memory.offset,
                                      .length = length};
     pthread_mutex_lock(&window->lock);
-    DL_APPEND(window->extents, made);
+    add(window, made);
+    bool known = made->hh.tbl != NULL;
     pthread_mutex_unlock(&window->lock);
     *extent = &made->base;
-    return RSM_ST_OK;
+    if (known)
+        return RSM_ST_OK;
+    abandon(window, made);
+    return RSM_ST_NO_MEMORY;
 }
 
 enum rsm_status ntb_extent_make_now(struct rsm_node_port *port, uint64_t length,
@@ -155,6 +234,7 @@ void ntb_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
     struct ntb_port_memory memory = freed->memory;
     pthread_mutex_lock(&window->lock);
     freed->given_up = true;
+    ntb_extent_changed(window, freed);
     pthread_mutex_unlock(&window->lock);
     window->port->ops->extent_close(window->port, &memory);
     ntb_window_pump(window);

@@ -148,8 +148,10 @@ void ntb_offer_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
 static void release(struct ntb_window *window, struct ntb_offer *offer)
 {
     pthread_mutex_lock(&window->lock);
-    for (uint32_t i = 0; i < offer->count; i++)
+    for (uint32_t i = 0; i < offer->count; i++) {
         offer->extents[i]->grants--;
+        ntb_extent_changed(window, offer->extents[i]);
+    }
     pthread_mutex_unlock(&window->lock);
     DL_DELETE(window->offers, offer);
     free(offer);
@@ -179,7 +181,12 @@ bool ntb_offers_released(struct rsm_node_port *port, uint32_t node)
     pthread_mutex_lock(&window->lock);
     if (info.peer_node == node)
         DL_FOREACH(window->extents, extent)
-    extent->inherited = false;
+        {
+            if (!extent->inherited)
+                continue;
+            extent->inherited = false;
+            ntb_extent_changed(window, extent);
+        }
     pthread_mutex_unlock(&window->lock);
     ntb_window_pump(window);
     return true;

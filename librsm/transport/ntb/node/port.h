@@ -65,7 +65,7 @@ enum ntb_port_event_type {
     NTB_PORT_PEER, /**< the other host's node is another one */
     NTB_PORT_QUARANTINED, /**< extent `id` has no user on this host; extent_release() frees it */
     NTB_PORT_FREE,        /**< the range and the slot of extent `id` may be used again */
-    NTB_PORT_LOST,        /**< events were lost: ask info() */
+    NTB_PORT_LOST,        /**< events were lost: ask info() and extents() */
     NTB_PORT_GONE,        /**< the bridge has gone, for good */
 };
 
@@ -94,8 +94,9 @@ struct ntb_port_ops {
     /** The next event, oldest first; false: there is none. Any thread. */
     bool (*next)(struct ntb_port *port, struct ntb_port_event *event);
 
-    /** Extents of earlier daemons, as many as fit. */
-    unsigned (*extents)(struct ntb_port *port, struct ntb_port_extent *extents, unsigned capacity);
+    /** All extents that the port has, of this daemon and of earlier ones, as many as fit; -1: that
+     *  cannot be told. */
+    int (*extents)(struct ntb_port *port, struct ntb_port_extent *extents, unsigned capacity);
     /** Make an extent of zeros. */
     enum rsm_status (*extent_make)(struct ntb_port *port, uint64_t offset, uint64_t length,
                                    uint32_t slot, struct ntb_port_memory *memory);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <rsm_ntb.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -33,12 +34,13 @@ struct port {
     int poll; /* epoll: of both */
     pthread_mutex_t lock; /* of what follows */
     bool gone;
+    bool lost;                    /* there was no memory for events */
     struct rsm_ntb_event *events; /* read and not taken yet */
     size_t first, count, capacity;
     char name[]; /* the device */
 };
 
-enum { EVENTS_AT_ONCE = 64 };
+enum { EVENTS_AT_ONCE = 64, REFUSED_BYTES = 256 };
 
 static struct port *port_of(struct ntb_port *port)
 {
@@ -53,8 +55,21 @@ static int open_device(const struct port *port)
 
 /* ------------------------------------------------------------------ opening */
 
+/* What the module says of a bridge that it has not taken. */
+static const char *refused_by_module(char *text, int size)
+{
+    FILE *file = fopen("/sys/module/rsm_ntb/parameters/refused", "re");
+    char *line = file != NULL ? fgets(text, size, file) : NULL;
+    if (file != NULL)
+        fclose(file);
+    if (line == NULL || line[0] == '\n')
+        return NULL;
+    line[strcspn(line, "\n")] = '\0';
+    return line;
+}
+
 /* Which part is missing is seen in sysfs. */
-static const char *what_is_missing(void)
+static const char *what_is_missing(char *text, int size)
 {
     if (access("/sys/module/rsm_ntb", F_OK) < 0)
         return "the kernel module is not loaded: modprobe rsm_ntb; if there is none, install "
@@ -62,6 +77,9 @@ static const char *what_is_missing(void)
                "as rsm-ntb(7) says";
     if (access("/sys/bus/ntb/devices/.", F_OK) < 0)
         return "the kernel has no ntb bus: load the module ntb and the hardware's driver";
+    const char *refused = refused_by_module(text, size);
+    if (refused != NULL)
+        return refused;
     return "the kernel has found no such bridge: load the hardware's driver, and see what the "
            "kernel's "
            "log says of ntb and rsm_ntb";
@@ -69,9 +87,10 @@ static const char *what_is_missing(void)
 
 static void explain_open(const char *path, int error)
 {
+    char text[REFUSED_BYTES];
     const char *what =
-        error == ENOENT                     ? what_is_missing()
-        : error == EACCES || error == EPERM ? "it is root's, and so must be the rsmd that uses it"
+        error == ENOENT                     ? what_is_missing(text, sizeof text)
+        : error == EACCES || error == EPERM ? "rsmd must run as root, or in the group of the device (60-rsm-ntb.rules: rsm-ntb)"
         : error == ENODEV || error == ENXIO ? "its hardware driver has gone: load it again"
                                             : "see rsm-ntb(7)";
     rsm_log_error("ntb: cannot open %s (%s): %s", path, strerror(error), what);
@@ -98,6 +117,14 @@ static bool is_module_of_this_version(const struct port *port, int fd)
                         "reach all memory of this host. Enable the IOMMU unless you trust it",
                         port->name, info.device);
     return true;
+}
+
+/* Why the other host is out of reach, if the module knows; one line. */
+static void report_trouble(const struct port *port, int fd)
+{
+    struct rsm_ntb_trouble trouble;
+    if (ioctl(fd, RSM_NTB_TROUBLE, &trouble) == 0 && trouble.text[0] != '\0')
+        rsm_log_error("ntb: %s: %.*s", port->name, (int)sizeof trouble.text, trouble.text);
 }
 
 static bool take_control(const struct port *port, int fd, uint32_t node)
@@ -158,6 +185,8 @@ static enum rsm_status port_check(const char *where)
     if (fd < 0)
         explain_open(where, errno);
     bool usable = fd >= 0 && is_module_of_this_version(port, fd);
+    if (usable)
+        report_trouble(port, fd);
     if (fd >= 0)
         close(fd);
     free(port);
@@ -188,6 +217,7 @@ static enum rsm_status port_open(const char *where, const struct ntb_options *op
         port_close(&port->base);
         return RSM_ST_NO_RESOURCES;
     }
+    report_trouble(port, port->control);
     *made = &port->base;
     return RSM_ST_OK;
 }
@@ -232,6 +262,7 @@ static void keep(struct port *port, const struct rsm_ntb_event *events, size_t c
         struct rsm_ntb_event *more = realloc(port->events, capacity * sizeof *more);
         if (more == NULL) {
             rsm_log_error("ntb: no memory for events of %s", port->name);
+            port->lost = true;
             return;
         }
         port->events = more;
@@ -239,6 +270,15 @@ static void keep(struct port *port, const struct rsm_ntb_event *events, size_t c
     }
     memcpy(port->events + port->count, events, count * sizeof *events);
     port->count += count;
+}
+
+/* Lock held. */
+static void take(struct port *port, const struct rsm_ntb_event *events, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (events[i].type == RSM_NTB_EVENT_TROUBLE)
+            report_trouble(port, port->control);
+    keep(port, events, count);
 }
 
 /* Lock held. The descriptor polls readable from here on, and nothing more comes. */
@@ -260,10 +300,10 @@ static bool take_events(struct port *port)
     size_t before = port->count - port->first;
     ssize_t got = 0;
     while (!port->gone && (got = read(port->control, events, sizeof events)) > 0)
-        keep(port, events, (size_t)got / sizeof events[0]);
+        take(port, events, (size_t)got / sizeof events[0]);
     if (got < 0 && errno == ENODEV)
         on_gone(port);
-    return port->count - port->first > before;
+    return port->lost || port->count - port->first > before;
 }
 
 static void service(struct ntb_port *base)
@@ -306,21 +346,25 @@ static bool next_event(struct ntb_port *base, struct ntb_port_event *event)
         wake(port);
     while (!found && port->first < port->count)
         found = translate(&port->events[port->first++], event);
+    if (!found && port->lost) {
+        *event = (struct ntb_port_event){.type = NTB_PORT_LOST};
+        port->lost = false;
+        found = true;
+    }
     pthread_mutex_unlock(&port->lock);
     return found;
 }
 
 /* ------------------------------------------------------------------ extents */
 
-static unsigned port_extents(struct ntb_port *base, struct ntb_port_extent *extents,
-                             unsigned capacity)
+static int port_extents(struct ntb_port *base, struct ntb_port_extent *extents, unsigned capacity)
 {
     const struct port *port = port_of(base);
     struct rsm_ntb_extent *found = calloc(capacity, sizeof *found);
     struct rsm_ntb_extents asked = {.array = (uint64_t)(uintptr_t)found, .capacity = capacity};
-    unsigned count = 0;
+    int count = -1;
     if (found != NULL && ioctl(port->control, RSM_NTB_EXTENTS, &asked) == 0)
-        for (; count < asked.count && count < capacity; count++)
+        for (count = 0; (unsigned)count < asked.count && (unsigned)count < capacity; count++)
             extents[count] = (struct ntb_port_extent){.id = found[count].id,
                                                       .offset = found[count].offset,
                                                       .length = found[count].length,

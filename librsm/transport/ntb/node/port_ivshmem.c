@@ -67,6 +67,7 @@ struct port {
     struct extent *extents;
     struct import *imports;
     struct event *events;
+    bool lost; /* there was no memory for an event */
 };
 
 static struct port *port_of(struct ntb_port *port)
@@ -88,6 +89,8 @@ static void tell(struct port *port, enum ntb_port_event_type type, uint64_t id)
     struct event *event = calloc(1, sizeof *event);
     if (event == NULL) {
         rsm_log_error("ntb: ivshmem: no memory for an event");
+        port->lost = true;
+        wake(port);
         return;
     }
     event->what = (struct ntb_port_event){.type = type, .epoch = port->session.epoch, .id = id};
@@ -212,9 +215,14 @@ static bool next_event(struct ntb_port *base, struct ntb_port_event *event)
         *event = first->what;
         DL_DELETE(port->events, first);
     }
+    bool lost = first == NULL && port->lost;
+    if (lost) {
+        *event = (struct ntb_port_event){.type = NTB_PORT_LOST, .epoch = port->session.epoch};
+        port->lost = false;
+    }
     pthread_mutex_unlock(&port->lock);
     free(first);
-    return first != NULL;
+    return first != NULL || lost;
 }
 
 /* ------------------------------------------------------------------ port */
@@ -349,11 +357,24 @@ static void port_info(struct ntb_port *base, struct ntb_port_info *info)
 
 /* ------------------------------------------------------------------ extents */
 
-static unsigned port_extents(struct ntb_port *port, struct ntb_port_extent *extents,
-                             unsigned capacity)
+/* Those of this daemon: whoever comes after another knows of none. */
+static int port_extents(struct ntb_port *base, struct ntb_port_extent *extents, unsigned capacity)
 {
-    (void)port, (void)extents, (void)capacity; /* whoever comes after another knows of none */
-    return 0;
+    struct port *port = port_of(base);
+    const struct extent *extent;
+    unsigned count = 0;
+    pthread_mutex_lock(&port->lock);
+    DL_FOREACH(port->extents, extent)
+    {
+        if (count == capacity)
+            break;
+        extents[count++] = (struct ntb_port_extent){.id = extent->id,
+                                                    .offset = extent->offset,
+                                                    .length = extent->length,
+                                                    .quarantined = extent->closed};
+    }
+    pthread_mutex_unlock(&port->lock);
+    return (int)count;
 }
 
 /* Zeros, whoever stored what there. */

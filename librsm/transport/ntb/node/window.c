@@ -37,6 +37,7 @@ void ntb_window_end(struct ntb_window *window)
         DL_DELETE(window->offers, offer);
         free(offer);
     }
+    HASH_CLEAR(hh, window->by_id);
     DL_FOREACH_SAFE(window->extents, extent, next)
     free(extent);
     ntb_allocator_end(&window->allocator);
@@ -56,8 +57,12 @@ static void on_event(struct ntb_window *window, const struct ntb_port_event *eve
         window->gone = true;
         window->changed = true;
         break;
-    case NTB_PORT_DOWN:
     case NTB_PORT_LOST:
+        window->lost = true;
+        window->ended = true;
+        window->changed = true;
+        break;
+    case NTB_PORT_DOWN:
         window->ended = true;
         window->changed = true;
         break;
@@ -70,14 +75,12 @@ void ntb_window_pump(struct ntb_window *window)
 {
     struct ntb_port_event event;
     pthread_mutex_lock(&window->lock);
-    /* What is released may be free at once, which is another event. */
     for (bool more = true; more;) {
-        more = false;
-        while (window->port->ops->next(window->port, &event)) {
+        while (window->port->ops->next(window->port, &event))
             on_event(window, &event);
-            more = true;
-        }
-        ntb_extents_settle(window);
+        if (window->lost)
+            ntb_extents_resync(window);
+        more = ntb_extents_settle(window);
     }
     pthread_mutex_unlock(&window->lock);
 }

@@ -15,6 +15,10 @@
 
 #include <pthread.h>
 
+/* A table that cannot grow must not end the daemon: whoever adds looks at hh.tbl. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
 #include "transport/ntb/node/allocator.h"
 #include "transport/ntb/node/port.h"
 
@@ -26,7 +30,10 @@ struct ntb_extent {
     bool given_up;           /**< by rsmd, or by a daemon before this one */
     bool quarantined;        /**< the port waits for its release */
     bool inherited;          /**< of a daemon before this one: nobody knows its importers */
+    bool waiting;            /**< in the window's list `waiting` */
     struct ntb_extent *prev, *next;
+    struct ntb_extent *waiting_prev, *waiting_next;
+    UT_hash_handle hh; /**< by memory.id; no tbl: there was no memory for it */
 };
 
 struct ntb_offer {
@@ -52,8 +59,11 @@ struct ntb_window {
     uint32_t node;
     pthread_mutex_t lock; /* of the allocator, the extents and the events */
     struct ntb_allocator allocator;
-    struct ntb_extent *extents;
-    bool blocked; /* a release was refused: try again */
+    struct ntb_extent *extents; /* all of them */
+    struct ntb_extent *by_id;   /* by memory.id */
+    struct ntb_extent *waiting; /* those that the next ntb_extents_settle() has to look at */
+    bool lost;      /* events about extents were lost: what the port has must be read again */
+    uint64_t looks; /* how often one extent was looked at because something had happened */
     /* what rsmd has not been told yet */
     bool ended;   /* a session, or the node on the other side is another one */
     bool changed; /* anything */
@@ -92,8 +102,15 @@ void ntb_extent_free(struct rsm_node_port *port, struct rsm_extent *extent);
 void ntb_extents_inherit(struct ntb_window *window);
 /** Lock held. An event of the port about an extent. */
 void ntb_extent_event(struct ntb_window *window, const struct ntb_port_event *event);
-/** Lock held. What waits for nothing any more is released, and forgotten. */
-void ntb_extents_settle(struct ntb_window *window);
+/** Lock held. Something has happened to the extent after which it may be released or forgotten. */
+void ntb_extent_changed(struct ntb_window *window, struct ntb_extent *extent);
+/** Lock held. Extents that have changed, and those whose release the port has refused: what waits for
+ *  nothing any more is released, and forgotten. True: something was released, which may be
+ *  another event. */
+bool ntb_extents_settle(struct ntb_window *window);
+/** Lock held. Events were lost: take what has become of the extents from the port's own table. If it
+ *  cannot be had, nothing changes, and the window stays `lost`. */
+void ntb_extents_resync(struct ntb_window *window);
 
 /* grants.c */
 

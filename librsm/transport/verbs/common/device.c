@@ -222,6 +222,37 @@ static bool find_among_interfaces(const char *name, struct verbs_device *device)
     return found;
 }
 
+/* Say what was looked for, what there is, and what to do. */
+static void explain_missing(const char *name, const struct verbs_options *options)
+{
+    char names[128] = "";
+    int count = 0;
+    bool there = name[0] == '\0';
+    struct ibv_device **list = ibv_get_device_list(&count);
+    for (int i = 0; list != NULL && i < count; i++) {
+        size_t used = strlen(names);
+        const char *found = ibv_get_device_name(list[i]);
+        snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "", found);
+        there |= strcmp(found, name) == 0;
+    }
+    if (list != NULL)
+        ibv_free_device_list(list);
+    if (count == 0)
+        rsm_log_error(
+            "verbs: there is no RDMA device%s%s: load the driver of the adapter, or make a "
+            "soft-RoCE device by rdma link add (rsm-verbs(7))",
+            name[0] != '\0' ? " " : "", name);
+    else if (!there)
+        rsm_log_error(
+            "verbs: there is no RDMA device %s: correct device = in rsm.conf; there are %s", name,
+            names);
+    else
+        rsm_log_error("verbs: no RDMA device%s%s has an active port with %s: set the link of its "
+                      "network interface up, and give that an address",
+                      name[0] != '\0' ? " named " : "", name,
+                      options->gid != VERBS_GID_AUTO ? "the wanted GID" : "an IP address");
+}
+
 bool verbs_device_open(const char *name, const struct verbs_options *options,
                        struct verbs_device *device)
 {
@@ -234,9 +265,7 @@ bool verbs_device_open(const char *name, const struct verbs_options *options,
             return false;
     } else if (!find_among_devices(name, options, device) &&
                (options->gid != VERBS_GID_AUTO || !find_among_interfaces(name, device))) {
-        rsm_log_error("verbs: no RDMA device%s%s has an active port with %s",
-                      name[0] != '\0' ? " named " : "", name,
-                      options->gid != VERBS_GID_AUTO ? "the wanted GID" : "an IP address");
+        explain_missing(name, options);
         return false;
     }
     if (ibv_query_device(device->context, &device->attr) != 0) {

@@ -7,12 +7,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/status.h"
 #include "transport/verbs/common/manager.h"
 #include "transport/verbs/node/node.h"
 
@@ -108,12 +110,11 @@ static uint32_t smaller_mtu(uint32_t first, uint32_t second)
 }
 
 /* Bring the queue pair up and say yes. */
-static bool answer(struct verbs_node_port *port, struct verbs_node_offer *offer,
-                   const struct verbs_hello *hello)
+static bool answer(struct verbs_node_port *port, struct verbs_node_offer *offer)
 {
     struct verbs_path path = port->path;
     uint8_t bytes[VERBS_ACCEPT_DATA_BYTES];
-    path.mtu = smaller_mtu(path.mtu, hello->mtu);
+    path.mtu = smaller_mtu(path.mtu, offer->mtu);
     struct verbs_accept_data welcome = {.mtu = (uint16_t)path.mtu,
                                         .capabilities = VERBS_CAP_SIGNAL_IMPORTER};
     verbs_accept_data_encode(&welcome, bytes);
@@ -125,8 +126,82 @@ static bool answer(struct verbs_node_port *port, struct verbs_node_offer *offer,
            rdma_accept(offer->id, &param) == 0;
 }
 
+static void refuse(struct verbs_node_port *port, struct verbs_node_offer *offer)
+{
+    rdma_reject(offer->id, NULL, 0);
+    verbs_offer_lose(port, offer);
+}
+
+/* What the connection needs is there, or could not be made. */
+static void on_prepared(struct verbs_node_port *port, struct verbs_node_offer *offer)
+{
+    offer->preparing = false;
+    if (atomic_load(&offer->unwanted)) {
+        verbs_grant_end(port, offer);
+        if (offer->revoked)
+            free(offer);
+        return;
+    }
+    if (offer->prepared) {
+        offer->unconfirmed = answer(port, offer);
+        if (offer->unconfirmed)
+            return;
+        rsm_log_error("verbs: cannot accept the connection of node %u: %m", offer->node);
+    }
+    refuse(port, offer);
+}
+
+/* ... by a thread. */
+
+static struct verbs_node_offer *offer_of(struct rsm_node_job *job)
+{
+    return RSM_CONTAINER_OF(job, struct verbs_node_offer, job);
+}
+
+static void run_preparation(struct rsm_node_job *job)
+{
+    struct verbs_node_offer *offer = offer_of(job);
+    struct verbs_node_port *port = verbs_node_port_of(offer->base.port);
+    if (!atomic_load(&offer->unwanted))
+        offer->prepared = verbs_grant_prepare(port, offer) == RSM_ST_OK;
+}
+
+static void tell_lost(struct verbs_node_port *port, const struct rsm_node_upcalls *up,
+                      void *context);
+
+static void preparation_done(struct rsm_node_job *job, const struct rsm_node_upcalls *up,
+                             void *context)
+{
+    struct verbs_node_offer *offer = offer_of(job);
+    struct verbs_node_port *port = verbs_node_port_of(offer->base.port);
+    on_prepared(port, offer);
+    tell_lost(port, up, context);
+}
+
+static void prepare(struct verbs_node_port *port, struct verbs_node_offer *offer,
+                    const struct rsm_node_upcalls *up, void *context)
+{
+    enum rsm_status status = RSM_ST_UNSUPPORTED;
+    offer->job = (struct rsm_node_job){.run = run_preparation, .done = preparation_done};
+    offer->preparing = true;
+    if (up->size >= offsetof(struct rsm_node_upcalls, submit) + sizeof up->submit)
+        status = up->submit(context, &offer->base, &offer->job);
+    if (status == RSM_ST_OK)
+        return;
+    if (status == RSM_ST_UNSUPPORTED) { /* there are no threads */
+        run_preparation(&offer->job);
+        on_prepared(port, offer);
+        return;
+    }
+    rsm_log_error("verbs: cannot prepare the connection of node %u: %s", offer->node,
+                  rsmcore_status_text(status));
+    offer->preparing = false;
+    refuse(port, offer);
+}
+
 static void on_request(struct verbs_node_port *port, struct rdma_cm_id *id,
-                       const struct verbs_hello *hello, bool understood)
+                       const struct verbs_hello *hello, bool understood,
+                       const struct rsm_node_upcalls *up, void *context)
 {
     struct verbs_node_offer *offer = understood ? verbs_offer_find(port, hello->token) : NULL;
     if (offer == NULL || offer->state != VERBS_WAITING) {
@@ -142,14 +217,8 @@ static void on_request(struct verbs_node_port *port, struct rdma_cm_id *id,
     offer->id = id;
     id->context = offer;
     offer->state = VERBS_CONNECTING;
-    if (verbs_grant_prepare(port, offer) == RSM_ST_OK) {
-        offer->unconfirmed = answer(port, offer, hello);
-        if (offer->unconfirmed)
-            return;
-        rsm_log_error("verbs: cannot accept the connection of node %u: %m", offer->node);
-    }
-    rdma_reject(id, NULL, 0);
-    verbs_offer_lose(port, offer);
+    offer->mtu = hello->mtu;
+    prepare(port, offer, up, context);
 }
 
 static void on_event(struct verbs_node_port *port, struct verbs_node_offer *offer,
@@ -176,7 +245,8 @@ static void on_event(struct verbs_node_port *port, struct verbs_node_offer *offe
 
 /* One event of the connection manager; false if there is none. An event is acknowledged before its
  * id can be destroyed, which waits for that. */
-static bool take_event(struct verbs_node_port *port)
+static bool take_event(struct verbs_node_port *port, const struct rsm_node_upcalls *up,
+                       void *context)
 {
     struct rdma_cm_event *event;
     struct verbs_hello hello;
@@ -189,7 +259,7 @@ static bool take_event(struct verbs_node_port *port)
                                          event->param.conn.private_data_len, &hello);
     rdma_ack_cm_event(event);
     if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
-        on_request(port, id, &hello, understood);
+        on_request(port, id, &hello, understood, up, context);
     else if (id == port->listener)
         rsm_log_error("verbs: listener: %s", rdma_event_str(type));
     else if (id->context != NULL)
@@ -329,7 +399,7 @@ static void on_queue_event(struct verbs_node_port *port, const struct ibv_qp *qp
                            enum ibv_event_type type)
 {
     for (struct verbs_node_offer *offer = port->offers; offer != NULL; offer = offer->hh.next) {
-        if (offer->qp != qp)
+        if (offer->preparing || offer->qp != qp)
             continue;
         if (type == IBV_EVENT_COMM_EST)
             rdma_notify(offer->id, type);
@@ -397,7 +467,7 @@ void verbs_dispatch(struct rsm_node_port *base, const struct rsm_node_upcalls *u
     struct verbs_node_port *port = verbs_node_port_of(base);
     for (int i = 0; i < AT_ONCE && take_device_event(port); i++)
         continue;
-    for (int i = 0; i < AT_ONCE && take_event(port); i++)
+    for (int i = 0; i < AT_ONCE && take_event(port, up, context); i++)
         continue;
     for (int i = 0; i < AT_ONCE && take_completions(port, up, context); i++)
         continue;

@@ -199,18 +199,27 @@ static void end_keys(struct verbs_node_offer *offer)
     }
 }
 
+static void end_connection(struct verbs_node_port *port, struct verbs_node_offer *offer)
+{
+    if (offer->id != NULL)
+        verbs_deferred_disconnect(port, offer->id, offer->unconfirmed);
+    offer->id = NULL;
+}
+
 void verbs_grant_end(struct verbs_node_port *port, struct verbs_node_offer *offer)
 {
+    if (offer->preparing) { /* what the thread makes is ended when it is done */
+        atomic_store(&offer->unwanted, true);
+        end_connection(port, offer);
+        return;
+    }
     if (offer->qp != NULL)
         verbs_qp_stop(offer->qp);
     end_keys(offer);
     if (offer->qp != NULL)
         complain("destroy a queue pair", ibv_destroy_qp(offer->qp));
     offer->qp = NULL;
-    if (offer->id != NULL) {
-        verbs_deferred_disconnect(port, offer->id, offer->unconfirmed);
-        offer->id = NULL;
-    }
+    end_connection(port, offer);
     if (offer->cq != NULL)
         complain("destroy a completion queue", ibv_destroy_cq(offer->cq));
     offer->cq = NULL;

@@ -56,6 +56,7 @@ static void strip(struct verbs_node_port *port)
     if (port->pd != NULL)
         ibv_dealloc_pd(port->pd);
     verbs_device_close(&port->device);
+    pthread_mutex_destroy(&port->slots_lock);
     free(port);
 }
 
@@ -70,6 +71,7 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
                       RSM_NODE_EXTENTS_PINNED | RSM_NODE_ANY_THREAD;
     made->page = (uint64_t)sysconf(_SC_PAGESIZE);
     made->epoll = made->again = -1;
+    made->slots_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     if (!verbs_options_parse(info->options, info->peer_timeout_ms, &made->options, why,
                              sizeof why)) {
         rsm_log_error("verbs: controller %s: %s", info->name, why);
@@ -87,6 +89,22 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
         return RSM_ST_NO_RESOURCES;
     }
     *port = &made->base;
+    return RSM_ST_OK;
+}
+
+/* Without memory, threads and a listener: those another daemon may have. */
+static enum rsm_status node_check(const struct rsm_controller_info *info)
+{
+    char why[256];
+    struct verbs_options options;
+    struct verbs_device device = {.context = NULL};
+    if (!verbs_options_parse(info->options, info->peer_timeout_ms, &options, why, sizeof why)) {
+        rsm_log_error("verbs: controller %s: %s", info->name, why);
+        return RSM_ST_INVALID;
+    }
+    if (!verbs_device_open(info->device, &options, &device))
+        return RSM_ST_NO_CONTROLLER;
+    verbs_device_close(&device);
     return RSM_ST_OK;
 }
 
@@ -180,6 +198,7 @@ VERBS_TABLE const struct rsm_node_ops rsm_transport_node_ops_v2 = {
     RSM_NODE_OPS_HEAD,
     .name = "verbs",
     .open = node_open,
+    .check = node_check,
     .close = node_close,
     .attributes = node_attributes,
     .extent_make = node_extent_make,

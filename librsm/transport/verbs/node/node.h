@@ -6,12 +6,15 @@
  * (signals of the exporter).
  *
  * rsmd's one thread runs all of it, but for extents: the pool has a thread of its own, and rsmd
- * makes and frees extents in any.
+ * makes and frees extents in any. What a connection needs of the device is made in another thread
+ * (verbs_grant_prepare()). Until that is done (`preparing`), nothing else looks at it.
  */
 #ifndef VERBS_NODE_H
 #define VERBS_NODE_H
 
 #define HASH_NONFATAL_OOM 1
+#include <pthread.h>
+#include <stdatomic.h>
 #include <uthash.h>
 
 #include "transport/verbs/node/pool.h"
@@ -28,7 +31,7 @@ enum {
 
 enum verbs_offer_state {
     VERBS_WAITING,    /* for the importer */
-    VERBS_CONNECTING, /* accepted, the importer has not confirmed yet */
+    VERBS_CONNECTING, /* being prepared, or accepted and not confirmed by the importer yet */
     VERBS_CONNECTED,
     VERBS_LOST,
 };
@@ -48,10 +51,16 @@ struct verbs_node_offer {
     uint8_t token[VERBS_TOKEN_BYTES];
     UT_hash_handle hh; /* by token */
     enum verbs_offer_state state;
-    bool told;        /* rsmd knows that it is lost */
-    bool more;        /* completions were left for the next dispatch */
-    bool windows;     /* keys are windows, not registrations */
-    bool unconfirmed; /* accepted, and no word of the importer since */
+    struct rsm_node_job job; /* prepares it */
+    bool preparing;          /* ... and is not done: what it makes is the thread's, up to the end */
+    bool prepared;           /* ... and has succeeded */
+    atomic_bool unwanted;    /* lost or revoked meanwhile: need not be prepared any more */
+    bool revoked;            /* it is freed when that is done */
+    uint32_t mtu;            /* of the importer */
+    bool told;               /* rsmd knows that it is lost */
+    bool more;               /* completions were left for the next dispatch */
+    bool windows;            /* keys are windows, not registrations */
+    bool unconfirmed;        /* accepted, and no word of the importer since */
     uint32_t rights;
     uint32_t node; /* of the importer, for the log */
     struct rdma_cm_id *id;
@@ -88,6 +97,7 @@ struct verbs_node_port {
     struct verbs_node_offer *offers;
     uint64_t refused;                /* connections */
     unsigned untold;                 /* offers that rsmd does not know to be lost */
+    pthread_mutex_t slots_lock;      /* of the next two */
     struct verbs_send_buffer *slots; /* free ones */
     struct verbs_send_buffer_chunk *slabs;
     struct verbs_deferred_disconnect
@@ -107,12 +117,14 @@ static inline struct verbs_node_offer *verbs_node_offer_of(struct rsm_node_offer
 
 /* ------------------------------------------------------------------ grant.c */
 
-/** Everything that one connection needs before its importer comes; what was made is in the offer
- *  also after a failure, for verbs_grant_end(). */
+/** Everything that one connection needs of the device before its importer is answered; what was
+ *  made is in the offer also after a failure, for verbs_grant_end(). Takes long, and may be called
+ *  by any thread. */
 enum rsm_status verbs_grant_prepare(struct verbs_node_port *port, struct verbs_node_offer *offer);
 /** Bind the keys to the connection and tell the importer. */
 bool verbs_grant_send(struct verbs_node_offer *offer);
-/** Take the keys and the connection away: when it returns nothing lands any more. */
+/** Take the keys and the connection away: when it returns nothing lands any more. While a thread
+ *  prepares the offer nothing can land, and only the importer's request is refused. */
 void verbs_grant_end(struct verbs_node_port *port, struct verbs_node_offer *offer);
 
 /** Return credit for the signals taken so far; false: the connection has failed. */
@@ -132,6 +144,7 @@ struct verbs_send_buffer {
     uint8_t *bytes; /* VERBS_MESSAGE_MAX of them */
 };
 
+/* Any thread. */
 struct verbs_send_buffer *verbs_send_buffer_get(struct verbs_node_port *port);
 void verbs_send_buffer_put(struct verbs_node_port *port, struct verbs_send_buffer *slot);
 void verbs_send_buffers_end(struct verbs_node_port *port);

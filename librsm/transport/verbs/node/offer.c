@@ -85,5 +85,8 @@ void verbs_offer_revoke(struct verbs_node_port *port, struct verbs_node_offer *m
     if (made->state == VERBS_LOST && !made->told)
         port->untold--;
     HASH_DELETE(hh, port->offers, made);
-    free(made);
+    if (made->preparing)
+        made->revoked = true;
+    else
+        free(made);
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file The environment variables of librsm, and mistakes in them that would otherwise have no effect. */
+#ifndef RSMCORE_ENVIRONMENT_H
+#define RSMCORE_ENVIRONMENT_H
+
+/**
+ * Log a warning for each variable whose name begins with RSM_ and that librsm does not know, and for
+ * values of RSM_LOG and RSM_SHM_DIRECT that it does not know. Who reads another variable judges its
+ * value. A set-user-id program, which ignores all of them, is told nothing.
+ */
+void rsmcore_environment_check(void);
+
+/** The same, the first time that a process calls it. */
+void rsmcore_environment_check_once(void);
+
+#endif

@@ -1,0 +1,133 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test.sh FOLDER SOURCE: install the packages of FOLDER in a fresh Debian, a change root that mmdebstrap makes of this
+# host's release, and run the tests of SOURCE/debian/tests there, each in a copy of its own with the packages that its
+# Depends names. Then build and install SOURCE in such a copy with exactly the packages that README.md names. Needs root
+# and the apt mirror ($RSM_MIRROR, or http://deb.debian.org/debian).
+set -eu
+folder=$(realpath "$1")
+source=$(realpath "$2")
+mirror=${RSM_MIRROR:-http://deb.debian.org/debian}
+release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+[ "$(id -u)" -eq 0 ] || {
+    echo "test.sh: only root can make a change root" >&2
+    exit 1
+}
+work=$(mktemp -d "${TMPDIR:-/tmp}/rsm-packages.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/packages"
+cp "$folder"/*.deb "$work/packages"
+(cd "$work/packages" && apt-ftparchive packages . >Packages)
+base=$folder/base-$release.tar
+if [ -z "$(find "$base" -mtime -1 2>/dev/null)" ]; then
+    mmdebstrap --quiet --variant=apt --format=tar "$release" "$base.new" "$mirror"
+    mv "$base.new" "$base"
+fi
+
+# fresh: a new copy at $root, with the packages to be tested, and nothing else that is not essential.
+root=$work/root
+fresh() {
+    rm -rf --one-file-system "$root"
+    mkdir "$root"
+    tar -x -C "$root" -f "$base" --exclude='./dev/*'
+    cp -R "$work/packages" "$root/packages"
+    echo 'deb [trusted=yes] file:/packages ./' >"$root/etc/apt/sources.list.d/rsm.list"
+    cp /etc/resolv.conf "$root/etc/resolv.conf"
+    # No service is started where no service manager runs.
+    printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+    chmod +x "$root/usr/sbin/policy-rc.d"
+    inside apt-get update -qq
+}
+
+# inside COMMAND...: in $root, in name spaces that end with the command.
+inside() {
+    # shellcheck disable=SC2016
+    unshare --mount --pid --fork --kill-child sh -eu -c '
+        mount --make-rprivate /
+        mount -t proc proc "$0/proc"
+        mount -t tmpfs -o mode=0755 tmpfs "$0/dev"
+        for node in null zero full random urandom tty; do
+            touch "$0/dev/$node"
+            mount --bind "/dev/$node" "$0/dev/$node"
+        done
+        ln -s /proc/self/fd "$0/dev/fd"
+        mkdir -m 1777 "$0/dev/shm"
+        mount -t tmpfs tmpfs "$0/dev/shm"
+        exec chroot "$@"' "$root" "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+        DEBIAN_FRONTEND=noninteractive "$@"
+}
+
+failed=()
+# run NAME COMMAND...: a test; its output is shown if it fails.
+run() {
+    local name=$1 start=$SECONDS
+    shift
+    if "$@" >"$folder/test-$name.log" 2>&1; then
+        echo "passed: $name ($((SECONDS - start)) s)"
+    else
+        tail -n 40 "$folder/test-$name.log"
+        echo "FAILED: $name (all of its output: $folder/test-$name.log)"
+        failed+=("$name")
+    fi
+}
+
+packaged() {
+    local name=$1 depends
+    depends=$(sed -n "/^Tests: $name\$/,/^\$/s/^Depends: //p" "$source/debian/tests/control" | tr -d ,)
+    fresh
+    # shellcheck disable=SC2086 # a list of words
+    inside apt-get install -y -q --no-install-recommends $depends
+    mkdir -p "$root/source/tests"
+    cp -R "$source/debian" "$root/source/debian"
+    cp -R "$source/tests/install" "$root/source/tests/install"
+    inside sh -c "cd /source && exec timeout 900 debian/tests/$name"
+}
+
+# legacy-program, which runs without rsmd above, with it.
+installed_together() {
+    fresh
+    inside apt-get install -y -q --no-install-recommends librsm-dev gcc libc6-dev rsmd
+    mkdir -p "$root/source"
+    cp -R "$source/debian" "$root/source/debian"
+    inside sh -c 'cd /source && exec timeout 900 debian/tests/legacy-program'
+}
+
+from_source() {
+    local packages
+    packages=$(sed -n 's/^    \(build-essential .*\)/\1/p' "$source/README.md")
+    [ -n "$packages" ] || {
+        echo "README.md names no packages"
+        return 1
+    }
+    fresh
+    # shellcheck disable=SC2086
+    inside apt-get install -y -q --no-install-recommends $packages
+    mkdir "$root/source"
+    tar -x -C "$root/source" --strip-components=1 -f "$folder"/librsm_*.orig.tar.xz 2>/dev/null ||
+        (xz -dc "$folder"/librsm_*.orig.tar.xz | tar -x -C "$root/source" --strip-components=1)
+    # shellcheck disable=SC2016
+    inside sh -euc 'cd /source
+        cmake --preset release
+        cmake --build --preset release
+        cmake --install build/release
+        ldconfig
+        cc tests/install/hello.c -lrsm -o /tmp/hello
+        [ "$(/tmp/hello)" = hello ]
+        rsmtest --version
+        cmake --build build/release --target uninstall
+        left=$(find /usr/local -name "*rsm*" -o -name "*sisci*")
+        [ -z "$left" ] || { echo "left: $left"; exit 1; }'
+}
+
+mapfile -t names < <(sed -n 's/^Tests: //p' "$source/debian/tests/control")
+for name in "${names[@]}"; do
+    run "$name" packaged "$name"
+done
+run with-daemon installed_together
+[ "${RSM_FROM_SOURCE-yes}" = no ] || run from-source from_source
+[ ${#failed[@]} -eq 0 ] || {
+    echo "failed: ${failed[*]}"
+    exit 1
+}
+echo "the packages install and work in a fresh Debian ($release)"

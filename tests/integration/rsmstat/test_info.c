@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rsminfo shows what there is, and what is missing, whoever asks. */
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process.h"
+#include "run.h"
+#include "shared_node.h"
+
+enum { OTHER_UID = 65533 };
+
+static void expect_line(const char *text, const char *pattern)
+{
+    regex_t regex;
+    assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NEWLINE | REG_NOSUB), 0);
+    int result = regexec(&regex, text, 0, NULL, 0);
+    regfree(&regex);
+    if (result != 0)
+        fail_msg("no line %s in\n%s", pattern, text);
+}
+
+static int info_setup(void **state)
+{
+    return shared_node_setup_with(state, "; not shown\n[controller sci0]\ntransport = shm\n"
+                                         "[controller away0]\ntransport = ntb\n"
+                                         "device = /dev/rsm_ntb-away\n");
+}
+
+static void expect_host(const char *out)
+{
+    expect_line(out, "^time +20[0-9-]+ [0-9:]+ [+-][0-9]{4}$");
+    expect_line(out, "^rsminfo +[0-9.]+, built by ");
+    expect_line(out, "^librsm +.*/librsm\\.so\\.2$");
+    expect_line(out, "^modules +/");
+    expect_line(out, "^ +ntb: loads$");
+    expect_line(out, "^kernel +Linux [0-9]");
+    expect_line(out, "^userfaultfd +of this user alone: ");
+    expect_line(out, "^PAGEMAP_SCAN +(yes|no|.*denied.*)$");
+    expect_line(out, "^memfd +sealing: yes");
+    expect_line(out, "^memlock +");
+    expect_line(out, "^descriptors +[0-9]+, at most ");
+    expect_line(out, "^RDMA");
+    expect_line(out, "^NTB");
+}
+
+static void test_node(void **state)
+{
+    const struct world *world = *state;
+    setenv("RSM_NODEE", "3", 1);
+    for (int other = 0; other <= 1; other++) {
+        struct outcome outcome = run_as(world, other ? OTHER_UID : geteuid(), "");
+        assert_int_equal(outcome.status, 0);
+        assert_string_equal(outcome.err, "");
+        expect_host(outcome.out);
+        expect_line(outcome.out, "^environment +.*RSM_");
+        expect_line(outcome.out, "^WARNING +the environment variable RSM_NODEE is not one");
+        expect_line(outcome.out, "^node +1 in /tmp/.*, configured$");
+        expect_line(outcome.out, "^rsmd +[0-9]+ of user .*, system$");
+        expect_line(outcome.out, "^ +.*--config=/tmp/rsm-shared-");
+        expect_line(outcome.out, "^controllers +sci0: shm$");
+        expect_line(outcome.out, "^ +away0: FAILED: ntb: cannot open /dev/rsm_ntb-away ");
+        expect_line(outcome.out, "^rsm.conf +/tmp/rsm-shared-.*: not there$"); /* any more */
+        outcome_free(&outcome);
+    }
+    unsetenv("RSM_NODEE");
+}
+
+static void test_no_daemon(void **state)
+{
+    struct outcome outcome = run(*state, "--node 2");
+    assert_int_equal(outcome.status, 0);
+    expect_host(outcome.out);
+    expect_line(outcome.out, "^rsmd +no rsmd for node 2 at ");
+    outcome_free(&outcome);
+    outcome = run(*state, "--node x");
+    assert_int_equal(outcome.status, 0);
+    expect_line(outcome.out, "^ERROR +RSM_NODE=x is not a node id");
+    outcome_free(&outcome);
+}
+
+static void test_usage(void **state)
+{
+    struct outcome outcome = run(*state, "--nothing");
+    assert_int_equal(outcome.status, 2);
+    outcome_free(&outcome);
+    outcome = run(*state, "word");
+    assert_int_equal(outcome.status, 2);
+    outcome_free(&outcome);
+    outcome = run(*state, "--version");
+    assert_int_equal(outcome.status, 0);
+    assert_int_equal(strncmp(outcome.out, "rsminfo (librsm) ", 17), 0);
+    outcome_free(&outcome);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_node, info_setup, shared_node_teardown),
+        WORLD_TEST(test_no_daemon),
+        WORLD_TEST(test_usage),
+    };
+    run_program = "rsminfo";
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the end of a daemon relies on: draining waits for jobs, and for those that their ends
+ * submit. */
+#include "common/worker.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+enum { LONG_MS = 30000, CHAIN = 4 };
+
+static const struct rsmd_worker_limits limits = {.threads = 2, .per_owner = 2};
+static struct event_base *base;
+static struct rsmd_worker *worker;
+
+struct link {
+    struct rsmd_job job;
+    int left; /* that follow */
+    int *done;
+};
+
+static void run(struct rsmd_job *job)
+{
+    (void)job;
+    usleep(2000);
+}
+
+static void submit(int left, int *done);
+
+static void done(struct rsmd_job *job)
+{
+    const struct link *link = (struct link *)job;
+    ++*link->done;
+    if (link->left > 0)
+        submit(link->left - 1, link->done);
+}
+
+static void free_link(struct rsmd_job *job)
+{
+    free(job);
+}
+
+static void submit(int left, int *counter)
+{
+    struct link *link = calloc(1, sizeof *link);
+    assert_non_null(link);
+    *link = (struct link){
+        .job = {.run = run, .done = done, .free = free_link}, .left = left, .done = counter};
+    assert_true(rsmd_worker_submit(worker, &link->job));
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    base = event_base_new();
+    assert_non_null(base);
+    worker = rsmd_worker_new(base, &limits);
+    assert_non_null(worker);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    rsmd_worker_end(worker);
+    event_base_free(base);
+    return 0;
+}
+
+static void an_idle_one_is_drained_at_once(void **state)
+{
+    (void)state;
+    assert_true(rsmd_worker_drain(worker, LONG_MS));
+}
+
+static void drained_with_what_the_ends_submit(void **state)
+{
+    int ends = 0;
+    (void)state;
+    submit(CHAIN - 1, &ends);
+    assert_true(rsmd_worker_drain(worker, LONG_MS));
+    assert_int_equal(ends, CHAIN);
+}
+
+/* ------------------------------------------------------------------ one that does not end */
+
+static int pipe_ends[2];
+
+static void run_until_told(struct rsmd_job *job)
+{
+    char byte;
+    (void)job;
+    assert_int_equal(read(pipe_ends[0], &byte, 1), 1);
+}
+
+static void not_longer_than_allowed(void **state)
+{
+    int ends = 0;
+    struct link *link = calloc(1, sizeof *link);
+    (void)state;
+    assert_non_null(link);
+    assert_int_equal(pipe(pipe_ends), 0);
+    *link = (struct link){.job = {.run = run_until_told, .done = done, .free = free_link},
+                          .done = &ends};
+    assert_true(rsmd_worker_submit(worker, &link->job));
+    assert_false(rsmd_worker_drain(worker, 20));
+    assert_int_equal(ends, 0);
+    assert_int_equal(write(pipe_ends[1], "", 1), 1);
+    assert_true(rsmd_worker_drain(worker, LONG_MS));
+    assert_int_equal(ends, 1);
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
+int main(void)
+{
+#define WORKER_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        WORKER_TEST(an_idle_one_is_drained_at_once),
+        WORKER_TEST(drained_with_what_the_ends_submit),
+        WORKER_TEST(not_longer_than_allowed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Completion of the command lines of librsm's programs for bash. The options are those that --help
+# lists, so that they are never out of date.
+
+# _rsm_options PROGRAM: long options, one on each line.
+_rsm_options() {
+    "$1" --help 2>/dev/null | grep -E '^ +-' | grep -oE -e '--[a-z][a-z-]+' | sort -u
+}
+
+# _rsm_operations PROGRAM: what rsmperf can measure.
+_rsm_operations() {
+    "$1" --help 2>/dev/null | sed '1,/^Operations:/d'
+}
+
+# _rsm_list WORDS: the word is a list with commas; its last part is one of WORDS.
+_rsm_list() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=
+    case $word in
+    *,*) before=${word%,*}, ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -P "$before" -W "$1" -- "${word##*,}")
+}
+
+# _rsm_value PROGRAM OPTION WORD: the value of an option; false: it has none that is known here.
+_rsm_value() {
+    case $2 in
+    -d | --runtime-dir)
+        mapfile -t COMPREPLY < <(compgen -d -- "$3")
+        compopt -o filenames 2>/dev/null
+        ;;
+    -c | --config | --plot)
+        [ "${1##*/}" = rsmd ] || [ "$2" = --plot ] || return 1
+        mapfile -t COMPREPLY < <(compgen -f -- "$3")
+        compopt -o filenames 2>/dev/null
+        ;;
+    -o | --only)
+        [ "${1##*/}" = rsmperf ] || return 1
+        _rsm_list "$(_rsm_operations "$1")"
+        ;;
+    --api)
+        mapfile -t COMPREPLY < <(compgen -W "rsm sisci" -- "$3")
+        ;;
+    --log-level)
+        mapfile -t COMPREPLY < <(compgen -W "error warning info debug" -- "$3")
+        ;;
+    *)
+        return 1
+        ;;
+    esac
+    return 0
+}
+
+# Called with the program, the word and the one before it.
+_rsm() {
+    COMPREPLY=()
+    _rsm_value "$1" "$3" "$2" && return 0
+    case $2 in
+    -*) mapfile -t COMPREPLY < <(compgen -W "$(_rsm_options "$1")" -- "$2") ;;
+    esac
+}
+
+complete -F _rsm rsmd rsmstat rsmperf rsmtest scitest rsminfo
