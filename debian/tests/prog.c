@@ -18,6 +18,8 @@
 int main(void)
 {
     static char name[] = "sci0";
+    static char text[8] = "legacy";
+    rsmapi_barrier_t barrier;
     rsmapi_controller_handle_t controller;
     rsm_memseg_export_handle_t segment;
     rsm_memseg_import_handle_t import;
@@ -37,7 +39,11 @@ int main(void)
     TRY(rsm_memseg_export_create(controller, &segment, memory, size, 0));
     TRY(rsm_memseg_export_publish(segment, &id, &access, 1));
     TRY(rsm_memseg_import_connect(controller, access.ae_node, id, RSM_PERM_RDWR, &import));
-    TRY(rsm_memseg_import_put(import, 0, (void *)"legacy\0", 8));
+    TRY(rsm_memseg_import_init_barrier(import, RSM_BARRIER_NODE, &barrier));
+    TRY(rsm_memseg_import_open_barrier(&barrier));
+    TRY(rsm_memseg_import_put(import, 0, text, sizeof(text)));
+    TRY(rsm_memseg_import_close_barrier(&barrier));
+    TRY(rsm_memseg_import_destroy_barrier(&barrier));
     TRY(rsm_memseg_import_disconnect(import));
     puts(memory);
     TRY(rsm_memseg_export_unpublish(segment));
