@@ -54,7 +54,7 @@ inside() {
         ln -s /proc/self/fd "$0/dev/fd"
         mkdir -m 1777 "$0/dev/shm"
         mount -t tmpfs tmpfs "$0/dev/shm"
-        exec chroot "$@"' "$root" "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+        exec chroot "$@"' "$root" "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
         DEBIAN_FRONTEND=noninteractive "$@"
 }
 

@@ -120,6 +120,19 @@ void rsm_free_interconnect_topology(rsm_topology_t *topology_data);
  */
 int rsm_get_controller(char *name, rsmapi_controller_handle_t *controller);
 
+#ifdef __cplusplus
+/* In C++ a string constant is no char *. A template, for which NULL is no candidate; programs may
+ * still declare the function themselves, as RSMAPI does. */
+extern "C++" {
+template <typename character>
+inline int rsm_get_controller(const character *name, rsmapi_controller_handle_t *controller)
+{
+    const char *text = name; /* an error if it is another type */
+    return rsm_get_controller(const_cast<char *>(text), controller);
+}
+}
+#endif
+
 /**
  * Get what a controller can do. The loopback controller reports real values; Sun's reported zeros.
  *

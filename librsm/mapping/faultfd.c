@@ -6,10 +6,10 @@
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/madvise.h"
 #include "fault/uffd.h"
 #include "mapping/mechanism.h"
 
@@ -22,9 +22,6 @@
 #endif
 #ifndef UFFDIO_CONTINUE_MODE_WP
 #define UFFDIO_CONTINUE_MODE_WP ((uint64_t)1 << 1)
-#endif
-#ifndef MADV_DONTNEED_LOCKED
-#define MADV_DONTNEED_LOCKED 24
 #endif
 
 enum { ATTEMPTS = 100 };

@@ -3,17 +3,12 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/apart.h"
 #include "base/descriptor.h"
+#include "base/madvise.h"
 #include "base/status.h"
-
-/* Newer than the headers that this must build with; who needs it has a newer kernel. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 /* Reserved in full, populated by use. The tables of a segment are too large for malloc() and are
  * mostly never touched. */

@@ -10,7 +10,7 @@
 #define ADDRESS(function) ((void (*)(void))(function))
 
 static void (*const functions[])(void) = {
-    ADDRESS(rsm_get_controller),
+    ADDRESS((int (*)(char *, rsmapi_controller_handle_t *))rsm_get_controller), /* C++: this one */
     ADDRESS(rsm_get_controller_attr),
     ADDRESS(rsm_release_controller),
     ADDRESS(rsm_get_interconnect_topology),

@@ -11,7 +11,7 @@ trap 'exit 1' HUP INT TERM
 
 sed -n 's/^ *\([a-z_0-9]*\);$/\1/p' "$kit/librsm-solaris.map" | sort > "$work/wanted"
 # Sanitizers have symbols of their own.
-"$nm" -D --defined-only "$library" | sed -n 's/.* T \([^@]*\)@*RSM_SOLARIS_1$/\1/p' | sort \
+"$nm" -D --defined-only "$library" | sed -n 's/.* [TDB] \([^@]*\)@*RSM_SOLARIS_1$/\1/p' | sort \
     > "$work/exported"
 [ -s "$work/wanted" ] || exit 1
 if ! diff "$work/wanted" "$work/exported"; then
@@ -23,7 +23,7 @@ if [ -z "$sanitizers" ] && "$nm" -D --defined-only "$library" | grep -v '[@ ]RSM
     exit 1
 fi
 while read -r symbol; do
-    grep -rqE "[ *]${symbol#rsm_solaris_}\(" "$kit/include" || {
+    grep -rqE "[ *]${symbol#rsm_solaris_}(\(|\[\];|;)" "$kit/include" || {
         echo "FAILED: no header declares $symbol"
         exit 1
     }

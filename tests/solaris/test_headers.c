@@ -39,6 +39,8 @@ SAME_TYPE(caddr_t, char *);
 SAME_TYPE(thread_t, unsigned int);
 SAME_TYPE(thread_key_t, unsigned int);
 SAME_TYPE(lwpid_t, int);
+SAME_TYPE(lwp_mutex_t, mutex_t);
+SAME_TYPE(lwp_cond_t, cond_t);
 SAME_TYPE(processorid_t, int);
 SAME_TYPE(psetid_t, int);
 SAME_TYPE(zoneid_t, int);

@@ -43,6 +43,12 @@ typedef struct {
     pthread_rwlock_t rsm_rwlock;
 } rwlock_t;
 
+/* Their older names. */
+typedef mutex_t lwp_mutex_t;
+typedef cond_t lwp_cond_t;
+typedef sema_t lwp_sema_t;
+typedef rwlock_t lwp_rwlock_t;
+
 /* clang-format off */
 #define DEFAULTMUTEX  { PTHREAD_MUTEX_INITIALIZER, 0 }
 #define DEFAULTCV     { PTHREAD_COND_INITIALIZER }

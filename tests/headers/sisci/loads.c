@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 256 };
+enum { NAME_BYTES = 65 };
 
 /* The function of that name in one of its forms. */
 static void *find(void *library, const char *prefix, const char *name)
 {
-    char symbol[NAME_BYTES];
+    char symbol[2 * NAME_BYTES];
     snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
     return dlsym(library, symbol);
 }

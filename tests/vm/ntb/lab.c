@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "transport/ntb/import/copy.h"
+
 #define PATIENCE_S 60
 
 void fail(const char *file, int line, const char *what, const char *format, ...)
@@ -208,9 +210,9 @@ int barrier(const struct import *import, uint32_t err_seq)
     volatile const struct rsm_ntb_status *status = import->status;
     uint64_t canary;
 
-    __builtin_ia32_sfence();
+    ntb_store_fence();
     canary = *(volatile const uint64_t *)(import->canary + status->canary_offset);
-    __builtin_ia32_lfence();
+    ntb_load_fence();
     return canary == status->canary && status->epoch == status->import_epoch && !status->revoked &&
            status->err_seq == err_seq;
 }

@@ -4,6 +4,8 @@
 #ifndef _RSM_SOLARIS_SYS_SYSTEMINFO_H
 #define _RSM_SOLARIS_SYS_SYSTEMINFO_H
 
+#include <sys/utsname.h>
+
 #define SI_SYSNAME             1 /* "Linux" */
 #define SI_HOSTNAME            2
 #define SI_RELEASE             3   /* of the kernel */

@@ -1,0 +1,167 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# rsm-cc: options of Sun's compiler become others or are dropped with a note, pragmas are honoured, and
+# a function that nobody declares is an error.
+#
+#   rsm_cc.sh RSM_CC SOURCE_DIR LIBDIR COMPILER
+set -u
+rsm_cc=$1 source=$2 libdir=$3 compiler=$4
+work=$(mktemp -d "${TMPDIR:-/tmp}/rsm-cc-test.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+export RSM_CC=$compiler RSM_CC_LIBRARIES="-L$libdir -Wl,-rpath,$libdir"
+export RSM_CC_INCLUDES="-I$source/compat/solaris/include -I$source/compat/include -I$source/include"
+cd "$work" || exit 1
+
+failed=0
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+cc() {
+    bash "$rsm_cc" "$@" >"$work/log" 2>&1
+}
+# becomes OPTION... : WORD...: all these words are in the command, and there is no note.
+# drops OPTION...: none of the option is in the command, and a note names it.
+becomes() {
+    local options=() word
+    while [ "$1" != : ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    bash "$rsm_cc" -xdryrun "${options[@]}" x.o >command 2>notes || fail "${options[*]}: $(cat notes)"
+    [ -s notes ] && fail "${options[*]}: $(cat notes)"
+    for word in "$@"; do
+        tr ' ' '\n' <command | tr -d '\\' | grep -qxF -e "$word" || fail "${options[*]} is not $word: $(cat command)"
+    done
+}
+drops() {
+    bash "$rsm_cc" -xdryrun "$@" x.o >command 2>notes || fail "$*: $(cat notes)"
+    grep -q 'note: .* dropped' notes || fail "$*: no note"
+    tr ' ' '\n' <command | grep -qxF -e "$1" && fail "$1 was not dropped"
+}
+
+becomes -mt : -pthread
+becomes -lthread : -pthread
+becomes -lposix4 : -lrt
+becomes -xO3 : -O2
+becomes -xO5 : -O3
+becomes -G -h libx.so.1 : -shared -fPIC -Wl,-soname,libx.so.1
+becomes -G -hliby.so : -Wl,-soname,liby.so
+becomes -R/a:/b -R /c : -Wl,-rpath,/a:/b -Wl,-rpath,/c
+becomes -v -errwarn : -Wall -Werror
+becomes -errwarn=%all : -Werror
+becomes -KPIC : -fPIC
+becomes -K pic : -fpic
+becomes -xcode=pic32 : -fPIC
+becomes -Xt : -std=gnu89
+becomes -Xc : -std=c99
+becomes -xc99=all : -std=gnu99
+becomes -z text -zdefs : -Wl,-z,text -Wl,-z,defs
+becomes -Bstatic : -Wl,-Bstatic
+becomes -z allextract : -Wl,--whole-archive
+becomes -xarch=amd64 : -D_GNU_SOURCE
+becomes -DX=1 -D Y -Ia -I b : -DX=1 -DY -Ia -Ib
+becomes -Wl,-z,now -fno-common : -Wl,-z,now -fno-common # not Sun's
+for option in -xarch=v8plus -m32 -xtarget=ultra3 -xchip=ultra -erroff=E_X -errwarn=E_X -lsocket -lnsl -lgen \
+    -lkstat -ldoor -lumem -xlibmil -dalign -fsimple=2 -fns -xprefetch=auto -Wc,-Qrm; do
+    drops "$option"
+done
+drops -K thread
+drops -B direct
+drops -Y P,/usr/lib
+for wrong in "-M nosuch" "x.il" "-h" "-P"; do
+    # shellcheck disable=SC2086 # words
+    bash "$rsm_cc" -xdryrun x.o $wrong >log 2>&1 && fail "$wrong is no error"
+    grep -q '^rsm-cc: error: ' log || fail "$wrong: no message: $(cat log)"
+done
+
+# A function that nobody has declared; what it returns would be cut to half a pointer.
+printf '#include <stdio.h>\nint main() { char *p = nobody_declares(10); p[0] = 1; return 0; }\n' >implicit.c
+for dialect in -Xa -Xt -Xc -xc99=all; do
+    cc $dialect -erroff=%all -c implicit.c && fail "$dialect: an undeclared function compiles"
+    grep -q 'rsm-cc: note' log || fail "-erroff: no note"
+done
+grep -q nobody_declares log || fail "nobody says what is undeclared: $(cat log)"
+
+# Pragmas, some of them from a header.
+cat >pragmas.h <<'C'
+#pragma ident "@(#)pragmas.h	1.2"
+#pragma init(from_header)
+C
+align='#pragma align 256 (global)'
+"$RSM_CC" --version | grep -q clang && align=
+{
+    echo "$align"
+    cat <<'C'
+#pragma ident	"@(#)pragmas.c	1.7 02/11/05"
+#include <errno.h>
+#include <stdio.h>
+#pragma redefine_extname outside inside
+#include "pragmas.h"
+#pragma init (first , second)
+#	pragma fini(last)
+#if 0
+#pragma init(nobody)
+#endif
+char global[3];
+extern int outside(void);
+extern int other(void);
+int outside(void) { return 5; }
+int real(void) { return 7; }
+static int begun;
+static void from_header(void) { begun += 1; }
+static void first(void) { begun += 10; }
+static void second(void) { begun += 100; }
+static void last(void) { puts("last"); }
+int main(void)
+{
+    printf("%d %d %s %s\n", begun, other(), sys_errlist[ENOENT], __FILE__);
+    return sys_nerr < 100 || (size_t)global % ALIGNED != 0;
+}
+/* Behind the calls: clang takes other() for two functions in calls that follow. */
+#pragma weak other = real
+C
+} >pragmas.c
+wanted=$(printf '111 7 No such file or directory pragmas.c\nlast\n0')
+check_pragmas() {
+    [ "$(./pragmas 2>&1; echo $?)" = "$wanted" ] || fail "$1: $(./pragmas 2>&1)"
+}
+aligned=${align:+256}
+cc -v -errwarn -xO3 -mt -xarch=v9 -DALIGNED=${aligned:-1} pragmas.c -o pragmas || fail "compiled and linked at once: $(cat log)"
+[ -s log ] && fail "not silent: $(cat log)"
+check_pragmas "compiled and linked at once"
+rm -f pragmas.o pragmas
+cc -v -errwarn -DALIGNED=${aligned:-1} -c pragmas.c || fail "compiled: $(cat log)"
+cc -o pragmas pragmas.o || fail "linked: $(cat log)"
+check_pragmas "compiled, then linked"
+nm pragmas.o | grep -q ' T inside$' || fail "redefine_extname was ignored"
+
+# Alignment that cannot be had is no silent matter: it is there, or an error.
+printf '#pragma align 128 (kept)\nstatic char kept[3] = "x";\nchar *use(void) { return kept; }\n' >aligned.c
+printf 'extern char *use(void);\nint main(void) { return (int)((unsigned long)use() %% 128); }\n' >main.c
+if cc -c aligned.c; then
+    cc main.c aligned.o -o aligned && ./aligned || fail "align was ignored"
+fi
+printf '#pragma init\nint x;\n' >wrong.c
+cc -c wrong.c && fail "#pragma init without a function was ignored"
+
+# A shared library with a map file of Solaris's.
+printf 'LIB_1 {\n    global: entry;\n    local: *;\n};\n' >map
+printf 'int entry(void) { return 3; }\nint inner(void) { return 4; }\n' >entry.c
+cc -G -Kpic -h libentry.so.1 -R "$work" -M map entry.c -o libentry.so || fail "a library: $(cat log)"
+readelf -d libentry.so >dynamic
+grep -q 'SONAME.*\[libentry\.so\.1\]' dynamic || fail "-h was ignored"
+grep -qE 'R(UN)?PATH.*'"$work" dynamic || fail "-R was ignored"
+nm -D libentry.so | grep -q 'inner' && fail "-M was ignored"
+# shellcheck disable=SC2016 # it is Solaris's own
+printf '$mapfile_version 2\nSYMBOL_SCOPE { global: entry; };\n' >map2
+cc -G -M map2 entry.c && fail "a map file of version 2 was taken"
+
+# A program of 2002, as its makefile would have it.
+cc -mt -xO3 -xarch=v8plusa -v -KPIC -D_REENTRANT "$source/tests/solaris/msgpump.c" -o msgpump -lrsm -lthread \
+    -lposix4 -lsocket -lnsl -lgen || fail "msgpump: $(cat log)"
+[ "$(grep -c ' dropped: ' log)" -eq 4 ] || fail "msgpump: other notes: $(cat log)"
+RSM_CC_QUIET=1 bash "$rsm_cc" -c -lsocket entry.c 2>&1 | grep . && fail "RSM_CC_QUIET is not quiet"
+exit $failed
