@@ -33,7 +33,7 @@
     X(RSMERR_BAD_OFFSET, "the range is outside the segment; give both sides the same -b and -l")   \
     X(RSMERR_MISALIGNED_OFFSET, "the offset is not aligned")                                       \
     X(RSMERR_BAD_LENGTH, "the length does not fit the segment; give both sides the same -b")       \
-    X(RSMERR_BAD_ACL, "an access list names nodes 1 to 64; check -n")                                              \
+    X(RSMERR_BAD_ACL, "an access list names nodes 1 to 64; check -n")                              \
     X(RSMERR_BAD_SEGID, "no place was given for the segment id")                                   \
     X(RSMERR_RESERVED_SEGID, "the segment id is reserved; use 0x400000 to 0x7fffffff (-k)")        \
     X(RSMERR_SEGID_IN_USE,                                                                         \

@@ -22,8 +22,8 @@ int main(void)
     if (rsm_get_controller(name, &controller) != RSM_SUCCESS ||
         rsm_release_controller(controller) != RSM_SUCCESS)
         return 1;
-    if (thr_create(NULL, 0, body, name, 0, &thread) != 0 ||
-        thr_join(thread, NULL, &result) != 0 || result != name)
+    if (thr_create(NULL, 0, body, name, 0, &thread) != 0 || thr_join(thread, NULL, &result) != 0 ||
+        result != name)
         return 2;
     if (gethrtime() < start)
         return 3;

@@ -30,16 +30,16 @@ becomes() {
         shift
     done
     shift
-    bash "$rsm_cc" -xdryrun "${options[@]}" x.o >command 2>notes || fail "${options[*]}: $(cat notes)"
+    bash "$rsm_cc" -xdryrun "${options[@]}" x.o >commands.txt 2>notes || fail "${options[*]}: $(cat notes)"
     [ -s notes ] && fail "${options[*]}: $(cat notes)"
     for word in "$@"; do
-        tr ' ' '\n' <command | tr -d '\\' | grep -qxF -e "$word" || fail "${options[*]} is not $word: $(cat command)"
+        tr ' ' '\n' <commands.txt | tr -d '\134' | grep -qxF -e "$word" || fail "${options[*]} is not $word: $(cat commands.txt)"
     done
 }
 drops() {
-    bash "$rsm_cc" -xdryrun "$@" x.o >command 2>notes || fail "$*: $(cat notes)"
+    bash "$rsm_cc" -xdryrun "$@" x.o >commands.txt 2>notes || fail "$*: $(cat notes)"
     grep -q 'note: .* dropped' notes || fail "$*: no note"
-    tr ' ' '\n' <command | grep -qxF -e "$1" && fail "$1 was not dropped"
+    tr ' ' '\n' <commands.txt | grep -qxF -e "$1" && fail "$1 was not dropped"
 }
 
 becomes -mt : -pthread
@@ -129,11 +129,11 @@ check_pragmas() {
     [ "$(./pragmas 2>&1; echo $?)" = "$wanted" ] || fail "$1: $(./pragmas 2>&1)"
 }
 aligned=${align:+256}
-cc -v -errwarn -xO3 -mt -xarch=v9 -DALIGNED=${aligned:-1} pragmas.c -o pragmas || fail "compiled and linked at once: $(cat log)"
+cc -v -errwarn -xO3 -mt -xarch=v9 -DALIGNED="${aligned:-1}" pragmas.c -o pragmas || fail "compiled and linked at once: $(cat log)"
 [ -s log ] && fail "not silent: $(cat log)"
 check_pragmas "compiled and linked at once"
 rm -f pragmas.o pragmas
-cc -v -errwarn -DALIGNED=${aligned:-1} -c pragmas.c || fail "compiled: $(cat log)"
+cc -v -errwarn -DALIGNED="${aligned:-1}" -c pragmas.c || fail "compiled: $(cat log)"
 cc -o pragmas pragmas.o || fail "linked: $(cat log)"
 check_pragmas "compiled, then linked"
 nm pragmas.o | grep -q ' T inside$' || fail "redefine_extname was ignored"
@@ -142,7 +142,7 @@ nm pragmas.o | grep -q ' T inside$' || fail "redefine_extname was ignored"
 printf '#pragma align 128 (kept)\nstatic char kept[3] = "x";\nchar *use(void) { return kept; }\n' >aligned.c
 printf 'extern char *use(void);\nint main(void) { return (int)((unsigned long)use() %% 128); }\n' >main.c
 if cc -c aligned.c; then
-    cc main.c aligned.o -o aligned && ./aligned || fail "align was ignored"
+    { cc main.c aligned.o -o aligned && ./aligned; } || fail "align was ignored"
 fi
 printf '#pragma init\nint x;\n' >wrong.c
 cc -c wrong.c && fail "#pragma init without a function was ignored"

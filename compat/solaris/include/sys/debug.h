@@ -23,8 +23,8 @@ extern "C" {
 int assfail(const char *assertion, const char *file, int line);
 
 /** The same with the values of both sides and the comparison between them. */
-void assfail3(const char *assertion, u_longlong_t left, const char *comparison,
-              u_longlong_t right, const char *file, int line);
+void assfail3(const char *assertion, u_longlong_t left, const char *comparison, u_longlong_t right,
+              const char *file, int line);
 
 #ifdef __cplusplus
 }

@@ -89,8 +89,9 @@ static void explain_open(const char *path, int error)
 {
     char text[REFUSED_BYTES];
     const char *what =
-        error == ENOENT                     ? what_is_missing(text, sizeof text)
-        : error == EACCES || error == EPERM ? "rsmd must run as root, or in the group of the device (60-rsm-ntb.rules: rsm-ntb)"
+        error == ENOENT ? what_is_missing(text, sizeof text)
+        : error == EACCES || error == EPERM
+            ? "rsmd must run as root, or in the group of the device (60-rsm-ntb.rules: rsm-ntb)"
         : error == ENODEV || error == ENXIO ? "its hardware driver has gone: load it again"
                                             : "see rsm-ntb(7)";
     rsm_log_error("ntb: cannot open %s (%s): %s", path, strerror(error), what);
