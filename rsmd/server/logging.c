@@ -155,6 +155,7 @@ static bool is_journal(void)
 
 void rsmd_logging_start(bool to_syslog, enum rsmcore_log_level most)
 {
+    tzset(); /* reads a file, which the first line that is logged would do amid a request */
     if (to_syslog) {
         rsmcore_log_to(log_to_syslog, most);
     } else {
