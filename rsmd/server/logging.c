@@ -146,11 +146,13 @@ static void log_to_journal(enum rsmcore_log_level level, const char *text)
 /* Whether standard error is the journal's, by systemd.exec(5): it knows the time, and reads "<N>". */
 static bool is_journal(void)
 {
-    unsigned long long device, inode;
+    char *end;
     const char *stream = getenv("JOURNAL_STREAM");
     struct stat status;
-    return stream != NULL && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
-           fstat(STDERR_FILENO, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+    if (stream == NULL || fstat(STDERR_FILENO, &status) != 0)
+        return false;
+    unsigned long long device = strtoull(stream, &end, 10);
+    return *end == ':' && status.st_dev == device && status.st_ino == strtoull(end + 1, NULL, 10);
 }
 
 void rsmd_logging_start(bool to_syslog, enum rsmcore_log_level most)

@@ -77,34 +77,10 @@ static void keep_request_to_bounds(struct rsm_msg *m)
     }
 }
 
-static void keep_reply_to_bounds(struct rsm_msg *m)
+/* Replies that rsmstat asks for. */
+static void keep_tables_to_bounds(struct rsm_msg *m)
 {
     switch (m->type & ~RSM_MSG_REPLY) {
-    case RSM_MSG_CONTROLLER:
-        some_string(m->u.controller_reply.name, sizeof m->u.controller_reply.name);
-        some_string(m->u.controller_reply.transport, sizeof m->u.controller_reply.transport);
-        some_string(m->u.controller_reply.device, sizeof m->u.controller_reply.device);
-        some_string(m->u.controller_reply.options, sizeof m->u.controller_reply.options);
-        some_settings(&m->u.controller_reply.map);
-        break;
-    case RSM_MSG_TOPOLOGY:
-        some_string(m->u.topology_reply.name, sizeof m->u.topology_reply.name);
-        m->u.topology_reply.peer_count %= RSM_PROTO_REMOTES_MAX + 1;
-        for (uint32_t i = 0; i < m->u.topology_reply.peer_count; i++)
-            some_string(m->u.topology_reply.peers[i].name,
-                        sizeof m->u.topology_reply.peers[i].name);
-        break;
-    case RSM_MSG_LOCATE:
-        some_string(m->u.locate_reply.path, sizeof m->u.locate_reply.path);
-        break;
-    case RSM_MSG_IMPORT_CONNECT:
-        some_string(m->u.import_connect_reply.transport,
-                    sizeof m->u.import_connect_reply.transport);
-        m->u.import_connect_reply.blob_len %= RSM_OFFER_MAX_BLOB + 1;
-        break;
-    case RSM_MSG_EVENT_RECEIVERS:
-        m->u.event_peers_reply.count %= RSM_PROTO_COUNTERS_MAX + 1;
-        break;
     case RSM_MSG_INSPECT:
         m->u.inspect_reply.count %= RSM_PROTO_ITEMS_MAX + 1;
         for (uint32_t i = 0; i < m->u.inspect_reply.count; i++)
@@ -135,6 +111,39 @@ static void keep_reply_to_bounds(struct rsm_msg *m)
     case RSM_MSG_INTERRUPTS:
         m->u.interrupts_reply.count %= RSM_PROTO_INTERRUPTS_MAX + 1;
         break;
+    default:
+        break;
+    }
+}
+
+static void keep_reply_to_bounds(struct rsm_msg *m)
+{
+    switch (m->type & ~RSM_MSG_REPLY) {
+    case RSM_MSG_CONTROLLER:
+        some_string(m->u.controller_reply.name, sizeof m->u.controller_reply.name);
+        some_string(m->u.controller_reply.transport, sizeof m->u.controller_reply.transport);
+        some_string(m->u.controller_reply.device, sizeof m->u.controller_reply.device);
+        some_string(m->u.controller_reply.options, sizeof m->u.controller_reply.options);
+        some_settings(&m->u.controller_reply.map);
+        break;
+    case RSM_MSG_TOPOLOGY:
+        some_string(m->u.topology_reply.name, sizeof m->u.topology_reply.name);
+        m->u.topology_reply.peer_count %= RSM_PROTO_REMOTES_MAX + 1;
+        for (uint32_t i = 0; i < m->u.topology_reply.peer_count; i++)
+            some_string(m->u.topology_reply.peers[i].name,
+                        sizeof m->u.topology_reply.peers[i].name);
+        break;
+    case RSM_MSG_LOCATE:
+        some_string(m->u.locate_reply.path, sizeof m->u.locate_reply.path);
+        break;
+    case RSM_MSG_IMPORT_CONNECT:
+        some_string(m->u.import_connect_reply.transport,
+                    sizeof m->u.import_connect_reply.transport);
+        m->u.import_connect_reply.blob_len %= RSM_OFFER_MAX_BLOB + 1;
+        break;
+    case RSM_MSG_EVENT_RECEIVERS:
+        m->u.event_peers_reply.count %= RSM_PROTO_COUNTERS_MAX + 1;
+        break;
     case RSM_MSG_NAMED:
         m->u.named_reply.count %= RSM_PROTO_NAMED_MAX + 1;
         break;
@@ -147,7 +156,7 @@ static void keep_reply_to_bounds(struct rsm_msg *m)
         m->u.records_reply.count %= RSM_PROTO_RECORDS_MAX + 1;
         break;
     default:
-        break;
+        keep_tables_to_bounds(m);
     }
 }
 
