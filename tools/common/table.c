@@ -29,13 +29,16 @@ static const char *heading_text(const char *heading)
     return is_right(heading) ? heading + 1 : heading;
 }
 
-void table_begin(struct table *table, const char *const headings[])
+void table_begin(struct table *table, const char *const headings[], int wide)
 {
     *table = (struct table){.columns = 0};
     for (; headings[table->columns] != NULL && table->columns < TABLE_COLUMNS_MAX;
          table->columns++) {
-        table->column[table->columns].heading = headings[table->columns];
-        table->column[table->columns].width = strlen(heading_text(headings[table->columns]));
+        const char *heading = headings[table->columns];
+        int is_wide = *heading == '+';
+        table->column[table->columns].hidden = is_wide && !wide;
+        table->column[table->columns].heading = heading + is_wide;
+        table->column[table->columns].width = strlen(heading_text(heading + is_wide));
     }
 }
 
@@ -80,31 +83,35 @@ void table_cell(struct table *table, const char *format, ...)
         add(table, text);
 }
 
-/* No blanks behind the last column. */
-static void print_cell(const struct table *table, FILE *out, unsigned column, const char *text)
+/* Blanks are between columns, and not behind the last one. */
+static void print_row(const struct table *table, FILE *out, char *const cells[])
 {
-    int width = (int)table->column[column].width;
-    const char *between = column > 0 ? "  " : "";
-    if (is_right(table->column[column].heading))
-        fprintf(out, "%s%*s", between, width, text);
-    else if (column + 1 < table->columns)
-        fprintf(out, "%s%-*s", between, width, text);
-    else
-        fprintf(out, "%s%s", between, text);
-    if (column + 1 == table->columns)
-        fputc('\n', out);
+    const char *between = "";
+    int missing = 0; /* blanks that the column before is still to have */
+    for (unsigned i = 0; i < table->columns; i++) {
+        const char *text = cells != NULL ? cells[i] : heading_text(table->column[i].heading);
+        int width = (int)table->column[i].width;
+        if (table->column[i].hidden)
+            continue;
+        fprintf(out, "%*s%s", missing, "", between);
+        if (is_right(table->column[i].heading))
+            missing = 0, fprintf(out, "%*s", width, text);
+        else
+            missing = width - fprintf(out, "%s", text);
+        between = "  ";
+    }
+    fputc('\n', out);
 }
 
 int table_end(struct table *table, FILE *out)
 {
-    for (unsigned i = 0; i < table->columns; i++)
-        print_cell(table, out, i, heading_text(table->column[i].heading));
-    unsigned column = 0;
-    for (size_t i = 0; i < table->count; i++) {
-        print_cell(table, out, column, table->cells[i]);
+    print_row(table, out, NULL);
+    for (size_t i = 0; i + table->columns <= table->count; i += table->columns)
+        print_row(table, out, table->cells + i);
+    if (table->count == 0 && !table->failed)
+        fputs("none\n", out);
+    for (size_t i = 0; i < table->count; i++)
         free(table->cells[i]);
-        column = column + 1 < table->columns ? column + 1 : 0;
-    }
     free(table->cells);
     return table->failed ? -1 : 0;
 }

@@ -165,25 +165,38 @@ static void print_bytes(FILE *out, double bytes)
         fprintf(out, "%g", bytes);
 }
 
-static void draw_axes(FILE *out, const struct panel *panel)
+static void draw_values(FILE *out, const struct panel *panel)
 {
-    for (double value = panel->value_from; value < panel->value_to * 1.5; value *= 10) {
-        double y = place_y(panel, value);
+    int decades = (int)lround(log10(panel->value_to / panel->value_from));
+    for (int i = 0; i <= decades; i++) {
+        double value = panel->value_from * pow(10, i), y = place_y(panel, value);
         fprintf(out, "<line x1='%d' y1='%.1f' x2='%d' y2='%.1f' stroke='#ddd'/>\n", panel->left, y,
                 panel->left + PANEL_WIDTH, y);
         fprintf(out, "<text x='%d' y='%.1f' text-anchor='end'>", panel->left - 6, y + 4);
         print_value(out, panel->stream, value);
         fputs("</text>\n", out);
     }
-    double step = pow(2, fmax(1, ceil(log2(panel->bytes_to / panel->bytes_from) / 9)));
-    for (double bytes = panel->bytes_from; bytes <= panel->bytes_to; bytes *= step) {
-        double x = place_x(panel, bytes);
+}
+
+/* At most ten numbers, each some power of two times the one before. */
+static void draw_sizes(FILE *out, const struct panel *panel)
+{
+    int doublings = (int)floor(log2(panel->bytes_to / panel->bytes_from));
+    int step = doublings > 9 ? (doublings + 8) / 9 : 1;
+    for (int i = 0; i <= doublings; i += step) {
+        double bytes = panel->bytes_from * pow(2, i), x = place_x(panel, bytes);
         fprintf(out, "<line x1='%.1f' y1='%d' x2='%.1f' y2='%d' stroke='#ddd'/>\n", x, TOP, x,
                 TOP + PANEL_HEIGHT);
         fprintf(out, "<text x='%.1f' y='%d' text-anchor='middle'>", x, TOP + PANEL_HEIGHT + 16);
         print_bytes(out, bytes);
         fputs("</text>\n", out);
     }
+}
+
+static void draw_axes(FILE *out, const struct panel *panel)
+{
+    draw_values(out, panel);
+    draw_sizes(out, panel);
     fprintf(out, "<text x='%d' y='%d' text-anchor='middle'>bytes</text>\n",
             panel->left + PANEL_WIDTH / 2, TOP + PANEL_HEIGHT + 34);
     fprintf(out, "<text x='%d' y='%d' text-anchor='middle' font-weight='bold'>%s</text>\n",

@@ -39,31 +39,23 @@ static void rate_cell(struct table *table, double mb_per_s)
         table_cell(table, "-");
 }
 
-static void ratio_cell(struct table *table, const struct result *result)
-{
-    table_cell(table, "%.2f%s", result->ratio, result_is_noisy(result) ? "~" : " ");
-}
-
 /* What is compared with, and how that came out. */
-static void limit_cells(struct table *table, const struct result *result, bool wide)
+static void limit_cells(struct table *table, const struct result *result)
 {
     static const char *const words[] = {"-", "met", "missed"};
     if (result->limit_name == NULL) {
-        for (int i = 0; i < (wide ? 4 : 3); i++)
+        for (int i = 0; i < 5; i++)
             table_cell(table, "-");
         return;
     }
     table_cell(table, "%s", result->limit_name);
-    if (wide)
-        time_cell(table, result->limit.p50);
-    ratio_cell(table, result);
-    if (wide && result->verdict != VERDICT_NONE)
-        table_cell(table, "%s: %s", result->target, words[result->verdict]);
-    else
-        table_cell(table, "%s", words[result->verdict]);
+    time_cell(table, result->limit.p50);
+    table_cell(table, "%.2f%s", result->ratio, result_is_noisy(result) ? "~" : " ");
+    table_cell(table, "%s", result->verdict == VERDICT_NONE ? "-" : result->target);
+    table_cell(table, "%s", words[result->verdict]);
 }
 
-static void add_row(struct table *table, const struct result *result, bool wide)
+static void add_row(struct table *table, const struct result *result)
 {
     table_cell(table, "%s", result->gauge->name);
     if (result->bytes != 0)
@@ -71,17 +63,16 @@ static void add_row(struct table *table, const struct result *result, bool wide)
     else
         table_cell(table, "-");
     if (result->failure[0] != '\0') {
-        for (int i = 0; i < (wide ? 7 : 5); i++)
+        for (int i = 0; i < 8; i++)
             table_cell(table, "-");
         table_cell(table, "failed");
         return;
     }
-    if (wide)
-        time_cell(table, result->ours.best);
+    time_cell(table, result->ours.best);
     time_cell(table, result->ours.p50);
     time_cell(table, result->ours.p99);
     rate_cell(table, result->mb_per_s);
-    limit_cells(table, result, wide);
+    limit_cells(table, result);
 }
 
 static void show_heading(FILE *out, const struct run *run)
@@ -127,17 +118,14 @@ static void show_notes(FILE *out, const struct run *run)
 
 int show_text(FILE *out, const struct run *run)
 {
-    static const char *const narrow[] = {"OPERATION", "#BYTES", "#P50",   "#P99", "#MB/S",
-                                         "LIMIT",     "#RATIO", "TARGET", NULL};
-    static const char *const all[] = {"OPERATION", "#BYTES", "#BEST", "#P50",
-                                      "#P99",      "#MB/S",  "LIMIT", "#LIMIT-P50",
-                                      "#RATIO",    "TARGET", NULL};
-    bool wide = run->options->format == FORMAT_WIDE_TABLE;
+    static const char *const headings[] = {"OPERATION", "#BYTES",  "+#BEST",  "#P50",
+                                           "#P99",      "#MB/S",   "LIMIT",   "+#LIMIT-P50",
+                                           "#RATIO",    "+TARGET", "VERDICT", NULL};
     struct table table;
     show_heading(out, run);
-    table_begin(&table, wide ? all : narrow);
+    table_begin(&table, headings, run->options->format == FORMAT_WIDE_TABLE);
     for (unsigned i = 0; i < run->count; i++)
-        add_row(&table, &run->results[i], wide);
+        add_row(&table, &run->results[i]);
     int failed = table_end(&table, out);
     show_notes(out, run);
     return failed;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -106,6 +107,20 @@ static bool report(const struct targets *targets, struct snapshot *const snapsho
     return true;
 }
 
+/* A terminal that is too low would roll, and the headings away with it: cut what it has no room for.
+ * The length of the rest. */
+static size_t fit(const char *text, size_t length)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row < 2)
+        return length;
+    unsigned lines = 0;
+    for (size_t i = 0; i < length; i++)
+        if (text[i] == '\n' && ++lines == size.ws_row - 1U)
+            return i + 1;
+    return length;
+}
+
 /* Write in one piece, so that a terminal does not flicker. */
 static bool print_frame(struct snapshot *const snapshots[], size_t count,
                         const struct options *options, const char *heading)
@@ -117,11 +132,15 @@ static bool print_frame(struct snapshot *const snapshots[], size_t count,
     if (frame == NULL)
         return false;
     fputs(heading, frame);
-    if (options->json)
+    if (options->prometheus)
+        show_prometheus(frame, snapshots, count);
+    else if (options->json)
         show_json(frame, snapshots, count, options);
     else
         failed = show_text(frame, snapshots, count, options);
     failed |= fclose(frame);
+    if (failed == 0 && options->interval != 0)
+        length = fit(text, length);
     bool written = failed == 0 && fwrite(text, 1, length, stdout) == length && fflush(stdout) == 0;
     free(text);
     return written;

@@ -19,7 +19,9 @@ enum option_code {
     OPTION_LINKS,
     OPTION_SHARES,
     OPTION_JSON,
+    OPTION_PROMETHEUS,
     OPTION_WATCH,
+    OPTION_WIDE,
     OPTION_HELP,
     OPTION_VERSION,
 };
@@ -35,11 +37,13 @@ static const struct option known[] = {
     {"json", no_argument, NULL, OPTION_JSON},
     {"links", no_argument, NULL, OPTION_LINKS},
     {"node", required_argument, NULL, 'n'},
+    {"prometheus", no_argument, NULL, OPTION_PROMETHEUS},
     {"runtime-dir", required_argument, NULL, 'd'},
     {"shares", no_argument, NULL, OPTION_SHARES},
     {"topology", no_argument, NULL, OPTION_TOPOLOGY},
     {"version", no_argument, NULL, OPTION_VERSION},
     {"watch", optional_argument, NULL, OPTION_WATCH},
+    {"wide", no_argument, NULL, OPTION_WIDE},
     {NULL, 0, NULL, 0},
 };
 
@@ -63,7 +67,9 @@ static void print_help(FILE *to)
           "  --interrupts           show named interrupts, which programs of SISCI have\n"
           "  -h, --human            sizes in KiB (K), MiB (M) and so on, not in bytes\n"
           "  --json                 for programs: one line of JSON\n"
+          "  --prometheus           for Prometheus's textfile collector: gauges\n"
           "  --watch[=SECONDS]      show it again and again (default: every 2 seconds)\n"
+          "  --wide                 more columns than 80 characters hold\n"
           "  --help                 print this and exit\n"
           "  --version              print the version and exit\n",
           to);
@@ -117,6 +123,12 @@ static bool take(struct options *options, int code)
     case OPTION_JSON:
         options->json = true;
         return true;
+    case OPTION_PROMETHEUS:
+        options->prometheus = true;
+        return true;
+    case OPTION_WIDE:
+        options->wide = true;
+        return true;
     case OPTION_CONTROLLERS:
         options->sections |= SECTION_CONTROLLERS;
         return true;
@@ -151,6 +163,12 @@ static enum options_result settle(struct options *options, int argc, char *argv[
     }
     if (options->all_nodes && options->node != NULL) {
         fputs("rsmstat: either --node or --all-nodes\n", stderr);
+        return OPTIONS_WRONG;
+    }
+    if (options->prometheus &&
+        (options->json || options->interval != 0 || options->sections != 0)) {
+        fputs("rsmstat: --prometheus shows all that it has, once: no --json, --watch or parts\n",
+              stderr);
         return OPTIONS_WRONG;
     }
     if (options->sections == 0)

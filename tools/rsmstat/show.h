@@ -17,4 +17,7 @@ int show_text(FILE *out, struct snapshot *const snapshots[], size_t count,
 void show_json(FILE *out, struct snapshot *const snapshots[], size_t count,
                const struct options *options);
 
+/** Gauges for Prometheus, of nodes with a failure, too. The options' sections do not matter. */
+void show_prometheus(FILE *out, struct snapshot *const snapshots[], size_t count);
+
 #endif

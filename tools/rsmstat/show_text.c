@@ -20,7 +20,7 @@ static void show_node(FILE *out, const struct snapshot *s, bool human)
     fprintf(out, "%s, ", s->hello.embedded != 0 ? "embedded" : "system");
     table_print_safe(out, s->socket);
     fprintf(out,
-            "\nExported memory: %s%s%s, segments and imports: %" PRIu32 " of %" PRIu32
+            "\nExported memory: %s%s%s\nSegments and imports: %" PRIu32 " of %" PRIu32
             ", clients: %" PRIu32 "\n",
             used, s->totals.exported_limit != 0 ? " of " : " (no limit)",
             s->totals.exported_limit != 0 ? limit : "", s->totals.segments,
@@ -49,14 +49,14 @@ static void size_cell(struct table *table, uint64_t bytes, bool human)
     table_cell(table, "%s", text);
 }
 
-static int show_controllers(FILE *out, const struct snapshot *s, bool human)
+static int show_controllers(FILE *out, const struct snapshot *s, const struct options *options)
 {
     static const char *const headings[] = {
-        "CONTROLLER", "TRANSPORT",    "DEVICE",   "#ADDRESS",     "ACCESS",       "ATOMIC",
-        "#PAGE",      "#MAX-SEGMENT", "#MAX-MAP", "#MAX-EXPORTS", "#MAX-IMPORTS", NULL};
+        "CONTROLLER", "TRANSPORT",    "DEVICE",    "#ADDRESS",      "ACCESS",        "+ATOMIC",
+        "#PAGE",      "#MAX-SEGMENT", "+#MAX-MAP", "+#MAX-EXPORTS", "+#MAX-IMPORTS", NULL};
     struct table table;
     char text[TEXT_BYTES];
-    table_begin(&table, headings);
+    table_begin(&table, headings, options->wide);
     for (size_t i = 0; i < s->controller_count; i++) {
         const struct rsm_controller_reply *about = &s->controllers[i].about;
         table_cell(&table, "%s", about->name);
@@ -67,9 +67,9 @@ static int show_controllers(FILE *out, const struct snapshot *s, bool human)
         table_cell(&table, "%s", text);
         text_widths(text, about->attr.atomic_sizes);
         table_cell(&table, "%s", text);
-        size_cell(&table, about->attr.page_size, human);
-        size_cell(&table, about->attr.max_segment_size, human);
-        size_cell(&table, about->attr.max_map_size, human);
+        size_cell(&table, about->attr.page_size, options->human);
+        size_cell(&table, about->attr.max_segment_size, options->human);
+        size_cell(&table, about->attr.max_map_size, options->human);
         size_cell(&table, about->attr.max_segments, false);
         size_cell(&table, about->attr.max_imports, false);
     }
@@ -77,14 +77,14 @@ static int show_controllers(FILE *out, const struct snapshot *s, bool human)
 }
 
 /* Nothing if all controllers are there. */
-static int show_failed(FILE *out, const struct snapshot *s)
+static int show_failed(FILE *out, const struct snapshot *s, const struct options *options)
 {
     static const char *const headings[] = {"FAILED-CONTROLLER", "TRANSPORT", "DEVICE", "WHY", NULL};
     struct table table;
     if (s->failed_count == 0)
         return 0;
     fputc('\n', out);
-    table_begin(&table, headings);
+    table_begin(&table, headings, options->wide);
     for (uint32_t i = 0; i < s->failed_count; i++) {
         table_cell(&table, "%s", s->failed[i].name);
         table_cell(&table, "%s", s->failed[i].transport);
@@ -94,12 +94,12 @@ static int show_failed(FILE *out, const struct snapshot *s)
     return table_end(&table, out);
 }
 
-static int show_topology(FILE *out, const struct snapshot *s)
+static int show_topology(FILE *out, const struct snapshot *s, const struct options *options)
 {
     static const char *const headings[] = {"CONTROLLER",    "#NODE", "PEER-CONTROLLER",
                                            "#PEER-ADDRESS", "STATE", NULL};
     struct table table;
-    table_begin(&table, headings);
+    table_begin(&table, headings, options->wide);
     for (size_t i = 0; i < s->controller_count; i++) {
         const struct controller *controller = &s->controllers[i];
         for (uint32_t p = 0; p < controller->peer_count; p++) {
@@ -114,12 +114,12 @@ static int show_topology(FILE *out, const struct snapshot *s)
     return table_end(&table, out);
 }
 
-static int show_links(FILE *out, const struct snapshot *s)
+static int show_links(FILE *out, const struct snapshot *s, const struct options *options)
 {
-    static const char *const headings[] = {"#LINK-TO", "ADDRESS", "#PORT",        "STATE",
-                                           "#VERSION", "AUTH",    "LAST-FAILURE", NULL};
+    static const char *const headings[] = {"#LINK-TO",  "ADDRESS", "#PORT",        "STATE",
+                                           "+#VERSION", "+AUTH",   "LAST-FAILURE", NULL};
     struct table table;
-    table_begin(&table, headings);
+    table_begin(&table, headings, options->wide);
     for (uint32_t i = 0; i < s->link_count; i++) {
         const struct rsm_links_item *link = &s->links[i];
         table_cell(&table, "%" PRIu32, link->node);
@@ -163,19 +163,19 @@ static void access_cell(struct table *table, const struct rsm_inspect_item *item
         table_cell(table, "%04" PRIo32, item->permission);
 }
 
-static int show_exports(FILE *out, const struct snapshot *s, bool human)
+static int show_exports(FILE *out, const struct snapshot *s, const struct options *options)
 {
     static const char *const headings[] = {
-        "EXPORTED",     "#SIZE",   "OWNER",      "#PID",  "ACCESS",
-        "#CONNECTIONS", "#EVENTS", "CONTROLLER", "STATE", NULL};
+        "EXPORTED",     "#SIZE",    "OWNER",      "#PID",  "ACCESS",
+        "#CONNECTIONS", "+#EVENTS", "CONTROLLER", "STATE", NULL};
     struct table table;
     char text[TEXT_BYTES];
-    table_begin(&table, headings);
+    table_begin(&table, headings, options->wide);
     for (size_t i = 0; i < s->exports.count; i++) {
         const struct rsm_inspect_item *item = &s->exports.list[i].item;
         text_segment_id(text, item);
         table_cell(&table, "%s", text);
-        size_cell(&table, item->length, human);
+        size_cell(&table, item->length, options->human);
         table_cell(&table, "%s", text_user(item->uid));
         process_cell(&table, item->pid);
         access_cell(&table, item);
@@ -187,14 +187,14 @@ static int show_exports(FILE *out, const struct snapshot *s, bool human)
     return table_end(&table, out);
 }
 
-static int show_imports(FILE *out, const struct snapshot *s, bool human)
+static int show_imports(FILE *out, const struct snapshot *s, const struct options *options)
 {
-    static const char *const headings[] = {"IMPORTED", "#FROM",  "#SIZE", "#BY",     "USER",
-                                           "#PID",     "RIGHTS", "STATE", "#EVENTS", "CONTROLLER",
-                                           "TRAP",     "WHY",    NULL};
+    static const char *const headings[] = {"IMPORTED", "#FROM",  "#SIZE", "#BY",      "USER",
+                                           "#PID",     "RIGHTS", "STATE", "+#EVENTS", "CONTROLLER",
+                                           "+TRAP",    "+WHY",   NULL};
     struct table table;
     char text[TEXT_BYTES];
-    table_begin(&table, headings);
+    table_begin(&table, headings, options->wide);
     for (size_t i = 0; i < s->imports.count; i++) {
         const struct rsm_inspect_item *item = &s->imports.list[i].item;
         text_segment_id(text, item);
@@ -203,7 +203,7 @@ static int show_imports(FILE *out, const struct snapshot *s, bool human)
         if (item->export_id == 0)
             table_cell(&table, "-");
         else
-            size_cell(&table, item->length, human);
+            size_cell(&table, item->length, options->human);
         table_cell(&table, "%" PRIu32, item->node);
         table_cell(&table, "%s", text_user(item->uid));
         process_cell(&table, item->pid);
@@ -218,12 +218,12 @@ static int show_imports(FILE *out, const struct snapshot *s, bool human)
     return table_end(&table, out);
 }
 
-static int show_interrupts(FILE *out, const struct snapshot *s)
+static int show_interrupts(FILE *out, const struct snapshot *s, const struct options *options)
 {
     static const char *const headings[] = {"INTERRUPT", "KIND",     "OWNER",    "#PID", "ACCESS",
                                            "SHARED",    "#PENDING", "#WAITING", NULL};
     struct table table;
-    table_begin(&table, headings);
+    table_begin(&table, headings, options->wide);
     for (size_t i = 0; i < s->interrupt_count; i++) {
         const struct rsm_interrupts_item *item = &s->interrupts[i];
         table_cell(&table, "0x%" PRIx32, item->number);
@@ -256,25 +256,25 @@ static void share_holder_cell(struct table *table, const struct rsm_shares_user 
         table_cell(table, "%" PRIu32 " of node %" PRIu32, user->uid, user->node);
 }
 
-static int show_shares(FILE *out, const struct snapshot *s, bool human)
+static int show_shares(FILE *out, const struct snapshot *s, const struct options *options)
 {
     static const char *const headings[] = {
-        "SHARE-OF", "#CONNECTIONS", "#DESCRIPTORS", "#SEGMENTS",   "#MEMORY",
-        "#PINNED",  "#REQUESTS",    "#RECORDS",     "#INTERRUPTS", NULL};
+        "SHARE-OF", "#CONNECTIONS", "#DESCRIPTORS", "#SEGMENTS",    "#MEMORY",
+        "#PINNED",  "+#REQUESTS",   "+#RECORDS",    "+#INTERRUPTS", NULL};
     const size_t step = sizeof s->limits[0] / sizeof(uint64_t);
     struct table table;
-    table_begin(&table, headings);
+    table_begin(&table, headings, options->wide);
     table_cell(&table, "(limit)");
-    share_cells(&table, &s->limits[0].total, step, human);
+    share_cells(&table, &s->limits[0].total, step, options->human);
     table_cell(&table, "(all users)");
-    share_cells(&table, &s->limits[0].users, step, human);
+    share_cells(&table, &s->limits[0].users, step, options->human);
     table_cell(&table, "(one user)");
-    share_cells(&table, &s->limits[0].one, step, human);
+    share_cells(&table, &s->limits[0].one, step, options->human);
     table_cell(&table, "(in use)");
-    share_cells(&table, &s->limits[0].used, step, human);
+    share_cells(&table, &s->limits[0].used, step, options->human);
     for (size_t i = 0; i < s->user_count; i++) {
         share_holder_cell(&table, &s->users[i]);
-        share_cells(&table, s->users[i].used, 1, human);
+        share_cells(&table, s->users[i].used, 1, options->human);
     }
     return table_end(&table, out);
 }
@@ -285,36 +285,36 @@ static int show_one(FILE *out, const struct snapshot *s, const struct options *o
     show_node(out, s, options->human);
     if ((options->sections & SECTION_CONTROLLERS) != 0) {
         fputc('\n', out);
-        result |= show_controllers(out, s, options->human);
-        result |= show_failed(out, s);
+        result |= show_controllers(out, s, options);
+        result |= show_failed(out, s, options);
     }
     if ((options->sections & SECTION_TOPOLOGY) != 0) {
         fputc('\n', out);
-        result |= show_topology(out, s);
+        result |= show_topology(out, s, options);
     }
     /* Most nodes have none: one host, or a user's own. */
     if ((options->sections & SECTION_LINKS) != 0 &&
         (s->link_count > 0 || options->sections != SECTIONS_ALL)) {
         fputc('\n', out);
-        result |= show_links(out, s);
+        result |= show_links(out, s, options);
     }
     if ((options->sections & SECTION_SHARES) != 0) {
         fputc('\n', out);
-        result |= show_shares(out, s, options->human);
+        result |= show_shares(out, s, options);
     }
     if ((options->sections & SECTION_EXPORTS) != 0) {
         fputc('\n', out);
-        result |= show_exports(out, s, options->human);
+        result |= show_exports(out, s, options);
     }
     if ((options->sections & SECTION_IMPORTS) != 0) {
         fputc('\n', out);
-        result |= show_imports(out, s, options->human);
+        result |= show_imports(out, s, options);
     }
     /* Only programs of SISCI have some. */
     if ((options->sections & SECTION_INTERRUPTS) != 0 &&
         (s->interrupt_count > 0 || options->sections != SECTIONS_ALL)) {
         fputc('\n', out);
-        result |= show_interrupts(out, s);
+        result |= show_interrupts(out, s, options);
     }
     return result;
 }

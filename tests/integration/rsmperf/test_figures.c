@@ -64,7 +64,7 @@ static void test_width(void **state)
     outcome = run(*state, "-s 8 -o put -t 5 --wide");
     assert_int_equal(outcome.status, 0);
     assert_non_null(strstr(outcome.out, "LIMIT-P50"));
-    assert_non_null(strstr(outcome.out, "<= 20 ns: "));
+    assert_non_null(strstr(outcome.out, "<= 20 ns  "));
     outcome_free(&outcome);
 }
 

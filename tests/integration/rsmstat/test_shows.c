@@ -189,11 +189,12 @@ static void test_tables(void **state)
     TELL_OK(exporter, offer, .slot = 1, .id = PARTY_ID + 1, .length = PARTY_PAGE, .acl_count = 1,
             .acl = {{2, 0666}});
     TELL_OK(importer, connect, .node = 1);
-    struct outcome outcome = run(world, "-n 1");
+    struct outcome outcome = run(world, "-n 1 --wide");
     assert_int_equal(outcome.status, 0);
     assert_string_equal(outcome.err, "");
     assert_true(has_line(outcome.out, "Node 1: rsmd [0-9]+ of user .*, embedded, .*/node-1.sock"));
-    assert_true(has_line(outcome.out, "Exported memory: 16384 .*clients: 3"));
+    assert_true(has_line(outcome.out, "Exported memory: 16384 .*"));
+    assert_true(has_line(outcome.out, "Segments and imports: 3 of [0-9]+, clients: 3"));
     assert_true(has_line(outcome.out, "EXPORTED +SIZE +OWNER +PID +ACCESS +CONNECTIONS +EVENTS +"
                                       "CONTROLLER +STATE"));
     assert_true(
@@ -210,6 +211,14 @@ static void test_tables(void **state)
     assert_true(has_line(outcome.out, "\\(in use\\) +3 +[0-9]+ +3 +16384 +0 +0 +0 +0"));
     assert_true(has_line(outcome.out, "[^ (]+ +3 +[0-9]+ +3 +16384 +0 +0 +0 +0"));
     assert_true(has_line(outcome.out, "sci0 +shm +- +1 +1,2,4,8 +1,2,4,8 +4096 .*"));
+    outcome_free(&outcome);
+    outcome = run(world, "-n 1");
+    for (const char *line = outcome.out; *line != '\0'; line += strcspn(line, "\n") + 1)
+        assert_true(strcspn(line, "\n") <= 80 || strstr(line, ".sock") != NULL);
+    assert_true(has_line(outcome.out, "0x400000 +1 +12288 +2 +[^ ]+ +[0-9]+ +rw +connected +sci0"));
+    outcome_free(&outcome);
+    outcome = run(world, "-n 1 --interrupts");
+    assert_true(has_line(outcome.out, "none"));
     outcome_free(&outcome);
     outcome = run(world, "--human --exports");
     assert_true(has_line(outcome.out, "Exported memory: 16K .*"));
@@ -326,7 +335,7 @@ static void test_traps(void **state)
         attach(world, actor_start(world, 2), &(struct settings){.trap = "signal"}, &maps);
     assert_true(maps);
     expect_trap(world, importer, "signal", "requested");
-    struct outcome outcome = run(world, "-n 1 --imports");
+    struct outcome outcome = run(world, "-n 1 --imports --wide");
     assert_true(has_line(outcome.out, "IMPORTED .*CONTROLLER +TRAP +WHY"));
     assert_true(has_line(outcome.out, "0x400000 .*connected +0 +sci0 +signal +requested"));
     outcome_free(&outcome);
@@ -583,6 +592,30 @@ static void test_usage(void **state)
     outcome_free(&outcome);
 }
 
+/* What a collector reads: each metric once, its samples together, names and numbers as it wants them. */
+static void test_prometheus(void **state)
+{
+    struct world *world = *state;
+    struct actor *exporter = actor_start(world, 1);
+    TELL_OK(exporter, offer, .id = PARTY_ID, .length = PARTY_PAGE);
+    struct outcome outcome = run(world, "-n 1 --prometheus");
+    assert_int_equal(outcome.status, 0);
+    assert_true(has_line(outcome.out, "# TYPE rsm_up gauge"));
+    assert_true(has_line(outcome.out, "rsm_up\\{node=\"1\"\\} 1"));
+    assert_true(has_line(outcome.out, "rsm_exported_bytes\\{node=\"1\"\\} 4096"));
+    assert_true(has_line(outcome.out, "rsm_segments\\{node=\"1\"\\} 1"));
+    assert_true(has_line(outcome.out, "rsm_controller_up\\{node=\"1\",controller=\"sci0\","
+                                      "transport=\"shm\"\\} 1"));
+    assert_true(has_line(outcome.out, "rsm_resource_used\\{node=\"1\",resource=\"segments\"\\} 1"));
+    outcome_free(&outcome);
+    outcome = run(world, "-n 9 --prometheus");
+    assert_true(has_line(outcome.out, "rsm_up\\{node=\"9\"\\} 0"));
+    outcome_free(&outcome);
+    outcome = run(world, "--prometheus --json");
+    assert_int_equal(outcome.status, 2);
+    outcome_free(&outcome);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -595,6 +628,7 @@ int main(void)
         WORLD_TEST(test_trap_of_a_write_only_connection),
         WORLD_TEST(test_no_daemon),
         WORLD_TEST(test_dead_daemon),
+        WORLD_TEST(test_prometheus),
         WORLD_TEST(test_usage),
         SHARED_NODE_TEST(test_users),
         SHARED_NODE_TEST(test_trap_of_a_user),
