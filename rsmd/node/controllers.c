@@ -118,15 +118,19 @@ void rsmd_controller_remove(struct rsmd_node *node, struct rsmd_controller *cont
     free(controller);
 }
 
+static void drop_failure(struct rsmd_node *node, struct rsmd_failed *failed)
+{
+    LL_DELETE(node->failed, failed);
+    free(failed);
+}
+
 void rsmd_controller_forget_failure(struct rsmd_node *node, const char *name)
 {
     struct rsmd_failed *failed, *next;
     LL_FOREACH_SAFE(node->failed, failed, next)
     {
-        if (!rsmd_controller_same_name(failed->name, name))
-            continue;
-        LL_DELETE(node->failed, failed);
-        free(failed);
+        if (rsmd_controller_same_name(failed->name, name))
+            drop_failure(node, failed);
     }
 }
 
@@ -135,7 +139,7 @@ void rsmd_controllers_close(struct rsmd_node *node)
     while (node->controllers != NULL)
         rsmd_controller_remove(node, node->controllers);
     while (node->failed != NULL)
-        rsmd_controller_forget_failure(node, node->failed->name);
+        drop_failure(node, node->failed);
 }
 
 void rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors)
