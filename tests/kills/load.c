@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "load.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -245,7 +246,10 @@ int load_import_begin(void *bytes)
                           .flags = RSM_BARRIER_SEGMENT};
     atomic_store(&stage->attempted, 0);
     atomic_store(&stage->acknowledged, 0);
-    NEED(party_connect(&order) == RSM_SUCCESS);
+    int error = party_connect(&order);
+    if (error != RSM_SUCCESS)
+        fprintf(stderr, "no connection: error %d\n", error);
+    NEED(error == RSM_SUCCESS);
     if (!stays_connected(load->moment)) /* but the way there is known, in every round */
         return party_disconnect(&order);
     NEED(party_init_barrier(&order) == RSM_SUCCESS);

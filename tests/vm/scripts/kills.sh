@@ -54,8 +54,17 @@ no_more_than() {
     [ "$(descriptors)" -le "$1" ] && [ "$(memfds)" -le "$2" ]
 }
 
+# The daemon makes extents ahead, and does not wait for them.
+made_ahead() {
+    local before
+    before=$(descriptors)
+    sleep 1
+    [ "$(descriptors)" -eq "$before" ]
+}
+
 lab_munged
 start_rsmd
+lab_until 60 made_ahead || lab_fail 'an idle rsmd opens descriptors all the time'
 # The idle daemon's own, without a link, which has gone at the end, too. From its first client on it
 # keeps one more in reserve.
 descriptors_before=$(($(descriptors) + 1))
