@@ -16,6 +16,7 @@ import time
 QEMU_STATUS = {2 * 21 + 1: "success", 2 * 22 + 1: "skipped", 2 * 23 + 1: "failure"}
 TAIL_LINES = 80
 CLOCK_SLACK_S = 1
+BOOT_S = 150  # of which a start takes ten, and on a busy host some tens; now and then a kernel stops there
 
 
 def die_with_parent():
@@ -36,6 +37,7 @@ class Machine:
         self.reported = None  # the status that the guest printed
         self.panicked = False
         self.fast = False     # its clock runs faster than time
+        self.stuck = False    # its system does not come up
         self.began = False    # the system is up: what comes from here on may be the test's doing
         self.late = False     # still running when the time was over
         self.killed = False   # because a guest asked for it
@@ -159,6 +161,12 @@ class Machine:
             self.fast = True
             self.process.kill()
 
+    def check_boot(self):
+        """Under emulation a kernel may stop for good before it has said a word."""
+        if not self.began and time.monotonic() > self.started + BOOT_S:
+            self.stuck = True
+            self.process.kill()
+
     # --- orders ----------------------------------------------------------------------------
 
     def accept_orders(self):
@@ -203,7 +211,7 @@ class Machine:
             self.orders.close()
         self.console = self.orders = self.reported = None
         self.partial = self.order_bytes = b""
-        self.listens = self.began = self.panicked = self.fast = False
+        self.listens = self.began = self.panicked = self.fast = self.stuck = False
 
     def freeze(self):
         self.process.send_signal(signal.SIGSTOP)
@@ -231,7 +239,7 @@ class Machine:
 
     def failed_to_start(self):
         """Whether it came to grief before any program of the test could have a part in it."""
-        return self.fast or (self.panicked and not self.began)
+        return self.fast or self.stuck or (self.panicked and not self.began)
 
     def stop(self):
         """Nothing of it is left afterwards."""
@@ -253,6 +261,8 @@ class Machine:
         outcome = QEMU_STATUS.get(status)
         if self.fast:
             return "failure", "its clock runs too fast"
+        if self.stuck:
+            return "failure", f"it was not up after {BOOT_S} s"
         if self.panicked:
             return "failure", "its kernel panicked"
         if self.killed:

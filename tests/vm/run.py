@@ -33,8 +33,8 @@ WATCHDOG_PART = 2 / 3
 # When one machine has failed, what the other may take to end by itself.
 AFTER_FAILURE_S = 10
 # A kernel that is being started may panic: code that it changes while another processor runs it is
-# a race under emulation, and more so on a busy host. Or its clock may run wrong. Then all machines are started
-# again.
+# a race under emulation, and more so on a busy host. Or it stands still, or its clock runs wrong. Then all
+# machines are started again.
 STARTS = 3
 # Of the bridge between two machines: memory and doorbells (kernel/ntb_hw_ivshmem).
 BRIDGE_BYTES = 64 << 20
@@ -261,6 +261,9 @@ class Lab:
             if all(machine in self.frozen for machine in running):
                 for machine in running:
                     machine.kill()
+            for machine in running:
+                if machine not in self.frozen:
+                    machine.check_boot()
             left = self.deadline - time.monotonic()
             if left <= 0:
                 for machine in running:

@@ -8,7 +8,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 
-from machine import Machine  # pylint: disable=wrong-import-position
+from machine import BOOT_S, Machine  # pylint: disable=wrong-import-position
 
 SUCCESS, SKIPPED, FAILURE = 43, 45, 47  # QEMU's status by way of isa-debug-exit
 
@@ -29,7 +29,7 @@ class Process:
 def machine(status, reported=None, panicked=False):
     made = Machine.__new__(Machine)
     made.process, made.reported, made.panicked = Process(status), reported, panicked
-    made.killed = made.fast = False
+    made.killed = made.fast = made.stuck = False
     return made
 
 
@@ -65,7 +65,18 @@ def check_clock():
             sys.exit(f"FAILED: up for {uptime} s after {age} s: {made.verdict()}")
 
 
+def check_boot():
+    """Who is not up in time has not started; who was up is the test's."""
+    for age, began, wanted in ((BOOT_S - 5, False, False), (BOOT_S + 5, False, True), (BOOT_S + 5, True, False)):
+        made = machine(None)
+        made.began, made.started = began, time.monotonic() - age
+        made.check_boot()
+        if made.failed_to_start() != wanted:
+            sys.exit(f"FAILED: after {age} s, up: {began}: {made.verdict()}")
+
+
 def main():
+    check_boot()
     check("success", machine(SUCCESS, 0))
     check("skipped", machine(SKIPPED, 77))
     check("failure", machine(FAILURE, 1))
