@@ -52,7 +52,10 @@ static void be_peer(litmus_peer peer, size_t length)
     void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(memory != MAP_FAILED);
     rsmapi_controller_handle_t handle = open_controller();
-    CHECK(rsm_memseg_export_create(handle, &segment, memory, length, 0) == RSM_SUCCESS);
+    int error = rsm_memseg_export_create(handle, &segment, memory, length, 0);
+    if (error != RSM_SUCCESS)
+        fprintf(stderr, "rsm_memseg_export_create: error %d\n", error);
+    CHECK(error == RSM_SUCCESS);
     /* The test before may have been ended without a word a moment ago. */
     AWAIT(rsm_memseg_export_publish(segment, &id, NULL, 0) == RSM_SUCCESS);
     atomic_store(&shared->peer_ready, 1);
