@@ -155,7 +155,7 @@ rsmstat_of() { # rsmstat_of HOST ID OPTIONS...
 
 # link HOST ID PEER FIELD: of the link's line: 4 is the state, 7 and the rest the last failure.
 link() {
-    rsmstat_of "$1" "$2" --links |
+    rsmstat_of "$1" "$2" --links --wide |
         awk -v peer="$3" -v from="$4" '$1 == peer {
             last = from >= 7 ? NF : from
             for (i = from; i <= last; i++) printf "%s%s", $i, i < last ? " " : ""
