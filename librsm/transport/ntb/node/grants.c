@@ -163,12 +163,24 @@ void ntb_offer_released(struct rsm_node_port *port, struct rsm_node_offer *made)
     ntb_window_pump(ntb_window_of(port));
 }
 
+/* No importer of the other host is left that a daemon before this one knew of. Lock held. */
+static void disown_inherited(struct ntb_window *window)
+{
+    struct ntb_extent *extent;
+    DL_FOREACH(window->extents, extent)
+    {
+        if (!extent->inherited)
+            continue;
+        extent->inherited = false;
+        ntb_extent_changed(window, extent);
+    }
+}
+
 bool ntb_offers_released(struct rsm_node_port *port, uint32_t node)
 {
     struct ntb_window *window = ntb_window_of(port);
     struct ntb_port_info info;
     struct ntb_offer *offer, *next;
-    struct ntb_extent *extent;
     /* Without a driver that cuts mappings, "cut" says less than "released". */
     if (!window->limits.cuts)
         return false;
@@ -180,13 +192,7 @@ bool ntb_offers_released(struct rsm_node_port *port, uint32_t node)
     window->port->ops->info(window->port, &info);
     pthread_mutex_lock(&window->lock);
     if (info.peer_node == node)
-        DL_FOREACH(window->extents, extent)
-        {
-            if (!extent->inherited)
-                continue;
-            extent->inherited = false;
-            ntb_extent_changed(window, extent);
-        }
+        disown_inherited(window);
     pthread_mutex_unlock(&window->lock);
     ntb_window_pump(window);
     return true;
