@@ -17,7 +17,7 @@ for list in "$RSM_SOURCE_DIR"/debian/*.symbols; do
     # Private symbols are one line of the list, a regular expression in quotation marks.
     private=$(sed -n 's/^ (regex|optional)"\(.*\)" .*/\1/p' "$list")
     mapfile -t defined < <(nm -D --defined-only --with-symbol-versions "$1/$library" |
-        sed 's/.* //; s/@@/@/' | grep -v -e "${private:-^$}" | sed 's/^\([^@]*\)$/\1@\1/' | LC_ALL=C sort -u)
+        sed 's/.* //; s/@@/@/; s/^\([^@]*\)$/\1@\1/' | grep -v -e "${private:-^$}" | LC_ALL=C sort -u)
     [ ${#defined[@]} -gt 0 ] || {
         echo "FAILED: no symbols in $1/$library"
         failed=1
