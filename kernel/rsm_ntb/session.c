@@ -262,7 +262,7 @@ static bool translate(struct rsm_port *port)
 	if (!err)
 		err = ntb_mw_set_trans(port->ntb, RSM_PEER, RSM_WINDOW, pool->dma, pool->size);
 	if (err && err != -ENOTCONN && complain(port))
-		trouble(port, "the hardware refuses to translate: %d", err);
+		trouble(port, "the hardware refuses the translation: %d", err);
 	return !err;
 }
 

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 
 from common import Missing, replace
+from kernel import MODULES, ON_DEMAND
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -163,13 +164,18 @@ def system(kernel):
     archive.text("/etc/group", "root:x:0:\ndaemon:x:1:\nnogroup:x:65534:\n")
     archive.text("/etc/hosts", "127.0.0.1 localhost\n10.9.0.1 node1\n10.9.0.2 node2\n")
     archive.text("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
-    order = []
-    for module in kernel.modules():
-        name = os.path.basename(module).split(".ko")[0] + ".ko"
-        archive.file(module, f"/lab/modules/{name}")
-        order.append(name)
-    archive.text("/lab/modules/order", "".join(name + "\n" for name in order))
+    loaded = add_modules(archive, kernel.modules(MODULES))
+    add_modules(archive, kernel.modules(ON_DEMAND))
+    archive.text("/lab/modules/order", "".join(name + "\n" for name in loaded))
     return archive
+
+
+def add_modules(archive, files):
+    """Their names in /lab/modules."""
+    names = [os.path.basename(file).split(".ko")[0] + ".ko" for file in files]
+    for file, name in zip(files, names):
+        archive.file(file, f"/lab/modules/{name}")
+    return names
 
 
 def make(kernel, extra, cache, target):
