@@ -12,6 +12,11 @@
  * client that calls dma_alloc_coherent() gets memory that the window reaches. A bridge with address
  * translation would lead the window to any memory; setting the translation only checks here.
  *
+ * With the parameter pages, port 0 has no memory of its own, like a device of hardware, and maps one
+ * block of the machine's. Both ports are then in one machine, with an ivshmem-plain device whose
+ * memory is the machine's, too: the window of port 1 is the place of that block in the device's
+ * memory. QEMU's machine has its memory from address 0.
+ *
  * Both ports have number 0 (NTB_TOPO_NONE), so clients treat both sides alike.
  */
 #include <linux/dma-map-ops.h>
@@ -447,6 +452,8 @@ static void *iv_dma_alloc(struct device *dev, size_t size, dma_addr_t *address, 
 	void *memory = NULL;
 	unsigned int w;
 
+	if (pages && !iv->port)
+		return NULL;
 	mutex_lock(&iv->mutex);
 	for (w = 0; w < IV_WINDOWS && size <= iv->slot; w++) {
 		if (iv->taken[w])
