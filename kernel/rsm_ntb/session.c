@@ -252,17 +252,22 @@ static bool translate(struct rsm_port *port)
 	int err = ntb_mw_get_align(port->ntb, RSM_PEER, RSM_WINDOW, &address, &granule, &max);
 
 	if (!err && (pool->size > max || pool->size & (granule - 1) || pool->dma & (address - 1))) {
+		char remedy[80] = "boot with intel_iommu=on or amd_iommu=on and without iommu=pt";
+
+		if (pool->size != max) /* a block of the window's size has its alignment */
+			snprintf(remedy, sizeof(remedy), "load rsm_ntb with pool_mib=%llu",
+				 (u64)max >> 20);
 		if (complain(port))
 			trouble(port,
-				"the hardware wants a pool of at most %llu bytes, a multiple of %llu, at a multiple of %llu; it has %zu bytes at %pad: load rsm_ntb with pool_mib=%llu",
+				"the hardware wants a pool of at most %llu bytes, a multiple of %llu, at a multiple of %llu; it has %zu bytes at %pad: %s",
 				(u64)max, (u64)granule, (u64)address, pool->size, &pool->dma,
-				(u64)max >> 20);
+				remedy);
 		return false;
 	}
 	if (!err)
 		err = ntb_mw_set_trans(port->ntb, RSM_PEER, RSM_WINDOW, pool->dma, pool->size);
 	if (err && err != -ENOTCONN && complain(port))
-		trouble(port, "the hardware refuses to translate: %d", err);
+		trouble(port, "the hardware refuses the translation: %d", err);
 	return !err;
 }
 

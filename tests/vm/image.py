@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 
 from common import Missing, replace
-from kernel import DISK_MODULES
+from kernel import DISK_MODULES, MODULES, ON_DEMAND
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -164,18 +164,18 @@ def system(kernel):
     archive.text("/etc/group", "root:x:0:\ndaemon:x:1:\nnogroup:x:65534:\n")
     archive.text("/etc/hosts", "127.0.0.1 localhost\n10.9.0.1 node1\n10.9.0.2 node2\n")
     archive.text("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
-    add_modules(archive, kernel.modules())
+    loaded = add_modules(archive, kernel.modules(MODULES))
+    add_modules(archive, kernel.modules(ON_DEMAND))
+    archive.text("/lab/modules/order", "".join(name + "\n" for name in loaded))
     return archive
 
 
 def add_modules(archive, files):
-    """Kernel modules, in the order in which they are loaded."""
-    order = []
-    for module in files:
-        name = os.path.basename(module).split(".ko")[0] + ".ko"
-        archive.file(module, f"/lab/modules/{name}")
-        order.append(name)
-    archive.text("/lab/modules/order", "".join(name + "\n" for name in order))
+    """Their names in /lab/modules, in the order in which they are loaded."""
+    names = [os.path.basename(file).split(".ko")[0] + ".ko" for file in files]
+    for file, name in zip(files, names):
+        archive.file(file, f"/lab/modules/{name}")
+    return names
 
 
 def boot(kernel):
@@ -184,7 +184,8 @@ def boot(kernel):
     for command, package in HOST_TOOLS.items():
         which(command, package)
     archive.file(busybox(), "/usr/bin/busybox")
-    add_modules(archive, kernel.modules(DISK_MODULES))
+    names = add_modules(archive, kernel.modules(DISK_MODULES))
+    archive.text("/lab/modules/order", "".join(name + "\n" for name in names))
     return archive
 
 

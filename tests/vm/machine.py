@@ -44,6 +44,7 @@ class Machine:
         self.process = self.console = self.orders = None
         self.order_bytes = b""
         self.listens = False
+        self.memory = None
         self.life = 0         # how often it was started
         self.log = open(os.path.join(logs, f"console.{number}.log"), "w", encoding="utf-8")
 
@@ -54,7 +55,8 @@ class Machine:
         if self.options.shell:
             serial = ["-serial", "mon:stdio"]
         command = ["qemu-system-x86_64", "-name", f"rsm-lab-{self.number}",
-                   "-accel", self.options.accel, "-machine", "pc", "-cpu", "max",
+                   "-accel", self.options.accel, "-cpu", "max", "-machine",
+                   "pc,memory-backend=memory" if self.options.repeat_memory else "pc",
                    "-m", str(self.options.memory), "-smp", str(self.options.smp),
                    "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                    "-device", "isa-debug-exit,iobase=0xf4,iosize=4",
@@ -68,6 +70,7 @@ class Machine:
                               f" rcupdate.rcu_cpu_stall_suppress=1 lab.machine={self.number}"
                               f" lab.nonce={self.nonce} {append}"]
         self.life += 1
+        command += self.repeated_memory()
         command += serial + self.order_port() + self.network() + self.bridge() + self.disks()
         self.started = time.monotonic()
         self.process = subprocess.Popen(
@@ -124,6 +127,21 @@ class Machine:
         """What a machine writes to a disk is lost with the machine."""
         return [word for disk in self.options.disk
                 for word in ("-drive", f"file={os.path.realpath(disk)},format=raw,if=virtio,snapshot=on,cache=unsafe")]
+
+    def repeated_memory(self):
+        """The machine's memory a second time, as that of a device: what a bridge of hardware shows of the host's
+        own pages. The descriptor ends with QEMU's own ones."""
+        if not self.options.repeat_memory:
+            return []
+        if self.memory is not None:
+            os.close(self.memory)
+        self.memory = os.memfd_create("memory")
+        os.ftruncate(self.memory, self.options.memory << 20)
+        back_end = (f"size={self.options.memory}M,share=on,"
+                    f"mem-path=/proc/{os.getpid()}/fd/{self.memory}")
+        return ["-object", f"memory-backend-file,id=memory,{back_end}",
+                "-object", f"memory-backend-file,id=again,{back_end}",
+                "-device", "ivshmem-plain,memdev=again"]
 
     # --- console ---------------------------------------------------------------------------
 
@@ -255,6 +273,9 @@ class Machine:
         if self.partial:
             self.line(self.partial.decode(errors="replace"))
             self.partial = b""
+        if self.memory is not None:
+            os.close(self.memory)
+            self.memory = None
         self.log.close()
 
     # --- verdict ---------------------------------------------------------------------------

@@ -58,6 +58,8 @@ def arguments():
                         help="kernel modules, in FOLDER/VERSION; they get to /lab/built")
     parser.add_argument("--bridge", action="store_true", help="a bridge: each machine has an end of it, one "
                         "machine alone has both")
+    parser.add_argument("--repeat-memory", action="store_true", help="the machine's memory is that of a "
+                        "device, too (ntb_hw_ivshmem's parameter pages)")
     parser.add_argument("--peer", metavar="PROGRAM", help="on the host, in place of the second "
                         "machine on the bridge: reads notes, writes notes")
     parser.add_argument("--disk", action="append", default=[], metavar="IMAGE",
