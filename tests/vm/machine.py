@@ -54,7 +54,7 @@ class Machine:
         if self.options.shell:
             serial = ["-serial", "mon:stdio"]
         command = ["qemu-system-x86_64", "-name", f"rsm-lab-{self.number}",
-                   "-accel", self.options.accel, "-machine", "pc", "-cpu", "max",
+                   "-accel", self.options.accel, "-machine", "q35" if self.options.iommu else "pc", "-cpu", "max",
                    "-m", str(self.options.memory), "-smp", str(self.options.smp),
                    "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                    "-device", "isa-debug-exit,iobase=0xf4,iosize=4",
@@ -66,9 +66,10 @@ class Machine:
                               # It also panics at the start if the timer does not tick in time.
                               " tsc=reliable no_timer_check"
                               f" rcupdate.rcu_cpu_stall_suppress=1 lab.machine={self.number}"
-                              f" lab.nonce={self.nonce} {append}"]
+                              f" lab.nonce={self.nonce} {append}"
+                              f"{' intel_iommu=on' if self.options.iommu else ''}"]
         self.life += 1
-        command += serial + self.order_port() + self.network() + self.bridge()
+        command += serial + self.order_port() + self.network() + self.bridge() + self.edu()
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             command, stdin=None if self.options.shell else subprocess.DEVNULL,
@@ -119,6 +120,16 @@ class Machine:
                 for word in ("-chardev", f"socket,id=bridge{end},"
                                          f"path={os.path.join(self.directory, f'bridge{link}')}",
                              "-device", f"ivshmem-doorbell,chardev=bridge{end},vectors=9")]
+
+    def edu(self):
+        """What kernel/ntb_hw_edu drives: a device with a DMA engine, and memory that a window can be. The
+        IOMMU comes before the devices that it translates for."""
+        words = ["-device", "intel-iommu"] if self.options.iommu else []
+        if self.options.edu:
+            words += ["-device", "edu,dma_mask=0xffffffffffffffff",
+                      "-object", "memory-backend-ram,id=window,size=16M",
+                      "-device", "ivshmem-plain,memdev=window"]
+        return words
 
     # --- console ---------------------------------------------------------------------------
 

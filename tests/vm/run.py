@@ -58,6 +58,9 @@ def arguments():
                         help="kernel modules, in FOLDER/VERSION; they get to /lab/built")
     parser.add_argument("--bridge", action="store_true", help="a bridge: each machine has an end of it, one "
                         "machine alone has both")
+    parser.add_argument("--edu", action="store_true", help="QEMU's edu device, and memory for a window "
+                        "(kernel/ntb_hw_edu)")
+    parser.add_argument("--iommu", action="store_true", help="an IOMMU that translates for every device")
     parser.add_argument("--peer", metavar="PROGRAM", help="on the host, in place of the second "
                         "machine on the bridge: reads notes, writes notes")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory of processes behind the window, in place: pin off|pin. /dev/ntb_edu (kernel/ntb_hw_edu) is the other
+ * host: what is written there at an offset, the device stores at that offset of the window, through the IOMMU.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/klog.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lab.h"
+
+#define LENGTH     (64 * KIB)
+#define WORDS      (LENGTH / 8)
+#define HUGE_BYTES (2048 * KIB)
+#define BLOCK      16 /* words of a transfer */
+#define DRIVER     "/sys/bus/pci/drivers/ntb_hw_edu"
+#define KERNEL_LOG (1024 * KIB)
+
+static uint64_t first; /* offset of the range for pinned memory */
+static unsigned refused_stores, seen_faults;
+
+static uint64_t *memory(uint64_t length)
+{
+    void *data = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    CHECK(data != MAP_FAILED, "memory");
+    memset(data, 0x11, length);
+    return data;
+}
+
+/* --- the other host --- */
+
+static void device_store(uint64_t offset, uint64_t value)
+{
+    uint64_t block[BLOCK];
+    int fd = open("/dev/ntb_edu", O_RDWR | O_CLOEXEC);
+
+    for (unsigned i = 0; i < BLOCK; i++)
+        block[i] = value + i;
+    CHECK(fd >= 0 && pwrite(fd, block, sizeof block, (off_t)offset) == sizeof block, "store");
+    close(fd);
+}
+
+static uint64_t device_load(uint64_t offset)
+{
+    uint64_t block[BLOCK];
+    int fd = open("/dev/ntb_edu", O_RDWR | O_CLOEXEC);
+
+    CHECK(fd >= 0 && pread(fd, block, sizeof block, (off_t)offset) == sizeof block, "load");
+    close(fd);
+    for (unsigned i = 1; i < BLOCK; i++)
+        CHECK(block[i] - i == block[0] || block[i] == block[0], "torn: %lx", (long)block[i]);
+    return block[0];
+}
+
+/* How many stores and loads of the device the IOMMU says that it has refused. */
+static unsigned faults(void)
+{
+    static char log[KERNEL_LOG];
+    int length = klogctl(3 /* READ_ALL */, log, sizeof log - 1);
+    unsigned count = 0;
+
+    CHECK(length > 0, "the kernel's log");
+    log[length] = 0;
+    for (char *at = log; (at = strstr(at, "DMAR: [DMA ")) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* The device's accesses there are refused, and the IOMMU says so. It does not log every one. */
+static void is_refused(uint64_t offset)
+{
+    unsigned before = faults();
+    double end = now() + 30;
+
+    do {
+        device_store(offset, 0xbad0);
+        refused_stores++;
+        usleep(100000);
+        CHECK(now() < end, "the IOMMU has not reported a store at %#lx", (long)offset);
+    } while (faults() == before);
+    seen_faults += faults() - before;
+}
+
+/* --- extents in place --- */
+
+static int in_place(int control, uint64_t offset, uint64_t length, uint32_t slot, int *fd)
+{
+    struct rsm_ntb_export arg = {.control_fd = control,
+                                 .slot = slot,
+                                 .offset = offset,
+                                 .length = length,
+                                 .flags = RSM_NTB_IN_PLACE};
+
+    *fd = open_port();
+    if (!ioctl(*fd, RSM_NTB_EXPORT, &arg))
+        return 0;
+    close(*fd);
+    return errno;
+}
+
+static int pin(int fd, const void *address)
+{
+    struct rsm_ntb_pin arg = {.address = (uintptr_t)address};
+
+    return ioctl(fd, RSM_NTB_PIN, &arg) ? errno : 0;
+}
+
+static int unpin(int fd)
+{
+    return ioctl(fd, RSM_NTB_UNPIN) ? errno : 0;
+}
+
+/* VmPin of this process, in bytes. */
+static unsigned long pinned(void)
+{
+    char line[200];
+    unsigned long kib = ~0ul;
+    FILE *status = fopen("/proc/self/status", "r");
+
+    while (status && fgets(line, sizeof line, status))
+        sscanf(line, "VmPin: %lu", &kib);
+    CHECK(status && kib != ~0ul, "VmPin");
+    fclose(status);
+    return kib * KIB;
+}
+
+/* --- tests --- */
+
+static void off(int control)
+{
+    struct rsm_ntb_info info = info_of(control);
+    int fd;
+
+    CHECK(!(info.caps & RSM_NTB_CAP_PIN) && !info.pin_size, "caps %#x", info.caps);
+    CHECK(in_place(control, info.pool_size, LENGTH, 1, &fd) == EOPNOTSUPP, "EXPORT in place");
+}
+
+static void refusals(int control)
+{
+    uint64_t size = info_of(control).pin_size, *data = memory(LENGTH);
+    const void *fixed =
+        mmap(NULL, LENGTH, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* not writable */
+    volatile uint64_t *pool;
+    int fd, ordinary;
+
+    CHECK(in_place(control, first - LENGTH, LENGTH, 1, &fd) == EINVAL, "in the pool");
+    CHECK(in_place(control, first + size, LENGTH, 1, &fd) == EINVAL, "behind the range");
+    CHECK(in_place(control, first + size - 4 * KIB, LENGTH, 1, &fd) == EINVAL, "across its end");
+    CHECK(export_extent(control, first, LENGTH, 1, &fd, NULL) == EINVAL, "not in place");
+    CHECK(!export_extent(control, RSM_NTB_CONTROL_SIZE, LENGTH, 1, &ordinary, NULL), "EXPORT");
+    pool = map_export(ordinary, LENGTH);
+    pool[0] = 1;
+    CHECK(pin(ordinary, data) == EINVAL, "an extent of the pool");
+    CHECK(!in_place(control, first, LENGTH, 2, &fd), "EXPORT in place");
+    CHECK(pin(fd, data + 1) == EINVAL, "alignment");
+    CHECK(pin(fd, NULL) == EFAULT, "no memory");
+    CHECK(pin(fd, fixed) == EFAULT, "read-only memory");
+    CHECK(pin(fd, (void *)pool) == EOPNOTSUPP, "memory of the driver");
+    CHECK(unpin(fd) == ENOENT, "nothing is pinned");
+    CHECK(mmap(NULL, LENGTH, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED && errno == ENODEV,
+          "mmap");
+    CHECK(!pinned(), "VmPin %lu after refusals", pinned());
+    is_refused(first);
+    munmap((void *)pool, LENGTH);
+    close(fd);
+    close(ordinary);
+    munmap(data, LENGTH);
+    munmap((void *)fixed, LENGTH);
+}
+
+/* A process without privileges has its limit, and what it could not pin does not count. */
+static void limit(int control)
+{
+    struct rlimit half = {LENGTH / 2, LENGTH / 2}, enough = {LENGTH, LENGTH};
+    uint64_t *data = memory(LENGTH);
+    int fd, second, status;
+    pid_t child;
+
+    CHECK(!in_place(control, first, LENGTH, 1, &fd), "EXPORT in place");
+    CHECK(!in_place(control, first + LENGTH, LENGTH, 2, &second), "EXPORT in place");
+    for (int i = 0; i < 2; i++) {
+        child = fork();
+        if (!child) {
+            CHECK(!setrlimit(RLIMIT_MEMLOCK, i ? &enough : &half), "setrlimit");
+            CHECK(!setresgid(65534, 65534, 65534) && !setresuid(65534, 65534, 65534), "nobody");
+            if (!i) {
+                CHECK(pin(fd, data) == EDQUOT && !pinned(), "half of it, VmPin %lu", pinned());
+            } else {
+                CHECK(!pin(fd, data) && pinned() == LENGTH, "VmPin %lu", pinned());
+                CHECK(pin(second, data) == EDQUOT, "twice as much");
+                CHECK(!unpin(fd) && !pinned(), "VmPin %lu", pinned());
+            }
+            exit(0);
+        }
+        CHECK(waitpid(child, &status, 0) == child && !status, "child %d: %#x", i, status);
+    }
+    close(fd);
+    close(second);
+    munmap(data, LENGTH);
+}
+
+/* Stores and loads, of both sides, in the first, some and the last page; and after UNPIN no more. */
+static void data_path(int control)
+{
+    uint64_t *data = memory(LENGTH), *next = memory(LENGTH);
+    const unsigned at[] = {0, WORDS / 2, WORDS - BLOCK};
+    int fd, neighbour;
+
+    CHECK(!in_place(control, first + LENGTH, LENGTH, 1, &fd), "EXPORT in place");
+    CHECK(!in_place(control, first, LENGTH, 2, &neighbour), "EXPORT in place");
+    is_refused(first + LENGTH); /* it has no pages yet */
+    CHECK(!pin(fd, data) && !pin(neighbour, next), "PIN");
+    CHECK(pinned() == 2 * LENGTH, "VmPin %lu", pinned());
+    CHECK(pin(fd, next) == EBUSY, "it has pages");
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t offset = first + LENGTH + at[i] * 8;
+
+        device_store(offset, 1000 * i);
+        for (unsigned k = 0; k < BLOCK; k++)
+            CHECK(data[at[i] + k] == 1000 * i + k, "the device's store %u: %lx", i,
+                  (long)data[at[i] + k]);
+        for (unsigned k = 0; k < BLOCK; k++)
+            data[at[i] + k] = 7000 * i + 1 + k;
+        CHECK(device_load(offset) == 7000 * i + 1, "the device's load %u", i);
+    }
+    CHECK(next[0] == 0x1111111111111111u, "the neighbour has changed");
+
+    CHECK(!unpin(fd) && pinned() == LENGTH, "VmPin %lu", pinned());
+    is_refused(first + LENGTH);
+    is_refused(first + 2 * LENGTH - 4 * KIB);
+    CHECK(data[0] == 1 && data[WORDS - 512] == 0x1111111111111111u, "a refused store has landed");
+    CHECK(device_load(first + LENGTH) != 1, "a refused load has read");
+    device_store(first, 5);
+    CHECK(next[0] == 5, "the neighbour cannot be reached");
+    CHECK(unpin(fd) == ENOENT, "twice");
+    CHECK(!unpin(neighbour) && !pin(fd, next), "other memory");
+    device_store(first + LENGTH, 9);
+    CHECK(next[0] == 9 && data[0] == 1, "the device's store to other memory");
+
+    close(fd); /* revocation by the end of the descriptor */
+    CHECK(!pinned(), "VmPin %lu", pinned());
+    is_refused(first + LENGTH);
+    CHECK(next[0] == 9, "a refused store has landed");
+    CHECK(!in_place(control, first + LENGTH, LENGTH, 1, &fd), "the range is free again");
+    close(fd);
+    close(neighbour);
+    munmap(data, LENGTH);
+    munmap(next, LENGTH);
+}
+
+/* What the IOMMU may map as one piece. */
+static void huge(int control)
+{
+    char *area = mmap(NULL, 2 * (size_t)HUGE_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t *data = (void *)(((uintptr_t)area + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1));
+    int fd;
+
+    CHECK(area != MAP_FAILED && !madvise(data, HUGE_BYTES, MADV_HUGEPAGE), "memory");
+    memset(data, 0x22, HUGE_BYTES);
+    CHECK(!in_place(control, first, HUGE_BYTES, 1, &fd) && !pin(fd, data), "PIN");
+    device_store(first + HUGE_BYTES - 8 * BLOCK, 77);
+    CHECK(data[HUGE_BYTES / 8 - BLOCK] == 77, "the device's store");
+    CHECK(!unpin(fd), "UNPIN");
+    is_refused(first + HUGE_BYTES - 8 * BLOCK);
+    is_refused(first);
+    CHECK(data[HUGE_BYTES / 8 - BLOCK] == 77 && data[0] == 0x2222222222222222u, "landed");
+    close(fd);
+    munmap(area, 2 * (size_t)HUGE_BYTES);
+}
+
+/* fork() leaves the parent what is pinned; munmap() leaves the device pages that are nobody's. */
+static void fork_and_munmap(int control)
+{
+    uint64_t *data = memory(LENGTH), *again;
+    int fd, status, ready[2];
+    char byte;
+    pid_t child;
+
+    CHECK(!pipe(ready), "pipe");
+    CHECK(!in_place(control, first, LENGTH, 1, &fd) && !pin(fd, data), "PIN");
+    child = fork();
+    if (!child) {
+        data[1] = 3;
+        CHECK(read(ready[0], &byte, 1) == 1, "pipe");
+        exit(data[0] == 0x1111111111111111u && !pinned() ? 0 : 1);
+    }
+    data[2] = 8; /* no copy on write takes the parent's page away */
+    device_store(first, 40);
+    CHECK(data[0] == 40 && data[1] == 41, "the device reaches another page than the parent's");
+    CHECK(write(ready[1], "x", 1) == 1 && waitpid(child, &status, 0) == child && !status,
+          "the child: %#x", status);
+    close(ready[0]);
+    close(ready[1]);
+
+    munmap(data, LENGTH);
+    again =
+        mmap(data, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    CHECK(again == data, "memory");
+    memset(again, 0x33, LENGTH);
+    device_store(first, 50);
+    CHECK(device_load(first) == 50 && again[0] == 0x3333333333333333u, "new memory was reached");
+    close(fd);
+    CHECK(!pinned(), "VmPin %lu", pinned());
+    is_refused(first);
+    munmap(again, LENGTH);
+}
+
+/* A process that is killed takes what it has pinned along, unless somebody else has its descriptor. */
+static void killed(int control)
+{
+    int fd, ready[2];
+    char byte;
+
+    CHECK(!pipe(ready), "pipe");
+    for (int kept = 0; kept < 2; kept++) {
+        pid_t child;
+
+        fd = -1;
+        if (kept)
+            CHECK(!in_place(control, first, LENGTH, 1, &fd), "EXPORT in place");
+        child = fork();
+        if (!child) {
+            uint64_t *data = memory(LENGTH);
+
+            if (!kept)
+                CHECK(!in_place(control, first, LENGTH, 1, &fd), "EXPORT in place");
+            CHECK(!pin(fd, data), "PIN");
+            CHECK(write(ready[1], "x", 1) == 1, "pipe");
+            pause();
+        }
+        CHECK(read(ready[0], &byte, 1) == 1, "the child");
+        device_store(first, 60);
+        CHECK(device_load(first) == 60, "the child's memory");
+        kill(child, SIGKILL);
+        CHECK(waitpid(child, NULL, 0) == child, "waitpid");
+        if (kept) {
+            device_store(first, 61); /* into pages that are still pinned, and nobody else's */
+            CHECK(device_load(first) == 61, "pages without a process");
+            close(fd);
+        }
+        is_refused(first);
+    }
+    close(ready[0]);
+    close(ready[1]);
+}
+
+/* The driver translates once it has looked at the link. */
+static void await_window(void)
+{
+    uint64_t word;
+    double end = now() + 60;
+    int fd = open("/dev/ntb_edu", O_RDWR | O_CLOEXEC);
+
+    CHECK(fd >= 0, "/dev/ntb_edu");
+    while (pread(fd, &word, sizeof word, 0) != sizeof word) {
+        CHECK(now() < end, "the window leads nowhere");
+        usleep(20000);
+    }
+    close(fd);
+    CHECK((uint32_t)word == RSM_NTB_MAGIC, "the hello page: %#lx", (long)word);
+}
+
+static void driver(const char *file, const char *device)
+{
+    char path[200];
+    FILE *stream;
+
+    snprintf(path, sizeof path, DRIVER "/%s", file);
+    stream = fopen(path, "w");
+    CHECK(stream && fprintf(stream, "%s\n", device) > 0 && !fclose(stream), "%s %s", file, device);
+}
+
+/* The driver of the hardware goes, and comes back, while memory is pinned. */
+static void unbound(int control)
+{
+    uint64_t *data = memory(LENGTH);
+    char device[40];
+    int fd;
+    glob_t found;
+
+    CHECK(!glob(DRIVER "/0000:*", 0, NULL, &found), "the device");
+    snprintf(device, sizeof device, "%s", strrchr(found.gl_pathv[0], '/') + 1);
+    globfree(&found);
+    CHECK(!in_place(control, first, LENGTH, 1, &fd) && !pin(fd, data), "PIN");
+    device_store(first, 90);
+    driver("unbind", device);
+    CHECK(!pinned() && data[0] == 90, "VmPin %lu", pinned());
+    CHECK(pin(fd, data) == ENODEV && unpin(fd) == ENOENT, "a device that has gone");
+    close(control);
+    driver("bind", device);
+    control = open_control();
+    await_window();
+    is_refused(first);
+    close(fd);
+    CHECK(!in_place(control, first, LENGTH, 1, &fd) && !pin(fd, data), "PIN");
+    device_store(first, 95);
+    CHECK(data[0] == 95, "the device's store");
+    close(fd);
+    close(control);
+    munmap(data, LENGTH);
+}
+
+int main(int argc, char **argv)
+{
+    int control = open_control();
+
+    CHECK(argc == 2, "pin off|pin");
+    setbuf(stdout, NULL);
+    if (!strcmp(argv[1], "off")) {
+        off(control);
+        return 0;
+    }
+    first = info_of(control).pool_size;
+    CHECK(info_of(control).caps & RSM_NTB_CAP_PIN, "caps %#x", info_of(control).caps);
+    CHECK(info_of(control).pin_size == 4096 * KIB, "pin_size");
+    await_window();
+    refusals(control);
+    limit(control);
+    data_path(control);
+    huge(control);
+    fork_and_munmap(control);
+    killed(control);
+    unbound(control);
+    printf("result: pin: %u stores were to be refused, none landed, the IOMMU reported %u faults\n",
+           refused_stores, seen_faults);
+    return 0;
+}
