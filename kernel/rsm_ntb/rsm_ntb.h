@@ -426,7 +426,7 @@ struct rsm_ntb_hello {
 	__le32 generation;
 	__le32 sequence;
 	__le64 canary;		/* offset 16: fixed in all versions */
-	__le64 pool_size;	/* bytes, multiple of the granule */
+	__le64 pool_size;	/* bytes, extents in place among them; multiple of the granule */
 	__le64 granule;		/* page size */
 	__le32 slots;		/* counters in this pool */
 	__le32 node;		/* see CONTROL */

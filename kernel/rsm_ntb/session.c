@@ -255,9 +255,9 @@ static bool set_translation(struct rsm_port *port)
 	if (!err && (size > max || size & (granule - 1) || pool->dma & (address - 1))) {
 		if (complain(port))
 			trouble(port,
-				"the hardware wants a pool of at most %llu bytes, a multiple of %llu, at a multiple of %llu; it has %zu bytes at %pad: load rsm_ntb with pool_mib=%llu",
+				"the hardware wants a pool of at most %llu bytes, a multiple of %llu, at a multiple of %llu; it has %zu bytes at %pad: load rsm_ntb with pool_mib%s=%llu",
 				(u64)max, (u64)granule, (u64)address, size, &pool->dma,
-				(u64)max >> 20);
+				pool->pin_size ? " + pin_mib" : "", (u64)max >> 20);
 		return false;
 	}
 	if (!err)

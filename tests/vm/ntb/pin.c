@@ -382,17 +382,23 @@ static void driver(const char *file, const char *device)
     CHECK(stream && fprintf(stream, "%s\n", device) > 0 && !fclose(stream), "%s %s", file, device);
 }
 
+static void name_of_device(char *name, size_t size)
+{
+    glob_t found;
+
+    CHECK(!glob(DRIVER "/0000:*", 0, NULL, &found), "the device");
+    snprintf(name, size, "%s", strrchr(found.gl_pathv[0], '/') + 1);
+    globfree(&found);
+}
+
 /* The driver of the hardware goes, and comes back, while memory is pinned. */
 static void unbound(int control)
 {
     uint64_t *data = memory(LENGTH);
     char device[40];
     int fd;
-    glob_t found;
 
-    CHECK(!glob(DRIVER "/0000:*", 0, NULL, &found), "the device");
-    snprintf(device, sizeof device, "%s", strrchr(found.gl_pathv[0], '/') + 1);
-    globfree(&found);
+    name_of_device(device, sizeof device);
     CHECK(!in_place(control, first, LENGTH, 1, &fd) && !pin(fd, data), "PIN");
     device_store(first, 90);
     driver("unbind", device);
@@ -410,6 +416,111 @@ static void unbound(int control)
     close(fd);
     close(control);
     munmap(data, LENGTH);
+}
+
+/* Pins and unpins as fast as it can, until the device has gone. */
+static _Noreturn void hammer(int fd)
+{
+    uint64_t *data = memory(LENGTH);
+
+    for (;;) {
+        int error = pin(fd, data);
+
+        if (error == ENODEV)
+            exit(0);
+        CHECK(!error || error == EBUSY, "PIN: %d", error);
+        error = unpin(fd);
+        CHECK(!error || error == ENOENT, "UNPIN: %d", error);
+    }
+}
+
+/* Processes that pin and unpin the same extents, while the device goes, or they are killed. */
+static void hammered(void)
+{
+    enum { CYCLES = 6, EXTENTS = 2, CHILDREN = 4 };
+    char device[40];
+    int fds[EXTENTS], status;
+    pid_t children[CHILDREN];
+
+    name_of_device(device, sizeof device);
+    for (int cycle = 0; cycle < CYCLES; cycle++) {
+        int control = open_control();
+
+        for (int i = 0; i < EXTENTS; i++)
+            CHECK(!in_place(control, first + (uint64_t)i * LENGTH, LENGTH, 1 + i, &fds[i]),
+                  "EXPORT");
+        for (int i = 0; i < CHILDREN; i++) {
+            children[i] = fork();
+            if (!children[i])
+                hammer(fds[i % EXTENTS]);
+        }
+        usleep(200000);
+        if (cycle % 2)
+            for (int i = 0; i < CHILDREN; i++)
+                kill(children[i], SIGKILL);
+        else
+            driver("unbind", device);
+        for (int i = 0; i < CHILDREN; i++)
+            CHECK(waitpid(children[i], &status, 0) == children[i] &&
+                      status == (cycle % 2 ? SIGKILL : 0),
+                  "a child: %#x", status);
+        for (int i = 0; i < EXTENTS; i++)
+            close(fds[i]);
+        close(control);
+        if (!(cycle % 2))
+            driver("bind", device);
+    }
+    await_window();
+    is_refused(first);
+}
+
+/* Counters of /proc/vmstat. */
+static unsigned long counter(const char *name)
+{
+    char line[200];
+    unsigned long value = ~0ul;
+    FILE *file = fopen("/proc/vmstat", "r");
+
+    while (file && fgets(line, sizeof line, file))
+        if (!strncmp(line, name, strlen(name)))
+            value = strtoul(line + strlen(name), NULL, 10);
+    CHECK(file && value != ~0ul, "%s", name);
+    fclose(file);
+    return value;
+}
+
+/* All that was pinned in this machine has been let go of. */
+static void nothing_is_left(void)
+{
+    double end = now() + 30;
+
+    for (;;) {
+        unsigned long pins = counter("nr_foll_pin_acquired "),
+                      unpins = counter("nr_foll_pin_released ");
+
+        if (pins == unpins && pins > 0)
+            return;
+        CHECK(now() < end, "%lu pages were pinned, %lu unpinned", pins, unpins);
+        usleep(100000);
+    }
+}
+
+/* Memory that processes share. */
+static void shared(int control)
+{
+    int file = memfd_create("shared", MFD_CLOEXEC), fd;
+    uint64_t *data;
+
+    CHECK(file >= 0 && !ftruncate(file, LENGTH), "memfd");
+    data = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    CHECK(data != MAP_FAILED, "mmap of a memfd");
+    CHECK(!in_place(control, first, LENGTH, 1, &fd) && !pin(fd, data), "PIN");
+    device_store(first + LENGTH - 8 * BLOCK, 30);
+    CHECK(data[WORDS - BLOCK] == 30, "the device's store to a memfd");
+    close(fd);
+    is_refused(first);
+    munmap(data, LENGTH);
+    close(file);
 }
 
 int main(int argc, char **argv)
@@ -430,9 +541,12 @@ int main(int argc, char **argv)
     limit(control);
     data_path(control);
     huge(control);
+    shared(control);
     fork_and_munmap(control);
     killed(control);
     unbound(control);
+    hammered();
+    nothing_is_left();
     printf("result: pin: %u stores were to be refused, none landed, the IOMMU reported %u faults\n",
            refused_stores, seen_faults);
     return 0;
