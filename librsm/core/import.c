@@ -9,6 +9,7 @@
 #include "core/event_receivers.h"
 #include "control/control.h"
 #include "base/log.h"
+#include "base/probe.h"
 #include "core/route.h"
 #include "core/segment_state.h"
 #include "core/target.h"
@@ -148,6 +149,8 @@ static enum rsm_status connect_with(struct rsmcore_controller *controller,
                                     const struct rsm_import_connect_request *request,
                                     struct rsmcore_import **out)
 {
+    RSM_PROBE4(import_connect, request->node, (uint32_t)request->space, request->segment_id,
+               request->rights);
     struct rsmcore_import *import = calloc(1, sizeof *import);
     struct rsm_packet_fds fds;
     struct rsm_msg msg;
@@ -270,6 +273,15 @@ struct rsm_conn *rsmcore_import_conn_for_mapping(struct rsmcore_import *import, 
     return rsmcore_import_conn(import);
 }
 
+static void probe_entry(const struct rsmcore_import *import, const struct rsm_transfer *entry,
+                        uint32_t right)
+{
+    if (right == RSM_RIGHT_WRITE)
+        RSM_PROBE_TRANSFER(import_put, import->id, entry->remote, entry->length);
+    else
+        RSM_PROBE_TRANSFER(import_get, import->id, entry->remote, entry->length);
+}
+
 static enum rsm_status transfer_vector(struct rsmcore_import *import,
                                        const struct rsm_transfer *vec, unsigned count,
                                        unsigned *done, uint32_t right)
@@ -283,8 +295,10 @@ static enum rsm_status transfer_vector(struct rsmcore_import *import,
         inside++;
     enum rsm_status status = RSM_ST_OK;
     struct rsm_conn *conn = rsmcore_import_conn(import);
-    for (unsigned i = 0; i < inside; i++)
+    for (unsigned i = 0; i < inside; i++) {
+        probe_entry(import, &vec[i], right);
         conn = rsmcore_import_conn_for(import, vec[i].local, vec[i].length);
+    }
     if (inside > 0)
         status = rsmcore_import_note(import, right == RSM_RIGHT_WRITE
                                                  ? conn->ops->putv(conn, vec, inside, done)
@@ -306,6 +320,7 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
 
 enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce)
 {
+    RSM_PROBE3(event_post, (uint32_t)RSM_EVENT_IMPORT, import->id, (uint32_t)coalesce);
     if (!rsmcore_generation_table_is_alive(import->table))
         return RSM_ST_UNREACHABLE;
     if (rsmcore_import_aborted(import))

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "base/exports.h"
+#include "base/probe.h"
 #include "core/controller.h"
 #include "core/event.h"
 #include "core/softmap.h"
@@ -140,6 +141,7 @@ static inline enum rsm_status rsmcore_import_put_unchecked(struct rsmcore_import
                                                            uint64_t offset, const void *src,
                                                            size_t length)
 {
+    RSM_PROBE_TRANSFER(import_put, import->id, offset, length);
     struct rsm_conn *conn = rsmcore_import_conn_for(import, src, length);
     return rsmcore_import_note(import, conn->ops->put(conn, offset, src, length));
 }
@@ -148,6 +150,7 @@ static inline enum rsm_status rsmcore_import_get_unchecked(struct rsmcore_import
                                                            uint64_t offset, void *dst,
                                                            size_t length)
 {
+    RSM_PROBE_TRANSFER(import_get, import->id, offset, length);
     struct rsm_conn *conn = rsmcore_import_conn_for(import, dst, length);
     return rsmcore_import_note(import, conn->ops->get(conn, offset, dst, length));
 }
@@ -158,6 +161,7 @@ static inline enum rsm_status rsmcore_import_put_elems_unchecked(struct rsmcore_
                                                                  uint64_t offset, const void *src,
                                                                  unsigned width, size_t count)
 {
+    RSM_PROBE_TRANSFER(import_put, import->id, offset, count * width);
     struct rsm_conn *conn = rsmcore_import_conn_for(import, src, count * width);
     return rsmcore_import_note(import, conn->ops->put_elems(conn, offset, src, width, count));
 }
@@ -166,6 +170,7 @@ static inline enum rsm_status rsmcore_import_get_elems_unchecked(struct rsmcore_
                                                                  uint64_t offset, void *dst,
                                                                  unsigned width, size_t count)
 {
+    RSM_PROBE_TRANSFER(import_get, import->id, offset, count * width);
     struct rsm_conn *conn = rsmcore_import_conn_for(import, dst, count * width);
     return rsmcore_import_note(import, conn->ops->get_elems(conn, offset, dst, width, count));
 }

@@ -64,12 +64,12 @@ class Machine:
                               # Under load the processors' clocks seem apart, and the kernel then
                               # takes one that costs microseconds to read. They are the host's.
                               # It also panics at the start if the timer does not tick in time.
-                              " tsc=reliable no_timer_check"
+                              " tsc=reliable no_timer_check net.ifnames=0"
                               f" rcupdate.rcu_cpu_stall_suppress=1 lab.machine={self.number}"
                               f" lab.nonce={self.nonce} {append}"
                               f"{' intel_iommu=on' if self.options.iommu else ''}"]
         self.life += 1
-        command += serial + self.order_port() + self.network() + self.bridge() + self.edu()
+        command += serial + self.order_port() + self.network() + self.bridge() + self.edu() + self.disks()
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             command, stdin=None if self.options.shell else subprocess.DEVNULL,
@@ -130,6 +130,11 @@ class Machine:
                       "-object", "memory-backend-ram,id=window,size=16M",
                       "-device", "ivshmem-plain,memdev=window"]
         return words
+
+    def disks(self):
+        """What a machine writes to a disk is lost with the machine."""
+        return [word for disk in self.options.disk
+                for word in ("-drive", f"file={os.path.realpath(disk)},format=raw,if=virtio,snapshot=on,cache=unsafe")]
 
     # --- console ---------------------------------------------------------------------------
 

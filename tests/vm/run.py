@@ -63,6 +63,9 @@ def arguments():
     parser.add_argument("--iommu", action="store_true", help="an IOMMU that translates for every device")
     parser.add_argument("--peer", metavar="PROGRAM", help="on the host, in place of the second "
                         "machine on the bridge: reads notes, writes notes")
+    parser.add_argument("--disk", action="append", default=[], metavar="IMAGE",
+                        help="a disk of each machine, whose contents stay as they are. The first one has a system with "
+                        "systemd, which runs the script when it is up (tests/vm/packages)")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--name", help="of the log folder; default: the script's")
     parser.add_argument("--verbose", action="store_true", default=sys.stdout.isatty(),
@@ -175,7 +178,7 @@ class Lab:
 
     def start(self, vmlinux, initramfs):
         limit = int(self.options.timeout * WATCHDOG_PART)
-        mode = "shell" if self.options.shell else "script"
+        mode = "shell" if self.options.shell else "system" if self.options.disk else "script"
         self.append = f"lab.machines={self.options.machines} lab.mode={mode} lab.limit={limit}"
         self.boot = (vmlinux, initramfs)
         for machine in self.machines:
@@ -331,7 +334,7 @@ def prepare(options, cache):
             if not os.path.exists(f"/proc/{re.findall(r'[0-9]+', os.path.basename(old))[0]}"):
                 os.unlink(old)
         initramfs = os.path.join(cache, f"run-{os.getpid()}.cpio")
-        image.make(kernel, extra(options, kernel), cache, initramfs)
+        image.make(kernel, extra(options, kernel), cache, initramfs, bool(options.disk))
         return kernel.vmlinux(cache), initramfs
 
 
