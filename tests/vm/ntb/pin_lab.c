@@ -69,7 +69,7 @@ static unsigned faults(void)
 void is_refused(uint64_t offset)
 {
     unsigned before = faults();
-    double end = now() + 30;
+    double end = now() + 60;
 
     do {
         device_store(offset, 0xbad0);
@@ -176,7 +176,7 @@ static unsigned long counter(const char *name)
 /* All that was pinned in this machine has been let go of. */
 void nothing_is_left(void)
 {
-    double end = now() + 30;
+    double end = now() + 60;
 
     for (;;) {
         unsigned long pins = counter("nr_foll_pin_acquired "),
