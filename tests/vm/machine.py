@@ -56,7 +56,8 @@ class Machine:
             serial = ["-serial", "mon:stdio"]
         command = ["qemu-system-x86_64", "-name", f"rsm-lab-{self.number}",
                    "-accel", self.options.accel, "-cpu", "max", "-machine",
-                   "pc,memory-backend=memory" if self.options.repeat_memory else "pc",
+                   ("q35" if self.options.iommu else "pc")
+                   + (",memory-backend=memory" if self.options.repeat_memory else ""),
                    "-m", str(self.options.memory), "-smp", str(self.options.smp),
                    "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                    "-device", "isa-debug-exit,iobase=0xf4,iosize=4",
@@ -68,10 +69,11 @@ class Machine:
                               # It also panics at the start if the timer does not tick in time.
                               " tsc=reliable no_timer_check net.ifnames=0"
                               f" rcupdate.rcu_cpu_stall_suppress=1 lab.machine={self.number}"
-                              f" lab.nonce={self.nonce} {append}"]
+                              f" lab.nonce={self.nonce} {append}"
+                              f"{' intel_iommu=on' if self.options.iommu else ''}"]
         self.life += 1
         command += self.repeated_memory()
-        command += serial + self.order_port() + self.network() + self.bridge() + self.disks()
+        command += serial + self.order_port() + self.network() + self.bridge() + self.edu() + self.disks()
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             command, stdin=None if self.options.shell else subprocess.DEVNULL,
@@ -122,6 +124,16 @@ class Machine:
                 for word in ("-chardev", f"socket,id=bridge{end},"
                                          f"path={os.path.join(self.directory, f'bridge{link}')}",
                              "-device", f"ivshmem-doorbell,chardev=bridge{end},vectors=9")]
+
+    def edu(self):
+        """What kernel/ntb_hw_edu drives: a device with a DMA engine, and memory that a window can be. The
+        IOMMU comes before the devices that it translates for."""
+        words = ["-device", "intel-iommu"] if self.options.iommu else []
+        if self.options.edu:
+            words += ["-device", "edu,dma_mask=0xffffffffffffffff",
+                      "-object", "memory-backend-ram,id=window,size=16M",
+                      "-device", "ivshmem-plain,memdev=window"]
+        return words
 
     def disks(self):
         """What a machine writes to a disk is lost with the machine."""

@@ -60,6 +60,9 @@ def arguments():
                         "machine alone has both")
     parser.add_argument("--repeat-memory", action="store_true", help="the machine's memory is that of a "
                         "device, too (ntb_hw_ivshmem's parameter pages)")
+    parser.add_argument("--edu", action="store_true", help="QEMU's edu device, and memory for a window "
+                        "(kernel/ntb_hw_edu)")
+    parser.add_argument("--iommu", action="store_true", help="an IOMMU that translates for every device")
     parser.add_argument("--peer", metavar="PROGRAM", help="on the host, in place of the second "
                         "machine on the bridge: reads notes, writes notes")
     parser.add_argument("--disk", action="append", default=[], metavar="IMAGE",
