@@ -24,17 +24,10 @@
 #include <sys/sdt.h>
 #define RSM_PROBE3(name, a, b, c)    DTRACE_PROBE3(librsm, name, a, b, c)
 #define RSM_PROBE4(name, a, b, c, d) DTRACE_PROBE4(librsm, name, a, b, c, d)
-/** A probe of a transfer of @p bytes in the segment of @p id. */
-#define RSM_PROBE_TRANSFER(name, id, offset, bytes)                                                \
-    do {                                                                                           \
-        if (__builtin_expect((bytes) >= RSM_PROBE_TRANSFER_BYTES, 0))                              \
-            RSM_PROBE3(name, id, offset, bytes);                                                   \
-    } while (0)
 #else
-#define RSM_PROBE_IGNORE(value)                     ((void)sizeof(value))
-#define RSM_PROBE3(name, a, b, c)                   (RSM_PROBE_IGNORE(a), RSM_PROBE_IGNORE(b), RSM_PROBE_IGNORE(c))
-#define RSM_PROBE4(name, a, b, c, d)                (RSM_PROBE3(name, a, b, c), RSM_PROBE_IGNORE(d))
-#define RSM_PROBE_TRANSFER(name, id, offset, bytes) RSM_PROBE3(name, id, offset, bytes)
+#define RSM_PROBE_IGNORE(value)      ((void)sizeof(value))
+#define RSM_PROBE3(name, a, b, c)    (RSM_PROBE_IGNORE(a), RSM_PROBE_IGNORE(b), RSM_PROBE_IGNORE(c))
+#define RSM_PROBE4(name, a, b, c, d) (RSM_PROBE3(name, a, b, c), RSM_PROBE_IGNORE(d))
 #endif
 
 #endif
