@@ -77,10 +77,12 @@ def arguments():
                         help="only say whether the lab can run here")
     parser.add_argument("--list-kernels", action="store_true",
                         help="only print the versions of the kernels that can be booted")
+    parser.add_argument("--which-kernel", action="store_true",
+                        help="only print the version that would be booted, and the root that has its lib/modules")
     parser.add_argument("script", nargs="?")
     parser.add_argument("argument", nargs=argparse.REMAINDER)
     options = parser.parse_args()
-    if not (options.shell or options.check or options.list_kernels or options.script):
+    if not (options.shell or options.check or options.list_kernels or options.which_kernel or options.script):
         parser.error("a script is needed, or --shell or --check")
     if options.shell and options.machines != 1:
         parser.error("--shell is for one machine")
@@ -350,6 +352,10 @@ def main():
     name = options.name or os.path.basename(options.script or "shell").split(".")[0]
     logs = os.path.join(cache, "logs", name)
     try:
+        if options.which_kernel:
+            kernel = kernels.choose(options.kernel, cache)
+            print(kernel.version, kernel.root)
+            return 0
         vmlinux, initramfs = prepare(options, cache)
         if options.check:
             os.unlink(initramfs)
