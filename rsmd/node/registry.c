@@ -386,6 +386,7 @@ static bool enter(struct rsmd_node *node, struct rsmd_import *import)
     }
     DL_APPEND(import->client->imports, import);
     rsmd_slotmap_set(node->imports_by_slot, import->slot, import);
+    node->connects++;
     return true;
 }
 
