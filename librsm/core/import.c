@@ -132,6 +132,8 @@ static enum rsm_status build_import(struct rsmcore_import *import,
     import->table = rsmcore_control_generation_table(import->link);
     import->slot = &import->table->slot[reply->slot];
     import->process_epoch = rsmcore_process_epoch();
+    pthread_mutex_init(&import->works.lock, NULL);
+    pthread_cond_init(&import->works.taken, NULL);
     enum rsm_status status = connect_transport(import, reply, fds);
     if (status != RSM_ST_OK)
         return status;
@@ -212,6 +214,10 @@ void rsmcore_import_disconnect(struct rsmcore_import *import)
     end_connection(import->link, import->id);
     rsmcore_controller_close(import->controller);
     rsmcore_control_release(import->link);
+    if (import->process_epoch == rsmcore_process_epoch()) { /* a child may have copied a waiter */
+        pthread_cond_destroy(&import->works.taken);
+        pthread_mutex_destroy(&import->works.lock);
+    }
     free(import);
 }
 

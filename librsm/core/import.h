@@ -9,6 +9,7 @@
 #ifndef RSMCORE_IMPORT_H
 #define RSMCORE_IMPORT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -21,6 +22,13 @@
 RSMCORE_EXPORTS_BEGIN
 
 struct rsmcore_move; /* core/export.h */
+
+/** What the works of an import share (work.h). */
+struct rsmcore_works {
+    pthread_mutex_t lock;
+    pthread_cond_t taken;
+    bool taking; /* a thread takes completions */
+};
 
 /** A connection. The members are for the inline functions below; nobody else touches them. */
 struct rsmcore_import {
@@ -41,6 +49,7 @@ struct rsmcore_import {
     unsigned process_epoch;
     atomic_uint maps;       /* that there are (map.h) */
     atomic_bool trap_known; /* to rsmd, of mappings by the engine */
+    struct rsmcore_works works;
 };
 
 /**
