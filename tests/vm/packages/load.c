@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROUNDS = 100, SEGMENT = 0x1234 };
+enum { ROUNDS = 100, SEGMENT = 0x500000 };
 static char controller_name[] = "sci0";
 static volatile sig_atomic_t asked;
 

@@ -71,7 +71,7 @@ make_system() {
     # The modules of a network host; not those of 4000 other devices.
     mkdir -p "$root/lib/modules/$kernel/kernel/drivers/net"
     for part in net lib crypto drivers/infiniband drivers/virtio drivers/block/virtio_blk.ko drivers/net/virtio_net.ko \
-        drivers/net/net_failover.ko arch/x86/crypto drivers/char/hw_random drivers/dca fs/autofs; do
+        drivers/net/net_failover.ko arch/x86/crypto drivers/char/hw_random drivers/dca fs/autofs fs/configfs; do
         if [ -e "$modules/kernel/$part" ]; then
             (cd "$modules" && tar -c "kernel/$part") | tar -x -C "$root/lib/modules/$kernel"
         fi
