@@ -7,6 +7,7 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "compat.h"
 #include "port.h"
 
 /* ---- events of the control descriptor ---- */

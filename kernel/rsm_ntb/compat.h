@@ -5,6 +5,8 @@
 
 #include <linux/iommu.h>
 #include <linux/mm.h>
+#include <linux/ntb.h>
+#include <linux/pci.h>
 #include <linux/version.h>
 
 /* vm_flags became read-only in 6.3. */
@@ -21,6 +23,14 @@ static inline void rsm_vm_flags_clear(struct vm_area_struct *vma, unsigned long 
 #else
 #define rsm_vm_flags_set vm_flags_set
 #define rsm_vm_flags_clear vm_flags_clear
+#endif
+
+/* The device whose DMA goes through the bridge; Kbuild looks for the function. */
+#ifndef RSM_HAS_NTB_GET_DMA_DEV
+static inline struct device *ntb_get_dma_dev(struct ntb_dev *ntb)
+{
+	return &ntb->pdev->dev;
+}
 #endif
 
 /* Mapping in an IOMMU is told how to allocate since 6.3. */

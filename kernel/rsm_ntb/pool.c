@@ -13,6 +13,7 @@
 #include <linux/iommu.h>
 #include <linux/vmalloc.h>
 
+#include "compat.h"
 #include "port.h"
 
 #define CONTROL_PAGES (RSM_NTB_CONTROL_SIZE >> PAGE_SHIFT)
