@@ -18,7 +18,7 @@
 #define PEEK_CAPS 0
 #endif
 
-enum { PATIENCE_MS = 3000, WORKS = 4 /* fewer than a queue of DMA would have under way */ };
+enum { PATIENCE_MS = 3000, WORKS = 12, FEW_WORKS = 4, PHASE = 16 };
 
 struct peek_conn {
     struct rsm_conn base;
@@ -32,7 +32,7 @@ struct peek_conn {
     struct rsm_work works[WORKS];
     unsigned work_count;
     struct rsm_completion ended[WORKS];
-    unsigned ended_count, running;
+    unsigned ended_count, running, asked, waits;
 };
 
 static struct peek_conn *conn_of(struct rsm_conn *base)
@@ -243,12 +243,15 @@ static enum rsm_status peek_complete(struct rsm_conn *base)
 
 /* ------------------------------------------------------------------ works */
 
-/* A work is carried out when somebody waits for it, the latest first. */
+/* A work is carried out when somebody waits: the latest, and the next time the oldest. The room
+ * changes, as in a fabric that others use, too: more works than a queue of DMA has under way, or
+ * fewer. */
 static enum rsm_status peek_submit(struct rsm_conn *base, const struct rsm_work *work)
 {
     struct peek_conn *conn = conn_of(base);
     pthread_mutex_lock(&conn->lock);
-    bool room = conn->work_count + conn->ended_count + conn->running < WORKS;
+    unsigned most = conn->asked++ / PHASE % 2 == 0 ? WORKS : FEW_WORKS;
+    bool room = conn->work_count + conn->ended_count + conn->running < most;
     if (room)
         conn->works[conn->work_count++] = *work;
     pthread_mutex_unlock(&conn->lock);
@@ -274,7 +277,11 @@ static enum rsm_status peek_wait_for_works(struct rsm_conn *base, int timeout_ms
     pthread_mutex_lock(&conn->lock);
     bool any = conn->ended_count > 0, more = !any && conn->work_count > 0;
     if (more) {
-        work = conn->works[--conn->work_count];
+        unsigned index = conn->waits++ % 2 == 0 ? conn->work_count - 1 : 0;
+        work = conn->works[index];
+        conn->work_count--;
+        memmove(&conn->works[index], &conn->works[index + 1],
+                (conn->work_count - index) * sizeof conn->works[0]);
         conn->running++;
     }
     pthread_mutex_unlock(&conn->lock);
