@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +14,12 @@
 
 #include "check.h"
 #include "conf_file.h"
+#include "handover/handover.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "node/controllers.h"
 #include "node/remote/remote.h"
+#include "server/ending.h"
 #include "server/instance_lock.h"
 #include "server/logging.h"
 #include "node/node.h"
@@ -27,7 +30,10 @@
 #include "reload.h"
 #include "state.h"
 
-enum { WHY_MAX = 1024 };
+enum {
+    WHY_MAX = 1024,
+    RESTORE_END_MS = 1000, /* for what a bad state has left to threads */
+};
 
 /* Everything that lives as long as the daemon does. */
 struct daemon {
@@ -38,9 +44,10 @@ struct daemon {
     struct rsmd_instance instance;
     struct rsmd_node node;
     struct rsmd_server server;
-    char config[PATH_MAX]; /* absolute name of rsm.conf */
-    bool in_order;         /* the end: no thread is at anything any more */
-    char why[WHY_MAX];     /* the start failed */
+    char config[PATH_MAX];         /* absolute name of rsm.conf */
+    struct rsmd_handover received; /* from a predecessor */
+    bool in_order;                 /* the end: no thread is at anything any more */
+    char why[WHY_MAX];             /* the start failed */
 };
 
 static bool read_configuration(struct rsmd_conf *conf, const struct rsmd_options *options,
@@ -98,6 +105,14 @@ static bool prepare_runtime(struct daemon *d)
 
 static bool open_listener(struct daemon *d, int *listener)
 {
+    *listener = d->received.listener;
+    d->received.listener = -1;
+    if (*listener >= 0 &&
+        (rsmd_instance_relisten(&d->instance, *listener) ||
+         (d->received.in_place && rsmd_instance_adopt(&d->instance, &d->runtime, *listener))))
+        return true;
+    if (*listener >= 0)
+        close(*listener);
     *listener = rsmd_passed_socket();
     if (*listener == -2)
         return fail(d, "expected one listening SEQPACKET socket from the service manager");
@@ -169,6 +184,43 @@ static bool start_links(struct daemon *d)
     return true;
 }
 
+/* The predecessor's generation table, if there was one, or a new one. */
+static enum rsm_status own_table(struct daemon *d)
+{
+    struct rsmd_generation_table **table = &d->node.generation_table;
+    if (d->options->embedded)
+        return rsmd_generation_table_own(*table);
+    rsmd_generation_table_free(*table);
+    *table = NULL;
+    if (d->received.readable) {
+        *table = d->received.table; /* owned since it was received */
+        d->received.table = NULL;
+        return RSM_ST_OK;
+    }
+    rsmd_generation_table_free(d->received.table); /* marks the end there */
+    d->received.table = NULL;
+    enum rsm_status status = rsmd_generation_table_create_lasting(table);
+    return status == RSM_ST_OK ? rsmd_generation_table_own(*table) : status;
+}
+
+/* What the predecessor has left. If it cannot be used its clients learn that it has ended, and this
+ * daemon begins with nothing. */
+static enum rsm_status restore(struct daemon *d)
+{
+    enum rsm_status status = RSM_ST_OK;
+    bool was_readable = d->received.readable;
+    if (!d->received.present || rsmd_handover_restore(&d->received, &d->server) || !was_readable)
+        return RSM_ST_OK;
+    rsmd_endings_finish(&d->server, RESTORE_END_MS);
+    struct rsmd_generation_table *made = NULL;
+    status = rsmd_generation_table_create_lasting(&made);
+    if (status != RSM_ST_OK)
+        return status;
+    rsmd_generation_table_free(d->node.generation_table); /* marks the end there */
+    d->node.generation_table = made;
+    return rsmd_generation_table_own(made);
+}
+
 /* The node and its server; the lock is held. */
 static bool start_serving(struct daemon *d)
 {
@@ -178,7 +230,7 @@ static bool start_serving(struct daemon *d)
                         d->why, sizeof d->why))
         return false;
     d->node.one_user = !d->everybody;
-    enum rsm_status status = rsmd_generation_table_own(d->node.generation_table);
+    enum rsm_status status = own_table(d);
     if (status != RSM_ST_OK) {
         fail(d, "cannot hold the generation table: %s", rsmcore_status_text(status));
         goto end_node;
@@ -189,7 +241,10 @@ static bool start_serving(struct daemon *d)
         fail(d, "cannot make the event loop: %s", strerror(errno));
         goto end_node;
     }
-    if (start_links(d))
+    status = restore(d);
+    if (status != RSM_ST_OK)
+        fail(d, "cannot begin anew: %s", rsmcore_status_text(status));
+    else if (start_links(d))
         return true;
     rsmd_server_end(&d->server, &d->instance); /* there were no clients */
 end_node:
@@ -248,6 +303,20 @@ static bool note_config(struct daemon *d)
 
 /* ------------------------------------------------------------------ from start to end */
 
+/* Does not return if a successor has taken over. */
+static void serve_until_end(struct daemon *d)
+{
+    do {
+        d->server.replaced = false;
+        rsmd_server_run(&d->server);
+    } while (d->server.replaced && !rsmd_handover_can_start());
+    if (!d->server.replaced)
+        return;
+    notify_reloading();
+    rsmd_server_settle(&d->server);
+    rsmd_handover_give(&d->server, &d->instance);
+}
+
 static void serve(struct daemon *d)
 {
     const struct rsmd_conf *conf = &d->conf;
@@ -266,7 +335,8 @@ static void serve(struct daemon *d)
         d->server.reload = reload;
         d->server.reload_context = d;
     }
-    rsmd_server_run(&d->server);
+    d->server.may_be_replaced = managed;
+    serve_until_end(d);
     if (managed)
         rsmd_notify("STOPPING=1");
     rsm_log_info("node %u ends", d->runtime.node);
@@ -288,7 +358,9 @@ static bool prepare(struct daemon *d)
         return false;
     const struct rsmd_conf_node *self = rsmd_conf_node(&d->conf, d->runtime.node);
     const char *path = self != NULL && self->socket[0] != '\0' ? self->socket : NULL;
-    switch (rsmd_instance_lock(&d->instance, &d->runtime, path, !d->options->embedded)) {
+    int lock = d->received.lock;
+    d->received.lock = -1;
+    switch (rsmd_instance_relock(&d->instance, &d->runtime, path, !d->options->embedded, lock)) {
     case RSMD_LOCK_TAKEN:
         return true;
     case RSMD_LOCK_RESERVED:
@@ -315,16 +387,22 @@ int rsmd_run(const struct rsmd_options *options)
     d->everybody = serves_everybody(options);
     rsmd_server_hold_signals(!options->embedded);
     umask(022);
+    if (!options->embedded)
+        rsmd_handover_receive(&d->received);
+    else
+        d->received.lock = d->received.listener = -1;
     bool started = prepare(d);
     if (started) {
         started = start_serving(d);
         if (started)
             serve(d);
+        rsmd_handover_drop(&d->received);
         rsmd_instance_unlock(&d->instance);
         /* Threads that are still at something must not see what exit() takes apart. */
         if (started && !d->in_order)
             _exit(EXIT_SUCCESS);
     }
+    rsmd_handover_drop(&d->received);
     bool failed = !started && d->why[0] != '\0';
     if (failed) {
         rsm_log_error("%s", d->why);

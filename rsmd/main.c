@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "daemon.h"
+#include "handover/handover.h"
 #include "server/inheritance.h"
 #include "server/logging.h"
 
@@ -64,8 +65,13 @@ static bool go_into_background(struct rsmd_options *options)
 
 static int run(struct rsmd_options *options)
 {
-    bool background = !options->foreground && !options->embedded;
-    rsmd_inherit_no_signals();
+    /* Executed in place, this process is what it should be already. */
+    bool in_place = rsmd_handover_is_in_place();
+    bool background = !options->foreground && !options->embedded && !in_place;
+    if (!in_place) /* signals that have come stay blocked until this program handles them */
+        rsmd_inherit_no_signals();
+    else
+        options->ready_fd = -1; /* nobody waits any more, and the number may be another's */
     rsmd_raise_limits();
     if (background && !go_into_background(options)) {
         fprintf(stderr, "rsmd: cannot go into the background: %s\n", strerror(errno));
@@ -101,5 +107,6 @@ int main(int argc, char **argv)
         puts("rsmd " RSM_RELEASE);
         return EXIT_SUCCESS;
     }
+    rsmd_handover_note_program(argv);
     return options.check ? rsmd_check(&options) : run(&options);
 }

@@ -3,10 +3,11 @@
 
 #include <stdlib.h>
 
+#include "core/work.h"
 #include "segment_local.h"
 #include "segment_remote.h"
 
-enum { PIECE_BYTES = 256 * 1024 };
+enum { PIECE_BYTES = 256 * 1024, PIECES_UNDER_WAY = 8 };
 
 /* What requests have in common that follow each other and name the same segments. */
 struct sides {
@@ -24,7 +25,14 @@ struct part {
     bool read;
 };
 
+/* Pieces that the transport moves on its own, a ring. It is empty between two parts. */
+struct window {
+    struct rsmcore_work works[PIECES_UNDER_WAY];
+    unsigned first, count;
+};
+
 struct sisci_dma_transfer {
+    struct window window;
     struct sides *sides;
     struct part *parts;
     unsigned side_count, part_count;
@@ -173,19 +181,59 @@ static enum rsm_status move_piece(const struct part *part, size_t at, size_t siz
                       : rsmcore_import_put(part->import, part->remote + at, part->local + at, size);
 }
 
-/* RSM_ST_INTERRUPTED: it was stopped. */
-static enum rsm_status move_part(const struct part *part, const atomic_bool *stop)
+static enum rsm_status finish_oldest(struct window *window)
 {
+    struct rsmcore_work *oldest = &window->works[window->first];
+    window->first = (window->first + 1) % PIECES_UNDER_WAY;
+    window->count--;
+    return rsmcore_work_wait(oldest);
+}
+
+/* The memory is released when the transfer has ended, so nothing may be under way any more. */
+static enum rsm_status finish_all(struct window *window, enum rsm_status status)
+{
+    while (window->count > 0) {
+        enum rsm_status finished = finish_oldest(window);
+        if (status == RSM_ST_OK)
+            status = finished;
+    }
+    return status;
+}
+
+/* A piece for which the transport has no room is moved here and now. */
+static enum rsm_status begin_piece(struct window *window, const struct part *part, size_t at,
+                                   size_t size)
+{
+    const struct rsmcore_work_request request = {
+        .read = part->read, .offset = part->remote + at, .local = part->local + at, .length = size};
+    enum rsm_status status = window->count == PIECES_UNDER_WAY ? finish_oldest(window) : RSM_ST_OK;
+    if (status != RSM_ST_OK)
+        return status;
+    unsigned next = (window->first + window->count) % PIECES_UNDER_WAY;
+    status = rsmcore_work_post(part->import, &window->works[next], &request);
+    if (status == RSM_ST_BUSY || status == RSM_ST_NO_MEMORY)
+        return move_piece(part, at, size);
+    window->count += status == RSM_ST_OK;
+    return status;
+}
+
+/* RSM_ST_INTERRUPTED: it was stopped. */
+static enum rsm_status move_part(struct window *window, const struct part *part,
+                                 const atomic_bool *stop)
+{
+    bool begins = part->size > PIECE_BYTES && rsmcore_work_is_asynchronous(part->import);
     enum rsm_status status = RSM_ST_OK;
     for (size_t at = 0; at < part->size && status == RSM_ST_OK; at += PIECE_BYTES) {
         size_t left = part->size - at;
+        size_t size = left < PIECE_BYTES ? left : PIECE_BYTES;
         if (atomic_load(stop))
-            return RSM_ST_INTERRUPTED;
-        if (rsmcore_import_aborted(part->import))
-            return RSM_ST_ABORTED;
-        status = move_piece(part, at, left < PIECE_BYTES ? left : PIECE_BYTES);
+            status = RSM_ST_INTERRUPTED;
+        else if (rsmcore_import_aborted(part->import))
+            status = RSM_ST_ABORTED;
+        else
+            status = begins ? begin_piece(window, part, at, size) : move_piece(part, at, size);
     }
-    return status;
+    return finish_all(window, status);
 }
 
 /* What a part brings is not visible before what those before it have brought. */
@@ -195,21 +243,20 @@ static enum rsm_status order(const struct part *before, const struct part *part)
                                           : rsmcore_import_complete(before->import);
 }
 
-static enum rsm_status move_all(const struct sisci_dma_transfer *transfer, const atomic_bool *stop)
+static enum rsm_status move_all(struct sisci_dma_transfer *transfer, const atomic_bool *stop)
 {
     enum rsm_status status = RSM_ST_OK;
     for (unsigned i = 0; i < transfer->part_count && status == RSM_ST_OK; i++) {
         if (i > 0)
             status = order(&transfer->parts[i - 1], &transfer->parts[i]);
         if (status == RSM_ST_OK)
-            status = move_part(&transfer->parts[i], stop);
+            status = move_part(&transfer->window, &transfer->parts[i], stop);
     }
     return status;
 }
 
 /* What was stopped must not arrive later, either: all connections complete in any case. */
-sci_error_t sisci_dma_transfer_run(const struct sisci_dma_transfer *transfer,
-                                   const atomic_bool *stop)
+sci_error_t sisci_dma_transfer_run(struct sisci_dma_transfer *transfer, const atomic_bool *stop)
 {
     enum rsm_status status = move_all(transfer, stop);
     for (unsigned i = 0; i < transfer->side_count; i++) {

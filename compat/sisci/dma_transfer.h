@@ -35,11 +35,11 @@ sci_error_t sisci_dma_transfer_make(const struct sisci_dma_request *requests, un
 
 /**
  * Move the bytes, in the order of the requests. On SCI_ERR_OK they have arrived.
- * @param stop  is looked at between pieces of some 100 KiB: true ends it with SCI_ERR_CANCELLED.
+ * @param stop  is looked at between pieces of some 100 KiB: true ends it with SCI_ERR_CANCELLED, as
+ *              soon as the pieces have ended that the transport moves at that moment.
  * @return also SCI_ERR_NOT_CONNECTED, and what else the fabric says (SISCI_TRANSFER).
  */
-sci_error_t sisci_dma_transfer_run(const struct sisci_dma_transfer *transfer,
-                                   const atomic_bool *stop);
+sci_error_t sisci_dma_transfer_run(struct sisci_dma_transfer *transfer, const atomic_bool *stop);
 
 /** Release it and the memory it is about. */
 void sisci_dma_transfer_release(struct sisci_dma_transfer *transfer);

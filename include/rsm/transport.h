@@ -653,6 +653,22 @@ struct rsm_node_ops {
      *  and while a daemon may be using the device. @p info has no node. If not, the log says in one
      *  line what is wrong and what to do. */
     enum rsm_status (*check)(const struct rsm_controller_info *info);
+
+    /* handover: optional, both or neither. When rsmd is replaced by a successor without an end to
+     * what its clients have, the successor opens the port anew and passes it what the predecessor's
+     * port had made. Without these operations the connections and extents of the port end with the
+     * predecessor, as when rsmd stops. */
+
+    /** Make an extent of what extent_make() of the predecessor's port has made: its descriptor and
+     *  length. On success @p fd is the transport's. RSM_ST_INVALID: it is no such descriptor. */
+    enum rsm_status (*extent_take)(struct rsm_node_port *port, int fd, uint64_t length,
+                                   struct rsm_extent **extent);
+    /** Make the state of an offer that the predecessor's port has made and that is in use. Nothing
+     *  is sent to the importer. */
+    enum rsm_status (*offer_take)(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+                                  unsigned count, uint32_t rights,
+                                  const struct rsm_importer *importer,
+                                  struct rsm_node_offer **made);
 };
 
 /** Initialises the version and the sizes at the beginning of a table. */

@@ -12,11 +12,17 @@
  * client that calls dma_alloc_coherent() gets memory that the window reaches. A bridge with address
  * translation would lead the window to any memory; setting the translation only checks here.
  *
+ * With the parameter pages, port 0 has no memory of its own, like a device of hardware, and maps one
+ * block of the machine's. Both ports are then in one machine, with an ivshmem-plain device whose
+ * memory is the machine's, too: the window of port 1 is the place of that block in the device's
+ * memory. QEMU's machine has its memory from address 0.
+ *
  * Both ports have number 0 (NTB_TOPO_NONE), so clients treat both sides alike.
  */
 #include <linux/dma-map-ops.h>
 #include <linux/interrupt.h>
 #include <linux/io.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/module.h>
 #include <linux/ntb.h>
 #include <linux/pci.h>
@@ -37,6 +43,12 @@ MODULE_PARM_DESC(beat_ms, "interval of the link's heartbeat, in milliseconds (50
 static bool unsafe;
 module_param(unsafe, bool, 0444);
 MODULE_PARM_DESC(unsafe, "say that doorbells are unsafe, as hardware with an erratum does (N)");
+static bool pages;
+module_param(pages, bool, 0444);
+MODULE_PARM_DESC(pages, "port 0 maps a block of ordinary memory for its first window, which port 1 reaches by an ivshmem-plain device that repeats the machine's memory (N)");
+static unsigned int align_mib;
+module_param(align_mib, uint, 0444);
+MODULE_PARM_DESC(align_mib, "say that windows are translated only to multiples of so many MiB (0: of the slot's size)");
 static unsigned int beat_misses = 20;
 module_param(beat_misses, uint, 0444);
 MODULE_PARM_DESC(beat_misses, "intervals without a heartbeat that make the link go down (20)");
@@ -48,7 +60,11 @@ struct iv_block {
 	__le32 link;
 	__le32 beat;
 	__le32 spad[IV_SPADS];
+	__le64 pages, pages_size; /* what window 0 shows; size 0: its slot */
 };
+
+/* Of the ivshmem-plain device with the memory of the machine that has port 0; 0: there is none. */
+static phys_addr_t repeated;
 
 struct iv_dev;
 
@@ -217,7 +233,7 @@ static int iv_mw_get_align(struct ntb_dev *ntb, int pidx, int widx, resource_siz
 	if (!READ_ONCE(iv->up)) /* as hardware does */
 		return -ENOTCONN;
 	if (addr_align)
-		*addr_align = iv->slot;
+		*addr_align = align_mib ? (u64)align_mib << 20 : pages ? SZ_4K : iv->slot;
 	if (size_align)
 		*size_align = 1;
 	if (size_max)
@@ -232,7 +248,8 @@ static int iv_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t a
 
 	if (pidx || widx < 0 || widx >= IV_WINDOWS || size > iv->slot)
 		return -EINVAL;
-	if (size && addr != slot_address(iv, iv->port, widx))
+	if (size && addr != slot_address(iv, iv->port, widx) &&
+	    (widx || addr != readq(&iv->own->pages) || size > readq(&iv->own->pages_size)))
 		return -EINVAL;
 	return 0;
 }
@@ -253,6 +270,14 @@ static int iv_peer_mw_get_addr(struct ntb_dev *ntb, int widx, phys_addr_t *base,
 		*base = slot_address(iv, !iv->port, widx);
 	if (size)
 		*size = iv->slot;
+	if (widx || !readq(&iv->peer->pages_size))
+		return 0;
+	if (!repeated)
+		return -ENXIO;
+	if (base)
+		*base = repeated + readq(&iv->peer->pages);
+	if (size)
+		*size = readq(&iv->peer->pages_size);
 	return 0;
 }
 
@@ -427,6 +452,8 @@ static void *iv_dma_alloc(struct device *dev, size_t size, dma_addr_t *address, 
 	void *memory = NULL;
 	unsigned int w;
 
+	if (pages && !iv->port)
+		return NULL;
 	mutex_lock(&iv->mutex);
 	for (w = 0; w < IV_WINDOWS && size <= iv->slot; w++) {
 		if (iv->taken[w])
@@ -460,10 +487,27 @@ static dma_addr_t iv_dma_map_page(struct device *dev, struct page *page, unsigne
 	return DMA_MAPPING_ERROR;
 }
 
+/* But for one block of it, if the other end reaches that. */
 static int iv_dma_map_sg(struct device *dev, struct scatterlist *list, int count,
 			 enum dma_data_direction direction, unsigned long attrs)
 {
-	return -EIO;
+	struct iv_dev *iv = dev_get_drvdata(dev);
+
+	if (!pages || iv->port || count != 1 || readq(&iv->own->pages_size))
+		return -EIO;
+	list->dma_address = sg_phys(list);
+	sg_dma_len(list) = list->length;
+	writeq(sg_phys(list), &iv->own->pages);
+	writeq(list->length, &iv->own->pages_size);
+	return 1;
+}
+
+static void iv_dma_unmap_sg(struct device *dev, struct scatterlist *list, int count,
+			    enum dma_data_direction direction, unsigned long attrs)
+{
+	struct iv_dev *iv = dev_get_drvdata(dev);
+
+	writeq(0, &iv->own->pages_size);
 }
 
 static const struct dma_map_ops iv_dma_ops = {
@@ -471,6 +515,7 @@ static const struct dma_map_ops iv_dma_ops = {
 	.free = iv_dma_free,
 	.map_page = iv_dma_map_page,
 	.map_sg = iv_dma_map_sg,
+	.unmap_sg = iv_dma_unmap_sg,
 };
 
 /* ---- device ---- */
@@ -523,9 +568,14 @@ static int iv_interrupts(struct iv_dev *iv, struct pci_dev *pdev)
 
 static int iv_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
-	struct iv_dev *iv = devm_kzalloc(&pdev->dev, sizeof(*iv), GFP_KERNEL);
+	struct iv_dev *iv;
 	int err;
 
+	if (!pci_resource_len(pdev, 1)) { /* without doorbells: ivshmem-plain */
+		repeated = pci_resource_start(pdev, 2);
+		return pcim_enable_device(pdev);
+	}
+	iv = devm_kzalloc(&pdev->dev, sizeof(*iv), GFP_KERNEL);
 	if (!iv)
 		return -ENOMEM;
 	pci_set_drvdata(pdev, iv);
@@ -565,6 +615,10 @@ static void iv_remove(struct pci_dev *pdev)
 {
 	struct iv_dev *iv = pci_get_drvdata(pdev);
 
+	if (!iv) {
+		repeated = 0;
+		return;
+	}
 	ntb_unregister_device(&iv->ntb);
 	cancel_delayed_work_sync(&iv->work);
 	writel(0, &iv->own->magic);

@@ -7,6 +7,7 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "compat.h"
 #include "port.h"
 
 /* ---- events of the control descriptor ---- */
@@ -169,7 +170,7 @@ static int export(struct rsm_open *open, void __user *user)
 
 	if (copy_from_user(&arg, user, sizeof(arg)))
 		return -EFAULT;
-	if (arg.flags || memchr_inv(arg.reserved, 0, sizeof(arg.reserved)))
+	if (memchr_inv(arg.reserved, 0, sizeof(arg.reserved)))
 		return -EINVAL;
 	err = authority(open->port, arg.control_fd);
 	if (!err)
@@ -253,7 +254,8 @@ static int info(struct rsm_port *port, void __user *user)
 	}
 	session = port->epoch;
 	arg.caps = (port->pool.pages ? RSM_NTB_CAP_PAGES : 0) |
-		   (rsm_translated(ntb_get_dma_dev(port->ntb)) ? 0 : RSM_NTB_CAP_UNTRANSLATED);
+		   (rsm_translated(ntb_get_dma_dev(port->ntb)) ? 0 : RSM_NTB_CAP_UNTRANSLATED) |
+		   (port->pool.pin_size ? RSM_NTB_CAP_PIN : 0);
 	arg.epoch = port->epoch;
 	arg.link_seq = port->link_seq;
 	arg.err_seq = port->err_seq;
@@ -264,6 +266,7 @@ static int info(struct rsm_port *port, void __user *user)
 	arg.node = port->node;
 	arg.peer_node = session ? port->peer_node : 0;
 	arg.pool_size = port->pool.size;
+	arg.pin_size = port->pool.pin_size;
 	arg.window_size = session ? port->peer_pool : 0;
 	arg.peer_granule = session ? port->peer_granule : 0;
 	arg.link_up = !!(ntb_link_is_up(port->ntb, NULL, NULL) & BIT_ULL(RSM_PEER));
@@ -336,6 +339,17 @@ static int extents(struct rsm_port *port, void __user *user)
 	return err;
 }
 
+static int pin(struct rsm_open *open, void __user *user)
+{
+	struct rsm_ntb_pin arg;
+
+	if (copy_from_user(&arg, user, sizeof(arg)))
+		return -EFAULT;
+	if (memchr_inv(arg.reserved, 0, sizeof(arg.reserved)))
+		return -EINVAL;
+	return rsm_pin(open->port, open->extent, arg.address);
+}
+
 static int signal(struct rsm_open *open)
 {
 	int err;
@@ -385,6 +399,10 @@ static long rsm_ioctl(struct file *file, unsigned int request, unsigned long val
 		return role == RSM_CONTROL ? release_extent(open->port, user) : -EINVAL;
 	case RSM_NTB_EXTENTS:
 		return role == RSM_CONTROL ? extents(open->port, user) : -EINVAL;
+	case RSM_NTB_PIN:
+		return role == RSM_EXPORT ? pin(open, user) : -EINVAL;
+	case RSM_NTB_UNPIN:
+		return role == RSM_EXPORT ? rsm_unpin(open->port, open->extent) : -EINVAL;
 	case RSM_NTB_SIGNAL:
 		return role == RSM_IMPORT ? signal(open) : -EINVAL;
 	case RSM_NTB_CHECK:

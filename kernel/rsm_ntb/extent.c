@@ -75,9 +75,13 @@ static void extent_free(struct rsm_port *port, struct rsm_extent *extent)
 
 static bool possible(struct rsm_port *port, const struct rsm_ntb_export *arg)
 {
+	bool in_place = arg->flags & RSM_NTB_IN_PLACE;
+	u64 first = in_place ? port->pool.size : RSM_NTB_CONTROL_SIZE;
+	u64 end = in_place ? rsm_pool_span(&port->pool) : port->pool.size;
+
 	return !((arg->offset | arg->length) & (PAGE_SIZE - 1)) && arg->length &&
-	       arg->offset >= RSM_NTB_CONTROL_SIZE && arg->offset <= port->pool.size &&
-	       arg->length <= port->pool.size - arg->offset && arg->slot < RSM_NTB_SLOTS;
+	       arg->offset >= first && arg->offset <= end && arg->length <= end - arg->offset &&
+	       arg->slot < RSM_NTB_SLOTS && !(arg->flags & ~RSM_NTB_IN_PLACE);
 }
 
 /* port->lock. Enter it into the table, before its memory is anybody's. */
@@ -96,13 +100,13 @@ static int reserve(struct rsm_port *port, struct rsm_extent *extent)
 	return 0;
 }
 
-/* A piece at a time: nothing else of the port waits for long. */
+/* A piece at a time: nothing else of the port waits for long. Memory in place is not the driver's. */
 static bool zero(struct rsm_port *port, const struct rsm_extent *extent)
 {
 	u64 done, piece;
 	bool gone = false;
 
-	for (done = 0; done < extent->length && !gone; done += piece) {
+	for (done = 0; done < extent->length && !gone && !extent->in_place; done += piece) {
 		piece = min_t(u64, extent->length - done, SZ_1M);
 		down_read(&port->map_sem);
 		gone = port->gone;
@@ -119,6 +123,7 @@ static void extent_end(struct rsm_port *port, struct rsm_extent *extent)
 	spin_lock_irq(&port->slot_lock);
 	port->slots[extent->slot] = NULL;
 	spin_unlock_irq(&port->slot_lock);
+	rsm_unpin(port, extent);
 	zero(port, extent);
 	mutex_lock(&port->lock);
 	extent->state = RSM_NTB_EXTENT_QUARANTINED;
@@ -140,6 +145,8 @@ int rsm_export(struct rsm_open *open, struct rsm_ntb_export *arg)
 	struct rsm_extent *extent;
 	int err;
 
+	if (arg->flags & RSM_NTB_IN_PLACE && !port->pool.pin_size)
+		return -EOPNOTSUPP;
 	if (!possible(port, arg))
 		return -EINVAL;
 	extent = kzalloc(sizeof(*extent), GFP_KERNEL);
@@ -148,6 +155,7 @@ int rsm_export(struct rsm_open *open, struct rsm_ntb_export *arg)
 	extent->offset = arg->offset;
 	extent->length = arg->length;
 	extent->slot = arg->slot;
+	extent->in_place = arg->flags & RSM_NTB_IN_PLACE;
 	init_waitqueue_head(&extent->wait);
 	INIT_LIST_HEAD(&extent->opens);
 	mutex_lock(&port->lock);

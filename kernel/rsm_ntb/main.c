@@ -8,11 +8,16 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "compat.h"
 #include "port.h"
 
 static unsigned int pool_mib = 64;
 module_param(pool_mib, uint, 0444);
 MODULE_PARM_DESC(pool_mib, "memory that the other host reaches, in MiB; at most what the window has (64)");
+
+static unsigned int pin_mib;
+module_param(pin_mib, uint, 0444);
+MODULE_PARM_DESC(pin_mib, "memory of applications that can be exported in place, in MiB, behind the pool in the same window; needs an IOMMU that translates (0: none)");
 
 /* Why the device that was looked at last was not taken: it has no character device to say so. */
 static DEFINE_MUTEX(refused_lock);
@@ -75,6 +80,8 @@ static struct rsm_port *port_alloc(struct ntb_dev *ntb)
 		return NULL;
 	kref_init(&port->ref);
 	mutex_init(&port->lock);
+	mutex_init(&port->pin_lock);
+	INIT_LIST_HEAD(&port->pins);
 	init_rwsem(&port->map_sem);
 	spin_lock_init(&port->slot_lock);
 	spin_lock_init(&port->event_lock);
@@ -186,6 +193,20 @@ static void unmake(struct rsm_port *port)
 	rsm_port_put(port);
 }
 
+/* The pool, and behind it as much of the window as pin_mib wants. */
+static int make_pool(struct rsm_port *port)
+{
+	u64 size = min_t(u64, (u64)pool_mib << 20, port->window_size), room;
+	/* A table of pages for the DMA API describes less than 4 GiB at once. */
+	u64 end = min_t(u64, port->window_size, SZ_4G - SZ_2M);
+
+	room = size < end ? end - size : 0;
+	if ((u64)pin_mib << 20 > room)
+		dev_warn(&port->ntb->dev, "pin_mib=%llu is what the window has room for, not %u\n",
+			 room >> 20, pin_mib);
+	return rsm_pool_make(port, size, min_t(u64, (u64)pin_mib << 20, room));
+}
+
 static int rsm_probe(struct ntb_client *client, struct ntb_dev *ntb)
 {
 	struct rsm_port *port;
@@ -201,7 +222,7 @@ static int rsm_probe(struct ntb_client *client, struct ntb_dev *ntb)
 		return -ENOMEM;
 	err = map_window(port);
 	if (!err)
-		err = rsm_pool_make(port, min_t(u64, (u64)pool_mib << 20, port->window_size));
+		err = make_pool(port);
 	if (!err) {
 		rsm_session_init(port);
 		rsm_device_errors(port); /* what was before does not count */
@@ -218,8 +239,9 @@ static int rsm_probe(struct ntb_client *client, struct ntb_dev *ntb)
 		unmake(port);
 		return err;
 	}
-	dev_info(&ntb->dev, "%s: pool of %zu KiB %s, window of %llu KiB%s\n", port->name,
-		 port->pool.size >> 10, port->pool.pages ? "of pages" : "of device memory",
+	dev_info(&ntb->dev, "%s: pool of %zu KiB %s, %zu KiB to pin, window of %llu KiB%s\n",
+		 port->name, port->pool.size >> 10,
+		 port->pool.pages ? "of pages" : "of device memory", port->pool.pin_size >> 10,
 		 (u64)port->window_size >> 10,
 		 rsm_translated(ntb_get_dma_dev(ntb)) ? "" :
 			", no IOMMU translates: trust the other host");

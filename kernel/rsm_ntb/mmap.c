@@ -194,6 +194,8 @@ static int export_mmap(struct rsm_open *open, struct vm_area_struct *vma, unsign
 {
 	if (kind != RSM_NTB_MAP_DATA >> KIND_SHIFT || end > open->extent->length)
 		return -EINVAL;
+	if (open->extent->in_place) /* it is the exporter's own */
+		return -ENODEV;
 	if (open->read_only && vma->vm_flags & VM_WRITE)
 		return -EACCES;
 	if (open->read_only)

@@ -13,6 +13,7 @@
 #include <linux/iommu.h>
 #include <linux/vmalloc.h>
 
+#include "compat.h"
 #include "port.h"
 
 #define CONTROL_PAGES (RSM_NTB_CONTROL_SIZE >> PAGE_SHIFT)
@@ -67,16 +68,41 @@ static int get_pages_of(struct rsm_pool *pool, bool single)
 	return 0;
 }
 
+/* What the other host's window shows: the pool, and the range for pinned memory. */
+size_t rsm_pool_span(const struct rsm_pool *pool)
+{
+	return pool->size + pool->pin_size;
+}
+
+/* The pages, and for each page of the range behind them the first one. */
+static int list_pages(struct rsm_pool *pool, struct sg_table *sgt)
+{
+	unsigned long count = pool->size >> PAGE_SHIFT, i;
+	unsigned long all = rsm_pool_span(pool) >> PAGE_SHIFT;
+	struct page **list;
+	int err;
+
+	if (all == count)
+		return sg_alloc_table_from_pages(sgt, pool->pages, count, 0, pool->size, GFP_KERNEL);
+	list = kvmalloc_array(all, sizeof(*list), GFP_KERNEL);
+	if (!list)
+		return -ENOMEM;
+	for (i = 0; i < all; i++)
+		list[i] = pool->pages[i < count ? i : 0];
+	err = sg_alloc_table_from_pages(sgt, list, all, 0, rsm_pool_span(pool), GFP_KERNEL);
+	kvfree(list);
+	return err;
+}
+
 /* Map the pages to one range of bus addresses: 0, or why there is none. */
 static int map_pages(struct rsm_pool *pool, struct device *dev)
 {
-	unsigned long count = pool->size >> PAGE_SHIFT;
 	int err;
 
 	/* A limit of the length of a segment would cut the range. */
 	if (dev->dma_parms)
 		dma_set_max_seg_size(dev, UINT_MAX);
-	err = sg_alloc_table_from_pages(&pool->sgt, pool->pages, count, 0, pool->size, GFP_KERNEL);
+	err = list_pages(pool, &pool->sgt);
 	if (err)
 		return err;
 	err = dma_map_sgtable(dev, &pool->sgt, DMA_BIDIRECTIONAL, DMA_ATTR_SKIP_CPU_SYNC);
@@ -118,14 +144,35 @@ static int make_of_pages(struct rsm_pool *pool, struct device *dev)
 	return err ? err : -ENOMEM;
 }
 
+/* Of pages, with the range for pinned memory if it can be had. */
+static int make_with_range(struct rsm_port *port, struct device *dev, size_t pin_size)
+{
+	struct rsm_pool *pool = &port->pool;
+	int err;
+
+	pool->pin_size = rsm_pin_room(port, pin_size);
+	err = make_of_pages(pool, dev);
+	if (err && pool->pin_size) {
+		rsm_pin_refuse(port, err == -EOPNOTSUPP ?
+					     "the device maps only memory of its own" :
+					     "there is no room for it behind the pool: try less");
+		pool->pin_size = 0;
+		pool->dma = 0;
+		err = make_of_pages(pool, dev);
+	}
+	if (!err)
+		rsm_pin_begin(port);
+	return err;
+}
+
 /* Make port->pool. Says in the log what is wrong and what helps. */
-int rsm_pool_make(struct rsm_port *port, size_t size)
+int rsm_pool_make(struct rsm_port *port, size_t size, size_t pin_size)
 {
 	struct device *dev = ntb_get_dma_dev(port->ntb);
 	struct rsm_pool *pool = &port->pool;
 
 	pool->size = size;
-	if (!make_of_pages(pool, dev))
+	if (!make_with_range(port, dev, pin_size))
 		return 0;
 	pool->dma = 0;
 	pool->memory = dma_alloc_coherent(dev, size, &pool->dma, GFP_KERNEL | __GFP_NOWARN);
@@ -148,6 +195,7 @@ void rsm_pool_unmap(struct rsm_port *port)
 	struct rsm_pool *pool = &port->pool;
 
 	if (pool->pages) {
+		rsm_pin_end(port);
 		dma_unmap_sgtable(dev, &pool->sgt, DMA_BIDIRECTIONAL, DMA_ATTR_SKIP_CPU_SYNC);
 		sg_free_table(&pool->sgt);
 	} else if (pool->memory) {
@@ -191,6 +239,8 @@ bool rsm_pool_pinned(struct rsm_pool *pool, u64 offset, u64 length)
 {
 	unsigned long i, end = (offset + length) >> PAGE_SHIFT;
 
+	if (offset >= pool->size)
+		return false; /* none of the pool's */
 	for (i = offset >> PAGE_SHIFT; pool->pages && i < end; i++)
 		if (page_count(pool->pages[i]) != 1)
 			return true;

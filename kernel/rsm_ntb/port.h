@@ -8,6 +8,7 @@
  *                   change what a mapping shows. Nobody touches user memory while he has it.
  *   port->slot_lock the extents' signals; taken in interrupts
  *   port->event_lock the queue of events
+ *   port->pin_lock  what the IOMMU maps behind the pool; none of the others is taken with it
  *
  * Lifetime: the driver's binding and every open descriptor hold a reference; a mapping holds its
  * descriptor. When the hardware driver goes, port->ntb becomes NULL and nobody touches hardware
@@ -38,11 +39,15 @@
 #define RSM_EVENTS 1024
 
 struct dentry;
+struct iommu_domain;
 struct rsm_open;
+struct rsm_pin;
 
 /* Memory that the other host reaches. Either pages of ours, or what the device has. */
 struct rsm_pool {
 	size_t size;
+	size_t pin_size;	/* of the range behind it for pinned memory */
+	struct iommu_domain *domain; /* that maps it, NULL: nothing can be pinned; pin_lock */
 	dma_addr_t dma;
 	struct page **pages;	/* NULL: device memory */
 	struct sg_table sgt;	/* of pages, mapped for the device */
@@ -59,6 +64,8 @@ struct rsm_extent {
 	u64 id, offset, length;
 	u32 slot, state;
 	bool exposed;		/* a session was there while it was live */
+	bool in_place;		/* of the range for pinned memory */
+	struct rsm_pin *pin;	/* pin_lock */
 	void *orphan;		/* its contents, when device memory has gone */
 	u64 signals;		/* not yet read; slot_lock, as the next two */
 	u32 counted;		/* of the counter */
@@ -106,6 +113,8 @@ struct rsm_port {
 	bool gone;		/* unbound; map_sem */
 
 	struct rsm_pool pool;
+	struct mutex pin_lock;
+	struct list_head pins;	/* pin_lock */
 	phys_addr_t window_phys;
 	resource_size_t window_size;
 	void __iomem *window;	/* the drivers' part of the other side's pool */
@@ -145,7 +154,8 @@ struct rsm_port {
 void rsm_port_put(struct rsm_port *port);
 
 /* pool.c */
-int rsm_pool_make(struct rsm_port *port, size_t size);
+int rsm_pool_make(struct rsm_port *port, size_t size, size_t pin_size);
+size_t rsm_pool_span(const struct rsm_pool *pool);
 void rsm_pool_unmap(struct rsm_port *port);
 void rsm_pool_free(struct rsm_pool *pool);
 void rsm_pool_zero(struct rsm_pool *pool, u64 offset, u64 length);
@@ -153,6 +163,14 @@ unsigned long rsm_pool_pfn(struct rsm_pool *pool, u64 offset);
 bool rsm_pool_pinned(struct rsm_pool *pool, u64 offset, u64 length);
 __printf(2, 3) void rsm_refuse(struct ntb_dev *ntb, const char *format, ...);
 bool rsm_translated(struct device *dev);
+
+/* pin.c */
+size_t rsm_pin_room(struct rsm_port *port, size_t wanted);
+void rsm_pin_refuse(struct rsm_port *port, const char *why);
+void rsm_pin_begin(struct rsm_port *port);
+void rsm_pin_end(struct rsm_port *port);
+int rsm_pin(struct rsm_port *port, struct rsm_extent *extent, u64 address);
+int rsm_unpin(struct rsm_port *port, struct rsm_extent *extent);
 
 /* session.c */
 #define RSM_LINK_EVENT 0

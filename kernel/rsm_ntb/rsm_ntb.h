@@ -61,7 +61,7 @@
 #define RSM_NTB_CAP_PAGES 0x1u
 /* No IOMMU translates what the other host may access. */
 #define RSM_NTB_CAP_UNTRANSLATED 0x2u
-/* Memory of applications can be shown in place; never set by this version. */
+/* Memory of applications can be exported in place: see RSM_NTB_IN_PLACE. */
 #define RSM_NTB_CAP_PIN 0x4u
 
 struct rsm_ntb_info {
@@ -82,7 +82,9 @@ struct rsm_ntb_info {
 	__u64 granule;		/* page size: offsets and lengths are multiples of it */
 	__u64 peer_granule;	/* likewise on the other side; 0 without a session */
 	__u32 link_up;		/* 1: the hardware reports a link, with or without a session */
-	__u32 reserved[5];
+	__u32 reserved0;
+	__u64 pin_size;		/* bytes behind the pool for extents in place; 0: none */
+	__u32 reserved[2];
 	char device[32];	/* the NTB device, for messages, e.g. "0000:00:04.0" */
 };
 #define RSM_NTB_INFO _IOR(RSM_NTB_IOC, 1, struct rsm_ntb_info)
@@ -103,7 +105,11 @@ struct rsm_ntb_control {
  * EXPORT: gives the descriptor the export role, for the extent [offset, offset + length) of the pool.
  * The extent is zeroed before the call returns. It is live until the last descriptor and the last
  * mapping have gone; what comes then is described at struct rsm_ntb_extent.
- * Errors: EINVAL: range or slot impossible, or the descriptor has a role. EBADF, EPERM: control_fd
+ * An extent IN_PLACE lies behind the pool, in [pool_size, pool_size + pin_size). It has no memory,
+ * and cannot be mapped, until PIN lends it pages of a process; before that, and after UNPIN, the
+ * IOMMU refuses what the other host sends there.
+ * Errors: EINVAL: range, slot or flags impossible, or the descriptor has a role. EOPNOTSUPP:
+ * IN_PLACE without the capability PIN. EBADF, EPERM: control_fd
  * is no control descriptor of this port. EBUSY: part of the range, or the slot, is in use.
  * ENOMEM. ENODEV.
  */
@@ -114,9 +120,10 @@ struct rsm_ntb_export {
 	__u64 length;	/* multiple of the granule, not 0 */
 	__u64 id;	/* out: of the extent; never used again while the module is loaded */
 	__u64 map;	/* out: of mmap(): where the descriptor's own range begins, see there */
-	__u32 flags;	/* none yet */
+	__u32 flags;	/* RSM_NTB_IN_PLACE */
 	__u32 reserved[3];
 };
+#define RSM_NTB_IN_PLACE 0x1u
 #define RSM_NTB_EXPORT _IOWR(RSM_NTB_IOC, 3, struct rsm_ntb_export)
 
 /*
@@ -272,6 +279,31 @@ struct rsm_ntb_trouble {
 };
 #define RSM_NTB_TROUBLE _IOR(RSM_NTB_IOC, 11, struct rsm_ntb_trouble)
 
+/*
+ * PIN: export descriptors of extents IN_PLACE. Shows the memory of the calling process at `address`,
+ * as long as the extent, to the other host, which reads and writes it from now on; nothing is
+ * copied. The pages stay what they are for the process, and stay in place whatever becomes of its
+ * mapping: after munmap() the other host still reaches the pages that were there, fork() gives the
+ * child a copy of them. They are pinned until UNPIN, the last close of the extent's descriptors or the
+ * end of the device, and count in VmPin of the process, up to its RLIMIT_MEMLOCK. Only memory that is
+ * no file's: private, shared, memfd, huge pages.
+ * Errors: EINVAL: address is no multiple of the granule, or the extent is not IN_PLACE. EBUSY: it
+ * has pages. EDQUOT: RLIMIT_MEMLOCK. EFAULT: part of the memory cannot be written. EOPNOTSUPP: part of it
+ * is a file's. EINTR: the process was killed. ENOMEM. ENODEV.
+ */
+struct rsm_ntb_pin {
+	__u64 address;
+	__u32 reserved[2];
+};
+#define RSM_NTB_PIN _IOW(RSM_NTB_IOC, 12, struct rsm_ntb_pin)
+
+/*
+ * UNPIN: export descriptors. When it returns, nothing that the other host sends reaches the pages,
+ * and they are the process's alone. The extent is live and can get others.
+ * Errors: ENOENT: it has none.
+ */
+#define RSM_NTB_UNPIN _IO(RSM_NTB_IOC, 13)
+
 /* ---- mmap() ------------------------------------------------------------------------------- */
 
 /*
@@ -283,7 +315,7 @@ struct rsm_ntb_trouble {
  * was mapped and what is shown can be the same.
  *
  * kind      descriptor  what
- * DATA      export      [0, length) of the extent, ordinary cached memory.
+ * DATA      export      [0, length) of the extent, ordinary cached memory. ENODEV: it is IN_PLACE.
  * DATA      share       The same, read-only (EACCES).
  * DATA      import      [0, length) of the range, write combining: sfence (arm64: dsb st) orders
  *                       stores. When the import has ended, the mapping shows one private page again
@@ -394,7 +426,7 @@ struct rsm_ntb_hello {
 	__le32 generation;
 	__le32 sequence;
 	__le64 canary;		/* offset 16: fixed in all versions */
-	__le64 pool_size;	/* bytes, multiple of the granule */
+	__le64 pool_size;	/* bytes, extents in place among them; multiple of the granule */
 	__le64 granule;		/* page size */
 	__le32 slots;		/* counters in this pool */
 	__le32 node;		/* see CONTROL */

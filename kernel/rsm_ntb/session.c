@@ -97,7 +97,7 @@ void rsm_session_init(struct rsm_port *port)
 	port->own.sequence = 1;
 	hello->magic = cpu_to_le32(RSM_NTB_MAGIC);
 	hello->wire = cpu_to_le32(RSM_NTB_WIRE);
-	hello->pool_size = cpu_to_le64(port->pool.size);
+	hello->pool_size = cpu_to_le64(rsm_pool_span(&port->pool));
 	hello->granule = cpu_to_le64(PAGE_SIZE);
 	hello->slots = cpu_to_le32(RSM_NTB_SLOTS);
 	write_key(port);
@@ -245,24 +245,29 @@ static void begin(struct rsm_port *port, const struct greeting *greeting)
 /* ---- what the work looks at ---- */
 
 /* Tell the hardware where the other side's window leads; false: not now. */
-static bool translate(struct rsm_port *port)
+static bool set_translation(struct rsm_port *port)
 {
 	struct rsm_pool *pool = &port->pool;
 	resource_size_t address, granule, max;
+	size_t size = rsm_pool_span(pool);
 	int err = ntb_mw_get_align(port->ntb, RSM_PEER, RSM_WINDOW, &address, &granule, &max);
 
-	if (!err && (pool->size > max || pool->size & (granule - 1) || pool->dma & (address - 1))) {
+	if (!err && (size > max || size & (granule - 1) || pool->dma & (address - 1))) {
+		char remedy[80] = "boot with intel_iommu=on or amd_iommu=on and without iommu=pt";
+
+		if (size != max) /* a block of the window's size has its alignment */
+			snprintf(remedy, sizeof(remedy), "load rsm_ntb with pool_mib%s=%llu",
+				 pool->pin_size ? " + pin_mib" : "", (u64)max >> 20);
 		if (complain(port))
 			trouble(port,
-				"the hardware wants a pool of at most %llu bytes, a multiple of %llu, at a multiple of %llu; it has %zu bytes at %pad: load rsm_ntb with pool_mib=%llu",
-				(u64)max, (u64)granule, (u64)address, pool->size, &pool->dma,
-				(u64)max >> 20);
+				"the hardware wants a pool of at most %llu bytes, a multiple of %llu, at a multiple of %llu; it has %zu bytes at %pad: %s",
+				(u64)max, (u64)granule, (u64)address, size, &pool->dma, remedy);
 		return false;
 	}
 	if (!err)
-		err = ntb_mw_set_trans(port->ntb, RSM_PEER, RSM_WINDOW, pool->dma, pool->size);
+		err = ntb_mw_set_trans(port->ntb, RSM_PEER, RSM_WINDOW, pool->dma, size);
 	if (err && err != -ENOTCONN && complain(port))
-		trouble(port, "the hardware refuses to translate: %d", err);
+		trouble(port, "the hardware refuses the translation: %d", err);
 	return !err;
 }
 
@@ -366,7 +371,7 @@ void rsm_session_work(struct work_struct *work)
 	}
 	if (ntb_link_is_up(port->ntb, NULL, NULL) & BIT_ULL(RSM_PEER)) {
 		if (!port->translated)
-			port->translated = translate(port);
+			port->translated = set_translation(port);
 		if (port->translated)
 			linked(port);
 	} else {

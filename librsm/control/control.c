@@ -43,7 +43,9 @@ struct rsmcore_control {
  * seconds, during which fork(2) and all that have their links already must go on: it is taken
  * before links_lock, and never by those. */
 static pthread_mutex_t making_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int making_socket = -1; /* of the link that is being made */
+/* Of the link that is being made. It is opened and closed under links_lock, so that a forked child
+ * knows whether it has a copy. */
+static atomic_int making_socket = -1;
 
 static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rsmcore_control *links; /* all links of this process that are not broken */
@@ -152,8 +154,6 @@ static const struct rsm_generation_table *map_generation_table(const struct rsm_
 
 static void free_link(struct rsmcore_control *link)
 {
-    int socket = link->channel.socket;
-    atomic_compare_exchange_strong(&making_socket, &socket, -1);
     if (link->generation_table != NULL)
         munmap((void *)(uintptr_t)link->generation_table, sizeof *link->generation_table);
     if (link->process_epoch == rsmcore_process_epoch())
@@ -182,30 +182,75 @@ static enum rsm_status greet(struct rsmcore_control *link, uint32_t node)
                                                                                   : timeout);
 }
 
+/* A thread that is cancelled while it looks for a daemon must not keep a lock. */
+static int lock_uncancelled(pthread_mutex_t *lock)
+{
+    int cancellable;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    pthread_mutex_lock(lock);
+    return cancellable;
+}
+
+static void unlock_and_restore(pthread_mutex_t *lock, int cancellable)
+{
+    pthread_mutex_unlock(lock);
+    pthread_setcancelstate(cancellable, NULL);
+}
+
+/* The fork handler knows the socket from its first moment on. Nothing waits here: the socket does
+ * not block. */
+static int open_making_socket(const char *path)
+{
+    int cancellable = lock_uncancelled(&links_lock);
+    int socket = rsm_packet_connect(path);
+    int error = errno;
+    atomic_store(&making_socket, socket);
+    unlock_and_restore(&links_lock, cancellable);
+    errno = error;
+    return socket;
+}
+
+static void close_making_socket(int socket)
+{
+    int cancellable = lock_uncancelled(&links_lock);
+    atomic_store(&making_socket, -1);
+    close(socket);
+    unlock_and_restore(&links_lock, cancellable);
+}
+
+/* Give up a link that is being made. */
+static void abandon_link(struct rsmcore_control *link)
+{
+    int cancellable = lock_uncancelled(&links_lock);
+    atomic_store(&making_socket, -1);
+    free_link(link);
+    unlock_and_restore(&links_lock, cancellable);
+}
+
 /* Connect to a socket and say hello as a process of `node`; the answer may take `max_ms`.
  * RSM_ST_DENIED also says that who listens there is not trusted. */
 static enum rsm_status make_link(const char *path, uint32_t node, uint32_t max_ms,
                                  struct rsmcore_control **made)
 {
-    int socket = rsmcore_trust_connect(path);
+    int socket = open_making_socket(path);
     if (socket < 0)
         return errno == ENOENT || errno == ECONNREFUSED ? RSM_ST_NOT_FOUND
                : errno == EAGAIN                        ? RSM_ST_BUSY
                : errno == EMFILE || errno == ENFILE     ? RSM_ST_NO_RESOURCES
                                                         : RSM_ST_DENIED;
-    struct rsmcore_control *link = calloc(1, sizeof *link);
+    bool trusted = rsmcore_trust_listener(socket, path);
+    struct rsmcore_control *link = trusted ? calloc(1, sizeof *link) : NULL;
     if (link == NULL) {
-        close(socket);
-        return RSM_ST_NO_MEMORY;
+        close_making_socket(socket);
+        return trusted ? RSM_ST_NO_MEMORY : RSM_ST_DENIED;
     }
     rsmcore_channel_init(&link->channel, socket);
     link->process_epoch = rsmcore_process_epoch();
-    atomic_store(&making_socket, socket);
     enum rsm_status status = rsmcore_channel_set_timeout(&link->channel, max_ms);
     if (status == RSM_ST_OK)
         status = greet(link, node);
     if (status != RSM_ST_OK) {
-        free_link(link);
+        abandon_link(link);
         return status;
     }
     link->references = 2; /* the list's and the caller's */
@@ -360,21 +405,6 @@ static enum rsm_status make_own_link(struct rsmcore_control **link)
     return status == RSM_ST_VERSION || status == RSM_ST_NO_RESOURCES ? status : RSM_ST_UNREACHABLE;
 }
 
-/* A thread that is cancelled while it looks for a daemon must not keep a lock. */
-static int lock_uncancelled(pthread_mutex_t *lock)
-{
-    int cancellable;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
-    pthread_mutex_lock(lock);
-    return cancellable;
-}
-
-static void unlock_and_restore(pthread_mutex_t *lock, int cancellable)
-{
-    pthread_mutex_unlock(lock);
-    pthread_setcancelstate(cancellable, NULL);
-}
-
 /* A usable link to the node, 0: to the own one, or NULL. */
 static struct rsmcore_control *known_link(uint32_t node)
 {
@@ -433,7 +463,7 @@ static enum rsm_status make_link_to(uint32_t node, const char *path, struct rsmc
 {
     enum rsm_status status = make_link(path, own_node, HELLO_TIMEOUT_MS, link);
     if (status == RSM_ST_OK && (*link)->node != node) {
-        free_link(*link);
+        abandon_link(*link);
         status = RSM_ST_PROTOCOL;
     }
     if (status == RSM_ST_OK)

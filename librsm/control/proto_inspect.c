@@ -43,6 +43,8 @@ static void walk_inspect_reply(struct rsm_codec *c, struct rsm_inspect_reply *m)
     rsm_codec_u32(c, &m->segments);
     rsm_codec_u32(c, &m->segments_limit);
     rsm_codec_u32(c, &m->clients);
+    rsm_codec_u64(c, &m->connects);
+    rsm_codec_u64(c, &m->events);
     rsm_codec_count(c, &m->count, RSM_PROTO_ITEMS_MAX);
     for (uint32_t i = 0; i < m->count; i++)
         walk_inspect_item(c, &m->items[i]);
@@ -71,6 +73,10 @@ static void walk_links_item(struct rsm_codec *c, struct rsm_links_item *m)
     rsm_codec_u32(c, &m->state);
     rsm_codec_u32(c, &m->version);
     rsm_codec_u32(c, &m->port);
+    rsm_codec_u64(c, &m->up_ms);
+    rsm_codec_u64(c, &m->failure_ms);
+    rsm_codec_u64(c, &m->sent_bytes);
+    rsm_codec_u64(c, &m->received_bytes);
     rsm_codec_string(c, m->address, sizeof m->address);
     rsm_codec_string(c, m->text, sizeof m->text);
 }

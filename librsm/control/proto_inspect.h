@@ -59,7 +59,9 @@ struct rsm_inspect_reply {
     uint32_t segments;       /* exports and imports of the whole node */
     uint32_t segments_limit;
     uint32_t clients;
-    uint32_t count; /* in this reply */
+    uint64_t connects; /* connections made since rsmd began, to its segments or by its clients */
+    uint64_t events;   /* since then, through rsmd: those from and to other hosts */
+    uint32_t count;    /* in this reply */
     struct rsm_inspect_item items[RSM_PROTO_ITEMS_MAX];
 };
 
@@ -106,6 +108,10 @@ struct rsm_links_item {
     uint32_t state;   /* enum rsm_link_state */
     uint32_t version; /* of the protocol between the two; 0 unless it is up */
     uint32_t port;
+    uint64_t up_ms;          /* for so long it has been up, at least 1; 0 unless it is up */
+    uint64_t failure_ms;     /* so long ago was the last failure, at least 1; 0: there was none */
+    uint64_t sent_bytes;     /* by the link, since rsmd began */
+    uint64_t received_bytes; /* likewise */
     char address[RSM_PROTO_NAME_MAX]; /* as configured */
     char text[RSM_PROTO_NAME_MAX];    /* of the last failure, "" if there was none */
 };

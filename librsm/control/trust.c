@@ -59,21 +59,26 @@ enum rsm_status rsmcore_trust_directory(const char *path, char *why, size_t size
     return why[0] == '\0' ? RSM_ST_OK : RSM_ST_DENIED;
 }
 
-int rsmcore_trust_connect(const char *path)
+bool rsmcore_trust_listener(int socket, const char *path)
 {
     struct ucred listener = {.uid = (uid_t)-1};
     socklen_t length = sizeof listener;
-    int socket = rsm_packet_connect(path);
-    if (socket < 0)
-        return -1;
     /* The credentials are those of the process that began to listen: the daemon, or the service
      * manager that made the socket for it. */
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &listener, &length) == 0 &&
         rsmcore_trust_user(listener.uid))
-        return socket;
+        return true;
     rsm_log_error("the daemon at %s is that of user %u; it could read and write all that user %u, "
                   "who runs this process, exports: not used",
                   path, (unsigned)listener.uid, (unsigned)geteuid());
+    return false;
+}
+
+int rsmcore_trust_connect(const char *path)
+{
+    int socket = rsm_packet_connect(path);
+    if (socket < 0 || rsmcore_trust_listener(socket, path))
+        return socket;
     close(socket);
     errno = EPERM;
     return -1;

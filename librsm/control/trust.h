@@ -37,6 +37,10 @@ bool rsmcore_trust_user(uid_t uid);
  */
 enum rsm_status rsmcore_trust_directory(const char *path, char *why, size_t size);
 
+/** Whether this process believes the daemon that listens at the other end of a socket that has just
+ *  been connected to @p path. The log says why not. */
+bool rsmcore_trust_listener(int socket, const char *path);
+
 /** As rsm_packet_connect(), to a daemon. -1 with EPERM, and the reason logged: whoever listens
  *  there is not trusted. Nothing has been sent to him then. */
 int rsmcore_trust_connect(const char *path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/descriptor.h"
+#include "base/probe.h"
 #include "core/event.h"
 
 #include <errno.h>
@@ -243,6 +244,7 @@ static enum rsm_status wait_for_event(struct rsmcore_event *event, int timeout_m
 
 enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms)
 {
+    RSM_PROBE3(event_wait, (uint32_t)event->end, event->id, timeout_ms);
     enum rsm_status status = wait_for_event(event, timeout_ms);
     if (__builtin_expect(atomic_load_explicit(&event->cancelled, memory_order_acquire), 0)) {
         rsmcore_event_raise(event, 1, true); /* for the next who waits */

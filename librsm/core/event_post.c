@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/probe.h"
 #include "core/event_internal.h"
 #include "core/event_receivers.h"
 
@@ -208,6 +209,8 @@ static enum rsm_status told_of(enum rsm_status status)
 
 enum rsm_status rsmcore_event_post(struct rsmcore_event *event, bool coalesce)
 {
+    if (event->end != RSM_EVENT_IMPORT) /* whose probe is in rsmcore_import_post() */
+        RSM_PROBE3(event_post, (uint32_t)event->end, event->id, (uint32_t)coalesce);
     if (!rsmcore_generation_table_is_alive(rsmcore_control_generation_table(event->link)))
         return RSM_ST_UNREACHABLE;
     if (event->end == RSM_EVENT_IMPORT && event->slot != NULL &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "base/probe.h"
 #include "core/controller_ports.h"
 #include "core/export_set.h"
 #include "core/segment_state.h"
@@ -49,6 +50,7 @@ enum rsm_status rsmcore_export_publish(struct rsmcore_export *segment, enum rsm_
                                        uint32_t *segment_id, uint32_t flags,
                                        const struct rsm_acl_entry *acl, uint32_t acl_count)
 {
+    RSM_PROBE4(export_publish, (uint32_t)space, *segment_id, segment->length, flags);
     if (!rsmcore_export_is_creator(segment))
         return RSM_ST_NOT_CREATOR;
     if (acl_count > RSM_PROTO_ACL_MAX)

@@ -9,6 +9,7 @@
 #include "core/event_receivers.h"
 #include "control/control.h"
 #include "base/log.h"
+#include "base/probe.h"
 #include "core/route.h"
 #include "core/segment_state.h"
 #include "core/target.h"
@@ -131,6 +132,8 @@ static enum rsm_status build_import(struct rsmcore_import *import,
     import->table = rsmcore_control_generation_table(import->link);
     import->slot = &import->table->slot[reply->slot];
     import->process_epoch = rsmcore_process_epoch();
+    pthread_mutex_init(&import->works.lock, NULL);
+    pthread_cond_init(&import->works.taken, NULL);
     enum rsm_status status = connect_transport(import, reply, fds);
     if (status != RSM_ST_OK)
         return status;
@@ -148,6 +151,8 @@ static enum rsm_status connect_with(struct rsmcore_controller *controller,
                                     const struct rsm_import_connect_request *request,
                                     struct rsmcore_import **out)
 {
+    RSM_PROBE4(import_connect, request->node, (uint32_t)request->space, request->segment_id,
+               request->rights);
     struct rsmcore_import *import = calloc(1, sizeof *import);
     struct rsm_packet_fds fds;
     struct rsm_msg msg;
@@ -209,6 +214,10 @@ void rsmcore_import_disconnect(struct rsmcore_import *import)
     end_connection(import->link, import->id);
     rsmcore_controller_close(import->controller);
     rsmcore_control_release(import->link);
+    if (import->process_epoch == rsmcore_process_epoch()) { /* a child may have copied a waiter */
+        pthread_cond_destroy(&import->works.taken);
+        pthread_mutex_destroy(&import->works.lock);
+    }
     free(import);
 }
 
@@ -259,12 +268,16 @@ static enum rsm_status make_mappable(struct rsmcore_import *import)
     return status;
 }
 
-struct rsm_conn *rsmcore_import_conn_for_mapping(struct rsmcore_import *import, const void *local,
-                                                 size_t length)
+struct rsm_conn *rsmcore_import_conn_slowly(struct rsmcore_import *import, uint32_t right,
+                                            uint64_t offset, const void *local, size_t length)
 {
+    const struct rsm_softmap_ops *engine = atomic_load(&rsmcore_mapping_engine);
     struct rsm_conn *conn = rsmcore_import_conn(import);
-    if ((conn->caps & RSM_CAP_MAP) != 0 ||
-        !atomic_load(&rsmcore_mapping_engine)->shows(local, length))
+    if (length >= RSM_PROBE_TRANSFER_BYTES && right == RSM_RIGHT_WRITE)
+        RSM_PROBE3(import_put, import->id, offset, length);
+    else if (length >= RSM_PROBE_TRANSFER_BYTES)
+        RSM_PROBE3(import_get, import->id, offset, length);
+    if (engine == NULL || (conn->caps & RSM_CAP_MAP) != 0 || !engine->shows(local, length))
         return conn;
     (void)make_mappable(import); /* else as it is: it was possible a moment before the mapping */
     return rsmcore_import_conn(import);
@@ -284,7 +297,7 @@ static enum rsm_status transfer_vector(struct rsmcore_import *import,
     enum rsm_status status = RSM_ST_OK;
     struct rsm_conn *conn = rsmcore_import_conn(import);
     for (unsigned i = 0; i < inside; i++)
-        conn = rsmcore_import_conn_for(import, vec[i].local, vec[i].length);
+        conn = rsmcore_import_conn_for(import, right, vec[i].remote, vec[i].local, vec[i].length);
     if (inside > 0)
         status = rsmcore_import_note(import, right == RSM_RIGHT_WRITE
                                                  ? conn->ops->putv(conn, vec, inside, done)
@@ -306,6 +319,7 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
 
 enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce)
 {
+    RSM_PROBE3(event_post, (uint32_t)RSM_EVENT_IMPORT, import->id, (uint32_t)coalesce);
     if (!rsmcore_generation_table_is_alive(import->table))
         return RSM_ST_UNREACHABLE;
     if (rsmcore_import_aborted(import))

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/probe.h"
 #include "fault/uffd.h"
 #include "mapping/mechanism.h"
 #include "base/status.h"
@@ -37,6 +38,8 @@ static void serve(struct softmap *softmap, const struct uffd_msg *message)
     const struct softmap_view *view = softmap_view_at(softmap, address);
     if (view != NULL) {
         uint32_t first = (uint32_t)((address - (uintptr_t)view->address) / space->page_size);
+        RSM_PROBE3(map_fault, address, (uint64_t)(view->first + first) * space->page_size,
+                   (uint32_t)store);
         if (!allow(softmap, view->first + first, store))
             (void)mprotect((void *)address, space->page_size, PROT_NONE);
     }

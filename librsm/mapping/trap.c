@@ -3,6 +3,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/probe.h"
 #include "fault/faultchain.h"
 #include "mapping/atomics.h"
 #include "mapping/decode.h"
@@ -141,7 +142,9 @@ static enum outcome handle(struct softmap *owner, uintptr_t address, ucontext_t 
     owner->space.counters.traps++;
     fault.page = softmap_page_of(&owner->space, offset_of(&fault, address));
     bool accessible = owner->space.page[fault.page].state != SOFTMAP_NONE;
-    return softmap_is_store(context, accessible) ? on_store(&fault) : on_load(&fault);
+    bool store = softmap_is_store(context, accessible);
+    RSM_PROBE3(map_fault, address, offset_of(&fault, address), (uint32_t)store);
+    return store ? on_store(&fault) : on_load(&fault);
 }
 
 static bool on_fault(siginfo_t *info, void *context)

@@ -299,6 +299,8 @@ const char *rsmcore_node_ops_flaw(const struct rsm_node_ops *given)
         return "offer or revoke is missing";
     if (!ops.event_fd != !ops.dispatch)
         return "event_fd and dispatch come together";
+    if ((ops.extent_take == NULL) != (ops.offer_take == NULL))
+        return "extent_take and offer_take come together";
     flaw = node_signals_flaw(&ops);
     return flaw != NULL ? flaw : node_imports_flaw(ops.imports);
 }

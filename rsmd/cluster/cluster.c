@@ -299,6 +299,24 @@ enum rsmd_link_state rsmd_cluster_state(const struct rsmd_cluster *cluster, uint
     return starting ? RSMD_LINK_STARTING : RSMD_LINK_DOWN;
 }
 
+/* At least 1: 0 says that there is nothing to tell of. */
+static uint64_t age_of(int64_t then)
+{
+    int64_t age = rsm_clock_ms() - then;
+    return age > 0 ? (uint64_t)age : 1;
+}
+
+static void tell_history(const struct rsmd_link *link, struct rsmd_link_about *about)
+{
+    struct rsmd_stream_bytes bytes = {0, 0};
+    if (link->up != NULL)
+        bytes = rsmd_stream_bytes(link->up->stream);
+    about->sent_bytes = link->before.sent + bytes.sent;
+    about->received_bytes = link->before.received + bytes.received;
+    if (link->text[0] != '\0')
+        about->failure_ms = age_of(link->failed_at);
+}
+
 bool rsmd_cluster_about(const struct rsmd_cluster *cluster, uint32_t node,
                         struct rsmd_link_about *about)
 {
@@ -311,8 +329,10 @@ bool rsmd_cluster_about(const struct rsmd_cluster *cluster, uint32_t node,
     }
     if (link == NULL)
         return false;
+    tell_history(link, about);
     switch (rsmd_cluster_state(cluster, node, &about->text)) {
     case RSMD_LINK_UP:
+        about->up_ms = age_of(link->up->up_since);
         about->state = RSM_LINK_UP;
         about->version = link->up->version;
         return true;

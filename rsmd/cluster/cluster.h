@@ -75,6 +75,9 @@ struct rsmd_link_about {
     uint32_t state;   /* enum rsm_link_state of control/proto.h */
     uint32_t version; /* of the protocol, while it is up */
     const char *text;
+    uint64_t up_ms;      /* for so long it has been up; 0 unless it is up */
+    uint64_t failure_ms; /* so long ago was the failure that `text` names; 0: not known */
+    uint64_t sent_bytes, received_bytes; /* by all TCP connections that were the link */
 };
 /** False: no such node, or it has no address. */
 bool rsmd_cluster_about(const struct rsmd_cluster *cluster, uint32_t node,

@@ -95,6 +95,8 @@ struct rsmd_link {
     unsigned failures;               /* in a row */
     unsigned address;                /* which of the name's is next */
     char text[RSM_CLUSTER_TEXT_MAX]; /* of the last failure */
+    int64_t failed_at;               /* when that was, milliseconds */
+    struct rsmd_stream_bytes before; /* carried by TCP connections that were the link */
     struct rsmd_complaints complaints;
 };
 
@@ -199,6 +201,8 @@ void rsmd_link_answered(struct rsmd_link *link);
 /** A connection of the link is over. Called by the reaper. */
 void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn);
 /** Keep the reason of a failure, and log it unless that was done. */
+/** Remember it without a word in the log. */
+void rsmd_link_remember(struct rsmd_link *link, const char *why);
 void rsmd_link_note(struct rsmd_link *link, const char *why);
 /** Look after the heartbeat. For @p deaf of the milliseconds since the last tick this daemon had no
  *  turn: who answered then was not heard, and is not to blame. */

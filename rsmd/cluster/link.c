@@ -26,9 +26,15 @@ static void log_failure(struct rsmd_link *link, const char *why)
                         why);
 }
 
-void rsmd_link_note(struct rsmd_link *link, const char *why)
+void rsmd_link_remember(struct rsmd_link *link, const char *why)
 {
     snprintf(link->text, sizeof link->text, "%s", why);
+    link->failed_at = rsm_clock_ms();
+}
+
+void rsmd_link_note(struct rsmd_link *link, const char *why)
+{
+    rsmd_link_remember(link, why);
     log_failure(link, why);
 }
 
@@ -205,6 +211,9 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn)
     if (link->up != conn)
         return;
     link->up = NULL;
+    struct rsmd_stream_bytes bytes = rsmd_stream_bytes(conn->stream);
+    link->before.sent += bytes.sent;
+    link->before.received += bytes.received;
     if (rsm_clock_ms() - conn->up_since >= RSMD_STEADY_MS)
         link->failures = 0;
     if (link->told_up) {

@@ -26,6 +26,7 @@ struct rsmd_stream {
     bool connecting;
     bool paused;
     bool ended;
+    struct rsmd_stream_bytes bytes;
     struct event *readable, *writable;
     struct evbuffer *in;  /* at most one frame, or a part of it; nothing in an idle stream */
     struct evbuffer *out; /* what the kernel has not taken */
@@ -120,6 +121,7 @@ static int receive(struct rsmd_stream *stream)
         end(stream, "it closed the connection");
         return -1;
     }
+    stream->bytes.received += (size_t)got;
     int delivered = deliver_all(stream);
     return delivered > 0 && (size_t)got < room ? 0 : delivered;
 }
@@ -132,6 +134,11 @@ static void on_readable(evutil_socket_t fd, short what, void *argument)
     int more = deliver_all(stream);
     for (int i = 0; i < READS_PER_TURN && more > 0; i++)
         more = receive(stream);
+}
+
+struct rsmd_stream_bytes rsmd_stream_bytes(const struct rsmd_stream *stream)
+{
+    return stream->bytes;
 }
 
 size_t rsmd_stream_queued(const struct rsmd_stream *stream)
@@ -182,6 +189,7 @@ static void flush(struct rsmd_stream *stream)
             evbuffer_drain(stream->out, evbuffer_get_length(stream->out));
             return;
         }
+        stream->bytes.sent += (size_t)sent;
         evbuffer_drain(stream->out, (size_t)sent);
     }
 }

@@ -8,6 +8,7 @@
 #define RSMD_CLUSTER_STREAM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cluster/proto.h"
 
@@ -40,6 +41,12 @@ int rsmd_stream_socket(const struct rsmd_stream *stream);
 /** Queue a message. 0; -EMSGSIZE: it breaks its bounds; -ENOBUFS: there is no room; -EPIPE: the
  *  stream has ended. */
 int rsmd_stream_send(struct rsmd_stream *stream, const struct rsm_cluster_msg *msg);
+
+/** Bytes that the socket has carried. */
+struct rsmd_stream_bytes {
+    uint64_t sent, received;
+};
+struct rsmd_stream_bytes rsmd_stream_bytes(const struct rsmd_stream *stream);
 
 /** Bytes that wait to go out. */
 size_t rsmd_stream_queued(const struct rsmd_stream *stream);

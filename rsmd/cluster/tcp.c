@@ -27,7 +27,7 @@ static void note_stranger(struct rsmd_tcp *conn, const char *why)
     int64_t now = rsm_clock_ms();
     snprintf(text, sizeof text, "connection from %s: %s", conn->there_text, why);
     if (link != NULL && link->up == NULL)
-        snprintf(link->text, sizeof link->text, "%s", why);
+        rsmd_link_remember(link, why);
     struct rsmd_complaints *complaints =
         link != NULL ? &link->complaints : &cluster->listener.complaints;
     if (!rsmd_complaint_is_new(complaints, text, now) ||

@@ -447,6 +447,7 @@ void rsmd_events_ring(const struct rsmd_events *events)
 static void post(struct rsmd_node *node, struct rsmd_client *owner, struct rsmd_account *account,
                  struct rsmd_events *events, uint32_t count, bool coalesced)
 {
+    node->events += count;
     if (rsmd_events_need_cell(account, events) != RSM_ST_OK ||
         !rsmd_events_post(events, count, coalesced))
         note_missed(node, owner, events);

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/sealed.h"
 #include "base/status.h"
 #include "node/memfd.h"
 
@@ -18,7 +19,9 @@ _Static_assert(RSM_GENERATION_TABLE_OWNER_DIED == FUTEX_OWNER_DIED,
 
 struct rsmd_generation_table {
     struct rsm_generation_table *shared;
-    int readable; /* what clients get */
+    int readable;     /* what clients get */
+    int lasting;      /* what a successor gets; -1: this one ends with its owner */
+    uint8_t *claimed; /* by slot, between take_over() and settle() */
     bool held;
     struct robust_list_head robust;
     struct robust_list alive_entry; /* the only one: leads the kernel to shared->alive */
@@ -38,15 +41,18 @@ static void fill(struct rsmd_generation_table *table)
 }
 
 /* Map and seal the file. From the seals on nobody, not even its owner, can get another writable
- * view: this mapping is the only one. */
-static int map_and_seal(struct rsmd_generation_table *table, int fd)
+ * view: this mapping is the only one. A lasting one keeps its size alone: the successor has to map
+ * it. Its mode keeps other users from that. */
+static int map_and_seal(struct rsmd_generation_table *table, int fd, int more_seals)
 {
     size_t size = sizeof(struct rsm_generation_table);
     table->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (table->shared == MAP_FAILED)
         return -1;
-    int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
-    if (fcntl(fd, F_ADD_SEALS, seals) == 0) {
+    int needed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | more_seals;
+    int seals = fcntl(fd, F_GET_SEALS);
+    bool sealed = seals >= 0 && (seals & needed) == needed; /* by a predecessor */
+    if (sealed || fcntl(fd, F_ADD_SEALS, needed) == 0) {
         table->readable = rsmd_fd_reopen(fd, O_RDONLY);
         if (table->readable >= 0)
             return 0;
@@ -57,17 +63,21 @@ static int map_and_seal(struct rsmd_generation_table *table, int fd)
     return -1;
 }
 
-enum rsm_status rsmd_generation_table_create(struct rsmd_generation_table **made)
+static enum rsm_status create(bool lasting, struct rsmd_generation_table **made)
 {
     struct rsmd_generation_table *table = calloc(1, sizeof *table);
     if (table == NULL)
         return RSM_ST_NO_MEMORY;
+    table->lasting = -1;
     int fd = rsmd_memfd_make("rsm-generations", sizeof *table->shared, S_IRUSR);
     if (fd < 0)
         goto free_table;
-    int result = map_and_seal(table, fd);
+    int result = map_and_seal(table, fd, lasting ? 0 : F_SEAL_FUTURE_WRITE);
     int error = errno;
-    close(fd);
+    if (lasting && result == 0)
+        table->lasting = fd;
+    else
+        close(fd);
     errno = error;
     if (result < 0)
         goto free_table;
@@ -81,6 +91,82 @@ free_table:
     return rsmcore_status_from_errno(error);
 }
 
+enum rsm_status rsmd_generation_table_create(struct rsmd_generation_table **made)
+{
+    return create(false, made);
+}
+
+enum rsm_status rsmd_generation_table_create_lasting(struct rsmd_generation_table **made)
+{
+    return create(true, made);
+}
+
+int rsmd_generation_table_lasting_fd(const struct rsmd_generation_table *table)
+{
+    return table->lasting;
+}
+
+/* ------------------------------------------------------------------ handover */
+
+static bool is_table(const struct rsm_generation_table *shared)
+{
+    return shared->magic == RSM_GENERATION_TABLE_MAGIC &&
+           shared->version == RSM_GENERATION_TABLE_VERSION &&
+           shared->slots == RSM_GENERATION_TABLE_SLOTS;
+}
+
+enum rsm_status rsmd_generation_table_take_over(int fd, struct rsmd_generation_table **made)
+{
+    if (!rsm_is_sealed_memory(fd, sizeof(struct rsm_generation_table)))
+        return RSM_ST_INVALID;
+    struct rsmd_generation_table *table = calloc(1, sizeof *table);
+    uint8_t *claimed = calloc(RSM_GENERATION_TABLE_SLOTS, 1);
+    if (table == NULL || claimed == NULL || map_and_seal(table, fd, 0) < 0) {
+        enum rsm_status status =
+            table == NULL || claimed == NULL ? RSM_ST_NO_MEMORY : rsmcore_status_from_errno(errno);
+        free(table);
+        free(claimed);
+        return status;
+    }
+    table->claimed = claimed;
+    table->lasting = -1; /* the caller's, until all is well */
+    if (!is_table(table->shared)) {
+        rsmd_generation_table_free(table);
+        return RSM_ST_INVALID;
+    }
+    table->lasting = fd;
+    *made = table;
+    return RSM_ST_OK;
+}
+
+bool rsmd_generation_table_claim(struct rsmd_generation_table *table, uint32_t slot)
+{
+    if (slot == 0 || slot >= RSM_GENERATION_TABLE_SLOTS || table->claimed == NULL ||
+        table->claimed[slot])
+        return false;
+    table->claimed[slot] = 1;
+    return true;
+}
+
+void rsmd_generation_table_settle(struct rsmd_generation_table *table)
+{
+    if (table->claimed == NULL)
+        return;
+    for (uint32_t slot = 1; slot < RSM_GENERATION_TABLE_SLOTS; slot++)
+        if (!table->claimed[slot])
+            table->free_slots[(table->free_first + table->free_count++) %
+                              RSM_GENERATION_TABLE_SLOTS] = slot;
+    free(table->claimed);
+    table->claimed = NULL;
+}
+
+void rsmd_generation_table_leave(struct rsmd_generation_table *table)
+{
+    if (table->held)
+        syscall(SYS_set_robust_list, NULL, sizeof table->robust);
+    table->held = false;
+}
+
 void rsmd_generation_table_free(struct rsmd_generation_table *table)
 {
     if (table == NULL)
@@ -91,7 +177,10 @@ void rsmd_generation_table_free(struct rsmd_generation_table *table)
         syscall(SYS_set_robust_list, NULL, sizeof table->robust);
     }
     close(table->readable);
+    if (table->lasting >= 0)
+        close(table->lasting);
     munmap(table->shared, sizeof *table->shared);
+    free(table->claimed);
     free(table);
 }
 

@@ -18,6 +18,28 @@ struct rsmd_generation_table;
 /** Make a table, all slots free. RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
 enum rsm_status rsmd_generation_table_create(struct rsmd_generation_table **made);
 
+/** The same for a daemon that may be replaced by a successor. No seal keeps its owner from writing
+ *  it, so a process of the daemon's own user, which could end the daemon anyway, can forge it. */
+enum rsm_status rsmd_generation_table_create_lasting(struct rsmd_generation_table **made);
+
+/** What the successor takes over; it stays the table's. -1: it is no lasting one. */
+int rsmd_generation_table_lasting_fd(const struct rsmd_generation_table *table);
+
+/**
+ * Take over what the predecessor has made, with the slots' values. No slot is free until
+ * rsmd_generation_table_settle().
+ * @param fd  a lasting table's descriptor; on success it is the table's.
+ * @return RSM_ST_INVALID: it is something else; RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES.
+ */
+enum rsm_status rsmd_generation_table_take_over(int fd, struct rsmd_generation_table **made);
+/** A slot that was in use. False: there is no such slot, or it was named before. */
+bool rsmd_generation_table_claim(struct rsmd_generation_table *table, uint32_t slot);
+/** All that were not claimed are free. */
+void rsmd_generation_table_settle(struct rsmd_generation_table *table);
+
+/** The calling thread gives the `alive` word up without a mark: a successor will own it. */
+void rsmd_generation_table_leave(struct rsmd_generation_table *table);
+
 /** Mark the table's owner as gone and give it up; NULL is harmless. */
 void rsmd_generation_table_free(struct rsmd_generation_table *table);
 

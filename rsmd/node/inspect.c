@@ -185,6 +185,8 @@ enum rsm_status rsmd_answer_inspect(struct rsmd_call *call)
     reply->segments = (uint32_t)node->shares.used[RSMD_SEGMENTS];
     reply->segments_limit = (uint32_t)node->shares.quota[RSMD_SEGMENTS].total;
     reply->clients = node->client_count;
+    reply->connects = node->connects;
+    reply->events = node->events;
     fill_page(call, &walk);
     return RSM_ST_OK;
 }

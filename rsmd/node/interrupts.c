@@ -5,42 +5,12 @@
 #include <string.h>
 
 #include "node/events.h"
+#include "node/interrupt_state.h"
 #include "node/registry.h"
 #include "node/remote/remote.h"
 #include "node/slotmap.h"
 
 #define CREATE_FLAGS (RSM_INTERRUPT_ASSIGN_NUMBER | RSM_INTERRUPT_SHARED)
-
-struct message {
-    uint64_t order;
-    uint32_t node; /* of the sender */
-    uint32_t length;
-    struct message *prev, *next;
-    uint8_t data[];
-};
-
-struct rsmd_interrupt {
-    uint32_t id;
-    uint32_t place; /* in interrupts_by_place */
-    struct rsmd_interrupt_key {
-        uint32_t kind;
-        uint32_t number;
-    } key;
-    struct rsmd_client *client;
-    pid_t creator; /* 0: the kernel did not tell */
-    struct rsmd_access access;
-    bool shared;
-    bool direct;    /* others have its counter and may post there */
-    uint32_t group; /* id of the first of those of one number */
-    struct rsmd_interrupt *next_sharer, *previous_sharer; /* in a ring; alone it is its own next */
-    struct rsmd_events events;
-    struct message *messages; /* not yet fetched, oldest first */
-    uint32_t message_count;
-    uint64_t last_order;
-    struct rsmd_interrupt *prev, *next; /* of the client */
-    UT_hash_handle hh;                  /* by id */
-    UT_hash_handle hh_key;
-};
 
 /* ------------------------------------------------------------------ finding */
 
@@ -101,7 +71,7 @@ static enum rsm_status find_created(const struct rsmd_call *call, uint32_t id,
 
 static void discard_oldest(struct rsmd_interrupt *interrupt)
 {
-    struct message *oldest = interrupt->messages;
+    struct rsmd_message *oldest = interrupt->messages;
     DL_DELETE(interrupt->messages, oldest);
     free(oldest);
     interrupt->message_count--;
@@ -169,8 +139,7 @@ static uint32_t assign_number(struct rsmd_node *node, uint32_t kind)
     return node->last_interrupt;
 }
 
-/* Into all tables. False: no memory, and it is in none. */
-static bool enter(struct rsmd_node *node, struct rsmd_interrupt *interrupt)
+bool rsmd_interrupt_enter(struct rsmd_node *node, struct rsmd_interrupt *interrupt)
 {
     interrupt->place = rsmd_slotmap_free(node->interrupts_by_place);
     if (interrupt->place == 0)
@@ -187,6 +156,14 @@ static bool enter(struct rsmd_node *node, struct rsmd_interrupt *interrupt)
     return false;
 }
 
+void rsmd_interrupt_share(struct rsmd_interrupt *interrupt, struct rsmd_interrupt *holder)
+{
+    interrupt->next_sharer = holder;
+    interrupt->previous_sharer = holder->previous_sharer;
+    holder->previous_sharer->next_sharer = interrupt;
+    holder->previous_sharer = interrupt;
+}
+
 static void join(struct rsmd_interrupt *interrupt, struct rsmd_interrupt *holder)
 {
     interrupt->next_sharer = interrupt->previous_sharer = interrupt;
@@ -195,10 +172,7 @@ static void join(struct rsmd_interrupt *interrupt, struct rsmd_interrupt *holder
         return;
     end_direct(holder); /* a post there would reach one of two */
     interrupt->group = holder->group;
-    interrupt->next_sharer = holder;
-    interrupt->previous_sharer = holder->previous_sharer;
-    holder->previous_sharer->next_sharer = interrupt;
-    holder->previous_sharer = interrupt;
+    rsmd_interrupt_share(interrupt, holder);
 }
 
 static enum rsm_status make_interrupt(struct rsmd_call *call, struct rsmd_interrupt_key key,
@@ -213,7 +187,7 @@ static enum rsm_status make_interrupt(struct rsmd_call *call, struct rsmd_interr
         interrupt->key = key;
         rsmd_events_init(&interrupt->events);
     }
-    if (interrupt == NULL || !enter(call->node, interrupt)) {
+    if (interrupt == NULL || !rsmd_interrupt_enter(call->node, interrupt)) {
         rsmd_share_give(account, RSMD_INTERRUPTS, 1);
         free(interrupt);
         return RSM_ST_NO_MEMORY;
@@ -275,7 +249,7 @@ static enum rsm_status queue_message(struct rsmd_interrupt *interrupt,
     if (interrupt->message_count == RSM_INTERRUPT_QUEUE_MAX ||
         !rsmd_share_take(account, RSMD_RECORDS, 1))
         return RSM_ST_NO_RESOURCES;
-    struct message *message = calloc(1, sizeof *message + trigger->length);
+    struct rsmd_message *message = calloc(1, sizeof *message + trigger->length);
     if (message == NULL) {
         rsmd_share_give(account, RSMD_RECORDS, 1);
         return RSM_ST_NO_MEMORY;
@@ -292,7 +266,7 @@ static enum rsm_status queue_message(struct rsmd_interrupt *interrupt,
 
 static void take_back_message(struct rsmd_interrupt *interrupt)
 {
-    struct message *last = interrupt->messages->prev;
+    struct rsmd_message *last = interrupt->messages->prev;
     DL_DELETE(interrupt->messages, last);
     free(last);
     interrupt->message_count--;
@@ -471,7 +445,7 @@ enum rsm_status rsmd_answer_interrupt_take(struct rsmd_call *call)
         return status;
     while (interrupt->messages != NULL && interrupt->messages->order <= asked->after)
         discard_oldest(interrupt);
-    const struct message *message;
+    const struct rsmd_message *message;
     DL_FOREACH(interrupt->messages, message)
     {
         if (reply->count == RSM_PROTO_MESSAGES_MAX || reply->count == asked->most)

@@ -12,7 +12,11 @@ static bool fill(const struct rsmd_node *node, const struct rsmd_conf_node *conf
     *item = (struct rsm_links_item){.node = configured->id,
                                     .state = about.state,
                                     .version = about.version,
-                                    .port = configured->port};
+                                    .port = configured->port,
+                                    .up_ms = about.up_ms,
+                                    .failure_ms = about.failure_ms,
+                                    .sent_bytes = about.sent_bytes,
+                                    .received_bytes = about.received_bytes};
     memcpy(item->address, configured->address, sizeof item->address);
     strncpy(item->text, about.text, sizeof item->text - 1);
     return true;

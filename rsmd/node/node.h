@@ -255,6 +255,7 @@ struct rsmd_node {
     uint64_t next_segment_id[RSM_ID_SPACES];     /* to assign; beyond 32 bits: see segment_ids.c */
     struct rsmd_shares shares;
     uint32_t client_count;        /* that have said HELLO */
+    uint64_t connects, events;    /* so far, for rsmstat (struct rsm_inspect_reply) */
     struct rsmd_cluster *cluster; /* links to other hosts; NULL before and after they are there */
     struct rsmd_bucket refusals;  /* bounds what refused clients make us log */
 };

@@ -6,6 +6,7 @@
 #include "node/events.h"
 #include "node/registry.h"
 #include "node/remote/remote.h"
+#include "node/saved.h"
 
 struct entry {
     struct rsm_record record;
@@ -207,4 +208,86 @@ enum rsm_status rsmd_answer_records(struct rsmd_call *call)
     fill(records, &call->reply->u.records_reply);
     post(records, 0);
     return RSM_ST_OK;
+}
+
+/* ------------------------------------------------------------------ handover */
+
+struct saved_records {
+    uint32_t unsaid;
+    uint64_t lost, told, lost_order;
+    struct rsmd_saved_events events;
+};
+
+static void walk_records(struct rsm_codec *c, void *record)
+{
+    struct saved_records *saved = record;
+    rsm_codec_u32(c, &saved->unsaid);
+    rsm_codec_u64(c, &saved->lost);
+    rsm_codec_u64(c, &saved->told);
+    rsm_codec_u64(c, &saved->lost_order);
+    rsmd_walk_saved_events(c, &saved->events);
+}
+
+static void walk_entry(struct rsm_codec *c, void *record)
+{
+    struct rsm_record *saved = record;
+    rsm_codec_u32(c, &saved->event);
+    rsm_codec_u32(c, &saved->node);
+    rsm_codec_u32(c, &saved->connection);
+    rsm_codec_u32(c, &saved->lost);
+    rsm_codec_u64(c, &saved->order);
+}
+
+void rsmd_save_records(struct rsmd_snapshot *snapshot, const struct rsmd_records *records)
+{
+    if (records == NULL)
+        return;
+    struct saved_records saved = {.unsaid = records->unsaid,
+                                  .lost = records->lost,
+                                  .told = records->told,
+                                  .lost_order = records->lost_order,
+                                  .events = rsmd_save_events(snapshot, &records->events)};
+    struct entry *entry;
+    rsmd_snapshot_put(snapshot, RSMD_SAVED_RECORDS, walk_records, &saved);
+    DL_FOREACH(records->entries, entry)
+    rsmd_snapshot_put(snapshot, RSMD_SAVED_ENTRY, walk_entry, &entry->record);
+}
+
+static bool restore_entry(struct rsmd_snapshot_reader *reader, struct rsmd_account *account,
+                          struct rsmd_records *records)
+{
+    struct entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL ||
+        !rsmd_snapshot_get(reader, walk_entry, &entry->record, sizeof entry->record) ||
+        records->count == RSM_RECORDS_KEPT) {
+        free(entry);
+        return false;
+    }
+    rsmd_share_charge(account, RSMD_RECORDS, 1);
+    DL_APPEND(records->entries, entry);
+    records->count++;
+    return true;
+}
+
+bool rsmd_restore_records(struct rsmd_snapshot_reader *reader, struct rsmd_account *account,
+                          struct rsmd_records **records)
+{
+    struct saved_records saved;
+    if (rsmd_snapshot_next(reader) != RSMD_SAVED_RECORDS)
+        return !reader->bad;
+    struct rsmd_records *made = calloc(1, sizeof *made);
+    if (made == NULL || !rsmd_snapshot_get(reader, walk_records, &saved, sizeof saved) ||
+        saved.told > saved.lost) {
+        free(made);
+        return false;
+    }
+    *made = (struct rsmd_records){.unsaid = saved.unsaid,
+                                  .lost = saved.lost,
+                                  .told = saved.told,
+                                  .lost_order = saved.lost_order};
+    *records = made;
+    bool restored = rsmd_restore_events(reader, account, &saved.events, &made->events);
+    while (restored && rsmd_snapshot_next(reader) == RSMD_SAVED_ENTRY)
+        restored = restore_entry(reader, account, made);
+    return restored;
 }

@@ -12,23 +12,26 @@
 #include "node/remote/remote.h"
 #include "node/remote/relay.h"
 
+bool rsmd_id_in_use(const struct rsmd_node *node, uint32_t id)
+{
+    const struct rsmd_extent *extent;
+    const struct rsmd_export *exported;
+    const struct rsmd_import *import;
+    if (id == 0)
+        return true;
+    HASH_FIND_INT(node->extents, &id, extent);
+    HASH_FIND_INT(node->exports, &id, exported);
+    HASH_FIND_INT(node->imports, &id, import);
+    return extent != NULL || exported != NULL || import != NULL || rsmd_interrupt_has_id(node, id);
+}
+
 /* One numbering for all kinds, so that an id never means two things. */
 uint32_t rsmd_new_id(struct rsmd_node *node)
 {
-    for (;;) {
-        uint32_t id = ++node->last_id;
-        struct rsmd_extent *extent;
-        struct rsmd_export *exported;
-        struct rsmd_import *import;
-        if (id == 0)
-            continue;
-        HASH_FIND_INT(node->extents, &id, extent);
-        HASH_FIND_INT(node->exports, &id, exported);
-        HASH_FIND_INT(node->imports, &id, import);
-        if (extent == NULL && exported == NULL && import == NULL &&
-            !rsmd_interrupt_has_id(node, id))
-            return id;
-    }
+    do
+        node->last_id++;
+    while (rsmd_id_in_use(node, node->last_id));
+    return node->last_id;
 }
 
 /* ------------------------------------------------------------------ pieces */
@@ -386,6 +389,7 @@ static bool enter(struct rsmd_node *node, struct rsmd_import *import)
     }
     DL_APPEND(import->client->imports, import);
     rsmd_slotmap_set(node->imports_by_slot, import->slot, import);
+    node->connects++;
     return true;
 }
 
@@ -419,6 +423,27 @@ enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *cli
     rsmd_record_to_exporter(node, exported, RSM_RECORD_CONNECTED, import);
     *made = import;
     return RSM_ST_OK;
+}
+
+bool rsmd_import_rejoin(struct rsmd_node *node, struct rsmd_import *import,
+                        struct rsmd_export *exported, struct rsmd_controller *by)
+{
+    if (!guest_comes(node, exported, import->importer.uid))
+        return false;
+    import->by = by;
+    if (by->event_fd >= 0) {
+        HASH_ADD(hh_made, node->offers, made, sizeof(void *), import);
+        if (import->hh_made.tbl == NULL) {
+            guest_goes(node, exported, import->importer.uid);
+            return false;
+        }
+    }
+    import->exported = exported;
+    DL_APPEND2(exported->imports, import, export_prev, export_next);
+    (*count_of(exported, import))++;
+    /* Posters may have been about to ask for the rest of a list that has another order now. */
+    rsmd_generation_table_advance(node->generation_table, exported->epoch_slot);
+    return true;
 }
 
 enum rsm_status rsmd_import_make_remote(struct rsmd_node *node, struct rsmd_client *client,
@@ -458,6 +483,12 @@ bool rsmd_client_admit(const struct rsmd_client *client)
         return true;
     rsmd_share_give(client->account, RSMD_CONNECTIONS, 1);
     return false;
+}
+
+void rsmd_client_resume(const struct rsmd_client *client)
+{
+    rsmd_share_charge(client->account, RSMD_CONNECTIONS, 1);
+    rsmd_share_charge(client->account, RSMD_DESCRIPTORS, client->own_descriptors);
 }
 
 void rsmd_client_dismiss(const struct rsmd_client *client)

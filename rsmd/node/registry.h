@@ -8,6 +8,8 @@
 
 #include "node/node.h"
 
+/** Whether something of this node has that number; 0 is never free. */
+bool rsmd_id_in_use(const struct rsmd_node *node, uint32_t id);
 /** A number that nothing of this node has. */
 uint32_t rsmd_new_id(struct rsmd_node *node);
 
@@ -54,6 +56,10 @@ enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *cli
                                  struct rsmd_export *exported, struct rsmd_controller *by,
                                  struct rsm_node_offer *offer, bool attached,
                                  struct rsmd_import **made);
+/** Connect an import of the daemon's predecessor with its export again, by the offer that is in
+ *  `made`. False: no memory. */
+bool rsmd_import_rejoin(struct rsmd_node *node, struct rsmd_import *import,
+                        struct rsmd_export *exported, struct rsmd_controller *by);
 /** The part of a connection to an export of another host that is here: it has a slot, a client and
  *  nothing else yet. Fails like rsmd_import_make(). */
 enum rsm_status rsmd_import_make_remote(struct rsmd_node *node, struct rsmd_client *client,
@@ -70,6 +76,8 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import);
 
 /** Charge a client that says HELLO with its connection. False: its user has as many as he may. */
 bool rsmd_client_admit(const struct rsmd_client *client);
+/** Charge one that has said HELLO to the daemon's predecessor. */
+void rsmd_client_resume(const struct rsmd_client *client);
 /** Give that back: the connection has ended. */
 void rsmd_client_dismiss(const struct rsmd_client *client);
 

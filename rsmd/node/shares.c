@@ -359,16 +359,21 @@ bool rsmd_share_fits(const struct rsmd_account *account, enum rsmd_resource reso
     return fits;
 }
 
-bool rsmd_share_take(struct rsmd_account *account, enum rsmd_resource resource, uint64_t amount)
+void rsmd_share_charge(struct rsmd_account *account, enum rsmd_resource resource, uint64_t amount)
 {
     struct rsmd_shares *shares = account->shares;
-    if (!rsmd_share_fits(account, resource, amount))
-        return false;
     shares->used[resource] += amount;
     if (!account->privileged)
         shares->used_by_users[resource] += amount;
     for (struct rsmd_account *each = account; each != NULL; each = each->parent)
         each->used[resource] += amount;
+}
+
+bool rsmd_share_take(struct rsmd_account *account, enum rsmd_resource resource, uint64_t amount)
+{
+    if (!rsmd_share_fits(account, resource, amount))
+        return false;
+    rsmd_share_charge(account, resource, amount);
     return true;
 }
 

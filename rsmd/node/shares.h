@@ -120,6 +120,8 @@ bool rsmd_share_fits(const struct rsmd_account *account, enum rsmd_resource reso
                      uint64_t amount);
 /** Charge the account with so much more. False: it does not fit, and nothing has changed. */
 bool rsmd_share_take(struct rsmd_account *account, enum rsmd_resource resource, uint64_t amount);
+/** Charge it with what it has had before: of the daemon's predecessor. It may be more than fits. */
+void rsmd_share_charge(struct rsmd_account *account, enum rsmd_resource resource, uint64_t amount);
 /** Give back what was taken. The account may be gone afterwards unless somebody holds it. */
 void rsmd_share_give(struct rsmd_account *account, enum rsmd_resource resource, uint64_t amount);
 

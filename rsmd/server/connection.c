@@ -228,7 +228,8 @@ static int peer_pidfd(const struct rsmd_connection *connection)
 /* Watch the peer's process. False: it is gone already. */
 static bool watch_process(struct rsmd_connection *connection)
 {
-    connection->process = peer_pidfd(connection);
+    if (connection->process < 0)
+        connection->process = peer_pidfd(connection);
     if (connection->process < 0 && errno == EMFILE && rsmd_server_use_spare(connection->server))
         connection->process = peer_pidfd(connection);
     if (connection->process >= 0)
@@ -333,6 +334,34 @@ void rsmd_connection_begin(struct rsmd_server *server, int socket)
     }
     DL_APPEND(server->connections, connection);
     rsmd_greeting_await(connection);
+}
+
+struct rsmd_connection *rsmd_connection_resume(struct rsmd_server *server, int socket, int process,
+                                               uint32_t node, bool may_bring_fds)
+{
+    struct rsmd_connection *connection = calloc(1, sizeof *connection);
+    if (connection == NULL) {
+        close(socket);
+        if (process >= 0)
+            close(process);
+        return NULL;
+    }
+    connection->server = server;
+    connection->socket = socket;
+    connection->process = process;
+    connection->client.answer = answer_later;
+    connection->may_bring_fds = !rsm_packet_refuse_fds(socket) || may_bring_fds;
+    if (!identify(connection) || !is_served(server, &connection->client.peer) ||
+        !open_account(connection) || !listen_to(connection)) {
+        turn_away(connection);
+        return NULL;
+    }
+    DL_APPEND(server->connections, connection);
+    connection->client.greeted = true;
+    connection->client.node = node;
+    rsmd_client_resume(&connection->client);
+    rsmd_server_greeted(server, 1);
+    return connection;
 }
 
 void rsmd_connection_last_look(struct rsmd_connection *connection)

@@ -27,6 +27,12 @@ bool rsmd_connections_init(struct rsmd_server *server);
 /** Take an accepted socket in. It is closed at once if there is no room, or its process is gone. */
 void rsmd_connection_begin(struct rsmd_server *server, int socket);
 
+/** Take in one of the daemon's predecessor, whose client has said HELLO as a process of @p node.
+ *  The descriptors are the connection's in any case. NULL: it is not served any more, or there is
+ *  no memory. */
+struct rsmd_connection *rsmd_connection_resume(struct rsmd_server *server, int socket, int process,
+                                               uint32_t node, bool may_bring_fds);
+
 /** Serve what it has sent, if it has, and end it unless that was HELLO. */
 void rsmd_connection_last_look(struct rsmd_connection *connection);
 

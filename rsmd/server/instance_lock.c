@@ -80,6 +80,19 @@ enum rsmd_lock_result rsmd_instance_lock(struct rsmd_instance *instance,
                                          const struct rsmcore_runtime *runtime,
                                          const char *socket_path, bool configured)
 {
+    return rsmd_instance_relock(instance, runtime, socket_path, configured, -1);
+}
+
+/* It is held as long as any descriptor of it is open. */
+static bool take_over(const char *path, int lock)
+{
+    return is_at_path(lock, path) && flock(lock, LOCK_EX | LOCK_NB) == 0;
+}
+
+enum rsmd_lock_result rsmd_instance_relock(struct rsmd_instance *instance,
+                                           const struct rsmcore_runtime *runtime,
+                                           const char *socket_path, bool configured, int lock)
+{
     memset(instance, 0, sizeof *instance);
     instance->lock = -1;
     instance->configured = configured;
@@ -87,7 +100,14 @@ enum rsmd_lock_result rsmd_instance_lock(struct rsmd_instance *instance,
     rsmcore_runtime_socket(runtime, runtime->node, instance->socket_path);
     if (socket_path != NULL)
         snprintf(instance->socket_path, sizeof instance->socket_path, "%s", socket_path);
-    enum rsmd_lock_result result = take_lock(instance->lock_path, &instance->lock);
+    enum rsmd_lock_result result = RSMD_LOCK_TAKEN;
+    if (lock >= 0 && take_over(instance->lock_path, lock)) {
+        instance->lock = lock;
+    } else {
+        if (lock >= 0)
+            close(lock);
+        result = take_lock(instance->lock_path, &instance->lock);
+    }
     return result == RSMD_LOCK_TAKEN ? look_for_mark(instance, configured) : result;
 }
 
@@ -111,6 +131,22 @@ int rsmd_instance_listen(struct rsmd_instance *instance, bool everybody)
     close(fd);
     errno = error;
     return -1;
+}
+
+bool rsmd_instance_relisten(struct rsmd_instance *instance, int listener)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNSPEC};
+    socklen_t size = sizeof address;
+    char path[sizeof address.sun_path + 1] = "";
+    if (getsockname(listener, (struct sockaddr *)&address, &size) < 0 ||
+        address.sun_family != AF_UNIX)
+        return false;
+    memcpy(path, address.sun_path, sizeof address.sun_path);
+    /* Listening again, it is this process that clients see behind it. */
+    if (strcmp(path, instance->socket_path) != 0 || listen(listener, SOMAXCONN) < 0)
+        return false;
+    instance->socket_is_ours = true;
+    return true;
 }
 
 /* ------------------------------------------------------------------ a socket from elsewhere */

@@ -32,6 +32,14 @@ enum rsmd_lock_result {
 enum rsmd_lock_result rsmd_instance_lock(struct rsmd_instance *instance,
                                          const struct rsmcore_runtime *runtime,
                                          const char *socket_path, bool configured);
+/** The same by the lock that a predecessor has left, which is the instance's or closed afterwards; -1:
+ *  there is none. */
+enum rsmd_lock_result rsmd_instance_relock(struct rsmd_instance *instance,
+                                           const struct rsmcore_runtime *runtime,
+                                           const char *socket_path, bool configured, int lock);
+/** Go on listening at the socket that a predecessor has bound, if it is the node's. False: it is not,
+ *  and still the caller's. */
+bool rsmd_instance_relisten(struct rsmd_instance *instance, int listener);
 
 /** Bind the socket, removing what a dead predecessor left, and listen. @p everybody: any user may
  *  connect. The descriptor, or -1 with errno. */

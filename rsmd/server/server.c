@@ -15,6 +15,7 @@
 #include "server/ending.h"
 #include "node/fabric.h"
 #include "node/remote/remote.h"
+#include "node/saved.h"
 #include "server/greeting.h"
 #include "cluster/cluster.h"
 
@@ -22,7 +23,8 @@ enum {
     ACCEPTS_PER_TURN = 16,
     THREADS_MAX = 64, /* for what may take long, see worker.h */
     THREADS_PER_USER = 2,
-    END_TIMEOUT_MS = 1000, /* for these threads when the daemon ends */
+    SETTLE_TIMEOUT_MS = 3000, /* for these threads when it is replaced */
+    END_TIMEOUT_MS = 1000,    /* for these threads when the daemon ends */
     ACCEPT_PAUSE_MS = 100,
     FIRST_CLIENT_MS = 10000, /* an embedded node that nobody ever uses ends after this */
 };
@@ -39,8 +41,10 @@ static sigset_t handled_signals(bool reloads)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
-    if (reloads)
+    if (reloads) {
         sigaddset(&set, SIGHUP);
+        sigaddset(&set, SIGUSR2);
+    }
     return set;
 }
 
@@ -61,11 +65,19 @@ static void on_signal(evutil_socket_t fd, short what, void *argument)
 {
     struct rsmd_server *server = argument;
     struct signalfd_siginfo signal;
-    while (read(fd, &signal, sizeof signal) == (ssize_t)sizeof signal)
-        if (signal.ssi_signo != SIGHUP)
+    while (read(fd, &signal, sizeof signal) == (ssize_t)sizeof signal) {
+        int number = (int)signal.ssi_signo;
+        if (number == SIGHUP) {
+            if (server->reload != NULL)
+                server->reload(server->reload_context);
+        } else if (number != SIGUSR2) {
             end_loop(fd, what, server);
-        else if (server->reload != NULL)
-            server->reload(server->reload_context);
+        } else if (server->may_be_replaced) {
+            server->replaced = true;
+            end_loop(fd, what, server);
+            return; /* a SIGTERM behind it finds nobody, or the successor */
+        }
+    }
 }
 
 static bool have_spare(struct rsmd_server *server)
@@ -218,6 +230,25 @@ bool rsmd_server_init(struct rsmd_server *server, struct rsmd_node *node, int li
 void rsmd_server_run(struct rsmd_server *server)
 {
     event_base_dispatch(server->base);
+}
+
+void rsmd_server_settle(struct rsmd_server *server)
+{
+    struct rsmd_connection *connection, *next;
+    event_del(server->accepting);
+    rsmd_remote_stop(server->node);
+    rsmd_cluster_stop(server->node->cluster);
+    server->node->cluster = NULL;
+    rsmd_endings_finish(server, SETTLE_TIMEOUT_MS);
+    DL_FOREACH_SAFE(server->connections, connection, next)
+    {
+        if (rsmd_saved_all_of(&connection->client))
+            continue;
+        rsm_log_warning("process %d cannot be handed over to the next rsmd, and loses what it has",
+                        (int)connection->client.peer.pid);
+        rsmd_connection_end(connection);
+    }
+    rsmd_endings_finish(server, END_TIMEOUT_MS);
 }
 
 bool rsmd_server_end(struct rsmd_server *server, struct rsmd_instance *instance)

@@ -23,6 +23,8 @@ struct rsmd_server {
     struct event *signalled;
     void (*reload)(void *context); /* SIGHUP came; NULL: it is ignored */
     void *reload_context;
+    bool may_be_replaced; /* SIGUSR2 counts; else it is ignored */
+    bool replaced;        /* SIGUSR2 came */
     struct event *unused; /* timer of an embedded node: nobody is there */
     struct rsmd_fabric *fabric;
     int linger_ms;
@@ -54,6 +56,13 @@ bool rsmd_server_init(struct rsmd_server *server, struct rsmd_node *node, int li
 
 /** Serve until a signal or disuse ends it. */
 void rsmd_server_run(struct rsmd_server *server);
+
+/**
+ * Bring everything to a state that can be handed over: end the links to other hosts and what went
+ * over them, wait for threads for a few seconds, and end the clients who use what cannot be handed
+ * over. Clients' requests wait in their sockets from now on.
+ */
+void rsmd_server_settle(struct rsmd_server *server);
 
 /** Accept nobody more, drop all clients (their connections are aborted) and free the rest. The
  *  socket's name goes first: a client that comes late must not find it. False: threads are still at

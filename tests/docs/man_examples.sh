@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# man_examples.sh SOURCE COMPILER LIBDIR [SANITIZERS]: every example of the manual pages compiles
+# man_examples.sh SOURCE COMPILER LIBDIR [SANITIZERS]: every example in C of the manual pages compiles
 # without a warning, alone; and the one that is a whole program runs and says hello.
 set -u
 source=$1 compiler=$2 libdir=$3 sanitizers=${4:-}
@@ -13,13 +13,27 @@ fail() {
     failed=1
 }
 
-# Each literal display of the section becomes a file; the pages write a backslash as \e.
-for page in "$source"/man/*.3* "$source"/man/rsm_map.7; do
-    awk -v base="$work/$(basename "$page")" '
-        /^\.Sh / { examples = $0 == ".Sh EXAMPLES" }
-        /^\.Ed/ { inside = 0 }
-        inside { gsub(/\\e/, "\\"); print > file }
-        examples && /^\.Bd / { inside = 1; file = base "." ++count ".c" }' "$page"
+# Each literal display of the section of a page on functions becomes a file, and of any page each one that
+# includes a header or looks like C: it is then compiled as it is. The pages write a backslash as \e.
+for page in "$source"/man/*.[1-9]*; do
+    case $page in
+    *.3*) functions=1 ;;
+    *) functions=0 ;;
+    esac
+    awk -v base="$work/$(basename "$page")" -v functions="$functions" '
+        function looks_like_c(line) {
+            return line ~ /^ *#include / || line ~ /^ *(if|for|while|switch) \(.*[;{)]$/ ||
+                   line ~ /^ *(static |const )*(int|void|char|struct [a-z_]+|[a-z_0-9]+_t) .*[;{(,]$/ ||
+                   line ~ /^ *(rsm_|SCI)[A-Za-z_]+\(.*[,;]$/
+        }
+        /^\.Sh / { examples = functions && $0 == ".Sh EXAMPLES" }
+        /^\.Ed/ {
+            if (inside && is_c)
+                printf "%s", text > (base "." ++count ".c")
+            inside = 0
+        }
+        inside { gsub(/\\e/, "\\"); is_c = is_c || looks_like_c($0); text = text $0 "\n" }
+        /^\.Bd / { inside = 1; text = ""; is_c = examples }' "$page"
 done
 
 flags="-std=c99 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -Wshadow -Wconversion -I$source/include

@@ -41,7 +41,8 @@ configure -DRSM_WITH_VERBS=ON && fail "RSM_WITH_VERBS=ON is content without libr
 grep -q 'librdmacm-dev' "$work/log" || fail "nobody names the package"
 configure -DRSM_WITH_TRANSPORT_CHECK=ON && fail "RSM_WITH_TRANSPORT_CHECK=ON is content without cmocka"
 configure -DRSM_WITH_VERBS=maybe && fail "RSM_WITH_VERBS=maybe is taken"
-configure -DRSM_WITH_VERBS=no -DRSM_WITH_NTB=OFF -DRSM_WITH_DECODER=OFF || fail "parts cannot be left out"
-[ "$(grep -Ec '^-- +(transport verbs|transport ntb|instruction decoder) +no \(RSM_WITH' "$work/log")" -eq 3 ] ||
+configure -DRSM_WITH_VERBS=no -DRSM_WITH_NTB=OFF -DRSM_WITH_DECODER=OFF -DRSM_WITH_USDT=OFF ||
+    fail "parts cannot be left out"
+[ "$(grep -Ec '^-- +(transport verbs|transport ntb|instruction decoder|static probes .USDT.) +no \(RSM_WITH' "$work/log")" -eq 4 ] ||
     fail "the summary does not say what was left out"
 exit $failed

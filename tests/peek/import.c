@@ -18,7 +18,7 @@
 #define PEEK_CAPS 0
 #endif
 
-enum { PATIENCE_MS = 3000 };
+enum { PATIENCE_MS = 3000, WORKS = 12, FEW_WORKS = 4, PHASE = 16 };
 
 struct peek_conn {
     struct rsm_conn base;
@@ -29,6 +29,10 @@ struct peek_conn {
     pthread_mutex_t lock;   /* one request at a time; guards what follows */
     atomic_int broken;      /* enum rsm_status: what every further access gets; read by anybody */
     enum rsm_status failed; /* since the last complete() */
+    struct rsm_work works[WORKS];
+    unsigned work_count;
+    struct rsm_completion ended[WORKS];
+    unsigned ended_count, running, asked, waits;
 };
 
 static struct peek_conn *conn_of(struct rsm_conn *base)
@@ -237,6 +241,71 @@ static enum rsm_status peek_complete(struct rsm_conn *base)
     return status;
 }
 
+/* ------------------------------------------------------------------ works */
+
+/* A work is carried out when somebody waits: the latest, and the next time the oldest. The room
+ * changes, as in a fabric that others use, too: more works than a queue of DMA has under way, or
+ * fewer. */
+static enum rsm_status peek_submit(struct rsm_conn *base, const struct rsm_work *work)
+{
+    struct peek_conn *conn = conn_of(base);
+    pthread_mutex_lock(&conn->lock);
+    unsigned most = conn->asked++ / PHASE % 2 == 0 ? WORKS : FEW_WORKS;
+    bool room = conn->work_count + conn->ended_count + conn->running < most;
+    if (room)
+        conn->works[conn->work_count++] = *work;
+    pthread_mutex_unlock(&conn->lock);
+    return room ? RSM_ST_OK : RSM_ST_BUSY;
+}
+
+static unsigned peek_poll_works(struct rsm_conn *base, struct rsm_completion *taken, unsigned most)
+{
+    struct peek_conn *conn = conn_of(base);
+    unsigned count = 0;
+    pthread_mutex_lock(&conn->lock);
+    while (count < most && conn->ended_count > 0)
+        taken[count++] = conn->ended[--conn->ended_count];
+    pthread_mutex_unlock(&conn->lock);
+    return count;
+}
+
+static enum rsm_status peek_wait_for_works(struct rsm_conn *base, int timeout_ms)
+{
+    struct peek_conn *conn = conn_of(base);
+    struct rsm_work work;
+    (void)timeout_ms; /* it takes no longer than the exporter */
+    pthread_mutex_lock(&conn->lock);
+    bool any = conn->ended_count > 0, more = !any && conn->work_count > 0;
+    if (more) {
+        unsigned index = conn->waits++ % 2 == 0 ? conn->work_count - 1 : 0;
+        work = conn->works[index];
+        conn->work_count--;
+        memmove(&conn->works[index], &conn->works[index + 1],
+                (conn->work_count - index) * sizeof conn->works[0]);
+        conn->running++;
+    }
+    pthread_mutex_unlock(&conn->lock);
+    if (!more)
+        return any ? RSM_ST_OK : RSM_ST_NOT_FOUND;
+    struct rsm_completion completion = {.cookie = work.cookie};
+    completion.status = move(base, work.read ? PEEK_GET : PEEK_PUT, work.transfer.remote,
+                             work.transfer.local, work.transfer.length, 0);
+    pthread_mutex_lock(&conn->lock);
+    conn->running--;
+    conn->ended[conn->ended_count++] = completion;
+    pthread_mutex_unlock(&conn->lock);
+    return RSM_ST_OK;
+}
+
+static const struct rsm_completion_ops completion_ops = {
+    .size = sizeof(struct rsm_completion_ops),
+    .submit = peek_submit,
+    .poll = peek_poll_works,
+    .wait = peek_wait_for_works,
+};
+
+/* ------------------------------------------------------------------ health and signals */
+
 /* What is broken stays so, and every barrier says it. */
 static enum rsm_status peek_health(struct rsm_conn *base)
 {
@@ -321,6 +390,7 @@ const struct rsm_import_ops rsm_transport_import_ops_v2 = {
     .order = peek_order,
     .complete = peek_complete,
     .health = peek_health,
+    .completions = &completion_ops,
 #ifdef PEEK_SIGNALS
     .signals = &signal_ops,
 #endif

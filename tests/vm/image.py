@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 
 from common import Missing, replace
+from kernel import DISK_MODULES, MODULES, ON_DEMAND
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -203,22 +204,41 @@ def system(kernel, processor):
     archive.text("/etc/group", "root:x:0:\ndaemon:x:1:\nnogroup:x:65534:\n")
     archive.text("/etc/hosts", "127.0.0.1 localhost\n10.9.0.1 node1\n10.9.0.2 node2\n")
     archive.text("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
-    order = []
-    for module in [] if processor.sysroot else kernel.modules():
-        name = os.path.basename(module).split(".ko")[0] + ".ko"
-        archive.file(module, f"/lab/modules/{name}")
-        order.append(name)
-    archive.text("/lab/modules/order", "".join(name + "\n" for name in order))
+    if processor.sysroot: # no modules are needed there
+        archive.text("/lab/modules/order", "")
+        return archive
+    loaded = add_modules(archive, kernel.modules(MODULES))
+    add_modules(archive, kernel.modules(ON_DEMAND))
+    archive.text("/lab/modules/order", "".join(name + "\n" for name in loaded))
     return archive
 
 
-def make(kernel, extra, cache, target):
+def add_modules(archive, files):
+    """Their names in /lab/modules, in the order in which they are loaded."""
+    names = [os.path.basename(file).split(".ko")[0] + ".ko" for file in files]
+    for file, name in zip(files, names):
+        archive.file(file, f"/lab/modules/{name}")
+    return names
+
+
+def boot(kernel, processor):
+    """The part of machines that have their system on a disk."""
+    archive = Archive(processor)
+    for command, package in HOST_TOOLS.items():
+        which(command, package)
+    archive.file(busybox(processor), "/usr/bin/busybox")
+    names = add_modules(archive, kernel.modules(DISK_MODULES))
+    archive.text("/lab/modules/order", "".join(name + "\n" for name in names))
+    return archive
+
+
+def make(kernel, extra, cache, target, disk=False):
     """Write the initramfs: the system part out of the cache, and `extra` (an Archive)."""
-    part = system(kernel, extra.processor)
+    name, part = ("boot", boot(kernel, extra.processor)) if disk else ("system", system(kernel, extra.processor))
     key = part.key()
-    kept = os.path.join(cache, f"system-{kernel.version}-{key[:16]}.cpio")
+    kept = os.path.join(cache, f"{name}-{kernel.version}-{key[:16]}.cpio")
     if not os.path.exists(kept):
-        for old in glob.glob(os.path.join(cache, f"system-{glob.escape(kernel.version)}-*.cpio")):
+        for old in glob.glob(os.path.join(cache, f"{name}-{glob.escape(kernel.version)}-*.cpio")):
             os.unlink(old)
         replace(kept, part.pack())
     extra.tree(os.path.join(HERE, "guest"), "/lab/guest")

@@ -13,8 +13,12 @@ from common import Missing, newer, replace
 
 # Of a machine. crc32_generic: rdma_rxe asks for "crc32" by name, so no dependency is recorded.
 MODULES = ["veth", "sch_netem", "crc32_generic", "rdma_rxe", "rdma_ucm", "virtio_pci", "virtio_net"]
+# Of one that has its system on a disk, and the rest of the modules there.
+DISK_MODULES = ["virtio_pci", "virtio_blk", "ext4", "crc32c_generic"]
+# There for scripts that load them.
+ON_DEMAND = ["brd"]
 # Built into some kernels and not made as modules by others.
-MAY_BE_ABSENT = {"crc32_generic", "virtio_pci", "virtio_net"}
+MAY_BE_ABSENT = {"crc32_generic", "crc32c_generic", "virtio_pci", "virtio_net", "virtio_blk", "ext4"}
 
 
 class Kernel:
@@ -37,12 +41,12 @@ class Kernel:
             replace(path, unpack(image.read(), self.image))
         return path
 
-    def modules(self):
-        """The files to load, dependencies first."""
+    def modules(self, names):
+        """Their files and those of what they need, dependencies first."""
         if not os.path.exists(f"{self.root}/lib/modules/{self.version}/modules.dep"):
             subprocess.run(["depmod", "-b", self.root, self.version], check=True)
         files = []
-        for module in MODULES:
+        for module in names:
             run = subprocess.run(["modprobe", "-d", self.root, "-S", self.version,
                                   "--show-depends", module],
                                  capture_output=True, text=True, check=False)

@@ -43,6 +43,7 @@ class Machine:
         self.process = self.console = self.orders = None
         self.order_bytes = b""
         self.listens = False
+        self.memory = None
         self.life = 0         # how often it was started
         self.log = open(os.path.join(logs, f"console.{number}.log"), "w", encoding="utf-8")
 
@@ -62,9 +63,11 @@ class Machine:
                               f" {self.processor.append}"
                               f" rcupdate.rcu_cpu_stall_suppress=1 lab.machine={self.number}"
                               f" lab.console={self.processor.console} lab.orders={self.processor.orders}"
-                              f" lab.nonce={self.nonce} {append}"]
+                              f" lab.nonce={self.nonce} {append}"
+                              f"{' intel_iommu=on' if self.options.iommu else ''}"]
         self.life += 1
-        command += self.processor.options + serial + self.order_port() + self.network() + self.bridge()
+        command += self.processor.qemu_options(self.options) + self.repeated_memory()
+        command += serial + self.order_port() + self.network() + self.bridge() + self.edu() + self.disks()
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             command, stdin=None if self.options.shell else subprocess.DEVNULL,
@@ -115,6 +118,36 @@ class Machine:
                 for word in ("-chardev", f"socket,id=bridge{end},"
                                          f"path={os.path.join(self.directory, f'bridge{link}')}",
                              "-device", f"ivshmem-doorbell,chardev=bridge{end},vectors=9")]
+
+    def edu(self):
+        """What kernel/ntb_hw_edu drives: a device with a DMA engine, and memory that a window can be. The
+        IOMMU comes before the devices that it translates for."""
+        words = ["-device", "intel-iommu"] if self.options.iommu else []
+        if self.options.edu:
+            words += ["-device", "edu,dma_mask=0xffffffffffffffff",
+                      "-object", "memory-backend-ram,id=window,size=16M",
+                      "-device", "ivshmem-plain,memdev=window"]
+        return words
+
+    def disks(self):
+        """What a machine writes to a disk is lost with the machine."""
+        return [word for disk in self.options.disk
+                for word in ("-drive", f"file={os.path.realpath(disk)},format=raw,if=virtio,snapshot=on,cache=unsafe")]
+
+    def repeated_memory(self):
+        """The machine's memory a second time, as that of a device: what a bridge of hardware shows of the host's
+        own pages. The descriptor ends with QEMU's own ones."""
+        if not self.options.repeat_memory:
+            return []
+        if self.memory is not None:
+            os.close(self.memory)
+        self.memory = os.memfd_create("memory")
+        os.ftruncate(self.memory, self.options.memory << 20)
+        back_end = (f"size={self.options.memory}M,share=on,"
+                    f"mem-path=/proc/{os.getpid()}/fd/{self.memory}")
+        return ["-object", f"memory-backend-file,id=memory,{back_end}",
+                "-object", f"memory-backend-file,id=again,{back_end}",
+                "-device", "ivshmem-plain,memdev=again"]
 
     # --- console ---------------------------------------------------------------------------
 
@@ -246,6 +279,9 @@ class Machine:
         if self.partial:
             self.line(self.partial.decode(errors="replace"))
             self.partial = b""
+        if self.memory is not None:
+            os.close(self.memory)
+            self.memory = None
         self.log.close()
 
     # --- verdict ---------------------------------------------------------------------------

@@ -25,13 +25,17 @@ class X86:
 
     name, machine = "x86-64", "x86_64"
     qemu, package = "qemu-system-x86_64", "qemu-system-x86"
-    # QEMU exits with 2 * value + 1 when a value is written to this port.
-    options = ["-machine", "pc", "-cpu", "max", "-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
     console, orders = "ttyS0", "ttyS1"
     # Under load the processors' clocks seem apart, and the kernel then takes one that costs microseconds to
     # read. They are the host's. It also panics at the start if the timer does not tick in time.
-    append = "mitigations=off nowatchdog tsc=reliable no_timer_check"
+    append = "mitigations=off nowatchdog tsc=reliable no_timer_check net.ifnames=0"
     sysroot = ""
+
+    @staticmethod
+    def qemu_options(options):
+        """The machine: q35 has the IOMMU. QEMU exits with 2 * value + 1 when a value is written to the port."""
+        machine = ("q35" if options.iommu else "pc") + (",memory-backend=memory" if options.repeat_memory else "")
+        return ["-machine", machine, "-cpu", "max", "-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
 
     @staticmethod
     def serial(chardev):
@@ -58,13 +62,19 @@ class Arm64:
     qemu, package = "qemu-system-aarch64", "qemu-system-arm"
     # Emulated pointer authentication would cost more than all else. QEMU ends by a semihosting call, with
     # the status that the program lab-exit gives (tests/arch/exit.c).
-    options = ["-machine", "virt,gic-version=3", "-cpu", "max,pauth-impdef=on,sve=off,sme=off",
-               "-semihosting-config", "enable=on,target=native,userspace=on"]
+    qemu_fixed = ["-machine", "virt,gic-version=3", "-cpu", "max,pauth-impdef=on,sve=off,sme=off",
+                  "-semihosting-config", "enable=on,target=native,userspace=on"]
     console, orders = "ttyAMA0", "ttyS0"
     append = "mitigations=off nowatchdog"
 
     def __init__(self, sysroot):
         self.sysroot = os.path.abspath(sysroot)
+
+    def qemu_options(self, options):
+        """The same for each machine."""
+        if options.iommu or options.repeat_memory:
+            raise Missing("machines for arm64 have neither an IOMMU nor a second view of their memory")
+        return self.qemu_fixed
 
     @staticmethod
     def serial(chardev):

@@ -63,8 +63,16 @@ def arguments():
                         help="kernel modules, in FOLDER/VERSION; they get to /lab/built")
     parser.add_argument("--bridge", action="store_true", help="a bridge: each machine has an end of it, one "
                         "machine alone has both")
+    parser.add_argument("--repeat-memory", action="store_true", help="the machine's memory is that of a "
+                        "device, too (ntb_hw_ivshmem's parameter pages)")
+    parser.add_argument("--edu", action="store_true", help="QEMU's edu device, and memory for a window "
+                        "(kernel/ntb_hw_edu)")
+    parser.add_argument("--iommu", action="store_true", help="an IOMMU that translates for every device")
     parser.add_argument("--peer", metavar="PROGRAM", help="on the host, in place of the second "
                         "machine on the bridge: reads notes, writes notes")
+    parser.add_argument("--disk", action="append", default=[], metavar="IMAGE",
+                        help="a disk of each machine, whose contents stay as they are. The first one has a system with "
+                        "systemd, which runs the script when it is up (tests/vm/packages)")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--name", help="of the log folder; default: the script's")
     parser.add_argument("--verbose", action="store_true", default=sys.stdout.isatty(),
@@ -74,10 +82,12 @@ def arguments():
                         help="only say whether the lab can run here")
     parser.add_argument("--list-kernels", action="store_true",
                         help="only print the versions of the kernels that can be booted")
+    parser.add_argument("--which-kernel", action="store_true",
+                        help="only print the version that would be booted, and the root that has its lib/modules")
     parser.add_argument("script", nargs="?")
     parser.add_argument("argument", nargs=argparse.REMAINDER)
     options = parser.parse_args()
-    if not (options.shell or options.check or options.list_kernels or options.script):
+    if not (options.shell or options.check or options.list_kernels or options.which_kernel or options.script):
         parser.error("a script is needed, or --shell or --check")
     if options.shell and options.machines != 1:
         parser.error("--shell is for one machine")
@@ -179,7 +189,7 @@ class Lab:
 
     def start(self, vmlinux, initramfs):
         limit = int(self.options.timeout * WATCHDOG_PART)
-        mode = "shell" if self.options.shell else "script"
+        mode = "shell" if self.options.shell else "system" if self.options.disk else "script"
         self.append = f"lab.machines={self.options.machines} lab.mode={mode} lab.limit={limit}"
         self.boot = (vmlinux, initramfs)
         for machine in self.machines:
@@ -335,7 +345,7 @@ def prepare(options, cache):
             if not os.path.exists(f"/proc/{re.findall(r'[0-9]+', os.path.basename(old))[0]}"):
                 os.unlink(old)
         initramfs = os.path.join(cache, f"run-{os.getpid()}.cpio")
-        image.make(kernel, extra(options, kernel), cache, initramfs)
+        image.make(kernel, extra(options, kernel), cache, initramfs, bool(options.disk))
         return kernel.vmlinux(cache), initramfs
 
 
@@ -349,6 +359,10 @@ def main():
     name = options.name or os.path.basename(options.script or "shell").split(".")[0]
     logs = os.path.join(cache, "logs", name)
     try:
+        if options.which_kernel:
+            kernel = kernels.choose(options.kernel, cache)
+            print(kernel.version, kernel.root)
+            return 0
         vmlinux, initramfs = prepare(options, cache)
         if options.check:
             os.unlink(initramfs)

@@ -95,13 +95,34 @@ static void show_controllers(const struct snapshot *s)
         info_line("", "%s: FAILED: %s", s->failed[i].name, s->failed[i].text);
 }
 
+/* With the clock, for a comparison with logs. */
+static void show_failure(const struct rsm_links_item *link)
+{
+    char age[TEXT_BYTES], date[32] = "";
+    time_t then = time(NULL) - (time_t)(link->failure_ms / 1000);
+    struct tm local;
+    if (link->text[0] == '\0')
+        return;
+    text_age(age, link->failure_ms);
+    if (link->failure_ms != 0 && localtime_r(&then, &local) != NULL)
+        strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local);
+    info_line("", "last failure%s%s%s%s: %s", date[0] != '\0' ? " at " : "", date,
+              date[0] != '\0' ? ", ago: " : "", date[0] != '\0' ? age : "", link->text);
+}
+
 static void show_links(const struct snapshot *s)
 {
-    for (uint32_t i = 0; i < s->link_count; i++)
-        info_line(i == 0 ? "links" : "", "node %" PRIu32 " at %s, port %" PRIu32 ": %s, %s%s%s",
-                  s->links[i].node, s->links[i].address, s->links[i].port,
-                  text_link_state(s->links[i].state), text_link_auth(s->link_auth),
-                  s->links[i].text[0] != '\0' ? "; last failure: " : "", s->links[i].text);
+    for (uint32_t i = 0; i < s->link_count; i++) {
+        const struct rsm_links_item *link = &s->links[i];
+        char age[TEXT_BYTES], since[TEXT_BYTES + 8] = "";
+        text_age(age, link->up_ms);
+        if (link->up_ms != 0)
+            snprintf(since, sizeof since, " for %s", age);
+        info_line(i == 0 ? "links" : "", "node %" PRIu32 " at %s, port %" PRIu32 ": %s%s, %s",
+                  link->node, link->address, link->port, text_link_state(link->state), since,
+                  text_link_auth(s->link_auth));
+        show_failure(link);
+    }
 }
 
 /* The file that the node's daemon, if there is one, has read. */

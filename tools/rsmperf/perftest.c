@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sisci_near.h"
+
 enum {
     WORDS_MAX = 40,
     TEXT_BYTES = 16384,
@@ -36,10 +38,13 @@ enum {
 static const struct {
     const char *gauge, *program;
     bool bandwidth;
+    unsigned depth; /* of its queue of sends; 0: its own choice */
 } programs[] = {
-    {"pingpong", "ib_write_lat", false},    {"get", "ib_read_lat", false},
-    {"put-stream", "ib_write_bw", true},    {"get-stream", "ib_read_bw", true},
-    {"sci-dma-queue", "ib_write_bw", true},
+    {"pingpong", "ib_write_lat", false, 0},
+    {"get", "ib_read_lat", false, 0},
+    {"put-stream", "ib_write_bw", true, 0},
+    {"get-stream", "ib_read_bw", true, 0},
+    {"sci-dma-queue", "ib_write_bw", true, SISCI_QUEUE_ENTRIES},
 };
 
 /* --- reading -----------------------------------------------------------------------------------
@@ -223,7 +228,7 @@ static void complain_of(const char *program, char text[TEXT_BYTES])
 void perftest_limit(const struct options *options, struct result *result)
 {
     static char text[TEXT_BYTES];
-    char common[64];
+    char common[64], depth[16] = "";
     size_t i = 0, count = sizeof programs / sizeof *programs, bytes = result->bytes;
     while (i < count && strcmp(programs[i].gauge, result->gauge->name) != 0)
         i++;
@@ -233,8 +238,10 @@ void perftest_limit(const struct options *options, struct result *result)
     iterations = iterations > ITERATIONS       ? ITERATIONS
                  : iterations < ITERATIONS_MIN ? ITERATIONS_MIN
                                                : iterations;
-    snprintf(common, sizeof common, "-s %zu -n %zu%s", bytes, iterations,
-             programs[i].bandwidth ? " --report_gbits" : "");
+    if (programs[i].depth > 0)
+        snprintf(depth, sizeof depth, " -t %u", programs[i].depth);
+    snprintf(common, sizeof common, "-s %zu -n %zu%s%s", bytes, iterations,
+             programs[i].bandwidth ? " --report_gbits" : "", depth);
     for (int run = 0; run < RUNS && result->limit_name == NULL; run++) {
         if (!run_pair(options, programs[i].program, common, text))
             break;

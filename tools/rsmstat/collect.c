@@ -356,6 +356,7 @@ static bool collect_totals(struct collector *c)
     if (!ask(c, &msg, "segments"))
         return false;
     c->into->totals = msg.u.inspect_reply;
+    c->into->taken_ns = rsm_clock_ns();
     c->into->totals.count = 0;
     return true;
 }

@@ -29,8 +29,17 @@ struct segments {
     size_t count;
 };
 
+/** By the second, since an earlier snapshot. */
+struct rates {
+    bool known;
+    double connects, events;
+    double sent, received; /**< bytes, by all links together */
+};
+
 struct snapshot {
     uint32_t node;
+    int64_t taken_ns; /**< rsm_clock_ns() when the totals were learned */
+    struct rates rates;
     char socket[RSM_PROTO_PATH_MAX];
     char failure[NOTE_BYTES]; /**< not "": why there is nothing else in here */
     pid_t pid;                /**< of its daemon; 0: not known */
@@ -62,6 +71,10 @@ struct snapshot {
  * @return NULL: out of memory. To be freed by snapshot_free(), even where `failure` is set.
  */
 struct snapshot *snapshot_take(uint32_t node, const char *socket, unsigned sections, int interrupt);
+
+/** Fill in the rates from an earlier snapshot of the same node. They stay unknown if another daemon
+ *  has answered since. */
+void snapshot_compare(struct snapshot *snapshot, const struct snapshot *before);
 
 void snapshot_free(struct snapshot *snapshot);
 

@@ -146,9 +146,32 @@ static bool print_frame(struct snapshot *const snapshots[], size_t count,
     return written;
 }
 
-/* Look at all nodes and show them. The exit status; EXIT_SUCCESS without a word if interrupted. */
+/* What was seen of the nodes. */
+struct view {
+    struct snapshot **list;
+    size_t count;
+};
+
+static void view_free(struct view *view)
+{
+    while (view->count > 0)
+        snapshot_free(view->list[--view->count]);
+    free(view->list);
+    view->list = NULL;
+}
+
+static void compare(const struct view *view, const struct view *before)
+{
+    for (size_t i = 0; i < view->count; i++)
+        for (size_t b = 0; b < before->count; b++)
+            if (before->list[b]->node == view->list[i]->node)
+                snapshot_compare(view->list[i], before->list[b]);
+}
+
+/* Look at all nodes and show them, with rates since @p before, whose place the new view takes. The
+ * exit status; EXIT_SUCCESS without a word if interrupted. */
 static int look(const struct targets *targets, const struct options *options, int interrupt,
-                const char *heading)
+                const char *heading, struct view *before)
 {
     struct nodes nodes = list_nodes(targets);
     struct snapshot **snapshots = calloc(nodes.count + 1, sizeof(struct snapshot *));
@@ -162,6 +185,8 @@ static int look(const struct targets *targets, const struct options *options, in
         if (failed)
             break;
     }
+    struct view view = {snapshots, count};
+    compare(&view, before);
     if (interrupt < 0 || !watch_ended(interrupt, 0)) {
         if (failed || !print_frame(snapshots, count, options, heading)) {
             complain(failed ? strerror(ENOMEM) : "cannot write");
@@ -169,9 +194,8 @@ static int look(const struct targets *targets, const struct options *options, in
         }
         failed |= report(targets, snapshots, count);
     }
-    while (count > 0)
-        snapshot_free(snapshots[--count]);
-    free(snapshots);
+    view_free(before);
+    *before = view;
     free(nodes.list);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
@@ -198,17 +222,18 @@ static int watch(const struct targets *targets, const struct options *options)
         complain(strerror(errno));
         return EXIT_FAILURE;
     }
-    bool first = true;
+    struct view seen = {NULL, 0};
+    bool first = true, written = true;
     do {
         char heading[128];
         make_heading(options, first, heading, sizeof heading);
         first = false;
-        look(targets, options, interrupt, heading);
-        if (ferror(stdout))
-            return EXIT_FAILURE;
-    } while (!watch_ended(interrupt, (int)options->interval * 1000));
+        look(targets, options, interrupt, heading, &seen);
+        written = ferror(stdout) == 0;
+    } while (written && !watch_ended(interrupt, (int)options->interval * 1000));
+    view_free(&seen);
     close(interrupt);
-    return EXIT_SUCCESS;
+    return written ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int main(int argc, char *argv[])
@@ -226,5 +251,10 @@ int main(int argc, char *argv[])
     rsmcore_log_to(on_log, RSMCORE_LOG_ERROR);
     if (!find_targets(&options, &targets))
         return EXIT_USAGE;
-    return options.interval == 0 ? look(&targets, &options, -1, "") : watch(&targets, &options);
+    if (options.interval != 0)
+        return watch(&targets, &options);
+    struct view seen = {NULL, 0};
+    int status = look(&targets, &options, -1, "", &seen);
+    view_free(&seen);
+    return status;
 }

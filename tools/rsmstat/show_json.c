@@ -125,12 +125,16 @@ static void show_links(struct json *json, const struct snapshot *s)
         json_string(json, "address", link->address);
         json_number(json, "port", link->port);
         json_string(json, "state", text_link_state(link->state));
+        number_or_null(json, "up_ms", link->up_ms);
+        json_number(json, "sent_bytes", link->sent_bytes);
+        json_number(json, "received_bytes", link->received_bytes);
         number_or_null(json, "version", link->version);
         json_string(json, "auth", text_link_auth(s->link_auth));
         if (link->text[0] != '\0')
             json_string(json, "last_failure", link->text);
         else
             json_null(json, "last_failure");
+        number_or_null(json, "last_failure_ms", link->failure_ms);
         json_close(json, '{');
     }
     json_close(json, '[');
@@ -286,6 +290,8 @@ static void show_totals(struct json *json, const struct snapshot *s)
     json_string(json, "daemon", s->hello.embedded != 0 ? "embedded" : "system");
     json_number(json, "peer_timeout_ms", s->hello.peer_timeout_ms);
     json_number(json, "clients", s->totals.clients);
+    json_number(json, "connects", s->totals.connects);
+    json_number(json, "events", s->totals.events);
     json_number(json, "exported_bytes", s->totals.exported_bytes);
     number_or_null(json, "exported_limit", s->totals.exported_limit);
     json_number(json, "segments", s->totals.segments);

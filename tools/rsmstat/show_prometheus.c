@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gauges in Prometheus's text format, for the textfile collector of its node exporter. All samples of
+ * Gauges and counters in Prometheus's text format, for the textfile collector of its node exporter. All samples of
  * a metric stand together, as the format demands.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "show.h"
 #include "text.h"
@@ -25,9 +26,13 @@ static void label(FILE *out, const char *name, const char *value)
     fputc('"', out);
 }
 
+/* Counters are those whose names end with _total, as the format wants it. */
 static void metric(FILE *out, const char *name, const char *help)
 {
-    fprintf(out, "# HELP rsm_%s %s\n# TYPE rsm_%s gauge\n", name, help, name);
+    size_t length = strlen(name), ending = strlen("_total");
+    bool counter = length > ending && strcmp(name + length - ending, "_total") == 0;
+    fprintf(out, "# HELP rsm_%s %s\n# TYPE rsm_%s %s\n", name, help, name,
+            counter ? "counter" : "gauge");
 }
 
 static void begin(FILE *out, const char *name, const struct snapshot *s)
@@ -69,6 +74,16 @@ static uint64_t clients(const struct snapshot *s)
     return s->totals.clients;
 }
 
+static uint64_t connects(const struct snapshot *s)
+{
+    return s->totals.connects;
+}
+
+static uint64_t events(const struct snapshot *s)
+{
+    return s->totals.events;
+}
+
 static void show_up(FILE *out, const struct nodes *nodes)
 {
     metric(out, "up", "Whether the node's daemon answers.");
@@ -98,19 +113,65 @@ static void show_controllers(FILE *out, const struct nodes *nodes)
     }
 }
 
-static void show_links(FILE *out, const struct nodes *nodes)
+/* One number of each link; @p number says whether there is one. */
+static void links(FILE *out, const struct nodes *nodes, const char *name, const char *help,
+                  bool (*number)(const struct rsm_links_item *link, uint64_t *value))
 {
     char remote[TEXT_BYTES];
-    metric(out, "link_up", "Whether the link to another host's daemon is up.");
+    uint64_t value;
+    metric(out, name, help);
     for (size_t i = 0; i < nodes->count; i++) {
         const struct snapshot *s = nodes->list[i];
         for (uint32_t n = 0; n < s->link_count; n++) {
-            begin(out, "link_up", s);
+            if (!number(&s->links[n], &value))
+                continue;
+            begin(out, name, s);
             snprintf(remote, sizeof remote, "%" PRIu32, s->links[n].node);
             label(out, "to", remote);
-            end(out, s->links[n].state == RSM_LINK_UP);
+            end(out, value);
         }
     }
+}
+
+static bool link_is_up(const struct rsm_links_item *link, uint64_t *value)
+{
+    *value = link->state == RSM_LINK_UP;
+    return true;
+}
+
+static bool link_uptime(const struct rsm_links_item *link, uint64_t *value)
+{
+    *value = link->up_ms / 1000;
+    return link->up_ms != 0;
+}
+
+static bool link_failure_age(const struct rsm_links_item *link, uint64_t *value)
+{
+    *value = link->failure_ms / 1000;
+    return link->failure_ms != 0;
+}
+
+static bool link_sent(const struct rsm_links_item *link, uint64_t *value)
+{
+    *value = link->sent_bytes;
+    return true;
+}
+
+static bool link_received(const struct rsm_links_item *link, uint64_t *value)
+{
+    *value = link->received_bytes;
+    return true;
+}
+
+static void show_links(FILE *out, const struct nodes *nodes)
+{
+    links(out, nodes, "link_up", "Whether the link to another host's daemon is up.", link_is_up);
+    links(out, nodes, "link_uptime_seconds", "Since when the link is up.", link_uptime);
+    links(out, nodes, "link_failure_age_seconds", "Time since the link's last failure.",
+          link_failure_age);
+    links(out, nodes, "link_sent_bytes_total", "Bytes that the link has sent.", link_sent);
+    links(out, nodes, "link_received_bytes_total", "Bytes that the link has received.",
+          link_received);
 }
 
 /* What of the node's limits is taken, and how much there is; nothing for a limit that is none. */
@@ -138,6 +199,8 @@ void show_prometheus(FILE *out, struct snapshot *const snapshots[], size_t count
     totals(out, &nodes, "exported_bytes", "Bytes of all exported segments.", exported_bytes);
     totals(out, &nodes, "segments", "Exported segments and imports.", segments);
     totals(out, &nodes, "clients", "Clients of the daemon, rsmstat included.", clients);
+    totals(out, &nodes, "connects_total", "Connections made.", connects);
+    totals(out, &nodes, "events_total", "Events from and to other hosts.", events);
     show_controllers(out, &nodes);
     show_links(out, &nodes);
     show_shares(out, &nodes, "resource_used", "What of a limit of the node is in use.", false);

@@ -21,10 +21,27 @@ static void show_node(FILE *out, const struct snapshot *s, bool human)
     table_print_safe(out, s->socket);
     fprintf(out,
             "\nExported memory: %s%s%s\nSegments and imports: %" PRIu32 " of %" PRIu32
-            ", clients: %" PRIu32 "\n",
+            ", clients: %" PRIu32 "\nSo far: connects: %" PRIu64
+            ", events from and to other hosts: %" PRIu64 "\n",
             used, s->totals.exported_limit != 0 ? " of " : " (no limit)",
             s->totals.exported_limit != 0 ? limit : "", s->totals.segments,
-            s->totals.segments_limit, s->totals.clients);
+            s->totals.segments_limit, s->totals.clients, s->totals.connects, s->totals.events);
+}
+
+/* What came since the picture before, by the second. */
+static void show_rates(FILE *out, const struct snapshot *s, const struct options *options)
+{
+    const struct rates *rates = &s->rates;
+    char sent[TEXT_BYTES], received[TEXT_BYTES];
+    if (!rates->known)
+        return;
+    fprintf(out, "Per second: connects: %.1f, events: %.1f", rates->connects, rates->events);
+    if (s->link_count > 0) {
+        text_size(sent, (uint64_t)rates->sent, options->human);
+        text_size(received, (uint64_t)rates->received, options->human);
+        fprintf(out, ", links sent: %s, received: %s", sent, received);
+    }
+    fputc('\n', out);
 }
 
 /* Widths of accesses as "1,2,4,8". */
@@ -116,9 +133,11 @@ static int show_topology(FILE *out, const struct snapshot *s, const struct optio
 
 static int show_links(FILE *out, const struct snapshot *s, const struct options *options)
 {
-    static const char *const headings[] = {"#LINK-TO",  "ADDRESS", "#PORT",        "STATE",
-                                           "+#VERSION", "+AUTH",   "LAST-FAILURE", NULL};
+    static const char *const headings[] = {"#LINK-TO", "ADDRESS", "#PORT",        "STATE",
+                                           "#UP-FOR",  "+#SENT",  "+#RECEIVED",   "+#VERSION",
+                                           "+AUTH",    "#AGO",    "LAST-FAILURE", NULL};
     struct table table;
+    char text[TEXT_BYTES];
     table_begin(&table, headings, options->wide);
     for (uint32_t i = 0; i < s->link_count; i++) {
         const struct rsm_links_item *link = &s->links[i];
@@ -126,11 +145,17 @@ static int show_links(FILE *out, const struct snapshot *s, const struct options 
         table_cell(&table, "%s", link->address);
         table_cell(&table, "%" PRIu32, link->port);
         table_cell(&table, "%s", text_link_state(link->state));
+        text_age(text, link->up_ms);
+        table_cell(&table, "%s", text);
+        size_cell(&table, link->sent_bytes, options->human);
+        size_cell(&table, link->received_bytes, options->human);
         if (link->version != 0)
             table_cell(&table, "%" PRIu32, link->version);
         else
             table_cell(&table, "-");
         table_cell(&table, "%s", text_link_auth(s->link_auth));
+        text_age(text, link->failure_ms);
+        table_cell(&table, "%s", text);
         table_cell(&table, "%s", link->text);
     }
     return table_end(&table, out);
@@ -283,6 +308,7 @@ static int show_one(FILE *out, const struct snapshot *s, const struct options *o
 {
     int result = 0;
     show_node(out, s, options->human);
+    show_rates(out, s, options);
     if ((options->sections & SECTION_CONTROLLERS) != 0) {
         fputc('\n', out);
         result |= show_controllers(out, s, options);

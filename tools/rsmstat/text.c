@@ -27,6 +27,21 @@ void text_size(char text[TEXT_BYTES], uint64_t bytes, bool human)
                  units[unit]);
 }
 
+void text_age(char text[TEXT_BYTES], uint64_t ms)
+{
+    uint64_t minutes = ms / 60000, hours = minutes / 60, days = hours / 24;
+    if (ms == 0)
+        snprintf(text, TEXT_BYTES, "-");
+    else if (minutes == 0)
+        snprintf(text, TEXT_BYTES, "%" PRIu64 "s", ms / 1000);
+    else if (hours == 0)
+        snprintf(text, TEXT_BYTES, "%" PRIu64 "m", minutes);
+    else if (days == 0)
+        snprintf(text, TEXT_BYTES, "%" PRIu64 "h %" PRIu64 "m", hours, minutes % 60);
+    else
+        snprintf(text, TEXT_BYTES, "%" PRIu64 "d %" PRIu64 "h", days, hours % 24);
+}
+
 const char *text_id_space(uint32_t space)
 {
     static const char *const spaces[RSM_ID_SPACES] = {

@@ -14,6 +14,9 @@ enum { TEXT_BYTES = 64 }; /* enough for each of these */
 /** Bytes: all digits, or (@p human) with one of K, M, G, T, P, E for powers of 1024. */
 void text_size(char text[TEXT_BYTES], uint64_t bytes, bool human);
 
+/** How long: "41s", "12m", "3h 5m", "9d 4h"; "-" for 0. */
+void text_age(char text[TEXT_BYTES], uint64_t ms);
+
 /** Whether it has an id: an import's is there while it is connected. */
 bool text_has_segment_id(const struct rsm_inspect_item *item);
 /** "new", "created", "prepared", "available"; of RSMAPI "published". */

@@ -119,6 +119,21 @@ static enum rsm_status shm_extent_adopt(struct rsm_node_port *port, int fd, uint
     return RSM_ST_OK;
 }
 
+/* By a predecessor, whose extents were made like these. */
+static enum rsm_status shm_extent_take(struct rsm_node_port *port, int fd, uint64_t length,
+                                       struct rsm_extent **extent)
+{
+    if (length == 0 || length % port_of(port)->page != 0 ||
+        !rsmcore_extent_is_shareable(fd, length))
+        return RSM_ST_INVALID;
+    struct rsm_extent *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    *made = (struct rsm_extent){.kind = RSM_EXTENT_MEMFD, .fd = fd, .length = length};
+    *extent = made;
+    return RSM_ST_OK;
+}
+
 static void shm_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
 {
     (void)port;
@@ -179,6 +194,18 @@ static enum rsm_status shm_offer(struct rsm_node_port *port, const struct rsm_ex
     return RSM_ST_OK;
 }
 
+static enum rsm_status shm_offer_take(struct rsm_node_port *port,
+                                      const struct rsm_extent_piece *pieces, unsigned count,
+                                      uint32_t rights, const struct rsm_importer *importer,
+                                      struct rsm_node_offer **made)
+{
+    (void)rights, (void)importer;
+    if (!pieces_lie_in_their_extents(port_of(port), pieces, count))
+        return RSM_ST_INVALID;
+    *made = &port_of(port)->offer;
+    return RSM_ST_OK;
+}
+
 static void shm_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
 {
     /* A mapping in another process cannot be taken back. The exporter therefore leaves the extent
@@ -197,4 +224,6 @@ const struct rsm_node_ops rsmcore_shm_node_ops = {
     .offer = shm_offer,
     .revoke = shm_revoke,
     .extent_adopt = shm_extent_adopt,
+    .extent_take = shm_extent_take,
+    .offer_take = shm_offer_take,
 };

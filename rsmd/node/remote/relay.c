@@ -49,6 +49,7 @@ static void send_by_link(const struct rsmd_relay *relay, const struct rsm_signal
                     .end = to_export ? RSM_EVENT_EXPORT : RSM_EVENT_IMPORT,
                     .count = signals->count,
                     .coalesced = signals->coalesced}};
+    relay->node->events += signals->count + (signals->coalesced ? 1 : 0);
     rsmd_remote_send(relay->node, import->remote, &msg);
 }
 
@@ -63,6 +64,7 @@ static bool send_by_fabric(struct rsmd_relay *relay, const struct rsm_signals *s
         return false;
     relay->under_way = true;
     relay->sent = *signals;
+    relay->node->events += signals->count + (signals->coalesced ? 1 : 0);
     return true;
 }
 

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Writes what a program of perftest writes. RSM_FAKE_FAULT: what goes wrong with it.
-size='' gbits='' last=''
+size='' gbits='' last='' rates='10.00              8.00'
 while [ $# -gt 0 ]; do
     case $1 in
     -s) size=$2 ;;
     --report_gbits) gbits=yes ;;
+    -t) rates="$((2 * $2)).00              $2.00" ;; # as many as the queue is deep, and twice that
     esac
     last=$1
     shift
@@ -31,7 +32,7 @@ END
 if [ -n "$gbits" ]; then
     cat <<END
  #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
- $size      1000             10.00              8.00		     0.015259
+ $size      1000             $rates		     0.015259
 END
 else
     cat <<END

@@ -598,7 +598,14 @@ static void test_prometheus(void **state)
     struct world *world = *state;
     struct actor *exporter = actor_start(world, 1);
     TELL_OK(exporter, offer, .id = PARTY_ID, .length = PARTY_PAGE);
+    struct actor *importer = actor_start(world, 1);
+    TELL_OK(importer, connect, .node = 1);
+    TELL_OK(importer, disconnect);
     struct outcome outcome = run(world, "-n 1 --prometheus");
+    assert_true(has_line(outcome.out, "# TYPE rsm_connects_total counter"));
+    assert_true(has_line(outcome.out, "rsm_connects_total\\{node=\"1\"\\} 1"));
+    assert_true(has_line(outcome.out, "# TYPE rsm_link_uptime_seconds gauge"));
+    assert_true(has_line(outcome.out, "# TYPE rsm_link_sent_bytes_total counter"));
     assert_int_equal(outcome.status, 0);
     assert_true(has_line(outcome.out, "# TYPE rsm_up gauge"));
     assert_true(has_line(outcome.out, "rsm_up\\{node=\"1\"\\} 1"));

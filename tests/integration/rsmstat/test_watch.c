@@ -34,6 +34,27 @@ static void test_blocks(void **state)
     end_by(&run, SIGTERM);
 }
 
+/* Rates are there from the second picture on, and count what came in between. */
+static void test_rates(void **state)
+{
+    struct actor *exporter = actor_start(*state, 1);
+    struct actor *importer = actor_start(*state, 1);
+    TELL_OK(exporter, offer, .length = PARTY_PAGE);
+    struct run run = run_begin(*state, geteuid(), "--exports --watch=2", -1);
+    run_await(&run, "So far: connects: 0,", 1);
+    assert_null(strstr(run.seen, "Per second"));
+    TELL_OK(importer, connect, .node = 1);
+    run_await(&run, "So far: connects: 1,", 2);
+    assert_int_equal(kill(run.pid, SIGINT), 0);
+    struct outcome outcome = run_end(&run);
+    const char *rate = strstr(outcome.out, "So far: connects: 1,");
+    rate = strstr(rate, "\nPer second: connects: ");
+    assert_non_null(rate);
+    assert_true(strncmp(rate, "\nPer second: connects: 0.0", 26) != 0);
+    assert_non_null(strstr(rate + 1, "\nPer second: connects: 0.0, events: 0.0\n"));
+    outcome_free(&outcome);
+}
+
 static void test_lines(void **state)
 {
     struct actor *exporter = actor_start(*state, 1);
@@ -98,8 +119,8 @@ static void test_broken_pipe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_blocks),   WORLD_TEST(test_lines),       WORLD_TEST(test_changes),
-        WORLD_TEST(test_terminal), WORLD_TEST(test_broken_pipe),
+        WORLD_TEST(test_blocks),  WORLD_TEST(test_rates),    WORLD_TEST(test_lines),
+        WORLD_TEST(test_changes), WORLD_TEST(test_terminal), WORLD_TEST(test_broken_pipe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

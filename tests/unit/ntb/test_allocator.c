@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ranges of a pool: no two overlap, whatever is taken and given back. */
 #include <stdlib.h>
-#include <utlist.h>
+#include <time.h>
 
 #include "cmocka_all.h"
 #include "transport/ntb/node/allocator.h"
@@ -26,21 +26,32 @@ static int end(void **state)
     return 0;
 }
 
+/* The longest that fits between two offsets, as the documentation has it. */
+static uint64_t room(uint64_t from, uint64_t to)
+{
+    uint64_t large = (from + NTB_LARGE - 1) / NTB_LARGE * NTB_LARGE, small = to - from;
+    if (large < to && to - large >= NTB_LARGE)
+        return to - large;
+    return small < NTB_LARGE ? small : NTB_LARGE - PAGE;
+}
+
 static void ranges_are_apart(void)
 {
     const struct ntb_range *range;
-    uint64_t from = FIRST, sum = 0, slots = 0;
-    DL_FOREACH(pool.ranges, range)
-    {
+    uint64_t from = FIRST, sum = 0, slots = 0, most = 0;
+    for (range = ntb_range_from(&pool, 0); range != NULL; range = ntb_range_from(&pool, from)) {
         assert_true(range->offset >= from);
         assert_int_equal(range->offset % PAGE, 0);
         assert_true(range->length < NTB_LARGE || range->offset % NTB_LARGE == 0);
         assert_int_equal(slots >> range->slot & 1, 0);
         slots |= UINT64_C(1) << range->slot;
+        most = room(from, range->offset) > most ? room(from, range->offset) : most;
         from = range->offset + range->length;
         sum += range->length;
     }
     assert_true(from <= END);
+    most = room(from, END) > most ? room(from, END) : most;
+    assert_int_equal(ntb_largest(&pool), most);
     assert_int_equal(sum, pool.used);
 }
 
@@ -77,7 +88,7 @@ static void nothing_impossible(void **state)
     assert_null(ntb_reserve(&pool, FIRST, END, 0));
     assert_null(ntb_reserve(&pool, UINT64_MAX - PAGE + 1, PAGE, 0));
     assert_null(ntb_reserve(&pool, FIRST, PAGE, 64));
-    assert_null(pool.ranges);
+    assert_null(ntb_range_from(&pool, 0));
 }
 
 static void what_was_there_before_stays_taken(void **state)
@@ -108,6 +119,59 @@ static void slots_end(void **state)
     assert_int_equal(ntb_allocate(&pool, PAGE)->slot, slot);
 }
 
+/* The lowest place, also among many. */
+static void lowest_place(void **state)
+{
+    struct ntb_range *held[60];
+    (void)state;
+    for (unsigned i = 0; i < 60; i++)
+        held[i] = ntb_allocate(&pool, (1 + i % 3) * PAGE);
+    uint64_t lower = held[7]->offset, upper = held[31]->offset; /* of two pages each */
+    ntb_free_range(&pool, held[31]);
+    ntb_free_range(&pool, held[7]);
+    assert_int_equal(ntb_allocate(&pool, 2 * PAGE)->offset, lower);
+    assert_int_equal(ntb_allocate(&pool, PAGE)->offset, upper);
+    ranges_are_apart();
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* The best time of a pair of calls in a pool with so many ranges of a page, apart from each other so that
+ * nothing of two pages fits between them. */
+static double best_time(uint32_t count)
+{
+    enum { TURNS = 20, PAIRS = 200 };
+    struct ntb_allocator many;
+    double best = 1e9;
+    assert_true(ntb_allocator_begin(&many, 0, 4 * count * PAGE, PAGE, 2 * count));
+    for (uint32_t i = 0; i < count; i++)
+        assert_non_null(ntb_reserve(&many, 2 * i * PAGE, PAGE, i));
+    many.next_slot = count;
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        double from = seconds();
+        for (unsigned i = 0; i < PAIRS; i++)
+            ntb_free_range(&many, ntb_allocate(&many, 2 * PAGE));
+        double taken = seconds() - from;
+        best = taken < best ? taken : best;
+    }
+    ntb_allocator_end(&many);
+    return best;
+}
+
+/* A hundred times as many ranges, looked through, take a hundred times as long. */
+static void cost_does_not_grow_with_ranges(void **state)
+{
+    (void)state;
+    double few = best_time(80), many = best_time(8000);
+    print_message("80 ranges: %.2f us; 8000: %.2f us\n", few / 200 * 1e6, many / 200 * 1e6);
+    assert_true(many < 20 * few);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +179,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(nothing_impossible, begin, end),
         cmocka_unit_test_setup_teardown(what_was_there_before_stays_taken, begin, end),
         cmocka_unit_test_setup_teardown(slots_end, begin, end),
+        cmocka_unit_test_setup_teardown(lowest_place, begin, end),
+        cmocka_unit_test(cost_does_not_grow_with_ranges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,6 +109,30 @@ static void either_end_restarts(void **state)
     side_stop(&two);
 }
 
+/* How long it is up, what it has carried, how long ago it failed: also across TCP connections. */
+static void a_link_has_a_history(void **state)
+{
+    (void)state;
+    struct side one, two;
+    struct rsmd_link_about about;
+    side_run(&one, 1, 2);
+    AWAIT_TEXT(&one, 2, "refused");
+    assert_true(rsmd_cluster_about(one.cluster, 2, &about));
+    assert_true(about.up_ms == 0 && about.failure_ms > 0);
+    assert_true(about.sent_bytes == 0 && about.received_bytes == 0);
+    side_run(&two, 2, 2);
+    AWAIT(both_up(&one, &two));
+    AWAIT(rsmd_cluster_about(one.cluster, 2, &about) && about.sent_bytes > 0 &&
+          about.received_bytes > 0 && about.up_ms > 1 && about.failure_ms > 1);
+    uint64_t sent = about.sent_bytes, received = about.received_bytes;
+    side_stop(&two);
+    AWAIT(one.downs == 1);
+    assert_true(rsmd_cluster_about(one.cluster, 2, &about));
+    assert_true(about.up_ms == 0 && about.failure_ms > 0);
+    assert_true(about.sent_bytes >= sent && about.received_bytes >= received);
+    side_stop(&one);
+}
+
 static void a_peer_that_does_not_answer_is_noticed(void **state)
 {
     (void)state;
@@ -398,6 +422,7 @@ int main(void)
         LINK_TEST(every_type_of_message_goes_through),
         LINK_TEST(all_find_each_other),
         LINK_TEST(either_end_restarts),
+        LINK_TEST(a_link_has_a_history),
         LINK_TEST(a_peer_that_does_not_answer_is_noticed),
         LINK_TEST(only_answers_count),
         LINK_TEST(pings_of_the_caller_serve_both),

@@ -123,11 +123,11 @@ lab_network_wire() {
 
 # lab_ntb [PARAMETER=VALUE...]: the modules of ./dev build kernel, rsm_ntb with the parameters. A machine of
 # the lab may stand still for seconds, and is not dead for that: it is after LAB_NTB_DEAD_MS, for which the
-# drivers' default is 1000.
+# drivers' default is 1000. LAB_NTB_HARDWARE has parameters for ntb_hw_ivshmem.
 lab_ntb() {
     local module dead=${LAB_NTB_DEAD_MS:-3000}
     mount -t debugfs debugfs /sys/kernel/debug
-    for module in ntb "ntb_hw_ivshmem beat_misses=$((dead / 50))" \
+    for module in ntb "ntb_hw_ivshmem beat_misses=$((dead / 50)) ${LAB_NTB_HARDWARE-}" \
         "rsm_ntb heartbeat_misses=$((dead / 100)) $*"; do
         # shellcheck disable=SC2086 # words
         set -- $module

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What librsm's operations cost beside bare loads and stores through the same window, for scripts/ntb_perf.sh:
+ * What librsm's operations cost beside bare loads and stores through the same window, for scripts/ntb_perf.sh and
+ * bench/ntb_host.sh:
  *
  *   ntb_bench export FILE   export and publish a segment; says so, and ends when FILE is there
- *   ntb_bench NODE          measure against that node's export, and print a table
+ *   ntb_bench NODE [NAME]   measure against that node's export, and print a table; NAME: only that operation
  *
  * Both sides of a line are measured in turns, so that what disturbs the machine disturbs both; the ratio is the median of
  * the turns'. With an emulated processor the ratios are what counts.
@@ -174,7 +175,7 @@ static void measure(const struct line *line)
     qsort(ours, TURNS, sizeof ours[0], by_value);
     qsort(bare, TURNS, sizeof bare[0], by_value);
     qsort(ratio, TURNS, sizeof ratio[0], by_value);
-    printf("result: %-8s %10.2f us; %-31s %10.2f us; ratio %5.2f", line->name,
+    printf("result: %-8s %10.3f us; %-31s %10.3f us; ratio %5.2f", line->name,
            ours[TURNS / 2] * 1e6, line->beside, bare[TURNS / 2] * 1e6, ratio[TURNS / 2]);
     if (line->size >= 4096)
         printf("; %.0f MB/s", (double)line->size / ours[TURNS / 2] / 1e6);
@@ -203,13 +204,14 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "export") == 0)
         return export_until(argv[2]);
-    if (argc != 2) {
-        fprintf(stderr, "Usage: ntb_bench export FILE | NODE\n");
+    if (argc != 2 && argc != 3) {
+        fprintf(stderr, "Usage: ntb_bench export FILE | NODE [NAME]\n");
         return 2;
     }
     connect_to((unsigned)strtoul(argv[1], NULL, 10));
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
-        measure(&lines[i]);
+        if (argc == 2 || strcmp(argv[2], lines[i].name) == 0)
+            measure(&lines[i]);
     check("close_barrier", rsm_memseg_import_close_barrier(&barrier));
     check("unmap", rsm_memseg_import_unmap(import));
     check("disconnect", rsm_memseg_import_disconnect(import));

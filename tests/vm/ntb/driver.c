@@ -559,7 +559,9 @@ int main(int count, char **arguments)
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (count == 2 && !strcmp(arguments[1], "hostile"))
         return hostile();
-    CHECK(count == 3, "driver MACHINE LIFE, or driver hostile");
+    if (count == 2 && !strcmp(arguments[1], "pages"))
+        return pages();
+    CHECK(count == 3, "driver MACHINE LIFE, or driver hostile, or driver pages");
     if (atoi(arguments[1]) == 2)
         importer();
     else if (atoi(arguments[2]) == 1)

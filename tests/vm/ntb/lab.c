@@ -85,13 +85,22 @@ void order(const char *verb, int machine)
 
 /* --- the device --- */
 
+static int port;
+
+void use_port(int number)
+{
+    port = number;
+}
+
 int open_port(void)
 {
     double end = now() + PATIENCE_S;
+    char path[32];
     int fd;
 
-    while ((fd = open("/dev/rsm_ntb0", O_RDWR | O_CLOEXEC)) < 0) {
-        CHECK(now() < end, "/dev/rsm_ntb0");
+    snprintf(path, sizeof path, "/dev/rsm_ntb%d", port);
+    while ((fd = open(path, O_RDWR | O_CLOEXEC)) < 0) {
+        CHECK(now() < end, "%s", path);
         usleep(20000);
     }
     return fd;

@@ -34,6 +34,8 @@ void order(const char *verb, int machine);
 
 double now(void);
 
+/* Which of the machine's ends of bridges the next calls open; 0 until then. */
+void use_port(int number);
 int open_port(void);
 int open_control(void);
 struct rsm_ntb_info info_of(int fd);
@@ -56,5 +58,7 @@ struct rsm_ntb_check check(const struct import *import, uint32_t err_seq);
 
 /* hostile.c */
 int hostile(void);
+/* pages.c */
+int pages(void);
 
 #endif

@@ -2,18 +2,51 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # ntb_perf.sh RSMD NTB_BENCH RSMPERF CONF0 CONF1: in one machine with both ends of a bridge, what put, get and barriers cost
-# beside bare loads and stores through the same window; and rsmperf's posts. Fails if something cannot be
-# measured, not for its figures.
+# beside bare loads and stores through the same window; and rsmperf's posts, beside the rounds of the kernel's
+# ntb_pingpong and the bandwidth of its ntb_perf between the same two ends. Fails if something cannot be measured, not
+# for its figures.
 # shellcheck source=../guest/lab.sh
 . /lab/guest/lab.sh
 
 rsmd=$1
 bench=$2
 rsmperf=$3
+conf1=$4
+conf2=$5
 ip link set lo up
+
+# The kernel's own: their clients bind to both ends, and go again.
+mount -t debugfs debugfs /sys/kernel/debug
+for module in ntb ntb_hw_ivshmem 'ntb_pingpong delay_ms=0'; do
+    # shellcheck disable=SC2086 # words
+    set -- $module
+    insmod "/lab/built/$1.ko" "${@:2}" || lab_fail "insmod $module"
+done
+rounds=$(find /sys/kernel/debug/ntb_pingpong -name count | head -n 1)
+pinged() {
+    [ "$(cat "$rounds")" -ge "$1" ]
+}
+lab_until 60 pinged 100 || lab_fail "ntb_pingpong: $(cat "$rounds") rounds only"
+before=$(cat "$rounds") from=${EPOCHREALTIME/./}
+sleep 2
+after=$(cat "$rounds") to=${EPOCHREALTIME/./}
+echo "result: ntb_pingpong: $(((to - from) / (after - before))) us from doorbell to doorbell of one end"
+rmmod ntb_pingpong
+# Copies, by the processor; it never returns if there is no block of memory of the window's size.
+insmod /lab/built/ntb_perf.ko total_order=26 chunk_order=20 max_mw_size=$((2 << 20)) || lab_fail 'insmod ntb_perf'
+run=$(find /sys/kernel/debug/ntb_perf -name run | head -n 1)
+perf_runs() {
+    echo 0 2>/dev/null >"$run"
+}
+lab_until 60 perf_runs || lab_fail "ntb_perf does not run: $(dmesg | grep ntb_perf)"
+grep 'MBytes/s' "$run" | sed 's/^/result: ntb_perf, 1 MiB at a time: /'
+grep -q 'MBytes/s' "$run" || lab_fail "ntb_perf: $(cat "$run")"
+rmmod ntb_perf ntb_hw_ivshmem ntb
+umount /sys/kernel/debug
+
 lab_ntb
 lab_until 60 test -c /dev/rsm_ntb1 || lab_fail "there is no second end: $(dmesg | tail)"
-lab_two_hosts "$rsmd" "$4" "$5"
+lab_two_hosts "$rsmd" "$conf1" "$conf2"
 export RSM_LOG=warning
 RSM_NODE=1 RSM_RUNTIME_DIR=/run/h1 "$bench" export /run/enough &
 exporter=$!

@@ -73,7 +73,7 @@ static void tokens_open_once(void **state)
     uint64_t word = 7;
     struct rsm_conn *conn;
     (void)state;
-    struct pair *pair = pair_open("", SHORT_TIMEOUT);
+    struct pair *pair = pair_open("", "");
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_offer *offer = offer_of(pair, &remote, &made[0]);
     struct rsm_offer *unused = offer_of(pair, &remote, &made[1]);

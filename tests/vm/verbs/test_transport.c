@@ -259,6 +259,43 @@ static unsigned registrations_of(const struct stage *stage, size_t length)
     return by_get;
 }
 
+/* Eight at a time, written and then read: each is at its place when its end is reported. */
+static void works(void **state)
+{
+    enum { DEPTH = 8, EACH = MIB };
+    struct stage stage;
+    struct rsm_completion done[DEPTH];
+    (void)state;
+    set_up_with(&stage, (uint64_t)DEPTH * EACH, "", "register=65536");
+    const struct rsm_completion_ops *ops = stage.pair->ops->completions;
+    for (unsigned round = 0; round < 4; round++) {
+        bool read = round % 2 != 0;
+        uint8_t *from = read ? stage.remote.bytes : stage.local;
+        uint8_t *to = read ? stage.local : stage.remote.bytes;
+        pattern_fill(from, (size_t)DEPTH * EACH, round);
+        for (unsigned i = 0; i < DEPTH; i++) {
+            const struct rsm_work work = {
+                .cookie = i,
+                .read = read,
+                .transfer = {stage.local + (size_t)i * EACH, (uint64_t)i * EACH, EACH}};
+            assert_int_equal(ops->submit(stage.conn, &work), RSM_ST_OK);
+        }
+        for (unsigned i = 0; i < DEPTH;) {
+            assert_int_equal(ops->wait(stage.conn, -1), RSM_ST_OK);
+            unsigned count = ops->poll(stage.conn, done, DEPTH);
+            assert_true(count > 0 && i + count <= DEPTH);
+            for (unsigned k = 0; k < count; k++, i++) {
+                assert_int_equal(done[k].cookie, i);
+                assert_int_equal(done[k].status, RSM_ST_OK);
+                assert_memory_equal(to + (size_t)i * EACH, from + (size_t)i * EACH, EACH);
+            }
+        }
+        assert_true(pattern_is(to, (size_t)DEPTH * EACH, round));
+    }
+    assert_int_equal(ops->wait(stage.conn, 0), RSM_ST_NOT_FOUND);
+    tear_down(&stage);
+}
+
 /* The option decides which gets register their destination. The kernels of the lab copy pinned
  * pages at fork(), so that the default is to register. */
 static void registered_for_one_get(void **state)
@@ -329,6 +366,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(registered),
         cmocka_unit_test(without_windows),
         cmocka_unit_test(registered_for_one_get),
+        cmocka_unit_test(works),
         cmocka_unit_test(rights),
     };
     pair_main(argc, argv);

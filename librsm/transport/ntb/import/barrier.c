@@ -18,6 +18,8 @@ void ntb_barrier_begin(struct ntb_barrier *barrier, const struct ntb_status *sta
 static bool take_errors(struct ntb_barrier *barrier)
 {
     uint32_t now = ntb_load32(&barrier->status->err_seq);
+    if (atomic_load_explicit(&barrier->errors, memory_order_relaxed) == now)
+        return false; /* nearly always: no locked exchange */
     return atomic_exchange_explicit(&barrier->errors, now, memory_order_acq_rel) != now;
 }
 

@@ -182,10 +182,20 @@ static size_t head_of(const uint8_t *window, size_t length)
     return head < length ? head : length;
 }
 
-void ntb_copy_out(void *window, const void *from, size_t length)
+/* One word, the usual message, takes a third of the instructions that it takes by way of the rest. */
+static inline bool is_word(const void *window, size_t length)
+{
+    return length == WORD && (uintptr_t)window % WORD == 0;
+}
+
+RACES_BY_DESIGN void ntb_copy_out(void *window, const void *from, size_t length)
 {
     uint8_t *target = window;
     const uint8_t *source = from;
+    if (is_word(window, length)) {
+        *(volatile uint64_t *)window = load_local(source);
+        return;
+    }
     size_t head = length < LINE ? length : head_of(target, length);
     words_out(target, source, head);
     size_t lines = (length - head) / LINE, done = head + lines * LINE;
@@ -194,10 +204,14 @@ void ntb_copy_out(void *window, const void *from, size_t length)
     words_out(target + done, source + done, length - done);
 }
 
-void ntb_copy_in(void *to, const void *window, size_t length)
+RACES_BY_DESIGN void ntb_copy_in(void *to, const void *window, size_t length)
 {
     uint8_t *target = to;
     const uint8_t *source = window;
+    if (is_word(window, length)) {
+        store_local(target, *(const volatile uint64_t *)window);
+        return;
+    }
     size_t head = length < LINE ? length : head_of(source, length);
     words_in(target, source, head);
     size_t lines = (length - head) / LINE, done = head + lines * LINE;

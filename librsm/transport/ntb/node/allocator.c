@@ -1,26 +1,123 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The tree has the ranges in use, by offset, and each knows the room in front of it. The most of a subtree leads
+ * to the lowest place where something fits. */
 #include "transport/ntb/node/allocator.h"
 
 #include <stdlib.h>
-#include <utlist.h>
 
 enum { WORD = 64 };
+
+/* ------------------------------------------------------------------ tree */
+
+static uint64_t align_up(uint64_t offset, uint64_t alignment)
+{
+    return (offset + alignment - 1) / alignment * alignment;
+}
+
+static struct ntb_room larger(struct ntb_room a, struct ntb_room b)
+{
+    return (struct ntb_room){.any = a.any > b.any ? a.any : b.any,
+                             .large = a.large > b.large ? a.large : b.large};
+}
+
+static struct ntb_room most_of(const struct ntb_range *range)
+{
+    return range != NULL ? range->most : (struct ntb_room){0};
+}
+
+/* The room in front of this range, or its children, have changed. */
+static void update_up_to_root(struct ntb_range *range)
+{
+    for (; range != NULL; range = RB_PARENT(range, links))
+        range->most = larger(
+            range->before, larger(most_of(RB_LEFT(range, links)), most_of(RB_RIGHT(range, links))));
+}
+
+/* The last, empty one can have the offset of no other: those end before it. */
+static int compare(const struct ntb_range *a, const struct ntb_range *b)
+{
+    return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+/* What tree.h calls whenever it has given a node other children. */
+#undef RB_AUGMENT
+#define RB_AUGMENT(range) update_up_to_root(range)
+#define MAYBE_UNUSED      __attribute__((unused)) static /* tree.h's own is not known to gcc */
+RB_PROTOTYPE_INTERNAL(ntb_ranges, ntb_range, links, compare, MAYBE_UNUSED)
+RB_GENERATE_INTERNAL(ntb_ranges, ntb_range, links, compare, MAYBE_UNUSED)
+
+static struct ntb_room room_between(uint64_t from, uint64_t to)
+{
+    uint64_t large = align_up(from, NTB_LARGE);
+    return (struct ntb_room){.any = from < to ? to - from : 0,
+                             .large = large < to ? to - large : 0};
+}
+
+/* Its predecessor is another one, or it is new. */
+static void set_room(struct ntb_allocator *allocator, struct ntb_range *range)
+{
+    const struct ntb_range *previous = ntb_ranges_RB_PREV(range);
+    uint64_t from = previous != NULL ? previous->offset + previous->length : allocator->first;
+    range->before = room_between(from, range->offset);
+    update_up_to_root(range);
+}
+
+/* The first at the offset or behind it; there is the empty one at least. */
+static struct ntb_range *at_or_behind(const struct ntb_allocator *allocator, uint64_t offset)
+{
+    struct ntb_range *range = allocator->ranges.rbh_root, *found = NULL;
+    while (range != NULL) {
+        bool candidate = range->offset >= offset;
+        if (candidate)
+            found = range;
+        range = candidate ? RB_LEFT(range, links) : RB_RIGHT(range, links);
+    }
+    return found;
+}
+
+/* The lowest with so much room in front of it. */
+static struct ntb_range *lowest(const struct ntb_allocator *allocator, uint64_t length, bool large)
+{
+    struct ntb_range *range = allocator->ranges.rbh_root;
+    while (range != NULL) {
+        struct ntb_room left = most_of(RB_LEFT(range, links));
+        if ((large ? left.large : left.any) >= length)
+            range = RB_LEFT(range, links);
+        else if ((large ? range->before.large : range->before.any) >= length)
+            return range;
+        else
+            range = RB_RIGHT(range, links);
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ begin and end */
 
 bool ntb_allocator_begin(struct ntb_allocator *allocator, uint64_t first, uint64_t end,
                          uint64_t granule, uint32_t slots)
 {
-    *allocator = (struct ntb_allocator){.first = (first + granule - 1) / granule * granule,
+    *allocator = (struct ntb_allocator){.first = align_up(first, granule),
                                         .end = end / granule * granule,
                                         .granule = granule,
                                         .slots = slots};
+    allocator->last.offset = allocator->end;
+    (void)ntb_ranges_RB_INSERT(&allocator->ranges, &allocator->last);
+    set_room(allocator, &allocator->last);
     allocator->taken = calloc((slots + WORD - 1) / WORD, sizeof *allocator->taken);
     return allocator->taken != NULL;
 }
 
+struct ntb_range *ntb_range_from(const struct ntb_allocator *allocator, uint64_t offset)
+{
+    struct ntb_range *range = at_or_behind(allocator, offset);
+    return range != &allocator->last ? range : NULL;
+}
+
 void ntb_allocator_end(struct ntb_allocator *allocator)
 {
-    while (allocator->ranges != NULL)
-        ntb_free_range(allocator, allocator->ranges);
+    struct ntb_range *range;
+    while ((range = ntb_range_from(allocator, 0)) != NULL)
+        ntb_free_range(allocator, range);
     free(allocator->taken);
     allocator->taken = NULL;
 }
@@ -35,9 +132,15 @@ static bool slot_is_taken(const struct ntb_allocator *allocator, uint32_t slot)
 /* The slots take turns, so that a late signal for one that was freed meets nobody. */
 static bool find_slot(struct ntb_allocator *allocator, uint32_t *slot)
 {
-    for (uint32_t i = 0; i < allocator->slots; i++) {
-        uint32_t candidate = (allocator->next_slot + i) % allocator->slots;
-        if (slot_is_taken(allocator, candidate))
+    uint32_t words = (allocator->slots + WORD - 1) / WORD, from = allocator->next_slot;
+    uint64_t before = (UINT64_C(1) << from % WORD) - 1; /* the turn comes to these last */
+    for (uint32_t i = 0; i <= words; i++) {
+        uint32_t word = (from / WORD + i) % words;
+        uint64_t free = ~allocator->taken[word] & (i == 0       ? ~before
+                                                   : i == words ? before
+                                                                : ~UINT64_C(0));
+        uint32_t candidate = word * WORD + (free != 0 ? (uint32_t)__builtin_ctzll(free) : WORD);
+        if (free == 0 || candidate >= allocator->slots)
             continue;
         *slot = candidate;
         allocator->next_slot = (candidate + 1) % allocator->slots;
@@ -48,102 +151,61 @@ static bool find_slot(struct ntb_allocator *allocator, uint32_t *slot)
 
 /* ------------------------------------------------------------------ ranges */
 
-static struct ntb_range *insert(struct ntb_allocator *allocator, struct ntb_range *before,
-                                uint64_t offset, uint64_t length, uint32_t slot)
+static struct ntb_range *insert(struct ntb_allocator *allocator, uint64_t offset, uint64_t length,
+                                uint32_t slot)
 {
     struct ntb_range *range = calloc(1, sizeof *range);
     if (range == NULL)
         return NULL;
     *range = (struct ntb_range){.offset = offset, .length = length, .slot = slot};
-    if (before != NULL)
-        DL_PREPEND_ELEM(allocator->ranges, before, range);
-    else
-        DL_APPEND(allocator->ranges, range);
+    (void)ntb_ranges_RB_INSERT(&allocator->ranges, range);
+    set_room(allocator, range);
+    set_room(allocator, ntb_ranges_RB_NEXT(range));
     allocator->taken[slot / WORD] |= UINT64_C(1) << slot % WORD;
     allocator->used += length;
     return range;
 }
 
-static uint64_t align_up(uint64_t offset, uint64_t alignment)
-{
-    return (offset + alignment - 1) / alignment * alignment;
-}
-
-static uint64_t alignment_of(const struct ntb_allocator *allocator, uint64_t length)
-{
-    return length >= NTB_LARGE && allocator->granule < NTB_LARGE ? NTB_LARGE : allocator->granule;
-}
-
 struct ntb_range *ntb_allocate(struct ntb_allocator *allocator, uint64_t length)
 {
-    uint64_t alignment = alignment_of(allocator, length), from = allocator->first;
-    struct ntb_range *range;
+    bool large = length >= NTB_LARGE && allocator->granule < NTB_LARGE;
     uint32_t slot;
-    if (length == 0 || length % allocator->granule != 0 || length > allocator->end ||
-        !find_slot(allocator, &slot))
+    if (length == 0 || length % allocator->granule != 0)
         return NULL;
-    DL_FOREACH(allocator->ranges, range)
-    {
-        uint64_t start = align_up(from, alignment);
-        if (start < range->offset && length <= range->offset - start)
-            return insert(allocator, range, start, length, slot);
-        from = range->offset + range->length;
-    }
-    uint64_t start = align_up(from, alignment);
-    if (start > allocator->end || length > allocator->end - start)
+    const struct ntb_range *next = lowest(allocator, length, large);
+    if (next == NULL || !find_slot(allocator, &slot))
         return NULL;
-    return insert(allocator, NULL, start, length, slot);
+    uint64_t room = large ? next->before.large : next->before.any;
+    return insert(allocator, next->offset - room, length, slot);
 }
 
 struct ntb_range *ntb_reserve(struct ntb_allocator *allocator, uint64_t offset, uint64_t length,
                               uint32_t slot)
 {
-    struct ntb_range *range;
     if (length == 0 || (offset | length) % allocator->granule != 0 || offset < allocator->first ||
         length > allocator->end || offset > allocator->end - length || slot >= allocator->slots ||
         slot_is_taken(allocator, slot))
         return NULL;
-    DL_FOREACH(allocator->ranges, range)
-    {
-        if (range->offset + range->length <= offset)
-            continue;
-        if (range->offset < offset + length)
-            return NULL;
-        break;
-    }
-    return insert(allocator, range, offset, length, slot);
+    const struct ntb_range *next = at_or_behind(allocator, offset);
+    if (offset < next->offset - next->before.any || offset + length > next->offset)
+        return NULL;
+    return insert(allocator, offset, length, slot);
 }
 
 void ntb_free_range(struct ntb_allocator *allocator, struct ntb_range *range)
 {
+    struct ntb_range *next = ntb_ranges_RB_NEXT(range);
     allocator->taken[range->slot / WORD] &= ~(UINT64_C(1) << range->slot % WORD);
     allocator->used -= range->length;
-    DL_DELETE(allocator->ranges, range);
+    (void)ntb_ranges_RB_REMOVE(&allocator->ranges, range);
+    set_room(allocator, next);
     free(range);
-}
-
-/* The longest that fits between two offsets. */
-static uint64_t room(const struct ntb_allocator *allocator, uint64_t from, uint64_t to)
-{
-    uint64_t large = align_up(from, NTB_LARGE);
-    if (to <= from)
-        return 0;
-    if (large < to && to - large >= NTB_LARGE)
-        return to - large;
-    uint64_t small = to - from;
-    return small < NTB_LARGE ? small : NTB_LARGE - allocator->granule;
 }
 
 uint64_t ntb_largest(const struct ntb_allocator *allocator)
 {
-    uint64_t from = allocator->first, most = 0;
-    const struct ntb_range *range;
-    DL_FOREACH(allocator->ranges, range)
-    {
-        uint64_t here = room(allocator, from, range->offset);
-        most = here > most ? here : most;
-        from = range->offset + range->length;
-    }
-    uint64_t last = room(allocator, from, allocator->end);
-    return last > most ? last : most;
+    struct ntb_room most = most_of(allocator->ranges.rbh_root);
+    if (most.large >= NTB_LARGE)
+        return most.large;
+    return most.any < NTB_LARGE ? most.any : NTB_LARGE - allocator->granule;
 }

@@ -2,25 +2,39 @@
 /**
  * @file
  * Which parts of a pool are in use. Knows neither memory nor hardware. Not thread-safe: the window
- * calls it under its lock.
+ * calls it under its lock. Each operation takes time logarithmic in the number of parts, and that of
+ * looking through the slots' bits, 64 at a time.
  */
 #ifndef NTB_ALLOCATOR_H
 #define NTB_ALLOCATOR_H
 
+#include <bsd/sys/tree.h> /* macros alone: libbsd itself is not needed */
 #include <stdbool.h>
 #include <stdint.h>
 
 /** Extents that are at least so long begin at a multiple of it, so that large pages can map them. */
 #define NTB_LARGE UINT64_C(0x200000)
 
+/** What is free in one place, bytes: altogether, and from the first multiple of NTB_LARGE on. */
+struct ntb_room {
+    uint64_t any, large;
+};
+
 /** A part in use, and the number of its signal counter. */
 struct ntb_range {
     uint64_t offset; /**< bytes into the pool */
     uint64_t length;
     uint32_t slot;
-    struct ntb_range *prev, *next; /* by offset */
+    RB_ENTRY(ntb_range) links; /* by offset */
+    struct ntb_room before;    /* what is free between its predecessor and it */
+    struct ntb_room most;      /* the most of each kind in its subtree */
 };
 
+struct ntb_ranges {
+    struct ntb_range *rbh_root; /* as tree.h names it */
+};
+
+/** Stays where it was made: its tree leads to `last`. */
 struct ntb_allocator {
     uint64_t first;   /**< where the usable part begins, bytes */
     uint64_t end;     /**< and where it ends */
@@ -29,8 +43,12 @@ struct ntb_allocator {
     uint32_t slots;   /**< that there are */
     uint32_t next_slot;
     uint64_t *taken; /**< a bit for each slot */
-    struct ntb_range *ranges;
+    struct ntb_ranges ranges;
+    struct ntb_range last; /* empty, at the end: what is before it is the room behind all others */
 };
+
+/** The first range behind @p offset or at it, by offset; NULL: there is none. */
+struct ntb_range *ntb_range_from(const struct ntb_allocator *allocator, uint64_t offset);
 
 /** False: no memory. */
 bool ntb_allocator_begin(struct ntb_allocator *allocator, uint64_t first, uint64_t end,

@@ -71,12 +71,12 @@ static const char *refused_by_module(char *text, int size)
 /* Which part is missing is seen in sysfs. */
 static const char *what_is_missing(char *text, int size)
 {
+    bool bus = access("/sys/bus/ntb/devices/.", F_OK) == 0;
     if (access("/sys/module/rsm_ntb", F_OK) < 0)
-        return "the kernel module is not loaded: modprobe rsm_ntb; if there is none, install "
-               "rsm-ntb "
-               "as rsm-ntb(7) says";
-    if (access("/sys/bus/ntb/devices/.", F_OK) < 0)
-        return "the kernel has no ntb bus: load the module ntb and the hardware's driver";
+        return bus ? "the kernel module is not loaded: modprobe rsm_ntb; if there is none, install "
+                     "rsm-ntb as rsm-ntb(7) says"
+                   : "the kernel has no ntb bus, and the module rsm_ntb is not loaded: modprobe "
+                     "rsm_ntb brings both; if there is none, install rsm-ntb as rsm-ntb(7) says";
     const char *refused = refused_by_module(text, size);
     if (refused != NULL)
         return refused;

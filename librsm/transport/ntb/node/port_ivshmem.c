@@ -16,6 +16,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include <poll.h>
+
+/* A table that cannot grow must not end the daemon: whoever adds looks at hh.tbl. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
 #include <utlist.h>
 
 #include "base/clock.h"
@@ -34,7 +38,7 @@ struct extent {
     uint64_t id, offset, length;
     bool exposed; /* it was there during a session */
     bool closed;
-    struct extent *prev, *next;
+    UT_hash_handle hh; /* by id */
 };
 
 struct import {
@@ -42,7 +46,7 @@ struct import {
     uint32_t epoch;
     int page; /* memfd of the status page */
     struct ntb_status *status;
-    struct import *prev, *next;
+    UT_hash_handle hh; /* by id */
 };
 
 struct event {
@@ -64,8 +68,9 @@ struct port {
     pthread_mutex_t lock; /* of what follows */
     bool up;
     uint64_t last_id;
-    struct extent *extents;
+    struct extent *extents; /* in the order in which they were made, as the next ones */
     struct import *imports;
+    unsigned old_imports; /* of a session that is over, and whose memory processes may still have */
     struct event *events;
     bool lost; /* there was no memory for an event */
 };
@@ -103,58 +108,48 @@ static void tell(struct port *port, enum ntb_port_event_type type, uint64_t id)
 static void end_extent(struct port *port, struct extent *extent)
 {
     tell(port, NTB_PORT_FREE, extent->id);
-    DL_DELETE(port->extents, extent);
+    HASH_DEL(port->extents, extent);
     free(extent);
 }
 
 static void on_begun(struct port *port)
 {
     struct extent *extent, *next;
-    struct import *import;
+    const struct import *import;
     port->up = true;
     port->wary = false;
-    DL_FOREACH_SAFE(port->extents, extent, next)
-    {
+    for (extent = port->extents; extent != NULL; extent = next) {
+        next = extent->hh.next;
         /* The other host has ended all that it had in the session before. */
         if (extent->closed)
             end_extent(port, extent);
         else
             extent->exposed = true;
     }
-    DL_FOREACH(port->imports, import)
-    ntb_store32(&import->status->epoch, port->session.epoch);
+    for (import = port->imports; import != NULL; import = import->hh.next)
+        ntb_store32(&import->status->epoch, port->session.epoch);
     tell(port, NTB_PORT_UP, 0);
     tell(port, NTB_PORT_PEER, port->session.peer_node);
 }
 
 static void on_ended(struct port *port)
 {
-    struct import *import;
+    const struct import *import;
     port->up = false;
     port->link_seq++;
-    DL_FOREACH(port->imports, import)
-    {
+    port->old_imports = HASH_COUNT(port->imports);
+    for (import = port->imports; import != NULL; import = import->hh.next) {
         ntb_store32(&import->status->epoch, 0);
         ntb_store32(&import->status->link_seq, port->link_seq);
     }
     tell(port, NTB_PORT_DOWN, 0);
 }
 
-/* Imports of a session that is over, and whose memory processes may still have. */
-static bool has_old_imports(const struct port *port)
-{
-    const struct import *import;
-    DL_FOREACH(port->imports, import)
-    if (!port->session.up || import->epoch != port->session.epoch)
-        return true;
-    return false;
-}
-
 static void step(struct port *port)
 {
     struct ntb_session *session = &port->session;
     pthread_mutex_lock(&port->lock);
-    session->held = has_old_imports(port);
+    session->held = port->old_imports != 0;
     port->wary = port->wary && (port->ivshmem.bells == 0 || port->ivshmem.peer);
     enum ntb_session_news news =
         port->ivshmem.peer ? ntb_session_step(session, rsm_clock_ms()) : ntb_session_end(session);
@@ -250,14 +245,38 @@ static bool make_descriptors(struct port *port, uint32_t heartbeat_ms)
            start_timer(port, heartbeat_ms);
 }
 
+static void free_import(struct import *import)
+{
+    if (import->status != NULL)
+        munmap(import->status, GRANULE);
+    if (import->page >= 0)
+        close(import->page);
+    free(import);
+}
+
+/* What processes have imported is over, as they see on its status page. */
+static void free_all(struct port *port)
+{
+    struct import *import = port->imports, *next_import;
+    struct extent *extent = port->extents, *next_extent;
+    HASH_CLEAR(hh, port->imports);
+    for (; import != NULL; import = next_import) {
+        next_import = import->hh.next;
+        ntb_store32(&import->status->revoked, 1);
+        free_import(import);
+    }
+    HASH_CLEAR(hh, port->extents);
+    for (; extent != NULL; extent = next_extent) {
+        next_extent = extent->hh.next;
+        free(extent);
+    }
+}
+
 static void port_close(struct ntb_port *base)
 {
     struct port *port = port_of(base);
     struct ntb_port_event event;
-    while (port->imports != NULL)
-        base->ops->import_close(base, port->imports->id);
-    while (port->extents != NULL)
-        end_extent(port, port->extents);
+    free_all(port);
     while (next_event(base, &event))
         ;
     if (port->ivshmem.base != NULL && port->session.own != NULL) {
@@ -364,15 +383,11 @@ static int port_extents(struct ntb_port *base, struct ntb_port_extent *extents, 
     const struct extent *extent;
     unsigned count = 0;
     pthread_mutex_lock(&port->lock);
-    DL_FOREACH(port->extents, extent)
-    {
-        if (count == capacity)
-            break;
+    for (extent = port->extents; extent != NULL && count < capacity; extent = extent->hh.next)
         extents[count++] = (struct ntb_port_extent){.id = extent->id,
                                                     .offset = extent->offset,
                                                     .length = extent->length,
                                                     .quarantined = extent->closed};
-    }
     pthread_mutex_unlock(&port->lock);
     return (int)count;
 }
@@ -404,13 +419,16 @@ static enum rsm_status extent_make(struct ntb_port *base, uint64_t offset, uint6
     *extent = (struct extent){
         .id = ++port->last_id, .offset = offset, .length = length, .exposed = port->up};
     if (!wary)
-        DL_APPEND(port->extents, extent);
+        HASH_ADD(hh, port->extents, id, sizeof extent->id, extent);
+    bool known = extent->hh.tbl != NULL;
     *memory = (struct ntb_port_memory){
         .id = extent->id, .fd = port->ivshmem.memory, .offset = port->own + offset};
     pthread_mutex_unlock(&port->lock);
-    if (!wary)
+    if (known)
         return RSM_ST_OK;
     free(extent);
+    if (!wary)
+        return RSM_ST_NO_MEMORY;
     rsm_log_warning("ntb: ivshmem: the other host has not agreed on a session yet: its processes "
                     "may still store into this pool, and nothing is exported before");
     return RSM_ST_NO_RESOURCES;
@@ -419,9 +437,7 @@ static enum rsm_status extent_make(struct ntb_port *base, uint64_t offset, uint6
 static struct extent *find_extent(const struct port *port, uint64_t id)
 {
     struct extent *extent;
-    DL_FOREACH(port->extents, extent)
-    if (extent->id == id)
-        break;
+    HASH_FIND(hh, port->extents, &id, sizeof id, extent);
     return extent;
 }
 
@@ -460,15 +476,6 @@ static int extent_share(struct ntb_port *base, const struct ntb_port_memory *mem
 }
 
 /* ------------------------------------------------------------------ imports */
-
-static void free_import(struct import *import)
-{
-    if (import->status != NULL)
-        munmap(import->status, GRANULE);
-    if (import->page >= 0)
-        close(import->page);
-    free(import);
-}
 
 static struct import *new_import(void)
 {
@@ -534,7 +541,11 @@ static enum rsm_status import_make(struct ntb_port *base, const struct ntb_grant
         status = fill_import(port, import, piece->offset, writable, made);
     }
     if (status == RSM_ST_OK)
-        DL_APPEND(port->imports, import);
+        HASH_ADD(hh, port->imports, id, sizeof import->id, import);
+    if (status == RSM_ST_OK && import->hh.tbl == NULL) {
+        close_descriptors(made);
+        status = RSM_ST_NO_MEMORY;
+    }
     pthread_mutex_unlock(&port->lock);
     if (status != RSM_ST_OK)
         free_import(import);
@@ -544,9 +555,7 @@ static enum rsm_status import_make(struct ntb_port *base, const struct ntb_grant
 static struct import *find_import(const struct port *port, uint64_t id)
 {
     struct import *import;
-    DL_FOREACH(port->imports, import)
-    if (import->id == id)
-        break;
+    HASH_FIND(hh, port->imports, &id, sizeof id, import);
     return import;
 }
 
@@ -567,7 +576,9 @@ static void import_close(struct ntb_port *base, uint64_t id)
     struct import *import = find_import(port, id);
     if (import != NULL) {
         ntb_store32(&import->status->revoked, 1);
-        DL_DELETE(port->imports, import);
+        HASH_DEL(port->imports, import);
+        if (!port->up || import->epoch != port->session.epoch)
+            port->old_imports--;
         wake(port); /* a session may be waiting for it */
     }
     pthread_mutex_unlock(&port->lock);

@@ -222,6 +222,7 @@ static void unmake(struct verbs_conn *conn)
     struct rdma_cm_event *event;
     if (conn->qp != NULL)
         ibv_destroy_qp(conn->qp);
+    verbs_works_end(conn);
     if (conn->cq != NULL)
         ibv_destroy_cq(conn->cq);
     if (conn->send_channel != NULL)
@@ -312,6 +313,7 @@ void verbs_disconnect(struct rsm_conn *conn)
 {
     struct verbs_conn *verbs = verbs_of(conn);
     if (!verbs_is_ours(verbs)) {
+        free(verbs->works);
         free(verbs); /* the device's part is the parent's */
         return;
     }

@@ -240,4 +240,5 @@ VERBS_TABLE const struct rsm_import_ops rsm_transport_import_ops_v2 = {
     .register_memory = verbs_register_memory,
     .unregister_memory = verbs_unregister_memory,
     .signals = &signal_ops,
+    .completions = &verbs_completion_ops,
 };

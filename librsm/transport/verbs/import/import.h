@@ -4,7 +4,7 @@
  * The import half's port and connections, shared by its files: import.c (port, table), local.c
  * (registered memory), connect.c (making and ending connections), sendq.c (posting and waiting),
  * receive.c (messages of the node and signals of the exporter), stream.c (moving a vector),
- * transfer.c (the transfers of the table).
+ * transfer.c (the transfers of the table), work.c (transfers whose end is reported).
  *
  * There is no thread: whoever waits polls for all. What the node sends completes apart from what
  * is posted here, so that transfers never look at it and only signals wake who waits for them. Each
@@ -105,6 +105,7 @@ struct verbs_conn {
     uint32_t credit;   /* signals that may be sent */
     uint32_t received; /* messages of the node, and signals */
     struct rsm_signals signals;
+    struct verbs_works *works;                      /* submitted; NULL: nothing was yet */
     uint64_t spin_ns;                               /* polling before a sleep */
     uint64_t bounce_slot_until[VERBS_BOUNCE_SLOTS]; /* free when this number is complete */
     bool bounce_slot_held[VERBS_BOUNCE_SLOTS];      /* until its data has been copied out */
@@ -182,12 +183,13 @@ void verbs_poll(struct verbs_conn *conn);
 struct verbs_wait {
     bool (*over)(const struct verbs_conn *conn, uint64_t number);
     uint64_t number;
+    uint64_t until; /* by rsm_clock_ns(); 0: as long as the fabric may take */
     bool receive; /* it is the node's to send; not for the mapping engine, which waits for own ones
                    */
 };
 
-/** Wait until it is over; false: nothing at all happened for the configured time. If requests were
- *  under way the connection is dead then. */
+/** Wait until it is over; false: `until` has come, or nothing at all happened for the configured
+ *  time. If requests were under way then, the connection is dead. */
 bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait);
 /** ... until request @p number has completed. */
 bool verbs_wait_for(struct verbs_conn *conn, uint64_t number);
@@ -225,5 +227,11 @@ enum rsm_status verbs_putv(struct rsm_conn *conn, const struct rsm_transfer *vec
                            unsigned *done);
 enum rsm_status verbs_getv(struct rsm_conn *conn, const struct rsm_transfer *vec, unsigned count,
                            unsigned *done);
+
+/* ------------------------------------------------------------------ work.c */
+
+extern const struct rsm_completion_ops verbs_completion_ops;
+/** The connection ends, and its queue pair has gone: give up what it has of works. */
+void verbs_works_end(struct verbs_conn *conn);
 
 #endif

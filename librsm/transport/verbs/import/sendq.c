@@ -207,6 +207,8 @@ bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
             come = conn->sendq.completed + conn->received;
             start = now;
         }
+        if (wait.until != 0 && now >= wait.until)
+            break;
         if (now - start > timeout) {
             if (verbs_sendq_outstanding(&conn->sendq) == 0)
                 break; /* the fabric owes no answer: the node alone is slow */
@@ -219,7 +221,8 @@ bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
             /* What is notified of recv_cq is for who waits for signals. */
             sleep_until(conn, now + ARRIVAL_NS);
         } else {
-            sleep_until(conn, start + timeout + 1000000u);
+            uint64_t end = start + timeout + 1000000u;
+            sleep_until(conn, wait.until != 0 && wait.until < end ? wait.until : end);
             learn_spin(conn, (uint64_t)rsm_clock_ns() - start);
         }
     }

@@ -9,22 +9,9 @@
 
 #include "transport/verbs/import/stream.h"
 
-enum {
-    ALIGN = 8,
-    /* The far side answers reads as fast as it can; what a fabric without flow control drops of a
-     * burst comes back only after a time-out. A fast device needs no more than this under way. */
-    READ_MAX = 128 * 1024,
-    READ_WINDOW = 8 * READ_MAX,
-};
+enum { ALIGN = 8 };
 
 /* ------------------------------------------------------------------ cutting a vector */
-
-struct fragment {
-    uint8_t *local;
-    uint64_t address; /* at the node */
-    uint32_t key;
-    uint32_t length;
-};
 
 /* The longest run from here on that lies in one piece and fits one request. */
 static bool peek(struct stream *s, struct fragment *fragment)
@@ -51,6 +38,11 @@ static bool peek(struct stream *s, struct fragment *fragment)
                                   .key = s->conn->piece[i].key,
                                   .length = (uint32_t)length};
     return true;
+}
+
+bool verbs_stream_next(struct stream *stream, struct fragment *fragment)
+{
+    return peek(stream, fragment);
 }
 
 static const struct verbs_region *region_of(const struct stream *s, const struct fragment *f)
@@ -361,7 +353,7 @@ static bool read_one(struct reader *r, struct fragment *fragment)
 static bool read_issue(struct reader *r)
 {
     struct fragment fragment;
-    while (r->count < VERBS_READS_MAX && r->bytes < READ_WINDOW && peek(&r->s, &fragment)) {
+    while (r->count < VERBS_READS_MAX && r->bytes < VERBS_READ_WINDOW && peek(&r->s, &fragment)) {
         if (!read_one(r, &fragment))
             break;
         if (r->chain.count == VERBS_WR_LIST_MAX && !read_post(r))
@@ -439,8 +431,8 @@ static enum rsm_status read_stream(const struct stream *stream, unsigned *done)
     r.slot = -1;
     r.used = 0;
     r.bytes = 0;
-    if (r.s.unit > READ_MAX)
-        r.s.unit = READ_MAX;
+    if (r.s.unit > VERBS_READ_MAX)
+        r.s.unit = VERBS_READ_MAX;
     pthread_mutex_lock(&conn->lock);
     bool sound = !conn->sendq.dead && read_all(&r);
     if (!sound)

@@ -17,6 +17,23 @@ struct stream {
     const struct verbs_region *extra; /* a registration for this call alone, or NULL */
 };
 
+/** What one work request moves. */
+struct fragment {
+    uint8_t *local;
+    uint64_t address; /**< at the node */
+    uint32_t key;
+    uint32_t length;
+};
+
+/** The longest run from here on that lies in one piece and fits one request. False: all of the
+ *  vector has been moved; else the caller adds what it moves of the fragment to `at`. */
+bool verbs_stream_next(struct stream *stream, struct fragment *fragment);
+
+/** Most bytes of one read. The far side answers reads as fast as it can; what a fabric without flow
+ *  control drops of a burst comes back only after a time-out. A fast device needs no more than
+ *  VERBS_READ_WINDOW bytes under way. */
+enum { VERBS_READ_MAX = 128 * 1024, VERBS_READ_WINDOW = 8 * VERBS_READ_MAX };
+
 enum direction { WRITING, READING };
 
 /**

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The format in which a daemon hands its state over to its successor: a sealed memfd of records, and
+ * descriptors that the records name by number. Records are encoded field by field
+ * (base/codec.h); the header has version, length and checksum, so that a successor that
+ * understands another version, or finds damage, takes nothing.
+ *
+ * Whoever can write the memfd is a daemon of the same node, because it reaches a successor only
+ * through the service manager or through exec. The reader still checks every length and number: a
+ * defect must not make it crash or mix up descriptors.
+ */
+#ifndef RSMD_SNAPSHOT_H
+#define RSMD_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/codec.h"
+
+enum {
+    RSMD_SNAPSHOT_VERSION = 1, /* changes with any record */
+    RSMD_SNAPSHOT_HEADER = 32, /* bytes */
+    RSMD_SNAPSHOT_FDS_MAX = 1 << 20,
+    RSMD_SNAPSHOT_RECORD_MAX = 16384, /* bytes of one record */
+};
+
+/** Kinds of records. A record belongs to the latest one of the kind that it is part of. */
+enum rsmd_record_type {
+    RSMD_SAVED_END, /* nothing follows */
+    RSMD_SAVED_NODE,
+    RSMD_SAVED_CLIENT,
+    RSMD_SAVED_EXTENT,    /* of a client */
+    RSMD_SAVED_EXPORT,    /* of a client, after its extents */
+    RSMD_SAVED_INTERRUPT, /* of a client */
+    RSMD_SAVED_MESSAGE,   /* of an interrupt */
+    RSMD_SAVED_IMPORT,    /* names its client; after all clients and their exports */
+    RSMD_SAVED_RECORDS,   /* of the export or import before it */
+    RSMD_SAVED_ENTRY,     /* of those records */
+};
+
+/** Describes a record for either direction. */
+typedef void rsmd_walk(struct rsm_codec *codec, void *record);
+
+struct rsmd_snapshot {
+    uint8_t *bytes;
+    size_t length, room;
+    int *fds; /* by number - 1; not its own */
+    uint32_t fd_count, fd_room;
+    bool failed; /* out of memory, or more than the format holds */
+};
+
+/** Append a record. Failures are remembered until rsmd_snapshot_seal(). */
+void rsmd_snapshot_put(struct rsmd_snapshot *snapshot, uint32_t type, rsmd_walk *walk,
+                       void *record);
+/** The number by which records name a descriptor; 0 for -1. */
+uint32_t rsmd_snapshot_fd(struct rsmd_snapshot *snapshot, int fd);
+/** Write it all into a new memfd, and seal that. -1: something failed. */
+int rsmd_snapshot_seal(struct rsmd_snapshot *snapshot);
+void rsmd_snapshot_free(struct rsmd_snapshot *snapshot);
+
+struct rsmd_snapshot_reader {
+    uint8_t *bytes;
+    size_t length, at;
+    int *fds; /* by number - 1; -1: missing or taken. Its own */
+    uint32_t fd_count;
+    bool bad; /* a record or number was impossible; there are no further ones */
+};
+
+/**
+ * Begin to read.
+ * @param fds   where the descriptors are, as many as rsmd_snapshot_fd_count() says; NULL: in this
+ *              process under the numbers that they had in the writer's. Those that are not taken
+ *              are closed in the end.
+ * @return false: this is no snapshot that can be read, or there is no memory. Then *reader is as after
+ *         rsmd_snapshot_reader_end().
+ */
+bool rsmd_snapshot_open(struct rsmd_snapshot_reader *reader, int memfd, const int *fds,
+                        uint32_t fd_count);
+/** The kind of the next record, which stays the next one. RSMD_SAVED_END: there is none. */
+uint32_t rsmd_snapshot_next(const struct rsmd_snapshot_reader *reader);
+/** Decode the next record, which is filled with zeros before. False: it is bad. */
+bool rsmd_snapshot_get(struct rsmd_snapshot_reader *reader, rsmd_walk *walk, void *record,
+                       size_t size);
+/** Take a descriptor: it is the caller's from now on. -1 for 0. Impossible numbers make the reader
+ *  bad. */
+int rsmd_snapshot_take(struct rsmd_snapshot_reader *reader, uint32_t number);
+void rsmd_snapshot_reader_end(struct rsmd_snapshot_reader *reader);
+
+#endif

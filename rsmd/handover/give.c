@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "handover/handover.h"
+#include "handover/internal.h"
+#include "handover/state.h"
+
+enum { TRIAL_MS = 10000 };
+
+/* What to execute, as it was when this process began. */
+static struct {
+    char path[PATH_MAX];
+    char directory[PATH_MAX];
+    char *const *arguments;
+} program;
+
+/* Without --ready-fd: who waited there has been told. The list is not freed. */
+static char *const *without_starter(char *const arguments[])
+{
+    size_t count = 0, kept = 0;
+    while (arguments[count] != NULL)
+        count++;
+    char **list = calloc(count + 1, sizeof *list);
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        /* No other option begins so, and a shortened one is accepted, too. */
+        bool starter = strncmp(arguments[i], "--re", 4) == 0;
+        if (!starter)
+            list[kept++] = arguments[i];
+        else if (strchr(arguments[i], '=') == NULL && i + 1 < count)
+            i++;
+    }
+    return list != NULL ? list : arguments;
+}
+
+void rsmd_handover_note_program(char *const arguments[])
+{
+    ssize_t length = readlink("/proc/self/exe", program.path, sizeof program.path - 1);
+    program.path[length > 0 ? length : 0] = '\0';
+    if (getcwd(program.directory, sizeof program.directory) == NULL)
+        program.directory[0] = '\0';
+    program.arguments = arguments;
+}
+
+/* ------------------------------------------------------------------ a trial */
+
+/* Wait for a child for a while; its status, or -1: it did not end and was killed. */
+static int await(pid_t child)
+{
+    int status = -1;
+    int process = (int)syscall(SYS_pidfd_open, child, 0);
+    struct pollfd ended = {.fd = process, .events = POLLIN};
+    bool in_time = process < 0 || poll(&ended, 1, TRIAL_MS) == 1;
+    if (!in_time)
+        kill(child, SIGKILL);
+    if (process >= 0)
+        close(process);
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    return in_time ? status : -1;
+}
+
+bool rsmd_handover_can_start(void)
+{
+    char option[] = "--version";
+    char *const arguments[] = {program.path, option, NULL};
+    char *const environment[] = {NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    pid_t child;
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    int error = posix_spawn(&child, program.path, &actions, &attributes, arguments, environment);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    int status = error == 0 ? await(child) : -1;
+    bool starts = status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!starts)
+        rsm_log_error("this rsmd goes on, because %s does not start: %s", program.path,
+                      error != 0 ? strerror(error) : "rsmd --version failed");
+    return starts;
+}
+
+/* ------------------------------------------------------------------ in place */
+
+static void set_inherited(const struct rsmd_parcel *parcel, bool inherited)
+{
+    const int own[] = {parcel->state, parcel->table, parcel->lock, parcel->listener};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (own[i] >= 0)
+            fcntl(own[i], F_SETFD, inherited ? 0 : FD_CLOEXEC);
+    for (uint32_t i = 0; i < parcel->snapshot.fd_count; i++)
+        fcntl(parcel->snapshot.fds[i], F_SETFD, inherited ? 0 : FD_CLOEXEC);
+}
+
+/* Returns only if that fails. */
+static void give_in_place(const struct rsmd_parcel *parcel)
+{
+    char text[RSMD_HANDOVER_TEXT];
+    snprintf(text, sizeof text, "%d %d %d %d %d", parcel->state, parcel->table, parcel->lock,
+             parcel->listener, parcel->listener_is_ours);
+    if (setenv(RSMD_HANDOVER_VARIABLE, text, 1) < 0)
+        return;
+    /* Where relative names of the command line lead. */
+    if (program.directory[0] != '\0' && chdir(program.directory) < 0)
+        rsm_log_debug("cannot go to %s: %m", program.directory);
+    set_inherited(parcel, true);
+    execv(program.path, without_starter(program.arguments));
+    int error = errno;
+    set_inherited(parcel, false);
+    unsetenv(RSMD_HANDOVER_VARIABLE);
+    errno = error;
+}
+
+/* ------------------------------------------------------------------ giving */
+
+static void give(const struct rsmd_server *server, const struct rsmd_parcel *parcel)
+{
+    struct rsmd_generation_table *table = server->node->generation_table;
+    rsm_log_info("node %u goes on in %s", (unsigned)server->node->id, program.path);
+    rsmd_generation_table_leave(table);
+    give_in_place(parcel);
+    rsm_log_error("cannot hand over: %m");
+    (void)rsmd_generation_table_own(table);
+}
+
+void rsmd_handover_give(const struct rsmd_server *server, const struct rsmd_instance *instance)
+{
+    struct rsmd_parcel parcel = {
+        .table = rsmd_generation_table_lasting_fd(server->node->generation_table),
+        .lock = instance->lock,
+        .listener = server->listener,
+        .listener_is_ours = instance->socket_is_ours};
+    rsmd_state_save(&parcel.snapshot, server);
+    parcel.state = parcel.table >= 0 ? rsmd_snapshot_seal(&parcel.snapshot) : -1;
+    if (parcel.state >= 0)
+        give(server, &parcel);
+    else
+        rsm_log_error("cannot hand over: the state cannot be saved");
+    if (parcel.state >= 0)
+        close(parcel.state);
+    rsmd_snapshot_free(&parcel.snapshot);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file What giver and receiver agree upon. */
+#ifndef RSMD_HANDOVER_INTERNAL_H
+#define RSMD_HANDOVER_INTERNAL_H
+
+#include "common/snapshot.h"
+
+/** In the environment of a program that was executed in place: the descriptors of state, table, lock
+ *  and listener, and whether the last one was bound by the daemon. */
+#define RSMD_HANDOVER_VARIABLE "RSMD_HANDOVER"
+enum { RSMD_HANDOVER_TEXT = 80 };
+
+struct rsmd_parcel {
+    struct rsmd_snapshot snapshot;
+    int state, table, lock, listener;
+    bool listener_is_ours;
+};
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file The whole state of a daemon in a snapshot: clients' connections, and what they have. */
+#ifndef RSMD_HANDOVER_STATE_H
+#define RSMD_HANDOVER_STATE_H
+
+#include "common/snapshot.h"
+#include "server/server.h"
+
+/** Save everything of a server that has settled. */
+void rsmd_state_save(struct rsmd_snapshot *snapshot, const struct rsmd_server *server);
+
+/** Restore it into one that has no clients yet. The generation table is the predecessor's, and has
+ *  free slots afterwards. False: the state is impossible, or memory is out; what was restored has
+ *  gone again, and its clients with it. */
+bool rsmd_state_restore(struct rsmd_snapshot_reader *reader, struct rsmd_server *server);
+
+#endif

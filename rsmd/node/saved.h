@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What a node has, in the records of a snapshot (common/snapshot.h): written by a daemon that is
+ * about to be replaced, read by its successor. Links to other hosts have gone before, and so has
+ * all that went over them. Clients' sockets are the server's affair.
+ *
+ * Functions that restore return false if the state is impossible or memory is out. Whatever they
+ * have made until then is whole, and goes with the clients that it belongs to.
+ */
+#ifndef RSMD_SAVED_H
+#define RSMD_SAVED_H
+
+#include "common/snapshot.h"
+#include "node/node.h"
+
+/** Whether everything of a client's can be handed over: its transports take part. */
+bool rsmd_saved_all_of(const struct rsmd_client *client);
+
+/** Counters of the node. */
+void rsmd_save_node(struct rsmd_snapshot *snapshot, const struct rsmd_node *node);
+/** False also: it is the state of another node. */
+bool rsmd_restore_node(struct rsmd_snapshot_reader *reader, struct rsmd_node *node);
+
+/** Extents, exports and interrupts. */
+void rsmd_save_client(struct rsmd_snapshot *snapshot, const struct rsmd_client *client);
+/** Read until a record of another kind comes. @p lost is set if the client cannot go on, because a
+ *  controller that it uses is not there any more: the caller ends it when all are restored. */
+bool rsmd_restore_client(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
+                         struct rsmd_client *client, bool *lost);
+
+/** A client's imports; @p number is what they will know it by. */
+void rsmd_save_imports(struct rsmd_snapshot *snapshot, const struct rsmd_client *client,
+                       uint32_t number);
+/** Read until a record of another kind comes. @p client_of finds clients by their numbers; NULL:
+ *  there is none. @p lose marks one that cannot go on. */
+bool rsmd_restore_imports(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
+                          struct rsmd_client *(*client_of)(void *context, uint32_t number),
+                          void (*lose)(void *context, uint32_t number), void *context);
+
+/* ------------------------------------------------------------------ shared by its parts */
+
+/** An event counter's descriptors as numbers of the snapshot. */
+struct rsmd_saved_events {
+    uint32_t counter, pipe, missed;
+};
+void rsmd_walk_saved_events(struct rsm_codec *c, struct rsmd_saved_events *saved);
+struct rsmd_saved_events rsmd_save_events(struct rsmd_snapshot *snapshot,
+                                          const struct rsmd_events *events);
+/** Charges the account with the descriptors. */
+bool rsmd_restore_events(struct rsmd_snapshot_reader *reader, struct rsmd_account *account,
+                         const struct rsmd_saved_events *saved, struct rsmd_events *events);
+
+/** Records of a handle, if it keeps any. */
+void rsmd_save_records(struct rsmd_snapshot *snapshot, const struct rsmd_records *records);
+/** Restore them if they come next. */
+bool rsmd_restore_records(struct rsmd_snapshot_reader *reader, struct rsmd_account *account,
+                          struct rsmd_records **records);
+
+void rsmd_save_interrupts(struct rsmd_snapshot *snapshot, const struct rsmd_client *client);
+/** Restore the one that comes next. */
+bool rsmd_restore_interrupt(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
+                            struct rsmd_client *client);
+
+#endif

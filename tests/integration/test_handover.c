@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One daemon after the other, in place and by a service manager, without an end to what clients have. */
+#include <errno.h>
+#include <fcntl.h>
+#include <rsmapi.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "party.h"
+#include "process.h"
+
+enum {
+    LENGTH = 4 * PARTY_PAGE,
+    TIMES = 20,   /* that the daemon is replaced under load */
+    MOST = 30000, /* ms, for hangs */
+    OTHER_ID = PARTY_ID + 1,
+};
+
+#define BOTH_NODES .acl_count = 2, .acl = {{1, 0666}, {2, 0666}}
+
+/* What the test and its actors share. */
+static struct shared {
+    atomic_bool stop;
+    atomic_uint rounds, posted, taken;
+} * shared;
+
+static void pause_ms(int ms)
+{
+    const struct timespec pause = {.tv_nsec = ms * 1000000L};
+    nanosleep(&pause, NULL);
+}
+
+/* ------------------------------------------------------------------ the daemon and its log */
+
+static int log_fd = -1;
+static char log_text[1 << 20];
+
+static pid_t start_daemon(struct world *world)
+{
+    int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    log_fd = memfd_create("log", MFD_CLOEXEC);
+    assert_true(saved >= 0 && log_fd >= 0);
+    assert_true(dup2(log_fd, STDERR_FILENO) >= 0);
+    fcntl(STDERR_FILENO, F_SETFL, O_APPEND);
+    pid_t daemon = world_daemon_start(world, 1);
+    assert_true(dup2(saved, STDERR_FILENO) >= 0);
+    close(saved);
+    return daemon;
+}
+
+static unsigned lines_with(const char *text)
+{
+    ssize_t length = pread(log_fd, log_text, sizeof log_text - 1, 0);
+    unsigned found = 0;
+    log_text[length > 0 ? length : 0] = '\0';
+    for (const char *at = log_text; (at = strstr(at, text)) != NULL; at++)
+        found++;
+    return found;
+}
+
+static void await_lines(const char *text, unsigned count)
+{
+    int64_t until = now_ms() + MOST;
+    while (lines_with(text) < count && now_ms() < until)
+        pause_ms(5);
+    if (lines_with(text) != count)
+        print_message("%s", log_text);
+    assert_int_equal(lines_with(text), count);
+}
+
+/* ------------------------------------------------------------------ load */
+
+/* Connect, put, get, disconnect, again and again. */
+static int churn(void *bytes)
+{
+    (void)bytes;
+    for (uint64_t round = 1; !atomic_load(&shared->stop); round++) {
+        struct order order = {.node = 1, .id = OTHER_ID, .length = LENGTH};
+        uint64_t back = 0;
+        NEED(party_attach(&order) == RSM_SUCCESS);
+        rsm_memseg_import_handle_t handle = party_import(0)->handle;
+        NEED(rsm_memseg_import_put64(handle, 0, &round, 1) == RSM_SUCCESS);
+        NEED(rsm_memseg_import_get64(handle, 0, &back, 1) == RSM_SUCCESS);
+        NEED(back == round);
+        NEED(party_detach(&order) == RSM_SUCCESS);
+        atomic_fetch_add(&shared->rounds, 1);
+    }
+    return 0;
+}
+
+static int post_many(void *bytes)
+{
+    (void)bytes;
+    while (!atomic_load(&shared->stop)) {
+        NEED(rsm_intr_signal_post(party_import(0)->handle, 0) == RSM_SUCCESS);
+        atomic_fetch_add(&shared->posted, 1);
+        pause_ms(1);
+    }
+    return 0;
+}
+
+static int take_many(void *bytes)
+{
+    (void)bytes;
+    for (;;) {
+        bool last = atomic_load(&shared->stop);
+        int result = rsm_intr_signal_wait(party_export(0)->handle, last ? 2000 : 50);
+        if (result == RSM_SUCCESS)
+            atomic_fetch_add(&shared->taken, 1);
+        else if (result != RSMERR_TIMEOUT)
+            NEED(result == RSM_SUCCESS);
+        else if (last)
+            return 0;
+    }
+}
+
+/* Export, publish and destroy, again and again, under other ids. */
+static int publish_many(void *bytes)
+{
+    rsmapi_controller_handle_t controller = party_controller(NULL);
+    void *memory = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)bytes;
+    NEED(memory != MAP_FAILED);
+    while (!atomic_load(&shared->stop)) {
+        rsm_memseg_export_handle_t handle;
+        rsm_memseg_id_t id = OTHER_ID + 1;
+        NEED(rsm_memseg_export_create(controller, &handle, memory, LENGTH, 0) == RSM_SUCCESS);
+        NEED(rsm_memseg_export_publish(handle, &id, NULL, 0) == RSM_SUCCESS);
+        NEED(rsm_memseg_export_destroy(handle) == RSM_SUCCESS);
+        atomic_fetch_add(&shared->rounds, 1);
+    }
+    return 0;
+}
+
+static void await_rounds(unsigned more)
+{
+    unsigned first = atomic_load(&shared->rounds);
+    int64_t until = now_ms() + MOST;
+    while (atomic_load(&shared->rounds) - first < more && now_ms() < until)
+        pause_ms(1);
+    assert_true(atomic_load(&shared->rounds) - first >= more);
+}
+
+static void test_load(void **state)
+{
+    struct world *world = *state;
+    memset(shared, 0, sizeof *shared);
+    pid_t daemon = start_daemon(world);
+    struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 1);
+    struct actor *waiter = actor_start(world, 1), *poster = actor_start(world, 2);
+    struct actor *churner = actor_start(world, 2), *publisher = actor_start(world, 1);
+    TELL_OK(churner, open); /* node 2 is there */
+    TELL_OK(exporter, offer, .length = LENGTH, BOTH_NODES);
+    TELL_OK(importer, attach, .node = 1, .length = LENGTH);
+    TELL_OK(waiter, offer, .length = LENGTH, .id = OTHER_ID, BOTH_NODES);
+    TELL_OK(poster, connect, .node = 1, .length = LENGTH, .id = OTHER_ID);
+    TELL_OK(publisher, open);
+    TELL_OK(importer, start_storing);
+    actor_begin(waiter, take_many, "", 1);
+    actor_begin(poster, post_many, "", 1);
+    actor_begin(churner, churn, "", 1);
+    actor_begin(publisher, publish_many, "", 1);
+    for (unsigned i = 1; i <= TIMES; i++) {
+        await_rounds(10);
+        assert_int_equal(kill(daemon, SIGUSR2), 0);
+        await_lines("are served on", i);
+        TELL_OK(importer, progress, .value = 1);
+    }
+    await_rounds(10);
+    atomic_store(&shared->stop, true);
+    struct actor *const busy[] = {poster, churner, publisher, waiter};
+    char none = 0;
+    for (size_t i = 0; i < sizeof busy / sizeof busy[0]; i++)
+        assert_int_equal(actor_end(busy[i], &none, 1), 0);
+    assert_int_equal(atomic_load(&shared->posted), atomic_load(&shared->taken));
+    TELL_OK(importer, stop_storing);
+    /* A new one finds what was published long ago, and gets what the others see. */
+    struct actor *late = actor_start(world, 2);
+    TELL_OK(late, attach, .node = 1, .length = LENGTH);
+    TELL_OK(late, put64, .offset = 8, .value = 77);
+    assert_int_equal(ASK(importer, get64, .offset = 8).value, 77);
+    assert_int_equal(ASK(exporter, load, .offset = 8).value, 77);
+    TELL_OK(late, detach);
+    /* An end is still seen. */
+    TELL_OK(exporter, withdraw);
+    TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = MOST);
+    TELL_OK(importer, detach);
+    TELL_OK(poster, disconnect);
+    TELL_OK(waiter, withdraw);
+    assert_int_equal(lines_with("defect"), 0);
+    world_daemon_end(daemon);
+    assert_int_equal(lines_with("do not add up"), 0);
+    close(log_fd);
+}
+
+/* ------------------------------------------------------------------ deaths */
+
+/* A client dies while nobody looks; what it had goes, and its importers learn of it. */
+static void test_death_in_between(void **state)
+{
+    struct world *world = *state;
+    pid_t daemon = start_daemon(world);
+    struct actor *other = actor_start(world, 1);
+    TELL_OK(other, offer, .length = LENGTH, .id = OTHER_ID, .acl_count = 1, .acl = {{1, 0666}});
+    assert_int_equal(kill(daemon, SIGUSR2), 0); /* what it opens but once is open from now on */
+    await_lines("are served on", 1);
+    await_lines("listens at", 2);
+    unsigned before = process_descriptors(daemon);
+    struct actor *exporter = actor_start(world, 1);
+    TELL_OK(exporter, offer, .length = LENGTH, .acl_count = 1, .acl = {{1, 0666}});
+    TELL_OK(other, attach, .node = 1, .length = LENGTH);
+    process_freeze(daemon);
+    assert_int_equal(kill(daemon, SIGUSR2), 0);
+    actor_kill(exporter);
+    process_thaw(daemon);
+    await_lines("are served on", 2);
+    TELL_GET(other, await_abort, RSMERR_CONN_ABORTED, .timeout = MOST);
+    TELL_OK(other, detach);
+    int64_t until = now_ms() + MOST;
+    while (process_descriptors(daemon) != before && now_ms() < until)
+        pause_ms(5);
+    assert_int_equal(process_descriptors(daemon), before);
+    /* Nothing of it holds the id. */
+    TELL_OK(other, offer, .length = LENGTH, .slot = 1, .acl_count = 1, .acl = {{1, 0666}});
+    TELL_OK(other, withdraw, .slot = 1);
+    TELL_OK(other, withdraw);
+    world_daemon_end(daemon);
+    assert_int_equal(lines_with("do not add up"), 0);
+    close(log_fd);
+}
+
+/* The successor owns the table: its death is seen like that of any daemon. */
+static void test_killed_afterwards(void **state)
+{
+    struct world *world = *state;
+    int status;
+    pid_t daemon = start_daemon(world);
+    struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
+    TELL_OK(importer, open);
+    TELL_OK(exporter, offer, .length = LENGTH, BOTH_NODES);
+    TELL_OK(importer, attach, .node = 1, .length = LENGTH);
+    assert_int_equal(kill(daemon, SIGUSR2), 0);
+    await_lines("are served on", 1);
+    assert_int_equal(kill(daemon, SIGKILL), 0);
+    assert_int_equal(child_await(daemon, 0, MOST, &status), daemon);
+    TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = MOST);
+    daemon = world_daemon_start(world, 1);
+    TELL_OK(importer, detach);
+    TELL_OK(exporter, destroy);
+    world_daemon_end(daemon);
+    close(log_fd);
+}
+
+static int share_memory(void **state)
+{
+    (void)state;
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return shared == MAP_FAILED ? -1 : 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(test_load),
+        WORLD_TEST(test_death_in_between),
+        WORLD_TEST(test_killed_afterwards),
+    };
+    return cmocka_run_group_tests(tests, share_memory, NULL);
+}

@@ -1,0 +1,165 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The life of the packages on a host with systemd: install the release before, use it, upgrade, restart, remove, install
+# again, purge. Nobody else's programs are in the machine: what runs was installed by apt.
+# shellcheck source=../guest/lab.sh
+. /lab/guest/lab.sh
+set -eu
+
+# What doc/packaging.md and rsmd(8) say that a segment does when rsmd is upgraded, and when it is restarted.
+at_upgrade=survives
+at_restart=ended
+
+step() {
+    echo "--- $* (after $(cut -d. -f1 /proc/uptime) s)"
+}
+# said FILE TEXT: within half a minute.
+said() {
+    lab_until 30 grep -q -e "$2" "$1" || {
+        cat "$1"
+        lab_fail "nobody said: $2"
+    }
+}
+status_text() {
+    systemctl show -p StatusText --value rsmd
+}
+has_status() {
+    status_text | grep -q -e "$1"
+}
+main_pid() {
+    systemctl show -p MainPID --value rsmd
+}
+# Files that belong to no package and that the system does not change by itself.
+unowned() {
+    find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /run -o -path /packages -o \
+        -path /var/tmp -o -path /var/log -o -path /var/cache -o -path /var/lib/dpkg -o -path /var/lib/apt -o \
+        -path /var/lib/systemd -o -path /root \) -prune -o -print | LC_ALL=C sort |
+        LC_ALL=C comm -23 - <(cat /var/lib/dpkg/info/*.list | LC_ALL=C sort -u)
+}
+# start_load, and end_load WORD: both processes say it.
+start_load() {
+    /lab/programs/load >/tmp/load 2>&1 &
+    load=$!
+    said /tmp/load 'load: running'
+}
+end_load() {
+    kill -USR1 "$load"
+    wait "$load" || lab_fail "load ended with status $?"
+    sed 's/^/result: /' /tmp/load
+    ! grep -q LOST /tmp/load || lab_fail "data were lost"
+    [ "$(grep -c -e "porter: $1" /tmp/load)" -eq 2 ] || lab_fail "segments do not do what is documented: $1"
+}
+
+step "install the release before"
+ip link set lo up
+apt-get -qq update
+apt-get -qq install munge >/dev/null
+unowned >/tmp/before
+packages=(librsm2 librsm2-verbs librsm2-ntb librsm-dev librsm-solaris1 librsm-solaris-dev libsisci1 libsisci-dev rsmd rsm-tools librsm-doc)
+files=()
+for name in "${packages[@]}"; do
+    files+=("$(echo /packages/before/"${name}"_*.deb)")
+done
+apt-get -qq install "${files[@]}" >/tmp/apt 2>&1 || {
+    cat /tmp/apt
+    lab_fail "the packages do not install"
+}
+version=$(dpkg-query -W -f '${Version}' rsmd)
+[[ $version == *-0 ]] || lab_fail "installed is $version"
+getent group rsm >/dev/null || lab_fail "there is no group rsm"
+
+step "service"
+for unit in rsmd.service rsmd.socket; do
+    systemctl --quiet is-enabled "$unit" || lab_fail "$unit is not enabled"
+    systemctl --quiet is-active "$unit" || lab_fail "$unit was not started by its installation"
+done
+lab_until 30 has_status '^node 1' || lab_fail "STATUS= is: $(status_text)"
+echo "result: STATUS=$(status_text)"
+systemctl --no-pager status rsmd | head -n 12
+rsmstat -a
+exposure=$(systemd-analyze --no-pager security rsmd.service | tail -n 1)
+echo "result: systemd-analyze security: $exposure"
+case $exposure in
+*' OK '* | *' SAFE '* | *' PERFECT '*) ;;
+*) lab_fail "systemd-analyze security: $exposure" ;;
+esac
+
+step "programs"
+[ "$(/lab/programs/prog)" = legacy ] || lab_fail "the program for Solaris did not say: legacy"
+setpriv --reuid 65534 --regid 65534 --clear-groups /lab/programs/prog >/tmp/prog || lab_fail "it does not work for nobody"
+systemd-run --quiet --unit rsmd-node2 rsmd --foreground --node=2 --runtime-dir=/run/rsm
+lab_until 30 test -S /run/rsm/node-2.sock || lab_fail "the daemon of node 2 does not listen"
+RSM_NODE=2 stdbuf -oL rsmtest -e -n 1 >/tmp/exporter 2>&1 </dev/null &
+exporter=$!
+said /tmp/exporter 'Local node id = 2'
+echo 'between two nodes' | timeout 60 rsmtest -i -n 2 >/tmp/importer 2>&1 || {
+    cat /tmp/importer
+    lab_fail "rsmtest failed"
+}
+said /tmp/exporter 'between two nodes'
+kill "$exporter" 2>/dev/null || :
+systemctl stop rsmd-node2
+
+step "reload"
+pid=$(main_pid)
+start_load
+printf '[controller sci0]\ntransport = shm\n[controller second0]\ntransport = shm\n' >/etc/rsm/rsm.conf
+systemctl reload rsmd
+second() {
+    rsmstat --controllers | grep -q second0
+}
+lab_until 30 second || lab_fail "reload brought no controller: $(rsmstat --controllers)"
+echo 'nonsense' >/etc/rsm/rsm.conf
+systemctl reload rsmd || :
+second || lab_fail "a reload of a bad file took the controllers away"
+printf '[controller sci0]\ntransport = shm\n' >/etc/rsm/rsm.conf
+[ "$(main_pid)" = "$pid" ] || lab_fail "reload started another daemon"
+end_load survives
+
+step "upgrade"
+start_load
+apt-get -qq install "${packages[@]}" >/tmp/apt 2>&1 || {
+    cat /tmp/apt
+    lab_fail "the packages cannot be upgraded"
+}
+[ "$(dpkg-query -W -f '${Version}' rsmd)" != "$version" ] || lab_fail "nothing was upgraded"
+echo "result: upgrade: daemon $pid, now $(main_pid)"
+end_load "$at_upgrade"
+
+step "restart"
+start_load
+systemctl restart rsmd
+lab_until 30 has_status '^node 1' || lab_fail "STATUS= is: $(status_text)"
+end_load "$at_restart"
+[ "$(/lab/programs/prog)" = legacy ] || lab_fail "no program works after a restart"
+
+step "socket activation"
+systemctl stop rsmd.service
+systemctl --quiet is-active rsmd.socket || lab_fail "rsmd.socket stops with the service"
+! systemctl --quiet is-active rsmd.service || lab_fail "rsmd does not stop"
+[ "$(/lab/programs/prog)" = legacy ] || lab_fail "a program does not start the service"
+systemctl --quiet is-active rsmd.service || lab_fail "the service was not started by the socket"
+
+step "remove, install again"
+apt-get -qq remove "${packages[@]}" >/dev/null 2>&1
+! pgrep -x rsmd >/dev/null || lab_fail "a removed package's daemon runs: $(pgrep -ax rsmd)"
+[ -f /etc/rsm/rsm.conf ] || lab_fail "removing took the configuration"
+apt-get -qq install "${packages[@]}" >/dev/null 2>&1
+systemctl start rsmd
+[ "$(/lab/programs/prog)" = legacy ] || lab_fail "no program works after a reinstallation"
+for name in "${packages[@]}"; do
+    [ -z "$(dpkg --verify "$name")" ] || lab_fail "$name: $(dpkg --verify "$name")"
+done
+
+step "purge"
+apt-get -qq purge "${packages[@]}" >/dev/null 2>&1
+unowned | LC_ALL=C comm -13 /tmp/before - >/tmp/left
+find /run -name '*rsm*' ! -path '/run/lab/*' ! -path '/run/systemd/transient/*' >>/tmp/left
+[ ! -s /tmp/left ] || {
+    cat /tmp/left
+    lab_fail "purging leaves the above"
+}
+systemctl --failed --no-legend | tee /tmp/failed
+[ ! -s /tmp/failed ] || lab_fail "units failed"
+echo "result: nothing is left"

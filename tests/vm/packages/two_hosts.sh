@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# doc/two-hosts.md on two fresh hosts: every command of the page, in its order, on the host that the page says.
+# What differs from the page's hosts: apt finds all packages in a local repository and takes "yes" for granted, and
+# $EDITOR is a program that writes the page's rsm.conf.
+# shellcheck source=../guest/lab.sh
+. /lab/guest/lab.sh
+set -eu
+host=$(hostname)
+export EDITOR=/lab/editor PAGER=cat SYSTEMD_PAGER=''
+
+# Before the page: an address, a firewall that lets nobody in but by SSH. netem: see lab_wire in lab.sh.
+ip link set lo up
+ip link set eth0 mtu 4500 up
+ip address add "192.0.2.$LAB_MACHINE/24" dev eth0
+tc qdisc replace dev eth0 root netem delay 1us limit 10000
+nft -f - <<'END'
+table inet filter {
+    chain input {
+        type filter hook input priority filter; policy drop;
+        iif lo accept
+        ct state established,related accept
+        meta l4proto { 1, 58 } accept comment "ICMP"
+        tcp dport 22 accept
+    }
+}
+END
+# shellcheck disable=SC2016 # for the editor
+printf '#!/bin/sh\ncp /lab/rsm.conf "$1"\n' >/lab/editor
+chmod +x /lab/editor
+apt-get -qq update
+! command -v rsmd munge rdma_rxe || lab_fail "this host is not fresh"
+! rdma link 2>/dev/null | grep -q . || lab_fail "this host has an RDMA device"
+
+# printed FILE TEXT|TEXT...: whether all of them are there, whatever the spaces.
+printed() {
+    local text texts
+    IFS='|' read -ra texts <<<"$2"
+    for text in "${texts[@]}"; do
+        tr -s ' \t' ' ' <"$1" | grep -qwF -e "$text" || return 1
+    done
+}
+
+# once NUMBER COMMAND: its output is in /tmp/N.
+once() {
+    echo "typed on $host" | timeout 400 bash -o pipefail -c "$2" >"/tmp/$1" 2>&1
+}
+once_and_prints() {
+    once "$1" "$2" && printed "/tmp/$1" "$3"
+}
+
+number=0
+left=()
+while IFS=$'\t' read -r where manner prints command <&3; do
+    number=$((number + 1))
+    if [ "$where" = both ] || [ "$where" = "$host" ]; then
+        echo "$host ($(cut -d. -f1 /proc/uptime) s)# $command"
+        patience=0
+        case $command in # what a reader repeats who sees it too early
+        'systemctl status'* | rsmstat* | 'rdma link') patience=90 ;;
+        esac
+        if [ "$manner" = leave ]; then
+            # shellcheck disable=SC2086 # words
+            stdbuf -oL $command >"/tmp/$number" 2>&1 </dev/null &
+            left+=($!)
+            lab_until 60 test -s "/tmp/$number" || lab_fail "$command says nothing"
+            last=$number
+        elif [ "$prints" = - ]; then
+            once "$number" "$command" || {
+                cat "/tmp/$number"
+                lab_fail "step $number: $command"
+            }
+        else
+            lab_until "$patience" once_and_prints "$number" "$command" "$prints" || {
+                cat "/tmp/$number"
+                journalctl --no-pager -u rsmd | tail -n 20
+                lab_fail "step $number: $command: does not print $prints"
+            }
+        fi
+        cat "/tmp/$number"
+    fi
+    lab_note "step-$number-$host"
+    for other in alpha beta; do
+        lab_await "step-$number-$other" 500
+    done
+    # What is typed on beta appears on alpha.
+    if [[ $command == 'rsmtest -i'* ]] && [ "$host" = alpha ]; then
+        lab_until 30 grep -q 'typed on beta' "/tmp/$last" || {
+            cat "/tmp/$last"
+            lab_fail "what was typed on beta does not appear"
+        }
+        echo "result: rsmtest: $(grep -a 'typed on beta' "/tmp/$last")"
+    fi
+    case $command in
+    'rsmstat --links' | 'systemctl status'* | rsmperf\ --node*) sed "s/^/result: $host: /" "/tmp/$number" 2>/dev/null | tail -n 8 || : ;;
+    esac
+done 3</lab/steps
+[ "$number" -gt 10 ] || lab_fail "the page has only $number commands"
+for process in "${left[@]}"; do
+    kill "$process" 2>/dev/null || :
+done
+echo "result: $number commands of the page work on $host"
