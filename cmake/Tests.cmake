@@ -21,11 +21,30 @@ if(RSM_SANITIZE)
     set(RSM_REPEATED long)
 endif()
 
+# rsm_cross_test(): of another processor. tests/arch runs it, in a machine for that processor, out of a list that
+# has a line for each test, in a shell's words: name, labels, seconds, environment, `--`, command.
+macro(rsm_cross_test)
+    list(GET T_COMMAND 0 program)
+    if(TARGET "${program}")
+        list(REMOVE_AT T_COMMAND 0)
+        list(PREPEND T_COMMAND "$<TARGET_FILE:${program}>")
+    endif()
+    set(line ${RSM_TEST_ENVIRONMENT} ${T_ENVIRONMENT} -- ${T_COMMAND})
+    list(JOIN T_LABELS " " labels)
+    list(JOIN line "' '" line)
+    set_property(GLOBAL APPEND_STRING PROPERTY rsm_cross_tests
+        "'${T_NAME}' '${labels}' ${T_TIMEOUT} '${line}'\n")
+endmacro()
+
 # rsm_test(NAME name COMMAND ... LABELS ... [TIMEOUT seconds] [PROPERTIES ...]): register a test.
 function(rsm_test)
     cmake_parse_arguments(T "" "NAME;TIMEOUT" "COMMAND;LABELS;PROPERTIES;ENVIRONMENT" ${ARGN})
     if(NOT T_TIMEOUT)
         set(T_TIMEOUT 120)
+    endif()
+    if(CMAKE_CROSSCOMPILING)
+        rsm_cross_test()
+        return()
     endif()
     set(name ${RSM_TEST_PREFIX}${T_NAME})
     add_test(NAME ${name} COMMAND ${T_COMMAND})

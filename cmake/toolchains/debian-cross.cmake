@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # For another processor with Debian's cross compiler, and with Debian's libraries for it below
-# build/sysroot/ARCHITECTURE. To make that folder, for example for arm64:
-#   mmdebstrap --variant=extract --architectures=arm64 --include=libc6-dev,linux-libc-dev,libevent-dev,\
-#   libinih-dev,uthash-dev,libbsd-dev,libibverbs-dev,librdmacm-dev,libnl-3-dev,libcmocka-dev,libgcc-s1 \
-#   bookworm build/sysroot/arm64
+# build/sysroot/ARCHITECTURE, which sysroot.sh makes. `./dev test arch` does all of it.
 # What is built runs here in qemu's user-mode emulation, as far as that carries: it cannot start rsmd.
 # Programs find the loader and the libraries of the sysroot by absolute names, so they are for trying
 # and not for installing.
@@ -17,7 +14,7 @@ get_filename_component(cross_source ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
 set(CMAKE_SYSROOT ${cross_source}/build/sysroot/${RSM_CROSS_DEBIAN})
 if(NOT EXISTS ${CMAKE_SYSROOT}${RSM_CROSS_LOADER})
     message(FATAL_ERROR "${CMAKE_SYSROOT} lacks a system for ${RSM_CROSS_PROCESSOR}: "
-                        "mmdebstrap makes it, see cmake/toolchains/debian-cross.cmake")
+                        "cmake/toolchains/sysroot.sh ${RSM_CROSS_DEBIAN} makes it")
 endif()
 set(cross_libraries /usr/lib/${RSM_CROSS_TRIPLET})
 set(CMAKE_EXE_LINKER_FLAGS_INIT

@@ -10,6 +10,10 @@
 #ifndef _RSM_BASE_TYPES_H
 #define _RSM_BASE_TYPES_H
 
+#if !defined(__LP64__)
+#error "librsm needs 64-bit pointers: i686 and x32 are not supported"
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>

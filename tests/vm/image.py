@@ -29,6 +29,9 @@ TOOLS = {
 }
 # Nice to have where the host has them.
 OPTIONAL_TOOLS = ["munge", "unmunge", "strace"]
+# A machine of another processor has no devices, and its tools are those of its sysroot.
+SYSROOT_TOOLS = {"bash": "bash", "ip": "iproute2", "ss": "iproute2"}
+SYSROOT_OPTIONAL_TOOLS = ["strace", "setpriv", "perl"]
 HOST_TOOLS = {"cpio": "cpio", "modprobe": "kmod", "depmod": "kmod", "zstd": "zstd"}
 SEARCH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 
@@ -40,20 +43,22 @@ def which(command, package):
     return path
 
 
-def busybox():
-    path = which("busybox", "busybox-static")
-    if libraries(path):
-        raise Missing(f"{path} is not a static program (package busybox-static)")
+def inside(processor, command, package):
+    """A program of the machine."""
+    if not processor.sysroot:
+        return which(command, package)
+    path = shutil.which(command, path=":".join(f"{processor.sysroot}/{folder}" for folder in
+                                               ("usr/bin", "usr/sbin", "bin", "sbin")))
+    if not path:
+        raise Missing(f"{processor.sysroot} has no {command} (package {package})")
     return path
 
 
-def libraries(program):
-    """The files that the dynamic loader would open, and the loader itself; none of a script."""
-    run = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
-    lost = re.findall(r"^\s*(\S+) => not found", run.stdout, re.M)
-    if lost:
-        raise Missing(f"{program} needs {', '.join(lost)}, which is not installed")
-    return re.findall(r"(?:^\s*|=> )(/\S+)", run.stdout, re.M)
+def busybox(processor):
+    path = inside(processor, "busybox", "busybox-static")
+    if processor.libraries(path):
+        raise Missing(f"{path} is not a static program (package busybox-static)")
+    return path
 
 
 def providers():
@@ -64,10 +69,11 @@ def providers():
     return found
 
 
-def loaded_by_libc():
+def loaded_by_libc(processor):
     """What pthread_exit() and pthread_cancel() load by name."""
-    found = glob.glob("/usr/lib/*-linux-gnu/libgcc_s.so.1") or \
-        glob.glob("/lib/*-linux-gnu/libgcc_s.so.1")
+    root = processor.sysroot
+    found = glob.glob(f"{root}/usr/lib/*-linux-gnu/libgcc_s.so.1") or \
+        glob.glob(f"{root}/lib/*-linux-gnu/libgcc_s.so.1")
     if not found:
         raise Missing("there is no libgcc_s.so.1 (package libgcc-s1)")
     return found
@@ -76,24 +82,28 @@ def loaded_by_libc():
 class Archive:
     """Files to pack: guest path to host path, or to bytes."""
 
-    def __init__(self):
-        self.entries = {}
+    def __init__(self, processor):
+        self.entries, self.processor = {}, processor
 
     def file(self, path, guest=None):
-        self.entries[merged(guest or path)] = path
+        self.entries[merged(guest or self.processor.guest(path))] = path
 
     def program(self, path, guest=None):
         """A program or shared object with all that it is linked to."""
         self.file(path, guest)
-        for library in libraries(path):
+        for library in self.processor.libraries(path):
             self.file(library)
 
     def tree(self, path, guest):
-        """A folder's files."""
-        for folder, _, names in os.walk(path):
+        """A folder's files, but what only a compiler reads; with what its programs are linked to."""
+        for folder, folders, names in os.walk(path):
+            folders[:] = [name for name in folders if name != "CMakeFiles"]
             for name in names:
                 host = os.path.join(folder, name)
-                self.file(host, os.path.join(guest, os.path.relpath(host, path)))
+                if not name.endswith((".a", ".o", ".cmake")):
+                    self.file(host, os.path.join(guest, os.path.relpath(host, path)))
+                    for library in self.processor.libraries(host) if is_elf(host) else []:
+                        self.file(library)
 
     def text(self, guest, content):
         self.entries[merged(guest)] = content.encode()
@@ -117,11 +127,19 @@ class Archive:
                 os.symlink(f"usr/{link}", f"{root}/{link}")
             for guest, host in self.entries.items():
                 place(root + guest, host)
+            if self.processor.sysroot:  # programs that were linked there name their loader by this path
+                os.makedirs(os.path.dirname(root + self.processor.sysroot), exist_ok=True)
+                os.symlink("/", root + self.processor.sysroot)
             names = subprocess.run(["find", ".", "-mindepth", "1", "-print0"], cwd=root,
                                    stdout=subprocess.PIPE, check=True).stdout
             # -R: whoever packs it, in the machine the files are root's.
             return subprocess.run(["cpio", "--null", "-o", "-H", "newc", "-R", "0:0", "--quiet"],
                                   cwd=root, input=names, stdout=subprocess.PIPE, check=True).stdout
+
+
+def is_elf(path):
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
 
 
 def merged(path):
@@ -143,27 +161,52 @@ def place(target, host):
         shutil.copy(host, target)
 
 
-def system(kernel):
-    """The part that all machines with this kernel have in common."""
-    archive = Archive()
-    for command, package in HOST_TOOLS.items():
-        which(command, package)
-    archive.file(busybox(), "/usr/bin/busybox")
+def devices(archive):
+    """Of a machine with soft-RoCE: tools, and what libibverbs loads."""
     for command, package in TOOLS.items():
         archive.program(which(command, package))
     for command in OPTIONAL_TOOLS:
         path = shutil.which(command, path=SEARCH)
         if path:
             archive.program(path)
-    for provider in providers() + loaded_by_libc():
+    for provider in providers():
         archive.program(provider)
     archive.file("/etc/libibverbs.d/rxe.driver")
+
+
+def sysroot_tools(archive):
+    for command, package in SYSROOT_TOOLS.items():
+        archive.program(inside(archive.processor, command, package))
+    for command in SYSROOT_OPTIONAL_TOOLS:
+        try:
+            archive.program(inside(archive.processor, command, command))
+        except Missing:
+            pass
+    for folder in glob.glob(f"{archive.processor.sysroot}/usr/lib/*/perl-base"):
+        archive.tree(folder, archive.processor.guest(folder))
+
+
+def system(kernel, processor):
+    """The part that all machines with this kernel have in common."""
+    archive = Archive(processor)
+    for command, package in HOST_TOOLS.items():
+        which(command, package)
+    archive.file(busybox(processor), "/usr/bin/busybox")
+    if processor.sysroot:
+        sysroot_tools(archive)
+    else:
+        devices(archive)
+    for library in loaded_by_libc(processor):
+        archive.program(library)
     archive.text("/etc/passwd", "root:x:0:0:root:/:/bin/bash\n"
                                 "daemon:x:1:1:daemon:/:/bin/false\n"
                                 "nobody:x:65534:65534:nobody:/:/bin/false\n")
     archive.text("/etc/group", "root:x:0:\ndaemon:x:1:\nnogroup:x:65534:\n")
     archive.text("/etc/hosts", "127.0.0.1 localhost\n10.9.0.1 node1\n10.9.0.2 node2\n")
     archive.text("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
+    if processor.sysroot: # no modules are needed there
+        archive.text("/lab/modules/order", "")
+        return archive
     loaded = add_modules(archive, kernel.modules(MODULES))
     add_modules(archive, kernel.modules(ON_DEMAND))
     archive.text("/lab/modules/order", "".join(name + "\n" for name in loaded))
@@ -178,12 +221,12 @@ def add_modules(archive, files):
     return names
 
 
-def boot(kernel):
+def boot(kernel, processor):
     """The part of machines that have their system on a disk."""
-    archive = Archive()
+    archive = Archive(processor)
     for command, package in HOST_TOOLS.items():
         which(command, package)
-    archive.file(busybox(), "/usr/bin/busybox")
+    archive.file(busybox(processor), "/usr/bin/busybox")
     names = add_modules(archive, kernel.modules(DISK_MODULES))
     archive.text("/lab/modules/order", "".join(name + "\n" for name in names))
     return archive
@@ -191,7 +234,7 @@ def boot(kernel):
 
 def make(kernel, extra, cache, target, disk=False):
     """Write the initramfs: the system part out of the cache, and `extra` (an Archive)."""
-    name, part = ("boot", boot(kernel)) if disk else ("system", system(kernel))
+    name, part = ("boot", boot(kernel, extra.processor)) if disk else ("system", system(kernel, extra.processor))
     key = part.key()
     kept = os.path.join(cache, f"{name}-{kernel.version}-{key[:16]}.cpio")
     if not os.path.exists(kept):

@@ -91,6 +91,20 @@ def candidates(cache):
             yield Kernel(version, f"{root}/boot/vmlinuz-{version}", root or "/")
 
 
+class Image(Kernel):
+    """One that QEMU boots as it is, such as those for arm64."""
+
+    def vmlinux(self, cache):
+        return self.image
+
+
+def of_sysroot(sysroot):
+    """The newest kernel of a Debian for another processor."""
+    images = glob.glob(f"{sysroot}/boot/vmlinuz-*")
+    image = max(images, key=lambda name: numbers(os.path.basename(name)))
+    return Image(os.path.basename(image)[len("vmlinuz-"):], image, sysroot)
+
+
 def choose(prefix, cache):
     """The kernel to boot: the first candidate, or the first of a series such as "6.12"."""
     refused = []

@@ -11,9 +11,8 @@ import socket
 import subprocess
 import time
 
-# What guest/init tells isa-debug-exit; QEMU exits with 2 * value + 1. No value is one that QEMU
-# exits with by itself (0: powered off, 1: could not start), `timeout` (124) or a shell (128 + n).
-QEMU_STATUS = {2 * 21 + 1: "success", 2 * 22 + 1: "skipped", 2 * 23 + 1: "failure"}
+from processor import STATUS
+
 TAIL_LINES = 80
 CLOCK_SLACK_S = 1
 BOOT_S = 150  # of which a start takes ten, and on a busy host some tens; now and then a kernel stops there
@@ -30,7 +29,7 @@ class Machine:
 
     def __init__(self, number, options, nonce, directory, logs):
         self.number, self.nonce, self.directory = number, nonce, directory
-        self.options = options
+        self.options, self.processor = options, options.processor
         self.tail = collections.deque(maxlen=TAIL_LINES)
         self.results = []     # what a test wants to be seen even if it succeeds
         self.partial = b""
@@ -54,25 +53,20 @@ class Machine:
                   "-serial", "chardev:console"]
         if self.options.shell:
             serial = ["-serial", "mon:stdio"]
-        command = ["qemu-system-x86_64", "-name", f"rsm-lab-{self.number}",
-                   "-accel", self.options.accel, "-cpu", "max", "-machine",
-                   ("q35" if self.options.iommu else "pc")
-                   + (",memory-backend=memory" if self.options.repeat_memory else ""),
+        command = [self.processor.qemu, "-name", f"rsm-lab-{self.number}",
+                   "-accel", self.options.accel,
                    "-m", str(self.options.memory), "-smp", str(self.options.smp),
                    "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-                   "-device", "isa-debug-exit,iobase=0xf4,iosize=4",
                    "-qmp", f"unix:{self.path('qmp')},server=on,wait=off",
                    "-kernel", vmlinux, "-initrd", initramfs,
-                   "-append", "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nowatchdog"
-                              # Under load the processors' clocks seem apart, and the kernel then
-                              # takes one that costs microseconds to read. They are the host's.
-                              # It also panics at the start if the timer does not tick in time.
-                              " tsc=reliable no_timer_check net.ifnames=0"
+                   "-append", f"console={self.processor.console} quiet panic=-1 oops=panic"
+                              f" {self.processor.append}"
                               f" rcupdate.rcu_cpu_stall_suppress=1 lab.machine={self.number}"
+                              f" lab.console={self.processor.console} lab.orders={self.processor.orders}"
                               f" lab.nonce={self.nonce} {append}"
                               f"{' intel_iommu=on' if self.options.iommu else ''}"]
         self.life += 1
-        command += self.repeated_memory()
+        command += self.processor.qemu_options(self.options) + self.repeated_memory()
         command += serial + self.order_port() + self.network() + self.bridge() + self.edu() + self.disks()
         self.started = time.monotonic()
         self.process = subprocess.Popen(
@@ -86,15 +80,15 @@ class Machine:
         return os.path.join(self.directory, f"{name}.{self.number}")
 
     def order_port(self):
-        """The guest's ttyS1: a socket that this process made before QEMU starts."""
+        """The guest's second serial port: a socket that this process made before QEMU starts."""
         listener = socket.socket(socket.AF_UNIX)
         if self.life > 1:
             os.unlink(self.path("orders"))
         listener.bind(self.path("orders"))
         listener.listen(1)
         self.listener = listener
-        return ["-chardev", f"socket,id=orders,path={self.path('orders')}",
-                "-serial", "chardev:orders"]
+        return ["-chardev", f"socket,id=orders,path={self.path('orders')}"] + \
+            self.processor.serial("orders")
 
     def links(self):
         """To the neighbours: (number of the link, the neighbour's). Link N joins machines N + 1 and N + 2."""
@@ -209,7 +203,7 @@ class Machine:
         self.orders.setblocking(False)
 
     def read_orders(self):
-        """Complete lines that the guest wrote to ttyS1; None when the port has gone."""
+        """Complete lines that the guest wrote to that port; None when the port has gone."""
         try:
             data = self.orders.recv(4096)
         except BlockingIOError:
@@ -222,7 +216,7 @@ class Machine:
         return [line.strip().decode(errors="replace") for line in complete]
 
     def tell(self, text):
-        """A line for the guest's ttyS1, which loses what comes before somebody listens. A machine
+        """A line for the guest's port, which loses what comes before somebody listens. A machine
         that is dead or frozen need not get it."""
         if self.listens and self.orders and self.process.poll() is None:
             try:
@@ -296,7 +290,7 @@ class Machine:
         """(outcome, text), for a machine whose process has ended. Success needs both: QEMU's exit
         status and the line with this run's nonce; they must agree."""
         status = self.process.returncode
-        outcome = QEMU_STATUS.get(status)
+        outcome = STATUS.get(status)
         if self.fast:
             return "failure", "its clock runs too fast"
         if self.stuck:

@@ -9,7 +9,6 @@ import argparse
 import fcntl
 import glob
 import os
-import platform
 import re
 import secrets
 import selectors
@@ -26,6 +25,7 @@ import image
 import kernel as kernels
 from common import Missing
 from machine import Machine, die_with_parent
+from processor import choose as choose_processor
 
 SKIPPED = 77
 # Part of the time-out after which the machine's own watchdog speaks, which knows more.
@@ -54,6 +54,11 @@ def arguments():
     parser.add_argument("--program", action="append", default=[], metavar="PATH",
                         help="a program or shared object; it and its libraries keep their paths")
     parser.add_argument("--file", action="append", default=[], metavar="PATH[=GUEST]")
+    parser.add_argument("--tree", action="append", default=[], metavar="FOLDER",
+                        help="a folder with all that is in it but a compiler's files")
+    parser.add_argument("--processor", choices=["x86-64", "arm64"], default="x86-64")
+    parser.add_argument("--sysroot", default=os.path.join(image.HERE, "../../build/sysroot/arm64"),
+                        help="Debian for another processor than x86-64")
     parser.add_argument("--modules", metavar="FOLDER",
                         help="kernel modules, in FOLDER/VERSION; they get to /lab/built")
     parser.add_argument("--bridge", action="store_true", help="a bridge: each machine has an end of it, one "
@@ -114,7 +119,7 @@ def cache_folder():
 
 def extra(options, kernel):
     """The test's own part of the initramfs."""
-    archive = image.Archive()
+    archive = image.Archive(options.processor)
     if options.modules:
         built = glob.glob(os.path.join(options.modules, glob.escape(kernel.version), "*.ko"))
         if not built:
@@ -130,6 +135,8 @@ def extra(options, kernel):
     lines = [f"export {name}={shlex.quote(value)}"
              for name, _, value in (entry.partition("=") for entry in options.env)]
     archive.text("/lab/environment", "".join(line + "\n" for line in lines))
+    for folder in options.tree:
+        archive.tree(os.path.abspath(folder), os.path.abspath(folder))
     if options.script:
         archive.file(os.path.abspath(options.script), "/lab/script")
     archive.text("/lab/arguments", " ".join(map(shlex.quote, options.argument)) + "\n")
@@ -327,12 +334,12 @@ class Lab:
 
 def prepare(options, cache):
     """(vmlinux, initramfs) with everything in them."""
-    if platform.machine() != "x86_64":
-        raise Missing(f"the lab is for x86-64, this is {platform.machine()}")
-    image.which("qemu-system-x86_64", "qemu-system-x86")
+    options.processor = choose_processor(options.processor, options.sysroot)
+    image.which(options.processor.qemu, options.processor.package)
     with open(os.path.join(cache, "lock"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        kernel = kernels.choose(options.kernel, cache)
+        kernel = kernels.of_sysroot(options.processor.sysroot) if options.processor.sysroot else \
+            kernels.choose(options.kernel, cache)
         print(f"lab: kernel {kernel.version}, {options.machines} machine(s)", flush=True)
         for old in glob.glob(os.path.join(cache, "run-*.cpio")):  # of runs that were killed
             if not os.path.exists(f"/proc/{re.findall(r'[0-9]+', os.path.basename(old))[0]}"):

@@ -186,15 +186,15 @@ lab_munged() {
 # What the host says is kept in a file, so that nobody misses a note. It repeats to each machine what
 # was said before that one listened.
 lab_listen() {
-    exec 9</dev/ttyS1
+    exec 9<"$LAB_ORDERS"
     cat <&9 >/run/notes &
     exec 9<&-
-    echo hello >/dev/ttyS1
+    echo hello >"$LAB_ORDERS"
 }
 
 # lab_note WORD: tell all machines; lab_await WORD [SECONDS]: until some machine has.
 lab_note() {
-    echo "note $1" >/dev/ttyS1
+    echo "note $1" >"$LAB_ORDERS"
 }
 
 lab_await() {
@@ -203,6 +203,6 @@ lab_await() {
 
 # lab_machine VERB MACHINE: kill, freeze, thaw, unplug or plug it; done when this returns.
 lab_machine() {
-    echo "$1 $2" >/dev/ttyS1
+    echo "$1 $2" >"$LAB_ORDERS"
     lab_await "$1-$2"
 }

@@ -9,8 +9,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 
 from machine import BOOT_S, Machine  # pylint: disable=wrong-import-position
-
-SUCCESS, SKIPPED, FAILURE = 43, 45, 47  # QEMU's status by way of isa-debug-exit
+from processor import FAILURE, SKIPPED, SUCCESS  # pylint: disable=wrong-import-position
 
 
 class Process:
