@@ -268,19 +268,26 @@ static enum rsm_status make_mappable(struct rsmcore_import *import)
     return status;
 }
 
-struct rsm_conn *rsmcore_import_conn_slowly(struct rsmcore_import *import, uint32_t right,
-                                            uint64_t offset, const void *local, size_t length)
+struct rsm_conn *rsmcore_import_conn_for_mapping(struct rsmcore_import *import, const void *local,
+                                                 size_t length)
 {
-    const struct rsm_softmap_ops *engine = atomic_load(&rsmcore_mapping_engine);
     struct rsm_conn *conn = rsmcore_import_conn(import);
-    if (length >= RSM_PROBE_TRANSFER_BYTES && right == RSM_RIGHT_WRITE)
-        RSM_PROBE3(import_put, import->id, offset, length);
-    else if (length >= RSM_PROBE_TRANSFER_BYTES)
-        RSM_PROBE3(import_get, import->id, offset, length);
-    if (engine == NULL || (conn->caps & RSM_CAP_MAP) != 0 || !engine->shows(local, length))
+    if ((conn->caps & RSM_CAP_MAP) != 0 ||
+        !atomic_load(&rsmcore_mapping_engine)->shows(local, length))
         return conn;
     (void)make_mappable(import); /* else as it is: it was possible a moment before the mapping */
     return rsmcore_import_conn(import);
+}
+
+void rsmcore_import_probe(const struct rsmcore_import *import, uint32_t right, uint64_t offset,
+                          uint64_t length)
+{
+    if (length < RSM_PROBE_TRANSFER_BYTES)
+        return;
+    if (right == RSM_RIGHT_WRITE)
+        RSM_PROBE3(import_put, import->id, offset, length);
+    else
+        RSM_PROBE3(import_get, import->id, offset, length);
 }
 
 static enum rsm_status transfer_vector(struct rsmcore_import *import,
@@ -296,8 +303,10 @@ static enum rsm_status transfer_vector(struct rsmcore_import *import,
         inside++;
     enum rsm_status status = RSM_ST_OK;
     struct rsm_conn *conn = rsmcore_import_conn(import);
-    for (unsigned i = 0; i < inside; i++)
-        conn = rsmcore_import_conn_for(import, right, vec[i].remote, vec[i].local, vec[i].length);
+    for (unsigned i = 0; i < inside; i++) {
+        rsmcore_import_probe(import, right, vec[i].remote, vec[i].length);
+        conn = rsmcore_import_conn_for(import, vec[i].local, vec[i].length);
+    }
     if (inside > 0)
         status = rsmcore_import_note(import, right == RSM_RIGHT_WRITE
                                                  ? conn->ops->putv(conn, vec, inside, done)

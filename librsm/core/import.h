@@ -115,33 +115,33 @@ static inline bool rsmcore_import_in_range(const struct rsmcore_import *import, 
 /** The mapping engine, once it has made a connection mappable; else NULL. */
 extern const struct rsm_softmap_ops *_Atomic rsmcore_mapping_engine;
 
-/** What rsmcore_import_conn_for() does for a transfer that is long or may meet a software mapping. */
-struct rsm_conn *rsmcore_import_conn_slowly(struct rsmcore_import *import, uint32_t right,
-                                            uint64_t offset, const void *local, size_t length);
+/** rsmcore_import_conn(), or what a transfer needs whose local memory is a software mapping. */
+struct rsm_conn *rsmcore_import_conn_for_mapping(struct rsmcore_import *import, const void *local,
+                                                 size_t length);
 
 /**
- * The connection for a transfer from or to @p local, which @p right (RSM_RIGHT_WRITE: a put) and
- * @p offset tell to a tracer. A transport that cannot map is not handed memory of software mappings:
- * its adapter would read what is there and not what the engine has still to bring. So such a
- * connection becomes mappable, and the engine copies.
- *
- * One branch serves both: a second one is seen in the time of a put of 8 bytes.
+ * The connection for a transfer from or to @p local. A transport that cannot map is not handed
+ * memory of software mappings: its adapter would read what is there and not what the engine has
+ * still to bring. So such a connection becomes mappable, and the engine copies.
  */
 static inline struct rsm_conn *rsmcore_import_conn_for(struct rsmcore_import *import,
-                                                       uint32_t right, uint64_t offset,
                                                        const void *local, size_t length)
 {
-    uintptr_t engine =
-        (uintptr_t)atomic_load_explicit(&rsmcore_mapping_engine, memory_order_acquire);
-    if (__builtin_expect((engine | length / RSM_PROBE_TRANSFER_BYTES) != 0, 0))
-        return rsmcore_import_conn_slowly(import, right, offset, local, length);
+    if (__builtin_expect(
+            atomic_load_explicit(&rsmcore_mapping_engine, memory_order_acquire) != NULL, 0))
+        return rsmcore_import_conn_for_mapping(import, local, length);
     return rsmcore_import_conn(import);
 }
+
+/** Tell a tracer of a transfer, if it has RSM_PROBE_TRANSFER_BYTES or more. Any thread.
+ *  @param right  RSM_RIGHT_WRITE: a put, RSM_RIGHT_READ: a get. */
+void rsmcore_import_probe(const struct rsmcore_import *import, uint32_t right, uint64_t offset,
+                          uint64_t length);
 
 /* Transfers: RSM_ST_DENIED without the right, RSM_ST_RANGE outside the segment (both unchecked by
  * transports), else what the transport says. An aborted connection is not an error here: data goes
  * to or comes from memory that is nobody's. Callers that have checked both, against `rights` and
- * `length`, take the forms named unchecked. */
+ * `length`, take the forms named unchecked, and call rsmcore_import_probe() for long transfers. */
 
 static inline enum rsm_status rsmcore_import_check(const struct rsmcore_import *import,
                                                    uint32_t right, uint64_t offset, uint64_t length)
@@ -155,7 +155,7 @@ static inline enum rsm_status rsmcore_import_put_unchecked(struct rsmcore_import
                                                            uint64_t offset, const void *src,
                                                            size_t length)
 {
-    struct rsm_conn *conn = rsmcore_import_conn_for(import, RSM_RIGHT_WRITE, offset, src, length);
+    struct rsm_conn *conn = rsmcore_import_conn_for(import, src, length);
     return rsmcore_import_note(import, conn->ops->put(conn, offset, src, length));
 }
 
@@ -163,7 +163,7 @@ static inline enum rsm_status rsmcore_import_get_unchecked(struct rsmcore_import
                                                            uint64_t offset, void *dst,
                                                            size_t length)
 {
-    struct rsm_conn *conn = rsmcore_import_conn_for(import, RSM_RIGHT_READ, offset, dst, length);
+    struct rsm_conn *conn = rsmcore_import_conn_for(import, dst, length);
     return rsmcore_import_note(import, conn->ops->get(conn, offset, dst, length));
 }
 
@@ -173,8 +173,7 @@ static inline enum rsm_status rsmcore_import_put_elems_unchecked(struct rsmcore_
                                                                  uint64_t offset, const void *src,
                                                                  unsigned width, size_t count)
 {
-    struct rsm_conn *conn =
-        rsmcore_import_conn_for(import, RSM_RIGHT_WRITE, offset, src, count * width);
+    struct rsm_conn *conn = rsmcore_import_conn_for(import, src, count * width);
     return rsmcore_import_note(import, conn->ops->put_elems(conn, offset, src, width, count));
 }
 
@@ -182,8 +181,7 @@ static inline enum rsm_status rsmcore_import_get_elems_unchecked(struct rsmcore_
                                                                  uint64_t offset, void *dst,
                                                                  unsigned width, size_t count)
 {
-    struct rsm_conn *conn =
-        rsmcore_import_conn_for(import, RSM_RIGHT_READ, offset, dst, count * width);
+    struct rsm_conn *conn = rsmcore_import_conn_for(import, dst, count * width);
     return rsmcore_import_note(import, conn->ops->get_elems(conn, offset, dst, width, count));
 }
 
@@ -191,6 +189,8 @@ static inline enum rsm_status rsmcore_import_put(struct rsmcore_import *import, 
                                                  const void *src, size_t length)
 {
     enum rsm_status status = rsmcore_import_check(import, RSM_RIGHT_WRITE, offset, length);
+    if (__builtin_expect(length >= RSM_PROBE_TRANSFER_BYTES, 0))
+        rsmcore_import_probe(import, RSM_RIGHT_WRITE, offset, length);
     return status == RSM_ST_OK ? rsmcore_import_put_unchecked(import, offset, src, length) : status;
 }
 
@@ -198,6 +198,8 @@ static inline enum rsm_status rsmcore_import_get(struct rsmcore_import *import, 
                                                  void *dst, size_t length)
 {
     enum rsm_status status = rsmcore_import_check(import, RSM_RIGHT_READ, offset, length);
+    if (__builtin_expect(length >= RSM_PROBE_TRANSFER_BYTES, 0))
+        rsmcore_import_probe(import, RSM_RIGHT_READ, offset, length);
     return status == RSM_ST_OK ? rsmcore_import_get_unchecked(import, offset, dst, length) : status;
 }
 

@@ -69,9 +69,7 @@ static void take_without_waiting(struct rsmcore_import *import)
 static enum rsm_status submit(struct rsmcore_import *import, const struct rsm_work *work)
 {
     const struct rsm_transfer *transfer = &work->transfer;
-    struct rsm_conn *conn =
-        rsmcore_import_conn_for(import, work->read ? RSM_RIGHT_READ : RSM_RIGHT_WRITE,
-                                transfer->remote, transfer->local, transfer->length);
+    struct rsm_conn *conn = rsmcore_import_conn_for(import, transfer->local, transfer->length);
     return rsmcore_conn_completions(conn)->submit(conn, work);
 }
 
@@ -83,8 +81,9 @@ enum rsm_status rsmcore_work_post(struct rsmcore_import *import, struct rsmcore_
                                    .transfer = {.local = request->local,
                                                 .remote = request->offset,
                                                 .length = request->length}};
-    enum rsm_status status = rsmcore_import_check(
-        import, request->read ? RSM_RIGHT_READ : RSM_RIGHT_WRITE, request->offset, request->length);
+    uint32_t right = request->read ? RSM_RIGHT_READ : RSM_RIGHT_WRITE;
+    rsmcore_import_probe(import, right, request->offset, request->length);
+    enum rsm_status status = rsmcore_import_check(import, right, request->offset, request->length);
     if (status != RSM_ST_OK)
         return status;
     if (import->process_epoch != rsmcore_process_epoch())

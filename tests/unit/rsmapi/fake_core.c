@@ -494,10 +494,16 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
 
 const struct rsm_softmap_ops *_Atomic rsmcore_mapping_engine;
 
-struct rsm_conn *rsmcore_import_conn_slowly(struct rsmcore_import *import, uint32_t right,
-                                            uint64_t offset, const void *local, size_t length)
+void rsmcore_import_probe(const struct rsmcore_import *import, uint32_t right, uint64_t offset,
+                          uint64_t length)
 {
-    (void)right, (void)offset, (void)local, (void)length;
+    (void)import, (void)right, (void)offset, (void)length;
+}
+
+struct rsm_conn *rsmcore_import_conn_for_mapping(struct rsmcore_import *import, const void *local,
+                                                 size_t length)
+{
+    (void)local, (void)length;
     return rsmcore_import_conn(import);
 }
 
