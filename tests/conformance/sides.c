@@ -71,6 +71,7 @@ static void start_on_machines(struct world *of)
     if (there < here)
         agent_daemon_start(there);
     host_await_link(of, here, there, true);
+    host_await_reach(of, here, there);
     agent_await_link(there, here);
 }
 
@@ -89,6 +90,8 @@ void stage_open(void)
     if (!two_hosts() || two_machines())
         return;
     hosts_start(world, started);
+    host_await_reach(world, world->hosts[0], world->hosts[1]);
+    host_await_reach(world, world->hosts[1], world->hosts[0]);
     remember_daemon(started[0]);
     remember_daemon(started[1]);
 }

@@ -179,6 +179,35 @@ void host_await_link(const struct world *world, unsigned node, unsigned other, b
     close(socket);
 }
 
+/* States of far ends are those of RSMAPI's topology. */
+static bool reaches(int socket, unsigned other)
+{
+    enum { ACTIVE = 3 };
+    unsigned controllers = 1;
+    for (unsigned i = 0; i < controllers; i++) {
+        struct rsm_msg msg = {.type = RSM_MSG_TOPOLOGY, .u.topology.controller = i};
+        ask(socket, &msg);
+        const struct rsm_topology_reply *reply = &msg.u.topology_reply;
+        controllers = reply->controllers;
+        for (unsigned j = 0; j < reply->peer_count; j++)
+            if (reply->peers[j].node == other && reply->peers[j].state != ACTIVE)
+                return false;
+    }
+    return true;
+}
+
+void host_await_reach(const struct world *world, unsigned node, unsigned other)
+{
+    int64_t deadline = now_ms() + LINK_TIMEOUT_MS;
+    int socket = hello(world, node);
+    while (!reaches(socket, other)) {
+        if (now_ms() > deadline)
+            fail_msg("node %u does not reach node %u", node, other);
+        usleep(TICK_US);
+    }
+    close(socket);
+}
+
 void host_await_segments(const struct world *world, unsigned node, unsigned count)
 {
     int64_t deadline = now_ms() + LINK_TIMEOUT_MS;

@@ -37,6 +37,10 @@ void hosts_end(pid_t daemons[2]);
 /** Wait until the daemon of @p node says that its link to @p other is up, or is not. */
 void host_await_link(const struct world *world, unsigned node, unsigned other, bool up);
 
+/** Wait until all controllers of @p node that have @p other among their far ends reach it: a fabric may come up
+ *  later than the link. */
+void host_await_reach(const struct world *world, unsigned node, unsigned other);
+
 /** One request to a node's daemon, as a client of that node; it must succeed. */
 struct rsm_msg;
 void host_ask(const struct world *world, unsigned node, struct rsm_msg *msg);
