@@ -114,8 +114,8 @@ static void set_inherited(const struct rsmd_parcel *parcel, bool inherited)
 static void give_in_place(const struct rsmd_parcel *parcel)
 {
     char text[RSMD_HANDOVER_TEXT];
-    snprintf(text, sizeof text, "%d %d %d %d %d", parcel->state, parcel->table, parcel->lock,
-             parcel->listener, parcel->listener_is_ours);
+    snprintf(text, sizeof text, "%d %d %d %d", parcel->state, parcel->table, parcel->lock,
+             parcel->listener);
     if (setenv(RSMD_HANDOVER_VARIABLE, text, 1) < 0)
         return;
     /* Where relative names of the command line lead. */
@@ -146,8 +146,7 @@ void rsmd_handover_give(const struct rsmd_server *server, const struct rsmd_inst
     struct rsmd_parcel parcel = {
         .table = rsmd_generation_table_lasting_fd(server->node->generation_table),
         .lock = instance->lock,
-        .listener = server->listener,
-        .listener_is_ours = instance->socket_is_ours};
+        .listener = server->listener};
     rsmd_state_save(&parcel.snapshot, server);
     parcel.state = parcel.table >= 0 ? rsmd_snapshot_seal(&parcel.snapshot) : -1;
     if (parcel.state >= 0)

@@ -6,14 +6,13 @@
 #include "common/snapshot.h"
 
 /** In the environment of a program that was executed in place: the descriptors of state, table, lock
- *  and listener, and whether the last one was bound by the daemon. */
+ *  and listener. */
 #define RSMD_HANDOVER_VARIABLE "RSMD_HANDOVER"
 enum { RSMD_HANDOVER_TEXT = 80 };
 
 struct rsmd_parcel {
     struct rsmd_snapshot snapshot;
     int state, table, lock, listener;
-    bool listener_is_ours;
 };
 
 #endif

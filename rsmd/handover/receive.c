@@ -2,7 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -75,15 +75,24 @@ static void close_untaken(void)
     closedir(open_fds);
 }
 
+/* The descriptor that comes next in the text; -1: there is none. */
+static int next_descriptor(const char **text)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(*text, &end, 10);
+    bool good = errno == 0 && end != *text && number >= 0 && number <= INT_MAX;
+    *text = end;
+    return good ? (int)number : -1;
+}
+
 static void receive_in_place(struct rsmd_handover *received, const char *text)
 {
-    int state, table, lock, listener, ours;
     received->present = received->in_place = true;
-    if (sscanf(text, "%d %d %d %d %d", &state, &table, &lock, &listener, &ours) != 5)
-        return;
-    take_table(received, inherited(table));
-    received->lock = inherited(lock);
-    received->listener = inherited(listener);
+    int state = next_descriptor(&text);
+    take_table(received, inherited(next_descriptor(&text)));
+    received->lock = inherited(next_descriptor(&text));
+    received->listener = inherited(next_descriptor(&text));
     take_rest(received, inherited(state));
     close_untaken();
 }
