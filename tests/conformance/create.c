@@ -223,7 +223,8 @@ CONFORMANCE(E, 19, "a controller's limit on the size; loopback has none")
     size_t limit = attr.attr_max_export_segment_size;
     size_t beyond = (limit / PAGE + 1) * PAGE;
     bool limited = limit != 0 && beyond > limit;
-    uint8_t *memory = pages(1);
+    uint8_t *memory = pages(2);
+    make_hole(memory + PAGE); /* what lies behind it may be anything, and is not looked at */
     if (limited) /* the memory is not there: loopback looks no further than that */
         EXPECT(RSMERR_BAD_ADDR, rsm_memseg_export_create(loopback(), &segment, memory, beyond, 0));
     APPLIES_IF(!on_loopback(), "loopback has no limit");
