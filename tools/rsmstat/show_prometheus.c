@@ -29,8 +29,8 @@ static void label(FILE *out, const char *name, const char *value)
 /* Counters are those whose names end with _total, as the format wants it. */
 static void metric(FILE *out, const char *name, const char *help)
 {
-    size_t length = strlen(name), ending = strlen("_total");
-    bool counter = length > ending && strcmp(name + length - ending, "_total") == 0;
+    const char *ending = strrchr(name, '_');
+    bool counter = ending != NULL && strcmp(ending, "_total") == 0;
     fprintf(out, "# HELP rsm_%s %s\n# TYPE rsm_%s %s\n", name, help, name,
             counter ? "counter" : "gauge");
 }

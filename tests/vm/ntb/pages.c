@@ -171,12 +171,12 @@ static void dump(struct side *side, const char *filter, size_t expected)
           "%s: no core: %x", side->name, status);
     memset(copy, 0, LENGTH);
     got = dumped(child, (uintptr_t)side->data);
-    CHECK(got == expected, "%s: %lu bytes in the core with filter %s", side->name, (long)got,
-          filter);
+    CHECK(got == expected, "%s: %lu bytes in the core with filter %s", side->name,
+          (unsigned long)got, filter);
     if (got)
         expect(side, copy, 6, "core");
     printf("result: %s: core with coredump_filter %s: %lu of %u bytes\n", side->name, filter,
-           (long)got, LENGTH);
+           (unsigned long)got, LENGTH);
 }
 
 /* Who still holds a page, like a disk that has not finished, keeps the range from another user. */
