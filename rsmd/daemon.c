@@ -303,18 +303,24 @@ static bool note_config(struct daemon *d)
 
 /* ------------------------------------------------------------------ from start to end */
 
-/* Does not return if a successor has taken over. */
+/* Does not return if a successor has taken over, or will. */
 static void serve_until_end(struct daemon *d)
 {
     do {
         d->server.replaced = false;
         rsmd_server_run(&d->server);
     } while (d->server.replaced && !rsmd_handover_can_start());
-    if (!d->server.replaced)
+    if (!d->server.replaced && !d->server.stored)
         return;
-    notify_reloading();
+    if (d->server.replaced)
+        notify_reloading();
+    else
+        rsmd_notify("STOPPING=1");
     rsmd_server_settle(&d->server);
-    rsmd_handover_give(&d->server, &d->instance);
+    if (d->server.replaced)
+        rsmd_handover_give(&d->server, &d->instance);
+    else if (rsmd_handover_store(&d->server, &d->instance))
+        _exit(EXIT_SUCCESS); /* whatever is open or locked here is the successor's */
 }
 
 static void serve(struct daemon *d)
@@ -336,8 +342,9 @@ static void serve(struct daemon *d)
         d->server.reload_context = d;
     }
     d->server.may_be_replaced = managed;
+    d->server.keeps_state = managed && d->options->keep_state;
     serve_until_end(d);
-    if (managed)
+    if (managed && !d->server.stored)
         rsmd_notify("STOPPING=1");
     rsm_log_info("node %u ends", d->runtime.node);
     d->in_order = rsmd_server_end(&d->server, &d->instance);

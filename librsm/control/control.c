@@ -3,6 +3,7 @@
 #include "control/control.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,9 +105,22 @@ static bool is_broken(const struct rsmcore_control *link)
     return atomic_load(&link->channel.broken);
 }
 
+bool rsmcore_control_has_successor(const struct rsmcore_control *link)
+{
+    if (is_broken(link) || !rsm_generation_table_is_owned(link->generation_table))
+        return false;
+    if (link->process_epoch != rsmcore_process_epoch()) /* the socket is the parent's */
+        return true;
+    int error = errno;
+    struct pollfd end = {.fd = link->channel.socket, .events = POLLRDHUP};
+    bool hung_up = poll(&end, 1, 0) == 1;
+    errno = error;
+    return !hung_up;
+}
+
 bool rsmcore_control_is_alive(const struct rsmcore_control *link)
 {
-    return !is_broken(link) && rsmcore_generation_table_is_alive(link->generation_table);
+    return !is_broken(link) && rsmcore_control_daemon_lives(link, link->generation_table);
 }
 
 enum rsm_status rsmcore_control_call(struct rsmcore_control *link, struct rsm_msg *msg,

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/exports.h"
 #include "control/packet.h"
 #include "control/proto.h"
 #include "control/sharedmem.h"
@@ -80,11 +81,22 @@ uint32_t rsmcore_control_timeout(const struct rsmcore_control *link);
 const struct rsm_generation_table *
 rsmcore_control_generation_table(const struct rsmcore_control *link);
 
-/** Whether the rsmd at the other end still runs. No system call. */
-static inline bool rsmcore_generation_table_is_alive(const struct rsm_generation_table *table)
+/** The rest of rsmcore_control_daemon_lives(), of a daemon that does not hold its word: whether it has
+ *  left a moment ago, and the service manager holds its end of the connection for the next one. errno
+ *  stays. */
+RSMCORE_EXPORTS_BEGIN
+bool rsmcore_control_has_successor(const struct rsmcore_control *link);
+RSMCORE_EXPORTS_END
+
+/** Whether the rsmd at the other end of a link, whose table that is, still runs, or is being
+ *  replaced. No system call, but while it is being replaced. */
+static inline bool rsmcore_control_daemon_lives(const struct rsmcore_control *link,
+                                                const struct rsm_generation_table *table)
 {
-    return (atomic_load_explicit(&table->alive, memory_order_acquire) &
-            RSM_GENERATION_TABLE_OWNER_DIED) == 0;
+    return __builtin_expect((atomic_load_explicit(&table->alive, memory_order_acquire) &
+                             (RSM_GENERATION_TABLE_OWNER_DIED | RSM_GENERATION_TABLE_LEFT)) == 0,
+                            1) ||
+           rsmcore_control_has_successor(link);
 }
 
 /** Whether requests can be answered: the connection has not broken and the daemon has not died.

@@ -8,13 +8,16 @@
 #define RSMCORE_SHAREDMEM_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /**
  * The generation table of one rsmd: written by it alone, mapped read-only by all its clients, so
  * that an importer sees an abort by one load. `alive` is a robust futex that rsmd's main thread
  * holds: when rsmd dies, however it dies, the kernel itself sets RSM_GENERATION_TABLE_OWNER_DIED
- * there.
+ * there. While one rsmd hands over to the next, nobody holds it. It then has
+ * RSM_GENERATION_TABLE_LEFT and, in the other bits, the second of CLOCK_MONOTONIC until which clients
+ * count the daemon as alive: if no successor comes, they see its end then.
  */
 enum {
     RSM_GENERATION_TABLE_MAGIC = 0x47534d52, /* "RMSG" as bytes */
@@ -23,6 +26,8 @@ enum {
     RSM_GENERATION_TABLE_HEADER = 4096, /* bytes before the slots */
 };
 #define RSM_GENERATION_TABLE_OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
+#define RSM_GENERATION_TABLE_LEFT       0x80000000u
+#define RSM_GENERATION_TABLE_UNTIL      0x3fffffffu /* mask of the second */
 
 struct rsm_generation_table {
     uint32_t magic;
@@ -35,6 +40,9 @@ struct rsm_generation_table {
 _Static_assert(sizeof(struct rsm_generation_table) ==
                    RSM_GENERATION_TABLE_HEADER + 4 * RSM_GENERATION_TABLE_SLOTS,
                "the generation table is shared between builds");
+
+/** Whether the table's owner runs, or has left for a successor that may still come. No system call. */
+bool rsm_generation_table_is_owned(const struct rsm_generation_table *table);
 
 /**
  * An event counter: one page of a memfd of its own, mapped by the owner of the handle and by those

@@ -191,7 +191,7 @@ static void spin(struct rsm_event_counter *counter)
 
 enum rsm_status rsmcore_event_state(const struct rsmcore_event *event)
 {
-    if (rsmcore_generation_table_is_alive(rsmcore_control_generation_table(event->link)))
+    if (rsmcore_control_daemon_lives(event->link, rsmcore_control_generation_table(event->link)))
         return RSM_ST_OK;
     bool is_own = event->end == RSM_EVENT_EXPORT || event->end == RSM_EVENT_EXPORT_RECORDS ||
                   event->end == RSM_EVENT_INTERRUPT;

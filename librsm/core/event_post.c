@@ -211,7 +211,7 @@ enum rsm_status rsmcore_event_post(struct rsmcore_event *event, bool coalesce)
 {
     if (event->end != RSM_EVENT_IMPORT) /* whose probe is in rsmcore_import_post() */
         RSM_PROBE3(event_post, (uint32_t)event->end, event->id, (uint32_t)coalesce);
-    if (!rsmcore_generation_table_is_alive(rsmcore_control_generation_table(event->link)))
+    if (!rsmcore_control_daemon_lives(event->link, rsmcore_control_generation_table(event->link)))
         return RSM_ST_UNREACHABLE;
     if (event->end == RSM_EVENT_IMPORT && event->slot != NULL &&
         atomic_load(event->slot) != event->slot_value)

@@ -329,7 +329,7 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
 enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce)
 {
     RSM_PROBE3(event_post, (uint32_t)RSM_EVENT_IMPORT, import->id, (uint32_t)coalesce);
-    if (!rsmcore_generation_table_is_alive(import->table))
+    if (!rsmcore_control_daemon_lives(import->link, import->table))
         return RSM_ST_UNREACHABLE;
     if (rsmcore_import_aborted(import))
         return RSM_ST_OK; /* to nobody */

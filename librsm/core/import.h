@@ -98,7 +98,7 @@ static inline struct rsm_conn *rsmcore_import_conn(const struct rsmcore_import *
 static inline bool rsmcore_import_aborted(const struct rsmcore_import *import)
 {
     if (atomic_load_explicit(import->slot, memory_order_acquire) != import->generation ||
-        !rsmcore_generation_table_is_alive(import->table))
+        !rsmcore_control_daemon_lives(import->link, import->table))
         return true;
     if (__builtin_expect(!import->reports_health, 1))
         return false;

@@ -297,7 +297,8 @@ static enum rsm_status request_trigger(const struct rsmcore_trigger *trigger, co
 static bool may_post(const struct rsmcore_trigger *trigger)
 {
     return trigger->counter != NULL && trigger->process_epoch == rsmcore_process_epoch() &&
-           rsmcore_generation_table_is_alive(rsmcore_control_generation_table(trigger->link)) &&
+           rsmcore_control_daemon_lives(trigger->link,
+                                        rsmcore_control_generation_table(trigger->link)) &&
            atomic_load(&trigger->counter->direct) == 1 &&
            !rsm_event_counter_is_armed(trigger->counter);
 }

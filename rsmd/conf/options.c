@@ -21,6 +21,7 @@ enum option_code {
     OPTION_SYSLOG,
     OPTION_STDERR,
     OPTION_ALL_USERS,
+    OPTION_KEEP_STATE,
     OPTION_EMBEDDED,
     OPTION_READY_FD,
     OPTION_LINGER_MS,
@@ -38,6 +39,7 @@ static const struct option known[] = {
     {"syslog", no_argument, NULL, OPTION_SYSLOG},
     {"stderr", no_argument, NULL, OPTION_STDERR},
     {"all-users", no_argument, NULL, OPTION_ALL_USERS},
+    {"keep-state", no_argument, NULL, OPTION_KEEP_STATE},
     {"embedded", no_argument, NULL, OPTION_EMBEDDED},
     {"ready-fd", required_argument, NULL, OPTION_READY_FD},
     {"linger-ms", required_argument, NULL, OPTION_LINGER_MS},
@@ -54,6 +56,8 @@ void rsmd_options_help(void)
           "  -n, --node N           be node N (1 to 65535)\n"
           "  -d, --runtime-dir DIR  make socket and lock in DIR, not " RSM_SYSTEM_RUNTIME_DIR "\n"
           "      --all-users        serve all users, as a daemon of root does\n"
+          "      --keep-state       at SIGTERM leave what clients have to the service manager, for\n"
+          "                         the next rsmd that it starts\n"
           "      --check            check the configuration and exit\n"
           "      --log-level LEVEL  error, warning, info (default) or debug\n"
           "      --syslog           log to syslog (default in the background)\n"
@@ -136,6 +140,9 @@ static bool take(struct rsmd_options *options, int code)
         return true;
     case OPTION_ALL_USERS:
         options->all_users = true;
+        return true;
+    case OPTION_KEEP_STATE:
+        options->keep_state = true;
         return true;
     case OPTION_EMBEDDED:
         options->embedded = true;

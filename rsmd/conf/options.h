@@ -13,6 +13,7 @@ struct rsmd_options {
     bool help;
     bool embedded;
     bool all_users; /* serve them though root does not run the daemon */
+    bool keep_state; /* at SIGTERM, in the service manager's store */
     bool to_syslog;
     const char *config;      /* NULL: not given */
     uint32_t node;           /* 0: not given */

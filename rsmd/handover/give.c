@@ -15,7 +15,9 @@
 #include "base/log.h"
 #include "handover/handover.h"
 #include "handover/internal.h"
+#include "handover/queue.h"
 #include "handover/state.h"
+#include "handover/store.h"
 
 enum { TRIAL_MS = 10000 };
 
@@ -129,31 +131,90 @@ static void give_in_place(const struct rsmd_parcel *parcel)
     errno = error;
 }
 
+/* ------------------------------------------------------------------ by the service manager */
+
+/* All descriptors in one; -1 with errno. */
+static int fill_queue(const struct rsmd_parcel *parcel)
+{
+    uint32_t count = 0;
+    int *fds = calloc(RSMD_HANDOVER_OWN + 1 + (size_t)parcel->snapshot.fd_count, sizeof *fds);
+    if (fds == NULL)
+        return -1;
+    fds[count++] = parcel->state;
+    fds[count++] = parcel->table;
+    fds[count++] = parcel->lock;
+    if (parcel->listener >= 0)
+        fds[count++] = parcel->listener;
+    for (uint32_t i = 0; i < parcel->snapshot.fd_count; i++)
+        fds[count++] = parcel->snapshot.fds[i];
+    int queue = rsmd_queue_fill(fds, count);
+    int error = errno;
+    free(fds);
+    errno = error;
+    return queue;
+}
+
+static bool give_to_manager(const struct rsmd_parcel *parcel)
+{
+    int *taken_back;
+    int queue = fill_queue(parcel);
+    if (queue < 0)
+        return false;
+    bool given = rsmd_store_put(RSMD_HANDOVER_STORED, queue);
+    if (!given) { /* a successor must not find what goes on here */
+        rsmd_store_remove(RSMD_HANDOVER_STORED);
+        uint32_t count = rsmd_queue_empty(queue, &taken_back);
+        for (uint32_t i = 0; i < count; i++)
+            close(taken_back[i]);
+        free(taken_back);
+        errno = ETIMEDOUT;
+    }
+    close(queue);
+    return given;
+}
+
 /* ------------------------------------------------------------------ giving */
 
-static void give(const struct rsmd_server *server, const struct rsmd_parcel *parcel)
+/* Save the state and give it away, in place or to the service manager. */
+static bool give(const struct rsmd_server *server, struct rsmd_parcel *parcel, bool in_place)
 {
     struct rsmd_generation_table *table = server->node->generation_table;
-    rsm_log_info("node %u goes on in %s", (unsigned)server->node->id, program.path);
+    bool given = false;
+    rsmd_state_save(&parcel->snapshot, server);
+    parcel->table = rsmd_generation_table_lasting_fd(table);
+    parcel->state = parcel->table >= 0 ? rsmd_snapshot_seal(&parcel->snapshot) : -1;
+    if (parcel->state < 0) {
+        rsm_log_error("cannot hand over: the state cannot be saved");
+        return false;
+    }
+    rsm_log_info("node %u goes on in %s", (unsigned)server->node->id,
+                 in_place ? program.path : "the next rsmd of the service manager");
     rsmd_generation_table_leave(table);
-    give_in_place(parcel);
-    rsm_log_error("cannot hand over: %m");
-    (void)rsmd_generation_table_own(table);
+    if (in_place)
+        give_in_place(parcel);
+    else
+        given = give_to_manager(parcel);
+    if (!given) {
+        rsm_log_error("cannot hand over: %m");
+        (void)rsmd_generation_table_own(table);
+    }
+    close(parcel->state);
+    return given;
 }
 
 void rsmd_handover_give(const struct rsmd_server *server, const struct rsmd_instance *instance)
 {
-    struct rsmd_parcel parcel = {
-        .table = rsmd_generation_table_lasting_fd(server->node->generation_table),
-        .lock = instance->lock,
-        .listener = server->listener};
-    rsmd_state_save(&parcel.snapshot, server);
-    parcel.state = parcel.table >= 0 ? rsmd_snapshot_seal(&parcel.snapshot) : -1;
-    if (parcel.state >= 0)
-        give(server, &parcel);
-    else
-        rsm_log_error("cannot hand over: the state cannot be saved");
-    if (parcel.state >= 0)
-        close(parcel.state);
+    struct rsmd_parcel parcel = {.lock = instance->lock, .listener = server->listener};
+    (void)give(server, &parcel, true);
     rsmd_snapshot_free(&parcel.snapshot);
+}
+
+bool rsmd_handover_store(const struct rsmd_server *server, const struct rsmd_instance *instance)
+{
+    /* The manager has its own sockets already. */
+    struct rsmd_parcel parcel = {.lock = instance->lock,
+                                 .listener = instance->socket_is_ours ? server->listener : -1};
+    bool given = give(server, &parcel, false);
+    rsmd_snapshot_free(&parcel.snapshot);
+    return given;
 }

@@ -4,8 +4,9 @@
  * One daemon after the other without an end to what clients have: see doc/architecture.md, "A
  * restart ends nothing".
  *
- * At SIGUSR2 the process executes the installed program in place, with all descriptors. Clients'
- * requests wait in their sockets meanwhile.
+ * At SIGUSR2 the process executes the installed program in place, with all descriptors. At SIGTERM, if
+ * its command line says so, it leaves them to the service manager, which gives them to the
+ * next rsmd that it starts. Clients' requests wait in their sockets meanwhile.
  */
 #ifndef RSMD_HANDOVER_H
 #define RSMD_HANDOVER_H
@@ -51,5 +52,9 @@ bool rsmd_handover_can_start(void);
 /** Hand a settled server over to the installed program. Returns only if that fails: the log says why,
  *  and nothing has been handed over. */
 void rsmd_handover_give(const struct rsmd_server *server, const struct rsmd_instance *instance);
+
+/** Leave a settled server to the service manager. True: it is the successor's now, so that this process
+ *  has to end at once and leave everything as it is. False: as above. */
+bool rsmd_handover_store(const struct rsmd_server *server, const struct rsmd_instance *instance);
 
 #endif

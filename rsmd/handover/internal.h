@@ -10,6 +10,11 @@
 #define RSMD_HANDOVER_VARIABLE "RSMD_HANDOVER"
 enum { RSMD_HANDOVER_TEXT = 80 };
 
+/** In the service manager's store: a queue (queue.h) with state, table, lock, the listener if there
+ *  is one, and those of the snapshot. The version changes with that. */
+#define RSMD_HANDOVER_STORED "rsmd-state-1"
+enum { RSMD_HANDOVER_OWN = 3 }; /* state, table and lock */
+
 struct rsmd_parcel {
     struct rsmd_snapshot snapshot;
     int state, table, lock, listener;

@@ -11,7 +11,10 @@
 #include "base/log.h"
 #include "handover/handover.h"
 #include "handover/internal.h"
+#include "handover/queue.h"
 #include "handover/state.h"
+#include "handover/store.h"
+#include "server/notify.h"
 
 static void close_if(int fd)
 {
@@ -35,14 +38,19 @@ static void take_table(struct rsmd_handover *received, int fd)
         close(fd);
         received->table = NULL;
     } else if (rsmd_generation_table_own(received->table) != RSM_ST_OK) {
-        rsm_log_error("cannot hold the generation table of the previous rsmd: %m");
+        rsm_log_error("the clients of the previous rsmd were not waited for any longer");
+        rsmd_generation_table_free(received->table);
+        received->table = NULL;
     }
 }
 
-static void take_rest(struct rsmd_handover *received, int state)
+/* Those that the state names are @p count in @p fds; NULL: in this process under the same numbers. */
+static void take_rest(struct rsmd_handover *received, int state, const int *fds, uint32_t count)
 {
-    received->readable = received->table != NULL && state >= 0 &&
-                         rsmd_snapshot_open(&received->reader, state, NULL, 0);
+    bool usable = received->table != NULL && state >= 0;
+    received->readable = usable && rsmd_snapshot_open(&received->reader, state, fds, count);
+    for (uint32_t i = 0; fds != NULL && !usable && i < count; i++)
+        close(fds[i]);
     close_if(state);
     if (received->listener >= 0 && !is_listener(received->listener)) {
         close(received->listener);
@@ -93,8 +101,38 @@ static void receive_in_place(struct rsmd_handover *received, const char *text)
     take_table(received, inherited(next_descriptor(&text)));
     received->lock = inherited(next_descriptor(&text));
     received->listener = inherited(next_descriptor(&text));
-    take_rest(received, inherited(state));
+    take_rest(received, inherited(state), NULL, 0);
     close_untaken();
+}
+
+/* ------------------------------------------------------------------ from the service manager */
+
+static void receive_all(struct rsmd_handover *received, const int *fds, uint32_t count)
+{
+    uint32_t own = RSMD_HANDOVER_OWN;
+    take_table(received, fds[1]);
+    received->lock = fds[2];
+    if (count > own && is_listener(fds[own]))
+        received->listener = fds[own++];
+    take_rest(received, fds[0], fds + own, count - own);
+}
+
+static void receive_from_manager(struct rsmd_handover *received, int queue)
+{
+    int *fds;
+    received->present = true;
+    uint32_t count = rsmd_queue_empty(queue, &fds);
+    close(queue);
+    /* They are ours now. The manager would go on giving an empty queue to every rsmd. */
+    rsmd_store_remove(RSMD_HANDOVER_STORED);
+    if (count >= RSMD_HANDOVER_OWN) {
+        receive_all(received, fds, count);
+    } else {
+        rsm_log_error("the service manager has not kept all of the previous rsmd's state");
+        for (uint32_t i = 0; i < count; i++)
+            close(fds[i]);
+    }
+    free(fds);
 }
 
 bool rsmd_handover_is_in_place(void)
@@ -106,10 +144,14 @@ void rsmd_handover_receive(struct rsmd_handover *received)
 {
     const char *in_place = getenv(RSMD_HANDOVER_VARIABLE);
     *received = (struct rsmd_handover){.lock = -1, .listener = -1};
-    if (in_place == NULL)
+    if (in_place != NULL) {
+        receive_in_place(received, in_place);
+        unsetenv(RSMD_HANDOVER_VARIABLE);
         return;
-    receive_in_place(received, in_place);
-    unsetenv(RSMD_HANDOVER_VARIABLE);
+    }
+    int queue = rsmd_passed_named(RSMD_HANDOVER_STORED);
+    if (queue >= 0)
+        receive_from_manager(received, queue);
 }
 
 /* ------------------------------------------------------------------ using it */

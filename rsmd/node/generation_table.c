@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/sealed.h"
@@ -16,6 +17,8 @@
 
 _Static_assert(RSM_GENERATION_TABLE_OWNER_DIED == FUTEX_OWNER_DIED,
                "clients look for the kernel's bit");
+
+enum { SUCCESSOR_S = 30 }; /* how long clients wait for one */
 
 struct rsmd_generation_table {
     struct rsm_generation_table *shared;
@@ -160,10 +163,21 @@ void rsmd_generation_table_settle(struct rsmd_generation_table *table)
     table->claimed = NULL;
 }
 
+static uint32_t seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint32_t)now.tv_sec & RSM_GENERATION_TABLE_UNTIL;
+}
+
 void rsmd_generation_table_leave(struct rsmd_generation_table *table)
 {
-    if (table->held)
-        syscall(SYS_set_robust_list, NULL, sizeof table->robust);
+    if (!table->held)
+        return;
+    /* In this order: whoever dies in between is seen to have died, or has left. */
+    atomic_store(&table->shared->alive, RSM_GENERATION_TABLE_LEFT | ((seconds() + SUCCESSOR_S) &
+                                                                     RSM_GENERATION_TABLE_UNTIL));
+    syscall(SYS_set_robust_list, NULL, sizeof table->robust);
     table->held = false;
 }
 
@@ -184,6 +198,21 @@ void rsmd_generation_table_free(struct rsmd_generation_table *table)
     free(table);
 }
 
+/* The word of a new table, or of one that its owner has left and nobody has given up yet. */
+static bool take_word(struct rsm_generation_table *shared)
+{
+    uint32_t word = atomic_load(&shared->alive);
+    bool left = (word & RSM_GENERATION_TABLE_LEFT) != 0;
+    if ((word != 0 && !left) || (left && seconds() >= (word & RSM_GENERATION_TABLE_UNTIL)) ||
+        !atomic_compare_exchange_strong(&shared->alive, &word, (uint32_t)gettid()))
+        return false;
+    /* A client may have given it up just before. */
+    if (!left || seconds() < (word & RSM_GENERATION_TABLE_UNTIL))
+        return true;
+    atomic_fetch_or(&shared->alive, RSM_GENERATION_TABLE_OWNER_DIED);
+    return false;
+}
+
 enum rsm_status rsmd_generation_table_own(struct rsmd_generation_table *table)
 {
     table->robust.list.next = &table->alive_entry;
@@ -191,11 +220,12 @@ enum rsm_status rsmd_generation_table_own(struct rsmd_generation_table *table)
     table->robust.futex_offset =
         (long)((intptr_t)&table->shared->alive - (intptr_t)&table->alive_entry);
     table->robust.list_op_pending = NULL;
-    atomic_store(&table->shared->alive, (uint32_t)gettid());
     if (syscall(SYS_set_robust_list, &table->robust, sizeof table->robust) < 0)
         return rsmcore_status_from_errno(errno);
-    table->held = true;
-    return RSM_ST_OK;
+    table->held = take_word(table->shared);
+    if (!table->held)
+        syscall(SYS_set_robust_list, NULL, sizeof table->robust);
+    return table->held ? RSM_ST_OK : RSM_ST_STALE;
 }
 
 int rsmd_generation_table_fd(const struct rsmd_generation_table *table)

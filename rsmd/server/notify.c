@@ -2,47 +2,124 @@
 #include "server/notify.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#define FIRST_PASSED 3 /* where passed descriptors begin */
+#include "base/descriptor.h"
 
-static void notify(const char *state, int flags)
+enum {
+    FIRST_PASSED = 3,
+    PASSED_MAX = 64
+}; /* where passed descriptors begin, and how many to expect */
+
+/* @p passed: a descriptor to go with it; -1: none. */
+static bool notify(const char *state, int passed, int flags)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const char *path = getenv("NOTIFY_SOCKET");
     if (path == NULL || (*path != '/' && *path != '@'))
-        return;
+        return false;
     size_t length = strlen(path);
     if (length >= sizeof address.sun_path)
-        return;
+        return false;
     memcpy(address.sun_path, path, length);
     if (*path == '@')
         address.sun_path[0] = '\0'; /* the abstract namespace */
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        return;
+        return false;
     /* A manager that hangs is not waited for: by then clients are. */
     const struct timeval timeout = {.tv_sec = 1};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
-    sendto(fd, state, strlen(state), MSG_NOSIGNAL | flags, (const struct sockaddr *)&address, size);
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof passed)];
+    } control = {.bytes = {0}};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)state, .iov_len = strlen(state)};
+    struct msghdr message = {.msg_name = &address,
+                             .msg_namelen =
+                                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length),
+                             .msg_iov = &part,
+                             .msg_iovlen = 1};
+    if (passed >= 0) {
+        control.header = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(sizeof passed), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.header), &passed, sizeof passed);
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof control.bytes;
+    }
+    bool sent = sendmsg(fd, &message, MSG_NOSIGNAL | flags) >= 0;
     close(fd);
+    return sent;
 }
 
 void rsmd_notify(const char *state)
 {
-    notify(state, 0);
+    (void)notify(state, -1, 0);
+}
+
+bool rsmd_notify_with(const char *state, int fd)
+{
+    return notify(state, fd, 0);
 }
 
 void rsmd_notify_in_passing(const char *state)
 {
-    notify(state, MSG_DONTWAIT);
+    (void)notify(state, -1, MSG_DONTWAIT);
+}
+
+/* ------------------------------------------------------------------ what the manager passes */
+
+/* How many descriptors it has passed to this process. */
+static int passed_count(void)
+{
+    const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+    if (pid == NULL || count == NULL || strtol(pid, NULL, 10) != getpid())
+        return 0;
+    long passed = strtol(count, NULL, 10);
+    return passed > 0 && passed <= PASSED_MAX ? (int)passed : 0;
+}
+
+/* Whether `names`, which are separated by colons, begin with that one. *names moves to the next. */
+static bool next_is(const char **names, const char *name)
+{
+    size_t length = strcspn(*names, ":");
+    bool is = strlen(name) == length && memcmp(*names, name, length) == 0;
+    *names += length + ((*names)[length] == ':');
+    return is;
+}
+
+int rsmd_passed_named(const char *name)
+{
+    const char *names = getenv("LISTEN_FDNAMES");
+    char text[16];
+    int found = -1, left = 0, count = names != NULL ? passed_count() : 0;
+    for (int i = 0; i < count; i++) {
+        int fd = FIRST_PASSED + i, place = FIRST_PASSED + left;
+        if (next_is(&names, name)) {
+            if (found >= 0) /* the latest counts */
+                close(found);
+            found = rsmcore_fd_copy_above_stdio(fd);
+            close(fd);
+        } else if (fd == place || dup2(fd, place) == place) {
+            left++;
+            if (fd != place)
+                close(fd);
+        }
+    }
+    if (found < 0)
+        return -1;
+    snprintf(text, sizeof text, "%d", left);
+    setenv("LISTEN_FDS", text, 1);
+    unsetenv("LISTEN_FDNAMES"); /* they would not fit any more */
+    return found;
 }
 
 static int int_option(int fd, int option)
@@ -54,11 +131,7 @@ static int int_option(int fd, int option)
 
 int rsmd_passed_socket(void)
 {
-    const char *pid = getenv("LISTEN_PID");
-    const char *count = getenv("LISTEN_FDS");
-    if (pid == NULL || count == NULL || strtol(pid, NULL, 10) != getpid())
-        return -1;
-    long passed = strtol(count, NULL, 10);
+    int passed = passed_count();
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_FDNAMES");

@@ -71,6 +71,7 @@ static void on_signal(evutil_socket_t fd, short what, void *argument)
             if (server->reload != NULL)
                 server->reload(server->reload_context);
         } else if (number != SIGUSR2) {
+            server->stored = number == SIGTERM && server->keeps_state;
             end_loop(fd, what, server);
         } else if (server->may_be_replaced) {
             server->replaced = true;

@@ -25,6 +25,8 @@ struct rsmd_server {
     void *reload_context;
     bool may_be_replaced; /* SIGUSR2 counts; else it is ignored */
     bool replaced;        /* SIGUSR2 came */
+    bool keeps_state;     /* SIGTERM leaves what clients have to a successor */
+    bool stored;          /* it came */
     struct event *unused; /* timer of an embedded node: nobody is there */
     struct rsmd_fabric *fabric;
     int linger_ms;

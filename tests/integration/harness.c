@@ -312,6 +312,29 @@ pid_t world_daemon_start(struct world *world, unsigned node)
 
 pid_t world_daemon_start_with(struct world *world, unsigned node, const char *option)
 {
+    return world_daemon_start_passed(world, node, option, -1, "");
+}
+
+/* In the child: what a service manager leaves to a service, where services look for it. */
+static void pass(int fd, const char *name)
+{
+    enum { FIRST_PASSED = 3 };
+    char pid[16];
+    if (fd < 0)
+        return;
+    if (fd == FIRST_PASSED)
+        fcntl(fd, F_SETFD, 0);
+    else
+        dup2(fd, FIRST_PASSED);
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    setenv("LISTEN_PID", pid, 1);
+    setenv("LISTEN_FDS", "1", 1);
+    setenv("LISTEN_FDNAMES", name, 1);
+}
+
+pid_t world_daemon_start_passed(struct world *world, unsigned node, const char *option, int passed,
+                                const char *name)
+{
     char node_argument[32], directory[WORLD_PATH_BYTES], directory_argument[128], byte;
     int report[2];
     assert_int_equal(chmod(world->directory, 0755), 0);
@@ -325,8 +348,10 @@ pid_t world_daemon_start_with(struct world *world, unsigned node, const char *op
     if (pid == 0) {
         char ready_argument[32];
         children_unwatch();
-        fcntl(report[1], F_SETFD, 0);
-        snprintf(ready_argument, sizeof ready_argument, "--ready-fd=%d", report[1]);
+        /* Away from where it might be in the way. */
+        snprintf(ready_argument, sizeof ready_argument, "--ready-fd=%d",
+                 fcntl(report[1], F_DUPFD, 100));
+        pass(passed, name);
         execl(getenv("RSM_RSMD"), "rsmd", "--foreground", node_argument, directory_argument,
               ready_argument, option, (char *)NULL);
         _exit(127);

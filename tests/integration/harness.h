@@ -111,6 +111,9 @@ unsigned world_daemon_count(const struct world *world);
 pid_t world_daemon_start(struct world *world, unsigned node);
 /** The same with one more option, or NULL. */
 pid_t world_daemon_start_with(struct world *world, unsigned node, const char *option);
+/** The same with a descriptor that it finds under a name, as from a service manager; -1: none. */
+pid_t world_daemon_start_passed(struct world *world, unsigned node, const char *option, int passed,
+                                const char *name);
 void world_daemon_end(pid_t daemon);
 
 /** The runtime directory of a node: the world's, or its host's. @p path has WORLD_PATH_BYTES. */

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "manager.h"
 #include "party.h"
 #include "process.h"
 
@@ -26,6 +27,7 @@ enum {
     OTHER_ID = PARTY_ID + 1,
 };
 
+#define OWN_NODE   .acl_count = 1, .acl = {{1, 0666}}
 #define BOTH_NODES .acl_count = 2, .acl = {{1, 0666}, {2, 0666}}
 
 /* What the test and its actors share. */
@@ -45,17 +47,26 @@ static void pause_ms(int ms)
 static int log_fd = -1;
 static char log_text[1 << 20];
 
-static pid_t start_daemon(struct world *world)
+/* Start one by `manager`, or without any, whose log this test reads. */
+static pid_t start_daemon(struct world *world, struct manager *manager)
 {
     int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-    log_fd = memfd_create("log", MFD_CLOEXEC);
+    if (log_fd < 0)
+        log_fd = memfd_create("log", MFD_CLOEXEC);
     assert_true(saved >= 0 && log_fd >= 0);
     assert_true(dup2(log_fd, STDERR_FILENO) >= 0);
     fcntl(STDERR_FILENO, F_SETFL, O_APPEND);
-    pid_t daemon = world_daemon_start(world, 1);
+    pid_t daemon =
+        manager != NULL ? manager_start_daemon(manager, world, 1) : world_daemon_start(world, 1);
     assert_true(dup2(saved, STDERR_FILENO) >= 0);
     close(saved);
     return daemon;
+}
+
+static void end_log(void)
+{
+    close(log_fd);
+    log_fd = -1;
 }
 
 static unsigned lines_with(const char *text)
@@ -151,11 +162,36 @@ static void await_rounds(unsigned more)
     assert_true(atomic_load(&shared->rounds) - first >= more);
 }
 
-static void test_load(void **state)
+static void await_end(pid_t daemon)
 {
-    struct world *world = *state;
+    int status;
+    assert_int_equal(child_await(daemon, 0, MOST, &status), daemon);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* Whoever started it or not, it leaves nothing for a next one. */
+static void end_plainly(pid_t daemon)
+{
+    assert_int_equal(kill(daemon, SIGINT), 0);
+    await_end(daemon);
+}
+
+/* Replace the daemon once, with or without a service manager. */
+static void replace(struct world *world, struct manager *manager, pid_t *daemon)
+{
+    assert_int_equal(kill(*daemon, manager != NULL ? SIGTERM : SIGUSR2), 0);
+    if (manager == NULL)
+        return;
+    await_end(*daemon);
+    assert_true(manager_has_kept(manager));
+    *daemon = start_daemon(world, manager);
+}
+
+static void load(struct world *world, struct manager *manager)
+{
     memset(shared, 0, sizeof *shared);
-    pid_t daemon = start_daemon(world);
+    pid_t daemon = start_daemon(world, manager);
     struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 1);
     struct actor *waiter = actor_start(world, 1), *poster = actor_start(world, 2);
     struct actor *churner = actor_start(world, 2), *publisher = actor_start(world, 1);
@@ -172,7 +208,7 @@ static void test_load(void **state)
     actor_begin(publisher, publish_many, "", 1);
     for (unsigned i = 1; i <= TIMES; i++) {
         await_rounds(10);
-        assert_int_equal(kill(daemon, SIGUSR2), 0);
+        replace(world, manager, &daemon);
         await_lines("are served on", i);
         TELL_OK(importer, progress, .value = 1);
     }
@@ -198,9 +234,21 @@ static void test_load(void **state)
     TELL_OK(poster, disconnect);
     TELL_OK(waiter, withdraw);
     assert_int_equal(lines_with("defect"), 0);
-    world_daemon_end(daemon);
+    end_plainly(daemon);
     assert_int_equal(lines_with("do not add up"), 0);
-    close(log_fd);
+    end_log();
+}
+
+static void test_load(void **state)
+{
+    load(*state, NULL);
+}
+
+static void test_load_restarted(void **state)
+{
+    struct manager *manager = manager_start(true);
+    load(*state, manager);
+    manager_end(manager);
 }
 
 /* ------------------------------------------------------------------ deaths */
@@ -209,7 +257,7 @@ static void test_load(void **state)
 static void test_death_in_between(void **state)
 {
     struct world *world = *state;
-    pid_t daemon = start_daemon(world);
+    pid_t daemon = start_daemon(world, NULL);
     struct actor *other = actor_start(world, 1);
     TELL_OK(other, offer, .length = LENGTH, .id = OTHER_ID, .acl_count = 1, .acl = {{1, 0666}});
     assert_int_equal(kill(daemon, SIGUSR2), 0); /* what it opens but once is open from now on */
@@ -236,7 +284,7 @@ static void test_death_in_between(void **state)
     TELL_OK(other, withdraw);
     world_daemon_end(daemon);
     assert_int_equal(lines_with("do not add up"), 0);
-    close(log_fd);
+    end_log();
 }
 
 /* The successor owns the table: its death is seen like that of any daemon. */
@@ -244,7 +292,7 @@ static void test_killed_afterwards(void **state)
 {
     struct world *world = *state;
     int status;
-    pid_t daemon = start_daemon(world);
+    pid_t daemon = start_daemon(world, NULL);
     struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 2);
     TELL_OK(importer, open);
     TELL_OK(exporter, offer, .length = LENGTH, BOTH_NODES);
@@ -258,7 +306,97 @@ static void test_killed_afterwards(void **state)
     TELL_OK(importer, detach);
     TELL_OK(exporter, destroy);
     world_daemon_end(daemon);
-    close(log_fd);
+    end_log();
+}
+
+/* ------------------------------------------------------------------ a service manager */
+
+/* Killed when the manager has all of it, before the daemon knows that. */
+static void test_killed_while_leaving(void **state)
+{
+    struct world *world = *state;
+    struct manager *manager = manager_start(true);
+    int status;
+    pid_t daemon = start_daemon(world, manager);
+    struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 1);
+    TELL_OK(exporter, offer, .length = LENGTH, OWN_NODE);
+    TELL_OK(importer, attach, .node = 1, .length = LENGTH);
+    manager_be_slow(manager);
+    assert_int_equal(kill(daemon, SIGTERM), 0);
+    manager_await_kept(manager);
+    assert_int_equal(kill(daemon, SIGKILL), 0);
+    assert_int_equal(child_await(daemon, 0, MOST, &status), daemon);
+    daemon = start_daemon(world, manager);
+    await_lines("are served on", 1);
+    TELL_OK(importer, put64, .offset = 8, .value = 5);
+    assert_int_equal(ASK(exporter, load, .offset = 8).value, 5);
+    TELL_OK(exporter, withdraw);
+    TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = MOST);
+    TELL_OK(importer, detach);
+    assert_false(manager_has_kept(manager)); /* it is never used twice */
+    end_plainly(daemon);
+    manager_end(manager);
+    end_log();
+}
+
+/* Whoever has lost its daemon is told, and can begin anew with the next one. */
+static void expect_nothing_kept(struct world *world, struct manager *manager, bool drops)
+{
+    pid_t daemon = start_daemon(world, manager);
+    struct actor *exporter = actor_start(world, 1);
+    TELL_OK(exporter, offer, .length = LENGTH, OWN_NODE);
+    assert_int_equal(kill(daemon, SIGTERM), 0);
+    await_end(daemon);
+    if (drops)
+        manager_drop(manager);
+    assert_false(manager_has_kept(manager));
+    daemon = start_daemon(world, manager);
+    TELL_OK(exporter, destroy);
+    struct actor *other = actor_start(world, 1);
+    TELL_OK(other, offer, .length = LENGTH, OWN_NODE);
+    TELL_OK(other, withdraw);
+    assert_int_equal(lines_with("are served on"), 0);
+    end_plainly(daemon);
+    end_log();
+}
+
+static void test_stopped(void **state)
+{
+    struct manager *manager = manager_start(true);
+    expect_nothing_kept(*state, manager, true);
+    manager_end(manager);
+}
+
+static void test_manager_keeps_nothing(void **state)
+{
+    struct manager *manager = manager_start(false);
+    expect_nothing_kept(*state, manager, false);
+    manager_end(manager);
+}
+
+/* Nobody listens to what it says: it ends as it does without a manager. */
+static void test_no_manager(void **state)
+{
+    struct world *world = *state;
+    struct manager *manager = manager_start(true);
+    manager_stall(manager, true);
+    pid_t daemon = start_daemon(world, manager);
+    struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 1);
+    TELL_OK(exporter, offer, .length = LENGTH, OWN_NODE);
+    TELL_OK(importer, attach, .node = 1, .length = LENGTH);
+    assert_int_equal(kill(daemon, SIGTERM), 0);
+    await_end(daemon);
+    assert_int_equal(lines_with("cannot hand over"), 1);
+    TELL_GET(importer, await_abort, RSMERR_CONN_ABORTED, .timeout = MOST);
+    TELL_OK(importer, detach);
+    /* What it had left is not there for a later one. */
+    manager_stall(manager, false);
+    daemon = start_daemon(world, manager);
+    assert_int_equal(lines_with("are served on"), 0);
+    TELL_OK(exporter, destroy);
+    end_plainly(daemon);
+    manager_end(manager);
+    end_log();
 }
 
 static int share_memory(void **state)
@@ -274,6 +412,11 @@ int main(void)
         WORLD_TEST(test_load),
         WORLD_TEST(test_death_in_between),
         WORLD_TEST(test_killed_afterwards),
+        WORLD_TEST(test_load_restarted),
+        WORLD_TEST(test_killed_while_leaving),
+        WORLD_TEST(test_stopped),
+        WORLD_TEST(test_manager_keeps_nothing),
+        WORLD_TEST(test_no_manager),
     };
     return cmocka_run_group_tests(tests, share_memory, NULL);
 }

@@ -529,3 +529,11 @@ enum rsm_status rsmcore_import_unmap(struct rsmcore_import *import, void *addres
         abort();
     return fake.unmap;
 }
+
+/* ------------------------------------------------------------------ control */
+
+bool rsmcore_control_has_successor(const struct rsmcore_control *link)
+{
+    (void)link;
+    return false;
+}

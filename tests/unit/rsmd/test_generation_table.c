@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
@@ -156,6 +157,64 @@ static void orderly_end_of_the_holder(void **state)
     munmap(seen, sizeof *seen);
 }
 
+/* ------------------------------------------------------------------ handed over */
+
+static struct rsm_generation_table *map_lasting(const struct rsmd_generation_table *lasting)
+{
+    struct rsm_generation_table *seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED,
+                                             rsmd_generation_table_lasting_fd(lasting), 0);
+    assert_ptr_not_equal(seen, MAP_FAILED);
+    return seen;
+}
+
+static uint32_t second(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint32_t)now.tv_sec;
+}
+
+static void left_and_taken_over(void **state)
+{
+    (void)state;
+    struct rsmd_generation_table *first, *next;
+    assert_int_equal(rsmd_generation_table_create_lasting(&first), RSM_ST_OK);
+    struct rsm_generation_table *seen = map_lasting(first);
+    assert_int_equal(rsmd_generation_table_own(first), RSM_ST_OK);
+    /* Not while somebody has it. */
+    assert_int_equal(
+        rsmd_generation_table_take_over(dup(rsmd_generation_table_lasting_fd(first)), &next),
+        RSM_ST_OK);
+    assert_int_equal(rsmd_generation_table_own(next), RSM_ST_STALE);
+    assert_int_equal(atomic_load(&seen->alive), gettid());
+    rsmd_generation_table_leave(first);
+    assert_true(rsm_generation_table_is_owned(seen));
+    assert_int_equal(rsmd_generation_table_own(next), RSM_ST_OK);
+    assert_int_equal(atomic_load(&seen->alive), gettid());
+    rsmd_generation_table_free(first); /* which is not the owner any more */
+    assert_true(rsm_generation_table_is_owned(seen));
+    rsmd_generation_table_free(next);
+    assert_false(rsm_generation_table_is_owned(seen));
+    munmap(seen, sizeof *seen);
+}
+
+/* Clients have given it up by then. */
+static void no_successor_comes_in_time(void **state)
+{
+    (void)state;
+    struct rsmd_generation_table *first;
+    assert_int_equal(rsmd_generation_table_create_lasting(&first), RSM_ST_OK);
+    struct rsm_generation_table *seen = map_lasting(first);
+    atomic_store(&seen->alive, RSM_GENERATION_TABLE_LEFT | (second() + 60));
+    assert_true(rsm_generation_table_is_owned(seen));
+    atomic_store(&seen->alive, RSM_GENERATION_TABLE_LEFT | second());
+    assert_false(rsm_generation_table_is_owned(seen));
+    assert_int_equal(rsmd_generation_table_own(first), RSM_ST_STALE);
+    assert_false(rsm_generation_table_is_owned(seen));
+    rsmd_generation_table_free(first);
+    munmap(seen, sizeof *seen);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +223,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(clients_see_but_cannot_write, make_table, free_table),
         cmocka_unit_test(death_of_the_holder),
         cmocka_unit_test(orderly_end_of_the_holder),
+        cmocka_unit_test(left_and_taken_over),
+        cmocka_unit_test(no_successor_comes_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Any number of descriptors as one: they wait in the queue of a socket, in order. So they can be given
+ * to somebody who keeps single descriptors, all of them or none. They can be taken out once. When nobody
+ * holds the socket any more, the kernel closes those that were not taken.
+ */
+#ifndef RSMD_QUEUE_H
+#define RSMD_QUEUE_H
+
+#include <stdint.h>
+
+/** Put @p count descriptors, which stay the caller's, into a queue. Its descriptor, or -1 with errno:
+ *  EAGAIN if there are more than a socket's queue holds (some 70 000). */
+int rsmd_queue_fill(const int *fds, uint32_t count);
+
+/**
+ * Take all descriptors out of a queue, close-on-exec and none of them a standard stream; it stays the
+ * caller's, and empty.
+ * @param fds  theirs, to be closed and the list freed by the caller.
+ * @return how many there are; 0, with errno: it is no queue, or not all are there (EBADMSG).
+ */
+uint32_t rsmd_queue_empty(int queue, int **fds);
+
+#endif
