@@ -237,6 +237,8 @@ bool rsmd_snapshot_open(struct rsmd_snapshot_reader *reader, int memfd, const in
     if (load(reader, memfd) && check_header(reader) &&
         (fds == NULL || reader->fd_count == fd_count) && find_fds(reader, fds))
         return true;
+    for (uint32_t i = 0; fds != NULL && reader->fds == NULL && i < fd_count; i++)
+        close(fds[i]);
     rsmd_snapshot_reader_end(reader);
     return false;
 }

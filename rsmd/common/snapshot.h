@@ -72,7 +72,7 @@ struct rsmd_snapshot_reader {
  * Begin to read.
  * @param fds   where the descriptors are, as many as rsmd_snapshot_fd_count() says; NULL: in this
  *              process under the numbers that they had in the writer's. Those that are not taken
- *              are closed in the end.
+ *              are closed in the end, and all of @p fds if this fails.
  * @return false: this is no snapshot that can be read, or there is no memory. Then *reader is as after
  *         rsmd_snapshot_reader_end().
  */
