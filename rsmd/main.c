@@ -107,6 +107,10 @@ int main(int argc, char **argv)
         puts("rsmd " RSM_RELEASE);
         return EXIT_SUCCESS;
     }
+    if (options.take_over != 0 && !rsmd_handover_reads(options.take_over)) {
+        fprintf(stderr, "rsmd: this program cannot read the state of the running one\n");
+        return EXIT_FAILURE;
+    }
     rsmd_handover_note_program(argv);
-    return options.check ? rsmd_check(&options) : run(&options);
+    return options.check || options.take_over != 0 ? rsmd_check(&options) : run(&options);
 }

@@ -16,6 +16,7 @@ enum { LINGER_DEFAULT_MS = 1000, LINGER_MAX_MS = 3600000 };
 enum option_code {
     OPTION_CHECK = 256,
     OPTION_VERSION,
+    OPTION_CAN_TAKE_OVER,
     OPTION_HELP,
     OPTION_LOG_LEVEL,
     OPTION_SYSLOG,
@@ -34,6 +35,7 @@ static const struct option known[] = {
     {"runtime-dir", required_argument, NULL, 'd'},
     {"check", no_argument, NULL, OPTION_CHECK},
     {"version", no_argument, NULL, OPTION_VERSION},
+    {"can-take-over", required_argument, NULL, OPTION_CAN_TAKE_OVER},
     {"help", no_argument, NULL, OPTION_HELP},
     {"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
     {"syslog", no_argument, NULL, OPTION_SYSLOG},
@@ -101,6 +103,9 @@ static bool take_value(struct rsmd_options *options, int code, const char *value
         options->log_level = rsmcore_log_level_named(value);
         return options->log_level >= 0 ||
                complain("log-level", "error, warning, info or debug", value);
+    case OPTION_CAN_TAKE_OVER:
+        return (number(value, 1 << 20, &options->take_over) && options->take_over > 0) ||
+               complain("can-take-over", "a version of the state", value);
     case OPTION_READY_FD:
         return (number(value, 1 << 20, &options->ready_fd) &&
                 fcntl(options->ready_fd, F_SETFD, FD_CLOEXEC) == 0) ||

@@ -11,6 +11,7 @@ struct rsmd_options {
     bool check;   /* only look at the configuration */
     bool version; /* only print it */
     bool help;
+    int take_over; /* only tell whether state of this version could be; 0: not asked */
     bool embedded;
     bool all_users; /* serve them though root does not run the daemon */
     bool keep_state; /* at SIGTERM, in the service manager's store */

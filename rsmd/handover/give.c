@@ -74,30 +74,64 @@ static int await(pid_t child)
     return in_time ? status : -1;
 }
 
-bool rsmd_handover_can_start(void)
+bool rsmd_handover_reads(int version)
 {
-    char option[] = "--version";
-    char *const arguments[] = {program.path, option, NULL};
-    char *const environment[] = {NULL};
+    return version == RSMD_SNAPSHOT_VERSION;
+}
+
+/* Our own arguments and the question. The caller frees it; NULL: no memory. */
+static char **trial_arguments(char question[])
+{
+    char *const *own = without_starter(program.arguments);
+    size_t count = 0;
+    while (own[count] != NULL)
+        count++;
+    char **arguments = calloc(count + 2, sizeof *arguments);
+    if (arguments != NULL) {
+        memcpy(arguments, own, count * sizeof *own);
+        arguments[count] = question;
+    }
+    if (own != program.arguments)
+        free((void *)(uintptr_t)own);
+    return arguments;
+}
+
+/* Its status as waitpid() has it, or -1, with *error if it was not even executed. */
+static int try_program(char *const arguments[], int *error)
+{
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;
     pid_t child;
     sigemptyset(&none);
     posix_spawn_file_actions_init(&actions);
+    if (program.directory[0] != '\0') /* where relative names of the command line lead */
+        posix_spawn_file_actions_addchdir_np(&actions, program.directory);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    int error = posix_spawn(&child, program.path, &actions, &attributes, arguments, environment);
+    *error = posix_spawn(&child, program.path, &actions, &attributes, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
-    int status = error == 0 ? await(child) : -1;
-    bool starts = status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    if (!starts)
-        rsm_log_error("this rsmd goes on, because %s does not start: %s", program.path,
-                      error != 0 ? strerror(error) : "rsmd --version failed");
-    return starts;
+    return *error == 0 ? await(child) : -1;
+}
+
+bool rsmd_handover_can_start(void)
+{
+    char question[32];
+    snprintf(question, sizeof question, "--can-take-over=%d", RSMD_SNAPSHOT_VERSION);
+    char **arguments = trial_arguments(question);
+    int error = ENOMEM;
+    int status = arguments != NULL ? try_program(arguments, &error) : -1;
+    free(arguments);
+    bool can = status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!can)
+        rsm_log_error("this rsmd goes on, because %s %s%s", program.path,
+                      error != 0 ? "does not start: "
+                                 : "refuses its state or the configuration, or does not end",
+                      error != 0 ? strerror(error) : "");
+    return can;
 }
 
 /* ------------------------------------------------------------------ in place */

@@ -46,7 +46,11 @@ bool rsmd_handover_restore(struct rsmd_handover *received, struct rsmd_server *s
 /** Note which program this process runs, before an upgrade replaces it. */
 void rsmd_handover_note_program(char *const arguments[]);
 
-/** Whether the installed program starts at all: it is run for its version. The log says why not. */
+/** Whether this program reads state of that version. */
+bool rsmd_handover_reads(int version);
+
+/** Whether the installed program could go on: it is run with this one's options, and is asked whether it
+ *  reads this one's state and its configuration. The log says why not. */
 bool rsmd_handover_can_start(void);
 
 /** Hand a settled server over to the installed program. Returns only if that fails: the log says why,

@@ -40,6 +40,40 @@ bool rsmd_restore_imports(struct rsmd_snapshot_reader *reader, struct rsmd_node 
 
 /* ------------------------------------------------------------------ shared by its parts */
 
+/** The name of a controller. */
+void rsmd_walk_saved_name(struct rsm_codec *c, char name[RSM_PROTO_NAME_MAX]);
+/** The controller of that name. NULL: there is none, or its transport cannot restore anything. */
+struct rsmd_controller *rsmd_saved_controller(const struct rsmd_node *node, const char *name);
+/** A segment cannot go on: whoever watches its slot sees that it has ended. False: it has no such
+ *  slot. */
+bool rsmd_saved_slot_end(struct rsmd_node *node, uint32_t slot);
+
+/** Where a segment lies in its exporter's extents. */
+struct rsmd_saved_pieces {
+    uint32_t count;
+    struct {
+        uint32_t extent;
+        uint64_t offset, length;
+    } piece[RSM_PROTO_PIECES_MAX];
+};
+void rsmd_walk_saved_pieces(struct rsm_codec *c, struct rsmd_saved_pieces *saved);
+/** @p pieces may be NULL. */
+void rsmd_save_pieces(struct rsmd_saved_pieces *saved, const struct rsmd_pieces *pieces);
+/** The list, of extents of the client. NULL: impossible, empty, or no memory. */
+struct rsmd_pieces *rsmd_restore_pieces(const struct rsmd_node *node,
+                                        const struct rsmd_client *client,
+                                        const struct rsmd_saved_pieces *saved);
+
+void rsmd_save_extent(struct rsmd_snapshot *snapshot, const struct rsmd_extent *extent);
+/** Restore the one that comes next. @p lost as for rsmd_restore_client(). */
+bool rsmd_restore_extent(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
+                         struct rsmd_client *client, bool *lost);
+
+void rsmd_save_export(struct rsmd_snapshot *snapshot, const struct rsmd_export *exported);
+/** Restore the one that comes next. @p lost as for rsmd_restore_client(). */
+bool rsmd_restore_export(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
+                         struct rsmd_client *client, bool *lost);
+
 /** An event counter's descriptors as numbers of the snapshot. */
 struct rsmd_saved_events {
     uint32_t counter, pipe, missed;

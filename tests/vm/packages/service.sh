@@ -126,6 +126,11 @@ apt-get -qq install "${packages[@]}" >/tmp/apt 2>&1 || {
 }
 [ "$(dpkg-query -W -f '${Version}' rsmd)" != "$version" ] || lab_fail "nothing was upgraded"
 echo "result: upgrade: daemon $pid, now $(main_pid)"
+[ "$(main_pid)" = "$pid" ] || lab_fail "the upgrade started another daemon"
+served_on() {
+    journalctl --no-pager -u rsmd | grep -q "are served on"
+}
+lab_until 30 served_on || lab_fail "the upgrade did not replace the running program"
 end_load "$at_upgrade"
 
 step "restart"

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Export segments in a snapshot. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/events.h"
+#include "node/records.h"
+#include "node/registry.h"
+#include "node/saved.h"
+
+struct saved_export {
+    uint32_t id, creator, slot, published, claimed, shared, offered, ended, named;
+    uint64_t length, size;
+    char controller[RSM_PROTO_NAME_MAX];
+    struct rsmd_access access;
+    uint8_t state[RSM_PROTO_UNITS_MAX];
+    struct rsmd_segment_name name;
+    struct rsmd_saved_pieces pieces;
+    struct rsmd_saved_events events;
+};
+
+static void walk_access(struct rsm_codec *c, struct rsmd_access *access)
+{
+    rsm_codec_u32(c, &access->uid);
+    rsm_codec_u32(c, &access->gid);
+    rsm_codec_u32(c, &access->mode);
+    rsm_codec_count(c, &access->acl_count, RSM_PROTO_ACL_MAX);
+    for (uint32_t i = 0; i < access->acl_count; i++) {
+        rsm_codec_u32(c, &access->acl[i].node);
+        rsm_codec_u32(c, &access->acl[i].permission);
+    }
+}
+
+static void walk_export(struct rsm_codec *c, void *record)
+{
+    struct saved_export *saved = record;
+    rsm_codec_u32(c, &saved->id);
+    rsm_codec_u32(c, &saved->creator);
+    rsm_codec_u32(c, &saved->slot);
+    rsm_codec_count(c, &saved->published, 1);
+    rsm_codec_count(c, &saved->claimed, 1);
+    rsm_codec_count(c, &saved->shared, 1);
+    rsm_codec_count(c, &saved->offered, 1);
+    rsm_codec_count(c, &saved->ended, 1);
+    rsm_codec_count(c, &saved->named, 1);
+    rsm_codec_u64(c, &saved->length);
+    rsm_codec_u64(c, &saved->size);
+    rsmd_walk_saved_name(c, saved->controller);
+    walk_access(c, &saved->access);
+    rsm_codec_bytes(c, saved->state, sizeof saved->state);
+    rsm_codec_count(c, &saved->name.space, RSM_ID_SPACES - 1);
+    rsm_codec_u32(c, &saved->name.id);
+    rsmd_walk_saved_pieces(c, &saved->pieces);
+    rsmd_walk_saved_events(c, &saved->events);
+}
+
+void rsmd_save_export(struct rsmd_snapshot *snapshot, const struct rsmd_export *exported)
+{
+    struct saved_export saved = {.id = exported->id,
+                                 .creator = (uint32_t)exported->creator,
+                                 .slot = exported->epoch_slot,
+                                 .published = exported->published,
+                                 .claimed = exported->claimed,
+                                 .shared = exported->shared,
+                                 .offered = exported->offered,
+                                 .ended = exported->ended,
+                                 .named = exported->hh_segment.tbl != NULL,
+                                 .length = exported->length,
+                                 .size = exported->size,
+                                 .access = exported->access,
+                                 .name = exported->name,
+                                 .events = rsmd_save_events(snapshot, &exported->events)};
+    memcpy(saved.controller, exported->controller->name, sizeof saved.controller);
+    memcpy(saved.state, exported->state, sizeof saved.state);
+    rsmd_save_pieces(&saved.pieces, exported->pieces);
+    rsmd_snapshot_put(snapshot, RSMD_SAVED_EXPORT, walk_export, &saved);
+    rsmd_save_records(snapshot, exported->records);
+}
+
+static bool is_possible_export(const struct rsmd_node *node, const struct saved_export *saved)
+{
+    const struct rsmd_export *other;
+    if (saved->length == 0 || saved->size > saved->length || rsmd_id_in_use(node, saved->id) ||
+        saved->named != (saved->published | saved->claimed) ||
+        saved->published != (saved->pieces.count > 0))
+        return false;
+    if (!saved->named)
+        return true;
+    HASH_FIND(hh_segment, node->published, &saved->name, sizeof saved->name, other);
+    return other == NULL;
+}
+
+/* Its name, and where it lives if it is published: both or neither. */
+static bool restore_name(struct rsmd_node *node, struct rsmd_export *exported,
+                         const struct saved_export *saved)
+{
+    if (!saved->named)
+        return true;
+    if (saved->published) {
+        exported->pieces = rsmd_restore_pieces(node, exported->client, &saved->pieces);
+        if (exported->pieces == NULL)
+            return false;
+    }
+    if (!rsmd_export_name(node, exported, &saved->name)) {
+        if (exported->pieces != NULL)
+            rsmd_pieces_drop(exported->pieces);
+        exported->pieces = NULL;
+        return false;
+    }
+    exported->claimed = saved->claimed != 0;
+    exported->published = saved->published != 0;
+    return true;
+}
+
+static bool make_export(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
+                        struct rsmd_client *client, const struct saved_export *saved,
+                        struct rsmd_controller *controller)
+{
+    struct rsmd_export *exported = calloc(1, sizeof *exported);
+    if (exported == NULL || !rsmd_generation_table_claim(node->generation_table, saved->slot)) {
+        free(exported);
+        return false;
+    }
+    *exported = (struct rsmd_export){.id = saved->id,
+                                     .client = client,
+                                     .controller = controller,
+                                     .length = saved->length,
+                                     .size = saved->size,
+                                     .creator = (pid_t)saved->creator,
+                                     .epoch_slot = saved->slot,
+                                     .access = saved->access,
+                                     .shared = saved->shared != 0,
+                                     .offered = saved->offered != 0,
+                                     .ended = saved->ended != 0};
+    memcpy(exported->state, saved->state, sizeof exported->state);
+    rsmd_events_init(&exported->events);
+    HASH_ADD_INT(node->exports, id, exported);
+    if (exported->hh.tbl == NULL) {
+        free(exported);
+        return false;
+    }
+    rsmd_share_charge(client->account, RSMD_SEGMENTS, 1);
+    DL_APPEND(client->exports, exported);
+    rsmd_slotmap_set(node->exports_by_slot, exported->epoch_slot, exported);
+    return rsmd_restore_events(reader, client->account, &saved->events, &exported->events) &&
+           restore_name(node, exported, saved);
+}
+
+bool rsmd_restore_export(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
+                         struct rsmd_client *client, bool *lost)
+{
+    struct saved_export saved;
+    if (!rsmd_snapshot_get(reader, walk_export, &saved, sizeof saved) ||
+        !is_possible_export(node, &saved))
+        return false;
+    struct rsmd_controller *controller = rsmd_saved_controller(node, saved.controller);
+    struct rsmd_records *none = NULL;
+    *lost |= controller == NULL;
+    if (*lost) {
+        bool read = rsmd_saved_slot_end(node, saved.slot) &&
+                    rsmd_restore_records(reader, client->account, &none);
+        rsmd_records_end(client->account, &none);
+        return read;
+    }
+    if (!make_export(reader, node, client, &saved, controller))
+        return false;
+    return rsmd_restore_records(reader, client->account, &client->exports->prev->records);
+}
