@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/fence.h"
+
 /* The connections that there are. */
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct rsmcore_import **table;
@@ -59,10 +61,11 @@ void sisci_order_forget(const struct rsmcore_import *import)
     pthread_rwlock_unlock(&lock);
 }
 
-/* Only what the mapping engine maps is not in order by itself. */
+/* Only what the mapping engine maps is not in order by itself. The rest may be windows of a device. */
 void sisci_order_all(void)
 {
-    atomic_thread_fence(memory_order_seq_cst);
+    rsm_fence_full();
+    rsm_fence_stores();
     if (atomic_load_explicit(&rsmcore_mapping_engine, memory_order_acquire) == NULL)
         return;
     pthread_rwlock_rdlock(&lock);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/fence.h"
 #include "export.h"
 #include "order.h"
 
@@ -134,7 +135,7 @@ SISCI_API void SCIFlush(sci_sequence_t sequence, unsigned int flags)
 {
     (void)sequence;
     if ((flags & SCI_FLAG_FLUSH_CPU_BUFFERS_ONLY) != 0)
-        atomic_thread_fence(memory_order_seq_cst);
+        rsm_fence_stores();
     else
         sisci_order_all();
 }
@@ -143,7 +144,7 @@ SISCI_EXPORT(SCIFlush);
 SISCI_API void SCIFlushReadBuffers(sci_sequence_t sequence)
 {
     struct sisci_sequence *held = sisci_hold_sequence(sequence);
-    atomic_thread_fence(memory_order_seq_cst);
+    rsm_fence_loads();
     if (held == NULL)
         return;
     if (held->import != NULL)

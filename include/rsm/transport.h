@@ -285,7 +285,9 @@ struct rsm_import_ops {
      *  - leave the error of a put that no one waited for to the next complete(), as always.
      * The engine never calls a transport without this promise; its segments cannot be mapped. */
 
-    /** Copy to or from the segment, in any access width. */
+    /** Copy to or from the segment, in any access width. A get has been performed when it returns: what
+     *  the caller gets or loads afterwards is read later, on processors that would change that
+     *  order, too. The same is true of all gets below. */
     enum rsm_status (*put)(struct rsm_conn *conn, uint64_t offset, const void *src, size_t length);
     enum rsm_status (*get)(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length);
     /** Copy @p count elements of @p width (1, 2, 4 or 8) bytes in ascending order, each by a single

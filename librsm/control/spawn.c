@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clone.h"
 #include "base/descriptor.h"
 #include "base/clock.h"
 #include "control/spawn.h"
@@ -63,24 +64,13 @@ __attribute__((noreturn)) static void become_daemon(const struct daemon_command 
         syscall(SYS_exit_group, 127);
 }
 
-/* Like fork(), without what libc does around it. The order of the system call's first two arguments, flags
- * and stack, is the processor's. */
-static long clone_process(unsigned long flags)
-{
-#if defined(__s390__) || defined(__CRIS__)
-    return syscall(SYS_clone, NULL, flags, NULL, NULL, NULL);
-#else
-    return syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
-#endif
-}
-
 /* Two steps so that the daemon is nobody's child here. The first step has no exit signal: the
  * application's SIGCHLD handler and wait() never see it. */
 static int run_detached(const struct daemon_command *command)
 {
-    long child = clone_process(0);
+    long child = rsm_clone_process(0);
     if (child == 0) {
-        long daemon = clone_process(SIGCHLD);
+        long daemon = rsm_clone_process(SIGCHLD);
         if (daemon == 0)
             become_daemon(command);
         for (;;)

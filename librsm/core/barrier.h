@@ -11,6 +11,7 @@
 #ifndef RSMCORE_BARRIER_H
 #define RSMCORE_BARRIER_H
 
+#include "base/fence.h"
 #include "core/import.h"
 
 /** An open barrier: the number of failures that the connection had reported when it was opened. It
@@ -20,10 +21,12 @@ struct rsmcore_barrier {
 };
 
 /** Open a barrier. Loads from mappings of the connection see from now on what the segment has at
- *  this moment or later. */
+ *  this moment or later, and come after all that the caller has loaded before: who found a flag set
+ *  finds what was stored in front of it. */
 static inline struct rsmcore_barrier rsmcore_barrier_open(struct rsmcore_import *import)
 {
     rsmcore_import_acquire(import);
+    rsm_fence_acquire();
     return (struct rsmcore_barrier){
         .failures = atomic_load_explicit(&import->failures, memory_order_acquire)};
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/descriptor.h"
+#include "base/fence.h"
 #include "base/probe.h"
 #include "core/event.h"
 
@@ -183,9 +184,7 @@ static void spin(struct rsm_event_counter *counter)
     for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
         if (atomic_load_explicit(&counter->pending, memory_order_acquire) > 0)
             return;
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
-#endif
+        rsm_pause();
     }
 }
 

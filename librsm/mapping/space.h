@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/fence.h"
 #include "mapping/lock.h"
 #include "mapping/options.h"
 #include "rsm/transport.h"
@@ -115,7 +116,7 @@ struct softmap_space {
 static inline void softmap_accesses_done(void)
 {
 #if !defined(__x86_64__)
-    __sync_synchronize();
+    rsm_fence_full();
 #endif
 }
 

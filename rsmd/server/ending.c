@@ -23,9 +23,25 @@ struct closing {
     struct rsmd_client *client;
 };
 
+/* A packet that nobody has received makes the kernel tell the peer of a reset, and hide from it the answer that
+ * was sent before. Its own end has been shut down, so that no further ones come; each has credentials, for which
+ * there is no room here, while the end of the queue has none. Descriptors are closed on the way. */
+static void close_emptied(int socket)
+{
+    char byte;
+    struct iovec data = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr packet;
+    ssize_t length;
+    do {
+        packet = (struct msghdr){.msg_iov = &data, .msg_iovlen = 1};
+        length = recvmsg(socket, &packet, MSG_DONTWAIT);
+    } while (length > 0 || (length == 0 && (packet.msg_flags & MSG_CTRUNC) != 0));
+    close(socket);
+}
+
 static void run_close(struct rsmd_job *job)
 {
-    close(((struct closing *)job)->socket);
+    close_emptied(((struct closing *)job)->socket);
 }
 
 static void on_closed(struct rsmd_job *job)
@@ -59,7 +75,7 @@ static void close_socket(struct rsmd_connection *connection)
         }
         free(closing);
     }
-    close(connection->socket);
+    close_emptied(connection->socket);
 }
 
 /* ------------------------------------------------------------------ what the client had */

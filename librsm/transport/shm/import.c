@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/elements.h"
+#include "base/fence.h"
 #include "base/sealed.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/shm.h"
@@ -205,6 +206,7 @@ static __attribute__((noinline)) enum rsm_status get_large(struct rsm_conn *conn
 {
     const struct shm_conn *shm = shm_of(conn);
     copy(shm, dst, shm->base + offset, length);
+    rsm_fence_acquire();
     return RSM_ST_OK;
 }
 
@@ -222,6 +224,7 @@ static enum rsm_status shm_get(struct rsm_conn *conn, uint64_t offset, void *dst
     if (THREAD_SANITIZER || __builtin_expect(length >= SHM_VECTORS_MIN, 0))
         return get_large(conn, offset, dst, length);
     memcpy(dst, shm_of(conn)->base + offset, length);
+    rsm_fence_acquire();
     return RSM_ST_OK;
 }
 
@@ -234,7 +237,9 @@ static enum rsm_status shm_put_elems(struct rsm_conn *conn, uint64_t offset, con
 static enum rsm_status shm_get_elems(struct rsm_conn *conn, uint64_t offset, void *dst,
                                      unsigned width, size_t count)
 {
-    return rsm_copy_elements(dst, shm_of(conn)->base + offset, width, count);
+    enum rsm_status status = rsm_copy_elements(dst, shm_of(conn)->base + offset, width, count);
+    rsm_fence_acquire();
+    return status;
 }
 
 static enum rsm_status shm_putv(struct rsm_conn *conn, const struct rsm_transfer *vec,
@@ -253,6 +258,7 @@ static enum rsm_status shm_getv(struct rsm_conn *conn, const struct rsm_transfer
     const struct shm_conn *shm = shm_of(conn);
     for (unsigned i = 0; i < count; i++)
         copy(shm, vec[i].local, shm->base + vec[i].remote, vec[i].length);
+    rsm_fence_acquire();
     *done = count;
     return RSM_ST_OK;
 }
@@ -282,20 +288,10 @@ static enum rsm_status shm_unmap(struct rsm_conn *conn, void *address, size_t le
 
 /* ------------------------------------------------------------------ ordering */
 
-/* mfence by two others that take a quarter of its time: sfence for stores past the cache, which
- * memcpy() may use for large copies and programs on their mappings, and a locked instruction, which
- * nothing passes, for the rest. It is told a line of the stack that nobody waits for: the one at
- * the top holds the return address, and using that costs 3 ns. */
 static enum rsm_status shm_order(struct rsm_conn *conn)
 {
     (void)conn;
-#if defined(__x86_64__)
-    __asm__ volatile("sfence\n\tlock orl $0, -64(%%rsp)" ::: "memory", "cc");
-#elif defined(__i386__)
-    __asm__ volatile("sfence\n\tlock orl $0, (%%esp)" ::: "memory", "cc");
-#else
-    __sync_synchronize();
-#endif
+    rsm_fence_full();
     return RSM_ST_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fence.h"
 #include "cmocka_all.h"
 #include "transport/ntb/import/barrier.h"
 #include "transport/ntb/import/copy.h"
@@ -106,7 +107,7 @@ static void copies(void **state)
                 for (unsigned way = 0; way < 2; way++) {
                     memset(to, 0, ROOM);
                     (way == 0 ? ntb_copy_out : ntb_copy_in)(to + b, from + a, length);
-                    ntb_store_fence();
+                    rsm_fence_stores();
                     assert_memory_equal(to + b, from + a, length);
                     for (size_t i = 0; i < ROOM; i++)
                         if ((i < b || i >= b + length) && to[i] != 0)

@@ -227,6 +227,39 @@ static void descriptors_in_the_queue(void **state)
     daemon_stop(&daemon);
 }
 
+/* Who was refused can read why after the daemon has closed the socket, with what it never received. */
+static void answers_outlive_the_socket(void **state)
+{
+    (void)state;
+    struct daemon daemon;
+    uint8_t hello[RSM_PROTO_MESSAGE_MAX], refused[RSM_PROTO_MESSAGE_MAX];
+    const int fds[2] = {STDERR_FILENO, STDERR_FILENO};
+    daemon_start(&daemon, NULL, NULL);
+    let_descriptors_in(&daemon);
+    int watcher = peer_hello(&daemon);
+    size_t length = encoded((struct rsm_msg){.type = RSM_MSG_EVENT_ARM}, refused);
+    size_t hello_length = encoded((struct rsm_msg){.type = RSM_MSG_HELLO, .u.hello = {1}}, hello);
+    unsigned before = descriptors_of(&daemon);
+    assert_int_equal(kill(daemon.pid, SIGSTOP), 0);
+    int socket = peer_connect(&daemon);
+    assert_int_equal(rsm_packet_send(socket, hello, hello_length, NULL, 0), 0);
+    assert_int_equal(send_with(socket, refused, length, fds, 2), 0);
+    assert_int_equal(send_with(socket, refused, 0, fds, 2), 0);
+    assert_int_equal(rsm_packet_send(socket, refused, length, NULL, 0), 0);
+    assert_int_equal(kill(daemon.pid, SIGCONT), 0);
+    struct pollfd over = {.fd = socket, .events = POLLRDHUP};
+    assert_int_equal(poll(&over, 1, PEER_WAIT_MS), 1);
+    for (int i = 0; i < PEER_WAIT_MS && descriptors_of(&daemon) != before; i++)
+        usleep(1000);
+    struct rsm_packet_fds received;
+    assert_true(rsm_packet_receive(socket, hello, sizeof hello, &received, NULL) > 0);
+    rsm_packet_fds_close(&received);
+    expect_end(socket, true);
+    close(socket);
+    close(watcher);
+    daemon_stop(&daemon);
+}
+
 /* Noise behind a right header; the seed is fixed, so that a failure repeats. */
 static void noise(void **state)
 {
@@ -343,6 +376,7 @@ int main(void)
         HOSTILE_TEST(impossible_counts),
         HOSTILE_TEST(descriptors_that_nobody_asked_for),
         HOSTILE_TEST(descriptors_in_the_queue),
+        HOSTILE_TEST(answers_outlive_the_socket),
         HOSTILE_TEST(noise),
         HOSTILE_TEST(one_who_never_reads),
         HOSTILE_TEST(many_who_say_nothing),

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fence.h"
 #include "transport/ntb/import/copy.h"
 
 #define PATIENCE_S 60
@@ -219,9 +220,9 @@ int barrier(const struct import *import, uint32_t err_seq)
     volatile const struct rsm_ntb_status *status = import->status;
     uint64_t canary;
 
-    ntb_store_fence();
+    rsm_fence_stores();
     canary = *(volatile const uint64_t *)(import->canary + status->canary_offset);
-    ntb_load_fence();
+    rsm_fence_loads();
     return canary == status->canary && status->epoch == status->import_epoch && !status->revoked &&
            status->err_seq == err_seq;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transport/ntb/import/barrier.h"
 
-#include "transport/ntb/import/copy.h"
+#include "base/fence.h"
 
 void ntb_barrier_begin(struct ntb_barrier *barrier, const struct ntb_status *status,
                        const uint64_t *canary)
@@ -25,13 +25,13 @@ static bool take_errors(struct ntb_barrier *barrier)
 
 enum rsm_status ntb_barrier_close(struct ntb_barrier *barrier)
 {
-    ntb_store_fence();
+    rsm_fence_stores();
     if (barrier->status == NULL) {
-        __sync_synchronize();
+        rsm_fence_full();
         return RSM_ST_OK;
     }
     uint64_t found = ntb_load64(barrier->canary);
-    ntb_load_fence();
+    rsm_fence_loads();
     if (!ntb_barrier_alive(barrier))
         return RSM_ST_ABORTED;
     /* All ones is what a link gives that does not answer. If that lasts the session ends, and the

@@ -12,33 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** To the window. Stores may still be on their way on return, until ntb_store_fence(). */
+/** To the window. Stores may still be on their way on return, until rsm_fence_stores(). */
 void ntb_copy_out(void *window, const void *from, size_t length);
 /** From the window. */
 void ntb_copy_in(void *to, const void *window, size_t length);
-
-/** Stores before it are seen by the other host before those after it. */
-static inline void ntb_store_fence(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __asm__ volatile("sfence" ::: "memory");
-#elif defined(__aarch64__)
-    __asm__ volatile("dsb st" ::: "memory");
-#else
-    __sync_synchronize();
-#endif
-}
-
-/** Loads before it have been carried out before anything after it. */
-static inline void ntb_load_fence(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __asm__ volatile("lfence" ::: "memory");
-#elif defined(__aarch64__)
-    __asm__ volatile("dsb ld" ::: "memory");
-#else
-    __sync_synchronize();
-#endif
-}
 
 #endif

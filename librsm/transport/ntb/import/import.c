@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/elements.h"
+#include "base/fence.h"
 #include "base/apart.h"
 #include "base/sealed.h"
 #include "base/view.h"
@@ -221,6 +222,7 @@ static enum rsm_status ntb_get(struct rsm_conn *conn, uint64_t offset, void *dst
         ntb_copy_in(dst, ntb->base + offset, length);
     else
         memset(dst, 0, length);
+    rsm_fence_loads();
     return RSM_ST_OK;
 }
 
@@ -237,10 +239,13 @@ static enum rsm_status ntb_get_elems(struct rsm_conn *conn, uint64_t offset, voi
                                      unsigned width, size_t count)
 {
     struct ntb_conn *ntb = ntb_of(conn);
+    enum rsm_status status = RSM_ST_OK;
     if (ntb_barrier_alive(&ntb->barrier))
-        return rsm_copy_elements(dst, ntb->base + offset, width, count);
-    memset(dst, 0, width * count);
-    return RSM_ST_OK;
+        status = rsm_copy_elements(dst, ntb->base + offset, width, count);
+    else
+        memset(dst, 0, width * count);
+    rsm_fence_loads();
+    return status;
 }
 
 /* ------------------------------------------------------------------ mapping */
@@ -271,7 +276,7 @@ static enum rsm_status ntb_unmap(struct rsm_conn *conn, void *address, size_t le
 static enum rsm_status ntb_order(struct rsm_conn *conn)
 {
     (void)conn;
-    ntb_store_fence();
+    rsm_fence_stores();
     return RSM_ST_OK;
 }
 

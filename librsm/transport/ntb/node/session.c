@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <stddef.h>
 
+#include "base/fence.h"
 #include "base/log.h"
 #include "transport/ntb/common/status.h"
 
@@ -29,18 +30,6 @@ static void set32(uint32_t *word, uint32_t value)
 static void set64(uint64_t *word, uint64_t value)
 {
     ntb_store64(word, htole64(value));
-}
-
-/* Stores behind it are seen by the other host after those before it. */
-static void write_barrier(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __asm__ volatile("sfence" ::: "memory");
-#elif defined(__aarch64__)
-    __asm__ volatile("dsb st" ::: "memory");
-#else
-    __sync_synchronize();
-#endif
 }
 
 static struct ntb_hello *hello_of(uint8_t *pool)
@@ -129,7 +118,7 @@ static void write_hello(struct ntb_session *session)
 {
     struct ntb_hello *hello = hello_of(session->own);
     set32(&hello->magic, 0);
-    write_barrier();
+    rsm_fence_stores();
     set32(&hello->wire, NTB_WIRE);
     set32(&hello->generation, session->generation);
     set32(&hello->sequence, session->sequence);
@@ -140,7 +129,7 @@ static void write_hello(struct ntb_session *session)
     set32(&hello->ring_offset, 0);
     set32(&hello->ring_size, 0);
     write_canary(session);
-    write_barrier();
+    rsm_fence_stores();
     set32(&hello->magic, NTB_MAGIC);
 }
 
@@ -154,7 +143,7 @@ static void write_words(struct ntb_session *session)
                               .ack_generation = session->ack_generation,
                               .ack_sequence = session->ack_sequence};
     set32(&shared->magic, 0);
-    write_barrier();
+    rsm_fence_stores();
     set32(&shared->wire, words.wire);
     set32(&shared->generation, words.generation);
     set32(&shared->sequence, words.sequence);
@@ -162,7 +151,7 @@ static void write_words(struct ntb_session *session)
     set32(&shared->ack_sequence, words.ack_sequence);
     words.check = ntb_words_check(&words);
     set32(&shared->check, words.check);
-    write_barrier();
+    rsm_fence_stores();
     set32(&shared->magic, NTB_MAGIC);
     session->tell |=
         words.check != session->written.check || words.sequence != session->written.sequence;
@@ -193,7 +182,7 @@ enum ntb_session_news ntb_session_end(struct ntb_session *session)
     /* The canary goes first: a barrier that the other side closes now must fail. */
     write_canary(session);
     set32(&hello_of(session->own)->sequence, session->sequence);
-    write_barrier();
+    rsm_fence_stores();
     write_words(session);
     return NTB_SESSION_ENDED;
 }
@@ -203,7 +192,7 @@ void ntb_session_leave(struct ntb_session *session)
     (void)ntb_session_end(session);
     set32(&hello_of(session->own)->magic, 0);
     set32(&words_of(session->peer)->magic, 0);
-    write_barrier();
+    rsm_fence_stores();
 }
 
 /* Whether the other side's heart has beaten lately. What was there before the first look may be

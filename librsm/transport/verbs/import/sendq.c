@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/fence.h"
 #include "base/log.h"
 #include "transport/verbs/import/import.h"
 
@@ -18,13 +19,6 @@ enum {
     SPIN_NS_MAX = 2000000, /* a thread may keep its processor for about so long anyway */
     EVENT_NS = 300000000,  /* an event of the connection manager may wait for its reader so long */
 };
-
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
-}
 
 /* ------------------------------------------------------------------ death */
 
@@ -169,7 +163,7 @@ static void spin(struct verbs_conn *conn, uint64_t waited)
     if (yielding)
         sched_yield();
     else
-        relax();
+        rsm_pause();
     pthread_mutex_lock(&conn->lock);
 }
 
