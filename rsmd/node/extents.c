@@ -28,8 +28,8 @@ struct rsm_extent_about rsmd_extent_about(const struct rsmd_extent *extent)
 
 /* ------------------------------------------------------------------ what it costs */
 
-/* Bytes that an extent of this controller's transport pins. */
-static uint64_t pinned(const struct rsmd_controller *controller, uint64_t length)
+/* Bytes that an extent of this controller's transport may pin. */
+static uint64_t may_pin(const struct rsmd_controller *controller, uint64_t length)
 {
     return (controller->port->caps & RSM_NODE_EXTENTS_PINNED) != 0 ? length : 0;
 }
@@ -39,13 +39,13 @@ static enum rsm_status charge(struct rsmd_account *account,
 {
     if (!rsmd_share_take(account, RSMD_BYTES, length))
         return RSM_ST_NO_MEMORY;
-    if (!rsmd_share_take(account, RSMD_PINNED, pinned(controller, length))) {
+    if (!rsmd_share_take(account, RSMD_PINNED, may_pin(controller, length))) {
         rsmd_share_give(account, RSMD_BYTES, length);
         return RSM_ST_NO_MEMORY;
     }
     if (rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
         return RSM_ST_OK;
-    rsmd_share_give(account, RSMD_PINNED, pinned(controller, length));
+    rsmd_share_give(account, RSMD_PINNED, may_pin(controller, length));
     rsmd_share_give(account, RSMD_BYTES, length);
     return RSM_ST_NO_RESOURCES;
 }
@@ -55,8 +55,22 @@ static void refund(const struct rsmd_extent *extent)
 {
     struct rsmd_account *account = extent->client->account;
     rsmd_share_give(account, RSMD_DESCRIPTORS, extent->adopted != NULL ? 2 : 1);
-    rsmd_share_give(account, RSMD_PINNED, pinned(extent->controller, extent->length));
+    rsmd_share_give(account, RSMD_PINNED, extent->pinned);
     rsmd_share_give(account, RSMD_BYTES, extent->length);
+}
+
+uint64_t rsmd_extent_pinned(const struct rsmd_extent *extent)
+{
+    bool is = (extent->memory->flags & RSM_EXTENT_NOT_PINNED) == 0;
+    return is ? may_pin(extent->controller, extent->length) : 0;
+}
+
+/* It has memory: give back what was charged for more than that pins. */
+static void refund_unpinned(struct rsmd_extent *extent)
+{
+    uint64_t pinned = rsmd_extent_pinned(extent);
+    rsmd_share_give(extent->client->account, RSMD_PINNED, extent->pinned - pinned);
+    extent->pinned = pinned;
 }
 
 /* ------------------------------------------------------------------ making */
@@ -70,8 +84,11 @@ static enum rsm_status new_extent(struct rsmd_node *node, struct rsmd_client *cl
     if (status != RSM_ST_OK)
         return status;
     struct rsmd_extent *extent = calloc(1, sizeof *extent);
-    const struct rsmd_extent price = {
-        .node = node, .client = client, .controller = controller, .length = length};
+    const struct rsmd_extent price = {.node = node,
+                                      .client = client,
+                                      .controller = controller,
+                                      .length = length,
+                                      .pinned = may_pin(controller, length)};
     if (extent == NULL) {
         refund(&price);
         return RSM_ST_NO_MEMORY;
@@ -91,6 +108,7 @@ static void discard(struct rsmd_extent *extent)
 static bool enter(struct rsmd_extent *extent)
 {
     struct rsmd_node *node = extent->node;
+    refund_unpinned(extent);
     extent->id = rsmd_new_id(node);
     HASH_ADD_INT(node->extents, id, extent);
     if (extent->hh.tbl == NULL)
