@@ -646,6 +646,13 @@ struct rsm_node_ops {
     enum rsm_status (*extent_make_now)(struct rsm_node_port *port, uint64_t length,
                                        struct rsm_extent **extent);
 
+    /* With RSM_NODE_EXTENTS_PINNED: optional; NULL: all extents are pinned, and rsmd refuses one
+     * that its user must not pin. */
+
+    /** The same as extent_make(), but of memory that is not pinned. */
+    enum rsm_status (*extent_make_not_pinned)(struct rsm_node_port *port, uint64_t length,
+                                              struct rsm_extent **extent);
+
     /* sub-tables: optional */
 
     const struct rsm_node_signal_ops *signals; /**< NULL: the daemons carry signals */

@@ -34,18 +34,25 @@ static uint64_t may_pin(const struct rsmd_controller *controller, uint64_t lengt
     return (controller->port->caps & RSM_NODE_EXTENTS_PINNED) != 0 ? length : 0;
 }
 
+/* @p pinned: bytes of it that may be pinned; 0 afterwards if the user must not, and the transport can do
+ * without. */
 static enum rsm_status charge(struct rsmd_account *account,
-                              const struct rsmd_controller *controller, uint64_t length)
+                              const struct rsmd_controller *controller, uint64_t length,
+                              uint64_t *pinned)
 {
     if (!rsmd_share_take(account, RSMD_BYTES, length))
         return RSM_ST_NO_MEMORY;
-    if (!rsmd_share_take(account, RSMD_PINNED, may_pin(controller, length))) {
-        rsmd_share_give(account, RSMD_BYTES, length);
-        return RSM_ST_NO_MEMORY;
+    *pinned = may_pin(controller, length);
+    if (!rsmd_share_take(account, RSMD_PINNED, *pinned)) {
+        *pinned = 0;
+        if (controller->ops->extent_make_not_pinned == NULL) {
+            rsmd_share_give(account, RSMD_BYTES, length);
+            return RSM_ST_NO_MEMORY;
+        }
     }
     if (rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
         return RSM_ST_OK;
-    rsmd_share_give(account, RSMD_PINNED, may_pin(controller, length));
+    rsmd_share_give(account, RSMD_PINNED, *pinned);
     rsmd_share_give(account, RSMD_BYTES, length);
     return RSM_ST_NO_RESOURCES;
 }
@@ -80,7 +87,8 @@ static enum rsm_status new_extent(struct rsmd_node *node, struct rsmd_client *cl
                                   struct rsmd_controller *controller, uint64_t length,
                                   struct rsmd_extent **made)
 {
-    enum rsm_status status = charge(client->account, controller, length);
+    uint64_t pinned;
+    enum rsm_status status = charge(client->account, controller, length, &pinned);
     if (status != RSM_ST_OK)
         return status;
     struct rsmd_extent *extent = calloc(1, sizeof *extent);
@@ -88,7 +96,7 @@ static enum rsm_status new_extent(struct rsmd_node *node, struct rsmd_client *cl
                                       .client = client,
                                       .controller = controller,
                                       .length = length,
-                                      .pinned = may_pin(controller, length)};
+                                      .pinned = pinned};
     if (extent == NULL) {
         refund(&price);
         return RSM_ST_NO_MEMORY;
@@ -137,6 +145,21 @@ static bool has_threads(const struct rsmd_node *node, const struct rsmd_controll
     return node->worker != NULL && (controller->port->caps & RSM_NODE_ANY_THREAD) != 0;
 }
 
+/* Its user must not pin so much, and its transport can do without. */
+static bool must_not_pin(const struct rsmd_extent *extent)
+{
+    return extent->pinned < may_pin(extent->controller, extent->length);
+}
+
+/* However long that takes. Any thread. */
+static enum rsm_status make_memory(struct rsmd_extent *extent)
+{
+    const struct rsmd_controller *controller = extent->controller;
+    return (must_not_pin(extent)
+                ? controller->ops->extent_make_not_pinned
+                : controller->ops->extent_make)(controller->port, extent->length, &extent->memory);
+}
+
 enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_controller *controller, uint64_t length,
                                  struct rsmd_extent **made)
@@ -146,8 +169,12 @@ enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *cli
     enum rsm_status status = new_extent(node, client, controller, length, &extent);
     if (status != RSM_ST_OK)
         return status;
-    status = (has_threads(node, controller) ? ops->extent_make_now : ops->extent_make)(
-        controller->port, length, &extent->memory);
+    if (!has_threads(node, controller) || (must_not_pin(extent) && length <= RSM_EXTENT_SMALL))
+        status = make_memory(extent);
+    else
+        status = must_not_pin(extent)
+                     ? RSM_ST_BUSY
+                     : ops->extent_make_now(controller->port, length, &extent->memory);
     if (status == RSM_ST_OK)
         status = examine(extent);
     if (status == RSM_ST_OK && !enter(extent)) {
@@ -176,9 +203,7 @@ static void run_making(struct rsmd_job *job)
 {
     struct making *making = (struct making *)job;
     struct rsmd_extent *extent = making->extent;
-    struct rsmd_controller *controller = extent->controller;
-    making->status =
-        controller->ops->extent_make(controller->port, extent->length, &extent->memory);
+    making->status = make_memory(extent);
     if (making->status == RSM_ST_OK)
         making->status = examine(extent);
 }

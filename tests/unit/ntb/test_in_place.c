@@ -237,6 +237,23 @@ static void what_the_pool_has_no_room_for(void **state)
     nothing_is_left(before);
 }
 
+/* For a user who must not pin. */
+static void of_the_pool_alone(void **state)
+{
+    unsigned before = descriptors();
+    struct rsm_extent *extent = NULL;
+    (void)state;
+    begin(UINT64_MAX, 0);
+    assert_int_equal(ntb_extent_make_not_pinned(&window->base, PAGE / 2, &extent), RSM_ST_INVALID);
+    assert_int_equal(ntb_extent_make_not_pinned(&window->base, (POOL_PAGES + 1) * PAGE, &extent),
+                     RSM_ST_NO_MEMORY);
+    assert_int_equal(ntb_extent_make_not_pinned(&window->base, 2 * PAGE, &extent), RSM_ST_OK);
+    assert_false(is_in_place(extent));
+    assert_int_equal(port.pins, 0);
+    ntb_extent_free(&window->base, extent);
+    nothing_is_left(before);
+}
+
 static void from_a_size(void **state)
 {
     unsigned before = descriptors();
@@ -347,11 +364,9 @@ static void shared_with_this_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(off_by_default),
-        cmocka_unit_test(what_the_pool_has_no_room_for),
-        cmocka_unit_test(from_a_size),
-        cmocka_unit_test(failures_leave_nothing),
-        cmocka_unit_test(granted_and_quarantined),
+        cmocka_unit_test(off_by_default),         cmocka_unit_test(what_the_pool_has_no_room_for),
+        cmocka_unit_test(of_the_pool_alone),      cmocka_unit_test(from_a_size),
+        cmocka_unit_test(failures_leave_nothing), cmocka_unit_test(granted_and_quarantined),
         cmocka_unit_test(shared_with_this_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -334,12 +334,30 @@ static enum rsm_status make_in_place(struct ntb_window *window, uint64_t length,
 
 /* ------------------------------------------------------------------ the transport's operations */
 
+static bool is_possible(const struct ntb_window *window, uint64_t length)
+{
+    return length > 0 && length <= INT64_MAX && length % window->limits.granule == 0;
+}
+
+enum rsm_status ntb_extent_make_not_pinned(struct rsm_node_port *port, uint64_t length,
+                                           struct rsm_extent **extent)
+{
+    struct ntb_window *window = ntb_window_of(port);
+    struct ntb_extent *made;
+    if (!is_possible(window, length))
+        return RSM_ST_INVALID;
+    enum rsm_status status = make_in_pool(window, length, &made);
+    if (status == RSM_ST_OK)
+        *extent = &made->base;
+    return status;
+}
+
 enum rsm_status ntb_extent_make(struct rsm_node_port *port, uint64_t length,
                                 struct rsm_extent **extent)
 {
     struct ntb_window *window = ntb_window_of(port);
     struct ntb_extent *made;
-    if (length == 0 || length > INT64_MAX || length % window->limits.granule != 0)
+    if (!is_possible(window, length))
         return RSM_ST_INVALID;
     bool prefers = window->pins && length >= window->pin_from;
     enum rsm_status status = prefers ? make_in_place(window, length, &made) : RSM_ST_NO_MEMORY;

@@ -150,6 +150,7 @@ NTB_TABLE const struct rsm_node_ops rsm_transport_node_ops_v2 = {
     .event_fd = node_event_fd,
     .dispatch = node_dispatch,
     .extent_make_now = ntb_extent_make_now,
+    .extent_make_not_pinned = ntb_extent_make_not_pinned,
     .imports = &ntb_node_import_ops,
     .check = node_check,
 };

@@ -104,6 +104,9 @@ void ntb_window_report(struct ntb_window *window, const struct rsm_node_upcalls 
 
 enum rsm_status ntb_extent_make(struct rsm_node_port *port, uint64_t length,
                                 struct rsm_extent **extent);
+/** Of the pool alone. */
+enum rsm_status ntb_extent_make_not_pinned(struct rsm_node_port *port, uint64_t length,
+                                           struct rsm_extent **extent);
 enum rsm_status ntb_extent_make_now(struct rsm_node_port *port, uint64_t length,
                                     struct rsm_extent **extent);
 void ntb_extent_free(struct rsm_node_port *port, struct rsm_extent *extent);
