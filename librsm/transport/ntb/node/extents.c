@@ -312,7 +312,7 @@ static enum rsm_status make_in_place(struct ntb_window *window, uint64_t length,
                                      struct ntb_extent **extent)
 {
     struct ntb_extent *made = calloc(1, sizeof *made);
-    struct ntb_range *range;
+    struct ntb_range *range = NULL;
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
     enum rsm_status status = prepare(window, length, made, &range);
