@@ -392,7 +392,11 @@ struct rsm_extent {
     uint64_t offset; /**< bytes: where the extent begins in what the descriptor maps; a multiple of
                           the page size */
     uint64_t length; /**< bytes, at least as many as requested */
+    uint32_t flags;  /**< RSM_EXTENT_*, or 0 */
 };
+
+/** An extent that is not pinned, although its port has RSM_NODE_EXTENTS_PINNED. */
+#define RSM_EXTENT_NOT_PINNED 0x1u
 
 /** Base of an offer that has been made and can be revoked. */
 struct rsm_node_offer {
@@ -425,8 +429,9 @@ struct rsm_importer {
  *  descriptor. Without this ability a controller reaches only nodes of its own host, and shows no
  *  others. */
 #define RSM_NODE_REACHES_HOSTS 0x02u
-/** All memory of an extent is pinned for as long as the extent exists. rsmd charges it to the user,
- *  within the amount that the daemon may pin (RLIMIT_MEMLOCK). */
+/** All memory of an extent is pinned for as long as the extent exists, unless the extent says
+ *  RSM_EXTENT_NOT_PINNED. rsmd charges it to the user, within the amount that the daemon may pin
+ *  (RLIMIT_MEMLOCK), before it calls extent_make(), and gives back what was not pinned. */
 #define RSM_NODE_EXTENTS_PINNED 0x04u
 /** Any thread may call extent_make(), extent_adopt() and extent_free() at any time, also while
  *  another thread calls one of them or any other operation on the same port. rsmd then calls
@@ -642,6 +647,13 @@ struct rsm_node_ops {
      *  thread. */
     enum rsm_status (*extent_make_now)(struct rsm_node_port *port, uint64_t length,
                                        struct rsm_extent **extent);
+
+    /* With RSM_NODE_EXTENTS_PINNED: optional; NULL: all extents are pinned, and rsmd refuses one
+     * that its user must not pin. */
+
+    /** The same as extent_make(), but of memory that is not pinned. */
+    enum rsm_status (*extent_make_not_pinned)(struct rsm_node_port *port, uint64_t length,
+                                              struct rsm_extent **extent);
 
     /* sub-tables: optional */
 

@@ -28,24 +28,31 @@ struct rsm_extent_about rsmd_extent_about(const struct rsmd_extent *extent)
 
 /* ------------------------------------------------------------------ what it costs */
 
-/* Bytes that an extent of this controller's transport pins. */
-static uint64_t pinned(const struct rsmd_controller *controller, uint64_t length)
+/* Bytes that an extent of this controller's transport may pin. */
+static uint64_t may_pin(const struct rsmd_controller *controller, uint64_t length)
 {
     return (controller->port->caps & RSM_NODE_EXTENTS_PINNED) != 0 ? length : 0;
 }
 
+/* @p pinned: bytes of it that may be pinned; 0 afterwards if the user must not, and the transport can do
+ * without. */
 static enum rsm_status charge(struct rsmd_account *account,
-                              const struct rsmd_controller *controller, uint64_t length)
+                              const struct rsmd_controller *controller, uint64_t length,
+                              uint64_t *pinned)
 {
     if (!rsmd_share_take(account, RSMD_BYTES, length))
         return RSM_ST_NO_MEMORY;
-    if (!rsmd_share_take(account, RSMD_PINNED, pinned(controller, length))) {
-        rsmd_share_give(account, RSMD_BYTES, length);
-        return RSM_ST_NO_MEMORY;
+    *pinned = may_pin(controller, length);
+    if (!rsmd_share_take(account, RSMD_PINNED, *pinned)) {
+        *pinned = 0;
+        if (controller->ops->extent_make_not_pinned == NULL) {
+            rsmd_share_give(account, RSMD_BYTES, length);
+            return RSM_ST_NO_MEMORY;
+        }
     }
     if (rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
         return RSM_ST_OK;
-    rsmd_share_give(account, RSMD_PINNED, pinned(controller, length));
+    rsmd_share_give(account, RSMD_PINNED, *pinned);
     rsmd_share_give(account, RSMD_BYTES, length);
     return RSM_ST_NO_RESOURCES;
 }
@@ -55,8 +62,22 @@ static void refund(const struct rsmd_extent *extent)
 {
     struct rsmd_account *account = extent->client->account;
     rsmd_share_give(account, RSMD_DESCRIPTORS, extent->adopted != NULL ? 2 : 1);
-    rsmd_share_give(account, RSMD_PINNED, pinned(extent->controller, extent->length));
+    rsmd_share_give(account, RSMD_PINNED, extent->pinned);
     rsmd_share_give(account, RSMD_BYTES, extent->length);
+}
+
+uint64_t rsmd_extent_pinned(const struct rsmd_extent *extent)
+{
+    bool is = (extent->memory->flags & RSM_EXTENT_NOT_PINNED) == 0;
+    return is ? may_pin(extent->controller, extent->length) : 0;
+}
+
+/* It has memory: give back what was charged for more than that pins. */
+static void refund_unpinned(struct rsmd_extent *extent)
+{
+    uint64_t pinned = rsmd_extent_pinned(extent);
+    rsmd_share_give(extent->client->account, RSMD_PINNED, extent->pinned - pinned);
+    extent->pinned = pinned;
 }
 
 /* ------------------------------------------------------------------ making */
@@ -66,12 +87,16 @@ static enum rsm_status new_extent(struct rsmd_node *node, struct rsmd_client *cl
                                   struct rsmd_controller *controller, uint64_t length,
                                   struct rsmd_extent **made)
 {
-    enum rsm_status status = charge(client->account, controller, length);
+    uint64_t pinned;
+    enum rsm_status status = charge(client->account, controller, length, &pinned);
     if (status != RSM_ST_OK)
         return status;
     struct rsmd_extent *extent = calloc(1, sizeof *extent);
-    const struct rsmd_extent price = {
-        .node = node, .client = client, .controller = controller, .length = length};
+    const struct rsmd_extent price = {.node = node,
+                                      .client = client,
+                                      .controller = controller,
+                                      .length = length,
+                                      .pinned = pinned};
     if (extent == NULL) {
         refund(&price);
         return RSM_ST_NO_MEMORY;
@@ -91,6 +116,7 @@ static void discard(struct rsmd_extent *extent)
 static bool enter(struct rsmd_extent *extent)
 {
     struct rsmd_node *node = extent->node;
+    refund_unpinned(extent);
     extent->id = rsmd_new_id(node);
     HASH_ADD_INT(node->extents, id, extent);
     if (extent->hh.tbl == NULL)
@@ -119,6 +145,21 @@ static bool has_threads(const struct rsmd_node *node, const struct rsmd_controll
     return node->worker != NULL && (controller->port->caps & RSM_NODE_ANY_THREAD) != 0;
 }
 
+/* Its user must not pin so much, and its transport can do without. */
+static bool must_not_pin(const struct rsmd_extent *extent)
+{
+    return extent->pinned < may_pin(extent->controller, extent->length);
+}
+
+/* However long that takes. Any thread. */
+static enum rsm_status make_memory(struct rsmd_extent *extent)
+{
+    const struct rsmd_controller *controller = extent->controller;
+    return (must_not_pin(extent)
+                ? controller->ops->extent_make_not_pinned
+                : controller->ops->extent_make)(controller->port, extent->length, &extent->memory);
+}
+
 enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_controller *controller, uint64_t length,
                                  struct rsmd_extent **made)
@@ -128,8 +169,12 @@ enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *cli
     enum rsm_status status = new_extent(node, client, controller, length, &extent);
     if (status != RSM_ST_OK)
         return status;
-    status = (has_threads(node, controller) ? ops->extent_make_now : ops->extent_make)(
-        controller->port, length, &extent->memory);
+    if (!has_threads(node, controller) || (must_not_pin(extent) && length <= RSM_EXTENT_SMALL))
+        status = make_memory(extent);
+    else
+        status = must_not_pin(extent)
+                     ? RSM_ST_BUSY
+                     : ops->extent_make_now(controller->port, length, &extent->memory);
     if (status == RSM_ST_OK)
         status = examine(extent);
     if (status == RSM_ST_OK && !enter(extent)) {
@@ -158,9 +203,7 @@ static void run_making(struct rsmd_job *job)
 {
     struct making *making = (struct making *)job;
     struct rsmd_extent *extent = making->extent;
-    struct rsmd_controller *controller = extent->controller;
-    making->status =
-        controller->ops->extent_make(controller->port, extent->length, &extent->memory);
+    making->status = make_memory(extent);
     if (making->status == RSM_ST_OK)
         making->status = examine(extent);
 }

@@ -41,4 +41,7 @@ void rsmd_extent_free(struct rsmd_node *node, struct rsmd_extent *extent, struct
 /** The last piece list that names an extent has gone: free it if it was given back. */
 void rsmd_extent_unused(struct rsmd_extent *extent);
 
+/** Bytes of one that has memory which are charged as pinned. */
+uint64_t rsmd_extent_pinned(const struct rsmd_extent *extent);
+
 #endif

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "node/controllers.h"
+#include "node/extents.h"
 #include "node/registry.h"
 #include "node/saved.h"
 
@@ -85,12 +86,12 @@ void rsmd_save_extent(struct rsmd_snapshot *snapshot, const struct rsmd_extent *
 }
 
 /* What extents.c charges for one. */
-static void charge_extent(const struct rsmd_extent *extent)
+static void charge_extent(struct rsmd_extent *extent)
 {
     struct rsmd_account *account = extent->client->account;
-    bool pinned = (extent->controller->port->caps & RSM_NODE_EXTENTS_PINNED) != 0;
+    extent->pinned = rsmd_extent_pinned(extent);
     rsmd_share_charge(account, RSMD_BYTES, extent->length);
-    rsmd_share_charge(account, RSMD_PINNED, pinned ? extent->length : 0);
+    rsmd_share_charge(account, RSMD_PINNED, extent->pinned);
     rsmd_share_charge(account, RSMD_DESCRIPTORS, extent->adopted != NULL ? 2 : 1);
 }
 

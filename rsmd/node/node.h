@@ -64,6 +64,7 @@ struct rsmd_extent {
     struct rsm_extent *memory;
     struct rsm_extent *adopted; /* the same as the loopback controller's; NULL: not needed yet */
     uint64_t length;
+    uint64_t pinned; /* bytes of it that are charged as pinned */
     unsigned uses;
     bool offered;    /* another process may have it mapped, for ever */
     bool given_back; /* its client cannot name it any more: freed when nothing uses it */

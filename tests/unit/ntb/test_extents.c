@@ -125,7 +125,7 @@ static int begin(void **state)
     (void)state;
     memset(&port, 0, sizeof port);
     port.base.ops = &ops;
-    window = ntb_window_begin(&port.base, 1, 0);
+    window = ntb_window_begin(&port.base, 1, &(struct ntb_options){.pool = 0});
     assert_non_null(window);
     return 0;
 }

@@ -31,6 +31,21 @@ static void all_of_them(void **state)
     assert_int_equal(o.wait_ms, 0);
 }
 
+static void what_is_pinned(void **state)
+{
+    struct ntb_options o;
+    char why[200];
+    (void)state;
+    assert_true(ntb_options_parse("", 0, &o, why, sizeof why));
+    assert_true(o.pin == 0 && o.pin_from == UINT64_MAX);
+    assert_true(ntb_options_parse("pin=yes", 0, &o, why, sizeof why));
+    assert_true(o.pin == UINT64_MAX && o.pin_from == UINT64_MAX);
+    assert_true(ntb_options_parse("pin=64M,pin_from=0", 0, &o, why, sizeof why));
+    assert_true(o.pin == 64 << 20 && o.pin_from == 0);
+    assert_true(ntb_options_parse("pin=yes,pin=no", 0, &o, why, sizeof why));
+    assert_true(o.pin == 0);
+}
+
 static void what_is_wrong_is_named(void **state)
 {
     static const char *const wrong[][2] = {
@@ -43,6 +58,10 @@ static void what_is_wrong_is_named(void **state)
         {"timeout=600001", "timeout"},
         {"heartbeat=0", "heartbeat"},
         {"wait=x", "wait"},
+        {"pin=maybe", "pin"},
+        {"pin=0", "pin"},
+        {"pin=yes,pin_from=x", "pin_from"},
+        {"pin_from=1M", "pin_from"},
         {"sausage=1", "sausage"},
         {"timeout=50,heartbeat=50", "heartbeat"},
     };
@@ -61,6 +80,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_left_out),
         cmocka_unit_test(all_of_them),
+        cmocka_unit_test(what_is_pinned),
         cmocka_unit_test(what_is_wrong_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

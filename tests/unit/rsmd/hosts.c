@@ -187,6 +187,21 @@ void transport_pins(void)
     }
 }
 
+static enum rsm_status make_not_pinned(struct rsm_node_port *port, uint64_t length,
+                                       struct rsm_extent **extent)
+{
+    enum rsm_status status = real->extent_make(port, length, extent);
+    if (status == RSM_ST_OK)
+        (*extent)->flags |= RSM_EXTENT_NOT_PINNED;
+    return status;
+}
+
+void transport_does_without_pinning(bool always)
+{
+    fake.extent_make_not_pinned = make_not_pinned;
+    fake.extent_make = fake.extent_make_now = always ? make_not_pinned : real->extent_make;
+}
+
 /* ------------------------------------------------------------------ messages */
 
 static uint32_t node_id(const void *context)

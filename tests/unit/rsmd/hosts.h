@@ -55,6 +55,8 @@ int hosts_end(void **state);
 void transport_accepts(void);
 /** From now on the transport says that it pins its extents. */
 void transport_pins(void);
+/** ... and need not: whom it must not pin for, or anybody. */
+void transport_does_without_pinning(bool always);
 
 /** Raise or cut the link between two nodes; both are told. What is under way gets lost. */
 void link_up(uint32_t a, uint32_t b);

@@ -109,6 +109,35 @@ static void pinned_memory_has_a_limit(void **state)
     assert_int_equal(shares->used[RSMD_BYTES], 0);
 }
 
+/* Who must not pin so much gets memory that is not, if the transport has any; only what is pinned is charged. */
+static void what_is_not_pinned_is_not_charged(void **state)
+{
+    (void)state;
+    struct rsmd_shares *shares = &hosts.node[2].shares;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint32_t first, second, third;
+    rsmd_shares_limit(shares, RSMD_PINNED, 40 * page);
+    transport_pins();
+    transport_does_without_pinning(false);
+    assert_int_equal(alloc_pages(&importer, 31, &first), RSM_ST_OK);
+    assert_int_equal(shares->used[RSMD_PINNED], 0);
+    assert_int_equal(alloc_pages(&importer, 20, &second), RSM_ST_OK);
+    assert_int_equal(shares->used[RSMD_PINNED], 20 * page);
+    transport_does_without_pinning(true);
+    assert_int_equal(alloc_pages(&importer, 5, &third), RSM_ST_OK);
+    assert_int_equal(shares->used[RSMD_PINNED], 20 * page);
+    assert_int_equal(shares->used[RSMD_BYTES], 56 * page);
+    const uint32_t extents[] = {first, second, third};
+    for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++) {
+        struct rsm_msg give_back = {.type = RSM_MSG_EXTENT_FREE,
+                                    .u.extent_free = {.extent = extents[i]}};
+        assert_int_equal(ask(&importer, &give_back), RSM_ST_OK);
+    }
+    assert_int_equal(shares->used[RSMD_PINNED], 0);
+    assert_int_equal(shares->used[RSMD_BYTES], 0);
+    assert_true(rsmd_shares_are_sound(shares));
+}
+
 /* Connects that are under way are counted, too. */
 static void forwarded_connects_have_a_limit(void **state)
 {
@@ -135,6 +164,7 @@ int main(void)
         TEST(a_far_node_does_not_take_all),
         TEST(forwarded_connects_have_a_limit),
         TEST(pinned_memory_has_a_limit),
+        TEST(what_is_not_pinned_is_not_charged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

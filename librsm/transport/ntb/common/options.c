@@ -22,6 +22,22 @@ static bool set_pool(struct ntb_options *o, const char *text)
     return rsm_number_bytes(text, UINT64_C(4096), UINT64_C(1) << 50, &o->pool);
 }
 
+static bool set_pin(struct ntb_options *o, const char *text)
+{
+    if (strcmp(text, "no") == 0)
+        o->pin = 0;
+    else if (strcmp(text, "yes") == 0)
+        o->pin = UINT64_MAX;
+    else
+        return rsm_number_bytes(text, UINT64_C(4096), UINT64_C(1) << 50, &o->pin);
+    return true;
+}
+
+static bool set_pin_from(struct ntb_options *o, const char *text)
+{
+    return rsm_number_bytes(text, 0, UINT64_C(1) << 50, &o->pin_from);
+}
+
 static bool set_timeout(struct ntb_options *o, const char *text)
 {
     return set_milliseconds(&o->timeout_ms, 10, text);
@@ -43,6 +59,8 @@ static const struct {
     const char *expected;
 } known[] = {
     {"pool", set_pool, "at least 4096 bytes, or a number with K, M or G"},
+    {"pin", set_pin, "yes, no, at least 4096 bytes, or a number with K, M or G"},
+    {"pin_from", set_pin_from, "bytes, or a number with K, M or G"},
     {"timeout", set_timeout, "10 to 600000 milliseconds"},
     {"heartbeat", set_heartbeat, "1 to 600000 milliseconds"},
     {"wait", set_wait, "0 to 600000 milliseconds"},
@@ -94,9 +112,14 @@ bool ntb_options_parse(const char *text, uint32_t timeout_ms, struct ntb_options
 {
     enum { HEARTBEAT_MOST_MS = 100 };
     *options = (struct ntb_options){.timeout_ms = timeout_ms != 0 ? timeout_ms : TIMEOUT_DEFAULT_MS,
-                                    .wait_ms = WAIT_DEFAULT_MS};
+                                    .wait_ms = WAIT_DEFAULT_MS,
+                                    .pin_from = UINT64_MAX};
     if (!read_words(text, options, why, why_size))
         return false;
+    if (options->pin == 0 && options->pin_from != UINT64_MAX) {
+        snprintf(why, why_size, "option pin_from: expected option pin with it");
+        return false;
+    }
     if (options->heartbeat_ms == 0) {
         options->heartbeat_ms = options->timeout_ms / BEATS;
         if (options->heartbeat_ms > HEARTBEAT_MOST_MS)

@@ -47,8 +47,10 @@ uint32_t ntb_grant_encode(const struct ntb_grant *grant, uint8_t *blob);
 bool ntb_grant_decode(const uint8_t *blob, uint32_t length, uint64_t size, uint64_t reserved,
                       uint64_t pool_size, struct ntb_grant *grant);
 
-#define NTB_TICKET_LOCAL  0x1u /**< of memory of this host: no session, no status, no canary */
-#define NTB_TICKET_DEVICE 0x2u /**< descriptors are those of the kernel module */
+#define NTB_TICKET_LOCAL 0x1u /**< of memory of this host: no session, no status, no canary */
+/** Descriptors are those of the kernel module; those of pieces of memory of this host may also be memfds,
+ *  of memory that the module has pinned. */
+#define NTB_TICKET_DEVICE 0x2u
 
 /** Order of descriptors: status, canary, then one for each piece. A local ticket, and one without
  *  rights, has those of the pieces alone. */

@@ -99,13 +99,17 @@ static bool is_safe(int fd, uint64_t offset, uint64_t length, bool device)
     return device ? is_module_descriptor(fd) : rsm_is_sealed_memory(fd, offset + length);
 }
 
+/* Memory of this host, of a node with the module: its pool, or pinned memory. */
+static bool is_safe_of_either(int fd, uint64_t offset, uint64_t length)
+{
+    return is_safe(fd, offset, length, true) || is_safe(fd, offset, length, false);
+}
+
 static enum rsm_status ntb_extent_check(struct rsm_port *port, int fd, uint64_t offset,
                                         uint64_t length)
 {
     (void)port;
-    return is_safe(fd, offset, length, true) || is_safe(fd, offset, length, false)
-               ? RSM_ST_OK
-               : RSM_ST_PROTOCOL;
+    return is_safe_of_either(fd, offset, length) ? RSM_ST_OK : RSM_ST_PROTOCOL;
 }
 
 /* ------------------------------------------------------------------ connection */
@@ -140,11 +144,13 @@ static enum rsm_status watch(struct ntb_conn *made, const struct rsm_offer *offe
 
 static bool pieces_are_safe(const int *fds, const struct ntb_ticket *ticket, uint64_t page)
 {
+    bool device = (ticket->flags & NTB_TICKET_DEVICE) != 0;
+    bool either = device && (ticket->flags & NTB_TICKET_LOCAL) != 0;
     for (uint32_t i = 0; i < ticket->count; i++) {
         const struct rsm_view_piece *piece = &ticket->pieces[i];
         if ((piece->offset | piece->length) % page != 0 ||
-            !is_safe(fds[i], piece->offset, piece->length,
-                     (ticket->flags & NTB_TICKET_DEVICE) != 0))
+            !(either ? is_safe_of_either(fds[i], piece->offset, piece->length)
+                     : is_safe(fds[i], piece->offset, piece->length, device)))
             return false;
     }
     return true;

@@ -93,16 +93,29 @@ static struct ntb_range *lowest(const struct ntb_allocator *allocator, uint64_t 
 
 /* ------------------------------------------------------------------ begin and end */
 
-bool ntb_allocator_begin(struct ntb_allocator *allocator, uint64_t first, uint64_t end,
-                         uint64_t granule, uint32_t slots)
+static void begin(struct ntb_allocator *allocator, uint64_t first, uint64_t end, uint64_t granule,
+                  struct ntb_allocator *slots_of)
 {
     *allocator = (struct ntb_allocator){.first = align_up(first, granule),
                                         .end = end / granule * granule,
                                         .granule = granule,
-                                        .slots = slots};
+                                        .slots_of = slots_of};
     allocator->last.offset = allocator->end;
     (void)ntb_ranges_RB_INSERT(&allocator->ranges, &allocator->last);
     set_room(allocator, &allocator->last);
+}
+
+void ntb_allocator_begin_beside(struct ntb_allocator *allocator, uint64_t first, uint64_t end,
+                                struct ntb_allocator *other)
+{
+    begin(allocator, first, end, other->granule, other->slots_of);
+}
+
+bool ntb_allocator_begin(struct ntb_allocator *allocator, uint64_t first, uint64_t end,
+                         uint64_t granule, uint32_t slots)
+{
+    begin(allocator, first, end, granule, allocator);
+    allocator->slots = slots;
     allocator->taken = calloc((slots + WORD - 1) / WORD, sizeof *allocator->taken);
     return allocator->taken != NULL;
 }
@@ -161,7 +174,7 @@ static struct ntb_range *insert(struct ntb_allocator *allocator, uint64_t offset
     (void)ntb_ranges_RB_INSERT(&allocator->ranges, range);
     set_room(allocator, range);
     set_room(allocator, ntb_ranges_RB_NEXT(range));
-    allocator->taken[slot / WORD] |= UINT64_C(1) << slot % WORD;
+    allocator->slots_of->taken[slot / WORD] |= UINT64_C(1) << slot % WORD;
     allocator->used += length;
     return range;
 }
@@ -173,7 +186,7 @@ struct ntb_range *ntb_allocate(struct ntb_allocator *allocator, uint64_t length)
     if (length == 0 || length % allocator->granule != 0)
         return NULL;
     const struct ntb_range *next = lowest(allocator, length, large);
-    if (next == NULL || !find_slot(allocator, &slot))
+    if (next == NULL || !find_slot(allocator->slots_of, &slot))
         return NULL;
     uint64_t room = large ? next->before.large : next->before.any;
     return insert(allocator, next->offset - room, length, slot);
@@ -183,8 +196,8 @@ struct ntb_range *ntb_reserve(struct ntb_allocator *allocator, uint64_t offset, 
                               uint32_t slot)
 {
     if (length == 0 || (offset | length) % allocator->granule != 0 || offset < allocator->first ||
-        length > allocator->end || offset > allocator->end - length || slot >= allocator->slots ||
-        slot_is_taken(allocator, slot))
+        length > allocator->end || offset > allocator->end - length ||
+        slot >= allocator->slots_of->slots || slot_is_taken(allocator->slots_of, slot))
         return NULL;
     const struct ntb_range *next = at_or_behind(allocator, offset);
     if (offset < next->offset - next->before.any || offset + length > next->offset)
@@ -195,7 +208,7 @@ struct ntb_range *ntb_reserve(struct ntb_allocator *allocator, uint64_t offset, 
 void ntb_free_range(struct ntb_allocator *allocator, struct ntb_range *range)
 {
     struct ntb_range *next = ntb_ranges_RB_NEXT(range);
-    allocator->taken[range->slot / WORD] &= ~(UINT64_C(1) << range->slot % WORD);
+    allocator->slots_of->taken[range->slot / WORD] &= ~(UINT64_C(1) << range->slot % WORD);
     allocator->used -= range->length;
     (void)ntb_ranges_RB_REMOVE(&allocator->ranges, range);
     set_room(allocator, next);

@@ -36,13 +36,14 @@ struct ntb_ranges {
 
 /** Stays where it was made: its tree leads to `last`. */
 struct ntb_allocator {
-    uint64_t first;   /**< where the usable part begins, bytes */
-    uint64_t end;     /**< and where it ends */
-    uint64_t granule; /**< offsets and lengths are multiples of it; a power of two */
-    uint64_t used;    /**< bytes in ranges */
-    uint32_t slots;   /**< that there are */
+    uint64_t first;                 /**< where the usable part begins, bytes */
+    uint64_t end;                   /**< and where it ends */
+    uint64_t granule;               /**< offsets and lengths are multiples of it; a power of two */
+    uint64_t used;                  /**< bytes in ranges */
+    struct ntb_allocator *slots_of; /**< whose slots it takes: its own, or another's */
+    uint32_t slots;                 /**< own ones that there are */
     uint32_t next_slot;
-    uint64_t *taken; /**< a bit for each slot */
+    uint64_t *taken; /**< a bit for each own slot */
     struct ntb_ranges ranges;
     struct ntb_range last; /* empty, at the end: what is before it is the room behind all others */
 };
@@ -53,6 +54,10 @@ struct ntb_range *ntb_range_from(const struct ntb_allocator *allocator, uint64_t
 /** False: no memory. */
 bool ntb_allocator_begin(struct ntb_allocator *allocator, uint64_t first, uint64_t end,
                          uint64_t granule, uint32_t slots);
+/** For another part of the same pool: it takes its slots from @p other, which ends after it. It needs no
+ *  memory. */
+void ntb_allocator_begin_beside(struct ntb_allocator *allocator, uint64_t first, uint64_t end,
+                                struct ntb_allocator *other);
 void ntb_allocator_end(struct ntb_allocator *allocator);
 
 /** Take @p length bytes, a multiple of the granule, at the lowest offset where they fit; and a

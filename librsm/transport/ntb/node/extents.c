@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Extents: made of ranges of the pool, and quarantined until nobody can have them any more. */
+/* Extents: made of ranges of the pool or behind it, and quarantined until nobody can have them any more. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <utlist.h>
 
+#include "base/extent_memfd.h"
 #include "base/log.h"
+#include "base/status.h"
 #include "transport/ntb/node/window.h"
 
 static struct ntb_extent *extent_of(struct rsm_extent *extent)
@@ -28,10 +33,21 @@ static void forget(struct ntb_window *window, struct ntb_extent *extent)
     free(extent);
 }
 
+/* Of which a range at this offset is. */
+static struct ntb_allocator *allocator_at(struct ntb_window *window, uint64_t offset)
+{
+    return offset < window->limits.pool_size ? &window->allocator : &window->in_place;
+}
+
+static void free_range(struct ntb_window *window, struct ntb_range *range)
+{
+    ntb_free_range(allocator_at(window, range->offset), range);
+}
+
 static void give_back_range(struct ntb_window *window, struct ntb_extent *extent)
 {
     if (extent->range != NULL)
-        ntb_free_range(&window->allocator, extent->range);
+        free_range(window, extent->range);
     extent->range = NULL;
     extent->quarantined = false;
 }
@@ -134,8 +150,8 @@ void ntb_extents_inherit(struct ntb_window *window)
     int count = window->port->ops->extents(window->port, found, window->limits.slots);
     for (int i = 0; i < count; i++) {
         struct ntb_extent *extent = calloc(1, sizeof *extent);
-        struct ntb_range *range =
-            ntb_reserve(&window->allocator, found[i].offset, found[i].length, found[i].slot);
+        struct ntb_range *range = ntb_reserve(allocator_at(window, found[i].offset),
+                                              found[i].offset, found[i].length, found[i].slot);
         if (extent == NULL || range == NULL) {
             /* What it has is still the port's to keep: it refuses the range, and that is all. */
             rsm_log_warning("ntb: cannot take over the extent at %#" PRIx64, found[i].offset);
@@ -153,12 +169,13 @@ void ntb_extents_inherit(struct ntb_window *window)
     free(found);
 }
 
-/* A range of the pool; extents that have just become free count. */
-static struct ntb_range *take_range(struct ntb_window *window, uint64_t length)
+/* Extents that have just become free count. */
+static struct ntb_range *take_range(struct ntb_window *window, struct ntb_allocator *allocator,
+                                    uint64_t length)
 {
     for (unsigned attempt = 0; attempt < 2; attempt++) {
         pthread_mutex_lock(&window->lock);
-        struct ntb_range *range = ntb_allocate(&window->allocator, length);
+        struct ntb_range *range = ntb_allocate(allocator, length);
         pthread_mutex_unlock(&window->lock);
         if (range != NULL)
             return range;
@@ -170,29 +187,47 @@ static struct ntb_range *take_range(struct ntb_window *window, uint64_t length)
 static void give_range(struct ntb_window *window, struct ntb_range *range)
 {
     pthread_mutex_lock(&window->lock);
-    ntb_free_range(&window->allocator, range);
+    free_range(window, range);
     pthread_mutex_unlock(&window->lock);
 }
 
-/* Of events about it nobody will know which extent they mean. */
-static void abandon(struct ntb_window *window, struct ntb_extent *extent)
+/* The daemon has no use for it any more. Once it is given up, another thread may forget it. */
+static void give_up(struct ntb_window *window, struct ntb_extent *extent)
 {
     struct ntb_port_memory memory = extent->memory;
+    int memfd = extent->in_place ? extent->base.fd : -1;
     pthread_mutex_lock(&window->lock);
-    extent->given_up = window->lost = true;
+    extent->given_up = true;
+    if (extent->hh.tbl == NULL) /* of events about it nobody will know which extent they mean */
+        window->lost = true;
+    ntb_extent_changed(window, extent);
     pthread_mutex_unlock(&window->lock);
     window->port->ops->extent_close(window->port, &memory);
+    if (memfd >= 0)
+        close(memfd);
 }
 
-enum rsm_status ntb_extent_make(struct rsm_node_port *port, uint64_t length,
-                                struct rsm_extent **extent)
+/* The port has made it of this range: put it where it is found. If there is no memory for that, it is
+ * given up. */
+static enum rsm_status enter(struct ntb_window *window, struct ntb_extent *made,
+                             struct ntb_range *range)
 {
-    struct ntb_window *window = ntb_window_of(port);
-    uint64_t granule = window->limits.granule;
-    if (length == 0 || length > INT64_MAX || length % granule != 0)
-        return RSM_ST_INVALID;
+    made->range = range;
+    pthread_mutex_lock(&window->lock);
+    add(window, made);
+    bool known = made->hh.tbl != NULL;
+    pthread_mutex_unlock(&window->lock);
+    if (known)
+        return RSM_ST_OK;
+    give_up(window, made);
+    return RSM_ST_NO_MEMORY;
+}
+
+static enum rsm_status make_in_pool(struct ntb_window *window, uint64_t length,
+                                    struct ntb_extent **extent)
+{
     struct ntb_extent *made = calloc(1, sizeof *made);
-    struct ntb_range *range = made != NULL ? take_range(window, length) : NULL;
+    struct ntb_range *range = made != NULL ? take_range(window, &window->allocator, length) : NULL;
     if (range == NULL) {
         free(made);
         return RSM_ST_NO_MEMORY;
@@ -204,20 +239,135 @@ enum rsm_status ntb_extent_make(struct rsm_node_port *port, uint64_t length,
         free(made);
         return status;
     }
-    made->range = range;
     made->base = (struct rsm_extent){.kind = RSM_EXTENT_DEVICE,
                                      .fd = made->memory.fd,
                                      .offset = made->memory.offset,
-                                     .length = length};
+                                     .length = length,
+                                     .flags = RSM_EXTENT_NOT_PINNED};
+    *extent = made;
+    return enter(window, made, range);
+}
+
+/* ------------------------------------------------------------------ making, in place */
+
+static void report_refusal(struct ntb_window *window, uint64_t length, enum rsm_status status)
+{
     pthread_mutex_lock(&window->lock);
-    add(window, made);
-    bool known = made->hh.tbl != NULL;
+    bool told = window->pin_refusal_told;
+    window->pin_refusal_told = true;
     pthread_mutex_unlock(&window->lock);
-    *extent = &made->base;
-    if (known)
-        return RSM_ST_OK;
-    abandon(window, made);
-    return RSM_ST_NO_MEMORY;
+    if (told)
+        return;
+    rsm_log_error(
+        "ntb: cannot pin %" PRIu64 " KiB for a segment: %s", length / 1024,
+        status == RSM_ST_NO_RESOURCES
+            ? "rsmd has reached its RLIMIT_MEMLOCK: raise LimitMEMLOCK= of its service, or "
+              "lower pin= in rsm.conf"
+            : rsmcore_status_text(status));
+}
+
+/* The pages stay where they are without the mapping, which the daemon does not need. */
+static enum rsm_status pin(struct ntb_window *window, const struct ntb_extent *extent)
+{
+    uint64_t length = extent->base.length;
+    void *address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, extent->base.fd, 0);
+    if (address == MAP_FAILED)
+        return rsmcore_status_from_errno(errno);
+    enum rsm_status status = window->port->ops->extent_pin(window->port, &extent->memory, address);
+    munmap(address, length);
+    if (status != RSM_ST_OK) {
+        report_refusal(window, length, status);
+        return status;
+    }
+    pthread_mutex_lock(&window->lock);
+    window->pin_refusal_told = false;
+    pthread_mutex_unlock(&window->lock);
+    return RSM_ST_OK;
+}
+
+/* The memory, and the range behind the pool where it is to appear. On failure nothing is left. */
+static enum rsm_status prepare(struct ntb_window *window, uint64_t length, struct ntb_extent *made,
+                               struct ntb_range **range)
+{
+    int memfd = rsmcore_extent_memfd(length);
+    if (memfd < 0)
+        return rsmcore_status_from_errno(errno);
+    *range = take_range(window, &window->in_place, length);
+    enum rsm_status status =
+        *range == NULL ? RSM_ST_NO_MEMORY
+                       : window->port->ops->extent_make_in_place(
+                             window->port, (*range)->offset, length, (*range)->slot, &made->memory);
+    if (status != RSM_ST_OK) {
+        close(memfd);
+        if (*range != NULL)
+            give_range(window, *range);
+        return status;
+    }
+    made->base = (struct rsm_extent){.kind = RSM_EXTENT_MEMFD, .fd = memfd, .length = length};
+    made->in_place = true;
+    return RSM_ST_OK;
+}
+
+static enum rsm_status make_in_place(struct ntb_window *window, uint64_t length,
+                                     struct ntb_extent **extent)
+{
+    struct ntb_extent *made = calloc(1, sizeof *made);
+    struct ntb_range *range = NULL;
+    if (made == NULL)
+        return RSM_ST_NO_MEMORY;
+    enum rsm_status status = prepare(window, length, made, &range);
+    if (status != RSM_ST_OK) {
+        free(made);
+        return status;
+    }
+    status = enter(window, made, range);
+    if (status != RSM_ST_OK)
+        return status;
+    status = pin(window, made);
+    if (status != RSM_ST_OK) {
+        ntb_extent_free(&window->base, &made->base);
+        return status;
+    }
+    *extent = made;
+    return RSM_ST_OK;
+}
+
+/* ------------------------------------------------------------------ the transport's operations */
+
+static bool is_possible(const struct ntb_window *window, uint64_t length)
+{
+    return length > 0 && length <= INT64_MAX && length % window->limits.granule == 0;
+}
+
+enum rsm_status ntb_extent_make_not_pinned(struct rsm_node_port *port, uint64_t length,
+                                           struct rsm_extent **extent)
+{
+    struct ntb_window *window = ntb_window_of(port);
+    struct ntb_extent *made;
+    if (!is_possible(window, length))
+        return RSM_ST_INVALID;
+    enum rsm_status status = make_in_pool(window, length, &made);
+    if (status == RSM_ST_OK)
+        *extent = &made->base;
+    return status;
+}
+
+enum rsm_status ntb_extent_make(struct rsm_node_port *port, uint64_t length,
+                                struct rsm_extent **extent)
+{
+    struct ntb_window *window = ntb_window_of(port);
+    struct ntb_extent *made;
+    if (!is_possible(window, length))
+        return RSM_ST_INVALID;
+    bool prefers = window->pins && length >= window->pin_from;
+    enum rsm_status status = prefers ? make_in_place(window, length, &made) : RSM_ST_NO_MEMORY;
+    if (status != RSM_ST_OK)
+        status = make_in_pool(window, length, &made);
+    if (status != RSM_ST_OK && window->pins && !prefers)
+        status = make_in_place(window, length, &made);
+    if (status == RSM_ST_OK)
+        *extent = &made->base;
+    return status;
 }
 
 enum rsm_status ntb_extent_make_now(struct rsm_node_port *port, uint64_t length,
@@ -230,12 +380,6 @@ enum rsm_status ntb_extent_make_now(struct rsm_node_port *port, uint64_t length,
 void ntb_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
 {
     struct ntb_window *window = ntb_window_of(port);
-    struct ntb_extent *freed = extent_of(extent);
-    struct ntb_port_memory memory = freed->memory;
-    pthread_mutex_lock(&window->lock);
-    freed->given_up = true;
-    ntb_extent_changed(window, freed);
-    pthread_mutex_unlock(&window->lock);
-    window->port->ops->extent_close(window->port, &memory);
+    give_up(window, extent_of(extent));
     ntb_window_pump(window);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "base/extent_memfd.h"
 #include "base/status.h"
 #include "transport/ntb/node/window.h"
 
@@ -38,6 +39,15 @@ static void close_descriptors(struct rsm_offer *offer)
         close(offer->fds[--offer->fd_count]);
 }
 
+static int share(struct ntb_port *port, const struct ntb_extent *extent, bool writable,
+                 uint64_t *offset)
+{
+    if (!extent->in_place)
+        return port->ops->extent_share(port, &extent->memory, writable, offset);
+    *offset = 0;
+    return rsmcore_extent_memfd_share(extent->base.fd, writable);
+}
+
 static enum rsm_status fill_local(const struct ntb_window *window,
                                   const struct rsm_extent_piece *pieces, unsigned count,
                                   uint32_t rights, struct rsm_offer *offer)
@@ -49,8 +59,7 @@ static enum rsm_status fill_local(const struct ntb_window *window,
     for (unsigned i = 0; i < ticket.count; i++) {
         const struct ntb_extent *extent = extent_of(pieces[i].extent);
         uint64_t offset;
-        int fd = port->ops->extent_share(port, &extent->memory, (rights & RSM_RIGHT_WRITE) != 0,
-                                         &offset);
+        int fd = share(port, extent, (rights & RSM_RIGHT_WRITE) != 0, &offset);
         if (fd < 0) {
             enum rsm_status status = rsmcore_status_from_errno(errno);
             close_descriptors(offer);

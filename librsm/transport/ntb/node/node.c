@@ -49,6 +49,16 @@ static bool options_of(const struct rsm_controller_info *info, struct ntb_option
     return false;
 }
 
+static void report_no_pinning(const struct ntb_port_ops *ops,
+                              const struct rsm_controller_info *info,
+                              const struct ntb_options *options)
+{
+    if (options->pin != 0 && ops->extent_pin == NULL)
+        rsm_log_warning("ntb: controller %s: option pin has no effect with device = %s: only the "
+                        "kernel module rsm_ntb can pin",
+                        info->name, info->device);
+}
+
 static enum rsm_status node_check(const struct rsm_controller_info *info)
 {
     struct ntb_options options;
@@ -58,7 +68,8 @@ static enum rsm_status node_check(const struct rsm_controller_info *info)
     const struct ntb_port_ops *ops = port_of_controller(info, &where);
     if (ops == NULL)
         return RSM_ST_INVALID;
-    return ops->check != NULL ? ops->check(where) : RSM_ST_OK;
+    report_no_pinning(ops, info, &options);
+    return ops->check != NULL ? ops->check(where, &options) : RSM_ST_OK;
 }
 
 static enum rsm_status node_open(const struct rsm_controller_info *info,
@@ -72,15 +83,18 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
     const struct ntb_port_ops *ops = port_of_controller(info, &where);
     if (ops == NULL)
         return RSM_ST_INVALID;
+    report_no_pinning(ops, info, &options);
     enum rsm_status status = ops->open(where, &options, info->node, &port);
     if (status != RSM_ST_OK)
         return status;
-    struct ntb_window *window = ntb_window_begin(port, info->node, options.pool);
+    struct ntb_window *window = ntb_window_begin(port, info->node, &options);
     if (window == NULL) {
         port->ops->close(port);
         return RSM_ST_NO_MEMORY;
     }
     window->base.caps = RSM_NODE_REACHES_HOSTS | RSM_NODE_ANY_THREAD | RSM_NODE_REPORTS_NODES;
+    if (window->pins)
+        window->base.caps |= RSM_NODE_EXTENTS_PINNED;
     *made = &window->base;
     return RSM_ST_OK;
 }
@@ -94,14 +108,16 @@ static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *at
 {
     enum { WIDTHS = 1 | 2 | 4 | 8 };
     const struct ntb_window *window = ntb_window_of(port);
-    uint64_t bytes = window->allocator.end - window->allocator.first;
+    uint64_t pool = window->allocator.end - window->allocator.first;
+    uint64_t pinned = window->pins ? window->in_place.end - window->in_place.first : 0;
+    uint64_t one = pool > pinned ? pool : pinned;
     *attr = (struct rsm_port_attr){.access_sizes = WIDTHS,
                                    .atomic_sizes = WIDTHS,
                                    .page_size = window->limits.granule,
-                                   .max_segment_size = bytes,
-                                   .total_segment_size = bytes,
+                                   .max_segment_size = one,
+                                   .total_segment_size = pool + pinned,
                                    .max_segments = window->limits.slots,
-                                   .max_map_size = bytes,
+                                   .max_map_size = one,
                                    .total_map_size = UINT64_MAX,
                                    .max_imports = window->limits.slots};
 }
@@ -134,6 +150,7 @@ NTB_TABLE const struct rsm_node_ops rsm_transport_node_ops_v2 = {
     .event_fd = node_event_fd,
     .dispatch = node_dispatch,
     .extent_make_now = ntb_extent_make_now,
+    .extent_make_not_pinned = ntb_extent_make_not_pinned,
     .imports = &ntb_node_import_ops,
     .check = node_check,
 };

@@ -25,6 +25,7 @@ struct ntb_port {
 
 struct ntb_port_info {
     uint64_t pool_size;   /**< bytes, with what belongs to the session */
+    uint64_t pin_size;    /**< bytes behind the pool for extents in place; 0: none */
     uint64_t pool_first;  /**< offset of the first byte that extents may have */
     uint64_t granule;     /**< extents begin and end at multiples of it */
     uint64_t window_size; /**< bytes of the other pool that can be reached; 0 without a session */
@@ -78,12 +79,13 @@ struct ntb_port_event {
 struct ntb_port_ops {
     const char *name;
     /** @p where is what follows the name in the controller's device. A failure is explained in the
-     *  log, in one line that says what to do. */
+     *  log, in one line that says what to do; so is why there can be no extents in place although
+     *  @p options ask for them, which is no failure. */
     enum rsm_status (*open)(const char *where, const struct ntb_options *options, uint32_t node,
                             struct ntb_port **port);
     /** Whether open() would find a bridge that it can use, without taking it; explained likewise.
      *  NULL: nothing is known before. */
-    enum rsm_status (*check)(const char *where);
+    enum rsm_status (*check)(const char *where, const struct ntb_options *options);
     void (*close)(struct ntb_port *port);
     void (*info)(struct ntb_port *port, struct ntb_port_info *info);
 
@@ -100,6 +102,14 @@ struct ntb_port_ops {
     /** Make an extent of zeros. */
     enum rsm_status (*extent_make)(struct ntb_port *port, uint64_t offset, uint64_t length,
                                    uint32_t slot, struct ntb_port_memory *memory);
+    /** Extents in place, if info() has pin_size; NULL: never. The first makes an extent behind the pool,
+     *  which has no memory and cannot be shared. The other one gives it that of this process at
+     *  @p address: from then on until extent_close() returns the other host reads and writes these pages,
+     *  whatever becomes of the mapping. RSM_ST_NO_RESOURCES: the process must not pin so much. */
+    enum rsm_status (*extent_make_in_place)(struct ntb_port *port, uint64_t offset, uint64_t length,
+                                            uint32_t slot, struct ntb_port_memory *memory);
+    enum rsm_status (*extent_pin)(struct ntb_port *port, const struct ntb_port_memory *memory,
+                                  void *address);
     /** The daemon needs it no more. Ends with NTB_PORT_FREE, perhaps after NTB_PORT_QUARANTINED. */
     void (*extent_close)(struct ntb_port *port, const struct ntb_port_memory *memory);
     /** No importer of the other host has it any more. False: not yet possible, try again. */

@@ -128,6 +128,39 @@ static void report_trouble(const struct port *port, int fd)
         rsm_log_error("ntb: %s: %.*s", port->name, (int)sizeof trouble.text, trouble.text);
 }
 
+/* Why nothing can be pinned, NULL if something can. The module's own reason is in the kernel's log. */
+static const char *no_pinning(const struct rsm_ntb_info *info)
+{
+    char text[16] = "";
+    if ((info->caps & RSM_NTB_CAP_PIN) != 0 && info->pin_size > 0)
+        return NULL;
+    FILE *file = fopen("/sys/module/rsm_ntb/parameters/pin_mib", "re");
+    if (file == NULL)
+        return "this module rsm_ntb cannot: install the one of this release and load it anew";
+    bool wanted = fgets(text, sizeof text, file) != NULL && strtoul(text, NULL, 10) > 0;
+    fclose(file);
+    return wanted
+               ? "no IOMMU translates for this bridge in a way that the module can use: boot with "
+                 "intel_iommu=on or amd_iommu=on and without iommu=pt; the kernel's log has more "
+                 "behind \"pin_mib is ignored\""
+               : "the module has no room for it: load rsm_ntb with pin_mib=N, in MiB";
+}
+
+static void report_pinning(const struct port *port, int fd, const struct ntb_options *options)
+{
+    struct rsm_ntb_info info;
+    memset(&info, 0, sizeof info);
+    if (options->pin == 0 || ioctl(fd, RSM_NTB_INFO, &info) < 0)
+        return;
+    const char *why = no_pinning(&info);
+    if (why != NULL)
+        rsm_log_warning("ntb: %s: option pin has no effect, segments lie in the pool alone: %s",
+                        port->name, why);
+    else
+        rsm_log_info("ntb: %s: %llu MiB of segments can be pinned in place", port->name,
+                     (unsigned long long)(info.pin_size >> 20));
+}
+
 static bool take_control(const struct port *port, int fd, uint32_t node)
 {
     struct rsm_ntb_control control = {.abi = RSM_NTB_ABI, .node = node};
@@ -176,7 +209,7 @@ static bool make_event_fd(struct port *port)
 }
 
 /* Whether a daemon has it already is no matter. */
-static enum rsm_status port_check(const char *where)
+static enum rsm_status port_check(const char *where, const struct ntb_options *options)
 {
     struct port *port = calloc(1, sizeof *port + strlen(where) + 1);
     if (port == NULL)
@@ -186,8 +219,10 @@ static enum rsm_status port_check(const char *where)
     if (fd < 0)
         explain_open(where, errno);
     bool usable = fd >= 0 && is_module_of_this_version(port, fd);
-    if (usable)
+    if (usable) {
         report_trouble(port, fd);
+        report_pinning(port, fd, options);
+    }
     if (fd >= 0)
         close(fd);
     free(port);
@@ -197,7 +232,6 @@ static enum rsm_status port_check(const char *where)
 static enum rsm_status port_open(const char *where, const struct ntb_options *options,
                                  uint32_t node, struct ntb_port **made)
 {
-    (void)options;
     struct port *port = calloc(1, sizeof *port + strlen(where) + 1);
     if (port == NULL)
         return RSM_ST_NO_MEMORY;
@@ -219,6 +253,7 @@ static enum rsm_status port_open(const char *where, const struct ntb_options *op
         return RSM_ST_NO_RESOURCES;
     }
     report_trouble(port, port->control);
+    report_pinning(port, port->control, options);
     *made = &port->base;
     return RSM_ST_OK;
 }
@@ -231,19 +266,21 @@ static void port_info(struct ntb_port *base, struct ntb_port_info *info)
     memset(info, 0, sizeof *info);
     if (ioctl(port->control, RSM_NTB_INFO, &from) < 0)
         return;
-    *info = (struct ntb_port_info){.pool_size = from.pool_size,
-                                   .pool_first = RSM_NTB_CONTROL_SIZE,
-                                   .granule = from.granule,
-                                   .window_size = from.window_size,
-                                   .slots = from.slots,
-                                   .epoch = from.epoch,
-                                   .generation = from.generation,
-                                   .sequence = from.sequence,
-                                   .peer_generation = from.peer_generation,
-                                   .peer_sequence = from.peer_sequence,
-                                   .peer_node = from.peer_node,
-                                   .cuts = true,
-                                   .device = true};
+    *info =
+        (struct ntb_port_info){.pool_size = from.pool_size,
+                               .pin_size = (from.caps & RSM_NTB_CAP_PIN) != 0 ? from.pin_size : 0,
+                               .pool_first = RSM_NTB_CONTROL_SIZE,
+                               .granule = from.granule,
+                               .window_size = from.window_size,
+                               .slots = from.slots,
+                               .epoch = from.epoch,
+                               .generation = from.generation,
+                               .sequence = from.sequence,
+                               .peer_generation = from.peer_generation,
+                               .peer_sequence = from.peer_sequence,
+                               .peer_node = from.peer_node,
+                               .cuts = true,
+                               .device = true};
 }
 
 /* ------------------------------------------------------------------ events */
@@ -382,12 +419,14 @@ static enum rsm_status failed(int fd, int error)
     return error == EBUSY ? RSM_ST_NO_RESOURCES : rsmcore_status_from_errno(error);
 }
 
-static enum rsm_status extent_make(struct ntb_port *base, uint64_t offset, uint64_t length,
-                                   uint32_t slot, struct ntb_port_memory *memory)
+static enum rsm_status make(const struct port *port, uint64_t offset, uint64_t length,
+                            uint32_t slot, uint32_t flags, struct ntb_port_memory *memory)
 {
-    const struct port *port = port_of(base);
-    struct rsm_ntb_export asked = {
-        .control_fd = port->control, .slot = slot, .offset = offset, .length = length};
+    struct rsm_ntb_export asked = {.control_fd = port->control,
+                                   .slot = slot,
+                                   .offset = offset,
+                                   .length = length,
+                                   .flags = flags};
     int fd = open_device(port);
     if (fd < 0)
         return rsmcore_status_from_errno(errno);
@@ -397,6 +436,28 @@ static enum rsm_status extent_make(struct ntb_port *base, uint64_t offset, uint6
     *memory =
         (struct ntb_port_memory){.id = asked.id, .fd = fd, .offset = asked.map + RSM_NTB_MAP_DATA};
     return RSM_ST_OK;
+}
+
+static enum rsm_status extent_make(struct ntb_port *base, uint64_t offset, uint64_t length,
+                                   uint32_t slot, struct ntb_port_memory *memory)
+{
+    return make(port_of(base), offset, length, slot, 0, memory);
+}
+
+static enum rsm_status extent_make_in_place(struct ntb_port *base, uint64_t offset, uint64_t length,
+                                            uint32_t slot, struct ntb_port_memory *memory)
+{
+    return make(port_of(base), offset, length, slot, RSM_NTB_IN_PLACE, memory);
+}
+
+static enum rsm_status extent_pin(struct ntb_port *base, const struct ntb_port_memory *memory,
+                                  void *address)
+{
+    struct rsm_ntb_pin asked = {.address = (uintptr_t)address};
+    (void)base;
+    if (ioctl(memory->fd, RSM_NTB_PIN, &asked) == 0)
+        return RSM_ST_OK;
+    return errno == EDQUOT ? RSM_ST_NO_RESOURCES : rsmcore_status_from_errno(errno);
 }
 
 static void extent_close(struct ntb_port *port, const struct ntb_port_memory *memory)
@@ -492,6 +553,8 @@ const struct ntb_port_ops ntb_port_chardev = {
     .next = next_event,
     .extents = port_extents,
     .extent_make = extent_make,
+    .extent_make_in_place = extent_make_in_place,
+    .extent_pin = extent_pin,
     .extent_close = extent_close,
     .extent_release = extent_release,
     .extent_share = extent_share,

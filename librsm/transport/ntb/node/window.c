@@ -2,11 +2,26 @@
 #include "transport/ntb/node/window.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 #include <utlist.h>
 
 #include "base/log.h"
 
-struct ntb_window *ntb_window_begin(struct ntb_port *port, uint32_t node, uint64_t most)
+/* Ranges behind the pool: also if nothing new is to be made there, an earlier daemon may have. */
+static void begin_in_place(struct ntb_window *window, const struct ntb_options *options)
+{
+    const struct ntb_port_info *limits = &window->limits;
+    bool can = limits->pin_size > 0 && window->port->ops->extent_pin != NULL;
+    uint64_t first = limits->pool_size, room = can ? limits->pin_size : 0;
+    if (options->pin != 0 && options->pin < room)
+        room = options->pin;
+    ntb_allocator_begin_beside(&window->in_place, first, first + room, &window->allocator);
+    window->pins = options->pin != 0 && window->in_place.end > window->in_place.first;
+    window->pin_from = options->pin_from;
+}
+
+struct ntb_window *ntb_window_begin(struct ntb_port *port, uint32_t node,
+                                    const struct ntb_options *options)
 {
     struct ntb_window *window = calloc(1, sizeof *window);
     if (window == NULL)
@@ -16,13 +31,14 @@ struct ntb_window *ntb_window_begin(struct ntb_port *port, uint32_t node, uint64
     window->port = port;
     window->node = node;
     uint64_t end = limits->pool_size;
-    if (most != 0 && most < end - limits->pool_first)
-        end = limits->pool_first + most;
+    if (options->pool != 0 && options->pool < end - limits->pool_first)
+        end = limits->pool_first + options->pool;
     if (!ntb_allocator_begin(&window->allocator, limits->pool_first, end, limits->granule,
                              limits->slots)) {
         free(window);
         return NULL;
     }
+    begin_in_place(window, options);
     pthread_mutex_init(&window->lock, NULL);
     window->changed = true;
     ntb_extents_inherit(window);
@@ -39,7 +55,13 @@ void ntb_window_end(struct ntb_window *window)
     }
     HASH_CLEAR(hh, window->by_id);
     DL_FOREACH_SAFE(window->extents, extent, next)
-    free(extent);
+    {
+        /* The port's close() ends what is pinned, the last descriptor the memory. */
+        if (extent->in_place && !extent->given_up)
+            close(extent->base.fd);
+        free(extent);
+    }
+    ntb_allocator_end(&window->in_place);
     ntb_allocator_end(&window->allocator);
     window->port->ops->close(window->port);
     pthread_mutex_destroy(&window->lock);

@@ -4,6 +4,9 @@
  * The window layer: extents in the pool, grants to importers of the other host, imports from there,
  * and the epochs in which they hold. Knows no hardware; that is the port's.
  *
+ * Memory of an extent is a range of the pool; or, if the port can pin and rsm.conf wants that, a memfd
+ * whose pages the port shows at a range behind the pool: in place. The other host sees no difference.
+ *
  * The life of an extent's range: made; given up by rsmd; quarantined until every grant of it has been
  * released (which says that the importer's node has ended the import) and until the port says that
  * nobody on this host has it; then zeroed by the port and free.
@@ -25,6 +28,7 @@
 struct ntb_extent {
     struct rsm_extent base;
     struct ntb_port_memory memory;
+    bool in_place;           /**< base.fd is a memfd and belongs to the window; else to the port */
     struct ntb_range *range; /**< NULL: the port has freed it */
     uint32_t grants;         /**< not released */
     bool given_up;           /**< by rsmd, or by a daemon before this one */
@@ -57,11 +61,15 @@ struct ntb_window {
     struct ntb_port *port;
     struct ntb_port_info limits; /**< as the port was opened */
     uint32_t node;
-    pthread_mutex_t lock; /* of the allocator, the extents and the events */
-    struct ntb_allocator allocator;
-    struct ntb_extent *extents; /* all of them */
-    struct ntb_extent *by_id;   /* by memory.id */
-    struct ntb_extent *waiting; /* those that the next ntb_extents_settle() has to look at */
+    pthread_mutex_t lock;           /* of the allocator, the extents and the events */
+    struct ntb_allocator allocator; /* of the pool */
+    struct ntb_allocator in_place;  /* of what lies behind it; empty: the port cannot pin */
+    bool pins;                      /* new extents may be made in place */
+    uint64_t pin_from;              /* bytes: as option pin_from */
+    bool pin_refusal_told;          /* the log has it, and no pin has succeeded since */
+    struct ntb_extent *extents;     /* all of them */
+    struct ntb_extent *by_id;       /* by memory.id */
+    struct ntb_extent *waiting;     /* those that the next ntb_extents_settle() has to look at */
     bool lost;      /* events about extents were lost: what the port has must be read again */
     uint64_t looks; /* how often one extent was looked at because something had happened */
     /* what rsmd has not been told yet */
@@ -79,9 +87,10 @@ static inline struct ntb_window *ntb_window_of(struct rsm_node_port *port)
     return RSM_CONTAINER_OF(port, struct ntb_window, base);
 }
 
-/** Over an open port, which is then the window's. @p most: bytes of the pool that extents may
- *  take, 0: all. NULL: no memory, and the port is the caller's. */
-struct ntb_window *ntb_window_begin(struct ntb_port *port, uint32_t node, uint64_t most);
+/** Over an open port, which is then the window's. Of @p options, those about memory hold here. NULL: no
+ *  memory, and the port is the caller's. */
+struct ntb_window *ntb_window_begin(struct ntb_port *port, uint32_t node,
+                                    const struct ntb_options *options);
 /** Close it, and the port. */
 void ntb_window_end(struct ntb_window *window);
 
@@ -95,6 +104,9 @@ void ntb_window_report(struct ntb_window *window, const struct rsm_node_upcalls 
 
 enum rsm_status ntb_extent_make(struct rsm_node_port *port, uint64_t length,
                                 struct rsm_extent **extent);
+/** Of the pool alone. */
+enum rsm_status ntb_extent_make_not_pinned(struct rsm_node_port *port, uint64_t length,
+                                           struct rsm_extent **extent);
 enum rsm_status ntb_extent_make_now(struct rsm_node_port *port, uint64_t length,
                                     struct rsm_extent **extent);
 void ntb_extent_free(struct rsm_node_port *port, struct rsm_extent *extent);

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Extents in place over a port that is the test's: which are made so, what the other host is shown, and
+ * that nothing is left of one that fails, whichever step does. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/sealed.h"
+#include "cmocka_all.h"
+#include "transport/ntb/common/wire.h"
+#include "transport/ntb/node/window.h"
+
+#define PAGE UINT64_C(4096)
+
+enum { SLOTS = 64, EVENTS = 256, PEER = 2, POOL_PAGES = 8, PIN_PAGES = 16 };
+
+/* The port: an extent's id is its index; the memory of one in place is what was mapped when it was pinned. */
+static struct {
+    struct ntb_port base;
+    struct {
+        bool live, quarantined, pinned;
+        uint64_t offset, length;
+    } extents[EVENTS];
+    uint64_t last_id;
+    struct ntb_port_event events[EVENTS];
+    unsigned first, count;
+    enum rsm_status make, make_in_place, pin; /* what becomes of these */
+    unsigned pins;
+} port;
+
+static struct ntb_window *window;
+
+static void port_close(struct ntb_port *base)
+{
+    (void)base;
+}
+
+static void port_info(struct ntb_port *base, struct ntb_port_info *info)
+{
+    (void)base;
+    *info = (struct ntb_port_info){.pool_size = POOL_PAGES * PAGE,
+                                   .pin_size = PIN_PAGES * PAGE,
+                                   .granule = PAGE,
+                                   .window_size = (POOL_PAGES + PIN_PAGES) * PAGE,
+                                   .slots = SLOTS,
+                                   .epoch = 1,
+                                   .generation = 3,
+                                   .sequence = 1,
+                                   .peer_generation = 4,
+                                   .peer_sequence = 1,
+                                   .peer_node = PEER,
+                                   .cuts = true};
+}
+
+static bool port_next(struct ntb_port *base, struct ntb_port_event *event)
+{
+    (void)base;
+    if (port.first == port.count)
+        return false;
+    *event = port.events[port.first++];
+    return true;
+}
+
+static void tell(enum ntb_port_event_type type, uint64_t id)
+{
+    assert_in_range(port.count, 0, EVENTS - 1);
+    port.events[port.count++] = (struct ntb_port_event){.type = type, .id = id};
+}
+
+static int port_extents(struct ntb_port *base, struct ntb_port_extent *extents, unsigned capacity)
+{
+    unsigned count = 0;
+    (void)base;
+    for (uint64_t id = 1; id <= port.last_id && count < capacity; id++)
+        if (port.extents[id].live || port.extents[id].quarantined)
+            extents[count++] =
+                (struct ntb_port_extent){.id = id,
+                                         .offset = port.extents[id].offset,
+                                         .length = port.extents[id].length,
+                                         .slot = (uint32_t)id,
+                                         .quarantined = port.extents[id].quarantined};
+    return (int)count;
+}
+
+static enum rsm_status enter(uint64_t offset, uint64_t length, struct ntb_port_memory *memory)
+{
+    assert_in_range(port.last_id, 0, EVENTS - 2);
+    uint64_t id = ++port.last_id;
+    port.extents[id].live = true;
+    port.extents[id].offset = offset;
+    port.extents[id].length = length;
+    *memory = (struct ntb_port_memory){.id = id, .fd = -1};
+    return RSM_ST_OK;
+}
+
+static enum rsm_status port_extent_make(struct ntb_port *base, uint64_t offset, uint64_t length,
+                                        uint32_t slot, struct ntb_port_memory *memory)
+{
+    (void)base, (void)slot;
+    assert_true(offset + length <= POOL_PAGES * PAGE);
+    return port.make != RSM_ST_OK ? port.make : enter(offset, length, memory);
+}
+
+static enum rsm_status port_extent_make_in_place(struct ntb_port *base, uint64_t offset,
+                                                 uint64_t length, uint32_t slot,
+                                                 struct ntb_port_memory *memory)
+{
+    (void)base, (void)slot;
+    assert_true(offset >= POOL_PAGES * PAGE && offset + length <= (POOL_PAGES + PIN_PAGES) * PAGE);
+    return port.make_in_place != RSM_ST_OK ? port.make_in_place : enter(offset, length, memory);
+}
+
+static enum rsm_status port_extent_pin(struct ntb_port *base, const struct ntb_port_memory *memory,
+                                       void *address)
+{
+    (void)base;
+    assert_true(port.extents[memory->id].live && !port.extents[memory->id].pinned);
+    port.pins++;
+    if (port.pin != RSM_ST_OK)
+        return port.pin;
+    memset(address, 0x5a, PAGE); /* the other host's store */
+    port.extents[memory->id].pinned = true;
+    return RSM_ST_OK;
+}
+
+static void port_extent_close(struct ntb_port *base, const struct ntb_port_memory *memory)
+{
+    (void)base;
+    assert_true(port.extents[memory->id].live);
+    port.extents[memory->id].live = port.extents[memory->id].pinned = false;
+    port.extents[memory->id].quarantined = true;
+    tell(NTB_PORT_QUARANTINED, memory->id);
+}
+
+static bool port_extent_release(struct ntb_port *base, uint64_t id)
+{
+    (void)base;
+    assert_true(port.extents[id].quarantined);
+    port.extents[id].quarantined = false;
+    tell(NTB_PORT_FREE, id);
+    return true;
+}
+
+static const struct ntb_port_ops ops = {.name = "fake",
+                                        .close = port_close,
+                                        .info = port_info,
+                                        .next = port_next,
+                                        .extents = port_extents,
+                                        .extent_make = port_extent_make,
+                                        .extent_make_in_place = port_extent_make_in_place,
+                                        .extent_pin = port_extent_pin,
+                                        .extent_close = port_extent_close,
+                                        .extent_release = port_extent_release};
+
+static void begin(uint64_t pin, uint64_t pin_from)
+{
+    memset(&port, 0, sizeof port);
+    port.base.ops = &ops;
+    const struct ntb_options options = {.pin = pin, .pin_from = pin_from};
+    window = ntb_window_begin(&port.base, 1, &options);
+    assert_non_null(window);
+}
+
+static struct rsm_extent *make(uint64_t pages)
+{
+    struct rsm_extent *extent = NULL;
+    assert_int_equal(ntb_extent_make(&window->base, pages * PAGE, &extent), RSM_ST_OK);
+    return extent;
+}
+
+static bool is_in_place(const struct rsm_extent *extent)
+{
+    bool memfd = extent->kind == RSM_EXTENT_MEMFD;
+    assert_int_equal(extent->flags, memfd ? 0 : RSM_EXTENT_NOT_PINNED);
+    return memfd;
+}
+
+static unsigned descriptors(void)
+{
+    unsigned count = 0;
+    DIR *list = opendir("/proc/self/fd");
+    assert_non_null(list);
+    while (readdir(list) != NULL)
+        count++;
+    closedir(list);
+    return count;
+}
+
+static void nothing_is_left(unsigned descriptors_before)
+{
+    assert_int_equal(window->allocator.used, 0);
+    assert_int_equal(window->in_place.used, 0);
+    assert_null(window->extents);
+    for (uint64_t id = 1; id <= port.last_id; id++)
+        assert_false(port.extents[id].live || port.extents[id].quarantined);
+    assert_int_equal(descriptors(), descriptors_before);
+    ntb_window_end(window);
+}
+
+static void off_by_default(void **state)
+{
+    unsigned before = descriptors();
+    struct rsm_extent *extent;
+    (void)state;
+    begin(0, UINT64_MAX);
+    assert_int_equal(ntb_extent_make(&window->base, (POOL_PAGES + 1) * PAGE, &extent),
+                     RSM_ST_NO_MEMORY);
+    assert_int_equal(port.pins, 0);
+    nothing_is_left(before);
+}
+
+/* What the pool has room for lies there, the rest behind it; it is a memfd of which the pages are shown. */
+static void what_the_pool_has_no_room_for(void **state)
+{
+    unsigned before = descriptors();
+    (void)state;
+    begin(UINT64_MAX, UINT64_MAX);
+    struct rsm_extent *small = make(2), *large = make(POOL_PAGES + 1), *next = make(POOL_PAGES - 1);
+    assert_false(is_in_place(small));
+    assert_true(is_in_place(large) && is_in_place(next));
+    assert_true(rsm_is_sealed_memory(large->fd, large->length));
+    const uint8_t *memory = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, large->fd, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    assert_int_equal(memory[0], 0x5a);
+    munmap((void *)memory, PAGE);
+    assert_int_equal(port.extents[3].offset, (2 * POOL_PAGES + 1) * PAGE);
+    struct rsm_extent *none;
+    assert_int_equal(ntb_extent_make(&window->base, 9 * PAGE, &none), RSM_ST_NO_MEMORY);
+    ntb_extent_free(&window->base, large);
+    assert_false(port.extents[2].pinned);
+    large = make(POOL_PAGES + 1); /* the range has become free */
+    ntb_extent_free(&window->base, large);
+    ntb_extent_free(&window->base, small);
+    ntb_extent_free(&window->base, next);
+    nothing_is_left(before);
+}
+
+/* For a user who must not pin. */
+static void of_the_pool_alone(void **state)
+{
+    unsigned before = descriptors();
+    struct rsm_extent *extent = NULL;
+    (void)state;
+    begin(UINT64_MAX, 0);
+    assert_int_equal(ntb_extent_make_not_pinned(&window->base, PAGE / 2, &extent), RSM_ST_INVALID);
+    assert_int_equal(ntb_extent_make_not_pinned(&window->base, (POOL_PAGES + 1) * PAGE, &extent),
+                     RSM_ST_NO_MEMORY);
+    assert_int_equal(ntb_extent_make_not_pinned(&window->base, 2 * PAGE, &extent), RSM_ST_OK);
+    assert_false(is_in_place(extent));
+    assert_int_equal(port.pins, 0);
+    ntb_extent_free(&window->base, extent);
+    nothing_is_left(before);
+}
+
+static void from_a_size(void **state)
+{
+    unsigned before = descriptors();
+    (void)state;
+    begin(4 * PAGE, 2 * PAGE);
+    struct rsm_extent *one = make(1), *two = make(2), *three = make(3), *more = make(2);
+    assert_false(is_in_place(one));
+    assert_true(is_in_place(two));
+    assert_false(is_in_place(three)); /* the option leaves no room for it */
+    assert_true(is_in_place(more));
+    ntb_extent_free(&window->base, one);
+    ntb_extent_free(&window->base, two);
+    ntb_extent_free(&window->base, three);
+    ntb_extent_free(&window->base, more);
+    nothing_is_left(before);
+}
+
+static void failures_leave_nothing(void **state)
+{
+    static const struct {
+        enum rsm_status make_in_place, pin, expected;
+    } cases[] = {
+        {RSM_ST_NO_RESOURCES, RSM_ST_OK, RSM_ST_NO_RESOURCES},
+        {RSM_ST_NO_MEMORY, RSM_ST_OK, RSM_ST_NO_MEMORY},
+        {RSM_ST_OK, RSM_ST_NO_RESOURCES, RSM_ST_NO_RESOURCES}, /* RLIMIT_MEMLOCK */
+        {RSM_ST_OK, RSM_ST_NO_MEMORY, RSM_ST_NO_MEMORY},
+    };
+    unsigned before = descriptors();
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rsm_extent *extent = NULL;
+        begin(UINT64_MAX, 2 * PAGE);
+        port.make_in_place = cases[i].make_in_place;
+        port.pin = cases[i].pin;
+        assert_int_equal(ntb_extent_make(&window->base, (POOL_PAGES + 1) * PAGE, &extent),
+                         RSM_ST_NO_MEMORY); /* the pool's, which was asked last */
+        extent = make(2);
+        assert_false(is_in_place(extent)); /* the pool has room */
+        ntb_extent_free(&window->base, extent);
+        window->pin_from = UINT64_MAX;
+        assert_int_equal(ntb_extent_make(&window->base, (POOL_PAGES + 1) * PAGE, &extent),
+                         cases[i].expected);
+        nothing_is_left(before);
+    }
+}
+
+/* A grant says where it lies behind the pool; its range is not used again until it is released. */
+static void granted_and_quarantined(void **state)
+{
+    unsigned before = descriptors();
+    struct rsm_offer offer = {.fd_count = 0};
+    struct ntb_grant grant;
+    struct rsm_node_offer *made;
+    const struct rsm_importer importer = {.node = PEER};
+    (void)state;
+    begin(UINT64_MAX, 0);
+    struct rsm_extent *extent = make(PIN_PAGES), *none;
+    const struct rsm_extent_piece piece = {.extent = extent, .offset = PAGE, .length = 2 * PAGE};
+    assert_int_equal(
+        ntb_offer_make(&window->base, &piece, 1, RSM_RIGHT_READ, &importer, &offer, &made),
+        RSM_ST_OK);
+    assert_true(ntb_grant_decode(offer.blob, offer.blob_len, 2 * PAGE, PAGE,
+                                 (POOL_PAGES + PIN_PAGES) * PAGE, &grant));
+    assert_int_equal(grant.pieces[0].offset, (POOL_PAGES + 1) * PAGE);
+    ntb_offer_revoke(&window->base, made);
+    ntb_extent_free(&window->base, extent);
+    assert_false(port.extents[1].pinned);
+    assert_true(port.extents[1].quarantined);
+    assert_int_equal(ntb_extent_make(&window->base, 9 * PAGE, &none), RSM_ST_NO_MEMORY);
+    ntb_offer_released(&window->base, made);
+    extent = make(9);
+    assert_true(is_in_place(extent));
+    ntb_extent_free(&window->base, extent);
+    nothing_is_left(before);
+}
+
+/* A process of this host gets the memfd, for reading alone if that is its right. */
+static void shared_with_this_host(void **state)
+{
+    unsigned before = descriptors();
+    struct ntb_ticket ticket;
+    struct rsm_node_offer *made;
+    const struct rsm_importer importer = {.node = 1, .local = true};
+    (void)state;
+    begin(UINT64_MAX, 0);
+    struct rsm_extent *extent = make(2);
+    const struct rsm_extent_piece piece = {.extent = extent, .offset = PAGE, .length = PAGE};
+    for (int writable = 0; writable < 2; writable++) {
+        uint32_t rights = RSM_RIGHT_READ | (writable ? RSM_RIGHT_WRITE : 0);
+        struct rsm_offer offer = {.fd_count = 0};
+        assert_int_equal(ntb_offer_make(&window->base, &piece, 1, rights, &importer, &offer, &made),
+                         RSM_ST_OK);
+        assert_true(ntb_ticket_decode(&offer, PAGE, rights, &ticket));
+        assert_int_equal(ticket.pieces[0].offset, PAGE);
+        assert_true(rsm_is_sealed_memory(offer.fds[0], 2 * PAGE));
+        void *memory =
+            mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, offer.fds[0], (off_t)PAGE);
+        assert_int_equal(memory != MAP_FAILED, writable);
+        if (memory != MAP_FAILED)
+            munmap(memory, PAGE);
+        close(offer.fds[0]);
+        ntb_offer_revoke(&window->base, made);
+    }
+    ntb_extent_free(&window->base, extent);
+    nothing_is_left(before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(off_by_default),         cmocka_unit_test(what_the_pool_has_no_room_for),
+        cmocka_unit_test(of_the_pool_alone),      cmocka_unit_test(from_a_size),
+        cmocka_unit_test(failures_leave_nothing), cmocka_unit_test(granted_and_quarantined),
+        cmocka_unit_test(shared_with_this_host),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
