@@ -32,6 +32,9 @@ void text_segment_id(char text[TEXT_BYTES], const struct rsm_inspect_item *item)
 /** "rw", "r", "w" or "-". */
 void text_rights(char text[TEXT_BYTES], uint32_t rights);
 
+/** What a client has asked for: "create", "publish" or "connect". */
+const char *text_request(uint32_t type);
+
 /** The state of a far end; those of them that matter most. */
 enum { PEER_DOWN = 1, PEER_ACTIVE = 3 };
 const char *text_peer_state(uint32_t state);
