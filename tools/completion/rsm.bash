@@ -62,4 +62,4 @@ _rsm() {
     esac
 }
 
-complete -F _rsm rsmd rsmstat rsmperf rsmtest scitest rsminfo
+complete -F _rsm rsmd rsmstat rsmperf rsmtest scitest rsminfo rsm-transport-check
