@@ -144,7 +144,7 @@ static void cut_middle(char *text, size_t width)
     size_t length = strlen(text), front = (width - 3) / 3, back = width - 3 - front;
     if (length <= width)
         return;
-    memcpy(text + front, "...", 3);
+    memset(text + front, '.', 3);
     memmove(text + front + 3, text + length - back, back + 1);
 }
 
