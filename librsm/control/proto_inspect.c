@@ -45,6 +45,11 @@ static void walk_inspect_reply(struct rsm_codec *c, struct rsm_inspect_reply *m)
     rsm_codec_u32(c, &m->clients);
     rsm_codec_u64(c, &m->connects);
     rsm_codec_u64(c, &m->events);
+    rsm_codec_u64(c, &m->refusal.ago_ms);
+    rsm_codec_u32(c, &m->refusal.type);
+    rsm_codec_u32(c, &m->refusal.status);
+    rsm_codec_u32(c, &m->refusal.pid);
+    rsm_codec_u32(c, &m->refusal.uid);
     rsm_codec_count(c, &m->count, RSM_PROTO_ITEMS_MAX);
     for (uint32_t i = 0; i < m->count; i++)
         walk_inspect_item(c, &m->items[i]);
@@ -98,6 +103,7 @@ static void walk_failed_reply(struct rsm_codec *c, struct rsm_failed_reply *m)
         rsm_codec_string(c, m->items[i].name, sizeof m->items[i].name);
         rsm_codec_string(c, m->items[i].transport, sizeof m->items[i].transport);
         rsm_codec_string(c, m->items[i].device, sizeof m->items[i].device);
+        rsm_codec_u64(c, &m->items[i].ago_ms);
         rsm_codec_string(c, m->items[i].text, sizeof m->items[i].text);
     }
 }

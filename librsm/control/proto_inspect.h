@@ -52,6 +52,15 @@ struct rsm_inspect_item {
                                      mapping by the engine, or the client is on another host */
     char controller[RSM_PROTO_NAME_MAX];
 };
+/** The latest request for a segment that rsmd has refused. A user is told of it if it was his own,
+ *  root and rsmd's own user in any case. */
+struct rsm_refusal {
+    uint64_t ago_ms; /* at least 1; 0: there was none, and the rest is 0 */
+    uint32_t type;   /* RSM_MSG_EXPORT_CREATE, RSM_MSG_EXPORT_PUBLISH or RSM_MSG_IMPORT_CONNECT */
+    uint32_t status; /* enum rsm_status */
+    uint32_t pid;
+    uint32_t uid;
+};
 struct rsm_inspect_reply {
     uint32_t next;           /* for the page that follows, ascending; 0: this is the last */
     uint64_t exported_bytes; /* in extents, of the whole node */
@@ -61,7 +70,8 @@ struct rsm_inspect_reply {
     uint32_t clients;
     uint64_t connects; /* connections made since rsmd began, to its segments or by its clients */
     uint64_t events;   /* since then, through rsmd: those from and to other hosts */
-    uint32_t count;    /* in this reply */
+    struct rsm_refusal refusal;
+    uint32_t count; /* in this reply */
     struct rsm_inspect_item items[RSM_PROTO_ITEMS_MAX];
 };
 
@@ -131,6 +141,7 @@ struct rsm_failed_item {
     char name[RSM_PROTO_NAME_MAX];
     char transport[RSM_TRANSPORT_NAME_MAX];
     char device[RSM_PROTO_NAME_MAX];
+    uint64_t ago_ms;               /* since it was last tried, at least 1 */
     char text[RSM_PROTO_NAME_MAX]; /* why, and what to do */
 };
 struct rsm_failed_reply {

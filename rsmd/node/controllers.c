@@ -8,6 +8,8 @@
 
 #include "node/call.h"
 #include "node/reach.h"
+#include "node/refusals.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "control/sharedmem.h"
 #include "base/status.h"
@@ -75,6 +77,7 @@ static void note_failure(struct rsmd_node *node, const struct rsmd_conf_controll
     memcpy(made->transport, configured->transport, sizeof made->transport);
     memcpy(made->device, configured->device, sizeof made->device);
     snprintf(made->why, sizeof made->why, "%s", why);
+    made->failed_ms = rsm_clock_ms();
     LL_APPEND(node->failed, made);
 }
 
@@ -260,6 +263,7 @@ enum rsm_status rsmd_answer_failed(struct rsmd_call *call)
         memcpy(item->name, failed->name, sizeof item->name);
         memcpy(item->transport, failed->transport, sizeof item->transport);
         memcpy(item->device, failed->device, sizeof item->device);
+        item->ago_ms = rsmd_ago_ms(failed->failed_ms);
         memcpy(item->text, failed->why, sizeof item->text);
     }
     return RSM_ST_OK;

@@ -6,6 +6,7 @@
 #include "node/claims.h"
 #include "node/events.h"
 #include "node/interrupts.h"
+#include "node/refusals.h"
 #include "node/registry.h"
 
 enum { LOOKED_AT_MAX = 1024 /* exports or imports, for one page */ };
@@ -187,6 +188,7 @@ enum rsm_status rsmd_answer_inspect(struct rsmd_call *call)
     reply->clients = node->client_count;
     reply->connects = node->connects;
     reply->events = node->events;
+    reply->refusal = rsmd_refusal_seen(node, call->who.uid, walk.all);
     fill_page(call, &walk);
     return RSM_ST_OK;
 }

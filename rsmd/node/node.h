@@ -49,6 +49,7 @@ struct rsmd_failed {
     char name[RSM_PROTO_NAME_MAX];
     char transport[RSM_TRANSPORT_NAME_MAX];
     char device[RSM_PROTO_NAME_MAX];
+    int64_t failed_ms;            /* rsm_clock_ms() when it was last tried */
     char why[RSM_PROTO_NAME_MAX]; /* and what to do, as far as the transport says */
 };
 
@@ -224,6 +225,15 @@ struct rsmd_topology {
 
 struct rsmd_cluster;
 
+/** The latest request for a segment that was refused (refusals.h). */
+struct rsmd_refusal {
+    int64_t at_ms; /* rsm_clock_ms(); 0: there was none */
+    uint32_t type;
+    enum rsm_status status;
+    pid_t pid;
+    uid_t uid;
+};
+
 struct rsmd_node {
     uint32_t id;
     bool embedded;
@@ -258,7 +268,8 @@ struct rsmd_node {
     uint32_t client_count;        /* that have said HELLO */
     uint64_t connects, events;    /* so far, for rsmstat (struct rsm_inspect_reply) */
     struct rsmd_cluster *cluster; /* links to other hosts; NULL before and after they are there */
-    struct rsmd_bucket refusals;  /* bounds what refused clients make us log */
+    struct rsmd_refusal refusal;
+    struct rsmd_bucket refusals; /* bounds what refused clients make us log */
 };
 
 /**

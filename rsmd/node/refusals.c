@@ -23,3 +23,36 @@ void rsmd_refused(struct rsmd_node *node, const char *format, ...)
     if (dropped > 0)
         rsm_log_info("%u other refusals are not shown", dropped);
 }
+
+void rsmd_refusal_note(struct rsmd_node *node, const struct rsmd_client *client,
+                       const struct rsm_msg *reply)
+{
+    uint32_t type = reply->type & ~RSM_MSG_REPLY;
+    if (reply->status == RSM_ST_OK ||
+        (type != RSM_MSG_EXPORT_CREATE && type != RSM_MSG_EXPORT_PUBLISH &&
+         type != RSM_MSG_IMPORT_CONNECT))
+        return;
+    node->refusal = (struct rsmd_refusal){.at_ms = rsm_clock_ms(),
+                                          .type = type,
+                                          .status = reply->status,
+                                          .pid = client->peer.pid,
+                                          .uid = client->peer.uid};
+}
+
+uint64_t rsmd_ago_ms(int64_t at_ms)
+{
+    int64_t now = rsm_clock_ms();
+    return now > at_ms ? (uint64_t)(now - at_ms) : 1;
+}
+
+struct rsm_refusal rsmd_refusal_seen(const struct rsmd_node *node, uid_t uid, bool all)
+{
+    const struct rsmd_refusal *refusal = &node->refusal;
+    if (refusal->at_ms == 0 || (!all && refusal->uid != uid))
+        return (struct rsm_refusal){.ago_ms = 0};
+    return (struct rsm_refusal){.ago_ms = rsmd_ago_ms(refusal->at_ms),
+                                .type = refusal->type,
+                                .status = (uint32_t)refusal->status,
+                                .pid = (uint32_t)refusal->pid,
+                                .uid = refusal->uid};
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file What is logged about clients that are refused. */
+/** @file What is logged, and shown, about clients that are refused. */
 #ifndef RSMD_REFUSALS_H
 #define RSMD_REFUSALS_H
 
@@ -9,5 +9,16 @@
  *  many were left out. @p format: of a sentence without newline. */
 __attribute__((format(printf, 2, 3))) void rsmd_refused(struct rsmd_node *node, const char *format,
                                                         ...);
+
+/** Note the status of a reply to @p client, if it refuses something for a segment: rsminfo shows the
+ *  latest. */
+void rsmd_refusal_note(struct rsmd_node *node, const struct rsmd_client *client,
+                       const struct rsm_msg *reply);
+
+/** What a process of user @p uid may know of the latest refusal; @p all: it may know all. */
+struct rsm_refusal rsmd_refusal_seen(const struct rsmd_node *node, uid_t uid, bool all);
+
+/** Milliseconds since a time of rsm_clock_ms(), at least 1. */
+uint64_t rsmd_ago_ms(int64_t at_ms);
 
 #endif

@@ -26,6 +26,7 @@ static bool send_reply(struct rsmd_connection *connection, const struct rsm_msg 
                        const struct rsm_packet_fds *fds)
 {
     struct rsmd_server *server = connection->server;
+    rsmd_refusal_note(server->node, &connection->client, reply);
     size_t length = rsm_msg_encode(reply, server->outgoing, sizeof server->outgoing);
     int error = length > 0 ? rsm_packet_send(connection->socket, server->outgoing, length, fds, 0)
                            : -EMSGSIZE;

@@ -32,8 +32,37 @@ offers _rsm "put,barrier" rsmperf -o put,bar
 offers _rsm "pingpong" rsmperf --only pi
 offers _rsm "sisci" rsmperf --api s
 offers _rsm "warning" rsmd --log-level w
+offers _rsm "always" rsmstat --color al
 offers _rsm "--config" rsmd --conf
 offers _rsm "--version" rsmtest --ver
+# Every program with a manual page has a completion, which offers each long option of its --help. Those of
+# rsm-cc are its compiler's.
+programs=0
+for page in "$source_dir"/man/*.[18]; do
+    program=$(basename "${page%.*}")
+    [ "$program" != rsm-cc ] || continue
+    complete -p "$program" >/dev/null 2>&1 || {
+        echo "FAILED: $program has no completion"
+        failed=1
+    }
+    command -v "$program" >/dev/null || continue # not built, or not there
+    for option in $("$program" --help | sed -n 's/^ *\(-[a-zA-Z], \)\{0,1\}\(--[a-z-]*\).*/\2/p'); do
+        case " $(COMP_WORDS=("$program" "$option") COMP_CWORD=1
+            _rsm "$program" "$option" "$program"
+            echo "${COMPREPLY[*]}") " in
+        *" $option "*) ;;
+        *)
+            echo "FAILED: $program $option is not offered"
+            failed=1
+            ;;
+        esac
+    done
+    programs=$((programs + 1))
+done
+[ "$programs" -ge 6 ] || {
+    echo "FAILED: only $programs programs"
+    failed=1
+}
 cd "$source_dir" || exit 1
 offers _rsm "README.md" rsmd -c READ
 offers _rsm "tools" rsmstat -d tool

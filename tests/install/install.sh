@@ -130,6 +130,11 @@ else
     fail "no program by find_package"
 fi
 
+# Programs of a sanitizer build need its flags, which the pages do not show.
+if [ -z "$sanitizers" ]; then
+    "$here/man_commands.sh" "$compiler" "$prefix" "$libdir" || failed=1
+fi
+
 # A transport that is built outside of the tree, with nothing but what is installed.
 [ "$(realpath "$(pkg --variable=moduledir)")" = "$(realpath "$prefix/$libdir/rsm")" ] ||
     fail "pkg-config says moduledir $(pkg --variable=moduledir)"

@@ -43,7 +43,8 @@ const struct message_fields control_messages[] = {
     {RSM_MSG_EVENT_ARM, "EVENT_ARM", "end id#", ""},
     {RSM_MSG_EVENT_DOORBELL, "EVENT_DOORBELL", "end id# peer#", ""},
     {RSM_MSG_INSPECT, "INSPECT", "what after",
-     "next exported_bytes exported_limit~ segments segments_limit~ clients connects~ events~ count "
+     "next exported_bytes exported_limit~ segments segments_limit~ clients connects~ events~ "
+     "refusal.ago_ms~ refusal.type refusal.status refusal.pid~ refusal.uid~ count "
      "(item.id# "
      "item.exporter item.export# item.published item.state item.space item.segment_id item.node "
      "item.pid~ "
@@ -55,7 +56,7 @@ const struct message_fields control_messages[] = {
      "auth more count (link.node link.state link.version link.port link.up_ms~ link.failure_ms~ "
      "link.sent_bytes~ link.received_bytes~ link.address~ link.text~)"},
     {RSM_MSG_FAILED, "FAILED", "first",
-     "total count (failed.name failed.transport failed.device failed.text~)"},
+     "total count (failed.name failed.transport failed.device failed.ago_ms~ failed.text~)"},
     {RSM_MSG_SHARES, "SHARES", "after",
      "connections.total~ connections.users~ connections.one~ connections.used~ "
      "descriptors.total~ descriptors.users~ descriptors.one~ descriptors.used~ "

@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    CUT_MIN = 8, /* of a text that loses its middle, so much stays */
+    INDENT = 4,  /* of a text below its row */
+    GAP = 2,     /* between columns */
+};
+
 static void make_printable(char *c)
 {
     if (*c < ' ' || *c > '~')
@@ -19,7 +25,7 @@ void table_print_safe(FILE *out, const char *text)
     }
 }
 
-static int is_right(const char *heading)
+static bool is_right(const char *heading)
 {
     return *heading == '#';
 }
@@ -29,16 +35,20 @@ static const char *heading_text(const char *heading)
     return is_right(heading) ? heading + 1 : heading;
 }
 
-void table_begin(struct table *table, const char *const headings[], int wide)
+void table_begin(struct table *table, const char *const headings[], unsigned style)
 {
-    *table = (struct table){.columns = 0};
+    bool wide = (style & TABLE_WIDE) != 0;
+    *table = (struct table){.style = style};
     for (; headings[table->columns] != NULL && table->columns < TABLE_COLUMNS_MAX;
          table->columns++) {
         const char *heading = headings[table->columns];
-        int is_wide = *heading == '+';
-        table->column[table->columns].hidden = is_wide && !wide;
-        table->column[table->columns].heading = heading + is_wide;
-        table->column[table->columns].width = strlen(heading_text(heading + is_wide));
+        size_t marks = strspn(heading, "+?~");
+        table->column[table->columns].hidden = !wide && memchr(heading, '+', marks) != NULL;
+        table->column[table->columns].optional = !wide && memchr(heading, '?', marks) != NULL;
+        table->column[table->columns].flexible = !wide && memchr(heading, '~', marks) != NULL;
+        heading += marks;
+        table->column[table->columns].heading = heading;
+        table->column[table->columns].width = strlen(heading_text(heading));
     }
 }
 
@@ -47,7 +57,7 @@ static void add(struct table *table, char *text)
     /* Doubled whenever the count is a power of two. */
     if ((table->count & (table->count - 1)) == 0) {
         size_t room = table->count == 0 ? 1 : 2 * table->count;
-        char **grown = realloc(table->cells, room * sizeof *grown);
+        void *grown = realloc(table->cells, room * sizeof *table->cells);
         if (grown == NULL) {
             free(text);
             table->failed = 1;
@@ -61,7 +71,8 @@ static void add(struct table *table, char *text)
         make_printable(&text[i]);
     if (length > *width)
         *width = length;
-    table->cells[table->count++] = text;
+    table->cells[table->count].text = text;
+    table->cells[table->count++].color = TABLE_PLAIN;
 }
 
 void table_cell(struct table *table, const char *format, ...)
@@ -83,35 +94,154 @@ void table_cell(struct table *table, const char *format, ...)
         add(table, text);
 }
 
-/* Blanks are between columns, and not behind the last one. */
-static void print_row(const struct table *table, FILE *out, char *const cells[])
+void table_color(struct table *table, enum table_color color)
 {
-    const char *between = "";
-    int missing = 0; /* blanks that the column before is still to have */
+    if (!table->failed && table->count > 0)
+        table->cells[table->count - 1].color = color;
+}
+
+/* ------------------------------------------------------------------ widths */
+
+/* The last column that is shown. */
+static unsigned last_column(const struct table *table)
+{
+    unsigned last = table->columns - 1;
+    while (last > 0 && table->column[last].hidden)
+        last--;
+    return last;
+}
+
+/* Of a whole row, with what the last column's heading needs if long texts leave the row. */
+static size_t row_width(const struct table *table)
+{
+    unsigned last = last_column(table);
+    size_t all = 0;
+    for (unsigned i = 0; i < table->columns; i++)
+        if (!table->column[i].hidden && (i != last || !table->column[i].flexible))
+            all += table->column[i].width + (i != last ? GAP : 0);
+    if (table->column[last].flexible)
+        all += strlen(heading_text(table->column[last].heading));
+    return all;
+}
+
+/* The widest column whose texts may still lose something; table->columns: there is none. */
+static unsigned widest(const struct table *table)
+{
+    unsigned found = table->columns, last = last_column(table);
+    size_t most = CUT_MIN;
+    for (unsigned i = 0; i < last; i++)
+        if (!table->column[i].hidden && table->column[i].flexible &&
+            table->column[i].width > most) {
+            found = i;
+            most = table->column[i].width;
+        }
+    return found;
+}
+
+/* Of addresses, paths of devices and names the end tells most, and the middle least. */
+static void cut_middle(char *text, size_t width)
+{
+    size_t length = strlen(text), front = (width - 3) / 3, back = width - 3 - front;
+    if (length <= width)
+        return;
+    memset(text + front, '.', 3);
+    memmove(text + front + 3, text + length - back, back + 1);
+}
+
+/* The rightmost column that may be left out; table->columns: there is none. */
+static unsigned spare(const struct table *table)
+{
+    for (unsigned i = table->columns; i-- > 0;)
+        if (table->column[i].optional && !table->column[i].hidden)
+            return i;
+    return table->columns;
+}
+
+static void narrow(struct table *table)
+{
+    unsigned column;
+    while (row_width(table) > TABLE_NARROW)
+        if ((column = widest(table)) < table->columns)
+            table->column[column].width--;
+        else if ((column = spare(table)) < table->columns)
+            table->column[column].hidden = true;
+        else
+            break;
+    for (size_t i = 0; i < table->count; i++)
+        if (table->column[i % table->columns].flexible && i % table->columns != last_column(table))
+            cut_middle(table->cells[i].text, table->column[i % table->columns].width);
+}
+
+/* ------------------------------------------------------------------ printing */
+
+static void print_text(const struct table *table, FILE *out, const char *text, const char *sequence)
+{
+    bool colored = (table->style & TABLE_COLORS) != 0 && *sequence != '\0';
+    fprintf(out, "%s%s%s", colored ? sequence : "", text, colored ? "\033[0m" : "");
+}
+
+static void print_blanks(FILE *out, size_t count)
+{
+    fprintf(out, "%*s", (int)count, "");
+}
+
+/* A text on lines of its own, broken at blanks where there are some. */
+static void print_below(FILE *out, const char *text)
+{
+    while (*text != '\0') {
+        size_t room = TABLE_NARROW - INDENT, length = strlen(text);
+        if (length > room) {
+            for (length = room; length > 0 && text[length] != ' '; length--)
+                ;
+            length = length == 0 ? room : length;
+        }
+        print_blanks(out, INDENT);
+        fprintf(out, "%.*s\n", (int)length, text);
+        text += length;
+        text += strspn(text, " ");
+    }
+}
+
+/* Row @p first of the cells, or the headings. Blanks are between columns, and not behind the last one. */
+static void print_row(const struct table *table, FILE *out, const size_t *first)
+{
+    static const char *const sequences[] = {"", "\033[31m", "\033[32m", "\033[33m"};
+    const char *below = NULL;
+    size_t blanks = 0, at = 0; /* owed before the next text; where that begins */
+    unsigned last = last_column(table);
     for (unsigned i = 0; i < table->columns; i++) {
-        const char *text = cells != NULL ? cells[i] : heading_text(table->column[i].heading);
-        int width = (int)table->column[i].width;
+        const char *text =
+            first != NULL ? table->cells[*first + i].text : heading_text(table->column[i].heading);
+        size_t length = strlen(text), width = table->column[i].width;
         if (table->column[i].hidden)
             continue;
-        fprintf(out, "%*s%s", missing, "", between);
-        if (is_right(table->column[i].heading))
-            missing = 0, fprintf(out, "%*s", width, text);
-        else
-            missing = width - fprintf(out, "%s", text);
-        between = "  ";
+        if (i == last && table->column[i].flexible && at + length > TABLE_NARROW) {
+            below = text;
+            break;
+        }
+        bool right = is_right(table->column[i].heading);
+        print_blanks(out, blanks + (right ? width - length : 0));
+        print_text(table, out, text,
+                   first != NULL ? sequences[table->cells[*first + i].color] : "\033[1m");
+        blanks = GAP + (right ? 0 : width - length);
+        at += width + GAP;
     }
     fputc('\n', out);
+    if (below != NULL)
+        print_below(out, below);
 }
 
 int table_end(struct table *table, FILE *out)
 {
+    if ((table->style & TABLE_WIDE) == 0)
+        narrow(table);
     print_row(table, out, NULL);
     for (size_t i = 0; i + table->columns <= table->count; i += table->columns)
-        print_row(table, out, table->cells + i);
+        print_row(table, out, &i);
     if (table->count == 0 && !table->failed)
         fputs("none\n", out);
     for (size_t i = 0; i < table->count; i++)
-        free(table->cells[i]);
+        free(table->cells[i].text);
     free(table->cells);
     return table->failed ? -1 : 0;
 }

@@ -40,6 +40,9 @@ _rsm_value() {
     --api)
         mapfile -t COMPREPLY < <(compgen -W "rsm sisci" -- "$3")
         ;;
+    --color)
+        mapfile -t COMPREPLY < <(compgen -W "always auto never" -- "$3")
+        ;;
     --log-level)
         mapfile -t COMPREPLY < <(compgen -W "error warning info debug" -- "$3")
         ;;
@@ -59,4 +62,4 @@ _rsm() {
     esac
 }
 
-complete -F _rsm rsmd rsmstat rsmperf rsmtest scitest rsminfo
+complete -F _rsm rsmd rsmstat rsmperf rsmtest scitest rsminfo rsm-transport-check

@@ -7,13 +7,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/status.h"
 #include "control/runtime.h"
 #include "info.h"
 #include "rsmstat/collect.h"
 #include "rsmstat/options.h"
 #include "rsmstat/text.h"
 
-enum { LINES_MAX = 40 /* of a configuration that are shown */ };
+enum {
+    LINES_MAX = 40, /* of a configuration that are shown */
+    WHEN_BYTES = 128
+};
 
 /* What rsm.conf says, without comments. */
 static void show_configuration(const char *path)
@@ -83,8 +87,24 @@ static void show_daemon_limits(pid_t pid)
     fclose(file);
 }
 
+/* "at DATE, ago: AGE": the clock is for a comparison with logs. Empty if the time is not known. */
+static const char *when(uint64_t ago_ms, char text[WHEN_BYTES])
+{
+    char age[TEXT_BYTES], date[32];
+    time_t then = time(NULL) - (time_t)(ago_ms / 1000);
+    struct tm local;
+    text[0] = '\0';
+    if (ago_ms == 0 || localtime_r(&then, &local) == NULL)
+        return text;
+    text_age(age, ago_ms);
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local);
+    snprintf(text, WHEN_BYTES, " at %s, ago: %s", date, age);
+    return text;
+}
+
 static void show_controllers(const struct snapshot *s)
 {
+    char tried[WHEN_BYTES];
     for (size_t i = 0; i < s->controller_count; i++) {
         const struct rsm_controller_reply *about = &s->controllers[i].about;
         info_line(i == 0 ? "controllers" : "", "%s: %s%s%s%s%s", about->name, about->transport,
@@ -92,22 +112,26 @@ static void show_controllers(const struct snapshot *s)
                   about->options[0] != '\0' ? ", options " : "", about->options);
     }
     for (uint32_t i = 0; i < s->failed_count; i++)
-        info_line("", "%s: FAILED: %s", s->failed[i].name, s->failed[i].text);
+        info_line("", "%s: FAILED%s: %s", s->failed[i].name, when(s->failed[i].ago_ms, tried),
+                  s->failed[i].text);
 }
 
-/* With the clock, for a comparison with logs. */
 static void show_failure(const struct rsm_links_item *link)
 {
-    char age[TEXT_BYTES], date[32] = "";
-    time_t then = time(NULL) - (time_t)(link->failure_ms / 1000);
-    struct tm local;
-    if (link->text[0] == '\0')
-        return;
-    text_age(age, link->failure_ms);
-    if (link->failure_ms != 0 && localtime_r(&then, &local) != NULL)
-        strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local);
-    info_line("", "last failure%s%s%s%s: %s", date[0] != '\0' ? " at " : "", date,
-              date[0] != '\0' ? ", ago: " : "", date[0] != '\0' ? age : "", link->text);
+    char failed[WHEN_BYTES];
+    if (link->text[0] != '\0')
+        info_line("", "last failure%s: %s", when(link->failure_ms, failed), link->text);
+}
+
+static void show_refusal(const struct rsm_refusal *refusal)
+{
+    char refused[WHEN_BYTES];
+    if (refusal->ago_ms == 0)
+        info_line("refusal", "none that this user may see");
+    else
+        info_line("refusal", "the last one%s: %s by process %" PRIu32 " of user %s: %s",
+                  when(refusal->ago_ms, refused), text_request(refusal->type), refusal->pid,
+                  text_user(refusal->uid), rsmcore_status_text((enum rsm_status)refusal->status));
 }
 
 static void show_links(const struct snapshot *s)
@@ -145,6 +169,7 @@ static void show_daemon(const struct rsmcore_runtime *runtime, char *config, siz
         show_daemon_limits(s->pid);
         show_controllers(s);
         show_links(s);
+        show_refusal(&s->totals.refusal);
     }
     snapshot_free(s);
 }

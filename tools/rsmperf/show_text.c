@@ -123,7 +123,7 @@ int show_text(FILE *out, const struct run *run)
                                            "#RATIO",    "+TARGET", "VERDICT", NULL};
     struct table table;
     show_heading(out, run);
-    table_begin(&table, headings, run->options->format == FORMAT_WIDE_TABLE);
+    table_begin(&table, headings, run->options->format == FORMAT_WIDE_TABLE ? TABLE_WIDE : 0);
     for (unsigned i = 0; i < run->count; i++)
         add_row(&table, &run->results[i]);
     int failed = table_end(&table, out);

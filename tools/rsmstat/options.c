@@ -5,6 +5,8 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "control/runtime.h"
 
@@ -18,6 +20,7 @@ enum option_code {
     OPTION_INTERRUPTS,
     OPTION_LINKS,
     OPTION_SHARES,
+    OPTION_COLOR,
     OPTION_JSON,
     OPTION_PROMETHEUS,
     OPTION_WATCH,
@@ -28,6 +31,7 @@ enum option_code {
 
 static const struct option known[] = {
     {"all-nodes", no_argument, NULL, 'a'},
+    {"color", optional_argument, NULL, OPTION_COLOR},
     {"controllers", no_argument, NULL, OPTION_CONTROLLERS},
     {"exports", no_argument, NULL, OPTION_EXPORTS},
     {"help", no_argument, NULL, OPTION_HELP},
@@ -68,6 +72,8 @@ static void print_help(FILE *to)
           "  -h, --human            sizes in KiB (K), MiB (M) and so on, not in bytes\n"
           "  --json                 for programs: one line of JSON\n"
           "  --prometheus           for Prometheus's textfile collector: gauges\n"
+          "  --color[=WHEN]         colors: always, never, or auto (default), that is, on a "
+          "terminal\n"
           "  --watch[=SECONDS]      show it again and again (default: every 2 seconds)\n"
           "  --wide                 more columns than 80 characters hold\n"
           "  --help                 print this and exit\n"
@@ -93,6 +99,27 @@ static bool take_interval(struct options *options, const char *text)
     return true;
 }
 
+/* What others have agreed on: <https://no-color.org>, and a terminal that can show none. */
+static bool wants_colors(void)
+{
+    const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    return (none == NULL || *none == '\0') && terminal != NULL && strcmp(terminal, "dumb") != 0 &&
+           isatty(STDOUT_FILENO) == 1;
+}
+
+static bool take_colors(struct options *options, const char *when)
+{
+    if (when == NULL || strcmp(when, "always") == 0)
+        options->colors = true;
+    else if (strcmp(when, "never") == 0)
+        options->colors = false;
+    else if (strcmp(when, "auto") == 0)
+        options->colors = wants_colors();
+    else
+        return complain("color", "always, never or auto", when);
+    return true;
+}
+
 static bool take_value(struct options *options, int code)
 {
     switch (code) {
@@ -103,6 +130,8 @@ static bool take_value(struct options *options, int code)
     case 'd':
         options->directory = optarg;
         return *optarg != '\0' || complain("runtime-dir", "a directory", optarg);
+    case OPTION_COLOR:
+        return take_colors(options, optarg);
     case OPTION_WATCH:
         options->interval = INTERVAL_DEFAULT;
         return optarg == NULL || take_interval(options, optarg);
@@ -178,7 +207,7 @@ static enum options_result settle(struct options *options, int argc, char *argv[
 
 enum options_result options_parse(int argc, char *argv[], struct options *options)
 {
-    *options = (struct options){.sections = 0};
+    *options = (struct options){.colors = wants_colors()};
     int code;
     while ((code = getopt_long(argc, argv, "ad:hn:", known, NULL)) != -1) {
         if (code == OPTION_HELP) {

@@ -21,7 +21,8 @@ struct options {
     unsigned sections; /**< enum section */
     bool json;
     bool prometheus;
-    bool wide;  /**< tables of more than 80 columns */
+    bool wide; /**< tables of more than 80 columns */
+    bool colors;
     bool human; /**< sizes with units */
     bool all_nodes;
     unsigned interval;     /**< of --watch, seconds; 0: once */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/status.h"
 #include "json.h"
 #include "show.h"
 #include "text.h"
@@ -85,6 +86,7 @@ static void show_failed(struct json *json, const struct snapshot *s)
         json_string(json, "transport", s->failed[i].transport);
         json_string(json, "device", s->failed[i].device);
         json_string(json, "reason", s->failed[i].text);
+        json_number(json, "tried_ms", s->failed[i].ago_ms);
         json_close(json, '{');
     }
     json_close(json, '[');
@@ -283,6 +285,21 @@ static void show_interrupts(struct json *json, const struct snapshot *s)
     json_close(json, '[');
 }
 
+static void show_refusal(struct json *json, const struct rsm_refusal *refusal)
+{
+    if (refusal->ago_ms == 0) {
+        json_null(json, "last_refusal");
+        return;
+    }
+    json_open(json, "last_refusal", '{');
+    json_string(json, "request", text_request(refusal->type));
+    json_string(json, "reason", rsmcore_status_text((enum rsm_status)refusal->status));
+    json_number(json, "ago_ms", refusal->ago_ms);
+    number_or_null(json, "pid", refusal->pid);
+    user(json, refusal->uid);
+    json_close(json, '{');
+}
+
 static void show_totals(struct json *json, const struct snapshot *s)
 {
     number_or_null(json, "pid", s->pid > 0 ? (uint64_t)s->pid : 0);
@@ -296,6 +313,7 @@ static void show_totals(struct json *json, const struct snapshot *s)
     number_or_null(json, "exported_limit", s->totals.exported_limit);
     json_number(json, "segments", s->totals.segments);
     json_number(json, "segments_limit", s->totals.segments_limit);
+    show_refusal(json, &s->totals.refusal);
 }
 
 static void show_notes(struct json *json, const struct snapshot *s)

@@ -6,6 +6,11 @@
 #include "table.h"
 #include "text.h"
 
+static unsigned style(const struct options *options)
+{
+    return (options->wide ? TABLE_WIDE : 0U) | (options->colors ? TABLE_COLORS : 0U);
+}
+
 static void show_node(FILE *out, const struct snapshot *s, bool human)
 {
     char used[TEXT_BYTES], limit[TEXT_BYTES];
@@ -69,11 +74,11 @@ static void size_cell(struct table *table, uint64_t bytes, bool human)
 static int show_controllers(FILE *out, const struct snapshot *s, const struct options *options)
 {
     static const char *const headings[] = {
-        "CONTROLLER", "TRANSPORT",    "DEVICE",    "#ADDRESS",      "ACCESS",        "+ATOMIC",
-        "#PAGE",      "#MAX-SEGMENT", "+#MAX-MAP", "+#MAX-EXPORTS", "+#MAX-IMPORTS", NULL};
+        "~CONTROLLER", "TRANSPORT",    "~DEVICE",   "#ADDRESS",      "+ACCESS",       "+ATOMIC",
+        "#PAGE",       "#MAX-SEGMENT", "+#MAX-MAP", "+#MAX-EXPORTS", "+#MAX-IMPORTS", NULL};
     struct table table;
     char text[TEXT_BYTES];
-    table_begin(&table, headings, options->wide);
+    table_begin(&table, headings, style(options));
     for (size_t i = 0; i < s->controller_count; i++) {
         const struct rsm_controller_reply *about = &s->controllers[i].about;
         table_cell(&table, "%s", about->name);
@@ -96,14 +101,16 @@ static int show_controllers(FILE *out, const struct snapshot *s, const struct op
 /* Nothing if all controllers are there. */
 static int show_failed(FILE *out, const struct snapshot *s, const struct options *options)
 {
-    static const char *const headings[] = {"FAILED-CONTROLLER", "TRANSPORT", "DEVICE", "WHY", NULL};
+    static const char *const headings[] = {"~FAILED-CONTROLLER", "TRANSPORT", "~DEVICE", "~WHY",
+                                           NULL};
     struct table table;
     if (s->failed_count == 0)
         return 0;
     fputc('\n', out);
-    table_begin(&table, headings, options->wide);
+    table_begin(&table, headings, style(options));
     for (uint32_t i = 0; i < s->failed_count; i++) {
         table_cell(&table, "%s", s->failed[i].name);
+        table_color(&table, TABLE_RED);
         table_cell(&table, "%s", s->failed[i].transport);
         table_cell(&table, "%s", s->failed[i].device);
         table_cell(&table, "%s", s->failed[i].text);
@@ -111,12 +118,17 @@ static int show_failed(FILE *out, const struct snapshot *s, const struct options
     return table_end(&table, out);
 }
 
+static enum table_color peer_color(uint32_t state)
+{
+    return state == PEER_ACTIVE ? TABLE_GREEN : state == PEER_DOWN ? TABLE_RED : TABLE_YELLOW;
+}
+
 static int show_topology(FILE *out, const struct snapshot *s, const struct options *options)
 {
-    static const char *const headings[] = {"CONTROLLER",    "#NODE", "PEER-CONTROLLER",
+    static const char *const headings[] = {"~CONTROLLER",   "#NODE", "~PEER-CONTROLLER",
                                            "#PEER-ADDRESS", "STATE", NULL};
     struct table table;
-    table_begin(&table, headings, options->wide);
+    table_begin(&table, headings, style(options));
     for (size_t i = 0; i < s->controller_count; i++) {
         const struct controller *controller = &s->controllers[i];
         for (uint32_t p = 0; p < controller->peer_count; p++) {
@@ -126,25 +138,44 @@ static int show_topology(FILE *out, const struct snapshot *s, const struct optio
             table_cell(&table, "%s", peer->name);
             table_cell(&table, "%" PRIu64, peer->hardware_address);
             table_cell(&table, "%s", text_peer_state(peer->state));
+            table_color(&table, peer_color(peer->state));
         }
     }
     return table_end(&table, out);
 }
 
+/* What this node's own line says is why it cannot listen. */
+static enum table_color link_color(const struct rsm_links_item *link)
+{
+    switch (link->state) {
+    case RSM_LINK_UP:
+        return TABLE_GREEN;
+    case RSM_LINK_STARTING:
+        return TABLE_YELLOW;
+    case RSM_LINK_NEIGHBOUR:
+        return TABLE_PLAIN;
+    case RSM_LINK_SELF:
+        return link->text[0] != '\0' ? TABLE_RED : TABLE_PLAIN;
+    default:
+        return TABLE_RED;
+    }
+}
+
 static int show_links(FILE *out, const struct snapshot *s, const struct options *options)
 {
-    static const char *const headings[] = {"#LINK-TO", "ADDRESS", "#PORT",        "STATE",
-                                           "#UP-FOR",  "+#SENT",  "+#RECEIVED",   "+#VERSION",
-                                           "+AUTH",    "#AGO",    "LAST-FAILURE", NULL};
+    static const char *const headings[] = {"#LINK-TO", "~ADDRESS", "#PORT",         "STATE",
+                                           "#UP-FOR",  "+#SENT",   "+#RECEIVED",    "+#VERSION",
+                                           "+AUTH",    "#AGO",     "~LAST-FAILURE", NULL};
     struct table table;
     char text[TEXT_BYTES];
-    table_begin(&table, headings, options->wide);
+    table_begin(&table, headings, style(options));
     for (uint32_t i = 0; i < s->link_count; i++) {
         const struct rsm_links_item *link = &s->links[i];
         table_cell(&table, "%" PRIu32, link->node);
         table_cell(&table, "%s", link->address);
         table_cell(&table, "%" PRIu32, link->port);
         table_cell(&table, "%s", text_link_state(link->state));
+        table_color(&table, link_color(link));
         text_age(text, link->up_ms);
         table_cell(&table, "%s", text);
         size_cell(&table, link->sent_bytes, options->human);
@@ -191,11 +222,11 @@ static void access_cell(struct table *table, const struct rsm_inspect_item *item
 static int show_exports(FILE *out, const struct snapshot *s, const struct options *options)
 {
     static const char *const headings[] = {
-        "EXPORTED",     "#SIZE",    "OWNER",      "#PID",  "ACCESS",
-        "#CONNECTIONS", "+#EVENTS", "CONTROLLER", "STATE", NULL};
+        "EXPORTED",     "#SIZE",    "~OWNER",       "?#PID", "ACCESS",
+        "#CONNECTIONS", "+#EVENTS", "?~CONTROLLER", "STATE", NULL};
     struct table table;
     char text[TEXT_BYTES];
-    table_begin(&table, headings, options->wide);
+    table_begin(&table, headings, style(options));
     for (size_t i = 0; i < s->exports.count; i++) {
         const struct rsm_inspect_item *item = &s->exports.list[i].item;
         text_segment_id(text, item);
@@ -214,12 +245,12 @@ static int show_exports(FILE *out, const struct snapshot *s, const struct option
 
 static int show_imports(FILE *out, const struct snapshot *s, const struct options *options)
 {
-    static const char *const headings[] = {"IMPORTED", "#FROM",  "#SIZE", "#BY",      "USER",
-                                           "#PID",     "RIGHTS", "STATE", "+#EVENTS", "CONTROLLER",
-                                           "+TRAP",    "+WHY",   NULL};
+    static const char *const headings[] = {
+        "IMPORTED", "#FROM",    "#SIZE",        "#BY",   "~USER", "?#PID", "RIGHTS",
+        "STATE",    "+#EVENTS", "?~CONTROLLER", "+TRAP", "+WHY",  NULL};
     struct table table;
     char text[TEXT_BYTES];
-    table_begin(&table, headings, options->wide);
+    table_begin(&table, headings, style(options));
     for (size_t i = 0; i < s->imports.count; i++) {
         const struct rsm_inspect_item *item = &s->imports.list[i].item;
         text_segment_id(text, item);
@@ -235,6 +266,7 @@ static int show_imports(FILE *out, const struct snapshot *s, const struct option
         text_rights(text, item->permission);
         table_cell(&table, "%s", text);
         table_cell(&table, "%s", item->export_id == 0 ? "aborted" : "connected");
+        table_color(&table, item->export_id == 0 ? TABLE_RED : TABLE_PLAIN);
         table_cell(&table, "%" PRIu32, item->pending);
         table_cell(&table, "%s", item->controller);
         table_cell(&table, "%s", rsmcore_map_trap_name(item->choice.trap));
@@ -245,10 +277,10 @@ static int show_imports(FILE *out, const struct snapshot *s, const struct option
 
 static int show_interrupts(FILE *out, const struct snapshot *s, const struct options *options)
 {
-    static const char *const headings[] = {"INTERRUPT", "KIND",     "OWNER",    "#PID", "ACCESS",
+    static const char *const headings[] = {"INTERRUPT", "KIND",     "~OWNER",   "#PID", "ACCESS",
                                            "SHARED",    "#PENDING", "#WAITING", NULL};
     struct table table;
-    table_begin(&table, headings, options->wide);
+    table_begin(&table, headings, style(options));
     for (size_t i = 0; i < s->interrupt_count; i++) {
         const struct rsm_interrupts_item *item = &s->interrupts[i];
         table_cell(&table, "0x%" PRIx32, item->number);
@@ -284,11 +316,11 @@ static void share_holder_cell(struct table *table, const struct rsm_shares_user 
 static int show_shares(FILE *out, const struct snapshot *s, const struct options *options)
 {
     static const char *const headings[] = {
-        "SHARE-OF", "#CONNECTIONS", "#DESCRIPTORS", "#SEGMENTS",    "#MEMORY",
-        "#PINNED",  "+#REQUESTS",   "+#RECORDS",    "+#INTERRUPTS", NULL};
+        "~SHARE-OF", "#CONNECTIONS", "#DESCRIPTORS", "#SEGMENTS",    "#MEMORY",
+        "#PINNED",   "+#REQUESTS",   "+#RECORDS",    "+#INTERRUPTS", NULL};
     const size_t step = sizeof s->limits[0] / sizeof(uint64_t);
     struct table table;
-    table_begin(&table, headings, options->wide);
+    table_begin(&table, headings, style(options));
     table_cell(&table, "(limit)");
     share_cells(&table, &s->limits[0].total, step, options->human);
     table_cell(&table, "(all users)");

@@ -92,6 +92,14 @@ void text_rights(char text[TEXT_BYTES], uint32_t rights)
              read || write ? "" : "-");
 }
 
+const char *text_request(uint32_t type)
+{
+    return type == RSM_MSG_EXPORT_CREATE    ? "create"
+           : type == RSM_MSG_EXPORT_PUBLISH ? "publish"
+           : type == RSM_MSG_IMPORT_CONNECT ? "connect"
+                                            : "unknown";
+}
+
 const char *text_peer_state(uint32_t state)
 {
     static const char *const states[] = {"unknown", "down", "up", "active", "going-down"};

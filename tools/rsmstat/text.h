@@ -32,7 +32,11 @@ void text_segment_id(char text[TEXT_BYTES], const struct rsm_inspect_item *item)
 /** "rw", "r", "w" or "-". */
 void text_rights(char text[TEXT_BYTES], uint32_t rights);
 
-/** The state of a far end. */
+/** What a client has asked for: "create", "publish" or "connect". */
+const char *text_request(uint32_t type);
+
+/** The state of a far end; those of them that matter most. */
+enum { PEER_DOWN = 1, PEER_ACTIVE = 3 };
 const char *text_peer_state(uint32_t state);
 
 /** The state of a link to another host's daemon. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "party.h"
 #include "process.h"
 #include "run.h"
 #include "shared_node.h"
@@ -60,11 +61,33 @@ static void test_node(void **state)
         expect_line(outcome.out, "^rsmd +[0-9]+ of user .*, system$");
         expect_line(outcome.out, "^ +.*--config=/tmp/rsm-shared-");
         expect_line(outcome.out, "^controllers +sci0: shm$");
-        expect_line(outcome.out, "^ +away0: FAILED: ntb: cannot open /dev/rsm_ntb-away ");
+        expect_line(outcome.out, "^ +away0: FAILED at 20[0-9-]+ [0-9:]+, ago: [0-9]+[sm]: ntb: "
+                                 "cannot open /dev/rsm_ntb-away ");
         expect_line(outcome.out, "^rsm.conf +/tmp/rsm-shared-.*: not there$"); /* any more */
+        expect_line(outcome.out, "^refusal +none that this user may see$");
         outcome_free(&outcome);
     }
     unsetenv("RSM_NODEE");
+}
+
+/* The user who was refused is told, and root; others are not. */
+static void test_refusal(void **state)
+{
+    static const char refused[] = "^refusal +the last one at 20[0-9-]+ [0-9:]+, ago: [0-9]+[sm]: "
+                                  "connect by process [0-9]+ of user .*: ";
+    struct world *world = *state;
+    struct actor *importer = actor_start_as(world, 1, UNPRIVILEGED_UID);
+    if (!build_is_reachable()) {
+        print_message("not run: other users cannot get at the programs of this build\n");
+        skip();
+    }
+    assert_int_not_equal(TELL(importer, connect, .node = 1, .id = PARTY_ID + 77), RSM_SUCCESS);
+    for (int other = 0; other <= 2; other++) {
+        uid_t uid = other == 0 ? 0 : other == 1 ? UNPRIVILEGED_UID : OTHER_UID;
+        struct outcome outcome = run_as(world, uid, "");
+        expect_line(outcome.out, uid == OTHER_UID ? "^refusal +none that" : refused);
+        outcome_free(&outcome);
+    }
 }
 
 static void test_no_daemon(void **state)
@@ -98,6 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_node, info_setup, shared_node_teardown),
+        SHARED_NODE_TEST(test_refusal),
         WORLD_TEST(test_no_daemon),
         WORLD_TEST(test_usage),
     };

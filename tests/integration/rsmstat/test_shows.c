@@ -566,15 +566,19 @@ static void test_failed(void **state)
     struct outcome outcome = run_as(*state, OTHER_UID, "--controllers");
     assert_int_equal(outcome.status, 0);
     assert_true(has_line(outcome.out, "FAILED-CONTROLLER +TRANSPORT +DEVICE +WHY"));
-    assert_true(has_line(outcome.out, "away14 +ntb +/dev/rsm_ntb-away14 +ntb: cannot open .*"));
+    assert_true(has_line(outcome.out, "away14 +ntb +/dev/rsm_ntb-away14\n    ntb: cannot open .*"));
+    outcome_free(&outcome);
+    outcome = run(*state, "--controllers --wide --color");
+    assert_true(has_line(outcome.out, "\033\\[31maway14\033\\[0m +ntb +/dev/rsm_ntb-away14 +"
+                                      "ntb: cannot open .*"));
     outcome_free(&outcome);
 }
 
 static void test_usage(void **state)
 {
-    static const char *const wrong[] = {"--node 0",  "--node 65536",     "--node x",
-                                        "--nothing", "--watch=0",        "--watch=3601",
-                                        "--watch=x", "--all-nodes -n 1", "word"};
+    static const char *const wrong[] = {
+        "--node 0",     "--node 65536", "--node x",         "--nothing", "--watch=0",
+        "--watch=3601", "--watch=x",    "--all-nodes -n 1", "word",      "--color=red"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct outcome outcome = run(*state, wrong[i]);
         assert_int_equal(outcome.status, 2);

@@ -88,18 +88,62 @@ static void test_changes(void **state)
     outcome_free(&outcome);
 }
 
-static void test_terminal(void **state)
+/* A terminal that the tool writes to; its other end. */
+static struct run run_on_terminal(const struct world *world, const char *options)
 {
-    struct actor *exporter = actor_start(*state, 1);
-    TELL_OK(exporter, offer, .length = PARTY_PAGE);
     int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
     int terminal = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
     assert_true(terminal >= 0);
-    struct run run = run_begin(*state, geteuid(), "--exports --watch=1", terminal);
+    struct run run = run_begin(world, geteuid(), options, terminal);
     run.out = master;
+    return run;
+}
+
+static void test_terminal(void **state)
+{
+    struct actor *exporter = actor_start(*state, 1);
+    TELL_OK(exporter, offer, .length = PARTY_PAGE);
+    struct run run = run_on_terminal(*state, "--exports --watch=1");
     run_await(&run, "\033[H\033[2Jrsmstat at ", 2);
     end_by(&run, SIGINT);
+}
+
+/* Whether the tool uses colors, once. */
+static bool has_colors(const struct world *world, bool terminal, const char *options)
+{
+    struct run run =
+        terminal ? run_on_terminal(world, options) : run_begin(world, geteuid(), options, -1);
+    struct outcome outcome = run_end(&run);
+    assert_int_equal(outcome.status, 0);
+    assert_non_null(strstr(outcome.out, "EXPORTED"));
+    bool colors = strstr(outcome.out, "\033[1mEXPORTED\033[0m") != NULL;
+    assert_true(colors || strchr(outcome.out, '\033') == NULL);
+    outcome_free(&outcome);
+    return colors;
+}
+
+static void test_colors(void **state)
+{
+    struct actor *exporter = actor_start(*state, 1);
+    TELL_OK(exporter, offer, .length = PARTY_PAGE);
+    unsetenv("NO_COLOR");
+    setenv("TERM", "xterm", 1);
+    assert_true(has_colors(*state, true, "--exports"));
+    assert_true(has_colors(*state, true, "--exports --color=auto"));
+    assert_false(has_colors(*state, true, "--exports --color=never"));
+    assert_false(has_colors(*state, false, "--exports"));
+    assert_false(has_colors(*state, false, "--exports --color=auto"));
+    assert_true(has_colors(*state, false, "--exports --color=always"));
+    assert_true(has_colors(*state, false, "--exports --color"));
+    setenv("NO_COLOR", "", 1);
+    assert_true(has_colors(*state, true, "--exports"));
+    setenv("NO_COLOR", "1", 1);
+    assert_false(has_colors(*state, true, "--exports"));
+    assert_true(has_colors(*state, true, "--exports --color=always"));
+    unsetenv("NO_COLOR");
+    setenv("TERM", "dumb", 1);
+    assert_false(has_colors(*state, true, "--exports"));
 }
 
 /* The reader of a pipe has gone: rsmstat goes, too. */
@@ -119,8 +163,9 @@ static void test_broken_pipe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_blocks),  WORLD_TEST(test_rates),    WORLD_TEST(test_lines),
-        WORLD_TEST(test_changes), WORLD_TEST(test_terminal), WORLD_TEST(test_broken_pipe),
+        WORLD_TEST(test_blocks),      WORLD_TEST(test_rates),    WORLD_TEST(test_lines),
+        WORLD_TEST(test_changes),     WORLD_TEST(test_terminal), WORLD_TEST(test_colors),
+        WORLD_TEST(test_broken_pipe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,6 +103,28 @@ static void refusals(void **state)
     close(socket);
 }
 
+/* ------------------------------------------------------------------ who was refused */
+
+static void the_last_refusal(void **state)
+{
+    (void)state;
+    struct rsm_import_connect_reply made;
+    int root = hello_of(0, 1), a = hello_of(USER_A, 1), b = hello_of(USER_B, 1);
+    become(USER_A);
+    enum rsm_status status = connect_on(a, "sci0", 1, 0x61ffff, 0, &made);
+    assert_int_not_equal(status, RSM_ST_OK);
+    struct rsm_refusal seen = look(USER_A, a, RSM_INSPECT_EXPORTS, 0).refusal;
+    assert_true(seen.ago_ms >= 1);
+    assert_int_equal(seen.type, RSM_MSG_IMPORT_CONNECT);
+    assert_int_equal(seen.status, status);
+    assert_int_equal(seen.uid, USER_A);
+    assert_int_equal(seen.pid, getpid());
+    assert_int_equal(look(0, root, RSM_INSPECT_EXPORTS, 0).refusal.uid, USER_A);
+    seen = look(USER_B, b, RSM_INSPECT_EXPORTS, 0).refusal;
+    assert_true(seen.ago_ms == 0 && seen.uid == 0 && seen.pid == 0 && seen.type == 0);
+    close(root), close(a), close(b);
+}
+
 /* ------------------------------------------------------------------ what is said */
 
 static void an_empty_node(void **state)
@@ -458,6 +480,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         INSPECT_TEST(refusals),
+        INSPECT_TEST(the_last_refusal),
         INSPECT_TEST(an_empty_node),
         INSPECT_TEST(an_export),
         INSPECT_TEST(an_import),

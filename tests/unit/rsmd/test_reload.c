@@ -181,6 +181,7 @@ static void a_controller_that_failed_is_tried_again(void **state)
     assert_int_equal(failed.total, 1);
     assert_string_equal(failed.items[0].name, "late0");
     assert_string_equal(failed.items[0].device, fifo);
+    assert_in_range(failed.items[0].ago_ms, 1, 600000);
     reload(&subject);
     assert_int_equal(ask_failed(client).total, 1); /* once, however often it is tried */
     assert_int_equal(mkfifo(fifo, 0600), 0);
