@@ -57,7 +57,7 @@ told() {
 
 # refused TEXT: there is no device, and all are told why.
 refused() {
-    [ ! -e /dev/rsm_ntb0 ] || lab_fail "the bridge is used in spite of: $1"
+    [ ! -e /dev/rsm_ntb0 ] || lab_fail "the bridge is used in spite of: $1: $(dmesg | tail -n 5)"
     start
     told "$1"
     stop
