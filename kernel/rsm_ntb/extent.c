@@ -47,17 +47,19 @@ static void insert(struct rsm_port *port, struct rsm_extent *extent)
 
 static struct rsm_extent *by_id(struct rsm_port *port, u64 id)
 {
-	struct rb_node *node;
+	struct rsm_id *found = rsm_id_find(&port->extent_ids, id);
 
-	for (node = rb_first(&port->extents); node; node = rb_next(node))
-		if (extent_of(node)->id == id)
-			return extent_of(node);
-	return NULL;
+	return found ? container_of(found, struct rsm_extent, id) : NULL;
 }
 
 static __le32 *counters(struct rsm_port *port)
 {
 	return port->pool.memory + RSM_NTB_COUNTERS;
+}
+
+static __le32 *group_counters(struct rsm_port *port)
+{
+	return port->pool.memory + RSM_NTB_GROUP_COUNTERS;
 }
 
 /* ---- life of an extent ---- */
@@ -66,9 +68,10 @@ static __le32 *counters(struct rsm_port *port)
 static void extent_free(struct rsm_port *port, struct rsm_extent *extent)
 {
 	rb_erase(&extent->node, &port->extents);
+	rb_erase(&extent->id.node, &port->extent_ids);
 	clear_bit(extent->slot, port->slots_used);
 	if (!port->gone)
-		rsm_event(port, RSM_NTB_EVENT_FREE, extent->id);
+		rsm_event(port, RSM_NTB_EVENT_FREE, extent->id.value);
 	vfree(extent->orphan);
 	kfree(extent);
 }
@@ -92,7 +95,7 @@ static int reserve(struct rsm_port *port, struct rsm_extent *extent)
 	if ((next && next->offset < extent->offset + extent->length) ||
 	    test_bit(extent->slot, port->slots_used))
 		return -EBUSY;
-	extent->id = port->next_id++;
+	rsm_id_add(port, &port->extent_ids, &extent->id);
 	extent->state = RSM_NTB_EXTENT_LIVE;
 	extent->exposed = port->epoch != 0;
 	insert(port, extent);
@@ -129,7 +132,7 @@ static void extent_end(struct rsm_port *port, struct rsm_extent *extent)
 	extent->state = RSM_NTB_EXTENT_QUARANTINED;
 	if (port->ntb && (extent->exposed ||
 			  rsm_pool_pinned(&port->pool, extent->offset, extent->length)))
-		rsm_event(port, RSM_NTB_EVENT_QUARANTINED, extent->id);
+		rsm_event(port, RSM_NTB_EVENT_QUARANTINED, extent->id.value);
 	else
 		extent_free(port, extent);
 	mutex_unlock(&port->lock);
@@ -179,7 +182,7 @@ int rsm_export(struct rsm_open *open, struct rsm_ntb_export *arg)
 	open->extent = extent;
 	list_add(&open->sibling, &extent->opens);
 	mutex_unlock(&port->lock);
-	arg->id = extent->id;
+	arg->id = extent->id.value;
 	arg->map = rsm_mmap_base(open);
 	return 0;
 }
@@ -289,32 +292,28 @@ void rsm_extents_free(struct rsm_port *port)
 /* EXTENTS, port->lock. */
 u32 rsm_extents_list(struct rsm_port *port, u64 from, struct rsm_ntb_extent *array, u32 capacity)
 {
-	struct rb_node *node;
+	struct rsm_extent *extent = first_behind(port, from);
 	u32 count = 0;
 
-	for (node = rb_first(&port->extents); node && count < capacity; node = rb_next(node)) {
-		const struct rsm_extent *extent = extent_of(node);
-
-		if (extent->offset < from)
-			continue;
-		array[count++] = (struct rsm_ntb_extent){ .id = extent->id,
+	if (extent && extent->offset < from) /* it reaches across */
+		extent = extent_of(rb_next(&extent->node));
+	for (; extent && count < capacity; extent = extent_of(rb_next(&extent->node)))
+		array[count++] = (struct rsm_ntb_extent){ .id = extent->id.value,
 							  .offset = extent->offset,
 							  .length = extent->length,
 							  .slot = extent->slot,
 							  .state = extent->state };
-	}
 	return count;
 }
 
 /* ---- signals ---- */
 
-/* A doorbell: look at the counters of the extents that live. In interrupts, too. */
-void rsm_signals_scan(struct rsm_port *port)
+/* slot_lock. The counters of a group's extents that live. */
+static void scan_group(struct rsm_port *port, unsigned long group)
 {
-	unsigned long flags, slot;
+	unsigned long slot = group * RSM_NTB_GROUP_SLOTS, end = slot + RSM_NTB_GROUP_SLOTS;
 
-	spin_lock_irqsave(&port->slot_lock, flags);
-	for_each_set_bit(slot, port->slots_used, RSM_NTB_SLOTS) {
+	for_each_set_bit_from(slot, port->slots_used, end) {
 		struct rsm_extent *extent = port->slots[slot];
 		u32 now;
 
@@ -327,17 +326,37 @@ void rsm_signals_scan(struct rsm_port *port)
 		extent->counted = now;
 		wake_up(&extent->wait);
 	}
+}
+
+/* A doorbell: look for groups with new signals. In interrupts, too. */
+void rsm_signals_scan(struct rsm_port *port)
+{
+	unsigned long flags, group;
+
+	spin_lock_irqsave(&port->slot_lock, flags);
+	for (group = 0; group < RSM_NTB_GROUPS; group++) {
+		u32 now = le32_to_cpu(READ_ONCE(group_counters(port)[group]));
+
+		if (now == port->counted_groups[group])
+			continue;
+		port->counted_groups[group] = now;
+		rmb(); /* the slots' counters are written before their group's */
+		scan_group(port, group);
+	}
 	spin_unlock_irqrestore(&port->slot_lock, flags);
 }
 
 /* Before another session is acknowledged, whose counters begin at 0. */
 void rsm_signals_reset(struct rsm_port *port)
 {
-	unsigned long slot;
+	unsigned long slot, group;
 
-	rsm_signals_scan(port);
 	spin_lock_irq(&port->slot_lock);
+	for (group = 0; group < RSM_NTB_GROUPS; group++)
+		scan_group(port, group); /* also one whose own counter was lost with the link */
 	memset(counters(port), 0, RSM_NTB_SLOTS * sizeof(__le32));
+	memset(group_counters(port), 0, RSM_NTB_GROUPS * sizeof(__le32));
+	memset(port->counted_groups, 0, sizeof(port->counted_groups));
 	for_each_set_bit(slot, port->slots_used, RSM_NTB_SLOTS)
 		if (port->slots[slot])
 			port->slots[slot]->counted = 0;

@@ -76,7 +76,6 @@ int rsm_import(struct rsm_open *open, struct rsm_ntb_import *arg)
 		return err;
 	}
 	import->open = open;
-	import->id = port->next_id++;
 	import->offset = arg->offset;
 	import->length = arg->length;
 	import->slot = arg->slot;
@@ -84,10 +83,11 @@ int rsm_import(struct rsm_open *open, struct rsm_ntb_import *arg)
 	import->epoch = port->epoch;
 	import->err_seq = port->err_seq;
 	fill_status(port, import);
+	rsm_id_add(port, &port->import_ids, &import->id);
 	list_add(&import->list, &port->imports);
 	open->import = import;
 	mutex_unlock(&port->lock);
-	arg->id = import->id;
+	arg->id = import->id.value;
 	return 0;
 }
 
@@ -95,6 +95,7 @@ void rsm_import_close(struct rsm_port *port, struct rsm_import *import)
 {
 	mutex_lock(&port->lock);
 	list_del(&import->list);
+	rb_erase(&import->id.node, &port->import_ids);
 	mutex_unlock(&port->lock);
 	import_free(import);
 }
@@ -144,19 +145,20 @@ void rsm_imports_errors(struct rsm_port *port)
 /* REVOKE, port->lock. */
 int rsm_import_revoke(struct rsm_port *port, u64 id)
 {
+	struct rsm_id *one = rsm_id_find(&port->import_ids, id);
 	struct rsm_import *import;
-	bool found = id == RSM_NTB_ALL_IMPORTS;
 
-	list_for_each_entry(import, &port->imports, list) {
-		if (id != RSM_NTB_ALL_IMPORTS && import->id != id)
-			continue;
-		end(port, import, RSM_NTB_REASON_REVOKED);
-		found = true;
-	}
+	if (id == RSM_NTB_ALL_IMPORTS)
+		list_for_each_entry(import, &port->imports, list)
+			end(port, import, RSM_NTB_REASON_REVOKED);
+	else if (one)
+		end(port, container_of(one, struct rsm_import, id), RSM_NTB_REASON_REVOKED);
+	else
+		return -ENOENT;
 	/* A read passes no store: what was stored has arrived. */
-	if (found && port->epoch)
+	if (port->epoch)
 		(void)readl(port->window + RSM_NTB_HELLO);
-	return found ? 0 : -ENOENT;
+	return 0;
 }
 
 /* SIGNAL, port->lock. Each slot has one writer on this host: the driver. */
@@ -164,6 +166,7 @@ int rsm_import_signal(struct rsm_open *open)
 {
 	struct rsm_port *port = open->port;
 	struct rsm_import *import = open->import;
+	u32 group = import->slot / RSM_NTB_GROUP_SLOTS;
 
 	if (!port->ntb)
 		return -ENODEV;
@@ -172,7 +175,10 @@ int rsm_import_signal(struct rsm_open *open)
 	wmb(); /* the caller's stores are there before the signal */
 	writel(++port->sent[import->slot],
 	       port->window + RSM_NTB_COUNTERS + import->slot * sizeof(__le32));
-	wmb(); /* the counter is there before the doorbell */
+	wmb(); /* the counter is there before its group's */
+	writel(++port->sent_groups[group],
+	       port->window + RSM_NTB_GROUP_COUNTERS + group * sizeof(__le32));
+	wmb(); /* both are there before the doorbell */
 	return ntb_peer_db_set(port->ntb, BIT_ULL(RSM_NTB_DB_SIGNAL));
 }
 

@@ -89,6 +89,8 @@ static struct rsm_port *port_alloc(struct ntb_dev *ntb)
 	INIT_LIST_HEAD(&port->imports);
 	INIT_DELAYED_WORK(&port->work, rsm_session_work);
 	port->extents = RB_ROOT;
+	port->extent_ids = RB_ROOT;
+	port->import_ids = RB_ROOT;
 	port->next_id = 1;
 	port->ntb = ntb;
 	port->bound = ntb;

@@ -201,7 +201,7 @@ static void unmap(struct rsm_port *port, struct rsm_pin *pin)
 
 	if (iommu_unmap(port->pool.domain, address_of(port, extent), extent->length) !=
 	    extent->length)
-		pr_err("%s: the IOMMU has kept a part of extent %llu\n", port->name, extent->id);
+		pr_err("%s: the IOMMU has kept a part of extent %llu\n", port->name, extent->id.value);
 	extent->pin = NULL;
 	list_del(&pin->list);
 }

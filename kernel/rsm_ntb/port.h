@@ -59,9 +59,16 @@ struct rsm_key {
 	u32 generation, sequence;
 };
 
+/* An entry of a tree of numbers; ids.c. */
+struct rsm_id {
+	struct rb_node node;
+	u64 value;
+};
+
 struct rsm_extent {
 	struct rb_node node;	/* in port->extents, by offset */
-	u64 id, offset, length;
+	struct rsm_id id;	/* in port->extent_ids */
+	u64 offset, length;
 	u32 slot, state;
 	bool exposed;		/* a session was there while it was live */
 	bool in_place;		/* of the range for pinned memory */
@@ -75,8 +82,9 @@ struct rsm_extent {
 
 struct rsm_import {
 	struct list_head list;	/* port->imports */
+	struct rsm_id id;	/* in port->import_ids */
 	struct rsm_open *open;
-	u64 id, offset, length;
+	u64 offset, length;
 	u32 slot, flags, epoch;
 	u32 err_seq;		/* of the port when it was made */
 	u32 ended;		/* RSM_NTB_REASON_*, NONE while it is good; map_sem */
@@ -134,12 +142,14 @@ struct rsm_port {
 	u64 peer_pool, peer_granule;
 	u32 peer_node, node;
 	u32 *sent;		/* signals, by the other side's slots */
+	u32 sent_groups[RSM_NTB_GROUPS]; /* likewise by groups of slots */
 
-	struct rb_root extents;
+	struct rb_root extents, extent_ids, import_ids;
 	u64 next_id;
 	struct rsm_extent **slots;
 	unsigned long *slots_used;
 	spinlock_t slot_lock;
+	u32 counted_groups[RSM_NTB_GROUPS]; /* of the groups' counters; slot_lock */
 	struct list_head imports;
 
 	struct rsm_open *control;
@@ -152,6 +162,10 @@ struct rsm_port {
 
 /* main.c */
 void rsm_port_put(struct rsm_port *port);
+
+/* ids.c */
+void rsm_id_add(struct rsm_port *port, struct rb_root *root, struct rsm_id *id);
+struct rsm_id *rsm_id_find(const struct rb_root *root, u64 value);
 
 /* pool.c */
 int rsm_pool_make(struct rsm_port *port, size_t size, size_t pin_size);

@@ -406,13 +406,20 @@ struct rsm_ntb_event {
  * offset     written by         what
  * 0          this host          struct rsm_ntb_hello
  * 0x10000    the other host     struct rsm_ntb_heartbeat
+ * 0x18000    the other host     __le32 counters[RSM_NTB_GROUPS], of the signals of RSM_NTB_GROUP_SLOTS slots each,
+ *                               counted after the slot's own; from 0 in each session
  * 0x20000    the other host     __le32 counters[RSM_NTB_SLOTS], of signals; from 0 in each session
  * 0x30000    nobody             room for control rings: a later version of the hello page says where
  */
 #define RSM_NTB_HELLO 0x00000u
 #define RSM_NTB_HEARTBEAT 0x10000u
+#define RSM_NTB_GROUP_COUNTERS 0x18000u
 #define RSM_NTB_COUNTERS 0x20000u
 #define RSM_NTB_RINGS 0x30000u
+
+/* So that a doorbell costs a look at the groups and at what has changed, however many extents there are. */
+#define RSM_NTB_GROUP_SLOTS 128u
+#define RSM_NTB_GROUPS (RSM_NTB_SLOTS / RSM_NTB_GROUP_SLOTS)
 
 /*
  * The hello page: the other host reads it through the window, once when a session begins, and the

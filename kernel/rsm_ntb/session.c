@@ -185,6 +185,7 @@ void rsm_session_end(struct rsm_port *port, u32 reason, const char *why)
 	port->link_seq++;
 	rsm_imports_end(port, reason);
 	memset(port->sent, 0, RSM_NTB_SLOTS * sizeof(*port->sent));
+	memset(port->sent_groups, 0, sizeof(port->sent_groups));
 	port->own.sequence++;
 	port->peer_node = 0;
 	write_key(port);

@@ -561,7 +561,9 @@ int main(int count, char **arguments)
         return hostile();
     if (count == 2 && !strcmp(arguments[1], "pages"))
         return pages();
-    CHECK(count == 3, "driver MACHINE LIFE, or driver hostile, or driver pages");
+    if (count == 2 && !strcmp(arguments[1], "many"))
+        return many();
+    CHECK(count == 3, "driver MACHINE LIFE, or driver hostile, pages or many");
     if (atoi(arguments[1]) == 2)
         importer();
     else if (atoi(arguments[2]) == 1)

@@ -18,7 +18,7 @@ import zlib
 
 BLOCK, IV_MAGIC, SPADS = 4096, 0x4E545649, 16  # of ntb_hw_ivshmem
 MAGIC, WIRE, SLOTS = 0x4E4D5352, 1, 16384
-HEARTBEAT, COUNTERS = 0x10000, 0x20000
+HEARTBEAT, GROUPS, COUNTERS = 0x10000, 0x18000, 0x20000
 GENERATION = 0x600DF00D
 BEAT_S = 0.03
 
@@ -136,6 +136,8 @@ class Peer:
             counters = bridge.pool(1 - bridge.port) + COUNTERS
             for slot in range(SLOTS):
                 bridge.put(counters + 4 * slot, 0x7FFFFFFF * (self.count + 1) + slot)
+            for group in range(SLOTS // 128):
+                bridge.put(bridge.pool(1 - bridge.port) + GROUPS + 4 * group, ~self.count)
             for _ in range(200):
                 bridge.ring(0)
                 bridge.ring(1)

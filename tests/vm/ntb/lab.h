@@ -58,6 +58,8 @@ struct rsm_ntb_check check(const struct import *import, uint32_t err_seq);
 
 /* hostile.c */
 int hostile(void);
+/* many.c */
+int many(void);
 /* pages.c */
 int pages(void);
 
