@@ -214,7 +214,8 @@ int main(int argc, char **argv)
     struct rsm_ntb_info info;
     int device = open_port();
 
-    CHECK(argc >= 2 && (strcmp(argv[1], "use") != 0 || argc == 3), "use PID|hold|refused|limited PID");
+    CHECK(argc >= 2 && (strcmp(argv[1], "use") != 0 || argc == 3),
+          "use PID|hold|refused|limited PID");
     setbuf(stdout, NULL);
     info = info_of(device);
     close(device);
