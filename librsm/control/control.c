@@ -32,8 +32,8 @@ enum {
 int rsmcore_control_local_max_ms = 10000;
 
 struct rsmcore_control {
-    struct rsmcore_control *next; /* in `links` */
-    unsigned references;          /* under links_lock; one is the list's own */
+    struct rsmcore_control *next; /* in `links` or `broken_links` */
+    unsigned references;          /* under links_lock; one is that of `links` */
     unsigned process_epoch;
     uint32_t node;
     const struct rsm_generation_table *generation_table;
@@ -49,8 +49,9 @@ static pthread_mutex_t making_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int making_socket = -1;
 
 static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct rsmcore_control *links; /* all links of this process that are not broken */
-static uint32_t own_node;             /* of the link to the own node; 0: none yet */
+static struct rsmcore_control *links;        /* all links of this process that are not broken */
+static struct rsmcore_control *broken_links; /* those that somebody holds; the list does not */
+static uint32_t own_node;                    /* of the link to the own node; 0: none yet */
 static atomic_uint process_epoch = 1;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
@@ -79,6 +80,8 @@ static void after_fork_in_child(void)
         close(link->channel.socket);
         drop_reference(link);
     }
+    for (; broken_links != NULL; broken_links = broken_links->next)
+        close(broken_links->channel.socket);
     own_node = 0;
     pthread_mutex_unlock(&links_lock);
     /* Whoever makes one is a thread of the parent. */
@@ -166,8 +169,20 @@ static const struct rsm_generation_table *map_generation_table(const struct rsm_
     return NULL;
 }
 
+/* Under links_lock. */
+static void leave_broken_links(const struct rsmcore_control *link)
+{
+    struct rsmcore_control **place = &broken_links;
+    while (*place != NULL && *place != link)
+        place = &(*place)->next;
+    if (*place != NULL)
+        *place = link->next;
+}
+
+/* Under links_lock. */
 static void free_link(struct rsmcore_control *link)
 {
+    leave_broken_links(link);
     if (link->generation_table != NULL)
         munmap((void *)(uintptr_t)link->generation_table, sizeof *link->generation_table);
     if (link->process_epoch == rsmcore_process_epoch())
@@ -288,6 +303,8 @@ static struct rsmcore_control *find_link(uint32_t node)
         if (!rsmcore_control_is_alive(link)) {
             atomic_store(&link->channel.broken, true);
             *place = link->next;
+            link->next = broken_links;
+            broken_links = link;
             drop_reference(link);
             continue;
         }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,53 @@ static bool find_served(struct rsmcore_runtime *runtime, bool any_node)
     return true;
 }
 
+/* The connection to the service manager's socket, or -1. A forked child has no use for its copy,
+ * with which the connection would outlive the parent's. Opened and closed under the lock, which
+ * fork(2) takes; nothing waits under it. */
+static pthread_mutex_t service_lock = PTHREAD_MUTEX_INITIALIZER;
+static int service_socket = -1;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&service_lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&service_lock);
+}
+
+static void after_fork_in_child(void)
+{
+    if (service_socket >= 0)
+        close(service_socket);
+    service_socket = -1;
+    pthread_mutex_unlock(&service_lock);
+}
+
+static void watch_fork(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+static int connect_service(const char *path)
+{
+    pthread_once(&fork_once, watch_fork);
+    pthread_mutex_lock(&service_lock);
+    int socket = service_socket = rsmcore_trust_connect(path);
+    pthread_mutex_unlock(&service_lock);
+    return socket;
+}
+
+static void disconnect_service(int socket)
+{
+    pthread_mutex_lock(&service_lock);
+    service_socket = -1;
+    close(socket);
+    pthread_mutex_unlock(&service_lock);
+}
+
 /* Wait until a node is there, or who accepted the connection hangs up: the daemon cannot start. */
 static void await_any_node(const struct rsmcore_runtime *runtime, int socket)
 {
@@ -157,11 +205,11 @@ static void start_service(const struct rsmcore_runtime *runtime)
     snprintf(path, sizeof path, "%s/" RSMCORE_SERVICE_SOCKET, runtime->directory);
     if (lstat(path, &status) < 0 || !S_ISSOCK(status.st_mode) || find_served(&any, true))
         return;
-    int socket = rsmcore_trust_connect(path);
+    int socket = connect_service(path);
     if (socket < 0)
         return;
     await_any_node(runtime, socket);
-    close(socket);
+    disconnect_service(socket);
 }
 
 /* Take the system's directory if it has a daemon of the node asked for, or if none was asked for of

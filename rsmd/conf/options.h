@@ -13,7 +13,7 @@ struct rsmd_options {
     bool help;
     int take_over; /* only tell whether state of this version could be; 0: not asked */
     bool embedded;
-    bool all_users; /* serve them though root does not run the daemon */
+    bool all_users;  /* serve them though root does not run the daemon */
     bool keep_state; /* at SIGTERM, in the service manager's store */
     bool to_syslog;
     const char *config;      /* NULL: not given */

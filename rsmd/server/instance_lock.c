@@ -111,23 +111,42 @@ enum rsmd_lock_result rsmd_instance_relock(struct rsmd_instance *instance,
     return result == RSMD_LOCK_TAKEN ? look_for_mark(instance, configured) : result;
 }
 
+/* The name that the socket is bound by, until it listens and takes the place of a predecessor's: the node
+ * is never seen without one. NULL: the name would be too long. */
+static const char *first_name(const struct rsmd_instance *instance, struct sockaddr_un *address)
+{
+    char name[RSM_PROTO_PATH_MAX + 1];
+    snprintf(name, sizeof name, "%s~", instance->socket_path);
+    return rsm_unix_address(address, name) == 0 ? address->sun_path : NULL;
+}
+
+/* Bind, with a name of either kind, and listen. */
+static bool bind_and_listen(int fd, const struct sockaddr_un *address, bool everybody)
+{
+    unlink(address->sun_path);
+    mode_t before = umask(everybody ? 0111 : 0177);
+    int result = bind(fd, (const struct sockaddr *)address, sizeof *address);
+    umask(before);
+    return result == 0 && listen(fd, SOMAXCONN) == 0;
+}
+
 int rsmd_instance_listen(struct rsmd_instance *instance, bool everybody)
 {
     struct sockaddr_un address;
-    if (rsm_unix_address(&address, instance->socket_path) < 0)
+    const char *first = first_name(instance, &address);
+    if (first == NULL && rsm_unix_address(&address, instance->socket_path) < 0)
         return -1;
     int fd =
         rsmcore_fd_above_stdio(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0)
         return -1;
-    unlink(instance->socket_path);
-    mode_t before = umask(everybody ? 0111 : 0177);
-    int result = bind(fd, (const struct sockaddr *)&address, sizeof address);
-    umask(before);
-    instance->socket_is_ours = result == 0;
-    if (result == 0 && listen(fd, SOMAXCONN) == 0)
+    if (bind_and_listen(fd, &address, everybody) &&
+        (first == NULL || rename(first, instance->socket_path) == 0)) {
+        instance->socket_is_ours = true;
         return fd;
+    }
     int error = errno;
+    unlink(address.sun_path);
     close(fd);
     errno = error;
     return -1;
@@ -135,15 +154,17 @@ int rsmd_instance_listen(struct rsmd_instance *instance, bool everybody)
 
 bool rsmd_instance_relisten(struct rsmd_instance *instance, int listener)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNSPEC};
+    struct sockaddr_un address = {.sun_family = AF_UNSPEC}, first = {.sun_path = ""};
     socklen_t size = sizeof address;
     char path[sizeof address.sun_path + 1] = "";
     if (getsockname(listener, (struct sockaddr *)&address, &size) < 0 ||
         address.sun_family != AF_UNIX)
         return false;
     memcpy(path, address.sun_path, sizeof address.sun_path);
+    (void)first_name(instance, &first);
     /* Listening again, it is this process that clients see behind it. */
-    if (strcmp(path, instance->socket_path) != 0 || listen(listener, SOMAXCONN) < 0)
+    if ((strcmp(path, instance->socket_path) != 0 && strcmp(path, first.sun_path) != 0) ||
+        listen(listener, SOMAXCONN) < 0)
         return false;
     instance->socket_is_ours = true;
     return true;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fork(2) at the moment in which the library has connected to a daemon and asks the kernel whose it
- * is: the child has no copy of that socket, or the daemon would not see the parent go. */
+/* A forked child has no copy of the library's sockets, or the daemon would not see the parent go:
+ * not at the moment in which the library has connected and asks the kernel whose the daemon is, and
+ * not of a broken connection that handles still hold. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,8 +52,62 @@ static void test_child_has_no_socket_in_the_making(void **state)
     actor_stop(actor);
 }
 
+/* ---------------------------------------------------------------- broken connections */
+
+/* How many sockets this process has. */
+static int sockets(void)
+{
+    int count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    if (directory == NULL)
+        return -1;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        struct stat status;
+        if (fstatat(dirfd(directory), entry->d_name, &status, 0) == 0 && S_ISSOCK(status.st_mode))
+            count++;
+    }
+    closedir(directory);
+    return count;
+}
+
+static int count_sockets(void *unused)
+{
+    (void)unused;
+    return sockets();
+}
+
+static int count_sockets_of_child(void *unused)
+{
+    int status;
+    (void)unused;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(sockets());
+    NEED(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void test_child_has_no_broken_connection(void **state)
+{
+    struct actor *actor = actor_start(*state, 1);
+    int others = actor_run(actor, count_sockets, NULL, 0);
+    TELL_OK(actor, create, .length = PARTY_PAGE);
+    assert_int_equal(actor_run(actor, count_sockets, NULL, 0), others + 1);
+    world_daemon_kill(*state, 1);
+    /* The segment's connection stays until the segment is destroyed. */
+    TELL_OK(actor, create, .slot = 1, .length = PARTY_PAGE);
+    assert_int_equal(actor_run(actor, count_sockets, NULL, 0), others + 2);
+    assert_int_equal(actor_run(actor, count_sockets_of_child, NULL, 0), others);
+    /* The parent goes on. */
+    (void)TELL(actor, destroy);
+    TELL_OK(actor, destroy, .slot = 1);
+    assert_int_equal(actor_run(actor, count_sockets, NULL, 0), others + 1);
+    actor_stop(actor);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WORLD_TEST(test_child_has_no_socket_in_the_making)};
+    const struct CMUnitTest tests[] = {WORLD_TEST(test_child_has_no_socket_in_the_making),
+                                       WORLD_TEST(test_child_has_no_broken_connection)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

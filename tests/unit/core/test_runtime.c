@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cmocka_all.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -387,6 +391,55 @@ static void a_service_is_started(void **state)
     assert_int_equal(errors + warnings, 0);
 }
 
+/* How many sockets this process has. */
+static int sockets(void)
+{
+    int count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    assert_non_null(directory);
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        struct stat status;
+        if (fstatat(dirfd(directory), entry->d_name, &status, 0) == 0 && S_ISSOCK(status.st_mode))
+            count++;
+    }
+    closedir(directory);
+    return count;
+}
+
+/* What a child that is forked meanwhile says of the socket that is waited at: 1 it has a copy. */
+static int inherited = -1, sockets_before;
+static bool fork_armed;
+
+/* The waiting comes here: the program's symbols are found before those of libc. */
+int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+    if (fork_armed) {
+        int status;
+        fork_armed = false;
+        pid_t child = fork();
+        if (child == 0)
+            _exit(sockets() == sockets_before ? 0 : 1);
+        if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status))
+            inherited = WEXITSTATUS(status);
+    }
+    struct timespec limit = {.tv_sec = timeout / 1000, .tv_nsec = timeout % 1000 * 1000000L};
+    return ppoll(fds, count, timeout < 0 ? NULL : &limit, NULL);
+}
+
+static void a_child_has_no_socket_of_the_service(void **state)
+{
+    (void)state;
+    make_directory(system_directory, "system", 0755, geteuid());
+    int listener = make_listener(system_directory, RSMCORE_SERVICE_SOCKET);
+    pid_t child = start_service_behind(listener, true);
+    inherited = -1;
+    sockets_before = sockets();
+    fork_armed = true;
+    expect(fallback(), false, 1);
+    await_child(child);
+    assert_int_equal(inherited, 0);
+}
+
 static void a_service_that_cannot_start(void **state)
 {
     (void)state;
@@ -403,13 +456,21 @@ int main(void)
     rsmcore_environment_check_once(); /* what tests have of their own there is no matter of these */
 #define CLEAN(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
-        CLEAN(node_ids_have_sixteen_bits),   CLEAN(directory_follows_the_documented_order),
-        CLEAN(the_lowest_node_is_taken),     CLEAN(only_regular_lock_files_count),
-        CLEAN(configured_nodes_are_kept_to), CLEAN(only_regular_lock_files_count),
-        CLEAN(directories_of_strangers),     CLEAN(whom_a_process_trusts),
-        CLEAN(listeners_of_strangers),       CLEAN(node_and_names),
-        CLEAN(long_directories_are_refused), CLEAN(unsafe_directories_are_refused),
-        CLEAN(a_service_is_started),         CLEAN(a_service_that_cannot_start),
+        CLEAN(node_ids_have_sixteen_bits),
+        CLEAN(directory_follows_the_documented_order),
+        CLEAN(the_lowest_node_is_taken),
+        CLEAN(only_regular_lock_files_count),
+        CLEAN(configured_nodes_are_kept_to),
+        CLEAN(only_regular_lock_files_count),
+        CLEAN(directories_of_strangers),
+        CLEAN(whom_a_process_trusts),
+        CLEAN(listeners_of_strangers),
+        CLEAN(node_and_names),
+        CLEAN(long_directories_are_refused),
+        CLEAN(unsafe_directories_are_refused),
+        CLEAN(a_service_is_started),
+        CLEAN(a_service_that_cannot_start),
+        CLEAN(a_child_has_no_socket_of_the_service),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,23 @@ static int make_directory(void **state)
     return mkdtemp(runtime.directory) != NULL ? 0 : -1;
 }
 
+/* What others see meanwhile: always a socket, and one that somebody listens at. */
+struct watch {
+    atomic_bool ends, failed;
+    atomic_uint looks;
+};
+
+static void watch_socket(struct watch *watch, const char *path)
+{
+    while (!atomic_load(&watch->ends)) {
+        struct stat status;
+        if (lstat(path, &status) != 0)
+            atomic_store(&watch->failed, true);
+        atomic_fetch_add(&watch->looks, 1);
+    }
+    _exit(0);
+}
+
 /* Fails when a test left a file behind. */
 static int remove_directory(void **state)
 {
@@ -152,11 +169,46 @@ static void words_to_the_starter(void **state)
     rsmd_start_ready(-1); /* nobody waits */
 }
 
+static void successors_take_the_socket_over(void **state)
+{
+    enum { TIMES = 2000 };
+    (void)state;
+    struct rsmd_instance instance;
+    struct watch *watch =
+        mmap(NULL, sizeof *watch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int status;
+    assert_ptr_not_equal(watch, MAP_FAILED);
+    assert_int_equal(rsmd_instance_lock(&instance, &runtime, NULL, false), RSMD_LOCK_TAKEN);
+    int listener = rsmd_instance_listen(&instance, false);
+    assert_true(listener >= 0);
+    pid_t watcher = fork();
+    assert_true(watcher >= 0);
+    if (watcher == 0)
+        watch_socket(watch, instance.socket_path);
+    while (atomic_load(&watch->looks) == 0)
+        usleep(1000);
+    for (int i = 0; i < TIMES; i++) {
+        close(listener); /* as if its daemon had been killed */
+        listener = rsmd_instance_listen(&instance, false);
+        assert_true(listener >= 0);
+    }
+    atomic_store(&watch->ends, true);
+    assert_int_equal(waitpid(watcher, &status, 0), watcher);
+    assert_false(atomic_load(&watch->failed));
+    /* It is the node's socket although it was bound under another name. */
+    assert_true(rsmd_instance_relisten(&instance, listener));
+    close(listener);
+    rsmd_instance_unlock(&instance);
+    munmap(watch, sizeof *watch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_holder_at_a_time, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(socket_of_the_holder, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(successors_take_the_socket_over, make_directory,
+                                        remove_directory),
         cmocka_unit_test_setup_teardown(never_two_holders, make_directory, remove_directory),
         cmocka_unit_test(words_to_the_starter),
     };

@@ -214,7 +214,8 @@ int main(int argc, char **argv)
     struct rsm_ntb_info info;
     int device = open_port();
 
-    CHECK(argc >= 2 && (strcmp(argv[1], "use") || argc == 3), "use PID|hold|refused|limited PID");
+    CHECK(argc >= 2 && (strcmp(argv[1], "use") != 0 || argc == 3),
+          "use PID|hold|refused|limited PID");
     setbuf(stdout, NULL);
     info = info_of(device);
     close(device);
@@ -226,7 +227,7 @@ int main(int argc, char **argv)
         limited(argv[2]);
     if (!strcmp(argv[1], "refused"))
         is_refused(first);
-    if (strcmp(argv[1], "use"))
+    if (strcmp(argv[1], "use") != 0)
         return 0;
     use(argv[2]);
     killed(argv[0], argv[2]);

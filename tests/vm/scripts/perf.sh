@@ -25,7 +25,7 @@ RSM_NODE=2 "$rsmperf" --node 1 -d /run/h2 --limit-device rxe1,rxe2 \
     --limit-args "-x $(lab_gid rxe1) ${LAB_PERFTEST-}" "$@" 2>/run/progress | tee /run/table ||
     lab_fail "$(cat /run/progress)"
 compared=no
-for pair in pingpong:ib_write_lat get:ib_read_lat put-stream:ib_write_bw; do
+for pair in pingpong:ib_write_lat get:ib_read_lat put-stream:ib_write_bw sci-dma-queue:ib_write_bw; do
     grep -q "^${pair%:*} " /run/table || continue # not asked for
     grep "^${pair%:*} " /run/table | grep -q "${pair#*:}" ||
         lab_fail "${pair%:*} was not measured beside ${pair#*:}"

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RSMAPI and SISCI in one process at once, on the same controller; which threads that takes; and what a timer's
+ * signals do to it. */
+#include <dirent.h>
+#include <rsmapi.h>
+#include <signal.h>
+#include <sisci_api.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "party.h"
+
+enum {
+    LENGTH = 4 * PARTY_PAGE,
+    ID = PARTY_ID, /* in both: each API has ids of its own */
+    NUMBER = 3,
+    ROUNDS = 40,
+    TIMER_US = 300,
+    WAIT_MS = 20000,
+};
+
+/* A call of SISCI that succeeds. */
+#define SCI(call)                                                                                  \
+    do {                                                                                           \
+        sci_error_t error = SCI_ERR_SYSTEM;                                                        \
+        call;                                                                                      \
+        NEED(error == SCI_ERR_OK);                                                                 \
+    } while (0)
+
+/* What one process has of both. */
+struct both {
+    rsmapi_controller_handle_t controller;
+    rsm_memseg_export_handle_t exported;
+    rsm_memseg_import_handle_t imported;
+    rsmapi_barrier_t barrier; /* transfers need one */
+    uint64_t *memory;
+    sci_desc_t desc;
+    sci_local_segment_t local;
+    sci_remote_segment_t remote;
+    sci_map_t local_map, remote_map;
+    volatile uint64_t *mine, *theirs;
+    sci_local_interrupt_t interrupt;
+    sci_remote_interrupt_t trigger;
+    sci_dma_queue_t queue;
+};
+
+static int begin_rsmapi(struct both *both)
+{
+    rsm_memseg_id_t id = ID;
+    rsmapi_access_entry_t list = {.ae_node = 1, .ae_permission = RSM_PERM_RDWR};
+    both->controller = party_controller(NULL);
+    both->memory = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    NEED(both->memory != MAP_FAILED);
+    NEED(rsm_memseg_export_create(both->controller, &both->exported, both->memory, LENGTH, 0) ==
+         RSM_SUCCESS);
+    NEED(rsm_memseg_export_publish(both->exported, &id, &list, 1) == RSM_SUCCESS);
+    NEED(rsm_memseg_import_connect(both->controller, 1, ID, RSM_PERM_RDWR, &both->imported) ==
+         RSM_SUCCESS);
+    NEED(rsm_memseg_import_init_barrier(both->imported, RSM_BARRIER_NODE, &both->barrier) ==
+         RSM_SUCCESS);
+    return 0;
+}
+
+static int begin_sisci(struct both *both)
+{
+    unsigned number = NUMBER;
+    SCI(SCIInitialize(0, &error));
+    SCI(SCIOpen(&both->desc, 0, &error));
+    SCI(SCICreateSegment(both->desc, &both->local, ID, LENGTH, NULL, NULL, 0, &error));
+    SCI(SCIPrepareSegment(both->local, 0, 0, &error));
+    SCI(SCISetSegmentAvailable(both->local, 0, 0, &error));
+    SCI(SCIConnectSegment(both->desc, &both->remote, 1, ID, 0, NULL, NULL, WAIT_MS, 0, &error));
+    SCI(both->mine = SCIMapLocalSegment(both->local, &both->local_map, 0, LENGTH, NULL, 0, &error));
+    SCI(both->theirs =
+            SCIMapRemoteSegment(both->remote, &both->remote_map, 0, LENGTH, NULL, 0, &error));
+    SCI(SCICreateInterrupt(both->desc, &both->interrupt, 0, &number, NULL, NULL,
+                           SCI_FLAG_FIXED_INTNO, &error));
+    SCI(SCIConnectInterrupt(both->desc, &both->trigger, 1, 0, NUMBER, WAIT_MS, 0, &error));
+    SCI(SCICreateDMAQueue(both->desc, &both->queue, 0, 4, 0, &error));
+    return 0;
+}
+
+/* Numbers go through the one and through the other, and none of them turns up in the wrong segment. */
+static int use(struct both *both, uint64_t number)
+{
+    uint64_t back = 0;
+    NEED(rsm_memseg_import_put64(both->imported, 8, &number, 1) == RSM_SUCCESS);
+    both->theirs[1] = ~number;
+    SCIFlush(NULL, 0);
+    NEED(rsm_memseg_import_get64(both->imported, 8, &back, 1) == RSM_SUCCESS);
+    NEED(back == number && both->memory[1] == number && both->mine[1] == ~number);
+    SCI(SCIMemCopy(&number, both->remote_map, 16, sizeof number, 0, &error));
+    NEED(both->mine[2] == number);
+    SCI(SCIStartDmaTransfer(both->queue, both->local, both->remote, 0, 64, 512, NULL, NULL,
+                            SCI_FLAG_DMA_WAIT, &error));
+    NEED(both->mine[64] == both->mine[0] && both->mine[65] == ~number);
+    /* Each kind of event has its own waiter. */
+    NEED(rsm_intr_signal_post(both->imported, 0) == RSM_SUCCESS);
+    SCI(SCITriggerInterrupt(both->trigger, 0, &error));
+    SCI(SCIWaitForInterrupt(both->interrupt, WAIT_MS, 0, &error));
+    NEED(rsm_intr_signal_wait(both->exported, WAIT_MS) == RSM_SUCCESS);
+    return 0;
+}
+
+static int end_sisci(struct both *both)
+{
+    SCI(SCIRemoveDMAQueue(both->queue, 0, &error));
+    SCI(SCIDisconnectInterrupt(both->trigger, 0, &error));
+    SCI(SCIRemoveInterrupt(both->interrupt, 0, &error));
+    SCI(SCIUnmapSegment(both->local_map, 0, &error));
+    SCI(SCIUnmapSegment(both->remote_map, 0, &error));
+    SCI(SCIDisconnectSegment(both->remote, 0, &error));
+    SCI(SCIRemoveSegment(both->local, 0, &error));
+    SCI(SCIClose(both->desc, 0, &error));
+    SCITerminate();
+    return 0;
+}
+
+static int end_rsmapi(struct both *both)
+{
+    NEED(rsm_memseg_import_destroy_barrier(&both->barrier) == RSM_SUCCESS);
+    NEED(rsm_memseg_import_disconnect(both->imported) == RSM_SUCCESS);
+    NEED(rsm_memseg_export_unpublish(both->exported) == RSM_SUCCESS);
+    NEED(rsm_memseg_export_destroy(both->exported) == RSM_SUCCESS);
+    NEED(munmap(both->memory, LENGTH) == 0);
+    return 0;
+}
+
+static int one_life(uint64_t number)
+{
+    struct both both = {.memory = NULL};
+    NEED(begin_rsmapi(&both) == 0);
+    NEED(begin_sisci(&both) == 0);
+    NEED(use(&both, number) == 0);
+    /* The end of one is none of the other. */
+    if (number % 2 == 0) {
+        NEED(end_sisci(&both) == 0);
+        NEED(rsm_memseg_import_put64(both.imported, 8, &number, 1) == RSM_SUCCESS);
+        NEED(both.memory[1] == number);
+        return end_rsmapi(&both);
+    }
+    NEED(end_rsmapi(&both) == 0);
+    SCI(SCIMemCopy(&number, both.remote_map, 16, sizeof number, 0, &error));
+    NEED(both.mine[2] == number);
+    return end_sisci(&both);
+}
+
+static unsigned threads(void)
+{
+    unsigned count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *entry; tasks != NULL && (entry = readdir(tasks)) != NULL;)
+        count += entry->d_name[0] != '.';
+    if (tasks != NULL)
+        closedir(tasks);
+    return count;
+}
+
+/* ------------------------------------------------------------------ tests */
+
+static int live(void *bytes)
+{
+    (void)bytes;
+    for (uint64_t number = 1; number <= 4; number++)
+        NEED(one_life(number) == 0);
+    return 0;
+}
+
+static sci_callback_action_t count_call(void *argument, sci_local_interrupt_t interrupt,
+                                        sci_error_t status)
+{
+    (void)interrupt, (void)status;
+    atomic_fetch_add((atomic_uint *)argument, 1);
+    return SCI_CALLBACK_CONTINUE;
+}
+
+/* A sanitizer may have threads of its own. */
+static int count_threads(void *bytes)
+{
+    struct both both = {.memory = NULL};
+    static atomic_uint calls;
+    sci_local_interrupt_t interrupt;
+    sci_remote_interrupt_t trigger;
+    unsigned first = threads(), number = NUMBER + 1;
+    (void)bytes;
+    NEED(begin_rsmapi(&both) == 0);
+    NEED(begin_sisci(&both) == 0);
+    NEED(use(&both, 5) == 0);
+    NEED(threads() == first); /* nobody has asked for one */
+    SCI(SCICreateInterrupt(both.desc, &interrupt, 0, &number, count_call, &calls,
+                           SCI_FLAG_FIXED_INTNO | SCI_FLAG_USE_CALLBACK, &error));
+    NEED(threads() > first); /* who calls back is one */
+    SCI(SCIConnectInterrupt(both.desc, &trigger, 1, 0, number, WAIT_MS, 0, &error));
+    SCI(SCITriggerInterrupt(trigger, 0, &error));
+    for (int i = 0; i < WAIT_MS && atomic_load(&calls) == 0; i++)
+        usleep(1000);
+    NEED(atomic_load(&calls) == 1);
+    SCI(SCIDisconnectInterrupt(trigger, 0, &error));
+    SCI(SCIRemoveInterrupt(interrupt, 0, &error));
+    NEED(end_sisci(&both) == 0);
+    return end_rsmapi(&both);
+}
+
+static atomic_uint alarms;
+
+static void on_alarm(int number)
+{
+    (void)number;
+    atomic_fetch_add(&alarms, 1);
+}
+
+/* No call fails or forgets anything because a signal interrupts it. */
+static int live_with_timer(void *bytes)
+{
+    const struct sigaction action = {.sa_handler = on_alarm}; /* system calls are not restarted */
+    const struct itimerval often = {{0, TIMER_US}, {0, TIMER_US}}, never = {{0, 0}, {0, 0}};
+    (void)bytes;
+    NEED(sigaction(SIGALRM, &action, NULL) == 0);
+    NEED(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    for (uint64_t number = 1; number <= ROUNDS; number++)
+        NEED(one_life(number) == 0);
+    NEED(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    NEED(atomic_load(&alarms) > 10);
+    return 0;
+}
+
+static void run(struct world *world, actor_function function)
+{
+    char none = 0;
+    struct actor *actor = actor_start(world, 1);
+    actor_begin(actor, function, &none, 1);
+    assert_int_equal(actor_end(actor, &none, 1), 0);
+    actor_stop(actor);
+}
+
+static void test_one_process(void **state)
+{
+    run(*state, live);
+}
+
+static void test_threads(void **state)
+{
+    run(*state, count_threads);
+}
+
+static void test_timer(void **state)
+{
+    run(*state, live_with_timer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(test_one_process),
+        WORLD_TEST(test_threads),
+        WORLD_TEST(test_timer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
