@@ -683,6 +683,13 @@ struct rsm_node_ops {
                                   unsigned count, uint32_t rights,
                                   const struct rsm_importer *importer,
                                   struct rsm_node_offer **made);
+
+    /* what keeps an open port from other hosts: optional */
+
+    /** Why no other host is in reach by the port, if the transport knows: one line without newline that
+     *  says what is wrong and what to do, cut to @p size bytes with its zero; or "", if it knows of
+     *  nothing. rsmd passes it to programs that open the controller, and to rsmstat. It must not wait. */
+    void (*trouble)(struct rsm_node_port *port, char *text, size_t size);
 };
 
 /** Initialises the version and the sizes at the beginning of a table. */

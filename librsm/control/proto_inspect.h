@@ -132,8 +132,8 @@ struct rsm_links_reply {
     struct rsm_links_item items[RSM_PROTO_LINKS_MAX];
 };
 
-/** The controllers of the configuration that could not be opened, for rsmstat. CONTROLLER and
- *  TOPOLOGY do not know them. */
+/** The controllers of the configuration that could not be opened, which CONTROLLER and TOPOLOGY do not know; and
+ *  open ones whose transport knows why no other host is in reach. For rsmstat, and for the log of programs. */
 struct rsm_failed_request {
     uint32_t first; /* index from which on to tell, from 0 */
 };
@@ -141,7 +141,7 @@ struct rsm_failed_item {
     char name[RSM_PROTO_NAME_MAX];
     char transport[RSM_TRANSPORT_NAME_MAX];
     char device[RSM_PROTO_NAME_MAX];
-    uint64_t ago_ms;               /* since it was last tried, at least 1 */
+    uint64_t ago_ms;               /* since it was last tried, at least 1; 0: it is open */
     char text[RSM_PROTO_NAME_MAX]; /* why, and what to do */
 };
 struct rsm_failed_reply {

@@ -83,6 +83,42 @@ static enum rsm_status look_up_unit(const char *transport, unsigned unit, struct
     return look_up(&request, found);
 }
 
+/* Controllers of which a daemon can tell; one that goes on does not keep its caller for ever. */
+enum { TOLD_MAX = 4096 };
+
+/* The next page of controllers with which something is wrong: false: there is none. */
+static bool ask_failed(struct rsmcore_control *link, uint32_t first, struct rsm_msg *msg)
+{
+    rsm_msg_begin(msg, RSM_MSG_FAILED);
+    msg->u.failed.first = first;
+    return rsmcore_control_call(link, msg, NULL, NULL) == RSM_ST_OK &&
+           msg->u.failed_reply.count > 0;
+}
+
+/* A controller that is configured and that the daemon could not open, or that reaches no other host: say what the
+ * daemon knows. */
+static void explain(const char *name)
+{
+    struct rsmcore_control *link;
+    struct rsm_msg msg;
+    uint32_t first = 0;
+    if (rsmcore_control_local(&link) != RSM_ST_OK)
+        return;
+    for (bool found = false; !found && first < TOLD_MAX && ask_failed(link, first, &msg);) {
+        const struct rsm_failed_reply *page = &msg.u.failed_reply;
+        for (uint32_t i = 0; i < page->count && !found; i++) {
+            found = strcasecmp(page->items[i].name, name) == 0;
+            if (found)
+                rsm_log_error("controller %s: %s: %s", name,
+                              page->items[i].ago_ms != 0 ? "rsmd could not open it"
+                                                         : "it reaches no other host",
+                              page->items[i].text);
+        }
+        first += page->count;
+    }
+    rsmcore_control_release(link);
+}
+
 static enum rsm_status open_found(const struct found *found, struct rsmcore_controller **controller)
 {
     struct rsm_port *port;
@@ -100,37 +136,9 @@ static enum rsm_status open_found(const struct found *found, struct rsmcore_cont
         *controller = made;
     else
         rsmcore_controller_close(made);
+    if (status == RSM_ST_OK && found->info.loopback == 0)
+        explain(found->info.name);
     return status;
-}
-
-/* The next page of controllers that the daemon has left out: false: there is none. */
-static bool ask_failed(struct rsmcore_control *link, uint32_t first, struct rsm_msg *msg)
-{
-    rsm_msg_begin(msg, RSM_MSG_FAILED);
-    msg->u.failed.first = first;
-    return rsmcore_control_call(link, msg, NULL, NULL) == RSM_ST_OK &&
-           msg->u.failed_reply.count > 0;
-}
-
-/* A controller that is configured and that the daemon could not open: say what the daemon knows. */
-static void explain_missing(const char *name)
-{
-    struct rsmcore_control *link;
-    struct rsm_msg msg;
-    uint32_t first = 0;
-    if (rsmcore_control_local(&link) != RSM_ST_OK)
-        return;
-    for (bool found = false; !found && ask_failed(link, first, &msg);) {
-        const struct rsm_failed_reply *page = &msg.u.failed_reply;
-        for (uint32_t i = 0; i < page->count && !found; i++) {
-            found = strcasecmp(page->items[i].name, name) == 0;
-            if (found)
-                rsm_log_error("controller %s: rsmd could not open it: %s", name,
-                              page->items[i].text);
-        }
-        first += page->count;
-    }
-    rsmcore_control_release(link);
 }
 
 enum rsm_status rsmcore_controller_open(const char *name, struct rsmcore_controller **controller)
@@ -142,7 +150,7 @@ enum rsm_status rsmcore_controller_open(const char *name, struct rsmcore_control
     strcpy(request.name, name);
     enum rsm_status status = look_up(&request, &found);
     if (status == RSM_ST_NO_CONTROLLER)
-        explain_missing(name);
+        explain(name);
     return status == RSM_ST_OK ? open_found(&found, controller) : status;
 }
 

@@ -251,20 +251,48 @@ enum rsm_status rsmd_answer_controller(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
-enum rsm_status rsmd_answer_failed(struct rsmd_call *call)
+/* Room for one more in the page that was asked for; NULL: it belongs to another one. */
+static struct rsm_failed_item *next_item(const struct rsmd_call *call)
 {
     struct rsm_failed_reply *reply = &call->reply->u.failed_reply;
+    if (reply->total++ < call->request->u.failed.first || reply->count == RSM_PROTO_FAILED_MAX)
+        return NULL;
+    return &reply->items[reply->count++];
+}
+
+/* An open controller whose transport knows why no other host is in reach. */
+static void tell_trouble(const struct rsmd_call *call, const struct rsmd_controller *controller)
+{
+    char text[RSM_PROTO_NAME_MAX] = "";
+    if (controller->ops->trouble == NULL)
+        return;
+    controller->ops->trouble(controller->port, text, sizeof text);
+    text[sizeof text - 1] = '\0';
+    struct rsm_failed_item *item = text[0] != '\0' ? next_item(call) : NULL;
+    if (item == NULL)
+        return;
+    memcpy(item->name, controller->name, sizeof item->name);
+    snprintf(item->transport, sizeof item->transport, "%s", controller->ops->name);
+    memcpy(item->device, controller->device, sizeof item->device);
+    memcpy(item->text, text, sizeof item->text);
+}
+
+enum rsm_status rsmd_answer_failed(struct rsmd_call *call)
+{
     const struct rsmd_failed *failed;
+    const struct rsmd_controller *controller;
     LL_FOREACH(call->node->failed, failed)
     {
-        if (reply->total++ < call->request->u.failed.first || reply->count == RSM_PROTO_FAILED_MAX)
+        struct rsm_failed_item *item = next_item(call);
+        if (item == NULL)
             continue;
-        struct rsm_failed_item *item = &reply->items[reply->count++];
         memcpy(item->name, failed->name, sizeof item->name);
         memcpy(item->transport, failed->transport, sizeof item->transport);
         memcpy(item->device, failed->device, sizeof item->device);
         item->ago_ms = rsmd_ago_ms(failed->failed_ms);
         memcpy(item->text, failed->why, sizeof item->text);
     }
+    LL_FOREACH(call->node->controllers, controller)
+    tell_trouble(call, controller);
     return RSM_ST_OK;
 }

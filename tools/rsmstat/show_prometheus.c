@@ -105,6 +105,8 @@ static void show_controllers(FILE *out, const struct nodes *nodes)
             end(out, 1);
         }
         for (uint32_t c = 0; c < s->failed_count; c++) {
+            if (s->failed[c].ago_ms == 0) /* it is open, and among the others */
+                continue;
             begin(out, "controller_up", s);
             label(out, "controller", s->failed[c].name);
             label(out, "transport", s->failed[c].transport);

@@ -146,9 +146,21 @@ class Peer:
             self.heart()
 
 
+def obey(peer, line):
+    if line.startswith("play-"):
+        peer.begin(line.strip()[5:])
+        peer.tick()
+        print(f"played-{peer.act}", flush=True)
+
+
 def main():
+    # It connects with its first act: the machine has connected before, so that port 0 is always the machine's.
+    line = sys.stdin.readline()
+    if not line:
+        return
     bridge = Bridge(sys.argv[1])
     peer = Peer(bridge)
+    obey(peer, line)
     selector = selectors.DefaultSelector()
     selector.register(bridge.socket, selectors.EVENT_READ)
     selector.register(sys.stdin, selectors.EVENT_READ)
@@ -161,10 +173,7 @@ def main():
             line = sys.stdin.readline()
             if not line:
                 return
-            if line.startswith("play-"):
-                peer.begin(line.strip()[5:])
-                peer.tick()
-                print(f"played-{peer.act}", flush=True)
+            obey(peer, line)
         if not ready:
             peer.tick()
 

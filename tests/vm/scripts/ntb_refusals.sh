@@ -57,10 +57,17 @@ told() {
 
 # refused TEXT: there is no device, and all are told why.
 refused() {
-    [ ! -e /dev/rsm_ntb0 ] || lab_fail "the bridge is used in spite of: $1"
+    [ ! -e /dev/rsm_ntb0 ] || lab_fail "the bridge is used in spite of: $1: $(dmesg | tail -n 5)"
     start
     told "$1"
     stop
+}
+
+# what the controller of a running daemon tells a program of its own log, and rsmstat
+program_told() {
+    RSM_LOG=error "$rsmperf" --node 1 -s 8 -o put64 -t 1 >/run/said 2>&1
+    grep -q "controller sci0: it reaches no other host: ntb: /dev/rsm_ntb0: .*$1" /run/said ||
+        lab_fail "a program is not told: $(cat /run/said)"
 }
 
 # --- no bus, no bridge ---
@@ -105,7 +112,8 @@ lab_await played-good
 lab_until 30 logged 'at a multiple of 67108864' || lab_fail "rsmd does not tell: $(cat /run/log)"
 [ "$(grep -c 'at a multiple of 67108864' /run/log)" -eq 1 ] || lab_fail 'it is told again and again'
 check 'the hardware wants a pool of at most .*, at a multiple of 67108864.*: boot with intel_iommu=on'
-echo "result: $(grep -m 1 'at a multiple of' /run/log)"
+program_told 'at a multiple of 67108864'
+echo "result: $(grep -m 1 'at a multiple of' /run/said)"
 stop
 rmmod rsm_ntb ntb_hw_ivshmem ntb || lab_fail rmmod
 umount /sys/kernel/debug
@@ -119,6 +127,7 @@ lab_until 30 logged 'speaks version 2' || lab_fail "rsmd does not tell: $(cat /r
 echo "result: $(grep -m 1 'speaks version 2' /run/log)"
 [ "$(grep -c 'speaks version 2' /run/log)" -eq 1 ] || lab_fail 'it is told again and again'
 check 'speaks version 2'
+program_told 'speaks version 2'
 lab_note play-good
 lab_await played-good
 healed() {
@@ -126,5 +135,7 @@ healed() {
     return 1
 }
 lab_until 30 healed || lab_fail 'it is told after a session has begun'
+RSM_LOG=error "$rsmperf" --node 1 -s 8 -o put64 -t 1 >/run/said 2>&1
+! grep -q 'reaches no other host' /run/said || lab_fail "a program is told of what is over: $(cat /run/said)"
 stop
 lab_ntb_end 0

@@ -122,6 +122,14 @@ static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *at
                                    .max_imports = window->limits.slots};
 }
 
+static void node_trouble(struct rsm_node_port *port, char *text, size_t size)
+{
+    const struct ntb_window *window = ntb_window_of(port);
+    text[0] = '\0';
+    if (window->port->ops->trouble != NULL)
+        window->port->ops->trouble(window->port, text, size);
+}
+
 static int node_event_fd(struct rsm_node_port *port)
 {
     const struct ntb_window *window = ntb_window_of(port);
@@ -153,4 +161,5 @@ NTB_TABLE const struct rsm_node_ops rsm_transport_node_ops_v2 = {
     .extent_make_not_pinned = ntb_extent_make_not_pinned,
     .imports = &ntb_node_import_ops,
     .check = node_check,
+    .trouble = node_trouble,
 };

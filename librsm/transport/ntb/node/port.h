@@ -88,6 +88,9 @@ struct ntb_port_ops {
     enum rsm_status (*check)(const char *where, const struct ntb_options *options);
     void (*close)(struct ntb_port *port);
     void (*info)(struct ntb_port *port, struct ntb_port_info *info);
+    /** Why there is no session although there is a link, or ""; as trouble() of struct rsm_node_ops.
+     *  NULL: the port never knows. */
+    void (*trouble)(struct ntb_port *port, char *text, size_t size);
 
     /** Polls readable when service() has something to do. */
     int (*fd)(struct ntb_port *port);

@@ -120,12 +120,26 @@ static bool is_module_of_this_version(const struct port *port, int fd)
     return true;
 }
 
-/* Why the other host is out of reach, if the module knows; one line. */
-static void report_trouble(const struct port *port, int fd)
+/* Why the other host is out of reach, if the module knows; one line, or "". */
+static void trouble_of(const struct port *port, int fd, char *text, size_t size)
 {
     struct rsm_ntb_trouble trouble;
+    text[0] = '\0';
     if (ioctl(fd, RSM_NTB_TROUBLE, &trouble) == 0 && trouble.text[0] != '\0')
-        rsm_log_error("ntb: %s: %.*s", port->name, (int)sizeof trouble.text, trouble.text);
+        snprintf(text, size, "ntb: %s: %.*s", port->name, (int)sizeof trouble.text, trouble.text);
+}
+
+static void report_trouble(const struct port *port, int fd)
+{
+    char text[sizeof(struct rsm_ntb_trouble) + 64];
+    trouble_of(port, fd, text, sizeof text);
+    if (text[0] != '\0')
+        rsm_log_error("%s", text);
+}
+
+static void port_trouble(struct ntb_port *base, char *text, size_t size)
+{
+    trouble_of(port_of(base), port_of(base)->control, text, size);
 }
 
 /* Why nothing can be pinned, NULL if something can. The module's own reason is in the kernel's log. */
@@ -548,6 +562,7 @@ const struct ntb_port_ops ntb_port_chardev = {
     .check = port_check,
     .close = port_close,
     .info = port_info,
+    .trouble = port_trouble,
     .fd = port_fd,
     .service = service,
     .next = next_event,
