@@ -70,6 +70,7 @@ static void make_controllers(struct node *node)
         snprintf(node->failed[i].transport, sizeof node->failed[i].transport, "ntb");
         snprintf(node->failed[i].device, sizeof node->failed[i].device,
                  "/dev/rsm_ntb-of-the-second-bridge-%u", i);
+        node->failed[i].ago_ms = 1 + i;
         snprintf(node->failed[i].text, sizeof node->failed[i].text, "%s", LONG_TEXT);
     }
     node->seen.failed = node->failed;
