@@ -162,6 +162,27 @@ static int import_mmap(struct rsm_open *open, struct vm_area_struct *vma, unsign
 
 /* ---- export ---- */
 
+/*
+ * Of a pool of pages, which stay until the last descriptor has gone. Those around the address come with it: a fault costs
+ * more than to put many pages in place, but who touches little shall not pay for all, nor copy all at each fork().
+ */
+static vm_fault_t pages_fault(struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct rsm_open *open = vma->vm_private_data;
+	struct page **pages = open->port->pool.pages + (open->extent->offset >> PAGE_SHIFT);
+	unsigned long around = ALIGN_DOWN(vmf->address, AROUND * PAGE_SIZE);
+	unsigned long begin = max(around, vma->vm_start);
+	unsigned long count = (min(around + AROUND * PAGE_SIZE, vma->vm_end) - begin) >> PAGE_SHIFT;
+
+	if (!vm_insert_pages(vma, begin, pages + (kind_offset(vma, begin) >> PAGE_SHIFT), &count))
+		return VM_FAULT_NOPAGE;
+	/* One of them is there already: this one alone. */
+	vmf->page = pages[kind_offset(vma, vmf->address) >> PAGE_SHIFT];
+	get_page(vmf->page);
+	return 0;
+}
+
 static vm_fault_t export_fault(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
@@ -172,11 +193,8 @@ static vm_fault_t export_fault(struct vm_fault *vmf)
 	unsigned long pfn = 0;
 	vm_fault_t result;
 
-	if (pool->pages) { /* they stay until the last descriptor has gone */
-		vmf->page = pool->pages[(extent->offset + offset) >> PAGE_SHIFT];
-		get_page(vmf->page);
-		return 0;
-	}
+	if (pool->pages)
+		return pages_fault(vmf);
 	down_read(&open->port->map_sem);
 	if (!open->port->gone)
 		pfn = rsm_pool_pfn(pool, extent->offset + offset);
@@ -201,7 +219,9 @@ static int export_mmap(struct rsm_open *open, struct vm_area_struct *vma, unsign
 	if (open->read_only)
 		rsm_vm_flags_clear(vma, VM_MAYWRITE);
 	rsm_vm_flags_set(vma, VM_DONTEXPAND);
-	if (!open->port->pool.pages)
+	if (open->port->pool.pages) /* for vm_insert_pages() in faults */
+		rsm_vm_flags_set(vma, VM_MIXEDMAP);
+	else
 		rsm_vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTDUMP);
 	vma->vm_ops = &export_ops;
 	return 0;

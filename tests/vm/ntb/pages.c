@@ -12,16 +12,19 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lab.h"
 
-#define FIRST  RSM_NTB_CONTROL_SIZE
-#define LENGTH (256 * KIB)
-#define WORDS  (LENGTH / 8)
-#define DISK   "/dev/ram0"
+#define FIRST      RSM_NTB_CONTROL_SIZE
+#define LENGTH     (256 * KIB)
+#define WORDS      (LENGTH / 8)
+#define PAGE       (4 * KIB)
+#define PAGE_WORDS (PAGE / 8)
+#define DISK       "/dev/ram0"
 
 struct side {
     const char *name;
@@ -204,6 +207,59 @@ static void pinned(struct side *side)
     printf("result: %s: a page that a pipe has is not used again\n", side->name);
 }
 
+static long faults(void)
+{
+    struct rusage usage;
+
+    CHECK(!getrusage(RUSAGE_SELF, &usage), "getrusage");
+    return usage.ru_minflt;
+}
+
+/* A word into each page of a new mapping, whose other pages nobody has touched yet. The mapping. */
+static volatile uint64_t *touch(int fd, uint64_t pages, double *seconds, long *count)
+{
+    volatile uint64_t *data = map_export(fd, pages * PAGE);
+    long before = faults();
+    double begin = now();
+
+    for (uint64_t i = 0; i < pages; i++)
+        data[i * PAGE_WORDS] = pattern(7, i);
+    *seconds = now() - begin;
+    *count = faults() - before;
+    return data;
+}
+
+/* What the first touch of each page costs; and pages that have gone from a mapping come back with what they held. */
+static void first_touch(const struct side *side)
+{
+    enum { PAGES = 768, TURNS = 9 };
+    struct rsm_ntb_release release = {0};
+    volatile uint64_t *data = NULL;
+    double seconds, best = 1e9;
+    long count;
+    int fd;
+
+    CHECK(!export_extent(side->control, FIRST + LENGTH, PAGES * PAGE, 2, &fd, NULL), "export");
+    for (int turn = 0; turn < TURNS; turn++) {
+        if (data)
+            munmap((void *)data, PAGES * PAGE);
+        data = touch(fd, PAGES, &seconds, &count);
+        best = seconds < best ? seconds : best;
+        CHECK(!side->of_pages || count <= PAGES / 16, "%ld faults", count);
+    }
+    printf("result: %s: first touch of %d pages: %ld faults, %.2f us a page\n", side->name, PAGES,
+           count, best * 1e6 / PAGES);
+    for (int i = 0; i < PAGES; i += 3)
+        CHECK(!madvise((void *)(data + i * PAGE_WORDS), PAGE, MADV_DONTNEED) || !side->of_pages,
+              "madvise");
+    for (int i = 0; i < PAGES; i++)
+        CHECK(data[i * PAGE_WORDS] == pattern(7, i), "%s: page %d has changed", side->name, i);
+    munmap((void *)data, PAGES * PAGE);
+    close(fd);
+    release.id = await_event(side->control, RSM_NTB_EVENT_QUARANTINED).id;
+    CHECK(!ioctl(side->control, RSM_NTB_RELEASE, &release), "RELEASE");
+}
+
 static void begin(struct side *side, int number, const struct side *other)
 {
     use_port(number);
@@ -236,6 +292,10 @@ int pages(void)
         dump(&sides[i], "0x3b", i ? 0 : LENGTH);
     }
     dump(&sides[0], "0x33", 0); /* the kernel's default has no shared files, which this is one of */
+    for (int i = 0; i < 2; i++) {
+        use_port(i);
+        first_touch(&sides[i]);
+    }
     use_port(0);
     pinned(&sides[0]);
     return 0;
