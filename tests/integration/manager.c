@@ -25,7 +25,7 @@
 enum { WAIT_MS = 30000, TURN_MS = 10, NAME_BYTES = 64 };
 
 /* What the test asks for; each is answered. */
-enum request { LOOK, TAKE, DROP, STALL, GO_ON, BE_SLOW };
+enum request { LOOK, TAKE, DROP, STALL, GO_ON, BE_SLOW, END };
 
 struct answer {
     bool has_kept;
@@ -132,7 +132,7 @@ static void take_message(struct store *store)
         close(fd); /* the answer to a barrier is that, too */
 }
 
-/* Do what the test asks for; false: it is gone. */
+/* Do what the test asks for; false: it is gone, or wants no more. */
 static bool take_request(struct store *store)
 {
     enum request request;
@@ -145,7 +145,7 @@ static bool take_request(struct store *store)
         store->is_stalled = request == STALL;
     else if (request == BE_SLOW)
         store->is_slow = true;
-    return send_answer(store, request == TAKE ? store->kept : -1);
+    return send_answer(store, request == TAKE ? store->kept : -1) && request != END;
 }
 
 static _Noreturn void serve(struct store *store)
@@ -225,6 +225,7 @@ bool manager_has_kept(const struct manager *manager)
 void manager_end(struct manager *manager)
 {
     int status;
+    ask(manager, END, NULL); /* actors hold the socket, too: to close it says nothing */
     close(manager->control);
     assert_int_equal(child_await(manager->pid, 0, WAIT_MS, &status), manager->pid);
     assert_int_equal(status, 0);
