@@ -225,7 +225,7 @@ CONFORMANCE(E, 19, "a controller's limit on the size; loopback has none")
     bool limited = limit != 0 && beyond > limit;
     uint8_t *memory = pages(2);
     make_hole(memory + PAGE); /* what lies behind it may be anything, and is not looked at */
-    if (limited) /* the memory is not there: loopback looks no further than that */
+    if (limited)              /* the memory is not there: loopback looks no further than that */
         EXPECT(RSMERR_BAD_ADDR, rsm_memseg_export_create(loopback(), &segment, memory, beyond, 0));
     APPLIES_IF(!on_loopback(), "loopback has no limit");
     APPLIES_IF(limited, "the controller reports no limit");

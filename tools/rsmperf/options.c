@@ -29,6 +29,7 @@ enum option_code {
     OPTION_PAIR,
     OPTION_PLOT,
     OPTION_SERVE,
+    OPTION_TURNS,
     OPTION_VERSION,
     OPTION_WIDE
 };
@@ -53,6 +54,7 @@ static const struct option known[] = {
     {"serve", no_argument, NULL, OPTION_SERVE},
     {"sizes", required_argument, NULL, 's'},
     {"time", required_argument, NULL, 't'},
+    {"turns", required_argument, NULL, OPTION_TURNS},
     {"version", no_argument, NULL, OPTION_VERSION},
     {"wide", no_argument, NULL, OPTION_WIDE},
     {NULL, 0, NULL, 0},
@@ -85,6 +87,8 @@ static void print_help(FILE *to)
           "  --pair I,E             importers are node I, the exporter is node E, on this host\n"
           "  --plot FILE            draw times and bandwidths by size, as SVG\n"
           "  --serve                be the far side, until SIGINT or SIGTERM\n"
+          "  --turns N              measure figures and limits in turn, 1 to 15 times,\n"
+          "                         and show the turn with the median ratio (default: 1)\n"
           "  --wide                 more columns: fastest sample, time of the limit, target\n"
           "  --help                 print this and exit\n"
           "  --version              print the version and exit\n"
@@ -251,6 +255,11 @@ static bool take_number(struct options *options, int code, const char *text)
             return expected("time", "milliseconds, 1 to 60000", text);
         options->time_ms = (unsigned)value;
         return true;
+    case OPTION_TURNS:
+        if (!whole_number(text, 1, TURNS_MAX, &value))
+            return expected("turns", "a number from 1 to 15", text);
+        options->turns = (unsigned)value;
+        return true;
     default:
         if (!whole_number(text, 0x400000, 0x7fffffff, &value))
             return expected("id", "a segment id from 0x400000 to 0x7fffffff", text);
@@ -316,6 +325,7 @@ static bool take(struct options *options, int code)
     case 't':
     case OPTION_ADAPTER:
     case OPTION_ID:
+    case OPTION_TURNS:
         return take_number(options, code, optarg);
     default:
         return false; /* getopt has said why */
@@ -357,6 +367,7 @@ enum options_result options_parse(int argc, char *argv[], struct options *option
                                 .id = DEFAULT_ID,
                                 .importers = 1,
                                 .time_ms = TIME_DEFAULT_MS,
+                                .turns = 1,
                                 .wanted = UINT64_MAX};
     for (size_t size = 1; size <= BYTES_MAX; size *= 2)
         add_size(options, size);

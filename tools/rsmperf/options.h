@@ -12,6 +12,7 @@ enum {
     NODE_MAX = 65535,
     SIZES_MAX = 32,
     BYTES_MAX = 64 << 20, /* the largest transfer */
+    TURNS_MAX = 15,
     NAME_BYTES = 256,
     DEVICE_BYTES = 64,
     ADAPTER_MAX = 255,
@@ -35,6 +36,7 @@ struct options {
     uint32_t id;                 /**< of the segment at which a server is asked */
     unsigned importers;          /**< at once */
     unsigned time_ms;            /**< for one figure and its limit */
+    unsigned turns;              /**< that each figure and its limit are measured in */
     size_t sizes[SIZES_MAX];     /**< ascending */
     unsigned size_count;
     uint64_t wanted;  /**< bits: measures by their index */

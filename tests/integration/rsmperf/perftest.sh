@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Writes what a program of perftest writes. RSM_FAKE_FAULT: what goes wrong with it.
+# Writes what a program of perftest writes. RSM_FAKE_FAULT: what goes wrong with it. RSM_FAKE_RATES: a file with the
+# bandwidth of each run in a line, Gb/s, of which a run takes away the first.
 size='' gbits='' last='' rates='10.00              8.00'
 while [ $# -gt 0 ]; do
     case $1 in
@@ -21,6 +22,10 @@ if [ "$last" != 127.0.0.1 ]; then
 elif [ "${RSM_FAKE_FAULT-}" = server ]; then
     echo "Couldn't connect to $last"
     exit 1
+fi
+if [ -n "${RSM_FAKE_RATES-}" ]; then
+    rates="$(head -n 1 "$RSM_FAKE_RATES") $(head -n 1 "$RSM_FAKE_RATES")"
+    sed -i 1d "$RSM_FAKE_RATES"
 fi
 cat <<END
 ---------------------------------------------------------------------------------------

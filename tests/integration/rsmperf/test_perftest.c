@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The limit of a verbs device, by stand-ins for the programs that measure it. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,8 +73,30 @@ static void test_faults(void **state)
     }
 }
 
+/* Of three runs of both sides, in turn, the one with the ratio in the middle is shown. */
+static void test_turns(void **state)
+{
+    char path[] = "/tmp/rsmperf-rates.XXXXXX", rest[8];
+    static const char rates[] = "8e6\n8\n8e-6\n";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, rates, strlen(rates)), strlen(rates));
+    close(fd);
+    setenv("RSM_FAKE_RATES", path, 1);
+    struct json_value *root = run_json(*state, geteuid(), OPTIONS "--turns 3 -o put-stream", 0);
+    unsetenv("RSM_FAKE_RATES");
+    check_figures(root, 1, true);
+    check_limit(figure_of(root, "put-stream", 65536), "ib_write_bw", 65536, 65536);
+    json_free(root);
+    fd = open(path, O_RDONLY);
+    assert_int_equal(read(fd, rest, sizeof rest), 0); /* each was taken */
+    close(fd);
+    unlink(path);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {PERFTEST_TEST(test_limits), PERFTEST_TEST(test_faults)};
+    const struct CMUnitTest tests[] = {PERFTEST_TEST(test_limits), PERFTEST_TEST(test_faults),
+                                       PERFTEST_TEST(test_turns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
