@@ -50,31 +50,32 @@ static const struct option known[] = {
 
 void rsmd_options_help(void)
 {
-    fputs(
-        "Usage: rsmd [OPTION]...\n"
-        "Node daemon of remote shared memory (RSMAPI).\n"
-        "\n"
-        "  -f, --foreground       stay in the foreground\n"
-        "  -c, --config FILE      read FILE, not " RSM_CONFIG_DIR "/rsm.conf\n"
-        "  -n, --node N           be node N (1 to 65535)\n"
-        "  -d, --runtime-dir DIR  make socket and lock in DIR, not " RSM_SYSTEM_RUNTIME_DIR "\n"
-        "      --all-users        serve all users, as a daemon of root does\n"
-        "      --keep-state       at SIGTERM leave what clients have to the service manager, for\n"
-        "                         the next rsmd that it starts\n"
-        "      --check            check the configuration and exit\n"
-        "      --log-level LEVEL  error, warning, info (default) or debug\n"
-        "      --syslog           log to syslog (default in the background)\n"
-        "      --stderr           log to standard error (default in the foreground)\n"
-        "      --version          print the version and exit\n"
-        "      --help             print this and exit\n"
-        "\n"
-        "Used by the library when it starts a node of its own:\n"
-        "      --embedded         serve this user until nobody is left; reads no configuration\n"
-        "                         unless one is given\n"
-        "      --ready-fd FD      write R to descriptor FD when clients are served, B if\n"
-        "                         another rsmd is this node\n"
-        "      --linger-ms MS     end so long after the last client (default 1000)\n",
-        stdout);
+    fputs("Usage: rsmd [OPTION]...\n"
+          "Node daemon of remote shared memory (RSMAPI).\n"
+          "\n"
+          "  -f, --foreground       stay in the foreground\n"
+          "  -c, --config FILE      read FILE, not " RSM_CONFIG_DIR "/rsm.conf\n"
+          "  -n, --node N           be node N (1 to 65535)\n"
+          "  -d, --runtime-dir DIR  make socket and lock in DIR, not " RSM_SYSTEM_RUNTIME_DIR "\n"
+          "      --all-users        serve all users, as a daemon of root does\n"
+          "      --keep-state       at SIGTERM leave what clients have to the service\n"
+          "                         manager, for the next rsmd that it starts\n"
+          "      --check            check the configuration and exit\n"
+          "      --can-take-over VERSION\n"
+          "                         also whether it can take over clients; see rsmd(8)\n"
+          "      --log-level LEVEL  error, warning, info (default) or debug\n"
+          "      --syslog           log to syslog (default in the background)\n"
+          "      --stderr           log to standard error (default in the foreground)\n"
+          "      --version          print the version and exit\n"
+          "      --help             print this and exit\n"
+          "\n"
+          "Used by the library when it starts a node of its own:\n"
+          "      --embedded         serve this user until nobody is left; read no\n"
+          "                         configuration unless one is given\n"
+          "      --ready-fd FD      write R to descriptor FD when clients are served, B if\n"
+          "                         another rsmd is this node\n"
+          "      --linger-ms MS     end so long after the last client (default 1000)\n",
+          stdout);
 }
 
 static bool complain(const char *option, const char *expected, const char *value)

@@ -59,7 +59,8 @@ static void help(void)
           "\n"
           "  -n, --node N           look at node N (default: RSM_NODE, else the system\n"
           "                         daemon's node, else 1)\n"
-          "  -d, --runtime-dir DIR  where nodes have their sockets (default: RSM_RUNTIME_DIR)\n"
+          "  -d, --runtime-dir DIR  where nodes have their sockets\n"
+          "                         (default: RSM_RUNTIME_DIR)\n"
           "  --help                 print this\n"
           "  --version              print the version\n",
           stdout);

@@ -65,26 +65,30 @@ static void print_help(FILE *to)
     fputs("Usage: rsmperf [OPTION]...\n"
           "       rsmperf --serve [OPTION]...    on one node, and\n"
           "       rsmperf --node N [OPTION]...   on another one\n"
-          "Measures latency and bandwidth of remote shared memory (RSMAPI), and beside them what\n"
-          "the machine itself takes. Without --serve and --node both sides run on this host.\n"
+          "Measures latency and bandwidth of remote shared memory (RSMAPI), and beside them\n"
+          "what the machine itself takes. Without --serve and --node both sides run on this\n"
+          "host.\n"
           "\n"
           "  -c, --controller NAME  controller to use (default: sci0)\n"
-          "  -d, --runtime-dir DIR  where nodes have their sockets (default: RSM_RUNTIME_DIR)\n"
+          "  -d, --runtime-dir DIR  where nodes have their sockets\n"
+          "                         (default: RSM_RUNTIME_DIR)\n"
           "  -i, --importers K      processes that import at once, 1 to 16 (default: 1)\n"
           "  -n, --node N           measure against 'rsmperf --serve' on node N\n"
-          "  -o, --only LIST        operations to measure (default: all), separated by commas\n"
-          "  -r, --registered       transfers use registered memory, as those of perftest do\n"
+          "  -o, --only LIST        operations to measure, separated by commas\n"
+          "                         (default: all)\n"
+          "  -r, --registered       transfers use registered memory, as perftest's do\n"
           "  -s, --sizes LIST       sizes of transfers: 8,4K,1M or 1-64M, which doubles\n"
           "                         (default: 1-64M)\n"
           "  -t, --time MS          time for each figure and its limit (default: 200 ms)\n"
           "  --adapter N            adapter that SISCI uses (default: 0)\n"
           "  --api NAME             operations of that API: rsm or sisci (default: rsm)\n"
           "  --csv                  for spreadsheets: comma-separated values\n"
-          "  --id ID                segment id at which the server is asked (default: 0x4f5246)\n"
+          "  --id ID                segment id at which the server is asked\n"
+          "                         (default: 0x4f5246)\n"
           "  --json                 for programs: one line of JSON\n"
           "  --limit-args ARGS      further options for the programs of perftest\n"
-          "  --limit-device A,B     verbs: compare with perftest, server on device A, client on B\n"
-          "  --pair I,E             importers are node I, the exporter is node E, on this host\n"
+          "  --limit-device A,B     compare with perftest: server on device A, client on B\n"
+          "  --pair I,E             importers on node I, exporter on node E of this host\n"
           "  --plot FILE            draw times and bandwidths by size, as SVG\n"
           "  --serve                be the far side, until SIGINT or SIGTERM\n"
           "  --turns N              measure figures and limits in turn, 1 to 15 times,\n"
@@ -96,7 +100,7 @@ static void print_help(FILE *to)
           "Operations:",
           to);
     for (unsigned i = 0; i < GAUGES; i++)
-        fprintf(to, "%s%s", i % 8 == 0 ? "\n  " : " ", gauges[i]->name);
+        fprintf(to, "%s%s", i % 6 == 0 ? "\n  " : " ", gauges[i]->name);
     fputc('\n', to);
 }
 
