@@ -322,7 +322,8 @@ struct rsm_import_ops {
     enum rsm_status (*order)(struct rsm_conn *conn);
     /** Wait until all earlier accesses have been performed. @return RSM_ST_OK, or an error that has
      *  occurred since the last complete(): none is lost. While health() goes on to return RSM_ST_OK,
-     *  repeating the accesses repairs the error; otherwise the connection is over. */
+     *  repeating the accesses repairs the error; otherwise the connection is over. A connection with
+     *  neither RSM_CAP_ASYNC nor health() has no error of accesses whose calls have succeeded. */
     enum rsm_status (*complete)(struct rsm_conn *conn);
 
     /* health: optional, generic form returns RSM_ST_OK */

@@ -3,10 +3,11 @@
  * @file
  * Barriers: whether everything that was transferred since some moment has arrived.
  *
- * A transport reports each failed transfer once, to whichever call asks first: a later transfer,
- * an order, a completion or an event that is posted. The connection counts what was reported, so
- * that every barrier that is open at that moment learns of it. Barriers take no memory and no lock;
- * any number of threads may have any number of them open on one connection.
+ * A transport reports each failed transfer once, to whichever thread asks first. The connection
+ * counts what was reported, and a barrier that closes reports whether anything was counted since it
+ * was opened, whoever was told. A thread that has been told may not have counted yet (reports.h): a
+ * close waits for it. Barriers take no memory and no lock; any number of threads may have any number
+ * of them open on one connection.
  */
 #ifndef RSMCORE_BARRIER_H
 #define RSMCORE_BARRIER_H
@@ -20,6 +21,14 @@ struct rsmcore_barrier {
     uint32_t failures;
 };
 
+/** Open a barrier for transfers by calls alone: loads from mappings see what they have seen. */
+static inline struct rsmcore_barrier
+rsmcore_barrier_open_for_calls(const struct rsmcore_import *import)
+{
+    return (struct rsmcore_barrier){
+        .failures = atomic_load_explicit(&import->failures, memory_order_acquire)};
+}
+
 /** Open a barrier. Loads from mappings of the connection see from now on what the segment has at
  *  this moment or later, and come after all that the caller has loaded before: who found a flag set
  *  finds what was stored in front of it. */
@@ -27,8 +36,14 @@ static inline struct rsmcore_barrier rsmcore_barrier_open(struct rsmcore_import 
 {
     rsmcore_import_acquire(import);
     rsm_fence_acquire();
-    return (struct rsmcore_barrier){
-        .failures = atomic_load_explicit(&import->failures, memory_order_acquire)};
+    return rsmcore_barrier_open_for_calls(import);
+}
+
+/** Whether the connection has counted a failure since the barrier was opened. */
+static inline bool rsmcore_barrier_has_failed(const struct rsmcore_import *import,
+                                              struct rsmcore_barrier barrier)
+{
+    return atomic_load_explicit(&import->failures, memory_order_acquire) != barrier.failures;
 }
 
 /**
@@ -45,8 +60,9 @@ static inline enum rsm_status rsmcore_barrier_close(struct rsmcore_import *impor
     enum rsm_status status = rsmcore_import_complete(import);
     if (status != RSM_ST_OK)
         return status;
-    bool same = atomic_load_explicit(&import->failures, memory_order_acquire) == barrier.failures;
-    return same ? RSM_ST_OK : RSM_ST_TRANSFER;
+    if (__builtin_expect(import->fails_late, 0) && !rsmcore_barrier_has_failed(import, barrier))
+        rsmcore_import_await_reports(import);
+    return rsmcore_barrier_has_failed(import, barrier) ? RSM_ST_TRANSFER : RSM_ST_OK;
 }
 
 #endif

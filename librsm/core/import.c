@@ -110,6 +110,7 @@ static enum rsm_status connect_transport(struct rsmcore_import *import,
     if (status != RSM_ST_OK)
         return status;
     import->reports_health = rsmcore_import_reports_health(ops);
+    import->fails_late = rsmcore_conn_fails_late(conn);
     atomic_store(&import->conn, conn);
     return RSM_ST_OK;
 }
@@ -326,6 +327,56 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
     return transfer_vector(import, vec, count, done, RSM_RIGHT_READ);
 }
 
+/* ---------------------------------------------------------------- errors that come late */
+
+/* A thread that is cancelled in the transport would stay registered. */
+static uint32_t begin_asking(struct rsmcore_import *import, int *cancel)
+{
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel);
+    return rsmcore_reports_enter(&import->reports);
+}
+
+static void end_asking(struct rsmcore_import *import, uint32_t turn, int cancel)
+{
+    rsmcore_reports_leave(&import->reports, turn);
+    pthread_setcancelstate(cancel, &cancel);
+}
+
+enum rsm_status rsmcore_import_order_late(struct rsmcore_import *import)
+{
+    int cancel;
+    uint32_t turn = begin_asking(import, &cancel);
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    enum rsm_status status = rsmcore_import_note(import, conn->ops->order(conn));
+    end_asking(import, turn, cancel);
+    return status;
+}
+
+enum rsm_status rsmcore_import_complete_late(struct rsmcore_import *import)
+{
+    int cancel;
+    uint32_t turn = begin_asking(import, &cancel);
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    enum rsm_status status = conn->ops->complete(conn);
+    status = rsmcore_import_note(import, rsmcore_import_aborted(import) ? RSM_ST_ABORTED : status);
+    end_asking(import, turn, cancel);
+    return status;
+}
+
+void rsmcore_import_await_reports(struct rsmcore_import *import)
+{
+    int cancel;
+    /* Who is registered in a child are threads of its parent. */
+    if (rsmcore_reports_is_quiet(&import->reports) ||
+        import->process_epoch != rsmcore_process_epoch())
+        return;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    rsmcore_reports_await(&import->reports);
+    pthread_setcancelstate(cancel, &cancel);
+}
+
+/* ---------------------------------------------------------------- events */
+
 enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce)
 {
     RSM_PROBE3(event_post, (uint32_t)RSM_EVENT_IMPORT, import->id, (uint32_t)coalesce);
@@ -336,7 +387,7 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
     struct rsm_conn *conn = rsmcore_import_conn(import);
     if ((conn->caps & RSM_CAP_REMOTE_SIGNAL) != 0)
         return conn->ops->signals->post(conn, coalesce);
-    enum rsm_status earlier = rsmcore_import_note(import, conn->ops->complete(conn));
+    enum rsm_status earlier = rsmcore_import_complete(import);
     if (earlier != RSM_ST_OK)
         return earlier == RSM_ST_ABORTED ? RSM_ST_OK : earlier;
     return rsmcore_event_post(import->event, coalesce);

@@ -17,6 +17,7 @@
 #include "base/probe.h"
 #include "core/controller.h"
 #include "core/event.h"
+#include "core/reports.h"
 #include "core/softmap.h"
 
 RSMCORE_EXPORTS_BEGIN
@@ -39,9 +40,11 @@ struct rsmcore_import {
     uint32_t generation;                        /* value of the slot at connect */
     uint32_t rights;                            /* RSM_RIGHT_* granted */
     bool reports_health;                        /* whether conn's health() can fail */
+    bool fails_late;                            /* rsmcore_conn_fails_late() */
     uint64_t length;                            /* bytes of the segment, whole pages */
     uint64_t size;                              /* as the exporter asked for */
     _Atomic uint32_t failures;                  /* transfers that failed so far (barrier.h) */
+    struct rsmcore_reports reports;             /* if fails_late: who may be about to count one */
     struct rsmcore_control *link;
     struct rsmcore_controller *controller;
     struct rsmcore_event *event;
@@ -209,9 +212,20 @@ enum rsm_status rsmcore_import_putv(struct rsmcore_import *import, const struct 
 enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct rsm_transfer *vec,
                                     unsigned count, unsigned *done);
 
+/** rsmcore_import_order() and rsmcore_import_complete() where the transport may tell this caller of
+ *  an error that other threads wait to know (reports.h). */
+enum rsm_status rsmcore_import_order_late(struct rsmcore_import *import);
+enum rsm_status rsmcore_import_complete_late(struct rsmcore_import *import);
+/** Wait until the errors have been counted that other threads may have been told of instead of the
+ *  caller, who was told of none. */
+void rsmcore_import_await_reports(struct rsmcore_import *import);
+
 /** All earlier writes are visible before later ones. */
 static inline enum rsm_status rsmcore_import_order(struct rsmcore_import *import)
 {
+    /* The order() of a transport leaves earlier errors to complete(), that of the engine does not. */
+    if (__builtin_expect(atomic_load_explicit(&import->soft, memory_order_relaxed) != NULL, 0))
+        return rsmcore_import_order_late(import);
     struct rsm_conn *conn = rsmcore_import_conn(import);
     return rsmcore_import_note(import, conn->ops->order(conn));
 }
@@ -219,6 +233,8 @@ static inline enum rsm_status rsmcore_import_order(struct rsmcore_import *import
 /** All earlier accesses have happened. RSM_ST_ABORTED if the connection was cut. */
 static inline enum rsm_status rsmcore_import_complete(struct rsmcore_import *import)
 {
+    if (__builtin_expect(import->fails_late, 0))
+        return rsmcore_import_complete_late(import);
     struct rsm_conn *conn = rsmcore_import_conn(import);
     enum rsm_status status = conn->ops->complete(conn);
     return rsmcore_import_note(import, rsmcore_import_aborted(import) ? RSM_ST_ABORTED : status);

@@ -5,6 +5,7 @@
  * This is the hot path: no lock, no system call, no allocation. All ten functions are one inline
  * routine, of which the compiler makes ten by the constants that they pass.
  */
+#include "core/barrier.h"
 #include "rsmapi/export.h"
 #include "rsmapi/handle.h"
 #include "rsmapi/status.h"
@@ -102,12 +103,13 @@ static ALWAYS_INLINE int transfer(struct __rsm_memseg_import_handle *handle,
     if (__builtin_expect(error != RSM_SUCCESS, 0))
         return refused(handle, error);
 
+    struct rsmcore_barrier barrier = rsmcore_barrier_open_for_calls(handle->core);
     enum rsm_status status = move(handle->core, &access);
     if (__builtin_expect(status != RSM_ST_OK, 0))
         return failed(handle, RSMAPI_ACCESS, status);
     if (!implicit)
         return refused(handle, RSM_SUCCESS);
-    status = rsmcore_import_complete(handle->core);
+    status = rsmcore_barrier_close(handle->core, barrier);
     if (__builtin_expect(status != RSM_ST_OK, 0))
         return failed(handle, RSMAPI_CLOSE, status);
     return RSM_SUCCESS;

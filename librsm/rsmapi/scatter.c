@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rsm_memseg_import_putv(3RSM), rsm_memseg_import_getv(3RSM) */
+#include "core/barrier.h"
 #include "rsmapi/export.h"
 #include "rsmapi/handle.h"
 #include "rsmapi/status.h"
@@ -75,6 +76,7 @@ static int move(rsm_scat_gath_t *sg_io, const struct rsm_transfer *vector, uint3
     struct __rsm_memseg_import_handle *handle = sg_io->remote_handle;
     unsigned count = (unsigned)sg_io->io_request_count;
     unsigned done = 0;
+    struct rsmcore_barrier barrier = rsmcore_barrier_open_for_calls(handle->core);
     enum rsm_status status = right == RSM_RIGHT_WRITE
                                  ? rsmcore_import_putv(handle->core, vector, count, &done)
                                  : rsmcore_import_getv(handle->core, vector, count, &done);
@@ -82,7 +84,7 @@ static int move(rsm_scat_gath_t *sg_io, const struct rsm_transfer *vector, uint3
     if (status != RSM_ST_OK)
         return failed(handle, RSMAPI_ACCESS, status);
     if (atomic_load(&handle->mode) == RSM_BARRIER_MODE_IMPLICIT) {
-        status = rsmcore_import_complete(handle->core);
+        status = rsmcore_barrier_close(handle->core, barrier);
         if (status != RSM_ST_OK) {
             sg_io->io_residual_count = count; /* which of them arrived is not known */
             return failed(handle, RSMAPI_CLOSE, status);

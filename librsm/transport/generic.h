@@ -64,6 +64,9 @@ uint32_t rsmcore_import_abilities(const struct rsm_import_ops *full);
 /** Whether the transport can report that a connection has failed; else health() need not be called.
  */
 bool rsmcore_import_reports_health(const struct rsm_import_ops *full);
+/** Whether complete() may report an error of an access that seemed to succeed: of a transfer that
+ *  returned before the data had moved, or because the fabric can be lost. */
+bool rsmcore_conn_fails_late(const struct rsm_conn *conn);
 
 /** The generic form of completions: submit() carries the transfer out. */
 extern const struct rsm_completion_ops rsmcore_completion_ops;

@@ -3,10 +3,14 @@
  * transport, to whichever call asks first, and learnt by every barrier that was open. */
 #include "core/barrier.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cmocka_all.h"
+#include "control/control.h"
 #include "transport/generic.h"
 #include "transport/instance.h"
 #include "unit/transport/fake.h"
@@ -41,6 +45,8 @@ static int begin(void **state)
     bed->import.generation = atomic_load(&table.slot[1]);
     bed->import.rights = RSM_RIGHT_READ | RSM_RIGHT_WRITE;
     bed->import.length = SIZE;
+    bed->import.process_epoch = rsmcore_process_epoch();
+    bed->import.fails_late = rsmcore_conn_fails_late(conn);
     atomic_store(&bed->import.conn, conn);
     *state = bed;
     return 0;
@@ -142,6 +148,160 @@ static void a_cut_connection_is_told_by_every_close(void **state)
                      RSM_ST_ABORTED);
 }
 
+/* ---------------------------------------------------------------- errors told to another thread */
+
+/* A thread that has been told of an error and has not counted it yet. */
+struct told {
+    struct bed *bed;
+    pthread_t thread;
+    sem_t is_told, may_count;
+    enum rsm_status status;
+};
+
+static struct told *held;
+
+static void hold(void *context)
+{
+    struct told *told = context;
+    sem_post(&told->is_told);
+    sem_wait(&told->may_count);
+}
+
+/* The core waits: now the one that it waits for may go on. In place of libc's, so that the order is
+ * the test's. */
+int nanosleep(const struct timespec *request, struct timespec *rest)
+{
+    (void)request, (void)rest;
+    if (held != NULL)
+        sem_post(&held->may_count);
+    held = NULL;
+    return 0;
+}
+
+static void *complete(void *arg)
+{
+    struct told *told = arg;
+    told->status = rsmcore_import_complete(&told->bed->import);
+    return NULL;
+}
+
+/* Let another thread be told of an error, up to the point where it would count it. */
+static void begin_to_tell(struct told *told, struct bed *bed)
+{
+    *told = (struct told){.bed = bed};
+    sem_init(&told->is_told, 0, 0);
+    sem_init(&told->may_count, 0, 0);
+    fake_segment_hook(bed->segment, hold, told);
+    fake_segment_fail(bed->segment, FAKE_DELIVERY, 0, RSM_ST_TIMEOUT);
+    assert_int_equal(put_one(&bed->import), RSM_ST_OK);
+    assert_int_equal(pthread_create(&told->thread, NULL, complete, told), 0);
+    sem_wait(&told->is_told);
+    fake_segment_hook(bed->segment, NULL, NULL);
+}
+
+static void end_to_tell(struct told *told)
+{
+    sem_post(&told->may_count);
+    pthread_join(told->thread, NULL);
+    assert_int_equal(told->status, RSM_ST_TIMEOUT);
+    sem_destroy(&told->is_told);
+    sem_destroy(&told->may_count);
+}
+
+static void a_close_waits_for_who_was_told_instead(void **state)
+{
+    struct bed *bed = *state;
+    struct told told;
+    fake_segment_delay(bed->segment, 1);
+    struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
+    begin_to_tell(&told, bed);
+    held = &told;
+    enum rsm_status status = rsmcore_barrier_close(&bed->import, barrier);
+    bool waited = held == NULL;
+    held = NULL;
+    end_to_tell(&told);
+    assert_int_equal(status, RSM_ST_TRANSFER);
+    assert_true(waited);
+    barrier = rsmcore_barrier_open(&bed->import);
+    assert_int_equal(rsmcore_barrier_close(&bed->import, barrier), RSM_ST_OK);
+}
+
+/* Nothing is left to learn: what another thread is about to count comes on top. */
+static void a_close_that_knows_a_failure_does_not_wait(void **state)
+{
+    struct bed *bed = *state;
+    struct told told;
+    fake_segment_delay(bed->segment, 1);
+    struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
+    fake_segment_fail(bed->segment, FAKE_PUT, 0, RSM_ST_TRANSFER);
+    assert_int_equal(put_one(&bed->import), RSM_ST_TRANSFER);
+    begin_to_tell(&told, bed);
+    held = &told;
+    enum rsm_status status = rsmcore_barrier_close(&bed->import, barrier);
+    bool waited = held == NULL;
+    held = NULL;
+    end_to_tell(&told);
+    assert_int_equal(status, RSM_ST_TRANSFER);
+    assert_false(waited);
+}
+
+/* The threads of the parent, in a child, will never count. */
+static void a_child_does_not_wait_for_its_parents_threads(void **state)
+{
+    struct bed *bed = *state;
+    struct told told;
+    fake_segment_delay(bed->segment, 1);
+    struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
+    begin_to_tell(&told, bed);
+    bed->import.process_epoch++; /* as in a child */
+    held = &told;
+    enum rsm_status status = rsmcore_barrier_close(&bed->import, barrier);
+    bool waited = held == NULL;
+    held = NULL;
+    end_to_tell(&told);
+    assert_int_equal(status, RSM_ST_OK);
+    assert_false(waited);
+}
+
+/* ---------------------------------------------------------------- many threads */
+
+enum { ROUNDS = 2000, ASKERS = 3 };
+
+struct crowd {
+    struct bed *bed;
+    atomic_bool over;
+};
+
+static void *ask_all_the_time(void *arg)
+{
+    struct crowd *crowd = arg;
+    while (!atomic_load(&crowd->over))
+        (void)rsmcore_import_complete(&crowd->bed->import);
+    return NULL;
+}
+
+/* Whoever is told: a barrier over a transfer that failed never succeeds, and always closes. */
+static void no_failure_is_lost_in_a_crowd(void **state)
+{
+    struct crowd crowd = {.bed = *state};
+    struct rsmcore_import *import = &crowd.bed->import;
+    pthread_t threads[ASKERS];
+    unsigned lost = 0;
+    fake_segment_delay(crowd.bed->segment, 1);
+    for (unsigned i = 0; i < ASKERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_all_the_time, &crowd), 0);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        struct rsmcore_barrier barrier = rsmcore_barrier_open(import);
+        fake_segment_fail(crowd.bed->segment, FAKE_DELIVERY, 0, RSM_ST_TIMEOUT);
+        (void)put_one(import);
+        lost += rsmcore_barrier_close(import, barrier) == RSM_ST_OK;
+    }
+    atomic_store(&crowd.over, true);
+    for (unsigned i = 0; i < ASKERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(lost, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -152,6 +312,10 @@ int main(void)
         TEST(failures_of_all_calls_count),
         TEST(refusals_do_not_count),
         TEST(a_cut_connection_is_told_by_every_close),
+        TEST(a_close_waits_for_who_was_told_instead),
+        TEST(a_close_that_knows_a_failure_does_not_wait),
+        TEST(a_child_does_not_wait_for_its_parents_threads),
+        TEST(no_failure_is_lost_in_a_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

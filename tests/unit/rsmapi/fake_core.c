@@ -409,6 +409,8 @@ static enum rsm_status fake_order(struct rsm_conn *conn)
 static enum rsm_status fake_complete(struct rsm_conn *conn)
 {
     (void)conn;
+    if (fake.failing != NULL)
+        rsmcore_import_note(fake.failing, RSM_ST_TRANSFER);
     __atomic_fetch_add(&fake.completes, 1, __ATOMIC_RELAXED);
     return fake.complete;
 }
@@ -455,6 +457,25 @@ enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, ui
     fake.imports++;
     *out = made;
     return RSM_ST_OK;
+}
+
+/* For connections whose transport fails late, as this one does not. */
+enum rsm_status rsmcore_import_order_late(struct rsmcore_import *import)
+{
+    (void)import;
+    abort();
+}
+
+enum rsm_status rsmcore_import_complete_late(struct rsmcore_import *import)
+{
+    (void)import;
+    abort();
+}
+
+void rsmcore_import_await_reports(struct rsmcore_import *import)
+{
+    (void)import;
+    abort();
 }
 
 void rsmcore_import_disconnect(struct rsmcore_import *import)

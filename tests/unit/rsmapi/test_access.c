@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Conformance G-01 to G-23. Every test runs over all ten functions. */
+#include "rsmapi/handle.h"
 #include "unit/rsmapi/rsmapi_test.h"
 
 /* The ten functions behind one signature. */
@@ -434,6 +435,22 @@ static void failures_of_transfer_and_completion_are_translated(void **state)
     }
 }
 
+/* In implicit mode an access is a barrier of its own: the error may be that of this access. */
+static void an_error_that_another_thread_is_told_of_counts(void **state)
+{
+    (void)state;
+    EACH(function)
+    {
+        struct call call;
+        make_call(&call, function);
+        fake.failing = call.able->core;
+        assert_int_equal(perform(&call), RSMERR_BARRIER_FAILURE);
+        fake.failing = NULL;
+        assert_int_equal(perform(&call), RSM_SUCCESS);
+        end_call(&call);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -446,6 +463,7 @@ int main(void)
         TEST(a_mapping_narrows_the_rights),
         TEST(an_aborted_connection_is_reported_as_the_states_demand),
         TEST(failures_of_transfer_and_completion_are_translated),
+        TEST(an_error_that_another_thread_is_told_of_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

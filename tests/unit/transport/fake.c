@@ -23,6 +23,8 @@ struct fake_segment {
     uint32_t random;
     struct delayed_put *kept; /* newest first */
     enum rsm_status late;     /* what the next complete() has to tell */
+    void (*hook)(void *context);
+    void *hook_context;
     struct {
         bool armed;
         unsigned skip;
@@ -185,6 +187,14 @@ static enum rsm_status keep_back(struct fake_segment *segment, uint64_t offset, 
     return RSM_ST_OK;
 }
 
+void fake_segment_hook(struct fake_segment *segment, void (*hook)(void *context), void *context)
+{
+    pthread_mutex_lock(&segment->lock);
+    segment->hook = hook;
+    segment->hook_context = context;
+    pthread_mutex_unlock(&segment->lock);
+}
+
 /* ------------------------------------------------------------------ operations */
 
 static enum rsm_status fake_open(const struct rsm_controller_info *info, struct rsm_port **port)
@@ -290,7 +300,11 @@ static enum rsm_status fake_complete(struct rsm_conn *conn)
         status = segment->late;
         segment->late = RSM_ST_OK;
     }
+    void (*hook)(void *context) = status == RSM_ST_OK ? NULL : segment->hook;
+    void *context = segment->hook_context;
     pthread_mutex_unlock(&segment->lock);
+    if (hook != NULL)
+        hook(context);
     return status;
 }
 

@@ -47,6 +47,10 @@ void fake_segment_delay(struct fake_segment *segment, uint32_t seed);
 void fake_segment_fail(struct fake_segment *segment, enum fake_op op, unsigned skip,
                        enum rsm_status status);
 
+/** From now on every complete() that has an error to tell calls @p hook before it returns it, without
+ *  a lock; nobody else is told of that error. NULL: none does. */
+void fake_segment_hook(struct fake_segment *segment, void (*hook)(void *context), void *context);
+
 /** Calls since the last fake_segment_forget(), oldest first; at most 256 are kept. */
 const struct fake_call *fake_segment_calls(const struct fake_segment *segment, unsigned *count);
 void fake_segment_forget(struct fake_segment *segment);
