@@ -137,14 +137,13 @@ static struct source *make_source(const struct source *wanted)
 }
 
 /* The transfer is held meanwhile: its callback may come at once, and then it ends. */
-static sci_error_t begin(struct block *block, sci_block_transfer_t *handle)
+static sci_error_t begin(void *made, sci_block_transfer_t *handle)
 {
-    *handle = block->source->handle = sisci_handle(&block->object);
-    struct sisci_object *object = sisci_hold(*handle, SISCI_BLOCK_TRANSFER);
-    if (object == NULL) {
-        *handle = NULL;
+    struct sisci_object *object = sisci_hold(made, SISCI_BLOCK_TRANSFER);
+    if (object == NULL)
         return SCI_ERR_ILLEGAL_PARAMETER; /* the map is being unmapped */
-    }
+    struct block *block = block_of(object);
+    *handle = block->source->handle = made;
     sci_error_t error = sisci_listener_start(&listener_type, block->source, &block->listener);
     if (error == SCI_ERR_OK) {
         sisci_drop(object);
@@ -161,12 +160,13 @@ static sci_error_t start(const struct source *wanted, sci_block_transfer_t *hand
     struct block *block = calloc(1, sizeof *block);
     struct source *source = block != NULL ? make_source(wanted) : NULL;
     sci_error_t error = SCI_ERR_NOSPC;
+    void *made;
     if (source != NULL) {
         sisci_hold_again(&source->from->object);
         block->source = source;
-        error = sisci_object_enter(&block->object, &block_type, &source->to->object);
+        error = sisci_object_enter(&block->object, &block_type, &source->to->object, &made);
         if (error == SCI_ERR_OK)
-            return begin(block, handle);
+            return begin(made, handle);
         sisci_drop(&source->from->object);
         finish_source(source);
     }

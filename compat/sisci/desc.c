@@ -45,9 +45,10 @@ static sci_error_t open_desc(sci_desc_t *sd)
     struct sisci_object *desc = calloc(1, sizeof *desc);
     if (desc == NULL)
         return SCI_ERR_NOSPC;
-    error = sisci_object_enter(desc, &desc_type, NULL);
+    void *handle;
+    error = sisci_object_enter(desc, &desc_type, NULL, &handle);
     if (error == SCI_ERR_OK)
-        *sd = sisci_handle(desc);
+        *sd = handle;
     else
         free(desc);
     return error;

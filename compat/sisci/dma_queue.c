@@ -52,14 +52,15 @@ static sci_error_t create(struct sisci_object *desc, unsigned adapter, unsigned 
     }
     queue->adapter = adapter;
     queue->max_entries = max_entries;
-    /* Nobody knows the handle before the lock is released, or uses the queue. */
-    pthread_mutex_lock(&queue->engine->lock);
-    sci_error_t error = sisci_object_enter(&queue->object, &queue_type, desc);
-    if (error == SCI_ERR_OK)
-        *handle = queue->engine->handle = sisci_handle(&queue->object);
-    pthread_mutex_unlock(&queue->engine->lock);
+    /* Who ends the descriptor meanwhile waits for the lock before the queue's end. */
+    struct sisci_dma_engine *engine = queue->engine;
+    void *made = NULL;
+    pthread_mutex_lock(&engine->lock);
+    sci_error_t error = sisci_object_enter(&queue->object, &queue_type, desc, &made);
+    *handle = engine->handle = made;
+    pthread_mutex_unlock(&engine->lock);
     if (error != SCI_ERR_OK) {
-        sisci_dma_engine_drop(queue->engine);
+        sisci_dma_engine_drop(engine);
         free(queue);
     }
     return error;

@@ -143,12 +143,13 @@ static sci_error_t enter(struct local_interrupt *interrupt, struct sisci_object 
 {
     if (callback != NULL && (interrupt->source = make_source(interrupt, kind, callback)) == NULL)
         return SCI_ERR_NOSPC;
-    sci_error_t error = sisci_object_enter(&interrupt->object, type_of(kind), desc);
+    void *made;
+    sci_error_t error = sisci_object_enter(&interrupt->object, type_of(kind), desc, &made);
     if (error != SCI_ERR_OK) {
         free(interrupt->source);
         return error;
     }
-    *handle = sisci_handle(&interrupt->object);
+    *handle = made;
     return SCI_ERR_OK;
 }
 

@@ -60,16 +60,17 @@ static sci_error_t make(struct sisci_object *desc, const struct wanted *wanted, 
     struct remote_interrupt *interrupt = calloc(1, sizeof *interrupt);
     if (interrupt == NULL)
         return SCI_ERR_NOSPC;
+    void *made;
     sci_error_t error = connect_to(wanted, interrupt);
     if (error == SCI_ERR_OK) {
         error = sisci_object_enter(
             &interrupt->object, wanted->kind == SISCI_REMOTE_INTERRUPT ? &plain_type : &data_type,
-            desc);
+            desc, &made);
         if (error != SCI_ERR_OK)
             disconnect(interrupt);
     }
     if (error == SCI_ERR_OK)
-        *handle = sisci_handle(&interrupt->object);
+        *handle = made;
     else
         free(interrupt);
     return error;

@@ -59,10 +59,11 @@ static sci_error_t check_range(const struct wanted *wanted, size_t size)
 static sci_error_t enter(struct sisci_map *map, struct sisci_object *owner, sci_map_t *handle,
                          void **address)
 {
+    void *made;
     *address = map->address;
-    sci_error_t error = sisci_object_enter(&map->object, &map_type, owner);
+    sci_error_t error = sisci_object_enter(&map->object, &map_type, owner, &made);
     if (error == SCI_ERR_OK) {
-        *handle = sisci_handle(&map->object);
+        *handle = made;
         return SCI_ERR_OK;
     }
     release(&map->object);

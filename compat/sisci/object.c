@@ -259,7 +259,7 @@ static void unlink_from_owner(struct sisci_object *object)
 }
 
 sci_error_t sisci_object_enter(struct sisci_object *object, const struct sisci_type *type,
-                               struct sisci_object *owner)
+                               struct sisci_object *owner, void **handle)
 {
     sci_error_t error = SCI_ERR_ILLEGAL_PARAMETER;
     object->type = type;
@@ -268,8 +268,10 @@ sci_error_t sisci_object_enter(struct sisci_object *object, const struct sisci_t
     pthread_mutex_lock(&lock);
     if (owner == NULL || !is_ending(owner))
         error = take_slot(object);
-    if (error == SCI_ERR_OK)
+    if (error == SCI_ERR_OK) {
         link_to_owner(object);
+        *handle = sisci_handle(object);
+    }
     pthread_mutex_unlock(&lock);
     return error;
 }

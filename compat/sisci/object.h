@@ -80,12 +80,14 @@ sci_error_t sisci_check(unsigned flags, unsigned known);
 
 /**
  * Give a resource a handle and an owner, whom the caller holds (NULL: the library). The rest of it
- * is complete: other threads may use it from now on.
+ * is complete: other threads may use it from now on, and may end it with its owner. Who needs it
+ * afterwards holds it by its handle.
+ * @param[out] handle  the handle; memory of the library's, not of the program's. Unchanged on error.
  * @return SCI_ERR_OK; SCI_ERR_API_NOSPC, SCI_ERR_NOSPC; SCI_ERR_ILLEGAL_PARAMETER: the owner is
  *         being ended. On error the resource is still the caller's alone.
  */
 sci_error_t sisci_object_enter(struct sisci_object *object, const struct sisci_type *type,
-                               struct sisci_object *owner);
+                               struct sisci_object *owner, void **handle);
 
 /** Hold the resource of a handle. NULL: it is none of this kind. Takes no lock. */
 struct sisci_object *sisci_hold(const void *handle, enum sisci_kind kind);
@@ -95,7 +97,7 @@ void sisci_hold_again(struct sisci_object *object);
 
 void sisci_drop(struct sisci_object *object);
 
-/** The handle for programs. */
+/** The handle for programs, of a resource that the caller holds. */
 static inline void *sisci_handle(const struct sisci_object *object)
 {
     return (void *)

@@ -144,11 +144,12 @@ static sci_error_t enter(struct sisci_object *desc, struct sisci_local_segment *
                          const struct wanted *wanted, sci_local_segment_t *handle)
 {
     bool calls_back = segment->calls_back;
-    sci_error_t error = sisci_object_enter(&segment->object, &sisci_local_type, desc);
+    void *made;
+    sci_error_t error = sisci_object_enter(&segment->object, &sisci_local_type, desc, &made);
     if (error != SCI_ERR_OK)
         return error;
     /* The program may know the handle before we return, from its callback, and end it there. */
-    *handle = sisci_handle(&segment->object);
+    *handle = made;
     if (!calls_back)
         return SCI_ERR_OK;
     struct sisci_object *held = sisci_hold(*handle, SISCI_LOCAL_SEGMENT);

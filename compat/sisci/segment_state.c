@@ -90,10 +90,9 @@ static sci_error_t set_available(struct sisci_local_segment *segment, unsigned a
     (void)flags;
     if (segment->is_private || (segment->dma_only & UINT64_C(1) << adapter) != 0)
         return SCI_ERR_ILLEGAL_OPERATION;
-    /* Nobody may connect before events are kept. */
-    sci_error_t error = segment->states[adapter] == SISCI_NOT_PREPARED
-                            ? SCI_ERR_OK
-                            : sisci_local_need_events(segment);
+    /* Nobody may connect before events are kept. Whatever state we saw last: another process may have
+     * prepared it. */
+    sci_error_t error = sisci_local_need_events(segment);
     return error == SCI_ERR_OK ? act(segment, adapter, SISCI_SET_AVAILABLE, 0) : error;
 }
 

@@ -46,9 +46,10 @@ static sci_error_t create(struct sisci_map *map, sci_sequence_t *handle)
         return SCI_ERR_NOSPC;
     sequence->import = map->import;
     sisci_span_begin(sequence);
-    sci_error_t error = sisci_object_enter(&sequence->object, &sequence_type, &map->object);
+    void *made;
+    sci_error_t error = sisci_object_enter(&sequence->object, &sequence_type, &map->object, &made);
     if (error == SCI_ERR_OK)
-        *handle = sisci_handle(&sequence->object);
+        *handle = made;
     else
         free(sequence);
     return error;
