@@ -31,6 +31,7 @@ static void walk_inspect_item(struct rsm_codec *c, struct rsm_inspect_item *m)
     rsm_codec_u32(c, &m->connections);
     rsm_codec_u32(c, &m->pending);
     rsm_codec_u64(c, &m->length);
+    rsm_codec_u64(c, &m->pinned);
     rsm_walk_choice(c, &m->choice);
     rsm_codec_string(c, m->controller, sizeof m->controller);
 }

@@ -48,6 +48,7 @@ struct rsm_inspect_item {
     uint32_t connections; /* of an export: live ones, or HIDDEN */
     uint32_t pending;     /* events posted to this end and not consumed */
     uint64_t length;      /* bytes of the segment, 0 when aborted */
+    uint64_t pinned;      /* of an export: bytes of it that its transport keeps pinned */
     struct softmap_choice choice; /* of an import: as its client has reported it. Zero: there is no
                                      mapping by the engine, or the client is on another host */
     char controller[RSM_PROTO_NAME_MAX];

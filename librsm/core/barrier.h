@@ -39,13 +39,6 @@ static inline struct rsmcore_barrier rsmcore_barrier_open(struct rsmcore_import 
     return rsmcore_barrier_open_for_calls(import);
 }
 
-/** Whether the connection has counted a failure since the barrier was opened. */
-static inline bool rsmcore_barrier_has_failed(const struct rsmcore_import *import,
-                                              struct rsmcore_barrier barrier)
-{
-    return atomic_load_explicit(&import->failures, memory_order_acquire) != barrier.failures;
-}
-
 /**
  * Complete all transfers of the connection and tell whether any has failed since the barrier was
  * opened. The barrier stays open: a later close answers for the same and all that has happened
@@ -57,12 +50,13 @@ static inline bool rsmcore_barrier_has_failed(const struct rsmcore_import *impor
 static inline enum rsm_status rsmcore_barrier_close(struct rsmcore_import *import,
                                                     struct rsmcore_barrier barrier)
 {
-    enum rsm_status status = rsmcore_import_complete(import);
+    if (__builtin_expect(import->fails_late, 0))
+        return rsmcore_import_complete_since(import, barrier.failures);
+    enum rsm_status status = rsmcore_import_complete_direct(import);
     if (status != RSM_ST_OK)
         return status;
-    if (__builtin_expect(import->fails_late, 0) && !rsmcore_barrier_has_failed(import, barrier))
-        rsmcore_import_await_reports(import);
-    return rsmcore_barrier_has_failed(import, barrier) ? RSM_ST_TRANSFER : RSM_ST_OK;
+    bool same = atomic_load_explicit(&import->failures, memory_order_acquire) == barrier.failures;
+    return same ? RSM_ST_OK : RSM_ST_TRANSFER;
 }
 
 #endif

@@ -363,7 +363,7 @@ enum rsm_status rsmcore_import_complete_late(struct rsmcore_import *import)
     return status;
 }
 
-void rsmcore_import_await_reports(struct rsmcore_import *import)
+static void await_reports(struct rsmcore_import *import)
 {
     int cancel;
     /* Who is registered in a child are threads of its parent. */
@@ -373,6 +373,21 @@ void rsmcore_import_await_reports(struct rsmcore_import *import)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     rsmcore_reports_await(&import->reports);
     pthread_setcancelstate(cancel, &cancel);
+}
+
+static bool has_counted(const struct rsmcore_import *import, uint32_t failures)
+{
+    return atomic_load_explicit(&import->failures, memory_order_acquire) != failures;
+}
+
+enum rsm_status rsmcore_import_complete_since(struct rsmcore_import *import, uint32_t failures)
+{
+    enum rsm_status status = rsmcore_import_complete_late(import);
+    if (status != RSM_ST_OK)
+        return status;
+    if (!has_counted(import, failures))
+        await_reports(import);
+    return has_counted(import, failures) ? RSM_ST_TRANSFER : RSM_ST_OK;
 }
 
 /* ---------------------------------------------------------------- events */

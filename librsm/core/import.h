@@ -216,9 +216,9 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
  *  an error that other threads wait to know (reports.h). */
 enum rsm_status rsmcore_import_order_late(struct rsmcore_import *import);
 enum rsm_status rsmcore_import_complete_late(struct rsmcore_import *import);
-/** Wait until the errors have been counted that other threads may have been told of instead of the
- *  caller, who was told of none. */
-void rsmcore_import_await_reports(struct rsmcore_import *import);
+/** Complete, and tell of the errors, too, that were counted since @p failures was the count, or that
+ *  other threads are told of at this moment: RSM_ST_TRANSFER. */
+enum rsm_status rsmcore_import_complete_since(struct rsmcore_import *import, uint32_t failures);
 
 /** All earlier writes are visible before later ones. */
 static inline enum rsm_status rsmcore_import_order(struct rsmcore_import *import)
@@ -230,14 +230,19 @@ static inline enum rsm_status rsmcore_import_order(struct rsmcore_import *import
     return rsmcore_import_note(import, conn->ops->order(conn));
 }
 
-/** All earlier accesses have happened. RSM_ST_ABORTED if the connection was cut. */
-static inline enum rsm_status rsmcore_import_complete(struct rsmcore_import *import)
+/** rsmcore_import_complete() of a connection that does not fail late. */
+static inline enum rsm_status rsmcore_import_complete_direct(struct rsmcore_import *import)
 {
-    if (__builtin_expect(import->fails_late, 0))
-        return rsmcore_import_complete_late(import);
     struct rsm_conn *conn = rsmcore_import_conn(import);
     enum rsm_status status = conn->ops->complete(conn);
     return rsmcore_import_note(import, rsmcore_import_aborted(import) ? RSM_ST_ABORTED : status);
+}
+
+/** All earlier accesses have happened. RSM_ST_ABORTED if the connection was cut. */
+static inline enum rsm_status rsmcore_import_complete(struct rsmcore_import *import)
+{
+    return __builtin_expect(import->fails_late, 0) ? rsmcore_import_complete_late(import)
+                                                   : rsmcore_import_complete_direct(import);
 }
 
 /** Loads from mappings see, from now on, what the segment has at this moment or later. */

@@ -47,7 +47,7 @@ void softmap_before_get(struct softmap_space *space)
 {
     softmap_flush(space);
     if (space->posted > space->completed)
-        softmap_settle(space);
+        (void)softmap_settle(space);
 }
 
 enum rsm_status softmap_barrier_order(struct softmap_space *space)

@@ -52,6 +52,11 @@ static enum rsm_status conn_complete(struct rsm_conn *conn)
     if (is_idle(softmap)) {
         atomic_fetch_add(&softmap->space.epoch, 1);
         enum rsm_status status = softmap->space.inner->ops->complete(softmap->space.inner);
+        if (status == RSM_ST_OK && !softmap_is_foreign(softmap) &&
+            atomic_load(&softmap->space.asking) != 0) {
+            softmap_enter(softmap, &before); /* then it has been remembered */
+            softmap_leave(softmap, &before);
+        }
         /* An error that a flush got meanwhile instead of this call. */
         enum rsm_status earlier =
             status == RSM_ST_OK ? softmap_take_error(&softmap->space) : RSM_ST_OK;
@@ -90,13 +95,24 @@ static void acquire(struct rsm_conn *conn)
     softmap_reread_all(softmap, 0, softmap->space.page_count);
 }
 
+/* Complete, and leave an error to the next barrier. */
+static enum rsm_status settle_all(struct softmap *softmap)
+{
+    sigset_t before;
+    if (softmap_is_foreign(softmap))
+        return RSM_ST_STALE;
+    softmap_enter(softmap, &before);
+    softmap_flush(&softmap->space);
+    (void)softmap_settle(&softmap->space);
+    enum rsm_status status = atomic_load(&softmap->space.pending);
+    softmap_leave(softmap, &before);
+    return status;
+}
+
 static enum rsm_status conn_signal(struct rsm_conn *conn, bool coalesce)
 {
-    enum rsm_status status = conn_complete(conn);
-    enum rsm_status none = RSM_ST_OK;
     /* Nobody is told of what has not arrived, and the next barrier says why. */
-    if (status != RSM_ST_OK)
-        atomic_compare_exchange_strong(&softmap_of(conn)->space.pending, &none, status);
+    enum rsm_status status = settle_all(softmap_of(conn));
     return status == RSM_ST_OK ? inner_of(conn)->ops->signals->post(inner_of(conn), coalesce)
                                : status;
 }
@@ -151,7 +167,7 @@ static enum rsm_status prepare_view(struct softmap *softmap, const struct softma
     /* Its pages begin inaccessible as the new view is, and see what was put before. */
     softmap_enter(softmap, &before);
     softmap_acquire(&softmap->space);
-    softmap_settle(&softmap->space);
+    (void)softmap_settle(&softmap->space);
     softmap_leave(softmap, &before);
     softmap_reread_all(softmap, view->first, view->first + view->count);
     return RSM_ST_OK;

@@ -99,6 +99,7 @@ struct softmap_space {
     size_t buffer_used;
     bool dead;                       /* the peer has gone: the copies are just memory */
     _Atomic enum rsm_status pending; /* an error that no barrier has told yet */
+    atomic_uint asking;              /* threads, with the lock, that are about to set it */
     struct softmap_counters counters;
 };
 
@@ -217,7 +218,7 @@ enum rsm_status softmap_send(struct softmap_space *space, const struct rsm_trans
 /** What has been sent so far arrives before what will be. */
 void softmap_order(struct softmap_space *space);
 /** Wait for what has been sent. Errors are remembered. */
-void softmap_settle(struct softmap_space *space);
+enum rsm_status softmap_settle(struct softmap_space *space);
 /** A write to [offset, offset + length) has been posted. */
 void softmap_note_posted(struct softmap_space *space, uint64_t offset, size_t length);
 

@@ -72,6 +72,18 @@ static enum rsm_status to_space(struct softmap *softmap, const struct transfer *
     return without_peer(softmap, what, status);
 }
 
+/* An error may be that of another transfer, so the next barrier is told of it, too. */
+static enum rsm_status settle(struct softmap *softmap)
+{
+    sigset_t before;
+    if (softmap_is_foreign(softmap))
+        return softmap->space.inner->ops->complete(softmap->space.inner);
+    softmap_enter(softmap, &before);
+    enum rsm_status status = softmap_settle(&softmap->space);
+    softmap_leave(softmap, &before);
+    return status;
+}
+
 /* From or to memory of a view: no transport is handed that, least of all to an adapter, which would
  * not fault but read what is not there. */
 static enum rsm_status bounced(struct softmap *softmap, const struct transfer *what)
@@ -91,8 +103,7 @@ static enum rsm_status bounced(struct softmap *softmap, const struct transfer *w
         status = to_space(softmap, &part);
         /* The buffer is about to change, or to be looked at. */
         if (status == RSM_ST_OK && (softmap->conn.caps & RSM_CAP_ASYNC))
-            status = without_peer(softmap, &part,
-                                  softmap->space.inner->ops->complete(softmap->space.inner));
+            status = without_peer(softmap, &part, settle(softmap));
         if (status == RSM_ST_OK && what->dst != NULL)
             memcpy((uint8_t *)what->dst + done, buffer, length);
         done += length;

@@ -123,7 +123,7 @@ static void end_view(struct softmap *owner, struct softmap_view **link)
     if (owner->mechanism->seal != NULL)
         owner->mechanism->seal(owner, view);
     softmap_flush(&owner->space);
-    softmap_settle(&owner->space);
+    (void)softmap_settle(&owner->space);
     *link = view->sibling;
     munmap(view->address, length_of(view));
     if (owner->mechanism->detach != NULL)

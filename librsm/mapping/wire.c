@@ -32,18 +32,30 @@ void softmap_order(struct softmap_space *space)
     softmap_fail(space, space->inner->ops->order(space->inner));
 }
 
-void softmap_settle(struct softmap_space *space)
+/* Other threads may want to know the error that this one is told of: `asking` says that it is about
+ * to be remembered. */
+static enum rsm_status complete_inner(struct softmap_space *space)
+{
+    atomic_fetch_add(&space->asking, 1);
+    enum rsm_status status = space->inner->ops->complete(space->inner);
+    softmap_fail(space, status);
+    atomic_fetch_sub(&space->asking, 1);
+    return status;
+}
+
+enum rsm_status softmap_settle(struct softmap_space *space)
 {
     space->ordered = space->completed = space->posted;
-    softmap_fail(space, space->inner->ops->complete(space->inner));
+    enum rsm_status status = complete_inner(space);
     space->buffer_used = 0;
+    return status;
 }
 
 /* The vtable does not promise that a read sees an earlier write of the same connection. */
 static void settle_page(struct softmap_space *space, uint32_t page)
 {
     if (space->page[page].posted > space->completed && !SOFTMAP_DEFECT(SOFTMAP_READ_BEFORE))
-        softmap_settle(space);
+        (void)softmap_settle(space);
 }
 
 enum rsm_status softmap_fetch(struct softmap_space *space, uint32_t first, uint32_t count)
@@ -52,16 +64,16 @@ enum rsm_status softmap_fetch(struct softmap_space *space, uint32_t first, uint3
     for (uint32_t page = first; page < first + count; page++)
         settle_page(space, page);
     if (space->buffer_used > 0 && (space->inner->caps & RSM_CAP_ASYNC))
-        softmap_settle(space); /* what is being sent may still be in the buffer */
+        (void)softmap_settle(space); /* what is being sent may still be in the buffer */
     space->buffer_used = 0;
     size_t length = (count - 1) * space->page_size + softmap_page_bytes(space, first + count - 1);
     enum rsm_status status =
         ops->get(space->inner, (uint64_t)first * space->page_size, space->buffer, length);
+    softmap_fail(space, status);
     if (status == RSM_ST_OK && (space->inner->caps & RSM_CAP_ASYNC)) {
-        status = ops->complete(space->inner);
+        status = complete_inner(space);
         space->ordered = space->completed = space->posted;
     }
-    softmap_fail(space, status);
     return status;
 }
 
@@ -69,7 +81,7 @@ uint8_t *softmap_buffer(struct softmap_space *space, size_t length)
 {
     if (space->buffer_used + length > SOFTMAP_BUFFER_PAGES * space->page_size) {
         if (space->inner->caps & RSM_CAP_ASYNC)
-            softmap_settle(space);
+            (void)softmap_settle(space);
         space->buffer_used = 0;
     }
     uint8_t *room = space->buffer + space->buffer_used;

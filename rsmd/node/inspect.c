@@ -5,6 +5,7 @@
 #include "node/call.h"
 #include "node/claims.h"
 #include "node/events.h"
+#include "node/extents.h"
 #include "node/interrupts.h"
 #include "node/refusals.h"
 #include "node/registry.h"
@@ -57,6 +58,16 @@ static enum rsm_inspect_state state_of(const struct rsmd_export *exported)
     return RSM_INSPECT_CREATED;
 }
 
+/* None before it has memory that rsmd knows. */
+static uint64_t pinned_bytes(const struct rsmd_pieces *pieces)
+{
+    uint64_t pinned = 0;
+    for (uint32_t i = 0; pieces != NULL && i < pieces->count; i++)
+        if (rsmd_extent_pinned(pieces->piece[i].extent) != 0)
+            pinned += pieces->piece[i].length;
+    return pinned;
+}
+
 static void fill_export(const struct rsmd_node *node, const struct walk *walk,
                         struct rsm_inspect_item *item)
 {
@@ -73,6 +84,7 @@ static void fill_export(const struct rsmd_node *node, const struct walk *walk,
         .connections = owner ? exported->import_count : RSM_INSPECT_HIDDEN,
         .pending = rsmd_events_see(&exported->events).pending,
         .length = exported->length,
+        .pinned = pinned_bytes(exported->pieces),
     };
     if (exported->published || exported->claimed)
         fill_name(item, &exported->name);

@@ -49,7 +49,8 @@ const struct message_fields control_messages[] = {
      "item.exporter item.export# item.published item.state item.space item.segment_id item.node "
      "item.pid~ "
      "item.uid~ item.gid~ "
-     "item.permission item.acl_count item.connections item.pending item.length item.trap "
+     "item.permission item.acl_count item.connections item.pending item.length item.pinned "
+     "item.trap "
      "item.reason "
      "item.controller)"},
     {RSM_MSG_LINKS, "LINKS", "first",

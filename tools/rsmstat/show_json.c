@@ -225,6 +225,7 @@ static void show_exports(struct json *json, const struct snapshot *s)
         }
         owners_number(json, "access_list_entries", item->acl_count);
         owners_number(json, "connections", item->connections);
+        json_number(json, "pinned_bytes", item->pinned);
         json_close(json, '{');
     }
     json_close(json, '[');

@@ -221,9 +221,9 @@ static void access_cell(struct table *table, const struct rsm_inspect_item *item
 
 static int show_exports(FILE *out, const struct snapshot *s, const struct options *options)
 {
-    static const char *const headings[] = {
-        "EXPORTED",     "#SIZE",    "~OWNER",       "?#PID", "ACCESS",
-        "#CONNECTIONS", "+#EVENTS", "?~CONTROLLER", "STATE", NULL};
+    static const char *const headings[] = {"EXPORTED", "#SIZE",        "~OWNER",   "?#PID",
+                                           "ACCESS",   "#CONNECTIONS", "+#EVENTS", "?~CONTROLLER",
+                                           "STATE",    "+#PINNED",     NULL};
     struct table table;
     char text[TEXT_BYTES];
     table_begin(&table, headings, style(options));
@@ -239,6 +239,7 @@ static int show_exports(FILE *out, const struct snapshot *s, const struct option
         table_cell(&table, "%" PRIu32, item->pending);
         table_cell(&table, "%s", item->controller);
         table_cell(&table, "%s", text_export_state(item));
+        size_cell(&table, item->pinned, options->human);
     }
     return table_end(&table, out);
 }

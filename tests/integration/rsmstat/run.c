@@ -85,17 +85,17 @@ static bool read_some(int fd, char **text, size_t *length, size_t *room)
     return got > 0;
 }
 
-static unsigned count(const char *text, const char *part)
+unsigned run_count(const struct run *run, const char *part)
 {
     unsigned found = 0;
-    for (const char *at = text; at != NULL && (at = strstr(at, part)) != NULL; at++)
+    for (const char *at = run->seen; at != NULL && (at = strstr(at, part)) != NULL; at++)
         found++;
     return found;
 }
 
 void run_await(struct run *run, const char *text, unsigned times)
 {
-    while (count(run->seen, text) < times)
+    while (run_count(run, text) < times)
         assert_true(read_some(run->out, &run->seen, &run->length, &run->room));
 }
 

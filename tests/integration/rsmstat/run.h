@@ -35,6 +35,8 @@ struct run {
 struct run run_begin(const struct world *world, uid_t uid, const char *options, int out);
 /** Wait until its standard output holds @p text so many times. */
 void run_await(struct run *run, const char *text, unsigned times);
+/** How often its standard output, as far as it has been read, holds @p text. */
+unsigned run_count(const struct run *run, const char *text);
 struct outcome run_end(struct run *run);
 
 struct outcome run_as(const struct world *world, uid_t uid, const char *options);

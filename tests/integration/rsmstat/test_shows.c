@@ -33,6 +33,7 @@ static void check_export(const struct json_value *node, const struct actor *expo
     assert_int_equal(get_number(export_id, "uid"), geteuid());
     assert_int_equal(get_number(export_id, "gid"), getegid());
     assert_int_equal(get_number(export_id, "connections"), connections);
+    assert_int_equal(get_number(export_id, "pinned_bytes"), 0); /* memory of shm is not */
     assert_true(get(export_id, "published", JSON_BOOL)->truth);
     const struct passwd *user = getpwuid(geteuid());
     if (user != NULL)
@@ -196,11 +197,11 @@ static void test_tables(void **state)
     assert_true(has_line(outcome.out, "Exported memory: 16384 .*"));
     assert_true(has_line(outcome.out, "Segments and imports: 3 of [0-9]+, clients: 3"));
     assert_true(has_line(outcome.out, "EXPORTED +SIZE +OWNER +PID +ACCESS +CONNECTIONS +EVENTS +"
-                                      "CONTROLLER +STATE"));
+                                      "CONTROLLER +STATE +PINNED"));
     assert_true(
-        has_line(outcome.out, "0x400000 +12288 +[^ ]+ +[0-9]+ +0755 +1 +0 +sci0 +published"));
-    assert_true(
-        has_line(outcome.out, "0x400001 +4096 +[^ ]+ +[0-9]+ +list of 1 +0 +0 +sci0 +published"));
+        has_line(outcome.out, "0x400000 +12288 +[^ ]+ +[0-9]+ +0755 +1 +0 +sci0 +published +0"));
+    assert_true(has_line(outcome.out,
+                         "0x400001 +4096 +[^ ]+ +[0-9]+ +list of 1 +0 +0 +sci0 +published +0"));
     assert_true(has_line(outcome.out, "0x400000 +1 +12288 +2 +[^ ]+ +[0-9]+ +rw +connected +0 +"
                                       "sci0 +- +-"));
     assert_true(has_line(outcome.out, "sci0 +2 +sci0 +2 +active"));

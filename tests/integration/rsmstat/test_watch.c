@@ -88,6 +88,31 @@ static void test_changes(void **state)
     outcome_free(&outcome);
 }
 
+/* A daemon that stops for a while: rsmstat says so, goes on, and still ends when it is told to. */
+static void test_stopped(void **state)
+{
+    struct actor *exporter = actor_start(*state, 1);
+    TELL_OK(exporter, offer, .length = PARTY_PAGE);
+    pid_t daemon = world_daemon(*state, 1);
+    struct run run = run_begin(*state, geteuid(), "--exports --watch=1", -1);
+    run_await(&run, "\n0x400000 ", 1);
+    process_freeze(daemon);
+    run_await(&run, "rsmstat at ", run_count(&run, "rsmstat at ") + 3);
+    process_thaw(daemon);
+    run_await(&run, "\n0x400000 ", run_count(&run, "\n0x400000 ") + 1);
+    process_freeze(daemon);
+    run_await(&run, "rsmstat at ", run_count(&run, "rsmstat at ") + 2);
+    int64_t before = now_ms();
+    assert_int_equal(kill(run.pid, SIGTERM), 0);
+    struct outcome outcome = run_end(&run);
+    process_thaw(daemon);
+    assert_int_equal(outcome.status, 0);
+    assert_in_range(now_ms() - before, 0,
+                    1500); /* neither the interval nor the time for an answer */
+    assert_non_null(strstr(outcome.err, "node-1.sock: does not answer\n"));
+    outcome_free(&outcome);
+}
+
 /* A terminal that the tool writes to; its other end. */
 static struct run run_on_terminal(const struct world *world, const char *options)
 {
@@ -165,7 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORLD_TEST(test_blocks),      WORLD_TEST(test_rates),    WORLD_TEST(test_lines),
         WORLD_TEST(test_changes),     WORLD_TEST(test_terminal), WORLD_TEST(test_colors),
-        WORLD_TEST(test_broken_pipe),
+        WORLD_TEST(test_broken_pipe), WORLD_TEST(test_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,6 +138,37 @@ static void what_is_not_pinned_is_not_charged(void **state)
     assert_true(rsmd_shares_are_sound(shares));
 }
 
+/* A segment that is pinned in part says how much of it is. */
+static void what_is_pinned_of_a_segment_is_shown(void **state)
+{
+    (void)state;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint32_t pinned, pool;
+    transport_pins();
+    transport_does_without_pinning(false);
+    assert_int_equal(alloc_pages(&importer, 2, &pinned), RSM_ST_OK);
+    transport_does_without_pinning(true);
+    assert_int_equal(alloc_pages(&importer, 1, &pool), RSM_ST_OK);
+    struct rsm_msg msg = {
+        .type = RSM_MSG_EXPORT_CREATE,
+        .u.export_create = {.controller = "sci0", .length = 3 * page, .mode = 0600}};
+    assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
+    uint32_t exported = importer.reply.u.export_create_reply.export_id;
+    struct rsm_msg look = {.type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0}};
+    assert_int_equal(ask(&importer, &look), RSM_ST_OK);
+    assert_int_equal(importer.reply.u.inspect_reply.items[0].pinned, 0); /* it has no memory yet */
+    msg =
+        (struct rsm_msg){.type = RSM_MSG_EXPORT_PUBLISH,
+                         .u.export_publish = {.export_id = exported,
+                                              .segment_id = 9,
+                                              .piece_count = 2,
+                                              .pieces = {{pinned, 0, 2 * page}, {pool, 0, page}}}};
+    assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
+    assert_int_equal(ask(&importer, &look), RSM_ST_OK);
+    assert_int_equal(importer.reply.u.inspect_reply.count, 1);
+    assert_int_equal(importer.reply.u.inspect_reply.items[0].pinned, 2 * page);
+}
+
 /* Connects that are under way are counted, too. */
 static void forwarded_connects_have_a_limit(void **state)
 {
@@ -165,6 +196,7 @@ int main(void)
         TEST(forwarded_connects_have_a_limit),
         TEST(pinned_memory_has_a_limit),
         TEST(what_is_not_pinned_is_not_charged),
+        TEST(what_is_pinned_of_a_segment_is_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,6 +86,7 @@ static void make_segments(struct node *node)
                                                           .state = RSM_INSPECT_AVAILABLE,
                                                           .published = 1,
                                                           .length = UINT64_C(1) << 40,
+                                                          .pinned = UINT64_C(12345678),
                                                           .node = 65535,
                                                           .pid = 4194304,
                                                           .uid = 4294900000U,
@@ -175,6 +176,8 @@ static void test_wide(void **state)
     assert_non_null(strstr(text, " 2001:0db8:85a3:08d3:1319:8a2e:012b:7348 "));
     assert_non_null(strstr(text, "  " LONG_TEXT "\n"));
     assert_null(strstr(text, "..."));
+    assert_non_null(strstr(text, "  STATE        PINNED\n"));
+    assert_non_null(strstr(text, "  available  12345678\n"));
     free(text);
 }
 
