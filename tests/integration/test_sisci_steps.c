@@ -212,11 +212,102 @@ static void library_is_terminated_while_opening(void **state)
     assert_in_range(steps, 4, STEPS_MAX - 1);
 }
 
+/* ---------------------------------------------------------------- callbacks */
+
+/* What the first thread removes a part of, and a callback closes. */
+static struct {
+    sci_map_t map;
+    sci_sequence_t sequence;
+    sci_remote_interrupt_t trigger;
+    sem_t closed;
+} parts;
+
+static sci_callback_action_t close_in_callback(void *unused, sci_local_interrupt_t interrupt,
+                                               sci_error_t status)
+{
+    (void)unused;
+    (void)interrupt;
+    (void)status;
+    close_desc();
+    sem_post(&parts.closed);
+    return SCI_CALLBACK_CONTINUE;
+}
+
+static void let_callback_close(void)
+{
+    sci_error_t error;
+    SCITriggerInterrupt(parts.trigger, 0, &error);
+    while (sem_wait(&parts.closed) != 0)
+        continue;
+}
+
+static int make_parts(sci_desc_t other)
+{
+    sci_local_interrupt_t interrupt;
+    sci_remote_segment_t remote;
+    sci_error_t errors[8] = {SCI_ERR_OK};
+    unsigned number = 1;
+    NEED(make_segment() == 0);
+    SCIPrepareSegment(segment, 0, 0, &errors[0]);
+    SCISetSegmentAvailable(segment, 0, 0, &errors[1]);
+    SCIConnectSegment(desc, &remote, 1, ID, 0, NULL, NULL, 0, 0, &errors[2]);
+    SCIMapRemoteSegment(remote, &parts.map, 0, LENGTH, NULL, 0, &errors[3]);
+    SCICreateMapSequence(parts.map, &parts.sequence, 0, &errors[4]);
+    SCICreateInterrupt(other, &interrupt, 0, &number, close_in_callback, NULL,
+                       SCI_FLAG_USE_CALLBACK, &errors[5]);
+    SCIConnectInterrupt(other, &parts.trigger, 1, 0, number, 0, 0, &errors[6]);
+    for (int i = 0; i < 7; i++)
+        NEED(errors[i] == SCI_ERR_OK);
+    return 0;
+}
+
+static int remove_once(unsigned at, bool *reached)
+{
+    sci_desc_t other;
+    sci_error_t error;
+    SCIOpen(&other, 0, &error);
+    NEED(error == SCI_ERR_OK && make_parts(other) == 0);
+    NEED(begin_steps(at, let_callback_close) == 0);
+    SCIRemoveSequence(parts.sequence, 0, &error);
+    *reached = end_steps();
+    NEED(error == SCI_ERR_OK || error == SCI_ERR_ILLEGAL_PARAMETER);
+    SCIUnmapSegment(parts.map, 0, &error);
+    NEED(error == SCI_ERR_ILLEGAL_PARAMETER);
+    /* The id is free, and so is all that is left with the other descriptor. */
+    NEED(make_segment() == 0);
+    close_desc();
+    SCIClose(other, 0, &error);
+    NEED(error == SCI_ERR_OK);
+    return 0;
+}
+
+static int remove_at_each_step(void *bytes)
+{
+    unsigned *steps = bytes;
+    bool reached = true;
+    NEED(begin_library() == 0);
+    sem_init(&parts.closed, 0, 0);
+    for (*steps = 0; reached && *steps < STEPS_MAX; ++*steps)
+        NEED(remove_once(*steps, &reached) == 0);
+    SCITerminate();
+    return 0;
+}
+
+/* Whoever removes the sequence ends the map, the connection and the descriptor that the callback has left to it. */
+static void descriptor_is_closed_in_a_callback_while_removing(void **state)
+{
+    unsigned steps = 0;
+    assert_int_equal(actor_run(actor_start(*state, 1), remove_at_each_step, &steps, sizeof steps),
+                     0);
+    assert_in_range(steps, 4, STEPS_MAX - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(descriptor_is_closed_while_mapping),
         WORLD_TEST(library_is_terminated_while_opening),
+        WORLD_TEST(descriptor_is_closed_in_a_callback_while_removing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
