@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SISCI, where a second thread does what ends or changes the same thing, at each step of the first: whenever that one is
- * about to take a lock, or has released one. */
+ * about to take a lock, has taken one, or has released one. */
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -8,6 +8,7 @@
 #include <sisci_api.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -68,7 +69,9 @@ IN_FRONT int pthread_mutex_lock(pthread_mutex_t *mutex)
     if (lock == NULL)
         lock = libc_function("pthread_mutex_lock");
     pass_step();
-    return lock(mutex);
+    int error = lock(mutex);
+    pass_step();
+    return error;
 }
 
 IN_FRONT int pthread_mutex_unlock(pthread_mutex_t *mutex)
@@ -302,12 +305,106 @@ static void descriptor_is_closed_in_a_callback_while_removing(void **state)
     assert_in_range(steps, 4, STEPS_MAX - 1);
 }
 
+/* ---------------------------------------------------------------- fork */
+
+enum { CHILD_S = 20 };
+
+static atomic_uint children, failed_children;
+
+static sci_callback_action_t count_call(void *count, sci_local_interrupt_t interrupt,
+                                        sci_error_t status)
+{
+    (void)interrupt;
+    (void)status;
+    atomic_fetch_add((atomic_uint *)count, 1);
+    return SCI_CALLBACK_CONTINUE;
+}
+
+/* An interrupt with a callback, and a segment: with adapter, connection and thread. */
+static int use_everything(unsigned id)
+{
+    atomic_uint calls = 0;
+    sci_local_segment_t local;
+    sci_local_interrupt_t interrupt;
+    sci_remote_interrupt_t trigger;
+    sci_remote_segment_t remote;
+    sci_error_t errors[9] = {SCI_ERR_OK};
+    unsigned number = 0;
+    SCICreateSegment(desc, &local, id, LENGTH, NULL, NULL, 0, &errors[0]);
+    SCIPrepareSegment(local, 0, 0, &errors[1]);
+    SCISetSegmentAvailable(local, 0, 0, &errors[2]);
+    SCIConnectSegment(desc, &remote, 1, id, 0, NULL, NULL, 0, 0, &errors[3]);
+    SCICreateInterrupt(desc, &interrupt, 0, &number, count_call, &calls, SCI_FLAG_USE_CALLBACK,
+                       &errors[4]);
+    SCIConnectInterrupt(desc, &trigger, 1, 0, number, 0, 0, &errors[5]);
+    SCITriggerInterrupt(trigger, 0, &errors[6]);
+    while (atomic_load(&calls) == 0)
+        usleep(100);
+    SCIRemoveInterrupt(interrupt, 0, &errors[7]);
+    SCIRemoveSegment(local, 0, &errors[8]);
+    for (int i = 0; i < 9; i++)
+        NEED(errors[i] == SCI_ERR_OK);
+    return 0;
+}
+
+static int use_in_child(void)
+{
+    sci_error_t error;
+    alarm(CHILD_S); /* for hangs */
+    SCIInitialize(0, &error);
+    SCIOpen(&desc, 0, &error);
+    NEED(error == SCI_ERR_OK);
+    NEED(use_everything(ID + 1) == 0);
+    SCITerminate();
+    return 0;
+}
+
+static void fork_and_use(void)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(use_in_child() == 0 ? 0 : 1);
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+        atomic_fetch_add(&failed_children, 1);
+    atomic_fetch_add(&children, 1);
+}
+
+static int fork_at_each_step(void *bytes)
+{
+    unsigned *steps = bytes;
+    bool reached = true;
+    sci_error_t error;
+    NEED(begin_library() == 0);
+    for (*steps = 0; reached && *steps < STEPS_MAX; ++*steps) {
+        SCIOpen(&desc, 0, &error);
+        NEED(error == SCI_ERR_OK);
+        NEED(begin_steps(*steps, fork_and_use) == 0);
+        NEED(use_everything(ID) == 0);
+        reached = end_steps();
+        NEED(failed_children == 0);
+        close_desc();
+    }
+    NEED(children == *steps);
+    SCITerminate();
+    return 0;
+}
+
+/* A child can use the library, at whatever moment of another thread of its parent it was forked. */
+static void process_forks_while_a_thread_is_at_work(void **state)
+{
+    unsigned steps = 0;
+    assert_int_equal(actor_run(actor_start(*state, 1), fork_at_each_step, &steps, sizeof steps), 0);
+    assert_in_range(steps, 4, STEPS_MAX - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(descriptor_is_closed_while_mapping),
         WORLD_TEST(library_is_terminated_while_opening),
         WORLD_TEST(descriptor_is_closed_in_a_callback_while_removing),
+        WORLD_TEST(process_forks_while_a_thread_is_at_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
