@@ -19,10 +19,17 @@ static void cancel(struct sisci_object *object)
     struct sisci_dma_engine *engine = ((struct sisci_dma_queue *)object)->engine;
     pthread_mutex_lock(&engine->lock);
     engine->ended = true;
-    engine->silent = sisci_in_callback(); /* after it has returned nobody is called */
     atomic_store(&engine->stop, true);
     pthread_cond_signal(&engine->work);
     pthread_cond_signal(&engine->due);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+/* The thread that calls is in a callback that ends the queue. After it has returned nobody is called. */
+static void silence(struct sisci_dma_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->silent = true;
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -30,9 +37,9 @@ static void release(struct sisci_object *object)
 {
     struct sisci_dma_queue *queue = (struct sisci_dma_queue *)object;
     if (queue->mover != NULL)
-        sisci_listener_end(queue->mover);
-    if (queue->caller != NULL)
-        sisci_listener_end(queue->caller);
+        (void)sisci_listener_end(queue->mover); /* which calls nobody */
+    if (queue->caller != NULL && !sisci_listener_end(queue->caller))
+        silence(queue->engine);
     sisci_dma_engine_drop(queue->engine);
     free(queue->requests);
 }

@@ -93,7 +93,7 @@ static void release(struct sisci_object *object)
 {
     struct local_interrupt *interrupt = interrupt_of(object);
     if (interrupt->listener != NULL) {
-        sisci_listener_end(interrupt->listener);
+        (void)sisci_listener_end(interrupt->listener);
         return;
     }
     rsmcore_interrupt_remove(interrupt->core);

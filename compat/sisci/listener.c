@@ -116,7 +116,7 @@ static bool waits_for_self(const struct sisci_listener *listener)
     return listener != NULL;
 }
 
-void sisci_listener_end(struct sisci_listener *listener)
+bool sisci_listener_end(struct sisci_listener *listener)
 {
     pthread_mutex_lock(&lock);
     bool abandon = self != NULL && waits_for_self(listener);
@@ -128,7 +128,7 @@ void sisci_listener_end(struct sisci_listener *listener)
     pthread_mutex_unlock(&lock);
     if (abandon) {
         pthread_detach(thread);
-        return;
+        return false;
     }
     pthread_join(thread, NULL);
     if (self != NULL) {
@@ -137,6 +137,7 @@ void sisci_listener_end(struct sisci_listener *listener)
         pthread_mutex_unlock(&lock);
     }
     release(listener);
+    return true;
 }
 
 __attribute__((noinline)) void sisci_call_deep(void (*call)(void *), void *argument)
