@@ -165,6 +165,15 @@ SISCI_API sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t dq, unsigned 
 }
 SISCI_EXPORT(SCIWaitForDMAQueue);
 
+/* Until the transfer has ended: bytes may move when a thread that is cancelled here has gone. */
+static void await_undisturbed(struct sisci_dma_queue *queue, struct sisci_dma_wait *wait)
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    (void)sisci_wait(&queue->object, SCI_INFINITE_TIMEOUT, sisci_dma_await, wait);
+    pthread_setcancelstate(state, NULL);
+}
+
 static void abort_transfer(struct sisci_dma_queue *queue)
 {
     struct sisci_dma_engine *engine = queue->engine;
@@ -176,7 +185,7 @@ static void abort_transfer(struct sisci_dma_queue *queue)
         atomic_store(&engine->stop, true);
     pthread_mutex_unlock(&engine->lock);
     if (posted)
-        (void)sisci_wait(&queue->object, SCI_INFINITE_TIMEOUT, sisci_dma_await, &wait);
+        await_undisturbed(queue, &wait);
 }
 
 SISCI_API void SCIAbortDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)

@@ -43,6 +43,7 @@ struct sisci_dma_queue {
     /* The engine's lock guards what follows. */
     struct sisci_listener *mover, *caller; /**< NULL: not needed yet */
     unsigned max_entries, entries, room;
+    uint64_t tickets;                   /**< how many entries it has gathered in its life */
     struct sisci_dma_request *requests; /**< those gathered */
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SISCI, where a second thread does what ends or changes the same thing, at each step of the first: whenever that one is
  * about to take a lock, has taken one, or has released one. */
-#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -12,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "in_front.h"
 #include "party.h"
 
 enum {
@@ -50,15 +50,12 @@ static void pass_step(void)
         sem_post(&second.has_ended);
 }
 
-/* The libraries call this program's functions instead of those of the C library. */
-#define IN_FRONT __attribute__((visibility("default")))
-
 typedef int mutex_function(pthread_mutex_t *mutex);
 
-static mutex_function *libc_function(const char *name)
+static mutex_function *function_behind(const char *name)
 {
     mutex_function *function;
-    void *found = dlsym(RTLD_NEXT, name);
+    void *found = behind(name);
     memcpy(&function, &found, sizeof function);
     return function;
 }
@@ -67,7 +64,7 @@ IN_FRONT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     static mutex_function *_Atomic lock;
     if (lock == NULL)
-        lock = libc_function("pthread_mutex_lock");
+        lock = function_behind("pthread_mutex_lock");
     pass_step();
     int error = lock(mutex);
     pass_step();
@@ -78,7 +75,7 @@ IN_FRONT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
     static mutex_function *_Atomic unlock;
     if (unlock == NULL)
-        unlock = libc_function("pthread_mutex_unlock");
+        unlock = function_behind("pthread_mutex_unlock");
     int error = unlock(mutex);
     pass_step();
     return error;
@@ -212,6 +209,97 @@ static void library_is_terminated_while_opening(void **state)
 {
     unsigned steps = 0;
     assert_int_equal(actor_run(actor_start(*state, 1), open_at_each_step, &steps, sizeof steps), 0);
+    assert_in_range(steps, 4, STEPS_MAX - 1);
+}
+
+/* ---------------------------------------------------------------- DMA */
+
+/* A queue, and what the second thread has come to with it. */
+static struct {
+    sci_dma_queue_t queue;
+    sci_remote_segment_t remote;
+    sci_error_t reset, enqueued;
+} dma;
+
+enum { FIRST = 8, SECOND = 16 }; /* places that the two threads transfer to */
+
+static sci_error_t enqueue(unsigned place, unsigned flags)
+{
+    sci_error_t error;
+    (void)SCIEnqueueDMATransfer(dma.queue, segment, dma.remote, 0, place, 8, flags, &error);
+    return error;
+}
+
+static void reset_and_enqueue(void)
+{
+    SCIResetDMAQueue(dma.queue, 0, &dma.reset);
+    dma.enqueued = enqueue(SECOND, 0);
+}
+
+static int begin_dma(uint64_t **bytes)
+{
+    sci_map_t map;
+    sci_error_t errors[5] = {SCI_ERR_OK};
+    NEED(make_segment() == 0);
+    SCIPrepareSegment(segment, 0, 0, &errors[0]);
+    SCISetSegmentAvailable(segment, 0, 0, &errors[1]);
+    SCIConnectSegment(desc, &dma.remote, 1, ID, 0, NULL, NULL, 0, 0, &errors[2]);
+    *bytes = SCIMapLocalSegment(segment, &map, 0, LENGTH, NULL, 0, &errors[3]);
+    SCICreateDMAQueue(desc, &dma.queue, 0, 4, 0, &errors[4]);
+    for (int i = 0; i < 5; i++)
+        NEED(errors[i] == SCI_ERR_OK);
+    return 0;
+}
+
+/* The queue's contents, posted, move what the second thread has enqueued, and nothing of the first. */
+static int check_contents(const volatile uint64_t *bytes)
+{
+    sci_error_t error;
+    NEED(SCIDMAQueueState(dma.queue) == SCI_DMAQUEUE_GATHER);
+    SCIPostDMAQueue(dma.queue, NULL, NULL, 0, &error);
+    NEED(error == SCI_ERR_OK);
+    NEED(SCIWaitForDMAQueue(dma.queue, SCI_INFINITE_TIMEOUT, 0, &error) == SCI_DMAQUEUE_DONE);
+    NEED(bytes[FIRST / 8] == 0 && bytes[SECOND / 8] == 1);
+    return 0;
+}
+
+/* It cannot be posted, because there is no thread. */
+static int enqueue_once(unsigned at, bool *reached)
+{
+    uint64_t *bytes;
+    NEED(begin_dma(&bytes) == 0);
+    bytes[0] = 1;
+    NEED(begin_steps(at, reset_and_enqueue) == 0);
+    no_threads = true;
+    NEED(enqueue(FIRST, SCI_FLAG_DMA_POST) == SCI_ERR_NOSPC);
+    no_threads = false;
+    *reached = end_steps();
+    if (dma.enqueued == SCI_ERR_OK)
+        NEED(check_contents(bytes) == 0);
+    else /* it came while the other's entry was being posted */
+        NEED(dma.enqueued == SCI_ERR_ILLEGAL_OPERATION &&
+             SCIDMAQueueState(dma.queue) == SCI_DMAQUEUE_IDLE);
+    close_desc();
+    return 0;
+}
+
+static int enqueue_at_each_step(void *bytes)
+{
+    unsigned *steps = bytes;
+    bool reached = true;
+    NEED(begin_library() == 0);
+    for (*steps = 0; reached && *steps < STEPS_MAX; ++*steps)
+        NEED(enqueue_once(*steps, &reached) == 0);
+    SCITerminate();
+    return 0;
+}
+
+/* Who takes back an entry that could not be posted takes back no other one. */
+static void queue_is_reset_while_posting(void **state)
+{
+    unsigned steps = 0;
+    assert_int_equal(actor_run(actor_start(*state, 1), enqueue_at_each_step, &steps, sizeof steps),
+                     0);
     assert_in_range(steps, 4, STEPS_MAX - 1);
 }
 
@@ -403,6 +491,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORLD_TEST(descriptor_is_closed_while_mapping),
         WORLD_TEST(library_is_terminated_while_opening),
+        WORLD_TEST(queue_is_reset_while_posting),
         WORLD_TEST(descriptor_is_closed_in_a_callback_while_removing),
         WORLD_TEST(process_forks_while_a_thread_is_at_work),
     };

@@ -288,6 +288,29 @@ CONFORMANCE(X, 88, "waits end after their time, by cancellation and by an abort,
     SUCCEEDS(SCIRemoveDMAQueue, dma.queue, 0);
 }
 
+static void *abort_and_note(void *argument)
+{
+    const struct dma *dma = argument;
+    pthread_cancel(pthread_self());
+    (void)ERROR_OF(SCIAbortDMAQueue, dma->queue, 0);
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return (void *)(uintptr_t)SCIDMAQueueState(dma->queue);
+}
+
+CONFORMANCE(X, 94, "a thread that is being cancelled aborts a transfer to its end")
+{
+    pthread_t thread;
+    void *state;
+    struct dma dma = dma_begin(LONG_PART);
+    EXPECT(SCI_ERR_OK, dma_start_long(&dma, dma.queue, NULL, NULL));
+    HOLDS(pthread_create(&thread, NULL, abort_and_note, &dma) == 0);
+    HOLDS(pthread_join(thread, &state) == 0);
+    HOLDS(state != PTHREAD_CANCELED);
+    EXPECT(SCI_DMAQUEUE_ABORTED, (int)(uintptr_t)state);
+    SUCCEEDS(SCIRemoveDMAQueue, dma.queue, 0);
+}
+
 /* ---------------------------------------------------------------- deaths */
 
 CONFORMANCE(X, 89, "a transfer to an owner that is killed ends in ERROR, and the queue goes on")
