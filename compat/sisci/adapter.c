@@ -8,15 +8,53 @@
 
 /* Those that have been looked up. The lock is not held while the daemon is asked. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct rsmcore_controller *known[SISCI_ADAPTERS_MAX];
+static struct {
+    struct rsmcore_controller *controller; /* NULL: not yet */
+    unsigned generation;                   /* of the process that looked it up */
+} known[SISCI_ADAPTERS_MAX];
+static unsigned generation; /* one more in each forked child */
+
+/* ------------------------------------------------------------------ fork */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* What the parent has looked up is not the child's, which may be of another node. It is given up when the
+ * child asks: here nothing is called. */
+static void begin_anew(void)
+{
+    generation++;
+    pthread_mutex_unlock(&lock);
+}
+
+static void watch_fork(void)
+{
+    pthread_atfork(before_fork, after_fork, begin_anew);
+}
+
+/* ------------------------------------------------------------------ those that are known */
 
 static struct rsmcore_controller *find_known(unsigned number)
 {
+    struct rsmcore_controller *parents = NULL;
     pthread_mutex_lock(&lock);
-    struct rsmcore_controller *found = known[number];
+    struct rsmcore_controller *found = known[number].controller;
+    if (found != NULL && known[number].generation != generation) {
+        parents = found;
+        known[number].controller = found = NULL;
+    }
     if (found != NULL)
         rsmcore_controller_hold(found);
     pthread_mutex_unlock(&lock);
+    if (parents != NULL)
+        rsmcore_controller_close(parents);
     return found;
 }
 
@@ -24,15 +62,21 @@ static struct rsmcore_controller *find_known(unsigned number)
 static void remember(unsigned number, struct rsmcore_controller *controller)
 {
     pthread_mutex_lock(&lock);
-    if (known[number] == NULL)
-        known[number] = rsmcore_controller_hold(controller);
+    if (known[number].controller == NULL) {
+        known[number].controller = rsmcore_controller_hold(controller);
+        known[number].generation = generation;
+    }
     pthread_mutex_unlock(&lock);
 }
 
+/* ------------------------------------------------------------------ functions */
+
 sci_error_t sisci_adapter_open(unsigned number, struct rsmcore_controller **controller)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (number >= SISCI_ADAPTERS_MAX)
         return SCI_ERR_ILLEGAL_ADAPTERNO;
+    pthread_once(&once, watch_fork);
     *controller = find_known(number);
     if (*controller != NULL)
         return SCI_ERR_OK;
@@ -63,8 +107,8 @@ void sisci_adapters_forget(void)
 {
     for (unsigned i = 0; i < SISCI_ADAPTERS_MAX; i++) {
         pthread_mutex_lock(&lock);
-        struct rsmcore_controller *controller = known[i];
-        known[i] = NULL;
+        struct rsmcore_controller *controller = known[i].controller;
+        known[i].controller = NULL;
         pthread_mutex_unlock(&lock);
         if (controller != NULL)
             rsmcore_controller_close(controller);

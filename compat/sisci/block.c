@@ -111,7 +111,7 @@ static void release(struct sisci_object *object)
 {
     struct block *block = block_of(object);
     if (block->listener != NULL) {
-        sisci_listener_end(block->listener);
+        (void)sisci_listener_end(block->listener);
         return;
     }
     sisci_drop(&block->source->from->object); /* it has not begun */

@@ -166,7 +166,7 @@ static void call_program(void *argument)
     (void)call->callback(call->argument, call->handle, call->status);
 }
 
-/* Calls that are due are made before the thread ends, unless it is a callback that ends it. */
+/* Calls that are due are made before the thread ends, unless a callback of it ends it. */
 static bool call_next(void *argument)
 {
     struct sisci_dma_engine *engine = argument;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SCIEnqueueDMATransfer(), SCIPostDMAQueue(): transfers that are gathered first */
 #include <stdlib.h>
+#include <string.h>
 
 #include "dma_queue.h"
 #include "export.h"
@@ -68,7 +69,8 @@ static bool make_room(struct sisci_dma_queue *queue)
     return true;
 }
 
-static sci_error_t gather(struct sisci_dma_queue *queue, const struct sisci_dma_request *request)
+/* The entry gets a ticket. */
+static sci_error_t gather(struct sisci_dma_queue *queue, struct sisci_dma_request *request)
 {
     struct sisci_dma_engine *engine = queue->engine;
     sci_error_t error = SCI_ERR_OK;
@@ -81,6 +83,7 @@ static sci_error_t gather(struct sisci_dma_queue *queue, const struct sisci_dma_
     else if (!make_room(queue))
         error = SCI_ERR_NOSPC;
     if (error == SCI_ERR_OK) {
+        request->ticket = ++queue->tickets;
         queue->requests[queue->entries++] = *request;
         sisci_dma_set_state(engine, SCI_DMAQUEUE_GATHER);
     }
@@ -88,13 +91,28 @@ static sci_error_t gather(struct sisci_dma_queue *queue, const struct sisci_dma_
     return error;
 }
 
-/* The last entry was to be posted, and was not. Others may have dropped it meanwhile. */
-static void take_back(struct sisci_dma_queue *queue)
+/* Called with the lock held. */
+static void drop_entry(struct sisci_dma_queue *queue, unsigned at)
+{
+    struct sisci_dma_request *entry = &queue->requests[at];
+    memmove(entry, entry + 1, (--queue->entries - at) * sizeof *entry);
+    if (queue->entries == 0)
+        sisci_dma_set_state(queue->engine, SCI_DMAQUEUE_IDLE);
+}
+
+/* An entry was to be posted, and was not. Others may have dropped or posted it meanwhile, and the queue may
+ * have theirs. */
+static void take_back(struct sisci_dma_queue *queue, uint64_t ticket)
 {
     struct sisci_dma_engine *engine = queue->engine;
     pthread_mutex_lock(&engine->lock);
-    if (atomic_load(&engine->state) == SCI_DMAQUEUE_GATHER && --queue->entries == 0)
-        sisci_dma_set_state(engine, SCI_DMAQUEUE_IDLE);
+    if (atomic_load(&engine->state) == SCI_DMAQUEUE_GATHER) {
+        unsigned at = 0;
+        while (at < queue->entries && queue->requests[at].ticket != ticket)
+            at++;
+        if (at < queue->entries)
+            drop_entry(queue, at);
+    }
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -109,7 +127,7 @@ static sci_error_t try_request(const struct sisci_dma_queue *queue,
     return error;
 }
 
-static sci_error_t enqueue(struct sisci_dma_queue *queue, const struct sisci_dma_request *request,
+static sci_error_t enqueue(struct sisci_dma_queue *queue, struct sisci_dma_request *request,
                            unsigned flags)
 {
     const struct sisci_dma_manner manner = {.wait = (flags & SCI_FLAG_DMA_WAIT) != 0};
@@ -120,7 +138,7 @@ static sci_error_t enqueue(struct sisci_dma_queue *queue, const struct sisci_dma
         return error;
     error = post(queue, &manner);
     if (error != SCI_ERR_OK)
-        take_back(queue);
+        take_back(queue, request->ticket);
     if ((flags & SCI_FLAG_DMA_RESET) != 0 &&
         atomic_load(&queue->engine->state) != SCI_DMAQUEUE_GATHER)
         (void)sisci_dma_reset(queue); /* also where the transfer has failed */
@@ -144,12 +162,12 @@ SISCI_API sci_dma_queue_state_t SCIEnqueueDMATransfer(sci_dma_queue_t dq,
                                                       unsigned int remoteOffset, unsigned int size,
                                                       unsigned int flags, sci_error_t *error)
 {
-    const struct sisci_dma_request request = {.segment = localSegment,
-                                              .remote = remoteSegment,
-                                              .local_offset = localOffset,
-                                              .remote_offset = remoteOffset,
-                                              .size = size,
-                                              .read = (flags & SCI_FLAG_DMA_READ) != 0};
+    struct sisci_dma_request request = {.segment = localSegment,
+                                        .remote = remoteSegment,
+                                        .local_offset = localOffset,
+                                        .remote_offset = remoteOffset,
+                                        .size = size,
+                                        .read = (flags & SCI_FLAG_DMA_READ) != 0};
     sci_dma_queue_state_t state = SCI_DMAQUEUE_ERROR;
     sci_error_t result = check_flags(flags);
     struct sisci_dma_queue *queue = result == SCI_ERR_OK ? sisci_hold_dma_queue(dq) : NULL;

@@ -19,10 +19,17 @@ static void cancel(struct sisci_object *object)
     struct sisci_dma_engine *engine = ((struct sisci_dma_queue *)object)->engine;
     pthread_mutex_lock(&engine->lock);
     engine->ended = true;
-    engine->silent = sisci_in_callback(); /* after it has returned nobody is called */
     atomic_store(&engine->stop, true);
     pthread_cond_signal(&engine->work);
     pthread_cond_signal(&engine->due);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+/* The thread that calls is in a callback that ends the queue. After it has returned nobody is called. */
+static void silence(struct sisci_dma_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->silent = true;
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -30,9 +37,9 @@ static void release(struct sisci_object *object)
 {
     struct sisci_dma_queue *queue = (struct sisci_dma_queue *)object;
     if (queue->mover != NULL)
-        sisci_listener_end(queue->mover);
-    if (queue->caller != NULL)
-        sisci_listener_end(queue->caller);
+        (void)sisci_listener_end(queue->mover); /* which calls nobody */
+    if (queue->caller != NULL && !sisci_listener_end(queue->caller))
+        silence(queue->engine);
     sisci_dma_engine_drop(queue->engine);
     free(queue->requests);
 }
@@ -158,6 +165,15 @@ SISCI_API sci_dma_queue_state_t SCIWaitForDMAQueue(sci_dma_queue_t dq, unsigned 
 }
 SISCI_EXPORT(SCIWaitForDMAQueue);
 
+/* Until the transfer has ended: bytes may move when a thread that is cancelled here has gone. */
+static void await_undisturbed(struct sisci_dma_queue *queue, struct sisci_dma_wait *wait)
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    (void)sisci_wait(&queue->object, SCI_INFINITE_TIMEOUT, sisci_dma_await, wait);
+    pthread_setcancelstate(state, NULL);
+}
+
 static void abort_transfer(struct sisci_dma_queue *queue)
 {
     struct sisci_dma_engine *engine = queue->engine;
@@ -169,7 +185,7 @@ static void abort_transfer(struct sisci_dma_queue *queue)
         atomic_store(&engine->stop, true);
     pthread_mutex_unlock(&engine->lock);
     if (posted)
-        (void)sisci_wait(&queue->object, SCI_INFINITE_TIMEOUT, sisci_dma_await, &wait);
+        await_undisturbed(queue, &wait);
 }
 
 SISCI_API void SCIAbortDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error)

@@ -24,13 +24,13 @@ struct sisci_dma_engine {
     atomic_bool stop;                     /**< end the transfer that is posted */
     pthread_mutex_t lock;                 /**< guards what follows */
     pthread_cond_t changed;               /**< the state: for those who wait */
-    pthread_cond_t work;           /**< something is posted, or the queue ends: for the mover */
-    pthread_cond_t due;            /**< a call is due, or the queue ends: for the caller */
-    bool ended;                    /**< the queue is being ended: nothing is posted any more */
-    bool silent;                   /**< ... in a callback: the program is not called any more */
-    bool calls_back;               /**< the latest transfer has a callback */
-    uint64_t posts;                /**< how often something was posted */
-    sci_error_t outcome;           /**< of the latest transfer; SCI_ERR_OK while there is none */
+    pthread_cond_t work; /**< something is posted, or the queue ends: for the mover */
+    pthread_cond_t due;  /**< a call is due, or the queue ends: for the caller */
+    bool ended;          /**< the queue is being ended: nothing is posted any more */
+    bool silent;         /**< ... in a callback of its own: the program is not called any more */
+    bool calls_back;     /**< the latest transfer has a callback */
+    uint64_t posts;      /**< how often something was posted */
+    sci_error_t outcome; /**< of the latest transfer; SCI_ERR_OK while there is none */
     struct sisci_dma_call *posted; /**< for the thread that moves bytes; NULL: nothing */
     struct sisci_dma_call *calls;  /**< for the thread that calls the program, the oldest first */
     sci_dma_queue_t handle;
@@ -43,6 +43,7 @@ struct sisci_dma_queue {
     /* The engine's lock guards what follows. */
     struct sisci_listener *mover, *caller; /**< NULL: not needed yet */
     unsigned max_entries, entries, room;
+    uint64_t tickets;                   /**< how many entries it has gathered in its life */
     struct sisci_dma_request *requests; /**< those gathered */
 };
 

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "error.h"
 #include "sisci_types.h"
@@ -16,7 +17,8 @@ struct sisci_dma_request {
     void *memory;                /**< the local side is plain memory; NULL: it is a segment */
     sci_remote_segment_t remote;
     size_t local_offset, remote_offset, size;
-    bool read; /**< from remote to local */
+    bool read;       /**< from remote to local */
+    uint64_t ticket; /**< tells it from others that a queue gathers */
 };
 
 struct sisci_dma_transfer;

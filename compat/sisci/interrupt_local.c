@@ -93,7 +93,7 @@ static void release(struct sisci_object *object)
 {
     struct local_interrupt *interrupt = interrupt_of(object);
     if (interrupt->listener != NULL) {
-        sisci_listener_end(interrupt->listener);
+        (void)sisci_listener_end(interrupt->listener);
         return;
     }
     rsmcore_interrupt_remove(interrupt->core);
@@ -111,17 +111,13 @@ static const struct sisci_type *type_of(enum sisci_kind kind)
 }
 
 static enum rsm_status make_core(struct local_interrupt *interrupt, enum sisci_kind kind,
-                                 unsigned *number, unsigned flags)
+                                 uint32_t *number, unsigned flags)
 {
-    uint32_t wanted = *number;
     uint32_t how = ((flags & SCI_FLAG_FIXED_INTNO) == 0 ? RSM_INTERRUPT_ASSIGN_NUMBER : 0) |
                    ((flags & SCI_FLAG_SHARED_INT) != 0 ? RSM_INTERRUPT_SHARED : 0);
-    enum rsm_status status = rsmcore_interrupt_create(
-        kind == SISCI_LOCAL_INTERRUPT ? RSM_INTERRUPT_PLAIN : RSM_INTERRUPT_DATA, &wanted, how,
-        MODE, &interrupt->core);
-    if (status == RSM_ST_OK)
-        *number = wanted;
-    return status;
+    return rsmcore_interrupt_create(kind == SISCI_LOCAL_INTERRUPT ? RSM_INTERRUPT_PLAIN
+                                                                  : RSM_INTERRUPT_DATA,
+                                    number, how, MODE, &interrupt->core);
 }
 
 static struct source *make_source(const struct local_interrupt *interrupt, enum sisci_kind kind,
@@ -143,35 +139,30 @@ static sci_error_t enter(struct local_interrupt *interrupt, struct sisci_object 
 {
     if (callback != NULL && (interrupt->source = make_source(interrupt, kind, callback)) == NULL)
         return SCI_ERR_NOSPC;
-    void *made;
-    sci_error_t error = sisci_object_enter(&interrupt->object, type_of(kind), desc, &made);
-    if (error != SCI_ERR_OK) {
+    sci_error_t error = sisci_object_enter(&interrupt->object, type_of(kind), desc, handle);
+    if (error != SCI_ERR_OK)
         free(interrupt->source);
-        return error;
-    }
-    *handle = made;
-    return SCI_ERR_OK;
-}
-
-/* The interrupt is held meanwhile: its callback may remove it at once. */
-static sci_error_t listen_to(struct local_interrupt *interrupt, void **handle, enum sisci_kind kind)
-{
-    struct sisci_object *object = sisci_hold(*handle, kind);
-    if (object == NULL)
-        return SCI_ERR_ILLEGAL_PARAMETER; /* somebody else has found the handle and removed it */
-    interrupt->source->handle = *handle;
-    sci_error_t error =
-        sisci_listener_start(&listener_type, interrupt->source, &interrupt->listener);
-    if (error == SCI_ERR_OK) {
-        sisci_drop(object);
-    } else {
-        *handle = NULL;
-        (void)sisci_end(object, SISCI_END_ALL);
-    }
     return error;
 }
 
-static sci_error_t make(struct sisci_object *desc, enum sisci_kind kind, unsigned *number,
+/* The interrupt is held meanwhile: its callback may remove it at once. */
+static sci_error_t listen_to(struct local_interrupt *interrupt, void *handle, enum sisci_kind kind)
+{
+    struct sisci_object *object = sisci_hold(handle, kind);
+    if (object == NULL)
+        return SCI_ERR_ILLEGAL_PARAMETER; /* somebody else has found the handle and removed it */
+    interrupt->source->handle = handle;
+    sci_error_t error =
+        sisci_listener_start(&listener_type, interrupt->source, &interrupt->listener);
+    if (error == SCI_ERR_OK)
+        sisci_drop(object);
+    else
+        (void)sisci_end(object, SISCI_END_ALL);
+    return error;
+}
+
+/* On error what `handle` has become means nothing. */
+static sci_error_t make(struct sisci_object *desc, enum sisci_kind kind, uint32_t *number,
                         const struct sisci_interrupt_callback *callback, unsigned flags,
                         void **handle)
 {
@@ -183,13 +174,15 @@ static sci_error_t make(struct sisci_object *desc, enum sisci_kind kind, unsigne
         free(interrupt);
         return error;
     }
-    error = enter(interrupt, desc, kind, callback, handle);
+    void *made;
+    error = enter(interrupt, desc, kind, callback, &made);
     if (error != SCI_ERR_OK) {
         rsmcore_interrupt_remove(interrupt->core);
         free(interrupt);
         return error;
     }
-    return callback != NULL ? listen_to(interrupt, handle, kind) : SCI_ERR_OK;
+    *handle = made;
+    return callback != NULL ? listen_to(interrupt, made, kind) : SCI_ERR_OK;
 }
 
 static sci_error_t check_create(unsigned adapter, const unsigned *number, enum sisci_kind kind,
@@ -223,9 +216,14 @@ sci_error_t sisci_interrupt_create(sci_desc_t sd, enum sisci_kind kind, unsigned
     struct sisci_object *desc = sisci_hold(sd, SISCI_DESC);
     if (desc == NULL)
         return SCI_ERR_ILLEGAL_PARAMETER;
-    error = make(desc, kind, number, (flags & SCI_FLAG_USE_CALLBACK) != 0 ? callback : NULL, flags,
+    uint32_t made = *number;
+    error = make(desc, kind, &made, (flags & SCI_FLAG_USE_CALLBACK) != 0 ? callback : NULL, flags,
                  handle);
     sisci_drop(desc);
+    if (error == SCI_ERR_OK)
+        *number = made;
+    else
+        *handle = NULL;
     return error;
 }
 

@@ -22,6 +22,32 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* That of the calling thread; NULL: it is none of ours. */
 static __thread struct sisci_listener *self;
 
+/* ------------------------------------------------------------------ fork */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* The listeners are the parent's. Where a callback forks, the child's thread is the program's alone. */
+static void begin_anew(void)
+{
+    self = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
+static void watch_fork(void)
+{
+    pthread_atfork(before_fork, after_fork, begin_anew);
+}
+
+/* ------------------------------------------------------------------ the thread */
+
 static void release(struct sisci_listener *listener)
 {
     listener->type->finish(listener->source);
@@ -53,9 +79,13 @@ static void *run(void *argument)
     return NULL;
 }
 
+/* ------------------------------------------------------------------ beginning and end */
+
 sci_error_t sisci_listener_start(const struct sisci_listener_type *type, void *source,
                                  struct sisci_listener **listener)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_fork);
     struct sisci_listener *made = calloc(1, sizeof *made);
     if (made == NULL)
         return SCI_ERR_NOSPC;
@@ -86,7 +116,7 @@ static bool waits_for_self(const struct sisci_listener *listener)
     return listener != NULL;
 }
 
-void sisci_listener_end(struct sisci_listener *listener)
+bool sisci_listener_end(struct sisci_listener *listener)
 {
     pthread_mutex_lock(&lock);
     bool abandon = self != NULL && waits_for_self(listener);
@@ -98,7 +128,7 @@ void sisci_listener_end(struct sisci_listener *listener)
     pthread_mutex_unlock(&lock);
     if (abandon) {
         pthread_detach(thread);
-        return;
+        return false;
     }
     pthread_join(thread, NULL);
     if (self != NULL) {
@@ -107,6 +137,7 @@ void sisci_listener_end(struct sisci_listener *listener)
         pthread_mutex_unlock(&lock);
     }
     release(listener);
+    return true;
 }
 
 __attribute__((noinline)) void sisci_call_deep(void (*call)(void *), void *argument)

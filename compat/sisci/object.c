@@ -265,6 +265,7 @@ sci_error_t sisci_object_enter(struct sisci_object *object, const struct sisci_t
     object->type = type;
     object->owner = owner;
     object->first = NULL;
+    object->is_left = false;
     pthread_mutex_lock(&lock);
     if (owner == NULL || !is_ending(owner))
         error = take_slot(object);
@@ -295,7 +296,24 @@ static void wait_for_holders(struct sisci_object *object)
         pthread_cond_wait(&changed, &lock);
 }
 
-static void end_list(struct sisci_object *owner);
+/* Release one that owns nothing any more, and owners that were left to it. */
+static void release(struct sisci_object *object)
+{
+    while (object != NULL) {
+        struct sisci_object *owner = object->owner;
+        object->type->release(object);
+        pthread_mutex_lock(&lock);
+        unlink_from_owner(object);
+        give_slot(object);
+        pthread_cond_broadcast(&changed);
+        bool last = owner != NULL && owner->is_left && owner->first == NULL;
+        pthread_mutex_unlock(&lock);
+        free(object);
+        object = last ? owner : NULL;
+    }
+}
+
+static bool end_list(struct sisci_object *owner);
 
 /* One that this thread has withdrawn, and does not hold. */
 static void finish(struct sisci_object *object)
@@ -305,14 +323,8 @@ static void finish(struct sisci_object *object)
     pthread_mutex_lock(&lock);
     wait_for_holders(object);
     pthread_mutex_unlock(&lock);
-    end_list(object);
-    object->type->release(object);
-    pthread_mutex_lock(&lock);
-    unlink_from_owner(object);
-    give_slot(object);
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
-    free(object);
+    if (end_list(object))
+        release(object);
 }
 
 /* One that nobody ends yet; NULL: there is none. Called with the lock held. */
@@ -326,23 +338,27 @@ static struct sisci_object *withdraw_first(struct sisci_object *owner)
 }
 
 /* All that an owner, or the library, owns. The latest goes first. One that another thread ends is
- * waited for. */
-static void end_list(struct sisci_object *owner)
+ * waited for, but not in a callback: false: the rest of the owner's end is left to that thread. */
+static bool end_list(struct sisci_object *owner)
 {
+    bool leave = false;
     pthread_mutex_lock(&lock);
-    while (*list_of(owner) != NULL) {
+    while (*list_of(owner) != NULL && !leave) {
         struct sisci_object *object = withdraw_first(owner);
         if (object != NULL) {
             pthread_mutex_unlock(&lock);
             finish(object);
             pthread_mutex_lock(&lock);
-        } else if (owner == NULL && sisci_in_callback()) {
-            break; /* those who end the others may wait for this very callback */
+        } else if (sisci_in_callback()) {
+            leave = true;
         } else {
             pthread_cond_wait(&changed, &lock);
         }
     }
+    if (leave && owner != NULL)
+        owner->is_left = true;
     pthread_mutex_unlock(&lock);
+    return !leave;
 }
 
 sci_error_t sisci_end(struct sisci_object *object, enum sisci_end how)
@@ -358,5 +374,5 @@ sci_error_t sisci_end(struct sisci_object *object, enum sisci_end how)
 
 void sisci_end_everything(void)
 {
-    end_list(NULL);
+    (void)end_list(NULL);
 }

@@ -14,6 +14,9 @@
  * resource waits until nobody holds it any more; before that it cancels the waits there. A thread
  * does not hold a resource while it runs a callback of the program.
  *
+ * Whoever ends a resource while other threads end some of what it owns waits for them. A callback does
+ * not: they may be waiting for it to return. It leaves the rest of the end to the last of them.
+ *
  * Locks: one for tree and table, in object.c, under which nothing is called. A resource may have a
  * lock of its own for its state; core functions may be called under it where their headers do not
  * say that they wait, callbacks of the program never. Nobody takes locks of two resources at once,
@@ -66,6 +69,7 @@ struct sisci_object {
     struct sisci_object *owner;
     struct sisci_object *first;           /**< of those that it owns, the latest first */
     struct sisci_object *next, *previous; /**< among those of the owner */
+    bool is_left; /**< whoever ends the last of those that it owns ends it, too */
 };
 
 /** How a resource is ended. */
@@ -106,7 +110,8 @@ static inline void *sisci_handle(const struct sisci_object *object)
 
 /**
  * End a resource that the caller holds, and drop it in any case.
- * @return SCI_ERR_OK: it has gone; SCI_ERR_BUSY: something is below it; SCI_ERR_ILLEGAL_PARAMETER:
+ * @return SCI_ERR_OK: it has gone, or, in a callback, goes as soon as other threads have ended what they
+ *         end of it; SCI_ERR_BUSY: something is below it; SCI_ERR_ILLEGAL_PARAMETER:
  *         another thread ends it.
  */
 sci_error_t sisci_end(struct sisci_object *object, enum sisci_end how);

@@ -11,18 +11,27 @@ static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct rsmcore_import **table;
 static size_t count, room;
 
-/* A forked child has no connections. */
+/* Nobody is at work on the table. Those who read it may take their time, and are not waited for. */
+static void before_fork(void)
+{
+    pthread_rwlock_rdlock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_rwlock_unlock(&lock);
+}
+
+/* A forked child has no connections. Whoever read the table besides is a thread of the parent. */
 static void begin_anew(void)
 {
     pthread_rwlock_init(&lock, NULL);
-    free(table);
-    table = NULL;
-    count = room = 0;
+    count = 0;
 }
 
 static void watch_fork(void)
 {
-    pthread_atfork(NULL, NULL, begin_anew);
+    pthread_atfork(before_fork, after_fork, begin_anew);
 }
 
 static bool make_room(void)

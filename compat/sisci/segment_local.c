@@ -93,7 +93,7 @@ static void release(struct sisci_object *object)
 {
     struct sisci_local_segment *segment = (struct sisci_local_segment *)object;
     if (segment->listener != NULL)
-        sisci_listener_end(segment->listener);
+        (void)sisci_listener_end(segment->listener);
     else if (segment->source != NULL)
         finish(segment->source);
     sisci_memory_end(segment->memory);

@@ -173,7 +173,7 @@ static void release(struct sisci_object *object)
 {
     struct sisci_remote_segment *segment = (struct sisci_remote_segment *)object;
     if (segment->listener != NULL)
-        sisci_listener_end(segment->listener);
+        (void)sisci_listener_end(segment->listener);
     drop_connection(segment->connection);
 }
 

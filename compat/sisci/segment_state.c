@@ -93,6 +93,9 @@ static sci_error_t set_available(struct sisci_local_segment *segment, unsigned a
     /* Nobody may connect before events are kept. Whatever state we saw last: another process may have
      * prepared it. */
     sci_error_t error = sisci_local_need_events(segment);
+    /* It is not published where an end of all connections failed halfway. */
+    if (error == SCI_ERR_OK && segment->states[adapter] != SISCI_NOT_PREPARED)
+        error = sisci_local_publish(segment);
     return error == SCI_ERR_OK ? act(segment, adapter, SISCI_SET_AVAILABLE, 0) : error;
 }
 

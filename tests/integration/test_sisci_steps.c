@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SISCI, where a second thread does what ends or changes the same thing, at each step of the first: whenever that one is
- * about to take a lock, or has released one. */
-#include <dlfcn.h>
+ * about to take a lock, has taken one, or has released one. */
 #include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sisci_api.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "in_front.h"
 #include "party.h"
 
 enum {
@@ -49,15 +50,12 @@ static void pass_step(void)
         sem_post(&second.has_ended);
 }
 
-/* The libraries call this program's functions instead of those of the C library. */
-#define IN_FRONT __attribute__((visibility("default")))
-
 typedef int mutex_function(pthread_mutex_t *mutex);
 
-static mutex_function *libc_function(const char *name)
+static mutex_function *function_behind(const char *name)
 {
     mutex_function *function;
-    void *found = dlsym(RTLD_NEXT, name);
+    void *found = behind(name);
     memcpy(&function, &found, sizeof function);
     return function;
 }
@@ -66,16 +64,18 @@ IN_FRONT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     static mutex_function *_Atomic lock;
     if (lock == NULL)
-        lock = libc_function("pthread_mutex_lock");
+        lock = function_behind("pthread_mutex_lock");
     pass_step();
-    return lock(mutex);
+    int error = lock(mutex);
+    pass_step();
+    return error;
 }
 
 IN_FRONT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
     static mutex_function *_Atomic unlock;
     if (unlock == NULL)
-        unlock = libc_function("pthread_mutex_unlock");
+        unlock = function_behind("pthread_mutex_unlock");
     int error = unlock(mutex);
     pass_step();
     return error;
@@ -212,11 +212,288 @@ static void library_is_terminated_while_opening(void **state)
     assert_in_range(steps, 4, STEPS_MAX - 1);
 }
 
+/* ---------------------------------------------------------------- DMA */
+
+/* A queue, and what the second thread has come to with it. */
+static struct {
+    sci_dma_queue_t queue;
+    sci_remote_segment_t remote;
+    sci_error_t reset, enqueued;
+} dma;
+
+enum { FIRST = 8, SECOND = 16 }; /* places that the two threads transfer to */
+
+static sci_error_t enqueue(unsigned place, unsigned flags)
+{
+    sci_error_t error;
+    (void)SCIEnqueueDMATransfer(dma.queue, segment, dma.remote, 0, place, 8, flags, &error);
+    return error;
+}
+
+static void reset_and_enqueue(void)
+{
+    SCIResetDMAQueue(dma.queue, 0, &dma.reset);
+    dma.enqueued = enqueue(SECOND, 0);
+}
+
+static int begin_dma(uint64_t **bytes)
+{
+    sci_map_t map;
+    sci_error_t errors[5] = {SCI_ERR_OK};
+    NEED(make_segment() == 0);
+    SCIPrepareSegment(segment, 0, 0, &errors[0]);
+    SCISetSegmentAvailable(segment, 0, 0, &errors[1]);
+    SCIConnectSegment(desc, &dma.remote, 1, ID, 0, NULL, NULL, 0, 0, &errors[2]);
+    *bytes = SCIMapLocalSegment(segment, &map, 0, LENGTH, NULL, 0, &errors[3]);
+    SCICreateDMAQueue(desc, &dma.queue, 0, 4, 0, &errors[4]);
+    for (int i = 0; i < 5; i++)
+        NEED(errors[i] == SCI_ERR_OK);
+    return 0;
+}
+
+/* The queue's contents, posted, move what the second thread has enqueued, and nothing of the first. */
+static int check_contents(const volatile uint64_t *bytes)
+{
+    sci_error_t error;
+    NEED(SCIDMAQueueState(dma.queue) == SCI_DMAQUEUE_GATHER);
+    SCIPostDMAQueue(dma.queue, NULL, NULL, 0, &error);
+    NEED(error == SCI_ERR_OK);
+    NEED(SCIWaitForDMAQueue(dma.queue, SCI_INFINITE_TIMEOUT, 0, &error) == SCI_DMAQUEUE_DONE);
+    NEED(bytes[FIRST / 8] == 0 && bytes[SECOND / 8] == 1);
+    return 0;
+}
+
+/* It cannot be posted, because there is no thread. */
+static int enqueue_once(unsigned at, bool *reached)
+{
+    uint64_t *bytes;
+    NEED(begin_dma(&bytes) == 0);
+    bytes[0] = 1;
+    NEED(begin_steps(at, reset_and_enqueue) == 0);
+    no_threads = true;
+    NEED(enqueue(FIRST, SCI_FLAG_DMA_POST) == SCI_ERR_NOSPC);
+    no_threads = false;
+    *reached = end_steps();
+    if (dma.enqueued == SCI_ERR_OK)
+        NEED(check_contents(bytes) == 0);
+    else /* it came while the other's entry was being posted */
+        NEED(dma.enqueued == SCI_ERR_ILLEGAL_OPERATION &&
+             SCIDMAQueueState(dma.queue) == SCI_DMAQUEUE_IDLE);
+    close_desc();
+    return 0;
+}
+
+static int enqueue_at_each_step(void *bytes)
+{
+    unsigned *steps = bytes;
+    bool reached = true;
+    NEED(begin_library() == 0);
+    for (*steps = 0; reached && *steps < STEPS_MAX; ++*steps)
+        NEED(enqueue_once(*steps, &reached) == 0);
+    SCITerminate();
+    return 0;
+}
+
+/* Who takes back an entry that could not be posted takes back no other one. */
+static void queue_is_reset_while_posting(void **state)
+{
+    unsigned steps = 0;
+    assert_int_equal(actor_run(actor_start(*state, 1), enqueue_at_each_step, &steps, sizeof steps),
+                     0);
+    assert_in_range(steps, 4, STEPS_MAX - 1);
+}
+
+/* ---------------------------------------------------------------- callbacks */
+
+/* What the first thread removes a part of, and a callback closes. */
+static struct {
+    sci_map_t map;
+    sci_sequence_t sequence;
+    sci_remote_interrupt_t trigger;
+    sem_t closed;
+} parts;
+
+static sci_callback_action_t close_in_callback(void *unused, sci_local_interrupt_t interrupt,
+                                               sci_error_t status)
+{
+    (void)unused;
+    (void)interrupt;
+    (void)status;
+    close_desc();
+    sem_post(&parts.closed);
+    return SCI_CALLBACK_CONTINUE;
+}
+
+static void let_callback_close(void)
+{
+    sci_error_t error;
+    SCITriggerInterrupt(parts.trigger, 0, &error);
+    while (sem_wait(&parts.closed) != 0)
+        continue;
+}
+
+static int make_parts(sci_desc_t other)
+{
+    sci_local_interrupt_t interrupt;
+    sci_remote_segment_t remote;
+    sci_error_t errors[8] = {SCI_ERR_OK};
+    unsigned number = 1;
+    NEED(make_segment() == 0);
+    SCIPrepareSegment(segment, 0, 0, &errors[0]);
+    SCISetSegmentAvailable(segment, 0, 0, &errors[1]);
+    SCIConnectSegment(desc, &remote, 1, ID, 0, NULL, NULL, 0, 0, &errors[2]);
+    SCIMapRemoteSegment(remote, &parts.map, 0, LENGTH, NULL, 0, &errors[3]);
+    SCICreateMapSequence(parts.map, &parts.sequence, 0, &errors[4]);
+    SCICreateInterrupt(other, &interrupt, 0, &number, close_in_callback, NULL,
+                       SCI_FLAG_USE_CALLBACK, &errors[5]);
+    SCIConnectInterrupt(other, &parts.trigger, 1, 0, number, 0, 0, &errors[6]);
+    for (int i = 0; i < 7; i++)
+        NEED(errors[i] == SCI_ERR_OK);
+    return 0;
+}
+
+static int remove_once(unsigned at, bool *reached)
+{
+    sci_desc_t other;
+    sci_error_t error;
+    SCIOpen(&other, 0, &error);
+    NEED(error == SCI_ERR_OK && make_parts(other) == 0);
+    NEED(begin_steps(at, let_callback_close) == 0);
+    SCIRemoveSequence(parts.sequence, 0, &error);
+    *reached = end_steps();
+    NEED(error == SCI_ERR_OK || error == SCI_ERR_ILLEGAL_PARAMETER);
+    SCIUnmapSegment(parts.map, 0, &error);
+    NEED(error == SCI_ERR_ILLEGAL_PARAMETER);
+    /* The id is free, and so is all that is left with the other descriptor. */
+    NEED(make_segment() == 0);
+    close_desc();
+    SCIClose(other, 0, &error);
+    NEED(error == SCI_ERR_OK);
+    return 0;
+}
+
+static int remove_at_each_step(void *bytes)
+{
+    unsigned *steps = bytes;
+    bool reached = true;
+    NEED(begin_library() == 0);
+    sem_init(&parts.closed, 0, 0);
+    for (*steps = 0; reached && *steps < STEPS_MAX; ++*steps)
+        NEED(remove_once(*steps, &reached) == 0);
+    SCITerminate();
+    return 0;
+}
+
+/* Whoever removes the sequence ends the map, the connection and the descriptor that the callback has left to it. */
+static void descriptor_is_closed_in_a_callback_while_removing(void **state)
+{
+    unsigned steps = 0;
+    assert_int_equal(actor_run(actor_start(*state, 1), remove_at_each_step, &steps, sizeof steps),
+                     0);
+    assert_in_range(steps, 4, STEPS_MAX - 1);
+}
+
+/* ---------------------------------------------------------------- fork */
+
+enum { CHILD_S = 20 };
+
+static atomic_uint children, failed_children;
+
+static sci_callback_action_t count_call(void *count, sci_local_interrupt_t interrupt,
+                                        sci_error_t status)
+{
+    (void)interrupt;
+    (void)status;
+    atomic_fetch_add((atomic_uint *)count, 1);
+    return SCI_CALLBACK_CONTINUE;
+}
+
+/* An interrupt with a callback, and a segment: with adapter, connection and thread. */
+static int use_everything(unsigned id)
+{
+    atomic_uint calls = 0;
+    sci_local_segment_t local;
+    sci_local_interrupt_t interrupt;
+    sci_remote_interrupt_t trigger;
+    sci_remote_segment_t remote;
+    sci_error_t errors[9] = {SCI_ERR_OK};
+    unsigned number = 0;
+    SCICreateSegment(desc, &local, id, LENGTH, NULL, NULL, 0, &errors[0]);
+    SCIPrepareSegment(local, 0, 0, &errors[1]);
+    SCISetSegmentAvailable(local, 0, 0, &errors[2]);
+    SCIConnectSegment(desc, &remote, 1, id, 0, NULL, NULL, 0, 0, &errors[3]);
+    SCICreateInterrupt(desc, &interrupt, 0, &number, count_call, &calls, SCI_FLAG_USE_CALLBACK,
+                       &errors[4]);
+    SCIConnectInterrupt(desc, &trigger, 1, 0, number, 0, 0, &errors[5]);
+    SCITriggerInterrupt(trigger, 0, &errors[6]);
+    while (atomic_load(&calls) == 0)
+        usleep(100);
+    SCIRemoveInterrupt(interrupt, 0, &errors[7]);
+    SCIRemoveSegment(local, 0, &errors[8]);
+    for (int i = 0; i < 9; i++)
+        NEED(errors[i] == SCI_ERR_OK);
+    return 0;
+}
+
+static int use_in_child(void)
+{
+    sci_error_t error;
+    alarm(CHILD_S); /* for hangs */
+    SCIInitialize(0, &error);
+    SCIOpen(&desc, 0, &error);
+    NEED(error == SCI_ERR_OK);
+    NEED(use_everything(ID + 1) == 0);
+    SCITerminate();
+    return 0;
+}
+
+static void fork_and_use(void)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(use_in_child() == 0 ? 0 : 1);
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+        atomic_fetch_add(&failed_children, 1);
+    atomic_fetch_add(&children, 1);
+}
+
+static int fork_at_each_step(void *bytes)
+{
+    unsigned *steps = bytes;
+    bool reached = true;
+    sci_error_t error;
+    NEED(begin_library() == 0);
+    for (*steps = 0; reached && *steps < STEPS_MAX; ++*steps) {
+        SCIOpen(&desc, 0, &error);
+        NEED(error == SCI_ERR_OK);
+        NEED(begin_steps(*steps, fork_and_use) == 0);
+        NEED(use_everything(ID) == 0);
+        reached = end_steps();
+        NEED(failed_children == 0);
+        close_desc();
+    }
+    NEED(children == *steps);
+    SCITerminate();
+    return 0;
+}
+
+/* A child can use the library, at whatever moment of another thread of its parent it was forked. */
+static void process_forks_while_a_thread_is_at_work(void **state)
+{
+    unsigned steps = 0;
+    assert_int_equal(actor_run(actor_start(*state, 1), fork_at_each_step, &steps, sizeof steps), 0);
+    assert_in_range(steps, 4, STEPS_MAX - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(descriptor_is_closed_while_mapping),
         WORLD_TEST(library_is_terminated_while_opening),
+        WORLD_TEST(queue_is_reset_while_posting),
+        WORLD_TEST(descriptor_is_closed_in_a_callback_while_removing),
+        WORLD_TEST(process_forks_while_a_thread_is_at_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,14 @@ CONFORMANCE(B, 90, "whatever takes a segment refuses BROADCAST, and changes noth
     vector.remote_offset = 100;
     GIVES(refused, SCIStartDmaTransferVec, queue, own.segment, remote, 1, &vector, NULL, NULL,
           broadcast | SCI_FLAG_DMA_GLOBAL);
+    GIVES(refused, SCIStartDmaTransferMem, queue, (void *)own.bytes, remote, 8, 100, NULL, NULL,
+          broadcast | SCI_FLAG_DMA_USER_MEM | SCI_FLAG_DMA_WAIT);
+    GIVES(refused, DISStartDmaTransfer, queue, own.segment, remote, 0, 8, 100, NULL, NULL,
+          broadcast | SCI_FLAG_DMA_WAIT);
+    GIVES(refused, DISStartDmaTransferVec, queue, own.segment, remote, 1, &vector, NULL, NULL,
+          broadcast);
+    GIVES(SCI_ERR_ILLEGAL_FLAG, SCIEnqueueDMATransfer, queue, own.segment, remote, 0, 100, 8,
+          broadcast);
     HOLDS(SCIDMAQueueState(queue) == SCI_DMAQUEUE_IDLE && own.bytes[100] == 0);
 }
 

@@ -23,6 +23,8 @@ static void refuse_queue(const struct dma *dma, sci_dma_queue_t handle)
     GIVES(refused, SCIStartDmaTransfer, handle, dma->local, dma->remote, 0, 1, 0, NULL, NULL, 0);
     GIVES(refused, SCIStartDmaTransferVec, handle, dma->local, dma->remote, 1, &vec, NULL, NULL, 0);
     GIVES(refused, SCIStartDmaTransferMem, handle, &byte, dma->remote, 1, 0, NULL, NULL, 0);
+    GIVES(refused, DISStartDmaTransfer, handle, dma->local, dma->remote, 0, 1, 0, NULL, NULL, 0);
+    GIVES(refused, DISStartDmaTransferVec, handle, dma->local, dma->remote, 1, &vec, NULL, NULL, 0);
 }
 
 static void refuse_segments(const struct dma *dma, void *local, void *remote)
@@ -31,6 +33,9 @@ static void refuse_segments(const struct dma *dma, void *local, void *remote)
     dis_dma_vec_t vec = {1, 0, 0, 0};
     GIVES(refused, SCIStartDmaTransfer, dma->queue, local, remote, 0, 1, 0, NULL, NULL, 0);
     GIVES(refused, SCIStartDmaTransferVec, dma->queue, local, remote, 1, &vec, NULL, NULL,
+          SCI_FLAG_DMA_WAIT);
+    GIVES(refused, DISStartDmaTransfer, dma->queue, local, remote, 0, 1, 0, NULL, NULL, 0);
+    GIVES(refused, DISStartDmaTransferVec, dma->queue, local, remote, 1, &vec, NULL, NULL,
           SCI_FLAG_DMA_WAIT);
     GIVES(refused, SCIEnqueueDMATransfer, dma->queue, local, remote, 0, 0, 1, SCI_FLAG_DMA_POST);
     HOLDS(SCIDMAQueueState(dma->queue) == SCI_DMAQUEUE_IDLE);
@@ -116,6 +121,43 @@ CONFORMANCE(X, 81, "flags, callbacks and addresses that DMA does not have are re
     HOLDS(atomic_load(&calls) == 0);
     SCIRemoveDMAQueue(dma.queue, 0, NULL);
     HOLDS(SCIDMAQueueState(dma.queue) == SCI_DMAQUEUE_ERROR);
+}
+
+/* The former names, with the same arguments. */
+CONFORMANCE(X, 95, "the functions with DIS in their names check what the others do")
+{
+    dis_dma_vec_t vec[2] = {{SIZE, 0, 0, 0}, {SIZE, 1, 0, 0}};
+    struct dma dma = dma_begin(SIZE);
+    sci_dma_queue_t queue = dma.queue;
+    const size_t huge[] = {SIZE + 1, SIZE_MAX, SIZE_MAX - SIZE, (size_t)1 << 63};
+    for (unsigned i = 0; i < sizeof huge / sizeof huge[0]; i++) {
+        GIVES(SCI_ERR_OUT_OF_RANGE, DISStartDmaTransfer, queue, dma.local, dma.remote, huge[i], 1,
+              0, NULL, NULL, 0);
+        GIVES(SCI_ERR_OUT_OF_RANGE, DISStartDmaTransfer, queue, dma.local, dma.remote, 0, huge[i],
+              0, NULL, NULL, 0);
+        GIVES(SCI_ERR_OUT_OF_RANGE, DISStartDmaTransfer, queue, dma.local, dma.remote, 0, 1,
+              huge[i], NULL, NULL, SCI_FLAG_DMA_READ);
+        GIVES(SCI_ERR_MAX_ENTRIES, DISStartDmaTransferVec, queue, dma.local, dma.remote, huge[i],
+              vec, NULL, NULL, 0);
+    }
+    GIVES(SCI_ERR_OUT_OF_RANGE, DISStartDmaTransferVec, queue, dma.local, dma.remote, 2, vec, NULL,
+          NULL, SCI_FLAG_DMA_WAIT);
+    GIVES(SCI_ERR_ILLEGAL_PARAMETER, DISStartDmaTransferVec, queue, dma.local, dma.remote, 0, vec,
+          NULL, NULL, 0);
+    GIVES(SCI_ERR_ILLEGAL_PARAMETER, DISStartDmaTransferVec, queue, dma.local, dma.remote, 1, NULL,
+          NULL, NULL, 0);
+    GIVES(SCI_ERR_SIZE_ALIGNMENT, DISStartDmaTransfer, queue, dma.local, dma.remote, 0, 0, 0, NULL,
+          NULL, 0);
+    GIVES(SCI_ERR_ILLEGAL_FLAG, DISStartDmaTransfer, queue, dma.local, dma.remote, 0, 1, 0, NULL,
+          NULL, 2);
+    GIVES(SCI_ERR_ILLEGAL_PARAMETER, DISStartDmaTransferVec, queue, dma.local, dma.remote, 1, vec,
+          NULL, NULL, SCI_FLAG_USE_CALLBACK);
+    DISStartDmaTransfer(NULL, NULL, NULL, 0, 1, 0, NULL, NULL, 0, NULL);
+    DISStartDmaTransferVec(NULL, NULL, NULL, 1, NULL, NULL, NULL, 0, NULL);
+    HOLDS(SCIDMAQueueState(queue) == SCI_DMAQUEUE_IDLE);
+    SUCCEEDS(DISStartDmaTransferVec, queue, dma.local, dma.remote, 1, vec, NULL, NULL,
+             SCI_FLAG_DMA_WAIT);
+    HOLDS(SCIDMAQueueState(queue) == SCI_DMAQUEUE_DONE);
 }
 
 CONFORMANCE(X, 82,

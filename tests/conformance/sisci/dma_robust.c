@@ -179,6 +179,78 @@ CONFORMANCE(X, 87,
     }
 }
 
+/* The first call waits until it may return; each is counted. */
+struct slow {
+    sem_t entered, may_return;
+    atomic_uint calls;
+};
+
+static sci_callback_action_t call_slowly(void *argument, sci_dma_queue_t queue, sci_error_t status)
+{
+    struct slow *slow = argument;
+    (void)queue;
+    (void)status;
+    if (atomic_fetch_add(&slow->calls, 1) == 0) {
+        sem_post(&slow->entered);
+        (void)await(&slow->may_return);
+    }
+    return SCI_CALLBACK_CONTINUE;
+}
+
+/* A callback of something else, which removes the queue. */
+struct remover {
+    _Atomic(sci_dma_queue_t) queue;
+    sci_error_t error;
+    unsigned calls; /* that had been made when the queue was removed */
+    struct slow *slow;
+    sem_t has_ended;
+};
+
+static sci_callback_action_t remove_queue(void *argument, sci_local_interrupt_t interrupt,
+                                          sci_error_t status)
+{
+    struct remover *remover = argument;
+    (void)interrupt;
+    (void)status;
+    remover->error = ERROR_OF(SCIRemoveDMAQueue, atomic_load(&remover->queue), 0);
+    remover->calls = atomic_load(&remover->slow->calls);
+    sem_post(&remover->has_ended);
+    return SCI_CALLBACK_CONTINUE;
+}
+
+CONFORMANCE(X, 93,
+            "calls that are due are made also if the callback of an interrupt removes the queue")
+{
+    static struct slow slow;
+    static struct remover remover = {.slow = &slow};
+    sci_local_interrupt_t interrupt;
+    sci_remote_interrupt_t own;
+    unsigned number = 1;
+    struct dma dma = dma_begin(SIZE);
+    sem_init(&slow.entered, 0, 0);
+    sem_init(&slow.may_return, 0, 0);
+    sem_init(&remover.has_ended, 0, 0);
+    remover.queue = dma.queue;
+    SUCCEEDS(SCICreateInterrupt, desc(), &interrupt, ADAPTER, &number, remove_queue, &remover,
+             SCI_FLAG_FIXED_INTNO | SCI_FLAG_USE_CALLBACK);
+    SUCCEEDS(SCIConnectInterrupt, desc(), &own, node_a(), ADAPTER, number, 0, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        SUCCEEDS(SCIStartDmaTransfer, dma.queue, dma.local, dma.remote, 0, 8, 0, call_slowly, &slow,
+                 SCI_FLAG_USE_CALLBACK);
+        HOLDS(i > 0 || await(&slow.entered));
+        while (SCIDMAQueueState(dma.queue) == SCI_DMAQUEUE_POSTED)
+            usleep(100);
+    }
+    SUCCEEDS(SCITriggerInterrupt, own, 0);
+    for (int64_t end = now_ms() + LONG_MS; SCIDMAQueueState(dma.queue) != SCI_DMAQUEUE_ERROR;)
+        HOLDS(now_ms() < end); /* it is being removed */
+    usleep(10000);
+    sem_post(&slow.may_return);
+    HOLDS(await(&remover.has_ended));
+    EXPECT(SCI_ERR_OK, remover.error);
+    EXPECT(2, (int)remover.calls);
+}
+
 /* ---------------------------------------------------------------- waits */
 
 static void *wait_for_ever(void *queue)
@@ -213,6 +285,29 @@ CONFORMANCE(X, 88, "waits end after their time, by cancellation and by an abort,
     }
     HOLDS(SCIDMAQueueState(dma.queue) == SCI_DMAQUEUE_ABORTED);
     alarms_end();
+    SUCCEEDS(SCIRemoveDMAQueue, dma.queue, 0);
+}
+
+static void *abort_and_note(void *argument)
+{
+    const struct dma *dma = argument;
+    pthread_cancel(pthread_self());
+    (void)ERROR_OF(SCIAbortDMAQueue, dma->queue, 0);
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return (void *)(uintptr_t)SCIDMAQueueState(dma->queue);
+}
+
+CONFORMANCE(X, 94, "a thread that is being cancelled aborts a transfer to its end")
+{
+    pthread_t thread;
+    void *state;
+    struct dma dma = dma_begin(LONG_PART);
+    EXPECT(SCI_ERR_OK, dma_start_long(&dma, dma.queue, NULL, NULL));
+    HOLDS(pthread_create(&thread, NULL, abort_and_note, &dma) == 0);
+    HOLDS(pthread_join(thread, &state) == 0);
+    HOLDS(state != PTHREAD_CANCELED);
+    EXPECT(SCI_DMAQUEUE_ABORTED, (int)(uintptr_t)state);
     SUCCEEDS(SCIRemoveDMAQueue, dma.queue, 0);
 }
 

@@ -78,7 +78,7 @@ CONFORMANCE(L, 14, "ten descriptors at once; an empty one closes")
 static sci_error_t ask_adapter(unsigned adapter, unsigned subcommand, unsigned *answer)
 {
     sci_query_adapter_t query = {
-        .localAdapterNo = adapter, .portNo = 0xdeadbeef, .subcommand = subcommand, .data = answer};
+        .localAdapterNo = adapter, .subcommand = subcommand, .data = answer};
     return ERROR_OF(SCIQuery, SCI_Q_ADAPTER, &query, 0);
 }
 
@@ -104,6 +104,30 @@ CONFORMANCE(L, 16, "an adapter that does not exist")
     EXPECT(SCI_ERR_ILLEGAL_ADAPTERNO, ask_adapter(UINT32_MAX, SCI_Q_ADAPTER_NODEID, &node));
     GIVES(SCI_ERR_NO_SUCH_ADAPTERNO, SCIGetLocalNodeId, 63, &node, 0);
     EXPECT(77, (int)node);
+    SCITerminate();
+}
+
+CONFORMANCE(L, 17,
+            "queries of an adapter take no notice of a port that programs leave uninitialised")
+{
+    static const unsigned ports[] = {0, 1, 77, 0xdeadbeef, UINT32_MAX};
+    begin_as_a();
+    for (unsigned i = 0; i < sizeof ports / sizeof ports[0]; i++) {
+        unsigned answer = 0;
+        sci_query_adapter_t query = {.localAdapterNo = ADAPTER,
+                                     .portNo = ports[i],
+                                     .subcommand = SCI_Q_ADAPTER_NODEID,
+                                     .data = &answer};
+        about("port 0x%x", ports[i]);
+        SUCCEEDS(SCIQuery, SCI_Q_ADAPTER, &query, 0);
+        EXPECT((int)node_a(), (int)answer);
+        EXPECT((int)ports[i], (int)query.portNo);
+        /* Also where a link is asked about. */
+        query.subcommand = SCI_Q_ADAPTER_LINK_OPERATIONAL;
+        answer = 77;
+        SUCCEEDS(SCIQuery, SCI_Q_ADAPTER, &query, 0);
+        HOLDS(answer <= 1);
+    }
     SCITerminate();
 }
 
@@ -171,6 +195,8 @@ CONFORMANCE(L, 20, "unknown commands and subcommands, and handles of another kin
     map.map = (sci_map_t)desc();
     GIVES(SCI_ERR_ILLEGAL_QUERY, SCIQuery, SCI_Q_REMOTE_SEGMENT, &map, 0);
     GIVES(SCI_ERR_ILLEGAL_QUERY, SCIQuery, SCI_Q_MAP, &map, 0);
+    /* There are no groups of segments. */
+    EXPECT(SCI_ERR_ILLEGAL_QUERY, ask_adapter(ADAPTER, SCI_Q_ADAPTER_MCAST_MAX_GROUPS, &answer));
     GIVES(SCI_ERR_ILLEGAL_PARAMETER, SCIQuery, SCI_Q_ADAPTER, NULL, 0);
     GIVES(SCI_ERR_ILLEGAL_FLAG, SCIQuery, SCI_Q_ADAPTER, &adapter, SCI_FLAG_DMA_ADAPTER);
     adapter.data = NULL;
