@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "transport/ntb/common/status.h"
+#include "transport/ntb/node/chardev.h"
 #include "transport/ntb/node/port.h"
 
 #define SAME_PLACE(member)                                                                         \
@@ -40,139 +41,16 @@ struct port {
     char name[]; /* the device */
 };
 
-enum { EVENTS_AT_ONCE = 64, REFUSED_BYTES = 256 };
+enum { EVENTS_AT_ONCE = 64 };
 
 static struct port *port_of(struct ntb_port *port)
 {
     return RSM_CONTAINER_OF(port, struct port, base);
 }
 
-/* A descriptor of the device without a role; -1 with errno. */
-static int open_device(const struct port *port)
-{
-    return rsmcore_fd_above_stdio(open(port->name, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-}
-
-/* ------------------------------------------------------------------ opening */
-
-/* What the module says of a bridge that it has not taken. */
-static const char *refused_by_module(char *text, int size)
-{
-    FILE *file = fopen("/sys/module/rsm_ntb/parameters/refused", "re");
-    char *line = file != NULL ? fgets(text, size, file) : NULL;
-    if (file != NULL)
-        fclose(file);
-    if (line == NULL || line[0] == '\n')
-        return NULL;
-    line[strcspn(line, "\n")] = '\0';
-    return line;
-}
-
-/* Which part is missing is seen in sysfs. */
-static const char *what_is_missing(char *text, int size)
-{
-    bool bus = access("/sys/bus/ntb/devices/.", F_OK) == 0;
-    if (access("/sys/module/rsm_ntb", F_OK) < 0)
-        return bus ? "the kernel module is not loaded: modprobe rsm_ntb; if there is none, install "
-                     "rsm-ntb as rsm-ntb(7) says"
-                   : "the kernel has no ntb bus, and the module rsm_ntb is not loaded: modprobe "
-                     "rsm_ntb brings both; if there is none, install rsm-ntb as rsm-ntb(7) says";
-    const char *refused = refused_by_module(text, size);
-    if (refused != NULL)
-        return refused;
-    return "the kernel has found no such bridge: load the hardware's driver, and see what the "
-           "kernel's "
-           "log says of ntb and rsm_ntb";
-}
-
-static void explain_open(const char *path, int error)
-{
-    char text[REFUSED_BYTES];
-    const char *what =
-        error == ENOENT ? what_is_missing(text, sizeof text)
-        : error == EACCES || error == EPERM
-            ? "rsmd must run as root, or in the group of the device (60-rsm-ntb.rules: rsm-ntb)"
-        : error == ENODEV || error == ENXIO ? "its hardware driver has gone: load it again"
-                                            : "see rsm-ntb(7)";
-    rsm_log_error("ntb: cannot open %s (%s): %s", path, strerror(error), what);
-}
-
-static bool is_module_of_this_version(const struct port *port, int fd)
-{
-    struct rsm_ntb_info info;
-    memset(&info, 0, sizeof info);
-    if (ioctl(fd, RSM_NTB_INFO, &info) < 0) {
-        rsm_log_error("ntb: %s is no device of the module rsm_ntb, or of another version: install "
-                      "the rsm-ntb module of this release (%s)",
-                      port->name, strerror(errno));
-        return false;
-    }
-    if (info.abi != RSM_NTB_ABI) {
-        rsm_log_error("ntb: %s: the module rsm_ntb has interface version %u, and this program "
-                      "knows %u: install the module of this release and load it anew",
-                      port->name, (unsigned)info.abi, RSM_NTB_ABI);
-        return false;
-    }
-    if ((info.caps & RSM_NTB_CAP_UNTRANSLATED) != 0)
-        rsm_log_warning("ntb: %s (%s): no IOMMU translates what the other host accesses: it may "
-                        "reach all memory of this host. Enable the IOMMU unless you trust it",
-                        port->name, info.device);
-    return true;
-}
-
-/* Why the other host is out of reach, if the module knows; one line, or "". */
-static void trouble_of(const struct port *port, int fd, char *text, size_t size)
-{
-    struct rsm_ntb_trouble trouble;
-    text[0] = '\0';
-    if (ioctl(fd, RSM_NTB_TROUBLE, &trouble) == 0 && trouble.text[0] != '\0')
-        snprintf(text, size, "ntb: %s: %.*s", port->name, (int)sizeof trouble.text, trouble.text);
-}
-
-static void report_trouble(const struct port *port, int fd)
-{
-    char text[sizeof(struct rsm_ntb_trouble) + 64];
-    trouble_of(port, fd, text, sizeof text);
-    if (text[0] != '\0')
-        rsm_log_error("%s", text);
-}
-
 static void port_trouble(struct ntb_port *base, char *text, size_t size)
 {
-    trouble_of(port_of(base), port_of(base)->control, text, size);
-}
-
-/* Why nothing can be pinned, NULL if something can. The module's own reason is in the kernel's log. */
-static const char *no_pinning(const struct rsm_ntb_info *info)
-{
-    char text[16] = "";
-    if ((info->caps & RSM_NTB_CAP_PIN) != 0 && info->pin_size > 0)
-        return NULL;
-    FILE *file = fopen("/sys/module/rsm_ntb/parameters/pin_mib", "re");
-    if (file == NULL)
-        return "this module rsm_ntb cannot: install the one of this release and load it anew";
-    bool wanted = fgets(text, sizeof text, file) != NULL && strtoul(text, NULL, 10) > 0;
-    fclose(file);
-    return wanted
-               ? "no IOMMU translates for this bridge in a way that the module can use: boot with "
-                 "intel_iommu=on or amd_iommu=on and without iommu=pt; the kernel's log has more "
-                 "behind \"pin_mib is ignored\""
-               : "the module has no room for it: load rsm_ntb with pin_mib=N, in MiB";
-}
-
-static void report_pinning(const struct port *port, int fd, const struct ntb_options *options)
-{
-    struct rsm_ntb_info info;
-    memset(&info, 0, sizeof info);
-    if (options->pin == 0 || ioctl(fd, RSM_NTB_INFO, &info) < 0)
-        return;
-    const char *why = no_pinning(&info);
-    if (why != NULL)
-        rsm_log_warning("ntb: %s: option pin has no effect, segments lie in the pool alone: %s",
-                        port->name, why);
-    else
-        rsm_log_info("ntb: %s: %llu MiB of segments can be pinned in place", port->name,
-                     (unsigned long long)(info.pin_size >> 20));
+    chardev_trouble(port_of(base)->name, port_of(base)->control, text, size);
 }
 
 static bool take_control(const struct port *port, int fd, uint32_t node)
@@ -229,13 +107,13 @@ static enum rsm_status port_check(const char *where, const struct ntb_options *o
     if (port == NULL)
         return RSM_ST_NO_MEMORY;
     strcpy(port->name, where);
-    int fd = open_device(port);
+    int fd = chardev_open(port->name);
     if (fd < 0)
-        explain_open(where, errno);
-    bool usable = fd >= 0 && is_module_of_this_version(port, fd);
+        chardev_explain_open(where, errno);
+    bool usable = fd >= 0 && chardev_is_of_this_version(port->name, fd);
     if (usable) {
-        report_trouble(port, fd);
-        report_pinning(port, fd, options);
+        chardev_report_trouble(port->name, fd);
+        chardev_report_pinning(port->name, fd, options);
     }
     if (fd >= 0)
         close(fd);
@@ -253,10 +131,10 @@ static enum rsm_status port_open(const char *where, const struct ntb_options *op
     strcpy(port->name, where);
     pthread_mutex_init(&port->lock, NULL);
     port->wake = port->poll = -1;
-    port->control = open_device(port);
+    port->control = chardev_open(port->name);
     if (port->control < 0)
-        explain_open(where, errno);
-    if (port->control < 0 || !is_module_of_this_version(port, port->control) ||
+        chardev_explain_open(where, errno);
+    if (port->control < 0 || !chardev_is_of_this_version(port->name, port->control) ||
         !take_control(port, port->control, node)) {
         port_close(&port->base);
         return RSM_ST_NO_CONTROLLER;
@@ -266,8 +144,8 @@ static enum rsm_status port_open(const char *where, const struct ntb_options *op
         port_close(&port->base);
         return RSM_ST_NO_RESOURCES;
     }
-    report_trouble(port, port->control);
-    report_pinning(port, port->control, options);
+    chardev_report_trouble(port->name, port->control);
+    chardev_report_pinning(port->name, port->control, options);
     *made = &port->base;
     return RSM_ST_OK;
 }
@@ -329,7 +207,7 @@ static void take(struct port *port, const struct rsm_ntb_event *events, size_t c
 {
     for (size_t i = 0; i < count; i++)
         if (events[i].type == RSM_NTB_EVENT_TROUBLE)
-            report_trouble(port, port->control);
+            chardev_report_trouble(port->name, port->control);
     keep(port, events, count);
 }
 
@@ -441,7 +319,7 @@ static enum rsm_status make(const struct port *port, uint64_t offset, uint64_t l
                                    .offset = offset,
                                    .length = length,
                                    .flags = flags};
-    int fd = open_device(port);
+    int fd = chardev_open(port->name);
     if (fd < 0)
         return rsmcore_status_from_errno(errno);
     if (ioctl(fd, RSM_NTB_EXPORT, &asked) < 0)
@@ -493,7 +371,7 @@ static int extent_share(struct ntb_port *base, const struct ntb_port_memory *mem
     *offset = memory->offset;
     if (writable)
         return rsmcore_fd_copy_above_stdio(memory->fd);
-    int fd = open_device(port_of(base));
+    int fd = chardev_open(port_of(base)->name);
     if (fd < 0)
         return -1;
     if (ioctl(fd, RSM_NTB_SHARE, &asked) < 0) {
@@ -536,7 +414,7 @@ static enum rsm_status import_make(struct ntb_port *base, const struct ntb_grant
                                    .length = piece->length,
                                    .epoch = epoch,
                                    .flags = writable ? 0 : RSM_NTB_READ_ONLY};
-    int fd = open_device(port);
+    int fd = chardev_open(port->name);
     if (fd < 0)
         return rsmcore_status_from_errno(errno);
     if (ioctl(fd, RSM_NTB_IMPORT, &asked) == 0)
