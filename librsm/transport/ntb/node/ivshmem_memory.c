@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The port over an ivshmem server: extents in this host's half of the memory, imports from the other. */
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/extent_memfd.h"
 #include "base/log.h"
 #include "transport/ntb/node/ivshmem_port.h"
@@ -149,7 +151,7 @@ static struct ivshmem_import *new_import(void)
 
 static void close_descriptors(const struct ntb_port_import *made)
 {
-    const int fds[] = {made->status, made->canary, made->data};
+    const int fds[] = {made->status, made->canary, made->data, made->counter, made->bell};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -166,14 +168,45 @@ static enum rsm_status fill_import(const struct ivshmem_port *port,
                                  .data = rsmcore_extent_memfd_share(port->ivshmem.memory, writable),
                                  .canary_offset = port->peer + NTB_HELLO_AT,
                                  .data_offset = port->peer + offset};
+    made->counter = made->bell = -1;
     if (made->status >= 0 && made->canary >= 0 && made->data >= 0)
         return RSM_ST_OK;
     close_descriptors(made);
     return RSM_ST_NO_RESOURCES;
 }
 
+/* Lock held. There is no driver that would count for the process: it writes its counter itself, by a
+ * descriptor of all the memory. It has no other right by that than by its segment, unless that is
+ * read-only, and then the daemons carry its signals. */
+static enum rsm_status fill_posts(const struct ivshmem_port *port, bool writable,
+                                  uint32_t connection, struct ntb_port_import *made)
+{
+    const struct ivshmem *ivshmem = &port->ivshmem;
+    if (connection >= NTB_CONNECTIONS || !port->session.posts || !writable ||
+        ivshmem->peer_bells <= IVSHMEM_POST_BELL)
+        return RSM_ST_OK;
+    made->counter = rsmcore_extent_memfd_share(ivshmem->memory, true);
+    made->bell = rsmcore_fd_copy_above_stdio(ivshmem->peer_bell[IVSHMEM_POST_BELL]);
+    made->posts_offset = port->peer + NTB_POSTS_AT + connection * sizeof(uint64_t);
+    made->posts = made->counter >= 0 && made->bell >= 0;
+    if (made->posts)
+        return RSM_ST_OK;
+    close_descriptors(made);
+    return RSM_ST_NO_RESOURCES;
+}
+
+bool ivshmem_posts(struct ntb_port *base, uint32_t first, uint32_t count, uint64_t *words)
+{
+    const struct ivshmem_port *port = ivshmem_port_of(base);
+    const uint64_t *shared = (const void *)(port->ivshmem.base + port->own + NTB_POSTS_AT);
+    for (uint32_t i = 0; i < count; i++)
+        words[i] = le64toh(ntb_load64(&shared[first + i]));
+    return true;
+}
+
 enum rsm_status ivshmem_import_make(struct ntb_port *base, const struct ntb_grant_piece *piece,
-                                    uint32_t epoch, bool writable, struct ntb_port_import *made)
+                                    uint32_t epoch, bool writable, uint32_t connection,
+                                    struct ntb_port_import *made)
 {
     struct ivshmem_port *port = ivshmem_port_of(base);
     struct ivshmem_import *import = new_import();
@@ -193,6 +226,8 @@ enum rsm_status ivshmem_import_make(struct ntb_port *base, const struct ntb_gran
                                               .canary_offset = NTB_CANARY_OFFSET,
                                               .length = piece->length};
         status = fill_import(port, import, piece->offset, writable, made);
+        if (status == RSM_ST_OK)
+            status = fill_posts(port, writable, connection, made);
     }
     if (status == RSM_ST_OK)
         HASH_ADD(hh, port->imports, id, sizeof import->id, import);

@@ -51,6 +51,7 @@ struct ivshmem_port {
     bool wary;    /* nothing is made before there was a session: see open */
     bool watched; /* the own bells are in the set */
     int epoll, timer, wake;
+    int posted; /* epoll of the bell that processes of the other host ring; it is in the first one */
     pthread_mutex_t lock; /* of what follows */
     bool up;
     uint64_t last_id;
@@ -83,7 +84,9 @@ bool ivshmem_extent_release(struct ntb_port *base, uint64_t id);
 int ivshmem_extent_share(struct ntb_port *base, const struct ntb_port_memory *memory, bool writable,
                          uint64_t *offset);
 enum rsm_status ivshmem_import_make(struct ntb_port *base, const struct ntb_grant_piece *piece,
-                                    uint32_t epoch, bool writable, struct ntb_port_import *made);
+                                    uint32_t epoch, bool writable, uint32_t connection,
+                                    struct ntb_port_import *made);
+bool ivshmem_posts(struct ntb_port *base, uint32_t first, uint32_t count, uint64_t *words);
 void ivshmem_import_revoke(struct ntb_port *base, uint64_t id);
 void ivshmem_import_close(struct ntb_port *base, uint64_t id);
 /** Lock held. The extent's range may be used again. */

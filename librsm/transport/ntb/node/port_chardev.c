@@ -394,7 +394,9 @@ static enum rsm_status fill_import(int fd, uint64_t id, struct ntb_port_import *
                                      .data = fd,
                                      .status_offset = RSM_NTB_MAP_STATUS,
                                      .canary_offset = RSM_NTB_MAP_CANARY,
-                                     .data_offset = RSM_NTB_MAP_DATA};
+                                     .data_offset = RSM_NTB_MAP_DATA,
+                                     .counter = -1,
+                                     .bell = -1};
     if (made->status >= 0 && made->canary >= 0)
         return RSM_ST_OK;
     const int fds[] = {made->status, made->canary, made->data};
@@ -405,7 +407,8 @@ static enum rsm_status fill_import(int fd, uint64_t id, struct ntb_port_import *
 }
 
 static enum rsm_status import_make(struct ntb_port *base, const struct ntb_grant_piece *piece,
-                                   uint32_t epoch, bool writable, struct ntb_port_import *made)
+                                   uint32_t epoch, bool writable, uint32_t connection,
+                                   struct ntb_port_import *made)
 {
     const struct port *port = port_of(base);
     struct rsm_ntb_import asked = {.control_fd = port->control,
@@ -414,6 +417,7 @@ static enum rsm_status import_make(struct ntb_port *base, const struct ntb_grant
                                    .length = piece->length,
                                    .epoch = epoch,
                                    .flags = writable ? 0 : RSM_NTB_READ_ONLY};
+    (void)connection;
     int fd = chardev_open(port->name);
     if (fd < 0)
         return rsmcore_status_from_errno(errno);

@@ -114,6 +114,19 @@ static bool watch(const struct ivshmem_port *port, int fd)
     return epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event) == 0 || errno == EEXIST;
 }
 
+/* Those that came with the last look are new. */
+static void watch_bells(const struct ivshmem_port *port)
+{
+    struct epoll_event edge = {.events = EPOLLIN | EPOLLET};
+    for (unsigned i = 0; i < port->ivshmem.bells; i++) {
+        if (i != IVSHMEM_POST_BELL)
+            watch(port, port->ivshmem.bell[i]);
+        else
+            (void)epoll_ctl(port->posted, EPOLL_CTL_ADD, port->ivshmem.bell[i], &edge);
+    }
+    (void)epoll_wait(port->posted, &edge, 1, 0); /* before the counters are read */
+}
+
 static void service(struct ntb_port *base)
 {
     struct ivshmem_port *port = ivshmem_port_of(base);
@@ -130,8 +143,7 @@ static void service(struct ntb_port *base)
         ivshmem_tell(port, NTB_PORT_GONE, 0);
         pthread_mutex_unlock(&port->lock);
     }
-    for (unsigned i = 0; i < port->ivshmem.bells; i++)
-        watch(port, port->ivshmem.bell[i]);
+    watch_bells(port);
     ivshmem_take_bells(&port->ivshmem);
     if (had_peer && port->ivshmem.peer && port->ivshmem.peer_id != former) {
         pthread_mutex_lock(&port->lock); /* another one, and the end of the first was not seen */
@@ -182,9 +194,10 @@ static bool make_descriptors(struct ivshmem_port *port, uint32_t heartbeat_ms)
     port->timer =
         rsmcore_fd_above_stdio(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
     port->wake = rsmcore_fd_above_stdio(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-    return port->epoll >= 0 && port->timer >= 0 && port->wake >= 0 && watch(port, port->timer) &&
-           watch(port, port->wake) && watch(port, port->ivshmem.socket) &&
-           start_timer(port, heartbeat_ms);
+    port->posted = rsmcore_fd_above_stdio(epoll_create1(EPOLL_CLOEXEC));
+    return port->epoll >= 0 && port->timer >= 0 && port->wake >= 0 && port->posted >= 0 &&
+           watch(port, port->timer) && watch(port, port->wake) && watch(port, port->posted) &&
+           watch(port, port->ivshmem.socket) && start_timer(port, heartbeat_ms);
 }
 
 /* What processes have imported is over, as they see on its status page. */
@@ -216,7 +229,7 @@ static void port_close(struct ntb_port *base)
         ntb_session_leave(&port->session);
         ivshmem_ring(&port->ivshmem);
     }
-    const int fds[] = {port->epoll, port->timer, port->wake};
+    const int fds[] = {port->epoll, port->timer, port->wake, port->posted};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -261,7 +274,8 @@ static bool set_up(struct ivshmem_port *port, const struct ntb_options *options)
     *session = (struct ntb_session){.own = port->ivshmem.base + port->own,
                                     .peer = port->ivshmem.base + port->peer,
                                     .own_size = port->half,
-                                    .window_size = port->half};
+                                    .window_size = port->half,
+                                    .posts = options->doorbell};
     ntb_session_begin(session, generation, port->node, options->timeout_ms);
     return make_descriptors(port, options->heartbeat_ms);
 }
@@ -274,7 +288,7 @@ static enum rsm_status port_open(const char *where, const struct ntb_options *op
         return RSM_ST_NO_MEMORY;
     port->base.ops = &ntb_port_ivshmem;
     port->node = node;
-    port->epoll = port->timer = port->wake = -1;
+    port->epoll = port->timer = port->wake = port->posted = -1;
     port->ivshmem = (struct ivshmem){.socket = -1, .memory = -1};
     pthread_mutex_init(&port->lock, NULL);
     if (!ivshmem_open(&port->ivshmem, where) || !set_up(port, options)) {
@@ -296,13 +310,15 @@ static void port_info(struct ntb_port *base, struct ntb_port_info *info)
                                    .granule = IVSHMEM_GRANULE,
                                    .slots = NTB_SLOTS,
                                    .generation = session->generation,
-                                   .sequence = session->sequence};
+                                   .sequence = session->sequence,
+                                   .posts = session->posts};
     if (session->up) {
         info->window_size = session->peer_pool;
         info->epoch = session->epoch;
         info->peer_generation = session->peer_generation;
         info->peer_sequence = session->peer_sequence;
         info->peer_node = session->peer_node;
+        info->peer_posts = session->peer_posts;
     }
     pthread_mutex_unlock(&port->lock);
 }
@@ -323,4 +339,5 @@ const struct ntb_port_ops ntb_port_ivshmem = {
     .import_make = ivshmem_import_make,
     .import_revoke = ivshmem_import_revoke,
     .import_close = ivshmem_import_close,
+    .posts = ivshmem_posts,
 };
