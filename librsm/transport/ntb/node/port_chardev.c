@@ -31,8 +31,9 @@ _Static_assert(sizeof(struct ntb_status) == sizeof(struct rsm_ntb_status) &&
 struct port {
     struct ntb_port base;
     int control;
-    int wake; /* readable: something was taken from control that rsmd's thread has to look at */
-    int poll; /* epoll: of both */
+    bool posts; /* importers of the other host post by counters */
+    int wake;   /* readable: something was taken from control that rsmd's thread has to look at */
+    int poll;   /* epoll: of both */
     pthread_mutex_t lock; /* of what follows */
     bool gone;
     bool lost;                    /* there was no memory for events */
@@ -53,9 +54,17 @@ static void port_trouble(struct ntb_port *base, char *text, size_t size)
     chardev_trouble(port_of(base)->name, port_of(base)->control, text, size);
 }
 
+static bool module_counts_posts(int fd)
+{
+    struct rsm_ntb_info info;
+    memset(&info, 0, sizeof info);
+    return ioctl(fd, RSM_NTB_INFO, &info) == 0 && (info.caps & RSM_NTB_CAP_POSTS) != 0;
+}
+
 static bool take_control(const struct port *port, int fd, uint32_t node)
 {
-    struct rsm_ntb_control control = {.abi = RSM_NTB_ABI, .node = node};
+    struct rsm_ntb_control control = {
+        .abi = RSM_NTB_ABI, .node = node, .flags = port->posts ? RSM_NTB_CONTROL_POSTS : 0};
     /* Imports of a daemon before this one are nobody's: their connections ended with it. */
     struct rsm_ntb_revoke all = {.id = RSM_NTB_ALL_IMPORTS};
     if (ioctl(fd, RSM_NTB_CONTROL, &control) == 0)
@@ -134,6 +143,8 @@ static enum rsm_status port_open(const char *where, const struct ntb_options *op
     port->control = chardev_open(port->name);
     if (port->control < 0)
         chardev_explain_open(where, errno);
+    else
+        port->posts = options->doorbell && module_counts_posts(port->control);
     if (port->control < 0 || !chardev_is_of_this_version(port->name, port->control) ||
         !take_control(port, port->control, node)) {
         port_close(&port->base);
@@ -171,6 +182,8 @@ static void port_info(struct ntb_port *base, struct ntb_port_info *info)
                                .peer_generation = from.peer_generation,
                                .peer_sequence = from.peer_sequence,
                                .peer_node = from.peer_node,
+                               .posts = port->posts,
+                               .peer_posts = (from.peer_caps & RSM_NTB_PEER_POSTS) != 0,
                                .cuts = true,
                                .device = true};
 }
@@ -386,7 +399,7 @@ static int extent_share(struct ntb_port *base, const struct ntb_port_memory *mem
 
 /* ------------------------------------------------------------------ imports */
 
-static enum rsm_status fill_import(int fd, uint64_t id, struct ntb_port_import *made)
+static enum rsm_status fill_import(int fd, uint64_t id, bool posts, struct ntb_port_import *made)
 {
     *made = (struct ntb_port_import){.id = id,
                                      .status = rsmcore_fd_copy_above_stdio(fd),
@@ -395,6 +408,7 @@ static enum rsm_status fill_import(int fd, uint64_t id, struct ntb_port_import *
                                      .status_offset = RSM_NTB_MAP_STATUS,
                                      .canary_offset = RSM_NTB_MAP_CANARY,
                                      .data_offset = RSM_NTB_MAP_DATA,
+                                     .posts = posts,
                                      .counter = -1,
                                      .bell = -1};
     if (made->status >= 0 && made->canary >= 0)
@@ -417,12 +431,16 @@ static enum rsm_status import_make(struct ntb_port *base, const struct ntb_grant
                                    .length = piece->length,
                                    .epoch = epoch,
                                    .flags = writable ? 0 : RSM_NTB_READ_ONLY};
-    (void)connection;
+    bool posts = port->posts && connection < NTB_CONNECTIONS;
+    if (posts) {
+        asked.flags |= RSM_NTB_POSTER;
+        asked.connection = connection;
+    }
     int fd = chardev_open(port->name);
     if (fd < 0)
         return rsmcore_status_from_errno(errno);
     if (ioctl(fd, RSM_NTB_IMPORT, &asked) == 0)
-        return fill_import(fd, asked.id, made);
+        return fill_import(fd, asked.id, posts, made);
     int error = errno;
     if (error == ENOTCONN || error == ESTALE || error == ENODEV) {
         close(fd);
@@ -436,6 +454,24 @@ static void import_revoke(struct ntb_port *base, uint64_t id)
     struct rsm_ntb_revoke asked = {.id = id};
     if (ioctl(port_of(base)->control, RSM_NTB_REVOKE, &asked) < 0 && errno != ENOENT)
         rsm_log_error("ntb: %s: REVOKE: %s", port_of(base)->name, strerror(errno));
+}
+
+_Static_assert(NTB_CONNECTIONS == RSM_NTB_CONNECTIONS && NTB_POSTS_AT == RSM_NTB_POST_COUNTERS,
+               "the counters are the module's");
+
+static bool posts(struct ntb_port *base, uint32_t first, uint32_t count, uint64_t *words)
+{
+    while (count > 0) {
+        uint32_t some = count < RSM_NTB_POSTS_AT_ONCE ? count : RSM_NTB_POSTS_AT_ONCE;
+        const struct rsm_ntb_posts asked = {
+            .first = first, .count = some, .array = (uint64_t)(uintptr_t)words};
+        if (ioctl(port_of(base)->control, RSM_NTB_POSTS, &asked) < 0)
+            return false;
+        first += some;
+        words += some;
+        count -= some;
+    }
+    return true;
 }
 
 const struct ntb_port_ops ntb_port_chardev = {
@@ -457,5 +493,6 @@ const struct ntb_port_ops ntb_port_chardev = {
     .extent_share = extent_share,
     .import_make = import_make,
     .import_revoke = import_revoke,
+    .posts = posts,
     .import_close = import_revoke, /* a process that has kept its mapping loses it */
 };
