@@ -526,6 +526,11 @@ struct rsm_node_signal_ops {
      *  signal too many at the end of a connection does less harm than one for which the importer
      *  waits in vain. */
     bool (*arrived)(struct rsm_node_port *port, struct rsm_node_offer *made);
+    /** Take what the importer has signalled by this offer and the upcall signalled() has not reported.
+     *  rsmd calls this right before revoke(): a signal that the importer sent before it disconnected
+     *  may reach this host before rsmd hears of it. Optional: without it nothing is taken. */
+    void (*collect)(struct rsm_node_port *port, struct rsm_node_offer *made,
+                    struct rsm_signals *posted);
 };
 
 /** Base of an import that goes through the importer's node. */

@@ -10,49 +10,6 @@
 #include "compat.h"
 #include "port.h"
 
-/* ---- events of the control descriptor ---- */
-
-void rsm_event(struct rsm_port *port, u32 type, u64 id)
-{
-	struct rsm_ntb_event event = { .type = type, .epoch = port->epoch, .id = id };
-
-	if (type == RSM_NTB_EVENT_DOWN)
-		event.epoch = port->last_epoch;
-	spin_lock_irq(&port->event_lock);
-	if (port->control && port->queue_count == RSM_EVENTS)
-		port->overflow = true;
-	else if (port->control)
-		port->queue[(port->queue_head + port->queue_count++) % RSM_EVENTS] = event;
-	spin_unlock_irq(&port->event_lock);
-	wake_up(&port->control_wait);
-}
-
-/* The next event for the reader: OVERFLOW behind those that were kept. */
-static bool next_event(struct rsm_port *port, struct rsm_ntb_event *event)
-{
-	bool found = true;
-
-	spin_lock_irq(&port->event_lock);
-	if (port->queue_count) {
-		*event = port->queue[port->queue_head];
-		port->queue_head = (port->queue_head + 1) % RSM_EVENTS;
-		port->queue_count--;
-	} else if (port->overflow) {
-		*event = (struct rsm_ntb_event){ .type = RSM_NTB_EVENT_OVERFLOW,
-						 .epoch = port->epoch };
-		port->overflow = false;
-	} else {
-		found = false;
-	}
-	spin_unlock_irq(&port->event_lock);
-	return found;
-}
-
-static bool has_events(struct rsm_port *port)
-{
-	return READ_ONCE(port->queue_count) || READ_ONCE(port->overflow);
-}
-
 /* ---- open and close ---- */
 
 static int rsm_open(struct inode *inode, struct file *file)
@@ -91,8 +48,10 @@ static int rsm_release(struct inode *inode, struct file *file)
 		port->control = NULL;
 		port->queue_count = 0;
 		port->overflow = false;
+		port->rung = false;
 		spin_unlock_irq(&port->event_lock);
 		port->node = 0;
+		port->caps = 0;
 		if (port->ntb)
 			rsm_session_tell(port);
 	}
@@ -141,7 +100,8 @@ static int control(struct rsm_open *open, void __user *user)
 		return -EFAULT;
 	if (arg.abi != RSM_NTB_ABI)
 		return -EPROTO;
-	if (!arg.node || memchr_inv(arg.reserved, 0, sizeof(arg.reserved)))
+	if (!arg.node || arg.flags & ~RSM_NTB_CONTROL_POSTS ||
+	    memchr_inv(arg.reserved, 0, sizeof(arg.reserved)))
 		return -EINVAL;
 	err = claim(open);
 	if (err)
@@ -156,6 +116,7 @@ static int control(struct rsm_open *open, void __user *user)
 		port->control = open;
 		spin_unlock_irq(&port->event_lock);
 		port->node = arg.node;
+		port->caps = arg.flags & RSM_NTB_CONTROL_POSTS ? RSM_NTB_PEER_POSTS : 0;
 		rsm_session_tell(port);
 	}
 	mutex_unlock(&port->lock);
@@ -255,7 +216,7 @@ static int info(struct rsm_port *port, void __user *user)
 	session = port->epoch;
 	arg.caps = (port->pool.pages ? RSM_NTB_CAP_PAGES : 0) |
 		   (rsm_translated(ntb_get_dma_dev(port->ntb)) ? 0 : RSM_NTB_CAP_UNTRANSLATED) |
-		   (port->pool.pin_size ? RSM_NTB_CAP_PIN : 0);
+		   (port->pool.pin_size ? RSM_NTB_CAP_PIN : 0) | RSM_NTB_CAP_POSTS;
 	arg.epoch = port->epoch;
 	arg.link_seq = port->link_seq;
 	arg.err_seq = port->err_seq;
@@ -265,6 +226,7 @@ static int info(struct rsm_port *port, void __user *user)
 	arg.peer_sequence = session ? port->peer.sequence : 0;
 	arg.node = port->node;
 	arg.peer_node = session ? port->peer_node : 0;
+	arg.peer_caps = session ? port->peer_caps : 0;
 	arg.pool_size = port->pool.size;
 	arg.pin_size = port->pool.pin_size;
 	arg.window_size = session ? port->peer_pool : 0;
@@ -405,6 +367,10 @@ static long rsm_ioctl(struct file *file, unsigned int request, unsigned long val
 		return role == RSM_EXPORT ? rsm_unpin(open->port, open->extent) : -EINVAL;
 	case RSM_NTB_SIGNAL:
 		return role == RSM_IMPORT ? signal(open) : -EINVAL;
+	case RSM_NTB_POST:
+		return role == RSM_IMPORT ? rsm_post(open, value) : -EINVAL;
+	case RSM_NTB_POSTS:
+		return role == RSM_CONTROL ? rsm_posts(open->port, user) : -EINVAL;
 	case RSM_NTB_CHECK:
 		return role == RSM_IMPORT ? check(open, user) : -EINVAL;
 	}
@@ -454,17 +420,17 @@ static ssize_t read_events(struct rsm_port *port, bool wait, char __user *user, 
 
 	if (size < sizeof(event))
 		return -EINVAL;
-	while (!has_events(port)) {
+	while (!rsm_has_events(port)) {
 		if (READ_ONCE(port->gone))
 			return -ENODEV;
 		if (!wait)
 			return -EAGAIN;
 		err = wait_event_interruptible(port->control_wait,
-					       has_events(port) || READ_ONCE(port->gone));
+					       rsm_has_events(port) || READ_ONCE(port->gone));
 		if (err)
 			return err;
 	}
-	for (; size - done >= sizeof(event) && next_event(port, &event); done += sizeof(event))
+	for (; size - done >= sizeof(event) && rsm_next_event(port, &event); done += sizeof(event))
 		if (copy_to_user(user + done, &event, sizeof(event)))
 			return -EFAULT;
 	return done ? done : -EAGAIN; /* another reader was faster */
@@ -499,7 +465,7 @@ static __poll_t rsm_poll(struct file *file, poll_table *table)
 	case RSM_CONTROL:
 		poll_wait(file, &port->control_wait, table);
 		gone = READ_ONCE(port->gone) ? EPOLLHUP : 0;
-		return gone | (has_events(port) ? EPOLLIN | EPOLLRDNORM : 0);
+		return gone | (rsm_has_events(port) ? EPOLLIN | EPOLLRDNORM : 0);
 	case RSM_IMPORT:
 		poll_wait(file, &open->import->wait, table);
 		return (READ_ONCE(open->import->ended) ? EPOLLHUP | EPOLLERR : 0) |

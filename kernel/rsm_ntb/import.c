@@ -11,7 +11,8 @@ static bool possible(struct rsm_port *port, const struct rsm_ntb_import *arg)
 	return !((arg->offset | arg->length) & (PAGE_SIZE - 1)) && arg->length &&
 	       arg->offset >= RSM_NTB_CONTROL_SIZE && arg->offset <= port->peer_pool &&
 	       arg->length <= port->peer_pool - arg->offset && arg->slot < RSM_NTB_SLOTS &&
-	       !(arg->flags & ~RSM_NTB_READ_ONLY);
+	       !(arg->flags & ~(RSM_NTB_READ_ONLY | RSM_NTB_POSTER)) &&
+	       arg->connection < (arg->flags & RSM_NTB_POSTER ? RSM_NTB_CONNECTIONS : 1);
 }
 
 static void import_free(struct rsm_import *import)
@@ -80,6 +81,7 @@ int rsm_import(struct rsm_open *open, struct rsm_ntb_import *arg)
 	import->length = arg->length;
 	import->slot = arg->slot;
 	import->flags = arg->flags;
+	import->connection = arg->flags & RSM_NTB_POSTER ? arg->connection : RSM_NO_CONNECTION;
 	import->epoch = port->epoch;
 	import->err_seq = port->err_seq;
 	fill_status(port, import);

@@ -61,6 +61,7 @@ static void port_free(struct kref *ref)
 	rsm_extents_free(port);
 	rsm_pool_free(&port->pool);
 	vfree(port->sent);
+	vfree(port->posted);
 	vfree(port->slots);
 	kvfree(port->queue);
 	bitmap_free(port->slots_used);
@@ -102,10 +103,11 @@ static struct rsm_port *port_alloc(struct ntb_dev *ntb)
 	}
 	snprintf(port->name, sizeof(port->name), "rsm_ntb%d", port->index);
 	port->sent = vzalloc(RSM_NTB_SLOTS * sizeof(*port->sent));
+	port->posted = vzalloc(RSM_NTB_CONNECTIONS * sizeof(*port->posted));
 	port->slots = vzalloc(RSM_NTB_SLOTS * sizeof(*port->slots));
 	port->queue = kvcalloc(RSM_EVENTS, sizeof(*port->queue), GFP_KERNEL);
 	port->slots_used = bitmap_zalloc(RSM_NTB_SLOTS, GFP_KERNEL);
-	if (!port->sent || !port->slots || !port->queue || !port->slots_used) {
+	if (!port->sent || !port->posted || !port->slots || !port->queue || !port->slots_used) {
 		ida_free(&indexes, port->index);
 		rsm_port_put(port);
 		return NULL;

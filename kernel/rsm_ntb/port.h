@@ -37,6 +37,7 @@
 #define RSM_WINDOW 0
 
 #define RSM_EVENTS 1024
+#define RSM_NO_CONNECTION U32_MAX
 
 struct dentry;
 struct iommu_domain;
@@ -86,6 +87,7 @@ struct rsm_import {
 	struct rsm_open *open;
 	u64 offset, length;
 	u32 slot, flags, epoch;
+	u32 connection;		/* RSM_NO_CONNECTION: it does not post */
 	u32 err_seq;		/* of the port when it was made */
 	u32 ended;		/* RSM_NTB_REASON_*, NONE while it is good; map_sem */
 	struct rsm_ntb_status *status;
@@ -141,6 +143,8 @@ struct rsm_port {
 	unsigned long next_beat;	/* jiffies */
 	u64 peer_pool, peer_granule;
 	u32 peer_node, node;
+	u32 peer_caps, caps;
+	u64 *posted;		/* counters, by the other side's connections */
 	u32 *sent;		/* signals, by the other side's slots */
 	u32 sent_groups[RSM_NTB_GROUPS]; /* likewise by groups of slots */
 
@@ -157,6 +161,7 @@ struct rsm_port {
 	struct rsm_ntb_event *queue;
 	unsigned int queue_head, queue_count;
 	bool overflow;
+	bool rung;		/* counters of connections may have changed */
 	wait_queue_head_t control_wait;
 };
 
@@ -220,9 +225,20 @@ int rsm_import_revoke(struct rsm_port *port, u64 id);
 int rsm_import_signal(struct rsm_open *open);
 void rsm_import_check(struct rsm_open *open, struct rsm_ntb_check *arg);
 
+/* posts.c */
+int rsm_post(struct rsm_open *open, unsigned long flags);
+int rsm_posts(struct rsm_port *port, void __user *user);
+void rsm_posts_reset(struct rsm_port *port);
+void rsm_posts_forget(struct rsm_port *port);
+
+/* events.c */
+void rsm_event(struct rsm_port *port, u32 type, u64 id);
+void rsm_event_posted(struct rsm_port *port);
+bool rsm_has_events(struct rsm_port *port);
+bool rsm_next_event(struct rsm_port *port, struct rsm_ntb_event *event);
+
 /* chardev.c */
 extern const struct file_operations rsm_fops;
-void rsm_event(struct rsm_port *port, u32 type, u64 id);
 
 /* mmap.c */
 int rsm_mmap(struct file *file, struct vm_area_struct *vma);

@@ -49,6 +49,9 @@
 /* Signal counters of a pool. Each extent has one, so this is also how many extents there can be. */
 #define RSM_NTB_SLOTS 16384u
 
+/* Counters of connections of a pool: see POST. Numbers are the exporting daemon's to choose. */
+#define RSM_NTB_CONNECTIONS 2048u
+
 /* ---- ioctls ------------------------------------------------------------------------------- */
 
 #define RSM_NTB_IOC 0xb7
@@ -63,6 +66,11 @@
 #define RSM_NTB_CAP_UNTRANSLATED 0x2u
 /* Memory of applications can be exported in place: see RSM_NTB_IN_PLACE. */
 #define RSM_NTB_CAP_PIN 0x4u
+/* The module has counters of connections: POST, POSTS, and the flags of CONTROL and IMPORT for them. */
+#define RSM_NTB_CAP_POSTS 0x8u
+
+/* Of the other side. Its daemon has set the flag of CONTROL of this name. */
+#define RSM_NTB_PEER_POSTS 0x1u
 
 struct rsm_ntb_info {
 	__u32 abi;		/* RSM_NTB_ABI of the module */
@@ -84,7 +92,8 @@ struct rsm_ntb_info {
 	__u32 link_up;		/* 1: the hardware reports a link, with or without a session */
 	__u32 reserved0;
 	__u64 pin_size;		/* bytes behind the pool for extents in place; 0: none */
-	__u32 reserved[2];
+	__u32 peer_caps;	/* RSM_NTB_PEER_*; 0 without a session */
+	__u32 reserved1;
 	char device[32];	/* the NTB device, for messages, e.g. "0000:00:04.0" */
 };
 #define RSM_NTB_INFO _IOR(RSM_NTB_IOC, 1, struct rsm_ntb_info)
@@ -97,8 +106,11 @@ struct rsm_ntb_info {
 struct rsm_ntb_control {
 	__u32 abi;	/* RSM_NTB_ABI of the program; EPROTO if the module has another */
 	__u32 node;	/* node id of the daemon, shown to the other side; not 0 */
-	__u32 reserved[6];
+	__u32 flags;	/* RSM_NTB_CONTROL_*; 0 unless INFO has RSM_NTB_CAP_POSTS */
+	__u32 reserved[5];
 };
+/* The daemon looks at counters of connections, and is told by EVENT_POSTED. The other side learns so. */
+#define RSM_NTB_CONTROL_POSTS 0x1u
 #define RSM_NTB_CONTROL _IOW(RSM_NTB_IOC, 2, struct rsm_ntb_control)
 
 /*
@@ -134,6 +146,7 @@ struct rsm_ntb_export {
  * ENOSPC: 2^20 descriptors are open. ENOMEM. ENODEV.
  */
 #define RSM_NTB_READ_ONLY 0x1u /* see RSM_NTB_SHARE; of the range's data */
+#define RSM_NTB_POSTER 0x2u /* the import may POST, by the counter `connection`; CAP_POSTS */
 
 struct rsm_ntb_import {
 	__s32 control_fd;
@@ -142,8 +155,9 @@ struct rsm_ntb_import {
 	__u64 length;	/* multiple of the granule, not 0; offset + length at most INFO's window_size */
 	__u64 id;	/* out: for REVOKE; never used again while the module is loaded */
 	__u32 epoch;	/* in which the grant was made */
-	__u32 flags;	/* RSM_NTB_READ_ONLY */
-	__u32 reserved[4];
+	__u32 flags;	/* RSM_NTB_READ_ONLY, RSM_NTB_POSTER */
+	__u32 connection; /* below RSM_NTB_CONNECTIONS; 0 without POSTER */
+	__u32 reserved[3];
 };
 #define RSM_NTB_IMPORT _IOWR(RSM_NTB_IOC, 4, struct rsm_ntb_import)
 
@@ -304,6 +318,31 @@ struct rsm_ntb_pin {
  */
 #define RSM_NTB_UNPIN _IO(RSM_NTB_IOC, 13)
 
+/*
+ * POST: import descriptors with POSTER. Signals the other host's daemon by the counter of a connection,
+ * and rings. The argument is 0 or RSM_NTB_POST_COALESCE: the signal does not count while an earlier one
+ * has not been taken. Stores that the calling thread made through a mapping before are there first.
+ * What the counter is afterwards is told at "Between hosts".
+ * Errors: EINVAL: no POSTER, or unknown flags. ESTALE: the import has ended. ENODEV.
+ */
+#define RSM_NTB_POST _IO(RSM_NTB_IOC, 14)
+#define RSM_NTB_POST_COALESCE 0x1u
+
+/*
+ * POSTS: control descriptors. The counters of `count` connections of this host's pool, as the other host has
+ * written them: whoever reads them believes nothing but what their differences may mean.
+ * Errors: EINVAL: the range is impossible. EFAULT, ENOMEM. ENODEV.
+ */
+#define RSM_NTB_POSTS_AT_ONCE 256u
+
+struct rsm_ntb_posts {
+	__u32 first;
+	__u32 count;	/* 1 to RSM_NTB_POSTS_AT_ONCE */
+	__u64 array;	/* address of __u64[count] */
+	__u32 reserved[2];
+};
+#define RSM_NTB_POSTS _IOW(RSM_NTB_IOC, 15, struct rsm_ntb_posts)
+
 /* ---- mmap() ------------------------------------------------------------------------------- */
 
 /*
@@ -380,9 +419,10 @@ struct rsm_ntb_status {
 #define RSM_NTB_EVENT_QUARANTINED 3u /* the last use of the extent `id` on this host has gone */
 #define RSM_NTB_EVENT_FREE 4u	     /* range and slot of the extent `id` may be used again */
 #define RSM_NTB_EVENT_ERROR 5u	     /* err_seq has moved; id: its value */
-#define RSM_NTB_EVENT_PEER 6u	     /* INFO's peer_node has changed; id: its value */
+#define RSM_NTB_EVENT_PEER 6u	     /* INFO's peer_node or peer_caps has changed; id: the node */
 #define RSM_NTB_EVENT_OVERFLOW 7u    /* events were lost */
 #define RSM_NTB_EVENT_TROUBLE 8u     /* TROUBLE has something new */
+#define RSM_NTB_EVENT_POSTED 9u	     /* CONTROL_POSTS: counters of connections may have changed; never lost */
 
 struct rsm_ntb_event {
 	__u32 type;	/* RSM_NTB_EVENT_* */
@@ -408,18 +448,30 @@ struct rsm_ntb_event {
  * 0x10000    the other host     struct rsm_ntb_heartbeat
  * 0x18000    the other host     __le32 counters[RSM_NTB_GROUPS], of the signals of RSM_NTB_GROUP_SLOTS slots each,
  *                               counted after the slot's own; from 0 in each session
+ * 0x1c000    the other host     __le64 counters[RSM_NTB_CONNECTIONS], of POST; from 0 in each session
  * 0x20000    the other host     __le32 counters[RSM_NTB_SLOTS], of signals; from 0 in each session
  * 0x30000    nobody             room for control rings: a later version of the hello page says where
  */
 #define RSM_NTB_HELLO 0x00000u
 #define RSM_NTB_HEARTBEAT 0x10000u
 #define RSM_NTB_GROUP_COUNTERS 0x18000u
+#define RSM_NTB_POST_COUNTERS 0x1c000u
 #define RSM_NTB_COUNTERS 0x20000u
 #define RSM_NTB_RINGS 0x30000u
 
 /* So that a doorbell costs a look at the groups and at what has changed, however many extents there are. */
 #define RSM_NTB_GROUP_SLOTS 128u
 #define RSM_NTB_GROUPS (RSM_NTB_SLOTS / RSM_NTB_GROUP_SLOTS)
+
+/*
+ * The counter of a connection. Whoever compares two of its values knows what was posted between. From the
+ * lowest bit:
+ *
+ *   32 bits  posts without COALESCE
+ *    8 bits  the lowest bits of that number at the latest post with COALESCE
+ *    8 bits  how many of these there were at that number, at most 255
+ *   16 bits  posts with COALESCE
+ */
 
 /*
  * The hello page: the other host reads it through the window, once when a session begins, and the
@@ -439,7 +491,8 @@ struct rsm_ntb_hello {
 	__le32 node;		/* see CONTROL */
 	__le32 ring_offset;	/* of control rings, from the start of the pool; 0: none */
 	__le32 ring_size;	/* bytes */
-	__le32 reserved[50];
+	__le32 caps;		/* RSM_NTB_PEER_* */
+	__le32 reserved[49];
 };
 
 /* Where the other host counts, every heartbeat interval while it has a session. */

@@ -100,6 +100,7 @@ void rsm_session_init(struct rsm_port *port)
 	hello->pool_size = cpu_to_le64(rsm_pool_span(&port->pool));
 	hello->granule = cpu_to_le64(PAGE_SIZE);
 	hello->slots = cpu_to_le32(RSM_NTB_SLOTS);
+	hello->caps = 0;
 	write_key(port);
 }
 
@@ -186,8 +187,10 @@ void rsm_session_end(struct rsm_port *port, u32 reason, const char *why)
 	rsm_imports_end(port, reason);
 	memset(port->sent, 0, RSM_NTB_SLOTS * sizeof(*port->sent));
 	memset(port->sent_groups, 0, sizeof(port->sent_groups));
+	rsm_posts_forget(port);
 	port->own.sequence++;
 	port->peer_node = 0;
+	port->peer_caps = 0;
 	write_key(port);
 	pr_info("%s: session %u has ended: %s\n", port->name, epoch, why);
 	rsm_event(port, RSM_NTB_EVENT_DOWN, 0);
@@ -219,6 +222,7 @@ static bool read_hello(struct rsm_port *port, const struct greeting *greeting)
 	port->peer_pool = min_t(u64, size, port->window_size);
 	port->peer_granule = granule;
 	port->peer_node = le32_to_cpu(hello.node);
+	port->peer_caps = le32_to_cpu(hello.caps);
 	return true;
 }
 
@@ -314,9 +318,13 @@ static void beat(struct rsm_port *port)
 static void look_for_node(struct rsm_port *port)
 {
 	u32 node = readl(port->window + RSM_NTB_HELLO + offsetof(struct rsm_ntb_hello, node));
+	u32 caps = readl(port->window + RSM_NTB_HELLO + offsetof(struct rsm_ntb_hello, caps));
 
-	if (node != port->peer_node && node != U32_MAX) {
+	if (node == U32_MAX || caps == U32_MAX)
+		return;
+	if (node != port->peer_node || caps != port->peer_caps) {
 		port->peer_node = node;
+		port->peer_caps = caps;
 		rsm_event(port, RSM_NTB_EVENT_PEER, node);
 	}
 }
@@ -345,6 +353,7 @@ static void linked(struct rsm_port *port)
 	}
 	if (greeted && !same(greeting.key, port->acked)) {
 		rsm_signals_reset(port);
+		rsm_posts_reset(port);
 		heartbeat(port)->count = 0;
 		port->peer_beat = 0;
 		port->acked = greeting.key;
@@ -398,6 +407,7 @@ void rsm_session_leave(struct rsm_port *port)
 void rsm_session_tell(struct rsm_port *port)
 {
 	WRITE_ONCE(rsm_hello(port)->node, cpu_to_le32(port->node));
+	WRITE_ONCE(rsm_hello(port)->caps, cpu_to_le32(port->caps));
 	if (port->epoch)
 		ntb_peer_db_set(port->ntb, BIT_ULL(RSM_NTB_DB_SESSION));
 }
@@ -421,8 +431,10 @@ static void db_event(void *context, int vector)
 	bits = ntb_db_read(ntb) & ntb_db_vector_mask(ntb, vector);
 	ntb_db_clear(ntb, bits);
 	ntb_db_read(ntb); /* it has arrived before we look at the counters */
-	if (bits & BIT_ULL(RSM_NTB_DB_SIGNAL))
+	if (bits & BIT_ULL(RSM_NTB_DB_SIGNAL)) {
 		rsm_signals_scan(port);
+		rsm_event_posted(port);
+	}
 	if (bits & BIT_ULL(RSM_NTB_DB_SESSION))
 		mod_delayed_work(system_highpri_wq, &port->work, 0);
 }

@@ -147,6 +147,13 @@ static bool generic_arrived(struct rsm_node_port *port, struct rsm_node_offer *m
     return false;
 }
 
+static void generic_collect(struct rsm_node_port *port, struct rsm_node_offer *made,
+                            struct rsm_signals *posted)
+{
+    (void)port, (void)made;
+    *posted = (struct rsm_signals){.count = 0};
+}
+
 /* The node half. */
 
 static int generic_event_fd(struct rsm_node_port *port)
@@ -375,6 +382,7 @@ enum rsm_status rsmcore_node_ops_complete(const struct rsm_node_ops *given,
     table->signals.size = sizeof table->signals;
     SUPPLY(&table->signals, send);
     SUPPLY(&table->signals, arrived);
+    SUPPLY(&table->signals, collect);
     full->signals = &table->signals;
     if (full->imports != NULL) {
         COPY_SUB_TABLE(&table->imports, full->imports);

@@ -185,11 +185,24 @@ static uint32_t *count_of(struct rsmd_export *exported, const struct rsmd_import
     return import->attached ? &exported->attached_count : &exported->import_count;
 }
 
+/* What the importer posted before its end has been posted, although the fabric has not said so yet. */
+static void collect_signals(struct rsmd_node *node, struct rsmd_import *import)
+{
+    struct rsm_signals posted;
+    import->by->ops->signals->collect(import->by->port, import->made, &posted);
+    if (posted.coalesced)
+        rsmd_import_signalled(node, import, 1, true);
+    if (posted.count > 0)
+        rsmd_import_signalled(node, import, posted.count, false);
+}
+
 /* Part an import from its export. The generation moves first: whoever sees the fabric refuse must
  * be able to see why. */
 static void sever(struct rsmd_node *node, struct rsmd_import *import, enum rsm_record_event event)
 {
     struct rsmd_export *exported = import->exported;
+    if (import->remote != NULL)
+        collect_signals(node, import);
     rsmd_record_to_exporter(node, exported, event, import);
     rsmd_generation_table_advance(node->generation_table, import->slot);
     rsmd_generation_table_advance(node->generation_table, exported->epoch_slot);

@@ -38,6 +38,8 @@ static void try_grant(const uint8_t *data, size_t size)
         sum += piece->length;
     }
     check(grant.count == 0 || sum == segment);
+    check(grant.connection == NTB_NO_CONNECTION ||
+          (grant.connection < NTB_CONNECTIONS && grant.count > 0));
     check(ntb_grant_encode(&grant, again) == size && memcmp(again, data, size) == 0);
 }
 
@@ -55,13 +57,16 @@ static void try_ticket(const uint8_t *data, size_t size)
     memcpy(offer.blob, data + sizeof segment + 2, offer.blob_len);
     if (!ntb_ticket_decode(&offer, segment, rights, &ticket))
         return;
-    unsigned others = (ticket.flags & NTB_TICKET_LOCAL) != 0 ? 0 : 2;
+    unsigned others = ntb_ticket_fds_before(ticket.flags) + ntb_ticket_fds_behind(ticket.flags);
     check(rights == 0 || ticket.count + others == offer.fd_count);
     for (uint32_t i = 0; i < ticket.count; i++) {
         check(ticket.pieces[i].length <= INT64_MAX - ticket.pieces[i].offset);
         sum += ticket.pieces[i].length;
     }
     check(rights == 0 || sum == segment);
+    check((ticket.flags & NTB_TICKET_POSTS) == 0 ||
+          (ticket.count > 0 && (ticket.flags & NTB_TICKET_LOCAL) == 0 &&
+           ticket.posts_offset % 8 == 0));
 }
 
 static void run(struct ntb_session *sides, int64_t *now, unsigned steps)

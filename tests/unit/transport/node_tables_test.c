@@ -54,6 +54,9 @@ static void an_older_node_table_gets_generic_forms(void **state)
     assert_status(full->signals->send(NULL, NULL, &(struct rsm_signals){.count = 1}),
                   RSM_ST_UNSUPPORTED);
     assert_false(full->signals->arrived(NULL, NULL));
+    struct rsm_signals posted = {.count = 1, .coalesced = true};
+    full->signals->collect(NULL, NULL, &posted);
+    assert_true(posted.count == 0 && !posted.coalesced);
 }
 
 static int an_event_fd(struct rsm_node_port *port)

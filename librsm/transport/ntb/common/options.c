@@ -38,6 +38,12 @@ static bool set_pin_from(struct ntb_options *o, const char *text)
     return rsm_number_bytes(text, 0, UINT64_C(1) << 50, &o->pin_from);
 }
 
+static bool set_doorbell(struct ntb_options *o, const char *text)
+{
+    o->doorbell = strcmp(text, "yes") == 0;
+    return o->doorbell || strcmp(text, "no") == 0;
+}
+
 static bool set_timeout(struct ntb_options *o, const char *text)
 {
     return set_milliseconds(&o->timeout_ms, 10, text);
@@ -61,6 +67,7 @@ static const struct {
     {"pool", set_pool, "at least 4096 bytes, or a number with K, M or G"},
     {"pin", set_pin, "yes, no, at least 4096 bytes, or a number with K, M or G"},
     {"pin_from", set_pin_from, "bytes, or a number with K, M or G"},
+    {"doorbell", set_doorbell, "yes or no"},
     {"timeout", set_timeout, "10 to 600000 milliseconds"},
     {"heartbeat", set_heartbeat, "1 to 600000 milliseconds"},
     {"wait", set_wait, "0 to 600000 milliseconds"},
@@ -113,7 +120,8 @@ bool ntb_options_parse(const char *text, uint32_t timeout_ms, struct ntb_options
     enum { HEARTBEAT_MOST_MS = 100 };
     *options = (struct ntb_options){.timeout_ms = timeout_ms != 0 ? timeout_ms : TIMEOUT_DEFAULT_MS,
                                     .wait_ms = WAIT_DEFAULT_MS,
-                                    .pin_from = UINT64_MAX};
+                                    .pin_from = UINT64_MAX,
+                                    .doorbell = true};
     if (!read_words(text, options, why, why_size))
         return false;
     if (options->pin == 0 && options->pin_from != UINT64_MAX) {

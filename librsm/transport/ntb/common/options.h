@@ -12,12 +12,14 @@
 #include <stdint.h>
 
 struct ntb_options {
-    uint64_t pool;       /**< bytes of the pool that extents may take; 0: all of it */
-    uint64_t pin;        /**< bytes of the room for extents in place that they may take; 0: extents
+    uint64_t pool;     /**< bytes of the pool that extents may take; 0: all of it */
+    uint64_t pin;      /**< bytes of the room for extents in place that they may take; 0: extents
                                 are not made in place; UINT64_MAX: all of it */
-    uint64_t pin_from;   /**< extents of at least so many bytes are made in place if they can be,
+    uint64_t pin_from; /**< extents of at least so many bytes are made in place if they can be,
                                 smaller ones if the pool has no room */
-    uint32_t timeout_ms; /**< ivshmem: after which a silent peer has failed */
+    bool doorbell;     /**< signals of importers go by counters in the window and doorbells, if the
+                                other host has that, too */
+    uint32_t timeout_ms;   /**< ivshmem: after which a silent peer has failed */
     uint32_t heartbeat_ms; /**< ivshmem: between two heartbeats; 0: a sixth of the time-out, at most
                                 100 */
     uint32_t wait_ms;      /**< ivshmem: how long the port waits, when it opens, for a peer that is

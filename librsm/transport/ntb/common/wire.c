@@ -3,7 +3,8 @@
 
 #include "base/codec.h"
 
-enum { GRANULE = 4096, VERSION = 1 };
+/* A grant of the second version has a counter. */
+enum { GRANULE = 4096, VERSION = 1, VERSION_POSTS = 2 };
 
 /* ------------------------------------------------------------------ grants */
 
@@ -16,6 +17,8 @@ static void walk_grant(struct rsm_codec *codec, struct ntb_grant *grant, uint32_
     rsm_codec_u32(codec, &grant->sequence);
     rsm_codec_u32(codec, &grant->peer_generation);
     rsm_codec_u32(codec, &grant->peer_sequence);
+    if (*version == VERSION_POSTS)
+        rsm_codec_u32(codec, &grant->connection);
     rsm_codec_count(codec, &grant->count, NTB_PIECES_MAX);
     for (uint32_t i = 0; i < grant->count; i++) {
         rsm_codec_u64(codec, &grant->pieces[i].offset);
@@ -27,7 +30,8 @@ static void walk_grant(struct rsm_codec *codec, struct ntb_grant *grant, uint32_
 uint32_t ntb_grant_encode(const struct ntb_grant *grant, uint8_t *blob)
 {
     struct ntb_grant copy = *grant;
-    uint32_t magic = NTB_GRANT_MAGIC, version = VERSION;
+    uint32_t magic = NTB_GRANT_MAGIC;
+    uint32_t version = grant->connection == NTB_NO_CONNECTION ? VERSION : VERSION_POSTS;
     struct rsm_codec codec = rsm_encoder(blob, RSM_OFFER_MAX_BLOB);
     walk_grant(&codec, &copy, &magic, &version);
     return codec.bad ? 0 : (uint32_t)(RSM_OFFER_MAX_BLOB - codec.left);
@@ -47,8 +51,12 @@ bool ntb_grant_decode(const uint8_t *blob, uint32_t length, uint64_t size, uint6
     uint32_t magic = 0, version = 0;
     uint64_t sum = 0;
     struct rsm_codec codec = rsm_decoder(blob, length);
+    grant->connection = NTB_NO_CONNECTION;
     walk_grant(&codec, grant, &magic, &version);
-    if (codec.bad || codec.left != 0 || magic != NTB_GRANT_MAGIC || version != VERSION)
+    if (codec.bad || codec.left != 0 || magic != NTB_GRANT_MAGIC ||
+        (version != VERSION && version != VERSION_POSTS))
+        return false;
+    if (version == VERSION_POSTS && (grant->connection >= NTB_CONNECTIONS || grant->count == 0))
         return false;
     for (uint32_t i = 0; i < grant->count; i++) {
         const struct ntb_grant_piece *piece = &grant->pieces[i];
@@ -69,6 +77,8 @@ static void walk_ticket(struct rsm_codec *codec, struct ntb_ticket *ticket, uint
     rsm_codec_u32(codec, &ticket->flags);
     rsm_codec_u64(codec, &ticket->status_offset);
     rsm_codec_u64(codec, &ticket->canary_offset);
+    if ((ticket->flags & NTB_TICKET_POSTS) != 0)
+        rsm_codec_u64(codec, &ticket->posts_offset);
     rsm_codec_count(codec, &ticket->count, RSM_OFFER_MAX_FDS);
     for (uint32_t i = 0; i < ticket->count; i++) {
         rsm_codec_u64(codec, &ticket->pieces[i].offset);
@@ -90,6 +100,15 @@ static bool is_page_offset(uint64_t offset)
     return offset % GRANULE == 0 && offset <= INT64_MAX - GRANULE;
 }
 
+/* A counter is that of a connection to another host, and a word of a page. */
+static bool posts_make_sense(const struct ntb_ticket *ticket)
+{
+    return (ticket->flags & NTB_TICKET_POSTS) == 0 ||
+           ((ticket->flags & NTB_TICKET_LOCAL) == 0 && ticket->count > 0 &&
+            ticket->posts_offset % sizeof(uint64_t) == 0 &&
+            ticket->posts_offset <= INT64_MAX - GRANULE);
+}
+
 bool ntb_ticket_decode(const struct rsm_offer *offer, uint64_t size, uint32_t rights,
                        struct ntb_ticket *ticket)
 {
@@ -98,10 +117,12 @@ bool ntb_ticket_decode(const struct rsm_offer *offer, uint64_t size, uint32_t ri
     if (offer->blob_len > RSM_OFFER_MAX_BLOB || offer->fd_count > RSM_OFFER_MAX_FDS)
         return false;
     struct rsm_codec codec = rsm_decoder(offer->blob, offer->blob_len);
+    ticket->posts_offset = 0;
     walk_ticket(&codec, ticket, &magic, &version);
     if (codec.bad || codec.left != 0 || magic != NTB_TICKET_MAGIC || version != VERSION ||
-        (ticket->flags & ~(NTB_TICKET_LOCAL | NTB_TICKET_DEVICE)) != 0 ||
-        !is_page_offset(ticket->status_offset) || !is_page_offset(ticket->canary_offset))
+        (ticket->flags & ~(NTB_TICKET_LOCAL | NTB_TICKET_DEVICE | NTB_TICKET_POSTS)) != 0 ||
+        !is_page_offset(ticket->status_offset) || !is_page_offset(ticket->canary_offset) ||
+        !posts_make_sense(ticket))
         return false;
     for (uint32_t i = 0; i < ticket->count; i++) {
         const struct rsm_view_piece *piece = &ticket->pieces[i];
@@ -110,7 +131,7 @@ bool ntb_ticket_decode(const struct rsm_offer *offer, uint64_t size, uint32_t ri
             return false;
         sum += piece->length;
     }
-    unsigned others = (ticket->flags & NTB_TICKET_LOCAL) != 0 ? 0 : 2;
+    unsigned others = ntb_ticket_fds_before(ticket->flags) + ntb_ticket_fds_behind(ticket->flags);
     if (rights == 0)
         return ticket->count == 0 && (offer->fd_count == 0 || offer->fd_count == others);
     return sum == size && size > 0 && offer->fd_count == ticket->count + others;

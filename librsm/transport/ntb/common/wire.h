@@ -18,6 +18,7 @@
 
 #include "base/view.h"
 #include "rsm/transport.h"
+#include "transport/ntb/common/posts.h"
 
 enum {
     NTB_GRANT_MAGIC = 0x4e544247,
@@ -36,6 +37,9 @@ struct ntb_grant {
     uint32_t sequence;        /**< ... */
     uint32_t peer_generation; /**< ... and the importer's */
     uint32_t peer_sequence;
+    uint32_t
+        connection; /**< the counter by which the importer posts; NTB_NO_CONNECTION: none, and the
+                              grant is one that hosts without counters understand */
     uint32_t count; /**< of pieces; 0: without rights */
     struct ntb_grant_piece pieces[NTB_PIECES_MAX];
 };
@@ -52,6 +56,10 @@ bool ntb_grant_decode(const uint8_t *blob, uint32_t length, uint64_t size, uint6
  *  of memory that the module has pinned. */
 #define NTB_TICKET_DEVICE 0x2u
 
+/** The process can post. NTB_TICKET_DEVICE: by the descriptor of the first piece. Else by two
+ *  descriptors behind those of the pieces: counter and bell. */
+#define NTB_TICKET_POSTS 0x4u
+
 /** Order of descriptors: status, canary, then one for each piece. A local ticket, and one without
  *  rights, has those of the pieces alone. */
 struct ntb_ticket {
@@ -59,8 +67,19 @@ struct ntb_ticket {
     uint32_t count;         /**< of pieces */
     uint64_t status_offset; /**< where its descriptor maps the status page */
     uint64_t canary_offset; /**< where its descriptor maps the canary's page */
+    uint64_t posts_offset;  /**< where its descriptor has the counter; 0 unless there is one */
     struct rsm_view_piece pieces[RSM_OFFER_MAX_FDS];
 };
+
+/** Descriptors of a ticket beside those of the pieces, in front of and behind them. */
+static inline unsigned ntb_ticket_fds_before(uint32_t flags)
+{
+    return (flags & NTB_TICKET_LOCAL) != 0 ? 0 : 2;
+}
+static inline unsigned ntb_ticket_fds_behind(uint32_t flags)
+{
+    return (flags & (NTB_TICKET_POSTS | NTB_TICKET_DEVICE)) == NTB_TICKET_POSTS ? 2 : 0;
+}
 
 uint32_t ntb_ticket_encode(const struct ntb_ticket *ticket, uint8_t *blob);
 /** False: it is malformed, or does not make up @p size bytes with @p fd_count descriptors. */

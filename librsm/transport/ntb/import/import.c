@@ -20,6 +20,7 @@
 #include "transport/ntb/common/wire.h"
 #include "transport/ntb/import/barrier.h"
 #include "transport/ntb/import/copy.h"
+#include "transport/ntb/import/poster.h"
 
 struct ntb_port {
     struct rsm_port base;
@@ -33,6 +34,7 @@ struct ntb_conn {
     uint64_t size;
     uint64_t page;
     void *status_page, *canary_page; /* NULL: memory of this host */
+    struct ntb_poster poster;
     struct rsm_view view;
 };
 
@@ -52,7 +54,7 @@ static enum rsm_status ntb_open_port(const struct rsm_controller_info *info, str
     struct ntb_port *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    made->base.caps = RSM_CAP_MAP;
+    made->base.caps = RSM_CAP_MAP | RSM_CAP_REMOTE_SIGNAL;
     made->page = (uint64_t)sysconf(_SC_PAGESIZE);
     *port = &made->base;
     return RSM_ST_OK;
@@ -156,6 +158,21 @@ static bool pieces_are_safe(const int *fds, const struct ntb_ticket *ticket, uin
     return true;
 }
 
+/* The descriptors by which the process posts. */
+static enum rsm_status begin_posts(struct ntb_conn *made, const struct rsm_offer *offer,
+                                   const struct ntb_ticket *ticket)
+{
+    unsigned behind = ntb_ticket_fds_before(ticket->flags) + ticket->count;
+    enum rsm_status status =
+        (ticket->flags & NTB_TICKET_DEVICE) != 0
+            ? ntb_poster_begin_device(&made->poster, offer->fds[behind - ticket->count])
+            : ntb_poster_begin_shared(&made->poster, offer->fds[behind], ticket->posts_offset,
+                                      offer->fds[behind + 1], made->page);
+    if (status == RSM_ST_OK)
+        made->conn.caps |= RSM_CAP_REMOTE_SIGNAL;
+    return status;
+}
+
 static enum rsm_status build(struct ntb_conn *made, const struct rsm_offer *offer, uint32_t rights)
 {
     struct ntb_ticket ticket;
@@ -173,6 +190,8 @@ static enum rsm_status build(struct ntb_conn *made, const struct rsm_offer *offe
             rsm_view_make(&made->view, fds, ticket.pieces, ticket.count, made->size,
                           rsm_view_protection(rights), (ticket.flags & NTB_TICKET_DEVICE) == 0);
     made->base = made->view.base;
+    if (status == RSM_ST_OK && (ticket.flags & NTB_TICKET_POSTS) != 0)
+        status = begin_posts(made, offer, &ticket);
     return status;
 }
 
@@ -180,6 +199,7 @@ static void ntb_disconnect(struct rsm_conn *conn)
 {
     struct ntb_conn *ntb = ntb_of(conn);
     rsm_view_end(&ntb->view);
+    ntb_poster_end(&ntb->poster);
     if (ntb->status_page != NULL)
         munmap(ntb->status_page, ntb->page);
     if (ntb->canary_page != NULL)
@@ -197,7 +217,8 @@ static enum rsm_status ntb_connect(struct rsm_port *port, const struct rsm_offer
         return RSM_ST_NO_MEMORY;
     made->size = size;
     made->page = port_of(port)->page;
-    made->conn.caps = port->caps;
+    made->conn.caps = RSM_CAP_MAP;
+    ntb_poster_init(&made->poster);
     ntb_barrier_begin(&made->barrier, NULL, NULL);
     enum rsm_status status = build(made, offer, rights);
     if (status != RSM_ST_OK) {
@@ -296,6 +317,18 @@ static enum rsm_status ntb_health(struct rsm_conn *conn)
     return ntb_barrier_alive(&ntb_of(conn)->barrier) ? RSM_ST_OK : RSM_ST_ABORTED;
 }
 
+/* ------------------------------------------------------------------ signals */
+
+/* To a segment that is gone a signal goes as stores do: to nobody. Barriers report that. */
+static enum rsm_status ntb_post(struct rsm_conn *conn, bool coalesce)
+{
+    struct ntb_conn *ntb = ntb_of(conn);
+    return ntb_barrier_alive(&ntb->barrier) ? ntb_poster_post(&ntb->poster, coalesce) : RSM_ST_OK;
+}
+
+static const struct rsm_signal_ops ntb_signal_ops = {.size = sizeof(struct rsm_signal_ops),
+                                                     .post = ntb_post};
+
 NTB_TABLE const struct rsm_import_ops rsm_transport_import_ops_v2 = {
     RSM_IMPORT_OPS_HEAD,
     .name = "ntb",
@@ -313,4 +346,5 @@ NTB_TABLE const struct rsm_import_ops rsm_transport_import_ops_v2 = {
     .complete = ntb_complete,
     .health = ntb_health,
     .extent_check = ntb_extent_check,
+    .signals = &ntb_signal_ops,
 };

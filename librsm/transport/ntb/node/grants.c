@@ -75,19 +75,21 @@ static enum rsm_status fill_local(const struct ntb_window *window,
 
 /* ------------------------------------------------------------------ of the other host */
 
-static enum rsm_status fill_remote(const struct ntb_window *window,
-                                   const struct rsm_extent_piece *pieces, unsigned count,
-                                   uint32_t rights, const struct rsm_importer *importer,
+static enum rsm_status fill_remote(struct ntb_window *window, const struct rsm_extent_piece *pieces,
+                                   unsigned count, uint32_t rights, struct ntb_offer *made,
                                    struct rsm_offer *offer)
 {
     struct ntb_port_info info;
     window->port->ops->info(window->port, &info);
-    if (info.epoch == 0 || info.peer_node != importer->node)
+    if (info.epoch == 0 || info.peer_node != made->node)
         return RSM_ST_UNREACHABLE;
+    if (rights != 0)
+        ntb_posts_claim(window, made, &info);
     struct ntb_grant grant = {.generation = info.generation,
                               .sequence = info.sequence,
                               .peer_generation = info.peer_generation,
                               .peer_sequence = info.peer_sequence,
+                              .connection = made->connection,
                               .count = rights == 0 ? 0 : count};
     for (unsigned i = 0; i < grant.count; i++) {
         const struct ntb_range *range = extent_of(pieces[i].extent)->range;
@@ -96,7 +98,10 @@ static enum rsm_status fill_remote(const struct ntb_window *window,
                                                    .slot = range->slot};
     }
     offer->blob_len = ntb_grant_encode(&grant, offer->blob);
-    return offer->blob_len > 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+    if (offer->blob_len > 0)
+        return RSM_ST_OK;
+    ntb_posts_drop(window, made);
+    return RSM_ST_NO_RESOURCES;
 }
 
 static void hold(struct ntb_window *window, struct ntb_offer *made,
@@ -128,10 +133,11 @@ enum rsm_status ntb_offer_make(struct rsm_node_port *port, const struct rsm_exte
     fresh->base.port = port;
     fresh->node = importer->node;
     fresh->local = importer->local;
+    fresh->connection = NTB_NO_CONNECTION;
     offer->fd_count = 0;
     enum rsm_status status = importer->local
                                  ? fill_local(window, pieces, count, rights, offer)
-                                 : fill_remote(window, pieces, count, rights, importer, offer);
+                                 : fill_remote(window, pieces, count, rights, fresh, offer);
     if (status != RSM_ST_OK) {
         free(fresh);
         return status;
@@ -162,6 +168,7 @@ static void release(struct ntb_window *window, struct ntb_offer *offer)
         ntb_extent_changed(window, offer->extents[i]);
     }
     pthread_mutex_unlock(&window->lock);
+    ntb_posts_drop(window, offer);
     DL_DELETE(window->offers, offer);
     free(offer);
 }

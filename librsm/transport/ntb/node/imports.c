@@ -36,18 +36,39 @@ static void drop(const struct ntb_window *window, struct ntb_import *import,
     free(import);
 }
 
-/* Descriptors of one piece. Status and canary are told by those of the first. */
-static enum rsm_status add_piece(const struct ntb_window *window, struct ntb_import *import,
-                                 const struct ntb_grant_piece *piece, uint32_t epoch, bool writable,
-                                 struct rsm_offer *local, struct ntb_ticket *ticket)
+/* Descriptors by which the process posts: they come last. -1: none. */
+struct posting {
+    int counter, bell;
+};
+
+static void end_posting(const struct posting *posting)
 {
+    if (posting->counter >= 0)
+        close(posting->counter);
+    if (posting->bell >= 0)
+        close(posting->bell);
+}
+
+/* Descriptors of the next piece. Status, canary and posts are told by those of the first. */
+static enum rsm_status add_piece(const struct ntb_window *window, struct ntb_import *import,
+                                 const struct ntb_grant *grant, uint32_t epoch, bool writable,
+                                 struct rsm_offer *local, struct ntb_ticket *ticket,
+                                 struct posting *posting)
+{
+    const struct ntb_grant_piece *piece = &grant->pieces[import->count];
+    bool first = local->fd_count == 0;
+    /* Two descriptors for posts have to fit, too. */
+    bool posts = first && grant->count <= NTB_PIECES_MAX - 2;
     struct ntb_port_import made;
-    enum rsm_status status =
-        window->port->ops->import_make(window->port, piece, epoch, writable, &made);
+    enum rsm_status status = window->port->ops->import_make(
+        window->port, piece, epoch, writable, posts ? grant->connection : NTB_NO_CONNECTION, &made);
     if (status != RSM_ST_OK)
         return status;
     import->ids[import->count++] = made.id;
-    if (local->fd_count == 0) {
+    if (first) {
+        *posting = (struct posting){.counter = made.counter, .bell = made.bell};
+        ticket->flags |= made.posts ? NTB_TICKET_POSTS : 0;
+        ticket->posts_offset = made.posts_offset;
         local->fds[local->fd_count++] = made.status;
         local->fds[local->fd_count++] = made.canary;
         ticket->status_offset = made.status_offset;
@@ -70,13 +91,19 @@ static enum rsm_status accept_grant(const struct ntb_window *window, const struc
     struct ntb_import *import = calloc(1, sizeof *import + grant->count * sizeof import->ids[0]);
     if (import == NULL)
         return RSM_ST_NO_MEMORY;
+    struct posting posting = {.counter = -1, .bell = -1};
     enum rsm_status status = RSM_ST_OK;
-    for (uint32_t i = 0; i < grant->count && status == RSM_ST_OK; i++)
-        status = add_piece(window, import, &grant->pieces[i], epoch,
-                           (rights & RSM_RIGHT_WRITE) != 0, local, &ticket);
+    while (import->count < grant->count && status == RSM_ST_OK)
+        status = add_piece(window, import, grant, epoch, (rights & RSM_RIGHT_WRITE) != 0, local,
+                           &ticket, &posting);
     if (status != RSM_ST_OK) {
+        end_posting(&posting);
         drop(window, import, local);
         return status;
+    }
+    if (ntb_ticket_fds_behind(ticket.flags) > 0) {
+        local->fds[local->fd_count++] = posting.counter;
+        local->fds[local->fd_count++] = posting.bell;
     }
     local->blob_len = ntb_ticket_encode(&ticket, local->blob);
     *made = import;

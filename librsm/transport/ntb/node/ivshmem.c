@@ -210,6 +210,6 @@ void ivshmem_take_bells(const struct ivshmem *ivshmem)
 {
     uint64_t rings;
     for (unsigned i = 0; i < ivshmem->bells; i++)
-        while (read(ivshmem->bell[i], &rings, sizeof rings) > 0)
+        while (i != IVSHMEM_POST_BELL && read(ivshmem->bell[i], &rings, sizeof rings) > 0)
             ;
 }

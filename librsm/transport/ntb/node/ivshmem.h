@@ -12,7 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { IVSHMEM_VECTORS_MAX = 8, IVSHMEM_BELL = 1 /* vector */ };
+/* Vectors. Processes ring IVSHMEM_POST_BELL and nobody else does. As they could fill it or make it block, a
+ * daemon neither reads nor writes it: it is told of each ring by an edge-triggered epoll. */
+enum { IVSHMEM_VECTORS_MAX = 8, IVSHMEM_BELL = 1, IVSHMEM_POST_BELL = 2 };
 
 struct ivshmem {
     int socket; /**< -1 once the server has gone */
@@ -35,7 +37,7 @@ void ivshmem_close(struct ivshmem *ivshmem);
 bool ivshmem_service(struct ivshmem *ivshmem);
 /** Ring the peer, if there is one. */
 void ivshmem_ring(const struct ivshmem *ivshmem);
-/** Take the rings of the own bells. */
+/** Take the rings of the own bells, but for IVSHMEM_POST_BELL. */
 void ivshmem_take_bells(const struct ivshmem *ivshmem);
 
 #endif

@@ -142,6 +142,7 @@ static void node_dispatch(struct rsm_node_port *port, const struct rsm_node_upca
     struct ntb_window *window = ntb_window_of(port);
     window->port->ops->service(window->port);
     ntb_window_pump(window);
+    ntb_posts_report(window, up, context);
     ntb_window_report(window, up, context);
 }
 
@@ -159,6 +160,7 @@ NTB_TABLE const struct rsm_node_ops rsm_transport_node_ops_v2 = {
     .dispatch = node_dispatch,
     .extent_make_now = ntb_extent_make_now,
     .extent_make_not_pinned = ntb_extent_make_not_pinned,
+    .signals = &ntb_node_signal_ops,
     .imports = &ntb_node_import_ops,
     .check = node_check,
     .trouble = node_trouble,

@@ -15,6 +15,7 @@
 
 #include "rsm/transport.h"
 #include "transport/ntb/common/options.h"
+#include "transport/ntb/common/posts.h"
 #include "transport/ntb/common/wire.h"
 
 struct ntb_port_ops;
@@ -34,6 +35,8 @@ struct ntb_port_info {
     uint32_t generation, sequence;
     uint32_t peer_generation, peer_sequence;
     uint32_t peer_node; /**< 0: not known */
+    bool posts;         /**< posts() gives the counters of connections */
+    bool peer_posts;    /**< the other side can post by those */
     bool cuts;          /**< import_revoke() ends the mappings of other processes, too */
     bool device;        /**< descriptors are those of the kernel module */
 };
@@ -58,6 +61,9 @@ struct ntb_port_import {
     uint64_t id;
     int status, canary, data;
     uint64_t status_offset, canary_offset, data_offset;
+    bool posts;            /**< the process can post; if the port has no device, by these: */
+    int counter, bell;     /**< -1: none */
+    uint64_t posts_offset; /**< of the counter's word in its descriptor */
 };
 
 enum ntb_port_event_type {
@@ -122,13 +128,19 @@ struct ntb_port_ops {
     int (*extent_share)(struct ntb_port *port, const struct ntb_port_memory *memory, bool writable,
                         uint64_t *offset);
 
-    /** RSM_ST_UNREACHABLE: @p epoch is not the present one. */
+    /** @p connection: the counter of the other side by which the process posts; NTB_NO_CONNECTION:
+     *  none. RSM_ST_UNREACHABLE: @p epoch is not the present one. */
     enum rsm_status (*import_make)(struct ntb_port *port, const struct ntb_grant_piece *piece,
-                                   uint32_t epoch, bool writable, struct ntb_port_import *import);
+                                   uint32_t epoch, bool writable, uint32_t connection,
+                                   struct ntb_port_import *import);
     /** End it; what a port that cannot cut does is to say so on the status page. */
     void (*import_revoke)(struct ntb_port *port, uint64_t id);
     /** The process that had it has gone or let go of it. */
     void (*import_close)(struct ntb_port *port, uint64_t id);
+
+    /** Read the counters of @p count connections of this host's pool, from @p first on. False: they
+     *  cannot be read. NULL if info() never has `posts`. */
+    bool (*posts)(struct ntb_port *port, uint32_t first, uint32_t count, uint64_t *words);
 };
 
 extern const struct ntb_port_ops ntb_port_ivshmem;

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "transport/ntb/common/status.h"
+#include "transport/ntb/node/chardev.h"
 #include "transport/ntb/node/port.h"
 
 #define SAME_PLACE(member)                                                                         \
@@ -30,8 +31,9 @@ _Static_assert(sizeof(struct ntb_status) == sizeof(struct rsm_ntb_status) &&
 struct port {
     struct ntb_port base;
     int control;
-    int wake; /* readable: something was taken from control that rsmd's thread has to look at */
-    int poll; /* epoll: of both */
+    bool posts; /* importers of the other host post by counters */
+    int wake;   /* readable: something was taken from control that rsmd's thread has to look at */
+    int poll;   /* epoll: of both */
     pthread_mutex_t lock; /* of what follows */
     bool gone;
     bool lost;                    /* there was no memory for events */
@@ -40,144 +42,29 @@ struct port {
     char name[]; /* the device */
 };
 
-enum { EVENTS_AT_ONCE = 64, REFUSED_BYTES = 256 };
+enum { EVENTS_AT_ONCE = 64 };
 
 static struct port *port_of(struct ntb_port *port)
 {
     return RSM_CONTAINER_OF(port, struct port, base);
 }
 
-/* A descriptor of the device without a role; -1 with errno. */
-static int open_device(const struct port *port)
-{
-    return rsmcore_fd_above_stdio(open(port->name, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-}
-
-/* ------------------------------------------------------------------ opening */
-
-/* What the module says of a bridge that it has not taken. */
-static const char *refused_by_module(char *text, int size)
-{
-    FILE *file = fopen("/sys/module/rsm_ntb/parameters/refused", "re");
-    char *line = file != NULL ? fgets(text, size, file) : NULL;
-    if (file != NULL)
-        fclose(file);
-    if (line == NULL || line[0] == '\n')
-        return NULL;
-    line[strcspn(line, "\n")] = '\0';
-    return line;
-}
-
-/* Which part is missing is seen in sysfs. */
-static const char *what_is_missing(char *text, int size)
-{
-    bool bus = access("/sys/bus/ntb/devices/.", F_OK) == 0;
-    if (access("/sys/module/rsm_ntb", F_OK) < 0)
-        return bus ? "the kernel module is not loaded: modprobe rsm_ntb; if there is none, install "
-                     "rsm-ntb as rsm-ntb(7) says"
-                   : "the kernel has no ntb bus, and the module rsm_ntb is not loaded: modprobe "
-                     "rsm_ntb brings both; if there is none, install rsm-ntb as rsm-ntb(7) says";
-    const char *refused = refused_by_module(text, size);
-    if (refused != NULL)
-        return refused;
-    return "the kernel has found no such bridge: load the hardware's driver, and see what the "
-           "kernel's "
-           "log says of ntb and rsm_ntb";
-}
-
-static void explain_open(const char *path, int error)
-{
-    char text[REFUSED_BYTES];
-    const char *what =
-        error == ENOENT ? what_is_missing(text, sizeof text)
-        : error == EACCES || error == EPERM
-            ? "rsmd must run as root, or in the group of the device (60-rsm-ntb.rules: rsm-ntb)"
-        : error == ENODEV || error == ENXIO ? "its hardware driver has gone: load it again"
-                                            : "see rsm-ntb(7)";
-    rsm_log_error("ntb: cannot open %s (%s): %s", path, strerror(error), what);
-}
-
-static bool is_module_of_this_version(const struct port *port, int fd)
-{
-    struct rsm_ntb_info info;
-    memset(&info, 0, sizeof info);
-    if (ioctl(fd, RSM_NTB_INFO, &info) < 0) {
-        rsm_log_error("ntb: %s is no device of the module rsm_ntb, or of another version: install "
-                      "the rsm-ntb module of this release (%s)",
-                      port->name, strerror(errno));
-        return false;
-    }
-    if (info.abi != RSM_NTB_ABI) {
-        rsm_log_error("ntb: %s: the module rsm_ntb has interface version %u, and this program "
-                      "knows %u: install the module of this release and load it anew",
-                      port->name, (unsigned)info.abi, RSM_NTB_ABI);
-        return false;
-    }
-    if ((info.caps & RSM_NTB_CAP_UNTRANSLATED) != 0)
-        rsm_log_warning("ntb: %s (%s): no IOMMU translates what the other host accesses: it may "
-                        "reach all memory of this host. Enable the IOMMU unless you trust it",
-                        port->name, info.device);
-    return true;
-}
-
-/* Why the other host is out of reach, if the module knows; one line, or "". */
-static void trouble_of(const struct port *port, int fd, char *text, size_t size)
-{
-    struct rsm_ntb_trouble trouble;
-    text[0] = '\0';
-    if (ioctl(fd, RSM_NTB_TROUBLE, &trouble) == 0 && trouble.text[0] != '\0')
-        snprintf(text, size, "ntb: %s: %.*s", port->name, (int)sizeof trouble.text, trouble.text);
-}
-
-static void report_trouble(const struct port *port, int fd)
-{
-    char text[sizeof(struct rsm_ntb_trouble) + 64];
-    trouble_of(port, fd, text, sizeof text);
-    if (text[0] != '\0')
-        rsm_log_error("%s", text);
-}
-
 static void port_trouble(struct ntb_port *base, char *text, size_t size)
 {
-    trouble_of(port_of(base), port_of(base)->control, text, size);
+    chardev_trouble(port_of(base)->name, port_of(base)->control, text, size);
 }
 
-/* Why nothing can be pinned, NULL if something can. The module's own reason is in the kernel's log. */
-static const char *no_pinning(const struct rsm_ntb_info *info)
-{
-    char text[16] = "";
-    if ((info->caps & RSM_NTB_CAP_PIN) != 0 && info->pin_size > 0)
-        return NULL;
-    FILE *file = fopen("/sys/module/rsm_ntb/parameters/pin_mib", "re");
-    if (file == NULL)
-        return "this module rsm_ntb cannot: install the one of this release and load it anew";
-    bool wanted = fgets(text, sizeof text, file) != NULL && strtoul(text, NULL, 10) > 0;
-    fclose(file);
-    return wanted
-               ? "no IOMMU translates for this bridge in a way that the module can use: boot with "
-                 "intel_iommu=on or amd_iommu=on and without iommu=pt; the kernel's log has more "
-                 "behind \"pin_mib is ignored\""
-               : "the module has no room for it: load rsm_ntb with pin_mib=N, in MiB";
-}
-
-static void report_pinning(const struct port *port, int fd, const struct ntb_options *options)
+static bool module_counts_posts(int fd)
 {
     struct rsm_ntb_info info;
     memset(&info, 0, sizeof info);
-    if (options->pin == 0 || ioctl(fd, RSM_NTB_INFO, &info) < 0)
-        return;
-    const char *why = no_pinning(&info);
-    if (why != NULL)
-        rsm_log_warning("ntb: %s: option pin has no effect, segments lie in the pool alone: %s",
-                        port->name, why);
-    else
-        rsm_log_info("ntb: %s: %llu MiB of segments can be pinned in place", port->name,
-                     (unsigned long long)(info.pin_size >> 20));
+    return ioctl(fd, RSM_NTB_INFO, &info) == 0 && (info.caps & RSM_NTB_CAP_POSTS) != 0;
 }
 
 static bool take_control(const struct port *port, int fd, uint32_t node)
 {
-    struct rsm_ntb_control control = {.abi = RSM_NTB_ABI, .node = node};
+    struct rsm_ntb_control control = {
+        .abi = RSM_NTB_ABI, .node = node, .flags = port->posts ? RSM_NTB_CONTROL_POSTS : 0};
     /* Imports of a daemon before this one are nobody's: their connections ended with it. */
     struct rsm_ntb_revoke all = {.id = RSM_NTB_ALL_IMPORTS};
     if (ioctl(fd, RSM_NTB_CONTROL, &control) == 0)
@@ -229,13 +116,13 @@ static enum rsm_status port_check(const char *where, const struct ntb_options *o
     if (port == NULL)
         return RSM_ST_NO_MEMORY;
     strcpy(port->name, where);
-    int fd = open_device(port);
+    int fd = chardev_open(port->name);
     if (fd < 0)
-        explain_open(where, errno);
-    bool usable = fd >= 0 && is_module_of_this_version(port, fd);
+        chardev_explain_open(where, errno);
+    bool usable = fd >= 0 && chardev_is_of_this_version(port->name, fd);
     if (usable) {
-        report_trouble(port, fd);
-        report_pinning(port, fd, options);
+        chardev_report_trouble(port->name, fd);
+        chardev_report_pinning(port->name, fd, options);
     }
     if (fd >= 0)
         close(fd);
@@ -253,10 +140,12 @@ static enum rsm_status port_open(const char *where, const struct ntb_options *op
     strcpy(port->name, where);
     pthread_mutex_init(&port->lock, NULL);
     port->wake = port->poll = -1;
-    port->control = open_device(port);
+    port->control = chardev_open(port->name);
     if (port->control < 0)
-        explain_open(where, errno);
-    if (port->control < 0 || !is_module_of_this_version(port, port->control) ||
+        chardev_explain_open(where, errno);
+    else
+        port->posts = options->doorbell && module_counts_posts(port->control);
+    if (port->control < 0 || !chardev_is_of_this_version(port->name, port->control) ||
         !take_control(port, port->control, node)) {
         port_close(&port->base);
         return RSM_ST_NO_CONTROLLER;
@@ -266,8 +155,8 @@ static enum rsm_status port_open(const char *where, const struct ntb_options *op
         port_close(&port->base);
         return RSM_ST_NO_RESOURCES;
     }
-    report_trouble(port, port->control);
-    report_pinning(port, port->control, options);
+    chardev_report_trouble(port->name, port->control);
+    chardev_report_pinning(port->name, port->control, options);
     *made = &port->base;
     return RSM_ST_OK;
 }
@@ -293,6 +182,8 @@ static void port_info(struct ntb_port *base, struct ntb_port_info *info)
                                .peer_generation = from.peer_generation,
                                .peer_sequence = from.peer_sequence,
                                .peer_node = from.peer_node,
+                               .posts = port->posts,
+                               .peer_posts = (from.peer_caps & RSM_NTB_PEER_POSTS) != 0,
                                .cuts = true,
                                .device = true};
 }
@@ -329,7 +220,7 @@ static void take(struct port *port, const struct rsm_ntb_event *events, size_t c
 {
     for (size_t i = 0; i < count; i++)
         if (events[i].type == RSM_NTB_EVENT_TROUBLE)
-            report_trouble(port, port->control);
+            chardev_report_trouble(port->name, port->control);
     keep(port, events, count);
 }
 
@@ -441,7 +332,7 @@ static enum rsm_status make(const struct port *port, uint64_t offset, uint64_t l
                                    .offset = offset,
                                    .length = length,
                                    .flags = flags};
-    int fd = open_device(port);
+    int fd = chardev_open(port->name);
     if (fd < 0)
         return rsmcore_status_from_errno(errno);
     if (ioctl(fd, RSM_NTB_EXPORT, &asked) < 0)
@@ -493,7 +384,7 @@ static int extent_share(struct ntb_port *base, const struct ntb_port_memory *mem
     *offset = memory->offset;
     if (writable)
         return rsmcore_fd_copy_above_stdio(memory->fd);
-    int fd = open_device(port_of(base));
+    int fd = chardev_open(port_of(base)->name);
     if (fd < 0)
         return -1;
     if (ioctl(fd, RSM_NTB_SHARE, &asked) < 0) {
@@ -508,7 +399,7 @@ static int extent_share(struct ntb_port *base, const struct ntb_port_memory *mem
 
 /* ------------------------------------------------------------------ imports */
 
-static enum rsm_status fill_import(int fd, uint64_t id, struct ntb_port_import *made)
+static enum rsm_status fill_import(int fd, uint64_t id, bool posts, struct ntb_port_import *made)
 {
     *made = (struct ntb_port_import){.id = id,
                                      .status = rsmcore_fd_copy_above_stdio(fd),
@@ -516,7 +407,10 @@ static enum rsm_status fill_import(int fd, uint64_t id, struct ntb_port_import *
                                      .data = fd,
                                      .status_offset = RSM_NTB_MAP_STATUS,
                                      .canary_offset = RSM_NTB_MAP_CANARY,
-                                     .data_offset = RSM_NTB_MAP_DATA};
+                                     .data_offset = RSM_NTB_MAP_DATA,
+                                     .posts = posts,
+                                     .counter = -1,
+                                     .bell = -1};
     if (made->status >= 0 && made->canary >= 0)
         return RSM_ST_OK;
     const int fds[] = {made->status, made->canary, made->data};
@@ -527,7 +421,8 @@ static enum rsm_status fill_import(int fd, uint64_t id, struct ntb_port_import *
 }
 
 static enum rsm_status import_make(struct ntb_port *base, const struct ntb_grant_piece *piece,
-                                   uint32_t epoch, bool writable, struct ntb_port_import *made)
+                                   uint32_t epoch, bool writable, uint32_t connection,
+                                   struct ntb_port_import *made)
 {
     const struct port *port = port_of(base);
     struct rsm_ntb_import asked = {.control_fd = port->control,
@@ -536,11 +431,16 @@ static enum rsm_status import_make(struct ntb_port *base, const struct ntb_grant
                                    .length = piece->length,
                                    .epoch = epoch,
                                    .flags = writable ? 0 : RSM_NTB_READ_ONLY};
-    int fd = open_device(port);
+    bool posts = port->posts && connection < NTB_CONNECTIONS;
+    if (posts) {
+        asked.flags |= RSM_NTB_POSTER;
+        asked.connection = connection;
+    }
+    int fd = chardev_open(port->name);
     if (fd < 0)
         return rsmcore_status_from_errno(errno);
     if (ioctl(fd, RSM_NTB_IMPORT, &asked) == 0)
-        return fill_import(fd, asked.id, made);
+        return fill_import(fd, asked.id, posts, made);
     int error = errno;
     if (error == ENOTCONN || error == ESTALE || error == ENODEV) {
         close(fd);
@@ -554,6 +454,24 @@ static void import_revoke(struct ntb_port *base, uint64_t id)
     struct rsm_ntb_revoke asked = {.id = id};
     if (ioctl(port_of(base)->control, RSM_NTB_REVOKE, &asked) < 0 && errno != ENOENT)
         rsm_log_error("ntb: %s: REVOKE: %s", port_of(base)->name, strerror(errno));
+}
+
+_Static_assert(NTB_CONNECTIONS == RSM_NTB_CONNECTIONS && NTB_POSTS_AT == RSM_NTB_POST_COUNTERS,
+               "the counters are the module's");
+
+static bool posts(struct ntb_port *base, uint32_t first, uint32_t count, uint64_t *words)
+{
+    while (count > 0) {
+        uint32_t some = count < RSM_NTB_POSTS_AT_ONCE ? count : RSM_NTB_POSTS_AT_ONCE;
+        const struct rsm_ntb_posts asked = {
+            .first = first, .count = some, .array = (uint64_t)(uintptr_t)words};
+        if (ioctl(port_of(base)->control, RSM_NTB_POSTS, &asked) < 0)
+            return false;
+        first += some;
+        words += some;
+        count -= some;
+    }
+    return true;
 }
 
 const struct ntb_port_ops ntb_port_chardev = {
@@ -575,5 +493,6 @@ const struct ntb_port_ops ntb_port_chardev = {
     .extent_share = extent_share,
     .import_make = import_make,
     .import_revoke = import_revoke,
+    .posts = posts,
     .import_close = import_revoke, /* a process that has kept its mapping loses it */
 };

@@ -86,7 +86,8 @@ const char *ntb_hello_read(const struct ntb_hello *shared, uint32_t generation,
                                 .pool_size = get64(&shared->pool_size),
                                 .granule = get64(&shared->granule),
                                 .slots = get32(&shared->slots),
-                                .node = get32(&shared->node)};
+                                .node = get32(&shared->node),
+                                .posts = get32(&shared->posts)};
     if (hello->magic != NTB_MAGIC)
         return "its hello page has no magic number";
     if (hello->wire != NTB_WIRE)
@@ -128,6 +129,7 @@ static void write_hello(struct ntb_session *session)
     set32(&hello->node, session->node);
     set32(&hello->ring_offset, 0);
     set32(&hello->ring_size, 0);
+    set32(&hello->posts, session->posts ? session->generation : 0);
     write_canary(session);
     rsm_fence_stores();
     set32(&hello->magic, NTB_MAGIC);
@@ -231,6 +233,7 @@ static bool hello_is_acceptable(struct ntb_session *session, uint32_t generation
     session->peer_pool = hello.pool_size;
     session->peer_granule = hello.granule;
     session->peer_node = hello.node;
+    session->peer_posts = hello.posts == generation;
     return true;
 }
 

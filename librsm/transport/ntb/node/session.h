@@ -25,7 +25,7 @@ enum {
     NTB_HELLO_AT = 0,
     NTB_HEARTBEAT_AT = 0x10000,
     NTB_COUNTERS_AT = 0x20000,
-    NTB_WORDS_AT = 0x30000,
+    NTB_WORDS_AT = 0x30000, /* NTB_POSTS_AT (common/posts.h) lies between these */
     NTB_SLOTS = 16384,
     NTB_CANARY_OFFSET = 16, /**< in the hello page */
     NTB_WIRE = 1,           /**< version of this layout */
@@ -46,6 +46,8 @@ struct ntb_hello {
     uint32_t node;
     uint32_t ring_offset; /**< of control rings, for versions to come; 0: none */
     uint32_t ring_size;
+    uint32_t posts; /**< generation, if this side takes posts; else, and from a side that knows
+                         nothing of them, anything else */
 };
 
 /** At NTB_WORDS_AT: the other host writes. */
@@ -66,6 +68,7 @@ struct ntb_session {
     uint8_t *peer; /**< the other one's, through the window */
     uint64_t own_size, window_size;
     uint32_t node;
+    bool posts; /**< this side takes them: set before the session begins */
     uint32_t timeout_ms;
     uint32_t generation, sequence;
     bool up;
@@ -76,6 +79,7 @@ struct ntb_session {
     uint64_t peer_pool;                      /**< bytes */
     uint64_t peer_granule;
     uint32_t peer_node;
+    bool peer_posts;
     uint32_t beat;      /**< the own heartbeat */
     uint32_t peer_beat; /**< the other one's, when it was last looked at */
     bool looked;        /**< peer_beat is set */

@@ -45,6 +45,9 @@ struct ntb_offer {
     uint32_t node; /**< the importer's */
     bool local;    /**< to a process of this host: it holds nothing */
     bool revoked;
+    bool complained;     /**< of its counter */
+    uint32_t connection; /**< its counter; NTB_NO_CONNECTION: the daemons carry its signals */
+    uint64_t counted;    /**< of that */
     uint32_t count;
     struct ntb_offer *prev, *next;
     struct ntb_extent *extents[]; /**< held */
@@ -77,9 +80,11 @@ struct ntb_window {
     bool changed; /* anything */
     bool gone;
     /* what it has been told; its thread's alone */
-    uint32_t told_node;       /* 0: no node is in reach */
-    uint64_t told_epoch;      /* as node_state() means it */
-    struct ntb_offer *offers; /* to importers of the other host */
+    uint32_t told_node;                             /* 0: no node is in reach */
+    uint64_t told_epoch;                            /* as node_state() means it */
+    struct ntb_offer *offers;                       /* to importers of the other host */
+    struct ntb_offer *connections[NTB_CONNECTIONS]; /* those that have a counter, by its number */
+    uint32_t connections_end;                       /* no number from here on is in use */
 };
 
 static inline struct ntb_window *ntb_window_of(struct rsm_node_port *port)
@@ -135,6 +140,18 @@ void ntb_offer_released(struct rsm_node_port *port, struct rsm_node_offer *made)
 /** All that was revoked and offered to that node is released, and so is what daemons before this one
  *  offered. False: that is not known. */
 bool ntb_offers_released(struct rsm_node_port *port, uint32_t node);
+
+/* posts.c */
+
+/** Give an offer to an importer of the other host a counter, if both hosts can do with one and there
+ *  is one. */
+void ntb_posts_claim(struct ntb_window *window, struct ntb_offer *offer,
+                     const struct ntb_port_info *info);
+/** Nobody of the other host writes into its counter any more. */
+void ntb_posts_drop(struct ntb_window *window, struct ntb_offer *offer);
+/** Tell rsmd what importers have posted since the last look. */
+void ntb_posts_report(struct ntb_window *window, const struct rsm_node_upcalls *up, void *context);
+extern const struct rsm_node_signal_ops ntb_node_signal_ops;
 
 /* imports.c */
 
