@@ -7,19 +7,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/sanitizer.h"
+
 /* Large places begin where large pages do. */
 #define LARGE ((size_t)2 << 20)
 
 /* How many places are tried that turn out to be taken. */
 enum { ATTEMPTS = 16 };
-
-#if defined(__SANITIZE_THREAD__)
-#define THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define THREAD_SANITIZER 1
-#endif
-#endif
 
 /*
  * How far below what the kernel gave to the process the area of these places begins: an eighth of
@@ -29,7 +23,7 @@ enum { ATTEMPTS = 16 };
  */
 static uintptr_t distance_from(uintptr_t given)
 {
-#ifdef THREAD_SANITIZER
+#if RSM_THREAD_SANITIZER
     (void)given;
     return (uintptr_t)128 << 30;
 #else

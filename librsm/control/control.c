@@ -8,28 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "control/channel.h"
-#include "base/log.h"
-#include "control/runtime.h"
 #include "base/sealed.h"
-#include "control/spawn.h"
-#include "base/status.h"
+#include "control/channel.h"
+#include "control/control_find.h"
 #include "control/trust.h"
 #include "rsm/rsm_common.h"
 
 enum {
     HELLO_TIMEOUT_MS = 3000, /* until another node's rsmd tells its own */
-    START_PAUSE_MAX_MS = 1024,
-    SILENT_STARTS_MAX = 11, /* with ever longer pauses that is two seconds */
-    RETRY_PAUSE_MS = 5,
     TIMEOUT_MIN_MS = 100,
     TIMEOUT_MAX_MS = 60000,
 };
-
-int rsmcore_control_local_max_ms = 10000;
 
 struct rsmcore_control {
     struct rsmcore_control *next; /* in `links` or `broken_links` */
@@ -256,10 +247,8 @@ static void abandon_link(struct rsmcore_control *link)
     unlock_and_restore(&links_lock, cancellable);
 }
 
-/* Connect to a socket and say hello as a process of `node`; the answer may take `max_ms`.
- * RSM_ST_DENIED also says that who listens there is not trusted. */
-static enum rsm_status make_link(const char *path, uint32_t node, uint32_t max_ms,
-                                 struct rsmcore_control **made)
+enum rsm_status rsmcore_control_make(const char *path, uint32_t node, uint32_t max_ms,
+                                     struct rsmcore_control **made)
 {
     int socket = open_making_socket(path);
     if (socket < 0)
@@ -317,125 +306,6 @@ static struct rsmcore_control *find_link(uint32_t node)
     return NULL;
 }
 
-static void pause_ms(int ms)
-{
-    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-    nanosleep(&pause, NULL);
-}
-
-/* Looking for the own node's daemon. */
-struct search {
-    struct rsmcore_runtime runtime;
-    char path[RSM_PROTO_PATH_MAX];
-    int64_t deadline;
-    int64_t next_start; /* no daemon is started before that */
-    int start_pause_ms;
-    int silent_starts; /* in a row */
-    bool awaited;      /* none runs, and somebody else is to start it */
-};
-
-static uint32_t time_left(const struct search *search)
-{
-    int64_t left = search->deadline - rsm_clock_ms();
-    return left > 0 ? (uint32_t)left : 0;
-}
-
-/* Start a daemon if it is time to. RSM_ST_OK: it listened; RSM_ST_BUSY: there will be one, or will
- * not, later. */
-static enum rsm_status start_daemon(struct search *search)
-{
-    if (rsm_clock_ms() < search->next_start)
-        return RSM_ST_BUSY;
-    enum rsm_status status = rsmcore_runtime_prepare(&search->runtime);
-    if (status == RSM_ST_OK)
-        status = rsmcore_daemon_start(&search->runtime, time_left(search));
-    if (status == RSM_ST_OK) /* should it have gone again, it was used meanwhile */
-        search->start_pause_ms = 1;
-    if (status != RSM_ST_STALE)
-        search->silent_starts = 0;
-    else if (++search->silent_starts < SILENT_STARTS_MAX)
-        status = RSM_ST_BUSY; /* killed, or what was started is no daemon */
-    if (status == RSM_ST_BUSY) {
-        search->next_start = rsm_clock_ms() + search->start_pause_ms;
-        if (search->start_pause_ms < START_PAUSE_MAX_MS)
-            search->start_pause_ms *= 2;
-    }
-    return status;
-}
-
-/* Whether the node's daemon is for somebody else to start: the service manager, the administrator,
- * or whoever has started the last one. */
-static bool is_for_others(const struct search *search)
-{
-    return search->runtime.system ||
-           rsmcore_runtime_is_configured(&search->runtime, search->runtime.node);
-}
-
-/* Nobody listens: start a daemon, or wait for the one that somebody else starts. */
-static enum rsm_status provide_daemon(struct search *search)
-{
-    search->awaited = is_for_others(search);
-    return search->awaited ? RSM_ST_BUSY : start_daemon(search);
-}
-
-/* Find or start the own node's daemon. A daemon that is just ending accepts and hangs up, one that
- * lost the race to start leaves it to the winner, a crowded one has no room for another connection
- * yet: all mean another attempt. One that takes connections and does not answer may have much to do
- * and is waited for, on the one connection. */
-static enum rsm_status search_daemon(struct search *search, struct rsmcore_control **link)
-{
-    for (;;) {
-        uint32_t left = time_left(search);
-        if (left == 0)
-            return RSM_ST_TIMEOUT;
-        enum rsm_status status = make_link(search->path, search->runtime.node, left, link);
-        if (status == RSM_ST_OK)
-            return RSM_ST_OK;
-        if (status == RSM_ST_NOT_FOUND) {
-            status = provide_daemon(search);
-            if (status == RSM_ST_OK)
-                continue;
-        } else if (status == RSM_ST_STALE) {
-            status = RSM_ST_BUSY;
-        }
-        if (status != RSM_ST_BUSY)
-            return status;
-        pause_ms(RETRY_PAUSE_MS);
-    }
-}
-
-static void log_failure(const struct search *search, enum rsm_status status)
-{
-    unsigned node = search->runtime.node;
-    char lock[RSM_PROTO_PATH_MAX];
-    rsmcore_runtime_lock(&search->runtime, node, lock);
-    if (!search->awaited || status != RSM_ST_TIMEOUT)
-        rsm_log_error("no daemon for node %u at %s: %s", node, search->path,
-                      rsmcore_status_text(status));
-    else if (rsmcore_runtime_is_configured(&search->runtime, node))
-        rsm_log_error("the daemon configured for node %u is not running: nobody listens at %s; if "
-                      "none is ever to run there again, remove %s",
-                      node, search->path, lock);
-    else
-        rsm_log_error("the system's daemon of node %u is not running: nobody listens at %s", node,
-                      search->path);
-}
-
-static enum rsm_status make_own_link(struct rsmcore_control **link)
-{
-    struct search search = {.deadline = rsm_clock_ms() + rsmcore_control_local_max_ms,
-                            .start_pause_ms = 1};
-    enum rsm_status status = rsmcore_runtime_find(&search.runtime);
-    if (status != RSM_ST_OK)
-        return status == RSM_ST_DENIED ? RSM_ST_UNREACHABLE : status;
-    rsmcore_runtime_socket(&search.runtime, search.runtime.node, search.path);
-    status = search_daemon(&search, link);
-    if (status == RSM_ST_OK)
-        return RSM_ST_OK;
-    log_failure(&search, status);
-    return status == RSM_ST_VERSION || status == RSM_ST_NO_RESOURCES ? status : RSM_ST_UNREACHABLE;
-}
-
 /* A usable link to the node, 0: to the own one, or NULL. */
 static struct rsmcore_control *known_link(uint32_t node)
 {
@@ -468,7 +338,7 @@ static enum rsm_status own_link_since(int64_t asked, struct rsmcore_control **li
         return RSM_ST_OK;
     if (failed_at > asked)
         return failure;
-    failure = make_own_link(link);
+    failure = rsmcore_control_find(link);
     if (failure == RSM_ST_OK)
         remember(*link, true);
     else
@@ -492,7 +362,7 @@ enum rsm_status rsmcore_control_local(struct rsmcore_control **link)
 /* Under making_lock. */
 static enum rsm_status make_link_to(uint32_t node, const char *path, struct rsmcore_control **link)
 {
-    enum rsm_status status = make_link(path, own_node, HELLO_TIMEOUT_MS, link);
+    enum rsm_status status = rsmcore_control_make(path, own_node, HELLO_TIMEOUT_MS, link);
     if (status == RSM_ST_OK && (*link)->node != node) {
         abandon_link(*link);
         status = RSM_ST_PROTOCOL;

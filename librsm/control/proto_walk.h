@@ -14,6 +14,10 @@ void rsm_walk_event_reply(struct rsm_codec *c, struct rsm_msg *msg);
 /** How the mapping engine traps, which several messages tell. */
 void rsm_walk_choice(struct rsm_codec *c, struct softmap_choice *m);
 
+/** Those of control/proto_interrupt.h. */
+void rsm_walk_interrupt_request(struct rsm_codec *c, struct rsm_msg *msg);
+void rsm_walk_interrupt_reply(struct rsm_codec *c, struct rsm_msg *msg);
+
 /** Those of control/proto_inspect.h. */
 void rsm_walk_inspect_request(struct rsm_codec *c, struct rsm_msg *msg);
 void rsm_walk_inspect_reply(struct rsm_codec *c, struct rsm_msg *msg);

@@ -3,9 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "node/events.h"
-#include "node/extents.h"
 #include "node/interrupts.h"
 #include "node/records.h"
 #include "node/remote/release.h"
@@ -32,58 +30,6 @@ uint32_t rsmd_new_id(struct rsmd_node *node)
         node->last_id++;
     while (rsmd_id_in_use(node, node->last_id));
     return node->last_id;
-}
-
-/* ------------------------------------------------------------------ pieces */
-
-struct rsmd_pieces *rsmd_pieces_make(uint32_t most)
-{
-    struct rsmd_pieces *pieces = calloc(1, sizeof *pieces + most * sizeof pieces->piece[0]);
-    if (pieces != NULL)
-        pieces->references = 1;
-    return pieces;
-}
-
-void rsmd_pieces_add(struct rsmd_pieces *pieces, struct rsmd_extent *extent, uint64_t offset,
-                     uint64_t length)
-{
-    extent->uses++;
-    pieces->piece[pieces->count].extent = extent;
-    pieces->piece[pieces->count].offset = offset;
-    pieces->piece[pieces->count].length = length;
-    pieces->count++;
-}
-
-struct rsmd_pieces *rsmd_pieces_hold(struct rsmd_pieces *pieces)
-{
-    pieces->references++;
-    return pieces;
-}
-
-void rsmd_pieces_drop(struct rsmd_pieces *pieces)
-{
-    if (--pieces->references > 0)
-        return;
-    for (uint32_t i = 0; i < pieces->count; i++) {
-        struct rsmd_extent *extent = pieces->piece[i].extent;
-        if (--extent->uses == 0)
-            rsmd_extent_unused(extent);
-    }
-    free(pieces);
-}
-
-bool rsmd_pieces_offered(const struct rsmd_pieces *pieces)
-{
-    for (uint32_t i = 0; i < pieces->count; i++)
-        if (pieces->piece[i].extent->offered)
-            return true;
-    return false;
-}
-
-void rsmd_pieces_mark_offered(struct rsmd_pieces *pieces)
-{
-    for (uint32_t i = 0; i < pieces->count; i++)
-        pieces->piece[i].extent->offered = true;
 }
 
 /* ------------------------------------------------------------------ exports */
@@ -484,73 +430,4 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
     HASH_DEL(node->imports, import);
     DL_DELETE(import->client->imports, import);
     delete_import(node, import);
-}
-
-/* ------------------------------------------------------------------ clients */
-
-bool rsmd_client_admit(const struct rsmd_client *client)
-{
-    if (!rsmd_share_take(client->account, RSMD_CONNECTIONS, 1))
-        return false;
-    if (rsmd_share_take(client->account, RSMD_DESCRIPTORS, client->own_descriptors))
-        return true;
-    rsmd_share_give(client->account, RSMD_CONNECTIONS, 1);
-    return false;
-}
-
-void rsmd_client_resume(const struct rsmd_client *client)
-{
-    rsmd_share_charge(client->account, RSMD_CONNECTIONS, 1);
-    rsmd_share_charge(client->account, RSMD_DESCRIPTORS, client->own_descriptors);
-}
-
-void rsmd_client_dismiss(const struct rsmd_client *client)
-{
-    rsmd_share_give(client->account, RSMD_DESCRIPTORS, client->own_descriptors);
-    rsmd_share_give(client->account, RSMD_CONNECTIONS, 1);
-}
-
-/* Free one thing of a client's. The order matters: exports use extents, and go without importers.
- */
-static void clear_one(struct rsmd_node *node, struct rsmd_client *client)
-{
-    if (client->interrupts != NULL)
-        rsmd_interrupt_free_first(node, client);
-    else if (client->imports != NULL)
-        rsmd_import_free(node, client->imports);
-    else if (client->exports != NULL && client->exports->imports != NULL)
-        rsmd_import_abort(node, client->exports->imports);
-    else if (client->exports != NULL)
-        rsmd_export_free(node, client->exports);
-    else
-        rsmd_extent_free(node, client->extents, NULL);
-}
-
-bool rsmd_client_is_clear(const struct rsmd_client *client)
-{
-    return client->imports == NULL && client->exports == NULL && client->extents == NULL &&
-           client->interrupts == NULL;
-}
-
-bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client, int64_t until)
-{
-    while (!rsmd_client_is_clear(client)) {
-        clear_one(node, client);
-        if (until != INT64_MAX && rsm_clock_ns() >= until)
-            break;
-    }
-    return rsmd_client_is_clear(client);
-}
-
-void rsmd_client_clear(struct rsmd_node *node, struct rsmd_client *client)
-{
-    rsmd_remote_abandon(client);
-    rsmd_client_clear_until(node, client, INT64_MAX);
-}
-
-void rsmd_client_job_over(struct rsmd_client *client)
-{
-    client->jobs--;
-    if (client->jobs == 0 && client->ending)
-        client->settled(client);
 }

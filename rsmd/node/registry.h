@@ -85,10 +85,6 @@ void rsmd_client_dismiss(const struct rsmd_client *client);
 bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *exported,
                            uid_t uid);
 
-/** Whether a user, other than its own, has a connection to the export. */
-bool rsmd_export_has_guest(const struct rsmd_node *node, const struct rsmd_export *exported,
-                           uid_t uid);
-
 /** Free all that a client has. */
 void rsmd_client_clear(struct rsmd_node *node, struct rsmd_client *client);
 /** Free what a client has, but no longer than until the clock shows @p until (clock.h; INT64_MAX:

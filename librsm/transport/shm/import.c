@@ -14,20 +14,10 @@
 
 #include "base/elements.h"
 #include "base/fence.h"
+#include "base/sanitizer.h"
 #include "base/sealed.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/shm.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define THREAD_SANITIZER 1
-#endif
-#endif
-#ifndef THREAD_SANITIZER
-#define THREAD_SANITIZER 0
-#endif
 
 struct shm_port {
     struct rsm_port base;
@@ -165,7 +155,7 @@ static void shm_disconnect(struct rsm_conn *conn)
 
 /* ------------------------------------------------------------------ transfer */
 
-#if THREAD_SANITIZER
+#if RSM_THREAD_SANITIZER
 /* memcpy() would be checked for races; volatile keeps this loop from becoming one. */
 RACES_BY_DESIGN static void copy(const struct shm_conn *shm, void *to, const void *from,
                                  size_t length)
@@ -213,7 +203,7 @@ static __attribute__((noinline)) enum rsm_status get_large(struct rsm_conn *conn
 static enum rsm_status shm_put(struct rsm_conn *conn, uint64_t offset, const void *src,
                                size_t length)
 {
-    if (THREAD_SANITIZER || __builtin_expect(length >= SHM_VECTORS_MIN, 0))
+    if (RSM_THREAD_SANITIZER || __builtin_expect(length >= SHM_VECTORS_MIN, 0))
         return put_large(conn, offset, src, length);
     memcpy(shm_of(conn)->base + offset, src, length);
     return RSM_ST_OK;
@@ -221,7 +211,7 @@ static enum rsm_status shm_put(struct rsm_conn *conn, uint64_t offset, const voi
 
 static enum rsm_status shm_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
 {
-    if (THREAD_SANITIZER || __builtin_expect(length >= SHM_VECTORS_MIN, 0))
+    if (RSM_THREAD_SANITIZER || __builtin_expect(length >= SHM_VECTORS_MIN, 0))
         return get_large(conn, offset, dst, length);
     memcpy(dst, shm_of(conn)->base + offset, length);
     rsm_fence_acquire();

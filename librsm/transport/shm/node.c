@@ -21,6 +21,7 @@
 
 #include "base/status.h"
 #include "base/extent_memfd.h"
+#include "base/extent_pieces.h"
 
 struct shm_node_port {
     struct rsm_node_port base;
@@ -80,58 +81,56 @@ static void shm_attributes(struct rsm_node_port *port, struct rsm_port_attr *att
 
 /* ------------------------------------------------------------------ extents */
 
-static enum rsm_status shm_extent_make(struct rsm_node_port *port, uint64_t length,
-                                       struct rsm_extent **extent)
+/* An extent of a memfd, which is then its own. */
+static enum rsm_status enclose(int fd, uint64_t length, struct rsm_extent **extent)
 {
-    if (length == 0 || length > INT64_MAX || length % port_of(port)->page != 0)
-        return RSM_ST_INVALID;
-    struct rsm_extent *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return RSM_ST_NO_MEMORY;
-    *made = (struct rsm_extent){
-        .kind = RSM_EXTENT_MEMFD, .fd = rsmcore_extent_memfd(length), .length = length};
-    if (made->fd < 0) {
-        enum rsm_status status = rsmcore_status_from_errno(errno);
-        free(made);
-        return status;
-    }
-    *extent = made;
-    return RSM_ST_OK;
-}
-
-static enum rsm_status shm_extent_adopt(struct rsm_node_port *port, int fd, uint64_t length,
-                                        struct rsm_extent **extent)
-{
-    if (length == 0 || length % port_of(port)->page != 0 ||
-        !rsmcore_extent_is_shareable(fd, length))
-        return RSM_ST_INVALID;
-    struct rsm_extent *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return RSM_ST_NO_MEMORY;
-    *made = (struct rsm_extent){
-        .kind = RSM_EXTENT_MEMFD, .fd = rsmcore_fd_copy_above_stdio(fd), .length = length};
-    if (made->fd < 0) {
-        enum rsm_status status = rsmcore_status_from_errno(errno);
-        free(made);
-        return status;
-    }
-    *extent = made;
-    return RSM_ST_OK;
-}
-
-/* By a predecessor, whose extents were made like these. */
-static enum rsm_status shm_extent_take(struct rsm_node_port *port, int fd, uint64_t length,
-                                       struct rsm_extent **extent)
-{
-    if (length == 0 || length % port_of(port)->page != 0 ||
-        !rsmcore_extent_is_shareable(fd, length))
-        return RSM_ST_INVALID;
     struct rsm_extent *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
     *made = (struct rsm_extent){.kind = RSM_EXTENT_MEMFD, .fd = fd, .length = length};
     *extent = made;
     return RSM_ST_OK;
+}
+
+/* The same of one that was made for it; -1 with errno: it could not be. */
+static enum rsm_status enclose_new(int fd, uint64_t length, struct rsm_extent **extent)
+{
+    if (fd < 0)
+        return rsmcore_status_from_errno(errno);
+    enum rsm_status status = enclose(fd, length, extent);
+    if (status != RSM_ST_OK)
+        close(fd);
+    return status;
+}
+
+/* Whether another's memory can be an extent here. */
+static bool is_usable(struct rsm_node_port *port, int fd, uint64_t length)
+{
+    return length != 0 && length % port_of(port)->page == 0 &&
+           rsmcore_extent_is_shareable(fd, length);
+}
+
+static enum rsm_status shm_extent_make(struct rsm_node_port *port, uint64_t length,
+                                       struct rsm_extent **extent)
+{
+    if (length == 0 || length > INT64_MAX || length % port_of(port)->page != 0)
+        return RSM_ST_INVALID;
+    return enclose_new(rsmcore_extent_memfd(length), length, extent);
+}
+
+static enum rsm_status shm_extent_adopt(struct rsm_node_port *port, int fd, uint64_t length,
+                                        struct rsm_extent **extent)
+{
+    return is_usable(port, fd, length)
+               ? enclose_new(rsmcore_fd_copy_above_stdio(fd), length, extent)
+               : RSM_ST_INVALID;
+}
+
+/* By a predecessor, whose extents were made like these. */
+static enum rsm_status shm_extent_take(struct rsm_node_port *port, int fd, uint64_t length,
+                                       struct rsm_extent **extent)
+{
+    return is_usable(port, fd, length) ? enclose(fd, length, extent) : RSM_ST_INVALID;
 }
 
 static void shm_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)
@@ -143,17 +142,10 @@ static void shm_extent_free(struct rsm_node_port *port, struct rsm_extent *exten
 
 /* ------------------------------------------------------------------ offers */
 
-static bool pieces_lie_in_their_extents(const struct shm_node_port *port,
-                                        const struct rsm_extent_piece *pieces, unsigned count)
+static bool pieces_are_possible(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
+                                unsigned count)
 {
-    for (unsigned i = 0; i < count; i++) {
-        const struct rsm_extent_piece *piece = &pieces[i];
-        if (piece->length == 0 || (piece->offset | piece->length) % port->page != 0 ||
-            piece->offset > piece->extent->length ||
-            piece->length > piece->extent->length - piece->offset)
-            return false;
-    }
-    return count > 0 && count <= RSM_OFFER_MAX_FDS;
+    return rsmcore_extent_pieces_are_inside(pieces, count, RSM_OFFER_MAX_FDS, port_of(port)->page);
 }
 
 static enum rsm_status add_pieces(const struct rsm_extent_piece *pieces, unsigned count,
@@ -180,7 +172,7 @@ static enum rsm_status shm_offer(struct rsm_node_port *port, const struct rsm_ex
 {
     (void)importer; /* only who is sent the descriptors has them */
     if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0 ||
-        !pieces_lie_in_their_extents(port_of(port), pieces, count))
+        !pieces_are_possible(port, pieces, count))
         return RSM_ST_INVALID;
     offer->blob_len = 0;
     offer->fd_count = 0;
@@ -200,7 +192,7 @@ static enum rsm_status shm_offer_take(struct rsm_node_port *port,
                                       struct rsm_node_offer **made)
 {
     (void)rights, (void)importer;
-    if (!pieces_lie_in_their_extents(port_of(port), pieces, count))
+    if (!pieces_are_possible(port, pieces, count))
         return RSM_ST_INVALID;
     *made = &port_of(port)->offer;
     return RSM_ST_OK;

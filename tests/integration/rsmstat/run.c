@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <regex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,6 +136,19 @@ void outcome_free(struct outcome *outcome)
 {
     free(outcome->out);
     free(outcome->err);
+}
+
+/* ---------------------------------------------------------------- text */
+
+bool has_line(const char *text, const char *pattern)
+{
+    char expression[256];
+    snprintf(expression, sizeof expression, "(^|\n)%s\n", pattern);
+    regex_t compiled;
+    assert_int_equal(regcomp(&compiled, expression, REG_EXTENDED | REG_NOSUB), 0);
+    bool found = regexec(&compiled, text, 0, NULL, 0) == 0;
+    regfree(&compiled);
+    return found;
 }
 
 /* ---------------------------------------------------------------- JSON */

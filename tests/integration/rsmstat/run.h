@@ -43,6 +43,9 @@ struct outcome run_as(const struct world *world, uid_t uid, const char *options)
 struct outcome run(const struct world *world, const char *options);
 void outcome_free(struct outcome *outcome);
 
+/** Whether a whole line of the text is as an extended regular expression says. */
+bool has_line(const char *text, const char *pattern);
+
 /** Run with --json: valid JSON of the tool's and this exit status, whichever user. The caller
  *  frees. */
 struct json_value *run_json(const struct world *world, uid_t uid, const char *options, int status);

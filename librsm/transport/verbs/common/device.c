@@ -277,6 +277,17 @@ bool verbs_device_open(const char *name, const struct verbs_options *options,
     return true;
 }
 
+enum rsm_status verbs_device_open_for(const struct rsm_controller_info *info,
+                                      struct verbs_options *options, struct verbs_device *device)
+{
+    char why[256];
+    if (!verbs_options_parse(info->options, info->peer_timeout_ms, options, why, sizeof why)) {
+        rsm_log_error("verbs: controller %s: %s", info->name, why);
+        return RSM_ST_INVALID;
+    }
+    return verbs_device_open(info->device, options, device) ? RSM_ST_OK : RSM_ST_NO_CONTROLLER;
+}
+
 void verbs_device_close(struct verbs_device *device)
 {
     rdma_destroy_id(device->anchor);

@@ -83,22 +83,16 @@ static bool furnish(struct verbs_port *port)
 
 static enum rsm_status import_open(const struct rsm_controller_info *info, struct rsm_port **port)
 {
-    char why[256];
     struct verbs_port *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
     made->base.caps =
         RSM_CAP_REMOTE_SIGNAL | RSM_CAP_LOCAL_MEMORY | RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE;
     made->epoch = verbs_process_epoch();
-    if (!verbs_options_parse(info->options, info->peer_timeout_ms, &made->options, why,
-                             sizeof why)) {
-        rsm_log_error("verbs: controller %s: %s", info->name, why);
+    enum rsm_status status = verbs_device_open_for(info, &made->options, &made->device);
+    if (status != RSM_ST_OK) {
         free(made);
-        return RSM_ST_INVALID;
-    }
-    if (!verbs_device_open(info->device, &made->options, &made->device)) {
-        free(made);
-        return RSM_ST_NO_CONTROLLER;
+        return status;
     }
     made->register_from =
         verbs_register_threshold(&made->options, ibv_is_fork_initialized() == IBV_FORK_UNNEEDED);

@@ -63,7 +63,6 @@ static void strip(struct verbs_node_port *port)
 static enum rsm_status node_open(const struct rsm_controller_info *info,
                                  struct rsm_node_port **port)
 {
-    char why[256];
     struct verbs_node_port *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
@@ -72,15 +71,10 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
     made->page = (uint64_t)sysconf(_SC_PAGESIZE);
     made->epoll = made->again = -1;
     made->slots_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    if (!verbs_options_parse(info->options, info->peer_timeout_ms, &made->options, why,
-                             sizeof why)) {
-        rsm_log_error("verbs: controller %s: %s", info->name, why);
+    enum rsm_status status = verbs_device_open_for(info, &made->options, &made->device);
+    if (status != RSM_ST_OK) {
         free(made);
-        return RSM_ST_INVALID;
-    }
-    if (!verbs_device_open(info->device, &made->options, &made->device)) {
-        free(made);
-        return RSM_ST_NO_CONTROLLER;
+        return status;
     }
     made->path = verbs_path_of(&made->options, &made->device,
                                IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
@@ -95,17 +89,12 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
 /* Without memory, threads and a listener: those another daemon may have. */
 static enum rsm_status node_check(const struct rsm_controller_info *info)
 {
-    char why[256];
     struct verbs_options options;
     struct verbs_device device = {.context = NULL};
-    if (!verbs_options_parse(info->options, info->peer_timeout_ms, &options, why, sizeof why)) {
-        rsm_log_error("verbs: controller %s: %s", info->name, why);
-        return RSM_ST_INVALID;
-    }
-    if (!verbs_device_open(info->device, &options, &device))
-        return RSM_ST_NO_CONTROLLER;
-    verbs_device_close(&device);
-    return RSM_ST_OK;
+    enum rsm_status status = verbs_device_open_for(info, &options, &device);
+    if (status == RSM_ST_OK)
+        verbs_device_close(&device);
+    return status;
 }
 
 static void node_close(struct rsm_node_port *base)

@@ -5,20 +5,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/extent_pieces.h"
 #include "transport/verbs/node/node.h"
-
-static bool pieces_lie_in_their_extents(const struct verbs_node_port *port,
-                                        const struct rsm_extent_piece *pieces, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++) {
-        const struct rsm_extent_piece *piece = &pieces[i];
-        if (piece->length == 0 || (piece->offset | piece->length) % port->page != 0 ||
-            piece->offset > piece->extent->length ||
-            piece->length > piece->extent->length - piece->offset)
-            return false;
-    }
-    return count > 0 && count <= VERBS_PIECES_MAX;
-}
 
 static bool fill_blob(const struct verbs_node_port *port, const struct verbs_node_offer *made,
                       struct rsm_offer *offer)
@@ -39,7 +27,7 @@ enum rsm_status verbs_offer_make(struct rsm_node_port *base, const struct rsm_ex
 {
     struct verbs_node_port *port = verbs_node_port_of(base);
     if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0 ||
-        !pieces_lie_in_their_extents(port, pieces, count))
+        !rsmcore_extent_pieces_are_inside(pieces, count, VERBS_PIECES_MAX, port->page))
         return RSM_ST_INVALID;
     struct verbs_node_offer *fresh = calloc(1, sizeof *fresh + count * sizeof fresh->grant[0]);
     if (fresh == NULL)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Clients, and the end of all that one has: see registry.h. */
+#include "base/clock.h"
+#include "node/extents.h"
+#include "node/interrupts.h"
+#include "node/registry.h"
+#include "node/remote/remote.h"
+
+bool rsmd_client_admit(const struct rsmd_client *client)
+{
+    if (!rsmd_share_take(client->account, RSMD_CONNECTIONS, 1))
+        return false;
+    if (rsmd_share_take(client->account, RSMD_DESCRIPTORS, client->own_descriptors))
+        return true;
+    rsmd_share_give(client->account, RSMD_CONNECTIONS, 1);
+    return false;
+}
+
+void rsmd_client_resume(const struct rsmd_client *client)
+{
+    rsmd_share_charge(client->account, RSMD_CONNECTIONS, 1);
+    rsmd_share_charge(client->account, RSMD_DESCRIPTORS, client->own_descriptors);
+}
+
+void rsmd_client_dismiss(const struct rsmd_client *client)
+{
+    rsmd_share_give(client->account, RSMD_DESCRIPTORS, client->own_descriptors);
+    rsmd_share_give(client->account, RSMD_CONNECTIONS, 1);
+}
+
+/* Free one thing of a client's. The order matters: exports use extents, and go without importers.
+ */
+static void clear_one(struct rsmd_node *node, struct rsmd_client *client)
+{
+    if (client->interrupts != NULL)
+        rsmd_interrupt_free_first(node, client);
+    else if (client->imports != NULL)
+        rsmd_import_free(node, client->imports);
+    else if (client->exports != NULL && client->exports->imports != NULL)
+        rsmd_import_abort(node, client->exports->imports);
+    else if (client->exports != NULL)
+        rsmd_export_free(node, client->exports);
+    else
+        rsmd_extent_free(node, client->extents, NULL);
+}
+
+bool rsmd_client_is_clear(const struct rsmd_client *client)
+{
+    return client->imports == NULL && client->exports == NULL && client->extents == NULL &&
+           client->interrupts == NULL;
+}
+
+bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client, int64_t until)
+{
+    while (!rsmd_client_is_clear(client)) {
+        clear_one(node, client);
+        if (until != INT64_MAX && rsm_clock_ns() >= until)
+            break;
+    }
+    return rsmd_client_is_clear(client);
+}
+
+void rsmd_client_clear(struct rsmd_node *node, struct rsmd_client *client)
+{
+    rsmd_remote_abandon(client);
+    rsmd_client_clear_until(node, client, INT64_MAX);
+}
+
+void rsmd_client_job_over(struct rsmd_client *client)
+{
+    client->jobs--;
+    if (client->jobs == 0 && client->ending)
+        client->settled(client);
+}

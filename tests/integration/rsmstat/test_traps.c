@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How the mapping engine traps accesses, as rsmstat shows it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "party.h"
+#include "process.h"
+#include "run.h"
+#include "shared_node.h"
+
+enum { OTHER_UID = 65533 };
+
+struct settings {
+    char trap[16], mode[16]; /* "": not set */
+};
+
+static int set_engine(void *bytes)
+{
+    const struct settings *settings = bytes;
+    NEED(setenv("RSM_SHM_DIRECT", "0", 1) == 0);
+    NEED(settings->trap[0] == '\0' || setenv("RSM_MAP_TRAP", settings->trap, 1) == 0);
+    return settings->mode[0] == '\0' ? 0 : setenv("RSM_MAP_MODE", settings->mode, 1);
+}
+
+/* Whether a system call accepts a page of the mapping that nobody has touched: in .value. */
+static int write_from_mapping(void *bytes)
+{
+    struct order *order = bytes;
+    int ends[2];
+    NEED(pipe(ends) == 0);
+    ssize_t written = write(ends[1], party_import(0)->address, 8);
+    NEED(written == 8 || errno == EFAULT);
+    order->value = written == 8;
+    close(ends[0]);
+    close(ends[1]);
+    return 0;
+}
+
+static bool is_string(const struct json_value *object, const char *key, const char *text)
+{
+    const struct json_value *value = json_member(object, key);
+    assert_non_null(value);
+    return text == NULL ? value->kind == JSON_NULL
+                        : value->kind == JSON_STRING && strcmp(value->string, text) == 0;
+}
+
+/* The import of a process as both nodes show it. The importer's word has no reply that anybody
+ * waited for, but rsmd serves it before what comes later. */
+static void expect_trap(struct world *world, const struct actor *importer, const char *trap,
+                        const char *reason)
+{
+    struct json_value *root = run_json(world, 0, "--imports", 0);
+    const struct json_value *import =
+        find(get_node(root, 1), "imports", "pid", (uint64_t)importer->pid);
+    assert_non_null(import);
+    if (!is_string(import, "trap", trap) || !is_string(import, "trap_reason", reason))
+        fail_msg("expected %s, %s", trap != NULL ? trap : "null", reason != NULL ? reason : "null");
+    json_free(root);
+}
+
+static struct actor *attach(struct world *world, struct actor *importer,
+                            const struct settings *settings, bool *maps)
+{
+    struct settings copy = *settings;
+    assert_int_equal(actor_run(importer, set_engine, &copy, sizeof copy), 0);
+    TELL_OK(importer, connect, .node = 1);
+    expect_trap(world, importer, NULL, NULL);
+    int result = TELL(importer, map, .length = PARTY_PAGE);
+    assert_true(result == RSM_SUCCESS || result == RSMERR_MAP_FAILED);
+    *maps = result == RSM_SUCCESS;
+    if (!*maps)
+        expect_trap(world, importer, NULL, NULL);
+    return importer;
+}
+
+static bool serves_system_calls(struct actor *importer)
+{
+    struct order order = party_ask(importer, write_from_mapping, (struct order){.id = 0});
+    assert_int_equal(order.result, 0);
+    return order.value != 0;
+}
+
+static void test_traps(void **state)
+{
+    struct world *world = *state;
+    bool maps;
+    struct actor *exporter = actor_start(world, 1);
+    TELL_OK(exporter, offer, .length = PARTY_PAGE, .acl_count = 2, .acl = {{1, 0666}, {2, 0666}});
+    /* Another node's process: it reports to the exporter's daemon. */
+    struct actor *importer =
+        attach(world, actor_start(world, 2), &(struct settings){.trap = "signal"}, &maps);
+    assert_true(maps);
+    expect_trap(world, importer, "signal", "requested");
+    struct outcome outcome = run(world, "-n 1 --imports --wide");
+    assert_true(has_line(outcome.out, "IMPORTED .*CONTROLLER +TRAP +WHY"));
+    assert_true(has_line(outcome.out, "0x400000 .*connected +0 +sci0 +signal +requested"));
+    outcome_free(&outcome);
+    TELL_OK(importer, unmap);
+    TELL_OK(importer, map, .length = PARTY_PAGE);
+    expect_trap(world, importer, "signal", "requested");
+
+    importer = attach(world, actor_start(world, 1), &(struct settings){.trap = "thread"}, &maps);
+    if (maps)
+        expect_trap(world, importer, "thread",
+                    serves_system_calls(importer) ? NULL : "no-permission");
+    else
+        print_message("    trap=thread not run: this kernel has not what it takes\n");
+    bool has_thread = maps;
+
+    importer = attach(world, actor_start(world, 1), &(struct settings){.trap = "auto"}, &maps);
+    assert_true(maps);
+    bool serves = serves_system_calls(importer);
+    expect_trap(world, importer, serves ? "thread" : "signal",
+                serves       ? NULL
+                : has_thread ? "no-permission"
+                             : "no-userfaultfd");
+
+    importer = attach(world, actor_start(world, 1), &(struct settings){.mode = "mirror"}, &maps);
+    if (maps)
+        expect_trap(world, importer, "mirror", "requested");
+    importer = attach(world, actor_start(world, 1), &(struct settings){.mode = "precise"}, &maps);
+    if (maps) /* where there is a decoder */
+        expect_trap(world, importer, "signal", "decoding");
+}
+
+static void test_trap_of_a_write_only_connection(void **state)
+{
+    struct world *world = *state;
+    struct actor *exporter = actor_start(world, 1), *importer = actor_start(world, 1);
+    TELL_OK(exporter, offer, .length = PARTY_PAGE, .acl_count = 1, .acl = {{1, 0666}});
+    assert_int_equal(
+        actor_run(importer, set_engine, &(struct settings){.mode = ""}, sizeof(struct settings)),
+        0);
+    TELL_OK(importer, connect, .node = 1, .permission = RSM_PERM_WRITE);
+    TELL_OK(importer, map, .length = PARTY_PAGE, .permission = RSM_PERM_WRITE);
+    expect_trap(world, importer, "signal", "write-only");
+}
+
+/* A user without privileges: what the kernel lets him do is what is shown. */
+static void test_trap_of_a_user(void **state)
+{
+    if (!build_is_reachable()) {
+        print_message("not run: other users cannot get at the programs of this build\n");
+        skip();
+    }
+    struct world *world = *state;
+    bool maps;
+    struct actor *exporter = actor_start(world, 1);
+    TELL_OK(exporter, offer, .length = PARTY_PAGE, .acl_count = 1, .acl = {{1, 0666}});
+    struct actor *importer = attach(world, actor_start_as(world, 1, OTHER_UID),
+                                    &(struct settings){.trap = "thread"}, &maps);
+    bool has_thread = maps;
+    if (maps)
+        expect_trap(world, importer, "thread",
+                    serves_system_calls(importer) ? NULL : "no-permission");
+    importer = attach(world, actor_start_as(world, 1, OTHER_UID),
+                      &(struct settings){.trap = "auto"}, &maps);
+    assert_true(maps);
+    bool serves = serves_system_calls(importer);
+    expect_trap(world, importer, serves ? "thread" : "signal",
+                serves       ? NULL
+                : has_thread ? "no-permission"
+                             : "no-userfaultfd");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(test_traps),
+        WORLD_TEST(test_trap_of_a_write_only_connection),
+        SHARED_NODE_TEST(test_trap_of_a_user),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
