@@ -6,6 +6,7 @@
 #include <semaphore.h>
 #include <sisci_api.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -453,8 +454,10 @@ static void fork_and_use(void)
     pid_t child = fork();
     if (child == 0)
         _exit(use_in_child() == 0 ? 0 : 1);
-    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+        fprintf(stderr, "the child of step %u ends with wait status 0x%x\n", second.at, status);
         atomic_fetch_add(&failed_children, 1);
+    }
     atomic_fetch_add(&children, 1);
 }
 
@@ -482,6 +485,9 @@ static int fork_at_each_step(void *bytes)
 static void process_forks_while_a_thread_is_at_work(void **state)
 {
     unsigned steps = 0;
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* it has no fork handlers: a child finds the locks of its allocator as they were */
+#endif
     assert_int_equal(actor_run(actor_start(*state, 1), fork_at_each_step, &steps, sizeof steps), 0);
     assert_in_range(steps, 4, STEPS_MAX - 1);
 }
