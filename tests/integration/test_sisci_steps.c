@@ -237,19 +237,22 @@ static void reset_and_enqueue(void)
     dma.enqueued = enqueue(SECOND, 0);
 }
 
-static int begin_dma(uint64_t **bytes)
+/* The segment's memory; NULL: something has failed. */
+static uint64_t *begin_dma(void)
 {
     sci_map_t map;
     sci_error_t errors[5] = {SCI_ERR_OK};
-    NEED(make_segment() == 0);
+    if (make_segment() != 0)
+        return NULL;
     SCIPrepareSegment(segment, 0, 0, &errors[0]);
     SCISetSegmentAvailable(segment, 0, 0, &errors[1]);
     SCIConnectSegment(desc, &dma.remote, 1, ID, 0, NULL, NULL, 0, 0, &errors[2]);
-    *bytes = SCIMapLocalSegment(segment, &map, 0, LENGTH, NULL, 0, &errors[3]);
+    uint64_t *bytes = SCIMapLocalSegment(segment, &map, 0, LENGTH, NULL, 0, &errors[3]);
     SCICreateDMAQueue(desc, &dma.queue, 0, 4, 0, &errors[4]);
     for (int i = 0; i < 5; i++)
-        NEED(errors[i] == SCI_ERR_OK);
-    return 0;
+        if (errors[i] != SCI_ERR_OK)
+            return NULL;
+    return bytes;
 }
 
 /* The queue's contents, posted, move what the second thread has enqueued, and nothing of the first. */
@@ -267,8 +270,8 @@ static int check_contents(const volatile uint64_t *bytes)
 /* It cannot be posted, because there is no thread. */
 static int enqueue_once(unsigned at, bool *reached)
 {
-    uint64_t *bytes;
-    NEED(begin_dma(&bytes) == 0);
+    uint64_t *bytes = begin_dma();
+    NEED(bytes != NULL);
     bytes[0] = 1;
     NEED(begin_steps(at, reset_and_enqueue) == 0);
     no_threads = true;
