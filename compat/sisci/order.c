@@ -25,6 +25,7 @@ static void after_fork(void)
 /* A forked child has no connections. Whoever read the table besides is a thread of the parent. */
 static void begin_anew(void)
 {
+    pthread_rwlock_unlock(&lock);
     pthread_rwlock_init(&lock, NULL);
     count = 0;
 }

@@ -6,6 +6,7 @@
 #include <semaphore.h>
 #include <sisci_api.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -236,19 +237,22 @@ static void reset_and_enqueue(void)
     dma.enqueued = enqueue(SECOND, 0);
 }
 
-static int begin_dma(uint64_t **bytes)
+/* The segment's memory; NULL: something has failed. */
+static uint64_t *begin_dma(void)
 {
     sci_map_t map;
     sci_error_t errors[5] = {SCI_ERR_OK};
-    NEED(make_segment() == 0);
+    if (make_segment() != 0)
+        return NULL;
     SCIPrepareSegment(segment, 0, 0, &errors[0]);
     SCISetSegmentAvailable(segment, 0, 0, &errors[1]);
     SCIConnectSegment(desc, &dma.remote, 1, ID, 0, NULL, NULL, 0, 0, &errors[2]);
-    *bytes = SCIMapLocalSegment(segment, &map, 0, LENGTH, NULL, 0, &errors[3]);
+    uint64_t *bytes = SCIMapLocalSegment(segment, &map, 0, LENGTH, NULL, 0, &errors[3]);
     SCICreateDMAQueue(desc, &dma.queue, 0, 4, 0, &errors[4]);
     for (int i = 0; i < 5; i++)
-        NEED(errors[i] == SCI_ERR_OK);
-    return 0;
+        if (errors[i] != SCI_ERR_OK)
+            return NULL;
+    return bytes;
 }
 
 /* The queue's contents, posted, move what the second thread has enqueued, and nothing of the first. */
@@ -266,8 +270,8 @@ static int check_contents(const volatile uint64_t *bytes)
 /* It cannot be posted, because there is no thread. */
 static int enqueue_once(unsigned at, bool *reached)
 {
-    uint64_t *bytes;
-    NEED(begin_dma(&bytes) == 0);
+    uint64_t *bytes = begin_dma();
+    NEED(bytes != NULL);
     bytes[0] = 1;
     NEED(begin_steps(at, reset_and_enqueue) == 0);
     no_threads = true;
@@ -453,8 +457,10 @@ static void fork_and_use(void)
     pid_t child = fork();
     if (child == 0)
         _exit(use_in_child() == 0 ? 0 : 1);
-    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+        fprintf(stderr, "the child of step %u ends with wait status 0x%x\n", second.at, status);
         atomic_fetch_add(&failed_children, 1);
+    }
     atomic_fetch_add(&children, 1);
 }
 
@@ -482,6 +488,9 @@ static int fork_at_each_step(void *bytes)
 static void process_forks_while_a_thread_is_at_work(void **state)
 {
     unsigned steps = 0;
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* it has no fork handlers: a child finds the locks of its allocator as they were */
+#endif
     assert_int_equal(actor_run(actor_start(*state, 1), fork_at_each_step, &steps, sizeof steps), 0);
     assert_in_range(steps, 4, STEPS_MAX - 1);
 }

@@ -147,7 +147,7 @@ CONFORMANCE(X, 62, "ten thousand segments, made and removed, leave nothing behin
     begin_as_a();
     run_all_cycles(WARM_UP);
     size_t before = resources_now(), heap = mallinfo2().uordblks;
-    run_all_cycles((long_run() ? CYCLES : CYCLES_USUALLY) / CYCLING);
+    run_all_cycles((unsigned)(long_run() ? CYCLES : CYCLES_USUALLY) / CYCLING);
     HOLDS(resources_now() < before + 100);
     HOLDS(mallinfo2().uordblks < heap + (64 << 10));
 }
