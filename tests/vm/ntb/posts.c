@@ -132,6 +132,8 @@ static void refusals_of_post(int control, uint32_t epoch)
 
 static void post_and_see(const struct import *import)
 {
+    double begin = now();
+
     for (uint32_t number = 5; number <= 4 + POSTS; number++) {
         double end = now() + 60;
 
@@ -140,6 +142,8 @@ static void post_and_see(const struct import *import)
         while (import->data[1] != number)
             CHECK(now() < end, "post %u is not seen", number);
     }
+    printf("result: %.0f us from a post to the answer of a process that slept\n",
+           (now() - begin) / POSTS * 1e6);
 }
 
 void posts_of_importer(int control, uint32_t epoch)
