@@ -234,6 +234,7 @@ static void posts_end_with_the_session(void **state)
     look(1);
     assert_int_equal(host[1].posts, before);
     disconnect_it();
+    free(RSM_CONTAINER_OF(segment.entry, struct ntb_import, base)); /* its daemon ended */
     segment.entry = NULL;
     open_host(2);
     await_session();

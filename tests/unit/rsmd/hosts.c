@@ -158,8 +158,18 @@ static bool fake_arrived(struct rsm_node_port *port, struct rsm_node_offer *made
     return hosts.arrived;
 }
 
-static const struct rsm_node_signal_ops fake_signals = {
-    .size = sizeof fake_signals, .send = fake_send, .arrived = fake_arrived};
+static void fake_collect(struct rsm_node_port *port, struct rsm_node_offer *made,
+                         struct rsm_signals *posted)
+{
+    (void)port, (void)made;
+    *posted = hosts.posted;
+    hosts.posted = (struct rsm_signals){.count = 0};
+}
+
+static const struct rsm_node_signal_ops fake_signals = {.size = sizeof fake_signals,
+                                                        .send = fake_send,
+                                                        .arrived = fake_arrived,
+                                                        .collect = fake_collect};
 
 static void replace_transport(struct rsmd_node *node)
 {

@@ -34,10 +34,11 @@ struct hosts {
     unsigned revokes;     /* by the fake transport */
     unsigned descriptors; /* that it puts into each offer */
     /* Its fabric's signals to importers. */
-    bool fabric;             /* it carries them */
-    bool arrived;            /* what was sent */
-    unsigned fabric_sends;   /* so far */
-    struct rsm_signals sent; /* the latest */
+    bool fabric;               /* it carries them */
+    bool arrived;              /* what was sent */
+    unsigned fabric_sends;     /* so far */
+    struct rsm_signals sent;   /* the latest */
+    struct rsm_signals posted; /* by an importer, and not reported yet */
     /* Imports that go through the importer's node, after transport_accepts(). */
     bool cuts;                     /* revoke() of an import is enough */
     enum rsm_status accept_status; /* what accept() says */

@@ -352,6 +352,20 @@ static void an_importer_goes_with_what_it_did_not_take(void **state)
     assert_int_equal(hosts.fabric_sends, 1);
 }
 
+/* The fabric has its last posts already, and rsmd hears of its end first. */
+static void an_importers_last_posts_are_collected(void **state)
+{
+    (void)state;
+    to_exporter(1, false);
+    assert_int_equal(pending_at_exporter(), 1);
+    hosts.posted = (struct rsm_signals){.count = 2, .coalesced = true};
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_DISCONNECT,
+                          .u.import_disconnect.import = import_id};
+    assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
+    assert_int_equal(pending_at_exporter(), 3); /* one was pending */
+    assert_null(hosts.node[1].imports);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -371,6 +385,7 @@ int main(void)
         TEST(the_end_loses_no_post),
         TEST(the_end_doubles_no_post),
         TEST(an_importer_goes_with_what_it_did_not_take),
+        TEST(an_importers_last_posts_are_collected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

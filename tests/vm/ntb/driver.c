@@ -255,10 +255,12 @@ static void exporter(void)
     refusals_of_export(control);
     shares(control);
     signals_and_data(fd, data);
+    posts_of_exporter(control, fd, data);
     control = daemon_killed(control);
     note("ready-to-freeze");
     /* Frozen here, and thawed: the other side has ended the session meanwhile. */
     epoch = await_session(control, epoch);
+    posts_begin_anew(control);
     note("back");
     await("unbinding");
     epoch = await_session(control, epoch);
@@ -308,7 +310,7 @@ static void refusals_of_import(int control, uint32_t epoch)
           "behind the window");
     CHECK(import_extent(control, FIRST, window, 1, epoch, 0, &import) == EINVAL,
           "beyond the window");
-    CHECK(import_extent(control, FIRST, LENGTH, 1, epoch, 2, &import) == EINVAL, "flags");
+    CHECK(import_extent(control, FIRST, LENGTH, 1, epoch, 4, &import) == EINVAL, "flags");
     CHECK(import_extent(1, FIRST, LENGTH, 1, epoch, 0, &import) == EPERM, "authority");
     CHECK(!import_extent(control, FIRST, LENGTH, 1, epoch, RSM_NTB_READ_ONLY, &import),
           "read-only");
@@ -547,6 +549,7 @@ static void importer(void)
     await("seen");
     CHECK(import.data[5] == 12345, "load: %lx", (long)import.data[5]);
     close_import(&import, LENGTH);
+    posts_of_importer(control, epoch);
     errors_and_revocation(control, epoch);
     epoch = frozen(control, epoch);
     control = unbound(control, epoch);

@@ -18,7 +18,8 @@ import zlib
 
 BLOCK, IV_MAGIC, SPADS = 4096, 0x4E545649, 16  # of ntb_hw_ivshmem
 MAGIC, WIRE, SLOTS = 0x4E4D5352, 1, 16384
-HEARTBEAT, GROUPS, COUNTERS = 0x10000, 0x18000, 0x20000
+HEARTBEAT, GROUPS, POSTS, COUNTERS = 0x10000, 0x18000, 0x1C000, 0x20000
+CONNECTIONS = 2048
 GENERATION = 0x600DF00D
 BEAT_S = 0.03
 
@@ -138,6 +139,10 @@ class Peer:
                 bridge.put(counters + 4 * slot, 0x7FFFFFFF * (self.count + 1) + slot)
             for group in range(SLOTS // 128):
                 bridge.put(bridge.pool(1 - bridge.port) + GROUPS + 4 * group, ~self.count)
+            posts = bridge.pool(1 - bridge.port) + POSTS
+            for connection in range(CONNECTIONS):
+                bridge.put(posts + 8 * connection, 0x7FFFFFFF * self.count + connection,
+                           ~(self.count * connection))
             for _ in range(200):
                 bridge.ring(0)
                 bridge.ring(1)

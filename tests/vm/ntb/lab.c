@@ -109,7 +109,7 @@ int open_port(void)
 
 int open_control(void)
 {
-    struct rsm_ntb_control arg = {.abi = RSM_NTB_ABI, .node = 7};
+    struct rsm_ntb_control arg = {.abi = RSM_NTB_ABI, .node = 7, .flags = RSM_NTB_CONTROL_POSTS};
     int fd = open_port();
 
     CHECK(!ioctl(fd, RSM_NTB_CONTROL, &arg), "CONTROL");
@@ -177,16 +177,9 @@ volatile uint64_t *map_export(int fd, uint64_t length)
     return data;
 }
 
-int import_extent(int control, uint64_t offset, uint64_t length, uint32_t slot, uint32_t epoch,
-                  uint32_t flags, struct import *import)
+static int import_it(struct rsm_ntb_import arg, struct import *import)
 {
-    int prot = PROT_READ | (flags & RSM_NTB_READ_ONLY ? 0 : PROT_WRITE);
-    struct rsm_ntb_import arg = {.control_fd = control,
-                                 .slot = slot,
-                                 .offset = offset,
-                                 .length = length,
-                                 .epoch = epoch,
-                                 .flags = flags};
+    int prot = PROT_READ | (arg.flags & RSM_NTB_READ_ONLY ? 0 : PROT_WRITE);
     void *data, *canary, *status;
 
     import->fd = open_port();
@@ -197,7 +190,7 @@ int import_extent(int control, uint64_t offset, uint64_t length, uint32_t slot, 
         return error;
     }
     import->id = arg.id;
-    data = mmap(NULL, length, prot, MAP_SHARED, import->fd, RSM_NTB_MAP_DATA);
+    data = mmap(NULL, arg.length, prot, MAP_SHARED, import->fd, RSM_NTB_MAP_DATA);
     canary = mmap(NULL, 4 * KIB, PROT_READ, MAP_SHARED, import->fd, RSM_NTB_MAP_CANARY);
     status = mmap(NULL, 4 * KIB, PROT_READ, MAP_SHARED, import->fd, RSM_NTB_MAP_STATUS);
     CHECK(data != MAP_FAILED && canary != MAP_FAILED && status != MAP_FAILED, "mmap of an import");
@@ -205,6 +198,30 @@ int import_extent(int control, uint64_t offset, uint64_t length, uint32_t slot, 
     import->canary = canary;
     import->status = status;
     return 0;
+}
+
+int import_extent(int control, uint64_t offset, uint64_t length, uint32_t slot, uint32_t epoch,
+                  uint32_t flags, struct import *import)
+{
+    return import_it((struct rsm_ntb_import){.control_fd = control,
+                                             .slot = slot,
+                                             .offset = offset,
+                                             .length = length,
+                                             .epoch = epoch,
+                                             .flags = flags},
+                     import);
+}
+
+int import_posting(int control, uint64_t offset, uint64_t length, uint32_t epoch, uint32_t flags,
+                   uint32_t connection, struct import *import)
+{
+    return import_it((struct rsm_ntb_import){.control_fd = control,
+                                             .offset = offset,
+                                             .length = length,
+                                             .epoch = epoch,
+                                             .flags = flags,
+                                             .connection = connection},
+                     import);
 }
 
 void close_import(struct import *import, uint64_t length)

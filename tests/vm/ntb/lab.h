@@ -50,6 +50,9 @@ int export_extent(int control, uint64_t offset, uint64_t length, uint32_t slot, 
 volatile uint64_t *map_export(int fd, uint64_t length);
 int import_extent(int control, uint64_t offset, uint64_t length, uint32_t slot, uint32_t epoch,
                   uint32_t flags, struct import *import);
+/* The same, with the counter of a connection and no slot. */
+int import_posting(int control, uint64_t offset, uint64_t length, uint32_t epoch, uint32_t flags,
+                   uint32_t connection, struct import *import);
 void close_import(struct import *import, uint64_t length);
 
 /* As in rsm_ntb.h: whether what was stored since the barrier was opened with err_seq has arrived. */
@@ -62,5 +65,10 @@ int hostile(void);
 int many(void);
 /* pages.c */
 int pages(void);
+/* posts.c: of the two machines, in the first session; and in the next one */
+void posts_of_exporter(int control, int fd, volatile uint64_t *data);
+void posts_of_importer(int control, uint32_t epoch);
+void posts_begin_anew(int control);
+uint64_t post_counter(int control, uint32_t connection);
 
 #endif

@@ -55,18 +55,29 @@ cat /run/table
 [ "$(grep -c '^result: .*ratio' /run/table)" -eq 9 ] || lab_fail 'not everything was measured'
 touch /run/enough
 wait "$exporter" || lab_fail 'the exporter did not end well'
-RSM_NODE=1 taskset 2 "$rsmperf" --serve -d /run/h1 &
-server=$!
 reached() {
     RSM_NODE=2 "$rsmperf" --node 1 -d /run/h2 -s 8 -o put64 -t 1 >/run/first 2>&1
 }
-lab_until 120 reached || lab_fail "no connection: $(cat /run/first)"
-RSM_NODE=2 timeout 120 "$rsmperf" --node 1 -d /run/h2 -s 8 -o post-spin,post-sleep,barrier -t 100 >/run/posts 2>/run/progress ||
-    lab_fail "rsmperf: $(cat /run/progress)"
-sed 's/^/result: rsmperf: /' /run/posts
-kill -TERM $server
-wait $server
-# shellcheck disable=SC2046 # words
-kill -TERM $(jobs -p)
-wait
+# posts LABEL: of an importer to an exporter that spins, and to one that sleeps.
+posts() {
+    RSM_NODE=1 taskset 2 "$rsmperf" --serve -d /run/h1 &
+    local server=$!
+    lab_until 120 reached || lab_fail "no connection: $(cat /run/first)"
+    RSM_NODE=2 timeout 120 "$rsmperf" --node 1 -d /run/h2 -s 8 -o post-spin,post-sleep,barrier -t 100 >/run/posts \
+        2>/run/progress || lab_fail "rsmperf: $(cat /run/progress)"
+    sed "s/^/result: rsmperf, $1: /" /run/posts
+    kill -TERM $server
+    wait $server
+    # shellcheck disable=SC2046 # words
+    kill -TERM $(jobs -p)
+    wait
+}
+posts doorbell
+for node in 1 2; do
+    conf=conf$node
+    rm -rf "/run/h$node"
+    sed '/^device/a options = doorbell=no' "${!conf}" >"/run/link$node.conf"
+done
+lab_two_hosts "$rsmd" /run/link1.conf /run/link2.conf
+posts 'link of the daemons'
 lab_ntb_end 0

@@ -51,7 +51,7 @@ static const char *what_is_missing(char *text, int size)
            "log says of ntb and rsm_ntb";
 }
 
-void chardev_explain_open(const char *path, int error)
+void chardev_explain_open(const char *name, int error)
 {
     char text[REFUSED_BYTES];
     const char *what =
@@ -60,7 +60,7 @@ void chardev_explain_open(const char *path, int error)
             ? "rsmd must run as root, or in the group of the device (60-rsm-ntb.rules: rsm-ntb)"
         : error == ENODEV || error == ENXIO ? "its hardware driver has gone: load it again"
                                             : "see rsm-ntb(7)";
-    rsm_log_error("ntb: cannot open %s (%s): %s", path, strerror(error), what);
+    rsm_log_error("ntb: cannot open %s (%s): %s", name, strerror(error), what);
 }
 
 bool chardev_is_of_this_version(const char *name, int fd)
