@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "core/barrier.h"
 #include "export.h"
 #include "listener.h"
 #include "map.h"
@@ -48,7 +49,11 @@ static struct block *block_of(struct sisci_object *object)
 
 static sci_error_t move(struct source *source)
 {
+    struct rsmcore_import *import = source->to->import;
+    struct rsmcore_barrier barrier = {.failures = 0};
     sci_error_t error = SCI_ERR_OK;
+    if (import != NULL)
+        barrier = rsmcore_barrier_open_for_calls(import);
     for (size_t at = 0; at < source->size && error == SCI_ERR_OK; at += PIECE_BYTES) {
         size_t left = source->size - at;
         if (atomic_load(&source->stop))
@@ -58,7 +63,7 @@ static sci_error_t move(struct source *source)
                                    source->to_offset + at, left < PIECE_BYTES ? left : PIECE_BYTES);
     }
     /* What was stopped must not arrive later, either. */
-    if (source->to->import != NULL && rsmcore_import_complete(source->to->import) != RSM_ST_OK &&
+    if (import != NULL && rsmcore_barrier_close(import, barrier) != RSM_ST_OK &&
         error == SCI_ERR_OK)
         error = SCI_ERR_TRANSFER_FAILED;
     return error;

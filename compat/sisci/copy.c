@@ -136,6 +136,16 @@ sci_error_t sisci_map_copy(struct sisci_map *source, size_t from, struct sisci_m
     return copy(target, to, source->address + from, size, false);
 }
 
+/* The same to another node, of which nothing is left to come when it returns. */
+static sci_error_t transfer_checked(struct sisci_map *source, size_t from, struct sisci_map *target,
+                                    size_t to, size_t size)
+{
+    struct rsmcore_barrier barrier = rsmcore_barrier_open_for_calls(target->import);
+    sci_error_t error = sisci_map_copy(source, from, target, to, size);
+    enum rsm_status status = rsmcore_barrier_close(target->import, barrier);
+    return error == SCI_ERR_OK && status != RSM_ST_OK ? SCI_ERR_TRANSFER_FAILED : error;
+}
+
 SISCI_API void SCITransferBlock(sci_map_t sourceMap, unsigned int sourceOffset,
                                 sci_map_t destinationMap, unsigned int destinationOffset,
                                 unsigned int size, unsigned int flags, sci_error_t *error)
@@ -150,10 +160,9 @@ SISCI_API void SCITransferBlock(sci_map_t sourceMap, unsigned int sourceOffset,
                      : SCI_ERR_ILLEGAL_PARAMETER;
     }
     if (result == SCI_ERR_OK)
-        result = sisci_map_copy(source, sourceOffset, target, destinationOffset, size);
-    if (result == SCI_ERR_OK && (flags & SCI_FLAG_ERROR_CHECK) != 0 && target->import != NULL &&
-        rsmcore_import_complete(target->import) != RSM_ST_OK)
-        result = SCI_ERR_TRANSFER_FAILED;
+        result = (flags & SCI_FLAG_ERROR_CHECK) != 0 && target->import != NULL
+                     ? transfer_checked(source, sourceOffset, target, destinationOffset, size)
+                     : sisci_map_copy(source, sourceOffset, target, destinationOffset, size);
     if (source != NULL)
         sisci_drop(&source->object);
     if (target != NULL)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/barrier.h"
 #include "core/work.h"
 #include "segment_local.h"
 #include "segment_remote.h"
@@ -15,6 +16,7 @@ struct sides {
     size_t local_size;
     struct sisci_connection *connection; /* held; NULL: not yet */
     struct rsmcore_import *import;
+    struct rsmcore_barrier barrier; /* from the beginning of a run to its end */
 };
 
 struct part {
@@ -258,9 +260,12 @@ static enum rsm_status move_all(struct sisci_dma_transfer *transfer, const atomi
 /* What was stopped must not arrive later, either: all connections complete in any case. */
 sci_error_t sisci_dma_transfer_run(struct sisci_dma_transfer *transfer, const atomic_bool *stop)
 {
+    for (unsigned i = 0; i < transfer->side_count; i++)
+        transfer->sides[i].barrier = rsmcore_barrier_open_for_calls(transfer->sides[i].import);
     enum rsm_status status = move_all(transfer, stop);
     for (unsigned i = 0; i < transfer->side_count; i++) {
-        enum rsm_status completed = rsmcore_import_complete(transfer->sides[i].import);
+        const struct sides *sides = &transfer->sides[i];
+        enum rsm_status completed = rsmcore_barrier_close(sides->import, sides->barrier);
         if (status == RSM_ST_OK)
             status = completed;
     }

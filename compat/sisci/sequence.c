@@ -31,9 +31,12 @@ sci_sequence_status_t sisci_span_end(struct sisci_sequence *sequence)
         return SCI_SEQ_OK;
     const struct rsmcore_barrier barrier = {.failures = atomic_load(&sequence->failures)};
     enum rsm_status status = rsmcore_barrier_close(sequence->import, barrier);
-    sisci_span_begin(sequence);
-    if (status == RSM_ST_OK)
+    if (status == RSM_ST_OK) {
+        /* What is counted from now on is the next span's: its count begins where this one ended. */
+        (void)rsmcore_barrier_open(sequence->import);
         return SCI_SEQ_OK;
+    }
+    sisci_span_begin(sequence);
     return rsmcore_import_aborted(sequence->import) ? SCI_SEQ_NOT_RETRIABLE : SCI_SEQ_RETRIABLE;
 }
 

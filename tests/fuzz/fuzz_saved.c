@@ -199,7 +199,8 @@ static void end_exports(struct world *world)
         msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_UNPUBLISH,
                                .u.export_unpublish = {.export_id = id}};
         (void)ask(world, &msg);
-        msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy = {id}};
+        msg =
+            (struct rsm_msg){.type = RSM_MSG_EXPORT_DESTROY, .u.export_destroy = {.export_id = id}};
         (void)ask(world, &msg);
     }
 }
