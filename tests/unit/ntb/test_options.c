@@ -29,6 +29,11 @@ static void all_of_them(void **state)
     assert_int_equal(o.timeout_ms, 600);
     assert_int_equal(o.heartbeat_ms, 30);
     assert_int_equal(o.wait_ms, 0);
+    assert_true(o.doorbell);
+    assert_true(ntb_options_parse("doorbell=no", 9, &o, why, sizeof why));
+    assert_false(o.doorbell);
+    assert_true(ntb_options_parse("doorbell=yes", 9, &o, why, sizeof why));
+    assert_true(o.doorbell);
 }
 
 static void what_is_pinned(void **state)
@@ -62,6 +67,7 @@ static void what_is_wrong_is_named(void **state)
         {"pin=0", "pin"},
         {"pin=yes,pin_from=x", "pin_from"},
         {"pin_from=1M", "pin_from"},
+        {"doorbell=loud", "doorbell"},
         {"sausage=1", "sausage"},
         {"timeout=50,heartbeat=50", "heartbeat"},
     };
