@@ -102,7 +102,7 @@ void posts_of_exporter(int control, int fd, volatile uint64_t *data)
               event.type);
     }
     CHECK((uint32_t)post_counter(control, CONNECTION) == 4 + 2 * POSTS, "posts of nobody");
-    printf("result: %u posts arrived behind their data; %u at once in %u looks\n", POSTS + 4, POSTS,
+    printf("result: %d posts arrived behind their data; %d at once in %u looks\n", POSTS + 4, POSTS,
            looks);
 }
 
