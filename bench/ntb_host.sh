@@ -78,7 +78,7 @@ if [ $# -lt 2 ]; then
     done
 fi
 place=$place/window
-hosts "$place" ''
+hosts "$place" doorbell=yes
 RSM_NODE=1 RSM_RUNTIME_DIR=$place/1 taskset -c 0 "$build/bin/ntb_bench" export "$place/enough" >/dev/null &
 exporter=$!
 RSM_NODE=2 RSM_RUNTIME_DIR=$place/2 ${NTB_BENCH_UNDER:-} "$build/bin/ntb_bench" 1 "${@:2}" | sed 's/^result: //'
