@@ -208,18 +208,27 @@ static void end_to_tell(struct told *told)
     sem_destroy(&told->may_count);
 }
 
-static void a_close_waits_for_who_was_told_instead(void **state)
+/* Close while another thread has been told of an error and not counted it; `*waited`: for that thread. */
+static enum rsm_status close_beside_another(struct bed *bed, struct rsmcore_barrier barrier,
+                                            bool *waited)
 {
-    struct bed *bed = *state;
     struct told told;
-    fake_segment_delay(bed->segment, 1);
-    struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
     begin_to_tell(&told, bed);
     held = &told;
     enum rsm_status status = rsmcore_barrier_close(&bed->import, barrier);
-    bool waited = held == NULL;
+    *waited = held == NULL;
     held = NULL;
     end_to_tell(&told);
+    return status;
+}
+
+static void a_close_waits_for_who_was_told_instead(void **state)
+{
+    struct bed *bed = *state;
+    fake_segment_delay(bed->segment, 1);
+    struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
+    bool waited;
+    enum rsm_status status = close_beside_another(bed, barrier, &waited);
     assert_int_equal(status, RSM_ST_TRANSFER);
     assert_true(waited);
     barrier = rsmcore_barrier_open(&bed->import);
@@ -230,17 +239,12 @@ static void a_close_waits_for_who_was_told_instead(void **state)
 static void a_close_that_knows_a_failure_does_not_wait(void **state)
 {
     struct bed *bed = *state;
-    struct told told;
     fake_segment_delay(bed->segment, 1);
     struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
     fake_segment_fail(bed->segment, FAKE_PUT, 0, RSM_ST_TRANSFER);
     assert_int_equal(put_one(&bed->import), RSM_ST_TRANSFER);
-    begin_to_tell(&told, bed);
-    held = &told;
-    enum rsm_status status = rsmcore_barrier_close(&bed->import, barrier);
-    bool waited = held == NULL;
-    held = NULL;
-    end_to_tell(&told);
+    bool waited;
+    enum rsm_status status = close_beside_another(bed, barrier, &waited);
     assert_int_equal(status, RSM_ST_TRANSFER);
     assert_false(waited);
 }

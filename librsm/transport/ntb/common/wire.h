@@ -37,9 +37,9 @@ struct ntb_grant {
     uint32_t sequence;        /**< ... */
     uint32_t peer_generation; /**< ... and the importer's */
     uint32_t peer_sequence;
-    uint32_t
-        connection; /**< the counter by which the importer posts; NTB_NO_CONNECTION: none, and the
-                              grant is one that hosts without counters understand */
+    /** The counter by which the importer posts. NTB_NO_CONNECTION: none, and hosts without counters
+     *  understand the grant. */
+    uint32_t connection;
     uint32_t count; /**< of pieces; 0: without rights */
     struct ntb_grant_piece pieces[NTB_PIECES_MAX];
 };

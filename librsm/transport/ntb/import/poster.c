@@ -21,6 +21,8 @@
 #include "base/status.h"
 #include "transport/ntb/common/posts.h"
 
+enum { TRIES = 100000 }; /* far more than threads of one program are in each other's way */
+
 void ntb_poster_init(struct ntb_poster *poster)
 {
     *poster = (struct ntb_poster){.device = -1, .bell = -1};
@@ -82,15 +84,20 @@ static void ring(int bell)
 }
 
 /* The word has one writer among the hosts, this one. On it there may be several, threads and children:
- * hence the exchange, which shared memory has. */
+ * hence the exchange, which shared memory has. Whoever changes the word so often that no try succeeds is a
+ * host that lies, and what the word has then is that host's own loss. */
 static enum rsm_status post_shared(const struct ntb_poster *poster, bool coalesce)
 {
-    uint64_t word = __atomic_load_n(poster->counter, __ATOMIC_RELAXED), next;
+    uint64_t word = __atomic_load_n(poster->counter, __ATOMIC_RELAXED);
+    bool stored = false;
     rsm_fence_stores();
-    do
-        next = htole64(ntb_posts_next(le64toh(word), coalesce));
-    while (!__atomic_compare_exchange_n(poster->counter, &word, next, true, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_RELAXED));
+    for (unsigned tries = 0; tries < TRIES && !stored; tries++) {
+        uint64_t next = htole64(ntb_posts_next(le64toh(word), coalesce));
+        stored = __atomic_compare_exchange_n(poster->counter, &word, next, false, __ATOMIC_SEQ_CST,
+                                             __ATOMIC_RELAXED);
+    }
+    if (!stored)
+        return RSM_ST_TRANSFER;
     ring(poster->bell);
     return RSM_ST_OK;
 }

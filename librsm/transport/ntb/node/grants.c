@@ -10,25 +10,13 @@
 #include <utlist.h>
 
 #include "base/extent_memfd.h"
+#include "base/extent_pieces.h"
 #include "base/status.h"
 #include "transport/ntb/node/window.h"
 
 static struct ntb_extent *extent_of(struct rsm_extent *extent)
 {
     return RSM_CONTAINER_OF(extent, struct ntb_extent, base);
-}
-
-static bool pieces_lie_in_their_extents(const struct ntb_window *window,
-                                        const struct rsm_extent_piece *pieces, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++) {
-        const struct rsm_extent_piece *piece = &pieces[i];
-        if (piece->length == 0 || (piece->offset | piece->length) % window->limits.granule != 0 ||
-            piece->offset > piece->extent->length ||
-            piece->length > piece->extent->length - piece->offset)
-            return false;
-    }
-    return count > 0;
 }
 
 /* ------------------------------------------------------------------ of this host */
@@ -123,7 +111,7 @@ enum rsm_status ntb_offer_make(struct rsm_node_port *port, const struct rsm_exte
 {
     struct ntb_window *window = ntb_window_of(port);
     if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0 ||
-        !pieces_lie_in_their_extents(window, pieces, count))
+        !rsmcore_extent_pieces_are_inside(pieces, count, count, window->limits.granule))
         return RSM_ST_INVALID;
     if (count > (importer->local ? (unsigned)RSM_OFFER_MAX_FDS : (unsigned)NTB_PIECES_MAX))
         return RSM_ST_NO_RESOURCES;

@@ -25,16 +25,18 @@ static bool read_words(const struct ntb_window *window, uint32_t first, uint32_t
 void ntb_posts_claim(struct ntb_window *window, struct ntb_offer *offer,
                      const struct ntb_port_info *info)
 {
-    uint32_t connection = 0;
+    uint32_t connection = window->connections_free;
     offer->connection = NTB_NO_CONNECTION;
     if (!info->posts || !info->peer_posts)
         return;
     while (connection < window->connections_end && window->connections[connection] != NULL)
         connection++;
+    window->connections_free = connection;
     if (connection == NTB_CONNECTIONS || !read_words(window, connection, 1, &offer->counted))
         return;
     offer->connection = connection;
     window->connections[connection] = offer;
+    window->connections_free++;
     if (connection == window->connections_end)
         window->connections_end++;
 }
@@ -44,6 +46,8 @@ void ntb_posts_drop(struct ntb_window *window, struct ntb_offer *offer)
     if (offer->connection == NTB_NO_CONNECTION)
         return;
     window->connections[offer->connection] = NULL;
+    if (offer->connection < window->connections_free)
+        window->connections_free = offer->connection;
     offer->connection = NTB_NO_CONNECTION;
     while (window->connections_end > 0 && window->connections[window->connections_end - 1] == NULL)
         window->connections_end--;

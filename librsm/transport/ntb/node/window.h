@@ -85,6 +85,7 @@ struct ntb_window {
     struct ntb_offer *offers;                       /* to importers of the other host */
     struct ntb_offer *connections[NTB_CONNECTIONS]; /* those that have a counter, by its number */
     uint32_t connections_end;                       /* no number from here on is in use */
+    uint32_t connections_free;                      /* all numbers below are in use */
 };
 
 static inline struct ntb_window *ntb_window_of(struct rsm_node_port *port)
