@@ -325,17 +325,20 @@ static bool measure(struct run *run, struct crew *crew, unsigned gauge, size_t b
     return true;
 }
 
-/* By the ratio, or where there is nothing to compare with, by the time. */
+/* By the ratio, or where there is nothing to compare with, by the time. Turns whose limit could not be measured
+ * come last. */
 static int compare(const void *a, const void *b)
 {
     const struct result *first = a, *second = b;
-    bool by_ratio = first->limit_name != NULL && second->limit_name != NULL;
-    double x = by_ratio ? first->ratio : first->ours.p50;
-    double y = by_ratio ? second->ratio : second->ours.p50;
+    bool has_limit = first->limit_name != NULL;
+    if (has_limit != (second->limit_name != NULL))
+        return has_limit ? -1 : 1;
+    double x = has_limit ? first->ratio : first->ours.p50;
+    double y = has_limit ? second->ratio : second->ours.p50;
     return (x > y) - (x < y);
 }
 
-/* The turn in the middle of all, or the first that failed. False: no use to go on. */
+/* The turn in the middle of those that can be compared, or the first that failed. False: no use to go on. */
 static bool measure_in_turns(struct run *run, struct crew *crew, unsigned gauge, size_t bytes,
                              struct result *result)
 {
@@ -350,6 +353,8 @@ static bool measure_in_turns(struct run *run, struct crew *crew, unsigned gauge,
         }
     }
     qsort(turns, count, sizeof *turns, compare);
+    while (count > 1 && turns[0].limit_name != NULL && turns[count - 1].limit_name == NULL)
+        count--;
     *result = turns[count / 2];
     return true;
 }
