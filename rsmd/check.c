@@ -23,6 +23,14 @@ bool rsmd_options_trust(const struct rsmd_conf *conf, const struct rsmd_options 
     return !trusted || rsmd_conf_check_trust(conf, rsmd_conf_path(options), why, why_size);
 }
 
+uint32_t rsmd_own_node(const struct rsmd_conf *conf, const struct rsmd_options *options, char *why,
+                       size_t why_size)
+{
+    char hostname[256] = "";
+    gethostname(hostname, sizeof hostname - 1);
+    return rsmd_conf_own_node(conf, options->node, hostname, why, why_size);
+}
+
 /* What transports log is among the mistakes and warnings already. */
 static void ignore(enum rsmcore_log_level level, const char *text)
 {
@@ -51,6 +59,18 @@ static bool is_trusted(const struct rsmd_conf *conf, const struct rsmd_options *
     return true;
 }
 
+/* Whether a daemon with these options would know which node it is. The file is the same on all hosts, and
+ * may be checked on one that has no part in it: hence only a warning if nothing depends on it. */
+static bool has_own_node(const struct rsmd_conf *conf, const struct rsmd_options *options)
+{
+    char why[WHY_MAX];
+    if (rsmd_own_node(conf, options, why, sizeof why) != 0)
+        return true;
+    bool needed = options->node != 0 || options->take_over != 0;
+    fprintf(stderr, "%s%s: %s\n", needed ? "" : "warning: ", rsmd_conf_path(options), why);
+    return !needed;
+}
+
 /* All mistakes that were found in a file that could be read. */
 static bool judge(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors,
                   const struct rsmd_options *options)
@@ -60,7 +80,7 @@ static bool judge(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors,
     rsmd_controllers_look(conf, errors, &warnings);
     print("warning: ", path, &warnings);
     print("", path, errors);
-    return errors->count == 0 && is_trusted(conf, options);
+    return errors->count == 0 && is_trusted(conf, options) && has_own_node(conf, options);
 }
 
 int rsmd_check(const struct rsmd_options *options)

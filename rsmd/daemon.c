@@ -61,14 +61,6 @@ static bool read_configuration(struct rsmd_conf *conf, const struct rsmd_options
     return rsmd_conf_read(conf, rsmd_conf_path(options), options->config == NULL, why, WHY_MAX);
 }
 
-static uint32_t own_node(const struct rsmd_conf *conf, const struct rsmd_options *options,
-                         char *why)
-{
-    char hostname[256] = "";
-    gethostname(hostname, sizeof hostname - 1);
-    return rsmd_conf_own_node(conf, options->node, hostname, why, WHY_MAX);
-}
-
 /* Whether the daemon serves users who must not speak for each other. */
 static bool serves_everybody(const struct rsmd_options *options)
 {
@@ -360,7 +352,7 @@ static bool prepare(struct daemon *d)
         return false;
     if (!rsmd_options_trust(&d->conf, d->options, d->why, WHY_MAX))
         return false;
-    d->runtime.node = own_node(&d->conf, d->options, d->why);
+    d->runtime.node = rsmd_own_node(&d->conf, d->options, d->why, WHY_MAX);
     if (d->runtime.node == 0 || !prepare_runtime(d))
         return false;
     const struct rsmd_conf_node *self = rsmd_conf_node(&d->conf, d->runtime.node);

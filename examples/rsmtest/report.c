@@ -14,8 +14,8 @@
     X(RSMERR_BAD_TOPOLOGY_PTR, "no place was given for the topology")                              \
     X(RSMERR_BAD_CTLR_HNDL, "that is no controller")                                               \
     X(RSMERR_CTLR_NOT_PRESENT,                                                                     \
-      "this node has no such controller, or its rsmd cannot be reached or started; check -d and "  \
-      "-u, and set RSM_LOG=error to see the library's own words")                                  \
+      "this node has no such controller, or its rsmd cannot be reached or started; check -d, -u "  \
+      "and RSM_NODE, and set RSM_LOG=error to see the library's own words")                        \
     X(RSMERR_BAD_SEG_HNDL, "that is no segment in a fitting state")                                \
     X(RSMERR_SEG_ALREADY_PUBLISHED, "the segment is published already")                            \
     X(RSMERR_SEG_NOT_PUBLISHED, "the node has published no segment of this id; start the "         \

@@ -212,30 +212,45 @@ static void start_service(const struct rsmcore_runtime *runtime)
     disconnect_service(socket);
 }
 
-/* Take the system's directory if it has a daemon of the node asked for, or if none was asked for of
- * any: then the lowest is chosen, whether or not its daemon runs now, because a process is not to
- * change its node when a daemon is restarted. */
-static bool use_system_directory(struct rsmcore_runtime *runtime, bool any_node)
+/* The system has nodes, and the one asked for is none of them. A daemon of the user's own would never
+ * meet them: two nodes meet in one directory. */
+static enum rsm_status refuse_node(const struct rsmcore_runtime *runtime, uint32_t lowest)
+{
+    rsm_log_error(
+        "there is no node %u in %s, where this host's system daemon is node %u: leave "
+        "RSM_NODE unset to use that; to have nodes of your own beside it, set "
+        "RSM_RUNTIME_DIR to the same directory of yours for all programs that are to meet",
+        (unsigned)runtime->node, runtime->directory, (unsigned)lowest);
+    return RSM_ST_UNREACHABLE;
+}
+
+/* Take the system's directory if it has any daemon's node, of which the lowest is chosen if none was
+ * asked for: whether or not its daemon runs now, because a process is not to change its node when a
+ * daemon is restarted. RSM_ST_NOT_FOUND: the system has no node. */
+static enum rsm_status use_system_directory(struct rsmcore_runtime *runtime, bool any_node)
 {
     char why[WHY_MAX];
     switch (rsmcore_trust_directory(rsmcore_trust_system_directory, why, sizeof why)) {
     case RSM_ST_OK:
         break;
     case RSM_ST_NOT_FOUND:
-        return false;
+        return RSM_ST_NOT_FOUND;
     default:
         rsm_log_warning("the system's runtime directory is not used: %s", why);
-        return false;
+        return RSM_ST_NOT_FOUND;
     }
     if (!set_directory(runtime, "", rsmcore_trust_system_directory, 0))
-        return false;
+        return RSM_ST_NOT_FOUND;
     if (!find_served(runtime, any_node)) {
         start_service(runtime);
+        struct rsmcore_runtime any = *runtime;
+        if (!find_served(&any, true))
+            return RSM_ST_NOT_FOUND;
         if (!find_served(runtime, any_node))
-            return false;
+            return refuse_node(runtime, any.node);
     }
     runtime->system = true;
-    return true;
+    return RSM_ST_OK;
 }
 
 /* XDG_RUNTIME_DIR, if it can be this process's: su(1) and sudo(8) may leave that of another user.
@@ -305,7 +320,8 @@ enum rsm_status rsmcore_runtime_find(struct rsmcore_runtime *runtime)
     const char *given = secure_getenv("RSM_RUNTIME_DIR");
     if (given != NULL && *given != '\0')
         return use_given_directory(runtime, given);
-    return use_system_directory(runtime, node == NULL) ? RSM_ST_OK : use_private_directory(runtime);
+    enum rsm_status status = use_system_directory(runtime, node == NULL);
+    return status == RSM_ST_NOT_FOUND ? use_private_directory(runtime) : status;
 }
 
 enum rsm_status rsmcore_runtime_prepare(const struct rsmcore_runtime *runtime)

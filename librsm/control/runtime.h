@@ -4,9 +4,10 @@
  * Where a node's daemon is found: runtime directory, socket and lock names, node id. Used by the
  * library, which looks there, and by rsmd, which listens there.
  *
- * Order: `RSM_RUNTIME_DIR`; else the system directory, if a daemon listens there or is configured
- * to; else `$XDG_RUNTIME_DIR/rsm`; else `/tmp/rsm-<uid>`. In a set-user-id program the environment
- * is not looked at. No directory is used that another user could have made (control/trust.h): such
+ * Order: `RSM_RUNTIME_DIR`; else the system directory, if any daemon listens there or is configured
+ * to; else `$XDG_RUNTIME_DIR/rsm`; else `/tmp/rsm-<uid>`. The choice does not depend on the node, as
+ * only nodes of one directory meet: a node that a system with nodes does not have is an error. In a
+ * set-user-id program the environment is not looked at. No directory is used that another user could have made (control/trust.h): such
  * an `XDG_RUNTIME_DIR` is passed over, any other one is an error. The node id is `RSM_NODE`, else
  * that of the system's daemon (the lowest if there are several), else 1.
  *
@@ -34,7 +35,8 @@ struct rsmcore_runtime {
 };
 
 /** Decide from environment and file system. RSM_ST_INVALID: RSM_NODE is no node id;
- *  RSM_ST_DENIED: the directory is not safe. The reason has been logged. Nothing is created. May
+ *  RSM_ST_DENIED: the directory is not safe; RSM_ST_UNREACHABLE: the system has nodes, and the one
+ *  asked for is none of them. The reason has been logged. Nothing is created. May
  *  wait ten seconds for the system's daemon to start. */
 enum rsm_status rsmcore_runtime_find(struct rsmcore_runtime *runtime);
 

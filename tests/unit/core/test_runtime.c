@@ -122,6 +122,22 @@ static void expect(const char *directory, bool system, uint32_t node)
     assert_int_equal(runtime.node, node);
 }
 
+/* The system has nodes, and this is none of them: no daemon of the user's is to be started that nobody
+ * meets, and the one error line says what to do. */
+static void expect_refused(const char *node, const char *lowest)
+{
+    struct rsmcore_runtime runtime;
+    setenv("RSM_NODE", strchr(node, ' ') + 1, 1);
+    assert_int_equal(rsmcore_runtime_find(&runtime), RSM_ST_UNREACHABLE);
+    unsetenv("RSM_NODE");
+    assert_int_equal(errors, 1);
+    assert_non_null(strstr(last_words, node));
+    assert_non_null(strstr(last_words, lowest));
+    assert_non_null(strstr(last_words, system_directory));
+    assert_non_null(strstr(last_words, "RSM_RUNTIME_DIR"));
+    errors = 0;
+}
+
 /* Where a process looks that has nothing else: it may be there, of this user. */
 static const char *fallback(void)
 {
@@ -143,9 +159,7 @@ static void directory_follows_the_documented_order(void **state)
     expect(below, false, 1); /* nobody is in it */
     int listener = make_listener(system_directory, "node-3.sock");
     expect(system_directory, true, 3);
-    setenv("RSM_NODE", "4", 1);
-    expect(below, false, 4);
-    unsetenv("RSM_NODE");
+    expect_refused("node 4", "node 3");
     setenv("RSM_RUNTIME_DIR", "/somewhere", 1);
     expect("/somewhere", false, 1);
     setenv("RSM_RUNTIME_DIR", system_directory, 1);
@@ -184,8 +198,11 @@ static void configured_nodes_are_kept_to(void **state)
     expect(system_directory, true, 2);
     setenv("RSM_NODE", "5", 1);
     expect(system_directory, true, 5);
+    expect_refused("node 6", "node 2");
+    /* Nodes of one's own have a directory of their own. */
+    setenv("RSM_RUNTIME_DIR", scratch, 1);
     setenv("RSM_NODE", "6", 1);
-    expect(fallback(), false, 6);
+    expect(scratch, false, 6);
     close(listener);
 }
 
@@ -384,8 +401,7 @@ static void a_service_is_started(void **state)
     expect(system_directory, true, 7);
     await_child(child);
     /* Where a node is known, nobody is asked: the socket is not connected to again. */
-    setenv("RSM_NODE", "3", 1);
-    expect(fallback(), false, 3);
+    expect_refused("node 3", "node 7");
     setenv("RSM_NODE", "7", 1);
     expect(system_directory, true, 7);
     assert_int_equal(errors + warnings, 0);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/snapshot.h"
 #include "peer.h"
 #include "rsm/rsm_common.h"
 
@@ -261,6 +262,8 @@ static void users_of_an_unprivileged_daemon(void **state)
 
 enum { STARTED = 100 }; /* no exit status of rsmd */
 
+static const char *node_option = "--node=1";
+
 /* What becomes of rsmd with these options and that configuration: its exit status, or STARTED;
  * what it said is in `told`. */
 static int outcome(uid_t user, const char *option, const char *configuration, char told[1024])
@@ -289,7 +292,7 @@ static int outcome(uid_t user, const char *option, const char *configuration, ch
         if (setgroups(0, NULL) < 0 || setresgid(user, user, user) < 0 ||
             setresuid(user, user, user) < 0)
             _exit(126);
-        execl(getenv("RSM_RSMD"), "rsmd", "--foreground", "--node=1", options[0], options[1],
+        execl(getenv("RSM_RSMD"), "rsmd", "--foreground", node_option, options[0], options[1],
               ready_option, option, (char *)NULL);
         _exit(127);
     }
@@ -354,6 +357,37 @@ static void without_authentication_checked(void **state)
     assert_int_equal(outcome(OWNER, "--check", LINKED, told), 0);
     assert_non_null(strstr(told, "warning: root's rsmd refuses this: "));
     assert_non_null(strstr(told, ": ok\n"));
+}
+
+/* A daemon that would not know its node is warned of, and no check passes for one that is told a wrong
+ * node, or is to take over. */
+static void own_node_checked(void **state)
+{
+    (void)state;
+    static const char elsewhere[] = "[node 1]\nhost = nowhere.invalid\n",
+                      twice[] = "[node 1]\nhost = localhost\n[node 2]\nhost = localhost\n",
+                      none[] = "no node of the configuration is on host";
+    char told[1024], take_over[64];
+    snprintf(take_over, sizeof take_over, "--can-take-over=%d", (int)RSMD_SNAPSHOT_VERSION);
+    assert_int_equal(outcome(0, "--check", elsewhere, told), 0);
+    assert_null(strstr(told, "warning"));
+    node_option = "--stderr"; /* which says nothing of the node */
+    assert_int_equal(outcome(0, "--check", elsewhere, told), 0);
+    assert_non_null(strstr(told, "warning: "));
+    assert_non_null(strstr(told, none));
+    assert_non_null(strstr(told, ": ok\n"));
+    assert_int_equal(outcome(0, "--check", twice, told), 0);
+    assert_non_null(strstr(told, "warning: "));
+    assert_non_null(strstr(told, "several nodes of the configuration are on host"));
+    assert_int_equal(outcome(0, take_over, elsewhere, told), 1);
+    assert_non_null(strstr(told, none));
+    assert_int_equal(outcome(0, "--check", "[node 1]\nhost = localhost\n", told), 0);
+    assert_null(strstr(told, "warning"));
+    node_option = "--node=2";
+    assert_int_equal(outcome(0, "--check", elsewhere, told), 1);
+    assert_non_null(strstr(told, "node 2 is not in the configuration"));
+    assert_null(strstr(told, "warning"));
+    node_option = "--node=1";
 }
 
 /* A bridge that is not there, and what is none; whose devices are fine is the lab's to show. */
@@ -425,6 +459,7 @@ int main(void)
         TEST(users_of_an_unprivileged_daemon, for_all_users),
         cmocka_unit_test(without_authentication),
         cmocka_unit_test(without_authentication_checked),
+        cmocka_unit_test(own_node_checked),
         cmocka_unit_test(missing_bridges_checked),
         cmocka_unit_test(all_mistakes_are_told),
     };
