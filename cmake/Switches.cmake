@@ -28,9 +28,12 @@ function(rsm_summary part state)
 endfunction()
 
 # rsm_decide(variable NAME "part" "missing"): whether the part is built. "missing" names what it needs
-# and was not found, or is empty.
+# and was not found, or is empty. The global property RSM_LACKS_NAME is set if it is not.
 function(rsm_decide variable name part missing)
     set(${variable} OFF PARENT_SCOPE)
+    if(RSM_WITH_${name} STREQUAL "OFF" OR NOT missing STREQUAL "")
+        set_property(GLOBAL PROPERTY RSM_LACKS_${name} ON)
+    endif()
     if(RSM_WITH_${name} STREQUAL "OFF")
         rsm_summary("${part}" "no (RSM_WITH_${name}=OFF)")
     elseif(missing STREQUAL "")

@@ -81,6 +81,9 @@ packaged() {
     mkdir -p "$root/source/tests"
     cp -R "$source/debian" "$root/source/debian"
     cp -R "$source/tests/install" "$root/source/tests/install"
+    mkdir "$root/source/tests/docs"
+    cp "$source/tests/docs/links.sh" "$root/source/tests/docs"
+    cp "$source/README.md" "$root/source"
     inside sh -c "cd /source && exec timeout 900 debian/tests/$name"
 }
 
@@ -91,6 +94,35 @@ installed_together() {
     mkdir -p "$root/source"
     cp -R "$source/debian" "$root/source/debian"
     inside sh -c 'cd /source && exec timeout 900 debian/tests/legacy-program'
+}
+
+# README.md as a reader types it who has built the packages: its line of installation in their folder, without any
+# repository that has them, and then what it says to try.
+readme() {
+    local line user
+    line=$(sed -n '/^## Install/,/^## /s/^    \(apt install \..*rsmd.*\)/\1/p' "$source/README.md")
+    [ -n "$line" ] || {
+        echo "README.md does not install packages"
+        return 1
+    }
+    fresh
+    rm "$root/etc/apt/sources.list.d/tested.list"
+    inside apt-get update -qq
+    mkdir -p "$root/tmp/source"
+    cp "$source/README.md" "$source/debian/tests/first-steps" "$root/tmp/source"
+    inside sh -euc "cd /packages; ${line/apt install/apt-get install -y -q}; useradd --create-home reader" || return 1
+    # What somebody who looks at a node has no use for.
+    if inside dpkg-query -W libcmocka0 2>/dev/null; then
+        echo "rsm-tools brings the above"
+        return 1
+    fi
+    for user in '' reader; do
+        inside timeout 300 /tmp/source/first-steps /tmp/source/README.md $user || return 1
+    done
+    # Its second line, for SISCI.
+    line=$(sed -n '/^## Install/,/^## /s/^    \(apt install \..*sisci.*\)/\1/p' "$source/README.md")
+    inside sh -euc "cd /packages; ${line/apt install/apt-get install -y -q}" || return 1
+    inside timeout 300 /tmp/source/first-steps /tmp/source/README.md reader
 }
 
 from_source() {
@@ -115,6 +147,22 @@ from_source() {
         cc tests/install/hello.c -lrsm -o /tmp/hello
         [ "$(/tmp/hello)" = hello ]
         rsmtest --version
+        bash tests/docs/links.sh /usr/local/share/doc/librsm
+        tests/install/readme_program.sh /usr/local/share/doc/librsm/README.md
+        # As README sets up the service: sudo is not needed here, and systemctl tells no manager.
+        apt-get install -y -q --no-install-recommends systemd udev >/dev/null
+        printf "#!/bin/sh\nexec \"\$@\"\n" >/usr/local/bin/sudo
+        chmod +x /usr/local/bin/sudo
+        sed -n "/^    sudo systemd-sysusers/,/^\$/p" README.md >/tmp/lines
+        grep -q "systemctl enable" /tmp/lines
+        sh -eux /tmp/lines
+        grep -q "^rsm:" /etc/group
+        grep -q "^rsm-ntb:" /etc/group
+        [ -e /etc/systemd/system/multi-user.target.wants/rsmd.service ]
+        [ -e /etc/systemd/system/sockets.target.wants/rsmd.socket ]
+        [ -d /etc/rsm ]
+        systemctl disable rsmd.socket rsmd.service
+        rm /usr/local/bin/sudo
         cmake --build build/release --target uninstall
         left=$(find /usr/local -name "*rsm*" -o -name "*sisci*")
         [ -z "$left" ] || { echo "left: $left"; exit 1; }'
@@ -128,6 +176,7 @@ for name in "${names[@]}"; do
     run "$name" packaged "$name"
 done
 run with-daemon installed_together
+run readme readme
 [ "${RSM_FROM_SOURCE-yes}" = no ] || run from-source from_source
 [ ${#failed[@]} -eq 0 ] || {
     echo "failed: ${failed[*]}"

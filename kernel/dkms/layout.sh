@@ -8,7 +8,7 @@ here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 version=$(sed -n 's/^ *project(librsm.* VERSION \([0-9.]*\).*/\1/p' "$here/../../CMakeLists.txt")
 target=${1:-/usr/src}/rsm-ntb-${version:?no version in CMakeLists.txt}
 mkdir -p "$target"
-cp "$here/make.sh" "$here/../build.sh" "$target"
+cp "$here/make.sh" "$here/missing.sh" "$here/../build.sh" "$target"
 cp -rT "$here/../rsm_ntb" "$target/rsm_ntb"
 sed "s/@VERSION@/$version/" "$here/dkms.conf" >"$target/dkms.conf"
 echo "$target"

@@ -9,12 +9,12 @@ version=$1 headers=$2
 series=$(sed -E 's/^([0-9]+\.[0-9]+).*/\1/' <<<"$version")
 archive=${LINUX_SOURCE:-/usr/src/linux-source-$series.tar.xz}
 source=-
+missing=$(./missing.sh "$version" "$headers")
+[ -z "$missing" ] || {
+    echo "rsm-ntb: install $missing, then let dkms install the module again" >then run: dkms install $(basename "$PWD") -k $version" >&22
+    exit 1
+}
 if ! grep -q '^CONFIG_NTB=' "$headers/.config"; then
-    if [ ! -e "$archive" ]; then
-        echo "rsm-ntb: Linux $version is built without NTB, and $archive is not there:" \
-            "install linux-source-$series, then run: dkms autoinstall -k $version" >&2
-        exit 1
-    fi
     echo "rsm-ntb: Linux $version is built without NTB: building its core and drivers from $archive"
     source=$PWD/out/source
     mkdir -p "$source"

@@ -133,7 +133,25 @@ fi
 # Programs of a sanitizer build need its flags, which the pages do not show.
 if [ -z "$sanitizers" ]; then
     "$here/man_commands.sh" "$compiler" "$prefix" "$libdir" || failed=1
+    mkdir "$work/bin"
+    printf '#!/bin/sh\nexec %s -Wall -Wextra "$@"\n' "$compiler" > "$work/bin/cc"
+    chmod +x "$work/bin/cc"
+    PATH=$work/bin:$PATH CPATH=$prefix/include LIBRARY_PATH=$prefix/$libdir \
+        "$here/readme_program.sh" "$prefix/share/doc/librsm/README.md" || fail "README's program"
 fi
+
+# The guides lead to each other, and the examples are projects of their own, as they are installed.
+bash "$RSM_SOURCE_DIR/tests/docs/links.sh" "$prefix/share/doc/librsm" || fail "guides that are installed"
+for example in rsmtest scitest; do
+    if "$cmake" -S "$prefix/share/doc/librsm/examples/$example" -B "$work/$example" -DCMAKE_PREFIX_PATH="$prefix" \
+        -DCMAKE_C_COMPILER="$compiler" -DCMAKE_C_FLAGS="$sanitize" > "$work/log" 2>&1 &&
+        "$cmake" --build "$work/$example" >> "$work/log" 2>&1; then
+        "$work/$example/$example" --version | grep -qF "$version" || fail "$example as installed"
+    else
+        cat "$work/log"
+        fail "$example does not compile as installed"
+    fi
+done
 
 # A transport that is built outside of the tree, with nothing but what is installed.
 [ "$(realpath "$(pkg --variable=moduledir)")" = "$(realpath "$prefix/$libdir/rsm")" ] ||

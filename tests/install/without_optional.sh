@@ -43,6 +43,13 @@ configure -DRSM_WITH_TRANSPORT_CHECK=ON && fail "RSM_WITH_TRANSPORT_CHECK=ON is 
 configure -DRSM_WITH_VERBS=maybe && fail "RSM_WITH_VERBS=maybe is taken"
 configure -DRSM_WITH_VERBS=no -DRSM_WITH_NTB=OFF -DRSM_WITH_DECODER=OFF -DRSM_WITH_USDT=OFF ||
     fail "parts cannot be left out"
+# Nobody is shown the manual of what is not there, nor is its command line completed.
+"$cmake" -S "$RSM_SOURCE_DIR" -B "$work/build" -DRSM_WITH_TRANSPORT_CHECK=OFF > "$work/log.check" 2>&1
+for part in verbs ntb transport-check probes; do
+    grep -rlE "(man[17]/|completions/)?rsm-$part(\\.[17])?\"" "$work/build" --include=cmake_install.cmake | grep . &&
+        fail "the page or the completion of $part would be installed"
+done
+grep -q 'rsm-solaris\.7"' "$work/build/man/cmake_install.cmake" || fail "no page would be installed"
 [ "$(grep -Ec '^-- +(transport verbs|transport ntb|instruction decoder|static probes .USDT.) +no \(RSM_WITH' "$work/log")" -eq 4 ] ||
     fail "the summary does not say what was left out"
 exit $failed
