@@ -57,7 +57,7 @@ ip link set lo up
 apt-get -qq update
 apt-get -qq install munge >/dev/null
 unowned >/tmp/before
-packages=(librsm2 librsm2-verbs librsm2-ntb librsm-dev librsm-solaris1 librsm-solaris-dev libsisci1 libsisci-dev rsmd rsm-tools librsm-doc)
+packages=(librsm2 librsm2-verbs librsm2-ntb librsm-dev librsm-solaris1 librsm-solaris-dev libsisci1 libsisci-dev rsmd rsm-tools sisci-tools librsm-doc)
 files=()
 for name in "${packages[@]}"; do
     files+=("$(echo /packages/before/"${name}"_*.deb)")
@@ -70,11 +70,20 @@ version=$(dpkg-query -W -f '${Version}' rsmd)
 [[ $version == *-0 ]] || lab_fail "installed is $version"
 getent group rsm >/dev/null || lab_fail "there is no group rsm"
 
-step "service"
+step "first steps, without a configuration"
 for unit in rsmd.service rsmd.socket; do
     systemctl --quiet is-enabled "$unit" || lab_fail "$unit is not enabled"
-    systemctl --quiet is-active "$unit" || lab_fail "$unit was not started by its installation"
+    ! systemctl --quiet is-active "$unit" || lab_fail "$unit runs a node that nobody has configured"
 done
+! systemctl --failed --no-legend | grep . || lab_fail "units failed"
+useradd --create-home reader
+/lab/first-steps /lab/README.md || lab_fail "README's first lines do not work"
+/lab/first-steps /lab/README.md reader || lab_fail "README's first lines do not work for a user"
+userdel --remove reader 2>/dev/null
+
+step "service"
+: >/etc/rsm/rsm.conf
+systemctl start rsmd.socket rsmd.service
 lab_until 30 has_status '^node 1' || lab_fail "STATUS= is: $(status_text)"
 echo "result: STATUS=$(status_text)"
 systemctl --no-pager status rsmd | head -n 12
@@ -89,6 +98,20 @@ esac
 step "programs"
 [ "$(/lab/programs/prog)" = legacy ] || lab_fail "the program for Solaris did not say: legacy"
 setpriv --reuid 65534 --regid 65534 --clear-groups /lab/programs/prog >/tmp/prog || lab_fail "it does not work for nobody"
+# Node 2 is not of this host: the program that wants it ends at once, and says why and what to do.
+for user in 0 65534; do
+    ! setpriv --reuid "$user" --regid "$user" --clear-groups env RSM_LOG=error RSM_NODE=2 timeout 5 rsmtest -i -n 1 \
+        >/tmp/refused 2>&1 </dev/null || lab_fail "it is node 2"
+    grep -q "no node 2 in /run/rsm, where this host's system daemon is node 1.*RSM_RUNTIME_DIR" /tmp/refused || {
+        cat /tmp/refused
+        lab_fail "nobody says why node 2 cannot be"
+    }
+    ! setpriv --reuid "$user" --regid "$user" --clear-groups env RSM_NODE=2 timeout 5 rsmtest -i -n 1 >/tmp/refused 2>&1 </dev/null
+    grep -q 'RSM_NODE.*RSM_LOG=error' /tmp/refused || {
+        cat /tmp/refused
+        lab_fail "it does not say where to look"
+    }
+done
 systemd-run --quiet --unit rsmd-node2 rsmd --foreground --node=2 --runtime-dir=/run/rsm
 lab_until 30 test -S /run/rsm/node-2.sock || lab_fail "the daemon of node 2 does not listen"
 RSM_NODE=2 stdbuf -oL rsmtest -e -n 1 >/tmp/exporter 2>&1 </dev/null &

@@ -39,8 +39,7 @@ done
 for program in prog load; do # without their libraries, which packages bring
     options+=(--file "$work/$program=/lab/programs/$program")
 done
-python3 -B "$here/page.py" "$source/doc/two-hosts.md" "$work"
-for file in steps rsm.conf; do
-    options+=(--file "$work/$file=/lab/$file")
-done
+python3 -B "$here/page.py" "$source/doc/two-hosts.md" "$source/packaging/examples/rsm-two-hosts.conf" "$work"
+options+=(--file "$work/steps=/lab/steps" --file "$source/debian/tests/first-steps=/lab/first-steps"
+    --file "$source/README.md=/lab/README.md")
 "$here/../run.sh" "${options[@]}" "$@"

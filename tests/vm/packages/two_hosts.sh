@@ -2,19 +2,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # doc/two-hosts.md on two fresh hosts: every command of the page, in its order, on the host that the page says.
-# What differs from the page's hosts: apt finds all packages in a local repository and takes "yes" for granted, and
-# $EDITOR is a program that writes the page's rsm.conf.
+# What differs from the page's hosts: apt finds Debian's packages in a local repository and takes "yes" for granted. The
+# hosts have other names and another interface than the page, whose values are replaced as it asks for. Who copies and
+# pastes is this script, by SSH, which the page does not use.
 # shellcheck source=../guest/lab.sh
 . /lab/guest/lab.sh
 set -eu
-host=$(hostname)
-export EDITOR=/lab/editor PAGER=cat SYSTEMD_PAGER=''
+host=alpha other_ip=192.0.2.2
+if [ "$LAB_MACHINE" -eq 2 ]; then
+    host=beta other_ip=192.0.2.1
+fi
+export PAGER=cat SYSTEMD_PAGER=''
 
 # Before the page: an address, a firewall that lets nobody in but by SSH. netem: see lab_wire in lab.sh.
+hostname "ip-192-0-2-$LAB_MACHINE"
+echo "127.0.1.1 $(hostname)" >>/etc/hosts
 ip link set lo up
-ip link set eth0 mtu 4500 up
-ip address add "192.0.2.$LAB_MACHINE/24" dev eth0
-tc qdisc replace dev eth0 root netem delay 1us limit 10000
+ip link set eth0 down
+ip link set eth0 name ens5
+ip link set ens5 mtu 4500 up
+ip address add "192.0.2.$LAB_MACHINE/24" dev ens5
+tc qdisc replace dev ens5 root netem delay 1us limit 10000
 nft -f - <<'END'
 table inet filter {
     chain input {
@@ -26,10 +34,13 @@ table inet filter {
     }
 }
 END
-# shellcheck disable=SC2016 # for the editor
-printf '#!/bin/sh\ncp /lab/rsm.conf "$1"\n' >/lab/editor
-chmod +x /lab/editor
-apt-get -qq update
+# The packages have been copied there, and not those that Debian has.
+mkdir /tmp/packages
+for package in /packages/new/*.deb; do
+    case ${package##*/} in
+    librsm* | libsisci* | rsm* | sisci*) ln -s "$package" /tmp/packages ;;
+    esac
+done
 ! command -v rsmd munge rdma_rxe || lab_fail "this host is not fresh"
 ! rdma link 2>/dev/null | grep -q . || lab_fail "this host has an RDMA device"
 
@@ -42,24 +53,37 @@ printed() {
     done
 }
 
-# once NUMBER COMMAND: its output is in /tmp/N.
+# once NUMBER COMMAND: in the shell of the page, which keeps variables and folder; its input is in /tmp/input and its
+# output in /tmp/N.
+: >/tmp/shell
 once() {
-    echo "typed on $host" | timeout 400 bash -o pipefail -c "$2" >"/tmp/$1" 2>&1
+    timeout 400 bash -o pipefail -c ". /tmp/shell
+$2" <"/tmp/input" >"/tmp/$1" 2>&1
 }
 once_and_prints() {
     once "$1" "$2" && printed "/tmp/$1" "$3"
 }
 
 number=0
+copied=0
 left=()
 while IFS=$'\t' read -r where manner prints command <&3; do
     number=$((number + 1))
+    echo "typed on $host" >/tmp/input
+    case $command in # a reader's own values; alpha and beta are ip-192-0-2-1 and ip-192-0-2-2 here
+    alpha=*) command="alpha=ip-192-0-2-1 alpha_ip=192.0.2.1" ;;
+    beta=*) command="beta=ip-192-0-2-2 beta_ip=192.0.2.2" ;;
+    esac
     if [ "$where" = both ] || [ "$where" = "$host" ]; then
         echo "$host ($(cut -d. -f1 /proc/uptime) s)# $command"
         patience=0
         case $command in # what a reader repeats who sees it too early
         'systemctl status'* | rsmstat* | 'rdma link') patience=90 ;;
         esac
+        if [ "$manner" = paste ]; then
+            ssh "$other_ip" "cat /tmp/$copied" >/tmp/input || lab_fail "there is nothing to paste"
+            [ -s /tmp/input ] || lab_fail "there is nothing to paste"
+        fi
         if [ "$manner" = leave ]; then
             # shellcheck disable=SC2086 # words
             stdbuf -oL $command >"/tmp/$number" 2>&1 </dev/null &
@@ -79,7 +103,12 @@ while IFS=$'\t' read -r where manner prints command <&3; do
             }
         fi
         cat "/tmp/$number"
+        case $command in
+        cd\ * | alpha=* | beta=* | iface=*) echo "$command" >>/tmp/shell ;;
+        esac
     fi
+    # What is pasted next is what the other host has printed last.
+    [ "$where" = both ] || [ "$where" = "$host" ] || copied=$number
     lab_note "step-$number-$host"
     for other in alpha beta; do
         lab_await "step-$number-$other" 500
