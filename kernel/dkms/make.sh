@@ -11,7 +11,7 @@ archive=${LINUX_SOURCE:-/usr/src/linux-source-$series.tar.xz}
 source=-
 missing=$(./missing.sh "$version" "$headers")
 [ -z "$missing" ] || {
-    echo "rsm-ntb: install $missing, then let dkms install the module again" >then run: dkms install $(basename "$PWD") -k $version" >&22
+    echo "rsm-ntb: install $missing, then let dkms install the module again" >&2
     exit 1
 }
 if ! grep -q '^CONFIG_NTB=' "$headers/.config"; then

@@ -26,11 +26,11 @@ for verb in 'build release' demo 'demo sisci' 'build debug'; do
             failed=1
         }
     done
-    tools=$(grep -ow -e clang -e valgrind -e gdb -e mandoc -e libcmocka-dev "$work/request")
+    tools=" $(grep -ow -e clang -e valgrind -e gdb -e mandoc -e libcmocka-dev "$work/request" | tr '\n' ' ')"
     case $verb in
-    'build debug') [ -n "$tools" ] || failed=1 ;; # which is to be seen here
-    *) [ -z "$tools" ] || {
-        echo "FAILED: ./dev $verb installs" $tools
+    'build debug') [ "$tools" != ' ' ] || failed=1 ;; # which is to be seen here
+    *) [ "$tools" = ' ' ] || {
+        echo "FAILED: ./dev $verb installs$tools"
         failed=1
     } ;;
     esac
