@@ -149,20 +149,22 @@ from_source() {
         rsmtest --version
         bash tests/docs/links.sh /usr/local/share/doc/librsm
         tests/install/readme_program.sh /usr/local/share/doc/librsm/README.md
-        # As README sets up the service: sudo is not needed here, and systemctl tells no manager.
+        # As README sets up the service: sudo is not needed here, and neither a manager nor udev runs that could be told.
         apt-get install -y -q --no-install-recommends systemd udev >/dev/null
         printf "#!/bin/sh\nexec \"\$@\"\n" >/usr/local/bin/sudo
-        chmod +x /usr/local/bin/sudo
+        printf "#!/bin/sh\nprintf %%s\\\\n \"\$*\" >>/tmp/udev\n" >/usr/local/bin/udevadm
+        chmod +x /usr/local/bin/sudo /usr/local/bin/udevadm
         sed -n "/^    sudo systemd-sysusers/,/^\$/p" README.md >/tmp/lines
         grep -q "systemctl enable" /tmp/lines
-        sh -eux /tmp/lines
+        SYSTEMD_OFFLINE=1 sh -eux /tmp/lines
+        grep -qx "control --reload" /tmp/udev
         grep -q "^rsm:" /etc/group
         grep -q "^rsm-ntb:" /etc/group
         [ -e /etc/systemd/system/multi-user.target.wants/rsmd.service ]
         [ -e /etc/systemd/system/sockets.target.wants/rsmd.socket ]
         [ -d /etc/rsm ]
-        systemctl disable rsmd.socket rsmd.service
-        rm /usr/local/bin/sudo
+        SYSTEMD_OFFLINE=1 systemctl disable rsmd.socket rsmd.service
+        rm /usr/local/bin/sudo /usr/local/bin/udevadm
         cmake --build build/release --target uninstall
         left=$(find /usr/local -name "*rsm*" -o -name "*sisci*")
         [ -z "$left" ] || { echo "left: $left"; exit 1; }'

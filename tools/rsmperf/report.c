@@ -14,7 +14,8 @@ static const struct {
     const char *name, *text;
 } errors[] = {
     {RSMERR_CTLR_NOT_PRESENT, "RSMERR_CTLR_NOT_PRESENT",
-     "this node has no such controller (-c), or its rsmd cannot be reached or started"},
+     "this node has no such controller (-c), or its rsmd cannot be reached or started; check "
+     "RSM_NODE, and set RSM_LOG=error to see the library's own words"},
     {RSMERR_BAD_LIBRARY_VERSION, "RSMERR_BAD_LIBRARY_VERSION",
      "the controller's transport was built for another librsm"},
     {RSMERR_SEG_NOT_PUBLISHED, "RSMERR_SEG_NOT_PUBLISHED",

@@ -40,6 +40,8 @@ static void on_log(enum rsmcore_log_level level, const char *text)
 static bool find_targets(const struct options *options, struct targets *targets)
 {
     targets->all = options->all_nodes;
+    if (targets->all)
+        unsetenv("RSM_NODE"); /* that the directory has no such node does not matter */
     if (options->node != NULL && setenv("RSM_NODE", options->node, 1) < 0)
         return false;
     if (options->directory != NULL && setenv("RSM_RUNTIME_DIR", options->directory, 1) < 0)
