@@ -152,7 +152,7 @@ from_source() {
         # As README sets up the service: sudo is not needed here, and neither a manager nor udev runs that could be told.
         apt-get install -y -q --no-install-recommends systemd udev >/dev/null
         printf "#!/bin/sh\nexec \"\$@\"\n" >/usr/local/bin/sudo
-        printf "#!/bin/sh\nprintf %%s\\\\n \"\$*\" >>/tmp/udev\n" >/usr/local/bin/udevadm
+        printf "#!/bin/sh\necho \"\$*\" >>/tmp/udev\n" >/usr/local/bin/udevadm
         chmod +x /usr/local/bin/sudo /usr/local/bin/udevadm
         sed -n "/^    sudo systemd-sysusers/,/^\$/p" README.md >/tmp/lines
         grep -q "systemctl enable" /tmp/lines
