@@ -140,8 +140,11 @@ static void nonsense(void **state)
     put("a/memory.max", "");
     assert_true(bounds_of("0::/a\n").limit == UINT64_MAX);
     assert_true(bounds_of("no colon\n:\n::\n0:\n").limit == UINT64_MAX);
-    memset(line, '/', sizeof line - 1);
-    memcpy(line, "0::", 3);
+    static const char colons[] = {'0', ':', ':'};
+    for (size_t i = 0; i < sizeof line - 1; i++)
+        line[i] = '/';
+    for (size_t i = 0; i < sizeof colons; i++)
+        line[i] = colons[i];
     assert_true(bounds_of(line).limit == UINT64_MAX);
 }
 
