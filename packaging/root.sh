@@ -29,7 +29,7 @@ root_inside() {
     # shellcheck disable=SC2016
     unshare --mount --pid --fork --kill-child sh -eu -c '
         mount --make-rprivate /
-        mount --bind "$0" "$0"
+        mount --rbind "$0" "$0"
         mount -t proc proc "$0/proc"
         mount --rbind /sys "$0/sys"
         mount -o remount,bind,ro "$0/sys"

@@ -1,12 +1,30 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# run.sh [--shm SIZE] CONFINE COMMAND...: a command of this host's files as in a container of Docker's or Podman's defaults:
+# run.sh [--rootless] [--shm SIZE] CONFINE COMMAND...: a command of this host's files as in a container of Docker's or Podman's defaults:
 # root with few capabilities, behind the filter of CONFINE (confine.c), in name spaces of its own, without the host's
-# devices, /sys and /proc/sys for reading alone, and 64 MiB of /dev/shm, or SIZE; "none": there is no /dev/shm.
+# devices, /sys and /proc/sys for reading alone, and 64 MiB of /dev/shm, or SIZE; "none": there is no /dev/shm. --rootless: in
+# a user name space, whose root has no privilege outside.
 # Without root, or where no name spaces can be made, status 77.
 set -eu
 shm=64m
+if [ "$1" = --rootless ]; then
+    shift
+    # The shell waits for its map of users, with which it becomes root.
+    # shellcheck disable=SC2016
+    unshare --user sh -c 'until [ "$(id -u)$(id -g)" = 00 ]; do sleep 0.01; done; exec "$0" "$@"' "$0" "$@" &
+    for ((i = 0; i < 500; i++)); do
+        [ "$(readlink /proc/$!/ns/user)" = "$(readlink /proc/self/ns/user)" ] || break
+        sleep 0.01
+    done
+    if ! { echo 0 0 65536 >/proc/$!/gid_map && echo 0 0 65536 >/proc/$!/uid_map; } 2>/dev/null; then
+        kill $! 2>/dev/null || true
+        echo "skipped: no user name space can be made here"
+        exit 77
+    fi
+    wait $!
+    exit
+fi
 if [ "$1" = --shm ]; then
     shm=$2
     shift 2
