@@ -6,9 +6,9 @@
 # Depends names. Then build and install SOURCE in such a copy with exactly the packages that README.md names. Needs root
 # and the apt mirror ($RSM_MIRROR, or http://deb.debian.org/debian).
 set -eu
+. "$(dirname "$(realpath "$0")")/root.sh"
 folder=$(realpath "$1")
 source=$(realpath "$2")
-mirror=${RSM_MIRROR:-http://deb.debian.org/debian}
 release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 [ "$(id -u)" -eq 0 ] || {
     echo "test.sh: only root can make a change root" >&2
@@ -20,42 +20,20 @@ mkdir "$work/packages"
 cp "$folder"/*.deb "$work/packages"
 (cd "$work/packages" && apt-ftparchive packages . >Packages)
 base=$folder/base-$release.tar
-if [ -z "$(find "$base" -mtime -1 2>/dev/null)" ]; then
-    mmdebstrap --quiet --variant=apt --format=tar "$release" "$base.new" "$mirror"
-    mv "$base.new" "$base"
-fi
+root_archive "$release" "$base"
 
 # fresh: a new copy at $root, with the packages to be tested, and nothing else that is not essential.
 root=$work/root
 fresh() {
-    rm -rf --one-file-system "$root"
-    mkdir "$root"
-    tar -x -C "$root" -f "$base" --exclude='./dev/*'
+    root_new "$base" "$root"
     cp -R "$work/packages" "$root/packages"
     echo 'deb [trusted=yes] file:/packages ./' >"$root/etc/apt/sources.list.d/tested.list"
-    cp /etc/resolv.conf "$root/etc/resolv.conf"
-    # No service is started where no service manager runs.
-    printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
-    chmod +x "$root/usr/sbin/policy-rc.d"
     inside apt-get update -qq
 }
 
-# inside COMMAND...: in $root, in name spaces that end with the command.
+# inside COMMAND...: in $root.
 inside() {
-    # shellcheck disable=SC2016
-    unshare --mount --pid --fork --kill-child sh -eu -c '
-        mount --make-rprivate /
-        mount -t proc proc "$0/proc"
-        mount -t tmpfs -o mode=0755 tmpfs "$0/dev"
-        for node in null zero full random urandom tty; do
-            touch "$0/dev/$node"
-            mount --bind "/dev/$node" "$0/dev/$node"
-        done
-        ln -s /proc/self/fd "$0/dev/fd"
-        mkdir -m 1777 "$0/dev/shm"
-        mount -t tmpfs tmpfs "$0/dev/shm"
-        exec chroot "$@"' "$root" "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-        DEBIAN_FRONTEND=noninteractive "$@"
+    root_inside "$root" "$@"
 }
 
 failed=()

@@ -83,7 +83,8 @@ static int take_control(struct msghdr *header, struct rsm_packet_fds *fds,
         if (m->cmsg_type == SCM_CREDENTIALS && sender != NULL) {
             struct ucred who;
             memcpy(&who, CMSG_DATA(m), sizeof who);
-            *sender = (struct rsm_packet_sender){.pid = who.pid, .uid = who.uid, .gid = who.gid};
+            *sender = (struct rsm_packet_sender){
+                .told = true, .pid = who.pid, .uid = who.uid, .gid = who.gid};
         }
         if (m->cmsg_type != SCM_RIGHTS)
             continue;
@@ -114,7 +115,7 @@ static ssize_t receive(int socket, void *bytes, size_t capacity, struct rsm_pack
                             .msg_control = control.bytes,
                             .msg_controllen = sizeof control.bytes};
     if (sender != NULL)
-        *sender = (struct rsm_packet_sender){.pid = 0};
+        *sender = (struct rsm_packet_sender){.told = false};
     ssize_t length = recvmsg(socket, &header, flags | MSG_CMSG_CLOEXEC);
     if (length < 0)
         return -errno;

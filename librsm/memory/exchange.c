@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/madvise.h"
+#include "base/memory_limit.h"
 #include "memory/copy.h"
 #include "memory/freeze.h"
 
@@ -210,6 +211,15 @@ static enum rsm_status put_much_in(struct rsmcore_freezer *freezer, const struct
     return status;
 }
 
+/* Whether there is memory for what the file does not have yet of this part. The kernel would end the process instead of
+ * telling it, where a control group has a limit. */
+static bool has_room(const struct stat *file, size_t length)
+{
+    uint64_t size = (uint64_t)file->st_size, has = (uint64_t)file->st_blocks * 512;
+    uint64_t lacks = has < size ? size - has : 0;
+    return !S_ISREG(file->st_mode) || rsm_memory_fits(lacks < length ? lacks : length);
+}
+
 static enum rsm_status put_part_in(struct rsmcore_freezer *freezer, const struct rsmcore_vma *vma,
                                    int fd, uint64_t offset, bool fresh)
 {
@@ -239,7 +249,10 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
     for (size_t i = 0; i < parts->count && status == RSM_ST_OK; i++) {
         const struct rsmcore_vma *vma = &parts->list[i].vma;
         /* Nor is a device's memory what write(2) reaches. */
-        status = put_part_in(&freezer, vma, fd, offset + (vma->start - base), fresh && regular);
+        status =
+            !has_room(&file, vma->end - vma->start)
+                ? RSM_ST_NO_MEMORY
+                : put_part_in(&freezer, vma, fd, offset + (vma->start - base), fresh && regular);
     }
     rsmcore_freezer_close(&freezer);
     return status;

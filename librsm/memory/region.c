@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/memory_limit.h"
 #include "base/sealed.h"
 #include "memory/pageswap.h"
 #include "memory/region_extent.h"
@@ -148,6 +149,12 @@ void rsmcore_region_give_back(struct rsmcore_control *link, uint32_t id, int fd)
     rsmcore_extent_give_back(link, id, fd);
 }
 
+/* What goes back to private pages is there twice for a while. */
+static bool has_room_outside(const struct rsmcore_origin_run *run)
+{
+    return run->origin.kind != RSMCORE_ORIGIN_PRIVATE || rsm_memory_fits(run->length);
+}
+
 enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
 {
     uintptr_t end = start + length;
@@ -156,7 +163,9 @@ enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
         return status;
     for (struct rsmcore_region *region; (region = rsmcore_regions_first(start, end)) != NULL;
          rsmcore_regions_discard(region)) {
-        status = rsmcore_swap_out(&region->run, &region->extent->file, region->offset);
+        status = has_room_outside(&region->run)
+                     ? rsmcore_swap_out(&region->run, &region->extent->file, region->offset)
+                     : RSM_ST_NO_MEMORY;
         if (status != RSM_ST_OK) {
             rsm_log_error("cannot take %zu bytes at %#lx back from their extent: %s",
                           region->run.length, (unsigned long)region->run.start,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/memory_limit.h"
 #include "node/controllers.h"
 #include "node/offer.h"
 #include "node/registry.h"
@@ -155,6 +156,9 @@ static bool must_not_pin(const struct rsmd_extent *extent)
 static enum rsm_status make_memory(struct rsmd_extent *extent)
 {
     const struct rsmd_controller *controller = extent->controller;
+    /* What the transport pins is charged to the daemon's control group. */
+    if (!must_not_pin(extent) && !rsm_memory_fits(extent->pinned))
+        return RSM_ST_NO_MEMORY;
     return (must_not_pin(extent)
                 ? controller->ops->extent_make_not_pinned
                 : controller->ops->extent_make)(controller->port, extent->length, &extent->memory);

@@ -14,6 +14,7 @@
 #include "conf/conf.h"
 #include "control/sharedmem.h"
 #include "base/log.h"
+#include "base/memory_limit.h"
 
 enum {
     RESERVE_PERCENT = 5,
@@ -80,11 +81,6 @@ void rsmd_shares_limit(struct rsmd_shares *shares, enum rsmd_resource resource, 
     shares->quota[resource] = quota_of(total, total, shares->percent);
 }
 
-static uint64_t physical_bytes(void)
-{
-    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* Whether RLIMIT_MEMLOCK does not hold for this process. */
 static bool may_lock_all(void)
 {
@@ -95,7 +91,7 @@ static bool may_lock_all(void)
 
 static void limit_memory(struct rsmd_shares *shares, const struct rsmd_conf *conf)
 {
-    uint64_t physical = physical_bytes();
+    uint64_t physical = rsm_memory_size();
     uint64_t most = conf->max_exported_percent == 0
                         ? UINT64_MAX
                         : percent_of(physical, conf->max_exported_percent);

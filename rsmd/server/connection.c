@@ -53,12 +53,14 @@ static void refuse(struct rsmd_connection *connection, size_t length, enum rsm_s
 }
 
 /* Who sent this packet. The kernel's word for the packet counts; the connection's peer is asked
- * when it gives none, and for the supplementary groups, which only belong to that user. */
+ * when it gives none, and for the supplementary groups, which only belong to that user. A sender
+ * without a pid, in a container that this daemon's does not contain, is one of that user all the
+ * same. */
 static struct rsmd_identity sender_of(const struct rsmd_connection *connection,
                                       const struct rsm_packet_sender *told)
 {
     struct rsmd_identity who = connection->client.peer;
-    if (told->pid == 0)
+    if (!told->told)
         return who;
     if (told->uid != who.uid)
         who.group_count = 0;

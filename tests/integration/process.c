@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +40,14 @@ unsigned process_descriptors_to(pid_t pid, const char *target)
     }
     closedir(directory);
     return count;
+}
+
+bool process_sees_others(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+    return syscall(SYS_capget, &header, sets) == 0 &&
+           (sets[0].effective >> CAP_SYS_PTRACE & 1) != 0;
 }
 
 bool build_is_reachable(void)

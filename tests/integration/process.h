@@ -13,6 +13,9 @@ int64_t now_ms(void);
 /** Whether other users can get at the programs of this build; not so below a private home. */
 bool build_is_reachable(void);
 
+/** Whether this process may look into those of other users: CAP_SYS_PTRACE, which root of a container lacks. */
+bool process_sees_others(void);
+
 /** Open descriptors of a process. */
 unsigned process_descriptors(pid_t pid);
 

@@ -248,7 +248,8 @@ static void give_up_privileges(void)
     }
 }
 
-/* Arguments: --nobody or --here, and names of tests; none: all. Or --list: their names. */
+/* Arguments: --nobody or --here, and names of tests; none: all. Or --list: their names; or
+ * --possible: whether this mode and trap can be had here. */
 int main(int argc, char **argv)
 {
     bool good = true;
@@ -261,6 +262,8 @@ int main(int argc, char **argv)
         litmus_skip("no userfaultfd here that RSM_MAP_TRAP could be tested with");
     if (!accesses_are_refused() && !has_notes())
         litmus_skip("this kernel does not note stores as RSM_MAP_MODE=mirror needs it");
+    if (argc == 2 && strcmp(argv[1], "--possible") == 0)
+        return 0;
     bool (*way)(const struct litmus *) = run;
     if (argc > 1 && strcmp(argv[1], "--nobody") == 0)
         give_up_privileges();

@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "base/extent_memfd.h"
 #include "base/extent_pieces.h"
+#include "base/memory_limit.h"
 
 struct shm_node_port {
     struct rsm_node_port base;
@@ -64,7 +65,7 @@ static uint64_t max_extents(void)
 static void shm_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
 {
     uint64_t page = port_of(port)->page;
-    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
+    uint64_t memory = rsm_memory_size();
     *attr = (struct rsm_port_attr){
         .access_sizes = 1 | 2 | 4 | 8,
         .atomic_sizes = 1 | 2 | 4 | 8,

@@ -120,6 +120,10 @@ static void make_private_file(struct memory *memory)
 
 static void make_tmpfs(struct memory *memory)
 {
+    if (access("/dev/shm", W_OK) != 0) {
+        print_message("not run: there is no /dev/shm\n");
+        skip();
+    }
     make_file_in(memory, "/dev/shm", MAP_SHARED);
 }
 

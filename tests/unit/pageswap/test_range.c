@@ -100,8 +100,11 @@ static void shared_memory(void **state)
     assert_int_equal(check(at, page), RSM_ST_OK);
     shmdt(at);
 
-    int fds[] = {test_memfd(page), file_in("/dev/shm", page)};
-    for (size_t i = 0; i < 2; i++) {
+    bool has_shm = access("/dev/shm", W_OK) == 0;
+    if (!has_shm)
+        print_message("not run for files of /dev/shm: there is none\n");
+    int fds[] = {test_memfd(page), has_shm ? file_in("/dev/shm", page) : -1};
+    for (size_t i = 0; i < 2 && fds[i] >= 0; i++) {
         at = map(page, PROT_READ | PROT_WRITE, MAP_SHARED, fds[i]);
         assert_int_equal(check(at, page), RSM_ST_OK);
         munmap(at, page);

@@ -13,19 +13,24 @@
 #define SO_PASSRIGHTS 83
 #endif
 
-void let_descriptors_in(const struct daemon *daemon)
+bool let_descriptors_in(const struct daemon *daemon)
 {
     int on = 1;
     int process = (int)syscall(SYS_pidfd_open, daemon->pid, 0);
     assert_true(process >= 0);
-    for (int fd = 0; fd < 1024; fd++) {
+    bool let = true;
+    for (int fd = 0; fd < 1024 && let; fd++) {
         int copy = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+        let = copy >= 0 || errno != EPERM;
         if (copy < 0)
             continue;
         setsockopt(copy, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof on);
         close(copy);
     }
     close(process);
+    if (!let)
+        print_message("not run: descriptors of the daemon cannot be had here (pidfd_getfd)\n");
+    return let;
 }
 
 int send_with(int socket, const void *bytes, size_t length, const int *fds, unsigned count)

@@ -11,8 +11,9 @@ enum { FDS_IN_A_PACKET = 253 /* SCM_MAX_FD of the kernel */ };
 unsigned descriptors_of(const struct daemon *daemon);
 
 /** From now on descriptors come through to the daemon's sockets, as on kernels that cannot refuse
- *  them (before Linux 6.16), until it looks at the connection. */
-void let_descriptors_in(const struct daemon *daemon);
+ *  them (before Linux 6.16), until it looks at the connection.
+ *  False, saying so: that cannot be done here, as in many containers. */
+bool let_descriptors_in(const struct daemon *daemon);
 
 /** Send a packet with descriptors; 0 or errno. */
 int send_with(int socket, const void *bytes, size_t length, const int *fds, unsigned count);

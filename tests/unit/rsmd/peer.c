@@ -80,7 +80,7 @@ static pid_t spawn(char *const arguments[])
         _exit(126);
     become(daemon_user);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
+    if (getppid() != parent && getppid() != 0) /* 0: in a pid namespace of its own */
         _exit(126);
     execv(path, arguments);
     _exit(127);

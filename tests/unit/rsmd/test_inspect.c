@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/memory_limit.h"
 #include "peer.h"
 
 enum { USER_A = 4001, USER_B = 4002, USER_C = 4003, MANY = 100 };
@@ -135,7 +136,7 @@ static void an_empty_node(void **state)
     assert_int_equal(reply.next, 0);
     assert_int_equal(reply.count, 0);
     assert_int_equal(reply.exported_bytes, 0);
-    uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
+    uint64_t physical = rsm_memory_size();
     assert_in_range(reply.exported_limit, physical / 100 * 75, physical / 100 * 76);
     assert_int_equal(reply.segments, 0);
     assert_int_equal(reply.segments_limit, 65535);

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/memory_limit.h"
 #include "rsm/rsm_common.h"
 #include "users.h"
 
@@ -112,7 +113,7 @@ static void one_client_that_takes_all_65535_segments(void **state)
 static void memory_check(const char *configuration)
 {
     struct daemon daemon;
-    uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
+    uint64_t physical = rsm_memory_size();
     uint64_t part = physical / 32 / page * page; /* sparse: nothing is stored there */
     daemon_start(&daemon, configuration, NULL);
     int one = hello_as(&daemon, GREEDY), two = hello_as(&daemon, GREEDY);

@@ -426,7 +426,8 @@ static void send_what_does_not_close(const struct watch *watch)
 static void descriptors_that_do_not_close(void **state)
 {
     (void)state;
-    let_descriptors_in(&daemon_1);
+    if (!let_descriptors_in(&daemon_1))
+        skip();
     measure("descriptors that take long to close", NULL, send_what_does_not_close);
 }
 

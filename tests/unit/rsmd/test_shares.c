@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory_limit.h"
 #include "cmocka_all.h"
 #include "conf/conf.h"
 #include "node/shares.h"
@@ -130,7 +131,7 @@ static void small_limits(void **state)
 static void what_is_configured(void **state)
 {
     (void)state;
-    uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t physical = rsm_memory_size();
     conf.max_user_share = 100;
     conf.max_segments = 200;
     conf.max_exported_percent = 50;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static void open_the_door(void)
     assert_int_equal(chmod(daemon_1.socket, 0666), 0);
 }
 
-static int start_as(uid_t user, const char *option)
+static void skip_without_users(void)
 {
     if (geteuid() != 0) {
         print_message("needs root, for several users\n");
@@ -35,6 +36,11 @@ static int start_as(uid_t user, const char *option)
         print_message("not run: other users cannot get at the programs of this build\n");
         exit(77);
     }
+}
+
+static int start_as(uid_t user, const char *option)
+{
+    skip_without_users();
     daemon_user = user;
     daemon_start(&daemon_1, NULL, option);
     daemon_user = DAEMON_USER_SELF;
@@ -45,6 +51,21 @@ static int embedded_of_root(void **state)
 {
     (void)state;
     return start_as(DAEMON_USER_SELF, "--embedded");
+}
+
+/* As in a container of its own: the daemon cannot see the pid of any client. */
+static bool has_own_pids;
+
+static int embedded_of_root_with_own_pids(void **state)
+{
+    (void)state;
+    skip_without_users();
+    int pids = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+    has_own_pids = pids >= 0 && unshare(CLONE_NEWPID) == 0; /* of the next child, the daemon */
+    daemon_start(&daemon_1, NULL, "--embedded");
+    assert_true(!has_own_pids || setns(pids, CLONE_NEWPID) == 0);
+    close(pids);
+    return 0;
 }
 
 static int embedded_of_owner(void **state)
@@ -187,6 +208,16 @@ static void a_program_that_drops_its_privileges_is_served(void **state)
     }
     assert_int_equal(wait_exit(child), 0);
     close(before);
+}
+
+/* Who has no pid has a user. */
+static void users_without_pids(void **state)
+{
+    if (!has_own_pids) {
+        print_message("no pid namespace can be made here\n");
+        skip();
+    }
+    a_program_that_drops_its_privileges_is_served(state);
 }
 
 /* ------------------------------------------------------------------ all users */
@@ -456,6 +487,7 @@ int main(void)
         TEST(root_may_look, embedded_of_owner),
         TEST(its_own_user_is_served, embedded_of_owner),
         TEST(a_program_that_drops_its_privileges_is_served, embedded_of_root),
+        TEST(users_without_pids, embedded_of_root_with_own_pids),
         TEST(users_of_an_unprivileged_daemon, for_all_users),
         cmocka_unit_test(without_authentication),
         cmocka_unit_test(without_authentication_checked),
