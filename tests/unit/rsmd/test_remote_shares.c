@@ -188,15 +188,47 @@ static void forwarded_connects_have_a_limit(void **state)
     assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ), RSM_ST_OK);
 }
 
+/* What a transport keeps for a connection is charged to the importer before he gets the offer, and
+ * given back when the offer has been revoked. */
+static void what_transports_keep_is_charged(void **state)
+{
+    (void)state;
+    struct rsmd_shares *shares = &hosts.node[1].shares;
+    uint64_t before = shares->used[RSMD_DESCRIPTORS];
+    hosts.keeps_descriptors = 3;
+    hosts.keeps_threads = 1;
+    rsmd_shares_limit(shares, RSMD_DESCRIPTORS, 200);
+    rsmd_shares_limit(shares, RSMD_THREADS, 40); /* a far node 30, one user of it 22 */
+    assert_int_equal(connect_all(&importer), 22);
+    assert_int_equal(shares->used[RSMD_THREADS], 22);
+    assert_int_equal(shares->used[RSMD_DESCRIPTORS], before + 66);
+    assert_int_equal(hosts.revokes, 1); /* of the connect that was refused */
+    assert_int_equal(imports_of(1), 22);
+    assert_true(rsmd_shares_are_sound(shares));
+    /* Descriptors run out first. */
+    rsmd_shares_limit(shares, RSMD_THREADS, 4000);
+    assert_int_equal(connect_all(&importer), 37 - 22); /* a user of a far node: 112 */
+    assert_int_equal(shares->used[RSMD_THREADS], 37);
+    struct rsm_msg end = {.type = RSM_MSG_IMPORT_DISCONNECT,
+                          .u.import_disconnect.import = importer.client.imports->id};
+    assert_int_equal(ask(&importer, &end), RSM_ST_OK);
+    deliver_all();
+    assert_int_equal(shares->used[RSMD_DESCRIPTORS], before + 108);
+    assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ), RSM_ST_OK);
+    link_down(1, 2);
+    deliver_all();
+    assert_int_equal(shares->used[RSMD_DESCRIPTORS], before);
+    assert_int_equal(shares->used[RSMD_THREADS], 0);
+    assert_int_equal(hosts.revokes, 2 + 38); /* refused; made */
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(a_far_node_does_not_take_all),
-        TEST(forwarded_connects_have_a_limit),
-        TEST(pinned_memory_has_a_limit),
-        TEST(what_is_not_pinned_is_not_charged),
-        TEST(what_is_pinned_of_a_segment_is_shown),
+        TEST(a_far_node_does_not_take_all),      TEST(forwarded_connects_have_a_limit),
+        TEST(pinned_memory_has_a_limit),         TEST(what_transports_keep_is_charged),
+        TEST(what_is_not_pinned_is_not_charged), TEST(what_is_pinned_of_a_segment_is_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
