@@ -26,7 +26,9 @@ static void note_stranger(struct rsmd_tcp *conn, const char *why)
     unsigned dropped;
     int64_t now = rsm_clock_ms();
     snprintf(text, sizeof text, "connection from %s: %s", conn->there_text, why);
-    if (link != NULL && link->up == NULL)
+    /* What is wrong with a call in this daemon's own words helps whoever looks at the link. The caller's
+     * words are his alone. */
+    if (link != NULL && link->up == NULL && !conn->quotes)
         rsmd_link_remember(link, why);
     struct rsmd_complaints *complaints =
         link != NULL ? &link->complaints : &cluster->listener.complaints;
@@ -371,6 +373,7 @@ static void take_refusal(struct rsmd_tcp *conn, const struct rsm_cluster_refuse 
     char text[RSM_CLUSTER_TEXT_MAX], why[RSM_CLUSTER_TEXT_MAX];
     memcpy(text, refusal->text, sizeof text);
     rsmd_text_clean(text);
+    conn->quotes = true;
     snprintf(why, sizeof why, "it says: %.*s", (int)sizeof why - 16, text);
     rsmd_tcp_end(conn, why);
 }

@@ -275,7 +275,7 @@ struct rsmd_node {
     uint64_t connects, events;    /* so far, for rsmstat (struct rsm_inspect_reply) */
     struct rsmd_cluster *cluster; /* links to other hosts; NULL before and after they are there */
     struct rsmd_refusal refusal;
-    struct rsmd_bucket refusals; /* bounds what refused clients make us log */
+    struct rsmd_buckets complaints; /* bound what clients and other nodes make us log */
 };
 
 /**

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What nodes of other hosts and their users may have of this one. */
+#include <stdio.h>
 #include <unistd.h>
 
 #include "hosts.h"
+#include "base/log.h"
+#include "node/refusals.h"
 #include "node/registry.h"
 
 static struct person exporter, importer;
@@ -222,13 +225,47 @@ static void what_transports_keep_is_charged(void **state)
     assert_int_equal(hosts.revokes, 2 + 38); /* refused; made */
 }
 
+/* ------------------------------------------------------------------ the log */
+
+static unsigned lines;
+static char latest[256];
+
+static void count_line(enum rsmcore_log_level level, const char *text)
+{
+    (void)level;
+    lines++;
+    snprintf(latest, sizeof latest, "%s", text);
+}
+
+/* Whatever one user or another node does, the lines about the others are written. */
+static void one_user_does_not_fill_the_log(void **state)
+{
+    (void)state;
+    struct rsmd_node *node = &hosts.node[1];
+    lines = 0;
+    rsmcore_log_to(count_line, RSMCORE_LOG_INFO);
+    for (unsigned i = 0; i < 22000; i++)
+        rsmd_log_of_user(node, 500, "process %u does it again", i);
+    assert_int_equal(lines, RSMD_COMPLAINTS_BURST);
+    rsmd_log_of_user(node, 501, "once");
+    assert_int_equal(lines, RSMD_COMPLAINTS_BURST + 1);
+    for (unsigned i = 0; i < 22000; i++)
+        rsmd_log_of_node(node, 2, "node 2 says %u", i);
+    assert_int_equal(lines, 2 * RSMD_COMPLAINTS_BURST + 1);
+    /* Nobody's words begin a line of their own, or speak to a terminal. */
+    rsmd_log_of_node(node, 3, "it says: %s", "go\n\033[2Jaway\177");
+    assert_string_equal(latest, "it says: go??[2Jaway?");
+    rsmcore_log_to(NULL, RSMCORE_LOG_INFO);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(a_far_node_does_not_take_all),      TEST(forwarded_connects_have_a_limit),
-        TEST(pinned_memory_has_a_limit),         TEST(what_transports_keep_is_charged),
-        TEST(what_is_not_pinned_is_not_charged), TEST(what_is_pinned_of_a_segment_is_shown),
+        TEST(a_far_node_does_not_take_all),         TEST(one_user_does_not_fill_the_log),
+        TEST(forwarded_connects_have_a_limit),      TEST(pinned_memory_has_a_limit),
+        TEST(what_transports_keep_is_charged),      TEST(what_is_not_pinned_is_not_charged),
+        TEST(what_is_pinned_of_a_segment_is_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
