@@ -26,10 +26,10 @@ static void note_stranger(struct rsmd_tcp *conn, const char *why)
     unsigned dropped;
     int64_t now = rsm_clock_ms();
     snprintf(text, sizeof text, "connection from %s: %s", conn->there_text, why);
-    /* What is wrong with a call in this daemon's own words helps whoever looks at the link. The caller's
-     * words are his alone. */
-    if (link != NULL && link->up == NULL && !conn->quotes)
-        rsmd_link_remember(link, why);
+    /* The caller's words are nobody's: he has not shown that he is that node's daemon. */
+    if (link != NULL && link->up == NULL)
+        rsmd_link_remember(link,
+                           conn->quotes ? "its daemon breaks off: the log there says why" : why);
     struct rsmd_complaints *complaints =
         link != NULL ? &link->complaints : &cluster->listener.complaints;
     if (!rsmd_complaint_is_new(complaints, text, now) ||
