@@ -193,7 +193,8 @@ struct skeleton_node_port {
 };
 
 /* Of an extent there is nothing to remember beyond its base. Of an offer neither; what revoke()
- * needs to know would be here. */
+ * needs to know would be here. A connection takes no descriptor and no thread of rsmd, so both
+ * members of the base that say how many stay 0. */
 struct skeleton_offer {
     struct rsm_node_offer base;
 };

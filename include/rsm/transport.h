@@ -399,9 +399,21 @@ struct rsm_extent {
 /** An extent that is not pinned, although its port has RSM_NODE_EXTENTS_PINNED. */
 #define RSM_EXTENT_NOT_PINNED 0x1u
 
-/** Base of an offer that has been made and can be revoked. */
+/**
+ * Base of an offer that has been made and can be revoked. offer() and offer_take() set all members,
+ * which never change.
+ *
+ * `descriptors` and `threads` are the most that rsmd's process has for this connection at a time,
+ * whatever the importer does, until revoke() has returned. rsmd charges them to the importer's user
+ * before the importer gets the offer, and refuses the connection if that is more than he may have. So
+ * a transport that accepts a socket for each connection says so here, closes sockets beyond that, and
+ * closes the rest in revoke(). What belongs to no connection yet, such as a socket whose sender has
+ * not shown which offer he means, is charged to nobody: the transport holds it to a small number.
+ */
 struct rsm_node_offer {
-    struct rsm_node_port *port; /**< offer() sets it */
+    struct rsm_node_port *port;
+    uint32_t descriptors;
+    uint32_t threads;
 };
 
 /** A run of bytes of one extent; a segment is a list of these in ascending order. */

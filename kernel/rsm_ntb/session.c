@@ -78,7 +78,7 @@ static __printf(2, 3) void trouble(struct rsm_port *port, const char *format, ..
 	va_start(args, format);
 	vscnprintf(port->trouble.text, sizeof(port->trouble.text), format, args);
 	va_end(args);
-	dev_err(&port->ntb->dev, "%s: %s\n", port->name, port->trouble.text);
+	dev_err_ratelimited(&port->ntb->dev, "%s: %s\n", port->name, port->trouble.text);
 	rsm_event(port, RSM_NTB_EVENT_TROUBLE, 0);
 }
 
@@ -196,7 +196,7 @@ void rsm_session_end(struct rsm_port *port, u32 reason, const char *why)
 	port->peer_node = 0;
 	port->peer_caps = 0;
 	write_key(port);
-	pr_info("%s: session %u has ended: %s\n", port->name, epoch, why);
+	pr_info_ratelimited("%s: session %u has ended: %s\n", port->name, epoch, why);
 	rsm_event(port, RSM_NTB_EVENT_DOWN, 0);
 }
 
@@ -245,7 +245,7 @@ static void begin(struct rsm_port *port, const struct greeting *greeting)
 		port->last_epoch = 1;
 	WRITE_ONCE(port->epoch, port->last_epoch);
 	rsm_extents_expose(port);
-	pr_info("%s: session %u: this side %08x.%u, the other %08x.%u, %llu KiB to import\n",
+	pr_info_ratelimited("%s: session %u: this side %08x.%u, the other %08x.%u, %llu KiB to import\n",
 		port->name, port->epoch, port->own.generation, port->own.sequence,
 		port->peer.generation, port->peer.sequence, port->peer_pool >> 10);
 	rsm_event(port, RSM_NTB_EVENT_UP, 0);

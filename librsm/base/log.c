@@ -74,6 +74,15 @@ static bool is_to_be_kept(enum rsmcore_log_level level)
 
 /* ------------------------------------------------------------------ logging */
 
+/* Parts of it may come from other processes and hosts: none of them begins a line, or speaks to the
+ * terminal. */
+static void make_one_line(char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = '?';
+}
+
 void rsmcore_log(enum rsmcore_log_level level, const char *format, ...)
 {
     int most = atomic_load_explicit(&log_max_level, memory_order_relaxed);
@@ -91,6 +100,7 @@ void rsmcore_log(enum rsmcore_log_level level, const char *format, ...)
     errno = saved; /* for %m */
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    make_one_line(text);
     if (keep) {
         kept.level = level;
         snprintf(kept.text, kept.size, "%s", text);

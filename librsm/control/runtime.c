@@ -273,14 +273,15 @@ static const char *session_directory(void)
     }
 }
 
-/* Check the directory that was chosen, if it is there already. */
-static enum rsm_status check_chosen(const struct rsmcore_runtime *runtime)
+/* Check the directory that was chosen, if it is there already. @p remedy: what the log says against
+ * one that must not be used. */
+static enum rsm_status check_chosen(const struct rsmcore_runtime *runtime, const char *remedy)
 {
     char why[WHY_MAX];
     enum rsm_status status = rsmcore_trust_directory(runtime->directory, why, sizeof why);
     if (status != RSM_ST_DENIED)
         return RSM_ST_OK;
-    rsm_log_error("runtime directory %s; remove it, or name another one by RSM_RUNTIME_DIR", why);
+    rsm_log_error("runtime directory %s; %s, or name another one by RSM_RUNTIME_DIR", why, remedy);
     return status;
 }
 
@@ -296,15 +297,48 @@ static enum rsm_status use_given_directory(struct rsmcore_runtime *runtime, cons
     if (!set_directory(runtime, "", given, 0))
         return RSM_ST_INVALID;
     runtime->system = is_system_directory(given);
-    return check_chosen(runtime);
+    return check_chosen(runtime, "remove it");
+}
+
+/* Where the login manager makes the user's XDG_RUNTIME_DIR. It belongs to nobody else: only root
+ * can make it. */
+static bool use_login_directory(struct rsmcore_runtime *runtime)
+{
+    char path[32], why[WHY_MAX];
+    struct stat status;
+    snprintf(path, sizeof path, "/run/user/%u", (unsigned)geteuid());
+    return rsmcore_trust_directory(path, why, sizeof why) == RSM_ST_OK &&
+           lstat(path, &status) == 0 && status.st_uid == geteuid() &&
+           set_directory(runtime, "/rsm", path, 0) &&
+           rsmcore_trust_directory(runtime->directory, why, sizeof why) != RSM_ST_DENIED;
+}
+
+/* In a directory that all may write, whoever is first has the name. All processes of the user that
+ * find another one's there go on to the same place. The user's home is none: several hosts may
+ * share it. */
+static enum rsm_status use_common_directory(struct rsmcore_runtime *runtime)
+{
+    char why[WHY_MAX];
+    if (!set_directory(runtime, "/tmp/rsm-", NULL, (unsigned)geteuid()))
+        return RSM_ST_INVALID;
+    if (rsmcore_trust_directory(runtime->directory, why, sizeof why) != RSM_ST_DENIED)
+        return RSM_ST_OK;
+    const struct rsmcore_runtime taken = *runtime;
+    if (use_login_directory(runtime)) {
+        rsm_log_warning("runtime directory %s; %s is used instead", why, runtime->directory);
+        return RSM_ST_OK;
+    }
+    *runtime = taken;
+    return check_chosen(runtime, "only root and its owner can remove it");
 }
 
 static enum rsm_status use_private_directory(struct rsmcore_runtime *runtime)
 {
     const char *session = session_directory();
-    bool fits = session != NULL ? set_directory(runtime, "/rsm", session, 0)
-                                : set_directory(runtime, "/tmp/rsm-", NULL, (unsigned)geteuid());
-    return fits ? check_chosen(runtime) : RSM_ST_INVALID;
+    if (session == NULL)
+        return use_common_directory(runtime);
+    return set_directory(runtime, "/rsm", session, 0) ? check_chosen(runtime, "remove it")
+                                                      : RSM_ST_INVALID;
 }
 
 enum rsm_status rsmcore_runtime_find(struct rsmcore_runtime *runtime)

@@ -5,7 +5,8 @@
  * library, which looks there, and by rsmd, which listens there.
  *
  * Order: `RSM_RUNTIME_DIR`; else the system directory, if any daemon listens there or is configured
- * to; else `$XDG_RUNTIME_DIR/rsm`; else `/tmp/rsm-<uid>`. The choice does not depend on the node, as
+ * to; else `$XDG_RUNTIME_DIR/rsm`; else `/tmp/rsm-<uid>`, or where another
+ * user has made that, `/run/user/<uid>/rsm` if root has made the directory for this user. The choice does not depend on the node, as
  * only nodes of one directory meet: a node that a system with nodes does not have is an error. In a
  * set-user-id program the environment is not looked at. No directory is used that another user could have made (control/trust.h): such
  * an `XDG_RUNTIME_DIR` is passed over, any other one is an error. The node id is `RSM_NODE`, else

@@ -79,6 +79,7 @@ struct rsmd_tcp {
     uint64_t probe;               /* a PONG of this number or later decides on a rival */
     struct rsmd_tcp *prev, *next; /* of the strangers */
     struct rsmd_tcp *over_next;   /* to be reaped */
+    bool quotes;                  /* the reason of its end is in the words of the other end */
 };
 
 /** What connects this node with one other. */
@@ -98,6 +99,7 @@ struct rsmd_link {
     int64_t failed_at;               /* when that was, milliseconds */
     struct rsmd_stream_bytes before; /* carried by TCP connections that were the link */
     struct rsmd_complaints complaints;
+    struct rsmd_bucket log; /* bounds what the other daemon makes us log */
 };
 
 /** A host from which strangers have connected. */

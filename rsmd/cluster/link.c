@@ -21,7 +21,9 @@ static bool is_caller(const struct rsmd_link *link)
 
 static void log_failure(struct rsmd_link *link, const char *why)
 {
-    if (rsmd_complaint_is_new(&link->complaints, why, rsm_clock_ms()))
+    unsigned dropped;
+    if (rsmd_complaint_is_new(&link->complaints, why, rsm_clock_ms()) &&
+        rsmd_bucket_take(&link->log, rsm_clock_ms(), &dropped))
         rsm_log_warning("link to node %u at %s: %s", (unsigned)link->node->id, link->node->address,
                         why);
 }
@@ -29,6 +31,7 @@ static void log_failure(struct rsmd_link *link, const char *why)
 void rsmd_link_remember(struct rsmd_link *link, const char *why)
 {
     snprintf(link->text, sizeof link->text, "%s", why);
+    rsmd_text_clean(link->text); /* MUNGE's and resolvers' words, too */
     link->failed_at = rsm_clock_ms();
 }
 
@@ -145,6 +148,7 @@ static void on_retry(evutil_socket_t fd, short what, void *argument)
 static void promote(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
     struct rsmd_cluster *cluster = link->cluster;
+    unsigned dropped;
     if (link->calling == conn)
         link->calling = NULL;
     if (link->rival == conn)
@@ -155,7 +159,8 @@ static void promote(struct rsmd_link *link, struct rsmd_tcp *conn)
     rsmd_tcp_begin(conn);
     if (conn->phase != RSMD_PHASE_UP)
         return;
-    rsm_log_info("link to node %u at %s is up", (unsigned)link->node->id, conn->there_text);
+    if (rsmd_bucket_take(&link->log, rsm_clock_ms(), &dropped))
+        rsm_log_info("link to node %u at %s is up", (unsigned)link->node->id, conn->there_text);
     link->neighbour = false;
     link->told_up = true;
     if (cluster->user.up != NULL)
@@ -202,6 +207,7 @@ void rsmd_link_answered(struct rsmd_link *link)
 void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
     struct rsmd_cluster *cluster = link->cluster;
+    unsigned dropped;
     if (link->rival == conn)
         link->rival = NULL;
     if (link->calling == conn) {
@@ -218,7 +224,8 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn)
         link->failures = 0;
     if (link->told_up) {
         link->told_up = false;
-        rsm_log_info("link to node %u is down", (unsigned)link->node->id);
+        if (rsmd_bucket_take(&link->log, rsm_clock_ms(), &dropped))
+            rsm_log_info("link to node %u is down", (unsigned)link->node->id);
         if (cluster->user.down != NULL)
             cluster->user.down(cluster->user.context, link->node->id);
     }

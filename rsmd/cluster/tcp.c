@@ -26,8 +26,10 @@ static void note_stranger(struct rsmd_tcp *conn, const char *why)
     unsigned dropped;
     int64_t now = rsm_clock_ms();
     snprintf(text, sizeof text, "connection from %s: %s", conn->there_text, why);
+    /* The caller's words are nobody's: he has not shown that he is that node's daemon. */
     if (link != NULL && link->up == NULL)
-        rsmd_link_remember(link, why);
+        rsmd_link_remember(link,
+                           conn->quotes ? "its daemon breaks off: the log there says why" : why);
     struct rsmd_complaints *complaints =
         link != NULL ? &link->complaints : &cluster->listener.complaints;
     if (!rsmd_complaint_is_new(complaints, text, now) ||
@@ -371,6 +373,7 @@ static void take_refusal(struct rsmd_tcp *conn, const struct rsm_cluster_refuse 
     char text[RSM_CLUSTER_TEXT_MAX], why[RSM_CLUSTER_TEXT_MAX];
     memcpy(text, refusal->text, sizeof text);
     rsmd_text_clean(text);
+    conn->quotes = true;
     snprintf(why, sizeof why, "it says: %.*s", (int)sizeof why - 16, text);
     rsmd_tcp_end(conn, why);
 }

@@ -5,6 +5,8 @@
 
 enum { MINUTE_MS = 60000 };
 
+_Static_assert(RSMD_BUCKETS == 1 << (32 - 26), "bucket_of() finds all of them");
+
 /* FNV-1a; 0 stands for an empty place. */
 static uint64_t hash_of(const char *text)
 {
@@ -50,4 +52,20 @@ bool rsmd_bucket_take(struct rsmd_bucket *bucket, int64_t now, unsigned *dropped
     *dropped = bucket->dropped;
     bucket->dropped = 0;
     return true;
+}
+
+/* A multiplier of Knuth's: numbers that follow each other are far apart. */
+static struct rsmd_bucket *bucket_of(struct rsmd_buckets *buckets, uint32_t number)
+{
+    return &buckets->bucket[(number * UINT32_C(2654435761)) >> 26];
+}
+
+struct rsmd_bucket *rsmd_bucket_of_user(struct rsmd_buckets *buckets, uint32_t uid)
+{
+    return bucket_of(buckets, uid);
+}
+
+struct rsmd_bucket *rsmd_bucket_of_node(struct rsmd_buckets *buckets, uint32_t node)
+{
+    return bucket_of(buckets, UINT32_MAX - node);
 }

@@ -30,6 +30,17 @@ struct rsmd_bucket {
     unsigned dropped;
 };
 
+/** Buckets of many who can make us write. Few share one, and nobody can fill those of all. */
+enum { RSMD_BUCKETS = 64 };
+struct rsmd_buckets {
+    struct rsmd_bucket bucket[RSMD_BUCKETS];
+};
+
+/** The bucket of a user of this host. */
+struct rsmd_bucket *rsmd_bucket_of_user(struct rsmd_buckets *buckets, uint32_t uid);
+/** That of everything that another node causes. */
+struct rsmd_bucket *rsmd_bucket_of_node(struct rsmd_buckets *buckets, uint32_t node);
+
 /** Whether a sentence is to be logged now, which is remembered. */
 bool rsmd_complaint_is_new(struct rsmd_complaints *complaints, const char *text, int64_t now);
 

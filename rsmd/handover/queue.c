@@ -11,10 +11,14 @@
 #include "base/descriptor.h"
 
 enum {
-    MAGIC = 0x51444d52, /* "RMDQ" as bytes */
-    BATCH = 250,        /* the kernel passes 253 with one message */
+    MAGIC = 0x51444d52,      /* "RMDQ" as bytes: of a queue with descriptors */
+    HEAD_MAGIC = 0x48444d52, /* "RMDH": of one with queues */
+    BATCH = 250,             /* the kernel passes 253 with one message */
     COUNT_MAX = 1 << 21,
+    QUEUES_MAX = 4096,
 };
+
+int rsmd_queue_buffer = INT32_MAX / 2; /* the kernel takes what it allows */
 
 /* Of each message: it brings the descriptors from `first` on, as many of `total` as fit. */
 struct label {
@@ -50,12 +54,12 @@ static uint32_t batch(uint32_t total, uint32_t first)
 
 /* ------------------------------------------------------------------ in */
 
-static bool put(int socket, const int *fds, uint32_t total, uint32_t first)
+static bool put(int socket, uint32_t magic, const int *fds, uint32_t total, uint32_t first)
 {
     struct message message;
     size_t bytes = batch(total, first) * sizeof(int);
     prepare(&message, CMSG_SPACE(bytes));
-    message.label = (struct label){MAGIC, total, first};
+    message.label = (struct label){magic, total, first};
     message.control.header = (struct cmsghdr){
         .cmsg_len = CMSG_LEN(bytes), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
     memcpy(CMSG_DATA(&message.control.header), fds + first, bytes);
@@ -63,27 +67,68 @@ static bool put(int socket, const int *fds, uint32_t total, uint32_t first)
            (ssize_t)sizeof message.label;
 }
 
-int rsmd_queue_fill(const int *fds, uint32_t count)
+/* Fill one socket with what comes from *first on, as much as it takes, and move *first. Its
+ * descriptor, or -1 with errno: it took nothing, or something is wrong. */
+static int fill_one(uint32_t magic, const int *fds, uint32_t count, uint32_t *first)
 {
     /* Two ends that know each other: only the sender's buffer bounds what waits. */
     int ends[2];
-    int most = INT32_MAX / 2; /* the kernel takes what it allows */
-    errno = EINVAL;
-    if (count == 0 || count > COUNT_MAX ||
-        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+    uint32_t before = *first;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -1;
-    (void)setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &most, sizeof most);
-    bool all = true;
-    for (uint32_t first = 0; all && first < count; first += BATCH)
-        all = put(ends[0], fds, count, first);
+    (void)setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &rsmd_queue_buffer, sizeof rsmd_queue_buffer);
+    bool taken = true;
+    while (*first < count && (taken = put(ends[0], magic, fds, count, *first)))
+        *first += batch(count, *first);
     int error = errno;
     close(ends[0]);
-    if (!all) {
-        close(ends[1]);
-        errno = error;
-        return -1;
+    if (taken || (error == EAGAIN && *first > before))
+        return rsmcore_fd_above_stdio(ends[1]);
+    close(ends[1]);
+    errno = error;
+    return -1;
+}
+
+/* As many sockets as are needed; how many, or 0 with errno. */
+static uint32_t fill_queues(const int *fds, uint32_t count, int *queues)
+{
+    uint32_t first = 0, used = 0;
+    while (first < count && used < QUEUES_MAX) {
+        queues[used] = fill_one(MAGIC, fds, count, &first);
+        if (queues[used] < 0)
+            break;
+        used++;
     }
-    return rsmcore_fd_above_stdio(ends[1]);
+    if (first == count)
+        return used;
+    int error = used == QUEUES_MAX ? EAGAIN : errno;
+    while (used > 0)
+        close(queues[--used]);
+    errno = error;
+    return 0;
+}
+
+int rsmd_queue_fill(const int *fds, uint32_t count)
+{
+    int queues[QUEUES_MAX];
+    uint32_t first = 0;
+    errno = EINVAL;
+    uint32_t used = count > 0 && count <= COUNT_MAX ? fill_queues(fds, count, queues) : 0;
+    if (used == 0)
+        return -1;
+    if (used == 1)
+        return queues[0];
+    int head = fill_one(HEAD_MAGIC, queues, used, &first);
+    int error = errno;
+    if (head >= 0 && first < used) {
+        close(head);
+        head = -1;
+        error = EAGAIN;
+    }
+    while (used > 0) /* the head has them */
+        close(queues[--used]);
+    errno = error;
+    return head;
 }
 
 /* ------------------------------------------------------------------ out */
@@ -107,7 +152,7 @@ static uint32_t take_out(struct message *message, int fds[BATCH])
 }
 
 /* Take the message that has the descriptors from `first` on. *total is 0 before the first one. */
-static bool take_message(int queue, int **fds, uint32_t *total, uint32_t first)
+static bool take_message(int queue, uint32_t magic, int **fds, uint32_t *total, uint32_t first)
 {
     struct message message;
     int came[BATCH];
@@ -120,7 +165,7 @@ static bool take_message(int queue, int **fds, uint32_t *total, uint32_t first)
     const struct label *label = &message.label;
     bool good = length == (ssize_t)sizeof *label &&
                 (message.header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
-                label->magic == MAGIC && label->first == first && label->total > first &&
+                label->magic == magic && label->first == first && label->total > first &&
                 label->total <= COUNT_MAX && (*total == 0 || *total == label->total) &&
                 count == batch(label->total, first);
     for (uint32_t i = 0; good && i < count; i++)
@@ -138,18 +183,55 @@ static bool take_message(int queue, int **fds, uint32_t *total, uint32_t first)
     return false;
 }
 
+/* What has been taken out so far. */
+struct taken {
+    int *fds;
+    uint32_t total, count;
+};
+
+static void take_from(int queue, uint32_t magic, struct taken *taken)
+{
+    while ((taken->total == 0 || taken->count < taken->total) &&
+           take_message(queue, magic, &taken->fds, &taken->total, taken->count))
+        taken->count += batch(taken->total, taken->count);
+}
+
+static bool is_whole(const struct taken *taken)
+{
+    return taken->total > 0 && taken->count == taken->total;
+}
+
+static void close_taken(struct taken *taken)
+{
+    while (taken->count > 0)
+        close(taken->fds[--taken->count]);
+    free(taken->fds);
+    taken->fds = NULL;
+}
+
+/* Whether it is a queue of queues. */
+static bool is_head(int queue)
+{
+    struct label label;
+    return recv(queue, &label, sizeof label, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof label &&
+           label.magic == HEAD_MAGIC;
+}
+
 uint32_t rsmd_queue_empty(int queue, int **fds)
 {
-    uint32_t total = 0, taken = 0;
-    *fds = NULL;
-    while ((total == 0 || taken < total) && take_message(queue, fds, &total, taken))
-        taken += batch(total, taken);
-    if (total > 0 && taken == total)
-        return total;
-    for (uint32_t i = 0; i < taken; i++)
-        close((*fds)[i]);
-    free(*fds);
-    *fds = NULL;
-    errno = EBADMSG;
-    return 0;
+    struct taken taken = {.fds = NULL}, queues = {.fds = NULL};
+    if (!is_head(queue)) {
+        take_from(queue, MAGIC, &taken);
+    } else {
+        take_from(queue, HEAD_MAGIC, &queues);
+        for (uint32_t i = 0; is_whole(&queues) && i < queues.count; i++)
+            take_from(queues.fds[i], MAGIC, &taken);
+        close_taken(&queues);
+    }
+    if (!is_whole(&taken)) {
+        close_taken(&taken);
+        errno = EBADMSG;
+    }
+    *fds = taken.fds;
+    return taken.count;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Any number of descriptors as one: they wait in the queue of a socket, in order. So they can be given
+ * Any number of descriptors as one: they wait in the queue of a socket, in order; where its buffer, which
+ * the kernel bounds (net.core.wmem_max), does not take all, in as many sockets as it needs, which wait in
+ * one more. So they can be given
  * to somebody who keeps single descriptors, all of them or none. They can be taken out once. When nobody
  * holds the socket any more, the kernel closes those that were not taken.
  */
@@ -10,8 +12,12 @@
 
 #include <stdint.h>
 
+/** The buffer that is asked for. Tests have a smaller one. */
+extern int rsmd_queue_buffer;
+
 /** Put @p count descriptors, which stay the caller's, into a queue. Its descriptor, or -1 with errno:
- *  EAGAIN if there are more than a socket's queue holds (some 70 000). */
+ *  EAGAIN if there are more than 2 million; ETOOMANYREFS if the processes of an unprivileged user
+ *  have more descriptors in sockets than its RLIMIT_NOFILE. */
 int rsmd_queue_fill(const int *fds, uint32_t count);
 
 /**

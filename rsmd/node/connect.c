@@ -52,6 +52,35 @@ static void take_back(const struct rsmd_controller *by, const struct rsm_importe
         close(offer->fds[--offer->fd_count]);
 }
 
+/* Make the connection of an offer. Descriptors do not cross to another host. */
+static enum rsm_status make_connection(struct rsmd_node *node, const struct rsmd_wanted *wanted,
+                                       const struct rsm_importer *importer,
+                                       struct rsmd_export *exported, struct rsmd_controller *by,
+                                       struct rsm_node_offer *granted, bool brings_fds,
+                                       struct rsmd_import **made)
+{
+    struct rsmd_offer_price price;
+    bool held = !importer->local && by->ops->imports != NULL;
+    if (!importer->local && brings_fds)
+        return RSM_ST_NO_ROUTE;
+    if (!rsmd_offer_charge(by, granted, wanted->account, &price))
+        return RSM_ST_NO_RESOURCES;
+    struct rsmd_release *release = held ? rsmd_release_make(by, granted) : NULL;
+    enum rsm_status status = held && release == NULL
+                                 ? RSM_ST_NO_MEMORY
+                                 : rsmd_import_make(node, wanted->client, wanted->account, importer,
+                                                    exported, by, granted, wanted->attach, made);
+    if (status != RSM_ST_OK) {
+        free(release);
+        rsmd_offer_refund(wanted->account, &price);
+        return status;
+    }
+    (*made)->rights = wanted->rights;
+    (*made)->release = release;
+    (*made)->price = price;
+    return RSM_ST_OK;
+}
+
 static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_wanted *wanted,
                                   struct rsmd_export *exported, struct rsm_offer *offer,
                                   struct rsmd_import **made)
@@ -68,23 +97,14 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
         rsmd_offer_make(node, exported, &importer, local, wanted->rights, offer, &by, &granted);
     if (status != RSM_ST_OK)
         return status;
-    /* Descriptors do not cross. */
-    bool held = !local && by->ops->imports != NULL;
-    struct rsmd_release *release = held ? rsmd_release_make(by, granted) : NULL;
-    status = !local && offer->fd_count > 0 ? RSM_ST_NO_ROUTE
-             : held && release == NULL
-                 ? RSM_ST_NO_MEMORY
-                 : rsmd_import_make(node, wanted->client, wanted->account, &importer, exported, by,
-                                    granted, wanted->attach, made);
+    status =
+        make_connection(node, wanted, &importer, exported, by, granted, offer->fd_count > 0, made);
     if (status != RSM_ST_OK) {
-        free(release);
         take_back(by, &importer, granted, offer);
         return status;
     }
-    (*made)->rights = wanted->rights;
-    (*made)->release = release;
     /* Else it is a grant that revoke() takes back. */
-    if (offer->fd_count > 0 || held)
+    if (offer->fd_count > 0 || (*made)->release != NULL)
         rsmd_pieces_mark_offered(exported->pieces);
     return RSM_ST_OK;
 }

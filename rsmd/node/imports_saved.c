@@ -5,6 +5,7 @@
 
 #include "node/controllers.h"
 #include "node/events.h"
+#include "node/offer.h"
 #include "node/records.h"
 #include "node/registry.h"
 #include "node/saved.h"
@@ -115,6 +116,7 @@ static bool reconnect(struct rsmd_node *node, struct rsmd_import *import,
         import->made = NULL;
         return false;
     }
+    rsmd_offer_charge_again(by, import->made, import->account, &import->price);
     import->pieces = list;
     return true;
 }

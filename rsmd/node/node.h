@@ -137,6 +137,11 @@ struct rsmd_guest {
     UT_hash_handle hh;
 };
 
+/** What the offer of a connection takes of this process (struct rsm_node_offer). */
+struct rsmd_offer_price {
+    uint32_t descriptors, threads;
+};
+
 /**
  * A connection. Of the two ends one may be on another host (node/remote/remote.h): the importer,
  * whose client then is the one that stands for that host; or the exporter, and then there is no
@@ -152,7 +157,8 @@ struct rsmd_import {
     struct rsm_importer importer;       /* as it was when it connected */
     uint32_t rights;                    /* granted */
     struct rsm_node_offer *made;
-    struct rsmd_pieces *pieces; /* NULL once aborted */
+    struct rsmd_offer_price price; /* of `made`, charged to `account` */
+    struct rsmd_pieces *pieces;    /* NULL once aborted */
     uint32_t slot;
     struct rsmd_events events;
     struct rsmd_records *records; /* NULL: the importer asks for none */
@@ -269,7 +275,7 @@ struct rsmd_node {
     uint64_t connects, events;    /* so far, for rsmstat (struct rsm_inspect_reply) */
     struct rsmd_cluster *cluster; /* links to other hosts; NULL before and after they are there */
     struct rsmd_refusal refusal;
-    struct rsmd_bucket refusals; /* bounds what refused clients make us log */
+    struct rsmd_buckets complaints; /* bound what clients and other nodes make us log */
 };
 
 /**

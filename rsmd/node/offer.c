@@ -128,3 +128,47 @@ enum rsm_status rsmd_offer_make(struct rsmd_node *node, const struct rsmd_export
     return controller->ops->offer(controller->port, pieces, exported->pieces->count, rights,
                                   importer, offer, made);
 }
+
+/* ------------------------------------------------------------------ what it takes */
+
+/* A module that was compiled with a smaller base says nothing: it takes nothing. */
+static struct rsmd_offer_price price_of(const struct rsmd_controller *by,
+                                        const struct rsm_node_offer *made)
+{
+    struct rsmd_offer_price price = {.descriptors = 0};
+    if (by->ops->offer_size >= offsetof(struct rsm_node_offer, threads) + sizeof made->threads) {
+        price.descriptors = made->descriptors;
+        price.threads = made->threads;
+    }
+    return price;
+}
+
+bool rsmd_offer_charge(const struct rsmd_controller *by, const struct rsm_node_offer *made,
+                       struct rsmd_account *account, struct rsmd_offer_price *charged)
+{
+    const struct rsmd_offer_price price = price_of(by, made);
+    *charged = (struct rsmd_offer_price){.descriptors = 0};
+    if (!rsmd_share_take(account, RSMD_DESCRIPTORS, price.descriptors))
+        return false;
+    if (!rsmd_share_take(account, RSMD_THREADS, price.threads)) {
+        rsmd_share_give(account, RSMD_DESCRIPTORS, price.descriptors);
+        return false;
+    }
+    *charged = price;
+    return true;
+}
+
+void rsmd_offer_charge_again(const struct rsmd_controller *by, const struct rsm_node_offer *made,
+                             struct rsmd_account *account, struct rsmd_offer_price *charged)
+{
+    *charged = price_of(by, made);
+    rsmd_share_charge(account, RSMD_DESCRIPTORS, charged->descriptors);
+    rsmd_share_charge(account, RSMD_THREADS, charged->threads);
+}
+
+void rsmd_offer_refund(struct rsmd_account *account, struct rsmd_offer_price *charged)
+{
+    rsmd_share_give(account, RSMD_DESCRIPTORS, charged->descriptors);
+    rsmd_share_give(account, RSMD_THREADS, charged->threads);
+    *charged = (struct rsmd_offer_price){.descriptors = 0};
+}

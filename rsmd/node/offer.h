@@ -19,6 +19,16 @@ enum rsm_status rsmd_offer_make(struct rsmd_node *node, const struct rsmd_export
                                 struct rsm_offer *offer, struct rsmd_controller **by,
                                 struct rsm_node_offer **made);
 
+/** Charge the importer's user with what the offer takes of this process. False: that is more than he
+ *  may have, and nothing is charged. */
+bool rsmd_offer_charge(const struct rsmd_controller *by, const struct rsm_node_offer *made,
+                       struct rsmd_account *account, struct rsmd_offer_price *charged);
+/** The same for an offer of the daemon's predecessor: it may be more than fits. */
+void rsmd_offer_charge_again(const struct rsmd_controller *by, const struct rsm_node_offer *made,
+                             struct rsmd_account *account, struct rsmd_offer_price *charged);
+/** The offer has been revoked. */
+void rsmd_offer_refund(struct rsmd_account *account, struct rsmd_offer_price *charged);
+
 /** Whether a segment of the controller can lie on this extent: its own port has made it, or all its
  *  importers are on this host and the loopback controller can adopt it. */
 bool rsmd_offer_suits(const struct rsmd_node *node, const struct rsmd_extent *extent,

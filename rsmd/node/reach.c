@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/refusals.h"
 #include "node/reach.h"
 
 #include <inttypes.h>
@@ -56,10 +57,10 @@ void rsmd_reach_link(struct rsmd_node *node, struct rsmd_controller *controller,
     controller->link_down = !up;
     node->topology.generation++;
     if (up) {
-        rsm_log_info("controller %s: the fabric is up", controller->name);
+        rsmd_log_of_node(node, node->id, "controller %s: the fabric is up", controller->name);
         return;
     }
-    rsm_log_warning("controller %s: the fabric is down", controller->name);
+    rsmd_log_of_node(node, node->id, "controller %s: the fabric is down", controller->name);
     rsmd_remote_cut_all(node, controller);
 }
 
@@ -79,10 +80,10 @@ void rsmd_reach_node(struct rsmd_node *node, struct rsmd_controller *controller,
         reached->up = up;
         reached->epoch = epoch;
     }
-    rsm_log_info("controller %s: node %" PRIu32 " %s", controller->name, id,
-                 !up      ? "is out of reach"
-                 : was_up ? "has been restarted"
-                          : "is in reach");
+    rsmd_log_of_node(node, id, "controller %s: node %" PRIu32 " %s", controller->name, id,
+                     !up      ? "is out of reach"
+                     : was_up ? "has been restarted"
+                              : "is in reach");
     if (was_up || !up)
         rsmd_remote_cut(node, controller, id);
 }

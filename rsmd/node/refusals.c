@@ -9,19 +9,33 @@
 
 enum { SENTENCE_BYTES = 256 };
 
-void rsmd_refused(struct rsmd_node *node, const char *format, ...)
+__attribute__((format(printf, 2, 0))) static void log_from(struct rsmd_bucket *bucket,
+                                                           const char *format, va_list arguments)
 {
     char text[SENTENCE_BYTES];
     unsigned dropped;
-    va_list arguments;
-    if (!rsmd_bucket_take(&node->refusals, rsm_clock_ns() / 1000000, &dropped))
+    if (!rsmd_bucket_take(bucket, rsm_clock_ms(), &dropped))
         return;
-    va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
     rsm_log_info("%s", text);
     if (dropped > 0)
-        rsm_log_info("%u other refusals are not shown", dropped);
+        rsm_log_info("%u other lines about the same user or node are not shown", dropped);
+}
+
+void rsmd_log_of_user(struct rsmd_node *node, uint32_t uid, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    log_from(rsmd_bucket_of_user(&node->complaints, uid), format, arguments);
+    va_end(arguments);
+}
+
+void rsmd_log_of_node(struct rsmd_node *node, uint32_t id, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    log_from(rsmd_bucket_of_node(&node->complaints, id), format, arguments);
+    va_end(arguments);
 }
 
 void rsmd_refusal_note(struct rsmd_node *node, const struct rsmd_client *client,

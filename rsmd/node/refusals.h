@@ -5,10 +5,16 @@
 
 #include "node/node.h"
 
-/** Log at level info why somebody was refused: ten lines a minute, whoever causes them, and how
- *  many were left out. @p format: of a sentence without newline. */
-__attribute__((format(printf, 2, 3))) void rsmd_refused(struct rsmd_node *node, const char *format,
-                                                        ...);
+/**
+ * Log what a user of this host has caused, such as why he was refused: ten lines a minute for each user,
+ * and how many were left out. Whatever a client can cause is logged by this function; tests/docs has the
+ * list of the calls that log directly. @p format: of a sentence without newline.
+ */
+__attribute__((format(printf, 3, 4))) void rsmd_log_of_user(struct rsmd_node *node, uint32_t uid,
+                                                            const char *format, ...);
+/** The same of what another node has caused. */
+__attribute__((format(printf, 3, 4))) void rsmd_log_of_node(struct rsmd_node *node, uint32_t id,
+                                                            const char *format, ...);
 
 /** Note the status of a reply to @p client, if it refuses something for a segment: rsminfo shows the
  *  latest. */

@@ -5,6 +5,7 @@
 
 #include "node/events.h"
 #include "node/interrupts.h"
+#include "node/offer.h"
 #include "node/records.h"
 #include "node/remote/release.h"
 #include "node/remote/remote.h"
@@ -155,6 +156,7 @@ static void sever(struct rsmd_node *node, struct rsmd_import *import, enum rsm_r
     if (import->hh_made.tbl != NULL)
         HASH_DELETE(hh_made, node->offers, import);
     import->by->ops->revoke(import->by->port, import->made);
+    rsmd_offer_refund(import->account, &import->price);
     rsmd_release_await(import);
     rsmd_pieces_drop(import->pieces);
     DL_DELETE2(exported->imports, import, export_prev, export_next);

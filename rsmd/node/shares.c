@@ -22,6 +22,7 @@ enum {
     FORWARDS_MAX = 4096,                             /* a reply looks its request up in a list */
     RECORDS_MAX = 65536,                             /* of up to 1 KiB */
     INTERRUPTS_MAX = RSM_GENERATION_TABLE_SLOTS - 1, /* which have places, from 1 on */
+    THREADS_MAX = 256,
     TOLD_EVERY_S = 60,
 
     /* Descriptors that the daemon needs for itself. */
@@ -46,6 +47,7 @@ static const char *const names[RSMD_RESOURCES] = {
     [RSMD_FORWARDS] = "requests to other hosts",
     [RSMD_RECORDS] = "records and messages",
     [RSMD_INTERRUPTS] = "interrupts",
+    [RSMD_THREADS] = "threads of transports",
 };
 
 /* ------------------------------------------------------------------ quotas */
@@ -141,6 +143,7 @@ void rsmd_shares_update(struct rsmd_shares *shares, const struct rsmd_conf *conf
     rsmd_shares_limit(shares, RSMD_FORWARDS, FORWARDS_MAX);
     rsmd_shares_limit(shares, RSMD_RECORDS, RECORDS_MAX);
     rsmd_shares_limit(shares, RSMD_INTERRUPTS, INTERRUPTS_MAX);
+    rsmd_shares_limit(shares, RSMD_THREADS, THREADS_MAX);
     limit_memory(shares, conf);
     limit_descriptors(shares, conf);
 }

@@ -11,7 +11,7 @@ static bool is_shown(const struct rsmd_call *call, const struct rsmd_account *ac
 
 static void fill_limits(const struct rsmd_shares *shares, struct rsm_shares_limit *limits)
 {
-    for (unsigned i = 0; i < RSMD_RESOURCES; i++)
+    for (unsigned i = 0; i < RSM_SHARES_COUNT; i++)
         limits[i] = (struct rsm_shares_limit){.total = shares->quota[i].total,
                                               .users = shares->quota[i].users,
                                               .one = shares->quota[i].one,

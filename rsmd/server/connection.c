@@ -32,8 +32,9 @@ static bool send_reply(struct rsmd_connection *connection, const struct rsm_msg 
                            : -EMSGSIZE;
     if (error != 0) {
         errno = -error;
-        rsm_log_info("dropping process %d: cannot send it a reply: %m",
-                     (int)connection->client.peer.pid);
+        rsmd_log_of_user(server->node, connection->client.peer.uid,
+                         "dropping process %d: cannot send it a reply: %m",
+                         (int)connection->client.peer.pid);
     }
     return error == 0;
 }
@@ -78,9 +79,11 @@ static bool serve(struct rsmd_connection *connection, size_t length,
     enum rsm_status decoded = rsm_msg_decode(&server->request, server->incoming, length);
     if (decoded != RSM_ST_OK) {
         if (decoded == RSM_ST_VERSION)
-            rsm_log_info("process %d speaks version %u of the protocol, this rsmd only version %u",
-                         (int)connection->client.peer.pid,
-                         (unsigned)rsm_msg_version(server->incoming, length), RSM_PROTO_VERSION);
+            rsmd_log_of_user(
+                server->node, connection->client.peer.uid,
+                "process %d speaks version %u of the protocol, this rsmd only version %u",
+                (int)connection->client.peer.pid,
+                (unsigned)rsm_msg_version(server->incoming, length), RSM_PROTO_VERSION);
         refuse(connection, length, decoded);
         return false;
     }
@@ -116,7 +119,8 @@ static bool brings_descriptors(struct rsmd_connection *connection)
         rsm_packet_peek(connection->socket, server->incoming, RSM_PROTO_HEADER, &brings);
     if (!brings)
         return false;
-    rsm_log_info("dropping process %d: it sends descriptors", (int)connection->client.peer.pid);
+    rsmd_log_of_user(server->node, connection->client.peer.uid,
+                     "dropping process %d: it sends descriptors", (int)connection->client.peer.pid);
     refuse(connection, (size_t)length, RSM_ST_PROTOCOL);
     return true;
 }
@@ -263,8 +267,9 @@ static bool is_served(const struct rsmd_server *server, const struct rsmd_identi
     struct rsmd_node *node = server->node;
     if (!node->one_user || rsmd_access_service(node->owner, peer->uid) != RSMD_SERVICE_NONE)
         return true;
-    rsmd_refused(node, "turning away process %d of user %u: this daemon serves user %u alone",
-                 (int)peer->pid, (unsigned)peer->uid, (unsigned)node->owner);
+    rsmd_log_of_user(node, peer->uid,
+                     "turning away process %d of user %u: this daemon serves user %u alone",
+                     (int)peer->pid, (unsigned)peer->uid, (unsigned)node->owner);
     return false;
 }
 

@@ -14,10 +14,11 @@ static enum rsm_status answer_hello(struct rsmd_call *call)
         return RSM_ST_INVALID;
     enum rsm_status here = rsmd_node_here(call->node, hello->node);
     if (here == RSM_ST_DENIED)
-        rsmd_refused(call->node,
-                     "refusing process %d of user %u, which says that it is of node %u: no daemon "
-                     "of that node listens on this host",
-                     (int)call->who.pid, (unsigned)call->who.uid, (unsigned)hello->node);
+        rsmd_log_of_user(
+            call->node, call->who.uid,
+            "refusing process %d of user %u, which says that it is of node %u: no daemon "
+            "of that node listens on this host",
+            (int)call->who.pid, (unsigned)call->who.uid, (unsigned)hello->node);
     if (here != RSM_ST_OK)
         return here;
     if (!rsmd_client_admit(call->client))

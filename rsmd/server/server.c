@@ -13,6 +13,7 @@
 #include "server/connection.h"
 #include "base/log.h"
 #include "server/ending.h"
+#include "node/refusals.h"
 #include "node/fabric.h"
 #include "node/remote/remote.h"
 #include "node/saved.h"
@@ -127,7 +128,7 @@ static void accept_clients(evutil_socket_t listener, short what, void *argument)
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            rsm_log_warning("cannot accept a client now: %m");
+            rsmd_log_of_node(server->node, server->node->id, "cannot accept a client now: %m");
             pause_accepting(server);
         }
         if (errno != EINTR && errno != ECONNABORTED)

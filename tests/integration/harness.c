@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -332,6 +333,14 @@ static void pass(int fd, const char *name)
     setenv("LISTEN_FDNAMES", name, 1);
 }
 
+/* In the child. */
+static void limit_descriptors(unsigned most)
+{
+    const struct rlimit limit = {.rlim_cur = most, .rlim_max = most};
+    if (most > 0 && setrlimit(RLIMIT_NOFILE, &limit) < 0)
+        _exit(EXIT_FAILURE);
+}
+
 pid_t world_daemon_start_passed(struct world *world, unsigned node, const char *option, int passed,
                                 const char *name)
 {
@@ -348,6 +357,7 @@ pid_t world_daemon_start_passed(struct world *world, unsigned node, const char *
     if (pid == 0) {
         char ready_argument[32];
         children_unwatch();
+        limit_descriptors(world->daemon_descriptors);
         /* Away from where it might be in the way. */
         snprintf(ready_argument, sizeof ready_argument, "--ready-fd=%d",
                  fcntl(report[1], F_DUPFD, 100));

@@ -52,8 +52,9 @@ struct world {
     unsigned hosts[2];    /* their nodes */
     unsigned descriptors; /* open in the test process before the test */
     unsigned actor_count;
-    bool daemons_may_fail;      /* to start */
-    bool killed[NODES_MAX + 1]; /* nodes whose last daemon the test killed */
+    bool daemons_may_fail;       /* to start */
+    unsigned daemon_descriptors; /* RLIMIT_NOFILE of daemons that are started; 0: the test's own */
+    bool killed[NODES_MAX + 1];  /* nodes whose last daemon the test killed */
     /* If not NULL, called before the first function of an actor, to make what they need; sets itself NULL. */
     void (*prepare)(struct world *world);
     struct actor actors[ACTORS_MAX];

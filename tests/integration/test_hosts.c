@@ -367,6 +367,54 @@ static void test_a_controller_of_another_transport(void **state)
     host_await_segments(world, 2, 0);
 }
 
+/* ------------------------------------------------------------------ shares */
+
+/* The exporter's daemon may have so few descriptors that one for each connection of the importers
+ * below is more than there are. */
+enum { FEW_DESCRIPTORS = 200, GREEDY = 3, EACH = 64, LOCAL_UID = 65531 };
+
+/* Importers of another host that connect as often as they can leave the users of this host their
+ * room, although the transport has a socket for each connection. */
+static void test_importers_leave_descriptors(void **state)
+{
+    const struct host hosts[] = {{1, PATIENT}, {2, PATIENT}};
+    struct actor *greedy[GREEDY];
+    unsigned connected = 0;
+    uid_t uid = geteuid() == 0 ? LOCAL_UID : geteuid();
+    world = *state;
+    hosts_split(world, hosts);
+    daemons[1] = host_start(world, 2);
+    world->daemon_descriptors = FEW_DESCRIPTORS;
+    daemons[0] = host_start(world, 1);
+    host_await_link(world, 1, 2, true);
+    host_await_link(world, 2, 1, true);
+    exporter = actor_start(world, 1);
+    offer();
+    for (unsigned i = 0; i < GREEDY; i++) {
+        greedy[i] = actor_start(world, 2);
+        for (int slot = 0; slot < EACH; slot++)
+            if (TELL(greedy[i], connect, .node = 1, .slot = slot, .length = LENGTH) == RSM_SUCCESS)
+                connected++;
+            else
+                break;
+    }
+    print_message("%u of %d connections\n", connected, GREEDY * EACH);
+    assert_in_range(connected, 10, FEW_DESCRIPTORS / 2);
+    /* Users of this host get in, and connect. */
+    struct actor *local = actor_start_as(world, 1, uid);
+    TELL_OK(local, offer, .slot = 1, .length = LENGTH, .id = PARTY_ID + 1, ACCESS);
+    struct actor *other = actor_start_as(world, 1, uid);
+    TELL_OK(other, connect, .node = 1, .id = PARTY_ID + 1, .length = LENGTH);
+    /* What the importers give back is there for the next. */
+    TELL_OK(greedy[0], disconnect, .slot = 0);
+    TELL_OK(greedy[0], connect, .node = 1, .slot = 0, .length = LENGTH);
+    for (unsigned i = 0; i < GREEDY; i++)
+        actor_kill(greedy[i]);
+    host_await_segments(world, 1, 3);
+    importer = actor_start(world, 2);
+    connect_and_use(importer, exporter, 0);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, tear_down)
 
 int main(void)
@@ -384,6 +432,7 @@ int main(void)
         TEST(test_storms_lose_nothing),
         TEST(test_many_imports),
         TEST(test_a_controller_of_another_transport),
+        TEST(test_importers_leave_descriptors),
     };
     return cmocka_run_group_tests_name("integration.hosts." TRANSPORT, tests, NULL, NULL);
 }

@@ -149,6 +149,36 @@ static void test_directory_in_tmp(void **state)
     assert_int_equal(called, 0);
 }
 
+/* Then the directory is used that root has made for the user. */
+static void test_directory_in_tmp_with_a_login(void **state)
+{
+    char directory[WORLD_PATH_BYTES], login[WORLD_PATH_BYTES], own[WORLD_PATH_BYTES];
+    if (!build_is_reachable()) {
+        print_message("    not run: other users cannot get at the programs of this build\n");
+        skip();
+    }
+    bool made_users = mkdir("/run/user", 0755) == 0;
+    snprintf(directory, sizeof directory, "/tmp/rsm-%u", (unsigned)victim_uid());
+    snprintf(login, sizeof login, "/run/user/%u", (unsigned)victim_uid());
+    snprintf(own, sizeof own, "/run/user/%u/rsm", (unsigned)victim_uid());
+    make_directory(login, victim_uid());
+    make_directory(directory, stranger_uid());
+    stranger_listens(directory, NODE);
+    int error = open_as(*state, victim_uid(), "", "");
+    unsigned called = callers();
+    unlink(stranger.path);
+    assert_int_equal(rmdir(directory), 0);
+    for (int64_t limit = now_ms() + 20000; rmdir(own) < 0 && errno == ENOTEMPTY;) {
+        assert_true(now_ms() < limit);
+        usleep(1000);
+    }
+    assert_int_equal(rmdir(login), 0);
+    if (made_users)
+        rmdir("/run/user");
+    assert_int_equal(error, RSM_SUCCESS);
+    assert_int_equal(called, 0);
+}
+
 /* A directory that was asked for is used or not, and no other one in its place. */
 static void test_given_directory(void **state)
 {
@@ -273,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TRUST_TEST(test_directory_in_tmp),
+        TRUST_TEST(test_directory_in_tmp_with_a_login),
         TRUST_TEST(test_given_directory),
         TRUST_TEST(test_session_of_another_user),
         TRUST_TEST(test_listener_in_a_safe_directory),

@@ -107,21 +107,34 @@ static void tell(struct peek_node_port *port, uint64_t key, enum peek_news_kind 
 
 /* ------------------------------------------------------------------ requests */
 
+/* Under the lock. The first request says whose socket it is; an offer has one of each kind. */
+static enum rsm_status introduce(struct peek_node_port *port, struct peek_link *link,
+                                 const struct peek_request *request)
+{
+    struct peek_node_offer *offer = peek_find(port, request->offset);
+    unsigned kind = request->operation == PEEK_BEGIN  ? PEEK_REQUESTS
+                    : request->operation == PEEK_JOIN ? PEEK_SIGNALS_TO_IMPORTER
+                                                      : PEEK_SOCKETS;
+    if (kind >= PEEK_SOCKETS)
+        return RSM_ST_PROTOCOL;
+    if (offer == NULL || offer->sockets[kind] >= 0)
+        return RSM_ST_ABORTED;
+    offer->sockets[kind] = link->socket;
+    link->key = offer->key;
+    link->listens = kind == PEEK_SIGNALS_TO_IMPORTER;
+    return RSM_ST_OK;
+}
+
 /* Under the lock. */
 static enum rsm_status carry_out(struct peek_node_port *port, struct peek_link *link,
                                  struct peek_request *request, struct peek_reply *reply)
 {
-    if (request->operation == PEEK_BEGIN && link->key == 0) {
-        link->key = request->offset;
-        return peek_find(port, link->key) != NULL ? RSM_ST_OK : RSM_ST_ABORTED;
-    }
-    bool listening = request->operation == PEEK_LISTEN && link->key == 0;
-    struct peek_node_offer *offer = peek_find(port, listening ? request->offset : link->key);
+    if (link->key == 0)
+        return introduce(port, link, request);
+    struct peek_node_offer *offer = peek_find(port, link->key);
     if (offer == NULL)
         return RSM_ST_ABORTED;
-    if (listening) {
-        link->key = offer->key;
-        link->listens = true;
+    if (request->operation == PEEK_LISTEN && link->listens) {
         offer->listening = link->socket;
         return RSM_ST_OK;
     }
@@ -163,26 +176,58 @@ static bool serve(struct peek_node_port *port, struct peek_link *link)
     pthread_mutex_lock(&port->lock);
     reply.status = carry_out(port, link, &request, &reply);
     pthread_mutex_unlock(&port->lock);
-    if (request.operation == PEEK_LISTEN || request.operation == PEEK_TAKEN)
-        return true;
+    if (request.operation == PEEK_LISTEN || request.operation == PEEK_TAKEN ||
+        request.operation == PEEK_JOIN)
+        return link->key != 0;
     size_t size = sizeof reply.status;
     if (reply.status == RSM_ST_OK && request.operation == PEEK_GET)
         size += request.length;
-    return send(link->socket, &reply, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size;
+    return send(link->socket, &reply, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size &&
+           link->key != 0;
+}
+
+/* What the importer has sent is read first: else it learns of a broken connection before it reads
+ * what was sent to it. */
+static void close_socket(int socket)
+{
+    uint8_t byte;
+    shutdown(socket, SHUT_RDWR);
+    while (recv(socket, &byte, sizeof byte, MSG_DONTWAIT) > 0)
+        continue;
+    close(socket);
 }
 
 static void end_link(struct peek_node_port *port, unsigned index)
 {
     struct peek_link *link = &port->links[index];
     pthread_mutex_lock(&port->lock);
-    struct peek_node_offer *offer = peek_find(port, link->key);
+    struct peek_node_offer *offer = link->key != 0 ? peek_find(port, link->key) : NULL;
     if (offer != NULL && link->listens)
         offer->listening = -1;
     else if (offer != NULL)
         tell(port, link->key, PEEK_LOST);
+    close_socket(link->socket);
+    for (offer = port->offers; offer != NULL; offer = offer->next)
+        for (unsigned kind = 0; kind < PEEK_SOCKETS; kind++)
+            if (offer->key == link->key && offer->sockets[kind] == link->socket)
+                offer->sockets[kind] = -1;
+    pthread_cond_broadcast(&port->closed);
     pthread_mutex_unlock(&port->lock);
-    close(link->socket);
     *link = port->links[--port->link_count];
+}
+
+/* The oldest of those that have not said which offer they mean makes room. */
+static void limit_strangers(struct peek_node_port *port)
+{
+    unsigned strangers = 0, oldest = 0;
+    for (unsigned i = port->link_count; i-- > 0;)
+        if (port->links[i].key == 0) {
+            strangers++;
+            if (strangers == 1 || port->links[i].since < port->links[oldest].since)
+                oldest = i;
+        }
+    if (strangers > PEEK_STRANGERS_MAX)
+        end_link(port, oldest);
 }
 
 static void take_importer(struct peek_node_port *port)
@@ -190,10 +235,13 @@ static void take_importer(struct peek_node_port *port)
     int socket = accept4(port->listener, NULL, NULL, SOCK_CLOEXEC);
     if (socket < 0)
         return;
-    if (port->link_count == PEEK_CONNECTIONS_MAX)
+    if (port->link_count == PEEK_CONNECTIONS_MAX) {
         close(socket);
-    else
-        port->links[port->link_count++] = (struct peek_link){.socket = socket};
+        return;
+    }
+    port->links[port->link_count++] =
+        (struct peek_link){.socket = socket, .since = ++port->accepted};
+    limit_strangers(port);
 }
 
 void *peek_adapter(void *argument)
@@ -209,12 +257,12 @@ void *peek_adapter(void *argument)
         poll(ready, count + 2, -1);
         if (ready[count + 1].revents != 0)
             break;
-        if (ready[count].revents != 0)
-            take_importer(port);
         /* Backwards, for one that ends gives its place to the last. */
         for (unsigned i = count; i-- > 0;)
             if (ready[i].revents != 0 && !serve(port, &port->links[i]))
                 end_link(port, i);
+        if (ready[count].revents != 0)
+            take_importer(port);
     }
     pthread_mutex_lock(&port->lock); /* by the same sockets signals go out */
     while (port->link_count > 0)

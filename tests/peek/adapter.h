@@ -8,19 +8,31 @@
 
 #include "peek.h"
 
-enum { PEEK_CONNECTIONS_MAX = 1024, PEEK_PIECES_MAX = 64 };
+enum {
+    PEEK_CONNECTIONS_MAX = 1024,
+    PEEK_PIECES_MAX = 64,
+    PEEK_STRANGERS_MAX = 4, /* sockets of which no offer is known yet */
+#ifdef PEEK_SIGNALS
+    PEEK_SOCKETS = 2, /* of an offer: for requests, and for the exporter's signals */
+#else
+    PEEK_SOCKETS = 1,
+#endif
+};
 
 struct peek_extent {
     struct rsm_extent base;
     uint8_t *memory;
 };
 
+enum peek_socket { PEEK_REQUESTS, PEEK_SIGNALS_TO_IMPORTER };
+
 struct peek_node_offer {
     struct rsm_node_offer base;
     uint64_t key;
     uint32_t rights;
-    int listening; /* socket for the exporter's signals; -1: the importer takes none */
-    bool untaken;  /* one is there */
+    int sockets[PEEK_SOCKETS]; /* of its importer, by enum peek_socket; -1: none */
+    int listening;             /* socket for the exporter's signals; -1: the importer takes none */
+    bool untaken;              /* one is there */
     unsigned count;
     struct {
         uint8_t *memory;
@@ -46,8 +58,9 @@ struct peek_news {
 /** One importer's socket. The offer may have been revoked meanwhile. */
 struct peek_link {
     int socket;
-    uint64_t key; /* 0: has not said it yet */
-    bool listens;
+    uint64_t since; /* ascending */
+    uint64_t key;   /* 0: has not said it yet */
+    bool listens;   /* it is for signals */
 };
 
 struct peek_node_port {
@@ -58,8 +71,10 @@ struct peek_node_port {
     int news_fd;
     pthread_t thread;
     unsigned link_count; /* the thread's */
+    uint64_t accepted;
     struct peek_link links[PEEK_CONNECTIONS_MAX];
-    pthread_mutex_t lock; /* guards what follows, held while memory is accessed */
+    pthread_cond_t closed; /* a socket of an offer */
+    pthread_mutex_t lock;  /* guards what follows, held while memory is accessed */
     struct peek_node_offer *offers;
     struct peek_news *news, **news_end;
     uint64_t last_key;

@@ -141,6 +141,10 @@ static enum rsm_status peek_connect(struct rsm_port *port, const struct rsm_offe
     conn->blob = blob;
     if (status == RSM_ST_OK)
         status = reach(&blob, &conn->listening);
+    request.operation = PEEK_JOIN;
+    if (status == RSM_ST_OK && send(conn->listening, &request, offsetof(struct peek_request, data),
+                                    MSG_NOSIGNAL) != (ssize_t)offsetof(struct peek_request, data))
+        status = RSM_ST_UNREACHABLE;
 #endif
     if (status != RSM_ST_OK) {
         if (conn->listening >= 0)

@@ -83,6 +83,7 @@ static enum rsm_status peek_open(const struct rsm_controller_info *info,
     port->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 #endif
     pthread_mutex_init(&port->lock, NULL);
+    pthread_cond_init(&port->closed, NULL);
     if (port->stop < 0 || !open_listener(port) || !start_thread(port)) {
         close_all(port);
         return RSM_ST_NO_RESOURCES;
@@ -102,6 +103,7 @@ static void peek_close(struct rsm_node_port *base)
         port->news = news->next;
         free(news);
     }
+    pthread_cond_destroy(&port->closed);
     pthread_mutex_destroy(&port->lock);
     close_all(port);
 }
@@ -176,6 +178,9 @@ static enum rsm_status peek_offer(struct rsm_node_port *base, const struct rsm_e
         return RSM_ST_NO_RESOURCES;
     }
     granted->base.port = base;
+    granted->base.descriptors = PEEK_SOCKETS;
+    for (unsigned i = 0; i < PEEK_SOCKETS; i++)
+        granted->sockets[i] = -1;
     granted->key |= 1; /* never 0 */
     granted->rights = rights;
     granted->listening = -1;
@@ -195,12 +200,24 @@ static enum rsm_status peek_offer(struct rsm_node_port *base, const struct rsm_e
     return RSM_ST_OK;
 }
 
+/* The importer's sockets are closed by the thread that reads them. Lock held. */
+static void close_sockets(struct peek_node_port *port, const struct peek_node_offer *granted)
+{
+    for (unsigned i = 0; i < PEEK_SOCKETS; i++) {
+        if (granted->sockets[i] >= 0)
+            shutdown(granted->sockets[i], SHUT_RDWR);
+        while (granted->sockets[i] >= 0)
+            pthread_cond_wait(&port->closed, &port->lock);
+    }
+}
+
 /* Whoever accesses the memory holds the lock: behind this nobody does by that offer. */
 static void peek_revoke(struct rsm_node_port *base, struct rsm_node_offer *made)
 {
     struct peek_node_port *port = port_of(base);
     struct peek_node_offer *granted = offer_of(made);
     pthread_mutex_lock(&port->lock);
+    close_sockets(port, granted);
     struct peek_node_offer **place = &port->offers;
     while (*place != granted)
         place = &(*place)->next;

@@ -52,8 +52,9 @@ enum peek_operation {
     PEEK_PUT = 2,
     PEEK_GET = 3,
     PEEK_SIGNAL = 4, /* offset 1: coalesced */
-    PEEK_LISTEN = 5, /* first, of the socket for signals: offset is the key; without reply */
+    PEEK_LISTEN = 5, /* there: from now on signals may come; without reply */
     PEEK_TAKEN = 6,  /* there; without reply */
+    PEEK_JOIN = 7,   /* first, of the socket for signals: offset is the key; without reply */
 };
 
 struct peek_request {

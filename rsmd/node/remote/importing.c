@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "node/refusals.h"
 #include "node/records.h"
 #include "node/remote/internal.h"
 #include "node/remote/relay.h"
@@ -176,7 +177,7 @@ static bool goes_through_its_node(const struct rsmd_controller *controller,
 }
 
 /* Let the port make of the offer what a process of this host connects with. */
-static enum rsm_status accept_offer(struct rsmd_import *import,
+static enum rsm_status accept_offer(struct rsmd_node *node, struct rsmd_import *import,
                                     const struct rsm_cluster_connect_reply *reply,
                                     struct rsm_offer *offer)
 {
@@ -199,20 +200,22 @@ static enum rsm_status accept_offer(struct rsmd_import *import,
     rsmd_share_give(import->account, RSMD_DESCRIPTORS, 1);
     if (status != RSM_ST_PROTOCOL)
         return status;
-    rsm_log_error("controller %s: node %u makes an offer that makes no sense", controller->name,
-                  (unsigned)import->exporter);
+    rsmd_log_of_node(node, import->exporter,
+                     "controller %s: node %u makes an offer that makes no sense", controller->name,
+                     (unsigned)import->exporter);
     return RSM_ST_UNREACHABLE;
 }
 
 /* A segment of a controller with another transport: the process would take the offer to the device of
  * the controller that it has named, which is not the one that the offer is for. */
-static bool is_of_this_transport(const struct rsmd_forward *forward,
+static bool is_of_this_transport(struct rsmd_node *node, const struct rsmd_forward *forward,
                                  const struct rsm_cluster_connect_reply *reply)
 {
     const struct rsmd_controller *controller = forward->controller;
     if (strcmp(controller->ops->name, reply->transport) == 0)
         return true;
-    rsm_log_warning(
+    rsmd_log_of_user(
+        node, forward->importer.uid,
         "node %u: segment %#x is on a controller of transport %s, and the importer asked "
         "for it through controller %s, which is one of transport %s",
         (unsigned)forward->remote->node, (unsigned)forward->name.id, reply->transport,
@@ -268,7 +271,7 @@ static enum rsm_status take_success(struct rsmd_forward *forward,
         give_back(forward->node, forward->remote, reply);
         return status;
     }
-    status = accept_offer(import, reply, &offer);
+    status = accept_offer(forward->node, import, reply, &offer);
     if (status != RSM_ST_OK) {
         rsmd_import_free(forward->node, import); /* and there, too */
         return status;
@@ -301,11 +304,12 @@ void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
     enum rsm_status status = (enum rsm_status)reply->status;
     if (!rsmcore_status_known(reply->status) ||
         (status == RSM_ST_OK && !is_sound(remote, forward, reply))) {
-        rsm_log_error("node %u answers a connect with what makes no sense", (unsigned)remote->node);
+        rsmd_log_of_node(node, remote->node, "node %u answers a connect with what makes no sense",
+                         (unsigned)remote->node);
         give_back(node, remote, reply);
         status = RSM_ST_UNREACHABLE;
     }
-    if (status == RSM_ST_OK && !is_of_this_transport(forward, reply)) {
+    if (status == RSM_ST_OK && !is_of_this_transport(node, forward, reply)) {
         give_back(node, remote, reply);
         status = RSM_ST_NO_ROUTE;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Named interrupts of nodes of other hosts, and processes there that trigger ours. */
+#include "node/refusals.h"
 #include "node/interrupts.h"
 
 #include <string.h>
@@ -53,8 +54,9 @@ void rsmd_remote_on_interrupt_reply(const struct rsmd_remote *remote,
     if (forward == NULL) /* nobody waits for it any more */
         return;
     if (reply->status == RSM_ST_OK && reply->interrupt == 0) {
-        rsm_log_error("node %u answers about an interrupt with what makes no sense",
-                      (unsigned)remote->node);
+        rsmd_log_of_node(forward->node, remote->node,
+                         "node %u answers about an interrupt with what makes no sense",
+                         (unsigned)remote->node);
         answer.status = RSM_ST_UNREACHABLE;
     }
     if (answer.status == RSM_ST_OK && forward->type == RSM_MSG_INTERRUPT_CONNECT)

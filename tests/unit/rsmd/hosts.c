@@ -54,6 +54,8 @@ static enum rsm_status fake_offer(struct rsm_node_port *port, const struct rsm_e
         return RSM_ST_NO_MEMORY;
     fresh->remote = !importer->local && fake.imports != NULL;
     fresh->node = importer->node;
+    fresh->base.descriptors = hosts.keeps_descriptors;
+    fresh->base.threads = hosts.keeps_threads;
     *made = &fresh->base;
     return RSM_ST_OK;
 }

@@ -30,9 +30,10 @@ struct hosts {
     struct event_base *base;
     struct rsmd_node node[HOSTS + 1]; /* from 1 */
     bool link[HOSTS + 1][HOSTS + 1];
-    size_t queued;        /* what the carrier says */
-    unsigned revokes;     /* by the fake transport */
-    unsigned descriptors; /* that it puts into each offer */
+    size_t queued;                             /* what the carrier says */
+    unsigned revokes;                          /* by the fake transport */
+    unsigned descriptors;                      /* that it puts into each offer */
+    uint32_t keeps_descriptors, keeps_threads; /* that each offer takes of the daemon */
     /* Its fabric's signals to importers. */
     bool fabric;               /* it carries them */
     bool arrived;              /* what was sent */

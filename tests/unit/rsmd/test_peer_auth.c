@@ -54,7 +54,10 @@ static void credentials_open_the_link(void **state)
     side_stop(&two);
 }
 
-/* Both ends have the same words, whoever it was that checked. */
+/* What the called end shows of a caller who has not proved who he is: none of his words. */
+#define BREAKS_OFF "its daemon breaks off: the log there says why"
+
+/* The caller shows the words of whoever checked, the called end its own. */
 static void expect_failure(int encode, int decode, int which, const char *checker)
 {
     struct side one, two;
@@ -64,7 +67,7 @@ static void expect_failure(int encode, int decode, int which, const char *checke
     run(&two, 2);
     run(&one, 1);
     AWAIT_TEXT(&one, 2, checker);
-    AWAIT_TEXT(&two, 1, checker);
+    AWAIT_TEXT(&two, 1, strstr(checker, "node 1") != NULL ? BREAKS_OFF : checker);
     assert_int_equal(one.ups + two.ups, 0);
     side_stop(&one);
     side_stop(&two);
@@ -113,7 +116,7 @@ static void the_caller_checks_as_well(void **state)
     run(&two, 2);
     run(&one, 1);
     AWAIT_TEXT(&one, 2, "node 1 does not accept the credential of node 2: the MUNGE keys");
-    AWAIT_TEXT(&two, 1, "node 1 does not accept the credential of node 2: the MUNGE keys");
+    AWAIT_TEXT(&two, 1, BREAKS_OFF);
     assert_int_equal(two.ups, 0);
     AWAIT(one.ups == 1 && two.ups == 1); /* the next attempt */
     side_stop(&one);
@@ -345,7 +348,7 @@ static void a_munged_that_hangs_hangs_nobody(void **state)
     links_turn();
     assert_in_range(rsm_clock_ms() - before, 0, LINKS_WAIT_MS / 2);
     AWAIT_TEXT(&one, 2, "munged on the host of node 1 does not answer");
-    AWAIT_TEXT(&two, 1, "munged on the host of node 1 does not answer");
+    AWAIT_TEXT(&two, 1, BREAKS_OFF);
     assert_int_equal(atomic_load(&fake->inside), 1);
     side_stop(&one);
     side_stop(&two);

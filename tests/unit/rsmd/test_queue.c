@@ -31,7 +31,7 @@ static void all_come_out_in_order(void **state)
     struct rlimit limit;
     assert_non_null(given);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    uint32_t count = limit.rlim_max > 3 * MANY ? MANY : 700;
+    uint32_t count = (uint32_t)(limit.rlim_max > 3 * MANY ? MANY : limit.rlim_max / 3);
     limit.rlim_cur = limit.rlim_max;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     ends[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -59,6 +59,44 @@ static void all_come_out_in_order(void **state)
     assert_null(taken);
     close(queue);
     free(given);
+}
+
+/* With a buffer as small as the kernel makes it, the same descriptors take many sockets. */
+static void small_buffers_suffice(void **state)
+{
+    int whole = rsmd_queue_buffer;
+    rsmd_queue_buffer = 1;
+    all_come_out_in_order(state);
+    rsmd_queue_buffer = whole;
+}
+
+static void nothing_stays_open_of_many_sockets(void **state)
+{
+    (void)state;
+    enum { COUNT = 6000 };
+    unsigned before = open_descriptors();
+    int whole = rsmd_queue_buffer, given[COUNT], *taken;
+    rsmd_queue_buffer = 1;
+    for (size_t i = 0; i < COUNT; i++)
+        given[i] = STDIN_FILENO;
+    int queue = rsmd_queue_fill(given, COUNT);
+    assert_true(queue >= 0);
+    close(queue);
+    assert_int_equal(open_descriptors(), before);
+    given[COUNT - 1] = -1;
+    assert_int_equal(rsmd_queue_fill(given, COUNT), -1);
+    assert_int_equal(errno, EBADF);
+    assert_int_equal(open_descriptors(), before);
+    /* A head whose queues are not all there gives nothing. */
+    given[COUNT - 1] = STDIN_FILENO;
+    queue = rsmd_queue_fill(given, COUNT);
+    char label[64];
+    assert_true(queue >= 0 && recv(queue, label, sizeof label, 0) > 0);
+    assert_int_equal(rsmd_queue_empty(queue, &taken), 0);
+    assert_int_equal(errno, EBADMSG);
+    close(queue);
+    assert_int_equal(open_descriptors(), before);
+    rsmd_queue_buffer = whole;
 }
 
 static void nothing_stays_open(void **state)
@@ -116,6 +154,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_come_out_in_order),
         cmocka_unit_test(nothing_stays_open),
+        cmocka_unit_test(small_buffers_suffice),
+        cmocka_unit_test(nothing_stays_open_of_many_sockets),
         cmocka_unit_test(other_messages_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

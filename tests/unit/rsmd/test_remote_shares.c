@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What nodes of other hosts and their users may have of this one. */
+#include <stdio.h>
 #include <unistd.h>
 
 #include "hosts.h"
+#include "base/log.h"
+#include "node/refusals.h"
 #include "node/registry.h"
 
 static struct person exporter, importer;
@@ -188,14 +191,80 @@ static void forwarded_connects_have_a_limit(void **state)
     assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ), RSM_ST_OK);
 }
 
+/* What a transport keeps for a connection is charged to the importer before he gets the offer, and
+ * given back when the offer has been revoked. */
+static void what_transports_keep_is_charged(void **state)
+{
+    (void)state;
+    struct rsmd_shares *shares = &hosts.node[1].shares;
+    uint64_t before = shares->used[RSMD_DESCRIPTORS];
+    hosts.keeps_descriptors = 3;
+    hosts.keeps_threads = 1;
+    rsmd_shares_limit(shares, RSMD_DESCRIPTORS, 200);
+    rsmd_shares_limit(shares, RSMD_THREADS, 40); /* a far node 30, one user of it 22 */
+    assert_int_equal(connect_all(&importer), 22);
+    assert_int_equal(shares->used[RSMD_THREADS], 22);
+    assert_int_equal(shares->used[RSMD_DESCRIPTORS], before + 66);
+    assert_int_equal(hosts.revokes, 1); /* of the connect that was refused */
+    assert_int_equal(imports_of(1), 22);
+    assert_true(rsmd_shares_are_sound(shares));
+    /* Descriptors run out first. */
+    rsmd_shares_limit(shares, RSMD_THREADS, 4000);
+    assert_int_equal(connect_all(&importer), 37 - 22); /* a user of a far node: 112 */
+    assert_int_equal(shares->used[RSMD_THREADS], 37);
+    struct rsm_msg end = {.type = RSM_MSG_IMPORT_DISCONNECT,
+                          .u.import_disconnect.import = importer.client.imports->id};
+    assert_int_equal(ask(&importer, &end), RSM_ST_OK);
+    deliver_all();
+    assert_int_equal(shares->used[RSMD_DESCRIPTORS], before + 108);
+    assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ), RSM_ST_OK);
+    link_down(1, 2);
+    deliver_all();
+    assert_int_equal(shares->used[RSMD_DESCRIPTORS], before);
+    assert_int_equal(shares->used[RSMD_THREADS], 0);
+    assert_int_equal(hosts.revokes, 2 + 38); /* refused; made */
+}
+
+/* ------------------------------------------------------------------ the log */
+
+static unsigned lines;
+static char latest[256];
+
+static void count_line(enum rsmcore_log_level level, const char *text)
+{
+    (void)level;
+    lines++;
+    snprintf(latest, sizeof latest, "%s", text);
+}
+
+/* Whatever one user or another node does, the lines about the others are written. */
+static void one_user_does_not_fill_the_log(void **state)
+{
+    (void)state;
+    struct rsmd_node *node = &hosts.node[1];
+    lines = 0;
+    rsmcore_log_to(count_line, RSMCORE_LOG_INFO);
+    for (unsigned i = 0; i < 22000; i++)
+        rsmd_log_of_user(node, 500, "process %u does it again", i);
+    assert_int_equal(lines, RSMD_COMPLAINTS_BURST);
+    rsmd_log_of_user(node, 501, "once");
+    assert_int_equal(lines, RSMD_COMPLAINTS_BURST + 1);
+    for (unsigned i = 0; i < 22000; i++)
+        rsmd_log_of_node(node, 2, "node 2 says %u", i);
+    assert_int_equal(lines, 2 * RSMD_COMPLAINTS_BURST + 1);
+    /* Nobody's words begin a line of their own, or speak to a terminal. */
+    rsmd_log_of_node(node, 3, "it says: %s", "go\n\033[2Jaway\177");
+    assert_string_equal(latest, "it says: go??[2Jaway?");
+    rsmcore_log_to(NULL, RSMCORE_LOG_INFO);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(a_far_node_does_not_take_all),
-        TEST(forwarded_connects_have_a_limit),
-        TEST(pinned_memory_has_a_limit),
-        TEST(what_is_not_pinned_is_not_charged),
+        TEST(a_far_node_does_not_take_all),         TEST(one_user_does_not_fill_the_log),
+        TEST(forwarded_connects_have_a_limit),      TEST(pinned_memory_has_a_limit),
+        TEST(what_transports_keep_is_charged),      TEST(what_is_not_pinned_is_not_charged),
         TEST(what_is_pinned_of_a_segment_is_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
