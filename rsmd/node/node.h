@@ -18,6 +18,7 @@
 #include "control/runtime.h"
 #include "node/generation_table.h"
 #include "common/complaints.h"
+#include "common/steps.h"
 #include "node/shares.h"
 #include "node/slotmap.h"
 #include "common/tables.h"
@@ -267,6 +268,7 @@ struct rsmd_node {
     struct rsmd_shares shares;
     uint32_t client_count;        /* that have said HELLO */
     uint64_t connects, events;    /* so far, for rsmstat (struct rsm_inspect_reply) */
+    struct rsmd_steps steps;      /* of the event loop */
     struct rsmd_cluster *cluster; /* links to other hosts; NULL before and after they are there */
     struct rsmd_refusal refusal;
     struct rsmd_bucket refusals; /* bounds what refused clients make us log */

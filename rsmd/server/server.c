@@ -230,7 +230,10 @@ bool rsmd_server_init(struct rsmd_server *server, struct rsmd_node *node, int li
 
 void rsmd_server_run(struct rsmd_server *server)
 {
-    event_base_dispatch(server->base);
+    struct rsmd_steps *steps = &server->node->steps;
+    rsmd_steps_begin(steps);
+    while (event_base_loop(server->base, EVLOOP_ONCE) == 0 && !event_base_got_break(server->base))
+        rsmd_steps_next(steps);
 }
 
 void rsmd_server_settle(struct rsmd_server *server)
