@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "server/server.h"
 
@@ -19,8 +20,9 @@
 #include "server/greeting.h"
 #include "cluster/cluster.h"
 
+static const int64_t accept_ns = 1000000; /* then the loop looks around */
+
 enum {
-    ACCEPTS_PER_TURN = 16,
     THREADS_MAX = 64, /* for what may take long, see worker.h */
     THREADS_PER_USER = 2,
     SETTLE_TIMEOUT_MS = 3000, /* for these threads when it is replaced */
@@ -119,7 +121,7 @@ static void accept_clients(evutil_socket_t listener, short what, void *argument)
 {
     (void)what;
     struct rsmd_server *server = argument;
-    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+    for (int64_t end = rsm_clock_ns() + accept_ns; rsm_clock_ns() < end;) {
         bool spare = have_spare(server);
         int fd = spare ? accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
         if (fd >= 0) {
