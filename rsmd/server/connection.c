@@ -11,15 +11,19 @@
 #include <unistd.h>
 
 #include "node/call.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "server/ending.h"
 #include "server/greeting.h"
 #include "node/refusals.h"
 #include "node/registry.h"
+#include "node/unfinished.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
+
+static const int64_t slice_ns = 1000000; /* of what is left unfinished */
 
 /* ------------------------------------------------------------------ packets */
 
@@ -139,6 +143,10 @@ static enum rsmd_served serve_next(struct rsmd_connection *connection)
     if (connection->dead ||
         (!connection->taken_in && (is_closed(connection) || !take_in(connection))))
         return RSMD_SERVED_LAST;
+    if (rsmd_unfinished_is(&connection->client)) {
+        rsmd_unfinished_go_on(server->node, &connection->client, rsm_clock_ns() + slice_ns);
+        return RSMD_SERVED_ONE;
+    }
     if (is_busy(connection))
         return RSMD_SERVED_NOTHING;
     if (brings_descriptors(connection))

@@ -139,8 +139,10 @@ void rsmd_ending_begin(struct rsmd_connection *connection)
     connection->client.settled = on_settled;
     DL_APPEND(server->ending, connection);
     close_socket(connection);
-    /* Many can end at once: only what is nothing goes at once. */
-    if (!free_if_over(connection))
+    /* Those before it go first, and have the slice. What little is left goes before the next client
+     * is served, so that its ids are free. */
+    if (!evtimer_pending(server->ending_goes_on, NULL) &&
+        clear_some(server, rsm_clock_ns() + slice_ns))
         go_on_later(server);
 }
 

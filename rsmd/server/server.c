@@ -17,6 +17,7 @@
 #include "node/fabric.h"
 #include "node/remote/remote.h"
 #include "node/saved.h"
+#include "node/unfinished.h"
 #include "server/greeting.h"
 #include "cluster/cluster.h"
 
@@ -210,6 +211,7 @@ bool rsmd_server_init(struct rsmd_server *server, struct rsmd_node *node, int li
     server->node = node;
     server->listener = listener;
     server->spare = -1;
+    node->has_turns = true;
     server->linger_ms = linger_ms;
     sigset_t handled = handled_signals(linger_ms < 0);
     server->signals = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -246,6 +248,9 @@ void rsmd_server_settle(struct rsmd_server *server)
     rsmd_cluster_stop(server->node->cluster);
     server->node->cluster = NULL;
     rsmd_endings_finish(server, SETTLE_TIMEOUT_MS);
+    DL_FOREACH(server->connections, connection)
+    if (rsmd_unfinished_is(&connection->client))
+        rsmd_unfinished_go_on(server->node, &connection->client, INT64_MAX);
     DL_FOREACH_SAFE(server->connections, connection, next)
     {
         if (rsmd_saved_all_of(&connection->client))
