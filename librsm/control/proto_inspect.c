@@ -46,6 +46,7 @@ static void walk_inspect_reply(struct rsm_codec *c, struct rsm_inspect_reply *m)
     rsm_codec_u32(c, &m->clients);
     rsm_codec_u64(c, &m->connects);
     rsm_codec_u64(c, &m->events);
+    rsm_codec_u64(c, &m->longest_step_us);
     rsm_codec_u64(c, &m->refusal.ago_ms);
     rsm_codec_u32(c, &m->refusal.type);
     rsm_codec_u32(c, &m->refusal.status);

@@ -71,6 +71,8 @@ struct rsm_inspect_reply {
     uint32_t clients;
     uint64_t connects; /* connections made since rsmd began, to its segments or by its clients */
     uint64_t events;   /* since then, through rsmd: those from and to other hosts */
+    uint64_t
+        longest_step_us; /* since then: processor time between two looks of rsmd for requests */
     struct rsm_refusal refusal;
     uint32_t count; /* in this reply */
     struct rsm_inspect_item items[RSM_PROTO_ITEMS_MAX];

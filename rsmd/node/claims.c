@@ -5,6 +5,7 @@
 #include "node/records.h"
 #include "node/registry.h"
 #include "node/segment_ids.h"
+#include "node/unfinished.h"
 
 enum rsm_status rsmd_claim(struct rsmd_node *node, struct rsmd_export *exported,
                            const struct rsm_export_create_request *asked)
@@ -114,6 +115,6 @@ enum rsm_status rsmd_answer_export_state(struct rsmd_call *call)
     bool closes = asked->from == RSM_SEGMENT_OPEN && asked->to != RSM_SEGMENT_OPEN;
     *state = (uint8_t)asked->to;
     if (closes && (asked->flags & RSM_STATE_NOTIFY) != 0)
-        rsmd_record_unavailable(call->node, exported);
+        rsmd_unfinished_tell(call->node, call->client, exported);
     return RSM_ST_OK;
 }

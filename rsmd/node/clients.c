@@ -5,6 +5,7 @@
 #include "node/interrupts.h"
 #include "node/registry.h"
 #include "node/remote/remote.h"
+#include "node/unfinished.h"
 
 bool rsmd_client_admit(const struct rsmd_client *client)
 {
@@ -30,14 +31,18 @@ void rsmd_client_dismiss(const struct rsmd_client *client)
 
 /* Free one thing of a client's. The order matters: exports use extents, and go without importers.
  */
-static void clear_one(struct rsmd_node *node, struct rsmd_client *client)
+static void clear_one(struct rsmd_node *node, struct rsmd_client *client, int64_t until)
 {
-    if (client->interrupts != NULL)
+    if (rsmd_unfinished_is(client))
+        rsmd_unfinished_go_on(node, client, until);
+    else if (client->interrupts != NULL)
         rsmd_interrupt_free_first(node, client);
     else if (client->imports != NULL)
         rsmd_import_free(node, client->imports);
     else if (client->exports != NULL && client->exports->imports != NULL)
         rsmd_import_abort(node, client->exports->imports);
+    else if (client->exports != NULL && client->exports->attached != NULL)
+        rsmd_import_abort(node, client->exports->attached);
     else if (client->exports != NULL)
         rsmd_export_free(node, client->exports);
     else
@@ -47,13 +52,13 @@ static void clear_one(struct rsmd_node *node, struct rsmd_client *client)
 bool rsmd_client_is_clear(const struct rsmd_client *client)
 {
     return client->imports == NULL && client->exports == NULL && client->extents == NULL &&
-           client->interrupts == NULL;
+           client->interrupts == NULL && !rsmd_unfinished_is(client);
 }
 
 bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client, int64_t until)
 {
     while (!rsmd_client_is_clear(client)) {
-        clear_one(node, client);
+        clear_one(node, client, until);
         if (until != INT64_MAX && rsm_clock_ns() >= until)
             break;
     }

@@ -91,7 +91,8 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     bool local = importer.local;
     if (!local && !rsmd_reaches(exported->controller, wanted->client->node))
         return RSM_ST_UNREACHABLE;
-    if (!rsmd_share_fits(wanted->account, RSMD_SEGMENTS, 1))
+    if (!rsmd_share_fits(wanted->account, RSMD_SEGMENTS, 1) ||
+        (wanted->attach && exported->attached_count >= RSMD_ATTACHED_MAX))
         return RSM_ST_NO_RESOURCES;
     enum rsm_status status =
         rsmd_offer_make(node, exported, &importer, local, wanted->rights, offer, &by, &granted);

@@ -200,6 +200,7 @@ enum rsm_status rsmd_answer_inspect(struct rsmd_call *call)
     reply->clients = node->client_count;
     reply->connects = node->connects;
     reply->events = node->events;
+    reply->longest_step_us = (uint64_t)node->steps.longest_ns / 1000;
     reply->refusal = rsmd_refusal_seen(node, call->who.uid, walk.all);
     fill_page(call, &walk);
     return RSM_ST_OK;

@@ -86,6 +86,17 @@ static void end_direct(struct rsmd_interrupt *interrupt)
     interrupt->direct = false;
 }
 
+static void leave_number(struct rsmd_node *node, struct rsmd_interrupt *interrupt)
+{
+    if (interrupt->hh_key.tbl == NULL)
+        return;
+    HASH_DELETE(hh_key, node->interrupts_by_number, interrupt);
+    interrupt->hh_key.tbl = NULL;
+    interrupt->previous_sharer->next_sharer = interrupt->next_sharer;
+    interrupt->next_sharer->previous_sharer = interrupt->previous_sharer;
+    interrupt->next_sharer = interrupt->previous_sharer = interrupt;
+}
+
 static void free_interrupt(struct rsmd_node *node, struct rsmd_interrupt *interrupt)
 {
     struct rsmd_account *account = interrupt->client->account;
@@ -93,11 +104,9 @@ static void free_interrupt(struct rsmd_node *node, struct rsmd_interrupt *interr
     while (interrupt->messages != NULL)
         discard_oldest(interrupt);
     rsmd_events_close(account, &interrupt->events);
-    HASH_DELETE(hh_key, node->interrupts_by_number, interrupt);
+    leave_number(node, interrupt);
     HASH_DEL(node->interrupts, interrupt);
     rsmd_slotmap_set(node->interrupts_by_place, interrupt->place, NULL);
-    interrupt->previous_sharer->next_sharer = interrupt->next_sharer;
-    interrupt->next_sharer->previous_sharer = interrupt->previous_sharer;
     DL_DELETE(interrupt->client->interrupts, interrupt);
     rsmd_share_give(account, RSMD_INTERRUPTS, 1);
     free(interrupt);
@@ -108,15 +117,26 @@ void rsmd_interrupt_free_first(struct rsmd_node *node, struct rsmd_client *clien
     free_interrupt(node, client->interrupts);
 }
 
-/* Those whose owners have gone are in nobody's way. */
+/* Those whose owners have gone are in nobody's way: they lose their number, and are freed with
+ * what else their owners had. */
 static bool number_in_use(struct rsmd_node *node, uint32_t kind, uint32_t number)
 {
     struct rsmd_interrupt *left;
     if (find(node, kind, number) != NULL)
         return true;
     while ((left = find_any(node, kind, number)) != NULL)
-        free_interrupt(node, left);
+        leave_number(node, left);
     return false;
+}
+
+/* Of a ring, those whose owners have gone included. */
+static unsigned count_sharers(const struct rsmd_interrupt *holder)
+{
+    unsigned count = 1;
+    for (const struct rsmd_interrupt *each = holder->next_sharer; each != holder;
+         each = each->next_sharer)
+        count++;
+    return count;
 }
 
 /* With whom a new one can have its number. Whoever joins gets what others are sent, so he is the
@@ -222,6 +242,8 @@ enum rsm_status rsmd_answer_interrupt_create(struct rsmd_call *call)
         holder = find_to_share(call);
         if (holder == NULL)
             return RSM_ST_ID_IN_USE;
+        if (count_sharers(holder) >= RSMD_SHARERS_MAX)
+            return RSM_ST_NO_RESOURCES;
     }
     enum rsm_status status = make_interrupt(call, key, holder, &interrupt);
     if (status == RSM_ST_OK)

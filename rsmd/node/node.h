@@ -18,6 +18,7 @@
 #include "control/runtime.h"
 #include "node/generation_table.h"
 #include "common/complaints.h"
+#include "common/steps.h"
 #include "node/shares.h"
 #include "node/slotmap.h"
 #include "common/tables.h"
@@ -25,6 +26,8 @@
 
 enum {
     RSMD_GROUPS_MAX = 65536,           /* the kernel's NGROUPS_MAX */
+    RSMD_ATTACHED_MAX = 256,           /* to one segment: each is told who connects */
+    RSMD_SHARERS_MAX = 256,            /* of one number of interrupts: each gets all triggers */
     RSMD_FORWARDS_PER_CLIENT_MAX = 64, /* under way; further requests wait in the socket */
 };
 
@@ -116,10 +119,14 @@ struct rsmd_export {
     bool ended; /* destroyed by its exporter, who cannot name it any more: freed with its last
                      connection */
     struct rsmd_segment_name name;
-    struct rsmd_pieces *pieces; /* NULL unless published */
-    struct rsmd_import *imports;
-    uint32_t import_count;   /* of connections, without those that are attached */
-    uint32_t attached_count; /* of those */
+    struct rsmd_pieces *pieces;   /* NULL unless published */
+    struct rsmd_import *imports;  /* connections, without those that are attached */
+    struct rsmd_import *attached; /* those */
+    uint32_t import_count;
+    uint32_t attached_count;
+    bool cutting;                  /* all of them are being cut (unfinished.h) */
+    uint32_t notices;              /* how often importers were to be told that it is unavailable */
+    struct rsmd_import *tell_next; /* whom next; NULL: nobody */
     struct rsmd_events events;
     struct rsmd_records *records; /* of its connections; NULL: the exporter asks for none */
     struct rsmd_export *prev, *next;
@@ -163,6 +170,7 @@ struct rsmd_import {
     struct rsmd_events events;
     struct rsmd_records *records; /* NULL: the importer asks for none */
     bool attached;                /* it shares the segment as its exporter does (claims.h) */
+    uint32_t notices;             /* how many of the export's it has been told */
     bool asked_to_leave;          /* the segment has become unavailable since it connected */
     bool disconnected;            /* by the importer, as opposed to its death */
     struct softmap_choice choice; /* of the mapping engine, as the importer says */
@@ -185,6 +193,15 @@ struct rsmd_import {
     UT_hash_handle hh_remote;                      /* by there.id, of the remote node */
 };
 
+/** What a request has left to do (unfinished.h). */
+struct rsmd_unfinished {
+    uint32_t export_id; /* to the connections of this segment; 0: nothing */
+    bool asked;         /* the request waits for it */
+    uint32_t type;      /* of that */
+    uint32_t sequence;
+    struct rsm_export_end_reply reply;
+};
+
 /** One connected process, or all those of another host's node. */
 struct rsmd_client {
     bool greeted;
@@ -201,6 +218,7 @@ struct rsmd_client {
     uint32_t forward_count; /* of these, and of those that a thread is at */
     void (*answer)(struct rsmd_client *client, const struct rsm_msg *reply,
                    const struct rsm_packet_fds *fds);
+    struct rsmd_unfinished unfinished;
     bool ending;   /* it asks nothing any more, and nobody connects to what it has */
     uint32_t jobs; /* of threads, on its behalf */
     void (*settled)(struct rsmd_client *client); /* it is ending, and the last of these is over */
@@ -271,8 +289,10 @@ struct rsmd_node {
     struct rsmd_bucket missed_log;               /* complaints about events */
     uint64_t next_segment_id[RSM_ID_SPACES];     /* to assign; beyond 32 bits: see segment_ids.c */
     struct rsmd_shares shares;
-    uint32_t client_count;        /* that have said HELLO */
-    uint64_t connects, events;    /* so far, for rsmstat (struct rsm_inspect_reply) */
+    uint32_t client_count;     /* that have said HELLO */
+    uint64_t connects, events; /* so far, for rsmstat (struct rsm_inspect_reply) */
+    struct rsmd_steps steps;   /* of the event loop */
+    bool has_turns; /* a server goes on with what is unfinished; else all is done at once */
     struct rsmd_cluster *cluster; /* links to other hosts; NULL before and after they are there */
     struct rsmd_refusal refusal;
     struct rsmd_buckets complaints; /* bound what clients and other nodes make us log */

@@ -11,6 +11,7 @@
 #include "node/registry.h"
 #include "node/segment_ids.h"
 #include "node/topology.h"
+#include "node/unfinished.h"
 
 static bool whole_pages(uint64_t bytes)
 {
@@ -131,7 +132,9 @@ static enum rsm_status find_created(const struct rsmd_call *call, uint32_t id,
     if (*exported == NULL)
         return RSM_ST_NOT_FOUND;
     bool told = call->who.pid != 0 && (*exported)->creator != 0;
-    return told && call->who.pid != (*exported)->creator ? RSM_ST_NOT_CREATOR : RSM_ST_OK;
+    if (told && call->who.pid != (*exported)->creator)
+        return RSM_ST_NOT_CREATOR;
+    return (*exported)->cutting ? RSM_ST_BUSY : RSM_ST_OK;
 }
 
 /* ------------------------------------------------------------------ publish */
@@ -284,6 +287,9 @@ static bool was_offered(const struct rsmd_export *exported)
     DL_FOREACH2(exported->imports, import, export_next)
     if (rsmd_pieces_offered(import->pieces))
         return true;
+    DL_FOREACH2(exported->attached, import, export_next)
+    if (rsmd_pieces_offered(import->pieces))
+        return true;
     return exported->offered;
 }
 
@@ -294,7 +300,7 @@ enum rsm_status rsmd_answer_export_unpublish(struct rsmd_call *call)
     enum rsm_status status = find_created(call, asked->export_id, &exported);
     bool keep = (asked->flags & RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0;
     /* Connections that an earlier call kept can still be ended by one that does not keep them. */
-    if (exported != NULL && !exported->published && (keep || exported->imports == NULL))
+    if (exported != NULL && !exported->published && (keep || !rsmd_export_is_used(exported)))
         return RSM_ST_NOT_PUBLISHED;
     if (status != RSM_ST_OK)
         return status;
@@ -305,12 +311,14 @@ enum rsm_status rsmd_answer_export_unpublish(struct rsmd_call *call)
     exported->offered = was_offered(exported);
     rsmd_export_withdraw(call->node, exported);
     rsmd_claim_close(exported);
-    if ((asked->flags & RSM_UNPUBLISH_NOTIFY) != 0)
-        rsmd_record_unavailable(call->node, exported);
-    if (!keep)
-        rsmd_export_abort(call->node, exported);
     call->reply->u.export_end_reply = (struct rsm_export_end_reply){
-        .offered = exported->offered, .connections = exported->import_count};
+        .offered = exported->offered, .connections = keep ? exported->import_count : 0};
+    if (keep && (asked->flags & RSM_UNPUBLISH_NOTIFY) != 0)
+        rsmd_unfinished_tell(call->node, call->client, exported);
+    exported->notices += !keep && (asked->flags & RSM_UNPUBLISH_NOTIFY) != 0;
+    if (!keep)
+        rsmd_unfinished_cut(call->node, call->client, exported);
+    rsmd_unfinished_await(call);
     return RSM_ST_OK;
 }
 
@@ -324,14 +332,16 @@ enum rsm_status rsmd_answer_export_destroy(struct rsmd_call *call)
         return status;
     if (asked->flags > RSM_DESTROY_DEFER)
         return RSM_ST_INVALID;
-    if (asked->flags == RSM_DESTROY_UNUSED && exported->imports != NULL)
+    if (asked->flags == RSM_DESTROY_UNUSED && rsmd_export_is_used(exported))
         return RSM_ST_BUSY;
     reply->offered = was_offered(exported);
     if (asked->flags == RSM_DESTROY_DEFER) {
         reply->connections = exported->import_count;
         rsmd_export_defer(call->node, exported);
     } else {
-        rsmd_export_free(call->node, exported);
+        rsmd_export_destroy(call->node, exported);
+        rsmd_unfinished_cut(call->node, call->client, exported);
     }
+    rsmd_unfinished_await(call);
     return RSM_ST_OK;
 }

@@ -120,10 +120,8 @@ void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *exporte
         return;
     if (exported->records != NULL)
         append(node, exported->client->account, exported->records, record);
-    if (exported->attached_count == 0)
-        return;
-    DL_FOREACH2(exported->imports, other, export_next)
-    if (other->attached && other->records != NULL)
+    DL_FOREACH2(exported->attached, other, export_next)
+    if (other->records != NULL)
         append(node, other->account, other->records, record);
 }
 
@@ -136,13 +134,11 @@ void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_import *i
                    .event = event, .node = import->exporter, .connection = import->id});
 }
 
-void rsmd_record_unavailable(struct rsmd_node *node, const struct rsmd_export *exported)
+void rsmd_record_unavailable(struct rsmd_node *node, struct rsmd_import *import)
 {
-    struct rsmd_import *import;
-    DL_FOREACH2(exported->imports, import, export_next)
     if (import->remote != NULL)
         rsmd_remote_report_unavailable(node, import);
-    else if (!import->attached)
+    else
         rsmd_record_leave(node, import);
 }
 

@@ -34,7 +34,7 @@ void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_import *i
 /** Tell an importer here that the segment has become unavailable. If he asks for no records yet he
  *  is told when he does. */
 void rsmd_record_leave(struct rsmd_node *node, struct rsmd_import *import);
-/** Tell all importers of a segment, wherever they are, that it has become unavailable. */
-void rsmd_record_unavailable(struct rsmd_node *node, const struct rsmd_export *exported);
+/** Tell an importer, wherever he is, that the segment has become unavailable. */
+void rsmd_record_unavailable(struct rsmd_node *node, struct rsmd_import *import);
 
 #endif

@@ -7,6 +7,7 @@
 #include "node/interrupts.h"
 #include "node/offer.h"
 #include "node/records.h"
+#include "node/unfinished.h"
 #include "node/remote/release.h"
 #include "node/remote/remote.h"
 #include "node/remote/relay.h"
@@ -132,6 +133,31 @@ static uint32_t *count_of(struct rsmd_export *exported, const struct rsmd_import
     return import->attached ? &exported->attached_count : &exported->import_count;
 }
 
+static struct rsmd_import **list_of(struct rsmd_export *exported, const struct rsmd_import *import)
+{
+    return import->attached ? &exported->attached : &exported->imports;
+}
+
+static void add_to_export(struct rsmd_export *exported, struct rsmd_import *import)
+{
+    DL_APPEND2(*list_of(exported, import), import, export_prev, export_next);
+    (*count_of(exported, import))++;
+    import->notices = exported->notices;
+}
+
+static void remove_from_export(struct rsmd_export *exported, struct rsmd_import *import)
+{
+    if (exported->tell_next == import)
+        exported->tell_next = import->export_next;
+    DL_DELETE2(*list_of(exported, import), import, export_prev, export_next);
+    (*count_of(exported, import))--;
+}
+
+bool rsmd_export_is_used(const struct rsmd_export *exported)
+{
+    return exported->imports != NULL || exported->attached != NULL;
+}
+
 /* What the importer posted before its end has been posted, although the fabric has not said so yet. */
 static void collect_signals(struct rsmd_node *node, struct rsmd_import *import)
 {
@@ -159,8 +185,7 @@ static void sever(struct rsmd_node *node, struct rsmd_import *import, enum rsm_r
     rsmd_offer_refund(import->account, &import->price);
     rsmd_release_await(import);
     rsmd_pieces_drop(import->pieces);
-    DL_DELETE2(exported->imports, import, export_prev, export_next);
-    (*count_of(exported, import))--;
+    remove_from_export(exported, import);
     guest_goes(node, exported, import->importer.uid);
     import->exported = NULL;
     import->made = NULL;
@@ -207,32 +232,46 @@ static void forget_claim(struct rsmd_node *node, struct rsmd_export *exported)
 /* A connection has parted from its export, or the exporter has ended it. What the exporter has left
  * behind stays open until the last one who is attached has gone; the last connection takes the
  * rest. */
-static void settle_deferred(struct rsmd_node *node, struct rsmd_export *exported)
+static void settle_deferred(struct rsmd_node *node, struct rsmd_client *client,
+                            struct rsmd_export *exported)
 {
     if (!exported->ended)
         return;
     if (exported->attached_count == 0 && exported->hh_segment.tbl != NULL) {
         rsmd_export_withdraw(node, exported);
         forget_claim(node, exported);
-        rsmd_record_unavailable(node, exported);
+        rsmd_unfinished_tell(node, client, exported);
     }
-    if (exported->imports == NULL)
+    if (!rsmd_export_is_used(exported))
         rsmd_export_free(node, exported);
 }
 
 void rsmd_import_abort(struct rsmd_node *node, struct rsmd_import *import)
 {
     struct rsmd_export *exported = import->exported;
+    struct rsmd_client *client = import->client;
     if (exported == NULL)
         return;
     cut(node, import, RSM_RECORD_LOST);
-    settle_deferred(node, exported);
+    settle_deferred(node, client, exported);
 }
 
-void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *exported)
+void rsmd_export_cut_first(struct rsmd_node *node, struct rsmd_export *exported)
 {
-    while (exported->imports != NULL)
-        cut(node, exported->imports, RSM_RECORD_CUT);
+    cut(node, exported->imports != NULL ? exported->imports : exported->attached, RSM_RECORD_CUT);
+}
+
+void rsmd_export_unname(struct rsmd_node *node, struct rsmd_export *exported)
+{
+    rsmd_export_withdraw(node, exported);
+    forget_claim(node, exported);
+}
+
+void rsmd_export_destroy(struct rsmd_node *node, struct rsmd_export *exported)
+{
+    rsmd_export_unname(node, exported);
+    rsmd_records_end(exported->client->account, &exported->records);
+    exported->ended = true;
 }
 
 void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *exported)
@@ -252,15 +291,15 @@ void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *exported)
     rsmd_records_end(exported->client->account, &exported->records);
     exported->ended = true;
     if (!named) /* unpublished before; those who are still connected are told now */
-        rsmd_record_unavailable(node, exported);
-    settle_deferred(node, exported);
+        rsmd_unfinished_tell(node, exported->client, exported);
+    settle_deferred(node, exported->client, exported);
 }
 
 void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *exported)
 {
-    rsmd_export_abort(node, exported);
-    rsmd_export_withdraw(node, exported);
-    forget_claim(node, exported);
+    while (rsmd_export_is_used(exported))
+        rsmd_export_cut_first(node, exported);
+    rsmd_export_unname(node, exported);
     rsmd_records_end(exported->client->account, &exported->records);
     rsmd_events_close(exported->client->account, &exported->events);
     rsmd_slotmap_set(node->exports_by_slot, exported->epoch_slot, NULL);
@@ -378,8 +417,7 @@ enum rsm_status rsmd_import_make(struct rsmd_node *node, struct rsmd_client *cli
         return RSM_ST_NO_MEMORY;
     }
     import->pieces = rsmd_pieces_hold(exported->pieces);
-    DL_APPEND2(exported->imports, import, export_prev, export_next);
-    (*count_of(exported, import))++;
+    add_to_export(exported, import);
     rsmd_generation_table_advance(node->generation_table, exported->epoch_slot);
     rsmd_record_to_exporter(node, exported, RSM_RECORD_CONNECTED, import);
     *made = import;
@@ -400,8 +438,7 @@ bool rsmd_import_rejoin(struct rsmd_node *node, struct rsmd_import *import,
         }
     }
     import->exported = exported;
-    DL_APPEND2(exported->imports, import, export_prev, export_next);
-    (*count_of(exported, import))++;
+    add_to_export(exported, import);
     /* Posters may have been about to ask for the rest of a list that has another order now. */
     rsmd_generation_table_advance(node->generation_table, exported->epoch_slot);
     return true;
@@ -422,7 +459,7 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
     struct rsmd_export *exported = import->exported;
     if (exported != NULL) {
         sever(node, import, import->disconnected ? RSM_RECORD_DISCONNECTED : RSM_RECORD_LOST);
-        settle_deferred(node, exported);
+        settle_deferred(node, import->client, exported);
     }
     rsmd_remote_disconnect(node, import);
     rsmd_relay_free(import);

@@ -34,14 +34,20 @@ void rsmd_pieces_mark_offered(struct rsmd_pieces *pieces);
  *  client's account may have no more segments. */
 enum rsm_status rsmd_export_make(struct rsmd_node *node, struct rsmd_client *client,
                                  struct rsmd_controller *controller, struct rsmd_export **made);
-/** Abort all connections of a segment. */
-void rsmd_export_abort(struct rsmd_node *node, struct rsmd_export *exported);
+/** Whether it has connections, or others are attached to it. */
+bool rsmd_export_is_used(const struct rsmd_export *exported);
+/** Cut the first of those; of one that has ended nothing else happens. */
+void rsmd_export_cut_first(struct rsmd_node *node, struct rsmd_export *exported);
+/** Give its name up although its exporter has not: he has gone. */
+void rsmd_export_unname(struct rsmd_node *node, struct rsmd_export *exported);
 /** Enter it under that name, until it is withdrawn or, if it has claimed the name, freed. False: no
  *  memory. */
 bool rsmd_export_name(struct rsmd_node *node, struct rsmd_export *exported,
                       const struct rsmd_segment_name *name);
 /** End the publication: the segment id is free unless it is claimed. Connections are left alone. */
 void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *exported);
+/** Withdraw, and let the client have it no more; its connections are to be cut. */
+void rsmd_export_destroy(struct rsmd_node *node, struct rsmd_export *exported);
 /** Withdraw when nobody is attached any more, and free when the last connection has gone; the client
  *  has it no more. */
 void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *exported);

@@ -48,13 +48,14 @@ struct rsmd_export *rsmd_segment_claimed(const struct rsmd_node *node,
     return exported == NULL || exported->client->ending || !exported->claimed ? NULL : exported;
 }
 
-/* A segment whose exporter has gone is in nobody's way. */
+/* A segment whose exporter has gone is in nobody's way. It can have very many connections: only its
+ * name is given up here. */
 static bool in_use(struct rsmd_node *node, const struct rsmd_segment_name *name)
 {
     struct rsmd_export *holder = find(node, name);
     if (holder == NULL || !holder->client->ending)
         return holder != NULL;
-    rsmd_export_free(node, holder);
+    rsmd_export_unname(node, holder);
     return false;
 }
 

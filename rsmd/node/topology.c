@@ -120,29 +120,45 @@ enum rsmd_node_state rsmd_node_probe(const struct rsmd_node *node, uint32_t peer
     return probe(node, peer, &pid);
 }
 
-enum rsm_status rsmd_node_here(struct rsmd_node *node, uint32_t id)
+/* Whether it has been seen to listen a moment ago, and its process lives as far as one can see. */
+static bool listened(const struct rsmd_seen *seen)
 {
-    int64_t now = rsm_clock_ns();
+    return seen != NULL && seen->listened != 0 && rsm_clock_ns() - seen->listened < LISTENED_NS &&
+           (seen->pid == 0 || kill(seen->pid, 0) == 0 || errno == EPERM);
+}
+
+/* The state of a node of this host. However often clients ask, its daemon is connected to once a
+ * second at most while it listens. With RSMD_NODE_UNKNOWN errno may be EMFILE or ENFILE. */
+static enum rsmd_node_state state_here(struct rsmd_node *node, uint32_t id)
+{
     struct rsmd_seen *seen = find_seen(&node->topology, id);
-    if (id == node->id)
-        return RSM_ST_OK;
-    if (rsmd_remote_is_up(node, id))
-        return RSM_ST_DENIED;
-    if (seen != NULL && seen->listened != 0 && now - seen->listened < LISTENED_NS)
-        return RSM_ST_OK;
+    if (listened(seen))
+        return RSMD_NODE_ACTIVE;
     errno = 0;
     pid_t pid;
-    bool listens = probe(node, id, &pid) == RSMD_NODE_ACTIVE;
-    if (!listens && (errno == EMFILE || errno == ENFILE))
-        return RSM_ST_NO_RESOURCES;
+    enum rsmd_node_state state = probe(node, id, &pid);
+    int error = errno;
+    bool listens = state == RSMD_NODE_ACTIVE;
     /* Only who is there costs an entry, whatever clients say. */
     if (listens && seen == NULL)
         seen = need_seen(&node->topology, id);
     if (seen != NULL) {
-        seen->listened = listens ? now : 0;
+        seen->listened = listens ? rsm_clock_ns() : 0;
         seen->pid = pid;
     }
-    return listens ? RSM_ST_OK : RSM_ST_DENIED;
+    errno = listens ? 0 : error;
+    return state;
+}
+
+enum rsm_status rsmd_node_here(struct rsmd_node *node, uint32_t id)
+{
+    if (id == node->id)
+        return RSM_ST_OK;
+    if (rsmd_remote_is_up(node, id))
+        return RSM_ST_DENIED;
+    if (state_here(node, id) == RSMD_NODE_ACTIVE)
+        return RSM_ST_OK;
+    return errno == EMFILE || errno == ENFILE ? RSM_ST_NO_RESOURCES : RSM_ST_DENIED;
 }
 
 /* Whether there is a socket of a node of this host, whether or not anybody listens. */
@@ -176,7 +192,7 @@ static bool is_elsewhere(const struct rsmd_node *node, uint32_t id)
     return rsmd_remote_is_up(node, id) || (addressed && configured->socket[0] == '\0');
 }
 
-enum rsm_status rsmd_locate(const struct rsmd_node *node, const struct rsmd_controller *controller,
+enum rsm_status rsmd_locate(struct rsmd_node *node, const struct rsmd_controller *controller,
                             uint32_t id, struct rsm_locate_reply *reply)
 {
     if (controller->loopback && id != node->id)
@@ -187,7 +203,7 @@ enum rsm_status rsmd_locate(const struct rsmd_node *node, const struct rsmd_cont
     reply->kind = id == node->id ? RSM_LOCATE_SELF : RSM_LOCATE_SAME_HOST;
     if (id == node->id)
         return RSM_ST_OK;
-    enum rsmd_node_state seen = rsmd_node_probe(node, id);
+    enum rsmd_node_state seen = state_here(node, id);
     if (seen == RSMD_NODE_ACTIVE)
         return RSM_ST_OK;
     if (rsmd_remote_is_up(node, id) && reaches_hosts(controller)) {
@@ -218,8 +234,7 @@ static enum rsmd_node_state look_here(const struct rsmd_node *node, struct rsmd_
     int64_t now = rsm_clock_ns();
     if (!seen->has_socket && (configured == NULL || configured->socket[0] == '\0'))
         return RSMD_NODE_UNKNOWN;
-    if (seen->pid > 0 && now - seen->listened < LISTENED_NS &&
-        (kill(seen->pid, 0) == 0 || errno == EPERM))
+    if (seen->pid > 0 && listened(seen))
         return RSMD_NODE_ACTIVE;
     enum rsmd_node_state state = probe(node, seen->id, &seen->pid);
     seen->listened = state == RSMD_NODE_ACTIVE ? now : 0;

@@ -23,7 +23,7 @@ enum rsmd_node_state rsmd_node_probe(const struct rsmd_node *node, uint32_t peer
  * @return RSM_ST_OK; RSM_ST_NO_CONTROLLER: loopback to another node; RSM_ST_NO_ROUTE: not known;
  *         RSM_ST_UNREACHABLE: known but not there.
  */
-enum rsm_status rsmd_locate(const struct rsmd_node *node, const struct rsmd_controller *controller,
+enum rsm_status rsmd_locate(struct rsmd_node *node, const struct rsmd_controller *controller,
                             uint32_t id, struct rsm_locate_reply *reply);
 
 /**

@@ -2,6 +2,7 @@
 #include "server/connection.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +11,19 @@
 #include <unistd.h>
 
 #include "node/call.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "server/ending.h"
 #include "server/greeting.h"
 #include "node/refusals.h"
 #include "node/registry.h"
+#include "node/unfinished.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
+
+static const int64_t slice_ns = 1000000; /* of what is left unfinished */
 
 /* ------------------------------------------------------------------ packets */
 
@@ -131,11 +136,21 @@ static bool is_busy(const struct rsmd_connection *connection)
     return connection->client.forward_count >= RSMD_FORWARDS_PER_CLIENT_MAX;
 }
 
+static bool is_closed(const struct rsmd_connection *connection);
+static bool take_in(struct rsmd_connection *connection);
+
 /* Receive and serve one packet. */
 static enum rsmd_served serve_next(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
     struct rsm_packet_sender told;
+    if (connection->dead ||
+        (!connection->taken_in && (is_closed(connection) || !take_in(connection))))
+        return RSMD_SERVED_LAST;
+    if (rsmd_unfinished_is(&connection->client)) {
+        rsmd_unfinished_go_on(server->node, &connection->client, rsm_clock_ns() + slice_ns);
+        return RSMD_SERVED_ONE;
+    }
     if (is_busy(connection))
         return RSMD_SERVED_NOTHING;
     if (brings_descriptors(connection))
@@ -194,11 +209,14 @@ static void answer_later(struct rsmd_client *client, const struct rsm_msg *reply
     rsmd_turns_wait(&connection->server->turns, &connection->seat);
 }
 
-/* The process has ended although its socket is open: somebody inherited that. */
+/* The process has ended although its socket is open: somebody inherited that. A user can end
+ * thousands at once, so that their ends, too, take turns. */
 static void on_death(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
-    rsmd_connection_end(argument);
+    struct rsmd_connection *connection = argument;
+    connection->dead = true;
+    rsmd_turns_wait(&connection->server->turns, &connection->seat);
 }
 
 /* ------------------------------------------------------------------ begin and end */
@@ -247,6 +265,7 @@ static bool watch_process(struct rsmd_connection *connection)
            errno != ENOMEM;
 }
 
+/* Whose it is. */
 static bool identify(struct rsmd_connection *connection)
 {
     struct ucred peer;
@@ -257,7 +276,7 @@ static bool identify(struct rsmd_connection *connection)
         return false;
     connection->client.peer =
         (struct rsmd_identity){.pid = peer.pid, .uid = peer.uid, .gid = peer.gid};
-    return read_groups(connection) && watch_process(connection);
+    return true;
 }
 
 /* Whether this daemon is there for the user. A process that changes its user later goes on to be
@@ -279,8 +298,8 @@ static bool open_account(struct rsmd_connection *connection)
     struct rsmd_client *client = &connection->client;
     client->account =
         rsmd_account_of_connection(&connection->server->node->shares, client->peer.uid);
-    client->own_descriptors = connection->process >= 0 ? 2 : 1;
-    return client->account != NULL;
+    return client->account != NULL &&
+           rsmd_turns_join(&connection->server->turns, &connection->seat, client->peer.uid);
 }
 
 static bool listen_to(struct rsmd_connection *connection)
@@ -288,14 +307,32 @@ static bool listen_to(struct rsmd_connection *connection)
     struct event_base *base = connection->server->base;
     connection->readable =
         event_new(base, connection->socket, EV_READ | EV_PERSIST | EV_ET, on_readable, connection);
-    if (connection->readable == NULL || event_add(connection->readable, NULL) < 0 ||
-        !rsmd_turns_join(&connection->server->turns, &connection->seat,
-                         connection->client.peer.uid))
+    if (connection->readable == NULL || event_add(connection->readable, NULL) < 0)
         return false;
     if (connection->process < 0)
         return true;
     connection->died = event_new(base, connection->process, EV_READ, on_death, connection);
     return connection->died != NULL && event_add(connection->died, NULL) == 0;
+}
+
+/* All that a connection costs beyond its socket and its place in the tables. False: it cannot be
+ * had, or the peer's process is gone. */
+static bool take_in(struct rsmd_connection *connection)
+{
+    if (!read_groups(connection) || !watch_process(connection))
+        return false;
+    connection->client.own_descriptors = connection->process >= 0 ? 2 : 1;
+    connection->taken_in = listen_to(connection);
+    return connection->taken_in;
+}
+
+/* The peer has closed its end and has sent nothing. */
+static bool is_closed(const struct rsmd_connection *connection)
+{
+    struct pollfd end = {.fd = connection->socket, .events = POLLIN | POLLRDHUP};
+    char byte;
+    return poll(&end, 1, 0) == 1 && (end.revents & (POLLRDHUP | POLLHUP)) != 0 &&
+           recv(connection->socket, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
 static void free_event(struct event **event)
@@ -336,12 +373,13 @@ void rsmd_connection_begin(struct rsmd_server *server, int socket)
     connection->client.answer = answer_later;
     connection->may_bring_fds = !rsm_packet_refuse_fds(socket);
     if (!identify(connection) || !is_served(server, &connection->client.peer) ||
-        !open_account(connection) || !listen_to(connection)) {
+        !open_account(connection)) {
         turn_away(connection);
         return;
     }
     DL_APPEND(server->connections, connection);
     rsmd_greeting_await(connection);
+    rsmd_turns_wait(&server->turns, &connection->seat);
 }
 
 struct rsmd_connection *rsmd_connection_resume(struct rsmd_server *server, int socket, int process,
@@ -360,7 +398,7 @@ struct rsmd_connection *rsmd_connection_resume(struct rsmd_server *server, int s
     connection->client.answer = answer_later;
     connection->may_bring_fds = !rsm_packet_refuse_fds(socket) || may_bring_fds;
     if (!identify(connection) || !is_served(server, &connection->client.peer) ||
-        !open_account(connection) || !listen_to(connection)) {
+        !open_account(connection) || !take_in(connection)) {
         turn_away(connection);
         return NULL;
     }

@@ -11,6 +11,8 @@ struct rsmd_connection {
     struct rsmd_seat seat;
     bool
         may_bring_fds; /* descriptors can be in its queue: the kernel has not always refused them */
+    bool taken_in;     /* it costs more than its socket: see rsmd_connection_begin() */
+    bool dead;         /* its process has ended */
     int socket;
     int process; /* pidfd of the peer; -1: it is in a place that we cannot see */
     struct event *readable;
@@ -24,7 +26,9 @@ struct rsmd_connection {
 /** Before any connection begins. False: no memory. */
 bool rsmd_connections_init(struct rsmd_server *server);
 
-/** Take an accepted socket in. It is closed at once if there is no room, or its process is gone. */
+/** Begin with an accepted socket. Only what is cheap is done at once; the rest, which costs a
+ *  descriptor and several system calls, is done when it is the turn of its user, and for his time,
+ *  and not at all for one that has been closed by then. */
 void rsmd_connection_begin(struct rsmd_server *server, int socket);
 
 /** Take in one of the daemon's predecessor, whose client has said HELLO as a process of @p node.

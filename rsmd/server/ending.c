@@ -110,17 +110,19 @@ static bool clear_some(struct rsmd_server *server, int64_t until)
     return false;
 }
 
-static void go_on(struct rsmd_server *server)
+static void go_on_later(struct rsmd_server *server)
 {
     const struct timeval now = {0};
-    if (clear_some(server, rsm_clock_ns() + slice_ns))
-        event_add(server->ending_goes_on, &now);
+    if (!evtimer_pending(server->ending_goes_on, NULL))
+        evtimer_add(server->ending_goes_on, &now);
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
-    go_on(argument);
+    struct rsmd_server *server = argument;
+    if (clear_some(server, rsm_clock_ns() + slice_ns))
+        go_on_later(server);
 }
 
 bool rsmd_endings_init(struct rsmd_server *server, struct event_base *base)
@@ -137,9 +139,11 @@ void rsmd_ending_begin(struct rsmd_connection *connection)
     connection->client.settled = on_settled;
     DL_APPEND(server->ending, connection);
     close_socket(connection);
-    /* Those before it go first, and have the turn's time. */
-    if (!evtimer_pending(server->ending_goes_on, NULL))
-        go_on(server);
+    /* Those before it go first, and have the slice. What little is left goes before the next client
+     * is served, so that its ids are free. */
+    if (!evtimer_pending(server->ending_goes_on, NULL) &&
+        clear_some(server, rsm_clock_ns() + slice_ns))
+        go_on_later(server);
 }
 
 bool rsmd_endings_finish(struct rsmd_server *server, unsigned max_ms)

@@ -11,14 +11,13 @@ static struct rsmd_account *user_of(const struct rsmd_connection *connection)
     return connection->client.account->parent;
 }
 
-/* Run until the oldest has had its time. */
+/* Run until the oldest has had its time. A timer that runs for one that has gone since is not
+ * later; it is not added anew, because libevent would forget that it is due. */
 static void set_timer(struct rsmd_server *server)
 {
     const struct rsmd_connection *oldest = server->ungreeted;
-    if (oldest == NULL) {
-        event_del(server->greeting_over);
+    if (oldest == NULL || evtimer_pending(server->greeting_over, NULL))
         return;
-    }
     int64_t left = oldest->greeting_until - rsm_clock_ms();
     if (left < 0)
         left = 0;

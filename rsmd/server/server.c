@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "server/server.h"
 
@@ -17,11 +18,13 @@
 #include "node/fabric.h"
 #include "node/remote/remote.h"
 #include "node/saved.h"
+#include "node/unfinished.h"
 #include "server/greeting.h"
 #include "cluster/cluster.h"
 
+static const int64_t accept_ns = 1000000; /* then the loop looks around */
+
 enum {
-    ACCEPTS_PER_TURN = 16,
     THREADS_MAX = 64, /* for what may take long, see worker.h */
     THREADS_PER_USER = 2,
     SETTLE_TIMEOUT_MS = 3000, /* for these threads when it is replaced */
@@ -120,7 +123,7 @@ static void accept_clients(evutil_socket_t listener, short what, void *argument)
 {
     (void)what;
     struct rsmd_server *server = argument;
-    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+    for (int64_t end = rsm_clock_ns() + accept_ns; rsm_clock_ns() < end;) {
         bool spare = have_spare(server);
         int fd = spare ? accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
         if (fd >= 0) {
@@ -209,6 +212,7 @@ bool rsmd_server_init(struct rsmd_server *server, struct rsmd_node *node, int li
     server->node = node;
     server->listener = listener;
     server->spare = -1;
+    node->has_turns = true;
     server->linger_ms = linger_ms;
     sigset_t handled = handled_signals(linger_ms < 0);
     server->signals = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -231,7 +235,10 @@ bool rsmd_server_init(struct rsmd_server *server, struct rsmd_node *node, int li
 
 void rsmd_server_run(struct rsmd_server *server)
 {
-    event_base_dispatch(server->base);
+    struct rsmd_steps *steps = &server->node->steps;
+    rsmd_steps_begin(steps);
+    while (event_base_loop(server->base, EVLOOP_ONCE) == 0 && !event_base_got_break(server->base))
+        rsmd_steps_next(steps);
 }
 
 void rsmd_server_settle(struct rsmd_server *server)
@@ -242,6 +249,9 @@ void rsmd_server_settle(struct rsmd_server *server)
     rsmd_cluster_stop(server->node->cluster);
     server->node->cluster = NULL;
     rsmd_endings_finish(server, SETTLE_TIMEOUT_MS);
+    DL_FOREACH(server->connections, connection)
+    if (rsmd_unfinished_is(&connection->client))
+        rsmd_unfinished_go_on(server->node, &connection->client, INT64_MAX);
     DL_FOREACH_SAFE(server->connections, connection, next)
     {
         if (rsmd_saved_all_of(&connection->client))

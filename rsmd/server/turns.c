@@ -8,19 +8,79 @@
 
 #include "base/clock.h"
 
-enum {
-    AT_ONCE_MAX = 16,     /* clients that are served without a turn, one after the other */
-    REQUESTS_AT_ONCE = 4, /* of such a client */
-};
+enum { REQUESTS_AT_ONCE = 4 /* of a client that is served without a turn */ };
 static const int64_t turn_ns = 1000000; /* then the loop looks around */
 
 struct rsmd_lane {
     uid_t uid;
     unsigned seats;
     struct rsmd_seat *waiting;
-    struct rsmd_lane *prev, *next; /* while any of them waits */
+    int64_t used;   /* time, on the scale of rsmd_turns.reached */
+    uint64_t order; /* when it began to wait */
+    unsigned place; /* in the heap, while any of them waits */
     UT_hash_handle hh;
 };
+
+/* ------------------------------------------------------------------ the heap of lanes */
+
+static bool is_before(const struct rsmd_lane *a, const struct rsmd_lane *b)
+{
+    return a->used != b->used ? a->used < b->used : a->order < b->order;
+}
+
+static void put(struct rsmd_turns *turns, unsigned place, struct rsmd_lane *lane)
+{
+    turns->waiting[place] = lane;
+    lane->place = place;
+}
+
+/* Put a lane where it belongs, from a place that nothing else is at. */
+static void settle(struct rsmd_turns *turns, unsigned place, struct rsmd_lane *lane)
+{
+    while (place > 0 && is_before(lane, turns->waiting[(place - 1) / 2])) {
+        put(turns, place, turns->waiting[(place - 1) / 2]);
+        place = (place - 1) / 2;
+    }
+    for (unsigned child; (child = 2 * place + 1) < turns->waiting_count; place = child) {
+        if (child + 1 < turns->waiting_count &&
+            is_before(turns->waiting[child + 1], turns->waiting[child]))
+            child++;
+        if (!is_before(turns->waiting[child], lane))
+            break;
+        put(turns, place, turns->waiting[child]);
+    }
+    put(turns, place, lane);
+}
+
+static void add_lane(struct rsmd_turns *turns, struct rsmd_lane *lane)
+{
+    lane->order = ++turns->last_order;
+    if (lane->used < turns->reached)
+        lane->used = turns->reached;
+    turns->waiting_count++;
+    settle(turns, turns->waiting_count - 1, lane);
+}
+
+static void remove_lane(struct rsmd_turns *turns, struct rsmd_lane *lane)
+{
+    struct rsmd_lane *last = turns->waiting[--turns->waiting_count];
+    if (last != lane)
+        settle(turns, lane->place, last);
+}
+
+/* Room for all lanes, so that none fails when it is to wait. False: no memory. */
+static bool have_room(struct rsmd_turns *turns)
+{
+    if (turns->lane_count < turns->waiting_room)
+        return true;
+    unsigned room = turns->waiting_room > 0 ? 2 * turns->waiting_room : 16;
+    struct rsmd_lane **grown = realloc(turns->waiting, room * sizeof(struct rsmd_lane *));
+    if (grown == NULL)
+        return false;
+    turns->waiting = grown;
+    turns->waiting_room = room;
+    return true;
+}
 
 /* ------------------------------------------------------------------ lists */
 
@@ -29,10 +89,11 @@ static void enqueue(struct rsmd_turns *turns, struct rsmd_seat *seat)
     struct rsmd_lane *lane = seat->lane;
     if (seat->waiting)
         return;
-    if (lane->waiting == NULL)
-        DL_APPEND(turns->waiting, lane);
+    bool first = lane->waiting == NULL;
     DL_APPEND(lane->waiting, seat);
     seat->waiting = true;
+    if (first)
+        add_lane(turns, lane);
 }
 
 static void dequeue(struct rsmd_turns *turns, struct rsmd_seat *seat)
@@ -43,40 +104,60 @@ static void dequeue(struct rsmd_turns *turns, struct rsmd_seat *seat)
     DL_DELETE(lane->waiting, seat);
     seat->waiting = false;
     if (lane->waiting == NULL)
-        DL_DELETE(turns->waiting, lane);
+        remove_lane(turns, lane);
 }
 
+/* The timer is not added anew while it is due: libevent would take it off the events that it is
+ * about to handle, and who comes often enough would stop all turns. */
 static void go_on_later(const struct rsmd_turns *turns)
 {
     const struct timeval now = {0};
-    event_add(turns->turn, &now);
+    if (!evtimer_pending(turns->turn, NULL))
+        evtimer_add(turns->turn, &now);
 }
 
 /* ------------------------------------------------------------------ a turn */
 
-/* One request of the client that is first in the first lane; both then are last. */
-static void serve_first(struct rsmd_turns *turns)
+/* What a lane has used more. It may be gone by now, with the seat that was served. */
+static void charge(struct rsmd_turns *turns, uid_t uid, int64_t used)
 {
-    struct rsmd_lane *lane = turns->waiting;
+    struct rsmd_lane *lane;
+    HASH_FIND(hh, turns->lanes, &uid, sizeof uid, lane);
+    if (lane == NULL)
+        return;
+    lane->used += used;
+    if (lane->waiting != NULL)
+        settle(turns, lane->place, lane);
+}
+
+/* One request of the client that is first in the lane that has used least; it then is last there. */
+static void serve_first(struct rsmd_turns *turns, int64_t begun, int64_t *ended)
+{
+    struct rsmd_lane *lane = turns->waiting[0];
     struct rsmd_seat *seat = lane->waiting;
+    uid_t uid = lane->uid;
+    turns->reached = lane->used;
     dequeue(turns, seat);
-    if (lane->waiting != NULL) {
-        DL_DELETE(turns->waiting, lane);
-        DL_APPEND(turns->waiting, lane);
-    }
     if (turns->serve(seat) == RSMD_SERVED_ONE)
         enqueue(turns, seat);
+    *ended = turns->clock();
+    charge(turns, uid, *ended - begun);
+}
+
+bool rsmd_turns_go_on(struct rsmd_turns *turns)
+{
+    int64_t now = turns->clock(), end = now + turn_ns;
+    turns->at_once_ns = 0;
+    while (turns->waiting_count > 0 && now < end)
+        serve_first(turns, now, &now);
+    return turns->waiting_count > 0;
 }
 
 static void on_turn(int fd, short what, void *argument)
 {
     (void)fd, (void)what;
     struct rsmd_turns *turns = argument;
-    int64_t end = rsm_clock_ns() + turn_ns;
-    turns->at_once = 0;
-    while (turns->waiting != NULL && rsm_clock_ns() < end)
-        serve_first(turns);
-    if (turns->waiting != NULL)
+    if (rsmd_turns_go_on(turns))
         go_on_later(turns);
 }
 
@@ -91,10 +172,18 @@ void rsmd_turns_ready(struct rsmd_turns *turns, struct rsmd_seat *seat)
     enum rsmd_served served = RSMD_SERVED_ONE;
     if (seat->waiting)
         return;
-    if (turns->waiting == NULL && turns->at_once < AT_ONCE_MAX) {
-        turns->at_once++;
+    if (turns->waiting_count == 0 && turns->at_once_ns < turn_ns) {
+        struct rsmd_lane *lane = seat->lane;
+        uid_t uid = lane->uid;
+        if (lane->used < turns->reached)
+            lane->used = turns->reached;
+        turns->reached = lane->used;
+        int64_t begun = turns->clock();
         for (int i = 0; i < REQUESTS_AT_ONCE && served == RSMD_SERVED_ONE; i++)
             served = turns->serve(seat);
+        int64_t used = turns->clock() - begun;
+        turns->at_once_ns += used;
+        charge(turns, uid, used);
     }
     if (served == RSMD_SERVED_ONE)
         rsmd_turns_wait(turns, seat);
@@ -107,16 +196,18 @@ bool rsmd_turns_join(struct rsmd_turns *turns, struct rsmd_seat *seat, uid_t uid
     struct rsmd_lane *lane;
     HASH_FIND(hh, turns->lanes, &uid, sizeof uid, lane);
     if (lane == NULL) {
-        lane = calloc(1, sizeof *lane);
+        lane = have_room(turns) ? calloc(1, sizeof *lane) : NULL;
         if (lane == NULL)
             return false;
         lane->uid = uid;
+        lane->used = turns->reached;
         HASH_ADD(hh, turns->lanes, uid, sizeof lane->uid, lane);
         if (lane->hh.tbl == NULL) {
             free(lane);
             return false;
         }
     }
+    turns->lane_count += lane->seats == 0;
     lane->seats++;
     seat->lane = lane;
     return true;
@@ -132,13 +223,14 @@ void rsmd_turns_leave(struct rsmd_turns *turns, struct rsmd_seat *seat)
     if (--lane->seats > 0)
         return;
     HASH_DEL(turns->lanes, lane);
+    turns->lane_count--;
     free(lane);
 }
 
 bool rsmd_turns_init(struct rsmd_turns *turns, struct event_base *base,
                      enum rsmd_served (*serve)(struct rsmd_seat *seat))
 {
-    *turns = (struct rsmd_turns){.serve = serve};
+    *turns = (struct rsmd_turns){.serve = serve, .clock = rsm_clock_ns};
     turns->turn = evtimer_new(base, on_turn, turns);
     return turns->turn != NULL;
 }
@@ -148,4 +240,6 @@ void rsmd_turns_end(struct rsmd_turns *turns)
     if (turns->turn != NULL)
         event_free(turns->turn);
     turns->turn = NULL;
+    free(turns->waiting);
+    turns->waiting = NULL;
 }

@@ -3,8 +3,13 @@
  * @file
  * Who is served next. A client that has sent a request while nobody waits is served at once. With
  * more to do than that, users take turns, and the clients of one user take turns within his, one
- * request each; the event loop looks around for other news every millisecond. So a user with a
- * thousand clients that never stop asking delays those of another by one request of his.
+ * request each; the event loop looks around for other news every millisecond.
+ *
+ * Turns are measured in the time that they took, not in requests: of the users who wait, the one is
+ * next who has used least. Somebody who comes after a pause begins where the one is who is served
+ * now, so that nobody saves time up, and nobody has to wait for what was used before he came. So a
+ * user with a thousand clients that never stop asking delays those of another by one request of
+ * his; if that took 50 ms, others have 50 ms before his next one.
  *
  * All on the thread of the event loop.
  */
@@ -35,10 +40,15 @@ enum rsmd_served {
 
 struct rsmd_turns {
     enum rsmd_served (*serve)(struct rsmd_seat *seat);
-    struct rsmd_lane *lanes;   /* by uid */
-    struct rsmd_lane *waiting; /* whose turn it is next */
-    struct event *turn;        /* timer: go on at once, but let the loop look around before */
-    unsigned at_once;          /* clients served without waiting since the last turn */
+    int64_t (*clock)(void);     /* nanoseconds; rsm_clock_ns(), but for tests */
+    struct rsmd_lane *lanes;    /* by uid */
+    unsigned lane_count;        /* of these */
+    struct rsmd_lane **waiting; /* heap of those that wait: the first has used least */
+    unsigned waiting_count, waiting_room;
+    int64_t reached;     /* what the lane had used that was served last: nobody begins before */
+    uint64_t last_order; /* in which lanes began to wait: of equal ones the first is next */
+    struct event *turn;  /* timer: go on at once, but let the loop look around before */
+    int64_t at_once_ns;  /* used without waiting since the last turn */
 };
 
 /** False: no memory; then there is nothing to end. */
@@ -56,5 +66,8 @@ void rsmd_turns_leave(struct rsmd_turns *turns, struct rsmd_seat *seat);
 void rsmd_turns_ready(struct rsmd_turns *turns, struct rsmd_seat *seat);
 /** The same, but in no case now. */
 void rsmd_turns_wait(struct rsmd_turns *turns, struct rsmd_seat *seat);
+
+/** Serve those who wait, for a millisecond. The timer does that. True: somebody still waits. */
+bool rsmd_turns_go_on(struct rsmd_turns *turns);
 
 #endif

@@ -44,6 +44,7 @@ const struct message_fields control_messages[] = {
     {RSM_MSG_EVENT_DOORBELL, "EVENT_DOORBELL", "end id# peer#", ""},
     {RSM_MSG_INSPECT, "INSPECT", "what after",
      "next exported_bytes exported_limit~ segments segments_limit~ clients connects~ events~ "
+     "longest_step_us~ "
      "refusal.ago_ms~ refusal.type refusal.status refusal.pid~ refusal.uid~ count "
      "(item.id# "
      "item.exporter item.export# item.published item.state item.space item.segment_id item.node "

@@ -310,6 +310,7 @@ static void show_totals(struct json *json, const struct snapshot *s)
     json_number(json, "clients", s->totals.clients);
     json_number(json, "connects", s->totals.connects);
     json_number(json, "events", s->totals.events);
+    json_number(json, "longest_step_us", s->totals.longest_step_us);
     json_number(json, "exported_bytes", s->totals.exported_bytes);
     number_or_null(json, "exported_limit", s->totals.exported_limit);
     json_number(json, "segments", s->totals.segments);

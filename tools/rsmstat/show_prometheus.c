@@ -84,6 +84,11 @@ static uint64_t events(const struct snapshot *s)
     return s->totals.events;
 }
 
+static uint64_t longest_step(const struct snapshot *s)
+{
+    return s->totals.longest_step_us;
+}
+
 static void show_up(FILE *out, const struct nodes *nodes)
 {
     metric(out, "up", "Whether the node's daemon answers.");
@@ -203,6 +208,10 @@ void show_prometheus(FILE *out, struct snapshot *const snapshots[], size_t count
     totals(out, &nodes, "clients", "Clients of the daemon, rsmstat included.", clients);
     totals(out, &nodes, "connects_total", "Connections made.", connects);
     totals(out, &nodes, "events_total", "Events from and to other hosts.", events);
+    totals(
+        out, &nodes, "longest_step_microseconds",
+        "Processor time that the daemon was at work at most before it looked for requests again.",
+        longest_step);
     show_controllers(out, &nodes);
     show_links(out, &nodes);
     show_shares(out, &nodes, "resource_used", "What of a limit of the node is in use.", false);

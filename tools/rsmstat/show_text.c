@@ -27,10 +27,11 @@ static void show_node(FILE *out, const struct snapshot *s, bool human)
     fprintf(out,
             "\nExported memory: %s%s%s\nSegments and imports: %" PRIu32 " of %" PRIu32
             ", clients: %" PRIu32 "\nSo far: connects: %" PRIu64
-            ", events from and to other hosts: %" PRIu64 "\n",
+            ", events from and to other hosts: %" PRIu64 ", longest step: %" PRIu64 ".%03u ms\n",
             used, s->totals.exported_limit != 0 ? " of " : " (no limit)",
             s->totals.exported_limit != 0 ? limit : "", s->totals.segments,
-            s->totals.segments_limit, s->totals.clients, s->totals.connects, s->totals.events);
+            s->totals.segments_limit, s->totals.clients, s->totals.connects, s->totals.events,
+            s->totals.longest_step_us / 1000, (unsigned)(s->totals.longest_step_us % 1000));
 }
 
 /* What came since the picture before, by the second. */

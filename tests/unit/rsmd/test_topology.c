@@ -388,6 +388,7 @@ static void neighbours_are_not_woken_by_each_look(void **state)
     assert_int_equal(fcntl(listener, F_SETFL, O_NONBLOCK), 0);
     struct timespec pause = {.tv_nsec = 2000000};
     struct rsm_topology_reply reply;
+    struct rsm_locate_reply where;
     time_t until = time(NULL) + PEER_WAIT_MS / 1000;
     do { /* looks have their share of the time */
         nanosleep(&pause, NULL);
@@ -402,6 +403,8 @@ static void neighbours_are_not_woken_by_each_look(void **state)
         nanosleep(&pause, NULL);
         assert_int_equal(topology(socket, 0, 0).peers[0].state, 3);
     }
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(locate(socket, "sci0", 60000, &where), RSM_ST_OK);
     /* One look a second may ask anew. */
     assert_in_range(knocks(listener), 0, (uint64_t)(rsm_clock_ns() - begun) / 1000000000 + 1);
     close(listener);

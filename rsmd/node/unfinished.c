@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/unfinished.h"
+
+#include "base/clock.h"
+#include "node/records.h"
+#include "node/registry.h"
+
+static const int64_t slice_ns = 1000000; /* of a request */
+
+/* Until when a request may go on. Without a server there is nobody to do the rest. */
+static int64_t end_of_slice(const struct rsmd_node *node)
+{
+    return node->has_turns ? rsm_clock_ns() + slice_ns : INT64_MAX;
+}
+
+static bool is_over(int64_t until)
+{
+    return until != INT64_MAX && rsm_clock_ns() >= until;
+}
+
+static struct rsmd_export *find(const struct rsmd_node *node, uint32_t id)
+{
+    struct rsmd_export *exported;
+    HASH_FIND_INT(node->exports, &id, exported);
+    return exported;
+}
+
+static void tell_one(struct rsmd_node *node, const struct rsmd_export *exported,
+                     struct rsmd_import *import)
+{
+    if (import->notices == exported->notices)
+        return;
+    import->notices = exported->notices;
+    rsmd_record_unavailable(node, import);
+}
+
+/* True: all have been told. */
+static bool tell_some(struct rsmd_node *node, struct rsmd_export *exported, int64_t until)
+{
+    while (exported->tell_next != NULL) {
+        struct rsmd_import *import = exported->tell_next;
+        exported->tell_next = import->export_next;
+        tell_one(node, exported, import);
+        if (is_over(until))
+            break;
+    }
+    return exported->tell_next == NULL;
+}
+
+/* True: none is left. */
+static bool cut_some(struct rsmd_node *node, struct rsmd_export *exported, int64_t until)
+{
+    while (rsmd_export_is_used(exported)) {
+        if (exported->imports != NULL)
+            tell_one(node, exported, exported->imports);
+        rsmd_export_cut_first(node, exported);
+        if (is_over(until))
+            break;
+    }
+    return !rsmd_export_is_used(exported);
+}
+
+/* True: nothing is left to do to the segment, which may be gone. */
+static bool work(struct rsmd_node *node, struct rsmd_export *exported, int64_t until)
+{
+    if (!exported->cutting)
+        return tell_some(node, exported, until);
+    if (!cut_some(node, exported, until))
+        return false;
+    exported->cutting = false;
+    if (exported->ended)
+        rsmd_export_free(node, exported);
+    return true;
+}
+
+void rsmd_unfinished_tell(struct rsmd_node *node, struct rsmd_client *client,
+                          struct rsmd_export *exported)
+{
+    struct rsmd_unfinished *left = &client->unfinished;
+    bool free = left->export_id == 0 || left->export_id == exported->id;
+    exported->notices++;
+    exported->tell_next = exported->imports;
+    if (!tell_some(node, exported, free ? end_of_slice(node) : INT64_MAX))
+        left->export_id = exported->id;
+}
+
+void rsmd_unfinished_cut(struct rsmd_node *node, struct rsmd_client *client,
+                         struct rsmd_export *exported)
+{
+    uint32_t id = exported->id;
+    exported->cutting = true;
+    exported->tell_next = NULL; /* each is told before it is cut */
+    if (!work(node, exported, end_of_slice(node)))
+        client->unfinished.export_id = id;
+}
+
+void rsmd_unfinished_await(struct rsmd_call *call)
+{
+    struct rsmd_unfinished *left = &call->client->unfinished;
+    call->later = rsmd_unfinished_is(call->client);
+    if (!call->later)
+        return;
+    left->asked = true;
+    left->type = call->request->type;
+    left->sequence = call->request->sequence;
+    left->reply = call->reply->u.export_end_reply;
+}
+
+bool rsmd_unfinished_is(const struct rsmd_client *client)
+{
+    return client->unfinished.export_id != 0;
+}
+
+bool rsmd_unfinished_go_on(struct rsmd_node *node, struct rsmd_client *client, int64_t until)
+{
+    const struct rsmd_unfinished left = client->unfinished;
+    struct rsmd_export *exported = find(node, left.export_id);
+    if (exported != NULL && !work(node, exported, until))
+        return false;
+    client->unfinished = (struct rsmd_unfinished){.export_id = 0};
+    if (left.asked && !client->ending) {
+        struct rsm_msg reply = {.type = left.type | RSM_MSG_REPLY,
+                                .sequence = left.sequence,
+                                .status = RSM_ST_OK,
+                                .u.export_end_reply = left.reply};
+        client->answer(client, &reply, NULL);
+    }
+    return true;
+}

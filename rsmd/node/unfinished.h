@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What is done to all connections of a segment, of which there can be tens of thousands: its
+ * importers are told that it has become unavailable, or all are cut. A request does as much of that
+ * as fits into a slice of time. The rest is done in the turns of its client, for his user's time,
+ * and until it is over the client's next requests wait in the socket. A client that ends does the
+ * rest on its way (rsmd_client_clear_until()).
+ */
+#ifndef RSMD_UNFINISHED_H
+#define RSMD_UNFINISHED_H
+
+#include "node/call.h"
+
+/** Tell all importers of a segment, wherever they are, that it has become unavailable: the rest in
+ *  the turns of @p client. Those who have not been told of an earlier time yet are told once. */
+void rsmd_unfinished_tell(struct rsmd_node *node, struct rsmd_client *client,
+                          struct rsmd_export *exported);
+
+/** Cut all connections of a segment of @p client, which is withdrawn, and free it if it has ended:
+ *  the rest in the turns of @p client. */
+void rsmd_unfinished_cut(struct rsmd_node *node, struct rsmd_client *client,
+                         struct rsmd_export *exported);
+/** Answer the call when nothing is left to do for its client: later, with the reply's
+ *  export_end_reply, or as ever. */
+void rsmd_unfinished_await(struct rsmd_call *call);
+
+/** Whether something is left to do for a client. */
+bool rsmd_unfinished_is(const struct rsmd_client *client);
+/** Do it, but not much longer than until the clock shows @p until (clock.h). True: nothing is left,
+ *  and a request that waited for it has been answered, unless its client ends. */
+bool rsmd_unfinished_go_on(struct rsmd_node *node, struct rsmd_client *client, int64_t until);
+
+#endif

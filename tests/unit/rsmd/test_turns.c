@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who is served next, by a clock that only the requests of the test move. */
+#include "cmocka_all.h"
+
+#include <event2/event.h>
+#include <string.h>
+
+#include "server/turns.h"
+
+enum { US = 1000, MS = 1000 * US, SEATS = 8 };
+
+/* A client that always has something to ask, each time for so long. */
+struct asker {
+    struct rsmd_seat seat; /* first, so that it leads here */
+    int64_t price;
+    int64_t used;
+    unsigned left; /* requests; 0: it asks nothing */
+};
+
+static struct event_base *base;
+static struct rsmd_turns turns;
+static struct asker askers[SEATS];
+static int64_t clock_ns;
+
+static int64_t fake_clock(void)
+{
+    return clock_ns;
+}
+
+static enum rsmd_served serve(struct rsmd_seat *seat)
+{
+    struct asker *asker = (struct asker *)(void *)seat;
+    if (asker->left == 0)
+        return RSMD_SERVED_NOTHING;
+    asker->left--;
+    asker->used += asker->price;
+    clock_ns += asker->price;
+    return RSMD_SERVED_ONE;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    memset(askers, 0, sizeof askers);
+    base = event_base_new();
+    if (base == NULL || !rsmd_turns_init(&turns, base, serve))
+        return -1;
+    turns.clock = fake_clock;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < SEATS; i++)
+        rsmd_turns_leave(&turns, &askers[i].seat);
+    rsmd_turns_end(&turns);
+    event_base_free(base);
+    return 0;
+}
+
+static struct asker *asker(unsigned number, uid_t uid, int64_t price)
+{
+    struct asker *one = &askers[number];
+    assert_true(rsmd_turns_join(&turns, &one->seat, uid));
+    one->price = price;
+    one->left = UINT32_MAX;
+    rsmd_turns_wait(&turns, &one->seat);
+    return one;
+}
+
+static void run_for(int64_t ns)
+{
+    for (int64_t end = clock_ns + ns; clock_ns < end;)
+        rsmd_turns_go_on(&turns);
+}
+
+static void users_get_the_same_time_whatever_a_request_costs(void **state)
+{
+    (void)state;
+    const struct asker *dear = asker(0, 1, 50 * MS), *cheap = asker(1, 2, 10 * US);
+    run_for((int64_t)1000 * MS);
+    assert_in_range(dear->used, 450 * MS, 550 * MS);
+    assert_in_range(cheap->used, 450 * MS, 550 * MS);
+}
+
+static void many_clients_are_no_more_than_one_user(void **state)
+{
+    (void)state;
+    int64_t sum = 0;
+    for (unsigned i = 1; i < SEATS; i++)
+        asker(i, 1, 100 * US);
+    const struct asker *alone = asker(0, 2, 100 * US);
+    run_for((int64_t)700 * MS);
+    for (unsigned i = 1; i < SEATS; i++) {
+        sum += askers[i].used;
+        assert_in_range(askers[i].used, 49 * MS, 51 * MS);
+    }
+    assert_in_range(alone->used, 349 * MS, 351 * MS);
+    assert_in_range(sum, 349 * MS, 351 * MS);
+}
+
+static void who_comes_waits_for_one_request(void **state)
+{
+    (void)state;
+    asker(0, 1, 3 * MS);
+    run_for((int64_t)500 * MS);
+    int64_t came = clock_ns;
+    struct asker *late = asker(1, 2, 10 * US);
+    while (late->used == 0)
+        rsmd_turns_go_on(&turns);
+    assert_in_range(clock_ns - came, 0, 3 * MS + 10 * US);
+}
+
+static void nobody_saves_time_up(void **state)
+{
+    (void)state;
+    struct asker *idle = asker(0, 1, MS);
+    idle->left = 1;
+    const struct asker *busy = asker(1, 2, MS);
+    run_for((int64_t)1000 * MS);
+    int64_t before = busy->used;
+    idle->left = UINT32_MAX;
+    rsmd_turns_wait(&turns, &idle->seat);
+    run_for((int64_t)100 * MS);
+    assert_in_range(busy->used - before, 48 * MS, 52 * MS);
+}
+
+/* What somebody used while nobody else was there is not held against him. */
+static void nobody_pays_for_time_that_nobody_wanted(void **state)
+{
+    (void)state;
+    struct asker *alone = asker(0, 1, MS);
+    alone->left = 0;
+    run_for(0);
+    rsmd_turns_go_on(&turns);
+    for (int i = 0; i < 1000; i++) {
+        alone->left = 1;
+        rsmd_turns_ready(&turns, &alone->seat);
+        rsmd_turns_go_on(&turns);
+    }
+    assert_int_equal(alone->used, (int64_t)1000 * MS);
+    const struct asker *newcomer = asker(1, 2, MS);
+    alone->left = UINT32_MAX;
+    rsmd_turns_wait(&turns, &alone->seat);
+    run_for((int64_t)100 * MS);
+    assert_in_range(newcomer->used, 48 * MS, 53 * MS);
+}
+
+static void a_turn_is_a_millisecond(void **state)
+{
+    (void)state;
+    asker(0, 1, 10 * US);
+    int64_t begun = clock_ns;
+    assert_true(rsmd_turns_go_on(&turns));
+    assert_in_range(clock_ns - begun, MS, MS + 10 * US);
+}
+
+/* Others come in each round of the loop, before the timer is handled that is due. */
+static void come_again(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    unsigned *times = argument;
+    static const struct timeval now = {0};
+    rsmd_turns_wait(&turns, &askers[0].seat);
+    if (++*times == 100)
+        event_base_loopbreak(base);
+    else
+        event_base_once(base, -1, EV_TIMEOUT, come_again, times, &now);
+}
+
+static void who_comes_again_and_again_does_not_stop_the_turns(void **state)
+{
+    (void)state;
+    unsigned times = 0;
+    static const struct timeval now = {0};
+    event_base_once(base, -1, EV_TIMEOUT, come_again, &times, &now);
+    const struct asker *waiting = asker(0, 1, 100 * US);
+    event_base_dispatch(base);
+    assert_int_equal(times, 100);
+    assert_true(waiting->used > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(users_get_the_same_time_whatever_a_request_costs, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(many_clients_are_no_more_than_one_user, start, stop),
+        cmocka_unit_test_setup_teardown(who_comes_waits_for_one_request, start, stop),
+        cmocka_unit_test_setup_teardown(nobody_saves_time_up, start, stop),
+        cmocka_unit_test_setup_teardown(nobody_pays_for_time_that_nobody_wanted, start, stop),
+        cmocka_unit_test_setup_teardown(a_turn_is_a_millisecond, start, stop),
+        cmocka_unit_test_setup_teardown(who_comes_again_and_again_does_not_stop_the_turns, start,
+                                        stop),
+    };
+    return cmocka_run_group_tests_name("rsmd turns", tests, NULL, NULL);
+}
