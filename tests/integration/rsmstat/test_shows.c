@@ -178,7 +178,7 @@ static void test_tables(void **state)
     TELL_OK(exporter, offer, .slot = 1, .id = PARTY_ID + 1, .length = PARTY_PAGE, .acl_count = 1,
             .acl = {{2, 0666}});
     TELL_OK(importer, connect, .node = 1);
-    struct outcome outcome = run(world, "-n 1 --wide");
+    struct outcome outcome = run(world, "-n 1 --wide --bytes");
     assert_int_equal(outcome.status, 0);
     assert_string_equal(outcome.err, "");
     assert_true(has_line(outcome.out, "Node 1: rsmd [0-9]+ of user .*, embedded, .*/node-1.sock"));
@@ -204,12 +204,15 @@ static void test_tables(void **state)
     outcome = run(world, "-n 1");
     for (const char *line = outcome.out; *line != '\0'; line += strcspn(line, "\n") + 1)
         assert_true(strcspn(line, "\n") <= 80 || strstr(line, ".sock") != NULL);
-    assert_true(has_line(outcome.out, "0x400000 +1 +12288 +2 +[^ ]+ +[0-9]+ +rw +connected +sci0"));
+    assert_true(has_line(outcome.out, "0x400000 +1 +12K +2 +[^ ]+ +[0-9]+ +rw +connected +sci0"));
     outcome_free(&outcome);
     outcome = run(world, "-n 1 --interrupts");
     assert_true(has_line(outcome.out, "none"));
     outcome_free(&outcome);
-    outcome = run(world, "--human --exports");
+    outcome = run(world, "--bytes --exports");
+    assert_true(has_line(outcome.out, "0x400000 +12288 .*"));
+    outcome_free(&outcome);
+    outcome = run(world, "--exports");
     assert_true(has_line(outcome.out, "Exported memory: 16K .*"));
     assert_true(has_line(outcome.out, "0x400000 +12K .*"));
     assert_true(has_line(outcome.out, "0x400001 +4.0K .*"));
