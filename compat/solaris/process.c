@@ -20,6 +20,11 @@ const char *getexecname(void)
     return exec_name[0] != '\0' ? exec_name : NULL;
 }
 
+pid_t fork1(void)
+{
+    return fork();
+}
+
 int issetugid(void)
 {
     return getauxval(AT_SECURE) != 0;

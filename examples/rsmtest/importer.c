@@ -14,6 +14,8 @@
 #include "mailbox.h"
 #include "report.h"
 
+#include <rsm/rsm_strerror.h>
+
 #define TRIES_MAX 5 /* of one message whose barrier reports a failure */
 
 struct importer {
@@ -56,13 +58,14 @@ static void explain_refusal(const struct options *options, int error, int former
                             unsigned long attempt)
 {
     if (error == former) {
-        complain("still no connection after %lu attempts: %s (%d)", attempt, rsm_error_name(error),
-                 error);
+        complain("still no connection after %lu attempts: %s (%d)", attempt,
+                 rsm_strerrorname(error), error);
         return;
     }
-    complain("cannot connect to segment 0x%" PRIx32 " of node %" PRIu32 ": %s (%d): %s%s",
-             options->segment_id, options->node, rsm_error_name(error), error,
-             rsm_error_text(error), worth_retrying(error) ? "; trying again every second" : "");
+    complain("cannot connect to segment 0x%" PRIx32 " of node %" PRIu32 ": %s (%d): %s%s%s",
+             options->segment_id, options->node, rsm_strerrorname(error), error,
+             rsm_strerror(error), error_hint(error),
+             worth_retrying(error) ? "; trying again every second" : "");
 }
 
 static bool connect_segment(const struct options *options, rsmapi_controller_handle_t controller,

@@ -19,10 +19,10 @@
 #define LARGEST_UNIT         999
 #define LARGEST_NODE         65535
 
-enum { LONG_HELP = 256, LONG_VERSION };
+enum { LONG_VERSION = 256 };
 
 static const struct option long_options[] = {
-    {"help", no_argument, NULL, LONG_HELP},
+    {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, LONG_VERSION},
     {NULL, 0, NULL, 0},
 };
@@ -55,7 +55,7 @@ static void print_usage(FILE *to)
                   "  -C             importer: read each message back and compare\n"
                   "  -s             importer: ask again only when the message was printed\n"
                   "  -v             say what is being done\n"
-                  "  --help, --version\n",
+                  "  -h, --help, --version\n",
                   program_invocation_short_name);
 }
 
@@ -153,7 +153,7 @@ static enum options_result take_letter(int letter, struct options *options, stru
     case 'd':
         given->device = optarg;
         break;
-    case LONG_HELP:
+    case 'h':
         print_usage(stdout);
         return OPTIONS_SHOWN;
     case LONG_VERSION:
@@ -213,7 +213,7 @@ enum options_result options_parse(int argc, char *argv[], struct options *option
         .count = 10,
     };
     int letter;
-    while ((letter = getopt_long(argc, argv, "OCGeid:b:sl:n:k:t:c:u:v", long_options, NULL)) !=
+    while ((letter = getopt_long(argc, argv, "OCGehid:b:sl:n:k:t:c:u:v", long_options, NULL)) !=
            -1) {
         enum options_result result = take_letter(letter, options, &given);
         if (result != OPTIONS_RUN)

@@ -9,11 +9,8 @@
 
 #include <stdbool.h>
 
-/** The macro name of an RSMAPI error, "RSMERR_..."; "unknown error" if it has none. */
-const char *rsm_error_name(int error);
-
-/** What the error means and what to do about it, in words. */
-const char *rsm_error_text(int error);
+/** What the user of rsmtest can do about an error, to follow rsm_strerror(): "; ..." or "". */
+const char *error_hint(int error);
 
 /** Say that the RSMAPI function @p call failed, with name, number and text of the error.
  *  Returns @p error, so that a call and its report fit one expression; says nothing for 0. */

@@ -11,8 +11,7 @@
 #include "scitest.h"
 
 enum {
-    LONG_HELP = 256,
-    LONG_VERSION,
+    LONG_VERSION = 256,
     DEFAULT_ID = 0x5c1,
     DEFAULT_SIZE = 4096,
     LARGEST_SIZE = 1 << 30,
@@ -32,7 +31,7 @@ static void print_usage(FILE *to)
                   "  -k id       of the segment and the server's interrupt (default %#x)\n"
                   "  -b bytes    size of the segment (default %d)\n"
                   "  -w seconds  client: how long to wait for the server (default %d)\n"
-                  "  --help, --version\n",
+                  "  -h, --help, --version\n",
                   program_invocation_short_name, program_invocation_short_name, DEFAULT_ID,
                   DEFAULT_SIZE, DEFAULT_PATIENCE);
 }
@@ -70,7 +69,7 @@ static bool take_option(int letter, struct options *options, int *status)
                             &options->size);
     case 'w':
         return parse_number(letter, optarg, 1, LARGEST_PATIENCE, &options->patience);
-    case LONG_HELP:
+    case 'h':
         print_usage(stdout);
         *status = STATUS_DONE;
         return false;
@@ -87,12 +86,12 @@ static bool take_option(int letter, struct options *options, int *status)
 static bool parse(int argc, char *argv[], struct options *options, int *status)
 {
     static const struct option long_options[] = {
-        {"help", no_argument, NULL, LONG_HELP},
+        {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, LONG_VERSION},
         {NULL, 0, NULL, 0},
     };
     int letter;
-    while ((letter = getopt_long(argc, argv, "cn:a:k:b:w:", long_options, NULL)) != -1)
+    while ((letter = getopt_long(argc, argv, "chn:a:k:b:w:", long_options, NULL)) != -1)
         if (!take_option(letter, options, status))
             return false;
     if (optind == argc)

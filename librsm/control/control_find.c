@@ -55,6 +55,8 @@ static enum rsm_status start_daemon(struct search *search)
         search->silent_starts = 0;
     else if (++search->silent_starts < SILENT_STARTS_MAX)
         status = RSM_ST_BUSY; /* killed, or what was started is no daemon */
+    else
+        rsmcore_daemon_is_silent();
     if (status == RSM_ST_BUSY) {
         search->next_start = rsm_clock_ms() + search->start_pause_ms;
         if (search->start_pause_ms < START_PAUSE_MAX_MS)

@@ -150,6 +150,14 @@ static const char *daemon_path(char beside_library[PATH_MAX])
     return RSM_RSMD_PATH;
 }
 
+void rsmcore_daemon_is_silent(void)
+{
+    char beside_library[PATH_MAX];
+    const char *given = secure_getenv("RSM_RSMD");
+    rsm_log_error("%s ends at once and says nothing: it is no rsmd%s", daemon_path(beside_library),
+                  given != NULL && *given != '\0' ? "; RSM_RSMD names it" : "");
+}
+
 static void prepare_command(struct daemon_command *command, const struct rsmcore_runtime *runtime)
 {
     command->path = daemon_path(command->beside_library);

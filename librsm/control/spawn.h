@@ -15,4 +15,7 @@
  */
 enum rsm_status rsmcore_daemon_start(const struct rsmcore_runtime *runtime, uint32_t max_ms);
 
+/** Log that what rsmcore_daemon_start() starts ends again and again without a word. */
+void rsmcore_daemon_is_silent(void);
+
 #endif

@@ -7,6 +7,8 @@
 #ifndef RSMCORE_SOFTMAP_DEFECTS_H
 #define RSMCORE_SOFTMAP_DEFECTS_H
 
+#include <time.h>
+
 #ifndef RSM_SOFTMAP_DEFECT
 #define RSM_SOFTMAP_DEFECT 0
 #endif
@@ -26,5 +28,15 @@ enum softmap_defect {
 };
 
 #define SOFTMAP_DEFECT(which) (RSM_SOFTMAP_DEFECT == (which))
+
+/** Where the mistake is a race: makes the moment that it needs longer, so that a test meets it however
+ *  many processors there are and however busy they are. */
+static inline void softmap_defect_window(enum softmap_defect which)
+{
+    if (SOFTMAP_DEFECT(which)) {
+        const struct timespec window = {.tv_nsec = 20000};
+        (void)nanosleep(&window, NULL);
+    }
+}
 
 #endif

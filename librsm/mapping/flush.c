@@ -57,8 +57,10 @@ void softmap_flush(struct softmap_space *space)
         softmap_order(space);
         send_pages(space);
     }
-    if (SOFTMAP_DEFECT(SOFTMAP_LIVE_POST))
+    if (SOFTMAP_DEFECT(SOFTMAP_LIVE_POST)) {
+        softmap_defect_window(SOFTMAP_LIVE_POST);
         close_pages(space);
+    }
     empty_list(space);
     space->counters.flushes++;
 }

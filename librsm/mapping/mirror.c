@@ -203,6 +203,7 @@ static void send_page(struct softmap_runs *runs, uint32_t page)
     const uint8_t *image = SOFTMAP_DEFECT(SOFTMAP_LIVE_POST) ? softmap_copy_of(space, page)
                                                              : take_snapshot(space, page);
     if (softmap_runs_add(runs, page, image)) {
+        softmap_defect_window(SOFTMAP_LIVE_POST);
         memcpy(softmap_twin_of(space, page), image, space->page_size);
         space->mirror->quiet = 0;
     }

@@ -17,7 +17,6 @@ enum option_code {
     OPTION_CHECK = 256,
     OPTION_VERSION,
     OPTION_CAN_TAKE_OVER,
-    OPTION_HELP,
     OPTION_LOG_LEVEL,
     OPTION_SYSLOG,
     OPTION_STDERR,
@@ -36,7 +35,7 @@ static const struct option known[] = {
     {"check", no_argument, NULL, OPTION_CHECK},
     {"version", no_argument, NULL, OPTION_VERSION},
     {"can-take-over", required_argument, NULL, OPTION_CAN_TAKE_OVER},
-    {"help", no_argument, NULL, OPTION_HELP},
+    {"help", no_argument, NULL, 'h'},
     {"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
     {"syslog", no_argument, NULL, OPTION_SYSLOG},
     {"stderr", no_argument, NULL, OPTION_STDERR},
@@ -67,7 +66,7 @@ void rsmd_options_help(void)
           "      --syslog           log to syslog (default in the background)\n"
           "      --stderr           log to standard error (default in the foreground)\n"
           "      --version          print the version and exit\n"
-          "      --help             print this and exit\n"
+          "  -h, --help             print this and exit\n"
           "\n"
           "Used by the library when it starts a node of its own:\n"
           "      --embedded         serve this user until nobody is left; read no\n"
@@ -138,7 +137,7 @@ static bool take(struct rsmd_options *options, int code)
     case OPTION_VERSION:
         options->version = true;
         return true;
-    case OPTION_HELP:
+    case 'h':
         options->help = true;
         return true;
     case OPTION_SYSLOG:
@@ -165,7 +164,7 @@ bool rsmd_options_parse(struct rsmd_options *options, int argc, char **argv)
         (struct rsmd_options){.log_level = -1, .ready_fd = -1, .linger_ms = LINGER_DEFAULT_MS};
     bool log_chosen = false;
     int code;
-    while ((code = getopt_long(argc, argv, "fc:n:d:", known, NULL)) != -1) {
+    while ((code = getopt_long(argc, argv, "fc:hn:d:", known, NULL)) != -1) {
         log_chosen |= code == OPTION_SYSLOG || code == OPTION_STDERR;
         if (code == '?' || !take(options, code))
             return false;

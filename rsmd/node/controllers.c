@@ -153,8 +153,9 @@ void rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_error
             rsmcore_transport_node(controller->transport) != NULL)
             continue;
         rsmd_conf_errors_add(errors, controller->line,
-                             "expected an installed transport for controller %s, and %s is not",
-                             controller->name, controller->transport);
+                             "expected an installed transport for controller %s, and %s is not: "
+                             "Debian's package would be librsm2-%s",
+                             controller->name, controller->transport, controller->transport);
     }
 }
 

@@ -91,6 +91,7 @@ static enum rsm_status create(bool lasting, struct rsmd_generation_table **made)
 free_table:
     error = errno;
     free(table);
+    errno = error;
     return rsmcore_status_from_errno(error);
 }
 

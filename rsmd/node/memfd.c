@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,4 +35,15 @@ int rsmd_fd_reopen(int fd, int flags)
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return rsmcore_fd_above_stdio(open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
+
+const char *rsmd_memfd_trouble(int error)
+{
+    if (error == ENOSYS || error == EPERM || error == EACCES)
+        return "memfd_create() is refused: by an old kernel, by a seccomp filter of the container, "
+               "or by "
+               "the sysctl vm.memfd_noexec";
+    if (error == ENOENT && access("/proc/self/fd", F_OK) != 0)
+        return "/proc is not mounted, or not to be seen";
+    return strerror(error);
 }

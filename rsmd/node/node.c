@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/memfd.h"
 #include "node/node.h"
 
 #include <errno.h>
@@ -45,8 +46,7 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
     rsmd_shares_init(&node->shares, conf);
     enum rsm_status status = rsmd_generation_table_create(&node->generation_table);
     if (status != RSM_ST_OK) {
-        snprintf(why, why_size, "cannot make the generation table: %s",
-                 rsmcore_status_text(status));
+        snprintf(why, why_size, "cannot make the generation table: %s", rsmd_memfd_trouble(errno));
         return false;
     }
     node->exports_by_slot = rsmd_slotmap_make();

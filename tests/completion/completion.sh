@@ -3,7 +3,7 @@
 # completion.sh SOURCE_DIR BUILD_DIR: what bash offers for command lines.
 set -u
 source_dir=$1
-export PATH=$2/bin:$PATH
+export PATH=$2/bin:$2/tests/bin:$2/compat/solaris:$PATH
 failed=0
 # shellcheck source=/dev/null
 . "$source_dir/tools/completion/rsm.bash"
@@ -35,21 +35,23 @@ offers _rsm "warning" rsmd --log-level w
 offers _rsm "always" rsmstat --color al
 offers _rsm "--config" rsmd --conf
 offers _rsm "--version" rsmtest --ver
-# Every program with a manual page has a completion, which offers each long option of its --help. Those of
-# rsm-cc are its compiler's.
+offers _rsm "-a" rsmstat -a
+offers _rsm "-xO3 -xarch -xdryrun" rsm-cc -x
+offers _rsm "-mt" rsm-cc -m
+# Every program with a manual page has a completion, which offers each option of its --help.
 programs=0
 for page in "$source_dir"/man/*.[18]; do
     program=$(basename "${page%.*}")
-    [ "$program" != rsm-cc ] || continue
     complete -p "$program" >/dev/null 2>&1 || {
         echo "FAILED: $program has no completion"
         failed=1
     }
     command -v "$program" >/dev/null || continue # not built, or not there
-    for option in $("$program" --help | sed -n 's/^ *\(-[a-zA-Z], \)\{0,1\}\(--[a-z-]*\).*/\2/p'); do
+    for option in $("$program" --help | sed -n 's/^ *\(-[a-zA-Z]\), \(--[a-z0-9-]*\).*/\1 \2/p; t
+        s/^ *\(--*[A-Za-z0-9-]*\).*/\1/p'); do
         case " $(COMP_WORDS=("$program" "$option") COMP_CWORD=1
             _rsm "$program" "$option" "$program"
-            echo "${COMPREPLY[*]}") " in
+            printf '%s' "${COMPREPLY[*]}") " in
         *" $option "*) ;;
         *)
             echo "FAILED: $program $option is not offered"

@@ -69,7 +69,7 @@ static void usage(FILE *to)
           "  --area LETTERS     only the assertions of these areas, as C or BEG\n"
           "  --test NAME        only this assertion, as C-01\n"
           "  --list             print names and texts; run nothing\n"
-          "  --help             print this\n"
+          "  -h, --help         print this\n"
           "\n"
           "Exit status 0: none failed; 1: some failed; 2: bad command line.\n",
           to);
@@ -196,7 +196,7 @@ static void parse(int argc, char **argv)
         {NULL, 0, NULL, 0},
     };
     int code;
-    while ((code = getopt_long(argc, argv, "", known, NULL)) != -1) {
+    while ((code = getopt_long(argc, argv, "h", known, NULL)) != -1) {
         if (code == 'h') {
             usage(stdout);
             exit(0);

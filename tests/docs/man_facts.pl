@@ -37,7 +37,7 @@ sub prototypes {
     my ($page, $lines) = @_;
     my ($type, $function, @arguments);
     for (@{$lines->{SYNOPSIS}}) {
-        if (/^\.Ft (.*)/) { $type = $1 }
+        if (/^\.Ft "?([^"]*)"?/) { $type = $1 }
         elsif (/^\.Fo (\S+)/) { ($function, @arguments) = ($1) }
         elsif (/^\.Fa "(.*)"/) { push @arguments, $1 }
         elsif (/^\.Fc/) { print "$type $function(", join(', ', @arguments), ");\n" }

@@ -13,4 +13,15 @@ if [ ${#pages[@]} -eq 0 ]; then
     exit 1
 fi
 echo "${#pages[@]} pages"
+# Else the footer names the system on which the page is read.
+other=$(grep -L '^\.Os librsm$' "${pages[@]}")
+if [ -n "$other" ]; then
+    echo "FAILED: not '.Os librsm': $other"
+    exit 1
+fi
+# A quotation goes on to the end of its line, whatever No stands between.
+if grep -n '^\..*Dq .* Dq ' "${pages[@]}"; then
+    echo "FAILED: quotations in a quotation"
+    exit 1
+fi
 exec mandoc -T lint -W warning "${pages[@]}"

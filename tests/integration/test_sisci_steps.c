@@ -435,6 +435,10 @@ static int use_everything(unsigned id)
     SCIRemoveInterrupt(interrupt, 0, &errors[7]);
     SCIRemoveSegment(local, 0, &errors[8]);
     for (int i = 0; i < 9; i++)
+        if (errors[i] != SCI_ERR_OK)
+            fprintf(stderr, "process %d: call %d of use_everything() ends with error 0x%x\n",
+                    (int)getpid(), i, errors[i]);
+    for (int i = 0; i < 9; i++)
         NEED(errors[i] == SCI_ERR_OK);
     return 0;
 }

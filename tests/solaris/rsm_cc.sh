@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# rsm-cc: options of Sun's compiler become others or are dropped with a note, pragmas are honoured, and
-# a function that nobody declares is an error.
+# rsm-cc: options of Sun's compiler become others or are dropped with a note, pragmas are honoured, the C of Kernighan
+# and Ritchie compiles, and a pointer that an undeclared function would cut is an error.
 #
 #   rsm_cc.sh RSM_CC SOURCE_DIR LIBDIR COMPILER
 set -u
@@ -77,13 +77,80 @@ for wrong in "-M nosuch" "x.il" "-h" "-P"; do
     grep -q '^rsm-cc: error: ' log || fail "$wrong: no message: $(cat log)"
 done
 
-# A function that nobody has declared; what it returns would be cut to half a pointer.
-printf '#include <stdio.h>\nint main() { char *p = nobody_declares(10); p[0] = 1; return 0; }\n' >implicit.c
-for dialect in -Xa -Xt -Xc -xc99=all; do
-    cc $dialect -erroff=%all -c implicit.c && fail "$dialect: an undeclared function compiles"
-    grep -q 'rsm-cc: note' log || fail "-erroff: no note"
+# The C of Kernighan and Ritchie, as it is by default (-Xa): no types, no prototypes, calls before the definition.
+cat >old.c <<'C'
+struct pair { int first, second; };
+static number = 3;
+char *names[2];
+main(argc, argv)
+    int argc;
+    char **argv;
+{
+    struct pair pair;
+    unsigned char *bytes = names[0];
+    set(&pair, number);
+    if (argc > 9)
+        nothing(argv, bytes);
+    printf("%d\n", pair.first + later(pair.second, 'a'));
+    exit(0);
+}
+set(pair, value)
+    struct pair *pair;
+{
+    pair->first = value;
+    pair->second = 2 * value;
+}
+later(value, letter)
+    char letter;
+{
+    return value + letter - 'a';
+}
+nothing(words, bytes)
+    char **words;
+    char *bytes;
+{
+    long *pointer = words[0];
+    int other = pointer == (long *)bytes;
+    if (other)
+        return;
+    return 1;
+}
+C
+# A compiler that refuses what gcc 14 and clang 16 refuse, whichever this one is.
+cat >strict-cc <<END
+#!/bin/sh
+exec $RSM_CC -Werror=implicit-int -Werror=implicit-function-declaration -Werror=int-conversion \
+    -Werror=incompatible-pointer-types -Werror=return-type "\$@"
+END
+chmod +x strict-cc
+./strict-cc -std=gnu99 -c old.c 2>/dev/null && fail "the strict compiler takes old C: it shows nothing"
+for RSM_CC in "$compiler" "$work/strict-cc"; do
+    for dialect in '' -Xa -Xt -Xs -Xc -xc99=all; do
+        rm -f old old.o
+        # shellcheck disable=SC2086 # no word if empty
+        { cc $dialect old.c -o old && [ "$(./old)" = 9 ]; } || fail "$RSM_CC $dialect: old C: $(cat log)"
+    done
+    cc -O -c old.c || fail "$RSM_CC -c: old C: $(cat log)"
+    cc -errwarn old.c -o old && fail "$RSM_CC: -errwarn takes warnings for none"
+    # What an undeclared function returns would be cut to half a pointer.
+    for use in 'char *p = nobody_declares(10);' 'char *p = (char *)nobody_declares(10);'; do
+        echo "int main() { $use p[0] = 1; return 0; }" >cut.c
+        for dialect in -Xa -Xc; do
+            cc $dialect -erroff=%all -c cut.c && fail "$RSM_CC $dialect: half a pointer compiles: $use"
+            grep -q 'rsm-cc: note: cut.c calls undeclared' log || fail "$RSM_CC $dialect: no note"
+        done
+        grep -q nobody_declares log || fail "nobody says what is undeclared: $(cat log)"
+    done
+    # Where all functions are declared a number may travel in a pointer.
+    echo 'int f(void *p); int main(void) { int i = 3; return f((void *)i); }' >number.c
+    cc -c number.c || fail "$RSM_CC: a number in a pointer: $(cat log)"
 done
-grep -q nobody_declares log || fail "nobody says what is undeclared: $(cat log)"
+RSM_CC=$compiler
+
+for option in --version -V; do
+    { cc $option && grep -q '^rsm-cc (librsm) [0-9]' log && [ "$(wc -l <log)" -gt 1 ]; } || fail "$option: $(cat log)"
+done
+{ cc --help && grep -q '^Usage: rsm-cc' log && grep -q -- '-xarch' log; } || fail "--help: $(cat log)"
 
 # Pragmas, some of them from a header.
 cat >pragmas.h <<'C'
@@ -134,6 +201,10 @@ cc -v -errwarn -xO3 -mt -xarch=v9 -DALIGNED="${aligned:-1}" pragmas.c -o pragmas
 check_pragmas "compiled and linked at once"
 rm -f pragmas.o pragmas
 cc -v -errwarn -DALIGNED="${aligned:-1}" -c pragmas.c || fail "compiled: $(cat log)"
+cc -# -DALIGNED="${aligned:-1}" -c pragmas.c
+if ! "$RSM_CC" --version | grep -q clang; then
+    grep -q unused-command-line-argument log && fail "an option of clang's for gcc"
+fi
 cc -o pragmas pragmas.o || fail "linked: $(cat log)"
 check_pragmas "compiled, then linked"
 nm pragmas.o | grep -q ' T inside$' || fail "redefine_extname was ignored"

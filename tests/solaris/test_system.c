@@ -280,6 +280,18 @@ static void processes_know_their_program(void **state)
     assert_int_equal(issetugid(), 0);
 }
 
+static void fork1_forks(void **state)
+{
+    (void)state;
+    int status = -1;
+    pid_t child = fork1();
+    if (child == 0)
+        _exit(7);
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WEXITSTATUS(status), 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +308,7 @@ int main(void)
         cmocka_unit_test(processors_have_a_state),
         cmocka_unit_test(clocks_go_on),
         cmocka_unit_test(processes_know_their_program),
+        cmocka_unit_test(fork1_forks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,14 @@
 # Completion of the command lines of librsm's programs for bash. The options are those that --help
 # lists, so that they are never out of date.
 
-# _rsm_options PROGRAM: long options, one on each line.
+# _rsm_options PROGRAM: options, one on each line.
 _rsm_options() {
-    "$1" --help 2>/dev/null | grep -E '^ +-' | grep -oE -e '--[a-z][a-z-]+' | sort -u
+    "$1" --help 2>/dev/null | sed -nE 's/^ +(-[^ ,=[]+)(, (--[^ ,=[]+))?(, (--[^ ,=[]+))?.*/\1\n\3\n\5/p' | grep . | LC_ALL=C sort -u
+}
+
+# _rsm_metavar PROGRAM OPTION: what --help calls the value of an option.
+_rsm_metavar() {
+    "$1" --help 2>/dev/null | sed -nE "s/^ +(-[^ ,]+, )*$2(, --[^ ]+)? ([A-Za-z]+)( .*|\$)/\3/p"
 }
 
 # _rsm_operations PROGRAM: what rsmperf can measure.
@@ -24,15 +29,6 @@ _rsm_list() {
 # _rsm_value PROGRAM OPTION WORD: the value of an option; false: it has none that is known here.
 _rsm_value() {
     case $2 in
-    -d | --runtime-dir)
-        mapfile -t COMPREPLY < <(compgen -d -- "$3")
-        compopt -o filenames 2>/dev/null
-        ;;
-    -c | --config | --plot)
-        [ "${1##*/}" = rsmd ] || [ "$2" = --plot ] || return 1
-        mapfile -t COMPREPLY < <(compgen -f -- "$3")
-        compopt -o filenames 2>/dev/null
-        ;;
     -o | --only)
         [ "${1##*/}" = rsmperf ] || return 1
         _rsm_list "$(_rsm_operations "$1")"
@@ -45,6 +41,14 @@ _rsm_value() {
         ;;
     --log-level)
         mapfile -t COMPREPLY < <(compgen -W "error warning info debug" -- "$3")
+        ;;
+    -*)
+        case $(_rsm_metavar "$1" "$2") in
+        FILE | file) mapfile -t COMPREPLY < <(compgen -f -- "$3") ;;
+        DIR | PATH) mapfile -t COMPREPLY < <(compgen -d -- "$3") ;;
+        *) return 1 ;;
+        esac
+        compopt -o filenames 2>/dev/null
         ;;
     *)
         return 1
@@ -62,4 +66,5 @@ _rsm() {
     esac
 }
 
+complete -o default -F _rsm rsm-cc # of sources and libraries
 complete -F _rsm rsmd rsmstat rsmperf rsmtest scitest rsminfo rsm-transport-check

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "control/runtime.h"
 #include "info.h"
 #include "table.h"
 
@@ -61,7 +62,7 @@ static void help(void)
           "                         daemon's node, else 1)\n"
           "  -d, --runtime-dir DIR  where nodes have their sockets\n"
           "                         (default: RSM_RUNTIME_DIR)\n"
-          "  --help                 print this\n"
+          "  -h, --help             print this\n"
           "  --version              print the version\n",
           stdout);
 }
@@ -71,19 +72,24 @@ static int take_options(int argc, char *argv[])
 {
     static const struct option known[] = {{"node", required_argument, NULL, 'n'},
                                           {"runtime-dir", required_argument, NULL, 'd'},
-                                          {"help", no_argument, NULL, 'H'},
+                                          {"help", no_argument, NULL, 'h'},
                                           {"version", no_argument, NULL, 'V'},
                                           {NULL, 0, NULL, 0}};
     int code;
-    while ((code = getopt_long(argc, argv, "n:d:", known, NULL)) != -1)
+    while ((code = getopt_long(argc, argv, "d:hn:", known, NULL)) != -1)
         switch (code) {
         case 'n':
+            if (rsmcore_node_id_parse(optarg) == 0) {
+                fprintf(stderr, "rsminfo: --node: expected a node id from 1 to 65535, not '%s'\n",
+                        optarg);
+                return EXIT_USAGE;
+            }
             setenv("RSM_NODE", optarg, 1);
             break;
         case 'd':
             setenv("RSM_RUNTIME_DIR", optarg, 1);
             break;
-        case 'H':
+        case 'h':
             help();
             return EXIT_SUCCESS;
         case 'V':

@@ -21,7 +21,6 @@ enum option_code {
     OPTION_ADAPTER = 256,
     OPTION_API,
     OPTION_CSV,
-    OPTION_HELP,
     OPTION_ID,
     OPTION_JSON,
     OPTION_LIMIT_ARGS,
@@ -39,7 +38,7 @@ static const struct option known[] = {
     {"api", required_argument, NULL, OPTION_API},
     {"controller", required_argument, NULL, 'c'},
     {"csv", no_argument, NULL, OPTION_CSV},
-    {"help", no_argument, NULL, OPTION_HELP},
+    {"help", no_argument, NULL, 'h'},
     {"id", required_argument, NULL, OPTION_ID},
     {"importers", required_argument, NULL, 'i'},
     {"json", no_argument, NULL, OPTION_JSON},
@@ -94,7 +93,7 @@ static void print_help(FILE *to)
           "  --turns N              measure figures and limits in turn, 1 to 15 times,\n"
           "                         and show the turn with the median ratio (default: 1)\n"
           "  --wide                 more columns: fastest sample, time of the limit, target\n"
-          "  --help                 print this and exit\n"
+          "  -h, --help             print this and exit\n"
           "  --version              print the version and exit\n"
           "\n"
           "Operations:",
@@ -376,8 +375,8 @@ enum options_result options_parse(int argc, char *argv[], struct options *option
     for (size_t size = 1; size <= BYTES_MAX; size *= 2)
         add_size(options, size);
     int code;
-    while ((code = getopt_long(argc, argv, "c:d:i:n:o:rs:t:", known, NULL)) != -1) {
-        if (code == OPTION_HELP) {
+    while ((code = getopt_long(argc, argv, "c:d:hi:n:o:rs:t:", known, NULL)) != -1) {
+        if (code == 'h') {
             print_help(stdout);
             return OPTIONS_SHOWN;
         }

@@ -214,6 +214,31 @@ static bool run_pair(const struct options *options, const char *program, const c
     return split(&server) && split(&client) && run_both(&server, &client, text);
 }
 
+static bool is_installed(const char *program)
+{
+    char path[4096], file[4096 + 64], *rest = NULL;
+    const char *given = getenv("PATH");
+    snprintf(path, sizeof path, "%s", given != NULL ? given : "/usr/bin:/bin");
+    for (char *part = strtok_r(path, ":", &rest); part != NULL; part = strtok_r(NULL, ":", &rest)) {
+        snprintf(file, sizeof file, "%s/%s", part, program);
+        if (access(file, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Said once, whatever the number of figures that have no limit then. */
+static bool is_there(const char *program)
+{
+    static bool said;
+    bool there = is_installed(program);
+    if (!there && !said)
+        complain("%s is not installed: the package perftest has it; figures have no limit",
+                 program);
+    said |= !there;
+    return there;
+}
+
 /* The last line says why. */
 static void complain_of(const char *program, char text[TEXT_BYTES])
 {
@@ -233,6 +258,8 @@ void perftest_limit(const struct options *options, struct result *result)
     while (i < count && strcmp(programs[i].gauge, result->gauge->name) != 0)
         i++;
     if (i == count || (!programs[i].bandwidth && bytes > LATENCY_BYTES))
+        return;
+    if (!is_there(programs[i].program))
         return;
     size_t iterations = BANDWIDTH_BYTES / bytes;
     iterations = iterations > ITERATIONS       ? ITERATIONS

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "control/runtime.h"
+#include "gather.h"
 #include "options.h"
 #include "show.h"
 #include "table.h"
@@ -179,14 +180,10 @@ static int look(const struct targets *targets, const struct options *options, in
     struct snapshot **snapshots = calloc(nodes.count + 1, sizeof(struct snapshot *));
     size_t count = 0;
     bool failed = nodes.failed || snapshots == NULL;
-    for (; count < nodes.count && !failed; count++) {
-        char path[RSM_PROTO_PATH_MAX];
-        rsmcore_runtime_socket(&targets->runtime, nodes.list[count], path);
-        snapshots[count] = snapshot_take(nodes.list[count], path, options->sections, interrupt);
-        failed = snapshots[count] == NULL;
-        if (failed)
-            break;
-    }
+    failed = failed || !gather(&targets->runtime, nodes.list, nodes.count, options->sections,
+                               interrupt, snapshots);
+    if (!failed)
+        count = nodes.count;
     struct view view = {snapshots, count};
     compare(&view, before);
     if (interrupt < 0 || !watch_ended(interrupt, 0)) {

@@ -25,17 +25,19 @@ enum option_code {
     OPTION_PROMETHEUS,
     OPTION_WATCH,
     OPTION_WIDE,
-    OPTION_HELP,
+    OPTION_BYTES,
+    OPTION_HUMAN,
     OPTION_VERSION,
 };
 
 static const struct option known[] = {
     {"all-nodes", no_argument, NULL, 'a'},
+    {"bytes", no_argument, NULL, OPTION_BYTES},
     {"color", optional_argument, NULL, OPTION_COLOR},
     {"controllers", no_argument, NULL, OPTION_CONTROLLERS},
     {"exports", no_argument, NULL, OPTION_EXPORTS},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {"human", no_argument, NULL, 'h'},
+    {"help", no_argument, NULL, 'h'},
+    {"human", no_argument, NULL, OPTION_HUMAN},
     {"imports", no_argument, NULL, OPTION_IMPORTS},
     {"interrupts", no_argument, NULL, OPTION_INTERRUPTS},
     {"json", no_argument, NULL, OPTION_JSON},
@@ -70,13 +72,14 @@ static void print_help(FILE *to)
           "  --exports              show exported segments\n"
           "  --imports              show imported segments\n"
           "  --interrupts           show named interrupts, which programs of SISCI have\n"
-          "  -h, --human            sizes in KiB (K), MiB (M) and so on, not in bytes\n"
+          "  --bytes                sizes in bytes, not in KiB (K), MiB (M) and so on\n"
+          "  --human                the default: sizes with units\n"
           "  --json                 for programs: one line of JSON\n"
           "  --prometheus           for Prometheus's textfile collector: gauges\n"
           "  --color[=WHEN]         colors: always, never, or auto (on a terminal; default)\n"
           "  --watch[=SECONDS]      show it again and again (default: every 2 seconds)\n"
           "  --wide                 more columns than 80 characters hold\n"
-          "  --help                 print this and exit\n"
+          "  -h, --help             print this and exit\n"
           "  --version              print the version and exit\n",
           to);
 }
@@ -146,7 +149,10 @@ static bool take(struct options *options, int code)
     case 'a':
         options->all_nodes = true;
         return true;
-    case 'h':
+    case OPTION_BYTES:
+        options->human = false;
+        return true;
+    case OPTION_HUMAN:
         options->human = true;
         return true;
     case OPTION_JSON:
@@ -207,10 +213,10 @@ static enum options_result settle(struct options *options, int argc, char *argv[
 
 enum options_result options_parse(int argc, char *argv[], struct options *options)
 {
-    *options = (struct options){.colors = wants_colors()};
+    *options = (struct options){.colors = wants_colors(), .human = true};
     int code;
     while ((code = getopt_long(argc, argv, "ad:hn:", known, NULL)) != -1) {
-        if (code == OPTION_HELP) {
+        if (code == 'h') {
             print_help(stdout);
             return OPTIONS_SHOWN;
         }

@@ -91,7 +91,7 @@ static uint64_t longest_step(const struct snapshot *s)
 
 static void show_up(FILE *out, const struct nodes *nodes)
 {
-    metric(out, "up", "Whether the node's daemon answers.");
+    metric(out, "up", "1 if the daemon of the node answers, else 0; then it has no other sample.");
     for (size_t i = 0; i < nodes->count; i++) {
         begin(out, "up", nodes->list[i]);
         end(out, nodes->list[i]->failure[0] == '\0');
@@ -100,7 +100,7 @@ static void show_up(FILE *out, const struct nodes *nodes)
 
 static void show_controllers(FILE *out, const struct nodes *nodes)
 {
-    metric(out, "controller_up", "Whether the daemon could open the controller.");
+    metric(out, "controller_up", "1 if the daemon could open the controller, else 0.");
     for (size_t i = 0; i < nodes->count; i++) {
         const struct snapshot *s = nodes->list[i];
         for (size_t c = 0; c < s->controller_count; c++) {
@@ -172,13 +172,17 @@ static bool link_received(const struct rsm_links_item *link, uint64_t *value)
 
 static void show_links(FILE *out, const struct nodes *nodes)
 {
-    links(out, nodes, "link_up", "Whether the link to another host's daemon is up.", link_is_up);
-    links(out, nodes, "link_uptime_seconds", "Since when the link is up.", link_uptime);
-    links(out, nodes, "link_failure_age_seconds", "Time since the link's last failure.",
-          link_failure_age);
-    links(out, nodes, "link_sent_bytes_total", "Bytes that the link has sent.", link_sent);
-    links(out, nodes, "link_received_bytes_total", "Bytes that the link has received.",
-          link_received);
+    links(out, nodes, "link_up",
+          "1 if the link to the daemon of another host, of node \"to\", is up, else 0.",
+          link_is_up);
+    links(out, nodes, "link_uptime_seconds",
+          "Seconds since the link came up; no sample while it is down.", link_uptime);
+    links(out, nodes, "link_failure_age_seconds",
+          "Seconds since the link last failed; no sample if it never did.", link_failure_age);
+    links(out, nodes, "link_sent_bytes_total",
+          "Bytes that the daemon has sent over the link since it began.", link_sent);
+    links(out, nodes, "link_received_bytes_total",
+          "Bytes that the daemon has received over the link since it began.", link_received);
 }
 
 /* What of the node's limits is taken, and how much there is; nothing for a limit that is none. */
@@ -203,17 +207,24 @@ void show_prometheus(FILE *out, struct snapshot *const snapshots[], size_t count
 {
     const struct nodes nodes = {.list = snapshots, .count = count};
     show_up(out, &nodes);
-    totals(out, &nodes, "exported_bytes", "Bytes of all exported segments.", exported_bytes);
-    totals(out, &nodes, "segments", "Exported segments and imports.", segments);
-    totals(out, &nodes, "clients", "Clients of the daemon, rsmstat included.", clients);
-    totals(out, &nodes, "connects_total", "Connections made.", connects);
-    totals(out, &nodes, "events_total", "Events from and to other hosts.", events);
+    totals(out, &nodes, "exported_bytes", "Bytes of memory in all exported segments of the node.",
+           exported_bytes);
+    totals(out, &nodes, "segments", "Number of exported segments and imports of the node.",
+           segments);
+    totals(out, &nodes, "clients", "Number of processes connected to the daemon, rsmstat included.",
+           clients);
+    totals(out, &nodes, "connects_total",
+           "Connections of importers to segments of the node since its daemon began.", connects);
+    totals(out, &nodes, "events_total",
+           "Events that the daemon has carried from and to other hosts since it began.", events);
     totals(
         out, &nodes, "longest_step_microseconds",
         "Processor time that the daemon was at work at most before it looked for requests again.",
         longest_step);
     show_controllers(out, &nodes);
     show_links(out, &nodes);
-    show_shares(out, &nodes, "resource_used", "What of a limit of the node is in use.", false);
-    show_shares(out, &nodes, "resource_limit", "A limit of the node.", true);
+    show_shares(out, &nodes, "resource_used",
+                "How much of the limit \"resource\" of the node all users together have.", false);
+    show_shares(out, &nodes, "resource_limit",
+                "How much of \"resource\" all users of the node together may have.", true);
 }

@@ -259,7 +259,7 @@ typedef struct {
 typedef struct {
     sci_map_t map;
     unsigned int subcommand;
-    unsigned long long data;
+    sci_uint64_t data;
 } sci_query_map_t;
 
 #ifdef __cplusplus
@@ -866,10 +866,10 @@ void SCIGetConditionalInterruptTrigCounter(sci_local_interrupt_t interrupt,
 void SCIConnectSCISpace(sci_desc_t sd, unsigned int localAdapterNo, sci_remote_segment_t *segment,
                         sci_address_t address, unsigned int size, unsigned int flags,
                         sci_error_t *error);
-void SCIBorrowDevice(sci_desc_t sd, sci_device_t *device, unsigned long long fdid,
-                     unsigned int flags, sci_error_t *error);
+void SCIBorrowDevice(sci_desc_t sd, sci_device_t *device, sci_uint64_t fdid, unsigned int flags,
+                     sci_error_t *error);
 void SCIReturnDevice(sci_device_t device, unsigned int flags, sci_error_t *error);
-unsigned long long SCIGetFabricDeviceId(sci_device_t device);
+sci_uint64_t SCIGetFabricDeviceId(sci_device_t device);
 size_t SCIGetDeviceList(sci_desc_t sd, unsigned int *fdids, size_t length, const void *filter,
                         unsigned int flags, sci_error_t *error);
 void SCIRegisterPCIeRequester(sci_desc_t sd, unsigned int localAdapterNo, unsigned int bus,

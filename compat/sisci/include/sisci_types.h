@@ -33,7 +33,12 @@ typedef struct sci_local_data_interrupt *sci_local_data_interrupt_t;
 typedef struct sci_remote_data_interrupt *sci_remote_data_interrupt_t;
 typedef struct sci_device *sci_device_t;
 
-typedef unsigned long long sci_ioaddr_t;
+/* C89 and C++98 do not know the type; g++ says so whatever __extension__ does. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wlong-long"
+typedef unsigned long long sci_uint64_t;
+#pragma GCC diagnostic pop
+typedef sci_uint64_t sci_ioaddr_t;
 
 /** An address in the fabric. */
 typedef struct {

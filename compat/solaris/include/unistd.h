@@ -14,6 +14,9 @@ extern "C" {
  *  capabilities) when it was started, 0 if not. */
 int issetugid(void);
 
+/** fork(), which copies the calling thread alone, as fork1() does on every Solaris. */
+pid_t fork1(void);
+
 #ifdef __cplusplus
 }
 #endif

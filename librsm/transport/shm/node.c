@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "base/extent_memfd.h"
 #include "base/extent_pieces.h"
@@ -35,11 +36,22 @@ static struct shm_node_port *port_of(struct rsm_node_port *port)
     return RSM_CONTAINER_OF(port, struct shm_node_port, base);
 }
 
+/* A controller that is configured with transport = shm has no fabric that these could be for. */
+static enum rsm_status shm_check(const struct rsm_controller_info *info)
+{
+    bool device = info->device != NULL && *info->device != '\0';
+    if (!device && (info->options == NULL || *info->options == '\0'))
+        return RSM_ST_OK;
+    rsm_log_error("shm has no %s: remove \"%s\"", device ? "device" : "options",
+                  device ? info->device : info->options);
+    return RSM_ST_INVALID;
+}
+
 static enum rsm_status shm_open_port(const struct rsm_controller_info *info,
                                      struct rsm_node_port **port)
 {
-    /* Any controller falls back on shm within a host: device and options are another's. */
-    (void)info;
+    if (shm_check(info) != RSM_ST_OK)
+        return RSM_ST_INVALID;
     struct shm_node_port *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
@@ -210,6 +222,7 @@ const struct rsm_node_ops rsmcore_shm_node_ops = {
     RSM_NODE_OPS_HEAD,
     .name = "shm",
     .open = shm_open_port,
+    .check = shm_check,
     .close = shm_close_port,
     .attributes = shm_attributes,
     .extent_make = shm_extent_make,

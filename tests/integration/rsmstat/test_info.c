@@ -97,7 +97,9 @@ static void test_no_daemon(void **state)
     expect_host(outcome.out);
     expect_line(outcome.out, "^rsmd +no rsmd for node 2 at ");
     outcome_free(&outcome);
-    outcome = run(*state, "--node x");
+    setenv("RSM_NODE", "x", 1);
+    outcome = run(*state, "");
+    unsetenv("RSM_NODE");
     assert_int_equal(outcome.status, 0);
     expect_line(outcome.out, "^ERROR +RSM_NODE=x is not a node id");
     outcome_free(&outcome);
@@ -107,6 +109,10 @@ static void test_usage(void **state)
 {
     struct outcome outcome = run(*state, "--nothing");
     assert_int_equal(outcome.status, 2);
+    outcome_free(&outcome);
+    outcome = run(*state, "-n x"); /* it is nobody's environment that is wrong */
+    assert_int_equal(outcome.status, 2);
+    assert_string_equal(outcome.out, "");
     outcome_free(&outcome);
     outcome = run(*state, "word");
     assert_int_equal(outcome.status, 2);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Several nodes looked at at once, for a daemon that does not answer takes its time. */
+#ifndef RSMSTAT_GATHER_H
+#define RSMSTAT_GATHER_H
+
+#include "collect.h"
+#include "control/runtime.h"
+
+/** Look at the nodes of @p list and fill in snapshots[0] to [count - 1]. False: out of memory, and none is left there. */
+bool gather(const struct rsmcore_runtime *runtime, const uint32_t *list, size_t count,
+            unsigned sections, int interrupt, struct snapshot **snapshots);
+
+#endif
