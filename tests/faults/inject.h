@@ -21,6 +21,7 @@
 #define FAULT_KINDS(X)                                                                             \
     X(malloc, memory, ENOMEM, 0, 0) /* the whole family */                                         \
     X(mmap, mapping, ENOMEM, 0, 0)                                                                 \
+    X(munmap, mapping, 0, 0, 0)                                                                    \
     X(mremap, mapping, ENOMEM, 0, 0)                                                               \
     X(mprotect, mapping, ENOMEM, 0, 0)                                                             \
     X(madvise, mapping, EAGAIN, ENOMEM, 0)                                                         \
@@ -54,6 +55,8 @@
     X(epoll_ctl, message, ENOMEM, ENOSPC, 0)                                                       \
     X(epoll_wait, message, EINTR, 0, 0)                                                            \
     X(fcntl, file, ENOMEM, 0, 0) /* but duplication */                                             \
+    X(write, file, 0, 0, 0)      /* to what has room; it can wait for another writer, no more */   \
+    X(close, file, 0, 0, 0)                                                                        \
     X(read, file, EINTR, EIO, 0)                                                                   \
     X(pwrite, file, ENOSPC, EINTR, 0) /* write() goes to pipes that have room, and cannot fail */  \
     X(ftruncate, file, ENOSPC, 0, 0)                                                               \
@@ -113,7 +116,11 @@ struct fault_slot {
     atomic_bool burst;      /* and all later ones of the same call of the API */
     atomic_bool always;     /* armed all the time: daemons */
     atomic_bool learn;      /* note the place of each call */
-    _Atomic uint32_t step;  /* of the client, which is part of a place if that is wanted */
+    /* Only calls that can wait for somebody else count, and the n-th does not fail: it does not return
+     * until `released`. */
+    atomic_bool never;
+    atomic_bool released;
+    _Atomic uint32_t step; /* of the client, which is part of a place if that is wanted */
     /* what happened */
     _Atomic uint32_t matched;
     _Atomic uint32_t fired;
@@ -136,6 +143,9 @@ struct fault_shared {
  *  in between, and on other threads at any time. */
 void faults_arm(void);
 void faults_disarm(void);
+
+/** Calls of this thread do not count from now on. */
+void faults_exempt(void);
 
 /** This process uses that slot from now on; NULL: none. */
 void faults_attach(struct fault_slot *slot);
