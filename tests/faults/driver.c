@@ -2,7 +2,6 @@
 /* Fail every call of libc and of the kernel, one in each run: see doc/testing.md. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 
 #include "documented.h"
 #include "never.h"
+#include "options.h"
 #include "process.h"
 #include "world.h"
 
@@ -28,25 +28,6 @@ enum {
     SIGNAL_EVERY_US = 150,
     SIGNAL_RUNS = 10, /* of each part */
 };
-
-enum role { ROLE_CLIENT, ROLE_NODE1, ROLE_NODE2, ROLE_START, ROLE_STARTED, ROLE_SIGNALS };
-
-static const char *const role_names[] = {
-    [ROLE_CLIENT] = "client", [ROLE_NODE1] = "node1",     [ROLE_NODE2] = "node2",
-    [ROLE_START] = "start",   [ROLE_STARTED] = "started", [ROLE_SIGNALS] = "signals",
-};
-enum { ROLES = sizeof role_names / sizeof role_names[0] };
-
-static struct {
-    enum role role;
-    const char *group; /* or kind; NULL: all */
-    const char *part;  /* NULL: all */
-    int error;         /* -1: all */
-    unsigned only;     /* n; 0: all */
-    enum { PLACES, STEPS, CALLS } each;
-    bool burst;
-    bool never;
-} options = {.error = -1};
 
 static struct world world;
 static struct steps_record *record;
@@ -314,7 +295,7 @@ static bool run_case(const struct part *part, const struct fault *fault, const c
     int kind = atomic_load(&victim()->fired_kind);
     int number = fault_kinds[kind].errors[fault->error];
     fprintf(stderr, "FAILED: --role %s --part %s --kind %s --error %d -n %u%s  # %s\n",
-            role_names[options.role], part->name, name, fault->error, fault->n,
+            options_role_names[options.role], part->name, name, fault->error, fault->n,
             options.burst   ? " --burst"
             : options.never ? " --never"
                             : "",
@@ -414,7 +395,7 @@ static bool run_part(const struct part *part)
                 !run_mask(part, 1ull << kind, error, counts[kind],
                           options.each != CALLS ? wanted[kind] : NULL, info->name))
                 return false;
-        printf("%-7s %-10s %-16s %4u calls %5u cases %6.1f s\n", role_names[options.role],
+        printf("%-7s %-10s %-16s %4u calls %5u cases %6.1f s\n", options_role_names[options.role],
                part->name, info->name, (unsigned)counts[kind], total.cases - before,
                (double)(now_ms() - begin) / 1000);
     }
@@ -422,75 +403,6 @@ static bool run_part(const struct part *part)
 }
 
 /* ---------------------------------------------------------------- what to do */
-
-static void usage(void)
-{
-    fputs("usage: faults [--role client|node1|node2|start|started|signals] [--kind KIND|GROUP]\n"
-          "              [--part PART] [--error INDEX] [-n N] [--burst|--never]\n"
-          "Run each part of the API with the n-th call of each kind failing, in the client unless\n"
-          "another role is named; with --never, not returning if it can wait for somebody else. "
-          "RSM_FAULTS_EACH says of which calls: place (default), of those\n"
-          "from one place the first and the last; step, the same for each step of a part; call,\n"
-          "all.\n",
-          stderr);
-}
-
-static bool take_role(const char *name)
-{
-    for (int i = 0; i < ROLES; i++)
-        if (strcmp(role_names[i], name) == 0) {
-            options.role = (enum role)i;
-            return true;
-        }
-    return false;
-}
-
-static bool take_options(int argc, char **argv)
-{
-    static const struct option known[] = {
-        {"role", required_argument, NULL, 'r'},
-        {"kind", required_argument, NULL, 'k'},
-        {"part", required_argument, NULL, 'p'},
-        {"error", required_argument, NULL, 'e'},
-        {"burst", no_argument, NULL, 'b'},
-        {"never", no_argument, NULL, 'N'},
-        {NULL, 0, NULL, 0},
-    };
-    const char *each = getenv("RSM_FAULTS_EACH");
-    bool good = true;
-    for (int code; good && (code = getopt_long(argc, argv, "n:", known, NULL)) != -1;) {
-        switch (code) {
-        case 'r':
-            good = take_role(optarg);
-            break;
-        case 'k':
-            options.group = optarg;
-            break;
-        case 'p':
-            options.part = optarg;
-            break;
-        case 'e':
-            options.error = atoi(optarg);
-            break;
-        case 'n':
-            options.only = (unsigned)atoi(optarg);
-            break;
-        case 'b':
-            options.burst = true;
-            break;
-        case 'N':
-            options.never = true;
-            break;
-        default:
-            good = false;
-        }
-    }
-    if (each != NULL)
-        options.each = strcmp(each, "call") == 0   ? CALLS
-                       : strcmp(each, "step") == 0 ? STEPS
-                                                   : PLACES;
-    return good && optind == argc;
-}
 
 /* Where that is allowed, be alone with what is started here: the library looks at all processes
  * that it sees when shared memory is exported, and how many those are is to be the same in each
@@ -574,8 +486,8 @@ static bool knows_waits(void)
 
 int main(int argc, char **argv)
 {
-    if (!take_options(argc, argv)) {
-        usage();
+    if (!options_take(argc, argv)) {
+        options_usage();
         return 2;
     }
     if (!preload(argv) || !prepare()) {
@@ -594,7 +506,8 @@ int main(int argc, char **argv)
     if (!world_close(&world) && total.failures == 0)
         total.failures++;
     printf("%s: %u cases, %u of them reached, %u clients dropped, %u failures\n",
-           role_names[options.role], total.cases, total.reached, total.lost, total.failures);
+           options_role_names[options.role], total.cases, total.reached, total.lost,
+           total.failures);
     /* Threads make some calls come at other times, or not at all. */
     if (options.role != ROLE_SIGNALS && options.only == 0 && total.reached * 2 < total.cases) {
         printf("FAILED: too few of the calls were reached\n");

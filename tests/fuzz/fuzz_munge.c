@@ -85,6 +85,22 @@ static void name_parties(struct input *in, struct parties *parties)
     }
 }
 
+static struct rsmd_auth_claim claim_of(const struct parties *parties)
+{
+    return (struct rsmd_auth_claim){&parties->prover, &parties->verifier, &parties->ends[0],
+                                    &parties->ends[1]};
+}
+
+/* What goes into a credential for that connection. */
+static struct munge_content prove(const struct parties *parties)
+{
+    struct rsmd_auth_claim claim = claim_of(parties);
+    rsmd_auth_prove(world.auth, &claim, on_done, NULL);
+    await();
+    CHECK(world.good);
+    return *world.content;
+}
+
 /* What MUNGE finds in the credential: what was put there, but for what the input changes. */
 static void change_content(struct input *in, struct munge_content *content)
 {
@@ -112,26 +128,23 @@ void fuzz_input(const uint8_t *data, size_t size)
 {
     struct input in = {.at = data, .left = size};
     struct parties told, here;
-    struct munge_content made;
+    struct munge_content made, wanted;
     if (world.base == NULL)
         begin();
     name_parties(&in, &told);
-    struct rsmd_auth_claim claim = {&told.prover, &told.verifier, &told.ends[0], &told.ends[1]};
-    rsmd_auth_prove(world.auth, &claim, on_done, NULL);
-    await();
-    CHECK(world.good);
-    made = *world.content;
-    change_content(&in, world.content);
+    made = prove(&told);
     here = told;
     if (input_below(&in, 4) == 3)
         name_parties(&in, &here);
-    claim = (struct rsmd_auth_claim){&here.prover, &here.verifier, &here.ends[0], &here.ends[1]};
+    wanted = prove(&here);
+    *world.content = made;
+    change_content(&in, world.content);
+    struct rsmd_auth_claim claim = claim_of(&here);
     rsmd_auth_check(world.auth, &claim, &world.proof, on_done, NULL);
     await();
     const struct munge_content *found = world.content;
     bool right = found->result == 0 && (found->uid == 0 || found->uid == geteuid()) &&
-                 found->length == made.length &&
-                 memcmp(found->payload, made.payload, made.length) == 0 &&
-                 memcmp(&here, &told, sizeof here) == 0;
+                 found->length == wanted.length &&
+                 memcmp(found->payload, wanted.payload, wanted.length) == 0;
     CHECK(world.good == right);
 }
