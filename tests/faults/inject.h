@@ -89,6 +89,7 @@ enum {
     FAULT_SLOTS = 3,
     FAULT_FRAMES = 10,
     FAULT_BLOCKS = 1 << 14, /* live allocations that are remembered; a power of two */
+    FAULT_FILES = 1 << 14,  /* given to others, that are remembered; a power of two */
     FAULT_CALLS = 4096,     /* calls of one kind whose places are told apart */
 };
 
@@ -133,8 +134,16 @@ struct fault_slot {
     struct fault_block blocks[FAULT_BLOCKS];
 };
 
+/** A file that a daemon has given to a client. */
+struct fault_given {
+    _Atomic uint64_t file; /* 0: free entry */
+    _Atomic int32_t pid;   /* the first who got it */
+    atomic_bool others;    /* somebody else has got it, too */
+};
+
 struct fault_shared {
     struct fault_slot slots[FAULT_SLOTS];
+    struct fault_given given[FAULT_FILES];
 };
 
 /* --- in the library, for programs that look these up by dlsym() ------------------------------- */

@@ -16,10 +16,13 @@ bool faults_fail_or_wait(enum fault_kind kind, bool waits);
 /** For one that cannot fail. */
 void faults_wait(enum fault_kind kind, bool waits);
 
-/** Remember the files whose descriptors go with a message, or came with it: other processes have them
+/** Remember the files whose descriptors go with a message over a socket: other processes have them
  *  from then on, and can hold whatever lock the kernel takes for a call on one. (shared.c) */
-void faults_pass(const struct msghdr *message);
-/** Whether another process has that file, or has had it. */
+void faults_pass(int socket, const struct msghdr *message);
+/** The block of all slots; NULL: this process has none. */
+struct fault_shared *faults_all(void);
+/** Whether somebody else has that file, or has had it: of a client, another one than its daemon, which
+ *  has whatever it gives. */
 bool faults_is_shared(int fd);
 /** Whether a path is that of an open descriptor, of a file that is shared. */
 bool faults_opens_shared(const char *path);

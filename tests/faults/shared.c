@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 
-enum { FILES = 1 << 14 }; /* that are remembered; a power of two */
+enum { FILES = FAULT_FILES };
 
 static struct {
     uint64_t number; /* of its inode; 0: free entry */
@@ -35,6 +35,47 @@ static uint32_t place_of(const struct stat *status)
     return at;
 }
 
+static uint64_t name_of(const struct stat *status)
+{
+    return (uint64_t)status->st_ino << 12 | (status->st_dev & 0xfff);
+}
+
+/* The entry of a file; a free one if there is none, NULL if there is no room. */
+static struct fault_given *find_given(struct fault_shared *all, uint64_t file)
+{
+    uint32_t at = (uint32_t)(file * 2654435761u >> 8) & (FILES - 1);
+    for (unsigned i = 0; i < FILES; i++, at = (at + 1) & (FILES - 1)) {
+        uint64_t there = atomic_load(&all->given[at].file);
+        if (there == file || there == 0)
+            return &all->given[at];
+    }
+    return NULL;
+}
+
+/* A daemon gives a file to a client. There are two daemons, each of which has its own files. */
+static void give(int fd, int32_t pid)
+{
+    struct stat status;
+    struct fault_shared *all = faults_all();
+    if (all == NULL || !faults_is_loop() || fstat(fd, &status) < 0 || !has_lock(&status))
+        return;
+    struct fault_given *given = find_given(all, name_of(&status));
+    if (given == NULL)
+        return;
+    uint64_t none = 0;
+    if (atomic_compare_exchange_strong(&given->file, &none, name_of(&status)))
+        atomic_store(&given->pid, pid);
+    else if (atomic_load(&given->pid) != pid)
+        atomic_store(&given->others, true);
+}
+
+static bool others_were_given(const struct stat *status)
+{
+    struct fault_shared *all = faults_is_loop() ? NULL : faults_all();
+    const struct fault_given *given = all != NULL ? find_given(all, name_of(status)) : NULL;
+    return given != NULL && atomic_load(&given->others);
+}
+
 static void remember(int fd)
 {
     struct stat status;
@@ -50,8 +91,14 @@ static void remember(int fd)
     pthread_mutex_unlock(&lock);
 }
 
-void faults_pass(const struct msghdr *message)
+void faults_pass(int socket, const struct msghdr *message)
 {
+    struct ucred peer = {.pid = 0};
+    socklen_t size = sizeof peer;
+    int error = errno;
+    if (message->msg_controllen == 0)
+        return;
+    (void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size);
     struct msghdr *header = (struct msghdr *)(uintptr_t)message;
     for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part != NULL;
          part = CMSG_NXTHDR(header, part)) {
@@ -62,8 +109,10 @@ void faults_pass(const struct msghdr *message)
             int fd;
             memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
             remember(fd);
+            give(fd, peer.pid);
         }
     }
+    errno = error;
 }
 
 bool faults_is_shared(int fd)
@@ -75,6 +124,7 @@ bool faults_is_shared(int fd)
         pthread_mutex_lock(&lock);
         known = files[place_of(&status)].number != 0;
         pthread_mutex_unlock(&lock);
+        known = known || others_were_given(&status);
     }
     errno = error;
     return known;

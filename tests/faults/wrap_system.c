@@ -162,7 +162,7 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     REAL(sendmsg)
     if (faults_fail_or_wait(FAULT_sendmsg, faults_socket_waits(fd, flags, SO_SNDTIMEO)))
         return -1;
-    faults_pass(message);
+    faults_pass(fd, message);
     return real(fd, message, flags);
 }
 
@@ -174,10 +174,7 @@ ssize_t recvmsg(int fd, struct msghdr *message, int flags)
     REAL(recvmsg)
     if (faults_fail_or_wait(FAULT_recvmsg, faults_socket_waits(fd, flags, SO_RCVTIMEO)))
         return -1;
-    ssize_t length = real(fd, message, flags);
-    if (length >= 0)
-        faults_pass(message);
-    return length;
+    return real(fd, message, flags);
 }
 
 WAIT(ssize_t, -1, recvmsg, faults_socket_waits(fd, flags, SO_RCVTIMEO), recv,
