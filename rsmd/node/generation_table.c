@@ -28,19 +28,45 @@ struct rsmd_generation_table {
     bool held;
     struct robust_list_head robust;
     struct robust_list alive_entry; /* the only one: leads the kernel to shared->alive */
-    /* Free slots, first in first out, so that a slot rests as long as possible. */
-    uint32_t free_slots[RSM_GENERATION_TABLE_SLOTS];
+    /* Free slots, first in first out, so that a slot rests as long as possible: those that nobody has
+     * had yet, from `unused` on, in front of those that were given back. */
+    uint32_t unused;
+    uint32_t *free_slots; /* RSM_GENERATION_TABLE_SLOTS; pages of it are there when they are used */
     uint32_t free_first;
     uint32_t free_count;
 };
+
+/* NULL: no memory. */
+static struct rsmd_generation_table *new_table(void)
+{
+    struct rsmd_generation_table *table = calloc(1, sizeof *table);
+    if (table == NULL)
+        return NULL;
+    table->free_slots = malloc(RSM_GENERATION_TABLE_SLOTS * sizeof *table->free_slots);
+    if (table->free_slots == NULL) {
+        free(table);
+        return NULL;
+    }
+    table->lasting = -1;
+    return table;
+}
+
+/* Of one that is not mapped. */
+static void free_table(struct rsmd_generation_table *table)
+{
+    if (table == NULL)
+        return;
+    free(table->claimed);
+    free(table->free_slots);
+    free(table);
+}
 
 static void fill(struct rsmd_generation_table *table)
 {
     table->shared->magic = RSM_GENERATION_TABLE_MAGIC;
     table->shared->version = RSM_GENERATION_TABLE_VERSION;
     table->shared->slots = RSM_GENERATION_TABLE_SLOTS;
-    for (uint32_t slot = 1; slot < RSM_GENERATION_TABLE_SLOTS; slot++)
-        table->free_slots[table->free_count++] = slot;
+    table->unused = 1;
 }
 
 /* Map and seal the file. From the seals on nobody, not even its owner, can get another writable
@@ -68,13 +94,12 @@ static int map_and_seal(struct rsmd_generation_table *table, int fd, int more_se
 
 static enum rsm_status create(bool lasting, struct rsmd_generation_table **made)
 {
-    struct rsmd_generation_table *table = calloc(1, sizeof *table);
+    struct rsmd_generation_table *table = new_table();
     if (table == NULL)
         return RSM_ST_NO_MEMORY;
-    table->lasting = -1;
     int fd = rsmd_memfd_make("rsm-generations", sizeof *table->shared, S_IRUSR);
     if (fd < 0)
-        goto free_table;
+        goto fail;
     int result = map_and_seal(table, fd, lasting ? 0 : F_SEAL_FUTURE_WRITE);
     int error = errno;
     if (lasting && result == 0)
@@ -83,15 +108,14 @@ static enum rsm_status create(bool lasting, struct rsmd_generation_table **made)
         close(fd);
     errno = error;
     if (result < 0)
-        goto free_table;
+        goto fail;
     fill(table);
     *made = table;
     return RSM_ST_OK;
 
-free_table:
+fail:
     error = errno;
-    free(table);
-    errno = error;
+    free_table(table);
     return rsmcore_status_from_errno(error);
 }
 
@@ -123,20 +147,22 @@ enum rsm_status rsmd_generation_table_take_over(int fd, struct rsmd_generation_t
 {
     if (!rsm_is_sealed_memory(fd, sizeof(struct rsm_generation_table)))
         return RSM_ST_INVALID;
-    struct rsmd_generation_table *table = calloc(1, sizeof *table);
+    struct rsmd_generation_table *table = new_table();
     uint8_t *claimed = calloc(RSM_GENERATION_TABLE_SLOTS, 1);
     if (table == NULL || claimed == NULL || map_and_seal(table, fd, 0) < 0) {
         enum rsm_status status =
             table == NULL || claimed == NULL ? RSM_ST_NO_MEMORY : rsmcore_status_from_errno(errno);
-        free(table);
+        free_table(table);
         free(claimed);
         return status;
     }
     table->claimed = claimed;
-    table->lasting = -1; /* the caller's, until all is well */
+    table->unused =
+        RSM_GENERATION_TABLE_SLOTS; /* what is free is known when all have claimed theirs */
+    table->lasting = -1;            /* the caller's, until all is well */
     if (!is_table(table->shared)) {
         rsmd_generation_table_free(table);
-        return RSM_ST_INVALID;
+        return RSM_ST_INVALID; /* the descriptor is still the caller's */
     }
     table->lasting = fd;
     *made = table;
@@ -195,8 +221,7 @@ void rsmd_generation_table_free(struct rsmd_generation_table *table)
     if (table->lasting >= 0)
         close(table->lasting);
     munmap(table->shared, sizeof *table->shared);
-    free(table->claimed);
-    free(table);
+    free_table(table);
 }
 
 /* The word of a new table, or of one that its owner has left and nobody has given up yet. */
@@ -246,11 +271,16 @@ uint32_t rsmd_generation_table_value(const struct rsmd_generation_table *table, 
 
 uint32_t rsmd_generation_table_take(struct rsmd_generation_table *table)
 {
-    if (table->free_count == 0)
+    uint32_t slot;
+    if (table->unused < RSM_GENERATION_TABLE_SLOTS) {
+        slot = table->unused++;
+    } else if (table->free_count > 0) {
+        slot = table->free_slots[table->free_first];
+        table->free_first = (table->free_first + 1) % RSM_GENERATION_TABLE_SLOTS;
+        table->free_count--;
+    } else {
         return 0;
-    uint32_t slot = table->free_slots[table->free_first];
-    table->free_first = (table->free_first + 1) % RSM_GENERATION_TABLE_SLOTS;
-    table->free_count--;
+    }
     rsmd_generation_table_advance(table, slot);
     return slot;
 }

@@ -2,7 +2,6 @@
 /* Fail every call of libc and of the kernel, one in each run: see doc/testing.md. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +16,8 @@
 #include <unistd.h>
 
 #include "documented.h"
+#include "never.h"
+#include "options.h"
 #include "process.h"
 #include "world.h"
 
@@ -27,24 +28,6 @@ enum {
     SIGNAL_EVERY_US = 150,
     SIGNAL_RUNS = 10, /* of each part */
 };
-
-enum role { ROLE_CLIENT, ROLE_NODE1, ROLE_NODE2, ROLE_START, ROLE_STARTED, ROLE_SIGNALS };
-
-static const char *const role_names[] = {
-    [ROLE_CLIENT] = "client", [ROLE_NODE1] = "node1",     [ROLE_NODE2] = "node2",
-    [ROLE_START] = "start",   [ROLE_STARTED] = "started", [ROLE_SIGNALS] = "signals",
-};
-enum { ROLES = sizeof role_names / sizeof role_names[0] };
-
-static struct {
-    enum role role;
-    const char *group; /* or kind; NULL: all */
-    const char *part;  /* NULL: all */
-    int error;         /* -1: all */
-    unsigned only;     /* n; 0: all */
-    enum { PLACES, STEPS, CALLS } each;
-    bool burst;
-} options = {.error = -1};
 
 static struct world world;
 static struct steps_record *record;
@@ -71,6 +54,11 @@ static struct fault_slot *victim(void)
     return &world.faults->slots[!daemon_role() ? 0 : options.role == ROLE_NODE2 ? 2 : 1];
 }
 
+static uint32_t node_of_victim(void)
+{
+    return daemon_role() ? (uint32_t)(victim() - world.faults->slots) : PARTS_OWN_NODE;
+}
+
 /* One failure to come. */
 struct fault {
     uint64_t mask;
@@ -91,6 +79,8 @@ static void prepare_slot(struct fault_slot *slot, const struct fault *fault)
     atomic_store(&slot->n, mine ? fault->n : 0);
     atomic_store(&slot->learn, mine && fault->n == 0 && options.each != CALLS);
     atomic_store(&slot->step, 0);
+    atomic_store(&slot->never, mine && options.never);
+    atomic_store(&slot->released, false);
     atomic_store(&slot->burst, mine && options.burst);
     atomic_store(&slot->mask, mine ? fault->mask : 0);
 }
@@ -144,6 +134,8 @@ __attribute__((noreturn)) static void be_subject(const struct part *part, const 
     if (setup.signals && fault->n != 0)
         let_signals_come();
     setup.signals = setup.signals && fault->n != 0;
+    if (options.never && fault->n != 0 && !daemon_role())
+        never_begin_thread(victim(), record);
     steps_begin(&setup);
     part->run(world.orders);
     if (options.burst)
@@ -208,6 +200,30 @@ static bool daemons_are_idle(void)
     return false;
 }
 
+/* One process that goes through a part, in which that call does not return: in the process itself, or in
+ * a daemon on its behalf. */
+static bool run_never(const struct part *part, const struct fault *fault)
+{
+    int status = 0;
+    prepare_slots(fault);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        be_subject(part, fault);
+    bool hangs = never_await(victim(), child);
+    bool good = !hangs || never_others_are_served(record, node_of_victim(), !daemon_role());
+    if (!good)
+        steps_print_fault(
+            victim(), daemon_role() ? world.daemons[victim() - world.faults->slots - 1] : child);
+    if (hangs)
+        kill(child, SIGKILL);
+    atomic_store(&victim()->released, true);
+    good = child_await(child, 0, CASE_MS, &status) == child && good;
+    if (!hangs && status != 0)
+        good = false;
+    return world_runs(&world) && daemons_are_idle() && good;
+}
+
 /* One process that goes through a part, with that failure. */
 static bool run_once(const struct part *part, const struct fault *fault)
 {
@@ -270,7 +286,7 @@ static bool start_over(void)
 
 static bool run_case(const struct part *part, const struct fault *fault, const char *name)
 {
-    bool good = run_once(part, fault);
+    bool good = options.never ? run_never(part, fault) : run_once(part, fault);
     total.cases++;
     total.reached += atomic_load(&victim()->fired) > 0;
     if (good)
@@ -279,8 +295,11 @@ static bool run_case(const struct part *part, const struct fault *fault, const c
     int kind = atomic_load(&victim()->fired_kind);
     int number = fault_kinds[kind].errors[fault->error];
     fprintf(stderr, "FAILED: --role %s --part %s --kind %s --error %d -n %u%s  # %s\n",
-            role_names[options.role], part->name, name, fault->error, fault->n,
-            options.burst ? " --burst" : "", strerror(number));
+            options_role_names[options.role], part->name, name, fault->error, fault->n,
+            options.burst   ? " --burst"
+            : options.never ? " --never"
+                            : "",
+            options.never ? "does not return" : strerror(number));
     return total.failures < FAILURES_MAX && start_over() && learn(part);
 }
 
@@ -367,12 +386,16 @@ static bool run_part(const struct part *part)
             continue;
         int64_t begin = now_ms();
         unsigned before = total.cases;
-        for (int error = 0; error < FAULT_ERRORS && info->errors[error] != 0; error++)
+        if (options.never &&
+            !run_mask(part, 1ull << kind, 0, counts[kind], wanted[kind], info->name))
+            return false;
+        for (int error = 0; !options.never && error < FAULT_ERRORS && info->errors[error] != 0;
+             error++)
             if ((options.error < 0 || options.error == error) && !is_impossible(kind, error) &&
                 !run_mask(part, 1ull << kind, error, counts[kind],
                           options.each != CALLS ? wanted[kind] : NULL, info->name))
                 return false;
-        printf("%-7s %-10s %-16s %4u calls %5u cases %6.1f s\n", role_names[options.role],
+        printf("%-7s %-10s %-16s %4u calls %5u cases %6.1f s\n", options_role_names[options.role],
                part->name, info->name, (unsigned)counts[kind], total.cases - before,
                (double)(now_ms() - begin) / 1000);
     }
@@ -380,67 +403,6 @@ static bool run_part(const struct part *part)
 }
 
 /* ---------------------------------------------------------------- what to do */
-
-static void usage(void)
-{
-    fputs("usage: faults [--role client|node1|node2|start|started|signals] [--kind KIND|GROUP]\n"
-          "              [--part PART] [--error INDEX] [-n N] [--burst]\n"
-          "Run each part of the API with the n-th call of each kind failing, in the client unless\n"
-          "another role is named. RSM_FAULTS_EACH says of which calls: place (default), of those\n"
-          "from one place the first and the last; step, the same for each step of a part; call,\n"
-          "all.\n",
-          stderr);
-}
-
-static bool take_role(const char *name)
-{
-    for (int i = 0; i < ROLES; i++)
-        if (strcmp(role_names[i], name) == 0) {
-            options.role = (enum role)i;
-            return true;
-        }
-    return false;
-}
-
-static bool take_options(int argc, char **argv)
-{
-    static const struct option known[] = {
-        {"role", required_argument, NULL, 'r'}, {"kind", required_argument, NULL, 'k'},
-        {"part", required_argument, NULL, 'p'}, {"error", required_argument, NULL, 'e'},
-        {"burst", no_argument, NULL, 'b'},      {NULL, 0, NULL, 0},
-    };
-    const char *each = getenv("RSM_FAULTS_EACH");
-    bool good = true;
-    for (int code; good && (code = getopt_long(argc, argv, "n:", known, NULL)) != -1;) {
-        switch (code) {
-        case 'r':
-            good = take_role(optarg);
-            break;
-        case 'k':
-            options.group = optarg;
-            break;
-        case 'p':
-            options.part = optarg;
-            break;
-        case 'e':
-            options.error = atoi(optarg);
-            break;
-        case 'n':
-            options.only = (unsigned)atoi(optarg);
-            break;
-        case 'b':
-            options.burst = true;
-            break;
-        default:
-            good = false;
-        }
-    }
-    if (each != NULL)
-        options.each = strcmp(each, "call") == 0   ? CALLS
-                       : strcmp(each, "step") == 0 ? STEPS
-                                                   : PLACES;
-    return good && optind == argc;
-}
 
 /* Where that is allowed, be alone with what is started here: the library looks at all processes
  * that it sees when shared memory is exported, and how many those are is to be the same in each
@@ -513,10 +475,19 @@ static bool part_is_wanted(const struct part *part)
     return true;
 }
 
+static bool knows_waits(void)
+{
+    const struct fault none = {.mask = 0};
+    prepare_slots(&none);
+    atomic_store(&world.faults->slots[0].never, true);
+    total.failures += !never_knows_waits(&world.faults->slots[0]);
+    return total.failures == 0;
+}
+
 int main(int argc, char **argv)
 {
-    if (!take_options(argc, argv)) {
-        usage();
+    if (!options_take(argc, argv)) {
+        options_usage();
         return 2;
     }
     if (!preload(argv) || !prepare()) {
@@ -525,7 +496,7 @@ int main(int argc, char **argv)
         return 1;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
-    bool go_on = true;
+    bool go_on = !options.never || knows_waits();
     for (const struct part *part = parts; part->name != NULL && go_on; part++)
         if (part_is_wanted(part))
             go_on = run_part(part);
@@ -535,11 +506,13 @@ int main(int argc, char **argv)
     if (!world_close(&world) && total.failures == 0)
         total.failures++;
     printf("%s: %u cases, %u of them reached, %u clients dropped, %u failures\n",
-           role_names[options.role], total.cases, total.reached, total.lost, total.failures);
+           options_role_names[options.role], total.cases, total.reached, total.lost,
+           total.failures);
     /* Threads make some calls come at other times, or not at all. */
     if (options.role != ROLE_SIGNALS && options.only == 0 && total.reached * 2 < total.cases) {
         printf("FAILED: too few of the calls were reached\n");
         return 1;
     }
-    return total.failures > 0 || total.cases == 0 ? 1 : 0;
+    /* Without any that can wait there is no case; what there would be is shown by the list of calls. */
+    return total.failures > 0 || (total.cases == 0 && !options.never) ? 1 : 0;
 }

@@ -19,6 +19,7 @@ static atomic_flag blocks_lock = ATOMIC_FLAG_INIT;
 static bool remembering; /* allocations; not in children of the subject, whose memory is a copy */
 static THREAD bool is_main;
 static THREAD bool in_call;
+static THREAD bool exempt;
 static THREAD bool busy; /* in this file: what it calls does not count */
 
 void *faults_real(const char *name)
@@ -34,7 +35,7 @@ void *faults_real(const char *name)
 
 bool faults_counting(void)
 {
-    if (slot == NULL || busy)
+    if (slot == NULL || busy || exempt)
         return false;
     return in_call || !is_main || atomic_load(&slot->always);
 }
@@ -61,10 +62,9 @@ static void note_place(enum fault_kind kind, uint32_t index)
     slot->places[kind][index] = place;
 }
 
-bool faults_fail(enum fault_kind kind)
+/* Count a call. Whether it is one that is wanted. */
+static bool is_wanted(enum fault_kind kind)
 {
-    if (!faults_counting())
-        return false;
     uint32_t index = atomic_fetch_add(&slot->counts[kind], 1);
     if (atomic_load(&slot->learn) && index < FAULT_CALLS)
         note_place(kind, index);
@@ -74,15 +74,65 @@ bool faults_fail(enum fault_kind kind)
     uint32_t n = atomic_load(&slot->n);
     if (n == 0 || (matched != n && !(matched > n && atomic_load(&slot->burst))))
         return false;
-    if (atomic_fetch_add(&slot->fired, 1) == 0) {
+    if (atomic_load(&slot->fired) == 0) {
         atomic_store(&slot->fired_kind, kind);
         look_back(slot->frames);
     }
+    atomic_fetch_add(&slot->fired, 1);
+    return true;
+}
+
+bool faults_is_loop(void)
+{
+    return slot != NULL && is_main && atomic_load(&slot->always);
+}
+
+struct fault_shared *faults_all(void)
+{
+    /* A client's slot is the first of them. */
+    return slot == NULL || atomic_load(&slot->always) ? shared
+                                                      : (struct fault_shared *)(void *)slot;
+}
+
+/* A daemon has threads for what may take long: of their calls each may. */
+static bool may_take_long(enum fault_kind kind)
+{
+    return !is_main && atomic_load(&slot->always) && kind != FAULT_malloc && kind != FAULT_futex;
+}
+
+void faults_wait(enum fault_kind kind, bool waits)
+{
+    if (!faults_counting() || !atomic_load(&slot->never) || !(waits || may_take_long(kind)) ||
+        !is_wanted(kind))
+        return;
+    busy = true;
+    while (!atomic_load(&slot->released))
+        usleep(1000);
+    busy = false;
+}
+
+bool faults_fail_or_wait(enum fault_kind kind, bool waits)
+{
+    int error = errno;
+    faults_wait(kind, waits);
+    errno = error;
+    if (!faults_counting() || atomic_load(&slot->never) || !is_wanted(kind))
+        return false;
     uint32_t which = atomic_load(&slot->error);
     errno = fault_kinds[kind].errors[which];
     if (which > 0 && errno == 0) /* a burst over several kinds */
         errno = fault_kinds[kind].errors[0];
     return true;
+}
+
+bool faults_fail(enum fault_kind kind)
+{
+    return faults_fail_or_wait(kind, false);
+}
+
+void faults_exempt(void)
+{
+    exempt = true;
 }
 
 void faults_arm(void)

@@ -21,6 +21,7 @@
 #define FAULT_KINDS(X)                                                                             \
     X(malloc, memory, ENOMEM, 0, 0) /* the whole family */                                         \
     X(mmap, mapping, ENOMEM, 0, 0)                                                                 \
+    X(munmap, mapping, 0, 0, 0)                                                                    \
     X(mremap, mapping, ENOMEM, 0, 0)                                                               \
     X(mprotect, mapping, ENOMEM, 0, 0)                                                             \
     X(madvise, mapping, EAGAIN, ENOMEM, 0)                                                         \
@@ -54,6 +55,8 @@
     X(epoll_ctl, message, ENOMEM, ENOSPC, 0)                                                       \
     X(epoll_wait, message, EINTR, 0, 0)                                                            \
     X(fcntl, file, ENOMEM, 0, 0) /* but duplication */                                             \
+    X(write, file, 0, 0, 0)      /* to what has room; it can wait for another writer, no more */   \
+    X(close, file, 0, 0, 0)                                                                        \
     X(read, file, EINTR, EIO, 0)                                                                   \
     X(pwrite, file, ENOSPC, EINTR, 0) /* write() goes to pipes that have room, and cannot fail */  \
     X(ftruncate, file, ENOSPC, 0, 0)                                                               \
@@ -86,6 +89,7 @@ enum {
     FAULT_SLOTS = 3,
     FAULT_FRAMES = 10,
     FAULT_BLOCKS = 1 << 14, /* live allocations that are remembered; a power of two */
+    FAULT_FILES = 1 << 14,  /* given to others, that are remembered; a power of two */
     FAULT_CALLS = 4096,     /* calls of one kind whose places are told apart */
 };
 
@@ -113,7 +117,11 @@ struct fault_slot {
     atomic_bool burst;      /* and all later ones of the same call of the API */
     atomic_bool always;     /* armed all the time: daemons */
     atomic_bool learn;      /* note the place of each call */
-    _Atomic uint32_t step;  /* of the client, which is part of a place if that is wanted */
+    /* Only calls that can wait for somebody else count, and the n-th does not fail: it does not return
+     * until `released`. */
+    atomic_bool never;
+    atomic_bool released;
+    _Atomic uint32_t step; /* of the client, which is part of a place if that is wanted */
     /* what happened */
     _Atomic uint32_t matched;
     _Atomic uint32_t fired;
@@ -126,8 +134,16 @@ struct fault_slot {
     struct fault_block blocks[FAULT_BLOCKS];
 };
 
+/** A file that a daemon has given to a client. */
+struct fault_given {
+    _Atomic uint64_t file; /* 0: free entry */
+    _Atomic int32_t pid;   /* the first who got it */
+    atomic_bool others;    /* somebody else has got it, too */
+};
+
 struct fault_shared {
     struct fault_slot slots[FAULT_SLOTS];
+    struct fault_given given[FAULT_FILES];
 };
 
 /* --- in the library, for programs that look these up by dlsym() ------------------------------- */
@@ -136,6 +152,9 @@ struct fault_shared {
  *  in between, and on other threads at any time. */
 void faults_arm(void);
 void faults_disarm(void);
+
+/** Calls of this thread do not count from now on. */
+void faults_exempt(void);
 
 /** This process uses that slot from now on; NULL: none. */
 void faults_attach(struct fault_slot *slot);

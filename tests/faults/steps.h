@@ -21,6 +21,9 @@
 enum {
     STEPS_MAX = 400,
     STEPS_DAEMONS = 2,
+    STEPS_WAITS = 0, /* of another thread, while a call hangs */
+    STEPS_SERVED = 1,
+    STEPS_REFUSED = 2,
     STEPS_LOST = 3, /* exit status: the daemon has dropped this client, as it may */
 };
 
@@ -36,6 +39,7 @@ struct steps_held {
 /** What one part holds after each of its steps when nothing fails. In shared memory. */
 struct steps_record {
     int count;
+    _Atomic int others; /* never.h */
     struct steps_held after[STEPS_MAX];
 };
 

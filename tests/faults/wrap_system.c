@@ -30,10 +30,14 @@
 
 /* A function with a fixed number of arguments. */
 #define WRAP(result, failure, kind, name, parameters, arguments)                                   \
+    WAIT(result, failure, kind, false, name, parameters, arguments)
+
+/* One that waits for somebody else if that is so. */
+#define WAIT(result, failure, kind, waits, name, parameters, arguments)                            \
     result name parameters                                                                         \
     {                                                                                              \
         REAL(name)                                                                                 \
-        if (faults_fail(FAULT_##kind))                                                             \
+        if (faults_fail_or_wait(FAULT_##kind, waits))                                              \
             return failure;                                                                        \
         return real arguments;                                                                     \
     }
@@ -44,12 +48,20 @@ WRAP(void *, MAP_FAILED, mmap, mmap,
      (void *at, size_t length, int prot, int flags, int fd, off_t o),
      (at, length, prot, flags, fd, o))
 WRAP(int, -1, mprotect, mprotect, (void *at, size_t length, int prot), (at, length, prot))
-WRAP(int, -1, madvise, madvise, (void *at, size_t length, int advice), (at, length, advice))
-WRAP(ssize_t, -1, process_vm_readv, process_vm_readv,
+WAIT(int, -1, madvise, advice == MADV_REMOVE, madvise, (void *at, size_t length, int advice),
+     (at, length, advice))
+WAIT(ssize_t, -1, process_vm_readv, pid != getpid(), process_vm_readv,
      (pid_t pid, const struct iovec *to, unsigned long to_count, const struct iovec *from,
       unsigned long from_count, unsigned long flags),
      (pid, to, to_count, from, from_count, flags))
 WRAP(int, -1, shmctl, shmctl, (int id, int command, struct shmid_ds *buffer), (id, command, buffer))
+
+int munmap(void *at, size_t length)
+{
+    REAL(munmap)
+    faults_wait(FAULT_munmap, false);
+    return real(at, length);
+}
 
 void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
 {
@@ -75,8 +87,8 @@ WRAP(int, -1, eventfd, eventfd, (unsigned count, int flags), (count, flags))
 WRAP(int, -1, signalfd, signalfd, (int fd, const sigset_t *mask, int flags), (fd, mask, flags))
 WRAP(int, -1, epoll_create, epoll_create, (int size), (size))
 WRAP(int, -1, epoll_create, epoll_create1, (int flags), (flags))
-WRAP(int, -1, accept, accept4, (int fd, struct sockaddr *address, socklen_t *length, int flags),
-     (fd, address, length, flags))
+WAIT(int, -1, accept, faults_socket_waits(fd, 0, SO_RCVTIMEO), accept4,
+     (int fd, struct sockaddr *address, socklen_t *length, int flags), (fd, address, length, flags))
 
 void *dlopen(const char *path, int flags)
 {
@@ -93,7 +105,7 @@ void *dlopen(const char *path, int flags)
         mode_t mode = va_arg(rest, mode_t);                                                        \
         va_end(rest);                                                                              \
         REAL(name)                                                                                 \
-        return faults_fail(FAULT_open) ? -1 : real arguments;                                      \
+        return faults_fail_or_wait(FAULT_open, faults_opens_shared(path)) ? -1 : real arguments;   \
     }
 OPEN(open, (const char *path, int flags, ...), (path, flags, mode))
 OPEN(open64, (const char *path, int flags, ...), (path, flags, mode))
@@ -110,7 +122,8 @@ int fcntl(int fd, int command, ...)
     /* These cannot fail with a descriptor that is open. */
     bool cannot = command == F_GETFD || command == F_SETFD || command == F_GETFL ||
                   command == F_SETFL || command == F_GET_SEALS;
-    if (!cannot && faults_fail(duplicates ? FAULT_dup : FAULT_fcntl))
+    bool waits = command == F_SETLKW || (command == F_ADD_SEALS && faults_is_shared(fd));
+    if (!cannot && faults_fail_or_wait(duplicates ? FAULT_dup : FAULT_fcntl, waits))
         return -1;
     return real(fd, command, argument);
 }
@@ -138,20 +151,36 @@ int prctl(int option, ...)
 }
 
 /* --- messages */
-WRAP(int, -1, connect, connect, (int fd, const struct sockaddr *address, socklen_t length),
-     (fd, address, length))
+WAIT(int, -1, connect, faults_socket_waits(fd, 0, SO_SNDTIMEO), connect,
+     (int fd, const struct sockaddr *address, socklen_t length), (fd, address, length))
 WRAP(int, -1, bind, bind, (int fd, const struct sockaddr *address, socklen_t length),
      (fd, address, length))
 WRAP(int, -1, listen, listen, (int fd, int backlog), (fd, backlog))
-WRAP(ssize_t, -1, sendmsg, sendmsg, (int fd, const struct msghdr *message, int flags),
-     (fd, message, flags))
-WRAP(ssize_t, -1, sendmsg, send, (int fd, const void *bytes, size_t length, int flags),
-     (fd, bytes, length, flags))
-WRAP(ssize_t, -1, recvmsg, recvmsg, (int fd, struct msghdr *message, int flags),
-     (fd, message, flags))
-WRAP(ssize_t, -1, recvmsg, recv, (int fd, void *bytes, size_t length, int flags),
-     (fd, bytes, length, flags))
-WRAP(int, -1, poll, poll, (struct pollfd * fds, nfds_t count, int ms), (fds, count, ms))
+
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    REAL(sendmsg)
+    if (faults_fail_or_wait(FAULT_sendmsg, faults_socket_waits(fd, flags, SO_SNDTIMEO)))
+        return -1;
+    faults_pass(fd, message);
+    return real(fd, message, flags);
+}
+
+WAIT(ssize_t, -1, sendmsg, faults_socket_waits(fd, flags, SO_SNDTIMEO), send,
+     (int fd, const void *bytes, size_t length, int flags), (fd, bytes, length, flags))
+
+ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+{
+    REAL(recvmsg)
+    if (faults_fail_or_wait(FAULT_recvmsg, faults_socket_waits(fd, flags, SO_RCVTIMEO)))
+        return -1;
+    return real(fd, message, flags);
+}
+
+WAIT(ssize_t, -1, recvmsg, faults_socket_waits(fd, flags, SO_RCVTIMEO), recv,
+     (int fd, void *bytes, size_t length, int flags), (fd, bytes, length, flags))
+WAIT(int, -1, poll, faults_is_loop() ? ms != 0 : ms < 0, poll,
+     (struct pollfd * fds, nfds_t count, int ms), (fds, count, ms))
 WRAP(int, -1, setsockopt, setsockopt,
      (int fd, int level, int option, const void *value, socklen_t length),
      (fd, level, option, value, length))
@@ -164,28 +193,47 @@ WRAP(int, -1, epoll_wait, epoll_wait, (int fd, struct epoll_event *events, int m
      (fd, events, most, ms))
 
 /* --- files */
-WRAP(ssize_t, -1, read, read, (int fd, void *bytes, size_t length), (fd, bytes, length))
-WRAP(ssize_t, -1, read, pread, (int fd, void *bytes, size_t length, off_t offset),
-     (fd, bytes, length, offset))
-WRAP(ssize_t, -1, pwrite, pwrite, (int fd, const void *bytes, size_t length, off_t offset),
-     (fd, bytes, length, offset))
-WRAP(int, -1, ftruncate, ftruncate, (int fd, off_t length), (fd, length))
-WRAP(int, -1, fallocate, fallocate, (int fd, int mode, off_t offset, off_t length),
-     (fd, mode, offset, length))
+WAIT(ssize_t, -1, read, faults_is_shared(fd), read, (int fd, void *bytes, size_t length),
+     (fd, bytes, length))
+WAIT(ssize_t, -1, read, faults_is_shared(fd), pread,
+     (int fd, void *bytes, size_t length, off_t offset), (fd, bytes, length, offset))
+WAIT(ssize_t, -1, pwrite, faults_is_shared(fd), pwrite,
+     (int fd, const void *bytes, size_t length, off_t offset), (fd, bytes, length, offset))
+WAIT(int, -1, ftruncate, faults_is_shared(fd), ftruncate, (int fd, off_t length), (fd, length))
+WAIT(int, -1, fallocate, faults_is_shared(fd), fallocate,
+     (int fd, int mode, off_t offset, off_t length), (fd, mode, offset, length))
 WRAP(int, -1, stat, stat, (const char *path, struct stat *status), (path, status))
 WRAP(int, -1, stat, lstat, (const char *path, struct stat *status), (path, status))
 WRAP(int, -1, stat, access, (const char *path, int mode), (path, mode))
 WRAP(int, -1, mkdir, mkdir, (const char *path, mode_t mode), (path, mode))
 WRAP(int, -1, unlink, unlink, (const char *path), (path))
 WRAP(ssize_t, -1, readlink, readlink, (const char *path, char *to, size_t size), (path, to, size))
-WRAP(int, -1, flock, flock, (int fd, int operation), (fd, operation))
+WAIT(int, -1, flock, (operation & LOCK_NB) == 0, flock, (int fd, int operation), (fd, operation))
+
+ssize_t write(int fd, const void *bytes, size_t length)
+{
+    REAL(write)
+    faults_wait(FAULT_write, faults_is_shared(fd));
+    return real(fd, bytes, length);
+}
+
+/* That of memory that others have, too, ends nothing of theirs. */
+int close(int fd)
+{
+    struct stat status;
+    REAL(close)
+    faults_wait(FAULT_close,
+                fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode) && faults_is_shared(fd));
+    return real(fd);
+}
 
 /* --- threads, time, signals */
 WRAP(int, errno, pthread_create, pthread_create,
      (pthread_t * thread, const pthread_attr_t *attributes, void *(*function)(void *),
       void *argument),
      (thread, attributes, function, argument))
-WRAP(int, -1, sleep, nanosleep, (const struct timespec *time, struct timespec *left), (time, left))
+WAIT(int, -1, sleep, faults_is_loop(), nanosleep,
+     (const struct timespec *time, struct timespec *left), (time, left))
 WRAP(int, errno, sleep, clock_nanosleep,
      (clockid_t clock, int flags, const struct timespec *time, struct timespec *left),
      (clock, flags, time, left))
@@ -235,7 +283,9 @@ long syscall(long number, ...)
     va_end(rest);
     REAL(syscall)
     int kind = kind_of(number, a);
-    if (kind >= 0 && faults_fail((enum fault_kind)kind))
+    bool waits = (kind == FAULT_futex && (faults_is_loop() || a[3] == 0)) ||
+                 (kind == FAULT_pwrite && faults_is_shared((int)a[0]));
+    if (kind >= 0 && faults_fail_or_wait((enum fault_kind)kind, waits))
         return -1;
     return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

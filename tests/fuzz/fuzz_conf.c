@@ -6,14 +6,14 @@
 #include "conf/conf.h"
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_input(const uint8_t *data, size_t size)
 {
     static struct rsmd_conf conf;
     struct rsmd_conf_error error = {.line = 0};
     if (!rsmd_conf_parse(&conf, (const char *)data, size, &error)) {
         if (error.text[0] == '\0' || memchr(error.text, '\0', sizeof error.text) == NULL)
             abort();
-        return 0;
+        return;
     }
     if (conf.node_count > RSM_NODE_ID_MAX || conf.controller_count > RSMD_CONF_CONTROLLERS_MAX ||
         conf.max_exported_percent > 100 || conf.max_user_share < 1 || conf.max_user_share > 100 ||
@@ -29,5 +29,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
     }
     rsmd_conf_free(&conf);
-    return 0;
 }

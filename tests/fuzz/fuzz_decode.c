@@ -230,7 +230,7 @@ static void set_vectors(void)
                        "xmm15");
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_input(const uint8_t *data, size_t size)
 {
     struct input in = {.at = data, .left = size};
     if (trial.code == NULL)
@@ -250,5 +250,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (sensible)
         set_vectors();
     CHECK(mprotect(trial.code, 2 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
-    return 0;
 }

@@ -16,6 +16,7 @@
 #include "base/codec.h"
 #include "descriptors.h"
 #include "fuzz.h"
+#include "loop.h"
 #include "cluster/internal.h"
 #include "requests.h"
 
@@ -193,7 +194,7 @@ static void turn(void)
 {
     bool more;
     do {
-        event_base_loop(base, EVLOOP_NONBLOCK);
+        loop_turn(base);
         more = false;
         for (unsigned i = 0; i < WIRES; i++)
             more |= wire_drain(&wires[i]);
@@ -433,7 +434,7 @@ static bool all_gone(void)
     return !busy && cluster->listener.stranger_count == 0 && descriptors_open() == descriptors;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_input(const uint8_t *data, size_t size)
 {
     struct input in = {.at = data, .left = size};
     if (base == NULL) {
@@ -454,5 +455,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         wires[i].deaf = false;
     }
     turn_until(all_gone);
-    return 0;
 }

@@ -36,7 +36,7 @@ static void read_all(struct rsm_conn *conn, uint64_t size)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_input(const uint8_t *data, size_t size)
 {
     static int objects[OBJECTS];
     static struct rsm_port *port;
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
     }
     if (size < 4)
-        return 0;
+        return;
     memcpy(&segment_pages, data, sizeof segment_pages);
     uint64_t segment = (uint64_t)(segment_pages & 0x1f) * PAGE + (segment_pages >> 15);
     offer.fd_count = data[2] % 8;
@@ -60,9 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     offer.blob_len = (uint32_t)(size - 4 < RSM_OFFER_MAX_BLOB ? size - 4 : RSM_OFFER_MAX_BLOB);
     memcpy(offer.blob, data + 4, offer.blob_len);
     if (rsmcore_conn_open(port, &offer, segment, RSM_RIGHT_READ, &conn) != RSM_ST_OK)
-        return 0;
+        return;
     if (segment > 0)
         read_all(conn, segment);
     rsmcore_conn_close(conn);
-    return 0;
 }

@@ -7,13 +7,12 @@
 #include "control/proto.h"
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_input(const uint8_t *data, size_t size)
 {
     static struct rsm_msg msg;
     static uint8_t again[RSM_PROTO_MESSAGE_MAX];
     if (rsm_msg_decode(&msg, data, size) != RSM_ST_OK)
-        return 0;
+        return;
     if (rsm_msg_encode(&msg, again, sizeof again) != size || memcmp(again, data, size) != 0)
         abort();
-    return 0;
 }

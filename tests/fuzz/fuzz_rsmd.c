@@ -8,42 +8,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
+#include "daemon.h"
 #include "descriptors.h"
 #include "node/remote/remote.h"
 #include "node/segment_ids.h"
 #include "fuzz.h"
 #include "requests.h"
 #include "rsm/rsm_common.h"
-#include "server/server.h"
 
 enum {
     CLIENTS = 6,
     STEPS_MAX = 300,
     USERS = 3,
-    FAR_NODE = 2,
     CANARY_EVERY = 64,
-    TIMEOUT_S = 15, /* for what must happen; never the normal case */
-};
-
-struct client {
-    int socket; /* -1: not connected */
-    bool deaf;
-    uint32_t sequence;
-    unsigned unanswered;
 };
 
 static struct {
-    struct rsmd_conf conf;
-    struct rsmd_node node;
-    struct rsmd_server server;
-    struct sockaddr_un address;
-    socklen_t address_length;
     struct client client[CLIENTS];
     unsigned descriptors; /* open while nobody is there; 0: not counted yet */
     unsigned inputs;
@@ -77,7 +60,7 @@ static bool carry(void *context, uint32_t to, const struct rsm_cluster_msg *msg)
 {
     static uint8_t frame[RSM_CLUSTER_FRAME_MAX];
     (void)context;
-    CHECK(to == FAR_NODE && rsm_cluster_encode(msg, frame, sizeof frame) > 0);
+    CHECK(to == DAEMON_FAR_NODE && rsm_cluster_encode(msg, frame, sizeof frame) > 0);
     return true;
 }
 
@@ -87,118 +70,16 @@ static size_t queued(void *context, uint32_t to)
     return 0;
 }
 
-/* ------------------------------------------------------------------ begin */
-
-static void start(void)
-{
-    static const char text[] = "[controller sci0]\ntransport = shm\n"
-                               "[controller sci1]\ntransport = shm\n";
-    char why[256];
-    struct rsmd_conf_error error;
-    struct rsmcore_runtime runtime = {.directory = "/nonexistent", .node = 1};
-    CHECK(rsmd_conf_parse(&world.conf, text, sizeof text - 1, &error));
-    CHECK(rsmd_node_init(&world.node, 1, false, &runtime, &world.conf, why, sizeof why));
-    LL_FOREACH(world.node.controllers, fabric)
-    if (strcmp(fabric->name, "sci1") == 0)
-        break;
-    fabric_ops = *fabric->ops;
-    fabric_ops.offer = fabric_offer;
-    fabric_ops.revoke = fabric_revoke;
-    fabric->port->caps |= RSM_NODE_REACHES_HOSTS;
-    fabric->ops = &fabric_ops;
-
-    int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    world.address.sun_family = AF_UNIX; /* the kernel chooses an abstract name */
-    world.address_length = sizeof world.address;
-    CHECK(bind(listener, (struct sockaddr *)&world.address, sizeof(sa_family_t)) == 0);
-    CHECK(listen(listener, 64) == 0);
-    CHECK(getsockname(listener, (struct sockaddr *)&world.address, &world.address_length) == 0);
-    CHECK(rsmd_server_init(&world.server, &world.node, listener, -1));
-    struct rsmd_remote_ops carrier = {.send = carry, .queued = queued};
-    CHECK(rsmd_remote_start(&world.node, world.server.base, &carrier));
-    for (unsigned i = 0; i < CLIENTS; i++)
-        world.client[i].socket = -1;
-}
-
 /* ------------------------------------------------------------------ clients */
-
-/* The kernel's word on who connects is that of the moment; root can be others. */
-static void become(unsigned uid)
-{
-    if (getuid() == 0)
-        CHECK(syscall(SYS_setresuid, -1, uid, -1) == 0);
-}
-
-static void client_open(struct client *client, unsigned uid)
-{
-    if (client->socket >= 0)
-        return;
-    *client = (struct client){
-        .socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-    CHECK(client->socket >= 0);
-    become(uid);
-    int connected =
-        connect(client->socket, (struct sockaddr *)&world.address, world.address_length);
-    become(0);
-    if (connected < 0) {
-        CHECK(errno == EAGAIN);
-        close(client->socket);
-        client->socket = -1;
-    }
-}
-
-static void client_close(struct client *client)
-{
-    if (client->socket >= 0)
-        close(client->socket);
-    client->socket = -1;
-}
-
-/* Take what has come. False: nothing had. */
-static bool client_drain(struct client *client)
-{
-    static uint8_t bytes[RSM_PROTO_MESSAGE_MAX];
-    static struct rsm_msg reply;
-    struct rsm_packet_fds fds;
-    if (client->socket < 0 || client->deaf)
-        return false;
-    ssize_t length = rsm_packet_receive(client->socket, bytes, sizeof bytes, &fds, NULL);
-    if (length == -EAGAIN)
-        return false;
-    if (length <= 0) {
-        client_close(client);
-        return true;
-    }
-    CHECK(rsm_msg_decode(&reply, bytes, (size_t)length) == RSM_ST_OK ||
-          reply.status != RSM_ST_OK); /* the reply to a request of an unknown type has no form */
-    CHECK((reply.type & RSM_MSG_REPLY) != 0);
-    CHECK(client->unanswered > 0);
-    client->unanswered--;
-    rsm_packet_fds_close(&fds);
-    return true;
-}
 
 /* Whoever connects is accepted in one turn of the loop and heard in the next. */
 static void turn(void)
 {
     for (unsigned quiet = 0; quiet < 2; quiet++) {
-        event_base_loop(world.server.base, EVLOOP_NONBLOCK);
+        daemon_turn();
         for (unsigned i = 0; i < CLIENTS; i++)
             if (client_drain(&world.client[i]))
                 quiet = 0;
-    }
-}
-
-/* Let the loop run until something is so: what is given to threads takes its time. */
-static void turn_until(bool (*so)(void))
-{
-    const struct timespec moment = {.tv_nsec = 100000};
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    time_t end = now.tv_sec + TIMEOUT_S;
-    for (turn(); !so() && now.tv_sec < end; turn()) {
-        nanosleep(&moment, NULL);
-        clock_gettime(CLOCK_MONOTONIC, &now);
     }
 }
 
@@ -265,7 +146,7 @@ static void from_far(struct input *in)
     peer_message_make(in, &msg);
     size_t length = rsm_cluster_encode(&msg, frame, sizeof frame);
     if (length > 0 && rsm_cluster_decode(&msg, frame, length) == RSM_ST_OK)
-        rsmd_remote_message(&world.node, FAR_NODE, &msg);
+        rsmd_remote_message(&daemon_world.node, DAEMON_FAR_NODE, &msg);
 }
 
 static void step(struct input *in)
@@ -290,10 +171,10 @@ static void step(struct input *in)
         send_bytes(client, in);
         break;
     case 28:
-        rsmd_remote_up(&world.node, FAR_NODE);
+        rsmd_remote_up(&daemon_world.node, DAEMON_FAR_NODE);
         break;
     case 29:
-        rsmd_remote_down(&world.node, FAR_NODE);
+        rsmd_remote_down(&daemon_world.node, DAEMON_FAR_NODE);
         break;
     case 30:
         from_far(in);
@@ -323,48 +204,26 @@ static bool all_answered(void)
 
 static bool all_gone(void)
 {
-    return world.server.connections == NULL && world.server.ending == NULL &&
+    return daemon_world.server.connections == NULL && daemon_world.server.ending == NULL &&
            (world.descriptors == 0 || descriptors_open() == world.descriptors);
 }
 
 static void end_all(void)
 {
-    const struct rsmd_node *node = &world.node;
-    rsmd_remote_down(&world.node, FAR_NODE);
-    turn_until(all_answered);
+    rsmd_remote_down(&daemon_world.node, DAEMON_FAR_NODE);
+    daemon_turn_until(turn, all_answered);
     CHECK(all_answered());
     for (unsigned i = 0; i < CLIENTS; i++) {
         client_close(&world.client[i]);
         world.client[i].deaf = false;
     }
-    turn_until(all_gone);
-    CHECK(world.server.connections == NULL && world.server.greeted_count == 0);
-    CHECK(node->client_count == 0 && node->shares.accounts == NULL &&
-          rsmd_shares_are_sound(&node->shares));
-    CHECK(node->extents == NULL && node->exports == NULL && node->published == NULL);
-    CHECK(node->imports == NULL && node->offers == NULL);
+    daemon_turn_until(turn, all_gone);
+    CHECK(daemon_is_empty());
     if (world.descriptors != 0)
         CHECK(descriptors_open() == world.descriptors);
     /* The same script is to see the same ids. */
-    world.node.last_id = 0;
-    rsmd_segment_ids_init(&world.node);
-}
-
-static enum rsm_status ask(struct client *client, struct rsm_msg *msg)
-{
-    uint8_t bytes[2048];
-    struct rsm_packet_fds fds = {.count = 0};
-    ssize_t got = -EAGAIN;
-    msg->sequence = ++client->sequence;
-    size_t length = rsm_msg_encode(msg, bytes, sizeof bytes);
-    CHECK(rsm_packet_send(client->socket, bytes, length, NULL, 0) == 0);
-    for (unsigned turns = 0; got == -EAGAIN && turns < 1000; turns++) {
-        event_base_loop(world.server.base, EVLOOP_NONBLOCK);
-        got = rsm_packet_receive(client->socket, bytes, sizeof bytes, &fds, NULL);
-    }
-    CHECK(got > 0 && rsm_msg_decode(msg, bytes, (size_t)got) == RSM_ST_OK);
-    rsm_packet_fds_close(&fds);
-    return (enum rsm_status)msg->status;
+    daemon_world.node.last_id = 0;
+    rsmd_segment_ids_init(&daemon_world.node);
 }
 
 /* Somebody new is served. */
@@ -373,34 +232,36 @@ static void canary(void)
     struct client client = {.socket = -1};
     struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {1}};
     client_open(&client, 0);
-    CHECK(ask(&client, &msg) == RSM_ST_OK);
+    CHECK(client_ask(&client, &msg) == RSM_ST_OK);
     msg = (struct rsm_msg){
         .type = RSM_MSG_EXPORT_CREATE,
         .u.export_create = {.controller = "sci0", .length = 4096, .mode = 0666, .want_extent = 1}};
-    CHECK(ask(&client, &msg) == RSM_ST_OK);
+    CHECK(client_ask(&client, &msg) == RSM_ST_OK);
     struct rsm_export_create_reply made = msg.u.export_create_reply;
     msg = (struct rsm_msg){.type = RSM_MSG_EXPORT_PUBLISH,
                            .u.export_publish = {.export_id = made.export_id,
                                                 .segment_id = 7,
                                                 .piece_count = 1,
                                                 .pieces = {{made.extent, 0, 4096}}}};
-    CHECK(ask(&client, &msg) == RSM_ST_OK);
+    CHECK(client_ask(&client, &msg) == RSM_ST_OK);
     msg = (struct rsm_msg){
         .type = RSM_MSG_IMPORT_CONNECT,
         .u.import_connect = {"sci0", 1, 7, RSM_RIGHT_READ, RSM_ID_SPACE_RSMAPI, 0}};
-    CHECK(ask(&client, &msg) == RSM_ST_OK);
+    CHECK(client_ask(&client, &msg) == RSM_ST_OK);
     msg = (struct rsm_msg){.type = RSM_MSG_EVENT_OPEN,
                            .u.event_open = {RSM_EVENT_EXPORT, made.export_id}};
-    CHECK(ask(&client, &msg) == RSM_ST_OK);
+    CHECK(client_ask(&client, &msg) == RSM_ST_OK);
     client_close(&client);
     end_all();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_input(const uint8_t *data, size_t size)
 {
     struct input in = {.at = data, .left = size};
-    if (world.server.base == NULL) {
-        start();
+    if (daemon_world.server.base == NULL) {
+        daemon_start("");
+        for (unsigned i = 0; i < CLIENTS; i++)
+            world.client[i].socket = -1;
         canary();
     }
     world.descriptors = descriptors_open(); /* the fuzzer opens some itself between inputs */
@@ -409,5 +270,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     end_all();
     if (++world.inputs % CANARY_EVERY == 0)
         canary();
-    return 0;
 }

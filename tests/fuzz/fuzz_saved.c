@@ -11,6 +11,7 @@
 #include "control/packet.h"
 #include "descriptors.h"
 #include "fuzz.h"
+#include "loop.h"
 #include "input.h"
 #include "predecessor.h"
 
@@ -156,7 +157,7 @@ static bool ask(struct world *world, struct rsm_msg *msg)
     if (rsm_packet_send(left.client, bytes, length, NULL, 0) != 0)
         return false;
     for (unsigned turns = 0; got == -EAGAIN && turns < TURNS; turns++) {
-        event_base_loop(world->server.base, EVLOOP_NONBLOCK);
+        loop_turn(world->server.base);
         got = rsm_packet_receive(left.client, bytes, sizeof bytes, &fds, NULL);
     }
     if (got <= 0)
@@ -230,13 +231,15 @@ static bool try_state(const struct draft *draft)
     memcpy(bytes + length, left.bytes + left.length - fds, fds);
     length += fds;
     left_repair(bytes, length);
+    int64_t begin = fuzz_step_begin();
     bool restored = left_restore(bytes, length, draft->odd, draft->other, use);
+    fuzz_step_end(begin, "a successor's life");
     drain(left.fds[SOCKET]); /* requests that nobody has read, */
     drain(left.client);      /* and answers */
     return restored;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_input(const uint8_t *data, size_t size)
 {
     struct input in = {.at = data, .left = size};
     struct draft draft;
@@ -248,5 +251,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool restored = try_state(&draft);
     CHECK(restored || size > 0);
     draft_end(&draft);
-    return 0;
 }

@@ -22,7 +22,7 @@ static int open_file(void)
     return fd;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_input(const uint8_t *data, size_t size)
 {
     static int fd = -1;
     rsm_memseg_id_t base = UNTOUCHED;
@@ -33,12 +33,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     switch (rsm_get_segmentid_range("app", &base, &length)) {
     case RSM_SUCCESS:
-        return 0;
+        return;
     case RSMERR_BAD_CONF:
     case RSMERR_BAD_APPID:
         if (base != UNTOUCHED || length != UNTOUCHED)
             abort();
-        return 0;
+        return;
     default:
         abort();
     }

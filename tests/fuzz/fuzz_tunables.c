@@ -73,7 +73,7 @@ static void try_reading(struct input *in, enum softmap_tunable tunable, const ch
     CHECK((options.grain & (options.grain - 1)) == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_input(const uint8_t *data, size_t size)
 {
     struct input in = {.at = data, .left = size};
     char text[TEXT_MAX];
@@ -83,10 +83,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[input_bytes(&in, text, sizeof text - 1)] = '\0';
     if (what >= SOFTMAP_TUNABLES) {
         try_verbs(text, timeout_ms);
-        return 0;
+        return;
     }
     try_knob((enum softmap_tunable)what, text);
     if (input_u8(&rest) & 1)
         try_reading(&rest, (enum softmap_tunable)what, text);
-    return 0;
 }

@@ -59,10 +59,10 @@ static void try_private_data(const uint8_t *data, size_t size)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_input(const uint8_t *data, size_t size)
 {
     if (size == 0)
-        return 0;
+        return;
     switch (data[0] % 3) {
     case 0:
         try_offer(data + 1, size - 1);
@@ -73,5 +73,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     default:
         try_private_data(data + 1, size - 1);
     }
-    return 0;
 }

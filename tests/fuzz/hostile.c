@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,6 +14,7 @@
 #include "check.h"
 #include "descriptors.h"
 #include "node/registry.h"
+#include "node/segment_ids.h"
 
 enum { CONNECTIONS = 8, SILENCES = 1 };
 
@@ -28,8 +27,7 @@ struct connection {
 static struct {
     char directory[64];
     int listeners[HOSTILE_NODES + 1]; /* from 1 */
-    int stop;                         /* eventfd */
-    pthread_t thread;
+    bool runs;
     struct input script;
     unsigned silences;
     int cut; /* memory that a client was given and that is to shrink; -1: none */
@@ -69,14 +67,15 @@ void hostile_prepare(void)
         CHECK(setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0);
         hostile.listeners[node] = fd;
     }
-    hostile.stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    CHECK(hostile.stop >= 0);
     setenv("RSM_RUNTIME_DIR", hostile.directory, 1);
     setenv("RSM_NODE", "1", 1);
     setenv("RSM_RSMD", "/nonexistent", 1); /* should it try to start another one */
     atexit(remove_directory);
+    char why[256];
+    struct rsmcore_runtime runtime = {.directory = "/nonexistent", .node = 1};
     rsmd_conf_defaults(&hostile.conf);
     hostile.conf.peer_timeout_ms = HOSTILE_TIMEOUT_MS;
+    CHECK(rsmd_node_init(&hostile.node, 1, false, &runtime, &hostile.conf, why, sizeof why));
     for (unsigned i = 0; i < CONNECTIONS; i++)
         hostile.connections[i].socket = -1;
 }
@@ -289,41 +288,26 @@ static void accept_from(unsigned node)
         close(fd);
 }
 
-/* False: it is told to stop. */
-static bool turn(void)
+bool hostile_turn(void)
 {
-    struct pollfd ready[1 + HOSTILE_NODES + CONNECTIONS];
-    ready[0] = (struct pollfd){.fd = hostile.stop, .events = POLLIN};
+    struct pollfd ready[HOSTILE_NODES + CONNECTIONS];
+    if (!hostile.runs)
+        return false;
     for (unsigned node = 1; node <= HOSTILE_NODES; node++)
-        ready[node] = (struct pollfd){.fd = hostile.listeners[node], .events = POLLIN};
+        ready[node - 1] = (struct pollfd){.fd = hostile.listeners[node], .events = POLLIN};
     for (unsigned i = 0; i < CONNECTIONS; i++)
-        ready[1 + HOSTILE_NODES + i] =
+        ready[HOSTILE_NODES + i] =
             (struct pollfd){.fd = hostile.connections[i].socket, .events = POLLIN};
-    (void)poll(ready, sizeof ready / sizeof ready[0], -1);
-    for (unsigned i = 0; i < CONNECTIONS; i++)
-        if (ready[1 + HOSTILE_NODES + i].revents != 0)
+    hostile.runs = false; /* what the daemon itself waits for */
+    int count = poll(ready, sizeof ready / sizeof ready[0], 0);
+    for (unsigned i = 0; i < CONNECTIONS && count > 0; i++)
+        if (ready[HOSTILE_NODES + i].revents != 0)
             serve(&hostile.connections[i]);
-    for (unsigned node = 1; node <= HOSTILE_NODES; node++)
-        if (ready[node].revents != 0)
+    for (unsigned node = 1; node <= HOSTILE_NODES && count > 0; node++)
+        if (ready[node - 1].revents != 0)
             accept_from(node);
-    return ready[0].revents == 0;
-}
-
-static void *run(void *argument)
-{
-    (void)argument;
-    char why[256];
-    struct rsmcore_runtime runtime = {.directory = "/nonexistent", .node = 1};
-    CHECK(rsmd_node_init(&hostile.node, 1, false, &runtime, &hostile.conf, why, sizeof why));
-    CHECK(rsmd_generation_table_own(hostile.node.generation_table) == RSM_ST_OK);
-    while (turn())
-        continue;
-    for (unsigned i = 0; i < CONNECTIONS; i++)
-        if (hostile.connections[i].socket >= 0)
-            end_connection(&hostile.connections[i]);
-    shrink();
-    rsmd_node_end(&hostile.node);
-    return NULL;
+    hostile.runs = true;
+    return count > 0;
 }
 
 void hostile_start(const struct input *script)
@@ -331,15 +315,24 @@ void hostile_start(const struct input *script)
     hostile.script = *script;
     hostile.silences = 0;
     hostile.cut = -1;
-    CHECK(pthread_create(&hostile.thread, NULL, run, NULL) == 0);
+    CHECK(rsmd_generation_table_own(hostile.node.generation_table) == RSM_ST_OK);
+    hostile.node.last_id = 0;
+    rsmd_segment_ids_init(&hostile.node);
+    hostile.runs = true;
 }
 
 void hostile_stop(void)
 {
-    uint64_t count = 1;
-    CHECK(write(hostile.stop, &count, sizeof count) == (ssize_t)sizeof count);
-    CHECK(pthread_join(hostile.thread, NULL) == 0);
-    CHECK(read(hostile.stop, &count, sizeof count) == (ssize_t)sizeof count);
+    hostile.runs = false;
+    for (unsigned i = 0; i < CONNECTIONS; i++)
+        if (hostile.connections[i].socket >= 0)
+            end_connection(&hostile.connections[i]);
+    shrink();
+    CHECK(hostile.node.exports == NULL && hostile.node.imports == NULL &&
+          hostile.node.extents == NULL && hostile.node.offers == NULL);
+    /* By its table each daemon is another one, and what else is in the node is as new. */
+    rsmd_generation_table_free(hostile.node.generation_table);
+    CHECK(rsmd_generation_table_create(&hostile.node.generation_table) == RSM_ST_OK);
     for (unsigned node = 1; node <= HOSTILE_NODES; node++) /* nobody is left in the backlog */
         for (int fd; (fd = accept4(hostile.listeners[node], NULL, NULL, SOCK_CLOEXEC)) >= 0;)
             close(fd);

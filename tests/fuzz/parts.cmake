@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What is fuzzed: each part is fuzz_PART.c, with seeds in corpus/PART.
-set(fuzz_parts proto peer_proto conf offer segmentid verbs_wire ntb rsmd saved handshake client tunables
-               maps decode)
+set(fuzz_parts proto peer_proto conf offer segmentid verbs_wire verbs_receive ntb ntb_posts rsmd crowd
+               saved queue listen handshake munge client tunables maps decode)
