@@ -87,6 +87,21 @@ bool rsm_event_counter_post(struct rsm_event_counter *counter, uint32_t count, b
     return pending == 0 && sum != 0 && atomic_load(&counter->armed) != 0;
 }
 
+bool rsm_event_counter_retract(struct rsm_event_counter *counter, bool coalesce)
+{
+    bool first = coalesce && counter->relay != 0;
+    uint32_t of_its_kind = first ? RSM_EVENT_COALESCED_FIRST : UINT32_MAX;
+    if (!first && counter->relay != 0)
+        of_its_kind = RSM_EVENT_COALESCED_FIRST - 1;
+    uint32_t pending = atomic_load(&counter->pending);
+    do
+        if ((pending & of_its_kind) == 0)
+            return false;
+    while (!atomic_compare_exchange_weak(&counter->pending, &pending,
+                                         pending - (first ? RSM_EVENT_COALESCED_FIRST : 1)));
+    return true;
+}
+
 struct rsm_signals rsm_event_counter_take(struct rsm_event_counter *counter)
 {
     uint32_t taken = atomic_exchange(&counter->pending, 0);

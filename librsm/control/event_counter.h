@@ -22,9 +22,12 @@ void rsm_event_counter_unmap(struct rsm_event_counter *counter);
  * Post @p count events, or with @p coalesce one unless some are pending, and wake who sleeps. A
  * counter at its end stays there. On a relay counter a coalesced event is recorded for the other
  * host, where alone it can be told whether it counts.
- * @return whether the owner's poll descriptor has to be kicked.
+ * @return whether the owner's poll descriptor has to be made readable, which rsmd does.
  */
 bool rsm_event_counter_post(struct rsm_event_counter *counter, uint32_t count, bool coalesce);
+
+/** Take back an event that was posted just now, as if it had not been. False: it has been consumed. */
+bool rsm_event_counter_retract(struct rsm_event_counter *counter, bool coalesce);
 
 /** Whether the owner has a poll descriptor. */
 static inline bool rsm_event_counter_is_armed(const struct rsm_event_counter *counter)
@@ -37,7 +40,7 @@ static inline bool rsm_event_counter_is_armed(const struct rsm_event_counter *co
  *  once, or not, and no more. */
 bool rsm_event_counter_may_spin(const struct rsm_event_counter *counter);
 
-/** Take what a relay counter holds, to be passed on. Its poster kicks when the next comes. */
+/** Take what a relay counter holds, to be passed on. Its poster has it rung when the next comes. */
 struct rsm_signals rsm_event_counter_take(struct rsm_event_counter *counter);
 
 #endif

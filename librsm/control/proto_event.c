@@ -27,6 +27,7 @@ static void walk_event_arm(struct rsm_codec *c, struct rsm_event_arm_request *m)
 {
     rsm_codec_u32(c, &m->end);
     rsm_codec_u32(c, &m->id);
+    rsm_codec_u32(c, &m->ringing);
 }
 
 static void walk_event_doorbell(struct rsm_codec *c, struct rsm_event_doorbell_request *m)

@@ -40,15 +40,18 @@ struct rsm_event_receivers_reply {
     uint32_t count;                         /* in this reply */
     uint32_t peers[RSM_PROTO_COUNTERS_MAX]; /* names for EVENT_DOORBELL; the exporter's is 0 */
 };
-/** Own handle is to have a poll descriptor: a pipe that posters are given write ends of. Reply:
- *  descriptor 0, its read end; descriptor 1, a write end, whose open file description nobody else
- *  has. Both are non-blocking. A later request gets another pipe, which replaces the former. */
+/** Own handle is to have a poll descriptor: one end of a pair of sockets, in place of a former one.
+ *  Reply: descriptor 0, the end that is polled. A second request, with `ringing`, gets the other one, by
+ *  which the owner itself makes the first readable. Others ask for it by EVENT_DOORBELL.
+ *  RSM_ST_NOT_FOUND: there was no first request. */
 struct rsm_event_arm_request {
     uint32_t end;
     uint32_t id;
+    uint32_t ringing; /* 0 or 1 */
 };
-/** Get a write end of the pipe of a peer whose counter says that it is armed. Reply: descriptor 0,
- *  an open file description of the asker's own. RSM_ST_NOT_FOUND if there is none. */
+/** The sender has posted to the counter of a peer, which says that it is armed: make the peer's poll
+ *  descriptor readable, or let rsmd pass on what a relay's counter holds. RSM_ST_NOT_FOUND: there is
+ *  none, or nobody looks at it any more. */
 struct rsm_event_doorbell_request {
     uint32_t end;
     uint32_t id;

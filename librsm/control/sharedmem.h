@@ -47,7 +47,7 @@ bool rsm_generation_table_is_owned(const struct rsm_generation_table *table);
 /**
  * An event counter: one page of a memfd of its own, mapped by the owner of the handle and by those
  * who may post to it. A poster adds to `pending`, wakes a sleeper if `waiters` is not 0 and
- * kicks the poll descriptor if `armed` is set. The owner trusts nothing here but that a changed
+ * has rsmd make the poll descriptor readable if `armed` is set. The owner trusts nothing here but that a changed
  * counter means that somebody entitled to post has posted.
  */
 struct rsm_event_counter {

@@ -5,10 +5,10 @@
 #include "core/event.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ enum rsm_status rsmcore_event_create(struct rsmcore_control *link, enum rsm_even
     made->link = rsmcore_control_hold(link);
     made->end = end;
     made->id = id;
-    made->pipe_read = made->pipe_write = -1;
+    made->polled = made->ringing = -1;
     pthread_mutex_init(&made->lock, NULL);
     *event = made;
     return RSM_ST_OK;
@@ -45,9 +45,9 @@ void rsmcore_event_destroy(struct rsmcore_event *event)
     struct rsm_event_counter *counter = atomic_load(&event->counter);
     if (counter != NULL)
         rsm_event_counter_unmap(counter);
-    if (event->pipe_read >= 0) {
-        close(event->pipe_read);
-        close(event->pipe_write);
+    if (event->polled >= 0) {
+        close(event->polled);
+        close(event->ringing);
     }
     rsmcore_control_release(event->link);
     pthread_mutex_destroy(&event->lock);
@@ -118,21 +118,25 @@ static bool consume(struct rsm_event_counter *counter)
     return false;
 }
 
+void rsmcore_event_ring(const struct rsmcore_event *event)
+{
+    /* A full one is readable, which is all that is wanted. */
+    ssize_t ignored = send(event->ringing, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)ignored;
+}
+
 /* Make the poll descriptor agree with the counter: readable exactly while it is not 0. A poster
- * that comes between the two steps has written its own byte or finds ours missing and the counter
- * is looked at again. */
+ * that comes between the two steps has had it rung or finds our ring missing and the counter is looked
+ * at again. */
 static void settle_descriptor(struct rsmcore_event *event, struct rsm_event_counter *counter)
 {
-    char bytes[64];
+    char byte;
     if (!atomic_load(&event->descriptor_given))
         return;
-    while (read(event->pipe_read, bytes, sizeof bytes) == (ssize_t)sizeof bytes)
+    while (recv(event->polled, &byte, sizeof byte, MSG_DONTWAIT) > 0)
         continue;
-    if (atomic_load(&counter->pending) > 0) {
-        /* A full pipe is readable, which is all that is wanted. */
-        ssize_t ignored = write(event->pipe_write, "", 1);
-        (void)ignored;
-    }
+    if (atomic_load(&counter->pending) > 0)
+        rsmcore_event_ring(event);
 }
 
 static bool consume_and_settle(struct rsmcore_event *event, struct rsm_event_counter *counter)
@@ -260,52 +264,64 @@ void rsmcore_event_cancel(struct rsmcore_event *event)
 
 /* ---------------------------------------------------------------- poll descriptor */
 
-/* A pipe, because its read end reports POLLRDNORM, as the API demands, and because every poster
- * can have a write end of its own that gives it no power over anybody else's. rsmd makes it. */
-static enum rsm_status get_pipe(struct rsmcore_event *event, struct rsm_packet_fds *ends)
+/* One end of the doorbell, in *fd. */
+static enum rsm_status get_end(struct rsmcore_event *event, bool ringing, int *fd)
 {
+    struct rsm_packet_fds fds;
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_EVENT_ARM);
-    msg.u.event_arm = (struct rsm_event_arm_request){.end = event->end, .id = event->id};
-    enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, ends);
+    msg.u.event_arm =
+        (struct rsm_event_arm_request){.end = event->end, .id = event->id, .ringing = ringing};
+    enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, &fds);
     if (status != RSM_ST_OK)
         return status;
-    bool usable = ends->count == 2;
-    for (unsigned i = 0; i < ends->count; i++) /* one that blocks would hang whoever waits here */
-        usable = usable && (fcntl(ends->fds[i], F_GETFL) & O_NONBLOCK) != 0;
-    if (!usable)
-        rsm_packet_fds_close(ends);
-    return usable ? RSM_ST_OK : RSM_ST_PROTOCOL;
+    if (fds.count != 1) {
+        rsm_packet_fds_close(&fds);
+        return RSM_ST_PROTOCOL;
+    }
+    *fd = fds.fds[0];
+    return RSM_ST_OK;
+}
+
+/* A pair of sockets, because they report POLLRDNORM, as the API demands, and because whoever writes there
+ * never waits. rsmd makes it and rings for those who post. This process writes there, too. */
+static enum rsm_status get_doorbell(struct rsmcore_event *event, int ends[2])
+{
+    enum rsm_status status = get_end(event, false, &ends[0]);
+    if (status != RSM_ST_OK)
+        return status;
+    status = get_end(event, true, &ends[1]);
+    if (status != RSM_ST_OK)
+        close(ends[0]);
+    return status;
 }
 
 /* One that nobody else knows of. */
-static enum rsm_status make_own_pipe(struct rsm_packet_fds *ends)
+static enum rsm_status make_own_doorbell(int ends[2])
 {
-    int made[2];
-    if (pipe2(made, O_CLOEXEC | O_NONBLOCK) < 0)
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
         return RSM_ST_NO_RESOURCES;
-    *ends = (struct rsm_packet_fds){.count = 2};
     for (unsigned i = 0; i < 2; i++)
-        ends->fds[i] = rsmcore_fd_place(made[i]);
-    if (ends->fds[0] >= 0 && ends->fds[1] >= 0)
+        ends[i] = rsmcore_fd_place(ends[i]);
+    if (ends[0] >= 0 && ends[1] >= 0)
         return RSM_ST_OK;
     for (unsigned i = 0; i < 2; i++)
-        if (ends->fds[i] >= 0)
-            close(ends->fds[i]);
+        if (ends[i] >= 0)
+            close(ends[i]);
     return RSM_ST_NO_RESOURCES;
 }
 
-static enum rsm_status make_pipe(struct rsmcore_event *event)
+static enum rsm_status make_doorbell(struct rsmcore_event *event)
 {
-    struct rsm_packet_fds ends;
-    enum rsm_status status = get_pipe(event, &ends);
+    int ends[2];
+    enum rsm_status status = get_doorbell(event, ends);
     /* Any other failure means that nobody is left who could post: the descriptor stays silent. */
     if (status != RSM_ST_OK && status != RSM_ST_NO_RESOURCES && status != RSM_ST_NO_MEMORY)
-        status = make_own_pipe(&ends);
+        status = make_own_doorbell(ends);
     if (status != RSM_ST_OK)
         return status;
-    event->pipe_read = ends.fds[0];
-    event->pipe_write = ends.fds[1];
+    event->polled = ends[0];
+    event->ringing = ends[1];
     return RSM_ST_OK;
 }
 
@@ -317,8 +333,8 @@ enum rsm_status rsmcore_event_descriptor(struct rsmcore_event *event, int *fd)
         return status;
     rsmcore_event_listen(event);
     pthread_mutex_lock(&event->lock);
-    if (event->pipe_read < 0)
-        status = make_pipe(event);
+    if (event->polled < 0)
+        status = make_doorbell(event);
     if (status == RSM_ST_OK && !atomic_load(&event->descriptor_given)) {
         atomic_store(&event->descriptor_given, true);
         atomic_store(&counter->armed, 1);
@@ -326,6 +342,6 @@ enum rsm_status rsmcore_event_descriptor(struct rsmcore_event *event, int *fd)
     }
     pthread_mutex_unlock(&event->lock);
     if (status == RSM_ST_OK)
-        *fd = event->pipe_read;
+        *fd = event->polled;
     return status;
 }

@@ -13,7 +13,7 @@
 /** Somebody else's counter that posts of this handle reach. */
 struct rsmcore_event_receiver {
     uint32_t name; /**< for EVENT_DOORBELL */
-    int doorbell;  /**< write end of its pipe, -1 until needed, -2 if there is none */
+    bool owed;     /**< it could not be rung after a post */
     struct rsm_event_counter
         *counter; /**< NULL: there is none to be had; the peer learns it from rsmd */
 };
@@ -27,7 +27,7 @@ struct rsmcore_event {
     _Atomic(struct rsm_event_counter *) counter; /**< own counter; NULL until first used */
     atomic_bool cancelled;                       /* nobody waits here any more */
     atomic_bool descriptor_given;
-    int pipe_read, pipe_write;         /**< set before descriptor_given, then constant */
+    int polled, ringing; /**< ends of the doorbell; set before descriptor_given, then constant */
     struct rsm_conn *source;           /**< may bring events, too; NULL: the counter is all */
     atomic_bool asked;                 /**< ... and was asked to, once */
     int source_fd;                     /**< of what then does */
@@ -35,7 +35,7 @@ struct rsmcore_event {
     const _Atomic uint32_t *slot;
     uint32_t slot_value;
 
-    pthread_mutex_t lock; /**< guards making the counter and the pipe, and the peers */
+    pthread_mutex_t lock; /**< guards making the counter and the doorbell, and the peers */
     bool peers_known;
     uint32_t peers_epoch;
     unsigned peer_count;
@@ -49,6 +49,9 @@ enum rsm_status rsmcore_event_open(struct rsmcore_event *event);
 /** Let all that wait, and all that will, return RSM_ST_STALE, and the descriptor be readable. Of a
  *  counter that is open. */
 void rsmcore_event_cancel(struct rsmcore_event *event);
+
+/** Make the own poll descriptor readable, which there is. */
+void rsmcore_event_ring(const struct rsmcore_event *event);
 
 /** Post to the own counter, which is open, as a peer would; its descriptor becomes readable. */
 void rsmcore_event_raise(struct rsmcore_event *event, uint32_t count, bool coalesce);

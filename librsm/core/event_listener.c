@@ -7,7 +7,7 @@
  *
  * Waiters could take from the connections themselves. But events have to arrive while nobody waits,
  * too: whether a coalesced one counts is told by what is in the counter when it comes. And a
- * program may sleep in a poll(2) of its own. (For that an epoll instance of pipe and connection
+ * program may sleep in a poll(2) of its own. (For that an epoll instance of doorbell and connection
  * would do, but the kernel does not wake those who wait there for POLLRDNORM.)
  */
 #include <errno.h>
@@ -68,11 +68,8 @@ static void watch_fork(void)
 void rsmcore_event_raise(struct rsmcore_event *event, uint32_t count, bool coalesce)
 {
     struct rsm_event_counter *counter = atomic_load(&event->counter);
-    if (!rsm_event_counter_post(counter, count, coalesce) || !atomic_load(&event->descriptor_given))
-        return;
-    /* A full pipe is readable, which is all that is wanted. */
-    ssize_t ignored = write(event->pipe_write, "", 1);
-    (void)ignored;
+    if (rsm_event_counter_post(counter, count, coalesce) && atomic_load(&event->descriptor_given))
+        rsmcore_event_ring(event);
 }
 
 /* False: there will be no more. */

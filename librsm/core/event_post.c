@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/probe.h"
 #include "core/event_internal.h"
@@ -12,16 +8,12 @@
 enum {
     REFRESH_TRIES = 8,     /* until a set of importers that keeps changing is taken as it is */
     RECEIVERS_MAX = 65536, /* bound on what a daemon can make us map */
-    DOORBELL_UNKNOWN = -1,
-    DOORBELL_NONE = -2,
 };
 
 static void release_peer(struct rsmcore_event_receiver *peer)
 {
     if (peer->counter != NULL)
         rsm_event_counter_unmap(peer->counter);
-    if (peer->doorbell >= 0)
-        close(peer->doorbell);
 }
 
 void rsmcore_event_forget_receivers(struct rsmcore_event *event)
@@ -64,8 +56,8 @@ static enum rsm_status take_counters(struct rsmcore_event *event,
             counter = rsm_event_counter_map(fds->fds[taken++]);
         if (is_there && counter == NULL)
             return RSM_ST_NO_MEMORY;
-        event->peers[event->peer_count++] = (struct rsmcore_event_receiver){
-            .name = page->peers[i], .doorbell = DOORBELL_UNKNOWN, .counter = counter};
+        event->peers[event->peer_count++] =
+            (struct rsmcore_event_receiver){.name = page->peers[i], .counter = counter};
     }
     return taken == fds->count ? RSM_ST_OK : RSM_ST_PROTOCOL;
 }
@@ -122,61 +114,35 @@ static enum rsm_status know_receivers(struct rsmcore_event *event)
 
 /* ---------------------------------------------------------------- posting */
 
-/* Write to a pipe whose reader may have gone: SIGPIPE is ours to swallow, not the program's. */
-static void write_without_sigpipe(int fd)
+/* Let rsmd make the peer's poll descriptor readable. Only rsmd writes there: who holds the end that is
+ * written to could silence it, or leave descriptors in it that the peer would close. */
+static enum rsm_status ring(struct rsmcore_event *event, struct rsmcore_event_receiver *peer)
 {
-    sigset_t sigpipe, before, pending;
-    sigemptyset(&sigpipe);
-    sigaddset(&sigpipe, SIGPIPE);
-    sigpending(&pending);
-    bool was_pending = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
-    if (write(fd, "", 1) < 0 && errno == EPIPE && !was_pending) {
-        struct timespec none = {0};
-        while (sigtimedwait(&sigpipe, NULL, &none) < 0 && errno == EINTR)
-            continue;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-/* Get a way to make the peer's poll descriptor readable, if one is not known to be there or not. */
-static enum rsm_status know_doorbell(struct rsmcore_event *event,
-                                     struct rsmcore_event_receiver *peer)
-{
-    if (peer->doorbell != DOORBELL_UNKNOWN)
-        return RSM_ST_OK;
-    struct rsm_packet_fds fds;
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_EVENT_DOORBELL);
     msg.u.event_doorbell =
         (struct rsm_event_doorbell_request){.end = event->end, .id = event->id, .peer = peer->name};
-    enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, &fds);
-    bool unknown = status == RSM_ST_TIMEOUT || status == RSM_ST_STALE ||
-                   status == RSM_ST_NO_RESOURCES || status == RSM_ST_NO_MEMORY;
-    if (unknown)
-        return status;
-    peer->doorbell = status == RSM_ST_OK && fds.count == 1 ? fds.fds[0] : DOORBELL_NONE;
-    if (status == RSM_ST_OK && fds.count != 1)
-        rsm_packet_fds_close(&fds);
-    return RSM_ST_OK;
+    enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, NULL);
+    peer->owed = status == RSM_ST_TIMEOUT || status == RSM_ST_STALE ||
+                 status == RSM_ST_NO_RESOURCES || status == RSM_ST_NO_MEMORY;
+    return peer->owed ? status : RSM_ST_OK;
 }
 
-/* A peer that may be asleep in poll(2) gets no event that it cannot be told of: whoever posts is to
- * learn of it and may post again. */
+/* A peer that may be asleep in poll(2) keeps no event that it could not be told of, unless it has found it: whoever
+ * posts learns of it and may post again. */
 static enum rsm_status post_to(struct rsmcore_event *event, struct rsmcore_event_receiver *peer,
                                bool coalesce)
 {
-    enum rsm_status status = RSM_ST_OK;
     if (peer->counter == NULL) /* rsmd has no room for its counter, and tells it so when it waits */
         return RSM_ST_OK;
-    if (rsm_event_counter_is_armed(peer->counter))
-        status = know_doorbell(event, peer);
-    if (status != RSM_ST_OK || !rsm_event_counter_post(peer->counter, 1, coalesce))
-        return status;
-    status = know_doorbell(event, peer); /* it was armed just now */
-    if (status == RSM_ST_OK && peer->doorbell >= 0)
-        write_without_sigpipe(peer->doorbell);
-    return status;
+    bool has_to_ring = rsm_event_counter_post(peer->counter, 1, coalesce);
+    if (!has_to_ring && !peer->owed)
+        return RSM_ST_OK;
+    enum rsm_status status = ring(event, peer);
+    bool added = has_to_ring || !coalesce;
+    bool found =
+        added && status != RSM_ST_OK && !rsm_event_counter_retract(peer->counter, coalesce);
+    return found ? RSM_ST_OK : status;
 }
 
 /* Post to all that are known, whatever becomes of some. */

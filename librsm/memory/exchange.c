@@ -2,7 +2,7 @@
 #include "memory/exchange.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -53,11 +53,37 @@ static void resume_stores(struct rsmcore_freezer *freezer, bool replaced)
 #endif
 }
 
-/* Touch pages, many at a time. Kernels without this call do it one by one, in the copy. False:
+/* Touch pages to be read, many at a time. Kernels without this call do it one by one, in the copy. False:
  * there is nothing behind some of them, as behind the end of a mapped file. */
-static bool populate(void *at, size_t length, int advice)
+static bool populate(void *at, size_t length)
 {
-    return madvise(at, length, advice) == 0 || errno != EFAULT;
+    return madvise(at, length, MADV_POPULATE_READ) == 0 || errno != EFAULT;
+}
+
+/* Add 0 to a word of each page, in the kernel, which reports what else would be a SIGBUS. */
+static enum rsm_status touch(char *at, size_t length)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint32_t nobody = 0;
+    for (size_t done = 0; done < length; done += page)
+        if (syscall(SYS_futex, &nobody, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 1, 0, at + done,
+                    FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0)) < 0 &&
+            (errno == EFAULT || errno == ENOMEM))
+            return RSM_ST_NO_MEMORY;
+    return RSM_ST_OK;
+}
+
+/* Make the kernel give the memory behind a mapping now, instead of a SIGBUS in the copy. Not by
+ * fallocate(2): importers who have the memory, too, could hold its inode's lock for ever. */
+static enum rsm_status reserve(char *at, size_t length)
+{
+    int result;
+    do
+        result = madvise(at, length, MADV_POPULATE_WRITE);
+    while (result < 0 && errno == EINTR);
+    if (result < 0 && errno == EINVAL) /* before Linux 5.14 */
+        return touch(at, length);
+    return result == 0 ? RSM_ST_OK : RSM_ST_NO_MEMORY;
 }
 
 /* The kernel takes the old mapping away before it moves the new one there. Should it then run out
@@ -75,12 +101,18 @@ static bool fill_hole(void *at, size_t length, int protection, int fd, uint64_t 
 
 /* ------------------------------------------------------------------ in */
 
+/* Where it goes. */
+struct way_in {
+    int fd;
+    bool regular; /* memory, and no device: it can be asked for */
+    bool fresh;   /* and nobody else has had it */
+};
+
 /* scratch is a mapping of the memfd at this offset; it is gone on success. */
 static enum rsm_status put_chunk_in(struct rsmcore_freezer *freezer, char *at, size_t length,
                                     int protection, char *scratch, int fd, uint64_t offset)
 {
-    (void)populate(scratch, length, MADV_POPULATE_WRITE);
-    if (!populate(at, length, MADV_POPULATE_READ))
+    if (!populate(at, length))
         return RSM_ST_FAULT;
     rsmcore_copy_words(scratch, at, length);
     enum rsm_status status = stop_stores(freezer, at, length, protection);
@@ -172,37 +204,23 @@ static bool is_in_file(const struct stat *file, uint64_t offset, size_t length)
     return offset <= (uint64_t)file->st_size && length <= (uint64_t)file->st_size - offset;
 }
 
-/* Make the file system give the memory now, instead of a SIGBUS in the copy. */
-static enum rsm_status reserve(int fd, uint64_t offset, size_t length)
-{
-    for (size_t done = 0; done < length;) {
-        size_t chunk = smaller(length - done, CHUNK);
-        if (fallocate(fd, 0, (off_t)(offset + done), (off_t)chunk) == 0)
-            done += chunk;
-        else if (errno == ENOSPC || errno == ENOMEM)
-            return RSM_ST_NO_MEMORY;
-        else if (errno != EINTR)
-            return RSM_ST_OK; /* it cannot be asked */
-    }
-    return RSM_ST_OK;
-}
-
 /* Copy through a second mapping, chunk by chunk, and move that over the first. */
 static enum rsm_status put_much_in(struct rsmcore_freezer *freezer, const struct rsmcore_vma *vma,
-                                   int fd, uint64_t offset)
+                                   const struct way_in *way, uint64_t offset)
 {
     size_t length = vma->end - vma->start;
-    enum rsm_status status = reserve(fd, offset, length);
-    if (status != RSM_ST_OK)
-        return status;
-    char *scratch = mmap(NULL, length, vma->protection, MAP_SHARED, fd, (off_t)offset);
+    enum rsm_status status = RSM_ST_OK;
+    char *scratch = mmap(NULL, length, vma->protection, MAP_SHARED, way->fd, (off_t)offset);
     if (scratch == MAP_FAILED)
         return RSM_ST_NO_MEMORY;
     size_t done = 0;
     while (done < length && status == RSM_ST_OK) {
         size_t chunk = smaller(length - done, CHUNK);
-        status = put_chunk_in(freezer, (char *)vma->start + done, chunk, vma->protection,
-                              scratch + done, fd, offset + done);
+        if (way->regular)
+            status = reserve(scratch + done, chunk);
+        if (status == RSM_ST_OK)
+            status = put_chunk_in(freezer, (char *)vma->start + done, chunk, vma->protection,
+                                  scratch + done, way->fd, offset + done);
         if (status == RSM_ST_OK)
             done += chunk;
     }
@@ -221,13 +239,13 @@ static bool has_room(const struct stat *file, size_t length)
 }
 
 static enum rsm_status put_part_in(struct rsmcore_freezer *freezer, const struct rsmcore_vma *vma,
-                                   int fd, uint64_t offset, bool fresh)
+                                   const struct way_in *way, uint64_t offset)
 {
     size_t length = vma->end - vma->start;
     enum rsm_status status = RSM_ST_UNSUPPORTED;
-    if (fresh && length <= FEW && is_within_limit(offset + length))
-        status = put_few_in(freezer, (char *)vma->start, length, vma->protection, fd, offset);
-    return status == RSM_ST_UNSUPPORTED ? put_much_in(freezer, vma, fd, offset) : status;
+    if (way->fresh && length <= FEW && is_within_limit(offset + length))
+        status = put_few_in(freezer, (char *)vma->start, length, vma->protection, way->fd, offset);
+    return status == RSM_ST_UNSUPPORTED ? put_much_in(freezer, vma, way, offset) : status;
 }
 
 enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t base, int fd,
@@ -240,6 +258,7 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
         return RSM_ST_NO_MEMORY;
     /* What a device says of its size means nothing; who has the descriptor knows it. */
     bool regular = S_ISREG(file.st_mode);
+    const struct way_in way = {.fd = fd, .regular = regular, .fresh = fresh && regular};
     for (size_t i = 0; regular && i < parts->count; i++) {
         const struct rsmcore_vma *vma = &parts->list[i].vma;
         if (!is_in_file(&file, offset + (vma->start - base), vma->end - vma->start))
@@ -248,11 +267,9 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
     rsmcore_freezer_open(&freezer);
     for (size_t i = 0; i < parts->count && status == RSM_ST_OK; i++) {
         const struct rsmcore_vma *vma = &parts->list[i].vma;
-        /* Nor is a device's memory what write(2) reaches. */
-        status =
-            !has_room(&file, vma->end - vma->start)
-                ? RSM_ST_NO_MEMORY
-                : put_part_in(&freezer, vma, fd, offset + (vma->start - base), fresh && regular);
+        status = has_room(&file, vma->end - vma->start)
+                     ? put_part_in(&freezer, vma, &way, offset + (vma->start - base))
+                     : RSM_ST_NO_MEMORY;
     }
     rsmcore_freezer_close(&freezer);
     return status;
@@ -346,7 +363,7 @@ static enum rsm_status take_chunk_out(struct rsmcore_freezer *freezer, const str
     char *from = map_again(way, at, position, length, protection);
     if (from == NULL)
         return RSM_ST_NO_MEMORY;
-    (void)populate(from, length, MADV_POPULATE_READ);
+    (void)populate(from, length);
     (void)rsmcore_copy_changed_words(to, from, length);
 
     bool freeze = protection & PROT_WRITE; /* the application may have taken that away itself */

@@ -47,11 +47,12 @@ static enum rsm_status put_on_extent(struct rsmcore_extent *extent,
     struct rsmcore_origin_run *runs;
     size_t count;
     uint64_t base = extent->about.offset;
+    /* A device's memory is a part of what others have, too. */
+    unsigned flags = extent->about.kind == RSM_EXTENT_MEMFD ? RSMCORE_SWAP_FRESH : 0;
     enum rsm_status status = RSM_ST_PROTOCOL;
     if (!is_usable(extent, source, length))
         goto give_back_extent;
-    status =
-        rsmcore_swap_in(start, length, RSMCORE_SWAP_FRESH, extent->file.fd, base, &runs, &count);
+    status = rsmcore_swap_in(start, length, flags, extent->file.fd, base, &runs, &count);
     if (status != RSM_ST_OK)
         goto give_back_extent;
     status = rsmcore_regions_register(runs, count, extent, start, base, NULL);

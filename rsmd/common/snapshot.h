@@ -20,7 +20,7 @@
 #include "base/codec.h"
 
 enum {
-    RSMD_SNAPSHOT_VERSION = 1, /* changes with any record */
+    RSMD_SNAPSHOT_VERSION = 2, /* changes with any record */
     RSMD_SNAPSHOT_HEADER = 32, /* bytes */
     RSMD_SNAPSHOT_FDS_MAX = 1 << 20,
     RSMD_SNAPSHOT_RECORD_MAX = 16384, /* bytes of one record */

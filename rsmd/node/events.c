@@ -1,46 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/descriptor.h"
 #include "node/events.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <stddef.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "node/call.h"
 #include "base/clock.h"
-#include "control/event_counter.h"
 #include "base/log.h"
-#include "base/status.h"
 #include "node/remote/relay.h"
 #include "node/remote/remote.h"
-#include "node/memfd.h"
 #include "node/interrupts.h"
 #include "node/records.h"
 #include "node/registry.h"
-
-void rsmd_events_init(struct rsmd_events *events)
-{
-    *events = (struct rsmd_events){.counter = -1, .pipe = -1};
-}
-
-static void close_one(struct rsmd_account *account, int *fd)
-{
-    if (*fd < 0)
-        return;
-    close(*fd);
-    rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
-    *fd = -1;
-}
-
-void rsmd_events_close(struct rsmd_account *account, struct rsmd_events *events)
-{
-    close_one(account, &events->counter);
-    close_one(account, &events->pipe);
-}
 
 /* A handle of the asking client: exactly one of the first three is set. */
 struct event_handle {
@@ -100,34 +68,6 @@ static struct rsmd_events *events_of(const struct event_handle *handle)
     if (handle->interrupt != NULL)
         return rsmd_interrupt_events(handle->interrupt);
     return handle->exported != NULL ? &handle->exported->events : &handle->import->events;
-}
-
-enum rsm_status rsmd_event_counter_create(int *counter)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    int fd = rsmd_memfd_make("rsm-event", page, S_IRUSR | S_IWUSR);
-    if (fd < 0)
-        return rsmcore_status_from_errno(errno);
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
-        int error = errno;
-        close(fd);
-        return rsmcore_status_from_errno(error);
-    }
-    *counter = fd;
-    return RSM_ST_OK;
-}
-
-/* The counter's memory, made when first wanted: nobody can have posted before. */
-enum rsm_status rsmd_events_need_cell(struct rsmd_account *account, struct rsmd_events *events)
-{
-    if (events->counter >= 0)
-        return RSM_ST_OK;
-    if (!rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
-        return RSM_ST_NO_RESOURCES;
-    enum rsm_status status = rsmd_event_counter_create(&events->counter);
-    if (status != RSM_ST_OK)
-        rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
-    return status;
 }
 
 /* The owner learns that it has missed events. Posters ask anew for the counters that there are. */
@@ -299,81 +239,51 @@ enum rsm_status rsmd_answer_event_receivers(struct rsmd_call *call)
     return status;
 }
 
-/* Make the pipe behind a poll descriptor: its read end, and a write end for the owner with an open
- * file description of its own, so that nothing the owner does to its flags is felt here. */
-static enum rsm_status make_pipe(int *kept, struct rsm_packet_fds *given)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-        return rsmcore_status_from_errno(errno);
-    int read_end = rsmcore_fd_above_stdio(ends[0]), write_end = rsmcore_fd_above_stdio(ends[1]);
-    int own = write_end >= 0 ? rsmd_fd_reopen(write_end, O_WRONLY) : -1;
-    if (read_end >= 0 && own >= 0) {
-        /* One byte in it is all that matters. Else it costs memory of the kernel's, of which a user
-         * has little. */
-        fcntl(write_end, F_SETPIPE_SZ, (int)sysconf(_SC_PAGESIZE));
-        *kept = write_end;
-        *given = (struct rsm_packet_fds){.count = 2, .fds = {read_end, own}};
-        return RSM_ST_OK;
-    }
-    enum rsm_status status = rsmcore_status_from_errno(errno);
-    const int made[] = {read_end, write_end, own};
-    for (unsigned i = 0; i < sizeof made / sizeof made[0]; i++)
-        if (made[i] >= 0)
-            close(made[i]);
-    return status;
-}
-
+/* The owner gets the end that it polls, and with a request of its own the end that rings. By then rsmd has
+ * closed its own copy of the first, so that it never closes one into which others could have put
+ * descriptors. */
 enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
 {
     const struct rsm_event_arm_request *asked = &call->request->u.event_arm;
     struct event_handle handle;
-    int kept = -1;
     enum rsm_status status = find_handle(call, asked->end, asked->id, &handle);
+    if (status == RSM_ST_OK && asked->ringing > 1)
+        status = RSM_ST_INVALID;
     if (status != RSM_ST_OK)
         return status;
     struct rsmd_events *events = events_of(&handle);
-    struct rsmd_account *account = account_of(call, &handle);
-    if (events == NULL)
+    if (events == NULL || (asked->ringing == 1 && events->doorbell < 0))
         return RSM_ST_NOT_FOUND;
-    bool has_one = events->pipe >= 0; /* what was paid for it pays for the new one */
-    if (!has_one && !rsmd_share_take(account, RSMD_DESCRIPTORS, 1))
-        return RSM_ST_NO_RESOURCES;
-    status = make_pipe(&kept, &call->attached);
-    if (status != RSM_ST_OK) {
-        if (!has_one)
-            rsmd_share_give(account, RSMD_DESCRIPTORS, 1);
-        return status;
+    int fd = events->doorbell;
+    if (asked->ringing == 0) {
+        status = rsmd_events_arm(account_of(call, &handle), events, &fd);
+        if (status != RSM_ST_OK)
+            return status;
+        call->close_attached = true;
     }
-    call->close_attached = true;
-    if (has_one)
-        close(events->pipe);
-    events->pipe = kept;
+    call->attached.fds[call->attached.count++] = fd;
     return RSM_ST_OK;
 }
 
-/* The events of the peer that a handle's owner may doorbell, or NULL. */
-static const struct rsmd_events *peer_events(const struct rsmd_node *node,
-                                             const struct event_handle *handle, uint32_t peer)
+static bool ring_importer(struct rsmd_import *import)
 {
-    struct rsmd_import *import = handle->import;
-    if (import != NULL && peer != 0)
-        return NULL;
-    if (import != NULL && import->exported != NULL)
-        return &import->exported->events;
-    if (import == NULL)
-        HASH_FIND_INT(node->imports, &peer, import);
-    if (import == NULL || import->exported != handle->exported)
-        return NULL;
-    if (import->remote == NULL)
-        return handle->exported != NULL ? &import->events : NULL;
-    return import->relay != NULL ? rsmd_relay_events(import) : NULL;
+    return import->remote != NULL ? rsmd_relay_rung(import) : rsmd_events_ring(&import->events);
 }
 
-static bool has_reader(int pipe)
+/* Ring for the peer that a handle's owner has posted to. */
+static bool ring_peer(const struct rsmd_node *node, const struct event_handle *handle,
+                      uint32_t peer)
 {
-    struct pollfd end = {.fd = pipe};
-    return poll(&end, 1, 0) == 0 || (end.revents & POLLERR) == 0;
+    struct rsmd_import *import = handle->import;
+    if (import == NULL) {
+        HASH_FIND_INT(node->imports, &peer, import);
+        return import != NULL && import->exported == handle->exported && ring_importer(import);
+    }
+    if (peer != 0)
+        return false;
+    if (import->exported != NULL)
+        return rsmd_events_ring(&import->exported->events);
+    return import->remote != NULL && rsmd_relay_rung(import);
 }
 
 enum rsm_status rsmd_answer_event_doorbell(struct rsmd_call *call)
@@ -383,65 +293,12 @@ enum rsm_status rsmd_answer_event_doorbell(struct rsmd_call *call)
     enum rsm_status status = find_end(call, asked->end, asked->id, &handle);
     if (status != RSM_ST_OK)
         return status;
-    const struct rsmd_events *events = peer_events(call->node, &handle, asked->peer);
-    if (events == NULL || events->pipe < 0 || !has_reader(events->pipe))
-        return RSM_ST_NOT_FOUND;
-    /* A description of the asker's own: what it does to its flags is its own affair. */
-    int fd = rsmd_fd_reopen(events->pipe, O_WRONLY);
-    if (fd < 0)
-        return rsmcore_status_from_errno(errno);
-    call->attached.fds[call->attached.count++] = fd;
-    call->close_attached = true;
-    return RSM_ST_OK;
+    return ring_peer(call->node, &handle, asked->peer) ? RSM_ST_OK : RSM_ST_NOT_FOUND;
 }
 
 /* ------------------------------------------------------------------ news of fabric and remote
  * nodes
  */
-
-static void doorbell(int pipe)
-{
-    /* A full pipe is readable, which is all that is wanted. */
-    ssize_t ignored = write(pipe, "", 1);
-    (void)ignored;
-}
-
-bool rsmd_events_post(const struct rsmd_events *events, uint32_t count, bool coalesce)
-{
-    struct rsm_event_counter *counter = rsm_event_counter_map(events->counter);
-    if (counter == NULL)
-        return false;
-    if (rsm_event_counter_post(counter, count, coalesce) && events->pipe >= 0)
-        doorbell(events->pipe);
-    rsm_event_counter_unmap(counter);
-    return true;
-}
-
-bool rsmd_events_set_direct(const struct rsmd_events *events, bool direct)
-{
-    const uint32_t word = direct;
-    return events->counter >= 0 &&
-           pwrite(events->counter, &word, sizeof word,
-                  offsetof(struct rsm_event_counter, direct)) == (ssize_t)sizeof word;
-}
-
-struct rsmd_events_seen rsmd_events_see(const struct rsmd_events *events)
-{
-    struct rsmd_events_seen seen = {.pending = 0};
-    _Static_assert(offsetof(struct rsm_event_counter, pending) == 0 &&
-                       offsetof(struct rsm_event_counter, waiters) == sizeof seen.pending,
-                   "they begin the counter");
-    if (events->counter < 0 ||
-        pread(events->counter, &seen, sizeof seen, 0) != (ssize_t)sizeof seen)
-        return (struct rsmd_events_seen){.pending = 0};
-    return seen;
-}
-
-void rsmd_events_ring(const struct rsmd_events *events)
-{
-    if (events->pipe >= 0)
-        doorbell(events->pipe);
-}
 
 /* Post to a counter of a client's handle. */
 static void post(struct rsmd_node *node, struct rsmd_client *owner, struct rsmd_account *account,

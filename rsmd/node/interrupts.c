@@ -363,7 +363,7 @@ enum rsm_status rsmd_interrupt_trigger(struct rsmd_node *node, const struct rsmd
     if (trigger->length > 0 && trigger->kind != RSM_INTERRUPT_DATA)
         return RSM_ST_INVALID;
     if (trigger->posted) {
-        rsmd_events_ring(&interrupt->events);
+        (void)rsmd_events_ring(&interrupt->events);
         return RSM_ST_OK;
     }
     return deliver(interrupt, trigger);

@@ -119,7 +119,6 @@ static struct rsmd_interrupt *make_interrupt(struct rsmd_node *node, struct rsmd
         .creator = (pid_t)saved->creator,
         .access = {.uid = saved->uid, .gid = saved->gid, .mode = saved->mode},
         .shared = saved->shared != 0,
-        .direct = saved->direct != 0,
         .group = saved->group,
         .last_order = saved->last_order};
     rsmd_events_init(&interrupt->events);
@@ -136,6 +135,15 @@ static struct rsmd_interrupt *make_interrupt(struct rsmd_node *node, struct rsmd
     return interrupt;
 }
 
+/* Others have its counter. If they can no longer be stopped from posting there, they are at once. */
+static bool take_direct(struct rsmd_interrupt *interrupt)
+{
+    if (interrupt->events.counter < 0)
+        return false;
+    interrupt->direct = rsmd_events_set_direct(&interrupt->events, true);
+    return interrupt->direct || rsmd_events_set_direct(&interrupt->events, false);
+}
+
 bool rsmd_restore_interrupt(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
                             struct rsmd_client *client)
 {
@@ -146,6 +154,8 @@ bool rsmd_restore_interrupt(struct rsmd_snapshot_reader *reader, struct rsmd_nod
     struct rsmd_interrupt *interrupt = make_interrupt(node, client, &saved);
     if (interrupt == NULL ||
         !rsmd_restore_events(reader, client->account, &saved.events, &interrupt->events))
+        return false;
+    if (saved.direct != 0 && !take_direct(interrupt))
         return false;
     while (rsmd_snapshot_next(reader) == RSMD_SAVED_MESSAGE)
         if (!restore_message(reader, interrupt))

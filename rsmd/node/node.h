@@ -97,9 +97,10 @@ struct rsmd_pieces {
 
 /** The event counter of a handle: -1 where there is none yet. */
 struct rsmd_events {
-    int counter; /* memfd of one rsm_event_counter */
-    int pipe;    /* write end of the pipe behind the owner's poll descriptor */
-    bool missed; /* an event was posted for which there was no counter to be had */
+    int counter;  /* memfd of one rsm_event_counter */
+    int doorbell; /* what is sent there makes the owner's poll descriptor readable */
+    bool missed;  /* an event was posted for which there was no counter to be had */
+    struct rsm_event_counter *kept; /* the counter's mapping; NULL: it is mapped when needed */
 };
 
 struct rsmd_export {

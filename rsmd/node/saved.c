@@ -77,7 +77,7 @@ bool rsmd_restore_node(struct rsmd_snapshot_reader *reader, struct rsmd_node *no
 void rsmd_walk_saved_events(struct rsm_codec *c, struct rsmd_saved_events *saved)
 {
     rsm_codec_u32(c, &saved->counter);
-    rsm_codec_u32(c, &saved->pipe);
+    rsm_codec_u32(c, &saved->doorbell);
     rsm_codec_count(c, &saved->missed, 1);
 }
 
@@ -85,7 +85,7 @@ struct rsmd_saved_events rsmd_save_events(struct rsmd_snapshot *snapshot,
                                           const struct rsmd_events *events)
 {
     return (struct rsmd_saved_events){.counter = rsmd_snapshot_fd(snapshot, events->counter),
-                                      .pipe = rsmd_snapshot_fd(snapshot, events->pipe),
+                                      .doorbell = rsmd_snapshot_fd(snapshot, events->doorbell),
                                       .missed = events->missed};
 }
 
@@ -94,10 +94,10 @@ bool rsmd_restore_events(struct rsmd_snapshot_reader *reader, struct rsmd_accoun
 {
     rsmd_events_init(events);
     events->counter = rsmd_snapshot_take(reader, saved->counter);
-    events->pipe = rsmd_snapshot_take(reader, saved->pipe);
+    events->doorbell = rsmd_snapshot_take(reader, saved->doorbell);
     events->missed = saved->missed != 0;
     rsmd_share_charge(account, RSMD_DESCRIPTORS,
-                      (uint64_t)(events->counter >= 0) + (uint64_t)(events->pipe >= 0));
+                      (uint64_t)(events->counter >= 0) + (uint64_t)(events->doorbell >= 0));
     return !reader->bad && (events->counter < 0 || rsm_is_sealed_memory(events->counter, 1));
 }
 

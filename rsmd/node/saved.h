@@ -76,7 +76,7 @@ bool rsmd_restore_export(struct rsmd_snapshot_reader *reader, struct rsmd_node *
 
 /** An event counter's descriptors as numbers of the snapshot. */
 struct rsmd_saved_events {
-    uint32_t counter, pipe, missed;
+    uint32_t counter, doorbell, missed;
 };
 void rsmd_walk_saved_events(struct rsm_codec *c, struct rsmd_saved_events *saved);
 struct rsmd_saved_events rsmd_save_events(struct rsmd_snapshot *snapshot,

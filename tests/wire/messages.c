@@ -40,7 +40,7 @@ const struct message_fields control_messages[] = {
     {RSM_MSG_IMPORT_TRAP, "IMPORT_TRAP", "import# trap reason", ""},
     {RSM_MSG_EVENT_OPEN, "EVENT_OPEN", "end id#", ""},
     {RSM_MSG_EVENT_RECEIVERS, "EVENT_RECEIVERS", "end id# first", "epoch~ total count (peer#)"},
-    {RSM_MSG_EVENT_ARM, "EVENT_ARM", "end id#", ""},
+    {RSM_MSG_EVENT_ARM, "EVENT_ARM", "end id# ringing", ""},
     {RSM_MSG_EVENT_DOORBELL, "EVENT_DOORBELL", "end id# peer#", ""},
     {RSM_MSG_INSPECT, "INSPECT", "what after",
      "next exported_bytes exported_limit~ segments segments_limit~ clients connects~ events~ "

@@ -457,7 +457,9 @@ static void events(void **state)
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_EVENT_DOORBELL,
         .u.event_doorbell = {RSM_EVENT_IMPORT, connection, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_ARM,
-        .u.event_arm = {RSM_EVENT_EXPORT, made.export_id});
+        .u.event_arm = {RSM_EVENT_EXPORT, made.export_id, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_ARM,
+        .u.event_arm = {RSM_EVENT_EXPORT, made.export_id, 1});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_DOORBELL,
         .u.event_doorbell = {RSM_EVENT_IMPORT, connection, 0});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_TRAP,

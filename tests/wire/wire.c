@@ -175,6 +175,13 @@ void wire_describe_fd(int fd, char *text)
         snprintf(text, 64, "pipe:%s", access_text(fd));
         return;
     }
+    if (S_ISSOCK(status.st_mode)) {
+        int type = 0;
+        socklen_t size = sizeof type;
+        assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size), 0);
+        snprintf(text, 64, "socket:%s", type == SOCK_SEQPACKET ? "packets" : "other");
+        return;
+    }
     int seals = fcntl(fd, F_GET_SEALS);
     assert_true(S_ISREG(status.st_mode) && seals >= 0);
     ssize_t got = pread(fd, words, sizeof words, 0);

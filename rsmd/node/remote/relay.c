@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/remote/relay.h"
-#include "base/descriptor.h"
 
 #include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "control/event_counter.h"
 #include "base/status.h"
-#include "node/events.h"
+#include "node/counters.h"
 #include "node/remote/internal.h"
 
 enum {
-    RELAY_DESCRIPTORS = 3,
     QUEUED_MAX = 65536, /* bytes on the way to a node, beyond which events wait */
     QUEUED_PAUSE_MS = 5,
 };
@@ -22,11 +18,8 @@ enum {
 struct rsmd_relay {
     struct rsmd_node *node;
     struct rsmd_import *import;
-    struct rsmd_events events; /* what posters get */
-    struct rsm_event_counter *counter;
-    int rung; /* read end of the pipe */
-    struct event *readable;
-    struct event *again;     /* timer: the link did not keep up */
+    struct rsmd_events events; /* what posters get; has no doorbell */
+    struct event *again; /* timer: the link did not keep up, or the counter could not be mapped */
     struct rsm_signals left; /* taken from the counter and not sent */
     bool under_way;          /* `sent` went by the fabric and has not been taken */
     struct rsm_signals sent;
@@ -68,26 +61,40 @@ static bool send_by_fabric(struct rsmd_relay *relay, const struct rsm_signals *s
     return true;
 }
 
-/* Behind events that wait a coalesced one never counts. */
-static bool find_some(struct rsmd_relay *relay)
+/* Take what the counter holds. Behind events that wait a coalesced one never counts. False: it cannot be
+ * mapped now. */
+static bool collect(struct rsmd_relay *relay)
 {
     struct rsm_signals *left = &relay->left;
-    struct rsm_signals more = rsm_event_counter_take(relay->counter);
+    struct rsm_event_counter *counter = rsmd_events_map(&relay->events);
+    if (counter == NULL)
+        return false;
+    struct rsm_signals more = rsm_event_counter_take(counter);
+    rsmd_events_unmap(&relay->events, counter);
     uint32_t room = RSM_SIGNALS_MAX - left->count;
     left->coalesced = is_something(left) ? left->coalesced : more.coalesced;
     left->count += more.count < room ? more.count : room;
-    return is_something(left);
+    return true;
+}
+
+static void try_later(struct rsmd_relay *relay)
+{
+    const struct timeval pause = {.tv_usec = QUEUED_PAUSE_MS * 1000};
+    event_add(relay->again, &pause);
 }
 
 static void send_on_or_wait(struct rsmd_relay *relay)
 {
     const struct rsmd_remote_ops *carrier = &relay->node->hosts->carrier;
-    const struct timeval pause = {.tv_usec = QUEUED_PAUSE_MS * 1000};
-    if (relay->under_way || !find_some(relay)) /* the importer is not at it */
+    if (relay->under_way) /* the importer is not at it */
+        return;
+    if (!collect(relay))
+        try_later(relay);
+    if (!is_something(&relay->left))
         return;
     if (!send_by_fabric(relay, &relay->left)) {
         if (carrier->queued(carrier->context, relay->import->remote->node) > QUEUED_MAX) {
-            event_add(relay->again, &pause);
+            try_later(relay);
             return;
         }
         send_by_link(relay, &relay->left);
@@ -95,15 +102,11 @@ static void send_on_or_wait(struct rsmd_relay *relay)
     relay->left = (struct rsm_signals){.count = 0};
 }
 
-static void on_doorbell(evutil_socket_t fd, short what, void *argument)
+bool rsmd_relay_rung(struct rsmd_import *import)
 {
-    (void)what;
-    char bytes[256];
-    /* Before the counter is looked at, so that who posts afterwards kicks again. What a pipe full
-     * of kicks leaves here brings us back. */
-    ssize_t ignored = read(fd, bytes, sizeof bytes);
-    (void)ignored;
-    send_on_or_wait(argument);
+    if (import->relay != NULL)
+        send_on_or_wait(import->relay);
+    return import->relay != NULL;
 }
 
 static void on_pause_over(evutil_socket_t fd, short what, void *argument)
@@ -134,63 +137,37 @@ void rsmd_relay_leave_fabric(struct rsmd_import *import)
 
 void rsmd_relay_flush(struct rsmd_import *import)
 {
-    if (import->relay != NULL && find_some(import->relay))
-        send_by_link(import->relay, &import->relay->left);
+    struct rsmd_relay *relay = import->relay;
+    if (relay == NULL)
+        return;
+    (void)collect(relay);
+    if (is_something(&relay->left))
+        send_by_link(relay, &relay->left);
 }
 
 /* ------------------------------------------------------------------ making */
 
-static enum rsm_status open_cell(struct rsmd_relay *relay)
+static enum rsm_status make(struct rsmd_relay *relay)
 {
-    enum rsm_status status = rsmd_event_counter_create(&relay->events.counter);
+    struct rsmd_account *account = relay->import->account;
+    enum rsm_status status = rsmd_events_need_cell(account, &relay->events);
     if (status != RSM_ST_OK)
         return status;
-    relay->counter = rsm_event_counter_map(relay->events.counter);
-    if (relay->counter == NULL)
+    struct rsm_event_counter *counter = rsmd_events_map(&relay->events);
+    if (counter == NULL)
         return rsmcore_status_from_errno(errno);
-    relay->counter->relay = 1;
-    atomic_store(&relay->counter->armed, 1);
-    return RSM_ST_OK;
-}
-
-static enum rsm_status open_pipe(struct rsmd_relay *relay)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-        return rsmcore_status_from_errno(errno);
-    relay->rung = rsmcore_fd_above_stdio(ends[0]);
-    relay->events.pipe = rsmcore_fd_above_stdio(ends[1]);
-    return relay->rung >= 0 && relay->events.pipe >= 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
-}
-
-static enum rsm_status watch(struct rsmd_relay *relay)
-{
-    struct event_base *base = relay->node->hosts->base;
-    relay->readable = event_new(base, relay->rung, EV_READ | EV_PERSIST, on_doorbell, relay);
-    relay->again = evtimer_new(base, on_pause_over, relay);
-    bool watched =
-        relay->readable != NULL && relay->again != NULL && event_add(relay->readable, NULL) == 0;
-    return watched ? RSM_ST_OK : RSM_ST_NO_MEMORY;
-}
-
-static void close_fd(int fd)
-{
-    if (fd >= 0)
-        close(fd);
+    counter->relay = 1;
+    atomic_store(&counter->armed, 1);
+    rsmd_events_unmap(&relay->events, counter);
+    relay->again = evtimer_new(relay->node->hosts->base, on_pause_over, relay);
+    return relay->again != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
 }
 
 static void end(struct rsmd_relay *relay)
 {
-    if (relay->readable != NULL)
-        event_free(relay->readable);
     if (relay->again != NULL)
         event_free(relay->again);
-    if (relay->counter != NULL)
-        rsm_event_counter_unmap(relay->counter);
-    close_fd(relay->events.counter);
-    close_fd(relay->events.pipe);
-    close_fd(relay->rung);
-    rsmd_share_give(relay->import->account, RSMD_DESCRIPTORS, RELAY_DESCRIPTORS);
+    rsmd_events_close(relay->import->account, &relay->events);
     free(relay);
 }
 
@@ -198,22 +175,13 @@ enum rsm_status rsmd_relay_need(struct rsmd_node *node, struct rsmd_import *impo
 {
     if (import->relay != NULL)
         return RSM_ST_OK;
-    if (!rsmd_share_take(import->account, RSMD_DESCRIPTORS, RELAY_DESCRIPTORS))
-        return RSM_ST_NO_RESOURCES;
     struct rsmd_relay *relay = calloc(1, sizeof *relay);
-    if (relay == NULL) {
-        rsmd_share_give(import->account, RSMD_DESCRIPTORS, RELAY_DESCRIPTORS);
+    if (relay == NULL)
         return RSM_ST_NO_MEMORY;
-    }
     relay->node = node;
     relay->import = import;
-    relay->rung = -1;
     rsmd_events_init(&relay->events);
-    enum rsm_status status = open_cell(relay);
-    if (status == RSM_ST_OK)
-        status = open_pipe(relay);
-    if (status == RSM_ST_OK)
-        status = watch(relay);
+    enum rsm_status status = make(relay);
     if (status != RSM_ST_OK) {
         end(relay);
         return status;

@@ -2,9 +2,9 @@
 /**
  * @file
  * Relays: event counters that belong to rsmd itself and stand for the end of a connection that is
- * on another host. Whoever posts treats one like any other counter; rsmd watches the pipe that it
- * kicks and sends on what it finds: to an importer by the fabric, if the transport and the importer
- * can, else by the link between the daemons.
+ * on another host. Whoever posts treats one like any other counter, and asks rsmd to ring for it; rsmd
+ * then sends on what it finds there: to an importer by the fabric, if the transport and the importer can,
+ * else by the link between the daemons.
  *
  * While a link does not keep up, or an importer does not take what the fabric brought, events wait
  * in their counter, where any number takes no room.
@@ -20,6 +20,9 @@ enum rsm_status rsmd_relay_need(struct rsmd_node *node, struct rsmd_import *impo
 
 /** What posters get. The relay has been made. */
 const struct rsmd_events *rsmd_relay_events(const struct rsmd_import *import);
+
+/** Somebody has posted there. False: there is no relay. */
+bool rsmd_relay_rung(struct rsmd_import *import);
 
 /** The importer has taken what went to it by the fabric. Harmless without relay, as is what
  *  follows. */

@@ -506,7 +506,4 @@ void post(struct person *person, uint32_t end, uint32_t id, uint32_t count, bool
         return;
     msg = (struct rsm_msg){.type = RSM_MSG_EVENT_DOORBELL, .u.event_doorbell = {end, id, peer}};
     assert_int_equal(ask(person, &msg), RSM_ST_OK);
-    assert_int_equal(person->fds.count, 1);
-    assert_int_equal(write(person->fds.fds[0], "", 1), 1);
-    rsm_packet_fds_close(&person->fds);
 }

@@ -2,9 +2,11 @@
 /* Event cells and pipes: who gets which. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -226,98 +228,135 @@ static void handles_of_others(void **state)
     close(stranger);
 }
 
-/* The read end and the owner's write end. */
-static enum rsm_status arm(int socket, uint32_t end, uint32_t id, struct rsm_packet_fds *ends)
+static enum rsm_status get_end(int socket, uint32_t end, uint32_t id, uint32_t ringing, int *fd)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EVENT_ARM, .u.event_arm = {end, id}};
-    return ask_with(socket, &msg, NULL, ends);
+    struct rsm_packet_fds fds;
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_ARM, .u.event_arm = {end, id, ringing}};
+    enum rsm_status status = ask_with(socket, &msg, NULL, &fds);
+    assert_int_equal(fds.count, status == RSM_ST_OK);
+    if (status == RSM_ST_OK)
+        *fd = fds.fds[0];
+    return status;
 }
 
-static void expect_pipe(const struct rsm_packet_fds *ends)
+/* The end that is polled and the one that rings. */
+static void arm(int socket, uint32_t end, uint32_t id, int ends[2])
 {
-    struct stat one, other;
-    assert_int_equal(ends->count, 2);
-    assert_int_equal(fcntl(ends->fds[0], F_GETFL) & (O_ACCMODE | O_NONBLOCK),
-                     O_RDONLY | O_NONBLOCK);
-    assert_int_equal(fcntl(ends->fds[1], F_GETFL) & (O_ACCMODE | O_NONBLOCK),
-                     O_WRONLY | O_NONBLOCK);
-    assert_int_equal(fstat(ends->fds[0], &one), 0);
-    assert_int_equal(fstat(ends->fds[1], &other), 0);
-    assert_true(S_ISFIFO(one.st_mode));
-    assert_int_equal(one.st_ino, other.st_ino);
+    assert_int_equal(get_end(socket, end, id, 0, &ends[0]), RSM_ST_OK);
+    assert_int_equal(get_end(socket, end, id, 1, &ends[1]), RSM_ST_OK);
 }
 
-/* Wait for a byte in a pipe that was kicked. */
-static void expect_byte(int read_end)
+static void close_both(const int ends[2])
 {
-    char byte = 0;
-    assert_int_equal(read(read_end, &byte, 1), 1);
-    assert_int_equal(byte, 'k');
+    close(ends[0]);
+    close(ends[1]);
 }
 
-static void pipes_are_passed_on(void **state)
+static short polled(int fd)
 {
-    (void)state;
-    struct rsm_msg msg;
-    struct rsm_packet_fds fds, ends;
-    assert_int_equal(
-        ask_end(importer, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
-        RSM_ST_NOT_FOUND);
-    assert_int_equal(arm(exporter, RSM_EVENT_EXPORT, export_id.export_id, &ends), RSM_ST_OK);
-    expect_pipe(&ends);
-    /* The owner writes, too, and what it does to its own end is felt by nobody. */
-    assert_int_equal(write(ends.fds[1], "k", 1), 1);
-    expect_byte(ends.fds[0]);
-    assert_int_equal(fcntl(ends.fds[1], F_SETFL, 0), 0);
-    assert_int_equal(
-        ask_end(importer, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_IMPORT, first.import, 1, &msg, &fds),
-        RSM_ST_NOT_FOUND);
-    assert_int_equal(
-        ask_end(importer, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
-        RSM_ST_OK);
-    assert_int_equal(fds.count, 1);
-    /* A description of its own, so that its flags are not the owner's. */
-    assert_int_equal(fcntl(fds.fds[0], F_GETFL) & (O_ACCMODE | O_NONBLOCK), O_WRONLY | O_NONBLOCK);
-    assert_int_equal(write(fds.fds[0], "k", 1), 1);
-    rsm_packet_fds_close(&fds);
-    expect_byte(ends.fds[0]);
-    /* A pipe that nobody can read any more is none. */
-    rsm_packet_fds_close(&ends);
-    assert_int_equal(
-        ask_end(importer, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
-        RSM_ST_NOT_FOUND);
+    struct pollfd entry = {.fd = fd, .events = POLLIN | POLLRDNORM};
+    assert_in_range(poll(&entry, 1, 0), 0, 1);
+    return entry.revents;
 }
 
-static void pipes_of_imports(void **state)
+static void expect_rung(int fd)
 {
-    (void)state;
-    struct rsm_msg msg;
-    struct rsm_packet_fds fds, ends;
     char byte;
-    assert_int_equal(arm(importer, RSM_EVENT_IMPORT, second.import, &ends), RSM_ST_OK);
-    int replaced = ends.fds[0];
-    close(ends.fds[1]);
-    assert_int_equal(arm(importer, RSM_EVENT_IMPORT, second.import, &ends), RSM_ST_OK);
-    expect_pipe(&ends);
-    assert_int_equal(read(replaced, &byte, 1), 0);
-    close(replaced);
-    close(ends.fds[1]);
-    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_EXPORT,
-                             export_id.export_id, first.import, &msg, &fds),
+    assert_int_equal(polled(fd), POLLIN | POLLRDNORM);
+    assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), 1);
+    assert_int_equal(polled(fd), 0);
+}
+
+static enum rsm_status ring_exporter(uint32_t peer)
+{
+    struct rsm_msg msg;
+    struct rsm_packet_fds fds;
+    enum rsm_status status =
+        ask_end(importer, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_IMPORT, first.import, peer, &msg, &fds);
+    assert_int_equal(fds.count, 0);
+    return status;
+}
+
+static enum rsm_status ring_importer(uint32_t peer)
+{
+    struct rsm_msg msg;
+    struct rsm_packet_fds fds;
+    enum rsm_status status = ask_end(exporter, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_EXPORT,
+                                     export_id.export_id, peer, &msg, &fds);
+    assert_int_equal(fds.count, 0);
+    return status;
+}
+
+static void doorbells_are_rung(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(get_end(exporter, RSM_EVENT_EXPORT, export_id.export_id, 1, &ends[1]),
                      RSM_ST_NOT_FOUND);
-    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_EXPORT,
-                             export_id.export_id, second.import, &msg, &fds),
-                     RSM_ST_OK);
-    assert_int_equal(write(fds.fds[0], "k", 1), 1);
-    rsm_packet_fds_close(&fds);
-    expect_byte(ends.fds[0]);
-    /* With the handle the daemon's end goes. */
+    assert_int_equal(get_end(exporter, RSM_EVENT_EXPORT, export_id.export_id, 2, &ends[1]),
+                     RSM_ST_INVALID);
+    assert_int_equal(ring_exporter(0), RSM_ST_NOT_FOUND);
+    arm(exporter, RSM_EVENT_EXPORT, export_id.export_id, ends);
+    assert_int_equal(polled(ends[0]), 0);
+    assert_int_equal(send(ends[1], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL), 1);
+    expect_rung(ends[0]);
+    assert_int_equal(ring_exporter(1), RSM_ST_NOT_FOUND);
+    assert_int_equal(ring_exporter(0), RSM_ST_OK);
+    expect_rung(ends[0]);
+    /* One that is full is rung. */
+    for (unsigned i = 0; i < 100; i++)
+        assert_int_equal(ring_exporter(0), RSM_ST_OK);
+    assert_int_equal(polled(ends[0]), POLLIN | POLLRDNORM);
+    /* One that nobody polls any more is none. */
+    close_both(ends);
+    assert_int_equal(ring_exporter(0), RSM_ST_NOT_FOUND);
+}
+
+static void doorbells_of_imports(void **state)
+{
+    (void)state;
+    int replaced[2], ends[2];
+    arm(importer, RSM_EVENT_IMPORT, second.import, replaced);
+    arm(importer, RSM_EVENT_IMPORT, second.import, ends);
+    assert_int_equal(ring_importer(first.import), RSM_ST_NOT_FOUND);
+    assert_int_equal(ring_importer(second.import), RSM_ST_OK);
+    expect_rung(ends[0]);
+    assert_int_equal(polled(replaced[0]), 0);
+    close_both(replaced);
+    /* With the handle the daemon's end goes; the owner has one, so that nothing comes. */
     assert_int_equal(disconnect(importer, second.import), RSM_ST_OK);
-    assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_DOORBELL, RSM_EVENT_EXPORT,
-                             export_id.export_id, second.import, &msg, &fds),
-                     RSM_ST_NOT_FOUND);
-    assert_int_equal(read(ends.fds[0], &byte, 1), 0);
-    close(ends.fds[0]);
+    assert_int_equal(ring_importer(second.import), RSM_ST_NOT_FOUND);
+    assert_int_equal(polled(ends[0]), 0);
+    close_both(ends);
+}
+
+/* Whoever has the end that is polled cannot leave anything where the daemon would have to close it: not in
+ * its end, and not in that one while the daemon has it. */
+static void nothing_is_left_in_a_doorbell(void **state)
+{
+    (void)state;
+    int ends[2];
+    struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+                            .cmsg_level = SOL_SOCKET,
+                            .cmsg_type = SCM_RIGHTS}};
+    char byte = 0;
+    struct iovec part = {&byte, 1};
+    struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes};
+    msg.msg_controllen = sizeof control.bytes;
+    arm(exporter, RSM_EVENT_EXPORT, export_id.export_id, ends);
+    assert_int_equal(sendmsg(ends[0], &msg, MSG_DONTWAIT | MSG_NOSIGNAL), -1);
+    assert_int_equal(errno, EPIPE);
+    assert_int_equal(send(ends[0], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL), -1);
+    assert_int_equal(errno, EPIPE);
+    /* It has no other peer, for good. */
+    assert_int_equal(connect(ends[0], &nobody, sizeof nobody), -1);
+    assert_int_equal(shutdown(ends[1], SHUT_RD), 0);
+    assert_int_equal(send(ends[0], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL), -1);
+    close_both(ends);
 }
 
 /* Descriptors of the daemon, but for so many. */
@@ -381,8 +420,9 @@ int main(void)
         EVENT_TEST(many_connections_are_paged),
         EVENT_TEST(peers_after_the_end),
         EVENT_TEST(handles_of_others),
-        EVENT_TEST(pipes_are_passed_on),
-        EVENT_TEST(pipes_of_imports),
+        EVENT_TEST(doorbells_are_rung),
+        EVENT_TEST(doorbells_of_imports),
+        EVENT_TEST(nothing_is_left_in_a_doorbell),
         EVENT_TEST(an_importer_without_counter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,7 +216,7 @@ static void a_relay_counts_as_descriptors_of_its_client(void **state)
                           .u.event_peers = {RSM_EVENT_IMPORT, import_id, 0}};
     struct rsmd_shares *shares = &hosts.node[2].shares;
     uint64_t used = importer.client.account->used[RSMD_DESCRIPTORS];
-    shares->quota[RSMD_DESCRIPTORS].one = used + 2;
+    shares->quota[RSMD_DESCRIPTORS].one = used;
     assert_int_equal(ask(&importer, &msg), RSM_ST_NO_RESOURCES);
     shares->quota[RSMD_DESCRIPTORS].one++;
     assert_int_equal(ask(&importer, &msg), RSM_ST_OK);

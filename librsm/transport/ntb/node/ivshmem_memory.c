@@ -38,16 +38,6 @@ void ivshmem_end_extent(struct ivshmem_port *port, struct ivshmem_extent *extent
     free(extent);
 }
 
-/* Zeros, whoever stored what there. */
-static bool clear(const struct ivshmem_port *port, uint64_t offset, uint64_t length)
-{
-    uint64_t at = port->own + offset;
-    if (fallocate(port->ivshmem.memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at,
-                  (off_t)length) < 0)
-        memset(port->ivshmem.base + at, 0, length);
-    return true;
-}
-
 enum rsm_status ivshmem_extent_make(struct ntb_port *base, uint64_t offset, uint64_t length,
                                     uint32_t slot, struct ntb_port_memory *memory)
 {
@@ -56,10 +46,9 @@ enum rsm_status ivshmem_extent_make(struct ntb_port *base, uint64_t offset, uint
     struct ivshmem_extent *extent = calloc(1, sizeof *extent);
     if (extent == NULL)
         return RSM_ST_NO_MEMORY;
-    if (!clear(port, offset, length)) {
-        free(extent);
-        return RSM_ST_NO_RESOURCES;
-    }
+    /* Zeros, whoever stored what there. By stores, because other hosts and importers have the memory, too,
+     * and could hold up fallocate(2) for ever. */
+    memset(port->ivshmem.base + port->own + offset, 0, length);
     pthread_mutex_lock(&port->lock);
     bool wary = port->wary;
     *extent = (struct ivshmem_extent){
