@@ -12,12 +12,21 @@
 #include "port.h"
 
 static unsigned int pool_mib = 64;
-module_param(pool_mib, uint, 0444);
+module_param_cb(pool_mib, &rsm_positive_ops, &pool_mib, 0444);
+__MODULE_PARM_TYPE(pool_mib, "uint");
 MODULE_PARM_DESC(pool_mib, "memory that the other host reaches, in MiB; at most what the window has (64)");
 
 static unsigned int pin_mib;
 module_param(pin_mib, uint, 0444);
 MODULE_PARM_DESC(pin_mib, "memory of applications that can be exported in place, in MiB, behind the pool in the same window; needs an IOMMU that translates (0: none)");
+
+/* A parameter of 0 would mean nothing that could work: the module is not loaded with it. */
+static int set_positive(const char *value, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(value, param, 1, UINT_MAX);
+}
+
+const struct kernel_param_ops rsm_positive_ops = { .set = set_positive, .get = param_get_uint };
 
 /* Why the device that was looked at last was not taken: it has no character device to say so. */
 static DEFINE_MUTEX(refused_lock);
@@ -186,79 +195,10 @@ static int add_node(struct rsm_port *port)
 	return misc_register(&port->misc);
 }
 
-/* What a failed probe has made. */
-static void unmake(struct rsm_port *port)
-{
-	if (port->pool.memory)
-		rsm_pool_unmap(port);
-	unmap_window(port);
-	port->ntb = NULL;
-	ida_free(&indexes, port->index);
-	rsm_port_put(port);
-}
-
-/* The pool, and behind it as much of the window as pin_mib wants. */
-static int make_pool(struct rsm_port *port)
-{
-	u64 size = min_t(u64, (u64)pool_mib << 20, port->window_size), room;
-	/* A table of pages for the DMA API describes less than 4 GiB at once. */
-	u64 end = min_t(u64, port->window_size, SZ_4G - SZ_2M);
-
-	room = size < end ? end - size : 0;
-	if ((u64)pin_mib << 20 > room)
-		dev_warn(&port->ntb->dev, "pin_mib=%llu is what the window has room for, not %u\n",
-			 room >> 20, pin_mib);
-	return rsm_pool_make(port, size, min_t(u64, (u64)pin_mib << 20, room));
-}
-
-static int rsm_probe(struct ntb_client *client, struct ntb_dev *ntb)
-{
-	struct rsm_port *port;
-	int err;
-
-	mutex_lock(&refused_lock);
-	refused[0] = 0;
-	mutex_unlock(&refused_lock);
-	if (!suitable(ntb))
-		return -ENODEV;
-	port = port_alloc(ntb);
-	if (!port)
-		return -ENOMEM;
-	err = map_window(port);
-	if (!err)
-		err = make_pool(port);
-	if (!err) {
-		rsm_session_init(port);
-		rsm_device_errors(port); /* what was before does not count */
-		err = ntb_set_ctx(ntb, port, &rsm_ctx_ops);
-	}
-	if (err) {
-		unmake(port);
-		return err;
-	}
-	err = add_node(port);
-	if (err) {
-		ntb_clear_ctx(ntb);
-		cancel_delayed_work_sync(&port->work);
-		unmake(port);
-		return err;
-	}
-	dev_info(&ntb->dev, "%s: pool of %zu KiB %s, %zu KiB to pin, window of %llu KiB%s\n",
-		 port->name, port->pool.size >> 10,
-		 port->pool.pages ? "of pages" : "of device memory", port->pool.pin_size >> 10,
-		 (u64)port->window_size >> 10,
-		 rsm_translated(ntb_get_dma_dev(ntb)) ? "" :
-			", no IOMMU translates: trust the other host");
-	rsm_debug_add(port);
-	ntb_db_clear(ntb, ntb_db_valid_mask(ntb));
-	ntb_db_clear_mask(ntb, BIT_ULL(RSM_NTB_DB_SIGNAL) | BIT_ULL(RSM_NTB_DB_SESSION));
-	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
-	mod_delayed_work(system_highpri_wq, &port->work, 0);
-	dev_set_drvdata(&ntb->dev, port);
-	return 0;
-}
-
-/* From here on descriptors and mappings live without hardware. */
+/*
+ * From here on descriptors and mappings live without hardware: nobody but the caller has a use for the device, the
+ * window or the drivers' part of the pool after this.
+ */
 static void let_go(struct rsm_port *port)
 {
 	mutex_lock(&port->lock);
@@ -275,6 +215,104 @@ static void let_go(struct rsm_port *port)
 	wake_up_all(&port->control_wait);
 }
 
+/* The end of what attach() has made, and of all that has come of it since. */
+static void detach(struct rsm_port *port)
+{
+	struct ntb_dev *ntb = port->bound;
+
+	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
+	ntb_clear_ctx(ntb);
+	let_go(port);
+	cancel_delayed_work_sync(&port->work);
+	ntb_mw_clear_trans(ntb, RSM_PEER, RSM_WINDOW);
+	ntb_link_disable(ntb);
+	rsm_pool_unmap(port);
+	unmap_window(port);
+}
+
+/* The pool, and behind it as much of the window as pin_mib wants. */
+static int make_pool(struct rsm_port *port)
+{
+	u64 size = min_t(u64, (u64)pool_mib << 20, port->window_size), room;
+	/* A table of pages for the DMA API describes less than 4 GiB at once. */
+	u64 end = min_t(u64, port->window_size, SZ_4G - SZ_2M);
+
+	room = size < end ? end - size : 0;
+	if ((u64)pin_mib << 20 > room)
+		dev_warn(&port->ntb->dev, "pin_mib=%llu is what the window has room for, not %u\n",
+			 room >> 20, pin_mib);
+	return rsm_pool_make(port, size, min_t(u64, (u64)pin_mib << 20, room));
+}
+
+/* Window, pool, and the callbacks by which a link can begin a session. On failure nothing is left. */
+static int attach(struct rsm_port *port)
+{
+	int err = map_window(port);
+
+	if (err)
+		return err;
+	err = make_pool(port);
+	if (err)
+		goto out_window;
+	rsm_session_init(port);
+	rsm_device_errors(port); /* what was before does not count */
+	err = ntb_set_ctx(port->bound, port, &rsm_ctx_ops);
+	if (!err)
+		return 0;
+	rsm_pool_unmap(port);
+out_window:
+	unmap_window(port);
+	return err;
+}
+
+static void tell_of(const struct rsm_port *port)
+{
+	struct ntb_dev *ntb = port->bound;
+
+	dev_info(&ntb->dev, "%s: pool of %zu KiB %s, %zu KiB to pin, window of %llu KiB%s\n",
+		 port->name, port->pool.size >> 10,
+		 port->pool.pages ? "of pages" : "of device memory", port->pool.pin_size >> 10,
+		 (u64)port->window_size >> 10,
+		 rsm_translated(ntb_get_dma_dev(ntb)) ? "" :
+			", no IOMMU translates: trust the other host");
+}
+
+static int rsm_probe(struct ntb_client *client, struct ntb_dev *ntb)
+{
+	struct rsm_port *port;
+	int err;
+
+	mutex_lock(&refused_lock);
+	refused[0] = 0;
+	mutex_unlock(&refused_lock);
+	if (!suitable(ntb))
+		return -ENODEV;
+	port = port_alloc(ntb);
+	if (!port)
+		return -ENOMEM;
+	err = attach(port);
+	if (err)
+		goto out_port;
+	tell_of(port);
+	dev_set_drvdata(&ntb->dev, port);
+	err = add_node(port);
+	if (err)
+		goto out_attached;
+	rsm_debug_add(port);
+	ntb_db_clear(ntb, ntb_db_valid_mask(ntb));
+	ntb_db_clear_mask(ntb, BIT_ULL(RSM_NTB_DB_SIGNAL) | BIT_ULL(RSM_NTB_DB_SESSION));
+	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
+	mod_delayed_work(system_highpri_wq, &port->work, 0);
+	return 0;
+
+out_attached:
+	detach(port); /* another client may have left the link up, and so there may be a session */
+out_port:
+	ida_free(&indexes, port->index);
+	rsm_port_put(port);
+	return err;
+}
+
 static void rsm_remove(struct ntb_client *client, struct ntb_dev *ntb)
 {
 	struct rsm_port *port = dev_get_drvdata(&ntb->dev);
@@ -282,16 +320,7 @@ static void rsm_remove(struct ntb_client *client, struct ntb_dev *ntb)
 	misc_deregister(&port->misc);
 	rsm_debug_remove(port);
 	ida_free(&indexes, port->index); /* the name is free for the device's return */
-	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
-	ntb_clear_ctx(ntb);
-	let_go(port);
-	cancel_delayed_work_sync(&port->work);
-	ntb_mw_clear_trans(ntb, RSM_PEER, RSM_WINDOW);
-	ntb_link_disable(ntb);
-	port->ntb = ntb; /* for the last things that need the device */
-	rsm_pool_unmap(port);
-	unmap_window(port);
-	port->ntb = NULL;
+	detach(port);
 	rsm_port_put(port);
 }
 

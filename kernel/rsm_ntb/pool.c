@@ -191,7 +191,7 @@ int rsm_pool_make(struct rsm_port *port, size_t size, size_t pin_size)
 /* The device is going. Afterwards pages are ours alone; device memory no longer exists. */
 void rsm_pool_unmap(struct rsm_port *port)
 {
-	struct device *dev = ntb_get_dma_dev(port->ntb);
+	struct device *dev = ntb_get_dma_dev(port->bound);
 	struct rsm_pool *pool = &port->pool;
 
 	if (pool->pages) {

@@ -19,10 +19,12 @@
 #include "port.h"
 
 static unsigned int heartbeat_ms = 100;
-module_param(heartbeat_ms, uint, 0444);
+module_param_cb(heartbeat_ms, &rsm_positive_ops, &heartbeat_ms, 0444);
+__MODULE_PARM_TYPE(heartbeat_ms, "uint");
 MODULE_PARM_DESC(heartbeat_ms, "interval of the heartbeat, in milliseconds (100)");
 static unsigned int heartbeat_misses = 10;
-module_param(heartbeat_misses, uint, 0444);
+module_param_cb(heartbeat_misses, &rsm_positive_ops, &heartbeat_misses, 0444);
+__MODULE_PARM_TYPE(heartbeat_misses, "uint");
 MODULE_PARM_DESC(heartbeat_misses, "intervals without one that end a session (10)");
 
 /* What the other side has written into our scratchpads. */

@@ -49,7 +49,9 @@ def arguments():
                         help="three: the middle one has a bridge and a network to each other one")
     parser.add_argument("--smp", type=int, default=2, help="processors of a machine")
     parser.add_argument("--memory", type=int, default=1024, help="MiB of a machine")
-    parser.add_argument("--accel", default="tcg,thread=multi")
+    parser.add_argument("--accel", default=os.environ.get("RSM_LAB_ACCEL", "tcg,thread=multi"),
+                        help="QEMU's; emulation unless given, which is the same on every host")
+    parser.add_argument("--append", default="", metavar="WORDS", help="parameters for the machines' kernels")
     parser.add_argument("--timeout", type=float, default=120, help="seconds, of everything")
     parser.add_argument("--program", action="append", default=[], metavar="PATH",
                         help="a program or shared object; it and its libraries keep their paths")
@@ -190,7 +192,8 @@ class Lab:
     def start(self, vmlinux, initramfs):
         limit = int(self.options.timeout * WATCHDOG_PART)
         mode = "shell" if self.options.shell else "system" if self.options.disk else "script"
-        self.append = f"lab.machines={self.options.machines} lab.mode={mode} lab.limit={limit}"
+        self.append = f"lab.machines={self.options.machines} lab.mode={mode} lab.limit={limit} " \
+            f"{self.options.append}"
         self.boot = (vmlinux, initramfs)
         for machine in self.machines:
             self.start_machine(machine, 1)

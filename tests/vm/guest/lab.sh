@@ -140,7 +140,7 @@ lab_ntb() {
 lab_ntb_end() {
     local module
     dmesg | grep rsm_ntb | tail -n 40
-    if dmesg | grep -E -A 50 'WARNING:|BUG:|Oops|refcount_t|possible circular'; then
+    if dmesg | grep -E -A 50 'WARNING:|BUG[: ]|Oops|refcount_t|list_(add|del) corruption|possible circular|general protection'; then
         lab_fail "the kernel complained"
     fi
     [ "$1" -eq 0 ] || exit "$1"

@@ -566,7 +566,9 @@ int main(int count, char **arguments)
         return pages();
     if (count == 2 && !strcmp(arguments[1], "many"))
         return many();
-    CHECK(count == 3, "driver MACHINE LIFE, or driver hostile, pages or many");
+    if (count == 3 && !strcmp(arguments[1], "unbind"))
+        return unbind(atof(arguments[2]));
+    CHECK(count == 3, "driver MACHINE LIFE, driver unbind SECONDS, or driver hostile, pages or many");
     if (atoi(arguments[1]) == 2)
         importer();
     else if (atoi(arguments[2]) == 1)

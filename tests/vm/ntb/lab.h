@@ -65,6 +65,8 @@ int hostile(void);
 int many(void);
 /* pages.c */
 int pages(void);
+/* unbind.c: for so many seconds */
+int unbind(double seconds);
 /* posts.c: of the two machines, in the first session; and in the next one */
 void posts_of_exporter(int control, int fd, volatile uint64_t *data);
 void posts_of_importer(int control, uint32_t epoch);
