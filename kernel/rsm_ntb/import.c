@@ -157,8 +157,11 @@ int rsm_import_revoke(struct rsm_port *port, u64 id)
 		end(port, container_of(one, struct rsm_import, id), RSM_NTB_REASON_REVOKED);
 	else
 		return -ENOENT;
-	/* A read passes no store: what was stored has arrived. */
-	if (port->epoch)
+	/*
+	 * A read passes no store: what was stored has arrived. Also if the session is over: its last stores may still
+	 * be on their way while the daemons agree that the memory is free.
+	 */
+	if (port->ntb && ntb_link_is_up(port->ntb, NULL, NULL) & BIT_ULL(RSM_PEER))
 		(void)readl(port->window + RSM_NTB_HELLO);
 	return 0;
 }

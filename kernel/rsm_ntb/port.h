@@ -142,7 +142,9 @@ struct rsm_port {
 	/* Session; see session.c. */
 	struct delayed_work work;
 	unsigned long events;	/* RSM_LINK_EVENT */
-	bool translated, complained;
+	bool fits;		/* the hardware can translate to the pool */
+	bool translated;	/* and does */
+	bool complained;
 	struct rsm_ntb_trouble trouble;
 	unsigned int failures;
 	struct rsm_key own, acked, peer;

@@ -5,7 +5,9 @@
  * A side that is not in session writes its key, (generation, sequence), into the other's
  * scratchpads, and acknowledges the key that it has seen there. It acknowledges only after it has
  * ended all imports of the session before. It is in session when the other acknowledges its
- * present key. Whenever a session ends, by whatever either side notices, the sequence is counted
+ * present key. Only then it has the hardware lead the other's window to its pool: a driver that has been
+ * bound anew does not know what imports of an earlier one the other side still has, and what they store
+ * must reach nothing. Whenever a session ends, by whatever either side notices, the sequence is counted
  * up; so the other side, whether it was hung or never noticed anything, sees a new key and ends
  * it, too.
  *
@@ -232,6 +234,7 @@ static void begin(struct rsm_port *port, const struct greeting *greeting)
 {
 	if (!read_hello(port, greeting))
 		return;
+	rsm_device_errors(port); /* a window that does not lead anywhere yet may have been read */
 	port->peer = greeting->key;
 	port->silent = 0;
 	port->next_beat = jiffies;
@@ -251,28 +254,34 @@ static void begin(struct rsm_port *port, const struct greeting *greeting)
 
 /* ---- what the work looks at ---- */
 
-/* Tell the hardware where the other side's window leads; false: not now. */
-static bool set_translation(struct rsm_port *port)
+/* Whether the hardware can lead the other side's window to the pool. */
+static bool pool_fits(struct rsm_port *port)
 {
 	struct rsm_pool *pool = &port->pool;
 	resource_size_t address, granule, max;
 	size_t size = rsm_pool_span(pool);
-	int err = ntb_mw_get_align(port->ntb, RSM_PEER, RSM_WINDOW, &address, &granule, &max);
+	char remedy[80] = "boot with intel_iommu=on or amd_iommu=on and without iommu=pt";
 
-	if (!err && (size > max || size & (granule - 1) || pool->dma & (address - 1))) {
-		char remedy[80] = "boot with intel_iommu=on or amd_iommu=on and without iommu=pt";
+	if (ntb_mw_get_align(port->ntb, RSM_PEER, RSM_WINDOW, &address, &granule, &max))
+		return false; /* not now */
+	if (size <= max && !(size & (granule - 1)) && !(pool->dma & (address - 1)))
+		return true;
+	if (size != max) /* a block of the window's size has its alignment */
+		snprintf(remedy, sizeof(remedy), "load rsm_ntb with pool_mib%s=%llu",
+			 pool->pin_size ? " + pin_mib" : "", (u64)max >> 20);
+	if (complain(port))
+		trouble(port,
+			"the hardware wants a pool of at most %llu bytes, a multiple of %llu, at a multiple of %llu; it has %zu bytes at %pad: %s",
+			(u64)max, (u64)granule, (u64)address, size, &pool->dma, remedy);
+	return false;
+}
 
-		if (size != max) /* a block of the window's size has its alignment */
-			snprintf(remedy, sizeof(remedy), "load rsm_ntb with pool_mib%s=%llu",
-				 pool->pin_size ? " + pin_mib" : "", (u64)max >> 20);
-		if (complain(port))
-			trouble(port,
-				"the hardware wants a pool of at most %llu bytes, a multiple of %llu, at a multiple of %llu; it has %zu bytes at %pad: %s",
-				(u64)max, (u64)granule, (u64)address, size, &pool->dma, remedy);
-		return false;
-	}
-	if (!err)
-		err = ntb_mw_set_trans(port->ntb, RSM_PEER, RSM_WINDOW, pool->dma, size);
+/* The other side has nothing of earlier sessions any more: lead its window to the pool. False: not now. */
+static bool set_translation(struct rsm_port *port)
+{
+	int err = ntb_mw_set_trans(port->ntb, RSM_PEER, RSM_WINDOW, port->pool.dma,
+				   rsm_pool_span(&port->pool));
+
 	if (err && err != -ENOTCONN && complain(port))
 		trouble(port, "the hardware refuses the translation: %d", err);
 	return !err;
@@ -361,7 +370,11 @@ static void linked(struct rsm_port *port)
 		port->acked = greeting.key;
 	}
 	greet(port);
-	if (greeted && same(greeting.ack, port->own))
+	if (!greeted || !same(greeting.ack, port->own))
+		return;
+	if (!port->translated)
+		port->translated = set_translation(port);
+	if (port->translated)
 		begin(port, &greeting);
 }
 
@@ -376,19 +389,19 @@ void rsm_session_work(struct work_struct *work)
 	}
 	if (test_and_clear_bit(RSM_LINK_EVENT, &port->events)) {
 		rsm_session_end(port, RSM_NTB_REASON_SESSION, "the link went down");
-		port->translated = false;
+		port->fits = port->translated = false;
 		port->complained = false;
 		memset(&port->trouble, 0, sizeof(port->trouble));
 		port->failures = 0;
 	}
 	if (ntb_link_is_up(port->ntb, NULL, NULL) & BIT_ULL(RSM_PEER)) {
-		if (!port->translated)
-			port->translated = set_translation(port);
-		if (port->translated)
+		if (!port->fits)
+			port->fits = pool_fits(port);
+		if (port->fits)
 			linked(port);
 	} else {
 		rsm_session_end(port, RSM_NTB_REASON_SESSION, "the link is down");
-		port->translated = false;
+		port->fits = port->translated = false;
 	}
 	mutex_unlock(&port->lock);
 	queue_delayed_work(system_highpri_wq, &port->work, msecs_to_jiffies(heartbeat_ms));
@@ -399,7 +412,7 @@ void rsm_session_leave(struct rsm_port *port)
 {
 	rsm_session_end(port, RSM_NTB_REASON_DEVICE, "the device is being removed");
 	rsm_hello(port)->canary = 0;
-	if (port->translated) {
+	if (port->fits) {
 		write_spad(port, RSM_NTB_SPAD_MAGIC, 0);
 		ntb_peer_db_set(port->ntb, BIT_ULL(RSM_NTB_DB_SESSION));
 	}

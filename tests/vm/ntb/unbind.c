@@ -73,6 +73,7 @@ static struct {
 
 struct held {
     int fd; /* -1: none */
+    bool read_only;
     uint64_t id;
     void *map[KINDS];
 };
@@ -164,7 +165,7 @@ static void share_one(struct worker *worker, struct held *held, const struct hel
     if (held->fd < 0)
         return;
     if (count(SHARE, ioctl(held->fd, RSM_NTB_SHARE, &arg)))
-        map(held, 1, PROT_READ);
+        held->read_only = true, map(held, 1, PROT_READ);
     else
         let_go(held);
 }
@@ -228,7 +229,7 @@ static void use_export(struct worker *worker, struct held *held)
 
     if (held->fd < 0)
         return;
-    touch(worker, held, held->map[0] != NULL && !held->id);
+    touch(worker, held, !held->read_only);
     look_at(held->fd, POLLIN);
     count(PIN, ioctl(held->fd, RSM_NTB_PIN, &pin));
     count(UNPIN, ioctl(held->fd, RSM_NTB_UNPIN));
@@ -440,8 +441,7 @@ static unsigned long torment(double seconds)
     unsigned seed = 5;
     glob_t devices;
 
-    CHECK(!glob("/sys/bus/pci/drivers/ntb_hw_ivshmem/0000*", 0, NULL, &devices) &&
-              devices.gl_pathc == PORTS,
+    CHECK(!glob("/sys/bus/ntb/devices/0000*", 0, NULL, &devices) && devices.gl_pathc == PORTS,
           "ends of the bridge");
     for (; now() < end; times++) {
         const char *device = strrchr(devices.gl_pathv[(unsigned)rand_r(&seed) % PORTS], '/') + 1;
