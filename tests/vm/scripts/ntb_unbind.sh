@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# ntb_unbind.sh PROGRAM SECONDS: in a machine with both ends of a bridge, one with a pool of pages and one with
-# device memory, the devices go and come back while processes use everything that their descriptors can do
-# (tests/vm/ntb/unbind.c). The kernel looks for memory that is used after its end: the test fails on whatever it finds.
+# ntb_unbind.sh PROGRAM SECONDS: in a machine with both ends of a bridge, whose pools are device memory, the devices
+# go and come back while processes use everything that their descriptors can do (tests/vm/ntb/unbind.c). The kernel
+# looks for memory that is used after its end: the test fails on whatever it finds.
 # shellcheck source=../guest/lab.sh
 . /lab/guest/lab.sh
 
@@ -11,7 +11,6 @@ for check in sanity_checks red_zone poison store_user; do
     [ "$(cat /sys/kernel/slab/kmalloc-rnd-01-64/$check /sys/kernel/slab/kmalloc-64/$check 2>/dev/null |
         sort -u)" = 1 ] || lab_fail "the kernel's slabs are not checked: $check"
 done
-export LAB_NTB_HARDWARE=pages=1
 # Values that mean nothing are refused, not tried.
 mount -t debugfs debugfs /sys/kernel/debug
 insmod /lab/built/ntb.ko || lab_fail 'insmod ntb'
@@ -21,7 +20,7 @@ for parameter in pool_mib=0 heartbeat_ms=0 heartbeat_misses=0 pool_mib=-1 pool_m
 done
 rmmod ntb
 umount /sys/kernel/debug
-lab_ntb pool_mib=4 # the largest block that there is without an IOMMU
+lab_ntb pool_mib=4
 status=0
 "$1" unbind "$2" || status=$?
 lab_ntb_end "$status"
