@@ -209,7 +209,8 @@ static bool give_to_manager(const struct rsmd_parcel *parcel)
 
 /* ------------------------------------------------------------------ giving */
 
-/* Save the state and give it away, in place or to the service manager. */
+/* Save the state and give it away, in place or to the service manager. Without success nothing is left to do but to
+ * end: there are no links to other hosts and no new clients any more. */
 static bool give(const struct rsmd_server *server, struct rsmd_parcel *parcel, bool in_place)
 {
     struct rsmd_generation_table *table = server->node->generation_table;
@@ -230,6 +231,8 @@ static bool give(const struct rsmd_server *server, struct rsmd_parcel *parcel, b
         given = give_to_manager(parcel);
     if (!given) {
         rsm_log_error("cannot hand over: %m");
+        /* The caller ends everything, and the word says so then. If it cannot be owned again, clients wait no longer:
+         * they have seen that already. */
         (void)rsmd_generation_table_own(table);
     }
     close(parcel->state);

@@ -3,7 +3,8 @@
  * @file
  * The handover from one rsmd to the next (doc/architecture.md, section 12): the word `alive`, the list of robust
  * futexes, the descriptors on their way, and a client that looks at any moment. Either daemon may be killed
- * between any two steps, time may pass at any moment, and a step may fail that can.
+ * between any two steps, time may pass at any moment, and a step may fail that can. A daemon that cannot hand over
+ * serves nobody any more: it ends, as it would without a successor.
  *
  * No client is ended by a handover in which nothing failed, none that has given up is served again, and none believes
  * for ever in a daemon that has ended.
@@ -12,7 +13,7 @@
 
 #include "explorer.h"
 
-enum { LAST_SECOND = 4, WAIT = 2, TRIES = 2 };
+enum { LAST_SECOND = 4, WAIT = 2 };
 enum { NOBODY, OLD, NEXT };
 
 enum variant {
@@ -57,6 +58,7 @@ enum move {
     STORE,
     CANNOT_STORE,
     END,
+    END_ALONE,
     KILL_OLD,
     MANAGER_STARTS,
     MANAGER_DROPS,
@@ -84,6 +86,7 @@ static const char *const moves[] = {
     "old: rsmd_store_put()",
     "old: the manager does not answer: rsmd_store_remove(), rsmd_generation_table_own()",
     "old: ends",
+    "old: could not hand over: rsmd_server_end(), rsmd_generation_table_free()",
     "old: killed",
     "the manager starts the next one: receive_from_manager()",
     "the manager closes what it stores",
@@ -103,13 +106,13 @@ static const char *const moves[] = {
 
 enum word { OWNED, LEFT, DIED };
 /* What the old daemon does. */
-enum old { SERVES, LEAVES, HAS_LEFT, UNLISTED, STORED, GONE };
+enum old { SERVES, LEAVES, HAS_LEFT, UNLISTED, STORED, ENDS, GONE };
 /* And the next one. */
 enum next { NOT_STARTED, STARTED, LISTED, IN_TIME, HAS_WORD, HOLDS, RESTORED, DROPPED };
 
 struct state {
     uint8_t now, word, owner, until;
-    uint8_t old, old_listed, old_fds, in_place, tries;
+    uint8_t old, old_listed, old_fds, in_place;
     uint8_t stored; /* the manager has the descriptors */
     uint8_t next, next_listed, next_fds;
     uint8_t forked, client, seen,
@@ -141,9 +144,8 @@ static void die(struct state *state, unsigned who, bool listed)
 
 static bool begin_handover(struct state *state, bool in_place)
 {
-    if (state->old != SERVES || state->tries == TRIES || state->now + WAIT > LAST_SECOND)
+    if (state->old != SERVES || state->now + WAIT > LAST_SECOND)
         return false;
-    state->tries++;
     state->in_place = in_place;
     state->old = LEAVES;
     return true;
@@ -160,10 +162,6 @@ static bool leave(struct state *state, bool first, unsigned variant)
 {
     if (state->old != (first ? LEAVES : HAS_LEFT))
         return false;
-    if (!state->old_listed && variant != UNLISTED_FIRST && first) {
-        state->old = HAS_LEFT; /* it does not hold the word: nothing to leave */
-        return true;
-    }
     if (first == (variant != UNLISTED_FIRST))
         write_left(state);
     else
@@ -193,7 +191,7 @@ static bool own_again(struct state *state, bool in_place, unsigned variant)
         return false;
     if (variant != NOT_TAKEN_BACK)
         state->stored = 0;
-    state->old = SERVES;
+    state->old = ENDS;
     if (variant == NOT_OWNED_AGAIN)
         return true;
     state->old_listed = take(state, OLD);
@@ -228,6 +226,18 @@ static bool end(struct state *state, unsigned variant)
     state->old = GONE;
     state->old_fds = 0;
     if (variant == MARKED_WHEN_GIVEN)
+        state->word = DIED;
+    return true;
+}
+
+static bool end_alone(struct state *state)
+{
+    if (state->old != ENDS)
+        return false;
+    state->failed = 1;
+    state->old = GONE;
+    state->old_fds = 0;
+    if (state->old_listed)
         state->word = DIED;
     return true;
 }
@@ -388,7 +398,7 @@ static bool second(struct state *state)
     if (state->now == LAST_SECOND)
         return false;
     state->now++;
-    if (state->word == LEFT && state->now >= state->until && state->old != SERVES)
+    if (state->word == LEFT && state->now >= state->until && state->old != ENDS)
         state->failed = 1; /* no daemon came in time */
     return true;
 }
@@ -414,6 +424,8 @@ static bool make_move(void *memory, unsigned move, unsigned variant)
         return store(state);
     case END:
         return end(state, variant);
+    case END_ALONE:
+        return end_alone(state);
     case KILL_OLD:
         return kill_old(state);
     case MANAGER_STARTS:
@@ -452,10 +464,8 @@ static const char *wrong(const void *memory, bool final)
         return "a handover in which nothing failed has ended a client";
     if (state->ended && state->by_clock && state->next == RESTORED)
         return "a client that has given up is served again";
-    if (state->old == SERVES && state->next >= HOLDS && state->next <= RESTORED)
-        return "two daemons serve one client";
-    if (state->old == SERVES && state->stored)
-        return "a daemon serves, and a successor would find what it had given away";
+    if (state->old == ENDS && state->stored)
+        return "a daemon ends what its clients have, and a successor would find it";
     if (final && !state->ended && !served)
         return "a client believes for ever in a daemon that has ended";
     return NULL;
