@@ -3,11 +3,11 @@
 #
 # build.sh [--product] VERSION HEADERS SOURCE FOLDER [MAKE ARGUMENTS]: build the modules for the kernel VERSION into
 # FOLDER: rsm_ntb, and out of the unmodified SOURCE/drivers/ntb the NTB core and the drivers of the hardware (SOURCE
-# is "-" where the kernel has them). Unless --product is given, ntb_hw_ivshmem, ntb_hw_edu and the kernel's own tests of NTB,
+# is "-" where the kernel has them). Unless --product is given, the modules for tests and the kernel's own tests of NTB,
 # too. Nothing is installed. Does nothing for what is up to date.
 set -eu
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
-parts=(rsm_ntb ntb_hw_ivshmem ntb_hw_edu)
+parts=(rsm_ntb ntb_hw_ivshmem ntb_hw_edu rsm_delay)
 config=(CONFIG_NTB_PINGPONG=m CONFIG_NTB_TOOL=m CONFIG_NTB_PERF=m CONFIG_NTB_TRANSPORT=m)
 if [ "$1" = --product ]; then
     parts=(rsm_ntb) config=()

@@ -567,8 +567,8 @@ int main(int count, char **arguments)
     if (count == 2 && !strcmp(arguments[1], "many"))
         return many();
     if (count == 3 && !strcmp(arguments[1], "unbind"))
-        return unbind(atof(arguments[2]));
-    CHECK(count == 3, "driver MACHINE LIFE, driver unbind SECONDS, or driver hostile, pages or many");
+        return unbind(strtoul(arguments[2], NULL, 10));
+    CHECK(count == 3, "driver MACHINE LIFE, driver unbind TIMES, or driver hostile, pages or many");
     if (atoi(arguments[1]) == 2)
         importer();
     else if (atoi(arguments[2]) == 1)

@@ -66,7 +66,7 @@ int many(void);
 /* pages.c */
 int pages(void);
 /* unbind.c: for so many seconds */
-int unbind(double seconds);
+int unbind(unsigned long times);
 /* posts.c: of the two machines, in the first session; and in the next one */
 void posts_of_exporter(int control, int fd, volatile uint64_t *data);
 void posts_of_importer(int control, uint32_t epoch);

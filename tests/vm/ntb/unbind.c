@@ -432,19 +432,16 @@ static void pull_and_plug(const char *device)
     write_quietly(path, "1");
 }
 
-/* For that long; how often. */
-static unsigned long torment(double seconds)
+static void torment(unsigned long times)
 {
     static const char *const drivers[] = {"/sys/bus/pci/drivers/ntb_hw_ivshmem",
                                           "/sys/bus/ntb/drivers/rsm_ntb"};
-    double end = now() + seconds;
-    unsigned long times = 0;
     unsigned seed = 5;
     glob_t devices;
 
     CHECK(!glob("/sys/bus/ntb/devices/0000*", 0, NULL, &devices) && devices.gl_pathc == PORTS,
           "ends of the bridge");
-    for (; now() < end; times++) {
+    while (times-- > 0) {
         const char *device = strrchr(devices.gl_pathv[(unsigned)rand_r(&seed) % PORTS], '/') + 1;
 
         if (rand_r(&seed) % 32 == 0)
@@ -452,7 +449,6 @@ static unsigned long torment(double seconds)
         unbind_and_bind(device, drivers[(unsigned)rand_r(&seed) % 4 != 0], &seed);
     }
     globfree(&devices);
-    return times;
 }
 
 /* ---- all of it ---- */
@@ -472,18 +468,16 @@ static void end(const pid_t *children)
     }
 }
 
-int unbind(double seconds)
+int unbind(unsigned long times)
 {
     pid_t children[PORTS];
-    unsigned long times;
 
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(shared != MAP_FAILED, "memory");
     for (int port = 0; port < PORTS; port++)
         children[port] = begin(port);
-    times = torment(seconds);
+    torment(times);
     end(children);
-    printf("result: the device went and came back %lu times\n", times);
     for (int i = 0; i < OPERATIONS; i++) {
         unsigned long good = atomic_load(&shared->good[i]),
                       without = atomic_load(&shared->without[i]);
@@ -494,6 +488,6 @@ int unbind(double seconds)
                without);
         CHECK((good || i == PIN || i == UNPIN) && without, "%s was not tried", names[i]);
     }
-    CHECK(!atomic_load(&shared->failed) && times >= 10, "%lu times", times);
+    CHECK(!atomic_load(&shared->failed), "a process ended by itself");
     return 0;
 }

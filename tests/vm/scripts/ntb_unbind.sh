@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# ntb_unbind.sh PROGRAM SECONDS: in a machine with both ends of a bridge, whose pools are device memory, the devices
+# ntb_unbind.sh PROGRAM TIMES: in a machine with both ends of a bridge, whose pools are device memory, the devices
 # go and come back while processes use everything that their descriptors can do (tests/vm/ntb/unbind.c). The kernel
-# looks for memory that is used after its end: the test fails on whatever it finds.
+# looks for memory that is used after its end: the test fails on whatever it finds. The steps by which the driver lets
+# the device go return late (kernel/rsm_delay), for what others can see in between would last microseconds.
 # shellcheck source=../guest/lab.sh
 . /lab/guest/lab.sh
 
@@ -21,6 +22,13 @@ done
 rmmod ntb
 umount /sys/kernel/debug
 lab_ntb pool_mib=4
+# What begins and ends the callbacks and the node; and ends the session, the drivers' part of the pool, and the window.
+late=(ntb_set_ctx misc_register misc_deregister ntb_clear_ctx rsm_session_leave rsm_pool_unmap iounmap)
+insmod /lab/built/rsm_delay.ko functions="$(IFS=, && echo "${late[*]}")" || lab_fail 'insmod rsm_delay'
 status=0
 "$1" unbind "$2" || status=$?
+delayed=$(</sys/module/rsm_delay/parameters/delayed)
+echo "result: returned late: ${late[*]}: $delayed times"
+[[ ! ,$delayed, =~ ,0, ]] || lab_fail 'a step was not delayed'
+rmmod rsm_delay || lab_fail 'rmmod rsm_delay'
 lab_ntb_end "$status"
