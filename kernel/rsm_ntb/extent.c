@@ -275,8 +275,8 @@ void rsm_extents_orphan(struct rsm_port *port)
 		if (extent->orphan)
 			memcpy(extent->orphan, port->pool.memory + extent->offset, extent->length);
 		else
-			pr_err("%s: no memory to keep %llu bytes of exported memory; its contents are lost\n",
-			       port->name, extent->length);
+			pr_err_ratelimited("%s: no memory to keep %llu bytes of exported memory; its contents are lost\n",
+					   port->name, extent->length);
 	}
 }
 

@@ -201,7 +201,8 @@ static void unmap(struct rsm_port *port, struct rsm_pin *pin)
 
 	if (iommu_unmap(port->pool.domain, address_of(port, extent), extent->length) !=
 	    extent->length)
-		pr_err("%s: the IOMMU has kept a part of extent %llu\n", port->name, extent->id.value);
+		pr_err_ratelimited("%s: the IOMMU has kept a part of extent %llu\n", port->name,
+				   extent->id.value);
 	extent->pin = NULL;
 	list_del(&pin->list);
 }
