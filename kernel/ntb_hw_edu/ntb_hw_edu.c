@@ -5,8 +5,9 @@
  * some offset is a read or write of /dev/ntb_edu there: the device does it at the translated bus
  * address, by way of the IOMMU. Unlike ntb_hw_ivshmem, it translates to any memory.
  *
- * There is a link and nobody behind it: scratchpads and doorbells lead nowhere. The outbound window
- * is the memory of an ivshmem-plain device in the same machine, which nobody looks at.
+ * There is a link and nobody behind it: doorbells lead nowhere, and the scratchpads there are those here, so
+ * that a client driver sees itself on the other side: it greets, and acknowledges. The outbound window is
+ * the memory of an ivshmem-plain device in the same machine, which nobody looks at.
  *
  * As on a bus, a write is posted: it succeeds whether or not it arrives. A read that the IOMMU
  * refuses gives what QEMU makes of it, which is none of the memory. Nobody may have /dev/ntb_edu
@@ -146,7 +147,7 @@ static int edu_peer_mw_get_addr(struct ntb_dev *ntb, int index, phys_addr_t *bas
 	return 0;
 }
 
-/* ---- doorbells and scratchpads: nobody rings, nobody writes ---- */
+/* ---- doorbells, which nobody rings, and scratchpads, where everybody is the other side, too ---- */
 
 static u64 edu_db_valid_mask(struct ntb_dev *ntb)
 {
@@ -208,12 +209,12 @@ static int edu_spad_write(struct ntb_dev *ntb, int index, u32 value)
 
 static u32 edu_peer_spad_read(struct ntb_dev *ntb, int peer, int index)
 {
-	return ~0u;
+	return peer ? 0 : edu_spad_read(ntb, index);
 }
 
 static int edu_peer_spad_write(struct ntb_dev *ntb, int peer, int index, u32 value)
 {
-	return 0;
+	return peer ? -EINVAL : edu_spad_write(ntb, index, value);
 }
 
 static const struct ntb_dev_ops edu_ops = {
