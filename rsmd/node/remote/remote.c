@@ -149,6 +149,7 @@ void rsmd_remote_stop(struct rsmd_node *node)
 {
     if (node->hosts == NULL)
         return;
+    node->hosts->carrier.proceed = NULL; /* no next link comes */
     while (node->hosts->remote != NULL) {
         struct rsmd_remote *remote = node->hosts->remote;
         take_down(node, remote);

@@ -107,7 +107,9 @@ static void a_link_goes(void **state)
                           .u.event_peers = {RSM_EVENT_IMPORT, made[MANY - 1].import, 0}};
     assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
     assert_int_equal(importer.reply.u.event_peers_reply.total, 0); /* no event gets there */
+    assert_int_equal(hosts.proceeds, 0);
     assert_true(rounds_until_over() > 1);
+    assert_int_equal(hosts.proceeds, 2);
     assert_int_equal(hosts.revokes, MANY);
     assert_int_equal(HASH_COUNT(hosts.node[1].imports), 0);
     assert_int_equal(HASH_COUNT(hosts.node[2].imports), MANY); /* handles of the process */
