@@ -135,6 +135,12 @@ static size_t queued_to(void *context, uint32_t node)
     return rsmd_cluster_queued(own->cluster, node);
 }
 
+static void proceed_with(void *context, uint32_t node)
+{
+    const struct rsmd_node *own = context;
+    rsmd_cluster_proceed(own->cluster, node);
+}
+
 /* ------------------------------------------------------------------ links and what they tell */
 
 static void on_up(void *context, uint32_t node)
@@ -163,9 +169,12 @@ static bool start_links(struct daemon *d)
 {
     warn_of_trust(d);
     const struct rsmd_remote_ops carrier = {
-        .context = &d->node, .send = send_to, .queued = queued_to};
-    const struct rsmd_cluster_user user = {
-        .context = &d->node, .up = on_up, .down = on_down, .message = rsmd_remote_message};
+        .context = &d->node, .send = send_to, .queued = queued_to, .proceed = proceed_with};
+    const struct rsmd_cluster_user user = {.context = &d->node,
+                                           .up = on_up,
+                                           .down = on_down,
+                                           .message = rsmd_remote_message,
+                                           .busy = rsmd_remote_busy};
     if (!rsmd_remote_start(&d->node, d->server.base, &carrier))
         return fail(d, "out of memory");
     d->node.cluster =

@@ -278,6 +278,13 @@ bool rsmd_cluster_send(struct rsmd_cluster *cluster, uint32_t node,
     return error == 0;
 }
 
+void rsmd_cluster_proceed(struct rsmd_cluster *cluster, uint32_t node)
+{
+    struct rsmd_link *link = cluster != NULL ? rsmd_link_to(cluster, node) : NULL;
+    if (link != NULL)
+        rsmd_link_proceed(link);
+}
+
 size_t rsmd_cluster_queued(const struct rsmd_cluster *cluster, uint32_t node)
 {
     const struct rsmd_link *link = rsmd_link_to(cluster, node);

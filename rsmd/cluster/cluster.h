@@ -22,13 +22,16 @@ enum rsmd_link_state {
     RSMD_LINK_UP,
 };
 
-/** What happens on the links. Called from the event loop, never from within a function below;
- *  message() only between up() and down() of that node. */
+/** What happens on the links. Called from the event loop, never from within a function below but
+ *  rsmd_cluster_proceed(); message() only between up() and down() of that node. */
 struct rsmd_cluster_user {
     void *context;
     void (*up)(void *context, uint32_t node);
     void (*down)(void *context, uint32_t node);
     void (*message)(void *context, uint32_t node, const struct rsm_cluster_msg *msg);
+    /** Not yet done with what went over the former link: the next one waits, with all that comes
+     *  over it, until rsmd_cluster_proceed(). May be NULL: never. */
+    bool (*busy)(void *context, uint32_t node);
 };
 
 /**
@@ -50,6 +53,9 @@ void rsmd_cluster_set_same_host(struct rsmd_cluster *cluster,
  * @return false: this node has no links, because it had no address when it started, or no memory.
  */
 bool rsmd_cluster_add(struct rsmd_cluster *cluster, const struct rsmd_conf_node *node);
+
+/** busy() is not true any more of that node; may call up(). @p cluster may be NULL. */
+void rsmd_cluster_proceed(struct rsmd_cluster *cluster, uint32_t node);
 
 /** How many links are wanted, and how many of them are up or not needed. @p cluster may be NULL. */
 void rsmd_cluster_count(const struct rsmd_cluster *cluster, uint32_t *wanted, uint32_t *up);

@@ -198,6 +198,8 @@ struct rsmd_link *rsmd_link_new(struct rsmd_cluster *cluster, const struct rsmd_
 void rsmd_link_free(struct rsmd_link *link);
 /** A connection of this link, both ends authenticated. */
 void rsmd_link_adopt(struct rsmd_link *link, struct rsmd_tcp *conn);
+/** Let a connection have the link that waits for the end of the former one, if that is over. */
+void rsmd_link_proceed(struct rsmd_link *link);
 /** A PONG came on the connection that is up. */
 void rsmd_link_answered(struct rsmd_link *link);
 /** A connection of the link is over. Called by the reaper. */

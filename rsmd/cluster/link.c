@@ -167,8 +167,22 @@ static void promote(struct rsmd_link *link, struct rsmd_tcp *conn)
         cluster->user.up(cluster->user.context, link->node->id);
 }
 
+static bool is_busy(const struct rsmd_link *link)
+{
+    const struct rsmd_cluster_user *user = &link->cluster->user;
+    return user->busy != NULL && user->busy(user->context, link->node->id);
+}
+
+void rsmd_link_proceed(struct rsmd_link *link)
+{
+    if (link->up == NULL && link->rival != NULL && link->rival->phase == RSMD_PHASE_RIVAL &&
+        !is_busy(link))
+        promote(link, link->rival);
+}
+
 /* The node has a link, and now somebody else is that node, too. Either it was restarted and we have
- * not noticed the end of the former, or there are two. The former decides, by answering. */
+ * not noticed the end of the former, or there are two. The former decides, by answering. If it has
+ * ended, this one waits only until nothing of it is left. */
 static void examine_rival(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
     if (link->rival != NULL) {
@@ -178,7 +192,7 @@ static void examine_rival(struct rsmd_link *link, struct rsmd_tcp *conn)
     link->rival = conn;
     conn->phase = RSMD_PHASE_RIVAL;
     rsmd_stream_pause(conn->stream);
-    if (link->up->phase == RSMD_PHASE_OVER)
+    if (link->up == NULL || link->up->phase == RSMD_PHASE_OVER)
         return;
     if (link->up->theirs.incarnation == conn->theirs.incarnation)
         rsmd_tcp_end(link->up, "the peer has made a new connection");
@@ -188,7 +202,7 @@ static void examine_rival(struct rsmd_link *link, struct rsmd_tcp *conn)
 
 void rsmd_link_adopt(struct rsmd_link *link, struct rsmd_tcp *conn)
 {
-    if (link->up == NULL)
+    if (link->up == NULL && !is_busy(link))
         promote(link, conn);
     else
         examine_rival(link, conn);
@@ -229,9 +243,8 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn)
         if (cluster->user.down != NULL)
             cluster->user.down(cluster->user.context, link->node->id);
     }
-    if (link->rival != NULL && link->rival->phase == RSMD_PHASE_RIVAL)
-        promote(link, link->rival);
-    else if (is_caller(link))
+    rsmd_link_proceed(link);
+    if (link->up == NULL && is_caller(link))
         retry_later(link);
 }
 

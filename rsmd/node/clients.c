@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clients, and the end of all that one has: see registry.h. */
-#include "base/clock.h"
 #include "node/extents.h"
 #include "node/interrupts.h"
 #include "node/registry.h"
 #include "node/remote/remote.h"
+#include "node/slice.h"
 #include "node/unfinished.h"
 
 bool rsmd_client_admit(const struct rsmd_client *client)
@@ -59,7 +59,7 @@ bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client,
 {
     while (!rsmd_client_is_clear(client)) {
         clear_one(node, client, until);
-        if (until != INT64_MAX && rsm_clock_ns() >= until)
+        if (rsmd_slice_is_over(until))
             break;
     }
     return rsmd_client_is_clear(client);

@@ -153,7 +153,7 @@ static enum rsm_status need_exporters(struct rsmd_node *node, struct rsmd_import
     if (exported != NULL) {
         status = rsmd_events_need_cell(exported->client->account, &exported->events);
         *events = &exported->events;
-    } else if (import->remote != NULL) {
+    } else if (rsmd_remote_has(import)) {
         status = rsmd_relay_need(node, import);
         if (status == RSM_ST_OK)
             *events = rsmd_relay_events(import);
@@ -204,23 +204,32 @@ static void add_nobody(struct rsmd_call *call, struct rsmd_import *import)
         reply->peers[reply->count++] = 0;
 }
 
+/* The connection with that index. Whoever asks for page after page gets there without a walk. */
+static struct rsmd_import *find_receiver(const struct rsmd_export *exported, uint32_t index)
+{
+    struct rsmd_import *import = exported->imports;
+    if (exported->page.import != NULL && exported->page.index == index)
+        return exported->page.import;
+    for (uint32_t i = 0; i < index && import != NULL; i++)
+        import = import->export_next;
+    return import;
+}
+
 static enum rsm_status receivers_of_export(struct rsmd_call *call, struct rsmd_export *exported)
 {
     struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
-    uint32_t first = call->request->u.event_peers.first, index = 0;
-    struct rsmd_import *import, *next;
-    DL_FOREACH_SAFE2(exported->imports, import, next, export_next)
-    {
-        if (reply->count == RSM_PROTO_COUNTERS_MAX)
-            break;
-        if (index++ < first)
-            continue;
+    uint32_t first = call->request->u.event_peers.first;
+    struct rsmd_import *import = find_receiver(exported, first), *next;
+    for (; import != NULL && reply->count < RSM_PROTO_COUNTERS_MAX; import = next) {
         const struct rsmd_events *events;
+        next = import->export_next;
         if (need_importers(call->node, import, &events) == RSM_ST_OK)
             add_peer(call, events, import->id);
         else
             add_nobody(call, import);
     }
+    exported->page.import = import;
+    exported->page.index = first + reply->count;
     reply->total = exported->import_count;
     reply->epoch = rsmd_generation_table_value(call->node->generation_table, exported->epoch_slot);
     return RSM_ST_OK;

@@ -128,6 +128,10 @@ struct rsmd_export {
     bool cutting;                  /* all of them are being cut (unfinished.h) */
     uint32_t notices;              /* how often importers were to be told that it is unavailable */
     struct rsmd_import *tell_next; /* whom next; NULL: nobody */
+    struct {
+        struct rsmd_import *import; /* NULL: not known */
+        uint32_t index;             /* of it among `imports` */
+    } page;                         /* where the next page of EVENT_RECEIVERS begins */
     struct rsmd_events events;
     struct rsmd_records *records; /* of its connections; NULL: the exporter asks for none */
     struct rsmd_export *prev, *next;
@@ -182,6 +186,7 @@ struct rsmd_import {
     struct rsmd_release *release; /* of the offer, if it is to be released by the importer's node */
     struct rsm_node_import *entry; /* of the controller's port, if the export is on another host */
     uint32_t owed; /* the exporter's node waits for a DISCONNECT with this id; 0: it does not */
+    bool doomed;   /* the fabric does not reach the other end's node, and it is about to be cut */
     struct {
         uint32_t id; /* of the connection at the exporter's node; 0 once aborted */
         struct rsmd_segment_name name;
@@ -189,6 +194,7 @@ struct rsmd_import {
     } there;                                       /* if the export is on another host */
     struct rsmd_import *prev, *next;               /* of the client */
     struct rsmd_import *export_prev, *export_next; /* of the export */
+    struct rsmd_import *remote_prev, *remote_next; /* of the other end's node: doomed, or owed */
     UT_hash_handle hh;                             /* by id */
     UT_hash_handle hh_made;                        /* by made, if its port has news */
     UT_hash_handle hh_remote;                      /* by there.id, of the remote node */

@@ -149,6 +149,7 @@ static void remove_from_export(struct rsmd_export *exported, struct rsmd_import 
 {
     if (exported->tell_next == import)
         exported->tell_next = import->export_next;
+    exported->page.import = NULL; /* others have another index now */
     DL_DELETE2(*list_of(exported, import), import, export_prev, export_next);
     (*count_of(exported, import))--;
 }

@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/unfinished.h"
 
-#include "base/clock.h"
 #include "node/records.h"
 #include "node/registry.h"
-
-static const int64_t slice_ns = 1000000; /* of a request */
-
-/* Until when a request may go on. Without a server there is nobody to do the rest. */
-static int64_t end_of_slice(const struct rsmd_node *node)
-{
-    return node->has_turns ? rsm_clock_ns() + slice_ns : INT64_MAX;
-}
-
-static bool is_over(int64_t until)
-{
-    return until != INT64_MAX && rsm_clock_ns() >= until;
-}
+#include "node/slice.h"
 
 static struct rsmd_export *find(const struct rsmd_node *node, uint32_t id)
 {
@@ -41,7 +28,7 @@ static bool tell_some(struct rsmd_node *node, struct rsmd_export *exported, int6
         struct rsmd_import *import = exported->tell_next;
         exported->tell_next = import->export_next;
         tell_one(node, exported, import);
-        if (is_over(until))
+        if (rsmd_slice_is_over(until))
             break;
     }
     return exported->tell_next == NULL;
@@ -54,7 +41,7 @@ static bool cut_some(struct rsmd_node *node, struct rsmd_export *exported, int64
         if (exported->imports != NULL)
             tell_one(node, exported, exported->imports);
         rsmd_export_cut_first(node, exported);
-        if (is_over(until))
+        if (rsmd_slice_is_over(until))
             break;
     }
     return !rsmd_export_is_used(exported);
@@ -80,7 +67,7 @@ void rsmd_unfinished_tell(struct rsmd_node *node, struct rsmd_client *client,
     bool free = left->export_id == 0 || left->export_id == exported->id;
     exported->notices++;
     exported->tell_next = exported->imports;
-    if (!tell_some(node, exported, free ? end_of_slice(node) : INT64_MAX))
+    if (!tell_some(node, exported, free ? rsmd_slice_end(node) : INT64_MAX))
         left->export_id = exported->id;
 }
 
@@ -90,7 +77,7 @@ void rsmd_unfinished_cut(struct rsmd_node *node, struct rsmd_client *client,
     uint32_t id = exported->id;
     exported->cutting = true;
     exported->tell_next = NULL; /* each is told before it is cut */
-    if (!work(node, exported, end_of_slice(node)))
+    if (!work(node, exported, rsmd_slice_end(node)))
         client->unfinished.export_id = id;
 }
 

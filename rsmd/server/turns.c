@@ -15,9 +15,10 @@ struct rsmd_lane {
     uid_t uid;
     unsigned seats;
     struct rsmd_seat *waiting;
-    int64_t used;   /* time, on the scale of rsmd_turns.reached */
-    uint64_t order; /* when it began to wait */
-    unsigned place; /* in the heap, while any of them waits */
+    int64_t used;                  /* time, on the scale of rsmd_turns.reached */
+    uint64_t order;                /* when it began to wait */
+    unsigned place;                /* in the heap, while any of them waits */
+    struct rsmd_lane *prev, *next; /* without seats, among those that are left */
     UT_hash_handle hh;
 };
 
@@ -116,18 +117,52 @@ static void go_on_later(const struct rsmd_turns *turns)
         evtimer_add(turns->turn, &now);
 }
 
+/* ------------------------------------------------------------------ lanes whose clients have gone */
+
+static void forget(struct rsmd_turns *turns, struct rsmd_lane *lane)
+{
+    DL_DELETE(turns->left, lane);
+    turns->left_count--;
+    HASH_DEL(turns->lanes, lane);
+    free(lane);
+}
+
+/* Whose time the others have caught up with; and if that is nobody's, who has used least. */
+static void make_room_to_remember(struct rsmd_turns *turns)
+{
+    struct rsmd_lane *lane, *next, *least = turns->left;
+    DL_FOREACH_SAFE(turns->left, lane, next)
+    {
+        least = lane->used < least->used ? lane : least;
+        if (lane->used <= turns->reached && lane != least)
+            forget(turns, lane);
+    }
+    forget(turns, least);
+}
+
+/* The last client of a lane has gone. What it has used is remembered until the others have used as much: who
+ * comes anew would begin there anyway. */
+static void leave_behind(struct rsmd_turns *turns, struct rsmd_lane *lane)
+{
+    if (lane->used > turns->reached && turns->left_count == RSMD_LANES_LEFT_MAX)
+        make_room_to_remember(turns);
+    DL_APPEND(turns->left, lane);
+    turns->left_count++;
+    if (lane->used <= turns->reached)
+        forget(turns, lane);
+}
+
 /* ------------------------------------------------------------------ a turn */
 
-/* What a lane has used more. It may be gone by now, with the seat that was served. */
-static void charge(struct rsmd_turns *turns, uid_t uid, int64_t used)
+/* What a lane has used, whose last client may have gone meanwhile. */
+static void charge(struct rsmd_turns *turns, struct rsmd_lane *lane, int64_t used)
 {
-    struct rsmd_lane *lane;
-    HASH_FIND(hh, turns->lanes, &uid, sizeof uid, lane);
-    if (lane == NULL)
-        return;
+    turns->serving = NULL;
     lane->used += used;
     if (lane->waiting != NULL)
         settle(turns, lane->place, lane);
+    if (lane->seats == 0)
+        leave_behind(turns, lane);
 }
 
 /* One request of the client that is first in the lane that has used least; it then is last there. */
@@ -135,13 +170,13 @@ static void serve_first(struct rsmd_turns *turns, int64_t begun, int64_t *ended)
 {
     struct rsmd_lane *lane = turns->waiting[0];
     struct rsmd_seat *seat = lane->waiting;
-    uid_t uid = lane->uid;
     turns->reached = lane->used;
+    turns->serving = lane;
     dequeue(turns, seat);
     if (turns->serve(seat) == RSMD_SERVED_ONE)
         enqueue(turns, seat);
     *ended = turns->clock();
-    charge(turns, uid, *ended - begun);
+    charge(turns, lane, *ended - begun);
 }
 
 bool rsmd_turns_go_on(struct rsmd_turns *turns)
@@ -174,16 +209,16 @@ void rsmd_turns_ready(struct rsmd_turns *turns, struct rsmd_seat *seat)
         return;
     if (turns->waiting_count == 0 && turns->at_once_ns < turn_ns) {
         struct rsmd_lane *lane = seat->lane;
-        uid_t uid = lane->uid;
         if (lane->used < turns->reached)
             lane->used = turns->reached;
         turns->reached = lane->used;
+        turns->serving = lane;
         int64_t begun = turns->clock();
         for (int i = 0; i < REQUESTS_AT_ONCE && served == RSMD_SERVED_ONE; i++)
             served = turns->serve(seat);
         int64_t used = turns->clock() - begun;
         turns->at_once_ns += used;
-        charge(turns, uid, used);
+        charge(turns, lane, used);
     }
     if (served == RSMD_SERVED_ONE)
         rsmd_turns_wait(turns, seat);
@@ -191,23 +226,44 @@ void rsmd_turns_ready(struct rsmd_turns *turns, struct rsmd_seat *seat)
 
 /* ------------------------------------------------------------------ coming and going */
 
+/* NULL: no memory. */
+static struct rsmd_lane *make_lane(struct rsmd_turns *turns, uid_t uid)
+{
+    struct rsmd_lane *lane = calloc(1, sizeof *lane);
+    if (lane == NULL)
+        return NULL;
+    lane->uid = uid;
+    lane->used = turns->reached;
+    HASH_ADD(hh, turns->lanes, uid, sizeof lane->uid, lane);
+    if (lane->hh.tbl != NULL)
+        return lane;
+    free(lane);
+    return NULL;
+}
+
+/* The lane of a user who has no seat. NULL: no memory. */
+static struct rsmd_lane *open_lane(struct rsmd_turns *turns, uid_t uid, struct rsmd_lane *lane)
+{
+    if (!have_room(turns))
+        return NULL;
+    if (lane == NULL) {
+        lane = make_lane(turns, uid);
+    } else if (lane != turns->serving) {
+        DL_DELETE(turns->left, lane);
+        turns->left_count--;
+    }
+    turns->lane_count += lane != NULL;
+    return lane;
+}
+
 bool rsmd_turns_join(struct rsmd_turns *turns, struct rsmd_seat *seat, uid_t uid)
 {
     struct rsmd_lane *lane;
     HASH_FIND(hh, turns->lanes, &uid, sizeof uid, lane);
-    if (lane == NULL) {
-        lane = have_room(turns) ? calloc(1, sizeof *lane) : NULL;
-        if (lane == NULL)
-            return false;
-        lane->uid = uid;
-        lane->used = turns->reached;
-        HASH_ADD(hh, turns->lanes, uid, sizeof lane->uid, lane);
-        if (lane->hh.tbl == NULL) {
-            free(lane);
-            return false;
-        }
-    }
-    turns->lane_count += lane->seats == 0;
+    if (lane == NULL || lane->seats == 0)
+        lane = open_lane(turns, uid, lane);
+    if (lane == NULL)
+        return false;
     lane->seats++;
     seat->lane = lane;
     return true;
@@ -222,9 +278,9 @@ void rsmd_turns_leave(struct rsmd_turns *turns, struct rsmd_seat *seat)
     seat->lane = NULL;
     if (--lane->seats > 0)
         return;
-    HASH_DEL(turns->lanes, lane);
     turns->lane_count--;
-    free(lane);
+    if (lane != turns->serving) /* else when it is known what that has cost */
+        leave_behind(turns, lane);
 }
 
 bool rsmd_turns_init(struct rsmd_turns *turns, struct event_base *base,
@@ -242,4 +298,6 @@ void rsmd_turns_end(struct rsmd_turns *turns)
     turns->turn = NULL;
     free(turns->waiting);
     turns->waiting = NULL;
+    while (turns->left != NULL)
+        forget(turns, turns->left);
 }

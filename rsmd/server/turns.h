@@ -9,7 +9,8 @@
  * next who has used least. Somebody who comes after a pause begins where the one is who is served
  * now, so that nobody saves time up, and nobody has to wait for what was used before he came. So a
  * user with a thousand clients that never stop asking delays those of another by one request of
- * his; if that took 50 ms, others have 50 ms before his next one.
+ * his; if that took 50 ms, others have 50 ms before his next one. Nor does he get rid of what he has
+ * used by leaving: as long as it matters it is kept, and counts when he comes again.
  *
  * All on the thread of the event loop.
  */
@@ -38,11 +39,17 @@ enum rsmd_served {
     RSMD_SERVED_LAST,    /* the client has left, and its seat may be gone */
 };
 
+/** Users without clients whose time is remembered. Of more the one is forgotten who has used least. */
+enum { RSMD_LANES_LEFT_MAX = 512 };
+
 struct rsmd_turns {
     enum rsmd_served (*serve)(struct rsmd_seat *seat);
     int64_t (*clock)(void);     /* nanoseconds; rsm_clock_ns(), but for tests */
     struct rsmd_lane *lanes;    /* by uid */
-    unsigned lane_count;        /* of these */
+    unsigned lane_count;        /* of these that have clients */
+    struct rsmd_lane *left;     /* the others: their users had used more than was their turn */
+    unsigned left_count;        /* of those; at most RSMD_LANES_LEFT_MAX */
+    struct rsmd_lane *serving;  /* one of its clients is being served */
     struct rsmd_lane **waiting; /* heap of those that wait: the first has used least */
     unsigned waiting_count, waiting_room;
     int64_t reached;     /* what the lane had used that was served last: nobody begins before */

@@ -81,7 +81,7 @@ static void on_overdue(evutil_socket_t fd, short what, void *argument)
 {
     struct rsmd_import *import = argument;
     (void)fd, (void)what;
-    rsmd_import_abort(import->fate->node, import);
+    rsmd_ends_doom(import->fate->node, import);
 }
 
 void rsmd_remote_lost(struct rsmd_node *node, struct rsmd_import *import)

@@ -17,7 +17,7 @@
 
 void rsmd_remote_unforward(struct rsmd_forward *forward)
 {
-    DL_DELETE(forward->remote->waiting, forward);
+    HASH_DELETE(hh, forward->remote->waiting, forward);
     DL_DELETE2(forward->client->forwards, forward, client_prev, client_next);
     forward->client->forward_count--;
     rsmd_share_give(forward->client->account, RSMD_FORWARDS, 1);
@@ -35,7 +35,7 @@ void rsmd_remote_answer(struct rsmd_forward *forward, struct rsm_msg *reply,
     client->answer(client, reply, fds);
 }
 
-static void refuse(struct rsmd_forward *forward, enum rsm_status status)
+void rsmd_remote_refuse(struct rsmd_forward *forward, enum rsm_status status)
 {
     struct rsm_msg reply = {.status = status};
     rsmd_remote_answer(forward, &reply, NULL);
@@ -44,7 +44,7 @@ static void refuse(struct rsmd_forward *forward, enum rsm_status status)
 static void on_late(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
-    refuse(argument, RSM_ST_UNREACHABLE);
+    rsmd_remote_refuse(argument, RSM_ST_UNREACHABLE);
 }
 
 void rsmd_remote_abandon(struct rsmd_client *client)
@@ -57,9 +57,7 @@ struct rsmd_forward *rsmd_remote_forwarded(const struct rsmd_remote *remote, uin
                                            bool of_interrupt)
 {
     struct rsmd_forward *forward;
-    DL_FOREACH(remote->waiting, forward)
-    if (forward->request == request)
-        break;
+    HASH_FIND_INT(remote->waiting, &request, forward);
     bool fits = forward != NULL && (forward->type != RSM_MSG_IMPORT_CONNECT) == of_interrupt;
     return fits ? forward : NULL;
 }
@@ -85,13 +83,17 @@ struct rsmd_forward *rsmd_remote_forward(const struct rsmd_call *call, struct rs
                                      .type = call->request->type,
                                      .sequence = call->request->sequence};
     forward->late = evtimer_new(call->node->hosts->base, on_late, forward);
-    if (forward->late == NULL || event_add(forward->late, &timeout) < 0) {
+    bool entered = forward->late != NULL && event_add(forward->late, &timeout) == 0;
+    if (entered) {
+        HASH_ADD_INT(remote->waiting, request, forward);
+        entered = forward->hh.tbl != NULL;
+    }
+    if (!entered) {
         if (forward->late != NULL)
             event_free(forward->late);
         free(forward);
         return NULL;
     }
-    DL_APPEND(remote->waiting, forward);
     DL_APPEND2(call->client->forwards, forward, client_prev, client_next);
     call->client->forward_count++;
     return forward;
@@ -134,8 +136,8 @@ enum rsm_status rsmd_remote_connect(struct rsmd_call *call, struct rsmd_controll
 
 /* ------------------------------------------------------------------ answers */
 
-static void send_disconnect(const struct rsmd_node *node, const struct rsmd_remote *remote,
-                            uint32_t id, uint32_t died)
+void rsmd_remote_send_disconnect(const struct rsmd_node *node, const struct rsmd_remote *remote,
+                                 uint32_t id, uint32_t died)
 {
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT,
                                   .u.import = {.import = id, .died = died}};
@@ -147,7 +149,7 @@ static void give_back(const struct rsmd_node *node, const struct rsmd_remote *re
                       const struct rsm_cluster_connect_reply *reply)
 {
     if (reply->status == RSM_ST_OK && rsmd_remote_import(remote, reply->import) == NULL)
-        send_disconnect(node, remote, reply->import, 0);
+        rsmd_remote_send_disconnect(node, remote, reply->import, 0);
 }
 
 /* ------------------------------------------------------------------ what a port has of an import */
@@ -345,15 +347,16 @@ static void tell_of_cut(const struct rsmd_node *node, struct rsmd_import *import
 {
     uint32_t died = RSM_CLUSTER_DIED | (released ? 0 : RSM_CLUSTER_HELD);
     if (!known)
-        send_disconnect(node, import->remote, import->there.id, died);
+        rsmd_remote_send_disconnect(node, import->remote, import->there.id, died);
     else if (import->entry != NULL && released)
-        send_disconnect(node, import->remote, import->there.id, 0);
-    import->owed = released ? 0 : import->there.id;
+        rsmd_remote_send_disconnect(node, import->remote, import->there.id, 0);
+    if (!released)
+        rsmd_ends_owe(import->remote, import, import->there.id);
 }
 
-/* @p known: the exporter's node knows, or cannot be told. */
-static void abort_import(struct rsmd_node *node, struct rsmd_import *import, bool known)
+void rsmd_remote_abort(struct rsmd_node *node, struct rsmd_import *import, bool known)
 {
+    rsmd_ends_done(import);
     rsmd_generation_table_advance(node->generation_table, import->slot);
     tell_of_cut(node, import, known, revoke_entry(import));
     part(import);
@@ -364,7 +367,7 @@ void rsmd_remote_on_abort(struct rsmd_node *node, struct rsmd_remote *remote, ui
 {
     struct rsmd_import *import = rsmd_remote_import(remote, id);
     if (import != NULL)
-        abort_import(node, import, true);
+        rsmd_remote_abort(node, import, true);
 }
 
 void rsmd_remote_on_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
@@ -377,81 +380,20 @@ void rsmd_remote_on_unavailable(struct rsmd_node *node, const struct rsmd_remote
 
 void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import)
 {
-    const struct rsmd_remote *remote =
-        import->owed != 0 ? rsmd_remote_of(node, import->exporter) : import->remote;
+    struct rsmd_remote *creditor =
+        import->owed != 0 ? rsmd_remote_of(node, import->exporter) : NULL;
+    rsmd_ends_done(import);
     rsmd_fate_end(import);
     close_entry(import);
-    if (import->owed != 0 && remote != NULL)
-        send_disconnect(node, remote, import->owed, 0);
+    if (creditor != NULL) {
+        rsmd_remote_send_disconnect(node, creditor, import->owed, 0);
+        rsmd_ends_pay(creditor, import);
+    }
     if (import->there.id == 0)
         return;
     /* What was posted before is not to be lost. */
     rsmd_relay_flush(import);
-    send_disconnect(node, remote, import->there.id, import->disconnected ? 0 : RSM_CLUSTER_DIED);
+    rsmd_remote_send_disconnect(node, import->remote, import->there.id,
+                                import->disconnected ? 0 : RSM_CLUSTER_DIED);
     part(import);
-}
-
-void rsmd_remote_cut_imports(struct rsmd_node *node, struct rsmd_remote *remote,
-                             const struct rsmd_controller *controller)
-{
-    struct rsmd_import *import, *next_import;
-    struct rsmd_forward *forward, *next_forward;
-    HASH_ITER(hh_remote, remote->imports, import, next_import)
-    {
-        if (import->controller != controller)
-            continue;
-        abort_import(node, import, false);
-    }
-    DL_FOREACH_SAFE(remote->waiting, forward, next_forward)
-    {
-        if (forward->controller == controller)
-            refuse(forward, RSM_ST_UNREACHABLE);
-    }
-}
-
-void rsmd_remote_end_imports(struct rsmd_node *node, struct rsmd_remote *remote)
-{
-    while (remote->imports != NULL)
-        abort_import(node, remote->imports, true);
-    while (remote->waiting != NULL)
-        refuse(remote->waiting, RSM_ST_UNREACHABLE);
-}
-
-/* ------------------------------------------------------------------ a link that comes up again */
-
-static bool releases_are_awaited(const struct rsmd_node *node)
-{
-    const struct rsmd_controller *controller;
-    LL_FOREACH(node->controllers, controller)
-    if (controller->ops->imports != NULL)
-        return true;
-    return false;
-}
-
-void rsmd_remote_report_held(const struct rsmd_node *node, const struct rsmd_remote *remote)
-{
-    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_RELEASED,
-                                  .u.released.incarnation = node->hosts->incarnation};
-    const struct rsmd_import *import;
-    if (!releases_are_awaited(node))
-        return;
-    for (import = node->imports; import != NULL; import = import->hh.next)
-        if (import->owed != 0 && import->exporter == remote->node)
-            send_disconnect(node, remote, import->owed, RSM_CLUSTER_DIED | RSM_CLUSTER_HELD);
-    rsmd_remote_send(node, remote, &msg);
-}
-
-void rsmd_remote_on_released(struct rsmd_node *node, struct rsmd_remote *remote,
-                             const struct rsm_cluster_released *released)
-{
-    struct rsmd_import *import;
-    bool other = remote->incarnation != 0 && remote->incarnation != released->incarnation;
-    if (released->incarnation == 0)
-        return;
-    rsmd_releases_others(remote, released->incarnation);
-    remote->incarnation = released->incarnation;
-    /* Another daemon has given these ids to other connections. */
-    for (import = other ? node->imports : NULL; import != NULL; import = import->hh.next)
-        if (import->exporter == remote->node)
-            import->owed = 0;
 }

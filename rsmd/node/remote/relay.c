@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "node/counters.h"
 #include "node/remote/internal.h"
+#include "node/slice.h"
 
 enum {
     QUEUED_MAX = 65536, /* bytes on the way to a node, beyond which events wait */
@@ -19,10 +20,11 @@ struct rsmd_relay {
     struct rsmd_node *node;
     struct rsmd_import *import;
     struct rsmd_events events; /* what posters get; has no doorbell */
-    struct event *again; /* timer: the link did not keep up, or the counter could not be mapped */
-    struct rsm_signals left; /* taken from the counter and not sent */
-    bool under_way;          /* `sent` went by the fabric and has not been taken */
+    bool waits;                /* the link did not keep up, or the counter could not be mapped */
+    struct rsm_signals left;   /* taken from the counter and not sent */
+    bool under_way;            /* `sent` went by the fabric and has not been taken */
     struct rsm_signals sent;
+    struct rsmd_relay *prev, *next; /* while it waits */
 };
 
 /* ------------------------------------------------------------------ sending on */
@@ -77,10 +79,33 @@ static bool collect(struct rsmd_relay *relay)
     return true;
 }
 
+/* All wait for one timer, which takes them in slices: there can be as many as connections. */
+static void wait_in(const struct rsmd_remotes *hosts, int ms)
+{
+    const struct timeval pause = {.tv_usec = ms * 1000};
+    if (!evtimer_pending(hosts->relays_go_on, NULL))
+        evtimer_add(hosts->relays_go_on, &pause);
+}
+
 static void try_later(struct rsmd_relay *relay)
 {
-    const struct timeval pause = {.tv_usec = QUEUED_PAUSE_MS * 1000};
-    event_add(relay->again, &pause);
+    struct rsmd_remotes *hosts = relay->node->hosts;
+    if (!relay->waits) {
+        relay->waits = true;
+        DL_APPEND(hosts->relays, relay);
+        hosts->relay_count++;
+    }
+    wait_in(hosts, QUEUED_PAUSE_MS);
+}
+
+static void wait_no_more(struct rsmd_relay *relay)
+{
+    struct rsmd_remotes *hosts = relay->node->hosts;
+    if (!relay->waits)
+        return;
+    relay->waits = false;
+    DL_DELETE(hosts->relays, relay);
+    hosts->relay_count--;
 }
 
 static void send_on_or_wait(struct rsmd_relay *relay)
@@ -109,10 +134,29 @@ bool rsmd_relay_rung(struct rsmd_import *import)
     return import->relay != NULL;
 }
 
+/* Each of those that wait once; who still has to wait comes last. */
 static void on_pause_over(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
-    send_on_or_wait(argument);
+    const struct rsmd_node *node = argument;
+    struct rsmd_remotes *hosts = node->hosts;
+    unsigned left = hosts->relay_count;
+    int64_t until = rsmd_slice_end(node);
+    for (; left > 0 && !rsmd_slice_is_over(until); left--) {
+        struct rsmd_relay *relay = hosts->relays;
+        wait_no_more(relay);
+        send_on_or_wait(relay);
+    }
+    if (left == 0)
+        return;
+    evtimer_del(hosts->relays_go_on);
+    wait_in(hosts, 0);
+}
+
+bool rsmd_relays_init(struct rsmd_node *node)
+{
+    node->hosts->relays_go_on = evtimer_new(node->hosts->base, on_pause_over, node);
+    return node->hosts->relays_go_on != NULL;
 }
 
 void rsmd_relay_taken(struct rsmd_import *import)
@@ -159,14 +203,12 @@ static enum rsm_status make(struct rsmd_relay *relay)
     counter->relay = 1;
     atomic_store(&counter->armed, 1);
     rsmd_events_unmap(&relay->events, counter);
-    relay->again = evtimer_new(relay->node->hosts->base, on_pause_over, relay);
-    return relay->again != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
+    return RSM_ST_OK;
 }
 
 static void end(struct rsmd_relay *relay)
 {
-    if (relay->again != NULL)
-        event_free(relay->again);
+    wait_no_more(relay);
     rsmd_events_close(relay->import->account, &relay->events);
     free(relay);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/remote/remote.h"
 
+#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -11,6 +12,16 @@
 #include "node/remote/internal.h"
 #include "node/remote/release.h"
 
+static void free_hosts(struct rsmd_node *node)
+{
+    if (node->hosts->ends_go_on != NULL)
+        event_free(node->hosts->ends_go_on);
+    if (node->hosts->relays_go_on != NULL)
+        event_free(node->hosts->relays_go_on);
+    free(node->hosts);
+    node->hosts = NULL;
+}
+
 bool rsmd_remote_start(struct rsmd_node *node, struct event_base *base,
                        const struct rsmd_remote_ops *carrier)
 {
@@ -20,14 +31,12 @@ bool rsmd_remote_start(struct rsmd_node *node, struct event_base *base,
     node->hosts->base = base;
     node->hosts->carrier = *carrier;
     uint64_t *incarnation = &node->hosts->incarnation;
-    while (*incarnation == 0) {
-        if (getrandom(incarnation, sizeof *incarnation, 0) != (ssize_t)sizeof *incarnation) {
-            free(node->hosts);
-            node->hosts = NULL;
-            return false;
-        }
-    }
-    return true;
+    bool made = rsmd_ends_init(node) && rsmd_relays_init(node);
+    while (made && *incarnation == 0)
+        made = getrandom(incarnation, sizeof *incarnation, 0) == (ssize_t)sizeof *incarnation;
+    if (!made)
+        free_hosts(node);
+    return made;
 }
 
 struct rsmd_remote *rsmd_remote_of(const struct rsmd_node *node, uint32_t id)
@@ -104,8 +113,7 @@ static struct rsmd_remote *need(struct rsmd_node *node, uint32_t id)
 static void take_down(struct rsmd_node *node, struct rsmd_remote *remote)
 {
     remote->up = false; /* first: from now on nothing is sent */
-    rsmd_remote_end_imports(node, remote);
-    rsmd_client_clear(node, &remote->client);
+    rsmd_ends_leave(node, remote);
 }
 
 void rsmd_remote_up(void *context, uint32_t id)
@@ -115,13 +123,15 @@ void rsmd_remote_up(void *context, uint32_t id)
         return;
     struct rsmd_remote *remote = rsmd_remote_of(node, id);
     if (remote != NULL && remote->up)
-        take_down(node, remote); /* another incarnation: nothing of the former is left */
+        take_down(node, remote);
+    if (remote != NULL) /* nothing of the former link is left, even if the carrier has not waited */
+        rsmd_ends_finish(node, remote);
     if (remote == NULL)
         remote = need(node, id);
     if (remote != NULL) {
         remote->up = true;
         rsmd_releases_anew(node, remote);
-        rsmd_remote_report_held(node, remote);
+        rsmd_ends_report(node, remote);
     } else {
         rsm_log_error("node %u stays out of reach: no memory", (unsigned)id);
     }
@@ -135,47 +145,20 @@ void rsmd_remote_down(void *context, uint32_t id)
         take_down(node, remote);
 }
 
-static void cut(struct rsmd_node *node, struct rsmd_remote *remote,
-                const struct rsmd_controller *controller)
-{
-    struct rsmd_import *import, *next;
-    rsmd_remote_cut_imports(node, remote, controller);
-    DL_FOREACH_SAFE(remote->client.imports, import, next)
-    {
-        if (import->by == controller)
-            rsmd_import_abort(node, import);
-    }
-}
-
-void rsmd_remote_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id)
-{
-    struct rsmd_remote *remote = rsmd_remote_of(node, id);
-    if (remote != NULL)
-        cut(node, remote, controller);
-}
-
-void rsmd_remote_cut_all(struct rsmd_node *node, const struct rsmd_controller *controller)
-{
-    struct rsmd_remote *remote, *next;
-    if (node->hosts == NULL)
-        return;
-    HASH_ITER(hh, node->hosts->remote, remote, next)
-    cut(node, remote, controller);
-}
-
 void rsmd_remote_stop(struct rsmd_node *node)
 {
     if (node->hosts == NULL)
         return;
+    node->hosts->carrier.proceed = NULL; /* no next link comes */
     while (node->hosts->remote != NULL) {
         struct rsmd_remote *remote = node->hosts->remote;
         take_down(node, remote);
+        rsmd_ends_finish(node, remote);
         rsmd_releases_end(remote);
         HASH_DEL(node->hosts->remote, remote);
         free(remote);
     }
-    free(node->hosts);
-    node->hosts = NULL;
+    free_hosts(node);
 }
 
 /* ------------------------------------------------------------------ messages */

@@ -11,8 +11,11 @@
  *  - A process there imports from here: the mirror image.
  *  - Events go through relays (relay.h).
  *
- * When the link goes, everything in common ends: connections from here are aborted, those from
- * there are revoked and freed, forwarded connects are answered with RSM_ST_UNREACHABLE.
+ * When the link goes, everything in common ends (ends.c): connections from here are aborted, those
+ * from there are revoked and freed, forwarded connects are answered with RSM_ST_UNREACHABLE. There
+ * can be tens of thousands, so that it is done in slices. Importers here can see at once that their
+ * connections are cut; until one from there is revoked its exporter sees it as connected, and its
+ * memory is not used for anything else.
  *
  * All on rsmd's one thread. What a remote node sends is checked; a message that fits nothing is
  * ignored, because it may have crossed one of ours.
@@ -32,6 +35,8 @@ struct rsmd_remote_ops {
     bool (*send)(void *context, uint32_t node, const struct rsm_cluster_msg *msg);
     /** Bytes queued to a node and not yet taken by its link. */
     size_t (*queued)(void *context, uint32_t node);
+    /** rsmd_remote_busy() is not true any more of that node. May be NULL. */
+    void (*proceed)(void *context, uint32_t node);
 };
 
 /** Be ready for other hosts; sets @p node's `hosts`. False: out of memory. */
@@ -44,6 +49,8 @@ void rsmd_remote_stop(struct rsmd_node *node);
 void rsmd_remote_up(void *context, uint32_t id);
 void rsmd_remote_down(void *context, uint32_t id);
 void rsmd_remote_message(void *context, uint32_t id, const struct rsm_cluster_msg *msg);
+/** Whether the link has gone and not all that was in common has ended. */
+bool rsmd_remote_busy(void *context, uint32_t id);
 
 /** The fabric of a controller does not reach a node any more, whatever the link does: what this
  * node has in common with it over that controller ends, and the node is told. */
@@ -71,6 +78,8 @@ enum rsm_status rsmd_remote_trigger(struct rsmd_call *call, uint32_t node,
                                     const struct rsmd_trigger *trigger);
 /** A client goes: what it has forwarded will not be answered. */
 void rsmd_remote_abandon(struct rsmd_client *client);
+/** Whether the other end of a connection is on another host, and the link there has not gone. */
+bool rsmd_remote_has(const struct rsmd_import *import);
 /** A connection is freed here, and if it is to an export of another host, that host is told as far
  *  as it does not know. */
 void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import);

@@ -243,6 +243,12 @@ static size_t queued(void *context, uint32_t to)
     return hosts.queued;
 }
 
+static void proceed(void *context, uint32_t to)
+{
+    assert_false(rsmd_remote_busy(context, to));
+    hosts.proceeds++;
+}
+
 static struct message *take(void)
 {
     struct message *message = first;
@@ -336,7 +342,8 @@ int hosts_begin(void **state)
         /* A directory that is not there: no node finds another one on its own host. */
         struct rsmcore_runtime runtime = {.directory = "/nonexistent", .node = id};
         struct rsmd_node *node = &hosts.node[id];
-        struct rsmd_remote_ops carrier = {.context = node, .send = carry, .queued = queued};
+        struct rsmd_remote_ops carrier = {
+            .context = node, .send = carry, .queued = queued, .proceed = proceed};
         assert_true(rsmd_node_init(node, id, false, &runtime, &conf, why, sizeof why));
         assert_true(rsmd_remote_start(node, hosts.base, &carrier));
         replace_transport(node);

@@ -31,6 +31,7 @@ struct hosts {
     struct rsmd_node node[HOSTS + 1]; /* from 1 */
     bool link[HOSTS + 1][HOSTS + 1];
     size_t queued;                             /* what the carrier says */
+    unsigned proceeds;                         /* how often a next link could come */
     unsigned revokes;                          /* by the fake transport */
     unsigned descriptors;                      /* that it puts into each offer */
     uint32_t keeps_descriptors, keeps_threads; /* that each offer takes of the daemon */

@@ -105,6 +105,13 @@ static void on_message(void *context, uint32_t node, const struct rsm_cluster_ms
         side_send(side, node, msg);
 }
 
+static bool is_busy(void *context, uint32_t node)
+{
+    const struct side *side = context;
+    (void)node;
+    return side->busy;
+}
+
 void side_configure(struct side *side, uint32_t node, uint32_t count, const char *more)
 {
     char text[16384];
@@ -123,7 +130,7 @@ void side_configure(struct side *side, uint32_t node, uint32_t count, const char
 void side_start(struct side *side, const char *munge)
 {
     char why[256];
-    const struct rsmd_cluster_user user = {side, on_up, on_down, on_message};
+    const struct rsmd_cluster_user user = {side, on_up, on_down, on_message, is_busy};
     side->in_call = true;
     side->cluster =
         rsmd_cluster_start_with(base, &side->conf, side->node, &user,

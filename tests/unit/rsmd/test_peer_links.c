@@ -109,6 +109,34 @@ static void either_end_restarts(void **state)
     side_stop(&two);
 }
 
+/* Nothing comes over a new link before all is over that the former one had. */
+static void the_next_link_waits_for_the_end_of_the_former(void **state)
+{
+    (void)state;
+    struct side one, two;
+    for (uint32_t slow = 1; slow <= 2;
+         slow++) { /* the one that calls, and the one that is called */
+        side_run(&one, 1, 2);
+        side_run(&two, 2, 2);
+        AWAIT(both_up(&one, &two));
+        struct side *waits = slow == 1 ? &one : &two, *comes = slow == 1 ? &two : &one;
+        waits->busy = true;
+        side_stop(comes);
+        AWAIT(waits->downs == 1);
+        side_run(comes, 3 - slow, 2);
+        links_turn_for(300);
+        assert_int_equal(waits->ups, 1);
+        rsmd_cluster_proceed(waits->cluster, 3 - slow);
+        assert_int_equal(waits->ups, 1);
+        waits->busy = false;
+        rsmd_cluster_proceed(waits->cluster, 3 - slow);
+        AWAIT(both_up(&one, &two));
+        assert_int_equal(waits->ups, 2);
+        side_stop(&one);
+        side_stop(&two);
+    }
+}
+
 /* How long it is up, what it has carried, how long ago it failed: also across TCP connections. */
 static void a_link_has_a_history(void **state)
 {
@@ -422,6 +450,7 @@ int main(void)
         LINK_TEST(every_type_of_message_goes_through),
         LINK_TEST(all_find_each_other),
         LINK_TEST(either_end_restarts),
+        LINK_TEST(the_next_link_waits_for_the_end_of_the_former),
         LINK_TEST(a_link_has_a_history),
         LINK_TEST(a_peer_that_does_not_answer_is_noticed),
         LINK_TEST(only_answers_count),

@@ -147,6 +147,79 @@ static void nobody_pays_for_time_that_nobody_wanted(void **state)
     assert_in_range(newcomer->used, 48 * MS, 53 * MS);
 }
 
+/* Who leaves after each dear request and comes again is still charged for it. */
+static void who_leaves_does_not_get_rid_of_what_he_has_used(void **state)
+{
+    (void)state;
+    struct asker *dear = asker(0, 1, 50 * MS);
+    const struct asker *cheap = asker(1, 2, 10 * US);
+    int64_t begun = clock_ns, before = 0;
+    while (clock_ns - begun < (int64_t)1000 * MS) {
+        rsmd_turns_go_on(&turns);
+        if (dear->used == before)
+            continue;
+        before = dear->used;
+        rsmd_turns_leave(&turns, &dear->seat);
+        assert_true(rsmd_turns_join(&turns, &dear->seat, 1));
+        rsmd_turns_wait(&turns, &dear->seat);
+    }
+    assert_in_range(dear->used, 450 * MS, 550 * MS);
+    assert_in_range(cheap->used, 450 * MS, 550 * MS);
+}
+
+/* The same for one who is gone when his request is over. */
+static enum rsmd_served serve_and_leave(struct rsmd_seat *seat)
+{
+    if (serve(seat) == RSMD_SERVED_NOTHING)
+        return RSMD_SERVED_NOTHING;
+    if (seat != &askers[0].seat)
+        return RSMD_SERVED_ONE;
+    rsmd_turns_leave(&turns, seat);
+    return RSMD_SERVED_LAST;
+}
+
+static void nor_who_is_gone_when_he_is_served(void **state)
+{
+    (void)state;
+    turns.serve = serve_and_leave;
+    struct asker *dear = asker(0, 1, 50 * MS);
+    const struct asker *cheap = asker(1, 2, 10 * US);
+    for (int64_t begun = clock_ns; clock_ns - begun < (int64_t)1000 * MS;) {
+        rsmd_turns_go_on(&turns);
+        if (dear->seat.lane != NULL)
+            continue;
+        assert_true(rsmd_turns_join(&turns, &dear->seat, 1));
+        rsmd_turns_wait(&turns, &dear->seat);
+    }
+    assert_in_range(dear->used, 450 * MS, 550 * MS);
+    assert_in_range(cheap->used, 450 * MS, 550 * MS);
+}
+
+/* Thousands of users come and go: no more are remembered than there is room for, and none whom the others
+ * have caught up with. */
+static void what_is_remembered_is_bounded(void **state)
+{
+    (void)state;
+    turns.serve = serve_and_leave;
+    for (uid_t uid = 100; uid < 100 + 4 * RSMD_LANES_LEFT_MAX; uid++) {
+        asker(0, uid, MS);
+        rsmd_turns_go_on(&turns);
+        assert_true(turns.left_count <= RSMD_LANES_LEFT_MAX);
+    }
+    assert_int_equal(turns.left_count, RSMD_LANES_LEFT_MAX);
+    assert_int_equal(turns.lane_count, 0);
+    asker(1, 1, MS);
+    run_for((int64_t)100 * MS);
+    struct rsmd_seat other = {.lane = NULL};
+    for (uid_t uid = 10000; uid < 10010; uid++) {
+        asker(0, uid, MS);
+        run_for(3 * MS);
+        assert_true(rsmd_turns_join(&turns, &other, uid + 1000));
+        rsmd_turns_leave(&turns, &other);
+    }
+    assert_in_range(turns.left_count, 0, 20);
+}
+
 static void a_turn_is_a_millisecond(void **state)
 {
     (void)state;
@@ -190,6 +263,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_comes_waits_for_one_request, start, stop),
         cmocka_unit_test_setup_teardown(nobody_saves_time_up, start, stop),
         cmocka_unit_test_setup_teardown(nobody_pays_for_time_that_nobody_wanted, start, stop),
+        cmocka_unit_test_setup_teardown(who_leaves_does_not_get_rid_of_what_he_has_used, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(nor_who_is_gone_when_he_is_served, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_remembered_is_bounded, start, stop),
         cmocka_unit_test_setup_teardown(a_turn_is_a_millisecond, start, stop),
         cmocka_unit_test_setup_teardown(who_comes_again_and_again_does_not_stop_the_turns, start,
                                         stop),

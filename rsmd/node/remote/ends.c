@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All that was in common with a node of another host ends: its link has gone, or a controller's fabric does
+ * not reach it any more. There can be tens of thousands of connections, so that it is done in slices. What
+ * importers here see, the generation of their slots, moves before anything else. */
+#include <event2/event.h>
+
+#include "node/registry.h"
+#include "node/remote/internal.h"
+#include "node/remote/release.h"
+#include "node/slice.h"
+
+enum {
+    QUEUED_MAX = 65536, /* bytes on the way to a node, beyond which reports wait */
+    QUEUED_PAUSE_MS = 5,
+};
+
+/* ------------------------------------------------------------------ by and by */
+
+static bool is_ours(const struct rsmd_remote *remote, const struct rsmd_import *import)
+{
+    return import->client != &remote->client;
+}
+
+/* True: no more of them. */
+static bool cut_some(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until)
+{
+    while (remote->doomed != NULL) {
+        struct rsmd_import *import = remote->doomed;
+        if (rsmd_slice_is_over(until))
+            return false;
+        rsmd_ends_done(import);
+        if (is_ours(remote, import))
+            rsmd_remote_abort(node, import, false);
+        else
+            rsmd_import_abort(node, import);
+    }
+    return true;
+}
+
+/* True: nothing is left in common. */
+static bool leave_some(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until)
+{
+    while (remote->imports != NULL || remote->waiting != NULL) {
+        if (rsmd_slice_is_over(until))
+            return false;
+        if (remote->imports != NULL)
+            rsmd_remote_abort(node, remote->imports, true);
+        else
+            rsmd_remote_refuse(remote->waiting, RSM_ST_UNREACHABLE);
+    }
+    return rsmd_client_clear_until(node, &remote->client, until);
+}
+
+/* True: all have been named, or the link has too much to carry now. */
+static bool report_some(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until)
+{
+    const struct rsmd_remote_ops *carrier = &node->hosts->carrier;
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_RELEASED,
+                                  .u.released.incarnation = node->hosts->incarnation};
+    while (remote->reported != NULL) {
+        const struct rsmd_import *import = remote->reported;
+        if (rsmd_slice_is_over(until) ||
+            carrier->queued(carrier->context, remote->node) > QUEUED_MAX)
+            return false;
+        remote->reported = import->remote_next;
+        rsmd_remote_send_disconnect(node, remote, import->owed,
+                                    RSM_CLUSTER_DIED | RSM_CLUSTER_HELD);
+    }
+    remote->reporting = false;
+    rsmd_remote_send(node, remote, &msg); /* last: who was not named is released */
+    return true;
+}
+
+/* True: nothing is left to do. */
+static bool go_on(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until)
+{
+    const struct rsmd_remote_ops *carrier = &node->hosts->carrier;
+    if (remote->leaving) {
+        if (!leave_some(node, remote, until))
+            return false;
+        remote->leaving = false;
+        if (carrier->proceed != NULL)
+            carrier->proceed(carrier->context, remote->node);
+    }
+    return cut_some(node, remote, until) &&
+           (!remote->reporting || report_some(node, remote, until));
+}
+
+static void go_on_in(const struct rsmd_node *node, int ms)
+{
+    const struct timeval pause = {.tv_usec = ms * 1000};
+    if (!evtimer_pending(node->hosts->ends_go_on, NULL))
+        evtimer_add(node->hosts->ends_go_on, &pause);
+}
+
+/* One slice. Reports may have to wait until the link keeps up. */
+static void begin(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until)
+{
+    if (!go_on(node, remote, until))
+        go_on_in(node, remote->leaving || remote->doomed != NULL ? 0 : QUEUED_PAUSE_MS);
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *argument)
+{
+    (void)fd, (void)what;
+    struct rsmd_node *node = argument;
+    struct rsmd_remote *remote;
+    int64_t until = rsmd_slice_end(node);
+    for (remote = node->hosts->remote; remote != NULL; remote = remote->hh.next)
+        begin(node, remote, until);
+}
+
+bool rsmd_ends_init(struct rsmd_node *node)
+{
+    node->hosts->ends_go_on = evtimer_new(node->hosts->base, on_turn, node);
+    return node->hosts->ends_go_on != NULL;
+}
+
+/* ------------------------------------------------------------------ a link that goes */
+
+void rsmd_ends_finish(struct rsmd_node *node, struct rsmd_remote *remote)
+{
+    go_on(node, remote, INT64_MAX);
+}
+
+void rsmd_ends_leave(struct rsmd_node *node, struct rsmd_remote *remote)
+{
+    const struct rsmd_import *import;
+    for (import = remote->imports; import != NULL; import = import->hh_remote.next)
+        rsmd_generation_table_advance(node->generation_table, import->slot);
+    remote->leaving = true;
+    remote->reporting = false;
+    remote->reported = NULL;
+    begin(node, remote, rsmd_slice_end(node));
+}
+
+bool rsmd_remote_busy(void *context, uint32_t id)
+{
+    const struct rsmd_remote *remote = rsmd_remote_of(context, id);
+    return remote != NULL && remote->leaving;
+}
+
+bool rsmd_remote_has(const struct rsmd_import *import)
+{
+    return import->remote != NULL && import->remote->up;
+}
+
+/* ------------------------------------------------------------------ a fabric that goes */
+
+static void doom(struct rsmd_remote *remote, struct rsmd_import *import)
+{
+    if (import->doomed)
+        return;
+    import->doomed = true;
+    DL_APPEND2(remote->doomed, import, remote_prev, remote_next);
+}
+
+void rsmd_ends_doom(struct rsmd_node *node, struct rsmd_import *import)
+{
+    doom(import->remote, import);
+    go_on_in(node, 0);
+}
+
+void rsmd_ends_done(struct rsmd_import *import)
+{
+    if (!import->doomed)
+        return;
+    import->doomed = false;
+    DL_DELETE2(import->remote->doomed, import, remote_prev, remote_next);
+}
+
+/* Connects are refused at once. There are no more of them than RSMD_FORWARDS allows. */
+static void refuse_connects(struct rsmd_remote *remote, const struct rsmd_controller *controller)
+{
+    struct rsmd_forward *forward, *next;
+    HASH_ITER(hh, remote->waiting, forward, next)
+    {
+        if (forward->controller == controller)
+            rsmd_remote_refuse(forward, RSM_ST_UNREACHABLE);
+    }
+}
+
+static void cut(struct rsmd_node *node, struct rsmd_remote *remote,
+                const struct rsmd_controller *controller)
+{
+    struct rsmd_import *import;
+    for (import = remote->imports; import != NULL; import = import->hh_remote.next) {
+        if (import->controller != controller)
+            continue;
+        rsmd_generation_table_advance(node->generation_table, import->slot);
+        doom(remote, import);
+    }
+    DL_FOREACH(remote->client.imports, import)
+    if (import->by == controller)
+        doom(remote, import);
+    refuse_connects(remote, controller);
+    begin(node, remote, rsmd_slice_end(node));
+}
+
+void rsmd_remote_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id)
+{
+    struct rsmd_remote *remote = rsmd_remote_of(node, id);
+    if (remote != NULL)
+        cut(node, remote, controller);
+}
+
+void rsmd_remote_cut_all(struct rsmd_node *node, const struct rsmd_controller *controller)
+{
+    struct rsmd_remote *remote, *next;
+    if (node->hosts == NULL)
+        return;
+    HASH_ITER(hh, node->hosts->remote, remote, next)
+    cut(node, remote, controller);
+}
+
+/* ------------------------------------------------------------------ a link that comes up again */
+
+void rsmd_ends_owe(struct rsmd_remote *remote, struct rsmd_import *import, uint32_t id)
+{
+    import->owed = id;
+    DL_APPEND2(remote->owed, import, remote_prev, remote_next);
+}
+
+void rsmd_ends_pay(struct rsmd_remote *remote, struct rsmd_import *import)
+{
+    import->owed = 0;
+    if (remote->reported == import)
+        remote->reported = import->remote_next;
+    DL_DELETE2(remote->owed, import, remote_prev, remote_next);
+}
+
+static bool releases_are_awaited(const struct rsmd_node *node)
+{
+    const struct rsmd_controller *controller;
+    LL_FOREACH(node->controllers, controller)
+    if (controller->ops->imports != NULL)
+        return true;
+    return false;
+}
+
+void rsmd_ends_report(struct rsmd_node *node, struct rsmd_remote *remote)
+{
+    if (!releases_are_awaited(node))
+        return;
+    remote->reporting = true;
+    remote->reported = remote->owed;
+    begin(node, remote, rsmd_slice_end(node));
+}
+
+void rsmd_remote_on_released(struct rsmd_node *node, struct rsmd_remote *remote,
+                             const struct rsm_cluster_released *released)
+{
+    (void)node;
+    bool other = remote->incarnation != 0 && remote->incarnation != released->incarnation;
+    if (released->incarnation == 0)
+        return;
+    rsmd_releases_others(remote, released->incarnation);
+    remote->incarnation = released->incarnation;
+    /* Another daemon has given these ids to other connections. */
+    while (other && remote->owed != NULL)
+        rsmd_ends_pay(remote, remote->owed);
+}

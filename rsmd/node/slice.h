@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * How much of what concerns many connections is done at once. The rest comes in later rounds of the
+ * event loop, if there is a server that sees to it.
+ */
+#ifndef RSMD_SLICE_H
+#define RSMD_SLICE_H
+
+#include "base/clock.h"
+#include "node/node.h"
+
+/** Until when (rsm_clock_ns()) a slice that begins now may last. INT64_MAX: all is done at once. */
+static inline int64_t rsmd_slice_end(const struct rsmd_node *node)
+{
+    static const int64_t slice_ns = 1000000;
+    return node->has_turns ? rsm_clock_ns() + slice_ns : INT64_MAX;
+}
+
+static inline bool rsmd_slice_is_over(int64_t until)
+{
+    return until != INT64_MAX && rsm_clock_ns() >= until;
+}
+
+#endif
