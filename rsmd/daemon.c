@@ -210,9 +210,13 @@ static enum rsm_status restore(struct daemon *d)
 {
     enum rsm_status status = RSM_ST_OK;
     bool was_readable = d->received.readable;
-    if (!d->received.present || rsmd_handover_restore(&d->received, &d->server) || !was_readable)
+    if (!d->received.present)
         return RSM_ST_OK;
+    bool restored = rsmd_handover_restore(&d->received, &d->server);
+    /* What those had who could not be resumed is not in the way of the others. */
     rsmd_endings_finish(&d->server, RESTORE_END_MS);
+    if (restored || !was_readable)
+        return RSM_ST_OK;
     struct rsmd_generation_table *made = NULL;
     status = rsmd_generation_table_create_lasting(&made);
     if (status != RSM_ST_OK)

@@ -23,8 +23,11 @@ struct header {
     uint64_t length; /* of what follows it */
     uint64_t sum;    /* of that */
     uint32_t fd_count;
-    uint32_t reserved;
+    uint32_t section_count;
 };
+
+/* Of the tables behind the records: descriptors' numbers, and sections. */
+enum { FD_BYTES = sizeof(uint32_t), SECTION_BYTES = 2 * sizeof(uint32_t) };
 
 static void walk_header(struct rsm_codec *c, struct header *header)
 {
@@ -33,7 +36,7 @@ static void walk_header(struct rsm_codec *c, struct header *header)
     rsm_codec_u64(c, &header->length);
     rsm_codec_u64(c, &header->sum);
     rsm_codec_u32(c, &header->fd_count);
-    rsm_codec_u32(c, &header->reserved);
+    rsm_codec_u32(c, &header->section_count);
 }
 
 /* FNV-1a: against damage, not against forgers. */
@@ -114,6 +117,23 @@ uint32_t rsmd_snapshot_fd(struct rsmd_snapshot *snapshot, int fd)
     return snapshot->fd_count;
 }
 
+void rsmd_snapshot_section(struct rsmd_snapshot *snapshot)
+{
+    if (snapshot->section_count == snapshot->section_room) {
+        uint32_t room = 2 * snapshot->section_room + 64;
+        struct rsmd_section *sections = realloc(snapshot->sections, room * sizeof *sections);
+        if (sections == NULL || snapshot->section_count >= RSMD_SNAPSHOT_FDS_MAX) {
+            snapshot->sections = sections != NULL ? sections : snapshot->sections;
+            snapshot->failed = true;
+            return;
+        }
+        snapshot->sections = sections;
+        snapshot->section_room = room;
+    }
+    snapshot->sections[snapshot->section_count++] =
+        (struct rsmd_section){(uint32_t)snapshot->length, snapshot->fd_count};
+}
+
 static bool write_all(int fd, const uint8_t *bytes, size_t length)
 {
     while (length > 0) {
@@ -131,17 +151,20 @@ static bool write_all(int fd, const uint8_t *bytes, size_t length)
 int rsmd_snapshot_seal(struct rsmd_snapshot *snapshot)
 {
     uint8_t head[RSMD_SNAPSHOT_HEADER];
-    put_u32(snapshot, RSMD_SAVED_END);
-    put_u32(snapshot, 0);
     for (uint32_t i = 0; i < snapshot->fd_count; i++)
         put_u32(snapshot, (uint32_t)snapshot->fds[i]);
+    for (uint32_t i = 0; i < snapshot->section_count; i++) {
+        put_u32(snapshot, snapshot->sections[i].at);
+        put_u32(snapshot, snapshot->sections[i].first_fd);
+    }
     if (snapshot->failed)
         return -1;
     struct header header = {.magic = MAGIC,
                             .version = RSMD_SNAPSHOT_VERSION,
                             .length = snapshot->length,
                             .sum = checksum(snapshot->bytes, snapshot->length),
-                            .fd_count = snapshot->fd_count};
+                            .fd_count = snapshot->fd_count,
+                            .section_count = snapshot->section_count};
     struct rsm_codec codec = rsm_encoder(head, sizeof head);
     walk_header(&codec, &header);
     int fd = rsmcore_fd_above_stdio(memfd_create("rsmd-state", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -158,6 +181,7 @@ void rsmd_snapshot_free(struct rsmd_snapshot *snapshot)
 {
     free(snapshot->bytes);
     free(snapshot->fds);
+    free(snapshot->sections);
     *snapshot = (struct rsmd_snapshot){.bytes = NULL};
 }
 
@@ -197,26 +221,51 @@ static bool check_header(struct rsmd_snapshot_reader *reader)
     struct rsm_codec codec = rsm_decoder(reader->bytes, RSMD_SNAPSHOT_HEADER);
     walk_header(&codec, &header);
     size_t rest = reader->length - RSMD_SNAPSHOT_HEADER;
-    if (header.magic != MAGIC || header.version != RSMD_SNAPSHOT_VERSION || header.reserved != 0 ||
-        header.length != rest || header.fd_count > RSMD_SNAPSHOT_FDS_MAX ||
-        header.fd_count > rest / sizeof(uint32_t) ||
+    if (header.magic != MAGIC || header.version != RSMD_SNAPSHOT_VERSION || header.length != rest ||
+        header.fd_count > RSMD_SNAPSHOT_FDS_MAX || header.section_count == 0 ||
+        header.section_count > RSMD_SNAPSHOT_FDS_MAX ||
+        (size_t)header.fd_count * FD_BYTES + (size_t)header.section_count * SECTION_BYTES > rest ||
         header.sum != checksum(reader->bytes + RSMD_SNAPSHOT_HEADER, rest))
         return false;
     reader->fd_count = header.fd_count;
+    reader->section_count = header.section_count;
+    return true;
+}
+
+/* The table that comes last, which is taken off. */
+static bool find_sections(struct rsmd_snapshot_reader *reader)
+{
+    size_t bytes = reader->section_count * (size_t)SECTION_BYTES;
+    size_t records = reader->length - bytes - reader->fd_count * (size_t)FD_BYTES;
+    struct rsm_codec codec = rsm_decoder(reader->bytes + reader->length - bytes, bytes);
+    struct rsmd_section before = {0};
+    reader->length -= bytes;
+    reader->sections = calloc(reader->section_count + 1, sizeof *reader->sections);
+    if (reader->sections == NULL)
+        return false;
+    for (uint32_t i = 0; i < reader->section_count; i++) {
+        struct rsmd_section *section = &reader->sections[i];
+        rsm_codec_u32(&codec, &section->at);
+        rsm_codec_u32(&codec, &section->first_fd);
+        if (section->at < before.at || section->at > records - RSMD_SNAPSHOT_HEADER ||
+            section->first_fd < before.first_fd || section->first_fd > reader->fd_count)
+            return false;
+        before = *section;
+    }
+    reader->sections[reader->section_count] =
+        (struct rsmd_section){(uint32_t)(records - RSMD_SNAPSHOT_HEADER), reader->fd_count};
     return true;
 }
 
 /* A number of the writer's process must be a descriptor here, and not one that stands there twice. */
 static bool find_fds(struct rsmd_snapshot_reader *reader, const int *given)
 {
-    size_t end = reader->length - reader->fd_count * sizeof(uint32_t);
+    size_t end = reader->length - reader->fd_count * (size_t)FD_BYTES;
     struct rsm_codec codec = rsm_decoder(reader->bytes + end, reader->length - end);
     reader->length = end;
-    reader->at = RSMD_SNAPSHOT_HEADER;
     reader->fds = calloc(reader->fd_count + 1, sizeof *reader->fds);
     if (reader->fds == NULL)
         return false;
-    bool all = true;
     for (uint32_t i = 0; i < reader->fd_count; i++) {
         uint32_t number = 0;
         rsm_codec_u32(&codec, &number);
@@ -225,9 +274,8 @@ static bool find_fds(struct rsmd_snapshot_reader *reader, const int *given)
         /* Handed over is what is not close-on-exec; it is marked so when it is found. */
         bool fresh = flags >= 0 && (given != NULL || (flags & FD_CLOEXEC) == 0);
         reader->fds[i] = fresh && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? fd : -1;
-        all &= reader->fds[i] >= 0;
     }
-    return all;
+    return true;
 }
 
 bool rsmd_snapshot_open(struct rsmd_snapshot_reader *reader, int memfd, const int *fds,
@@ -235,24 +283,64 @@ bool rsmd_snapshot_open(struct rsmd_snapshot_reader *reader, int memfd, const in
 {
     *reader = (struct rsmd_snapshot_reader){.bytes = NULL};
     if (load(reader, memfd) && check_header(reader) &&
-        (fds == NULL || reader->fd_count == fd_count) && find_fds(reader, fds))
+        (fds == NULL || reader->fd_count == fd_count) && find_sections(reader) &&
+        find_fds(reader, fds)) {
+        rsmd_snapshot_enter(reader, 0);
         return true;
+    }
     for (uint32_t i = 0; fds != NULL && reader->fds == NULL && i < fd_count; i++)
-        close(fds[i]);
+        if (fds[i] >= 0)
+            close(fds[i]);
     rsmd_snapshot_reader_end(reader);
     return false;
+}
+
+void rsmd_snapshot_enter_at(struct rsmd_snapshot_reader *reader, uint32_t section, size_t at)
+{
+    const struct rsmd_section *this = &reader->sections[section];
+    reader->at = at;
+    reader->end = RSMD_SNAPSHOT_HEADER + (size_t)this[1].at;
+    reader->first_fd = this[0].first_fd;
+    reader->end_fds = this[1].first_fd;
+    reader->bad = false;
+}
+
+void rsmd_snapshot_enter(struct rsmd_snapshot_reader *reader, uint32_t section)
+{
+    rsmd_snapshot_enter_at(reader, section,
+                           RSMD_SNAPSHOT_HEADER + (size_t)reader->sections[section].at);
+}
+
+bool rsmd_snapshot_is_over(const struct rsmd_snapshot_reader *reader)
+{
+    return !reader->bad && reader->at == reader->end;
 }
 
 /* Decode the header of the next record; false: there is none. */
 static bool peek(const struct rsmd_snapshot_reader *reader, uint32_t *type, uint32_t *length)
 {
-    if (reader->bad || reader->length - reader->at < RECORD_HEADER)
+    if (reader->bad || reader->end - reader->at < RECORD_HEADER)
         return false;
     struct rsm_codec codec = rsm_decoder(reader->bytes + reader->at, RECORD_HEADER);
     rsm_codec_u32(&codec, type);
     rsm_codec_u32(&codec, length);
     return *length <= RSMD_SNAPSHOT_RECORD_MAX &&
-           *length <= reader->length - reader->at - RECORD_HEADER;
+           *length <= reader->end - reader->at - RECORD_HEADER;
+}
+
+void rsmd_snapshot_skip(struct rsmd_snapshot_reader *reader, bool (*goes_on)(uint32_t type))
+{
+    uint32_t type, length;
+    reader->bad = false;
+    while (reader->at < reader->end) {
+        if (!peek(reader, &type, &length)) {
+            reader->at = reader->end;
+            return;
+        }
+        if (goes_on(type))
+            return;
+        reader->at += RECORD_HEADER + length;
+    }
 }
 
 uint32_t rsmd_snapshot_next(const struct rsmd_snapshot_reader *reader)
@@ -282,7 +370,7 @@ int rsmd_snapshot_take(struct rsmd_snapshot_reader *reader, uint32_t number)
 {
     if (number == 0)
         return -1;
-    if (number > reader->fd_count || reader->fds[number - 1] < 0) {
+    if (number <= reader->first_fd || number > reader->end_fds || reader->fds[number - 1] < 0) {
         reader->bad = true;
         return -1;
     }
@@ -297,6 +385,7 @@ void rsmd_snapshot_reader_end(struct rsmd_snapshot_reader *reader)
         if (reader->fds[i] >= 0)
             close(reader->fds[i]);
     free(reader->fds);
+    free(reader->sections);
     free(reader->bytes);
     *reader = (struct rsmd_snapshot_reader){.bytes = NULL};
 }

@@ -6,6 +6,10 @@
  * (base/codec.h); the header has version, length and checksum, so that a successor that
  * understands another version, or finds damage, takes nothing.
  *
+ * Records and descriptors lie in sections: the node's first, then one for each client. A section begins
+ * where the table behind the records says, whatever stands in the one before, and names no
+ * descriptor of another. So a section that cannot be read says nothing about the next one.
+ *
  * Whoever can write the memfd is a daemon of the same node, because it reaches a successor only
  * through the service manager or through exec. The reader still checks every length and number: a
  * defect must not make it crash or mix up descriptors.
@@ -20,7 +24,7 @@
 #include "base/codec.h"
 
 enum {
-    RSMD_SNAPSHOT_VERSION = 2, /* changes with any record */
+    RSMD_SNAPSHOT_VERSION = 3, /* changes with any record */
     RSMD_SNAPSHOT_HEADER = 32, /* bytes */
     RSMD_SNAPSHOT_FDS_MAX = 1 << 20,
     RSMD_SNAPSHOT_RECORD_MAX = 16384, /* bytes of one record */
@@ -28,14 +32,14 @@ enum {
 
 /** Kinds of records. A record belongs to the latest one of the kind that it is part of. */
 enum rsmd_record_type {
-    RSMD_SAVED_END, /* nothing follows */
+    RSMD_SAVED_END, /* of a section; nobody writes it */
     RSMD_SAVED_NODE,
     RSMD_SAVED_CLIENT,
     RSMD_SAVED_EXTENT,    /* of a client */
     RSMD_SAVED_EXPORT,    /* of a client, after its extents */
     RSMD_SAVED_INTERRUPT, /* of a client */
     RSMD_SAVED_MESSAGE,   /* of an interrupt */
-    RSMD_SAVED_IMPORT,    /* names its client; after all clients and their exports */
+    RSMD_SAVED_IMPORT,    /* of a client, after its exports and interrupts */
     RSMD_SAVED_RECORDS,   /* of the export or import before it */
     RSMD_SAVED_ENTRY,     /* of those records */
 };
@@ -43,14 +47,24 @@ enum rsmd_record_type {
 /** Describes a record for either direction. */
 typedef void rsmd_walk(struct rsm_codec *codec, void *record);
 
+/** Where a section begins. */
+struct rsmd_section {
+    uint32_t at;       /* of the records' bytes */
+    uint32_t first_fd; /* number - 1 */
+};
+
 struct rsmd_snapshot {
     uint8_t *bytes;
     size_t length, room;
     int *fds; /* by number - 1; not its own */
     uint32_t fd_count, fd_room;
+    struct rsmd_section *sections;
+    uint32_t section_count, section_room;
     bool failed; /* out of memory, or more than the format holds */
 };
 
+/** Begin a section: what is put from now on belongs to it. */
+void rsmd_snapshot_section(struct rsmd_snapshot *snapshot);
 /** Append a record. Failures are remembered until rsmd_snapshot_seal(). */
 void rsmd_snapshot_put(struct rsmd_snapshot *snapshot, uint32_t type, rsmd_walk *walk,
                        void *record);
@@ -62,10 +76,15 @@ void rsmd_snapshot_free(struct rsmd_snapshot *snapshot);
 
 struct rsmd_snapshot_reader {
     uint8_t *bytes;
-    size_t length, at;
-    int *fds; /* by number - 1; -1: missing or taken. Its own */
+    size_t length; /* of header and records */
+    int *fds;      /* by number - 1; -1: missing or taken. Its own */
     uint32_t fd_count;
-    bool bad; /* a record or number was impossible; there are no further ones */
+    struct rsmd_section *sections; /* and one that begins where the last one ends */
+    uint32_t section_count;
+    size_t at, end;             /* of the section that is read */
+    uint32_t first_fd, end_fds; /* that it may name */
+    bool
+        bad; /* a record of it, or a number, was impossible; nothing is taken until it is put right */
 };
 
 /**
@@ -74,13 +93,21 @@ struct rsmd_snapshot_reader {
  *              process under the numbers that they had in the writer's. Those that are not taken
  *              are closed in the end, and all of @p fds if this fails.
  * @return false: this is no snapshot that can be read, or there is no memory. Then *reader is as after
- *         rsmd_snapshot_reader_end().
+ *         rsmd_snapshot_reader_end(). Descriptors that are missing are no reason.
  */
 bool rsmd_snapshot_open(struct rsmd_snapshot_reader *reader, int memfd, const int *fds,
                         uint32_t fd_count);
+/** Read a section from its beginning, or from where rsmd_snapshot_at() was. There must be one. */
+void rsmd_snapshot_enter(struct rsmd_snapshot_reader *reader, uint32_t section);
+void rsmd_snapshot_enter_at(struct rsmd_snapshot_reader *reader, uint32_t section, size_t at);
+/** Whether all records of the section were read, and none was bad. */
+bool rsmd_snapshot_is_over(const struct rsmd_snapshot_reader *reader);
+/** Leave records out, from the next one to the next of a kind that @p goes_on with or the end of the
+ *  section, and read on there. A record that is not whole is the last one. */
+void rsmd_snapshot_skip(struct rsmd_snapshot_reader *reader, bool (*goes_on)(uint32_t type));
 /** The kind of the next record, which stays the next one. RSMD_SAVED_END: there is none. */
 uint32_t rsmd_snapshot_next(const struct rsmd_snapshot_reader *reader);
-/** Decode the next record, which is filled with zeros before. False: it is bad. */
+/** Decode the next record, which is filled with zeros before. False: it is bad, and was left behind. */
 bool rsmd_snapshot_get(struct rsmd_snapshot_reader *reader, rsmd_walk *walk, void *record,
                        size_t size);
 /** Take a descriptor: it is the caller's from now on. -1 for 0. Impossible numbers make the reader

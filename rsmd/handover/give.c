@@ -179,9 +179,10 @@ static int fill_queue(const struct rsmd_parcel *parcel)
     fds[count++] = parcel->lock;
     if (parcel->listener >= 0)
         fds[count++] = parcel->listener;
+    uint32_t own = count;
     for (uint32_t i = 0; i < parcel->snapshot.fd_count; i++)
         fds[count++] = parcel->snapshot.fds[i];
-    int queue = rsmd_queue_fill(fds, count);
+    int queue = rsmd_queue_fill(fds, count, own);
     int error = errno;
     free(fds);
     errno = error;
@@ -199,7 +200,8 @@ static bool give_to_manager(const struct rsmd_parcel *parcel)
         rsmd_store_remove(RSMD_HANDOVER_STORED);
         uint32_t count = rsmd_queue_empty(queue, &taken_back);
         for (uint32_t i = 0; i < count; i++)
-            close(taken_back[i]);
+            if (taken_back[i] >= 0)
+                close(taken_back[i]);
         free(taken_back);
         errno = ETIMEDOUT;
     }

@@ -20,9 +20,15 @@ enum {
 
 int rsmd_queue_buffer = INT32_MAX / 2; /* the kernel takes what it allows */
 
-/* Of each message: it brings the descriptors from `first` on, as many of `total` as fit. */
+/* Of each message: it brings some of `total` descriptors, from `first` on. */
 struct label {
     uint32_t magic, total, first;
+};
+
+/* What is to be put. */
+struct list {
+    const int *fds;
+    uint32_t count, needed;
 };
 
 /* One message, with room for its descriptors. */
@@ -47,29 +53,53 @@ static void prepare(struct message *message, size_t control)
     message->header.msg_controllen = control;
 }
 
-static uint32_t batch(uint32_t total, uint32_t first)
-{
-    return total - first < BATCH ? total - first : BATCH;
-}
-
 /* ------------------------------------------------------------------ in */
 
-static bool put(int socket, uint32_t magic, const int *fds, uint32_t total, uint32_t first)
+static bool put(int socket, uint32_t magic, const int *fds, struct label label, uint32_t count)
 {
     struct message message;
-    size_t bytes = batch(total, first) * sizeof(int);
+    size_t bytes = count * sizeof(int);
     prepare(&message, CMSG_SPACE(bytes));
-    message.label = (struct label){magic, total, first};
+    label.magic = magic;
+    message.label = label;
     message.control.header = (struct cmsghdr){
         .cmsg_len = CMSG_LEN(bytes), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-    memcpy(CMSG_DATA(&message.control.header), fds + first, bytes);
-    return sendmsg(socket, &message.header, MSG_DONTWAIT | MSG_NOSIGNAL) ==
-           (ssize_t)sizeof message.label;
+    memcpy(CMSG_DATA(&message.control.header), fds + label.first, bytes);
+    return sendmsg(socket, &message.header, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof label;
+}
+
+/* Whether the kernel has refused a descriptor for its own sake: what waits in it is nested too deeply, or
+ * it is none; or because there are too many on their way. */
+static bool is_refusal(int error)
+{
+    return error == ETOOMANYREFS || error == EBADF;
+}
+
+/* Put all from *first on, as many at a time as go, and move *first. One that is refused is left out, but
+ * none of the first `needed`. False, with errno: the next one cannot be put here. */
+static bool put_all(int socket, uint32_t magic, const struct list *list, uint32_t *first)
+{
+    uint32_t step = BATCH;
+    while (*first < list->count) {
+        uint32_t rest = list->count - *first, count = rest < step ? rest : step;
+        if (put(socket, magic, list->fds, (struct label){.total = list->count, .first = *first},
+                count)) {
+            *first += count;
+            step = 2 * count < BATCH ? 2 * count : BATCH;
+        } else if (!is_refusal(errno) || (count == 1 && *first < list->needed)) {
+            return false;
+        } else if (count == 1) {
+            (*first)++;
+        } else {
+            step = count / 2;
+        }
+    }
+    return true;
 }
 
 /* Fill one socket with what comes from *first on, as much as it takes, and move *first. Its
  * descriptor, or -1 with errno: it took nothing, or something is wrong. */
-static int fill_one(uint32_t magic, const int *fds, uint32_t count, uint32_t *first)
+static int fill_one(uint32_t magic, const struct list *list, uint32_t *first)
 {
     /* Two ends that know each other: only the sender's buffer bounds what waits. */
     int ends[2];
@@ -77,9 +107,7 @@ static int fill_one(uint32_t magic, const int *fds, uint32_t count, uint32_t *fi
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -1;
     (void)setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &rsmd_queue_buffer, sizeof rsmd_queue_buffer);
-    bool taken = true;
-    while (*first < count && (taken = put(ends[0], magic, fds, count, *first)))
-        *first += batch(count, *first);
+    bool taken = put_all(ends[0], magic, list, first);
     int error = errno;
     close(ends[0]);
     if (taken || (error == EAGAIN && *first > before))
@@ -90,16 +118,16 @@ static int fill_one(uint32_t magic, const int *fds, uint32_t count, uint32_t *fi
 }
 
 /* As many sockets as are needed; how many, or 0 with errno. */
-static uint32_t fill_queues(const int *fds, uint32_t count, int *queues)
+static uint32_t fill_queues(const struct list *list, int *queues)
 {
     uint32_t first = 0, used = 0;
-    while (first < count && used < QUEUES_MAX) {
-        queues[used] = fill_one(MAGIC, fds, count, &first);
+    while (first < list->count && used < QUEUES_MAX) {
+        queues[used] = fill_one(MAGIC, list, &first);
         if (queues[used] < 0)
             break;
         used++;
     }
-    if (first == count)
+    if (first == list->count)
         return used;
     int error = used == QUEUES_MAX ? EAGAIN : errno;
     while (used > 0)
@@ -108,17 +136,22 @@ static uint32_t fill_queues(const int *fds, uint32_t count, int *queues)
     return 0;
 }
 
-int rsmd_queue_fill(const int *fds, uint32_t count)
+/* As many as a message takes, to be closed when the queues are full: where the kernel takes no more, it
+ * takes the queues themselves then. -1: it takes not even these. */
+static int keep_room(int fd)
 {
-    int queues[QUEUES_MAX];
+    int fds[BATCH];
     uint32_t first = 0;
-    errno = EINVAL;
-    uint32_t used = count > 0 && count <= COUNT_MAX ? fill_queues(fds, count, queues) : 0;
-    if (used == 0)
-        return -1;
-    if (used == 1)
-        return queues[0];
-    int head = fill_one(HEAD_MAGIC, queues, used, &first);
+    for (size_t i = 0; i < BATCH; i++)
+        fds[i] = fd;
+    return fill_one(MAGIC, &(struct list){fds, BATCH, BATCH}, &first);
+}
+
+/* One queue of them all, which are its own now. -1, with errno. */
+static int join(int *queues, uint32_t used)
+{
+    uint32_t first = 0;
+    int head = fill_one(HEAD_MAGIC, &(struct list){queues, used, used}, &first);
     int error = errno;
     if (head >= 0 && first < used) {
         close(head);
@@ -129,6 +162,24 @@ int rsmd_queue_fill(const int *fds, uint32_t count)
         close(queues[--used]);
     errno = error;
     return head;
+}
+
+int rsmd_queue_fill(const int *fds, uint32_t count, uint32_t needed)
+{
+    int queues[QUEUES_MAX];
+    if (count == 0 || count > COUNT_MAX) {
+        errno = EINVAL;
+        return -1;
+    }
+    int room = keep_room(fds[0]);
+    uint32_t used = fill_queues(&(struct list){fds, count, needed}, queues);
+    int error = errno;
+    if (room >= 0)
+        close(room);
+    errno = error;
+    if (used <= 1)
+        return used == 1 ? queues[0] : -1;
+    return join(queues, used);
 }
 
 /* ------------------------------------------------------------------ out */
@@ -151,8 +202,37 @@ static uint32_t take_out(struct message *message, int fds[BATCH])
     return taken;
 }
 
-/* Take the message that has the descriptors from `first` on. *total is 0 before the first one. */
-static bool take_message(int queue, uint32_t magic, int **fds, uint32_t *total, uint32_t first)
+/* What has been taken out so far: all up to `at`; -1 for those that are missing. */
+struct taken {
+    int *fds;
+    uint32_t total, at;
+};
+
+/* A list for all, before the first one has come. False: no memory, or it is another queue's. */
+static bool need_list(struct taken *taken, uint32_t total)
+{
+    if (taken->fds != NULL)
+        return taken->total == total;
+    taken->fds = malloc(total * sizeof *taken->fds);
+    if (taken->fds == NULL)
+        return false;
+    taken->total = total;
+    for (uint32_t i = 0; i < total; i++)
+        taken->fds[i] = -1;
+    return true;
+}
+
+/* Whether a message is one of such a queue, and follows those that have been taken. There may be fewer descriptors in
+ * it than were put there, if this process may not have so many. */
+static bool is_next(const struct taken *taken, const struct label *label, uint32_t magic,
+                    uint32_t count)
+{
+    return label->magic == magic && label->total <= COUNT_MAX && label->first < label->total &&
+           label->first >= taken->at && count <= label->total - label->first;
+}
+
+/* Take the next message. False: there is none, or it is none of such a queue. */
+static bool take_message(int queue, uint32_t magic, struct taken *taken)
 {
     struct message message;
     int came[BATCH];
@@ -163,18 +243,10 @@ static bool take_message(int queue, uint32_t magic, int **fds, uint32_t *total, 
     while (length < 0 && errno == EINTR);
     uint32_t count = length >= 0 ? take_out(&message, came) : 0;
     const struct label *label = &message.label;
-    bool good = length == (ssize_t)sizeof *label &&
-                (message.header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
-                label->magic == magic && label->first == first && label->total > first &&
-                label->total <= COUNT_MAX && (*total == 0 || *total == label->total) &&
-                count == batch(label->total, first);
-    for (uint32_t i = 0; good && i < count; i++)
-        good = came[i] >= 0;
-    if (good && *total == 0)
-        *fds = malloc(label->total * sizeof **fds);
-    if (good && *fds != NULL) {
-        *total = label->total;
-        memcpy(*fds + first, came, count * sizeof came[0]);
+    if (length == (ssize_t)sizeof *label && (message.header.msg_flags & MSG_TRUNC) == 0 &&
+        is_next(taken, label, magic, count) && need_list(taken, label->total)) {
+        memcpy(taken->fds + label->first, came, count * sizeof came[0]);
+        taken->at = label->first + count;
         return true;
     }
     for (uint32_t i = 0; i < count; i++)
@@ -183,30 +255,19 @@ static bool take_message(int queue, uint32_t magic, int **fds, uint32_t *total, 
     return false;
 }
 
-/* What has been taken out so far. */
-struct taken {
-    int *fds;
-    uint32_t total, count;
-};
-
 static void take_from(int queue, uint32_t magic, struct taken *taken)
 {
-    while ((taken->total == 0 || taken->count < taken->total) &&
-           take_message(queue, magic, &taken->fds, &taken->total, taken->count))
-        taken->count += batch(taken->total, taken->count);
-}
-
-static bool is_whole(const struct taken *taken)
-{
-    return taken->total > 0 && taken->count == taken->total;
+    while (take_message(queue, magic, taken))
+        continue;
 }
 
 static void close_taken(struct taken *taken)
 {
-    while (taken->count > 0)
-        close(taken->fds[--taken->count]);
+    for (uint32_t i = 0; i < taken->total; i++)
+        if (taken->fds[i] >= 0)
+            close(taken->fds[i]);
     free(taken->fds);
-    taken->fds = NULL;
+    *taken = (struct taken){.fds = NULL};
 }
 
 /* Whether it is a queue of queues. */
@@ -224,14 +285,15 @@ uint32_t rsmd_queue_empty(int queue, int **fds)
         take_from(queue, MAGIC, &taken);
     } else {
         take_from(queue, HEAD_MAGIC, &queues);
-        for (uint32_t i = 0; is_whole(&queues) && i < queues.count; i++)
-            take_from(queues.fds[i], MAGIC, &taken);
+        for (uint32_t i = 0; i < queues.total; i++)
+            if (queues.fds[i] >= 0)
+                take_from(queues.fds[i], MAGIC, &taken);
         close_taken(&queues);
     }
-    if (!is_whole(&taken)) {
+    if (taken.total > 0 && taken.fds[0] < 0)
         close_taken(&taken);
+    if (taken.total == 0)
         errno = EBADMSG;
-    }
     *fds = taken.fds;
-    return taken.count;
+    return taken.total;
 }

@@ -16,6 +16,8 @@
 #include "handover/store.h"
 #include "server/notify.h"
 
+enum { OWN_DESCRIPTORS = 64 }; /* that a daemon opens until it serves, and some */
+
 static void close_if(int fd)
 {
     if (fd >= 0)
@@ -50,7 +52,7 @@ static void take_rest(struct rsmd_handover *received, int state, const int *fds,
     bool usable = received->table != NULL && state >= 0;
     received->readable = usable && rsmd_snapshot_open(&received->reader, state, fds, count);
     for (uint32_t i = 0; fds != NULL && !usable && i < count; i++)
-        close(fds[i]);
+        close_if(fds[i]);
     close_if(state);
     if (received->listener >= 0 && !is_listener(received->listener)) {
         close(received->listener);
@@ -107,13 +109,27 @@ static void receive_in_place(struct rsmd_handover *received, const char *text)
 
 /* ------------------------------------------------------------------ from the service manager */
 
-static void receive_all(struct rsmd_handover *received, const int *fds, uint32_t count)
+/* What this process may not have is missing: it needs some descriptors itself. */
+static void leave_room(int *fds, uint32_t count)
+{
+    uint32_t missing = 0;
+    for (uint32_t i = 0; i < count; i++)
+        missing += fds[i] < 0;
+    for (unsigned given_up = 0; missing > 0 && count > 0 && given_up < OWN_DESCRIPTORS; count--) {
+        given_up += fds[count - 1] >= 0;
+        close_if(fds[count - 1]);
+        fds[count - 1] = -1;
+    }
+}
+
+static void receive_all(struct rsmd_handover *received, int *fds, uint32_t count)
 {
     uint32_t own = RSMD_HANDOVER_OWN;
     take_table(received, fds[1]);
     received->lock = fds[2];
     if (count > own && is_listener(fds[own]))
         received->listener = fds[own++];
+    leave_room(fds + own, count - own);
     take_rest(received, fds[0], fds + own, count - own);
 }
 
@@ -130,7 +146,7 @@ static void receive_from_manager(struct rsmd_handover *received, int queue)
     } else {
         rsm_log_error("the service manager has not kept all of the previous rsmd's state");
         for (uint32_t i = 0; i < count; i++)
-            close(fds[i]);
+            close_if(fds[i]);
     }
     free(fds);
 }

@@ -2,13 +2,15 @@
 #include "handover/state.h"
 
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "node/saved.h"
 #include "server/connection.h"
 
 struct saved_client {
-    uint32_t socket, process, greeted, node, may_bring_fds;
+    uint32_t socket, process, pid, greeted, node, may_bring_fds;
 };
 
 static void walk_client(struct rsm_codec *c, void *record)
@@ -16,6 +18,7 @@ static void walk_client(struct rsm_codec *c, void *record)
     struct saved_client *saved = record;
     rsm_codec_u32(c, &saved->socket);
     rsm_codec_u32(c, &saved->process);
+    rsm_codec_u32(c, &saved->pid);
     rsm_codec_count(c, &saved->greeted, 1);
     rsm_codec_count(c, &saved->node, RSM_NODE_ID_MAX);
     rsm_codec_count(c, &saved->may_bring_fds, 1);
@@ -24,7 +27,9 @@ static void walk_client(struct rsm_codec *c, void *record)
 static void save_connection(struct rsmd_snapshot *snapshot,
                             const struct rsmd_connection *connection)
 {
+    rsmd_snapshot_section(snapshot);
     struct saved_client saved = {.socket = rsmd_snapshot_fd(snapshot, connection->socket),
+                                 .pid = (uint32_t)connection->client.peer.pid,
                                  .greeted = connection->client.greeted,
                                  .node = connection->client.node,
                                  .may_bring_fds = connection->may_bring_fds};
@@ -32,124 +37,160 @@ static void save_connection(struct rsmd_snapshot *snapshot,
         saved.process = rsmd_snapshot_fd(snapshot, connection->process);
     rsmd_snapshot_put(snapshot, RSMD_SAVED_CLIENT, walk_client, &saved);
     rsmd_save_client(snapshot, &connection->client);
+    rsmd_save_imports(snapshot, &connection->client);
+}
+
+static int has_more(const void *one, const void *other)
+{
+    const struct rsmd_client *a = &(*(struct rsmd_connection *const *)one)->client;
+    const struct rsmd_client *b = &(*(struct rsmd_connection *const *)other)->client;
+    uint64_t first = a->account->used[RSMD_DESCRIPTORS],
+             second = b->account->used[RSMD_DESCRIPTORS];
+    return (first > second) - (first < second);
+}
+
+/* Those with the fewest descriptors first: if there is no room for all, who has the most goes without. */
+static void save_connections(struct rsmd_snapshot *snapshot, const struct rsmd_server *server)
+{
+    struct rsmd_connection *connection, **sorted;
+    size_t count = 0, at = 0;
+    DL_COUNT(server->connections, connection, count);
+    sorted = calloc(count + 1, sizeof *sorted);
+    if (sorted == NULL) {
+        snapshot->failed = true;
+        return;
+    }
+    DL_FOREACH(server->connections, connection)
+    sorted[at++] = connection;
+    qsort(sorted, count, sizeof *sorted, has_more);
+    for (at = 0; at < count; at++)
+        save_connection(snapshot, sorted[at]);
+    free(sorted);
 }
 
 void rsmd_state_save(struct rsmd_snapshot *snapshot, const struct rsmd_server *server)
 {
-    const struct rsmd_connection *connection;
-    uint32_t number = 0;
     rsmd_save_node(snapshot, server->node);
-    DL_FOREACH(server->connections, connection)
-    save_connection(snapshot, connection);
-    DL_FOREACH(server->connections, connection)
-    rsmd_save_imports(snapshot, &connection->client, number++);
+    save_connections(snapshot, server);
 }
 
 /* ------------------------------------------------------------------ restoring */
 
-/* Connections by their numbers. */
-struct restored {
-    struct rsmd_server *server;
-    struct {
-        struct rsmd_connection *connection; /* NULL: it had said nothing yet */
-        bool lost;
-    } * clients;
-    uint32_t count, room;
+/* A client: its section is the one after its number. */
+struct resumed {
+    struct rsmd_connection *connection; /* NULL: it had said nothing yet, or is not there */
+    const char *lost;                   /* why it is not there */
+    pid_t pid;                          /* 0: not known */
+    size_t imports;                     /* where they are in the state */
 };
 
-static struct rsmd_client *client_of(void *context, uint32_t number)
+/* In the place of a client whose connection cannot be resumed: it has what the client had, so that others
+ * see it end. NULL: there is no memory, or no descriptor. */
+static struct rsmd_connection *stand_in(struct rsmd_server *server)
 {
-    const struct restored *restored = context;
-    struct rsmd_connection *connection =
-        number < restored->count ? restored->clients[number].connection : NULL;
-    return connection != NULL ? &connection->client : NULL;
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+        return NULL;
+    close(ends[1]);
+    return rsmd_connection_resume(server, ends[0], -1, server->node->id, false);
 }
 
-static void lose(void *context, uint32_t number)
+/* A connection of that client, or NULL, with the reason. */
+static struct rsmd_connection *resume(struct rsmd_snapshot_reader *reader,
+                                      struct rsmd_server *server, const struct saved_client *saved,
+                                      const char **why)
 {
-    struct restored *restored = context;
-    restored->clients[number].lost = true;
+    int socket = rsmd_snapshot_take(reader, saved->socket);
+    int process = rsmd_snapshot_take(reader, saved->process);
+    if (socket < 0 || reader->bad) {
+        *why = "a descriptor of its is missing";
+        if (socket >= 0)
+            close(socket);
+        if (process >= 0)
+            close(process);
+        return NULL;
+    }
+    *why = "its connection cannot be resumed";
+    return rsmd_connection_resume(server, socket, process, saved->node, saved->may_bring_fds != 0);
 }
 
-static bool need_room(struct restored *restored)
+/* One that had said nothing yet, and has nothing. */
+static void resume_silent(struct rsmd_snapshot_reader *reader, struct rsmd_server *server,
+                          const struct saved_client *saved, struct resumed *client)
 {
-    if (restored->count < restored->room)
-        return true;
-    uint32_t room = 2 * restored->room + 16;
-    void *clients = realloc(restored->clients, room * sizeof restored->clients[0]);
-    if (clients == NULL)
-        return false;
-    restored->clients = clients;
-    restored->room = room;
-    return true;
+    int socket = rsmd_snapshot_take(reader, saved->socket);
+    if (socket >= 0)
+        rsmd_connection_begin(server, socket);
+    else
+        client->lost = "its socket is missing";
 }
 
-static bool restore_client(struct rsmd_snapshot_reader *reader, struct restored *restored)
+static bool is_anything(uint32_t type)
+{
+    return type != RSMD_SAVED_CLIENT;
+}
+
+static void restore_client(struct rsmd_snapshot_reader *reader, struct rsmd_server *server,
+                           struct resumed *client)
 {
     struct saved_client saved;
-    bool lost = false;
-    if (!need_room(restored) || !rsmd_snapshot_get(reader, walk_client, &saved, sizeof saved))
-        return false;
-    int socket = rsmd_snapshot_take(reader, saved.socket);
-    if (socket < 0)
-        return false;
-    struct rsmd_connection *connection = NULL;
-    if (saved.greeted) {
-        int process = rsmd_snapshot_take(reader, saved.process);
-        connection = rsmd_connection_resume(restored->server, socket, process, saved.node,
-                                            saved.may_bring_fds != 0);
-        if (connection == NULL) /* what follows would have no owner */
-            return false;
-    } else {
-        rsmd_connection_begin(restored->server, socket);
+    const char *why = "its state cannot be read";
+    bool read = rsmd_snapshot_next(reader) == RSMD_SAVED_CLIENT &&
+                rsmd_snapshot_get(reader, walk_client, &saved, sizeof saved);
+    client->pid = read ? (pid_t)saved.pid : 0;
+    if (read && !saved.greeted) {
+        resume_silent(reader, server, &saved, client);
+        return;
     }
-    restored->clients[restored->count].connection = connection;
-    restored->clients[restored->count].lost = false;
-    restored->count++;
-    if (connection == NULL)
-        return true;
-    bool whole = rsmd_restore_client(reader, restored->server->node, &connection->client, &lost);
-    restored->clients[restored->count - 1].lost = lost;
-    return whole;
+    client->connection = read ? resume(reader, server, &saved, &why) : NULL;
+    if (client->connection == NULL) {
+        rsmd_snapshot_skip(reader, is_anything);
+        client->lost = why;
+        client->connection = stand_in(server);
+        if (client->connection == NULL)
+            return;
+        client->connection->client.lost = why;
+    }
+    rsmd_restore_client(reader, server->node, &client->connection->client);
+    client->imports = reader->at;
 }
 
-static bool restore_all(struct rsmd_snapshot_reader *reader, struct restored *restored)
+/* A client that cannot be resumed ends as if its process had ended. */
+static bool end_if_lost(struct resumed *client, uint32_t number)
 {
-    struct rsmd_node *node = restored->server->node;
-    if (!rsmd_restore_node(reader, node))
+    struct rsmd_connection *connection = client->connection;
+    const char *why = connection != NULL ? connection->client.lost : client->lost;
+    if (why == NULL)
         return false;
-    while (rsmd_snapshot_next(reader) == RSMD_SAVED_CLIENT)
-        if (!restore_client(reader, restored))
-            return false;
-    return rsmd_restore_imports(reader, node, client_of, lose, restored) &&
-           rsmd_snapshot_next(reader) == RSMD_SAVED_END && !reader->bad;
-}
-
-/* Those whose controllers are not there any more. */
-static void end_lost(const struct restored *restored)
-{
-    for (uint32_t i = 0; i < restored->count; i++) {
-        if (!restored->clients[i].lost)
-            continue;
-        struct rsmd_connection *connection = restored->clients[i].connection;
-        rsm_log_warning("process %d uses a controller that is not there any more, and loses what "
-                        "it has",
-                        (int)connection->client.peer.pid);
+    rsm_log_warning("client %u, process %d, cannot be served on, and loses what it has: %s",
+                    (unsigned)number, (int)client->pid, why);
+    if (connection != NULL)
         rsmd_connection_end(connection);
-    }
+    return true;
 }
 
 bool rsmd_state_restore(struct rsmd_snapshot_reader *reader, struct rsmd_server *server)
 {
-    struct restored restored = {.server = server};
-    bool whole = restore_all(reader, &restored);
-    rsmd_generation_table_settle(server->node->generation_table);
-    if (whole) {
-        end_lost(&restored);
-        rsm_log_info("%u clients of the previous rsmd are served on", (unsigned)restored.count);
+    struct rsmd_node *node = server->node;
+    uint32_t count = reader->section_count - 1, lost = 0;
+    struct resumed *clients = calloc((size_t)count + 1, sizeof *clients);
+    bool whole = clients != NULL && rsmd_restore_node(reader, node);
+    for (uint32_t i = 0; whole && i < count; i++) {
+        rsmd_snapshot_enter(reader, i + 1);
+        restore_client(reader, server, &clients[i]);
     }
-    free(restored.clients);
-    while (!whole && server->connections != NULL)
-        rsmd_connection_end(server->connections);
+    for (uint32_t i = 0; whole && i < count; i++) {
+        if (clients[i].connection == NULL)
+            continue;
+        rsmd_snapshot_enter_at(reader, i + 1, clients[i].imports);
+        rsmd_restore_imports(reader, node, &clients[i].connection->client);
+    }
+    rsmd_generation_table_settle(node->generation_table);
+    for (uint32_t i = 0; whole && i < count; i++)
+        lost += end_if_lost(&clients[i], i + 1);
+    rsmd_restore_settle(node);
+    if (whole)
+        rsm_log_info("%u clients of the previous rsmd are served on", (unsigned)(count - lost));
+    free(clients);
     return whole;
 }

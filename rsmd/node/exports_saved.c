@@ -136,6 +136,7 @@ static bool make_export(struct rsmd_snapshot_reader *reader, struct rsmd_node *n
     rsmd_events_init(&exported->events);
     HASH_ADD_INT(node->exports, id, exported);
     if (exported->hh.tbl == NULL) {
+        rsmd_generation_table_release(node->generation_table, saved->slot);
         free(exported);
         return false;
     }
@@ -147,22 +148,13 @@ static bool make_export(struct rsmd_snapshot_reader *reader, struct rsmd_node *n
 }
 
 bool rsmd_restore_export(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
-                         struct rsmd_client *client, bool *lost)
+                         struct rsmd_client *client)
 {
     struct saved_export saved;
     if (!rsmd_snapshot_get(reader, walk_export, &saved, sizeof saved) ||
         !is_possible_export(node, &saved))
         return false;
-    struct rsmd_controller *controller = rsmd_saved_controller(node, saved.controller);
-    struct rsmd_records *none = NULL;
-    *lost |= controller == NULL;
-    if (*lost) {
-        bool read = rsmd_saved_slot_end(node, saved.slot) &&
-                    rsmd_restore_records(reader, client->account, &none);
-        rsmd_records_end(client->account, &none);
-        return read;
-    }
-    if (!make_export(reader, node, client, &saved, controller))
-        return false;
-    return rsmd_restore_records(reader, client->account, &client->exports->prev->records);
+    struct rsmd_controller *controller = rsmd_saved_controller_of(node, client, saved.controller);
+    return controller != NULL && make_export(reader, node, client, &saved, controller) &&
+           rsmd_restore_records(reader, client->account, &client->exports->prev->records);
 }

@@ -115,18 +115,14 @@ static bool take_memory(struct rsmd_extent *extent, const struct saved_extent *s
 }
 
 bool rsmd_restore_extent(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
-                         struct rsmd_client *client, bool *lost)
+                         struct rsmd_client *client)
 {
     struct saved_extent saved;
     if (!rsmd_snapshot_get(reader, walk_extent, &saved, sizeof saved) || saved.length == 0 ||
         saved.length > saved.memory || rsmd_id_in_use(node, saved.id))
         return false;
-    struct rsmd_controller *controller = rsmd_saved_controller(node, saved.controller);
-    if (controller == NULL) {
-        *lost = true;
-        return true;
-    }
-    struct rsmd_extent *extent = calloc(1, sizeof *extent);
+    struct rsmd_controller *controller = rsmd_saved_controller_of(node, client, saved.controller);
+    struct rsmd_extent *extent = controller != NULL ? calloc(1, sizeof *extent) : NULL;
     if (extent == NULL)
         return false;
     *extent = (struct rsmd_extent){.node = node,

@@ -184,8 +184,7 @@ void rsmd_generation_table_settle(struct rsmd_generation_table *table)
         return;
     for (uint32_t slot = 1; slot < RSM_GENERATION_TABLE_SLOTS; slot++)
         if (!table->claimed[slot])
-            table->free_slots[(table->free_first + table->free_count++) %
-                              RSM_GENERATION_TABLE_SLOTS] = slot;
+            rsmd_generation_table_release(table, slot);
     free(table->claimed);
     table->claimed = NULL;
 }

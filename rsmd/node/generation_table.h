@@ -34,7 +34,8 @@ int rsmd_generation_table_lasting_fd(const struct rsmd_generation_table *table);
 enum rsm_status rsmd_generation_table_take_over(int fd, struct rsmd_generation_table **made);
 /** A slot that was in use. False: there is no such slot, or it was named before. */
 bool rsmd_generation_table_claim(struct rsmd_generation_table *table, uint32_t slot);
-/** All that were not claimed are free. */
+/** All that were not claimed are free. Their values have moved: whoever watches one learns that what it
+ *  belonged to has ended. */
 void rsmd_generation_table_settle(struct rsmd_generation_table *table);
 
 /** The calling thread gives the `alive` word up without a mark: a successor will own it. */

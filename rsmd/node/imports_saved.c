@@ -11,7 +11,7 @@
 #include "node/saved.h"
 
 struct saved_import {
-    uint32_t client, id, exported, rights, slot, attached, leaves, disconnected, exporter;
+    uint32_t id, exported, rights, slot, attached, leaves, disconnected, exporter;
     uint32_t same_pieces; /* as the export has now */
     char controller[RSM_PROTO_NAME_MAX];
     char by[RSM_PROTO_NAME_MAX];
@@ -26,7 +26,6 @@ struct saved_import {
 static void walk_import(struct rsm_codec *c, void *record)
 {
     struct saved_import *saved = record;
-    rsm_codec_u32(c, &saved->client);
     rsm_codec_u32(c, &saved->id);
     rsm_codec_u32(c, &saved->exported);
     rsm_codec_u32(c, &saved->rights);
@@ -48,12 +47,10 @@ static void walk_import(struct rsm_codec *c, void *record)
     rsmd_walk_saved_events(c, &saved->events);
 }
 
-static void save_import(struct rsmd_snapshot *snapshot, const struct rsmd_import *import,
-                        uint32_t number)
+static void save_import(struct rsmd_snapshot *snapshot, const struct rsmd_import *import)
 {
     const struct rsmd_export *exported = import->exported;
-    struct saved_import saved = {.client = number,
-                                 .id = import->id,
+    struct saved_import saved = {.id = import->id,
                                  .exported = exported != NULL ? exported->id : 0,
                                  .rights = import->rights,
                                  .slot = import->slot,
@@ -78,12 +75,11 @@ static void save_import(struct rsmd_snapshot *snapshot, const struct rsmd_import
     rsmd_save_records(snapshot, import->records);
 }
 
-void rsmd_save_imports(struct rsmd_snapshot *snapshot, const struct rsmd_client *client,
-                       uint32_t number)
+void rsmd_save_imports(struct rsmd_snapshot *snapshot, const struct rsmd_client *client)
 {
     const struct rsmd_import *import;
     DL_FOREACH(client->imports, import)
-    save_import(snapshot, import, number);
+    save_import(snapshot, import);
 }
 
 /* Connect it with its export again. False: that is impossible, or there is no memory; then it is
@@ -150,6 +146,7 @@ static struct rsmd_import *make_import(struct rsmd_node *node, struct rsmd_clien
     rsmd_events_init(&import->events);
     HASH_ADD_INT(node->imports, id, import);
     if (import->hh.tbl == NULL) {
+        rsmd_generation_table_release(node->generation_table, saved->slot);
         rsmd_account_drop(import->account);
         free(import);
         return NULL;
@@ -160,51 +157,53 @@ static struct rsmd_import *make_import(struct rsmd_node *node, struct rsmd_clien
     return import;
 }
 
+/* The import that was decoded, and its records. */
 static bool restore_import(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
-                           struct rsmd_client *client, const struct saved_import *saved, bool *lost)
+                           struct rsmd_client *client, const struct saved_import *saved)
 {
-    struct rsmd_controller *controller = rsmd_saved_controller(node, saved->controller);
+    struct rsmd_controller *controller = rsmd_saved_controller_of(node, client, saved->controller);
     struct rsmd_controller *by = rsmd_saved_controller(node, saved->by);
     struct rsmd_export *exported = NULL;
-    struct rsmd_records *none = NULL;
-    if (controller == NULL) {
-        *lost = true;
-        bool read = rsmd_saved_slot_end(node, saved->slot) &&
-                    rsmd_restore_records(reader, client->account, &none);
-        rsmd_records_end(client->account, &none);
-        return read;
-    }
-    struct rsmd_import *import = make_import(node, client, saved, controller);
-    if (import == NULL ||
-        !rsmd_restore_events(reader, import->account, &saved->events, &import->events) ||
-        !rsmd_restore_records(reader, import->account, &import->records))
+    struct rsmd_import *import =
+        controller != NULL ? make_import(node, client, saved, controller) : NULL;
+    if (import == NULL)
         return false;
+    bool whole = rsmd_restore_events(reader, import->account, &saved->events, &import->events) &&
+                 rsmd_restore_records(reader, import->account, &import->records);
     if (saved->exported == 0)
-        return true;
+        return whole;
     HASH_FIND_INT(node->exports, &saved->exported, exported);
-    if (exported != NULL && by != NULL)
-        return reconnect(node, import, saved, exported, by);
-    /* Its segment has ended with the controller: it learns that as ever. */
+    if (exported != NULL && by != NULL) {
+        if (reconnect(node, import, saved, exported, by))
+            return whole;
+        if (exported->client->lost == NULL)
+            return false;
+    }
+    /* Its segment has ended with the controller or the exporter: it learns that as ever. */
     rsmd_generation_table_advance(node->generation_table, import->slot);
     rsmd_record_to_importer(node, import, RSM_RECORD_LOST);
-    return true;
+    return whole;
 }
 
-bool rsmd_restore_imports(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
-                          struct rsmd_client *(*client_of)(void *context, uint32_t number),
-                          void (*lose)(void *context, uint32_t number), void *context)
+static bool is_import(uint32_t type)
+{
+    return type == RSMD_SAVED_IMPORT;
+}
+
+static bool restore_next(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
+                         struct rsmd_client *client)
 {
     struct saved_import saved;
-    while (rsmd_snapshot_next(reader) == RSMD_SAVED_IMPORT) {
-        bool lost = false;
-        if (!rsmd_snapshot_get(reader, walk_import, &saved, sizeof saved) ||
-            rsmd_id_in_use(node, saved.id) || !rsmcore_map_choice_is_valid(&saved.choice))
-            return false;
-        struct rsmd_client *client = client_of(context, saved.client);
-        if (client == NULL || !restore_import(reader, node, client, &saved, &lost))
-            return false;
-        if (lost)
-            lose(context, saved.client);
-    }
-    return !reader->bad;
+    return is_import(rsmd_snapshot_next(reader)) &&
+           rsmd_snapshot_get(reader, walk_import, &saved, sizeof saved) &&
+           !rsmd_id_in_use(node, saved.id) && rsmcore_map_choice_is_valid(&saved.choice) &&
+           restore_import(reader, node, client, &saved);
+}
+
+void rsmd_restore_imports(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
+                          struct rsmd_client *client)
+{
+    while (!rsmd_snapshot_is_over(reader))
+        if (!restore_next(reader, node, client))
+            rsmd_saved_is_damaged(reader, client, is_import);
 }

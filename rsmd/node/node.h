@@ -226,8 +226,9 @@ struct rsmd_client {
     void (*answer)(struct rsmd_client *client, const struct rsm_msg *reply,
                    const struct rsm_packet_fds *fds);
     struct rsmd_unfinished unfinished;
-    bool ending;   /* it asks nothing any more, and nobody connects to what it has */
-    uint32_t jobs; /* of threads, on its behalf */
+    bool ending;      /* it asks nothing any more, and nobody connects to what it has */
+    const char *lost; /* why it cannot be resumed: what was restored of it ends when all is */
+    uint32_t jobs;    /* of threads, on its behalf */
     void (*settled)(struct rsmd_client *client); /* it is ending, and the last of these is over */
     struct rsmd_extent *extents;
     struct rsmd_export *exports;

@@ -230,11 +230,8 @@ static void forget_claim(struct rsmd_node *node, struct rsmd_export *exported)
     exported->claimed = false;
 }
 
-/* A connection has parted from its export, or the exporter has ended it. What the exporter has left
- * behind stays open until the last one who is attached has gone; the last connection takes the
- * rest. */
-static void settle_deferred(struct rsmd_node *node, struct rsmd_client *client,
-                            struct rsmd_export *exported)
+void rsmd_export_settle(struct rsmd_node *node, struct rsmd_client *client,
+                        struct rsmd_export *exported)
 {
     if (!exported->ended)
         return;
@@ -254,7 +251,7 @@ void rsmd_import_abort(struct rsmd_node *node, struct rsmd_import *import)
     if (exported == NULL)
         return;
     cut(node, import, RSM_RECORD_LOST);
-    settle_deferred(node, client, exported);
+    rsmd_export_settle(node, client, exported);
 }
 
 void rsmd_export_cut_first(struct rsmd_node *node, struct rsmd_export *exported)
@@ -293,7 +290,7 @@ void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *exported)
     exported->ended = true;
     if (!named) /* unpublished before; those who are still connected are told now */
         rsmd_unfinished_tell(node, exported->client, exported);
-    settle_deferred(node, exported->client, exported);
+    rsmd_export_settle(node, exported->client, exported);
 }
 
 void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *exported)
@@ -460,7 +457,7 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
     struct rsmd_export *exported = import->exported;
     if (exported != NULL) {
         sever(node, import, import->disconnected ? RSM_RECORD_DISCONNECTED : RSM_RECORD_LOST);
-        settle_deferred(node, import->client, exported);
+        rsmd_export_settle(node, import->client, exported);
     }
     rsmd_remote_disconnect(node, import);
     rsmd_relay_free(import);

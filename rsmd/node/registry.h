@@ -51,6 +51,11 @@ void rsmd_export_destroy(struct rsmd_node *node, struct rsmd_export *exported);
 /** Withdraw when nobody is attached any more, and free when the last connection has gone; the client
  *  has it no more. */
 void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *exported);
+/** A connection has parted from its export, or the exporter has ended it. What the exporter has left
+ *  behind stays open until the last one who is attached has gone; the last connection takes the rest. Who
+ *  has to be told is in the turns of @p client. */
+void rsmd_export_settle(struct rsmd_node *node, struct rsmd_client *client,
+                        struct rsmd_export *exported);
 /** Withdraw, abort and free. */
 void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *exported);
 

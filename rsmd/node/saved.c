@@ -19,12 +19,13 @@ struct rsmd_controller *rsmd_saved_controller(const struct rsmd_node *node, cons
     return controller != NULL && controller->ops->extent_take != NULL ? controller : NULL;
 }
 
-bool rsmd_saved_slot_end(struct rsmd_node *node, uint32_t slot)
+struct rsmd_controller *rsmd_saved_controller_of(const struct rsmd_node *node,
+                                                 struct rsmd_client *client, const char *name)
 {
-    if (!rsmd_generation_table_claim(node->generation_table, slot))
-        return false;
-    rsmd_generation_table_release(node->generation_table, slot);
-    return true;
+    struct rsmd_controller *controller = rsmd_saved_controller(node, name);
+    if (controller == NULL && client->lost == NULL)
+        client->lost = "a controller that it uses is not there any more";
+    return controller;
 }
 
 /* ------------------------------------------------------------------ the node */
@@ -55,6 +56,7 @@ void rsmd_save_node(struct rsmd_snapshot *snapshot, const struct rsmd_node *node
                                .topology = node->topology.generation,
                                .last_record = node->last_record};
     memcpy(saved.next_segment_id, node->next_segment_id, sizeof saved.next_segment_id);
+    rsmd_snapshot_section(snapshot);
     rsmd_snapshot_put(snapshot, RSMD_SAVED_NODE, walk_node, &saved);
 }
 
@@ -62,7 +64,8 @@ bool rsmd_restore_node(struct rsmd_snapshot_reader *reader, struct rsmd_node *no
 {
     struct saved_node saved;
     if (rsmd_snapshot_next(reader) != RSMD_SAVED_NODE ||
-        !rsmd_snapshot_get(reader, walk_node, &saved, sizeof saved) || saved.id != node->id)
+        !rsmd_snapshot_get(reader, walk_node, &saved, sizeof saved) ||
+        !rsmd_snapshot_is_over(reader) || saved.id != node->id)
         return false;
     node->last_id = saved.last_id;
     node->last_interrupt = saved.last_interrupt;
@@ -136,25 +139,49 @@ void rsmd_save_client(struct rsmd_snapshot *snapshot, const struct rsmd_client *
     rsmd_save_interrupts(snapshot, client);
 }
 
-bool rsmd_restore_client(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
-                         struct rsmd_client *client, bool *lost)
+static bool is_of_client(uint32_t type)
 {
-    for (;;) {
-        bool restored;
-        switch (rsmd_snapshot_next(reader)) {
-        case RSMD_SAVED_EXTENT:
-            restored = rsmd_restore_extent(reader, node, client, lost);
-            break;
-        case RSMD_SAVED_EXPORT:
-            restored = rsmd_restore_export(reader, node, client, lost);
-            break;
-        case RSMD_SAVED_INTERRUPT:
-            restored = rsmd_restore_interrupt(reader, node, client);
-            break;
-        default:
-            return !reader->bad;
-        }
-        if (!restored)
-            return false;
+    return type == RSMD_SAVED_EXTENT || type == RSMD_SAVED_EXPORT || type == RSMD_SAVED_INTERRUPT ||
+           type == RSMD_SAVED_IMPORT;
+}
+
+static bool restore_next(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
+                         struct rsmd_client *client)
+{
+    switch (rsmd_snapshot_next(reader)) {
+    case RSMD_SAVED_EXTENT:
+        return rsmd_restore_extent(reader, node, client);
+    case RSMD_SAVED_EXPORT:
+        return rsmd_restore_export(reader, node, client);
+    case RSMD_SAVED_INTERRUPT:
+        return rsmd_restore_interrupt(reader, node, client);
+    default:
+        return false;
+    }
+}
+
+void rsmd_saved_is_damaged(struct rsmd_snapshot_reader *reader, struct rsmd_client *client,
+                           bool (*goes_on)(uint32_t type))
+{
+    if (client->lost == NULL)
+        client->lost = "what it had cannot be restored";
+    rsmd_snapshot_skip(reader, goes_on);
+}
+
+void rsmd_restore_client(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
+                         struct rsmd_client *client)
+{
+    while (rsmd_snapshot_next(reader) != RSMD_SAVED_IMPORT && !rsmd_snapshot_is_over(reader))
+        if (!restore_next(reader, node, client))
+            rsmd_saved_is_damaged(reader, client, is_of_client);
+}
+
+void rsmd_restore_settle(struct rsmd_node *node)
+{
+    struct rsmd_export *exported, *next;
+    HASH_ITER(hh, node->exports, exported, next)
+    {
+        rsmd_generation_table_advance(node->generation_table, exported->epoch_slot);
+        rsmd_export_settle(node, exported->client, exported);
     }
 }

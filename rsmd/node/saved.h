@@ -5,8 +5,10 @@
  * about to be replaced, read by its successor. Links to other hosts have gone before, and so has
  * all that went over them. Clients' sockets are the server's affair.
  *
- * Functions that restore return false if the state is impossible or memory is out. Whatever they
- * have made until then is whole, and goes with the clients that it belongs to.
+ * Functions that restore one thing return false if its record is impossible or memory is out. Whatever
+ * they have made until then is whole, and goes with the client that it belongs to: that one cannot be
+ * resumed (`lost` of struct rsmd_client). The rest of what it has is restored nevertheless, so that its end
+ * is seen by whoever is connected with it.
  */
 #ifndef RSMD_SAVED_H
 #define RSMD_SAVED_H
@@ -24,19 +26,18 @@ bool rsmd_restore_node(struct rsmd_snapshot_reader *reader, struct rsmd_node *no
 
 /** Extents, exports and interrupts. */
 void rsmd_save_client(struct rsmd_snapshot *snapshot, const struct rsmd_client *client);
-/** Read until a record of another kind comes. @p lost is set if the client cannot go on, because a
- *  controller that it uses is not there any more: the caller ends it when all are restored. */
-bool rsmd_restore_client(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
-                         struct rsmd_client *client, bool *lost);
+/** Read them, until an import comes or the section ends. Marks a client that cannot be resumed. */
+void rsmd_restore_client(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
+                         struct rsmd_client *client);
 
-/** A client's imports; @p number is what they will know it by. */
-void rsmd_save_imports(struct rsmd_snapshot *snapshot, const struct rsmd_client *client,
-                       uint32_t number);
-/** Read until a record of another kind comes. @p client_of finds clients by their numbers; NULL:
- *  there is none. @p lose marks one that cannot go on. */
-bool rsmd_restore_imports(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
-                          struct rsmd_client *(*client_of)(void *context, uint32_t number),
-                          void (*lose)(void *context, uint32_t number), void *context);
+/** A client's imports, which come last. */
+void rsmd_save_imports(struct rsmd_snapshot *snapshot, const struct rsmd_client *client);
+/** Read them, until the section ends, when all clients' exports are there. */
+void rsmd_restore_imports(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
+                          struct rsmd_client *client);
+/** All is restored, and the generation table is settled: what exporters have left behind goes, unless
+ *  somebody is still connected, and they look anew at who is connected. */
+void rsmd_restore_settle(struct rsmd_node *node);
 
 /* ------------------------------------------------------------------ shared by its parts */
 
@@ -44,9 +45,13 @@ bool rsmd_restore_imports(struct rsmd_snapshot_reader *reader, struct rsmd_node 
 void rsmd_walk_saved_name(struct rsm_codec *c, char name[RSM_PROTO_NAME_MAX]);
 /** The controller of that name. NULL: there is none, or its transport cannot restore anything. */
 struct rsmd_controller *rsmd_saved_controller(const struct rsmd_node *node, const char *name);
-/** A segment cannot go on: whoever watches its slot sees that it has ended. False: it has no such
- *  slot. */
-bool rsmd_saved_slot_end(struct rsmd_node *node, uint32_t slot);
+/** The same for a client, which is lost without. */
+struct rsmd_controller *rsmd_saved_controller_of(const struct rsmd_node *node,
+                                                 struct rsmd_client *client, const char *name);
+
+/** The client cannot be resumed: read on at the next record of such a kind. */
+void rsmd_saved_is_damaged(struct rsmd_snapshot_reader *reader, struct rsmd_client *client,
+                           bool (*goes_on)(uint32_t type));
 
 /** Where a segment lies in its exporter's extents. */
 struct rsmd_saved_pieces {
@@ -65,14 +70,14 @@ struct rsmd_pieces *rsmd_restore_pieces(const struct rsmd_node *node,
                                         const struct rsmd_saved_pieces *saved);
 
 void rsmd_save_extent(struct rsmd_snapshot *snapshot, const struct rsmd_extent *extent);
-/** Restore the one that comes next. @p lost as for rsmd_restore_client(). */
+/** Restore the one that comes next. */
 bool rsmd_restore_extent(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
-                         struct rsmd_client *client, bool *lost);
+                         struct rsmd_client *client);
 
 void rsmd_save_export(struct rsmd_snapshot *snapshot, const struct rsmd_export *exported);
-/** Restore the one that comes next. @p lost as for rsmd_restore_client(). */
+/** Restore the one that comes next. */
 bool rsmd_restore_export(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
-                         struct rsmd_client *client, bool *lost);
+                         struct rsmd_client *client);
 
 /** An event counter's descriptors as numbers of the snapshot. */
 struct rsmd_saved_events {

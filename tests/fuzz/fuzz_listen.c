@@ -53,7 +53,7 @@ static int make(struct input *in)
     case 1:
         for (int i = 0; i < count; i++)
             fds[i] = descriptor_make(in, nothing);
-        queue = rsmd_queue_fill(fds, (uint32_t)count);
+        queue = rsmd_queue_fill(fds, (uint32_t)count, 0);
         for (int i = 0; i < count; i++)
             close(fds[i]);
         CHECK(queue >= 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The queue of descriptors that a successor gets from the service manager (handover/queue.h), with
  * messages that nobody honest has put there: labels, lengths and descriptors that lie, other kinds of
- * sockets, and what is no socket. All descriptors come out or none, and none is lost. */
+ * sockets, and what is no socket. What comes out has the first descriptor, and
+ * none is lost. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -86,8 +87,10 @@ static void take(int queue)
     fuzz_step_end(begin, "taking a queue");
     CHECK((count > 0) == (fds != NULL));
     for (uint32_t i = 0; i < count; i++) {
-        CHECK(fds[i] > STDERR_FILENO && (fcntl(fds[i], F_GETFD) & FD_CLOEXEC) != 0);
-        close(fds[i]);
+        CHECK(i > 0 ? fds[i] == -1 || fds[i] > STDERR_FILENO : fds[i] > STDERR_FILENO);
+        CHECK(fds[i] < 0 || (fcntl(fds[i], F_GETFD) & FD_CLOEXEC) != 0);
+        if (fds[i] >= 0)
+            close(fds[i]);
     }
     free(fds);
 }

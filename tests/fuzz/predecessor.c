@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "predecessor.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +20,8 @@ enum {
     SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL,
     END_MS = 20000,
     PAGE = 4096,
+    FIRST_SEGMENT = 9,
+    TURNS = 8,
     AT_LENGTH = 8, /* in the header */
     AT_SUM = 16,
 };
@@ -98,9 +101,7 @@ static void open_counter(struct world *world, int client, uint32_t end, uint32_t
     ask(world, client, &msg);
 }
 
-/* A segment that the client imports itself, counters for both ends, and records of both, which
- * nobody fetches. The export's id. */
-static uint32_t make_segment(struct world *world, int client, uint32_t segment_id)
+static uint32_t publish(struct world *world, int client, uint32_t segment_id)
 {
     struct rsm_msg msg = {
         .type = RSM_MSG_EXPORT_CREATE,
@@ -113,16 +114,29 @@ static uint32_t make_segment(struct world *world, int client, uint32_t segment_i
                                                 .piece_count = 1,
                                                 .pieces = {{made.extent, 0, PAGE}}}};
     ask(world, client, &msg);
-    open_counter(world, client, RSM_EVENT_EXPORT_RECORDS, made.export_id);
-    msg = (struct rsm_msg){
+    return made.export_id;
+}
+
+static uint32_t connect_to(struct world *world, int client, uint32_t segment_id)
+{
+    struct rsm_msg msg = {
         .type = RSM_MSG_IMPORT_CONNECT,
         .u.import_connect = {"sci0", 1, segment_id, RSM_RIGHT_READ, RSM_ID_SPACE_RSMAPI, 0}};
     ask(world, client, &msg);
-    uint32_t import = msg.u.import_connect_reply.import;
-    open_counter(world, client, RSM_EVENT_EXPORT, made.export_id);
+    return msg.u.import_connect_reply.import;
+}
+
+/* A segment that the client imports itself, counters for both ends, and records of both, which
+ * nobody fetches. The export's id. */
+static uint32_t make_segment(struct world *world, int client, uint32_t segment_id)
+{
+    uint32_t exported = publish(world, client, segment_id);
+    open_counter(world, client, RSM_EVENT_EXPORT_RECORDS, exported);
+    uint32_t import = connect_to(world, client, segment_id);
+    open_counter(world, client, RSM_EVENT_EXPORT, exported);
     open_counter(world, client, RSM_EVENT_IMPORT, import);
     open_counter(world, client, RSM_EVENT_IMPORT_RECORDS, import);
-    return made.export_id;
+    return exported;
 }
 
 /* One that has been triggered; @p text is a message, or "" of a plain one. */
@@ -146,12 +160,20 @@ static void make_interrupt(struct world *world, int client, uint32_t number, con
     }
 }
 
-static int make_client(struct world *world)
+static int greet(struct world *world)
 {
     int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     CHECK(connect(client, (struct sockaddr *)&world->address, world->address_length) == 0);
     struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {1}};
     ask(world, client, &msg);
+    return client;
+}
+
+static int make_client(struct world *world)
+{
+    struct rsm_msg msg;
+    int client = greet(world);
+    connect_to(world, client, FIRST_SEGMENT);
     (void)make_segment(world, client, 7);
     /* The connection to this one is cut, and its importer has not said that it knows. */
     uint32_t withdrawn = make_segment(world, client, 8);
@@ -171,11 +193,25 @@ static void on_log(enum rsmcore_log_level level, const char *text)
     CHECK(strstr(text, "defect of rsmd") == NULL);
 }
 
+/* As the snapshot has it. */
+static void find_sections(const struct rsmd_snapshot *snapshot)
+{
+    CHECK(snapshot->section_count == LEFT_SECTIONS);
+    for (size_t i = 0; i < LEFT_SECTIONS; i++) {
+        left.section[i] = RSMD_SNAPSHOT_HEADER + snapshot->sections[i].at;
+        left.first_fd[i] = snapshot->sections[i].first_fd;
+    }
+    left.section[LEFT_SECTIONS] =
+        left.length - left.fd_count * sizeof(uint32_t) - LEFT_SECTIONS * 2 * sizeof(uint32_t);
+}
+
 void left_make(void)
 {
     static struct world world;
     struct rsmd_snapshot snapshot = {.bytes = NULL};
     world_begin(&world, -1);
+    left.first = greet(&world);
+    left.exported = publish(&world, left.first, FIRST_SEGMENT);
     left.client = make_client(&world);
     rsmd_state_save(&snapshot, &world.server);
     int memfd = rsmd_snapshot_seal(&snapshot);
@@ -183,6 +219,7 @@ void left_make(void)
     left.length = (size_t)pread(memfd, left.bytes, sizeof left.bytes, 0);
     CHECK(left.length > RSMD_SNAPSHOT_HEADER && left.length < LEFT_MAX);
     left.fd_count = snapshot.fd_count;
+    find_sections(&snapshot);
     for (uint32_t i = 0; i < left.fd_count; i++)
         left.fds[i] = fcntl(snapshot.fds[i], F_DUPFD_CLOEXEC, 3);
     left.table =
@@ -232,21 +269,70 @@ bool left_open(struct rsmd_snapshot_reader *reader, const uint8_t *bytes, size_t
     return opened;
 }
 
-bool left_restore(const uint8_t *bytes, size_t length, uint32_t odd, int other,
-                  void (*use)(struct world *world))
+/* A socket has ended with the daemon that had it: each successor gets a new one. */
+static void renew(int *client, uint32_t number)
+{
+    int ends[2];
+    CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
+    CHECK(dup3(ends[0], left.fds[number], O_CLOEXEC) >= 0);
+    CHECK(dup3(ends[1], *client, O_CLOEXEC) >= 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Whether a client's request is answered, and how. */
+static bool is_served(struct world *world, int client, struct rsm_msg *msg)
+{
+    static uint8_t bytes[RSM_PROTO_MESSAGE_MAX];
+    struct rsm_packet_fds fds = {.count = 0};
+    ssize_t got = -EAGAIN;
+    size_t length = rsm_msg_encode(msg, bytes, sizeof bytes);
+    if (rsm_packet_send(client, bytes, length, NULL, 0) != 0)
+        return false;
+    for (unsigned turns = 0; got == -EAGAIN && turns < TURNS; turns++) {
+        event_base_loop(world->server.base, EVLOOP_NONBLOCK);
+        got = rsm_packet_receive(client, bytes, sizeof bytes, &fds, NULL);
+    }
+    if (got <= 0)
+        return false;
+    CHECK(rsm_msg_decode(msg, bytes, (size_t)got) == RSM_ST_OK);
+    rsm_packet_fds_close(&fds);
+    return true;
+}
+
+/* The first client is served only with what it had. */
+static unsigned who_is_served(struct world *world)
+{
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_OPEN,
+                          .u.event_open = {RSM_EVENT_EXPORT, left.exported}};
+    unsigned served = 0;
+    if (is_served(world, left.first, &msg) && msg.status == RSM_ST_OK)
+        served |= LEFT_FIRST;
+    msg = (struct rsm_msg){.type = RSM_MSG_INTERRUPTS};
+    if (is_served(world, left.client, &msg))
+        served |= LEFT_SECOND;
+    return served != 0 ? served : LEFT_NOBODY;
+}
+
+unsigned left_restore(const uint8_t *bytes, size_t length, uint32_t odd, int other,
+                      void (*use)(struct world *world))
 {
     static struct world world;
     struct rsmd_snapshot_reader reader;
     unsigned before = descriptors_open();
-    bool restored = false;
+    unsigned served = 0;
+    renew(&left.first, left.first_fd[1]);
+    renew(&left.client, left.first_fd[2]);
     if (left_open(&reader, bytes, length, left.fd_count, odd, other)) {
         world_begin(&world, fcntl(left.table, F_DUPFD_CLOEXEC, 3));
-        restored = rsmd_state_restore(&reader, &world.server);
+        bool restored = rsmd_state_restore(&reader, &world.server);
         rsmd_snapshot_reader_end(&reader);
-        if (restored && use != NULL)
+        if (restored)
+            served = who_is_served(&world);
+        if (served == LEFT_ALL && use != NULL)
             use(&world);
         world_end(&world);
     }
     left_await_descriptors(before);
-    return restored;
+    return served;
 }

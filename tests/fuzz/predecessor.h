@@ -17,17 +17,30 @@ enum {
     LEFT_MAX = 1 << 16, /* bytes of a state */
     LEFT_FDS_MAX = 64,
     LEFT_AT_FD_COUNT = 24, /* in the header of a snapshot */
+    LEFT_SECTIONS = 3,     /* the node, and both clients */
 };
 
-/** What the predecessor has left: of a client with segments, connections, interrupts, and records and
- *  messages that it has not fetched. */
+/** Who is served by a successor; 0: the state was refused as a whole. */
+enum {
+    LEFT_FIRST = 1,
+    LEFT_SECOND = 2,
+    LEFT_ALL = LEFT_FIRST | LEFT_SECOND,
+    LEFT_NOBODY = 4,
+};
+
+/** What the predecessor has left: of a client that has a segment, and of a second one that has a
+ *  connection to it, and segments, connections, interrupts, records and messages of its own that it has
+ *  not fetched. */
 extern struct left {
     uint8_t bytes[LEFT_MAX];
     size_t length;
     int fds[LEFT_FDS_MAX];
     uint32_t fd_count;
     int table;
-    int client; /**< the client's end of its socket */
+    size_t section[LEFT_SECTIONS + 1]; /**< where each begins, and where the last one ends */
+    uint32_t first_fd[LEFT_SECTIONS];  /**< from 0; a client's is its socket */
+    uint32_t exported;                 /**< by the first client */
+    int first, client;                 /**< the clients' ends of their sockets */
 } left;
 
 struct world {
@@ -61,9 +74,9 @@ bool left_open(struct rsmd_snapshot_reader *reader, const uint8_t *bytes, size_t
 /**
  * Let a successor take it over, and end. In the end it has nothing more, whatever the state says.
  * @param use  NULL, or what is done with one that has taken it.
- * @return whether it took it over.
+ * @return who was served then, before the use; LEFT_NOBODY: neither of them.
  */
-bool left_restore(const uint8_t *bytes, size_t length, uint32_t odd, int other,
-                  void (*use)(struct world *world));
+unsigned left_restore(const uint8_t *bytes, size_t length, uint32_t odd, int other,
+                      void (*use)(struct world *world));
 
 #endif

@@ -25,6 +25,7 @@ enum {
     TIMES = 20,   /* that the daemon is replaced under load */
     MOST = 30000, /* ms, for hangs */
     OTHER_ID = PARTY_ID + 1,
+    GREEDY_ID = PARTY_ID + 100,
 };
 
 #define OWN_NODE   .acl_count = 1, .acl = {{1, 0666}}
@@ -34,6 +35,7 @@ enum {
 static struct shared {
     atomic_bool stop;
     atomic_uint rounds, posted, taken;
+    atomic_uint greedy; /* segments of one client that took what it could get */
 } * shared;
 
 static void pause_ms(int ms)
@@ -239,6 +241,107 @@ static void load(struct world *world, struct manager *manager)
     end_log();
 }
 
+/* ------------------------------------------------------------------ one client that has too much */
+
+/* Export and publish as many segments as the daemon lets one program have. */
+static int take_all(void *bytes)
+{
+    rsmapi_controller_handle_t controller = party_controller(NULL);
+    rsmapi_access_entry_t acl[] = {{1, 0666}};
+    int result = RSM_SUCCESS;
+    (void)bytes;
+    while (result == RSM_SUCCESS) {
+        rsm_memseg_export_handle_t handle;
+        rsm_memseg_id_t id = GREEDY_ID + atomic_load(&shared->greedy);
+        void *memory =
+            mmap(NULL, PARTY_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        NEED(memory != MAP_FAILED);
+        result = rsm_memseg_export_create(controller, &handle, memory, PARTY_PAGE, 0);
+        if (result == RSM_SUCCESS)
+            result = rsm_memseg_export_publish(handle, &id, acl, 1);
+        if (result == RSM_SUCCESS)
+            atomic_fetch_add(&shared->greedy, 1);
+    }
+    return result;
+}
+
+/* Clients of whom each looks at the others, under load until end_load(). */
+struct load {
+    struct actor *exporter, *importer, *waiter, *poster, *churner;
+};
+
+static struct load begin_load(struct world *world)
+{
+    struct load load = {actor_start(world, 1), actor_start(world, 1), actor_start(world, 1),
+                        actor_start(world, 1), actor_start(world, 1)};
+    memset(shared, 0, sizeof *shared);
+    TELL_OK(load.churner, open);
+    TELL_OK(load.exporter, offer, .length = LENGTH, OWN_NODE);
+    TELL_OK(load.importer, attach, .node = 1, .length = LENGTH);
+    TELL_OK(load.waiter, offer, .length = LENGTH, .id = OTHER_ID, OWN_NODE);
+    TELL_OK(load.poster, connect, .node = 1, .length = LENGTH, .id = OTHER_ID);
+    TELL_OK(load.importer, start_storing);
+    actor_begin(load.waiter, take_many, "", 1);
+    actor_begin(load.poster, post_many, "", 1);
+    actor_begin(load.churner, churn, "", 1);
+    return load;
+}
+
+static void end_load(const struct load *load)
+{
+    struct actor *const busy[] = {load->poster, load->churner, load->waiter};
+    char none = 0;
+    await_rounds(10);
+    TELL_OK(load->importer, progress, .value = 1);
+    atomic_store(&shared->stop, true);
+    for (size_t i = 0; i < sizeof busy / sizeof busy[0]; i++)
+        assert_int_equal(actor_end(busy[i], &none, 1), 0);
+    assert_true(atomic_load(&shared->posted) > 0);
+    assert_int_equal(atomic_load(&shared->posted), atomic_load(&shared->taken));
+    TELL_OK(load->importer, stop_storing);
+    TELL_OK(load->importer, detach);
+    TELL_OK(load->exporter, withdraw);
+    TELL_OK(load->poster, disconnect);
+    TELL_OK(load->waiter, withdraw);
+}
+
+/* As many descriptors as one program can get are handed over; and if the next daemon may not have so many, the
+ * program that has them ends alone, and who is connected with it sees that. */
+static void test_greedy(void **state)
+{
+    struct world *world = *state;
+    struct manager *manager = manager_start(true);
+    char none = 0;
+    pid_t daemon = start_daemon(world, manager);
+    struct load load = begin_load(world);
+    struct actor *greedy = actor_start(world, 1), *connected = actor_start(world, 1);
+    assert_int_equal(actor_run(greedy, take_all, &none, 1), RSMERR_INSUFFICIENT_RESOURCES);
+    unsigned segments = atomic_load(&shared->greedy), most = process_descriptors(daemon);
+    assert_true(segments > 100 && most > segments);
+    TELL_OK(connected, attach, .node = 1, .length = PARTY_PAGE, .id = GREEDY_ID);
+    await_rounds(10);
+    replace(world, manager, &daemon);
+    await_lines("are served on", 1);
+    assert_true(process_descriptors(daemon) > segments);
+    TELL_OK(connected, put64, .offset = 8, .value = 5);
+    await_rounds(10);
+    world->daemon_descriptors = most / 2;
+    replace(world, manager, &daemon);
+    await_lines("7 clients of the previous rsmd are served on", 1);
+    await_lines("6 clients of the previous rsmd are served on", 1);
+    await_lines("cannot be served on", 1);
+    assert_true(process_descriptors(daemon) < segments / 2);
+    TELL_GET(connected, await_abort, RSMERR_CONN_ABORTED, .timeout = MOST);
+    TELL_OK(connected, detach);
+    actor_kill(greedy); /* it has more handles than it could end */
+    end_load(&load);
+    assert_int_equal(lines_with("defect"), 0);
+    end_plainly(daemon);
+    assert_int_equal(lines_with("do not add up"), 0);
+    manager_end(manager);
+    end_log();
+}
+
 static void test_load(void **state)
 {
     load(*state, NULL);
@@ -413,6 +516,7 @@ int main(void)
         WORLD_TEST(test_death_in_between),
         WORLD_TEST(test_killed_afterwards),
         WORLD_TEST(test_load_restarted),
+        WORLD_TEST(test_greedy),
         WORLD_TEST(test_killed_while_leaving),
         WORLD_TEST(test_stopped),
         WORLD_TEST(test_manager_keeps_nothing),

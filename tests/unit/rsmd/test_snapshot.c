@@ -18,7 +18,7 @@ static int make_state(void **state)
     return 0;
 }
 
-static bool restores(const uint8_t *bytes, size_t length, uint32_t odd, int other)
+static unsigned restores(const uint8_t *bytes, size_t length, uint32_t odd, int other)
 {
     return left_restore(bytes, length, odd, other, NULL);
 }
@@ -38,7 +38,7 @@ static bool is_refused(const uint8_t *bytes, size_t length, uint32_t fd_count)
 static void has_everything(struct world *world)
 {
     const struct rsmd_shares *shares = &world->node.shares;
-    assert_int_equal(shares->used[RSMD_SEGMENTS], 4); /* two, imported once each */
+    assert_int_equal(shares->used[RSMD_SEGMENTS], 6); /* three, imported once each */
     assert_int_equal(shares->used[RSMD_INTERRUPTS], 2);
     assert_int_equal(shares->used[RSMD_RECORDS], 2 + 5); /* messages, and records of both ends */
 }
@@ -46,7 +46,8 @@ static void has_everything(struct world *world)
 static void whole_state_is_restored(void **state)
 {
     (void)state;
-    assert_true(left_restore(left.bytes, left.length, LEFT_FDS_MAX, -1, has_everything));
+    assert_int_equal(left_restore(left.bytes, left.length, LEFT_FDS_MAX, -1, has_everything),
+                     LEFT_ALL);
     assert_false(is_refused(left.bytes, left.length, left.fd_count));
 }
 
@@ -64,18 +65,28 @@ static void damage_is_refused(void **state)
     assert_true(is_refused(bytes, left.length + 1, left.fd_count));
 }
 
+/* What is wrong with a client's section ends that client alone. */
+static unsigned expected(size_t at)
+{
+    return at >= left.section[2] && at < left.section[3] ? LEFT_FIRST : 0;
+}
+
 /* Every byte, and the state cut at every place: counts, lengths, ids and numbers of descriptors. */
 static void lies_leave_nothing(void **state)
 {
     (void)state;
     static uint8_t bytes[LEFT_MAX];
+    unsigned ended = 0;
     for (size_t i = RSMD_SNAPSHOT_HEADER; i < left.length; i++) {
         memcpy(bytes, left.bytes, left.length);
         bytes[i] ^= i % 2 != 0 ? 0xff : 1;
         left_repair(bytes, left.length);
-        (void)restores(bytes, left.length, LEFT_FDS_MAX, -1);
+        unsigned served = restores(bytes, left.length, LEFT_FDS_MAX, -1);
+        assert_int_equal(served & expected(i), expected(i));
+        ended += served == LEFT_FIRST;
     }
-    size_t records = left.length - left.fd_count * sizeof(uint32_t);
+    assert_true(ended > 100);
+    size_t records = left.section[LEFT_SECTIONS];
     for (size_t cut = RSMD_SNAPSHOT_HEADER + 1; cut < records; cut += 7) {
         memcpy(bytes, left.bytes, left.length);
         left_repair(bytes, cut);
@@ -94,15 +105,18 @@ static void descriptors_are_counted(void **state)
     assert_true(is_refused(bytes, left.length, left.fd_count));
 }
 
-/* A device instead of each descriptor, and none. */
+/* A device instead of each descriptor, and none: whoever had it ends, and the other goes on. */
 static void other_descriptors_leave_nothing(void **state)
 {
     (void)state;
     int device = open("/dev/null", O_RDWR | O_CLOEXEC);
     unsigned refused = 0;
     for (uint32_t i = 0; i < left.fd_count; i++) {
-        refused += !restores(left.bytes, left.length, i, device);
-        assert_false(restores(left.bytes, left.length, i, -1));
+        unsigned owner = i < left.first_fd[2] ? LEFT_FIRST : LEFT_SECOND;
+        unsigned served = restores(left.bytes, left.length, i, device);
+        assert_true((served & (LEFT_ALL & ~owner)) != 0);
+        refused += (served & owner) == 0;
+        assert_int_equal(restores(left.bytes, left.length, i, -1), LEFT_ALL & ~owner);
     }
     assert_true(refused >= 3); /* at least socket, memory and counters */
     close(device);
