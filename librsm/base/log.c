@@ -66,6 +66,11 @@ void rsmcore_log_keep(char *text, size_t size)
         text[0] = '\0';
 }
 
+bool rsmcore_log_keeps(void)
+{
+    return kept.text != NULL;
+}
+
 static bool is_to_be_kept(enum rsmcore_log_level level)
 {
     return kept.text != NULL && level <= RSMCORE_LOG_WARNING &&

@@ -10,6 +10,7 @@
 #ifndef RSMCORE_LOG_H
 #define RSMCORE_LOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/exports.h"
@@ -49,5 +50,8 @@ RSMCORE_EXPORTS_END
  * transport and has to tell somebody else why that failed.
  */
 void rsmcore_log_keep(char *text, size_t size);
+
+/** Whether what this thread logs is kept now. */
+bool rsmcore_log_keeps(void);
 
 #endif

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "rsm/transport.h"
 
 static const char *module_directory(void)
 {
@@ -45,6 +44,13 @@ static void log_for_module(int level, const char *text)
         rsmcore_log((enum rsmcore_log_level)level, "%s", text);
 }
 
+static rsm_transport_log lent_log = log_for_module;
+
+void rsmcore_module_log_to(rsm_transport_log log)
+{
+    lent_log = log;
+}
+
 /* A module that has a log of its own is told where this process has its. */
 static void lend_log(void *module)
 {
@@ -52,7 +58,7 @@ static void lend_log(void *module)
     void *symbol = dlsym(module, RSM_MODULE_LOG_SYMBOL);
     memcpy(&take, &symbol, sizeof take); /* ISO C knows no cast from object to function */
     if (symbol != NULL)
-        take(log_for_module);
+        take(lent_log);
     dlerror();
 }
 

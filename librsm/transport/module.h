@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "rsm/transport.h"
+
 /**
  * Load the module of transport @p name and find @p symbol in it. The directory is the one that
  * was configured at build time; the environment variable RSM_MODULE_DIR replaces it except in
@@ -17,5 +19,9 @@
  */
 const void *rsmcore_module_symbol(const char *name, const char *symbol, char *reason,
                                   size_t capacity);
+
+/** Let @p log have what modules log; else the log of the process has it. To be called before a module is
+ *  loaded. */
+void rsmcore_module_log_to(rsm_transport_log log);
 
 #endif

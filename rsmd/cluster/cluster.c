@@ -12,7 +12,7 @@
 #include "cluster/internal.h"
 #include "cluster/munge.h"
 
-enum { JOBS_PER_NODE = 2 }; /* of the resolver: to call it, and to check it */
+enum { JOBS_PER_NODE = 3 }; /* of the resolver: to call it, to check it, and to know who calls */
 
 /* ------------------------------------------------------------------ links */
 

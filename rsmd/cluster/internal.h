@@ -37,12 +37,13 @@
 enum {
     /* Connections that were accepted and not authenticated, beyond one of each node that calls. */
     RSMD_STRANGERS_SPARE = 64,
-    RSMD_HANDSHAKE_MS = 3000,    /* or the peer timeout, if that is longer: for each step */
-    RSMD_RETRY_MIN_MS = 100,     /* after the first failure; doubled with each */
-    RSMD_RETRY_MAX_MS = 2000,    /* but for jitter of a quarter */
-    RSMD_STEADY_MS = 5000,       /* a link that was up for so long had no failures before */
-    RSMD_PINGS_PER_TIMEOUT = 4,  /* one each quarter, from the caller */
-    RSMD_TICKS_PER_TIMEOUT = 16, /* how often we look */
+    RSMD_HANDSHAKE_MS = 3000,       /* or the peer timeout, if that is longer: for each step */
+    RSMD_RETRY_MIN_MS = 100,        /* after the first failure; doubled with each */
+    RSMD_RETRY_MAX_MS = 2000,       /* but for jitter of a quarter */
+    RSMD_ADDRESSES_KEPT_MS = 60000, /* what a name led to tells so long who calls from there */
+    RSMD_STEADY_MS = 5000,          /* a link that was up for so long had no failures before */
+    RSMD_PINGS_PER_TIMEOUT = 4,     /* one each quarter, from the caller */
+    RSMD_TICKS_PER_TIMEOUT = 16,    /* how often we look */
 };
 
 enum rsmd_phase {
@@ -79,6 +80,7 @@ struct rsmd_tcp {
     uint64_t probe;               /* a PONG of this number or later decides on a rival */
     struct rsmd_tcp *prev, *next; /* of the strangers */
     struct rsmd_tcp *over_next;   /* to be reaped */
+    bool proved;                  /* a stranger's credential is valid; his address may be wrong */
     bool quotes;                  /* the reason of its end is in the words of the other end */
 };
 
@@ -93,6 +95,9 @@ struct rsmd_link {
     bool neighbour;
     struct event *retry;
     struct resolution *resolution;   /* the name is being looked up */
+    struct resolution *asked;        /* the same, for rsmd_link_has_address() */
+    struct rsmd_addresses *known;    /* what that found; NULL: nothing yet */
+    int64_t asked_at;                /* when it asked last, milliseconds; 0: never */
     unsigned failures;               /* in a row */
     unsigned address;                /* which of the name's is next */
     char text[RSM_CLUSTER_TEXT_MAX]; /* of the last failure */
@@ -205,9 +210,12 @@ void rsmd_link_answered(struct rsmd_link *link);
 /** A connection of the link is over. Called by the reaper. */
 void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn);
 /** Keep the reason of a failure, and log it unless that was done. */
+void rsmd_link_note(struct rsmd_link *link, const char *why);
 /** Remember it without a word in the log. */
 void rsmd_link_remember(struct rsmd_link *link, const char *why);
-void rsmd_link_note(struct rsmd_link *link, const char *why);
+/** Whether an address is one of the node's, as far as that is known now. A name is looked up for the next
+ *  time, once in RSMD_ADDRESSES_KEPT_MS. */
+bool rsmd_link_has_address(struct rsmd_link *link, const struct rsmd_address *address);
 /** Look after the heartbeat. For @p deaf of the milliseconds since the last tick this daemon had no
  *  turn: who answered then was not heard, and is not to blame. */
 void rsmd_link_tick(struct rsmd_link *link, int64_t now, int64_t deaf);

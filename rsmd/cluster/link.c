@@ -41,6 +41,33 @@ void rsmd_link_note(struct rsmd_link *link, const char *why)
     log_failure(link, why);
 }
 
+/* ------------------------------------------------------------------ whose address it is */
+
+static void on_known(void *context, const struct rsmd_addresses *found, const char *why)
+{
+    struct rsmd_link *link = context;
+    link->asked = NULL;
+    if (why != NULL)
+        return;
+    if (link->known == NULL)
+        link->known = malloc(sizeof *link->known);
+    if (link->known != NULL)
+        *link->known = *found;
+}
+
+bool rsmd_link_has_address(struct rsmd_link *link, const struct rsmd_address *address)
+{
+    int64_t now = rsm_clock_ms();
+    if (link->asked == NULL &&
+        (link->asked_at == 0 || now - link->asked_at >= RSMD_ADDRESSES_KEPT_MS)) {
+        link->asked_at = now;
+        link->asked = rsmd_resolve(link->cluster, link->node, on_known, link);
+    }
+    return link->known != NULL && rsmd_addresses_have(link->known, address);
+}
+
+/* ------------------------------------------------------------------ the next attempt */
+
 /* Milliseconds to the next attempt. Jitter keeps those whom one event threw out from coming back
  * as one. */
 static uint32_t retry_delay(unsigned failures)
@@ -294,6 +321,8 @@ void rsmd_link_free(struct rsmd_link *link)
     if (link == NULL)
         return;
     rsmd_resolve_cancel(link->resolution);
+    rsmd_resolve_cancel(link->asked);
+    free(link->known);
     if (link->up != NULL)
         rsmd_tcp_free(link->up);
     if (link->calling != NULL)

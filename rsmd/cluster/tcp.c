@@ -15,8 +15,17 @@
 
 /* ------------------------------------------------------------------ the end */
 
+/* Whether a connection that was accepted tells something about the node whose id it gives: its
+ * credential or its address shows that. Nodes without authentication are all on this machine. */
+static bool tells_of(const struct rsmd_tcp *conn, struct rsmd_link *link)
+{
+    return conn->proved || conn->cluster->self.conf->auth == RSMD_AUTH_NONE ||
+           rsmd_link_has_address(link, &conn->there);
+}
+
 /* Of a connection that was accepted and has not shown whose it is. Whoever it says it is, it cannot
- * disturb a link that is up, nor fill the log. */
+ * disturb a link that is up, nor fill the log; and what a call from elsewhere leads to is no state of a
+ * link. */
 static void note_stranger(struct rsmd_tcp *conn, const char *why)
 {
     struct rsmd_cluster *cluster = conn->cluster;
@@ -26,6 +35,8 @@ static void note_stranger(struct rsmd_tcp *conn, const char *why)
     unsigned dropped;
     int64_t now = rsm_clock_ms();
     snprintf(text, sizeof text, "connection from %s: %s", conn->there_text, why);
+    if (link != NULL && !tells_of(conn, link))
+        link = NULL;
     /* The caller's words are nobody's: he has not shown that he is that node's daemon. */
     if (link != NULL && link->up == NULL)
         rsmd_link_remember(link,
@@ -231,6 +242,7 @@ static void on_proof_checked(void *context, const char *why, bool ours,
     if (why != NULL) {
         rsmd_tcp_refuse(conn, ours ? RSM_ST_NO_RESOURCES : RSM_ST_DENIED, why);
     } else if (!conn->caller) {
+        conn->proved = true;
         check_address(conn);
     } else if (rsmd_tcp_ping(conn)) {
         enter(conn, RSMD_PHASE_CONFIRM);

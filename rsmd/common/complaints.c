@@ -69,3 +69,8 @@ struct rsmd_bucket *rsmd_bucket_of_node(struct rsmd_buckets *buckets, uint32_t n
 {
     return bucket_of(buckets, UINT32_MAX - node);
 }
+
+struct rsmd_bucket *rsmd_bucket_of_text(struct rsmd_buckets *buckets, const char *text)
+{
+    return bucket_of(buckets, (uint32_t)hash_of(text));
+}

@@ -40,6 +40,8 @@ struct rsmd_buckets {
 struct rsmd_bucket *rsmd_bucket_of_user(struct rsmd_buckets *buckets, uint32_t uid);
 /** That of everything that another node causes. */
 struct rsmd_bucket *rsmd_bucket_of_node(struct rsmd_buckets *buckets, uint32_t node);
+/** That of a sentence. */
+struct rsmd_bucket *rsmd_bucket_of_text(struct rsmd_buckets *buckets, const char *text);
 
 /** Whether a sentence is to be logged now, which is remembered. */
 bool rsmd_complaint_is_new(struct rsmd_complaints *complaints, const char *text, int64_t now);

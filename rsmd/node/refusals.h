@@ -7,8 +7,8 @@
 
 /**
  * Log what a user of this host has caused, such as why he was refused: ten lines a minute for each user,
- * and how many were left out. Whatever a client can cause is logged by this function; tests/docs has the
- * list of the calls that log directly. @p format: of a sentence without newline.
+ * and how many were left out. Whatever a client can cause is logged by this function; what modules of transports log has
+ * a bound of its own (server/logging.h). tests/docs has the list of the calls that log directly. @p format: of a sentence without newline.
  */
 __attribute__((format(printf, 3, 4))) void rsmd_log_of_user(struct rsmd_node *node, uint32_t uid,
                                                             const char *format, ...);

@@ -17,7 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "common/complaints.h"
 #include "control/packet.h"
+#include "transport/module.h"
 
 enum { SYSLOG_LINE_MAX = 1280 };
 
@@ -155,8 +158,35 @@ static bool is_journal(void)
     return *end == ':' && status.st_dev == device && status.st_ino == strtoull(end + 1, NULL, 10);
 }
 
+/* ------------------------------------------------------------------ transports */
+
+/* What a module logs may be what a client or another host causes, for instance with each connection. Who
+ * does is not known here, so the same sentence has a bound, from whichever thread. What it says while a
+ * controller is opened or checked is the answer to that, and is kept by the one who asks. */
+static void log_of_module(int level, const char *text)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct rsmd_buckets said; /* under the lock */
+    unsigned dropped = 0;
+    if (level < RSMCORE_LOG_ERROR || level > RSMCORE_LOG_DEBUG)
+        return;
+    if (level < RSMCORE_LOG_DEBUG && !rsmcore_log_keeps()) {
+        pthread_mutex_lock(&lock);
+        bool taken = rsmd_bucket_take(rsmd_bucket_of_text(&said, text), rsm_clock_ms(), &dropped);
+        pthread_mutex_unlock(&lock);
+        if (!taken)
+            return;
+    }
+    rsmcore_log((enum rsmcore_log_level)level, "%s", text);
+    if (dropped > 0)
+        rsm_log_info("%u other lines like that are not shown", dropped);
+}
+
+/* ------------------------------------------------------------------ start */
+
 void rsmd_logging_start(bool to_syslog, enum rsmcore_log_level most)
 {
+    rsmcore_module_log_to(log_of_module);
     tzset(); /* reads a file, which the first line that is logged would do amid a request */
     if (to_syslog) {
         rsmcore_log_to(log_to_syslog, most);

@@ -185,14 +185,23 @@ static struct sockaddr_in socket_address(uint32_t node)
 }
 
 /* The kernel completes it without the node's help. */
-int raw_call(uint32_t node)
+int raw_call_from(const char *from, uint32_t node)
 {
-    struct sockaddr_in to = socket_address(node);
+    struct sockaddr_in to = socket_address(node), own = {.sin_family = AF_INET};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
+    if (from != NULL) {
+        assert_int_equal(inet_pton(AF_INET, from, &own.sin_addr), 1);
+        assert_int_equal(bind(fd, (struct sockaddr *)&own, sizeof own), 0);
+    }
     if (connect(fd, (struct sockaddr *)&to, sizeof to) < 0)
         fail_msg("%s: %s", links_address(node), strerror(errno));
     return fd;
+}
+
+int raw_call(uint32_t node)
+{
+    return raw_call_from(NULL, node);
 }
 
 int raw_listen(uint32_t node)

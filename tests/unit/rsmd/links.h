@@ -66,6 +66,8 @@ void links_turn_for(int ms);
 
 /** A TCP connection to a node, or a listening socket in its stead. */
 int raw_call(uint32_t node);
+/** raw_call() from an address; NULL: that of the kernel's choice. */
+int raw_call_from(const char *from, uint32_t node);
 int raw_listen(uint32_t node);
 int raw_accept(int listener);
 void raw_bytes(int fd, const void *bytes, size_t length);

@@ -6,7 +6,7 @@
  *  - "news": a fabric that tells of its importers. What it tells is what the test writes into the
  *    FIFO that is the controller's device, in struct news_order. It has jobs, too.
  *  - "shared" (with OUTSIDE_SHARED): extents that processes of the host may map. It refuses every
- *    offer itself, so that whoever connects has gone another way.
+ *    offer itself, so that whoever connects has gone another way, and logs that.
  *  - "window" (with OUTSIDE_WINDOW): extents are parts of one file without a seal, as those of a
  *    device's memory would be, so that only the transport can tell where they are and that they
  *    stay.
@@ -75,6 +75,14 @@ VISIBLE extern const struct rsm_node_ops rsm_transport_node_ops_v2;
 
 #if defined(OUTSIDE_SHARED)
 
+static rsm_transport_log shared_log;
+
+VISIBLE void rsm_transport_log_v1(rsm_transport_log log);
+void rsm_transport_log_v1(rsm_transport_log log)
+{
+    shared_log = log;
+}
+
 static enum rsm_status shared_open(const struct rsm_controller_info *info,
                                    struct rsm_node_port **port)
 {
@@ -100,7 +108,11 @@ static enum rsm_status shared_offer(struct rsm_node_port *port,
                                     uint32_t rights, const struct rsm_importer *importer,
                                     struct rsm_offer *offer, struct rsm_node_offer **made)
 {
-    (void)port, (void)pieces, (void)count, (void)rights, (void)importer, (void)offer, (void)made;
+    char text[40];
+    (void)port, (void)pieces, (void)count, (void)importer, (void)offer, (void)made;
+    snprintf(text, sizeof text, "shared: no offer of rights %u", (unsigned)rights);
+    if (shared_log != NULL)
+        shared_log(1, text);
     return RSM_ST_UNREACHABLE;
 }
 

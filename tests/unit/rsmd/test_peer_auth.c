@@ -239,6 +239,58 @@ static void credentials_count_from_the_nodes_address(void **state)
     side_stop(&two);
 }
 
+/* A caller without a credential, from an address (NULL: the kernel's choice), who is refused. */
+static void call_as_node_1(const struct side *two, const char *from, uint32_t version)
+{
+    char text[80];
+    struct rsm_cluster_msg msg = raw_hello(1, 2, 9);
+    msg.u.hello.version_min = msg.u.hello.version_max = version;
+    int fd = raw_call_from(from, two->node);
+    raw_send(fd, &msg);
+    snprintf(text, sizeof text, "node 1 speaks versions %u to %u ", (unsigned)version,
+             (unsigned)version);
+    assert_true(raw_next_of(fd, RSM_CLUSTER_REFUSE, &msg));
+    assert_non_null(strstr(msg.u.refuse.text, text));
+    raw_expect_closed(fd);
+}
+
+/* Anybody can call and give a node's id. What that leads to is told about the node if the call came from
+ * its host. */
+static void callers_from_elsewhere_are_not_the_node(void **state)
+{
+    (void)state;
+    struct side two;
+    char at[20];
+    snprintf(at, sizeof at, "%s", links_address(1));
+    run(&two, 2);
+    call_as_node_1(&two, NULL, 71);
+    call_as_node_1(&two, links_address(9), 72);
+    assert_string_equal(side_text(&two, 1), "");
+    call_as_node_1(&two, at, 73);
+    AWAIT_TEXT(&two, 1, "node 1 speaks versions 73 to 73 ");
+    call_as_node_1(&two, links_address(9), 74);
+    AWAIT_TEXT(&two, 1, "node 1 speaks versions 73 to 73 ");
+    side_stop(&two);
+}
+
+/* ... whose name is looked up meanwhile. */
+static void callers_from_where_the_name_leads_are_the_node(void **state)
+{
+    (void)state;
+    struct side two;
+    side_configure(&two, 2, 2, "[cluster]\nauth = munge\n");
+    strcpy(two.conf.nodes[0]->address, "localhost");
+    side_start(&two, library);
+    int64_t until = rsm_clock_ms() + LINKS_WAIT_MS;
+    while (strstr(side_text(&two, 1), "node 1 speaks versions 73") == NULL) {
+        assert_true(rsm_clock_ms() < until);
+        call_as_node_1(&two, "127.0.0.1", 73);
+    }
+    call_as_node_1(&two, links_address(9), 74);
+    AWAIT_TEXT(&two, 1, "node 1 speaks versions 73");
+    side_stop(&two);
+}
+
 /* Whoever calls from an own address that the other end does not know may have another one. */
 static void an_address_of_the_kernels_choice_is_tried(void **state)
 {
@@ -394,6 +446,8 @@ int main(void)
         AUTH_TEST(credentials_are_good_for_one_connection),
         AUTH_TEST(who_passes_messages_on_is_not_believed),
         AUTH_TEST(credentials_count_from_the_nodes_address),
+        AUTH_TEST(callers_from_elsewhere_are_not_the_node),
+        AUTH_TEST(callers_from_where_the_name_leads_are_the_node),
         AUTH_TEST(an_address_of_the_kernels_choice_is_tried),
         AUTH_TEST(names_are_looked_up),
         AUTH_TEST(addresses_are_compared),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the end of a daemon relies on: draining waits for jobs, and for those that their ends
- * submit. */
+ * submit. And what its users rely on: jobs that never return keep nobody's thread but those of their
+ * owner. */
 #include "common/worker.h"
 
 #include <event2/event.h>
@@ -11,7 +12,7 @@
 
 enum { LONG_MS = 30000, CHAIN = 4 };
 
-static const struct rsmd_worker_limits limits = {.threads = 2, .per_owner = 2};
+static const struct rsmd_worker_limits limits = {.threads = 4, .per_owner = 2};
 static struct event_base *base;
 static struct rsmd_worker *worker;
 
@@ -87,11 +88,13 @@ static void drained_with_what_the_ends_submit(void **state)
 /* ------------------------------------------------------------------ one that does not end */
 
 static int pipe_ends[2];
+static atomic_uint hanging;
 
 static void run_until_told(struct rsmd_job *job)
 {
     char byte;
     (void)job;
+    atomic_fetch_add(&hanging, 1);
     assert_int_equal(read(pipe_ends[0], &byte, 1), 1);
 }
 
@@ -114,6 +117,41 @@ static void not_longer_than_allowed(void **state)
     close(pipe_ends[1]);
 }
 
+static void submit_of(uint32_t owner, void (*run_it)(struct rsmd_job *job), int *counter)
+{
+    struct link *link = calloc(1, sizeof *link);
+    assert_non_null(link);
+    *link = (struct link){.job = {.run = run_it, .done = done, .free = free_link, .owner = owner},
+                          .done = counter};
+    assert_true(rsmd_worker_submit(worker, &link->job));
+}
+
+/* One owner's never return; each other one has as many jobs as threads, submitted after them. */
+static void others_jobs_do_not_wait_for_one_that_hangs(void **state)
+{
+    enum { HANGING = 50, OTHERS = 20 };
+    const unsigned others_jobs = OTHERS * limits.threads;
+    int ends = 0, others_ends = 0;
+    (void)state;
+    assert_int_equal(pipe(pipe_ends), 0);
+    atomic_store(&hanging, 0);
+    for (int i = 0; i < HANGING; i++)
+        submit_of(1000, run_until_told, &ends);
+    for (unsigned i = 0; i < others_jobs; i++)
+        submit_of(2000 + i % OTHERS, run, &others_ends);
+    submit_of(0, run, &others_ends);
+    while (others_ends <= (int)others_jobs) /* the test's time limit ends it otherwise */
+        event_base_loop(base, EVLOOP_ONCE);
+    assert_int_equal(atomic_load(&hanging), limits.per_owner);
+    assert_int_equal(ends, 0);
+    char go_on[HANGING] = {0};
+    assert_int_equal(write(pipe_ends[1], go_on, sizeof go_on), sizeof go_on);
+    assert_true(rsmd_worker_drain(worker, LONG_MS));
+    assert_int_equal(ends, HANGING);
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
 int main(void)
 {
 #define WORKER_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -121,6 +159,7 @@ int main(void)
         WORKER_TEST(an_idle_one_is_drained_at_once),
         WORKER_TEST(drained_with_what_the_ends_submit),
         WORKER_TEST(not_longer_than_allowed),
+        WORKER_TEST(others_jobs_do_not_wait_for_one_that_hangs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

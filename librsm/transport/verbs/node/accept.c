@@ -228,7 +228,8 @@ static void on_event(struct verbs_node_port *port, struct verbs_node_offer *offe
         offer->unconfirmed = false;
     switch (type) {
     case RDMA_CM_EVENT_ESTABLISHED:
-        if (offer->state != VERBS_CONNECTING)
+        /* One that is being prepared has not been accepted, and has nothing to send from yet. */
+        if (offer->state != VERBS_CONNECTING || offer->preparing)
             return;
         offer->state = VERBS_CONNECTED;
         if (!verbs_grant_send(offer))
