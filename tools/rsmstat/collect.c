@@ -10,12 +10,13 @@
 #include "base/status.h"
 #include "daemon.h"
 #include "options.h"
+#include "others.h"
+#include "segments.h"
 
 /* More than any rsmd has; a liar's story ends there. */
 enum {
     SNAPSHOT_MS = 10000,
     CONTROLLERS_MAX = 256,
-    SEGMENTS_MAX = 65536,
     USERS_MAX = 65536,
     INTERRUPTS_MAX = 65536,
     TOPOLOGY_TRIES = 4,
@@ -273,83 +274,6 @@ static bool collect_interrupts(struct collector *c)
 
 /* ------------------------------------------------------------------ segments */
 
-static bool add_segment(struct segments *segments, uint32_t exporter,
-                        const struct rsm_inspect_item *item)
-{
-    /* Doubled whenever the count is a power of two. */
-    if ((segments->count & (segments->count - 1)) == 0) {
-        size_t room = segments->count == 0 ? 1 : 2 * segments->count;
-        struct segment *grown = realloc(segments->list, room * sizeof *grown);
-        if (grown == NULL)
-            return false;
-        segments->list = grown;
-    }
-    segments->list[segments->count++] = (struct segment){.exporter = exporter, .item = *item};
-    return true;
-}
-
-/* Whether an item belongs to the node that is looked at. */
-static bool is_wanted(const struct collector *c, const struct daemon *from,
-                      const struct rsm_inspect_item *item)
-{
-    return from == &c->daemon || item->node == c->into->node;
-}
-
-/* The daemon of a connection is the exporter's, unless that is on another host. */
-static uint32_t exporter_of(const struct daemon *from, const struct rsm_inspect_item *item)
-{
-    return item->exporter >= 1 && item->exporter <= RSM_NODE_ID_MAX ? item->exporter
-                                                                    : from->hello.node;
-}
-
-static bool add_page(const struct collector *c, const struct daemon *from,
-                     const struct rsm_inspect_reply *page, struct segments *segments)
-{
-    for (uint32_t i = 0; i < page->count; i++)
-        if (is_wanted(c, from, &page->items[i]) &&
-            !add_segment(segments, exporter_of(from, &page->items[i]), &page->items[i]))
-            return false;
-    return true;
-}
-
-static int by_id(const void *left, const void *right)
-{
-    uint32_t a = ((const struct segment *)left)->item.id;
-    uint32_t b = ((const struct segment *)right)->item.id;
-    return (a > b) - (a < b);
-}
-
-/* All that a daemon tells of its exports or of the connections to them, those of each daemon in the
- * order in which they were made. */
-static bool collect_segments(struct collector *c, struct daemon *from, uint32_t what,
-                             struct segments *segments, char *why, size_t why_size)
-{
-    struct rsm_msg msg;
-    const struct rsm_inspect_reply *page = &msg.u.inspect_reply;
-    size_t before = segments->count;
-    uint32_t after = 0;
-    do {
-        msg =
-            (struct rsm_msg){.type = RSM_MSG_INSPECT, .u.inspect = {.what = what, .after = after}};
-        if (!daemon_ask(from, &msg, why, why_size))
-            return false;
-        enum rsm_status status = (enum rsm_status)msg.status;
-        /* Ascending, so that it ends. */
-        if (status == RSM_ST_OK && page->next != 0 &&
-            (page->next <= after || page->next >= SEGMENTS_MAX))
-            status = RSM_ST_PROTOCOL;
-        if (status != RSM_ST_OK || !add_page(c, from, page, segments)) {
-            snprintf(why, why_size, "segments: %s",
-                     status == RSM_ST_OK ? strerror(ENOMEM) : rsmcore_status_text(status));
-            return false;
-        }
-        after = page->next;
-    } while (after != 0 && segments->count - before < SEGMENTS_MAX);
-    if (segments->count > before)
-        qsort(segments->list + before, segments->count - before, sizeof *segments->list, by_id);
-    return true;
-}
-
 static bool collect_totals(struct collector *c)
 {
     struct rsm_msg msg = {.type = RSM_MSG_INSPECT, .u.inspect = {.what = RSM_INSPECT_EXPORTS}};
@@ -364,72 +288,7 @@ static bool collect_totals(struct collector *c)
 static bool collect_own(struct collector *c, uint32_t what, struct segments *segments)
 {
     char why[NOTE_BYTES];
-    return collect_segments(c, &c->daemon, what, segments, why, sizeof why) || fail(c, "", why);
-}
-
-/* ------------------------------------------------------------------ other nodes */
-
-static void note(struct collector *c, uint32_t node, const char *why)
-{
-    if (c->into->note_count == NOTES_MAX)
-        return;
-    char *text = c->into->notes[c->into->note_count++];
-    snprintf(text, NOTE_BYTES, "imports from node %u are not shown: %.200s", (unsigned)node, why);
-}
-
-/* Processes of this node connect to the daemon of the exporter's node if that is on this host, so
- * that one knows of them. */
-static void collect_imports_from(struct collector *c, const char *controller, uint32_t node)
-{
-    char why[NOTE_BYTES];
-    struct daemon other;
-    struct rsm_msg msg = {.type = RSM_MSG_LOCATE, .u.locate = {.node = node}};
-    memcpy(msg.u.locate.controller, controller, sizeof msg.u.locate.controller);
-    if (!daemon_ask(&c->daemon, &msg, why, sizeof why)) {
-        note(c, node, why);
-        return;
-    }
-    if (msg.status != RSM_ST_OK || msg.u.locate_reply.kind != RSM_LOCATE_SAME_HOST)
-        return; /* gone meanwhile */
-    const char *path = msg.u.locate_reply.path;
-    if (!daemon_open(&other, path, node, c->into->node, c->deadline, c->interrupt, why,
-                     sizeof why)) {
-        if (!daemon_has_gone(path))
-            note(c, node, why);
-        return;
-    }
-    if (!collect_segments(c, &other, RSM_INSPECT_IMPORTS, &c->into->imports, why, sizeof why) &&
-        !daemon_has_gone(path))
-        note(c, node, why);
-    daemon_close(&other);
-}
-
-/* A bit for each node. */
-static bool take_bit(uint8_t *bits, uint32_t node)
-{
-    bool taken = (bits[node / 8] >> node % 8 & 1) != 0;
-    bits[node / 8] |= (uint8_t)(1u << node % 8);
-    return !taken;
-}
-
-/* Each node once, however many controllers lead to it. */
-static bool collect_imports_from_others(struct collector *c)
-{
-    uint8_t *asked = calloc(RSM_NODE_ID_MAX / 8 + 1, 1);
-    if (asked == NULL)
-        return fail(c, "imports", strerror(ENOMEM));
-    take_bit(asked, c->into->node);
-    for (size_t i = 0; i < c->into->controller_count; i++) {
-        const struct controller *controller = &c->into->controllers[i];
-        for (uint32_t p = 0; p < controller->peer_count; p++) {
-            uint32_t node = controller->peers[p].node;
-            bool is_up = controller->peers[p].state == 2 || controller->peers[p].state == 3;
-            if (node >= 1 && node <= RSM_NODE_ID_MAX && is_up && take_bit(asked, node))
-                collect_imports_from(c, controller->about.name, node);
-        }
-    }
-    free(asked);
-    return true;
+    return segments_collect(&c->daemon, what, 0, segments, why, sizeof why) || fail(c, "", why);
 }
 
 /* ------------------------------------------------------------------ all of it */
@@ -460,8 +319,9 @@ static void collect(struct collector *c, unsigned sections)
         well = collect_interrupts(c);
     if (well && (sections & SECTION_EXPORTS) != 0)
         well = collect_own(c, RSM_INSPECT_EXPORTS, &into->exports);
-    if (well && imports && collect_own(c, RSM_INSPECT_IMPORTS, &into->imports))
-        (void)collect_imports_from_others(c); /* fail() has said so */
+    if (well && imports && collect_own(c, RSM_INSPECT_IMPORTS, &into->imports) &&
+        !others_collect(into, &c->daemon))
+        fail(c, "imports", strerror(ENOMEM));
     daemon_close(&c->daemon);
 }
 

@@ -435,28 +435,41 @@ static void test_usage(void **state)
     outcome_free(&outcome);
 }
 
-/* Daemons that do not answer are waited for at the same time. */
+/* rsmstat with @p stopped daemons that do not answer, ms. */
+static int64_t time_with_stopped(const struct world *world, pid_t daemons[], unsigned stopped)
+{
+    for (unsigned i = 1; i <= stopped; i++)
+        process_freeze(daemons[i]);
+    struct outcome outcome = run(world, "--all-nodes --json");
+    struct json_value *root = parse(outcome.out, outcome.out_length);
+    for (unsigned i = 0; i <= stopped; i++)
+        assert_int_equal(json_member(get_node(root, i + 1), "error") != NULL, i > 0);
+    for (unsigned i = 1; i <= stopped; i++)
+        process_thaw(daemons[i]);
+    json_free(root);
+    int64_t took = outcome.ms;
+    outcome_free(&outcome);
+    return took;
+}
+
+/* Daemons that do not answer are waited for at the same time: seven of them for less time than two would take one after
+ * the other. */
 static void test_stopped_daemons(void **state)
 {
-    enum { NODES = 4, PATIENCE_MS = 10000 };
+    enum { STOPPED = 7, PATIENCE_MS = 2000, TRIES = 3 };
     struct world *world = *state;
-    pid_t daemons[NODES];
-    for (unsigned i = 0; i < NODES; i++) {
+    pid_t daemons[STOPPED + 1];
+    int64_t least = INT64_MAX;
+    for (unsigned i = 0; i <= STOPPED; i++)
         daemons[i] = world_daemon_start(world, i + 1);
-        if (i > 0)
-            process_freeze(daemons[i]);
+    for (unsigned i = 0; i < TRIES && least >= 2 * PATIENCE_MS; i++) {
+        int64_t took = time_with_stopped(world, daemons, STOPPED);
+        assert_true(took >= PATIENCE_MS - 100); /* they were waited for */
+        least = took < least ? took : least;
     }
-    int64_t begin = rsm_clock_ms();
-    struct json_value *root = run_json(world, geteuid(), "--all-nodes", 1);
-    int64_t took = rsm_clock_ms() - begin;
-    for (unsigned i = 0; i < NODES; i++) {
-        assert_int_equal(json_member(get_node(root, i + 1), "error") != NULL, i > 0);
-        if (i > 0)
-            process_thaw(daemons[i]);
+    for (unsigned i = 0; i <= STOPPED; i++)
         world_daemon_end(daemons[i]);
-    }
-    json_free(root);
-    assert_in_range(took, 1, 2 * PATIENCE_MS); /* and not three times as long */
+    assert_in_range(least, 1, 2 * PATIENCE_MS - 1);
 }
 
 /* What a collector reads: each metric once, its samples together, names and numbers as it wants them. */
