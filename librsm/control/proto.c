@@ -139,9 +139,9 @@ static void walk_export_state(struct rsm_codec *c, struct rsm_export_state_reque
     rsm_codec_u32(c, &m->flags);
 }
 
-static void walk_acl(struct rsm_codec *c, uint32_t *count, struct rsm_acl_entry *acl)
+void rsm_walk_acl(struct rsm_codec *c, uint32_t *count, uint32_t most, struct rsm_acl_entry *acl)
 {
-    rsm_codec_count(c, count, RSM_PROTO_ACL_MAX);
+    rsm_codec_count(c, count, most);
     for (uint32_t i = 0; i < *count; i++) {
         rsm_codec_u32(c, &acl[i].node);
         rsm_codec_u32(c, &acl[i].permission);
@@ -154,7 +154,7 @@ static void walk_publish(struct rsm_codec *c, struct rsm_export_publish_request 
     rsm_codec_u32(c, &m->space);
     rsm_codec_u32(c, &m->segment_id);
     rsm_codec_u32(c, &m->flags);
-    walk_acl(c, &m->acl_count, m->acl);
+    rsm_walk_acl(c, &m->acl_count, RSM_PROTO_ACL_MAX, m->acl);
     rsm_codec_count(c, &m->piece_count, RSM_PROTO_PIECES_MAX);
     for (uint32_t i = 0; i < m->piece_count; i++) {
         rsm_codec_u32(c, &m->pieces[i].extent);
@@ -166,7 +166,7 @@ static void walk_publish(struct rsm_codec *c, struct rsm_export_publish_request 
 static void walk_republish(struct rsm_codec *c, struct rsm_export_republish_request *m)
 {
     rsm_codec_u32(c, &m->export_id);
-    walk_acl(c, &m->acl_count, m->acl);
+    rsm_walk_acl(c, &m->acl_count, RSM_PROTO_ACL_MAX, m->acl);
 }
 
 static void walk_unpublish(struct rsm_codec *c, struct rsm_export_unpublish_request *m)

@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "control/map_settings.h"
+#include "control/proto_acl.h"
 #include "control/proto_event.h"
 #include "control/proto_inspect.h"
 #include "control/proto_interrupt.h"
@@ -253,10 +254,6 @@ struct rsm_export_state_reply {
     uint32_t was; /* the state before. Nothing has changed unless it is `from` */
 };
 
-struct rsm_acl_entry {
-    uint32_t node;
-    uint32_t permission; /* owner, group, other digits; at most 0666 */
-};
 struct rsm_segment_piece {
     uint32_t extent;
     uint64_t offset;

@@ -28,6 +28,7 @@ static void walk_inspect_item(struct rsm_codec *c, struct rsm_inspect_item *m)
     rsm_codec_u32(c, &m->gid);
     rsm_codec_u32(c, &m->permission);
     rsm_codec_u32(c, &m->acl_count);
+    rsm_walk_acl(c, &m->acl_shown, RSM_PROTO_ACL_SHOWN_MAX, m->acl);
     rsm_codec_u32(c, &m->connections);
     rsm_codec_u32(c, &m->pending);
     rsm_codec_u64(c, &m->length);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "control/map_settings.h"
+#include "control/proto_acl.h"
 #include "control/proto_limits.h"
 #include "rsm/transport.h"
 
@@ -43,12 +44,14 @@ struct rsm_inspect_item {
     uint32_t pid;
     uint32_t uid;
     uint32_t gid;
-    uint32_t permission;  /* of an export the creation mode or HIDDEN, of an import RSM_RIGHT_* */
-    uint32_t acl_count;   /* of an export: entries of its access list, or HIDDEN */
-    uint32_t connections; /* of an export: live ones, or HIDDEN */
-    uint32_t pending;     /* events posted to this end and not consumed */
-    uint64_t length;      /* bytes of the segment, 0 when aborted */
-    uint64_t pinned;      /* of an export: bytes of it that its transport keeps pinned */
+    uint32_t permission; /* of an export the creation mode or HIDDEN, of an import RSM_RIGHT_* */
+    uint32_t acl_count;  /* of an export: entries of its access list, or HIDDEN */
+    uint32_t acl_shown;  /* of these, in `acl`: the first ones. 0 if HIDDEN, and of an import */
+    struct rsm_acl_entry acl[RSM_PROTO_ACL_SHOWN_MAX];
+    uint32_t connections;         /* of an export: live ones, or HIDDEN */
+    uint32_t pending;             /* events posted to this end and not consumed */
+    uint64_t length;              /* bytes of the segment, 0 when aborted */
+    uint64_t pinned;              /* of an export: bytes of it that its transport keeps pinned */
     struct softmap_choice choice; /* of an import: as its client has reported it. Zero: there is no
                                      mapping by the engine, or the client is on another host */
     char controller[RSM_PROTO_NAME_MAX];

@@ -11,6 +11,7 @@ enum {
     RSM_PROTO_NAME_MAX = 256,      /* controller names; MAXNAMELEN of the original */
     RSM_PROTO_PATH_MAX = 108,      /* a unix socket path */
     RSM_PROTO_ACL_MAX = 64,
+    RSM_PROTO_ACL_SHOWN_MAX = 16,  /* of these, with an export in an INSPECT reply */
     RSM_PROTO_PIECES_MAX = 64,     /* extents behind one segment */
     RSM_PROTO_REMOTES_MAX = 32,    /* far controllers in one TOPOLOGY reply */
     RSM_PROTO_COUNTERS_MAX = 60,   /* event cells in one EVENT_RECEIVERS reply */

@@ -14,6 +14,9 @@ void rsm_walk_event_reply(struct rsm_codec *c, struct rsm_msg *msg);
 /** How the mapping engine traps, which several messages tell. */
 void rsm_walk_choice(struct rsm_codec *c, struct softmap_choice *m);
 
+/** Entries of an access list, @p most at most, behind their number. */
+void rsm_walk_acl(struct rsm_codec *c, uint32_t *count, uint32_t most, struct rsm_acl_entry *acl);
+
 /** Those of control/proto_interrupt.h. */
 void rsm_walk_interrupt_request(struct rsm_codec *c, struct rsm_msg *msg);
 void rsm_walk_interrupt_reply(struct rsm_codec *c, struct rsm_msg *msg);

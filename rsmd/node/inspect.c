@@ -68,6 +68,14 @@ static uint64_t pinned_bytes(const struct rsmd_pieces *pieces)
     return pinned;
 }
 
+/* So many of the first entries as there is room for. */
+static void fill_access_list(const struct rsmd_access *access, struct rsm_inspect_item *item)
+{
+    item->acl_shown =
+        access->acl_count < RSM_PROTO_ACL_SHOWN_MAX ? access->acl_count : RSM_PROTO_ACL_SHOWN_MAX;
+    memcpy(item->acl, access->acl, item->acl_shown * sizeof *item->acl);
+}
+
 static void fill_export(const struct rsmd_node *node, const struct walk *walk,
                         struct rsm_inspect_item *item)
 {
@@ -86,6 +94,8 @@ static void fill_export(const struct rsmd_node *node, const struct walk *walk,
         .length = exported->length,
         .pinned = pinned_bytes(exported->pieces),
     };
+    if (owner)
+        fill_access_list(&exported->access, item);
     if (exported->published || exported->claimed)
         fill_name(item, &exported->name);
     item->state = state_of(exported);

@@ -42,7 +42,7 @@ struct order {
     uint64_t value;
     void *address;
     unsigned acl_count;
-    rsmapi_access_entry_t acl[4];
+    rsmapi_access_entry_t acl[20];
     const char *controller; /* a literal; NULL means sci0 */
 };
 

@@ -50,7 +50,8 @@ const struct message_fields control_messages[] = {
      "item.exporter item.export# item.published item.state item.space item.segment_id item.node "
      "item.pid~ "
      "item.uid~ item.gid~ "
-     "item.permission item.acl_count item.connections item.pending item.length item.pinned "
+     "item.permission item.acl_count item.acl_shown (acl.node acl.permission) "
+     "item.connections item.pending item.length item.pinned "
      "item.trap "
      "item.reason "
      "item.controller)"},

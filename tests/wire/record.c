@@ -52,6 +52,14 @@ static void print_field(const uint8_t *message, const struct trace_field *field,
     fprintf(out, "\n");
 }
 
+/* What follows the parenthesis that closes this group. */
+static const char *behind_group(const char *group)
+{
+    for (int depth = 1; depth > 0; group++)
+        depth += *group == '(' ? 1 : *group == ')' ? -1 : 0;
+    return group;
+}
+
 /* Print fields from *next on as a list of names says, a group in parentheses as often as the count
  * in front of it. Returns the place behind the list, or behind its closing parenthesis. */
 static const char *print_fields(const uint8_t *message, const char *names, unsigned *next)
@@ -61,7 +69,7 @@ static const char *print_fields(const uint8_t *message, const char *names, unsig
          names += strspn(names, " ")) {
         if (*names == '(') {
             const char *group = names + 1;
-            names = strchr(group, ')') + 1;
+            names = behind_group(group);
             for (; count > 0; count--)
                 (void)print_fields(message, group, next);
             continue;
@@ -384,6 +392,7 @@ static void segments(void **state)
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_EXTENT_OPEN, .u.extent_open = {extent});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_REPUBLISH,
         .u.export_republish = {.export_id = export_id, .acl_count = 1, .acl = {{WIRE_OWN, 0600}}});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
     remark("a connection that ends by itself, and one that is aborted");
     struct rsm_import_connect_reply made = import_as('b', 11);
     ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_DISCONNECT, .u.import_disconnect = {made.import});

@@ -207,6 +207,26 @@ static void show_item(struct json *json, const struct rsm_inspect_item *item)
     json_number(json, "pending_events", item->pending);
 }
 
+/* The first entries; access_list_entries tells of how many. null: only the owner is told. */
+static void show_access_list(struct json *json, const struct rsm_inspect_item *item)
+{
+    char text[TEXT_BYTES];
+    owners_number(json, "access_list_entries", item->acl_count);
+    if (item->acl_count == RSM_INSPECT_HIDDEN) {
+        json_null(json, "access_list");
+        return;
+    }
+    json_open(json, "access_list", '[');
+    for (uint32_t i = 0; i < item->acl_shown; i++) {
+        json_open(json, NULL, '{');
+        json_number(json, "node", item->acl[i].node);
+        snprintf(text, sizeof text, "%04o", (unsigned)item->acl[i].permission);
+        json_string(json, "mode", text);
+        json_close(json, '{');
+    }
+    json_close(json, '[');
+}
+
 static void show_exports(struct json *json, const struct snapshot *s)
 {
     char text[TEXT_BYTES];
@@ -223,7 +243,7 @@ static void show_exports(struct json *json, const struct snapshot *s)
             snprintf(text, sizeof text, "%04o", (unsigned)item->permission);
             json_string(json, "mode", text);
         }
-        owners_number(json, "access_list_entries", item->acl_count);
+        show_access_list(json, item);
         owners_number(json, "connections", item->connections);
         json_number(json, "pinned_bytes", item->pinned);
         json_close(json, '{');

@@ -220,11 +220,25 @@ static void access_cell(struct table *table, const struct rsm_inspect_item *item
         table_cell(table, "%04" PRIo32, item->permission);
 }
 
+/* "1:0666 2:0444 and 3 more" */
+static void access_list_cell(struct table *table, const struct rsm_inspect_item *item)
+{
+    char text[RSM_PROTO_ACL_SHOWN_MAX * sizeof "4294967295:37777777777" + TEXT_BYTES] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < item->acl_shown && item->published != 0; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu32 ":%04" PRIo32,
+                                 used > 0 ? " " : "", item->acl[i].node, item->acl[i].permission);
+    if (used > 0 && item->acl_count > item->acl_shown)
+        snprintf(text + used, sizeof text - used, " and %" PRIu32 " more",
+                 item->acl_count - item->acl_shown);
+    table_cell(table, "%s", text);
+}
+
 static int show_exports(FILE *out, const struct snapshot *s, const struct options *options)
 {
-    static const char *const headings[] = {"EXPORTED", "#SIZE",        "~OWNER",   "?#PID",
-                                           "ACCESS",   "#CONNECTIONS", "+#EVENTS", "?~CONTROLLER",
-                                           "STATE",    "+#PINNED",     NULL};
+    static const char *const headings[] = {
+        "EXPORTED", "#SIZE",        "~OWNER", "?#PID",    "ACCESS",       "#CONNECTIONS",
+        "+#EVENTS", "?~CONTROLLER", "STATE",  "+#PINNED", "+ACCESS-LIST", NULL};
     struct table table;
     char text[TEXT_BYTES];
     table_begin(&table, headings, style(options));
@@ -241,6 +255,7 @@ static int show_exports(FILE *out, const struct snapshot *s, const struct option
         table_cell(&table, "%s", item->controller);
         table_cell(&table, "%s", text_export_state(item));
         size_cell(&table, item->pinned, options->human);
+        access_list_cell(&table, item);
     }
     return table_end(&table, out);
 }

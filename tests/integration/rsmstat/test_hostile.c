@@ -138,6 +138,8 @@ static void answer_inspect(enum lie lie, uint32_t after, struct rsm_inspect_repl
     *r = (struct rsm_inspect_reply){.next = endless ? after + 1 : 0,
                                     .count = endless ? RSM_PROTO_ITEMS_MAX : 1};
     memset(r->items, 0xff, r->count * sizeof r->items[0]);
+    for (uint32_t i = 0; i < r->count; i++) /* more than there are, to an export that has none */
+        r->items[i].acl_shown = lie == LIE_NAMES ? RSM_PROTO_ACL_SHOWN_MAX : 0;
     for (uint32_t i = 0; i < r->count; i++)
         strcpy(r->items[i].controller, bad_name);
 }

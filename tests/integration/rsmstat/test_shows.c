@@ -90,6 +90,18 @@ static void check_surroundings(const struct json_value *node, unsigned peer)
     assert_string_equal(get_string(json_element(peers, 0), "state"), "active");
 }
 
+/* The first entries, of which the second lets node 2 read. */
+static void check_access_list(const struct json_value *listed, size_t count)
+{
+    const struct json_value *list = get(listed, "access_list", JSON_ARRAY);
+    assert_int_equal(json_count(list), count);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct json_value *entry = json_element(list, i);
+        assert_int_equal(get_number(entry, "node"), i + 1);
+        assert_string_equal(get_string(entry, "mode"), i == 0 ? "0666" : "0444");
+    }
+}
+
 static void test_two_nodes(void **state)
 {
     struct world *world = *state;
@@ -120,6 +132,9 @@ static void test_two_nodes(void **state)
     assert_int_equal(get_number(open, "pending_events"), 2);
     const struct json_value *listed = find(one, "exports", "segment_id", PARTY_ID + 1);
     assert_int_equal(get_number(listed, "access_list_entries"), 2);
+    check_access_list(listed, 2);
+    assert_int_equal(json_count(get(open, "access_list", JSON_ARRAY)),
+                     get_number(open, "access_list_entries"));
     const struct json_value *created = json_element(get(one, "exports", JSON_ARRAY), 2);
     assert_true(get_is_null(created, "segment_id") && get_is_null(created, "id_space") &&
                 get_is_null(created, "segment"));
@@ -134,6 +149,32 @@ static void test_two_nodes(void **state)
     assert_int_equal(get_number(import, "pending_events"), 1);
     assert_int_equal(get_number(import, "export"), get_number(listed, "id"));
     json_free(root);
+}
+
+/* A list that is longer than what is shown of it says how much is missing. */
+static void test_long_list(void **state)
+{
+    enum { ENTRIES = 20, SHOWN = 16 };
+    struct world *world = *state;
+    struct actor *exporter = actor_start(world, 1), *two = actor_start(world, 2);
+    struct order order = {.id = PARTY_ID, .length = PARTY_PAGE, .acl_count = ENTRIES};
+    TELL_OK(two, open);
+    for (unsigned i = 0; i < ENTRIES; i++)
+        order.acl[i] = (rsmapi_access_entry_t){i % 2 + 1, i % 2 == 0 ? 0666 : 0444};
+    assert_int_equal(party_ask(exporter, party_offer, order).result, RSM_SUCCESS);
+    struct json_value *root = run_json(world, geteuid(), "--exports", 0);
+    const struct json_value *listed = find(get_node(root, 1), "exports", "segment_id", PARTY_ID);
+    assert_int_equal(get_number(listed, "access_list_entries"), ENTRIES);
+    check_access_list(listed, SHOWN);
+    json_free(root);
+    struct outcome outcome = run(world, "--exports");
+    assert_non_null(strstr(outcome.out, " list of 20 "));
+    assert_null(strstr(outcome.out, "1:0666"));
+    outcome_free(&outcome);
+    outcome = run(world, "--exports --wide");
+    assert_non_null(strstr(outcome.out, "  1:0666 2:0444 1:0666 "));
+    assert_non_null(strstr(outcome.out, " 2:0444 and 4 more\n"));
+    outcome_free(&outcome);
 }
 
 static void test_aborted(void **state)
@@ -187,11 +228,11 @@ static void test_tables(void **state)
     assert_true(has_line(outcome.out, "Exported memory: 16384 .*"));
     assert_true(has_line(outcome.out, "Segments and imports: 3 of [0-9]+, clients: 3"));
     assert_true(has_line(outcome.out, "EXPORTED +SIZE +OWNER +PID +ACCESS +CONNECTIONS +EVENTS +"
-                                      "CONTROLLER +STATE +PINNED"));
+                                      "CONTROLLER +STATE +PINNED +ACCESS-LIST"));
     assert_true(
-        has_line(outcome.out, "0x400000 +12288 +[^ ]+ +[0-9]+ +0755 +1 +0 +sci0 +published +0"));
-    assert_true(has_line(outcome.out,
-                         "0x400001 +4096 +[^ ]+ +[0-9]+ +list of 1 +0 +0 +sci0 +published +0"));
+        has_line(outcome.out, "0x400000 +12288 +[^ ]+ +[0-9]+ +0755 +1 +0 +sci0 +published +0 +-"));
+    assert_true(has_line(
+        outcome.out, "0x400001 +4096 +[^ ]+ +[0-9]+ +list of 1 +0 +0 +sci0 +published +0 +2:0666"));
     assert_true(has_line(outcome.out, "0x400000 +1 +12288 +2 +[^ ]+ +[0-9]+ +rw +connected +0 +"
                                       "sci0 +- +-"));
     assert_true(has_line(outcome.out, "sci0 +2 +sci0 +2 +active"));
@@ -280,7 +321,8 @@ static void test_users(void **state)
     const struct json_value *export_id = find(get_node(root, 1), "exports", "segment_id", PARTY_ID);
     assert_int_equal(get_number(export_id, "uid"), UNPRIVILEGED_UID);
     assert_true(get_is_null(export_id, "mode") && get_is_null(export_id, "connections") &&
-                get_is_null(export_id, "access_list_entries"));
+                get_is_null(export_id, "access_list_entries") &&
+                get_is_null(export_id, "access_list"));
     json_free(root);
 }
 
@@ -509,6 +551,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORLD_TEST(test_stopped_daemons),
         WORLD_TEST(test_two_nodes),
+        WORLD_TEST(test_long_list),
         WORLD_TEST(test_aborted),
         WORLD_TEST(test_many),
         WORLD_TEST(test_tables),

@@ -83,9 +83,11 @@ static void keep_tables_to_bounds(struct rsm_msg *m)
     switch (m->type & ~RSM_MSG_REPLY) {
     case RSM_MSG_INSPECT:
         m->u.inspect_reply.count %= RSM_PROTO_ITEMS_MAX + 1;
-        for (uint32_t i = 0; i < m->u.inspect_reply.count; i++)
+        for (uint32_t i = 0; i < m->u.inspect_reply.count; i++) {
+            m->u.inspect_reply.items[i].acl_shown %= RSM_PROTO_ACL_SHOWN_MAX + 1;
             some_string(m->u.inspect_reply.items[i].controller,
                         sizeof m->u.inspect_reply.items[i].controller);
+        }
         break;
     case RSM_MSG_LINKS:
         m->u.links_reply.count %= RSM_PROTO_LINKS_MAX + 1;

@@ -180,6 +180,8 @@ static void an_export(void **state)
     assert_int_equal(later.space, RSM_ID_SPACE_RSMAPI);
     assert_int_equal(later.segment_id, 0x610000);
     assert_int_equal(later.acl_count, 1);
+    assert_int_equal(later.acl_shown, 1);
+    assert_memory_equal(later.acl, acl, sizeof *acl);
     assert_int_equal(unpublish(socket, export_id, 0, NULL), RSM_ST_OK);
     assert_int_equal(look(USER_A, socket, RSM_INSPECT_EXPORTS, 0).items[0].segment_id, 0);
     close(socket);
@@ -352,6 +354,7 @@ static void parties_see_each_other(void **state)
     assert_int_equal(item.segment_id, 0x610003);
     assert_int_equal(item.permission, RSM_INSPECT_HIDDEN);
     assert_int_equal(item.acl_count, RSM_INSPECT_HIDDEN);
+    assert_int_equal(item.acl_shown, 0);
     assert_int_equal(item.connections, RSM_INSPECT_HIDDEN);
     assert_true(is_shown(0, root, RSM_INSPECT_EXPORTS, shared, &item));
     assert_int_equal(item.permission, 0666);

@@ -91,6 +91,8 @@ static void make_segments(struct node *node)
                                                           .pid = 4194304,
                                                           .uid = 4294900000U,
                                                           .acl_count = 64,
+                                                          .acl_shown = 2,
+                                                          .acl = {{1, 0666}, {65535, 0040}},
                                                           .connections = 1000};
         snprintf(node->exports[i].item.controller, sizeof node->exports[i].item.controller,
                  "a-long-name-of-a-controller-%u", i);
@@ -176,8 +178,8 @@ static void test_wide(void **state)
     assert_non_null(strstr(text, " 2001:0db8:85a3:08d3:1319:8a2e:012b:7348 "));
     assert_non_null(strstr(text, "  " LONG_TEXT "\n"));
     assert_null(strstr(text, "..."));
-    assert_non_null(strstr(text, "  STATE        PINNED\n"));
-    assert_non_null(strstr(text, "  available  12345678\n"));
+    assert_non_null(strstr(text, "  STATE        PINNED  ACCESS-LIST\n"));
+    assert_non_null(strstr(text, "  available  12345678  1:0666 65535:0040 and 62 more\n"));
     free(text);
 }
 
