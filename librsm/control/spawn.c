@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ struct daemon_command {
     char node[32];
     char directory[RSM_PROTO_PATH_MAX + 32];
     char ready[32];
-    int report;       /* write end of the report pipe */
+    int report;       /* write end of the report pipe, which the daemon gets */
     bool keep_stderr; /* RSM_LOG is set: the daemon's words are wanted, too */
     int null_device;  /* /dev/null */
     sigset_t no_signals;
@@ -87,18 +88,18 @@ static int run_detached(const struct daemon_command *command)
 }
 
 /* All that the daemon says until it is ready or ends, as a string; false: it takes too long. */
-static bool hear_out(int report, char *text, size_t size, uint32_t max_ms)
+static bool hear_out(int from, char *text, size_t size, uint32_t max_ms)
 {
     size_t length = 0;
     int64_t deadline = rsm_clock_ms() + max_ms;
-    struct pollfd readable = {.fd = report, .events = POLLIN};
+    struct pollfd readable = {.fd = from, .events = POLLIN};
     text[0] = '\0';
     while (length < size - 1 && text[0] != 'R') {
         int64_t left = deadline - rsm_clock_ms();
         int ready = poll(&readable, 1, left > 0 ? (int)left : 0);
         if (ready == 0 || (ready < 0 && errno != EINTR))
             return false;
-        ssize_t got = ready < 0 ? -1 : read(report, text + length, size - 1 - length);
+        ssize_t got = ready < 0 ? -1 : read(from, text + length, size - 1 - length);
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (got <= 0)
@@ -110,10 +111,10 @@ static bool hear_out(int report, char *text, size_t size, uint32_t max_ms)
 }
 
 /* What the daemon says: 'R' ready, 'B' another one is this node, or why not. */
-static enum rsm_status read_report(int report, const char *path, uint32_t max_ms)
+static enum rsm_status read_report(int from, const char *path, uint32_t max_ms)
 {
     char text[512];
-    if (!hear_out(report, text, sizeof text, max_ms)) {
+    if (!hear_out(from, text, sizeof text, max_ms)) {
         rsm_log_error("%s did not become ready within %u ms", path, (unsigned)max_ms);
         return RSM_ST_UNREACHABLE;
     }
@@ -175,40 +176,91 @@ static void prepare_command(struct daemon_command *command, const struct rsmcore
     memset(&command->no_signals, 0, sizeof command->no_signals);
 }
 
+/* ---------------------------------------------------------------- the report pipe */
+
+/* A forked child that kept a copy of the write end would keep the starter waiting for the words of a
+ * daemon that has ended. Opened and closed under the lock, which fork(2) takes; nothing waits under
+ * it. One thread starts a daemon at a time. */
+static pthread_mutex_t report_lock = PTHREAD_MUTEX_INITIALIZER;
+static int report[2] = {-1, -1};
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* Under the lock. */
+static void close_end(int end)
+{
+    if (report[end] >= 0)
+        close(report[end]);
+    report[end] = -1;
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&report_lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&report_lock);
+}
+
+static void after_fork_in_child(void)
+{
+    close_end(0);
+    close_end(1);
+    pthread_mutex_unlock(&report_lock);
+}
+
+static void watch_fork(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+static bool open_report(void)
+{
+    pthread_once(&fork_once, watch_fork);
+    pthread_mutex_lock(&report_lock);
+    bool open = pipe2(report, O_CLOEXEC) == 0;
+    for (int end = 0; open && end < 2; end++)
+        report[end] = rsmcore_fd_place(report[end]);
+    open = open && report[0] >= 0 && report[1] >= 0;
+    pthread_mutex_unlock(&report_lock);
+    return open;
+}
+
+static void close_report(int end)
+{
+    pthread_mutex_lock(&report_lock);
+    close_end(end);
+    pthread_mutex_unlock(&report_lock);
+}
+
+/* ---------------------------------------------------------------- starting */
+
 enum rsm_status rsmcore_daemon_start(const struct rsmcore_runtime *runtime, uint32_t max_ms)
 {
     struct daemon_command command;
-    int report[2];
     enum rsm_status status = RSM_ST_UNREACHABLE;
 
     prepare_command(&command, runtime);
-    if (pipe2(report, O_CLOEXEC) < 0) {
-        rsm_log_error("cannot start %s: %m", command.path);
-        return RSM_ST_NO_RESOURCES;
-    }
-    report[0] = rsmcore_fd_place(report[0]);
-    report[1] = rsmcore_fd_place(report[1]);
-    command.report = report[1];
-    command.null_device = rsmcore_fd_place(open("/dev/null", O_RDWR | O_CLOEXEC));
-    if (report[0] < 0 || report[1] < 0 || command.null_device < 0) {
+    command.null_device = -1;
+    if (!open_report() ||
+        (command.null_device = rsmcore_fd_place(open("/dev/null", O_RDWR | O_CLOEXEC))) < 0) {
         rsm_log_error("cannot start %s: %m", command.path);
         status = RSM_ST_NO_RESOURCES;
         goto close_descriptors;
     }
+    command.report = report[1];
     if (run_detached(&command) < 0) {
         rsm_log_error("cannot start %s: no more processes", command.path);
         goto close_descriptors;
     }
-    close(report[1]);
-    report[1] = -1;
+    close_report(1);
     status = read_report(report[0], command.path, max_ms);
 
 close_descriptors:
     if (command.null_device >= 0)
         close(command.null_device);
-    if (report[0] >= 0)
-        close(report[0]);
-    if (report[1] >= 0)
-        close(report[1]);
+    close_report(0);
+    close_report(1);
     return status;
 }

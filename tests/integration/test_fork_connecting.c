@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A forked child has no copy of the library's sockets, or the daemon would not see the parent go:
  * not at the moment in which the library has connected and asks the kernel whose the daemon is, and
- * not of a broken connection that handles still hold. */
+ * not of a broken connection that handles still hold. Nor has it one of the pipe on which the library
+ * hears a daemon that it has started: should that daemon end, the parent would wait for its words for
+ * as long as the child lives. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -12,6 +16,23 @@
 #include <unistd.h>
 
 #include "party.h"
+
+/* How many descriptors of a kind this process has. */
+static int descriptors(mode_t kind)
+{
+    int count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    if (directory == NULL)
+        return -1;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        struct stat status;
+        if (fstatat(dirfd(directory), entry->d_name, &status, 0) == 0 &&
+            (status.st_mode & S_IFMT) == kind)
+            count++;
+    }
+    closedir(directory);
+    return count;
+}
 
 static bool armed;    /* in the actor: the next question is the moment */
 static int inherited; /* what its child said: 1 it has a copy, 0 it has none, -1 it was not asked */
@@ -52,28 +73,60 @@ static void test_child_has_no_socket_in_the_making(void **state)
     actor_stop(actor);
 }
 
-/* ---------------------------------------------------------------- broken connections */
+/* ---------------------------------------------------------------- a daemon that is being started */
 
-/* How many sockets this process has. */
-static int sockets(void)
+static bool starts;    /* in the actor: when the library prepares the start of a daemon, it forks */
+static int before = 0; /* pipes that the process had */
+
+/* The pipe is there when the library opens what shall be the daemon's standard input. */
+__attribute__((visibility("default"))) int open(const char *path, int flags, ...)
 {
-    int count = 0;
-    DIR *directory = opendir("/proc/self/fd");
-    if (directory == NULL)
-        return -1;
-    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
-        struct stat status;
-        if (fstatat(dirfd(directory), entry->d_name, &status, 0) == 0 && S_ISSOCK(status.st_mode))
-            count++;
+    mode_t mode = 0;
+    if ((flags & O_CREAT) != 0) {
+        va_list more;
+        va_start(more, flags);
+        mode = va_arg(more, mode_t);
+        va_end(more);
     }
-    closedir(directory);
-    return count;
+    if (starts && strcmp(path, "/dev/null") == 0) {
+        int status;
+        starts = false;
+        NEED(descriptors(S_IFIFO) == before + 2);
+        pid_t child = fork();
+        if (child == 0)
+            _exit(descriptors(S_IFIFO) - before);
+        if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status))
+            inherited = WEXITSTATUS(status);
+    }
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
+
+static int start_and_fork(void *bytes)
+{
+    starts = true;
+    inherited = -1;
+    before = descriptors(S_IFIFO);
+    NEED(party_open(bytes) == RSM_SUCCESS);
+    NEED(inherited != -1);
+    return inherited;
+}
+
+static void test_child_has_no_pipe_of_a_start(void **state)
+{
+    struct actor *actor = actor_start(*state, 1);
+    struct order order = {.slot = 0};
+    assert_int_equal(actor_run(actor, start_and_fork, &order, sizeof order), 0);
+    TELL_OK(actor, create, .length = PARTY_PAGE);
+    TELL_OK(actor, destroy);
+    actor_stop(actor);
+}
+
+/* ---------------------------------------------------------------- broken connections */
 
 static int count_sockets(void *unused)
 {
     (void)unused;
-    return sockets();
+    return descriptors(S_IFSOCK);
 }
 
 static int count_sockets_of_child(void *unused)
@@ -82,7 +135,7 @@ static int count_sockets_of_child(void *unused)
     (void)unused;
     pid_t child = fork();
     if (child == 0)
-        _exit(sockets());
+        _exit(descriptors(S_IFSOCK));
     NEED(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
     return WEXITSTATUS(status);
 }
@@ -108,6 +161,7 @@ static void test_child_has_no_broken_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {WORLD_TEST(test_child_has_no_socket_in_the_making),
+                                       WORLD_TEST(test_child_has_no_pipe_of_a_start),
                                        WORLD_TEST(test_child_has_no_broken_connection)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
