@@ -33,8 +33,9 @@ static bool is_shown(const struct walk *walk)
     if (exported != NULL)
         return exported->access.uid == walk->uid ||
                rsmd_export_has_guest(walk->node, exported, walk->uid);
-    return import->importer.uid == walk->uid ||
-           (import->exported != NULL && import->exported->access.uid == walk->uid);
+    return import != NULL &&
+           (import->importer.uid == walk->uid ||
+            (import->exported != NULL && import->exported->access.uid == walk->uid));
 }
 
 /* ------------------------------------------------------------------ items */
