@@ -241,6 +241,7 @@ static void take_limits(struct reload *r)
     conf->max_segments = fresh->max_segments;
     conf->max_user_share = fresh->max_user_share;
     rsmd_shares_update(&r->node->shares, conf);
+    rsmd_controllers_limit_users(r->node);
 }
 
 /* Programs that open a controller from now on have the new settings. */

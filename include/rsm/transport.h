@@ -462,6 +462,25 @@ struct rsm_importer {
 /** Bytes. Making or freeing an extent of up to this size takes microseconds. */
 #define RSM_EXTENT_SMALL (256u * 1024u)
 
+/** What extent_make_for() is to make. */
+struct rsm_extent_request {
+    uint64_t length; /**< bytes, a multiple of the page size */
+    uid_t uid;       /**< the user of this host whose extent it will be */
+    uint32_t flags;  /**< RSM_EXTENT_REQUEST_*; not both */
+};
+
+/** As extent_make_now(): RSM_ST_BUSY if it would take long. */
+#define RSM_EXTENT_REQUEST_NOW 0x1u
+/** As extent_make_not_pinned(). */
+#define RSM_EXTENT_REQUEST_NOT_PINNED 0x2u
+
+/** How much each user may have of what a port has little of. Root and the daemon's own user are bound
+ *  by the total alone. */
+struct rsm_user_share {
+    uint32_t one_percent;     /**< 1 to 100: of each total, what one user may have */
+    uint32_t reserve_percent; /**< of each total, what all these users together leave */
+};
+
 struct rsm_node_upcalls;
 
 /**
@@ -708,6 +727,20 @@ struct rsm_node_ops {
      *  says what is wrong and what to do, cut to @p size bytes with its zero; or "", if it knows of
      *  nothing. rsmd passes it to programs that open the controller, and to rsmstat. It must not wait. */
     void (*trouble)(struct rsm_node_port *port, char *text, size_t size);
+
+    /* shares of what the port itself has little of, such as a pool of fixed size: optional, both or neither */
+
+    /** From now on one user may have so much of it; who has more keeps it. Before the first call nothing
+     *  is bounded. rsmd calls this after open(), and again when its configuration has changed. */
+    void (*limit_users)(struct rsm_node_port *port, const struct rsm_user_share *share);
+    /** The same as extent_make(), extent_make_now() or extent_make_not_pinned(), whatever the request's
+     *  flags say, for a user whose share the transport charges. It gives the share back when the
+     *  extent's part of the port can be used again, which may be long after extent_free(): when
+     *  nobody has a descriptor of it and no importer can reach it any more. RSM_ST_NO_MEMORY: it is
+     *  more than the user may have. The generic form calls these operations. */
+    enum rsm_status (*extent_make_for)(struct rsm_node_port *port,
+                                       const struct rsm_extent_request *request,
+                                       struct rsm_extent **extent);
 };
 
 /** Initialises the version and the sizes at the beginning of a table. */

@@ -175,7 +175,7 @@ static int share(struct rsm_open *open, void __user *user)
 
 	if (copy_from_user(&arg, user, sizeof(arg)))
 		return -EFAULT;
-	if (arg.flags != RSM_NTB_READ_ONLY || memchr_inv(arg.reserved, 0, sizeof(arg.reserved)))
+	if (arg.flags & ~RSM_NTB_READ_ONLY || memchr_inv(arg.reserved, 0, sizeof(arg.reserved)))
 		return -EINVAL;
 	file = fget(arg.export_fd);
 	if (!file)
@@ -187,7 +187,7 @@ static int share(struct rsm_open *open, void __user *user)
 	else
 		err = claim(open);
 	if (!err) {
-		rsm_share(open, other);
+		rsm_share(open, other, arg.flags & RSM_NTB_READ_ONLY);
 		settle(open, RSM_SHARE);
 	}
 	fput(file);
@@ -216,7 +216,8 @@ static int info(struct rsm_port *port, void __user *user)
 	session = port->epoch;
 	arg.caps = (port->pool.pages ? RSM_NTB_CAP_PAGES : 0) |
 		   (rsm_translated(ntb_get_dma_dev(port->ntb)) ? 0 : RSM_NTB_CAP_UNTRANSLATED) |
-		   (port->pool.pin_size ? RSM_NTB_CAP_PIN : 0) | RSM_NTB_CAP_POSTS;
+		   (port->pool.pin_size ? RSM_NTB_CAP_PIN : 0) | RSM_NTB_CAP_POSTS |
+		   RSM_NTB_CAP_SHARE_WRITE;
 	arg.epoch = port->epoch;
 	arg.link_seq = port->link_seq;
 	arg.err_seq = port->err_seq;

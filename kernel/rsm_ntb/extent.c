@@ -188,12 +188,12 @@ int rsm_export(struct rsm_open *open, struct rsm_ntb_export *arg)
 }
 
 /* SHARE. The caller holds the file of the other one, which has a part in the extent. */
-void rsm_share(struct rsm_open *open, struct rsm_open *other)
+void rsm_share(struct rsm_open *open, struct rsm_open *other, bool read_only)
 {
 	struct rsm_port *port = open->port;
 
 	mutex_lock(&port->lock);
-	open->read_only = true;
+	open->read_only = read_only;
 	open->extent = other->extent;
 	list_add(&open->sibling, &open->extent->opens);
 	mutex_unlock(&port->lock);

@@ -216,7 +216,7 @@ bool rsm_device_errors(struct rsm_port *port);
 
 /* extent.c */
 int rsm_export(struct rsm_open *open, struct rsm_ntb_export *arg);
-void rsm_share(struct rsm_open *open, struct rsm_open *other);
+void rsm_share(struct rsm_open *open, struct rsm_open *other, bool read_only);
 void rsm_extent_close(struct rsm_open *open);
 void rsm_extents_expose(struct rsm_port *port);
 void rsm_extents_zap(struct rsm_port *port);

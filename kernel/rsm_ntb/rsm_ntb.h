@@ -68,6 +68,8 @@
 #define RSM_NTB_CAP_PIN 0x4u
 /* The module has counters of connections: POST, POSTS, and the flags of CONTROL and IMPORT for them. */
 #define RSM_NTB_CAP_POSTS 0x8u
+/* SHARE also makes shares that may write. */
+#define RSM_NTB_CAP_SHARE_WRITE 0x10u
 
 /* Of the other side. Its daemon has set the flag of CONTROL of this name. */
 #define RSM_NTB_PEER_POSTS 0x1u
@@ -267,15 +269,15 @@ struct rsm_ntb_check {
 
 /*
  * SHARE: gives the descriptor the share role: it maps the memory of an extent that another descriptor
- * has exported, and keeps the extent live as that one does, but has no part in its signals.
- * RSM_NTB_READ_ONLY, the only kind that there is: the data cannot be mapped for writing, nor be made
- * writable later. A second descriptor that may write is a copy of the first one.
+ * has exported, and keeps the extent live as that one does. It maps, and does nothing else: the extent's
+ * signals and pages are for the export descriptor, which is therefore given to the exporter alone.
+ * With RSM_NTB_READ_ONLY the data cannot be mapped for writing, nor be made writable later.
  * Errors: EINVAL: flags, or the descriptor has a role. EBADF, EPERM: export_fd is no export
  * descriptor of this port.
  */
 struct rsm_ntb_share {
 	__s32 export_fd;
-	__u32 flags;	/* RSM_NTB_READ_ONLY */
+	__u32 flags;	/* 0 (RSM_NTB_CAP_SHARE_WRITE) or RSM_NTB_READ_ONLY */
 	__u64 map;	/* out: as EXPORT */
 	__u32 reserved[4];
 };
@@ -355,7 +357,7 @@ struct rsm_ntb_posts {
  *
  * kind      descriptor  what
  * DATA      export      [0, length) of the extent, ordinary cached memory. ENODEV: it is IN_PLACE.
- * DATA      share       The same, read-only (EACCES).
+ * DATA      share       The same; with READ_ONLY for reading alone (EACCES).
  * DATA      import      [0, length) of the range, write combining: sfence (arm64: dsb st) orders
  *                       stores. When the import has ended, the mapping shows one private page again
  *                       and again: loads and stores go on without a signal and reach nobody.

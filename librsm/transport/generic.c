@@ -175,6 +175,23 @@ static enum rsm_status generic_extent_adopt(struct rsm_node_port *port, int fd, 
     return RSM_ST_UNSUPPORTED;
 }
 
+static void generic_limit_users(struct rsm_node_port *port, const struct rsm_user_share *share)
+{
+    (void)port, (void)share;
+}
+
+static enum rsm_status generic_extent_make_for(struct rsm_node_port *port,
+                                               const struct rsm_extent_request *request,
+                                               struct rsm_extent **extent)
+{
+    const struct rsm_node_ops *ops = port->ops;
+    if ((request->flags & RSM_EXTENT_REQUEST_NOT_PINNED) != 0)
+        return ops->extent_make_not_pinned(port, request->length, extent);
+    if ((request->flags & RSM_EXTENT_REQUEST_NOW) != 0)
+        return ops->extent_make_now(port, request->length, extent);
+    return ops->extent_make(port, request->length, extent);
+}
+
 /* ------------------------------------------------------------------ checks */
 
 bool rsmcore_transport_name_valid(const char *name)
@@ -308,6 +325,8 @@ const char *rsmcore_node_ops_flaw(const struct rsm_node_ops *given)
         return "event_fd and dispatch come together";
     if ((ops.extent_take == NULL) != (ops.offer_take == NULL))
         return "extent_take and offer_take come together";
+    if (!ops.limit_users != !ops.extent_make_for)
+        return "limit_users and extent_make_for come together";
     flaw = node_signals_flaw(&ops);
     return flaw != NULL ? flaw : node_imports_flaw(ops.imports);
 }
@@ -378,6 +397,8 @@ enum rsm_status rsmcore_node_ops_complete(const struct rsm_node_ops *given,
     SUPPLY(full, extent_adopt);
     if (full->extent_make_now == NULL)
         full->extent_make_now = full->extent_make;
+    SUPPLY(full, limit_users);
+    SUPPLY(full, extent_make_for);
     COPY_SUB_TABLE(&table->signals, full->signals);
     table->signals.size = sizeof table->signals;
     SUPPLY(&table->signals, send);

@@ -20,6 +20,19 @@
 static const struct rsmd_conf_controller loopback = {.name = "loopback",
                                                      .transport = RSM_TRANSPORT_LOCAL};
 
+static void limit_users(const struct rsmd_node *node, const struct rsmd_controller *controller)
+{
+    const struct rsm_user_share share = rsmd_shares_of_ports(&node->shares);
+    controller->ops->limit_users(controller->port, &share);
+}
+
+void rsmd_controllers_limit_users(const struct rsmd_node *node)
+{
+    const struct rsmd_controller *controller;
+    LL_FOREACH(node->controllers, controller)
+    limit_users(node, controller);
+}
+
 static enum rsm_status open_port(const struct rsmd_node *node, struct rsmd_controller *controller)
 {
     struct rsm_controller_info info = {.name = controller->name,
@@ -30,6 +43,7 @@ static enum rsm_status open_port(const struct rsmd_node *node, struct rsmd_contr
     enum rsm_status status = rsmcore_node_port_open(controller->ops, &info, &controller->port);
     if (status != RSM_ST_OK)
         return status;
+    limit_users(node, controller);
     controller->ops->attributes(controller->port, &controller->attr);
     /* Each export and each import takes a slot, whatever the fabric could do. */
     if (controller->attr.max_segments > RSM_GENERATION_TABLE_SLOTS)

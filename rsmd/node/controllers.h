@@ -8,6 +8,8 @@
 /** Open loopback and what the configuration names. A configured controller whose port cannot be
  *  opened is left out with a message in the log; without loopback there is no node: false. */
 bool rsmd_controllers_open(struct rsmd_node *node, char *why, size_t why_size);
+/** Tell all ports what part one user may have. */
+void rsmd_controllers_limit_users(const struct rsmd_node *node);
 /** Open one more controller. RSM_ST_NO_MEMORY: another time. Any other failure is in the log and among
  *  the node's failed controllers. */
 enum rsm_status rsmd_controller_add(struct rsmd_node *node,

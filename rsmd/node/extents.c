@@ -152,16 +152,21 @@ static bool must_not_pin(const struct rsmd_extent *extent)
     return extent->pinned < may_pin(extent->controller, extent->length);
 }
 
+static enum rsm_status make_with(struct rsmd_extent *extent, uint32_t flags)
+{
+    const struct rsmd_controller *controller = extent->controller;
+    const struct rsm_extent_request request = {
+        .length = extent->length, .uid = extent->client->peer.uid, .flags = flags};
+    return controller->ops->extent_make_for(controller->port, &request, &extent->memory);
+}
+
 /* However long that takes. Any thread. */
 static enum rsm_status make_memory(struct rsmd_extent *extent)
 {
-    const struct rsmd_controller *controller = extent->controller;
     /* What the transport pins is charged to the daemon's control group. */
     if (!must_not_pin(extent) && !rsm_memory_fits(extent->pinned))
         return RSM_ST_NO_MEMORY;
-    return (must_not_pin(extent)
-                ? controller->ops->extent_make_not_pinned
-                : controller->ops->extent_make)(controller->port, extent->length, &extent->memory);
+    return make_with(extent, must_not_pin(extent) ? RSM_EXTENT_REQUEST_NOT_PINNED : 0);
 }
 
 enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *client,
@@ -176,9 +181,7 @@ enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *cli
     if (!has_threads(node, controller) || (must_not_pin(extent) && length <= RSM_EXTENT_SMALL))
         status = make_memory(extent);
     else
-        status = must_not_pin(extent)
-                     ? RSM_ST_BUSY
-                     : ops->extent_make_now(controller->port, length, &extent->memory);
+        status = must_not_pin(extent) ? RSM_ST_BUSY : make_with(extent, RSM_EXTENT_REQUEST_NOW);
     if (status == RSM_ST_OK)
         status = examine(extent);
     if (status == RSM_ST_OK && !enter(extent)) {

@@ -83,6 +83,12 @@ void rsmd_shares_limit(struct rsmd_shares *shares, enum rsmd_resource resource, 
     shares->quota[resource] = quota_of(total, total, shares->percent);
 }
 
+struct rsm_user_share rsmd_shares_of_ports(const struct rsmd_shares *shares)
+{
+    return (struct rsm_user_share){.one_percent = shares->percent,
+                                   .reserve_percent = RESERVE_PERCENT};
+}
+
 /* Whether RLIMIT_MEMLOCK does not hold for this process. */
 static bool may_lock_all(void)
 {

@@ -30,6 +30,7 @@
 #include <sys/types.h>
 
 #include "control/proto.h"
+#include "rsm/transport.h"
 #include "common/tables.h"
 
 struct rsmd_conf;
@@ -98,6 +99,9 @@ void rsmd_shares_init(struct rsmd_shares *shares, const struct rsmd_conf *conf);
 void rsmd_shares_update(struct rsmd_shares *shares, const struct rsmd_conf *conf);
 /** Nobody holds an account and nothing is charged any more. */
 void rsmd_shares_end(struct rsmd_shares *shares);
+
+/** By the same rule, what a user may have of what a transport's port has little of. */
+struct rsm_user_share rsmd_shares_of_ports(const struct rsmd_shares *shares);
 
 /** Set the quota of one resource anew. */
 void rsmd_shares_limit(struct rsmd_shares *shares, enum rsmd_resource resource, uint64_t total);

@@ -27,6 +27,7 @@ static struct {
     struct ntb_port_event events[EVENTS];
     unsigned first, count;
     enum rsm_status make, make_in_place, pin; /* what becomes of these */
+    bool kept;                                /* some process keeps each extent's descriptor */
     unsigned pins;
 } port;
 
@@ -125,13 +126,21 @@ static enum rsm_status port_extent_pin(struct ntb_port *base, const struct ntb_p
     return RSM_ST_OK;
 }
 
+/* The last descriptor goes. */
+static void let_go(uint64_t id)
+{
+    port.extents[id].live = false;
+    port.extents[id].quarantined = true;
+    tell(NTB_PORT_QUARANTINED, id);
+}
+
 static void port_extent_close(struct ntb_port *base, const struct ntb_port_memory *memory)
 {
     (void)base;
     assert_true(port.extents[memory->id].live);
-    port.extents[memory->id].live = port.extents[memory->id].pinned = false;
-    port.extents[memory->id].quarantined = true;
-    tell(NTB_PORT_QUARANTINED, memory->id);
+    port.extents[memory->id].pinned = false;
+    if (!port.kept)
+        let_go(memory->id);
 }
 
 static bool port_extent_release(struct ntb_port *base, uint64_t id)
@@ -193,6 +202,7 @@ static void nothing_is_left(unsigned descriptors_before)
     assert_int_equal(window->allocator.used, 0);
     assert_int_equal(window->in_place.used, 0);
     assert_null(window->extents);
+    assert_null(window->shares.accounts);
     for (uint64_t id = 1; id <= port.last_id; id++)
         assert_false(port.extents[id].live || port.extents[id].quarantined);
     assert_int_equal(descriptors(), descriptors_before);
@@ -361,13 +371,122 @@ static void shared_with_this_host(void **state)
     nothing_is_left(before);
 }
 
+/* ------------------------------------------------------------------ shares of users */
+
+enum { ALICE = 1000, BOB = 1001 };
+
+static enum rsm_status make_for(uid_t uid, uint64_t pages, struct rsm_extent **extent)
+{
+    const struct rsm_extent_request request = {.length = pages * PAGE, .uid = uid};
+    return ntb_extent_make_for(&window->base, &request, extent);
+}
+
+static void limit_users(void)
+{
+    const struct rsm_user_share share = {.one_percent = 50};
+    ntb_window_limit_users(&window->base, &share);
+}
+
+/* Of the pool and of what lies behind it. */
+static void a_user_has_a_share_of_both(void **state)
+{
+    unsigned before = descriptors(), count = 0;
+    struct rsm_extent *extents[POOL_PAGES + PIN_PAGES];
+    (void)state;
+    begin(PIN_PAGES * PAGE, UINT64_MAX);
+    limit_users();
+    while (make_for(ALICE, 1, &extents[count]) == RSM_ST_OK)
+        count++;
+    assert_int_equal(window->allocator.used, POOL_PAGES / 2 * PAGE);
+    assert_int_equal(window->in_place.used, PIN_PAGES / 2 * PAGE);
+    assert_int_equal(make_for(BOB, 1, &extents[count]), RSM_ST_OK);
+    assert_false(is_in_place(extents[count++]));
+    while (count > 0)
+        ntb_extent_free(&window->base, extents[--count]);
+    nothing_is_left(before);
+}
+
+static void failures_are_not_charged(void **state)
+{
+    static const struct {
+        enum rsm_status make, make_in_place, pin;
+    } cases[] = {{RSM_ST_NO_MEMORY, RSM_ST_NO_MEMORY, RSM_ST_OK},
+                 {RSM_ST_NO_MEMORY, RSM_ST_OK, RSM_ST_NO_RESOURCES}};
+    struct rsm_extent *extent;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        unsigned before = descriptors();
+        begin(PIN_PAGES * PAGE, UINT64_MAX);
+        limit_users();
+        port.make = cases[i].make;
+        port.make_in_place = cases[i].make_in_place;
+        port.pin = cases[i].pin;
+        assert_int_not_equal(make_for(ALICE, 1, &extent), RSM_ST_OK);
+        nothing_is_left(before);
+    }
+}
+
+/* Who keeps a descriptor of what was freed keeps his share of it, and no other user loses by that. */
+static void a_kept_descriptor_is_charged(void **state)
+{
+    unsigned before = descriptors();
+    struct rsm_extent *extent, *others;
+    (void)state;
+    begin(0, UINT64_MAX);
+    limit_users();
+    port.kept = true;
+    for (unsigned i = 0; i < POOL_PAGES / 2; i++) {
+        assert_int_equal(make_for(ALICE, 1, &extent), RSM_ST_OK);
+        ntb_extent_free(&window->base, extent);
+    }
+    assert_int_equal(make_for(ALICE, 1, &extent), RSM_ST_NO_MEMORY);
+    assert_int_equal(make_for(BOB, POOL_PAGES / 2, &others), RSM_ST_OK);
+    port.kept = false;
+    ntb_extent_free(&window->base, others);
+    let_go(1);
+    assert_int_equal(make_for(ALICE, 1, &extent), RSM_ST_OK); /* it looks what has happened */
+    assert_int_equal(make_for(ALICE, 1, &others), RSM_ST_NO_MEMORY);
+    ntb_extent_free(&window->base, extent);
+    for (uint64_t id = 2; id <= POOL_PAGES / 2; id++)
+        let_go(id);
+    ntb_window_pump(window);
+    nothing_is_left(before);
+}
+
+/* Nobody knows whose it was. What an earlier daemon has left counts as some user's, and ends like others. */
+static void what_is_inherited_is_some_users(void **state)
+{
+    const struct ntb_options options = {.pin_from = UINT64_MAX};
+    unsigned before = descriptors();
+    (void)state;
+    begin(0, UINT64_MAX);
+    (void)make(3);
+    ntb_window_end(window);
+    window = ntb_window_begin(&port.base, 1, &options);
+    assert_non_null(window);
+    limit_users();
+    assert_int_equal(window->shares.used[NTB_POOL], 3 * PAGE);
+    assert_int_equal(window->shares.used[NTB_RANGES], 1);
+    assert_true(ntb_offers_released(&window->base, PEER));
+    let_go(1);
+    ntb_window_pump(window);
+    nothing_is_left(before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(off_by_default),         cmocka_unit_test(what_the_pool_has_no_room_for),
-        cmocka_unit_test(of_the_pool_alone),      cmocka_unit_test(from_a_size),
-        cmocka_unit_test(failures_leave_nothing), cmocka_unit_test(granted_and_quarantined),
+        cmocka_unit_test(off_by_default),
+        cmocka_unit_test(what_the_pool_has_no_room_for),
+        cmocka_unit_test(of_the_pool_alone),
+        cmocka_unit_test(from_a_size),
+        cmocka_unit_test(failures_leave_nothing),
+        cmocka_unit_test(granted_and_quarantined),
         cmocka_unit_test(shared_with_this_host),
+        cmocka_unit_test(a_user_has_a_share_of_both),
+        cmocka_unit_test(failures_are_not_charged),
+        cmocka_unit_test(a_kept_descriptor_is_charged),
+        cmocka_unit_test(what_is_inherited_is_some_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

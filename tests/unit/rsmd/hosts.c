@@ -184,7 +184,7 @@ static void replace_transport(struct rsmd_node *node)
         fake.revoke = fake_revoke;
         fake.signals = &fake_signals;
         controller->port->caps |= RSM_NODE_REACHES_HOSTS;
-        controller->ops = &fake;
+        controller->ops = controller->port->ops = &fake;
     }
 }
 
@@ -212,6 +212,30 @@ void transport_does_without_pinning(bool always)
 {
     fake.extent_make_not_pinned = make_not_pinned;
     fake.extent_make = fake.extent_make_now = always ? make_not_pinned : real->extent_make;
+}
+
+static uid_t one_with_room;
+uint32_t told_one_percent;
+
+static void tell_percent(struct rsm_node_port *port, const struct rsm_user_share *share)
+{
+    (void)port;
+    told_one_percent = share->one_percent;
+}
+
+static enum rsm_status make_for(struct rsm_node_port *port,
+                                const struct rsm_extent_request *request,
+                                struct rsm_extent **extent)
+{
+    return request->uid == one_with_room ? real->extent_make(port, request->length, extent)
+                                         : RSM_ST_NO_MEMORY;
+}
+
+void transport_has_room_for(uid_t uid)
+{
+    one_with_room = uid;
+    fake.limit_users = tell_percent;
+    fake.extent_make_for = make_for;
 }
 
 /* ------------------------------------------------------------------ messages */
@@ -365,7 +389,7 @@ int hosts_end(void **state)
         rsmd_remote_stop(node);
         LL_FOREACH(node->controllers, controller)
         {
-            controller->ops = real;
+            controller->ops = controller->port->ops = real;
         }
         assert_int_equal(node->shares.used[RSMD_SEGMENTS], 0);
         assert_null(node->shares.accounts);

@@ -60,6 +60,10 @@ void transport_accepts(void);
 void transport_pins(void);
 /** ... and need not: whom it must not pin for, or anybody. */
 void transport_does_without_pinning(bool always);
+/** From now on the transport has shares of its own: one user may make extents, and no other. */
+void transport_has_room_for(uid_t uid);
+/** What it was last told that one user may have; in percent. */
+extern uint32_t told_one_percent;
 
 /** Raise or cut the link between two nodes; both are told. What is under way gets lost. */
 void link_up(uint32_t a, uint32_t b);

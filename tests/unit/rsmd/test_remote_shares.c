@@ -5,6 +5,7 @@
 
 #include "hosts.h"
 #include "base/log.h"
+#include "node/controllers.h"
 #include "node/refusals.h"
 #include "node/registry.h"
 
@@ -141,6 +142,23 @@ static void what_is_not_pinned_is_not_charged(void **state)
     assert_true(rsmd_shares_are_sound(shares));
 }
 
+/* What is charged by a transport is charged to the user who asks, in the part that is configured. */
+static void transports_learn_whose_an_extent_is(void **state)
+{
+    (void)state;
+    struct rsmd_node *node = &hosts.node[2];
+    uint32_t extent;
+    transport_has_room_for(501);
+    assert_int_equal(alloc_pages(&importer, 1, &extent), RSM_ST_NO_MEMORY);
+    assert_int_equal(node->shares.used[RSMD_BYTES], 0);
+    transport_has_room_for(500);
+    assert_int_equal(alloc_pages(&importer, 1, &extent), RSM_ST_OK);
+    node->conf.max_user_share = 30;
+    rsmd_shares_update(&node->shares, &node->conf);
+    rsmd_controllers_limit_users(node);
+    assert_int_equal(told_one_percent, 30);
+}
+
 /* A segment that is pinned in part says how much of it is. */
 static void what_is_pinned_of_a_segment_is_shown(void **state)
 {
@@ -262,10 +280,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(a_far_node_does_not_take_all),         TEST(one_user_does_not_fill_the_log),
-        TEST(forwarded_connects_have_a_limit),      TEST(pinned_memory_has_a_limit),
-        TEST(what_transports_keep_is_charged),      TEST(what_is_not_pinned_is_not_charged),
-        TEST(what_is_pinned_of_a_segment_is_shown),
+        TEST(a_far_node_does_not_take_all),        TEST(one_user_does_not_fill_the_log),
+        TEST(forwarded_connects_have_a_limit),     TEST(pinned_memory_has_a_limit),
+        TEST(what_transports_keep_is_charged),     TEST(what_is_not_pinned_is_not_charged),
+        TEST(transports_learn_whose_an_extent_is), TEST(what_is_pinned_of_a_segment_is_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,7 @@ static void an_older_node_table_gets_generic_forms(void **state)
     assert_status(full->extent_adopt(NULL, -1, 4096, &extent), RSM_ST_UNSUPPORTED);
     assert_null(extent);
     assert_ptr_equal(full->extent_make_now, given.extent_make);
+    full->limit_users(NULL, NULL);
     assert_status(full->signals->send(NULL, NULL, &(struct rsm_signals){.count = 1}),
                   RSM_ST_UNSUPPORTED);
     assert_false(full->signals->arrived(NULL, NULL));
@@ -170,6 +171,19 @@ static void imports_come_whole_or_not_at_all(void **state)
     assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
 }
 
+static void a_limit_users(struct rsm_node_port *port, const struct rsm_user_share *share)
+{
+    (void)port, (void)share;
+}
+
+static enum rsm_status an_extent_make_for(struct rsm_node_port *port,
+                                          const struct rsm_extent_request *request,
+                                          struct rsm_extent **extent)
+{
+    (void)port, (void)request, (void)extent;
+    return RSM_ST_NO_MEMORY;
+}
+
 static void optional_node_members_are_checked_and_kept(void **state)
 {
     (void)state;
@@ -185,6 +199,16 @@ static void optional_node_members_are_checked_and_kept(void **state)
     assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
     assert_ptr_equal(full.ops.event_fd, an_event_fd);
     assert_ptr_equal(full.ops.dispatch, a_dispatch);
+    given.extent_make_for = NULL;
+    given.limit_users = a_limit_users;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
+    given.extent_make_for = an_extent_make_for;
+    given.limit_users = NULL;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
+    given.limit_users = a_limit_users;
+    assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_OK);
+    assert_ptr_equal(full.ops.limit_users, a_limit_users);
+    assert_ptr_equal(full.ops.extent_make_for, an_extent_make_for);
     given.extent_size = 0;
     assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
     given.extent_size = sizeof(struct rsm_extent);

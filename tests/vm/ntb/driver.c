@@ -94,6 +94,45 @@ static int shown_at(const volatile void *address, uint64_t offset)
     return found && shown == offset;
 }
 
+/* Neither the extent's signals nor its pages are a share's, nor more shares. */
+static void only_maps(int share)
+{
+    struct rsm_ntb_share another = {.export_fd = share};
+    struct rsm_ntb_pin pin = {.address = 0};
+    struct rsm_ntb_posts posts = {.count = 1};
+    struct pollfd poller = {.fd = share, .events = POLLIN | POLLPRI};
+    uint64_t got;
+    int fd = open_port();
+
+    CHECK(read(share, &got, sizeof got) < 0 && errno == EINVAL, "signals of a share");
+    CHECK(poll(&poller, 1, 0) == 0, "a share polls %#x", poller.revents);
+    CHECK(ioctl(share, RSM_NTB_PIN, &pin) && errno == EINVAL, "PIN by a share");
+    CHECK(ioctl(share, RSM_NTB_UNPIN) && errno == EINVAL, "UNPIN by a share");
+    CHECK(ioctl(share, RSM_NTB_SIGNAL) && errno == EINVAL, "SIGNAL by a share");
+    CHECK(ioctl(share, RSM_NTB_POST, 0) && errno == EINVAL, "POST by a share");
+    CHECK(ioctl(share, RSM_NTB_POSTS, &posts) && errno == EINVAL, "POSTS by a share");
+    CHECK(ioctl(fd, RSM_NTB_SHARE, &another) && errno == EPERM, "a share of a share");
+    close(fd);
+}
+
+/* One that may write stores into the extent. */
+static void writing_share(int exported, volatile uint64_t *data)
+{
+    struct rsm_ntb_share share = {.export_fd = exported};
+    int fd = open_port();
+    volatile uint64_t *stored;
+
+    CHECK(info_of(fd).caps & RSM_NTB_CAP_SHARE_WRITE, "caps");
+    CHECK(!ioctl(fd, RSM_NTB_SHARE, &share), "a share that may write");
+    stored = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)share.map);
+    CHECK(stored != MAP_FAILED && shown_at(stored, share.map), "a share mapped for writing");
+    stored[9] = 815;
+    CHECK(data[9] == 815, "what a share stored: %lx", (long)data[9]);
+    only_maps(fd);
+    munmap((void *)stored, LENGTH);
+    close(fd);
+}
+
 /* A share reads the extent, cannot store into it, and keeps it live. */
 static void shares(int control)
 {
@@ -103,7 +142,6 @@ static void shares(int control)
     struct rsm_ntb_release release;
     int fd = open_port(), reader = open_port(), again;
     volatile uint64_t *data, *seen;
-    uint64_t got;
 
     CHECK(!ioctl(fd, RSM_NTB_EXPORT, &arg), "export");
     data = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)arg.map);
@@ -111,7 +149,8 @@ static void shares(int control)
     CHECK(mmap(NULL, LENGTH, PROT_READ, MAP_SHARED, fd, (off_t)(arg.map + (1ull << 42))) ==
               MAP_FAILED,
           "a mapping at another descriptor's offset");
-    CHECK(ioctl(reader, RSM_NTB_SHARE, &wrong) && errno == EINVAL, "a share that may write");
+    wrong.flags = 2;
+    CHECK(ioctl(reader, RSM_NTB_SHARE, &wrong) && errno == EINVAL, "an unknown kind of share");
     wrong.flags = RSM_NTB_READ_ONLY;
     CHECK(ioctl(reader, RSM_NTB_SHARE, &wrong) && errno == EPERM, "a share of no export");
     wrong.export_fd = -1;
@@ -125,9 +164,10 @@ static void shares(int control)
     seen = mmap(NULL, LENGTH, PROT_READ, MAP_SHARED, reader, (off_t)share.map);
     CHECK(seen != MAP_FAILED && shown_at(seen, share.map), "a share mapped for reading");
     CHECK(mprotect((void *)seen, LENGTH, PROT_READ | PROT_WRITE) && errno == EACCES, "mprotect");
-    CHECK(read(reader, &got, sizeof got) < 0 && errno == EINVAL, "signals of a share");
+    only_maps(reader);
     data[7] = 4711;
     CHECK(seen[7] == 4711, "what a share reads: %lx", (long)seen[7]);
+    writing_share(fd, data);
     munmap((void *)data, LENGTH);
     close(fd);
     CHECK(seen[7] == 4711, "a share after the export's descriptor");

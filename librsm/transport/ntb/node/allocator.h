@@ -25,6 +25,7 @@ struct ntb_range {
     uint64_t offset; /**< bytes into the pool */
     uint64_t length;
     uint32_t slot;
+    uint32_t owner;            /**< for the caller alone */
     RB_ENTRY(ntb_range) links; /* by offset */
     struct ntb_room before;    /* what is free between its predecessor and it */
     struct ntb_room most;      /* the most of each kind in its subtree */

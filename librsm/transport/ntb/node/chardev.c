@@ -79,6 +79,13 @@ bool chardev_is_of_this_version(const char *name, int fd)
                       name, (unsigned)info.abi, RSM_NTB_ABI);
         return false;
     }
+    /* Processes that may store would get the exporter's own descriptor. */
+    if ((info.caps & RSM_NTB_CAP_SHARE_WRITE) == 0) {
+        rsm_log_error("ntb: %s: the module rsm_ntb is older than this program: install the module "
+                      "of this release and load it anew",
+                      name);
+        return false;
+    }
     if ((info.caps & RSM_NTB_CAP_UNTRANSLATED) != 0)
         rsm_log_warning("ntb: %s (%s): no IOMMU translates what the other host accesses: it may "
                         "reach all memory of this host. Enable the IOMMU unless you trust it",

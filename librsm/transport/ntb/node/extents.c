@@ -39,9 +39,52 @@ static struct ntb_allocator *allocator_at(struct ntb_window *window, uint64_t of
     return offset < window->limits.pool_size ? &window->allocator : &window->in_place;
 }
 
+/* What the share of a user's range in this allocator is called. */
+static enum ntb_resource resource_of(const struct ntb_window *window,
+                                     const struct ntb_allocator *allocator)
+{
+    return allocator == &window->allocator ? NTB_POOL : NTB_IN_PLACE;
+}
+
+static void give_share(struct ntb_window *window, const struct ntb_allocator *allocator,
+                       uint32_t uid, uint64_t length)
+{
+    const struct ntb_user user = {.uid = uid};
+    ntb_share_give(&window->shares, user, resource_of(window, allocator), length);
+    ntb_share_give(&window->shares, user, NTB_RANGES, 1);
+}
+
+static bool take_share(struct ntb_window *window, const struct ntb_allocator *allocator,
+                       uint32_t uid, uint64_t length)
+{
+    const struct ntb_user user = {.uid = uid};
+    enum ntb_resource bytes = resource_of(window, allocator);
+    if (!ntb_share_take(&window->shares, user, bytes, length))
+        return false;
+    if (ntb_share_take(&window->shares, user, NTB_RANGES, 1))
+        return true;
+    ntb_share_give(&window->shares, user, bytes, length);
+    return false;
+}
+
+static struct ntb_range *allocate(struct ntb_window *window, struct ntb_allocator *allocator,
+                                  uint32_t uid, uint64_t length)
+{
+    if (!take_share(window, allocator, uid, length))
+        return NULL;
+    struct ntb_range *range = ntb_allocate(allocator, length);
+    if (range == NULL)
+        give_share(window, allocator, uid, length);
+    else
+        range->owner = uid;
+    return range;
+}
+
 static void free_range(struct ntb_window *window, struct ntb_range *range)
 {
-    ntb_free_range(allocator_at(window, range->offset), range);
+    struct ntb_allocator *allocator = allocator_at(window, range->offset);
+    give_share(window, allocator, range->owner, range->length);
+    ntb_free_range(allocator, range);
 }
 
 static void give_back_range(struct ntb_window *window, struct ntb_extent *extent)
@@ -142,6 +185,23 @@ void ntb_extents_resync(struct ntb_window *window)
 
 /* ------------------------------------------------------------------ making */
 
+/* Of a daemon before this one. NULL: it cannot be taken over. */
+static struct ntb_range *reserve(struct ntb_window *window, const struct ntb_port_extent *found)
+{
+    const struct ntb_user unknown = {.uid = NTB_UNKNOWN_USER};
+    struct ntb_allocator *allocator = allocator_at(window, found->offset);
+    struct ntb_range *range = ntb_reserve(allocator, found->offset, found->length, found->slot);
+    if (range == NULL)
+        return NULL;
+    range->owner = unknown.uid;
+    /* The first makes the account, so the second does not fail. */
+    if (ntb_share_charge(&window->shares, unknown, resource_of(window, allocator), range->length) &&
+        ntb_share_charge(&window->shares, unknown, NTB_RANGES, 1))
+        return range;
+    ntb_free_range(allocator, range);
+    return NULL;
+}
+
 void ntb_extents_inherit(struct ntb_window *window)
 {
     struct ntb_port_extent *found = calloc(window->limits.slots, sizeof *found);
@@ -150,9 +210,8 @@ void ntb_extents_inherit(struct ntb_window *window)
     int count = window->port->ops->extents(window->port, found, window->limits.slots);
     for (int i = 0; i < count; i++) {
         struct ntb_extent *extent = calloc(1, sizeof *extent);
-        struct ntb_range *range = ntb_reserve(allocator_at(window, found[i].offset),
-                                              found[i].offset, found[i].length, found[i].slot);
-        if (extent == NULL || range == NULL) {
+        struct ntb_range *range = extent != NULL ? reserve(window, &found[i]) : NULL;
+        if (range == NULL) {
             /* What it has is still the port's to keep: it refuses the range, and that is all. */
             rsm_log_warning("ntb: cannot take over the extent at %#" PRIx64, found[i].offset);
             free(extent);
@@ -171,11 +230,11 @@ void ntb_extents_inherit(struct ntb_window *window)
 
 /* Extents that have just become free count. */
 static struct ntb_range *take_range(struct ntb_window *window, struct ntb_allocator *allocator,
-                                    uint64_t length)
+                                    uint32_t uid, uint64_t length)
 {
     for (unsigned attempt = 0; attempt < 2; attempt++) {
         pthread_mutex_lock(&window->lock);
-        struct ntb_range *range = ntb_allocate(allocator, length);
+        struct ntb_range *range = allocate(window, allocator, uid, length);
         pthread_mutex_unlock(&window->lock);
         if (range != NULL)
             return range;
@@ -223,11 +282,12 @@ static enum rsm_status enter(struct ntb_window *window, struct ntb_extent *made,
     return RSM_ST_NO_MEMORY;
 }
 
-static enum rsm_status make_in_pool(struct ntb_window *window, uint64_t length,
+static enum rsm_status make_in_pool(struct ntb_window *window, uint32_t uid, uint64_t length,
                                     struct ntb_extent **extent)
 {
     struct ntb_extent *made = calloc(1, sizeof *made);
-    struct ntb_range *range = made != NULL ? take_range(window, &window->allocator, length) : NULL;
+    struct ntb_range *range =
+        made != NULL ? take_range(window, &window->allocator, uid, length) : NULL;
     if (range == NULL) {
         free(made);
         return RSM_ST_NO_MEMORY;
@@ -286,13 +346,13 @@ static enum rsm_status pin(struct ntb_window *window, const struct ntb_extent *e
 }
 
 /* The memory, and the range behind the pool where it is to appear. On failure nothing is left. */
-static enum rsm_status prepare(struct ntb_window *window, uint64_t length, struct ntb_extent *made,
-                               struct ntb_range **range)
+static enum rsm_status prepare(struct ntb_window *window, uint32_t uid, uint64_t length,
+                               struct ntb_extent *made, struct ntb_range **range)
 {
     int memfd = rsmcore_extent_memfd(length);
     if (memfd < 0)
         return rsmcore_status_from_errno(errno);
-    *range = take_range(window, &window->in_place, length);
+    *range = take_range(window, &window->in_place, uid, length);
     enum rsm_status status =
         *range == NULL ? RSM_ST_NO_MEMORY
                        : window->port->ops->extent_make_in_place(
@@ -308,14 +368,14 @@ static enum rsm_status prepare(struct ntb_window *window, uint64_t length, struc
     return RSM_ST_OK;
 }
 
-static enum rsm_status make_in_place(struct ntb_window *window, uint64_t length,
+static enum rsm_status make_in_place(struct ntb_window *window, uint32_t uid, uint64_t length,
                                      struct ntb_extent **extent)
 {
     struct ntb_extent *made = calloc(1, sizeof *made);
     struct ntb_range *range = NULL;
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = prepare(window, length, made, &range);
+    enum rsm_status status = prepare(window, uid, length, made, &range);
     if (status != RSM_ST_OK) {
         free(made);
         return status;
@@ -339,42 +399,63 @@ static bool is_possible(const struct ntb_window *window, uint64_t length)
     return length > 0 && length <= INT64_MAX && length % window->limits.granule == 0;
 }
 
-enum rsm_status ntb_extent_make_not_pinned(struct rsm_node_port *port, uint64_t length,
-                                           struct rsm_extent **extent)
+/* Where there is room. */
+static enum rsm_status make_anywhere(struct ntb_window *window, uint32_t uid, uint64_t length,
+                                     struct ntb_extent **made)
+{
+    bool prefers = window->pins && length >= window->pin_from;
+    enum rsm_status status = prefers ? make_in_place(window, uid, length, made) : RSM_ST_NO_MEMORY;
+    if (status != RSM_ST_OK)
+        status = make_in_pool(window, uid, length, made);
+    if (status != RSM_ST_OK && window->pins && !prefers)
+        status = make_in_place(window, uid, length, made);
+    return status;
+}
+
+enum rsm_status ntb_extent_make_for(struct rsm_node_port *port,
+                                    const struct rsm_extent_request *request,
+                                    struct rsm_extent **extent)
 {
     struct ntb_window *window = ntb_window_of(port);
     struct ntb_extent *made;
-    if (!is_possible(window, length))
+    if (!is_possible(window, request->length))
         return RSM_ST_INVALID;
-    enum rsm_status status = make_in_pool(window, length, &made);
+    /* Zeroing is what takes long. */
+    if ((request->flags & RSM_EXTENT_REQUEST_NOW) != 0 && request->length > RSM_EXTENT_SMALL)
+        return RSM_ST_BUSY;
+    bool pool_alone = (request->flags & RSM_EXTENT_REQUEST_NOT_PINNED) != 0;
+    enum rsm_status status =
+        (pool_alone ? make_in_pool : make_anywhere)(window, request->uid, request->length, &made);
     if (status == RSM_ST_OK)
         *extent = &made->base;
     return status;
+}
+
+/* For the daemon itself. */
+static enum rsm_status make_own(struct rsm_node_port *port, uint64_t length, uint32_t flags,
+                                struct rsm_extent **extent)
+{
+    const struct rsm_extent_request request = {
+        .length = length, .uid = ntb_window_of(port)->shares.own_uid, .flags = flags};
+    return ntb_extent_make_for(port, &request, extent);
+}
+
+enum rsm_status ntb_extent_make_not_pinned(struct rsm_node_port *port, uint64_t length,
+                                           struct rsm_extent **extent)
+{
+    return make_own(port, length, RSM_EXTENT_REQUEST_NOT_PINNED, extent);
 }
 
 enum rsm_status ntb_extent_make(struct rsm_node_port *port, uint64_t length,
                                 struct rsm_extent **extent)
 {
-    struct ntb_window *window = ntb_window_of(port);
-    struct ntb_extent *made;
-    if (!is_possible(window, length))
-        return RSM_ST_INVALID;
-    bool prefers = window->pins && length >= window->pin_from;
-    enum rsm_status status = prefers ? make_in_place(window, length, &made) : RSM_ST_NO_MEMORY;
-    if (status != RSM_ST_OK)
-        status = make_in_pool(window, length, &made);
-    if (status != RSM_ST_OK && window->pins && !prefers)
-        status = make_in_place(window, length, &made);
-    if (status == RSM_ST_OK)
-        *extent = &made->base;
-    return status;
+    return make_own(port, length, 0, extent);
 }
 
 enum rsm_status ntb_extent_make_now(struct rsm_node_port *port, uint64_t length,
                                     struct rsm_extent **extent)
 {
-    /* Zeroing is what takes long. */
-    return length > RSM_EXTENT_SMALL ? RSM_ST_BUSY : ntb_extent_make(port, length, extent);
+    return make_own(port, length, RSM_EXTENT_REQUEST_NOW, extent);
 }
 
 void ntb_extent_free(struct rsm_node_port *port, struct rsm_extent *extent)

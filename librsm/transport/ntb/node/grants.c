@@ -120,6 +120,7 @@ enum rsm_status ntb_offer_make(struct rsm_node_port *port, const struct rsm_exte
         return RSM_ST_NO_MEMORY;
     fresh->base.port = port;
     fresh->node = importer->node;
+    fresh->uid = importer->uid;
     fresh->local = importer->local;
     fresh->connection = NTB_NO_CONNECTION;
     offer->fd_count = 0;

@@ -164,4 +164,6 @@ NTB_TABLE const struct rsm_node_ops rsm_transport_node_ops_v2 = {
     .imports = &ntb_node_import_ops,
     .check = node_check,
     .trouble = node_trouble,
+    .limit_users = ntb_window_limit_users,
+    .extent_make_for = ntb_extent_make_for,
 };

@@ -380,10 +380,8 @@ static bool extent_release(struct ntb_port *base, uint64_t id)
 static int extent_share(struct ntb_port *base, const struct ntb_port_memory *memory, bool writable,
                         uint64_t *offset)
 {
-    struct rsm_ntb_share asked = {.export_fd = memory->fd, .flags = RSM_NTB_READ_ONLY};
-    *offset = memory->offset;
-    if (writable)
-        return rsmcore_fd_copy_above_stdio(memory->fd);
+    struct rsm_ntb_share asked = {.export_fd = memory->fd,
+                                  .flags = writable ? 0 : RSM_NTB_READ_ONLY};
     int fd = chardev_open(port_of(base)->name);
     if (fd < 0)
         return -1;

@@ -22,6 +22,23 @@ static bool read_words(const struct ntb_window *window, uint32_t first, uint32_t
     return window->port->ops->posts(window->port, first, count, words);
 }
 
+static bool take_share(struct ntb_window *window, const struct ntb_offer *offer)
+{
+    const struct ntb_user user = {.node = offer->node, .uid = offer->uid};
+    pthread_mutex_lock(&window->lock);
+    bool taken = ntb_share_take(&window->shares, user, NTB_COUNTERS, 1);
+    pthread_mutex_unlock(&window->lock);
+    return taken;
+}
+
+static void give_share(struct ntb_window *window, const struct ntb_offer *offer)
+{
+    const struct ntb_user user = {.node = offer->node, .uid = offer->uid};
+    pthread_mutex_lock(&window->lock);
+    ntb_share_give(&window->shares, user, NTB_COUNTERS, 1);
+    pthread_mutex_unlock(&window->lock);
+}
+
 void ntb_posts_claim(struct ntb_window *window, struct ntb_offer *offer,
                      const struct ntb_port_info *info)
 {
@@ -32,7 +49,8 @@ void ntb_posts_claim(struct ntb_window *window, struct ntb_offer *offer,
     while (connection < window->connections_end && window->connections[connection] != NULL)
         connection++;
     window->connections_free = connection;
-    if (connection == NTB_CONNECTIONS || !read_words(window, connection, 1, &offer->counted))
+    if (connection == NTB_CONNECTIONS || !read_words(window, connection, 1, &offer->counted) ||
+        !take_share(window, offer))
         return;
     offer->connection = connection;
     window->connections[connection] = offer;
@@ -45,6 +63,7 @@ void ntb_posts_drop(struct ntb_window *window, struct ntb_offer *offer)
 {
     if (offer->connection == NTB_NO_CONNECTION)
         return;
+    give_share(window, offer);
     window->connections[offer->connection] = NULL;
     if (offer->connection < window->connections_free)
         window->connections_free = offer->connection;

@@ -20,6 +20,24 @@ static void begin_in_place(struct ntb_window *window, const struct ntb_options *
     window->pin_from = options->pin_from;
 }
 
+static void begin_shares(struct ntb_window *window)
+{
+    struct ntb_shares *shares = &window->shares;
+    ntb_shares_begin(shares);
+    shares->total[NTB_POOL] = window->allocator.end - window->allocator.first;
+    shares->total[NTB_IN_PLACE] = window->in_place.end - window->in_place.first;
+    shares->total[NTB_RANGES] = window->limits.slots;
+    shares->total[NTB_COUNTERS] = NTB_CONNECTIONS;
+}
+
+void ntb_window_limit_users(struct rsm_node_port *port, const struct rsm_user_share *share)
+{
+    struct ntb_window *window = ntb_window_of(port);
+    pthread_mutex_lock(&window->lock);
+    window->shares.share = *share;
+    pthread_mutex_unlock(&window->lock);
+}
+
 struct ntb_window *ntb_window_begin(struct ntb_port *port, uint32_t node,
                                     const struct ntb_options *options)
 {
@@ -39,6 +57,7 @@ struct ntb_window *ntb_window_begin(struct ntb_port *port, uint32_t node,
         return NULL;
     }
     begin_in_place(window, options);
+    begin_shares(window);
     pthread_mutex_init(&window->lock, NULL);
     window->changed = true;
     ntb_extents_inherit(window);
@@ -63,6 +82,7 @@ void ntb_window_end(struct ntb_window *window)
     }
     ntb_allocator_end(&window->in_place);
     ntb_allocator_end(&window->allocator);
+    ntb_shares_end(&window->shares);
     window->port->ops->close(window->port);
     pthread_mutex_destroy(&window->lock);
     free(window);

@@ -9,7 +9,7 @@
  *
  * The life of an extent's range: made; given up by rsmd; quarantined until every grant of it has been
  * released (which says that the importer's node has ended the import) and until the port says that
- * nobody on this host has it; then zeroed by the port and free.
+ * nobody on this host has it; then zeroed by the port and free. Until then it is in its user's share.
  *
  * Extents are made and freed by any thread; everything else is rsmd's one thread.
  */
@@ -24,6 +24,7 @@
 
 #include "transport/ntb/node/allocator.h"
 #include "transport/ntb/node/port.h"
+#include "transport/ntb/node/shares.h"
 
 struct ntb_extent {
     struct rsm_extent base;
@@ -43,6 +44,7 @@ struct ntb_extent {
 struct ntb_offer {
     struct rsm_node_offer base;
     uint32_t node; /**< the importer's */
+    uint32_t uid;  /**< likewise */
     bool local;    /**< to a process of this host: it holds nothing */
     bool revoked;
     bool complained;     /**< of its counter */
@@ -64,9 +66,10 @@ struct ntb_window {
     struct ntb_port *port;
     struct ntb_port_info limits; /**< as the port was opened */
     uint32_t node;
-    pthread_mutex_t lock;           /* of the allocator, the extents and the events */
+    pthread_mutex_t lock;           /* of the allocator, the shares, the extents and the events */
     struct ntb_allocator allocator; /* of the pool */
     struct ntb_allocator in_place;  /* of what lies behind it; empty: the port cannot pin */
+    struct ntb_shares shares;       /* of both, and of the counters */
     bool pins;                      /* new extents may be made in place */
     uint64_t pin_from;              /* bytes: as option pin_from */
     bool pin_refusal_told;          /* the log has it, and no pin has succeeded since */
@@ -103,6 +106,7 @@ void ntb_window_end(struct ntb_window *window);
 /** Take the port's events. What concerns extents is dealt with; the rest is left for
  *  ntb_window_report(). Any thread. */
 void ntb_window_pump(struct ntb_window *window);
+void ntb_window_limit_users(struct rsm_node_port *port, const struct rsm_user_share *share);
 /** Tell rsmd which node is in reach, as far as it does not know. Its thread. */
 void ntb_window_report(struct ntb_window *window, const struct rsm_node_upcalls *up, void *context);
 
@@ -114,6 +118,10 @@ enum rsm_status ntb_extent_make(struct rsm_node_port *port, uint64_t length,
 enum rsm_status ntb_extent_make_not_pinned(struct rsm_node_port *port, uint64_t length,
                                            struct rsm_extent **extent);
 enum rsm_status ntb_extent_make_now(struct rsm_node_port *port, uint64_t length,
+                                    struct rsm_extent **extent);
+/** One of these, for the user. */
+enum rsm_status ntb_extent_make_for(struct rsm_node_port *port,
+                                    const struct rsm_extent_request *request,
                                     struct rsm_extent **extent);
 void ntb_extent_free(struct rsm_node_port *port, struct rsm_extent *extent);
 /** Lock held. Take over what a daemon before this one has left. */
@@ -144,8 +152,8 @@ bool ntb_offers_released(struct rsm_node_port *port, uint32_t node);
 
 /* posts.c */
 
-/** Give an offer to an importer of the other host a counter, if both hosts can do with one and there
- *  is one. */
+/** Give an offer to an importer of the other host a counter, if both hosts can do with one, there is one,
+ *  and the importer's user may have one more. */
 void ntb_posts_claim(struct ntb_window *window, struct ntb_offer *offer,
                      const struct ntb_port_info *info);
 /** Nobody of the other host writes into its counter any more. */
