@@ -121,7 +121,8 @@ case_no_munged() {
     node 2 2
     node 1 1
     await_text 1 1 2 "MUNGE on the host of node 1 fails"
-    await_text 2 2 1 "it says: MUNGE on the host of node 1 fails"
+    # A caller who has not shown that he is node 1 puts no words of his into the link's state.
+    await_text 2 2 1 "its daemon breaks off: the log there says why"
     munged_start 1 common
     all_up 2
     nodes_end
@@ -134,7 +135,7 @@ case_munged_hangs() {
     kill -STOP "${munged_pids[1]}"
     node_end 1
     node 1 1
-    await_text 2 2 1 "on the host of node 1"
+    await_text 2 2 1 "its daemon breaks off: the log there says why"
     await_text 1 1 2 "on the host of node 1"
     local before=$SECONDS
     rsmstat_of 1 1 >/dev/null || fail "rsmd does not serve while munged hangs"
