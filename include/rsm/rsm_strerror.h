@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * RSMAPI errors in words. Solaris has nothing like it; programs that name their own functions so do not
- * see these, for no other header includes this one.
+ * RSMAPI errors in words. Solaris has nothing like it. No other header includes this one, so a program may
+ * have functions of its own with these names.
  */
 #ifndef _RSM_STRERROR_H
 #define _RSM_STRERROR_H

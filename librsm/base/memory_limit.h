@@ -2,8 +2,8 @@
 /**
  * @file
  * How much memory there is for this process: the host's, or what its control group, or one above it, may have. A container
- * has such a limit. Pages of a memfd are charged to the group of the process that touches them first, and one that goes
- * beyond its limit is killed; so who is about to touch many asks first.
+ * has such a limit. The kernel charges the pages of a memfd to the group of the process that touches them first. If a group
+ * goes beyond its limit, the kernel kills a process of it. So code that is about to touch many pages asks first.
  */
 #ifndef RSM_MEMORY_LIMIT_H
 #define RSM_MEMORY_LIMIT_H

@@ -5,12 +5,13 @@
  * library, which looks there, and by rsmd, which listens there.
  *
  * Order: `RSM_RUNTIME_DIR`; else the system directory, if any daemon listens there or is configured
- * to; else `$XDG_RUNTIME_DIR/rsm`; else `/tmp/rsm-<uid>`, or where another
- * user has made that, `/run/user/<uid>/rsm` if root has made the directory for this user. The choice does not depend on the node, as
- * only nodes of one directory meet: a node that a system with nodes does not have is an error. In a
- * set-user-id program the environment is not looked at. No directory is used that another user could have made (control/trust.h): such
- * an `XDG_RUNTIME_DIR` is passed over, any other one is an error. The node id is `RSM_NODE`, else
- * that of the system's daemon (the lowest if there are several), else 1.
+ * to; else `$XDG_RUNTIME_DIR/rsm`; else `/tmp/rsm-<uid>`. If another user has made that one,
+ * `/run/user/<uid>/rsm` takes its place, if root has made `/run/user/<uid>` for this user. The choice
+ * does not depend on the node, because only nodes of one directory meet: where the system has nodes, an
+ * id that is none of them is an error. In a set-user-id program the environment is not looked at. No
+ * directory is used that another user could have made (control/trust.h): such an `XDG_RUNTIME_DIR` is
+ * passed over, any other one is an error. The node id is `RSM_NODE`, else that of the system's daemon
+ * (the lowest if there are several), else 1.
  *
  * A service manager may listen in the system directory at RSMCORE_SERVICE_SOCKET before anybody
  * knows the node's id, which the daemon finds out when it starts. As long as no node is there, who

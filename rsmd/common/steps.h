@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * How long the event loop was at work before it looked for news again. A step is one round of the
- * loop: all that it does between two waits. As long as the longest step lasts, every client and
- * every link waits. Steps are measured in processor time of the thread, so that other processes of
+ * How long the event loop was at work before it looked for events again. A step is one round of the
+ * loop: all that it does between two waits. While a step lasts, every client and every link waits. Steps are measured in processor time of the thread, so that other processes of
  * the host do not count.
  */
 #ifndef RSMD_STEPS_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Any number of descriptors as one: they wait in the queue of a socket, in order; where its buffer, which
- * the kernel bounds (net.core.wmem_max), does not take all, in as many sockets as it needs, which wait in
- * one more. So they can be given
- * to somebody who keeps single descriptors, all of them or none. They can be taken out once. When nobody
- * holds the socket any more, the kernel closes those that were not taken.
+ * Any number of descriptors as one. They wait in the queue of a socket, in order. The kernel bounds its
+ * buffer (net.core.wmem_max); if that does not take all, they wait in as many sockets as it takes, and
+ * these wait in one more. So somebody who keeps single descriptors can be given all of them or none. They
+ * can be taken out once. When nobody holds the socket any more, the kernel closes those that were not
+ * taken.
  */
 #ifndef RSMD_QUEUE_H
 #define RSMD_QUEUE_H

@@ -19,7 +19,7 @@
 enum {
     RESERVE_PERCENT = 5,
     CONNECTIONS_MAX = 4096,
-    FORWARDS_MAX = 4096,                             /* a reply looks its request up in a list */
+    FORWARDS_MAX = 4096,
     RECORDS_MAX = 65536,                             /* of up to 1 KiB */
     INTERRUPTS_MAX = RSM_GENERATION_TABLE_SLOTS - 1, /* which have places, from 1 on */
     THREADS_MAX = 256,

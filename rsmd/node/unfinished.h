@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What is done to all connections of a segment, of which there can be tens of thousands: its
- * importers are told that it has become unavailable, or all are cut. A request does as much of that
- * as fits into a slice of time. The rest is done in the turns of its client, for his user's time,
- * and until it is over the client's next requests wait in the socket. A client that ends does the
- * rest on its way (rsmd_client_clear_until()).
+ * Work on all connections of a segment, of which there can be tens of thousands: rsmd tells its
+ * importers that it has become unavailable, or cuts them all. A request does as much of that as fits
+ * into a slice of time. rsmd does the rest in the turns of the client, and charges the time to the
+ * client's user. Until it is done the client's next requests wait in the socket. If the client ends,
+ * the rest is part of its end (rsmd_client_clear_until()).
  */
 #ifndef RSMD_UNFINISHED_H
 #define RSMD_UNFINISHED_H
@@ -22,7 +22,7 @@ void rsmd_unfinished_tell(struct rsmd_node *node, struct rsmd_client *client,
 void rsmd_unfinished_cut(struct rsmd_node *node, struct rsmd_client *client,
                          struct rsmd_export *exported);
 /** Answer the call when nothing is left to do for its client: later, with the reply's
- *  export_end_reply, or as ever. */
+ *  export_end_reply, or as usual. */
 void rsmd_unfinished_await(struct rsmd_call *call);
 
 /** Whether something is left to do for a client. */

@@ -3,14 +3,14 @@
  * @file
  * Who is served next. A client that has sent a request while nobody waits is served at once. With
  * more to do than that, users take turns, and the clients of one user take turns within his, one
- * request each; the event loop looks around for other news every millisecond.
+ * request each; the event loop looks for other events every millisecond.
  *
  * Turns are measured in the time that they took, not in requests: of the users who wait, the one is
- * next who has used least. Somebody who comes after a pause begins where the one is who is served
- * now, so that nobody saves time up, and nobody has to wait for what was used before he came. So a
- * user with a thousand clients that never stop asking delays those of another by one request of
- * his; if that took 50 ms, others have 50 ms before his next one. Nor does he get rid of what he has
- * used by leaving: as long as it matters it is kept, and counts when he comes again.
+ * next who has used least. A user who comes after a pause begins with as much used time as the user
+ * who is being served, so nobody saves time up, and nobody waits for what was used before he came. So
+ * a user with a thousand clients that never stop asking delays those of another by one request of
+ * his; if that took 50 ms, others have 50 ms before his next one. Leaving does not help him: what he
+ * has used is remembered as long as it matters, and counts when he comes again.
  *
  * All on the thread of the event loop.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file Several nodes looked at at once, for a daemon that does not answer takes its time. */
+/** @file Look at several nodes at the same time, so that several daemons that do not answer cost no more than one. */
 #ifndef RSMSTAT_GATHER_H
 #define RSMSTAT_GATHER_H
 

@@ -8,7 +8,7 @@
 
 /**
  * Ask the daemons of all nodes on this host that the controllers of @p into lead to, and add to its imports. What could
- * not be learned becomes a note. They are asked at the same time: one that does not answer takes its time.
+ * not be learned becomes a note. They are asked at the same time, so that several that do not answer cost no more than one.
  * @param own  the daemon of the node itself, which knows where the others are
  * @return false: out of memory
  */

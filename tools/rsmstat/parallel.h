@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file The same for several things at once. */
+/** @file Call a function for several things at the same time, in threads. */
 #ifndef RSMSTAT_PARALLEL_H
 #define RSMSTAT_PARALLEL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file Exports and connections, as a daemon tells of them page by page. */
+/** @file Exports and connections, as a daemon reports them page by page. */
 #ifndef RSMSTAT_SEGMENTS_H
 #define RSMSTAT_SEGMENTS_H
 
