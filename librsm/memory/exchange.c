@@ -2,7 +2,6 @@
 #include "memory/exchange.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -60,19 +59,6 @@ static bool populate(void *at, size_t length)
     return madvise(at, length, MADV_POPULATE_READ) == 0 || errno != EFAULT;
 }
 
-/* Add 0 to a word of each page, in the kernel, which reports what else would be a SIGBUS. */
-static enum rsm_status touch(char *at, size_t length)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    uint32_t nobody = 0;
-    for (size_t done = 0; done < length; done += page)
-        if (syscall(SYS_futex, &nobody, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 1, 0, at + done,
-                    FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0)) < 0 &&
-            (errno == EFAULT || errno == ENOMEM))
-            return RSM_ST_NO_MEMORY;
-    return RSM_ST_OK;
-}
-
 /* Make the kernel give the memory behind a mapping now, instead of a SIGBUS in the copy. Not by
  * fallocate(2): importers who have the memory, too, could hold its inode's lock for ever. */
 static enum rsm_status reserve(char *at, size_t length)
@@ -81,8 +67,6 @@ static enum rsm_status reserve(char *at, size_t length)
     do
         result = madvise(at, length, MADV_POPULATE_WRITE);
     while (result < 0 && errno == EINTR);
-    if (result < 0 && errno == EINVAL) /* before Linux 5.14 */
-        return touch(at, length);
     return result == 0 ? RSM_ST_OK : RSM_ST_NO_MEMORY;
 }
 
