@@ -83,7 +83,8 @@ static void start(struct side *made, const char *auth)
 {
     char text[512], why[256];
     struct rsmd_conf_error error;
-    const struct rsmd_cluster_user user = {made, on_up, on_down, on_message};
+    const struct rsmd_cluster_user user = {
+        .context = made, .up = on_up, .down = on_down, .message = on_message};
     int length = snprintf(text, sizeof text,
                           "[cluster]\nauth = %s\n"
                           "[limits]\npeer-timeout-ms = 60000\n"

@@ -32,44 +32,6 @@ static struct {
     unsigned inputs;
 } world;
 
-/* ------------------------------------------------------------------ a fabric that reaches hosts */
-
-static struct rsmd_controller *fabric;
-static struct rsm_node_ops fabric_ops;
-
-static enum rsm_status fabric_offer(struct rsm_node_port *port,
-                                    const struct rsm_extent_piece *pieces, unsigned count,
-                                    uint32_t rights, const struct rsm_importer *importer,
-                                    struct rsm_offer *offer, struct rsm_node_offer **made)
-{
-    (void)port, (void)pieces, (void)count, (void)rights, (void)importer;
-    offer->fd_count = 0;
-    offer->blob_len = 8;
-    memset(offer->blob, 'o', offer->blob_len);
-    *made = calloc(1, sizeof **made);
-    return *made != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
-}
-
-static void fabric_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
-{
-    (void)port;
-    free(made);
-}
-
-static bool carry(void *context, uint32_t to, const struct rsm_cluster_msg *msg)
-{
-    static uint8_t frame[RSM_CLUSTER_FRAME_MAX];
-    (void)context;
-    CHECK(to == DAEMON_FAR_NODE && rsm_cluster_encode(msg, frame, sizeof frame) > 0);
-    return true;
-}
-
-static size_t queued(void *context, uint32_t to)
-{
-    (void)context, (void)to;
-    return 0;
-}
-
 /* ------------------------------------------------------------------ clients */
 
 /* Whoever connects is accepted in one turn of the loop and heard in the next. */

@@ -23,7 +23,7 @@ struct side {
     struct rsm_cluster_msg last;
     bool in_call; /* a function of the links is running: nothing may be told */
     bool echo;    /* send each message back */
-    bool busy; /* with the end of the former link */
+    bool busy;    /* with the end of the former link */
 };
 
 /** The loop, and addresses nobody else uses. Setup and teardown of each test. */

@@ -107,7 +107,8 @@ for user in 0 65534; do
         cat /tmp/refused
         lab_fail "nobody says why node 2 cannot be"
     }
-    ! setpriv --reuid "$user" --regid "$user" --clear-groups env RSM_NODE=2 timeout 5 rsmtest -i -n 1 >/tmp/refused 2>&1 </dev/null
+    ! setpriv --reuid "$user" --regid "$user" --clear-groups env RSM_NODE=2 timeout 5 rsmtest -i -n 1 >/tmp/refused 2>&1 </dev/null ||
+        lab_fail "it is node 2"
     grep -q 'RSM_NODE.*RSM_LOG=error' /tmp/refused || {
         cat /tmp/refused
         lab_fail "it does not say where to look"

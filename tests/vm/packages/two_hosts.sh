@@ -81,6 +81,7 @@ while IFS=$'\t' read -r where manner prints command <&3; do
         'systemctl status'* | rsmstat* | 'rdma link') patience=90 ;;
         esac
         if [ "$manner" = paste ]; then
+            # shellcheck disable=SC2029 # the name that this side knows
             ssh "$other_ip" "cat /tmp/$copied" >/tmp/input || lab_fail "there is nothing to paste"
             [ -s /tmp/input ] || lab_fail "there is nothing to paste"
         fi
