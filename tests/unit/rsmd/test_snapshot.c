@@ -71,13 +71,21 @@ static unsigned expected(size_t at)
     return at >= left.section[2] && at < left.section[3] ? LEFT_FIRST : 0;
 }
 
+/* The thread sanitizer makes a restoration fifteen times as slow, and there is one thread: it takes every
+ * seventh byte, and the other builds take all. */
+#ifdef __SANITIZE_THREAD__
+enum { STEP = 7 };
+#else
+enum { STEP = 1 };
+#endif
+
 /* Every byte, and the state cut at every place: counts, lengths, ids and numbers of descriptors. */
 static void lies_leave_nothing(void **state)
 {
     (void)state;
     static uint8_t bytes[LEFT_MAX];
     unsigned ended = 0;
-    for (size_t i = RSMD_SNAPSHOT_HEADER; i < left.length; i++) {
+    for (size_t i = RSMD_SNAPSHOT_HEADER; i < left.length; i += STEP) {
         memcpy(bytes, left.bytes, left.length);
         bytes[i] ^= i % 2 != 0 ? 0xff : 1;
         left_repair(bytes, left.length);
@@ -85,9 +93,9 @@ static void lies_leave_nothing(void **state)
         assert_int_equal(served & expected(i), expected(i));
         ended += served == LEFT_FIRST;
     }
-    assert_true(ended > 100);
+    assert_true(ended > 100 / STEP);
     size_t records = left.section[LEFT_SECTIONS];
-    for (size_t cut = RSMD_SNAPSHOT_HEADER + 1; cut < records; cut += 7) {
+    for (size_t cut = RSMD_SNAPSHOT_HEADER + 1; cut < records; cut += 7 * STEP) {
         memcpy(bytes, left.bytes, left.length);
         left_repair(bytes, cut);
         (void)restores(bytes, cut, LEFT_FDS_MAX, -1);
