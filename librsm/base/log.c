@@ -29,7 +29,7 @@ static int max_level_from_environment(void)
 {
     const char *wanted = secure_getenv("RSM_LOG");
     int level = wanted == NULL ? -1 : rsmcore_log_level_named(wanted);
-    /* Who asks for what there is not is told so: control/environment.h. */
+    /* Who asks for what there is not is told so: protocol/environment.h. */
     return wanted != NULL && *wanted != '\0' && level < 0 ? RSMCORE_LOG_WARNING : level;
 }
 

@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control/packet.h"
-#include "control/proto.h"
+#include "protocol/packet.h"
+#include "protocol/proto.h"
 
 struct rsmcore_exchange;
 

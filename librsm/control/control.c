@@ -13,7 +13,7 @@
 #include "base/sealed.h"
 #include "control/channel.h"
 #include "control/control_find.h"
-#include "control/trust.h"
+#include "protocol/trust.h"
 #include "rsm/rsm_common.h"
 
 enum {

@@ -7,17 +7,17 @@
  * A link is reference-counted and belongs to the process that made it; in a forked child every
  * inherited link answers RSM_ST_STALE. All functions are thread-safe.
  */
-#ifndef RSMCORE_LINK_H
-#define RSMCORE_LINK_H
+#ifndef RSMCORE_CONTROL_H
+#define RSMCORE_CONTROL_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/exports.h"
-#include "control/packet.h"
-#include "control/proto.h"
-#include "control/sharedmem.h"
+#include "protocol/packet.h"
+#include "protocol/proto.h"
+#include "protocol/sharedmem.h"
 
 struct rsmcore_control;
 
@@ -26,8 +26,8 @@ struct rsmcore_control;
 extern int rsmcore_control_local_max_ms;
 
 /** The link to the own node's rsmd, made if there is none or the last one broke. A daemon that the
- *  library may not start (control/runtime.h) is waited for. RSM_ST_UNREACHABLE: no daemon and none
- *  could be started, none came, or whoever listens is not trusted (control/trust.h);
+ *  library may not start (protocol/runtime.h) is waited for. RSM_ST_UNREACHABLE: no daemon and none
+ *  could be started, none came, or whoever listens is not trusted (protocol/trust.h);
  *  RSM_ST_INVALID: RSM_NODE is wrong. */
 enum rsm_status rsmcore_control_local(struct rsmcore_control **link);
 

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "control/runtime.h"
+#include "protocol/runtime.h"
 #include "control/spawn.h"
 
 enum {

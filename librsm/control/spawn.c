@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "control/packet.h"
+#include "protocol/packet.h"
 
 enum {
     READY_FD = 3, /* where the daemon finds the pipe it reports on */

@@ -3,7 +3,7 @@
 #ifndef RSMCORE_SPAWN_H
 #define RSMCORE_SPAWN_H
 
-#include "control/runtime.h"
+#include "protocol/runtime.h"
 
 /**
  * Start `rsmd --embedded` for the node of @p runtime, detached from this process: it gets no

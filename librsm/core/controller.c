@@ -237,7 +237,7 @@ const char *rsmcore_controller_name(const struct rsmcore_controller *controller)
     return controller->info.name;
 }
 
-const struct softmap_settings *
+const struct mapping_settings *
 rsmcore_controller_map_settings(const struct rsmcore_controller *controller)
 {
     return &controller->info.map;
@@ -253,7 +253,7 @@ enum rsm_status rsmcore_controller_register(struct rsmcore_controller *controlle
                                             size_t length, void **cookie)
 {
     struct port_slot *own = &controller->ports[0];
-    const struct rsm_softmap_ops *engine = atomic_load(&rsmcore_mapping_engine);
+    const struct rsm_mapping_ops *engine = atomic_load(&rsmcore_mapping_engine);
     /* What an adapter finds there is not what a load would see. */
     if ((own->port->caps & RSM_CAP_LOCAL_MEMORY) == 0 ||
         (engine != NULL && engine->shows(address, length))) {

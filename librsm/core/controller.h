@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/exports.h"
-#include "control/proto.h"
+#include "protocol/proto.h"
 
 RSMCORE_EXPORTS_BEGIN
 
@@ -45,7 +45,7 @@ const struct rsm_port_attr *rsmcore_controller_attr(const struct rsmcore_control
 /** Name as configured on this node. */
 const char *rsmcore_controller_name(const struct rsmcore_controller *controller);
 /** What is configured about software mappings over it. */
-const struct softmap_settings *
+const struct mapping_settings *
 rsmcore_controller_map_settings(const struct rsmcore_controller *controller);
 /** Whether it reaches the own node alone. */
 bool rsmcore_controller_is_loopback(const struct rsmcore_controller *controller);

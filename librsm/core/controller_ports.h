@@ -4,7 +4,7 @@
 #define RSMCORE_CONTROLLER_PORTS_H
 
 #include "core/controller.h"
-#include "memory/region.h"
+#include "region/region.h"
 
 /** The controller's port on a transport, opened at first use and kept. Nodes of one host reach
  *  each other by another transport than the controller's own, so there can be several. */

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "core/event.h"
-#include "control/event_counter.h"
+#include "protocol/event_counter.h"
 
 /** Somebody else's counter that posts of this handle reach. */
 struct rsmcore_event_receiver {

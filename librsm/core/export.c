@@ -12,8 +12,8 @@
 #include "core/export_set.h"
 #include "core/records_make.h"
 #include "base/log.h"
-#include "memory/pageswap.h"
-#include "memory/region.h"
+#include "pageswap/pageswap.h"
+#include "region/region.h"
 #include "base/status.h"
 
 /* ---------------------------------------------------------------- create, destroy */

@@ -5,7 +5,7 @@
 #include "core/controller_ports.h"
 #include "core/export_set.h"
 #include "core/segment_state.h"
-#include "memory/region.h"
+#include "region/region.h"
 
 static void copy_acl(struct rsm_acl_entry *into, const struct rsm_acl_entry *acl, uint32_t count)
 {

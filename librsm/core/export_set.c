@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "core/export_set.h"
 
-#include "memory/region.h"
+#include "region/region.h"
 
 static struct rsm_ranges segments;
 static unsigned segments_epoch; /* process that they belong to */

@@ -224,20 +224,20 @@ void rsmcore_import_disconnect(struct rsmcore_import *import)
 
 /* ---------------------------------------------------------------- the mapping engine */
 
-const struct rsm_softmap_ops *_Atomic rsmcore_mapping_engine;
+const struct rsm_mapping_ops *_Atomic rsmcore_mapping_engine;
 
 /* The mapping engine, loaded when it is first wanted; NULL if it is not installed. */
-static const struct rsm_softmap_ops *mapping_engine(void)
+static const struct rsm_mapping_ops *mapping_engine(void)
 {
-    static const struct rsm_softmap_ops *engine;
+    static const struct rsm_mapping_ops *engine;
     char reason[512];
     if (engine != NULL)
         return engine;
-    const struct rsm_softmap_ops *found =
-        rsmcore_module_symbol(RSM_SOFTMAP_NAME, RSM_SOFTMAP_SYMBOL, reason, sizeof reason);
+    const struct rsm_mapping_ops *found =
+        rsmcore_module_symbol(RSM_MAPPING_NAME, RSM_MAPPING_SYMBOL, reason, sizeof reason);
     if (found == NULL)
         rsm_log_error("no mapping: the transport has none, and the mapping engine: %s", reason);
-    else if (found->abi_version != RSM_SOFTMAP_ABI || found->size < sizeof *found)
+    else if (found->abi_version != RSM_MAPPING_ABI || found->size < sizeof *found)
         rsm_log_error("no mapping: the mapping engine is that of another version");
     else
         engine = found;
@@ -252,7 +252,7 @@ static enum rsm_status make_mappable(struct rsmcore_import *import)
     pthread_mutex_lock(&lock);
     struct rsm_conn *conn = rsmcore_import_conn(import);
     if ((conn->caps & RSM_CAP_MAP) == 0) {
-        const struct rsm_softmap_ops *engine = mapping_engine();
+        const struct rsm_mapping_ops *engine = mapping_engine();
         struct rsm_conn *wrapped;
         status = engine == NULL
                      ? RSM_ST_UNSUPPORTED
@@ -413,7 +413,7 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
 /* Let rsmd show how the engine traps accesses: once, and nobody waits for it. */
 static void report_trap(struct rsmcore_import *import)
 {
-    const struct rsm_softmap_ops *engine = atomic_load(&import->soft);
+    const struct rsm_mapping_ops *engine = atomic_load(&import->soft);
     if (engine == NULL || atomic_exchange(&import->trap_known, true))
         return;
     struct rsm_msg msg;

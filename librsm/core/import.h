@@ -18,7 +18,7 @@
 #include "core/controller.h"
 #include "core/event.h"
 #include "core/reports.h"
-#include "core/softmap.h"
+#include "core/mapping.h"
 
 RSMCORE_EXPORTS_BEGIN
 
@@ -34,7 +34,7 @@ struct rsmcore_works {
 /** A connection. The members are for the inline functions below; nobody else touches them. */
 struct rsmcore_import {
     struct rsm_conn *_Atomic conn;              /* replaced once, by what makes it mappable */
-    const struct rsm_softmap_ops *_Atomic soft; /* of conn, if it has been replaced */
+    const struct rsm_mapping_ops *_Atomic soft; /* of conn, if it has been replaced */
     const _Atomic uint32_t *slot;               /* of the exporter's node; moves when aborted */
     const struct rsm_generation_table *table;   /* its generation table, for the liveness word */
     uint32_t generation;                        /* value of the slot at connect */
@@ -67,7 +67,7 @@ enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, ui
                                        uint32_t rights, struct rsmcore_import **out);
 /**
  * Attach to a segment of the own node that its exporter shares: as a connection with all rights,
- * whose holder is one of those that have the segment (RSM_CONNECT_ATTACH in control/proto.h).
+ * whose holder is one of those that have the segment (RSM_CONNECT_ATTACH in protocol/proto.h).
  * @return as rsmcore_import_connect(), RSM_ST_DENIED also where the segment is not shared;
  *         RSM_ST_NOT_PUBLISHED: it has no memory yet.
  */
@@ -116,7 +116,7 @@ static inline bool rsmcore_import_in_range(const struct rsmcore_import *import, 
 }
 
 /** The mapping engine, once it has made a connection mappable; else NULL. */
-extern const struct rsm_softmap_ops *_Atomic rsmcore_mapping_engine;
+extern const struct rsm_mapping_ops *_Atomic rsmcore_mapping_engine;
 
 /** rsmcore_import_conn(), or what a transfer needs whose local memory is a software mapping. */
 struct rsm_conn *rsmcore_import_conn_for_mapping(struct rsmcore_import *import, const void *local,
@@ -248,7 +248,7 @@ static inline enum rsm_status rsmcore_import_complete(struct rsmcore_import *imp
 /** Loads from mappings see, from now on, what the segment has at this moment or later. */
 static inline void rsmcore_import_acquire(struct rsmcore_import *import)
 {
-    const struct rsm_softmap_ops *soft = atomic_load_explicit(&import->soft, memory_order_acquire);
+    const struct rsm_mapping_ops *soft = atomic_load_explicit(&import->soft, memory_order_acquire);
     if (__builtin_expect(soft != NULL, 0))
         soft->acquire(rsmcore_import_conn(import));
 }
@@ -265,7 +265,7 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
 
 /**
  * Map part of the segment: see map() in <rsm/transport.h>. Any number of mappings may coexist.
- * Where the transport cannot map, the mapping engine (softmap/) does it.
+ * Where the transport cannot map, the mapping engine (mapping/) does it.
  * @return RSM_ST_OK, RSM_ST_ABORTED, RSM_ST_DENIED (more rights than granted), RSM_ST_RANGE,
  *         RSM_ST_ALIGNMENT, RSM_ST_UNSUPPORTED, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES,
  *         RSM_ST_MAP_FAILED.

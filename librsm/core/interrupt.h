@@ -4,7 +4,7 @@
  * Named interrupts: events without a segment. A process creates one under a number of its node;
  * processes of any node that it may be reached from connect to it by node and number and trigger
  * it. Those of RSM_INTERRUPT_DATA bring a message of up to RSM_INTERRUPT_DATA_MAX bytes each time
- * (control/proto.h). What is triggered while nobody waits is kept: N triggers satisfy N waits.
+ * (protocol/proto.h). What is triggered while nobody waits is kept: N triggers satisfy N waits.
  *
  * All functions are thread-safe, but nobody may be in them when their object is removed or
  * disconnected.

@@ -4,7 +4,7 @@
  * Records of connections: an exporter learns who has connected to its segment, disconnected or was
  * lost, an importer that the segment has become unavailable or is lost.
  *
- * rsmd keeps them in order from the moment that they are asked for (control/proto.h: struct
+ * rsmd keeps them in order from the moment that they are asked for (protocol/proto.h: struct
  * rsm_record, enum rsm_record_event) until they have been waited for. It keeps a bounded number,
  * and a record tells how many were lost beyond that. Each record is delivered once, to one of those
  * who wait. All functions are thread-safe, but nobody may be in them when the records are

@@ -28,12 +28,12 @@ static void raise_sigbus(ucontext_t *context, uintptr_t address)
     (void)syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGBUS, &info);
 }
 
-bool softmap_atomics_refuse(const struct softmap_options *options, ucontext_t *context,
+bool mapping_atomics_refuse(const struct mapping_options *options, ucontext_t *context,
                             uintptr_t address)
 {
     int none = NONE;
-    bool refuse = options->atomics == SOFTMAP_ATOMICS_SIGBUS;
-    if ((!refuse && atomic_load(&first) != NONE) || !softmap_is_atomic(context))
+    bool refuse = options->atomics == MAPPING_ATOMICS_SIGBUS;
+    if ((!refuse && atomic_load(&first) != NONE) || !mapping_is_atomic(context))
         return false;
     if (refuse)
         raise_sigbus(context, address);
@@ -42,7 +42,7 @@ bool softmap_atomics_refuse(const struct softmap_options *options, ucontext_t *c
     return refuse;
 }
 
-void softmap_atomics_report(void)
+void mapping_atomics_report(void)
 {
     int seen = SEEN;
     if (atomic_compare_exchange_strong(&first, &seen, TOLD))

@@ -4,8 +4,8 @@
  * Locked instructions on mappings. They are atomic among the threads of this process, never with
  * the peer: what is done about programs that may believe otherwise.
  */
-#ifndef RSMCORE_SOFTMAP_ATOMICS_H
-#define RSMCORE_SOFTMAP_ATOMICS_H
+#ifndef RSMCORE_MAPPING_ATOMICS_H
+#define RSMCORE_MAPPING_ATOMICS_H
 
 #include <stdbool.h>
 #include <ucontext.h>
@@ -14,10 +14,10 @@
 
 /** From the handler, before a store that cannot be decoded is let through: true if it is refused
  *  instead, and SIGBUS at @p address is what the program gets when the handler returns. */
-bool softmap_atomics_refuse(const struct softmap_options *options, ucontext_t *context,
+bool mapping_atomics_refuse(const struct mapping_options *options, ucontext_t *context,
                             uintptr_t address);
 
 /** Log the first that was let through, once in the life of the process; not from a handler. */
-void softmap_atomics_report(void);
+void mapping_atomics_report(void);
 
 #endif

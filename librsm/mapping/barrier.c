@@ -7,109 +7,109 @@
 
 /* What was known of these pages is not what they have now. A difference would be our doing, not the
  * peer's. */
-static void drop_overlapping(struct softmap_space *space, uint64_t offset, size_t length)
+static void drop_overlapping(struct mapping_space *space, uint64_t offset, size_t length)
 {
-    uint32_t first = softmap_page_of(space, offset);
-    uint32_t last = softmap_page_of(space, offset + length - 1);
-    softmap_drop_clean(space, first, last - first + 1);
+    uint32_t first = mapping_page_of(space, offset);
+    uint32_t last = mapping_page_of(space, offset + length - 1);
+    mapping_drop_clean(space, first, last - first + 1);
     for (uint32_t page = first; page <= last; page++) {
         space->page[page].known = false;
         space->page[page].stored_lines = 0;
     }
 }
 
-static bool has_dirty(const struct softmap_space *space, uint64_t offset, size_t length)
+static bool has_dirty(const struct mapping_space *space, uint64_t offset, size_t length)
 {
-    uint32_t last = softmap_page_of(space, offset + length - 1);
-    for (uint32_t page = softmap_page_of(space, offset); page <= last; page++)
-        if (space->page[page].state == SOFTMAP_RW)
+    uint32_t last = mapping_page_of(space, offset + length - 1);
+    for (uint32_t page = mapping_page_of(space, offset); page <= last; page++)
+        if (space->page[page].state == MAPPING_RW)
             return true;
     return false;
 }
 
-void softmap_before_put(struct softmap_space *space, uint64_t offset, size_t length)
+void mapping_before_put(struct mapping_space *space, uint64_t offset, size_t length)
 {
-    softmap_flush(space);
-    softmap_order(space);
+    mapping_flush(space);
+    mapping_order(space);
     drop_overlapping(space, offset, length);
 }
 
-void softmap_after_put(struct softmap_space *space, uint64_t offset, size_t length)
+void mapping_after_put(struct mapping_space *space, uint64_t offset, size_t length)
 {
-    softmap_note_posted(space, offset, length);
+    mapping_note_posted(space, offset, length);
     /* Other threads may have made twins meanwhile, of what was there before. */
     if (has_dirty(space, offset, length))
-        softmap_flush(space);
+        mapping_flush(space);
     drop_overlapping(space, offset, length);
 }
 
-void softmap_before_get(struct softmap_space *space)
+void mapping_before_get(struct mapping_space *space)
 {
-    softmap_flush(space);
+    mapping_flush(space);
     if (space->posted > space->completed)
-        (void)softmap_settle(space);
+        (void)mapping_settle(space);
 }
 
-enum rsm_status softmap_barrier_order(struct softmap_space *space)
+enum rsm_status mapping_barrier_order(struct mapping_space *space)
 {
     atomic_fetch_add(&space->epoch, 1);
-    softmap_flush(space);
+    mapping_flush(space);
     space->ordered = space->posted;
     enum rsm_status status = space->inner->ops->order(space->inner);
-    enum rsm_status earlier = softmap_take_error(space);
+    enum rsm_status earlier = mapping_take_error(space);
     return earlier != RSM_ST_OK ? earlier : status;
 }
 
-enum rsm_status softmap_barrier_complete(struct softmap_space *space)
+enum rsm_status mapping_barrier_complete(struct mapping_space *space)
 {
     atomic_fetch_add(&space->epoch, 1);
-    softmap_flush(space);
+    mapping_flush(space);
     space->ordered = space->completed = space->posted;
     space->buffer_used = 0;
     enum rsm_status status = space->inner->ops->complete(space->inner);
-    enum rsm_status earlier = softmap_take_error(space);
+    enum rsm_status earlier = mapping_take_error(space);
     return earlier != RSM_ST_OK ? earlier : status;
 }
 
-void softmap_acquire(struct softmap_space *space)
+void mapping_acquire(struct mapping_space *space)
 {
     atomic_fetch_add(&space->epoch, 1);
-    softmap_flush(space);
-    softmap_drop_clean(space, 0, space->page_count);
+    mapping_flush(space);
+    mapping_drop_clean(space, 0, space->page_count);
 }
 
-uint32_t softmap_reread(struct softmap_space *space, uint32_t from, uint32_t end)
+uint32_t mapping_reread(struct mapping_space *space, uint32_t from, uint32_t end)
 {
     if (space->mirror == NULL)
-        return SOFTMAP_NO_PAGE;
-    return softmap_mirror_refresh(space, from, end, SOFTMAP_BUFFER_PAGES);
+        return MAPPING_NO_PAGE;
+    return mapping_mirror_refresh(space, from, end, MAPPING_BUFFER_PAGES);
 }
 
-void softmap_service(struct softmap_space *space)
+void mapping_service(struct mapping_space *space)
 {
     if (space->mirror != NULL)
-        softmap_mirror_service(space);
+        mapping_mirror_service(space);
     uint32_t oldest = space->dirty_first;
-    if (oldest != SOFTMAP_NO_PAGE &&
+    if (oldest != MAPPING_NO_PAGE &&
         space->now() - space->page[oldest].since >= space->options.flush_us)
-        softmap_flush(space);
+        mapping_flush(space);
 }
 
-uint32_t softmap_service_due(const struct softmap_space *space)
+uint32_t mapping_service_due(const struct mapping_space *space)
 {
     uint32_t oldest = space->dirty_first;
-    if (oldest == SOFTMAP_NO_PAGE)
+    if (oldest == MAPPING_NO_PAGE)
         return 0;
     uint64_t age = space->now() - space->page[oldest].since;
     return age < space->options.flush_us ? (uint32_t)(space->options.flush_us - age) : 1;
 }
 
-uint32_t softmap_service_next(struct softmap_space *space, uint32_t from)
+uint32_t mapping_service_next(struct mapping_space *space, uint32_t from)
 {
-    uint32_t page = softmap_next_clean(space, from);
-    if (page == SOFTMAP_NO_PAGE)
+    uint32_t page = mapping_next_clean(space, from);
+    if (page == MAPPING_NO_PAGE)
         return page;
     if (space->now() - space->page[page].since >= space->options.refresh_us)
-        softmap_refresh(space, page);
+        mapping_refresh(space, page);
     return page + 1;
 }

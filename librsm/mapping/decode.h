@@ -5,24 +5,24 @@
  *
  * It need not know every instruction: what it does not, gets a twin.
  */
-#ifndef RSMCORE_SOFTMAP_DECODE_H
-#define RSMCORE_SOFTMAP_DECODE_H
+#ifndef RSMCORE_MAPPING_DECODE_H
+#define RSMCORE_MAPPING_DECODE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <ucontext.h>
 
-#ifndef SOFTMAP_HAS_DECODER
-#define SOFTMAP_HAS_DECODER 0
+#ifndef MAPPING_HAS_DECODER
+#define MAPPING_HAS_DECODER 0
 #endif
 
-enum { SOFTMAP_STORE_MAX = 64 }; /* bytes that one instruction stores at most */
+enum { MAPPING_STORE_MAX = 64 }; /* bytes that one instruction stores at most */
 
-struct softmap_store {
+struct mapping_store {
     uintptr_t address;                /**< where the store begins */
-    size_t width;                     /**< bytes of one element, 1 to SOFTMAP_STORE_MAX */
-    uint8_t bytes[SOFTMAP_STORE_MAX]; /**< what an element gets, where source is 0 */
+    size_t width;                     /**< bytes of one element, 1 to MAPPING_STORE_MAX */
+    uint8_t bytes[MAPPING_STORE_MAX]; /**< what an element gets, where source is 0 */
     uintptr_t source;                 /**< of string moves: where the elements come from */
     uint64_t elements;                /**< 1, or what a repeated instruction still has to do */
     bool string;                      /**< registers advance with each element */
@@ -32,16 +32,16 @@ struct softmap_store {
 
 /** The store at which @p context stopped because of @p fault. False: the decoder has none, does not
  *  know the instruction, or it does more than store (locked, read-modify-write, push...). */
-bool softmap_decode(const ucontext_t *context, uintptr_t fault, struct softmap_store *store);
+bool mapping_decode(const ucontext_t *context, uintptr_t fault, struct mapping_store *store);
 
 /** Go on as if @p elements of the store had been executed. */
-void softmap_retire(ucontext_t *context, const struct softmap_store *store, uint64_t elements);
+void mapping_retire(ucontext_t *context, const struct mapping_store *store, uint64_t elements);
 
 /** Whether the instruction claims to read and write in one go: it has a lock prefix or exchanges.
  */
-bool softmap_is_atomic(const ucontext_t *context);
+bool mapping_is_atomic(const ucontext_t *context);
 
 /** Whether the fault was a store. Without a processor that tells: @p guess. */
-bool softmap_is_store(const ucontext_t *context, bool guess);
+bool mapping_is_store(const ucontext_t *context, bool guess);
 
 #endif

@@ -2,24 +2,24 @@
 /* Processors for which there is no decoder: every page that is stored to gets a twin. */
 #include "mapping/decode.h"
 
-bool softmap_decode(const ucontext_t *context, uintptr_t fault, struct softmap_store *store)
+bool mapping_decode(const ucontext_t *context, uintptr_t fault, struct mapping_store *store)
 {
     (void)context, (void)fault, (void)store;
     return false;
 }
 
-void softmap_retire(ucontext_t *context, const struct softmap_store *store, uint64_t elements)
+void mapping_retire(ucontext_t *context, const struct mapping_store *store, uint64_t elements)
 {
     (void)context, (void)store, (void)elements;
 }
 
-bool softmap_is_atomic(const ucontext_t *context)
+bool mapping_is_atomic(const ucontext_t *context)
 {
     (void)context;
     return false;
 }
 
-bool softmap_is_store(const ucontext_t *context, bool guess)
+bool mapping_is_store(const ucontext_t *context, bool guess)
 {
 #if defined(__x86_64__)
     (void)guess;

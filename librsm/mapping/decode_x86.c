@@ -154,7 +154,7 @@ static bool address_of(const ucontext_t *context, const struct decoded *decoded,
 
 /* ---------------------------------------------------------------- values */
 
-static bool general_value(const ucontext_t *context, ZydisRegister reg, struct softmap_store *store)
+static bool general_value(const ucontext_t *context, ZydisRegister reg, struct mapping_store *store)
 {
     bool high = reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH;
     ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
@@ -166,7 +166,7 @@ static bool general_value(const ucontext_t *context, ZydisRegister reg, struct s
 }
 
 static bool value_of(const ucontext_t *context, const struct decoded *decoded,
-                     struct softmap_store *store)
+                     struct mapping_store *store)
 {
     /* A mask register, which here masks nothing, may come between. */
     const ZydisDecodedOperand *source =
@@ -186,7 +186,7 @@ static bool value_of(const ucontext_t *context, const struct decoded *decoded,
     case ZYDIS_REGCLASS_XMM:
     case ZYDIS_REGCLASS_YMM:
     case ZYDIS_REGCLASS_ZMM:
-        return softmap_vector_value(context, (unsigned)ZydisRegisterGetId(source->reg.value),
+        return mapping_vector_value(context, (unsigned)ZydisRegisterGetId(source->reg.value),
                                     store->width, store->bytes);
     default:
         return false;
@@ -229,7 +229,7 @@ static bool string_width(ZydisMnemonic mnemonic, size_t *width, bool *moves)
 }
 
 static bool decode_string(const ucontext_t *context, const struct decoded *decoded,
-                          struct softmap_store *store)
+                          struct mapping_store *store)
 {
     ZydisInstructionAttributes attributes = decoded->instruction.attributes;
     bool moves;
@@ -247,7 +247,7 @@ static bool decode_string(const ucontext_t *context, const struct decoded *decod
     return store->elements > 0 && !(moves && store->source == 0);
 }
 
-bool softmap_decode(const ucontext_t *context, uintptr_t fault, struct softmap_store *store)
+bool mapping_decode(const ucontext_t *context, uintptr_t fault, struct mapping_store *store)
 {
     struct decoded decoded;
     if (!decode(greg(context, REG_RIP), &decoded) ||
@@ -263,12 +263,12 @@ bool softmap_decode(const ucontext_t *context, uintptr_t fault, struct softmap_s
         decoded.instruction.operand_count_visible < 2 || target->type != ZYDIS_OPERAND_TYPE_MEMORY)
         return false;
     store->width = target->size / 8;
-    return store->width > 0 && store->width <= SOFTMAP_STORE_MAX &&
+    return store->width > 0 && store->width <= MAPPING_STORE_MAX &&
            address_of(context, &decoded, &store->address) && fault >= store->address &&
            fault - store->address < store->width && value_of(context, &decoded, store);
 }
 
-bool softmap_is_atomic(const ucontext_t *context)
+bool mapping_is_atomic(const ucontext_t *context)
 {
     struct decoded decoded;
     return decode(greg(context, REG_RIP), &decoded) &&
@@ -276,7 +276,7 @@ bool softmap_is_atomic(const ucontext_t *context)
             decoded.instruction.mnemonic == ZYDIS_MNEMONIC_XCHG);
 }
 
-void softmap_retire(ucontext_t *context, const struct softmap_store *store, uint64_t elements)
+void mapping_retire(ucontext_t *context, const struct mapping_store *store, uint64_t elements)
 {
     greg_t *gregs = context->uc_mcontext.gregs;
     if (store->string) {
@@ -290,7 +290,7 @@ void softmap_retire(ucontext_t *context, const struct softmap_store *store, uint
         gregs[REG_RIP] += store->instruction;
 }
 
-bool softmap_is_store(const ucontext_t *context, bool guess)
+bool mapping_is_store(const ucontext_t *context, bool guess)
 {
     (void)guess;
     return greg(context, REG_ERR) & TRAP_FLAG_STORE;

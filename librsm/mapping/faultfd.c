@@ -90,14 +90,14 @@ static bool works;
 
 static void probe(void)
 {
-    int memory = rsmcore_fd_place(memfd_create("rsm-softmap-probe", MFD_CLOEXEC));
+    int memory = rsmcore_fd_place(memfd_create("rsm-mapping-probe", MFD_CLOEXEC));
     if (memory < 0)
         return;
     works = ftruncate(memory, (off_t)sysconf(_SC_PAGESIZE)) == 0 && can_show(memory);
     close(memory);
 }
 
-int softmap_faultfd_open(bool *kernel_faults)
+int mapping_faultfd_open(bool *kernel_faults)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, probe);
@@ -116,33 +116,33 @@ int softmap_faultfd_open(bool *kernel_faults)
 
 /* ---------------------------------------------------------------- views */
 
-bool softmap_faultfd_attach(struct softmap *softmap, const struct softmap_view *view)
+bool mapping_faultfd_attach(struct mapping *mapping, const struct mapping_view *view)
 {
-    size_t length = (size_t)view->count * softmap->space.page_size;
+    size_t length = (size_t)view->count * mapping->space.page_size;
     int protection = view->rights == 0                       ? PROT_NONE
                      : (view->rights & RSM_RIGHT_WRITE) != 0 ? PROT_READ | PROT_WRITE
                                                              : PROT_READ;
     /* Only now may pages be touched: a process that locks all its memory has it touched at once. */
-    return take(softmap->faultfd, (uintptr_t)view->address, length) &&
+    return take(mapping->faultfd, (uintptr_t)view->address, length) &&
            mprotect(view->address, length, protection) == 0;
 }
 
 /* It may never have been touched, and the kernel shows no page that is not there. */
-static void populate(const struct softmap_space *space, uint32_t page)
+static void populate(const struct mapping_space *space, uint32_t page)
 {
-    (void)*(const volatile uint8_t *)softmap_copy_of(space, page);
+    (void)*(const volatile uint8_t *)mapping_copy_of(space, page);
 }
 
-bool softmap_faultfd_protect(struct softmap *softmap, const struct softmap_view *view,
-                             uint32_t first, uint32_t count, enum softmap_state state)
+bool mapping_faultfd_protect(struct mapping *mapping, const struct mapping_view *view,
+                             uint32_t first, uint32_t count, enum mapping_state state)
 {
-    size_t page = softmap->space.page_size;
+    size_t page = mapping->space.page_size;
     uint8_t *address = view->address + first * page;
-    if (state == SOFTMAP_NONE)
+    if (state == MAPPING_NONE)
         return madvise(address, count * page, MADV_DONTNEED_LOCKED) == 0;
     if (view->rights == 0)
         return true;
-    populate(&softmap->space, view->first + first);
-    return show(softmap->faultfd, (uintptr_t)address, page,
-                state == SOFTMAP_RW && (view->rights & RSM_RIGHT_WRITE));
+    populate(&mapping->space, view->first + first);
+    return show(mapping->faultfd, (uintptr_t)address, page,
+                state == MAPPING_RW && (view->rights & RSM_RIGHT_WRITE));
 }

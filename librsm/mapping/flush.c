@@ -6,59 +6,59 @@
 /* Take the views of all RW pages away, neighbours together. Only then are they looked at: each
  * thread's stores end at one point, for it cannot pass the first that is refused. The list is in
  * order of time; it mostly goes up or down by one. */
-static void close_pages(struct softmap_space *space)
+static void close_pages(struct mapping_space *space)
 {
     uint32_t page = space->dirty_first;
-    while (page != SOFTMAP_NO_PAGE) {
+    while (page != MAPPING_NO_PAGE) {
         uint32_t first = page, last = page;
-        while ((page = space->page[page].next) != SOFTMAP_NO_PAGE &&
+        while ((page = space->page[page].next) != MAPPING_NO_PAGE &&
                (page == last + 1 || page + 1 == first)) {
             first = page < first ? page : first;
             last = page > last ? page : last;
         }
-        softmap_close(space, first, last - first + 1);
+        mapping_close(space, first, last - first + 1);
     }
 }
 
-static void send_pages(struct softmap_space *space)
+static void send_pages(struct mapping_space *space)
 {
-    struct softmap_runs runs = {.space = space};
-    for (uint32_t page = space->dirty_first; page != SOFTMAP_NO_PAGE;
+    struct mapping_runs runs = {.space = space};
+    for (uint32_t page = space->dirty_first; page != MAPPING_NO_PAGE;
          page = space->page[page].next) {
-        bool any = softmap_runs_add(&runs, page, softmap_copy_of(space, page));
+        bool any = mapping_runs_add(&runs, page, mapping_copy_of(space, page));
         space->page[page].cut_short = any;
-        if (any && space->page[page].next != SOFTMAP_NO_PAGE) {
-            softmap_runs_send(&runs);
-            softmap_order(space);
+        if (any && space->page[page].next != MAPPING_NO_PAGE) {
+            mapping_runs_send(&runs);
+            mapping_order(space);
         }
         space->counters.flushed_pages++;
     }
-    softmap_runs_send(&runs);
+    mapping_runs_send(&runs);
 }
 
-static void empty_list(struct softmap_space *space)
+static void empty_list(struct mapping_space *space)
 {
-    for (uint32_t page = space->dirty_first; page != SOFTMAP_NO_PAGE; page = space->page[page].next)
-        space->page[page].state = SOFTMAP_NONE;
-    space->dirty_first = SOFTMAP_NO_PAGE;
+    for (uint32_t page = space->dirty_first; page != MAPPING_NO_PAGE; page = space->page[page].next)
+        space->page[page].state = MAPPING_NONE;
+    space->dirty_first = MAPPING_NO_PAGE;
     /* Last, for a barrier that finds 0 here does not wait. */
     atomic_store(&space->dirty_count, 0);
 }
 
-void softmap_flush(struct softmap_space *space)
+void mapping_flush(struct mapping_space *space)
 {
     if (space->mirror != NULL)
-        softmap_mirror_flush(space);
-    if (space->dirty_first == SOFTMAP_NO_PAGE)
+        mapping_mirror_flush(space);
+    if (space->dirty_first == MAPPING_NO_PAGE)
         return;
-    if (!SOFTMAP_DEFECT(SOFTMAP_LIVE_POST))
+    if (!MAPPING_DEFECT(MAPPING_LIVE_POST))
         close_pages(space);
     if (!space->dead) {
-        softmap_order(space);
+        mapping_order(space);
         send_pages(space);
     }
-    if (SOFTMAP_DEFECT(SOFTMAP_LIVE_POST)) {
-        softmap_defect_window(SOFTMAP_LIVE_POST);
+    if (MAPPING_DEFECT(MAPPING_LIVE_POST)) {
+        mapping_defect_window(MAPPING_LIVE_POST);
         close_pages(space);
     }
     empty_list(space);

@@ -8,7 +8,7 @@
 
 enum { FREE, HELD, CONTENDED };
 
-void softmap_lock(struct softmap_lock *lock)
+void mapping_lock(struct mapping_lock *lock)
 {
     uint32_t seen = FREE;
     if (atomic_compare_exchange_strong_explicit(&lock->word, &seen, HELD, memory_order_acquire,
@@ -18,7 +18,7 @@ void softmap_lock(struct softmap_lock *lock)
         (void)syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, CONTENDED, NULL, NULL, 0);
 }
 
-void softmap_unlock(struct softmap_lock *lock)
+void mapping_unlock(struct mapping_lock *lock)
 {
     if (atomic_exchange_explicit(&lock->word, FREE, memory_order_release) == CONTENDED)
         (void)syscall(SYS_futex, &lock->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);

@@ -4,70 +4,70 @@
  * Ways to learn of accesses to a view: how its pages become inaccessible, readable and writable,
  * and who is told when they were not. One is chosen for each connection; nobody else knows which.
  */
-#ifndef RSMCORE_SOFTMAP_MECHANISM_H
-#define RSMCORE_SOFTMAP_MECHANISM_H
+#ifndef RSMCORE_MAPPING_MECHANISM_H
+#define RSMCORE_MAPPING_MECHANISM_H
 
-#include "mapping/softmap_internal.h"
+#include "mapping/mapping_internal.h"
 
-struct softmap_mechanism {
+struct mapping_mechanism {
     const char *name; /**< for the log */
     bool signals;     /**< a refused access raises SIGSEGV; else a thread of ours is told */
 
     /** Get ready for the first view, and end after the last has gone. NULL: nothing to do. */
-    enum rsm_status (*start)(struct softmap *softmap);
-    void (*stop)(struct softmap *softmap);
+    enum rsm_status (*start)(struct mapping *mapping);
+    void (*stop)(struct mapping *mapping);
 
     /** The addresses of a new view, which are PROT_NONE: accesses are learnt of from now on, and
      *  all are refused. */
-    bool (*attach)(struct softmap *softmap, const struct softmap_view *view);
+    bool (*attach)(struct mapping *mapping, const struct mapping_view *view);
     /** Before the last flush: nobody can store to the view any more. What was stored is still to be
      *  found. NULL: the flush sees to it. */
-    void (*seal)(struct softmap *softmap, const struct softmap_view *view);
+    void (*seal)(struct mapping *mapping, const struct mapping_view *view);
     /** They have been unmapped. NULL: nothing to do. */
-    void (*detach)(struct softmap *softmap, const struct softmap_view *view);
+    void (*detach)(struct mapping *mapping, const struct mapping_view *view);
 
     /** Give pages of the view, @p first counted from its beginning, the access that @p state
-     *  allows within its rights. With any other than SOFTMAP_NONE @p count is 1. On return no
+     *  allows within its rights. With any other than MAPPING_NONE @p count is 1. On return no
      *  thread stores where it must not. False: the kernel refused. NULL: nobody asks for it, for
      *  pages of views are always accessible. */
-    bool (*protect)(struct softmap *softmap, const struct softmap_view *view, uint32_t first,
-                    uint32_t count, enum softmap_state state);
+    bool (*protect)(struct mapping *mapping, const struct mapping_view *view, uint32_t first,
+                    uint32_t count, enum mapping_state state);
 };
 
 /** Page protection and SIGSEGV: works everywhere. */
-extern const struct softmap_mechanism softmap_by_protection;
+extern const struct mapping_mechanism mapping_by_protection;
 
 /** userfaultfd and a thread that is told: threads that block signals work, and where the kernel
  *  grants it, system calls. Stores are not decoded. */
-extern const struct softmap_mechanism softmap_by_thread;
+extern const struct mapping_mechanism mapping_by_thread;
 
 /** Nothing is refused; the kernel notes which pages were stored to. */
-extern const struct softmap_mechanism softmap_by_notes;
+extern const struct mapping_mechanism mapping_by_notes;
 
 /** Choose what options.mode and options.trap ask for out of what there is here, and log it.
  * RSM_ST_UNSUPPORTED, with a message: that is not there. Afterwards, whatever it returned:
- * softmap_mechanism_end(). */
-enum rsm_status softmap_mechanism_choose(struct softmap *softmap);
-void softmap_mechanism_end(struct softmap *softmap);
+ * mapping_mechanism_end(). */
+enum rsm_status mapping_mechanism_choose(struct mapping *mapping);
+void mapping_mechanism_end(struct mapping *mapping);
 /** What was chosen, and why. */
-struct softmap_choice softmap_mechanism_choice(const struct softmap *softmap);
+struct mapping_choice mapping_mechanism_choice(const struct mapping *mapping);
 
 /* ---- faultfd.c */
 
 /** Open a userfaultfd for a connection's views. -1: this kernel has not what it takes.
  *  *kernel_faults: it also works inside system calls. */
-int softmap_faultfd_open(bool *kernel_faults);
+int mapping_faultfd_open(bool *kernel_faults);
 
-bool softmap_faultfd_attach(struct softmap *softmap, const struct softmap_view *view);
-bool softmap_faultfd_protect(struct softmap *softmap, const struct softmap_view *view,
-                             uint32_t first, uint32_t count, enum softmap_state state);
+bool mapping_faultfd_attach(struct mapping *mapping, const struct mapping_view *view);
+bool mapping_faultfd_protect(struct mapping *mapping, const struct mapping_view *view,
+                             uint32_t first, uint32_t count, enum mapping_state state);
 
 /* ---- notes.c */
 
-/** Get the descriptors that softmap_by_notes works with. False: this kernel, or what this process
- * may do, does not suffice. What was got is softmap_mechanism_end()'s to close. */
-bool softmap_notes_open(struct softmap *softmap);
-/** struct softmap_mirror's look. */
-void softmap_notes_look(struct softmap_space *space);
+/** Get the descriptors that mapping_by_notes works with. False: this kernel, or what this process
+ * may do, does not suffice. What was got is mapping_mechanism_end()'s to close. */
+bool mapping_notes_open(struct mapping *mapping);
+/** struct mapping_mirror's look. */
+void mapping_notes_look(struct mapping_space *space);
 
 #endif

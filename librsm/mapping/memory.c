@@ -25,24 +25,24 @@ static void give_back(void *memory, size_t length)
         munmap(memory, length);
 }
 
-static size_t table_bytes(const struct softmap_space *space)
+static size_t table_bytes(const struct mapping_space *space)
 {
-    return space->page_count * sizeof(struct softmap_page);
+    return space->page_count * sizeof(struct mapping_page);
 }
 
-static size_t set_bytes(const struct softmap_space *space)
+static size_t set_bytes(const struct mapping_space *space)
 {
     return (space->page_count + 63) / 64 * sizeof(uint64_t);
 }
 
-static size_t segment_bytes(const struct softmap_space *space)
+static size_t segment_bytes(const struct mapping_space *space)
 {
     return (size_t)space->page_count * space->page_size;
 }
 
-static enum rsm_status make_copy(struct softmap_space *space, int *fd)
+static enum rsm_status make_copy(struct mapping_space *space, int *fd)
 {
-    *fd = rsmcore_fd_place(memfd_create("rsm-softmap", MFD_CLOEXEC));
+    *fd = rsmcore_fd_place(memfd_create("rsm-mapping", MFD_CLOEXEC));
     if (*fd < 0)
         return rsmcore_status_from_errno(errno);
     if (ftruncate(*fd, (off_t)segment_bytes(space)) != 0)
@@ -58,7 +58,7 @@ static enum rsm_status make_copy(struct softmap_space *space, int *fd)
     return RSM_ST_OK;
 }
 
-enum rsm_status softmap_memory_make(struct softmap_space *space, int *fd)
+enum rsm_status mapping_memory_make(struct mapping_space *space, int *fd)
 {
     enum rsm_status status = make_copy(space, fd);
     if (status != RSM_ST_OK)
@@ -66,37 +66,37 @@ enum rsm_status softmap_memory_make(struct softmap_space *space, int *fd)
     space->twins = reserve(segment_bytes(space));
     space->page = reserve(table_bytes(space));
     space->clean = reserve(set_bytes(space));
-    space->buffer = reserve((SOFTMAP_BUFFER_PAGES + 1) * space->page_size);
+    space->buffer = reserve((MAPPING_BUFFER_PAGES + 1) * space->page_size);
     if (space->twins == NULL || space->page == NULL || space->clean == NULL ||
         space->buffer == NULL)
         return RSM_ST_NO_MEMORY;
     (void)madvise(space->twins, segment_bytes(space), MADV_DONTDUMP);
-    space->scratch = space->buffer + SOFTMAP_BUFFER_PAGES * space->page_size;
+    space->scratch = space->buffer + MAPPING_BUFFER_PAGES * space->page_size;
     /* Here, not in a handler that must not run out of memory. */
-    memset(space->buffer, 0, (SOFTMAP_BUFFER_PAGES + 1) * space->page_size);
+    memset(space->buffer, 0, (MAPPING_BUFFER_PAGES + 1) * space->page_size);
     return RSM_ST_OK;
 }
 
-void softmap_memory_free(struct softmap_space *space, int fd, bool inherited)
+void mapping_memory_free(struct mapping_space *space, int fd, bool inherited)
 {
     if (!inherited)
         give_back(space->copy, segment_bytes(space));
     give_back(space->twins, segment_bytes(space));
     give_back(space->page, table_bytes(space));
     give_back(space->clean, set_bytes(space));
-    give_back(space->buffer, (SOFTMAP_BUFFER_PAGES + 1) * space->page_size);
+    give_back(space->buffer, (MAPPING_BUFFER_PAGES + 1) * space->page_size);
     if (fd >= 0)
         close(fd);
 }
 
-bool softmap_memory_populate(const struct softmap_space *space, uint32_t first, uint32_t count)
+bool mapping_memory_populate(const struct mapping_space *space, uint32_t first, uint32_t count)
 {
     size_t length = count * space->page_size;
-    return madvise(softmap_copy_of(space, first), length, MADV_POPULATE_WRITE) == 0 &&
-           madvise(softmap_twin_of(space, first), length, MADV_POPULATE_WRITE) == 0;
+    return madvise(mapping_copy_of(space, first), length, MADV_POPULATE_WRITE) == 0 &&
+           madvise(mapping_twin_of(space, first), length, MADV_POPULATE_WRITE) == 0;
 }
 
-void softmap_memory_trim(struct softmap_space *space)
+void mapping_memory_trim(struct mapping_space *space)
 {
     (void)madvise(space->copy, segment_bytes(space), MADV_REMOVE);
     (void)madvise(space->twins, segment_bytes(space), MADV_DONTNEED);

@@ -15,7 +15,7 @@ enum { QUIET_STEPS = 64 }; /* of the background, after which it may be slow */
 
 /* ---------------------------------------------------------------- sets of pages */
 
-static size_t words_of(const struct softmap_space *space)
+static size_t words_of(const struct mapping_space *space)
 {
     return (space->page_count + BITS - 1) / BITS;
 }
@@ -49,10 +49,10 @@ static uint32_t next_in(const uint64_t *set, uint32_t from, uint32_t end)
     return end;
 }
 
-enum rsm_status softmap_mirror_make(struct softmap_space *space,
-                                    void (*look)(struct softmap_space *space))
+enum rsm_status mapping_mirror_make(struct mapping_space *space,
+                                    void (*look)(struct mapping_space *space))
 {
-    struct softmap_mirror *mirror = calloc(1, sizeof *mirror);
+    struct mapping_mirror *mirror = calloc(1, sizeof *mirror);
     if (mirror == NULL)
         return RSM_ST_NO_MEMORY;
     space->mirror = mirror;
@@ -62,7 +62,7 @@ enum rsm_status softmap_mirror_make(struct softmap_space *space,
     return mirror->shown != NULL && mirror->stored != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
 }
 
-void softmap_mirror_free(struct softmap_space *space)
+void mapping_mirror_free(struct mapping_space *space)
 {
     if (space->mirror == NULL)
         return;
@@ -72,7 +72,7 @@ void softmap_mirror_free(struct softmap_space *space)
     space->mirror = NULL;
 }
 
-void softmap_mirror_note(struct softmap_space *space, uint32_t first, uint32_t count)
+void mapping_mirror_note(struct mapping_space *space, uint32_t first, uint32_t count)
 {
     for (uint32_t page = first; page < first + count; page++)
         put_in(space->mirror->stored, page);
@@ -94,25 +94,25 @@ static void merge_word(_Atomic uint64_t *live, uint64_t *twin, uint64_t fetched)
 {
     uint64_t seen = atomic_load_explicit(live, memory_order_relaxed), own, merged;
     do {
-        own = SOFTMAP_DEFECT(SOFTMAP_BLIND_MERGE) ? 0 : differing_bytes(seen, *twin);
+        own = MAPPING_DEFECT(MAPPING_BLIND_MERGE) ? 0 : differing_bytes(seen, *twin);
         merged = (seen & own) | (fetched & ~own);
-        if (SOFTMAP_DEFECT(SOFTMAP_RACY_MERGE)) {
+        if (MAPPING_DEFECT(MAPPING_RACY_MERGE)) {
             atomic_store_explicit(live, merged, memory_order_relaxed);
             break;
         }
     } while (merged != seen && !atomic_compare_exchange_weak(live, &seen, merged));
-    if (!SOFTMAP_DEFECT(SOFTMAP_MERGE_AS_OWN))
+    if (!MAPPING_DEFECT(MAPPING_MERGE_AS_OWN))
         *twin = (*twin & own) | (fetched & ~own);
 }
 
 /* Words of the twin that are as fetched leave nothing to do. What remains of the page behind the
  * end of the segment is nobody's. */
-static void merge_page(struct softmap_space *space, uint32_t page, uint8_t *fetched)
+static void merge_page(struct mapping_space *space, uint32_t page, uint8_t *fetched)
 {
-    _Atomic uint64_t *live = (_Atomic uint64_t *)(void *)softmap_copy_of(space, page);
-    uint64_t *twin = (uint64_t *)(void *)softmap_twin_of(space, page);
+    _Atomic uint64_t *live = (_Atomic uint64_t *)(void *)mapping_copy_of(space, page);
+    uint64_t *twin = (uint64_t *)(void *)mapping_twin_of(space, page);
     const uint64_t *fresh = (const uint64_t *)(const void *)fetched;
-    size_t bytes = softmap_page_bytes(space, page);
+    size_t bytes = mapping_page_bytes(space, page);
     memcpy(fetched + bytes, (const uint8_t *)twin + bytes, space->page_size - bytes);
     if (memcmp(twin, fetched, space->page_size) != 0) {
         space->mirror->quiet = 0;
@@ -122,36 +122,36 @@ static void merge_page(struct softmap_space *space, uint32_t page, uint8_t *fetc
     }
     /* The kernel need not have noticed all stores: a device may have got the page before it looked,
      * and go on. This is only a hint to the next flush. */
-    if (memcmp((const uint8_t *)twin, softmap_copy_of(space, page), bytes) != 0)
+    if (memcmp((const uint8_t *)twin, mapping_copy_of(space, page), bytes) != 0)
         put_in(space->mirror->stored, page);
 }
 
-static bool fetch(struct softmap_space *space, uint32_t first, uint32_t count)
+static bool fetch(struct mapping_space *space, uint32_t first, uint32_t count)
 {
-    return !space->dead && softmap_fetch(space, first, count) == RSM_ST_OK;
+    return !space->dead && mapping_fetch(space, first, count) == RSM_ST_OK;
 }
 
 /* ---------------------------------------------------------------- what is shown */
 
 /* Nobody sees the page yet. Without @p fetched it stays what it was, which is all that there is. */
-static void begin_page(struct softmap_space *space, uint32_t page, uint8_t *fetched)
+static void begin_page(struct mapping_space *space, uint32_t page, uint8_t *fetched)
 {
-    uint8_t *copy = softmap_copy_of(space, page);
-    size_t bytes = softmap_page_bytes(space, page);
+    uint8_t *copy = mapping_copy_of(space, page);
+    size_t bytes = mapping_page_bytes(space, page);
     if (fetched != NULL) {
         memset(fetched + bytes, 0, space->page_size - bytes);
         memcpy(copy, fetched, space->page_size);
     }
-    memcpy(softmap_twin_of(space, page), copy, space->page_size);
+    memcpy(mapping_twin_of(space, page), copy, space->page_size);
 }
 
-uint32_t softmap_mirror_show(struct softmap_space *space, uint32_t first, uint32_t end)
+uint32_t mapping_mirror_show(struct mapping_space *space, uint32_t first, uint32_t end)
 {
-    struct softmap_mirror *mirror = space->mirror;
+    struct mapping_mirror *mirror = space->mirror;
     uint32_t count = 0;
     while (first < end && has(mirror->shown, first))
         first++;
-    while (first + count < end && count < SOFTMAP_BUFFER_PAGES &&
+    while (first + count < end && count < MAPPING_BUFFER_PAGES &&
            !has(mirror->shown, first + count))
         count++;
     bool fetched = count > 0 && fetch(space, first, count);
@@ -166,18 +166,18 @@ uint32_t softmap_mirror_show(struct softmap_space *space, uint32_t first, uint32
     return first + count;
 }
 
-void softmap_mirror_keep(struct softmap_space *space, uint32_t first, uint32_t end)
+void mapping_mirror_keep(struct mapping_space *space, uint32_t first, uint32_t end)
 {
-    struct softmap_mirror *mirror = space->mirror;
+    struct mapping_mirror *mirror = space->mirror;
     for (uint32_t page = first; page < end; page++) {
         mirror->shown_count += !has(mirror->shown, page);
         put_in(mirror->shown, page);
     }
 }
 
-void softmap_mirror_hide(struct softmap_space *space, uint32_t first, uint32_t end)
+void mapping_mirror_hide(struct mapping_space *space, uint32_t first, uint32_t end)
 {
-    struct softmap_mirror *mirror = space->mirror;
+    struct mapping_mirror *mirror = space->mirror;
     for (uint32_t page = first; page < end; page++) {
         mirror->shown_count -= has(mirror->shown, page);
         take_out(mirror->shown, page);
@@ -188,32 +188,32 @@ void softmap_mirror_hide(struct softmap_space *space, uint32_t first, uint32_t e
 /* ---------------------------------------------------------------- the flush */
 
 /* Aligned words in one piece, for what is compared is also what is sent. */
-static const uint8_t *take_snapshot(struct softmap_space *space, uint32_t page)
+static const uint8_t *take_snapshot(struct mapping_space *space, uint32_t page)
 {
-    _Atomic uint64_t *live = (_Atomic uint64_t *)(void *)softmap_copy_of(space, page);
+    _Atomic uint64_t *live = (_Atomic uint64_t *)(void *)mapping_copy_of(space, page);
     uint64_t *snapshot = (uint64_t *)(void *)space->scratch;
     for (size_t i = 0; i < space->page_size / sizeof *snapshot; i++)
         snapshot[i] = atomic_load_explicit(&live[i], memory_order_relaxed);
     return space->scratch;
 }
 
-static void send_page(struct softmap_runs *runs, uint32_t page)
+static void send_page(struct mapping_runs *runs, uint32_t page)
 {
-    struct softmap_space *space = runs->space;
-    const uint8_t *image = SOFTMAP_DEFECT(SOFTMAP_LIVE_POST) ? softmap_copy_of(space, page)
+    struct mapping_space *space = runs->space;
+    const uint8_t *image = MAPPING_DEFECT(MAPPING_LIVE_POST) ? mapping_copy_of(space, page)
                                                              : take_snapshot(space, page);
-    if (softmap_runs_add(runs, page, image)) {
-        softmap_defect_window(SOFTMAP_LIVE_POST);
-        memcpy(softmap_twin_of(space, page), image, space->page_size);
+    if (mapping_runs_add(runs, page, image)) {
+        mapping_defect_window(MAPPING_LIVE_POST);
+        memcpy(mapping_twin_of(space, page), image, space->page_size);
         space->mirror->quiet = 0;
     }
     space->counters.flushed_pages++;
 }
 
-void softmap_mirror_flush(struct softmap_space *space)
+void mapping_mirror_flush(struct mapping_space *space)
 {
-    struct softmap_mirror *mirror = space->mirror;
-    struct softmap_runs runs = {.space = space};
+    struct mapping_mirror *mirror = space->mirror;
+    struct mapping_runs runs = {.space = space};
     uint32_t end = space->page_count;
     if (mirror->shown_count == 0 || space->dead)
         return;
@@ -222,26 +222,26 @@ void softmap_mirror_flush(struct softmap_space *space)
     uint32_t page = next_in(mirror->stored, 0, end);
     if (page == end)
         return;
-    softmap_order(space);
+    mapping_order(space);
     for (; page < end; page = next_in(mirror->stored, page + 1, end)) {
         take_out(mirror->stored, page);
         send_page(&runs, page);
     }
-    softmap_runs_send(&runs);
+    mapping_runs_send(&runs);
     space->counters.flushes++;
 }
 
 /* ---------------------------------------------------------------- the refresh */
 
-uint32_t softmap_mirror_refresh(struct softmap_space *space, uint32_t from, uint32_t end,
+uint32_t mapping_mirror_refresh(struct mapping_space *space, uint32_t from, uint32_t end,
                                 uint32_t most)
 {
-    const struct softmap_mirror *mirror = space->mirror;
+    const struct mapping_mirror *mirror = space->mirror;
     uint32_t first = next_in(mirror->shown, from, end), count = 0;
     while (first + count < end && count < most && has(mirror->shown, first + count))
         count++;
-    if (count == 0 || SOFTMAP_DEFECT(SOFTMAP_NO_REFRESH) || !fetch(space, first, count))
-        return SOFTMAP_NO_PAGE;
+    if (count == 0 || MAPPING_DEFECT(MAPPING_NO_REFRESH) || !fetch(space, first, count))
+        return MAPPING_NO_PAGE;
     for (uint32_t i = 0; i < count; i++)
         merge_page(space, first + i, space->buffer + i * space->page_size);
     space->counters.refreshes += count;
@@ -252,43 +252,43 @@ uint32_t softmap_mirror_refresh(struct softmap_space *space, uint32_t from, uint
 
 /* After a turn through the mapping, and some time, in which nobody has changed anything it is
  * likely that nobody uses it, and what the background costs would be for nothing. */
-static uint32_t slowness(const struct softmap_space *space)
+static uint32_t slowness(const struct mapping_space *space)
 {
-    uint32_t turn = space->mirror->shown_count / SOFTMAP_MIRROR_PACE;
+    uint32_t turn = space->mirror->shown_count / MAPPING_MIRROR_PACE;
     uint32_t steps = turn > QUIET_STEPS ? turn : QUIET_STEPS;
-    return space->mirror->quiet > steps ? SOFTMAP_MIRROR_SLOW : 1;
+    return space->mirror->quiet > steps ? MAPPING_MIRROR_SLOW : 1;
 }
 
-static uint32_t flush_interval(const struct softmap_space *space)
+static uint32_t flush_interval(const struct mapping_space *space)
 {
     uint32_t least = space->mirror->shown_count / PAGES_PER_US;
     return slowness(space) * (space->options.flush_us > least ? space->options.flush_us : least);
 }
 
-static uint32_t refresh_interval(const struct softmap_space *space)
+static uint32_t refresh_interval(const struct mapping_space *space)
 {
     return slowness(space) * (space->options.refresh_us > 0 ? space->options.refresh_us : 1);
 }
 
-void softmap_mirror_service(struct softmap_space *space)
+void mapping_mirror_service(struct mapping_space *space)
 {
-    struct softmap_mirror *mirror = space->mirror;
+    struct mapping_mirror *mirror = space->mirror;
     if (mirror->shown_count == 0 || space->dead)
         return;
     if (space->now() - mirror->looked >= flush_interval(space))
-        softmap_mirror_flush(space);
+        mapping_mirror_flush(space);
     if (space->now() - mirror->refreshed < refresh_interval(space))
         return;
     mirror->refreshed = space->now();
     if (mirror->quiet < UINT32_MAX)
         mirror->quiet++;
     uint32_t end = space->page_count;
-    mirror->turn = softmap_mirror_refresh(space, mirror->turn, end, SOFTMAP_MIRROR_PACE);
-    if (mirror->turn == SOFTMAP_NO_PAGE || next_in(mirror->shown, mirror->turn, end) == end)
+    mirror->turn = mapping_mirror_refresh(space, mirror->turn, end, MAPPING_MIRROR_PACE);
+    if (mirror->turn == MAPPING_NO_PAGE || next_in(mirror->shown, mirror->turn, end) == end)
         mirror->turn = 0;
 }
 
-uint32_t softmap_mirror_pause(const struct softmap_space *space)
+uint32_t mapping_mirror_pause(const struct mapping_space *space)
 {
     uint32_t flush = flush_interval(space), refresh = refresh_interval(space);
     if (space->mirror->shown_count == 0 || space->dead)

@@ -9,12 +9,12 @@
  * This part knows neither the kernel nor threads; who calls it holds the space's lock. The program
  * goes on storing meanwhile.
  */
-#ifndef RSMCORE_SOFTMAP_MIRROR_H
-#define RSMCORE_SOFTMAP_MIRROR_H
+#ifndef RSMCORE_MAPPING_MIRROR_H
+#define RSMCORE_MAPPING_MIRROR_H
 
 #include "mapping/space.h"
 
-struct softmap_mirror {
+struct mapping_mirror {
     uint64_t *shown;  /* bit per page: a view shows it */
     uint64_t *stored; /* bit per page: the next flush compares it with its twin */
     uint32_t shown_count;
@@ -25,42 +25,42 @@ struct softmap_mirror {
 
     /** Add to `stored` the pages that the program has stored to since the last time. What was
      *  stored before this returns is either noticed by it or by the next, and is in the copy. */
-    void (*look)(struct softmap_space *space);
+    void (*look)(struct mapping_space *space);
 };
 
 /** Pages that the background reads again in one refresh interval, at most. */
-#define SOFTMAP_MIRROR_PACE 4u
+#define MAPPING_MIRROR_PACE 4u
 /** Intervals are so many times longer where nothing changes. */
-#define SOFTMAP_MIRROR_SLOW 16u
+#define MAPPING_MIRROR_SLOW 16u
 
 /** Give a space, made and without pages in use, its mirror. */
-enum rsm_status softmap_mirror_make(struct softmap_space *space,
-                                    void (*look)(struct softmap_space *space));
+enum rsm_status mapping_mirror_make(struct mapping_space *space,
+                                    void (*look)(struct mapping_space *space));
 /** NULL mirror: nothing. */
-void softmap_mirror_free(struct softmap_space *space);
+void mapping_mirror_free(struct mapping_space *space);
 
 /** `stored` of a run, all of which is shown. */
-void softmap_mirror_note(struct softmap_space *space, uint32_t first, uint32_t count);
+void mapping_mirror_note(struct mapping_space *space, uint32_t first, uint32_t count);
 
 /** Pages from @p first to before @p end are about to be shown: read those that are not yet. Some at
  * a time: returns where to go on, @p end at last. */
-uint32_t softmap_mirror_show(struct softmap_space *space, uint32_t first, uint32_t end);
+uint32_t mapping_mirror_show(struct mapping_space *space, uint32_t first, uint32_t end);
 /** They are shown no longer; and those that are, as other views show them, say so again. */
-void softmap_mirror_hide(struct softmap_space *space, uint32_t first, uint32_t end);
-void softmap_mirror_keep(struct softmap_space *space, uint32_t first, uint32_t end);
+void mapping_mirror_hide(struct mapping_space *space, uint32_t first, uint32_t end);
+void mapping_mirror_keep(struct mapping_space *space, uint32_t first, uint32_t end);
 
 /** Send what the program has stored. */
-void softmap_mirror_flush(struct softmap_space *space);
+void mapping_mirror_flush(struct mapping_space *space);
 
 /** Read shown pages from the first at or behind @p from on again, not as far as @p end and at most
- *  @p most (no more than SOFTMAP_BUFFER_PAGES). Returns where to go on, or SOFTMAP_NO_PAGE: there
+ *  @p most (no more than MAPPING_BUFFER_PAGES). Returns where to go on, or MAPPING_NO_PAGE: there
  *  are no more, or it is no use. */
-uint32_t softmap_mirror_refresh(struct softmap_space *space, uint32_t from, uint32_t end,
+uint32_t mapping_mirror_refresh(struct mapping_space *space, uint32_t from, uint32_t end,
                                 uint32_t most);
 
 /** What is due in the background: the flush, and a step of the refresh. */
-void softmap_mirror_service(struct softmap_space *space);
+void mapping_mirror_service(struct mapping_space *space);
 /** Microseconds until something may be due; 0: nothing will. */
-uint32_t softmap_mirror_pause(const struct softmap_space *space);
+uint32_t mapping_mirror_pause(const struct mapping_space *space);
 
 #endif

@@ -18,101 +18,101 @@ enum { NS_PER_US = 1000 };
 
 static struct rsm_conn *inner_of(struct rsm_conn *conn)
 {
-    return softmap_of(conn)->space.inner;
+    return mapping_of(conn)->space.inner;
 }
 
 /* ---------------------------------------------------------------- order */
 
 /* Whether there is anything that a barrier of the transport would not know. What other threads do
  * at this moment is not before it. */
-static bool is_idle(struct softmap *softmap)
+static bool is_idle(struct mapping *mapping)
 {
-    return softmap_is_foreign(softmap) || (softmap_has_no_stores(&softmap->space) &&
-                                           atomic_load(&softmap->space.pending) == RSM_ST_OK);
+    return mapping_is_foreign(mapping) || (mapping_has_no_stores(&mapping->space) &&
+                                           atomic_load(&mapping->space.pending) == RSM_ST_OK);
 }
 
 static enum rsm_status conn_order(struct rsm_conn *conn)
 {
-    struct softmap *softmap = softmap_of(conn);
+    struct mapping *mapping = mapping_of(conn);
     sigset_t before;
-    if (is_idle(softmap)) {
-        atomic_fetch_add(&softmap->space.epoch, 1);
-        return softmap->space.inner->ops->order(softmap->space.inner);
+    if (is_idle(mapping)) {
+        atomic_fetch_add(&mapping->space.epoch, 1);
+        return mapping->space.inner->ops->order(mapping->space.inner);
     }
-    softmap_enter(softmap, &before);
-    enum rsm_status status = softmap_barrier_order(&softmap->space);
-    softmap_leave(softmap, &before);
+    mapping_enter(mapping, &before);
+    enum rsm_status status = mapping_barrier_order(&mapping->space);
+    mapping_leave(mapping, &before);
     return status;
 }
 
 static enum rsm_status conn_complete(struct rsm_conn *conn)
 {
-    struct softmap *softmap = softmap_of(conn);
+    struct mapping *mapping = mapping_of(conn);
     sigset_t before;
-    if (is_idle(softmap)) {
-        atomic_fetch_add(&softmap->space.epoch, 1);
-        enum rsm_status status = softmap->space.inner->ops->complete(softmap->space.inner);
-        if (status == RSM_ST_OK && !softmap_is_foreign(softmap) &&
-            atomic_load(&softmap->space.asking) != 0) {
-            softmap_enter(softmap, &before); /* then it has been remembered */
-            softmap_leave(softmap, &before);
+    if (is_idle(mapping)) {
+        atomic_fetch_add(&mapping->space.epoch, 1);
+        enum rsm_status status = mapping->space.inner->ops->complete(mapping->space.inner);
+        if (status == RSM_ST_OK && !mapping_is_foreign(mapping) &&
+            atomic_load(&mapping->space.asking) != 0) {
+            mapping_enter(mapping, &before); /* then it has been remembered */
+            mapping_leave(mapping, &before);
         }
         /* An error that a flush got meanwhile instead of this call. */
         enum rsm_status earlier =
-            status == RSM_ST_OK ? softmap_take_error(&softmap->space) : RSM_ST_OK;
+            status == RSM_ST_OK ? mapping_take_error(&mapping->space) : RSM_ST_OK;
         return earlier != RSM_ST_OK ? earlier : status;
     }
-    softmap_enter(softmap, &before);
-    enum rsm_status status = softmap_barrier_complete(&softmap->space);
-    softmap_leave(softmap, &before);
+    mapping_enter(mapping, &before);
+    enum rsm_status status = mapping_barrier_complete(&mapping->space);
+    mapping_leave(mapping, &before);
     return status;
 }
 
 /* The lock is given up in between, for it may be much. */
-void softmap_reread_all(struct softmap *softmap, uint32_t first, uint32_t end)
+void mapping_reread_all(struct mapping *mapping, uint32_t first, uint32_t end)
 {
     sigset_t before;
-    while (softmap->space.mirror != NULL && first < end) {
-        softmap_enter(softmap, &before);
-        first = softmap_reread(&softmap->space, first, end);
-        softmap_leave(softmap, &before);
+    while (mapping->space.mirror != NULL && first < end) {
+        mapping_enter(mapping, &before);
+        first = mapping_reread(&mapping->space, first, end);
+        mapping_leave(mapping, &before);
     }
 }
 
 static void acquire(struct rsm_conn *conn)
 {
-    struct softmap *softmap = softmap_of(conn);
+    struct mapping *mapping = mapping_of(conn);
     sigset_t before;
-    if (!softmap_has_views(softmap))
+    if (!mapping_has_views(mapping))
         return;
-    if (softmap->mechanism->signals)
-        softmap_trap_renew();
-    if (softmap_has_no_stores(&softmap->space) && softmap_has_no_loads(&softmap->space))
+    if (mapping->mechanism->signals)
+        mapping_trap_renew();
+    if (mapping_has_no_stores(&mapping->space) && mapping_has_no_loads(&mapping->space))
         return;
-    softmap_enter(softmap, &before);
-    softmap_acquire(&softmap->space);
-    softmap_leave(softmap, &before);
-    softmap_reread_all(softmap, 0, softmap->space.page_count);
+    mapping_enter(mapping, &before);
+    mapping_acquire(&mapping->space);
+    mapping_leave(mapping, &before);
+    mapping_reread_all(mapping, 0, mapping->space.page_count);
 }
 
 /* Complete, and leave an error to the next barrier. */
-static enum rsm_status settle_all(struct softmap *softmap)
+static enum rsm_status settle_all(struct mapping *mapping)
 {
     sigset_t before;
-    if (softmap_is_foreign(softmap))
+    if (mapping_is_foreign(mapping))
         return RSM_ST_STALE;
-    softmap_enter(softmap, &before);
-    softmap_flush(&softmap->space);
-    (void)softmap_settle(&softmap->space);
-    enum rsm_status status = atomic_load(&softmap->space.pending);
-    softmap_leave(softmap, &before);
+    mapping_enter(mapping, &before);
+    mapping_flush(&mapping->space);
+    (void)mapping_settle(&mapping->space);
+    enum rsm_status status = atomic_load(&mapping->space.pending);
+    mapping_leave(mapping, &before);
     return status;
 }
 
 static enum rsm_status conn_signal(struct rsm_conn *conn, bool coalesce)
 {
     /* Nobody is told of what has not arrived, and the next barrier says why. */
-    enum rsm_status status = settle_all(softmap_of(conn));
+    enum rsm_status status = settle_all(mapping_of(conn));
     return status == RSM_ST_OK ? inner_of(conn)->ops->signals->post(inner_of(conn), coalesce)
                                : status;
 }
@@ -124,14 +124,14 @@ static enum rsm_status conn_health(struct rsm_conn *conn)
 
 /* ---------------------------------------------------------------- mapping */
 
-static void *place_view(const struct softmap *softmap, const struct softmap_view *view, bool fixed,
+static void *place_view(const struct mapping *mapping, const struct mapping_view *view, bool fixed,
                         void *hint)
 {
-    size_t page = softmap->space.page_size;
+    size_t page = mapping->space.page_size;
     size_t length = (size_t)view->count * page;
     void *address =
         mmap(hint, length, PROT_NONE, MAP_SHARED | MAP_NORESERVE | (fixed ? MAP_FIXED : 0),
-             softmap->fd, (off_t)(view->first * page));
+             mapping->fd, (off_t)(view->first * page));
     /* A child that touches it dies at once instead of storing into its parent's. */
     if (address != MAP_FAILED)
         (void)madvise(address, length, MADV_DONTFORK);
@@ -139,52 +139,52 @@ static void *place_view(const struct softmap *softmap, const struct softmap_view
 }
 
 /* What runs as long as there are views. */
-static enum rsm_status start(struct softmap *softmap)
+static enum rsm_status start(struct mapping *mapping)
 {
-    enum rsm_status status = softmap_service_start(softmap);
-    if (status == RSM_ST_OK && softmap->mechanism->start != NULL) {
-        status = softmap->mechanism->start(softmap);
+    enum rsm_status status = mapping_service_start(mapping);
+    if (status == RSM_ST_OK && mapping->mechanism->start != NULL) {
+        status = mapping->mechanism->start(mapping);
         if (status != RSM_ST_OK)
-            softmap_service_stop(softmap);
+            mapping_service_stop(mapping);
     }
     return status;
 }
 
-static void stop(struct softmap *softmap)
+static void stop(struct mapping *mapping)
 {
-    if (softmap->mechanism->stop != NULL)
-        softmap->mechanism->stop(softmap);
-    softmap_service_stop(softmap);
+    if (mapping->mechanism->stop != NULL)
+        mapping->mechanism->stop(mapping);
+    mapping_service_stop(mapping);
 }
 
 /* What a new view takes beside its addresses. Called with the mapping lock held. */
-static enum rsm_status prepare_view(struct softmap *softmap, const struct softmap_view *view)
+static enum rsm_status prepare_view(struct mapping *mapping, const struct mapping_view *view)
 {
     sigset_t before;
-    enum rsm_status status = atomic_load(&softmap->views) == 0 ? start(softmap) : RSM_ST_OK;
+    enum rsm_status status = atomic_load(&mapping->views) == 0 ? start(mapping) : RSM_ST_OK;
     if (status != RSM_ST_OK)
         return status;
     /* Its pages begin inaccessible as the new view is, and see what was put before. */
-    softmap_enter(softmap, &before);
-    softmap_acquire(&softmap->space);
-    (void)softmap_settle(&softmap->space);
-    softmap_leave(softmap, &before);
-    softmap_reread_all(softmap, view->first, view->first + view->count);
+    mapping_enter(mapping, &before);
+    mapping_acquire(&mapping->space);
+    (void)mapping_settle(&mapping->space);
+    mapping_leave(mapping, &before);
+    mapping_reread_all(mapping, view->first, view->first + view->count);
     return RSM_ST_OK;
 }
 
 /* Put the view where it is to be. What may fail without that has been done before: the program's
  * own memory, where a view is to replace that, is gone from here on. If this fails all the same,
  * nothing else shall come to lie there. */
-static enum rsm_status show_view(struct softmap *softmap, struct softmap_view *view, bool fixed,
+static enum rsm_status show_view(struct mapping *mapping, struct mapping_view *view, bool fixed,
                                  void *address)
 {
-    size_t length = view->count * softmap->space.page_size;
-    view->address = place_view(softmap, view, fixed, address);
+    size_t length = view->count * mapping->space.page_size;
+    view->address = place_view(mapping, view, fixed, address);
     if (view->address == NULL)
         return RSM_ST_NO_MEMORY;
     enum rsm_status status =
-        softmap->mechanism->attach(softmap, view) ? softmap_view_add(view) : RSM_ST_NO_MEMORY;
+        mapping->mechanism->attach(mapping, view) ? mapping_view_add(view) : RSM_ST_NO_MEMORY;
     if (status != RSM_ST_OK &&
         (!fixed ||
          mmap(view->address, length, PROT_NONE,
@@ -193,22 +193,22 @@ static enum rsm_status show_view(struct softmap *softmap, struct softmap_view *v
     return status;
 }
 
-static enum rsm_status add_view(struct softmap *softmap, struct softmap_view *view, bool fixed,
+static enum rsm_status add_view(struct mapping *mapping, struct mapping_view *view, bool fixed,
                                 void *address)
 {
-    enum rsm_status status = prepare_view(softmap, view);
+    enum rsm_status status = prepare_view(mapping, view);
     if (status != RSM_ST_OK)
         return status;
-    status = show_view(softmap, view, fixed, address);
-    if (status != RSM_ST_OK && atomic_load(&softmap->views) == 0)
-        stop(softmap);
+    status = show_view(mapping, view, fixed, address);
+    if (status != RSM_ST_OK && atomic_load(&mapping->views) == 0)
+        stop(mapping);
     return status;
 }
 
 /* A mirror has to be able to read. */
-static bool may_map(const struct softmap *softmap)
+static bool may_map(const struct mapping *mapping)
 {
-    if (softmap->space.options.mode != SOFTMAP_MIRROR || softmap->space.mirror != NULL)
+    if (mapping->space.options.mode != MAPPING_MIRROR || mapping->space.mirror != NULL)
         return true;
     rsm_log_error("no mapping with mode=mirror of a segment that may only be written, see "
                   "rsm_map(7)");
@@ -218,28 +218,28 @@ static bool may_map(const struct softmap *softmap)
 static enum rsm_status conn_map(struct rsm_conn *conn, uint64_t offset, size_t length,
                                 uint32_t rights, bool fixed, void **address)
 {
-    struct softmap *softmap = softmap_of(conn);
-    size_t page = softmap->space.page_size;
-    if (softmap_is_foreign(softmap))
+    struct mapping *mapping = mapping_of(conn);
+    size_t page = mapping->space.page_size;
+    if (mapping_is_foreign(mapping))
         return RSM_ST_STALE;
     if (offset % page != 0 || (fixed && (uintptr_t)*address % page != 0))
         return RSM_ST_ALIGNMENT;
-    if (length == 0 || offset > softmap->space.size || length > softmap->space.size - offset)
+    if (length == 0 || offset > mapping->space.size || length > mapping->space.size - offset)
         return RSM_ST_RANGE;
     if (fixed && *address == NULL)
         return RSM_ST_MAP_FAILED;
-    if (!may_map(softmap))
+    if (!may_map(mapping))
         return RSM_ST_UNSUPPORTED;
-    struct softmap_view *view = calloc(1, sizeof *view);
+    struct mapping_view *view = calloc(1, sizeof *view);
     if (view == NULL)
         return RSM_ST_NO_MEMORY;
-    *view = (struct softmap_view){.owner = softmap,
-                                  .first = softmap_page_of(&softmap->space, offset),
+    *view = (struct mapping_view){.owner = mapping,
+                                  .first = mapping_page_of(&mapping->space, offset),
                                   .count = (uint32_t)((length + page - 1) / page),
                                   .rights = rights};
-    pthread_mutex_lock(&softmap->mapping);
-    enum rsm_status status = add_view(softmap, view, fixed, *address);
-    pthread_mutex_unlock(&softmap->mapping);
+    pthread_mutex_lock(&mapping->map_lock);
+    enum rsm_status status = add_view(mapping, view, fixed, *address);
+    pthread_mutex_unlock(&mapping->map_lock);
     if (status == RSM_ST_OK)
         *address = view->address;
     else
@@ -247,45 +247,45 @@ static enum rsm_status conn_map(struct rsm_conn *conn, uint64_t offset, size_t l
     return status;
 }
 
-static void log_counters(const struct softmap *softmap, const struct softmap_counters *c)
+static void log_counters(const struct mapping *mapping, const struct mapping_counters *c)
 {
     rsm_log_info("mapping by %s ended: traps=%" PRIu64 " loads=%" PRIu64 " emulated=%" PRIu64
                  " promotions=%" PRIu64 " flushes=%" PRIu64 " pages=%" PRIu64 " runs=%" PRIu64
                  " two-way=%" PRIu64 " refreshes=%" PRIu64,
-                 softmap->mechanism->name, c->traps, c->loads, c->stores, c->promotions, c->flushes,
+                 mapping->mechanism->name, c->traps, c->loads, c->stores, c->promotions, c->flushes,
                  c->flushed_pages, c->runs, c->two_way_pages, c->refreshes);
 }
 
 /* No view is left: what was cached is not what the next one will see. */
-static void close_space(struct softmap *softmap)
+static void close_space(struct mapping *mapping)
 {
     sigset_t before;
-    stop(softmap);
-    softmap_enter(softmap, &before);
-    softmap_forget(&softmap->space, 0, softmap->space.page_count);
-    struct softmap_counters counters = softmap->space.counters;
-    softmap->space.counters = (struct softmap_counters){.traps = 0};
-    softmap_leave(softmap, &before);
-    log_counters(softmap, &counters);
-    softmap_memory_trim(&softmap->space);
+    stop(mapping);
+    mapping_enter(mapping, &before);
+    mapping_forget(&mapping->space, 0, mapping->space.page_count);
+    struct mapping_counters counters = mapping->space.counters;
+    mapping->space.counters = (struct mapping_counters){.traps = 0};
+    mapping_leave(mapping, &before);
+    log_counters(mapping, &counters);
+    mapping_memory_trim(&mapping->space);
 }
 
 static enum rsm_status conn_unmap(struct rsm_conn *conn, void *address, size_t length)
 {
-    struct softmap *softmap = softmap_of(conn);
+    struct mapping *mapping = mapping_of(conn);
     (void)length;
-    if (softmap_is_foreign(softmap))
+    if (mapping_is_foreign(mapping))
         return RSM_ST_OK; /* the child never had it */
-    pthread_mutex_lock(&softmap->mapping);
-    struct softmap_view *view = softmap_view_remove(softmap, address);
+    pthread_mutex_lock(&mapping->map_lock);
+    struct mapping_view *view = mapping_view_remove(mapping, address);
     if (view == NULL) {
-        pthread_mutex_unlock(&softmap->mapping);
+        pthread_mutex_unlock(&mapping->map_lock);
         return RSM_ST_INVALID;
     }
-    if (atomic_load(&softmap->views) == 0)
-        close_space(softmap);
-    softmap_views_tidy();
-    pthread_mutex_unlock(&softmap->mapping);
+    if (atomic_load(&mapping->views) == 0)
+        close_space(mapping);
+    mapping_views_tidy();
+    pthread_mutex_unlock(&mapping->map_lock);
     free(view);
     return RSM_ST_OK;
 }
@@ -328,23 +328,23 @@ static uint64_t now(void)
     return (uint64_t)rsm_clock_ns() / NS_PER_US;
 }
 
-static void release(struct softmap *softmap, bool inherited)
+static void release(struct mapping *mapping, bool inherited)
 {
-    softmap_mechanism_end(softmap);
-    softmap_memory_free(&softmap->space, softmap->fd, inherited);
-    pthread_mutex_destroy(&softmap->mapping);
-    free(softmap);
+    mapping_mechanism_end(mapping);
+    mapping_memory_free(&mapping->space, mapping->fd, inherited);
+    pthread_mutex_destroy(&mapping->map_lock);
+    free(mapping);
 }
 
 static void conn_disconnect(struct rsm_conn *conn)
 {
-    struct softmap *softmap = softmap_of(conn);
-    struct rsm_conn *inner = softmap->space.inner;
-    bool inherited = softmap_is_foreign(softmap);
+    struct mapping *mapping = mapping_of(conn);
+    struct rsm_conn *inner = mapping->space.inner;
+    bool inherited = mapping_is_foreign(mapping);
     /* A thread may still be on its way out of the handler after a fault that came too late. */
-    while (!inherited && atomic_load(&softmap->users) > 0)
+    while (!inherited && atomic_load(&mapping->users) > 0)
         sched_yield();
-    release(softmap, inherited);
+    release(mapping, inherited);
     inner->ops->disconnect(inner);
 }
 
@@ -352,14 +352,14 @@ static void conn_disconnect(struct rsm_conn *conn)
  * not here; nor are completions, which the core makes out of put and get. */
 static const struct rsm_import_ops conn_ops = {
     RSM_IMPORT_OPS_HEAD,
-    .name = RSM_SOFTMAP_NAME,
+    .name = RSM_MAPPING_NAME,
     .disconnect = conn_disconnect,
-    .put = softmap_conn_put,
-    .get = softmap_conn_get,
-    .put_elems = softmap_conn_put_elems,
-    .get_elems = softmap_conn_get_elems,
-    .putv = softmap_conn_putv,
-    .getv = softmap_conn_getv,
+    .put = mapping_conn_put,
+    .get = mapping_conn_get,
+    .put_elems = mapping_conn_put_elems,
+    .get_elems = mapping_conn_get_elems,
+    .putv = mapping_conn_putv,
+    .getv = mapping_conn_getv,
     .map = conn_map,
     .unmap = conn_unmap,
     .order = conn_order,
@@ -368,29 +368,29 @@ static const struct rsm_import_ops conn_ops = {
     .signals = &signal_ops,
 };
 
-static enum rsm_status init_space(struct softmap *made, struct rsm_conn *inner, uint64_t size,
+static enum rsm_status init_space(struct mapping *made, struct rsm_conn *inner, uint64_t size,
                                   uint32_t rights)
 {
-    struct softmap_space *space = &made->space;
+    struct mapping_space *space = &made->space;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (size == 0 || size / page >= SOFTMAP_NO_PAGE)
+    if (size == 0 || size / page >= MAPPING_NO_PAGE)
         return RSM_ST_RANGE;
     space->inner = inner;
     space->size = size;
     space->page_size = page;
     space->page_count = (uint32_t)((size + page - 1) / page);
     space->rights = rights;
-    space->protect = softmap_view_protect;
+    space->protect = mapping_view_protect;
     space->now = now;
-    space->woken = softmap_service_wake;
-    space->dirty_first = space->dirty_last = space->streak = SOFTMAP_NO_PAGE;
-    return softmap_memory_make(space, &made->fd);
+    space->woken = mapping_service_wake;
+    space->dirty_first = space->dirty_last = space->streak = MAPPING_NO_PAGE;
+    return mapping_memory_make(space, &made->fd);
 }
 
-static bool may_wrap(const struct rsm_conn *inner, const struct softmap_options *options)
+static bool may_wrap(const struct rsm_conn *inner, const struct mapping_options *options)
 {
     const char *why = NULL;
-    if (options->mode == SOFTMAP_OFF)
+    if (options->mode == MAPPING_OFF)
         why = "rsm.conf or RSM_MAP_MODE switches them off";
     else if ((inner->caps & RSM_CAP_FAULT_SAFE) == 0)
         why = "the transport does not say that it may be called from a signal handler";
@@ -400,20 +400,20 @@ static bool may_wrap(const struct rsm_conn *inner, const struct softmap_options 
 }
 
 static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t rights,
-                            const struct softmap_settings *configured, struct rsm_conn **wrapped)
+                            const struct mapping_settings *configured, struct rsm_conn **wrapped)
 {
-    struct softmap_options options;
-    enum rsm_status status = softmap_options_read(&options, configured);
+    struct mapping_options options;
+    enum rsm_status status = mapping_options_read(&options, configured);
     if (status == RSM_ST_OK)
-        status = may_wrap(inner, &options) ? softmap_watch_fork() : RSM_ST_UNSUPPORTED;
+        status = may_wrap(inner, &options) ? mapping_watch_fork() : RSM_ST_UNSUPPORTED;
     if (status != RSM_ST_OK)
         return status;
-    struct softmap *made = calloc(1, sizeof *made);
+    struct mapping *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
     made->fd = -1;
-    made->process = softmap_process();
-    pthread_mutex_init(&made->mapping, NULL);
+    made->process = mapping_process();
+    pthread_mutex_init(&made->map_lock, NULL);
     made->conn = (struct rsm_conn){.ops = &conn_ops,
                                    .port = inner->port,
                                    .caps = inner->caps | RSM_CAP_MAP,
@@ -422,9 +422,9 @@ static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t righ
     made->space.options = options;
     made->faultfd = made->pagemap = -1;
     if (status == RSM_ST_OK)
-        status = softmap_mechanism_choose(made);
-#if SOFTMAP_HAS_DECODER
-    softmap_vector_init();
+        status = mapping_mechanism_choose(made);
+#if MAPPING_HAS_DECODER
+    mapping_vector_init();
 #endif
     if (status != RSM_ST_OK) {
         release(made, false);
@@ -434,16 +434,16 @@ static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t righ
     return RSM_ST_OK;
 }
 
-static struct softmap_choice choice(struct rsm_conn *conn)
+static struct mapping_choice choice(struct rsm_conn *conn)
 {
-    return softmap_mechanism_choice(softmap_of(conn));
+    return mapping_mechanism_choice(mapping_of(conn));
 }
 
-__attribute__((visibility("default"))) const struct rsm_softmap_ops rsm_softmap_ops_v1 = {
-    .abi_version = RSM_SOFTMAP_ABI,
-    .size = sizeof(struct rsm_softmap_ops),
+__attribute__((visibility("default"))) const struct rsm_mapping_ops rsm_mapping_ops_v1 = {
+    .abi_version = RSM_MAPPING_ABI,
+    .size = sizeof(struct rsm_mapping_ops),
     .wrap = wrap,
     .acquire = acquire,
-    .shows = softmap_view_overlaps,
+    .shows = mapping_view_overlaps,
     .choice = choice,
 };

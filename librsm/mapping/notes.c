@@ -74,42 +74,42 @@ static int scan(int pagemap, uintptr_t at, uintptr_t end, struct scan_region *re
     return count;
 }
 
-static void note_regions(struct softmap_space *space, const struct softmap_view *view,
+static void note_regions(struct mapping_space *space, const struct mapping_view *view,
                          const struct scan_region *regions, int count)
 {
     for (int i = 0; i < count; i++) {
         uint64_t from = regions[i].start - (uintptr_t)view->address;
         uint64_t length = regions[i].end - regions[i].start;
         if (was_written(&regions[i]))
-            softmap_mirror_note(space, view->first + softmap_page_of(space, from),
-                                softmap_page_of(space, length));
+            mapping_mirror_note(space, view->first + mapping_page_of(space, from),
+                                mapping_page_of(space, length));
     }
 }
 
 /* A kernel that refuses has to be taken for one that says: all of it. */
-static void look_at(struct softmap *softmap, const struct softmap_view *view)
+static void look_at(struct mapping *mapping, const struct mapping_view *view)
 {
     uintptr_t at = (uintptr_t)view->address;
-    uintptr_t end = at + (size_t)view->count * softmap->space.page_size;
+    uintptr_t end = at + (size_t)view->count * mapping->space.page_size;
     struct scan_region regions[REGIONS];
     while (at < end) {
         uintptr_t reached;
-        int count = scan(softmap->pagemap, at, end, regions, &reached);
+        int count = scan(mapping->pagemap, at, end, regions, &reached);
         if (count < 0 || reached <= at) {
-            softmap_mirror_note(&softmap->space, view->first, view->count);
+            mapping_mirror_note(&mapping->space, view->first, view->count);
             return;
         }
-        note_regions(&softmap->space, view, regions, count);
+        note_regions(&mapping->space, view, regions, count);
         at = reached;
     }
 }
 
-void softmap_notes_look(struct softmap_space *space)
+void mapping_notes_look(struct mapping_space *space)
 {
-    struct softmap *softmap = softmap_of_space(space);
-    for (const struct softmap_view *view = softmap->first; view != NULL; view = view->sibling)
+    struct mapping *mapping = mapping_of_space(space);
+    for (const struct mapping_view *view = mapping->first; view != NULL; view = view->sibling)
         if ((view->rights & RSM_RIGHT_WRITE) != 0)
-            look_at(softmap, view);
+            look_at(mapping, view);
 }
 
 /* ---------------------------------------------------------------- is it there? */
@@ -162,7 +162,7 @@ static bool notes_stores(int faultfd, int pagemap, int memory)
 
 static bool probe(int faultfd, int pagemap)
 {
-    int memory = rsmcore_fd_place(memfd_create("rsm-softmap-probe", MFD_CLOEXEC));
+    int memory = rsmcore_fd_place(memfd_create("rsm-mapping-probe", MFD_CLOEXEC));
     if (memory < 0)
         return false;
     bool works = ftruncate(memory, PROBED_PAGES * (off_t)sysconf(_SC_PAGESIZE)) == 0 &&
@@ -171,62 +171,62 @@ static bool probe(int faultfd, int pagemap)
     return works;
 }
 
-bool softmap_notes_open(struct softmap *softmap)
+bool mapping_notes_open(struct mapping *mapping)
 {
-    softmap->faultfd = new_faultfd();
-    if (softmap->faultfd < 0)
+    mapping->faultfd = new_faultfd();
+    if (mapping->faultfd < 0)
         return false;
-    softmap->pagemap = rsmcore_fd_place(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
-    return softmap->pagemap >= 0 && probe(softmap->faultfd, softmap->pagemap);
+    mapping->pagemap = rsmcore_fd_place(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+    return mapping->pagemap >= 0 && probe(mapping->faultfd, mapping->pagemap);
 }
 
 /* ---------------------------------------------------------------- views */
 
-static void show(struct softmap *softmap, const struct softmap_view *view)
+static void show(struct mapping *mapping, const struct mapping_view *view)
 {
     uint32_t end = view->first + view->count;
     sigset_t before;
     for (uint32_t page = view->first; page < end;) {
-        softmap_enter(softmap, &before);
-        page = softmap_mirror_show(&softmap->space, page, end);
-        softmap_leave(softmap, &before);
+        mapping_enter(mapping, &before);
+        page = mapping_mirror_show(&mapping->space, page, end);
+        mapping_leave(mapping, &before);
     }
 }
 
 /* The space's lock is held, and the view is not in the list. */
-static void hide(struct softmap *softmap, const struct softmap_view *view)
+static void hide(struct mapping *mapping, const struct mapping_view *view)
 {
-    struct softmap_space *space = &softmap->space;
-    softmap_mirror_hide(space, view->first, view->first + view->count);
-    for (const struct softmap_view *other = softmap->first; other != NULL; other = other->sibling)
-        softmap_mirror_keep(space, other->first, other->first + other->count);
+    struct mapping_space *space = &mapping->space;
+    mapping_mirror_hide(space, view->first, view->first + view->count);
+    for (const struct mapping_view *other = mapping->first; other != NULL; other = other->sibling)
+        mapping_mirror_keep(space, other->first, other->first + other->count);
 }
 
-static bool attach(struct softmap *softmap, const struct softmap_view *view)
+static bool attach(struct mapping *mapping, const struct mapping_view *view)
 {
-    size_t length = (size_t)view->count * softmap->space.page_size;
+    size_t length = (size_t)view->count * mapping->space.page_size;
     bool writable = (view->rights & RSM_RIGHT_WRITE) != 0;
     int protection = view->rights == 0 ? PROT_NONE : writable ? PROT_READ | PROT_WRITE : PROT_READ;
     sigset_t before;
-    if (!softmap_memory_populate(&softmap->space, view->first, view->count))
+    if (!mapping_memory_populate(&mapping->space, view->first, view->count))
         return false;
-    show(softmap, view);
-    if ((!writable || rsmcore_uffd_protect(softmap->faultfd, (uintptr_t)view->address, length)) &&
+    show(mapping, view);
+    if ((!writable || rsmcore_uffd_protect(mapping->faultfd, (uintptr_t)view->address, length)) &&
         mprotect(view->address, length, protection) == 0)
         return true;
-    softmap_enter(softmap, &before);
-    hide(softmap, view);
-    softmap_leave(softmap, &before);
+    mapping_enter(mapping, &before);
+    hide(mapping, view);
+    mapping_leave(mapping, &before);
     return false;
 }
 
 /* What the kernel noted stays. */
-static void seal(struct softmap *softmap, const struct softmap_view *view)
+static void seal(struct mapping *mapping, const struct mapping_view *view)
 {
-    (void)mprotect(view->address, (size_t)view->count * softmap->space.page_size, PROT_NONE);
+    (void)mprotect(view->address, (size_t)view->count * mapping->space.page_size, PROT_NONE);
 }
 
-const struct softmap_mechanism softmap_by_notes = {
+const struct mapping_mechanism mapping_by_notes = {
     .name = "notes of the kernel about stores, userfaultfd",
     .attach = attach,
     .seal = seal,

@@ -10,13 +10,13 @@ enum { STRIDE = 128 }; /* bytes between two stores of one copy, at most */
 
 /* ---------------------------------------------------------------- sets of pages */
 
-static void wake(struct softmap_space *space)
+static void wake(struct mapping_space *space)
 {
     if (atomic_load(&space->clean_count) + atomic_load(&space->dirty_count) == 1)
         space->woken(space);
 }
 
-static void add_clean(struct softmap_space *space, uint32_t page)
+static void add_clean(struct mapping_space *space, uint32_t page)
 {
     space->clean[page / BITS] |= UINT64_C(1) << page % BITS;
     if (atomic_fetch_add(&space->clean_count, 1) == 0) {
@@ -29,16 +29,16 @@ static void add_clean(struct softmap_space *space, uint32_t page)
     wake(space);
 }
 
-static void remove_clean(struct softmap_space *space, uint32_t page)
+static void remove_clean(struct mapping_space *space, uint32_t page)
 {
     space->clean[page / BITS] &= ~(UINT64_C(1) << page % BITS);
     atomic_fetch_sub(&space->clean_count, 1);
 }
 
-static void add_dirty(struct softmap_space *space, uint32_t page)
+static void add_dirty(struct mapping_space *space, uint32_t page)
 {
-    space->page[page].next = SOFTMAP_NO_PAGE;
-    if (space->dirty_first == SOFTMAP_NO_PAGE)
+    space->page[page].next = MAPPING_NO_PAGE;
+    if (space->dirty_first == MAPPING_NO_PAGE)
         space->dirty_first = page;
     else
         space->page[space->dirty_last].next = page;
@@ -47,26 +47,26 @@ static void add_dirty(struct softmap_space *space, uint32_t page)
     wake(space);
 }
 
-uint32_t softmap_next_clean(const struct softmap_space *space, uint32_t from)
+uint32_t mapping_next_clean(const struct mapping_space *space, uint32_t from)
 {
     if (atomic_load(&space->clean_count) == 0)
-        return SOFTMAP_NO_PAGE;
+        return MAPPING_NO_PAGE;
     if (from < space->clean_from)
         from = space->clean_from;
     while (from < space->clean_to) {
         uint64_t rest = space->clean[from / BITS] >> from % BITS;
         if (rest != 0) {
             from += (uint32_t)__builtin_ctzll(rest);
-            return from < space->clean_to ? from : SOFTMAP_NO_PAGE;
+            return from < space->clean_to ? from : MAPPING_NO_PAGE;
         }
         from = (from / BITS + 1) * BITS;
     }
-    return SOFTMAP_NO_PAGE;
+    return MAPPING_NO_PAGE;
 }
 
 /* ---------------------------------------------------------------- contents */
 
-void softmap_note_stored(struct softmap_space *space, uint32_t page, size_t from, size_t length)
+void mapping_note_stored(struct mapping_space *space, uint32_t page, size_t from, size_t length)
 {
     size_t line = space->page_size / LINES;
     size_t first = from / line, last = (from + length - 1) / line;
@@ -74,10 +74,10 @@ void softmap_note_stored(struct softmap_space *space, uint32_t page, size_t from
 }
 
 /* Whether the page just fetched differs from what it was in a line that we have stored to. */
-static bool peer_wrote_ours(const struct softmap_space *space, uint32_t page)
+static bool peer_wrote_ours(const struct mapping_space *space, uint32_t page)
 {
     size_t line = space->page_size / LINES;
-    const uint8_t *copy = softmap_copy_of(space, page);
+    const uint8_t *copy = mapping_copy_of(space, page);
     if (memcmp(copy, space->buffer, space->page_size) == 0)
         return false;
     for (unsigned i = 0; i < LINES; i++)
@@ -89,10 +89,10 @@ static bool peer_wrote_ours(const struct softmap_space *space, uint32_t page)
 
 /* Other threads may be loading: aligned words change in one go, and those that stay the same are
  * left alone. Volatile keeps the compiler from making a copy of it. */
-__attribute__((no_sanitize_thread)) static void update_copy(struct softmap_space *space,
+__attribute__((no_sanitize_thread)) static void update_copy(struct mapping_space *space,
                                                             uint32_t page)
 {
-    volatile uint64_t *copy = (uint64_t *)(void *)softmap_copy_of(space, page);
+    volatile uint64_t *copy = (uint64_t *)(void *)mapping_copy_of(space, page);
     const uint64_t *fresh = (const uint64_t *)(const void *)space->buffer;
     for (size_t i = 0; i < space->page_size / sizeof *fresh; i++)
         if (copy[i] != fresh[i])
@@ -101,15 +101,15 @@ __attribute__((no_sanitize_thread)) static void update_copy(struct softmap_space
 
 /* Make the copy what the segment has. A page that cannot be fetched stays as it was last known: the
  * error is the barrier's to tell, and the program goes on. */
-static void bring(struct softmap_space *space, uint32_t page)
+static void bring(struct mapping_space *space, uint32_t page)
 {
-    struct softmap_page *entry = &space->page[page];
+    struct mapping_page *entry = &space->page[page];
     if (space->dead)
         return;
-    size_t bytes = softmap_page_bytes(space, page);
+    size_t bytes = mapping_page_bytes(space, page);
     if (bytes < space->page_size)
         memset(space->buffer + bytes, 0, space->page_size - bytes);
-    if (softmap_fetch(space, page, 1) != RSM_ST_OK)
+    if (mapping_fetch(space, page, 1) != RSM_ST_OK)
         return;
     if (entry->known && !entry->two_way && entry->stored_lines != 0 &&
         peer_wrote_ours(space, page)) {
@@ -117,25 +117,25 @@ static void bring(struct softmap_space *space, uint32_t page)
         space->counters.two_way_pages++;
     }
     entry->known = true;
-    if (entry->state == SOFTMAP_NONE)
-        memcpy(softmap_copy_of(space, page), space->buffer, space->page_size);
+    if (entry->state == MAPPING_NONE)
+        memcpy(mapping_copy_of(space, page), space->buffer, space->page_size);
     else
         update_copy(space, page);
 }
 
 /* A kernel that has no room for another kind of page in between gets larger kinds. */
-static bool try_protect(struct softmap_space *space, uint32_t page, enum softmap_state state)
+static bool try_protect(struct mapping_space *space, uint32_t page, enum mapping_state state)
 {
     if (space->protect(space, page, 1, state))
         return true;
-    softmap_flush(space);
-    softmap_drop_clean(space, 0, space->page_count);
+    mapping_flush(space);
+    mapping_drop_clean(space, 0, space->page_count);
     return space->protect(space, page, 1, state);
 }
 
 /* Let threads at a page whose state is about to say so. They need not wait for that, so until
  * settled() a barrier that takes no lock does not believe the counts. */
-static bool protect(struct softmap_space *space, uint32_t page, enum softmap_state state)
+static bool protect(struct mapping_space *space, uint32_t page, enum mapping_state state)
 {
     atomic_store(&space->opening, true);
     bool done = try_protect(space, page, state);
@@ -144,29 +144,29 @@ static bool protect(struct softmap_space *space, uint32_t page, enum softmap_sta
     return done;
 }
 
-static void settled(struct softmap_space *space)
+static void settled(struct mapping_space *space)
 {
     atomic_store(&space->opening, false);
 }
 
 /* ---------------------------------------------------------------- transitions */
 
-bool softmap_reassert(struct softmap_space *space, uint32_t page)
+bool mapping_reassert(struct mapping_space *space, uint32_t page)
 {
     return try_protect(space, page, space->page[page].state);
 }
 
-bool softmap_load(struct softmap_space *space, uint32_t page)
+bool mapping_load(struct mapping_space *space, uint32_t page)
 {
-    struct softmap_page *entry = &space->page[page];
-    if (entry->state != SOFTMAP_NONE)
+    struct mapping_page *entry = &space->page[page];
+    if (entry->state != MAPPING_NONE)
         return true;
-    if (!softmap_may_read(space))
+    if (!mapping_may_read(space))
         return false;
     bring(space, page);
-    if (!protect(space, page, SOFTMAP_RO))
+    if (!protect(space, page, MAPPING_RO))
         return false;
-    entry->state = SOFTMAP_RO;
+    entry->state = MAPPING_RO;
     entry->since = space->now();
     entry->refreshes = 0;
     add_clean(space, page);
@@ -175,21 +175,21 @@ bool softmap_load(struct softmap_space *space, uint32_t page)
     return true;
 }
 
-bool softmap_promote(struct softmap_space *space, uint32_t page)
+bool mapping_promote(struct mapping_space *space, uint32_t page)
 {
-    struct softmap_page *entry = &space->page[page];
-    if (entry->state == SOFTMAP_RW)
+    struct mapping_page *entry = &space->page[page];
+    if (entry->state == MAPPING_RW)
         return true;
-    if (!softmap_may_read(space))
+    if (!mapping_may_read(space))
         return false;
-    if (!(SOFTMAP_DEFECT(SOFTMAP_STALE_TWIN) && entry->known))
+    if (!(MAPPING_DEFECT(MAPPING_STALE_TWIN) && entry->known))
         bring(space, page);
-    memcpy(softmap_twin_of(space, page), softmap_copy_of(space, page), space->page_size);
-    if (!protect(space, page, SOFTMAP_RW))
+    memcpy(mapping_twin_of(space, page), mapping_copy_of(space, page), space->page_size);
+    if (!protect(space, page, MAPPING_RW))
         return false;
-    if (entry->state == SOFTMAP_RO)
+    if (entry->state == MAPPING_RO)
         remove_clean(space, page);
-    entry->state = SOFTMAP_RW;
+    entry->state = MAPPING_RW;
     entry->since = space->now();
     entry->stores = 0;
     entry->stored_lines = 0;
@@ -203,40 +203,40 @@ bool softmap_promote(struct softmap_space *space, uint32_t page)
 }
 
 /* Copies go from page to page, in either direction: a neighbour of the page that became RW last. */
-static bool goes_on_from_page(const struct softmap_space *space, uint32_t page, uint64_t now)
+static bool goes_on_from_page(const struct mapping_space *space, uint32_t page, uint64_t now)
 {
-    return space->streak != SOFTMAP_NO_PAGE &&
+    return space->streak != MAPPING_NO_PAGE &&
            (page == space->streak + 1 || page + 1 == space->streak) &&
-           now - space->streak_since < SOFTMAP_EPOCH_US;
+           now - space->streak_since < MAPPING_EPOCH_US;
 }
 
 /* A flush in the background took the twin away amid a copy, which goes on where it was. A barrier
  * ends that: what comes then may be another thing. */
-static bool goes_on_in_page(const struct softmap_space *space, uint32_t page, size_t at,
+static bool goes_on_in_page(const struct mapping_space *space, uint32_t page, size_t at,
                             uint64_t now)
 {
-    const struct softmap_page *entry = &space->page[page];
+    const struct mapping_page *entry = &space->page[page];
     if (!entry->cut_short || entry->epoch != atomic_load(&space->epoch) ||
-        now - entry->since >= SOFTMAP_EPOCH_US)
+        now - entry->since >= MAPPING_EPOCH_US)
         return false;
     return (at > entry->sent_last && at - entry->sent_last <= STRIDE) ||
            (at < entry->sent_from && entry->sent_from - at <= STRIDE);
 }
 
-bool softmap_prefers_twin(struct softmap_space *space, uint32_t page, size_t at, unsigned weight)
+bool mapping_prefers_twin(struct mapping_space *space, uint32_t page, size_t at, unsigned weight)
 {
-    struct softmap_page *entry = &space->page[page];
-    if (!softmap_may_read(space))
+    struct mapping_page *entry = &space->page[page];
+    if (!mapping_may_read(space))
         return false; /* there is nothing to make one of */
-    if (space->options.mode == SOFTMAP_TWIN || space->dead)
+    if (space->options.mode == MAPPING_TWIN || space->dead)
         return true;
-    if (space->options.mode == SOFTMAP_PRECISE || entry->two_way ||
-        space->options.threshold == SOFTMAP_THRESHOLD_NEVER)
+    if (space->options.mode == MAPPING_PRECISE || entry->two_way ||
+        space->options.threshold == MAPPING_THRESHOLD_NEVER)
         return false;
     uint64_t now = space->now();
     bool goes_on = goes_on_from_page(space, page, now) || goes_on_in_page(space, page, at, now);
     uint32_t epoch = atomic_load(&space->epoch);
-    if (entry->stores == 0 || entry->epoch != epoch || now - entry->counted >= SOFTMAP_EPOCH_US) {
+    if (entry->stores == 0 || entry->epoch != epoch || now - entry->counted >= MAPPING_EPOCH_US) {
         entry->stores = 0;
         entry->counted = now;
         entry->epoch = epoch;
@@ -248,46 +248,46 @@ bool softmap_prefers_twin(struct softmap_space *space, uint32_t page, size_t at,
 
 /* Where the page has a twin the bytes are in both: they are sent here and must not be again, for
  * the peer may have written there meanwhile. */
-static void store_locally(struct softmap_space *space, uint32_t page, size_t at, const void *bytes,
+static void store_locally(struct mapping_space *space, uint32_t page, size_t at, const void *bytes,
                           size_t length)
 {
-    struct softmap_page *entry = &space->page[page];
-    if (entry->state == SOFTMAP_RW)
-        memcpy(softmap_twin_of(space, page) + at, bytes, length);
-    if (entry->known || entry->state != SOFTMAP_NONE) {
-        memcpy(softmap_copy_of(space, page) + at, bytes, length);
-        softmap_note_stored(space, page, at, length);
+    struct mapping_page *entry = &space->page[page];
+    if (entry->state == MAPPING_RW)
+        memcpy(mapping_twin_of(space, page) + at, bytes, length);
+    if (entry->known || entry->state != MAPPING_NONE) {
+        memcpy(mapping_copy_of(space, page) + at, bytes, length);
+        mapping_note_stored(space, page, at, length);
     }
 }
 
-void softmap_store(struct softmap_space *space, uint64_t offset, const void *bytes, size_t length)
+void mapping_store(struct mapping_space *space, uint64_t offset, const void *bytes, size_t length)
 {
-    uint32_t page = softmap_page_of(space, offset);
+    uint32_t page = mapping_page_of(space, offset);
     size_t at = (size_t)(offset % space->page_size);
     size_t here = length < space->page_size - at ? length : space->page_size - at;
-    if (!SOFTMAP_DEFECT(SOFTMAP_NO_O1) && atomic_load(&space->dirty_count) > 0)
-        softmap_flush(space);
+    if (!MAPPING_DEFECT(MAPPING_NO_O1) && atomic_load(&space->dirty_count) > 0)
+        mapping_flush(space);
     store_locally(space, page, at, bytes, here);
     if (here < length)
         store_locally(space, page + 1, 0, (const uint8_t *)bytes + here, length - here);
     space->counters.stores++;
     if (space->dead)
         return;
-    if (!SOFTMAP_DEFECT(SOFTMAP_NO_O1))
-        softmap_order(space);
+    if (!MAPPING_DEFECT(MAPPING_NO_O1))
+        mapping_order(space);
     struct rsm_transfer piece = {
-        .local = softmap_buffer(space, length), .remote = offset, .length = length};
+        .local = mapping_buffer(space, length), .remote = offset, .length = length};
     memcpy(piece.local, bytes, length);
-    (void)softmap_send(space, &piece, 1);
+    (void)mapping_send(space, &piece, 1);
 }
 
-void softmap_refresh(struct softmap_space *space, uint32_t page)
+void mapping_refresh(struct mapping_space *space, uint32_t page)
 {
-    struct softmap_page *entry = &space->page[page];
-    if (entry->state != SOFTMAP_RO || SOFTMAP_DEFECT(SOFTMAP_NO_REFRESH))
+    struct mapping_page *entry = &space->page[page];
+    if (entry->state != MAPPING_RO || MAPPING_DEFECT(MAPPING_NO_REFRESH))
         return;
     if (++entry->refreshes >= REFRESHES_IN_A_ROW && !space->dead) {
-        softmap_drop_clean(space, page, 1);
+        mapping_drop_clean(space, page, 1);
         return;
     }
     bring(space, page);
@@ -295,45 +295,45 @@ void softmap_refresh(struct softmap_space *space, uint32_t page)
     space->counters.refreshes++;
 }
 
-static void drop_run(struct softmap_space *space, uint32_t first, uint32_t count)
+static void drop_run(struct mapping_space *space, uint32_t first, uint32_t count)
 {
-    softmap_close(space, first, count);
+    mapping_close(space, first, count);
     for (uint32_t page = first; page < first + count; page++)
-        if (space->page[page].state == SOFTMAP_RO) {
+        if (space->page[page].state == MAPPING_RO) {
             remove_clean(space, page);
-            space->page[page].state = SOFTMAP_NONE;
+            space->page[page].state = MAPPING_NONE;
         }
 }
 
 /* A run in the middle of equal pages may need more entries than the kernel's map has left; all
  * pages together need none. RW pages that lose their access so get it back with the next fault. */
-void softmap_close(struct softmap_space *space, uint32_t first, uint32_t count)
+void mapping_close(struct mapping_space *space, uint32_t first, uint32_t count)
 {
-    if (space->protect(space, first, count, SOFTMAP_NONE))
+    if (space->protect(space, first, count, MAPPING_NONE))
         return;
-    (void)space->protect(space, 0, space->page_count, SOFTMAP_NONE);
-    for (uint32_t page = softmap_next_clean(space, 0); page != SOFTMAP_NO_PAGE;
-         page = softmap_next_clean(space, page)) {
+    (void)space->protect(space, 0, space->page_count, MAPPING_NONE);
+    for (uint32_t page = mapping_next_clean(space, 0); page != MAPPING_NO_PAGE;
+         page = mapping_next_clean(space, page)) {
         remove_clean(space, page);
-        space->page[page].state = SOFTMAP_NONE;
+        space->page[page].state = MAPPING_NONE;
     }
 }
 
-void softmap_drop_clean(struct softmap_space *space, uint32_t first, uint32_t count)
+void mapping_drop_clean(struct mapping_space *space, uint32_t first, uint32_t count)
 {
-    uint32_t page = softmap_next_clean(space, first);
-    while (page != SOFTMAP_NO_PAGE && page - first < count) {
+    uint32_t page = mapping_next_clean(space, first);
+    while (page != MAPPING_NO_PAGE && page - first < count) {
         uint32_t end = page + 1;
-        while (end - first < count && softmap_next_clean(space, end) == end)
+        while (end - first < count && mapping_next_clean(space, end) == end)
             end++;
         drop_run(space, page, end - page);
-        page = softmap_next_clean(space, end);
+        page = mapping_next_clean(space, end);
     }
 }
 
-void softmap_forget(struct softmap_space *space, uint32_t first, uint32_t count)
+void mapping_forget(struct mapping_space *space, uint32_t first, uint32_t count)
 {
-    softmap_drop_clean(space, first, count);
+    mapping_drop_clean(space, first, count);
     for (uint32_t page = first; page < first + count; page++) {
         space->page[page].known = false;
         space->page[page].two_way = false;

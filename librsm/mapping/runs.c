@@ -7,12 +7,12 @@
 
 enum { BLOCK = 256, WORD = sizeof(uint64_t) };
 
-void softmap_runs_send(struct softmap_runs *runs)
+void mapping_runs_send(struct mapping_runs *runs)
 {
     /* After a failure the rest is not tried: a fabric that has to time out each piece would hold
      * the caller for ever, and the barrier says that the span has failed. */
     if (runs->count > 0 && !runs->failed)
-        runs->failed = softmap_send(runs->space, runs->piece, runs->count) != RSM_ST_OK;
+        runs->failed = mapping_send(runs->space, runs->piece, runs->count) != RSM_ST_OK;
     runs->count = 0;
 }
 
@@ -53,12 +53,12 @@ static size_t next_equality(const uint8_t *copy, const uint8_t *twin, size_t at,
 }
 
 /* The run of whole grains that begins with the first difference from `at` on. */
-static bool next_run(const struct softmap_space *space, uint32_t page, const uint8_t *copy,
+static bool next_run(const struct mapping_space *space, uint32_t page, const uint8_t *copy,
                      size_t *from, size_t *to)
 {
-    const uint8_t *twin = softmap_twin_of(space, page);
-    size_t end = softmap_page_bytes(space, page);
-    size_t grain = SOFTMAP_DEFECT(SOFTMAP_GAP_MERGE) ? 64 : space->options.grain;
+    const uint8_t *twin = mapping_twin_of(space, page);
+    size_t end = mapping_page_bytes(space, page);
+    size_t grain = MAPPING_DEFECT(MAPPING_GAP_MERGE) ? 64 : space->options.grain;
     size_t at = next_difference(copy, twin, *to, end);
     if (at == end)
         return false;
@@ -71,30 +71,30 @@ static bool next_run(const struct softmap_space *space, uint32_t page, const uin
     return true;
 }
 
-static void add_run(struct softmap_runs *runs, uint32_t page, const uint8_t *copy, size_t from,
+static void add_run(struct mapping_runs *runs, uint32_t page, const uint8_t *copy, size_t from,
                     size_t to)
 {
-    struct softmap_space *space = runs->space;
-    if (runs->count == SOFTMAP_RUNS)
-        softmap_runs_send(runs);
+    struct mapping_space *space = runs->space;
+    if (runs->count == MAPPING_RUNS)
+        mapping_runs_send(runs);
     /* A buffer that begins anew must not take what is still to be sent. */
-    if (space->buffer_used + (to - from) > SOFTMAP_BUFFER_PAGES * space->page_size)
-        softmap_runs_send(runs);
+    if (space->buffer_used + (to - from) > MAPPING_BUFFER_PAGES * space->page_size)
+        mapping_runs_send(runs);
     struct rsm_transfer *piece = &runs->piece[runs->count++];
-    piece->local = softmap_buffer(space, to - from);
+    piece->local = mapping_buffer(space, to - from);
     piece->remote = (uint64_t)page * space->page_size + from;
     piece->length = to - from;
     memcpy(piece->local, copy + from, to - from);
-    softmap_note_stored(space, page, from, to - from);
+    mapping_note_stored(space, page, from, to - from);
     space->counters.runs++;
 }
 
-bool softmap_runs_add(struct softmap_runs *runs, uint32_t page, const uint8_t *copy)
+bool mapping_runs_add(struct mapping_runs *runs, uint32_t page, const uint8_t *copy)
 {
-    struct softmap_space *space = runs->space;
-    size_t from = 0, to = 0, end = softmap_page_bytes(space, page);
+    struct mapping_space *space = runs->space;
+    size_t from = 0, to = 0, end = mapping_page_bytes(space, page);
     bool any = false;
-    if (SOFTMAP_DEFECT(SOFTMAP_WHOLE_PAGE)) {
+    if (MAPPING_DEFECT(MAPPING_WHOLE_PAGE)) {
         add_run(runs, page, copy, 0, end);
         return true;
     }

@@ -9,7 +9,7 @@
 #include "base/apart.h"
 #include "mapping/atomics.h"
 #include "mapping/mirror.h"
-#include "mapping/softmap_internal.h"
+#include "mapping/mapping_internal.h"
 #include "base/status.h"
 
 enum { NS_PER_US = 1000, US_PER_S = 1000000, STACK_BYTES = 1024 * 1024 };
@@ -18,95 +18,95 @@ enum { NS_PER_US = 1000, US_PER_S = 1000000, STACK_BYTES = 1024 * 1024 };
 enum { LINGER_US = 1000 };
 
 /* Sleep until `work` is no longer @p seen, or for @p us microseconds; 0: for ever. */
-static void wait_for_work(struct softmap *softmap, uint32_t seen, uint32_t us)
+static void wait_for_work(struct mapping *mapping, uint32_t seen, uint32_t us)
 {
     struct timespec time = {.tv_sec = us / US_PER_S, .tv_nsec = (long)(us % US_PER_S) * NS_PER_US};
     /* Who posts after the look at `work` that the call begins with sees this. */
-    atomic_store(&softmap->asleep, us == 0 || us > LINGER_US);
-    (void)syscall(SYS_futex, &softmap->work, FUTEX_WAIT_PRIVATE, seen, us > 0 ? &time : NULL, NULL,
+    atomic_store(&mapping->asleep, us == 0 || us > LINGER_US);
+    (void)syscall(SYS_futex, &mapping->work, FUTEX_WAIT_PRIVATE, seen, us > 0 ? &time : NULL, NULL,
                   0);
-    atomic_store(&softmap->asleep, false);
+    atomic_store(&mapping->asleep, false);
 }
 
-static void post_work(struct softmap *softmap, bool at_once)
+static void post_work(struct mapping *mapping, bool at_once)
 {
-    atomic_fetch_add(&softmap->work, 1);
-    if (!at_once && !atomic_load(&softmap->asleep))
+    atomic_fetch_add(&mapping->work, 1);
+    if (!at_once && !atomic_load(&mapping->asleep))
         return;
-    (void)syscall(SYS_futex, &softmap->work, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    (void)syscall(SYS_futex, &mapping->work, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-void softmap_service_wake(struct softmap_space *space)
+void mapping_service_wake(struct mapping_space *space)
 {
-    post_work(softmap_of_space(space), false);
+    post_work(mapping_of_space(space), false);
 }
 
 /* The lock is given up between pages, so that a fault waits for one transfer at most. */
-static void serve(struct softmap_space *space)
+static void serve(struct mapping_space *space)
 {
-    softmap_lock(&space->lock);
-    softmap_service(space);
-    softmap_unlock(&space->lock);
+    mapping_lock(&space->lock);
+    mapping_service(space);
+    mapping_unlock(&space->lock);
     uint32_t page = 0;
-    while (page != SOFTMAP_NO_PAGE) {
-        softmap_lock(&space->lock);
-        page = softmap_service_next(space, page);
-        softmap_unlock(&space->lock);
+    while (page != MAPPING_NO_PAGE) {
+        mapping_lock(&space->lock);
+        page = mapping_service_next(space, page);
+        mapping_unlock(&space->lock);
     }
 }
 
-static uint32_t pause_of_mirror(struct softmap_space *space)
+static uint32_t pause_of_mirror(struct mapping_space *space)
 {
-    softmap_lock(&space->lock);
-    uint32_t pause = softmap_mirror_pause(space);
-    softmap_unlock(&space->lock);
+    mapping_lock(&space->lock);
+    uint32_t pause = mapping_mirror_pause(space);
+    mapping_unlock(&space->lock);
     return pause;
 }
 
 /* Microseconds until something is due; 0: nothing will be until there is work. */
-static uint32_t time_to_sleep(struct softmap_space *space)
+static uint32_t time_to_sleep(struct mapping_space *space)
 {
     if (space->mirror != NULL)
         return pause_of_mirror(space);
     uint32_t refresh = space->options.refresh_us > 0 ? space->options.refresh_us : 1;
-    softmap_lock(&space->lock);
-    uint32_t flush = softmap_service_due(space);
-    softmap_unlock(&space->lock);
+    mapping_lock(&space->lock);
+    uint32_t flush = mapping_service_due(space);
+    mapping_unlock(&space->lock);
     if (atomic_load(&space->clean_count) == 0)
         return flush;
     return flush > 0 && flush < refresh ? flush : refresh;
 }
 
 /* Microseconds between two looks while it lingers: what comes meanwhile is no later for it. */
-static uint32_t time_to_look(const struct softmap_space *space)
+static uint32_t time_to_look(const struct mapping_space *space)
 {
-    const struct softmap_options *options = &space->options;
+    const struct mapping_options *options = &space->options;
     uint32_t time = options->flush_us < LINGER_US ? options->flush_us : LINGER_US;
     return options->refresh_us > 0 && options->refresh_us < time ? options->refresh_us : time;
 }
 
 static void *run(void *argument)
 {
-    struct softmap *softmap = argument;
-    (void)prctl(PR_SET_NAME, "rsm-softmap");
+    struct mapping *mapping = argument;
+    (void)prctl(PR_SET_NAME, "rsm-mapping");
     (void)prctl(PR_SET_TIMERSLACK,
                 NS_PER_US); /* the kernel's default is as long as our intervals */
     uint32_t lingered = 0, before = 0;
-    while (!atomic_load(&softmap->stopping)) {
-        uint32_t seen = atomic_load(&softmap->work);
-        serve(&softmap->space);
-        softmap_atomics_report();
-        uint32_t us = time_to_sleep(&softmap->space);
+    while (!atomic_load(&mapping->stopping)) {
+        uint32_t seen = atomic_load(&mapping->work);
+        serve(&mapping->space);
+        mapping_atomics_report();
+        uint32_t us = time_to_sleep(&mapping->space);
         if (us > 0 || seen != before) {
             lingered = 0;
             before = seen;
         }
         if (us == 0 && lingered < LINGER_US) {
-            us = time_to_look(&softmap->space);
+            us = time_to_look(&mapping->space);
             lingered += us;
         }
-        if (!atomic_load(&softmap->stopping))
-            wait_for_work(softmap, seen, us);
+        if (!atomic_load(&mapping->stopping))
+            wait_for_work(mapping, seen, us);
     }
     return NULL;
 }
@@ -129,8 +129,8 @@ static void *make_stack(void)
     return made;
 }
 
-enum rsm_status softmap_thread_start(struct softmap *softmap, void *(*run_it)(void *),
-                                     struct softmap_thread *thread)
+enum rsm_status mapping_thread_start(struct mapping *mapping, void *(*run_it)(void *),
+                                     struct mapping_thread *thread)
 {
     pthread_attr_t attributes;
     sigset_t before;
@@ -144,9 +144,9 @@ enum rsm_status softmap_thread_start(struct softmap *softmap, void *(*run_it)(vo
     }
     (void)pthread_attr_setstack(&attributes, (uint8_t *)thread->stack + guard_bytes(),
                                 STACK_BYTES - guard_bytes());
-    softmap_block(&before); /* the thread inherits the mask */
-    error = pthread_create(&thread->id, &attributes, run_it, softmap);
-    softmap_unblock(&before);
+    mapping_block(&before); /* the thread inherits the mask */
+    error = pthread_create(&thread->id, &attributes, run_it, mapping);
+    mapping_unblock(&before);
     pthread_attr_destroy(&attributes);
     if (error == 0)
         return RSM_ST_OK;
@@ -154,22 +154,22 @@ enum rsm_status softmap_thread_start(struct softmap *softmap, void *(*run_it)(vo
     return RSM_ST_NO_RESOURCES;
 }
 
-void softmap_thread_join(struct softmap_thread *thread)
+void mapping_thread_join(struct mapping_thread *thread)
 {
     (void)pthread_join(thread->id, NULL);
     munmap(thread->stack, STACK_BYTES);
 }
 
-enum rsm_status softmap_service_start(struct softmap *softmap)
+enum rsm_status mapping_service_start(struct mapping *mapping)
 {
-    atomic_store(&softmap->stopping, false);
-    return softmap_thread_start(softmap, run, &softmap->thread);
+    atomic_store(&mapping->stopping, false);
+    return mapping_thread_start(mapping, run, &mapping->thread);
 }
 
-void softmap_service_stop(struct softmap *softmap)
+void mapping_service_stop(struct mapping *mapping)
 {
-    atomic_store(&softmap->stopping, true);
-    post_work(softmap, true);
-    softmap_thread_join(&softmap->thread);
-    softmap_atomics_report();
+    atomic_store(&mapping->stopping, true);
+    post_work(mapping, true);
+    mapping_thread_join(&mapping->thread);
+    mapping_atomics_report();
 }

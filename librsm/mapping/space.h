@@ -14,8 +14,8 @@
  *
  * In mirror mode all pages are NONE as far as this goes: mirror.h has what it does instead.
  */
-#ifndef RSMCORE_SOFTMAP_SPACE_H
-#define RSMCORE_SOFTMAP_SPACE_H
+#ifndef RSMCORE_MAPPING_SPACE_H
+#define RSMCORE_MAPPING_SPACE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -27,13 +27,13 @@
 #include "mapping/options.h"
 #include "rsm/transport.h"
 
-enum softmap_state { SOFTMAP_NONE, SOFTMAP_RO, SOFTMAP_RW };
+enum mapping_state { MAPPING_NONE, MAPPING_RO, MAPPING_RW };
 
-#define SOFTMAP_NO_PAGE UINT32_MAX
+#define MAPPING_NO_PAGE UINT32_MAX
 
-struct softmap_mirror; /* mirror.h */
+struct mapping_mirror; /* mirror.h */
 
-struct softmap_page {
+struct mapping_page {
     uint64_t posted;       /* number of the last write that was posted to it */
     uint64_t stored_lines; /* 64ths of the page that own stores went to since it was known */
     uint64_t since;        /* us: became RW, or was last read */
@@ -43,7 +43,7 @@ struct softmap_page {
     uint16_t stores;       /* trapped ones in one epoch, as long as NONE or RO */
     uint16_t sent_from;    /* first and last byte in the page that the last flush sent */
     uint16_t sent_last;
-    uint8_t state;     /* enum softmap_state */
+    uint8_t state;     /* enum mapping_state */
     uint8_t refreshes; /* in a row, as long as RO */
     bool known;        /* the copy had the segment's contents once */
     bool two_way;      /* the peer writes what we write: no twin because of many stores */
@@ -51,7 +51,7 @@ struct softmap_page {
 };
 
 /** What happened. Changed under the lock. */
-struct softmap_counters {
+struct mapping_counters {
     uint64_t traps;         /**< faults in views */
     uint64_t loads;         /**< pages that became RO; in mirror mode, that were read to be shown */
     uint64_t stores;        /**< instructions that were carried out instead of the processor */
@@ -63,30 +63,30 @@ struct softmap_counters {
     uint64_t refreshes;     /**< of RO pages, in place; in mirror mode, of pages */
 };
 
-struct softmap_space {
-    struct softmap_lock lock;
+struct mapping_space {
+    struct mapping_lock lock;
     struct rsm_conn *inner; /* the transport's connection */
     uint64_t size;          /* bytes of the segment */
     size_t page_size;       /* bytes */
     uint32_t page_count;
     uint32_t rights; /* RSM_RIGHT_* */
-    struct softmap_options options;
+    struct mapping_options options;
 
     uint8_t *copy;             /* page_count pages: what the views show */
     uint8_t *twins;            /* as many, populated where pages are RW */
-    uint8_t *buffer;           /* SOFTMAP_BUFFER_PAGES pages that the transport reads and writes */
+    uint8_t *buffer;           /* MAPPING_BUFFER_PAGES pages that the transport reads and writes */
     uint8_t *scratch;          /* a page, for what a string instruction stores, or a snapshot */
-    struct softmap_page *page; /* page_count entries */
+    struct mapping_page *page; /* page_count entries */
     uint64_t *clean;           /* bit per page: it is RO */
 
-    struct softmap_mirror *mirror; /* of that mode, else NULL */
+    struct mapping_mirror *mirror; /* of that mode, else NULL */
 
     /** Make the views of a run of pages inaccessible, readable or writable; on return no thread
      *  stores where it must not. False: the kernel refused. */
-    bool (*protect)(struct softmap_space *space, uint32_t first, uint32_t count,
-                    enum softmap_state state);
+    bool (*protect)(struct mapping_space *space, uint32_t first, uint32_t count,
+                    enum mapping_state state);
     uint64_t (*now)(void);                      /* us, from any point in time */
-    void (*woken)(struct softmap_space *space); /* the first page has become RO or RW */
+    void (*woken)(struct mapping_space *space); /* the first page has become RO or RW */
 
     _Atomic uint32_t clean_count, dirty_count; /* changed under the lock */
     atomic_bool opening;           /* a page is accessible that they do not count yet; the same */
@@ -100,10 +100,10 @@ struct softmap_space {
     bool dead;                       /* the peer has gone: the copies are just memory */
     _Atomic enum rsm_status pending; /* an error that no barrier has told yet */
     atomic_uint asking;              /* threads, with the lock, that are about to set it */
-    struct softmap_counters counters;
+    struct mapping_counters counters;
 };
 
-#define SOFTMAP_BUFFER_PAGES 16u
+#define MAPPING_BUFFER_PAGES 16u
 
 /**
  * What the caller has stored to or loaded from a view comes before what it loads next.
@@ -114,7 +114,7 @@ struct softmap_space {
  * program order and repeats those whose value has changed meanwhile; arm64 lets a load pass an
  * earlier store, and its translation, unless there is a fence.
  */
-static inline void softmap_accesses_done(void)
+static inline void mapping_accesses_done(void)
 {
 #if !defined(__x86_64__)
     rsm_fence_full();
@@ -123,46 +123,46 @@ static inline void softmap_accesses_done(void)
 
 /** Whether no page is accessible that has been stored to since it was. Without the lock: what other
  *  threads store at this moment may be missed, what the caller has stored is not. */
-static inline bool softmap_has_no_stores(const struct softmap_space *space)
+static inline bool mapping_has_no_stores(const struct mapping_space *space)
 {
-    softmap_accesses_done();
+    mapping_accesses_done();
     return space->mirror == NULL && !atomic_load(&space->opening) &&
            atomic_load(&space->dirty_count) == 0;
 }
 
 /** The same for pages that have been loaded from. */
-static inline bool softmap_has_no_loads(const struct softmap_space *space)
+static inline bool mapping_has_no_loads(const struct mapping_space *space)
 {
-    softmap_accesses_done();
+    mapping_accesses_done();
     return space->mirror == NULL && !atomic_load(&space->opening) &&
            atomic_load(&space->clean_count) == 0;
 }
 
 /** Whether pages can be read from the segment at all. */
-static inline bool softmap_may_read(const struct softmap_space *space)
+static inline bool mapping_may_read(const struct mapping_space *space)
 {
     return (space->rights & RSM_RIGHT_READ) != 0;
 }
 
 /** Page that an offset lies in. */
-static inline uint32_t softmap_page_of(const struct softmap_space *space, uint64_t offset)
+static inline uint32_t mapping_page_of(const struct mapping_space *space, uint64_t offset)
 {
     return (uint32_t)(offset / space->page_size);
 }
 
 /** Bytes of the page that belong to the segment; all but the last have all. */
-static inline size_t softmap_page_bytes(const struct softmap_space *space, uint32_t page)
+static inline size_t mapping_page_bytes(const struct mapping_space *space, uint32_t page)
 {
     uint64_t left = space->size - (uint64_t)page * space->page_size;
     return left < space->page_size ? (size_t)left : space->page_size;
 }
 
-static inline uint8_t *softmap_copy_of(const struct softmap_space *space, uint32_t page)
+static inline uint8_t *mapping_copy_of(const struct mapping_space *space, uint32_t page)
 {
     return space->copy + (size_t)page * space->page_size;
 }
 
-static inline uint8_t *softmap_twin_of(const struct softmap_space *space, uint32_t page)
+static inline uint8_t *mapping_twin_of(const struct mapping_space *space, uint32_t page)
 {
     return space->twins + (size_t)page * space->page_size;
 }
@@ -170,56 +170,56 @@ static inline uint8_t *softmap_twin_of(const struct softmap_space *space, uint32
 /* ---- pages.c */
 
 /** The page becomes at least RO. False: it may not be read, or the kernel refused. */
-bool softmap_load(struct softmap_space *space, uint32_t page);
+bool mapping_load(struct mapping_space *space, uint32_t page);
 /** The page becomes RW. False as above. */
-bool softmap_promote(struct softmap_space *space, uint32_t page);
+bool mapping_promote(struct mapping_space *space, uint32_t page);
 /** Give the views the access that the page's state allows, where a fault says they have it not. */
-bool softmap_reassert(struct softmap_space *space, uint32_t page);
+bool mapping_reassert(struct mapping_space *space, uint32_t page);
 /** Whether a decoded store to the page, @p at bytes from its beginning, should make it RW instead
  * of being sent by itself; counts it as @p weight stores (1 or more). */
-bool softmap_prefers_twin(struct softmap_space *space, uint32_t page, size_t at, unsigned weight);
+bool mapping_prefers_twin(struct mapping_space *space, uint32_t page, size_t at, unsigned weight);
 /** Do a decoded store: the local copies of its pages, if they are anybody's, and the segment,
  * behind all that was stored before. [offset, offset + length) is inside the segment; length is at
  * most a page. */
-void softmap_store(struct softmap_space *space, uint64_t offset, const void *bytes, size_t length);
+void mapping_store(struct mapping_space *space, uint64_t offset, const void *bytes, size_t length);
 /** Read an RO page again; every 16th time in a row it becomes NONE instead. */
-void softmap_refresh(struct softmap_space *space, uint32_t page);
+void mapping_refresh(struct mapping_space *space, uint32_t page);
 /** All RO pages of the run become NONE. */
-void softmap_drop_clean(struct softmap_space *space, uint32_t first, uint32_t count);
+void mapping_drop_clean(struct mapping_space *space, uint32_t first, uint32_t count);
 /** Make the views of a run inaccessible, whatever it takes. RO pages elsewhere may become NONE. */
-void softmap_close(struct softmap_space *space, uint32_t first, uint32_t count);
+void mapping_close(struct mapping_space *space, uint32_t first, uint32_t count);
 /** Own stores went to these bytes of the page. */
-void softmap_note_stored(struct softmap_space *space, uint32_t page, size_t from, size_t length);
+void mapping_note_stored(struct mapping_space *space, uint32_t page, size_t from, size_t length);
 /** What the run's copies have is forgotten, its pages are NONE. Flush before. */
-void softmap_forget(struct softmap_space *space, uint32_t first, uint32_t count);
-/** Lowest RO page from @p from on, or SOFTMAP_NO_PAGE. */
-uint32_t softmap_next_clean(const struct softmap_space *space, uint32_t from);
+void mapping_forget(struct mapping_space *space, uint32_t first, uint32_t count);
+/** Lowest RO page from @p from on, or MAPPING_NO_PAGE. */
+uint32_t mapping_next_clean(const struct mapping_space *space, uint32_t from);
 
 /* ---- flush.c */
 
 /** Send what changed in RW pages, in the order in which they became RW; they become NONE. In mirror
  *  mode what changed anywhere. */
-void softmap_flush(struct softmap_space *space);
+void mapping_flush(struct mapping_space *space);
 
 /* ---- wire.c: everything that reaches the transport */
 
 /** Remember an error for the next barrier. */
-void softmap_fail(struct softmap_space *space, enum rsm_status status);
+void mapping_fail(struct mapping_space *space, enum rsm_status status);
 /** The remembered error, which is thereby told. */
-enum rsm_status softmap_take_error(struct softmap_space *space);
-/** Fetch up to SOFTMAP_BUFFER_PAGES pages from the segment into the buffer's beginning, own writes
+enum rsm_status mapping_take_error(struct mapping_space *space);
+/** Fetch up to MAPPING_BUFFER_PAGES pages from the segment into the buffer's beginning, own writes
  * to them included. */
-enum rsm_status softmap_fetch(struct softmap_space *space, uint32_t first, uint32_t count);
+enum rsm_status mapping_fetch(struct mapping_space *space, uint32_t first, uint32_t count);
 /** Room for @p length bytes (at most a page) that stays as it is until it has been sent. */
-uint8_t *softmap_buffer(struct softmap_space *space, size_t length);
+uint8_t *mapping_buffer(struct mapping_space *space, size_t length);
 /** Send pieces out of the buffer; they may arrive in any order. */
-enum rsm_status softmap_send(struct softmap_space *space, const struct rsm_transfer *vec,
+enum rsm_status mapping_send(struct mapping_space *space, const struct rsm_transfer *vec,
                              unsigned count);
 /** What has been sent so far arrives before what will be. */
-void softmap_order(struct softmap_space *space);
+void mapping_order(struct mapping_space *space);
 /** Wait for what has been sent. Errors are remembered. */
-enum rsm_status softmap_settle(struct softmap_space *space);
+enum rsm_status mapping_settle(struct mapping_space *space);
 /** A write to [offset, offset + length) has been posted. */
-void softmap_note_posted(struct softmap_space *space, uint64_t offset, size_t length);
+void mapping_note_posted(struct mapping_space *space, uint64_t offset, size_t length);
 
 #endif

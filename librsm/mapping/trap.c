@@ -7,15 +7,15 @@
 #include "fault/faultchain.h"
 #include "mapping/atomics.h"
 #include "mapping/decode.h"
-#include "mapping/softmap_internal.h"
+#include "mapping/mapping_internal.h"
 #include "base/status.h"
 
 enum outcome { NOT_OURS, DONE };
 
 /* A fault on a page of a view. */
 struct fault {
-    struct softmap *owner;
-    const struct softmap_view *view;
+    struct mapping *owner;
+    const struct mapping_view *view;
     uintptr_t address;
     uint32_t page; /* of the segment */
     ucontext_t *context;
@@ -31,7 +31,7 @@ static uint64_t offset_of(const struct fault *fault, uintptr_t address)
 
 static bool inside_view(const struct fault *fault, uintptr_t address, size_t length)
 {
-    const struct softmap_space *space = &fault->owner->space;
+    const struct mapping_space *space = &fault->owner->space;
     uintptr_t from = address - (uintptr_t)fault->view->address;
     size_t size = (size_t)fault->view->count * space->page_size;
     return from < size && length <= size - from &&
@@ -40,7 +40,7 @@ static bool inside_view(const struct fault *fault, uintptr_t address, size_t len
 
 /* How many elements to do at once: to the end of the page, but at least one, and of a move not
  * what it would itself have to read later. */
-static uint64_t elements_at_once(const struct fault *fault, const struct softmap_store *store)
+static uint64_t elements_at_once(const struct fault *fault, const struct mapping_store *store)
 {
     size_t page = fault->owner->space.page_size;
     uint64_t most = (page - store->address % page) / store->width;
@@ -52,7 +52,7 @@ static uint64_t elements_at_once(const struct fault *fault, const struct softmap
 }
 
 /* Collect what is stored; false if the source of a move cannot be read just now. */
-static bool gather(const struct softmap_store *store, uint8_t *into, size_t length)
+static bool gather(const struct mapping_store *store, uint8_t *into, size_t length)
 {
     if (store->source != 0) {
         struct iovec local = {into, length}, remote = {(void *)store->source, length};
@@ -65,9 +65,9 @@ static bool gather(const struct softmap_store *store, uint8_t *into, size_t leng
 }
 
 /* Do a decoded store by hand. */
-static bool emulate(const struct fault *fault, const struct softmap_store *store)
+static bool emulate(const struct fault *fault, const struct mapping_store *store)
 {
-    struct softmap_space *space = &fault->owner->space;
+    struct mapping_space *space = &fault->owner->space;
     uint64_t elements = elements_at_once(fault, store);
     size_t length = (size_t)(elements * store->width);
     const uint8_t *bytes = store->bytes;
@@ -79,14 +79,14 @@ static bool emulate(const struct fault *fault, const struct softmap_store *store
             return false;
         bytes = whole;
     }
-    softmap_store(space, offset_of(fault, store->address), bytes, length);
-    softmap_retire(fault->context, store, elements);
+    mapping_store(space, offset_of(fault, store->address), bytes, length);
+    mapping_retire(fault->context, store, elements);
     return true;
 }
 
 /* Vectors are what copies are made of: they count by their size. A string instruction sends all of
  * it in one go, as a twin would. */
-static unsigned weight_of(const struct softmap_store *store)
+static unsigned weight_of(const struct mapping_store *store)
 {
     return store->string || store->width < sizeof(uint64_t)
                ? 1
@@ -94,7 +94,7 @@ static unsigned weight_of(const struct softmap_store *store)
 }
 
 /* Where in the page of the fault the store begins; it may have begun in the page before. */
-static size_t place_of(const struct fault *fault, const struct softmap_store *store)
+static size_t place_of(const struct fault *fault, const struct mapping_store *store)
 {
     uintptr_t page = fault->address - fault->address % fault->owner->space.page_size;
     return store->address > page ? store->address - page : 0;
@@ -102,47 +102,47 @@ static size_t place_of(const struct fault *fault, const struct softmap_store *st
 
 static enum outcome on_store(const struct fault *fault)
 {
-    struct softmap_space *space = &fault->owner->space;
-    struct softmap_store store;
+    struct mapping_space *space = &fault->owner->space;
+    struct mapping_store store;
     if ((fault->view->rights & RSM_RIGHT_WRITE) == 0)
         return NOT_OURS;
-    if (space->page[fault->page].state == SOFTMAP_RW)
-        return softmap_reassert(space, fault->page) ? DONE : NOT_OURS;
+    if (space->page[fault->page].state == MAPPING_RW)
+        return mapping_reassert(space, fault->page) ? DONE : NOT_OURS;
     bool trapped =
-        (space->options.mode != SOFTMAP_TWIN || !softmap_may_read(space)) &&
-        softmap_decode(fault->context, fault->address, &store) &&
-        !softmap_prefers_twin(space, fault->page, place_of(fault, &store), weight_of(&store)) &&
+        (space->options.mode != MAPPING_TWIN || !mapping_may_read(space)) &&
+        mapping_decode(fault->context, fault->address, &store) &&
+        !mapping_prefers_twin(space, fault->page, place_of(fault, &store), weight_of(&store)) &&
         emulate(fault, &store);
-    if (trapped || softmap_atomics_refuse(&space->options, fault->context, fault->address))
+    if (trapped || mapping_atomics_refuse(&space->options, fault->context, fault->address))
         return DONE;
-    return softmap_promote(space, fault->page) ? DONE : NOT_OURS;
+    return mapping_promote(space, fault->page) ? DONE : NOT_OURS;
 }
 
 static enum outcome on_load(const struct fault *fault)
 {
-    struct softmap_space *space = &fault->owner->space;
+    struct mapping_space *space = &fault->owner->space;
     if (fault->view->rights == 0)
         return NOT_OURS;
-    if (space->page[fault->page].state != SOFTMAP_NONE)
-        return softmap_reassert(space, fault->page) ? DONE : NOT_OURS;
-    return softmap_load(space, fault->page) ? DONE : NOT_OURS;
+    if (space->page[fault->page].state != MAPPING_NONE)
+        return mapping_reassert(space, fault->page) ? DONE : NOT_OURS;
+    return mapping_load(space, fault->page) ? DONE : NOT_OURS;
 }
 
 /* ---------------------------------------------------------------- the handler */
 
 /* The space's lock is held: between the look-up and now the view may have gone. */
-static enum outcome handle(struct softmap *owner, uintptr_t address, ucontext_t *context)
+static enum outcome handle(struct mapping *owner, uintptr_t address, ucontext_t *context)
 {
     struct fault fault = {.owner = owner,
-                          .view = softmap_view_at(owner, address),
+                          .view = mapping_view_at(owner, address),
                           .address = address,
                           .context = context};
     if (fault.view == NULL)
         return NOT_OURS;
     owner->space.counters.traps++;
-    fault.page = softmap_page_of(&owner->space, offset_of(&fault, address));
-    bool accessible = owner->space.page[fault.page].state != SOFTMAP_NONE;
-    bool store = softmap_is_store(context, accessible);
+    fault.page = mapping_page_of(&owner->space, offset_of(&fault, address));
+    bool accessible = owner->space.page[fault.page].state != MAPPING_NONE;
+    bool store = mapping_is_store(context, accessible);
     RSM_PROBE3(map_fault, address, offset_of(&fault, address), (uint32_t)store);
     return store ? on_store(&fault) : on_load(&fault);
 }
@@ -151,27 +151,27 @@ static bool on_fault(siginfo_t *info, void *context)
 {
     uintptr_t address = (uintptr_t)info->si_addr;
     enum outcome outcome = NOT_OURS;
-    struct softmap *owner = info->si_code == SEGV_ACCERR ? softmap_view_owner(address) : NULL;
+    struct mapping *owner = info->si_code == SEGV_ACCERR ? mapping_view_owner(address) : NULL;
     if (owner != NULL) {
-        softmap_lock(&owner->space.lock);
+        mapping_lock(&owner->space.lock);
         outcome = handle(owner, address, context);
-        softmap_unlock(&owner->space.lock);
-        softmap_view_release(owner);
+        mapping_unlock(&owner->space.lock);
+        mapping_view_release(owner);
     }
     return outcome == DONE;
 }
 
-enum rsm_status softmap_trap_install(void)
+enum rsm_status mapping_trap_install(void)
 {
     return rsmcore_faultchain_add(on_fault) ? RSM_ST_OK : rsmcore_status_from_errno(errno);
 }
 
-void softmap_trap_renew(void)
+void mapping_trap_renew(void)
 {
     rsmcore_faultchain_renew();
 }
 
-void softmap_trap_remove(void)
+void mapping_trap_remove(void)
 {
     rsmcore_faultchain_remove(on_fault);
 }

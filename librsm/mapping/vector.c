@@ -20,7 +20,7 @@ static struct {
     uint32_t offset, size; /* size 0: this processor does not have it */
 } part[PARTS];
 
-void softmap_vector_init(void)
+void mapping_vector_init(void)
 {
     for (unsigned i = PART_UPPER_128; i < PARTS; i++) {
         unsigned size = 0, offset = 0, flags, unused;
@@ -61,7 +61,7 @@ static bool copy_part(const uint8_t *frame, unsigned which, size_t at, size_t le
     return true;
 }
 
-bool softmap_vector_value(const ucontext_t *context, unsigned number, size_t length, uint8_t *bytes)
+bool mapping_vector_value(const ucontext_t *context, unsigned number, size_t length, uint8_t *bytes)
 {
     const uint8_t *frame = (const uint8_t *)context->uc_mcontext.fpregs;
     uint8_t whole[64];

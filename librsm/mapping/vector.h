@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file Vector registers as the kernel saved them for a signal handler. Async-signal-safe. */
-#ifndef RSMCORE_SOFTMAP_VECTOR_H
-#define RSMCORE_SOFTMAP_VECTOR_H
+#ifndef RSMCORE_MAPPING_VECTOR_H
+#define RSMCORE_MAPPING_VECTOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,10 +10,10 @@
 
 /** The lowest @p length bytes (16, 32, 64 or less) of vector register @p number (0 to 31). False:
  *  the frame does not have it. */
-bool softmap_vector_value(const ucontext_t *context, unsigned number, size_t length,
+bool mapping_vector_value(const ucontext_t *context, unsigned number, size_t length,
                           uint8_t *bytes);
 
 /** Ask the processor where its frame keeps what; once, before the first use. */
-void softmap_vector_init(void);
+void mapping_vector_init(void);
 
 #endif

@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 
 /* All views, newest first: a program may have put one over another. Taken inside a space's lock. */
-static struct softmap_lock lock;
-static struct softmap_view *views; /* guarded by lock */
+static struct mapping_lock lock;
+static struct mapping_view *views; /* guarded by lock */
 /* Addresses that ever were a view's: what lies outside need not be looked for. */
 static _Atomic uintptr_t lowest = UINTPTR_MAX, highest;
 
@@ -31,12 +31,12 @@ static void watch_fork(void)
     fork_unwatched = pthread_atfork(NULL, NULL, after_fork_in_child) != 0;
 }
 
-unsigned softmap_process(void)
+unsigned mapping_process(void)
 {
     return atomic_load(&process);
 }
 
-enum rsm_status softmap_watch_fork(void)
+enum rsm_status mapping_watch_fork(void)
 {
     pthread_once(&fork_once, watch_fork);
     return fork_unwatched ? RSM_ST_NO_MEMORY : RSM_ST_OK;
@@ -44,7 +44,7 @@ enum rsm_status softmap_watch_fork(void)
 
 /* ---------------------------------------------------------------- the list */
 
-static size_t length_of(const struct softmap_view *view)
+static size_t length_of(const struct mapping_view *view)
 {
     return (size_t)view->count * view->owner->space.page_size;
 }
@@ -52,18 +52,18 @@ static size_t length_of(const struct softmap_view *view)
 /* The list's lock is held. Whether a view needs the handler. */
 static bool needs_handler(void)
 {
-    const struct softmap_view *view = views;
+    const struct mapping_view *view = views;
     while (view != NULL && !view->owner->mechanism->signals)
         view = view->next;
     return view != NULL;
 }
 
 /* The same. */
-static enum rsm_status link_view(struct softmap_view *view)
+static enum rsm_status link_view(struct mapping_view *view)
 {
     uintptr_t from = (uintptr_t)view->address, to = from + length_of(view);
     if (view->owner->mechanism->signals && !needs_handler()) {
-        enum rsm_status status = softmap_trap_install();
+        enum rsm_status status = mapping_trap_install();
         if (status != RSM_ST_OK)
             return status;
     }
@@ -77,88 +77,88 @@ static enum rsm_status link_view(struct softmap_view *view)
 }
 
 /* The same. */
-static void unlink_view(const struct softmap_view *view)
+static void unlink_view(const struct mapping_view *view)
 {
-    struct softmap_view **link = &views;
+    struct mapping_view **link = &views;
     while (*link != view)
         link = &(*link)->next;
     *link = view->next;
 }
 
-void softmap_views_tidy(void)
+void mapping_views_tidy(void)
 {
     sigset_t before;
-    softmap_block(&before);
-    softmap_lock(&lock);
+    mapping_block(&before);
+    mapping_lock(&lock);
     if (!needs_handler())
-        softmap_trap_remove();
-    softmap_unlock(&lock);
-    softmap_unblock(&before);
+        mapping_trap_remove();
+    mapping_unlock(&lock);
+    mapping_unblock(&before);
 }
 
-enum rsm_status softmap_view_add(struct softmap_view *view)
+enum rsm_status mapping_view_add(struct mapping_view *view)
 {
-    struct softmap *owner = view->owner;
+    struct mapping *owner = view->owner;
     sigset_t before;
-    softmap_block(&before);
-    softmap_lock(&owner->space.lock);
-    softmap_lock(&lock);
+    mapping_block(&before);
+    mapping_lock(&owner->space.lock);
+    mapping_lock(&lock);
     enum rsm_status status = link_view(view);
-    softmap_unlock(&lock);
+    mapping_unlock(&lock);
     if (status == RSM_ST_OK) {
         view->sibling = owner->first;
         owner->first = view;
         atomic_fetch_add(&owner->views, 1);
     }
-    softmap_unlock(&owner->space.lock);
-    softmap_unblock(&before);
+    mapping_unlock(&owner->space.lock);
+    mapping_unblock(&before);
     return status;
 }
 
 /* The space's lock is held from before the flush until the memory has gone, so that no store comes
  * between the two. */
-static void end_view(struct softmap *owner, struct softmap_view **link)
+static void end_view(struct mapping *owner, struct mapping_view **link)
 {
-    struct softmap_view *view = *link;
+    struct mapping_view *view = *link;
     if (owner->mechanism->seal != NULL)
         owner->mechanism->seal(owner, view);
-    softmap_flush(&owner->space);
-    (void)softmap_settle(&owner->space);
+    mapping_flush(&owner->space);
+    (void)mapping_settle(&owner->space);
     *link = view->sibling;
     munmap(view->address, length_of(view));
     if (owner->mechanism->detach != NULL)
         owner->mechanism->detach(owner, view);
     /* Last: a thread that is refused until then finds the owner, and so waits for its lock. */
-    softmap_lock(&lock);
+    mapping_lock(&lock);
     unlink_view(view);
-    softmap_unlock(&lock);
+    mapping_unlock(&lock);
     atomic_fetch_sub(&owner->views, 1);
 }
 
-struct softmap_view *softmap_view_remove(struct softmap *owner, const void *address)
+struct mapping_view *mapping_view_remove(struct mapping *owner, const void *address)
 {
     sigset_t before;
-    softmap_block(&before);
-    softmap_lock(&owner->space.lock);
-    struct softmap_view **link = &owner->first;
+    mapping_block(&before);
+    mapping_lock(&owner->space.lock);
+    struct mapping_view **link = &owner->first;
     while (*link != NULL && (*link)->address != address)
         link = &(*link)->sibling;
-    struct softmap_view *view = *link;
+    struct mapping_view *view = *link;
     if (view != NULL)
         end_view(owner, link);
-    softmap_unlock(&owner->space.lock);
-    softmap_unblock(&before);
+    mapping_unlock(&owner->space.lock);
+    mapping_unblock(&before);
     return view;
 }
 
-static bool shows(const struct softmap_view *view, uintptr_t address)
+static bool shows(const struct mapping_view *view, uintptr_t address)
 {
     return address - (uintptr_t)view->address < length_of(view);
 }
 
-const struct softmap_view *softmap_view_at(const struct softmap *owner, uintptr_t address)
+const struct mapping_view *mapping_view_at(const struct mapping *owner, uintptr_t address)
 {
-    const struct softmap_view *view = owner->first;
+    const struct mapping_view *view = owner->first;
     while (view != NULL && !shows(view, address))
         view = view->sibling;
     return view;
@@ -169,53 +169,53 @@ static bool was_at(uintptr_t address)
     return address >= atomic_load(&lowest) && address < atomic_load(&highest);
 }
 
-struct softmap *softmap_view_owner(uintptr_t address)
+struct mapping *mapping_view_owner(uintptr_t address)
 {
-    struct softmap *owner = NULL;
+    struct mapping *owner = NULL;
     if (!was_at(address))
         return NULL;
-    softmap_lock(&lock);
-    const struct softmap_view *view = views;
+    mapping_lock(&lock);
+    const struct mapping_view *view = views;
     while (view != NULL && !shows(view, address))
         view = view->next;
     if (view != NULL) {
         owner = view->owner;
         atomic_fetch_add(&owner->users, 1);
     }
-    softmap_unlock(&lock);
+    mapping_unlock(&lock);
     return owner;
 }
 
-void softmap_view_release(struct softmap *owner)
+void mapping_view_release(struct mapping *owner)
 {
     atomic_fetch_sub(&owner->users, 1);
 }
 
-bool softmap_view_overlaps(const void *address, size_t length)
+bool mapping_view_overlaps(const void *address, size_t length)
 {
     uintptr_t from = (uintptr_t)address;
     if (from >= atomic_load(&highest) || from + length <= atomic_load(&lowest))
         return false;
     sigset_t before;
-    softmap_block(&before);
-    softmap_lock(&lock);
-    const struct softmap_view *view = views;
+    mapping_block(&before);
+    mapping_lock(&lock);
+    const struct mapping_view *view = views;
     while (view != NULL && (from >= (uintptr_t)view->address + length_of(view) ||
                             from + length <= (uintptr_t)view->address))
         view = view->next;
-    softmap_unlock(&lock);
-    softmap_unblock(&before);
+    mapping_unlock(&lock);
+    mapping_unblock(&before);
     return view != NULL;
 }
 
 /* ---------------------------------------------------------------- access */
 
-bool softmap_view_protect(struct softmap_space *space, uint32_t first, uint32_t count,
-                          enum softmap_state state)
+bool mapping_view_protect(struct mapping_space *space, uint32_t first, uint32_t count,
+                          enum mapping_state state)
 {
-    struct softmap *owner = softmap_of_space(space);
+    struct mapping *owner = mapping_of_space(space);
     bool done = true;
-    for (const struct softmap_view *view = owner->first; view != NULL; view = view->sibling) {
+    for (const struct mapping_view *view = owner->first; view != NULL; view = view->sibling) {
         uint32_t from = first > view->first ? first : view->first;
         uint32_t end =
             first + count < view->first + view->count ? first + count : view->first + view->count;

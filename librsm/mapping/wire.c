@@ -8,42 +8,42 @@ static bool is_final(enum rsm_status status)
     return status == RSM_ST_ABORTED || status == RSM_ST_UNREACHABLE || status == RSM_ST_STALE;
 }
 
-void softmap_fail(struct softmap_space *space, enum rsm_status status)
+void mapping_fail(struct mapping_space *space, enum rsm_status status)
 {
     if (status == RSM_ST_OK)
         return;
     if (is_final(status) || space->inner->ops->health(space->inner) != RSM_ST_OK)
         space->dead = true;
     enum rsm_status none = RSM_ST_OK;
-    if (!SOFTMAP_DEFECT(SOFTMAP_LOST_ERROR))
+    if (!MAPPING_DEFECT(MAPPING_LOST_ERROR))
         atomic_compare_exchange_strong(&space->pending, &none, status);
 }
 
-enum rsm_status softmap_take_error(struct softmap_space *space)
+enum rsm_status mapping_take_error(struct mapping_space *space)
 {
     return atomic_exchange(&space->pending, RSM_ST_OK);
 }
 
-void softmap_order(struct softmap_space *space)
+void mapping_order(struct mapping_space *space)
 {
     if (space->ordered == space->posted)
         return;
     space->ordered = space->posted;
-    softmap_fail(space, space->inner->ops->order(space->inner));
+    mapping_fail(space, space->inner->ops->order(space->inner));
 }
 
 /* Other threads may want to know the error that this one is told of: `asking` says that it is about
  * to be remembered. */
-static enum rsm_status complete_inner(struct softmap_space *space)
+static enum rsm_status complete_inner(struct mapping_space *space)
 {
     atomic_fetch_add(&space->asking, 1);
     enum rsm_status status = space->inner->ops->complete(space->inner);
-    softmap_fail(space, status);
+    mapping_fail(space, status);
     atomic_fetch_sub(&space->asking, 1);
     return status;
 }
 
-enum rsm_status softmap_settle(struct softmap_space *space)
+enum rsm_status mapping_settle(struct mapping_space *space)
 {
     space->ordered = space->completed = space->posted;
     enum rsm_status status = complete_inner(space);
@@ -52,24 +52,24 @@ enum rsm_status softmap_settle(struct softmap_space *space)
 }
 
 /* The vtable does not promise that a read sees an earlier write of the same connection. */
-static void settle_page(struct softmap_space *space, uint32_t page)
+static void settle_page(struct mapping_space *space, uint32_t page)
 {
-    if (space->page[page].posted > space->completed && !SOFTMAP_DEFECT(SOFTMAP_READ_BEFORE))
-        (void)softmap_settle(space);
+    if (space->page[page].posted > space->completed && !MAPPING_DEFECT(MAPPING_READ_BEFORE))
+        (void)mapping_settle(space);
 }
 
-enum rsm_status softmap_fetch(struct softmap_space *space, uint32_t first, uint32_t count)
+enum rsm_status mapping_fetch(struct mapping_space *space, uint32_t first, uint32_t count)
 {
     const struct rsm_import_ops *ops = space->inner->ops;
     for (uint32_t page = first; page < first + count; page++)
         settle_page(space, page);
     if (space->buffer_used > 0 && (space->inner->caps & RSM_CAP_ASYNC))
-        (void)softmap_settle(space); /* what is being sent may still be in the buffer */
+        (void)mapping_settle(space); /* what is being sent may still be in the buffer */
     space->buffer_used = 0;
-    size_t length = (count - 1) * space->page_size + softmap_page_bytes(space, first + count - 1);
+    size_t length = (count - 1) * space->page_size + mapping_page_bytes(space, first + count - 1);
     enum rsm_status status =
         ops->get(space->inner, (uint64_t)first * space->page_size, space->buffer, length);
-    softmap_fail(space, status);
+    mapping_fail(space, status);
     if (status == RSM_ST_OK && (space->inner->caps & RSM_CAP_ASYNC)) {
         status = complete_inner(space);
         space->ordered = space->completed = space->posted;
@@ -77,11 +77,11 @@ enum rsm_status softmap_fetch(struct softmap_space *space, uint32_t first, uint3
     return status;
 }
 
-uint8_t *softmap_buffer(struct softmap_space *space, size_t length)
+uint8_t *mapping_buffer(struct mapping_space *space, size_t length)
 {
-    if (space->buffer_used + length > SOFTMAP_BUFFER_PAGES * space->page_size) {
+    if (space->buffer_used + length > MAPPING_BUFFER_PAGES * space->page_size) {
         if (space->inner->caps & RSM_CAP_ASYNC)
-            (void)softmap_settle(space);
+            (void)mapping_settle(space);
         space->buffer_used = 0;
     }
     uint8_t *room = space->buffer + space->buffer_used;
@@ -89,18 +89,18 @@ uint8_t *softmap_buffer(struct softmap_space *space, size_t length)
     return room;
 }
 
-void softmap_note_posted(struct softmap_space *space, uint64_t offset, size_t length)
+void mapping_note_posted(struct mapping_space *space, uint64_t offset, size_t length)
 {
     if (length == 0)
         return;
-    uint32_t last = softmap_page_of(space, offset + length - 1);
+    uint32_t last = mapping_page_of(space, offset + length - 1);
     space->posted++;
-    for (uint32_t page = softmap_page_of(space, offset); page <= last; page++)
+    for (uint32_t page = mapping_page_of(space, offset); page <= last; page++)
         space->page[page].posted = space->posted;
 }
 
 /* What one instruction stored aligned arrives in one piece. */
-static enum rsm_status put_piece(struct softmap_space *space, const struct rsm_transfer *piece)
+static enum rsm_status put_piece(struct mapping_space *space, const struct rsm_transfer *piece)
 {
     const struct rsm_import_ops *ops = space->inner->ops;
     size_t length = piece->length;
@@ -110,15 +110,15 @@ static enum rsm_status put_piece(struct softmap_space *space, const struct rsm_t
                    : ops->put(space->inner, piece->remote, piece->local, length);
 }
 
-enum rsm_status softmap_send(struct softmap_space *space, const struct rsm_transfer *vec,
+enum rsm_status mapping_send(struct mapping_space *space, const struct rsm_transfer *vec,
                              unsigned count)
 {
     const struct rsm_import_ops *ops = space->inner->ops;
     unsigned done;
     for (unsigned i = 0; i < count; i++)
-        softmap_note_posted(space, vec[i].remote, vec[i].length);
+        mapping_note_posted(space, vec[i].remote, vec[i].length);
     enum rsm_status status =
         count == 1 ? put_piece(space, &vec[0]) : ops->putv(space->inner, vec, count, &done);
-    softmap_fail(space, status);
+    mapping_fail(space, status);
     return status;
 }

@@ -78,7 +78,7 @@ enum rsmd_link_state rsmd_cluster_state(const struct rsmd_cluster *cluster, uint
 
 /** All that is known of a link, or of this node's own end. */
 struct rsmd_link_about {
-    uint32_t state;   /* enum rsm_link_state of control/proto.h */
+    uint32_t state;   /* enum rsm_link_state of protocol/proto.h */
     uint32_t version; /* of the protocol, while it is up */
     const char *text;
     uint64_t up_ms;      /* for so long it has been up; 0 unless it is up */

@@ -18,7 +18,7 @@
 #ifndef RSMD_CLUSTER_PROTO_H
 #define RSMD_CLUSTER_PROTO_H
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 
 #define RSM_CLUSTER_MAGIC 0x524d5352u /* "RSMR" as bytes */
 
@@ -93,7 +93,7 @@ struct rsm_cluster_identity {
 struct rsm_cluster_connect {
     uint32_t request; /* chosen by the sender, comes back in the reply */
     char controller[RSM_PROTO_NAME_MAX];
-    uint32_t space; /* enum rsm_id_space of control/proto.h */
+    uint32_t space; /* enum rsm_id_space of protocol/proto.h */
     uint32_t segment_id;
     uint32_t rights; /* RSM_RIGHT_* wanted */
     struct rsm_cluster_identity who;

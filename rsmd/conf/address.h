@@ -10,7 +10,7 @@
 
 enum { RSM_CLUSTER_PORT = 9247 }; /**< where rsmd listens for other hosts unless configured */
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 
 enum {
     RSMD_ADDRESSES_MAX = 8,       /* of one name that are tried */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 
 enum {
     RSMD_CONF_CONTROLLERS_MAX = 64,
@@ -52,7 +52,7 @@ struct rsmd_conf_controller {
 struct rsmd_conf_map {
     unsigned line;
     char controller[RSM_PROTO_NAME_MAX]; /* "": all of them */
-    struct softmap_settings settings;
+    struct mapping_settings settings;
 };
 
 struct rsmd_conf {
@@ -132,7 +132,7 @@ struct rsmd_conf_node *rsmd_conf_add_node(struct rsmd_conf *conf,
 bool rsmd_conf_has_address(const struct rsmd_conf *conf);
 
 /** What is configured about software mappings over a controller of that name. */
-struct softmap_settings rsmd_conf_map(const struct rsmd_conf *conf, const char *controller);
+struct mapping_settings rsmd_conf_map(const struct rsmd_conf *conf, const char *controller);
 
 /** Split a controller name into type and unit, the unit being the trailing digits (none: 0).
  *  False if it is empty, has no type or its unit is above 4294967295. @p type has

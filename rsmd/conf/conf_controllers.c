@@ -97,7 +97,7 @@ static struct rsmd_conf_map *this_map(struct rsmd_conf_parser *p)
     return &p->conf->maps[p->conf->map_count - 1];
 }
 
-enum { SEEN_LEND = SOFTMAP_TUNABLES };
+enum { SEEN_LEND = MAPPING_TUNABLES };
 
 static bool set_lend_userfaultfd(struct rsmd_conf_parser *p, const char *value)
 {
@@ -115,8 +115,8 @@ bool rsmd_conf_take_map_key(struct rsmd_conf_parser *p, const char *name, const 
 {
     if (strcmp(name, "lend-userfaultfd") == 0)
         return set_lend_userfaultfd(p, value);
-    enum softmap_tunable tunable = rsmcore_map_tunable_by_name(name);
-    if (tunable == SOFTMAP_TUNABLES)
+    enum mapping_tunable tunable = rsmcore_map_tunable_by_name(name);
+    if (tunable == MAPPING_TUNABLES)
         return rsmd_conf_fail(
             p, "expected one of the keys mode, trap, k, flush-us, refresh-us, grain, "
                "atomics, lend-userfaultfd");

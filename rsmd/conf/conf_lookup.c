@@ -91,9 +91,9 @@ bool rsmd_controller_same_name(const char *one, const char *other)
            (units[0] == units[1] || strcasecmp(types[0], "loopback") == 0);
 }
 
-struct softmap_settings rsmd_conf_map(const struct rsmd_conf *conf, const char *controller)
+struct mapping_settings rsmd_conf_map(const struct rsmd_conf *conf, const char *controller)
 {
-    struct softmap_settings settings = {.given = 0};
+    struct mapping_settings settings = {.given = 0};
     for (int own = 0; own <= 1; own++)
         for (uint32_t i = 0; i < conf->map_count; i++) {
             const char *name = conf->maps[i].controller;

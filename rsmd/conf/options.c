@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "control/runtime.h"
+#include "protocol/runtime.h"
 
 enum { LINGER_DEFAULT_MS = 1000, LINGER_MAX_MS = 3600000 };
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 
 /** A process as the kernel describes it. */
 struct rsmd_identity {

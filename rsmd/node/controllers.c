@@ -11,7 +11,7 @@
 #include "node/refusals.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "control/sharedmem.h"
+#include "protocol/sharedmem.h"
 #include "base/status.h"
 #include "transport/instance.h"
 #include "transport/registry.h"

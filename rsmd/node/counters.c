@@ -9,7 +9,7 @@
 
 #include "base/descriptor.h"
 #include "base/status.h"
-#include "control/event_counter.h"
+#include "protocol/event_counter.h"
 #include "node/memfd.h"
 
 /* The kernel lets a process have 65530 mappings by default, and an rsmd that has none left can serve

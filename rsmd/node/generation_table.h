@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The writing side of the generation table (control/sharedmem.h): slots that clients watch, and the
+ * The writing side of the generation table (protocol/sharedmem.h): slots that clients watch, and the
  * word by which the kernel tells them that rsmd has died. One thread alone uses a table.
  */
 #ifndef RSMD_GENERATION_TABLE_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control/sharedmem.h"
+#include "protocol/sharedmem.h"
 #include "rsm/transport.h"
 
 struct rsmd_generation_table;

@@ -18,7 +18,7 @@ struct saved_import {
     struct {
         uint32_t node, uid, gid, pid;
     } importer;
-    struct softmap_choice choice;
+    struct mapping_choice choice;
     struct rsmd_saved_pieces pieces;
     struct rsmd_saved_events events;
 };

@@ -14,8 +14,8 @@
 
 #include "node/access.h"
 #include "conf/conf.h"
-#include "control/packet.h"
-#include "control/runtime.h"
+#include "protocol/packet.h"
+#include "protocol/runtime.h"
 #include "node/generation_table.h"
 #include "common/complaints.h"
 #include "common/steps.h"
@@ -178,7 +178,7 @@ struct rsmd_import {
     uint32_t notices;             /* how many of the export's it has been told */
     bool asked_to_leave;          /* the segment has become unavailable since it connected */
     bool disconnected;            /* by the importer, as opposed to its death */
-    struct softmap_choice choice; /* of the mapping engine, as the importer says */
+    struct mapping_choice choice; /* of the mapping engine, as the importer says */
     uint32_t exporter;            /* node */
     struct rsmd_remote *remote;   /* where the other end is; NULL: here, or it was aborted */
     struct rsmd_relay *relay;     /* to the other end there; NULL until somebody posts */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "conf/conf.h"
-#include "control/sharedmem.h"
+#include "protocol/sharedmem.h"
 #include "base/log.h"
 #include "base/memory_limit.h"
 

@@ -29,7 +29,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 #include "rsm/transport.h"
 #include "common/tables.h"
 

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "control/sharedmem.h"
+#include "protocol/sharedmem.h"
 
 struct rsmd_slotmap {
     uint64_t used[RSM_GENERATION_TABLE_SLOTS / 64]; /* a bit for each slot */

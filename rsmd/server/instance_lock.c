@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "control/packet.h"
+#include "protocol/packet.h"
 
 /* Whether the path still leads to the file that was locked: its last holder may have removed it
  * between our open and our lock, and then a third process locks another file of that name. */

@@ -10,13 +10,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "control/runtime.h"
+#include "protocol/runtime.h"
 
 struct rsmd_instance {
     char lock_path[RSM_PROTO_PATH_MAX];
     char socket_path[RSM_PROTO_PATH_MAX];
     int lock;            /* held; -1 if not */
-    bool configured;     /* the lock file stays: see control/runtime.h */
+    bool configured;     /* the lock file stays: see protocol/runtime.h */
     bool socket_is_ours; /* bound here, to be unlinked at the end */
 };
 

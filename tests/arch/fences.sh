@@ -36,7 +36,7 @@ has lib/rsm/librsm_ntb.so ntb_order 'dsb[ \t]+st'
 has lib/rsm/librsm_ntb.so ntb_barrier_close 'dsb[ \t]+st'
 has lib/rsm/librsm_ntb.so ntb_barrier_close 'dsb[ \t]+ld'
 has lib/rsm/librsm_ntb.so write_words 'dsb[ \t]+st'
-has lib/rsm/librsm_softmap.so softmap_accesses_done 'dmb[ \t]+sy'
+has lib/rsm/librsm_mapping.so mapping_accesses_done 'dmb[ \t]+sy'
 has lib/libsisci.so.1 sisci_order_all 'dsb[ \t]+st'
 has lib/libsisci.so.1 rsmcore_barrier_open 'dmb[ \t]+ld'
 [ "$status" -ne 0 ] || echo "all fences are there"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "agent.h"
-#include "control/packet.h"
+#include "protocol/packet.h"
 #include "hosts.h"
 #include "process.h"
 

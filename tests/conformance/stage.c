@@ -40,7 +40,7 @@ bool mapping_is_direct(const void *address)
         uintptr_t from = strtoul(line, &end, 16);
         known = *end == '-' && (uintptr_t)address >= from &&
                 (uintptr_t)address < strtoul(end + 1, NULL, 16);
-        direct = known && strstr(line, "/memfd:rsm-softmap") == NULL;
+        direct = known && strstr(line, "/memfd:rsm-mapping") == NULL;
     }
     fclose(maps);
     HOLDS(known);

@@ -11,7 +11,7 @@ rsm_warnings(conformance_parts)
 
 rsm_cmocka(rsm-transport-check SOURCES $<TARGET_OBJECTS:conformance_parts>
            LIBS conformance_parts rsm_import_transports rsm_node_transports)
-add_dependencies(rsm-transport-check rsmd rsm_softmap)
+add_dependencies(rsm-transport-check rsmd rsm_mapping)
 if(RSM_WITH_TRANSPORT_CHECK STREQUAL "OFF")
     set_target_properties(rsm-transport-check PROPERTIES EXCLUDE_FROM_ALL ON)
 else()

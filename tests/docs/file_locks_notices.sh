@@ -37,7 +37,7 @@ changed refused rsmd/node/events.c 'void f(int fd) { pwrite(fd, "", 1, 0); }'
 changed refused rsmd/node/memfd.c 'int g(int fd) { return ftruncate(fd, 0); }'
 changed refused librsm/core/event.c 'long h(int fd) { return syscall(SYS_pwrite64, fd, "", 1, 0); }'
 changed refused librsm/core/event_post.c 'int i(int fd) { return fcntl(fd, F_SETPIPE_SZ, 4096); }'
-changed refused librsm/memory/region.c 'int j(int fd) { return fallocate (fd, 0, 0, 1); }'
+changed refused librsm/region/region.c 'int j(int fd) { return fallocate (fd, 0, 0, 1); }'
 changed accepted rsmd/node/events.c '/* pwrite(fd, "", 1, 0) waits */ static const char k[] = "write(2): read()";'
 changed accepted rsmd/node/events.c 'void l(void) { ops->open(0); event_write(1); }'
 rm "$work/rsmd/common/worker.c"

@@ -15,10 +15,10 @@ trap 'rm -rf "$work"' EXIT
 # File, calls, and what bounds them.
 sed 's/ *#.*//' > "$work/allowed" << 'END'
 librsm/control/control_find.c 3 # not in rsmd
-librsm/control/environment.c 3  # start
-librsm/control/runtime.c 11     # start
+librsm/protocol/environment.c 3  # start
+librsm/protocol/runtime.c 11     # start
 librsm/control/spawn.c 7        # not in rsmd
-librsm/control/trust.c 1        # of clients; rsmd calls nobody's daemon
+librsm/protocol/trust.c 1        # of clients; rsmd calls nobody's daemon
 librsm/transport/instance_import.c 2    # not in rsmd
 librsm/transport/instance_node.c 1      # a module's table, when it is loaded
 librsm/transport/registry.c 2   # once for each transport
@@ -52,7 +52,7 @@ if grep -rnE '\<(v?syslog|perror|v?dprintf|v?f?printf|puts) *\(' --include='*.c'
     echo "a transport's module writes what does not go by base/log.h"
     exit 1
 fi
-find rsmd librsm/base librsm/control librsm/transport -name '*.c' |
+find rsmd librsm/base librsm/protocol librsm/control librsm/transport -name '*.c' |
     awk -v modules="$modules" '
         BEGIN { count = split(modules, module, "\n") }
         { for (i = 1; i <= count; i++) if (index($0, module[i] "/") == 1) next; print }' |

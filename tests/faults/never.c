@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "control/packet.h"
+#include "protocol/packet.h"
 #include "parts.h"
 #include "process.h"
 

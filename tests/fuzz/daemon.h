@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/un.h>
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 #include "server/server.h"
 
 enum { DAEMON_FAR_NODE = 2 };

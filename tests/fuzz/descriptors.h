@@ -4,7 +4,7 @@
 #ifndef TESTS_FUZZ_DESCRIPTORS_H
 #define TESTS_FUZZ_DESCRIPTORS_H
 
-#include "control/packet.h"
+#include "protocol/packet.h"
 #include "input.h"
 
 /** How many descriptors this process has open. */

@@ -2,7 +2,7 @@
 /* The decoder of store instructions against the processor. An input is an instruction and what the
  * registers hold. Whatever the bytes are, none is read beyond a page that the processor would not
  * have read; and what the decoder says the instruction stores is what it stores: it is executed,
- * and memory and registers afterwards are compared with those after softmap_retire(). */
+ * and memory and registers afterwards are compared with those after mapping_retire(). */
 #include <Zydis/Zydis.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static bool operand_address(const ucontext_t *context, uintptr_t *address)
     return true;
 }
 
-static void store(const struct softmap_store *decoded, uint64_t element)
+static void store(const struct mapping_store *decoded, uint64_t element)
 {
     uintptr_t start = (uintptr_t)trial.scratch;
     const uint8_t *from = decoded->bytes;
@@ -89,16 +89,16 @@ static void store(const struct softmap_store *decoded, uint64_t element)
 /* Decode, and note what memory and registers should become. True: it may be executed. */
 static bool foresee(ucontext_t *context)
 {
-    struct softmap_store decoded;
+    struct mapping_store decoded;
     uintptr_t fault = 0;
     bool known = operand_address(context, &fault);
-    bool stores = softmap_decode(context, fault, &decoded);
-    bool atomic = softmap_is_atomic(context);
+    bool stores = mapping_decode(context, fault, &decoded);
+    bool atomic = mapping_is_atomic(context);
     if (!stores)
         return false;
     CHECK(known && !(atomic && decoded.elements != 1));
     CHECK(decoded.address == fault);
-    CHECK(decoded.width >= 1 && decoded.width <= SOFTMAP_STORE_MAX && decoded.elements >= 1);
+    CHECK(decoded.width >= 1 && decoded.width <= MAPPING_STORE_MAX && decoded.elements >= 1);
     CHECK(decoded.instruction >= 1 && decoded.instruction <= ZYDIS_MAX_INSTRUCTION_LENGTH);
     if (decoded.elements > SCRATCH / decoded.width ||
         !in_scratch(decoded.address, decoded.elements * decoded.width) ||
@@ -107,7 +107,7 @@ static bool foresee(ucontext_t *context)
     for (uint64_t i = 0; i < decoded.elements; i++)
         store(&decoded, i);
     trial.retired = *context;
-    softmap_retire(&trial.retired, &decoded, decoded.elements);
+    mapping_retire(&trial.retired, &decoded, decoded.elements);
     CHECK((uintptr_t)trial.retired.uc_mcontext.gregs[REG_RIP] == trial.begin + decoded.instruction);
     return true;
 }
@@ -179,7 +179,7 @@ static void start(void)
     CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
     action.sa_sigaction = on_refusal;
     CHECK(sigaction(SIGILL, &action, NULL) == 0 && sigaction(SIGSEGV, &action, NULL) == 0);
-    softmap_vector_init();
+    mapping_vector_init();
 }
 
 /* ------------------------------------------------------------------ one input */

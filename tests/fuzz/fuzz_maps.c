@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "memory/backing.c" /* NOLINT(bugprone-suspicious-include): type_if_device() */
-#include "memory/vma.h"
+#include "pageswap/backing.c" /* NOLINT(bugprone-suspicious-include): type_if_device() */
+#include "pageswap/vma.h"
 #include "fuzz.h"
 #include "input.h"
 

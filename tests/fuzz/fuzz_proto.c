@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 #include "fuzz.h"
 
 void fuzz_input(const uint8_t *data, size_t size)

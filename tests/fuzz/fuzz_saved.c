@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "control/packet.h"
+#include "protocol/packet.h"
 #include "descriptors.h"
 #include "fuzz.h"
 #include "loop.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "control/map_settings.h"
+#include "protocol/map_settings.h"
 #include "mapping/options.h"
 #include "fuzz.h"
 #include "input.h"
@@ -35,9 +35,9 @@ static void try_verbs(const char *text, uint32_t timeout_ms)
     CHECK(exponent == 1 || UINT64_C(4096) << exponent <= each_ns);
 }
 
-static void try_knob(enum softmap_tunable tunable, const char *text)
+static void try_knob(enum mapping_tunable tunable, const char *text)
 {
-    struct softmap_settings settings = {.given = 0};
+    struct mapping_settings settings = {.given = 0};
     bool taken = rsmcore_map_settings_parse(&settings, tunable, text);
     CHECK(rsmcore_map_tunable_by_name(rsmcore_map_tunable_name(tunable)) == tunable);
     CHECK(settings.given == (taken ? 1u << tunable : 0));
@@ -53,16 +53,16 @@ static void set_variable(const char *name, const char *text)
 }
 
 /* What the protocol or the configuration has brought, and a variable on top of it. */
-static void try_reading(struct input *in, enum softmap_tunable tunable, const char *text)
+static void try_reading(struct input *in, enum mapping_tunable tunable, const char *text)
 {
-    struct softmap_settings settings = {.given = input_u8(in)};
-    struct softmap_options options;
-    for (unsigned i = 0; i < SOFTMAP_TUNABLES; i++)
+    struct mapping_settings settings = {.given = input_u8(in)};
+    struct mapping_options options;
+    for (unsigned i = 0; i < MAPPING_TUNABLES; i++)
         settings.value[i] = (uint32_t)input_number(in);
     if (!rsmcore_map_settings_are_valid(&settings))
         return;
     set_variable(rsmcore_map_tunable_variable(tunable), text);
-    enum rsm_status status = softmap_options_read(&options, &settings);
+    enum rsm_status status = mapping_options_read(&options, &settings);
     unsetenv(rsmcore_map_tunable_variable(tunable));
     if (status != RSM_ST_OK) {
         CHECK(status == RSM_ST_INVALID || status == RSM_ST_UNSUPPORTED);
@@ -77,15 +77,15 @@ void fuzz_input(const uint8_t *data, size_t size)
 {
     struct input in = {.at = data, .left = size};
     char text[TEXT_MAX];
-    unsigned what = input_below(&in, SOFTMAP_TUNABLES + 2);
+    unsigned what = input_below(&in, MAPPING_TUNABLES + 2);
     uint32_t timeout_ms = input_u8(&in) * 250u;
     struct input rest = in;
     text[input_bytes(&in, text, sizeof text - 1)] = '\0';
-    if (what >= SOFTMAP_TUNABLES) {
+    if (what >= MAPPING_TUNABLES) {
         try_verbs(text, timeout_ms);
         return;
     }
-    try_knob((enum softmap_tunable)what, text);
+    try_knob((enum mapping_tunable)what, text);
     if (input_u8(&rest) & 1)
-        try_reading(&rest, (enum softmap_tunable)what, text);
+        try_reading(&rest, (enum mapping_tunable)what, text);
 }

@@ -11,8 +11,8 @@
 
 #include "base/log.h"
 #include "check.h"
-#include "control/packet.h"
-#include "control/proto.h"
+#include "protocol/packet.h"
+#include "protocol/proto.h"
 #include "descriptors.h"
 #include "node/generation_table.h"
 

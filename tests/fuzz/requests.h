@@ -4,7 +4,7 @@
 #ifndef TESTS_FUZZ_REQUESTS_H
 #define TESTS_FUZZ_REQUESTS_H
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 #include "input.h"
 #include "cluster/proto.h"
 #include "rsm/rsm_common.h"

@@ -10,7 +10,7 @@ export LC_ALL
 work=$(mktemp -d "${TMPDIR:-/tmp}/rsm-probes.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
-libraries="librsm.so.2 rsm/librsm_softmap.so libsisci.so.1"
+libraries="librsm.so.2 rsm/librsm_mapping.so libsisci.so.1"
 
 # FILE PROBE ARGUMENTS, each once; a name is one probe at several places.
 : > "$work/found"

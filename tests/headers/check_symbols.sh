@@ -46,7 +46,7 @@ awk '$2 != "T" && $3 !~ /^rsmcore_mapping_engine@/' "$work/private" | grep . && 
 for module in "$modules"/librsm_*.so; do
     "$readelf" -d "$module" > "$work/module" || fail "$readelf failed"
     case $module in
-    */librsm_softmap.so)
+    */librsm_mapping.so)
         grep -q 'NEEDED.*\[librsm\.so\.2\]' "$work/module" || fail "$module has a core of its own"
         "$nm" -a "$module" | grep -E ' [tT] (rsmcore_(log|faultchain|uffd|quiet)|rsm_msg)_?' &&
             fail "$module has copies of these"

@@ -34,7 +34,7 @@ for file in include/rsmapi.h include/rsm/rsmapi.h include/rsm/rsm_common.h \
     include/sisci_version.h include/sisci_demolib.h include/rmlib.h include/dis/sisci_api.h \
     include/dis/dis_types.h "$libdir/libsisci.so.1" "$libdir/pkgconfig/sisci.pc" \
     include/rsm/transport.h include/sys/rsm/rsm_common.h include/sys/rsm/rsmapi_common.h \
-    "$libdir/librsm.so.2" "$libdir/rsm/librsm_softmap.so" "$libdir/pkgconfig/rsm.pc" \
+    "$libdir/librsm.so.2" "$libdir/rsm/librsm_mapping.so" "$libdir/pkgconfig/rsm.pc" \
     "$libdir/cmake/rsm/rsm-config.cmake" \
     "$libdir/cmake/rsm/rsm-config-version.cmake" "$libdir/cmake/rsm/rsm-targets.cmake" \
     lib/systemd/system/rsmd.service lib/systemd/system/rsmd.socket lib/systemd/system/rsm-rxe@.service \
@@ -70,7 +70,7 @@ for module in "$prefix/$libdir"/rsm/*.so; do
     readelf -d "$module" > "$work/dynamic" || fail "$module has no dynamic section"
     grep -Eq 'RPATH|RUNPATH' "$work/dynamic" && [ -z "$sanitizers" ] && fail "$module has a run path"
     case $module in
-    */librsm_softmap.so)
+    */librsm_mapping.so)
         grep -q 'NEEDED.*\[librsm\.so\.2\]' "$work/dynamic" || fail "$module does without librsm" ;;
     *) grep -q 'NEEDED.*\[librsm\.so\.2\]' "$work/dynamic" && fail "$module needs librsm" ;;
     esac

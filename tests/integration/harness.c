@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "control/packet.h"
-#include "control/runtime.h"
+#include "protocol/packet.h"
+#include "protocol/runtime.h"
 #include "hosts.h"
 #include "process.h"
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/packet.h"
+#include "protocol/packet.h"
 #include "process.h"
 #include "rsm/rsm_common.h"
 

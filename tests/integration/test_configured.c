@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "control/runtime.h"
+#include "protocol/runtime.h"
 #include "party.h"
 #include "process.h"
 

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/packet.h"
-#include "control/proto.h"
+#include "protocol/packet.h"
+#include "protocol/proto.h"
 #include "frozen.h"
 #include "hosts.h"
 #include "party.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 #include "hosts.h"
 #include "party.h"
 #include "process.h"

@@ -11,9 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "control/packet.h"
-#include "control/proto.h"
-#include "control/sharedmem.h"
+#include "protocol/packet.h"
+#include "protocol/proto.h"
+#include "protocol/sharedmem.h"
 #include "party.h"
 #include "process.h"
 

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "control/packet.h"
+#include "protocol/packet.h"
 #include "party.h"
 #include "process.h"
 

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "control/packet.h"
+#include "protocol/packet.h"
 #include "party.h"
 #include "process.h"
 #include "shared_node.h"

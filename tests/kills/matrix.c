@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "census.h"
-#include "control/proto.h"
+#include "protocol/proto.h"
 #include "hosts.h"
 #include "load.h"
 #include "party.h"

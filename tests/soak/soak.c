@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 #include "hosts.h"
 #include "kills/census.h"
 #include "line.h"

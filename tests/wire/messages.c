@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 #include "cluster/proto.h"
 
 const struct message_fields control_messages[] = {

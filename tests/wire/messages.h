@@ -19,7 +19,7 @@ struct message_fields {
     const char *reply;   /* of status RSM_ST_OK */
 };
 
-extern const struct message_fields control_messages[]; /* control/proto.h */
+extern const struct message_fields control_messages[]; /* protocol/proto.h */
 extern const struct message_fields peer_messages[];    /* rsmd/cluster/proto.h */
 
 /** NULL: there is none of this type. */

@@ -472,9 +472,9 @@ static void events(void **state)
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_DOORBELL,
         .u.event_doorbell = {RSM_EVENT_IMPORT, connection, 0});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_TRAP,
-        .u.import_trap = {connection, {SOFTMAP_USED_SIGNAL, SOFTMAP_REASON_NO_PERMISSION}});
+        .u.import_trap = {connection, {MAPPING_USED_SIGNAL, MAPPING_REASON_NO_PERMISSION}});
     ASK('b', RSM_ST_INVALID, .type = RSM_MSG_IMPORT_TRAP,
-        .u.import_trap = {connection, {SOFTMAP_USED_TRAPS, SOFTMAP_REASON_NONE}});
+        .u.import_trap = {connection, {MAPPING_USED_TRAPS, MAPPING_REASON_NONE}});
     remark("what rsmstat sees of it");
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_IMPORTS, 0});

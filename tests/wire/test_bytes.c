@@ -9,7 +9,7 @@
 
 #include "cmocka_all.h"
 #include "cluster/proto.h"
-#include "control/proto.h"
+#include "protocol/proto.h"
 
 enum { BYTES_MAX = RSM_PROTO_MESSAGE_MAX + 64, LINE_MAX_BYTES = 2 * BYTES_MAX + 256 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/sharedmem.h"
+#include "protocol/sharedmem.h"
 #include "cluster/proto.h"
 #include "rsm/transport.h"
 #include "wire.h"

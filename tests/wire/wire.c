@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/sharedmem.h"
+#include "protocol/sharedmem.h"
 #include "cluster/proto.h"
 
 /* ------------------------------------------------------------------ the daemon */

@@ -24,7 +24,7 @@
 
 #include <stdbool.h>
 
-#include "control/packet.h"
+#include "protocol/packet.h"
 #include "tests/unit/rsmd/peer.h"
 
 enum {

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "control/runtime.h"
+#include "protocol/runtime.h"
 #include "info.h"
 #include "table.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "control/runtime.h"
+#include "protocol/runtime.h"
 #include "info.h"
 #include "rsmstat/collect.h"
 #include "rsmstat/options.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 
 enum { NOTES_MAX = 64, NOTE_BYTES = 256 };
 

@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/packet.h"
+#include "protocol/packet.h"
 #include "base/status.h"
-#include "control/trust.h"
+#include "protocol/trust.h"
 #include "rsm/rsm_common.h"
 
 enum { ANSWER_MS = 2000 };

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "control/proto.h"
+#include "protocol/proto.h"
 
 struct daemon {
     int socket;

@@ -4,7 +4,7 @@
 #define RSMSTAT_GATHER_H
 
 #include "collect.h"
-#include "control/runtime.h"
+#include "protocol/runtime.h"
 
 /** Look at the nodes of @p list and fill in snapshots[0] to [count - 1]. False: out of memory, and none is left there. */
 bool gather(const struct rsmcore_runtime *runtime, const uint32_t *list, size_t count,

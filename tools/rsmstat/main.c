@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "control/runtime.h"
+#include "protocol/runtime.h"
 #include "gather.h"
 #include "options.h"
 #include "show.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/runtime.h"
+#include "protocol/runtime.h"
 
 enum { INTERVAL_DEFAULT = 2, INTERVAL_MAX = 3600 };
 

@@ -252,13 +252,13 @@ static void show_exports(struct json *json, const struct snapshot *s)
 }
 
 /* How the mapping engine traps accesses; null: it has made no mapping, or the trap is the best. */
-static void show_trap(struct json *json, const struct softmap_choice *choice)
+static void show_trap(struct json *json, const struct mapping_choice *choice)
 {
-    if (choice->trap == SOFTMAP_USED_NONE)
+    if (choice->trap == MAPPING_USED_NONE)
         json_null(json, "trap");
     else
         json_string(json, "trap", rsmcore_map_trap_name(choice->trap));
-    if (choice->reason == SOFTMAP_REASON_NONE)
+    if (choice->reason == MAPPING_REASON_NONE)
         json_null(json, "trap_reason");
     else
         json_string(json, "trap_reason", rsmcore_map_reason_name(choice->reason));

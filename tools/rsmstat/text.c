@@ -5,7 +5,7 @@
 #include <pwd.h>
 #include <stdio.h>
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 
 void text_size(char text[TEXT_BYTES], uint64_t bytes, bool human)
 {

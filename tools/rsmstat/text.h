@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 
 enum { TEXT_BYTES = 64 }; /* enough for each of these */
 

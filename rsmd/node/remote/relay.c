@@ -5,7 +5,7 @@
 #include <event2/event.h>
 #include <stdlib.h>
 
-#include "control/event_counter.h"
+#include "protocol/event_counter.h"
 #include "base/status.h"
 #include "node/counters.h"
 #include "node/remote/internal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the core offers beyond RSMAPI, between two hosts. */
-#include "control/proto.h"
+#include "protocol/proto.h"
 #include "core/export.h"
 #include "hosts.h"
 #include "verbs.h"

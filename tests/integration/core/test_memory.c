@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segments of memory that the library makes, and segments that get their memory later. */
-#include "control/proto.h"
+#include "protocol/proto.h"
 #include "core/export.h"
 #include "hosts.h"
 #include "verbs.h"

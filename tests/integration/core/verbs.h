@@ -8,7 +8,7 @@
 #define TESTS_INTEGRATION_CORE_VERBS_H
 
 #include "harness.h"
-#include "control/proto.h"
+#include "protocol/proto.h"
 
 enum { CORE_SLOTS = 8, CORE_PAGE = 4096, CORE_ID = 0x400000, CORE_ASSIGN = 1 };
 

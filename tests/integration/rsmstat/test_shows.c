@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "control/proto.h"
+#include "protocol/proto.h"
 #include "party.h"
 #include "process.h"
 #include "run.h"

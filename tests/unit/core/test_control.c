@@ -20,8 +20,8 @@
 
 #include "control/control.h"
 #include "base/log.h"
-#include "control/packet.h"
-#include "control/runtime.h"
+#include "protocol/packet.h"
+#include "protocol/runtime.h"
 
 enum {
     HANG_MS = 60000,

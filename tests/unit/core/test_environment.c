@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "control/environment.h"
-#include "control/runtime.h"
+#include "protocol/environment.h"
+#include "protocol/runtime.h"
 
 static char said[4096];
 static unsigned lines;

@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-#include "control/event_counter.h"
+#include "protocol/event_counter.h"
 
 static cpu_set_t allowed;
 

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "control/packet.h"
+#include "protocol/packet.h"
 
 static int ends[2];
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/proto.h"
+#include "protocol/proto.h"
 
 enum {
     FIRST_TYPE = RSM_MSG_HELLO,
@@ -31,12 +31,12 @@ static void some_string(char *into, size_t capacity)
 }
 
 /* Valid ones, made of what was there. */
-static void some_settings(struct softmap_settings *settings)
+static void some_settings(struct mapping_settings *settings)
 {
-    settings->given &= (1u << SOFTMAP_TUNABLES) - 1;
-    for (unsigned i = 0; i < SOFTMAP_TUNABLES; i++)
-        settings->value[i] = i == SOFTMAP_TUNABLE_K || i == SOFTMAP_TUNABLE_GRAIN ? 8
-                             : i == SOFTMAP_TUNABLE_TRAP                          ? 0
+    settings->given &= (1u << MAPPING_TUNABLES) - 1;
+    for (unsigned i = 0; i < MAPPING_TUNABLES; i++)
+        settings->value[i] = i == MAPPING_TUNABLE_K || i == MAPPING_TUNABLE_GRAIN ? 8
+                             : i == MAPPING_TUNABLE_TRAP                          ? 0
                                                                                   : 1;
 }
 

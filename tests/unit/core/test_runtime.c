@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "control/environment.h"
-#include "control/packet.h"
-#include "control/runtime.h"
-#include "control/trust.h"
+#include "protocol/environment.h"
+#include "protocol/packet.h"
+#include "protocol/runtime.h"
+#include "protocol/trust.h"
 
 enum { STRANGER = 65533, SERVICE = 65532 }; /* users */
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/second_mapping.h"
-#include "memory/freeze.h"
-#include "memory/vma.h"
+#include "pageswap/freeze.h"
+#include "pageswap/vma.h"
 
 void test_choose_method(int argc, char **argv)
 {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "memory/pageswap.h"
+#include "pageswap/pageswap.h"
 
 #define EXIT_SKIP 77
 

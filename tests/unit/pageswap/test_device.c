@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "support.h"
-#include "memory/pageswap.h"
+#include "pageswap/pageswap.h"
 
 enum { BYTES = 32 * 1024 };
 

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "memory/freeze.h"
+#include "pageswap/freeze.h"
 
 static size_t page;
 

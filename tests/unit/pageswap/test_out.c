@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/second_mapping.h"
-#include "memory/vma.h"
+#include "pageswap/vma.h"
 
 static size_t page;
 

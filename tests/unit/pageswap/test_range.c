@@ -12,7 +12,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
-#include "memory/vma.h"
+#include "pageswap/vma.h"
 
 #define PAGE_MAX 65536
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "fault/faultchain.h"
-#include "memory/segvwait.h"
+#include "pageswap/segvwait.h"
 
 static size_t page;
 static char *read_only;

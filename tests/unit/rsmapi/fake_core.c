@@ -512,7 +512,7 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
     return vector(import, vec, count, done, false);
 }
 
-const struct rsm_softmap_ops *_Atomic rsmcore_mapping_engine;
+const struct rsm_mapping_ops *_Atomic rsmcore_mapping_engine;
 
 void rsmcore_import_probe(const struct rsmcore_import *import, uint32_t right, uint64_t offset,
                           uint64_t length)

@@ -11,7 +11,7 @@
 
 #include "node/call.h"
 #include "cmocka_all.h"
-#include "control/event_counter.h"
+#include "protocol/event_counter.h"
 #include "node/remote/remote.h"
 
 enum { HOSTS = 3, SEGMENT = 0x400000 };

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/runtime.h"
+#include "protocol/runtime.h"
 #include "rsm/rsm_common.h"
 
 /* ------------------------------------------------------------------ daemons */

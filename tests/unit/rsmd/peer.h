@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 #include "cmocka_all.h"
-#include "control/packet.h"
-#include "control/proto.h"
-#include "control/sharedmem.h"
+#include "protocol/packet.h"
+#include "protocol/proto.h"
+#include "protocol/sharedmem.h"
 
 enum { PEER_WAIT_MS = 20000 }; /* for anything that must happen; never the normal case */
 

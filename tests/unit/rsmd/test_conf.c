@@ -136,9 +136,9 @@ static void absent_things(void **state)
     assert_int_equal(conf.max_segments, 65535);
 }
 
-static uint32_t tunable(const char *controller, enum softmap_tunable which)
+static uint32_t tunable(const char *controller, enum mapping_tunable which)
 {
-    struct softmap_settings settings = rsmd_conf_map(&conf, controller);
+    struct mapping_settings settings = rsmd_conf_map(&conf, controller);
     return settings.given >> which & 1 ? settings.value[which] : UINT32_MAX - 1;
 }
 
@@ -151,15 +151,15 @@ static void mappings(void **state)
                       "[controller sci0]\ntransport = shm\n[controller sci1]\ntransport = shm\n"
                       "[map]\nmode = twin\nk = inf\ngrain = 8\n"
                       "[map loopback]\natomics = sigbus\ntrap = signal\n"));
-    assert_int_equal(tunable("sci0", SOFTMAP_TUNABLE_MODE), SOFTMAP_PRECISE);
-    assert_int_equal(tunable("sci0", SOFTMAP_TUNABLE_K), SOFTMAP_THRESHOLD_NEVER);
-    assert_int_equal(tunable("sci0", SOFTMAP_TUNABLE_REFRESH_US), 0);
-    assert_int_equal(tunable("sci0", SOFTMAP_TUNABLE_TRAP), SOFTMAP_TRAP_SIGBUS); /* no error */
-    assert_int_equal(tunable("sci0", SOFTMAP_TUNABLE_ATOMICS), NOT_GIVEN);
-    assert_int_equal(tunable("sci1", SOFTMAP_TUNABLE_MODE), SOFTMAP_TWIN);
-    assert_int_equal(tunable("sci1", SOFTMAP_TUNABLE_REFRESH_US), NOT_GIVEN);
-    assert_int_equal(tunable("loopback", SOFTMAP_TUNABLE_ATOMICS), SOFTMAP_ATOMICS_SIGBUS);
-    assert_int_equal(tunable("loopback", SOFTMAP_TUNABLE_GRAIN), 8);
+    assert_int_equal(tunable("sci0", MAPPING_TUNABLE_MODE), MAPPING_PRECISE);
+    assert_int_equal(tunable("sci0", MAPPING_TUNABLE_K), MAPPING_THRESHOLD_NEVER);
+    assert_int_equal(tunable("sci0", MAPPING_TUNABLE_REFRESH_US), 0);
+    assert_int_equal(tunable("sci0", MAPPING_TUNABLE_TRAP), MAPPING_TRAP_SIGBUS); /* no error */
+    assert_int_equal(tunable("sci0", MAPPING_TUNABLE_ATOMICS), NOT_GIVEN);
+    assert_int_equal(tunable("sci1", MAPPING_TUNABLE_MODE), MAPPING_TWIN);
+    assert_int_equal(tunable("sci1", MAPPING_TUNABLE_REFRESH_US), NOT_GIVEN);
+    assert_int_equal(tunable("loopback", MAPPING_TUNABLE_ATOMICS), MAPPING_ATOMICS_SIGBUS);
+    assert_int_equal(tunable("loopback", MAPPING_TUNABLE_GRAIN), 8);
     assert_true(parse("[controller sci0]\ntransport = shm\n"));
     assert_int_equal(rsmd_conf_map(&conf, "sci0").given, 0);
 }

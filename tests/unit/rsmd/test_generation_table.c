@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "control/packet.h"
+#include "protocol/packet.h"
 #include "node/generation_table.h"
 #include "node/memfd.h"
 

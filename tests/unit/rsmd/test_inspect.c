@@ -254,27 +254,27 @@ static void a_trap(void **state)
     int owner = peer_hello(&daemon_1), importer = peer_hello_as(&daemon_1, 2);
     publish_page(owner, 0x610003, 0600);
     assert_int_equal(connect_on(importer, "sci0", 1, 0x610003, RSM_RIGHT_READ, &made), RSM_ST_OK);
-    expect_trap(owner, SOFTMAP_USED_NONE, SOFTMAP_REASON_NONE);
+    expect_trap(owner, MAPPING_USED_NONE, MAPPING_REASON_NONE);
     assert_int_equal(
-        report_trap(importer, made.import, SOFTMAP_USED_SIGNAL, SOFTMAP_REASON_NO_USERFAULTFD),
+        report_trap(importer, made.import, MAPPING_USED_SIGNAL, MAPPING_REASON_NO_USERFAULTFD),
         RSM_ST_OK);
-    static const uint32_t wrong[][2] = {{SOFTMAP_USED_TRAPS, SOFTMAP_REASON_NONE},
-                                        {UINT32_MAX, SOFTMAP_REASON_NONE},
-                                        {SOFTMAP_USED_THREAD, SOFTMAP_REASONS},
-                                        {SOFTMAP_USED_THREAD, UINT32_MAX},
-                                        {SOFTMAP_USED_NONE, SOFTMAP_REASON_REQUESTED}};
+    static const uint32_t wrong[][2] = {{MAPPING_USED_TRAPS, MAPPING_REASON_NONE},
+                                        {UINT32_MAX, MAPPING_REASON_NONE},
+                                        {MAPPING_USED_THREAD, MAPPING_REASONS},
+                                        {MAPPING_USED_THREAD, UINT32_MAX},
+                                        {MAPPING_USED_NONE, MAPPING_REASON_REQUESTED}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         assert_int_equal(report_trap(importer, made.import, wrong[i][0], wrong[i][1]),
                          RSM_ST_INVALID);
-    assert_int_equal(report_trap(owner, made.import, SOFTMAP_USED_THREAD, SOFTMAP_REASON_NONE),
+    assert_int_equal(report_trap(owner, made.import, MAPPING_USED_THREAD, MAPPING_REASON_NONE),
                      RSM_ST_NOT_FOUND);
     assert_int_equal(
-        report_trap(importer, made.import + 1, SOFTMAP_USED_THREAD, SOFTMAP_REASON_NONE),
+        report_trap(importer, made.import + 1, MAPPING_USED_THREAD, MAPPING_REASON_NONE),
         RSM_ST_NOT_FOUND);
-    expect_trap(owner, SOFTMAP_USED_SIGNAL, SOFTMAP_REASON_NO_USERFAULTFD);
-    assert_int_equal(report_trap(importer, made.import, SOFTMAP_USED_THREAD, SOFTMAP_REASON_NONE),
+    expect_trap(owner, MAPPING_USED_SIGNAL, MAPPING_REASON_NO_USERFAULTFD);
+    assert_int_equal(report_trap(importer, made.import, MAPPING_USED_THREAD, MAPPING_REASON_NONE),
                      RSM_ST_OK);
-    expect_trap(owner, SOFTMAP_USED_THREAD, SOFTMAP_REASON_NONE);
+    expect_trap(owner, MAPPING_USED_THREAD, MAPPING_REASON_NONE);
     close(importer);
     close(owner);
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "control/packet.h"
+#include "protocol/packet.h"
 #include "server/instance_lock.h"
 
 static struct rsmcore_runtime runtime = {.node = 7};

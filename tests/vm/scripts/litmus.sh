@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# litmus.sh RSMD CONF1 CONF2 LITMUS [FAKE]: litmus tests of software mappings (tests/softmap) between two
+# litmus.sh RSMD CONF1 CONF2 LITMUS [FAKE]: litmus tests of software mappings (tests/mapping) between two
 # nodes on the two devices; with FAKE, the program of the same over a fake, with the traps that have to
 # be asked for. Those tests are left out that need more stores than an emulated machine makes in
 # reasonable time, and `monotonic`, whose number soft-RoCE may read byte by byte.

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "control/packet.h"
+#include "protocol/packet.h"
 #include "transport/verbs/node/node.h"
 
 #define NODE_WORD "--node"

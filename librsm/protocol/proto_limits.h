@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file Bounds of the control protocol (protocol/proto.h). */
+#ifndef RSMCORE_PROTO_LIMITS_H
+#define RSMCORE_PROTO_LIMITS_H
+
+enum {
+    RSM_PROTO_MESSAGE_MAX = 16384, /* bytes in one packet */
+    RSM_PROTO_HEADER = 20,         /* bytes that begin each */
+    RSM_PROTO_GREETING_MS = 5000,  /* within which HELLO comes */
+    RSM_PROTO_FDS_MAX = 64,        /* descriptors beside one packet */
+    RSM_PROTO_NAME_MAX = 256,      /* controller names; MAXNAMELEN of the original */
+    RSM_PROTO_PATH_MAX = 108,      /* a unix socket path */
+    RSM_PROTO_ACL_MAX = 64,
+    RSM_PROTO_ACL_SHOWN_MAX = 16,  /* of these, with an export in an INSPECT reply */
+    RSM_PROTO_PIECES_MAX = 64,     /* extents behind one segment */
+    RSM_PROTO_REMOTES_MAX = 32,    /* far controllers in one TOPOLOGY reply */
+    RSM_PROTO_COUNTERS_MAX = 60,   /* event cells in one EVENT_RECEIVERS reply */
+    RSM_PROTO_ITEMS_MAX = 32,      /* exports or imports in one INSPECT reply */
+    RSM_PROTO_INTERRUPTS_MAX = 64, /* interrupts in one INTERRUPTS reply */
+    RSM_PROTO_LINKS_MAX = 16,      /* links in one LINKS reply */
+    RSM_PROTO_FAILED_MAX = 12,     /* controllers in one FAILED reply */
+    RSM_PROTO_USERS_MAX = 64,      /* users in one SHARES reply */
+    RSM_PROTO_RECORDS_MAX = 64,    /* records in one RECORDS reply */
+    RSM_PROTO_NAMED_MAX = 15,      /* nodes in one NAMED reply */
+    RSM_PROTO_MESSAGES_MAX = 8,    /* messages in one INTERRUPT_TAKE reply */
+    RSM_INTERRUPT_DATA_MAX = 1024, /* bytes of one message */
+    RSM_INTERRUPT_QUEUE_MAX = 256, /* messages that wait at one interrupt */
+    RSM_RECORDS_KEPT = 256,        /* records that rsmd keeps for one handle */
+    RSM_PROTO_UNITS_MAX = 64,      /* adapters that a segment has a state on */
+    RSM_NODE_ID_MAX = 65535,       /* node ids are 1 to this; 0 is none. No array has this size */
+};
+
+#endif
