@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/clock.h"
 #include "control/channel.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/clock.h"
+#include "base/fork.h"
 
 /* A request whose reply has not come, on the stack of the thread that waits for it. */
 struct rsmcore_exchange {
@@ -317,6 +319,7 @@ enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm
 {
     struct rsmcore_exchange mine;
     int cancellable;
+    rsmcore_fork_assert_unlocked();
     if (receive != NULL)
         receive->count = 0;
     mine.type = msg->type;

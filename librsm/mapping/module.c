@@ -405,7 +405,7 @@ static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t righ
     struct mapping_options options;
     enum rsm_status status = mapping_options_read(&options, configured);
     if (status == RSM_ST_OK)
-        status = may_wrap(inner, &options) ? mapping_watch_fork() : RSM_ST_UNSUPPORTED;
+        status = may_wrap(inner, &options) ? RSM_ST_OK : RSM_ST_UNSUPPORTED;
     if (status != RSM_ST_OK)
         return status;
     struct mapping *made = calloc(1, sizeof *made);

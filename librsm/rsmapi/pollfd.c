@@ -5,43 +5,27 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/fork.h"
 #include "rsmapi/export.h"
 #include "rsmapi/handle.h"
 #include "rsmapi/status.h"
 
 /* The segments that have a poll descriptor reference, by descriptor. */
 enum { BUCKETS = 64, NS_PER_MS = 1000000 };
-static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct rsmapi_segment *table[BUCKETS];
+static struct rsmapi_segment *table[BUCKETS]; /* guarded by table_lock */
 
 /* Held while events are consumed, so that no segment leaves the table meanwhile. To see what was
  * stored before an event, a mapping may have to fetch it from the segment: this lock is not taken
  * by fork(2). Taken inside a segment's own lock and before table_lock. */
 static pthread_mutex_t consuming_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void before_fork(void)
-{
-    pthread_mutex_lock(&table_lock);
-}
-
-static void after_fork_in_parent(void)
-{
-    pthread_mutex_unlock(&table_lock);
-}
-
 /* Whoever consumes is a thread of the parent. */
 static void after_fork_in_child(void)
 {
     consuming_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_unlock(&table_lock);
 }
 
-static void watch_fork(void)
-{
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
+RSMCORE_FORK_PART(table_lock, RSMCORE_FORK_POLLFDS, after_fork_in_child);
 
 static struct rsmapi_segment **bucket_of(int fd)
 {
@@ -50,34 +34,33 @@ static struct rsmapi_segment **bucket_of(int fd)
 
 static void table_add(struct rsmapi_segment *segment, int fd)
 {
-    pthread_once(&fork_once, watch_fork);
-    pthread_mutex_lock(&table_lock);
+    rsmcore_fork_lock(&table_lock);
     segment->pollfd = fd;
     segment->next_pollfd = *bucket_of(fd);
     *bucket_of(fd) = segment;
-    pthread_mutex_unlock(&table_lock);
+    rsmcore_fork_unlock(&table_lock);
 }
 
 static void table_remove(struct rsmapi_segment *segment)
 {
     pthread_mutex_lock(&consuming_lock);
-    pthread_mutex_lock(&table_lock);
+    rsmcore_fork_lock(&table_lock);
     struct rsmapi_segment **link = bucket_of(segment->pollfd);
     while (*link != segment)
         link = &(*link)->next_pollfd;
     *link = segment->next_pollfd;
-    pthread_mutex_unlock(&table_lock);
+    rsmcore_fork_unlock(&table_lock);
     pthread_mutex_unlock(&consuming_lock);
 }
 
 /* Called with consuming_lock held, which keeps the segment there. */
 static struct rsmapi_segment *table_find(int fd)
 {
-    pthread_mutex_lock(&table_lock);
+    rsmcore_fork_lock(&table_lock);
     struct rsmapi_segment *segment = *bucket_of(fd);
     while (segment != NULL && segment->pollfd != fd)
         segment = segment->next_pollfd;
-    pthread_mutex_unlock(&table_lock);
+    rsmcore_fork_unlock(&table_lock);
     return segment;
 }
 
