@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/fork.h"
@@ -55,14 +56,16 @@ static void drop_reference(struct rsmcore_control *link);
 static void after_fork_in_child(void)
 {
     atomic_fetch_add(&process_epoch, 1);
-    while (links != NULL) {
-        struct rsmcore_control *link = links;
-        links = link->next;
+    struct rsmcore_control *link, *next;
+    LL_FOREACH(broken_links, link)
+    close(link->channel.socket);
+    broken_links = NULL;
+    LL_FOREACH_SAFE(links, link, next)
+    {
         close(link->channel.socket);
         drop_reference(link);
     }
-    for (; broken_links != NULL; broken_links = broken_links->next)
-        close(broken_links->channel.socket);
+    links = NULL;
     own_node = 0;
     /* Whoever makes one is a thread of the parent. */
     int socket = atomic_exchange(&making_socket, -1);
@@ -147,19 +150,10 @@ static const struct rsm_generation_table *map_generation_table(const struct rsm_
 }
 
 /* Under links_lock. */
-static void leave_broken_links(const struct rsmcore_control *link)
-{
-    struct rsmcore_control **place = &broken_links;
-    while (*place != NULL && *place != link)
-        place = &(*place)->next;
-    if (*place != NULL)
-        *place = link->next;
-}
-
-/* Under links_lock. */
 static void free_link(struct rsmcore_control *link)
 {
-    leave_broken_links(link);
+    if (broken_links != NULL) /* it may be one of them */
+        LL_DELETE(broken_links, link);
     if (link->generation_table != NULL)
         munmap((void *)(uintptr_t)link->generation_table, sizeof *link->generation_table);
     if (link->process_epoch == rsmcore_process_epoch())
@@ -257,22 +251,18 @@ static void drop_reference(struct rsmcore_control *link)
 /* Under links_lock: a usable link to the node; links that broke leave the list. */
 static struct rsmcore_control *find_link(uint32_t node)
 {
-    struct rsmcore_control **place = &links;
-    while (*place != NULL) {
-        struct rsmcore_control *link = *place;
+    struct rsmcore_control *link, *next;
+    LL_FOREACH_SAFE(links, link, next)
+    {
         if (!rsmcore_control_is_alive(link)) {
             atomic_store(&link->channel.broken, true);
-            *place = link->next;
-            link->next = broken_links;
-            broken_links = link;
+            LL_DELETE(links, link);
+            LL_PREPEND(broken_links, link);
             drop_reference(link);
-            continue;
-        }
-        if (link->node == node) {
+        } else if (link->node == node) {
             link->references++;
             return link;
         }
-        place = &link->next;
     }
     return NULL;
 }
@@ -293,8 +283,7 @@ static void remember(struct rsmcore_control *link, bool own)
     atomic_store(&making_socket, -1);
     if (own)
         own_node = link->node;
-    link->next = links;
-    links = link;
+    LL_PREPEND(links, link);
     rsmcore_fork_unlock(&links_lock);
 }
 

@@ -91,12 +91,11 @@ static int run_detached(const struct daemon_command *command)
 static bool hear_out(int from, char *text, size_t size, uint32_t max_ms)
 {
     size_t length = 0;
-    int64_t deadline = rsm_clock_ms() + max_ms;
+    int64_t deadline = rsm_deadline(max_ms);
     struct pollfd readable = {.fd = from, .events = POLLIN};
     text[0] = '\0';
     while (length < size - 1 && text[0] != 'R') {
-        int64_t left = deadline - rsm_clock_ms();
-        int ready = poll(&readable, 1, left > 0 ? (int)left : 0);
+        int ready = poll(&readable, 1, rsm_deadline_left_ms(deadline));
         if (ready == 0 || (ready < 0 && errno != EINTR))
             return false;
         ssize_t got = ready < 0 ? -1 : read(from, text + length, size - 1 - length);

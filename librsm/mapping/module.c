@@ -14,8 +14,6 @@
 #include "mapping/mechanism.h"
 #include "mapping/vector.h"
 
-enum { NS_PER_US = 1000 };
-
 static struct rsm_conn *inner_of(struct rsm_conn *conn)
 {
     return mapping_of(conn)->space.inner;
@@ -325,7 +323,7 @@ static const struct rsm_signal_ops signal_ops = {
 
 static uint64_t now(void)
 {
-    return (uint64_t)rsm_clock_ns() / NS_PER_US;
+    return (uint64_t)(rsm_clock_ns() / RSM_NS_PER_US);
 }
 
 static void release(struct mapping *mapping, bool inherited)

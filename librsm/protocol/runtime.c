@@ -172,9 +172,9 @@ static void disconnect_service(int socket)
 static void await_any_node(const struct rsmcore_runtime *runtime, int socket)
 {
     struct rsmcore_runtime found = *runtime;
-    int64_t until = rsm_clock_ms() + START_MS;
+    int64_t until = rsm_deadline(START_MS);
     struct pollfd hangup = {.fd = socket};
-    while (!find_served(&found, true) && rsm_clock_ms() < until &&
+    while (!find_served(&found, true) && !rsm_deadline_has_passed(until) &&
            poll(&hangup, 1, START_LOOK_MS) <= 0)
         continue;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <utlist.h>
 
 #include "base/fork.h"
 #include "rsmapi/export.h"
@@ -67,9 +68,10 @@ static bool parse_name(const char *text, struct controller_name *name)
 static struct __rsmapi_controller_handle *take_open(const struct controller_name *name)
 {
     rsmcore_fork_lock(&controllers_lock);
-    struct __rsmapi_controller_handle *found = controllers;
-    while (found != NULL && (found->unit != name->unit || strcasecmp(found->type, name->type) != 0))
-        found = found->next;
+    struct __rsmapi_controller_handle *found;
+    LL_FOREACH(controllers, found)
+    if (found->unit == name->unit && strcasecmp(found->type, name->type) == 0)
+        break;
     if (found != NULL)
         found->references++;
     rsmcore_fork_unlock(&controllers_lock);
@@ -119,8 +121,7 @@ static int open_new(const char *text, const struct controller_name *name,
     memcpy(made->type, name->type, sizeof made->type);
     made->references = 1;
     rsmcore_fork_lock(&controllers_lock);
-    made->next = controllers;
-    controllers = made;
+    LL_PREPEND(controllers, made);
     rsmcore_fork_unlock(&controllers_lock);
     *opened = made;
     return RSM_SUCCESS;
@@ -190,15 +191,6 @@ RSM_API int rsm_get_controller_attr(rsmapi_controller_handle_t chdl, rsmapi_cont
 }
 RSM_API_EXPORT(rsm_get_controller_attr);
 
-/* Called with the lock held. */
-static void unlist(struct __rsmapi_controller_handle *controller)
-{
-    struct __rsmapi_controller_handle **link = &controllers;
-    while (*link != controller)
-        link = &(*link)->next;
-    *link = controller->next;
-}
-
 static bool is_unused(const struct __rsmapi_controller_handle *controller)
 {
     return controller->references == 0 && controller->holders == 0;
@@ -222,7 +214,7 @@ RSM_API int rsm_release_controller(rsmapi_controller_handle_t chdl)
         error = RSM_SUCCESS;
         if (--chdl->references == 0) {
             rsmapi_tag_clear(&chdl->tag);
-            unlist(chdl);
+            LL_DELETE(controllers, chdl);
             unused = is_unused(chdl);
         }
     }

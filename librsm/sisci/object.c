@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <utlist.h>
 
 #include "base/fork.h"
 #include "listener.h"
@@ -219,31 +220,10 @@ static struct sisci_object **list_of(struct sisci_object *owner)
     return owner != NULL ? &owner->first : &descriptors;
 }
 
-/* Called with the lock held. */
-static void link_to_owner(struct sisci_object *object)
-{
-    struct sisci_object **list = list_of(object->owner);
-    object->previous = NULL;
-    object->next = *list;
-    if (*list != NULL)
-        (*list)->previous = object;
-    *list = object;
-}
-
-/* Called with the lock held. */
-static void unlink_from_owner(struct sisci_object *object)
-{
-    if (object->next != NULL)
-        object->next->previous = object->previous;
-    if (object->previous != NULL)
-        object->previous->next = object->next;
-    else
-        *list_of(object->owner) = object->next;
-}
-
 sci_error_t sisci_object_enter(struct sisci_object *object, const struct sisci_type *type,
                                struct sisci_object *owner, void **handle)
 {
+    struct sisci_object **list = list_of(owner);
     sci_error_t error = SCI_ERR_ILLEGAL_PARAMETER;
     object->type = type;
     object->owner = owner;
@@ -253,7 +233,7 @@ sci_error_t sisci_object_enter(struct sisci_object *object, const struct sisci_t
     if (owner == NULL || !is_ending(owner))
         error = take_slot(object);
     if (error == SCI_ERR_OK) {
-        link_to_owner(object);
+        DL_PREPEND(*list, object);
         *handle = sisci_handle(object);
     }
     rsmcore_fork_unlock(&lock);
@@ -283,10 +263,10 @@ static void wait_for_holders(struct sisci_object *object)
 static void release(struct sisci_object *object)
 {
     while (object != NULL) {
-        struct sisci_object *owner = object->owner;
+        struct sisci_object *owner = object->owner, **list = list_of(owner);
         object->type->release(object);
         rsmcore_fork_lock(&lock);
-        unlink_from_owner(object);
+        DL_DELETE(*list, object);
         give_slot(object);
         pthread_cond_broadcast(&changed);
         bool last = owner != NULL && owner->is_left && owner->first == NULL;
