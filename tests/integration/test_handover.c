@@ -26,7 +26,8 @@ enum {
     MOST = 30000, /* ms, for hangs */
     OTHER_ID = PARTY_ID + 1,
     GREEDY_ID = PARTY_ID + 100,
-    SEVERAL_SOCKETS = 8000, /* descriptors of the daemon; a small buffer takes some 1450 */
+    DESCRIPTORS =
+        8000, /* of a daemon that hands over a greedy client; a small buffer takes some 1450 */
 };
 
 #define OWN_NODE   .acl_count = 1, .acl = {{1, 0666}}
@@ -326,6 +327,7 @@ static void hand_over_what_a_greedy_client_has(struct world *world)
 {
     struct manager *manager = manager_start(true);
     char none = 0;
+    world->daemon_descriptors = DESCRIPTORS;
     pid_t daemon = start_daemon(world, manager);
     struct load load = begin_load(world);
     struct actor *greedy = actor_start(world, 1), *connected = actor_start(world, 1);
@@ -366,7 +368,6 @@ static void test_greedy(void **state)
 static void test_several_sockets(void **state)
 {
     preloaded = SMALL_BUFFERS;
-    ((struct world *)*state)->daemon_descriptors = SEVERAL_SOCKETS;
     hand_over_what_a_greedy_client_has(*state);
     unsigned sockets = lines_with("a send buffer is small");
     print_message("two handovers took %u sockets\n", sockets);
