@@ -26,8 +26,7 @@ enum {
     MOST = 30000, /* ms, for hangs */
     OTHER_ID = PARTY_ID + 1,
     GREEDY_ID = PARTY_ID + 100,
-    DESCRIPTORS =
-        8000, /* of a daemon that hands over a greedy client; a small buffer takes some 1450 */
+    DESCRIPTORS = 8000, /* of daemons with a greedy client; a small buffer takes some 1450 */
 };
 
 #define OWN_NODE   .acl_count = 1, .acl = {{1, 0666}}
