@@ -137,7 +137,7 @@ static void note_missed(struct rsmd_node *node, const struct rsmd_client *owner,
 
 static void add_peer(struct rsmd_call *call, const struct rsmd_events *events, uint32_t name)
 {
-    struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
+    struct rsm_event_receivers_reply *reply = &call->reply->u.event_receivers_reply;
     call->attached.fds[call->attached.count++] = events->counter;
     reply->peers[reply->count++] = name;
 }
@@ -177,14 +177,14 @@ static enum rsm_status need_importers(struct rsmd_node *node, struct rsmd_import
 
 static enum rsm_status receivers_of_import(struct rsmd_call *call, struct rsmd_import *import)
 {
-    struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
+    struct rsm_event_receivers_reply *reply = &call->reply->u.event_receivers_reply;
     const struct rsmd_events *events;
     enum rsm_status status = need_exporters(call->node, import, &events);
     if (status != RSM_ST_OK)
         return status;
     if (events != NULL) {
         reply->total = 1;
-        if (call->request->u.event_peers.first == 0)
+        if (call->request->u.event_receivers.first == 0)
             add_peer(call, events, 0);
     }
     reply->epoch = rsmd_generation_table_value(call->node->generation_table, import->slot);
@@ -196,7 +196,7 @@ static enum rsm_status receivers_of_import(struct rsmd_call *call, struct rsmd_i
  * its connection is cut instead. */
 static void add_nobody(struct rsmd_call *call, struct rsmd_import *import)
 {
-    struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
+    struct rsm_event_receivers_reply *reply = &call->reply->u.event_receivers_reply;
     note_missed(call->node, import->client, &import->events);
     if (import->remote != NULL)
         rsmd_import_abort(call->node, import);
@@ -217,8 +217,8 @@ static struct rsmd_import *find_receiver(const struct rsmd_export *exported, uin
 
 static enum rsm_status receivers_of_export(struct rsmd_call *call, struct rsmd_export *exported)
 {
-    struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
-    uint32_t first = call->request->u.event_peers.first;
+    struct rsm_event_receivers_reply *reply = &call->reply->u.event_receivers_reply;
+    uint32_t first = call->request->u.event_receivers.first;
     struct rsmd_import *import = find_receiver(exported, first), *next;
     for (; import != NULL && reply->count < RSM_PROTO_COUNTERS_MAX; import = next) {
         const struct rsmd_events *events;
@@ -237,7 +237,7 @@ static enum rsm_status receivers_of_export(struct rsmd_call *call, struct rsmd_e
 
 enum rsm_status rsmd_answer_event_receivers(struct rsmd_call *call)
 {
-    const struct rsm_event_receivers_request *asked = &call->request->u.event_peers;
+    const struct rsm_event_receivers_request *asked = &call->request->u.event_receivers;
     struct event_handle handle;
     enum rsm_status status = find_end(call, asked->end, asked->id, &handle);
     if (status == RSM_ST_OK)

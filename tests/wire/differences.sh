@@ -36,7 +36,7 @@ expect_failure "another answer of a host" other_host.txt \
     '/^< p CONNECT_REPLY/,/^$/s/06000000  rights/04000000  rights/'
 
 # Every type of message has been recorded, and answered with success.
-sed -n 's/^    RSM_MSG_\([A-Z_]*\) = .*/\1/p' "${0%/*}/../../librsm/protocol/proto.h" >"$work/types"
+sed -n 's/^RSM_MESSAGE(\([A-Z_]*\),.*/\1/p' "${0%/*}/../../librsm/protocol/messages.def" >"$work/types"
 [ -s "$work/types" ] || failed=1
 while read -r type; do
     cat "$recordings"/*.txt | grep -A 5 "^< [a-z] $type$" | grep -q '^    00000000  status' || {

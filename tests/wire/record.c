@@ -262,7 +262,7 @@ static struct rsm_import_connect_reply import_as(char letter, uint32_t segment_i
 {
     struct rsm_msg msg = {
         .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, segment_id, RIGHTS, RSM_ID_SPACE_RSMAPI, 0}};
+        .u.import_connect = {"sci0", WIRE_OWN, RSM_ID_SPACE_RSMAPI, segment_id, RIGHTS, 0}};
     ask_for(letter, &msg, RSM_ST_OK);
     return msg.u.import_connect_reply;
 }
@@ -321,9 +321,9 @@ static void name_spaces(void)
         ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_PUBLISH, .u.export_publish = publish);
     }
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 12, RIGHTS, RSM_ID_SPACE_RSMAPI});
+        .u.import_connect = {"sci0", WIRE_OWN, RSM_ID_SPACE_RSMAPI, 12, RIGHTS});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 12, RIGHTS, RSM_ID_SPACE_SISCI});
+        .u.import_connect = {"sci0", WIRE_OWN, RSM_ID_SPACE_SISCI, 12, RIGHTS});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
 }
 
@@ -354,10 +354,10 @@ static void shared_segment(void)
         .u.export_state = {RSM_EVENT_EXPORT, claimed.export_id, 0, RSM_SEGMENT_NEW,
                            RSM_SEGMENT_READY, RSM_STATE_SHARE});
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 14, RIGHTS, RSM_ID_SPACE_SISCI, 0});
+        .u.import_connect = {"sci0", WIRE_OWN, RSM_ID_SPACE_SISCI, 14, RIGHTS, 0});
     msg = (struct rsm_msg){
         .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 14, RIGHTS, RSM_ID_SPACE_SISCI, RSM_CONNECT_ATTACH}};
+        .u.import_connect = {"sci0", WIRE_OWN, RSM_ID_SPACE_SISCI, 14, RIGHTS, RSM_CONNECT_ATTACH}};
     ask_for('b', &msg, RSM_ST_OK);
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EXPORT_STATE,
         .u.export_state = {RSM_EVENT_IMPORT, msg.u.import_connect_reply.import, 0,
@@ -400,7 +400,7 @@ static void segments(void **state)
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH,
         .u.export_unpublish = {export_id, RSM_UNPUBLISH_KEEP_CONNECTIONS});
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 11, RIGHTS, RSM_ID_SPACE_RSMAPI});
+        .u.import_connect = {"sci0", WIRE_OWN, RSM_ID_SPACE_RSMAPI, 11, RIGHTS});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH, .u.export_unpublish = {export_id, 0});
     fprintf(out, "\nmoved b %u\n", (unsigned)made.slot);
     ASK('a', RSM_ST_NOT_PUBLISHED, .type = RSM_MSG_EXPORT_UNPUBLISH,
@@ -450,7 +450,7 @@ static void events(void **state)
     ASK('b', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_CONNECT,
         .u.interrupt_connect = {WIRE_OWN, RSM_INTERRUPT_DATA, 9573});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_TRIGGER,
-        .u.interrupt_trigger = {WIRE_OWN, RSM_INTERRUPT_DATA, 9573, interrupt, 5, "hello"});
+        .u.interrupt_trigger = {WIRE_OWN, RSM_INTERRUPT_DATA, 9573, interrupt, 0, 5, "hello"});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_TAKE,
         .u.interrupt_take = {interrupt, RSM_PROTO_MESSAGES_MAX, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INTERRUPTS, .u.interrupts = {0});
@@ -459,9 +459,9 @@ static void events(void **state)
         .u.event_open = {RSM_EVENT_EXPORT, made.export_id});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN, .u.event_open = {RSM_EVENT_IMPORT, connection});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_RECEIVERS,
-        .u.event_peers = {RSM_EVENT_EXPORT, made.export_id, 0});
+        .u.event_receivers = {RSM_EVENT_EXPORT, made.export_id, 0});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_RECEIVERS,
-        .u.event_peers = {RSM_EVENT_IMPORT, connection, 0});
+        .u.event_receivers = {RSM_EVENT_IMPORT, connection, 0});
     remark("nobody polls there yet");
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_EVENT_DOORBELL,
         .u.event_doorbell = {RSM_EVENT_IMPORT, connection, 0});
@@ -517,9 +517,9 @@ static void other_host(void **state)
     tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_EVENT,
                                   .u.event = {connection, RSM_EVENT_EXPORT, 3, 0}});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_RECEIVERS,
-        .u.event_peers = {RSM_EVENT_EXPORT, made.export_id, 0});
+        .u.event_receivers = {RSM_EVENT_EXPORT, made.export_id, 0});
     remark("a connection that the importer gives up, and one that the exporter cuts");
-    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_DISCONNECT, .u.import = {connection, 0}});
+    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_DISCONNECT, .u.disconnect = {connection, 0}});
     tell(wanted(3, 31));
     hear(RSM_CLUSTER_CONNECT_REPLY);
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH,
@@ -530,7 +530,7 @@ static void other_host(void **state)
         .u.export_unpublish = {made.export_id, 0});
     hear(RSM_CLUSTER_ABORT);
     remark("a message out of turn ends the link");
-    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_PONG, .u.ping.number = 1000});
+    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_PONG, .u.pong.number = 1000});
     expect_end(WIRE_PEER);
 }
 

@@ -64,7 +64,7 @@ void rsmd_remote_on_disconnect(struct rsmd_node *node, struct rsmd_remote *remot
 
 void rsmd_remote_report_abort(struct rsmd_node *node, const struct rsmd_import *import)
 {
-    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_ABORT, .u.import.import = import->id};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_ABORT, .u.abort.import = import->id};
     rsmd_remote_send(node, import->remote, &msg);
 }
 
@@ -111,6 +111,7 @@ void rsmd_fate_end(struct rsmd_import *import)
 
 void rsmd_remote_report_unavailable(struct rsmd_node *node, const struct rsmd_import *import)
 {
-    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_UNAVAILABLE, .u.import.import = import->id};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_UNAVAILABLE,
+                                  .u.unavailable.import = import->id};
     rsmd_remote_send(node, import->remote, &msg);
 }

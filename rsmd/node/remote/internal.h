@@ -68,13 +68,6 @@ void rsmd_remote_pack_identity(const struct rsmd_identity *who, struct rsm_clust
 struct rsmd_identity rsmd_remote_identity(const struct rsm_cluster_identity *from);
 
 /* importing.c: processes of ours that import from there. */
-void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
-                          const struct rsm_cluster_connect_reply *reply);
-void rsmd_remote_on_abort(struct rsmd_node *node, struct rsmd_remote *remote, uint32_t id);
-void rsmd_remote_on_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
-                                uint32_t id);
-void rsmd_remote_on_released(struct rsmd_node *node, struct rsmd_remote *remote,
-                             const struct rsm_cluster_released *released);
 /** The connection of ours that the remote node calls so; NULL: none. */
 struct rsmd_import *rsmd_remote_import(const struct rsmd_remote *remote, uint32_t id);
 /** Abort a connection of ours. @p known: the exporter's node knows, or cannot be told. */
@@ -113,21 +106,18 @@ void rsmd_remote_refuse(struct rsmd_forward *forward, enum rsm_status status);
 /** It is not under way, and the client gets no answer by it. */
 void rsmd_remote_unforward(struct rsmd_forward *forward);
 
-/* interrupts.c: interrupts of either side. */
-void rsmd_remote_on_interrupt(struct rsmd_node *node, const struct rsmd_remote *remote,
-                              const struct rsm_cluster_interrupt *asked);
-void rsmd_remote_on_interrupt_reply(const struct rsmd_remote *remote,
-                                    const struct rsm_cluster_interrupt_reply *reply);
-
 /* relay.c: those that wait for their links. */
 bool rsmd_relays_init(struct rsmd_node *node);
 
 /* exporting.c: processes there that import from us. */
 /** Nobody waits any more to hear why the fabric has lost a connection; harmless where nobody did. */
 void rsmd_fate_end(struct rsmd_import *import);
-void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,
-                            const struct rsm_cluster_connect *asked);
-void rsmd_remote_on_disconnect(struct rsmd_node *node, struct rsmd_remote *remote,
-                               const struct rsm_cluster_import *gone);
+
+/* One for each message to the node: rsmd_remote_on_NAME(). */
+#define LINK(NAME, number, name, body)
+#define NODE(NAME, number, name, body)                                                             \
+    void rsmd_remote_on_##name(struct rsmd_node *node, struct rsmd_remote *remote,                 \
+                               const struct rsm_cluster_##body *msg);
+#include "cluster/messages.def"
 
 #endif
