@@ -22,6 +22,9 @@ struct rsm_codec {
     size_t left;
     bool decode;
     bool bad;
+    /** Of the format, where one side may be older: a walk leaves out the fields that a version does
+     *  not have yet. 0 where both sides are of one version. */
+    uint32_t version;
 };
 
 /** A codec that writes into @p buffer. */

@@ -26,8 +26,8 @@ struct header {
     uint32_t section_count;
 };
 
-/* Of the tables behind the records: descriptors' numbers, and sections. */
-enum { FD_BYTES = sizeof(uint32_t), SECTION_BYTES = 2 * sizeof(uint32_t) };
+/* Of the table of sections, which stands behind the records. */
+enum { SECTION_BYTES = 2 * sizeof(uint32_t) };
 
 static void walk_header(struct rsm_codec *c, struct header *header)
 {
@@ -50,8 +50,7 @@ static uint64_t checksum(const uint8_t *bytes, size_t length)
 
 /* ------------------------------------------------------------------ writing */
 
-/* Room for `more` bytes at the end; NULL: failed. The numbers of descriptors come last, so the
- * records begin at once. */
+/* Room for `more` bytes at the end; NULL: failed. */
 static uint8_t *need_room(struct rsmd_snapshot *snapshot, size_t more)
 {
     if (snapshot->failed || more > length_max - snapshot->length) {
@@ -81,12 +80,18 @@ static void put_u32(struct rsmd_snapshot *snapshot, uint32_t value)
     snapshot->length += sizeof value;
 }
 
+static uint32_t version_of(const struct rsmd_snapshot *snapshot)
+{
+    return snapshot->version != 0 ? snapshot->version : RSMD_SNAPSHOT_VERSION;
+}
+
 void rsmd_snapshot_put(struct rsmd_snapshot *snapshot, uint32_t type, rsmd_walk *walk, void *record)
 {
     uint8_t *at = need_room(snapshot, RECORD_HEADER + RSMD_SNAPSHOT_RECORD_MAX);
     if (at == NULL)
         return;
     struct rsm_codec codec = rsm_encoder(at + RECORD_HEADER, RSMD_SNAPSHOT_RECORD_MAX);
+    codec.version = version_of(snapshot);
     walk(&codec, record);
     if (codec.bad) {
         snapshot->failed = true;
@@ -151,8 +156,6 @@ static bool write_all(int fd, const uint8_t *bytes, size_t length)
 int rsmd_snapshot_seal(struct rsmd_snapshot *snapshot)
 {
     uint8_t head[RSMD_SNAPSHOT_HEADER];
-    for (uint32_t i = 0; i < snapshot->fd_count; i++)
-        put_u32(snapshot, (uint32_t)snapshot->fds[i]);
     for (uint32_t i = 0; i < snapshot->section_count; i++) {
         put_u32(snapshot, snapshot->sections[i].at);
         put_u32(snapshot, snapshot->sections[i].first_fd);
@@ -160,7 +163,7 @@ int rsmd_snapshot_seal(struct rsmd_snapshot *snapshot)
     if (snapshot->failed)
         return -1;
     struct header header = {.magic = MAGIC,
-                            .version = RSMD_SNAPSHOT_VERSION,
+                            .version = version_of(snapshot),
                             .length = snapshot->length,
                             .sum = checksum(snapshot->bytes, snapshot->length),
                             .fd_count = snapshot->fd_count,
@@ -221,12 +224,14 @@ static bool check_header(struct rsmd_snapshot_reader *reader)
     struct rsm_codec codec = rsm_decoder(reader->bytes, RSMD_SNAPSHOT_HEADER);
     walk_header(&codec, &header);
     size_t rest = reader->length - RSMD_SNAPSHOT_HEADER;
-    if (header.magic != MAGIC || header.version != RSMD_SNAPSHOT_VERSION || header.length != rest ||
+    if (header.magic != MAGIC || header.version < RSMD_SNAPSHOT_OLDEST ||
+        header.version > RSMD_SNAPSHOT_VERSION || header.length != rest ||
         header.fd_count > RSMD_SNAPSHOT_FDS_MAX || header.section_count == 0 ||
         header.section_count > RSMD_SNAPSHOT_FDS_MAX ||
-        (size_t)header.fd_count * FD_BYTES + (size_t)header.section_count * SECTION_BYTES > rest ||
+        (size_t)header.section_count * SECTION_BYTES > rest ||
         header.sum != checksum(reader->bytes + RSMD_SNAPSHOT_HEADER, rest))
         return false;
+    reader->version = header.version;
     reader->fd_count = header.fd_count;
     reader->section_count = header.section_count;
     return true;
@@ -236,10 +241,10 @@ static bool check_header(struct rsmd_snapshot_reader *reader)
 static bool find_sections(struct rsmd_snapshot_reader *reader)
 {
     size_t bytes = reader->section_count * (size_t)SECTION_BYTES;
-    size_t records = reader->length - bytes - reader->fd_count * (size_t)FD_BYTES;
-    struct rsm_codec codec = rsm_decoder(reader->bytes + reader->length - bytes, bytes);
+    size_t records = reader->length - bytes;
+    struct rsm_codec codec = rsm_decoder(reader->bytes + records, bytes);
     struct rsmd_section before = {0};
-    reader->length -= bytes;
+    reader->length = records;
     reader->sections = calloc(reader->section_count + 1, sizeof *reader->sections);
     if (reader->sections == NULL)
         return false;
@@ -257,24 +262,13 @@ static bool find_sections(struct rsmd_snapshot_reader *reader)
     return true;
 }
 
-/* A number of the writer's process must be a descriptor here, and not one that stands there twice. */
-static bool find_fds(struct rsmd_snapshot_reader *reader, const int *given)
+static bool keep_fds(struct rsmd_snapshot_reader *reader, const int *fds)
 {
-    size_t end = reader->length - reader->fd_count * (size_t)FD_BYTES;
-    struct rsm_codec codec = rsm_decoder(reader->bytes + end, reader->length - end);
-    reader->length = end;
     reader->fds = calloc(reader->fd_count + 1, sizeof *reader->fds);
     if (reader->fds == NULL)
         return false;
-    for (uint32_t i = 0; i < reader->fd_count; i++) {
-        uint32_t number = 0;
-        rsm_codec_u32(&codec, &number);
-        int fd = given != NULL ? given[i] : number <= INT32_MAX ? (int)number : -1;
-        int flags = fd > STDERR_FILENO ? fcntl(fd, F_GETFD) : -1;
-        /* Handed over is what is not close-on-exec; it is marked so when it is found. */
-        bool fresh = flags >= 0 && (given != NULL || (flags & FD_CLOEXEC) == 0);
-        reader->fds[i] = fresh && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? fd : -1;
-    }
+    if (reader->fd_count > 0)
+        memcpy(reader->fds, fds, reader->fd_count * sizeof *fds);
     return true;
 }
 
@@ -282,13 +276,12 @@ bool rsmd_snapshot_open(struct rsmd_snapshot_reader *reader, int memfd, const in
                         uint32_t fd_count)
 {
     *reader = (struct rsmd_snapshot_reader){.bytes = NULL};
-    if (load(reader, memfd) && check_header(reader) &&
-        (fds == NULL || reader->fd_count == fd_count) && find_sections(reader) &&
-        find_fds(reader, fds)) {
+    if (load(reader, memfd) && check_header(reader) && reader->fd_count == fd_count &&
+        find_sections(reader) && keep_fds(reader, fds)) {
         rsmd_snapshot_enter(reader, 0);
         return true;
     }
-    for (uint32_t i = 0; fds != NULL && reader->fds == NULL && i < fd_count; i++)
+    for (uint32_t i = 0; reader->fds == NULL && i < fd_count; i++)
         if (fds[i] >= 0)
             close(fds[i]);
     rsmd_snapshot_reader_end(reader);
@@ -359,6 +352,7 @@ bool rsmd_snapshot_get(struct rsmd_snapshot_reader *reader, rsmd_walk *walk, voi
         return false;
     }
     struct rsm_codec codec = rsm_decoder(reader->bytes + reader->at + RECORD_HEADER, length);
+    codec.version = reader->version;
     walk(&codec, record);
     reader->at += RECORD_HEADER + length;
     if (codec.bad || codec.left > 0)

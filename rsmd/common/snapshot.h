@@ -3,15 +3,21 @@
  * @file
  * The format in which a daemon hands its state over to its successor: a sealed memfd of records, and
  * descriptors that the records name by number. Records are encoded field by field
- * (base/codec.h); the header has version, length and checksum, so that a successor that
- * understands another version, or finds damage, takes nothing.
+ * (base/codec.h); the header has version, length and checksum, so that a successor that finds damage
+ * takes nothing.
+ *
+ * A successor reads what an older rsmd has left, from RSMD_SNAPSHOT_OLDEST on. To add a field to a
+ * record, raise RSMD_SNAPSHOT_VERSION, and walk the field only if the codec's version is at least
+ * that; a successor of an older state finds 0 there. To add a kind of record, append it to
+ * enum rsmd_record_type. tests/unit/rsmd/recorded has a state of each version that was released. A
+ * state of a newer version is refused: `rsmd --can-take-over` says so before anything is given up.
  *
  * Records and descriptors lie in sections: the node's first, then one for each client. A section begins
  * where the table behind the records says, whatever stands in the one before, and names no
  * descriptor of another. So a section that cannot be read says nothing about the next one.
  *
  * Whoever can write the memfd is a daemon of the same node, because it reaches a successor only
- * through the service manager or through exec. The reader still checks every length and number: a
+ * through the service manager or from its own process. The reader still checks every length and number: a
  * defect must not make it crash or mix up descriptors.
  */
 #ifndef RSMD_SNAPSHOT_H
@@ -24,7 +30,8 @@
 #include "base/codec.h"
 
 enum {
-    RSMD_SNAPSHOT_VERSION = 3, /* changes with any record */
+    RSMD_SNAPSHOT_VERSION = 1, /* that is written */
+    RSMD_SNAPSHOT_OLDEST = 1,  /* that is read */
     RSMD_SNAPSHOT_HEADER = 32, /* bytes */
     RSMD_SNAPSHOT_FDS_MAX = 1 << 20,
     RSMD_SNAPSHOT_RECORD_MAX = 16384, /* bytes of one record */
@@ -60,7 +67,8 @@ struct rsmd_snapshot {
     uint32_t fd_count, fd_room;
     struct rsmd_section *sections;
     uint32_t section_count, section_room;
-    bool failed; /* out of memory, or more than the format holds */
+    uint32_t version; /* to write as an older rsmd does, for tests; 0: as this one */
+    bool failed;      /* out of memory, or more than the format holds */
 };
 
 /** Begin a section: what is put from now on belongs to it. */
@@ -75,6 +83,7 @@ int rsmd_snapshot_seal(struct rsmd_snapshot *snapshot);
 void rsmd_snapshot_free(struct rsmd_snapshot *snapshot);
 
 struct rsmd_snapshot_reader {
+    uint32_t version; /* of the writer */
     uint8_t *bytes;
     size_t length; /* of header and records */
     int *fds;      /* by number - 1; -1: missing or taken. Its own */
@@ -83,15 +92,13 @@ struct rsmd_snapshot_reader {
     uint32_t section_count;
     size_t at, end;             /* of the section that is read */
     uint32_t first_fd, end_fds; /* that it may name */
-    bool
-        bad; /* a record of it, or a number, was impossible; nothing is taken until it is put right */
+    bool bad; /* a record of it, or a number, was impossible; nothing is taken any more */
 };
 
 /**
  * Begin to read.
- * @param fds   where the descriptors are, as many as rsmd_snapshot_fd_count() says; NULL: in this
- *              process under the numbers that they had in the writer's. Those that are not taken
- *              are closed in the end, and all of @p fds if this fails.
+ * @param fds   the descriptors by number - 1, close-on-exec; -1: missing. Those that are not taken are
+ *              closed in the end, and all of @p fds if this fails.
  * @return false: this is no snapshot that can be read, or there is no memory. Then *reader is as after
  *         rsmd_snapshot_reader_end(). Descriptors that are missing are no reason.
  */

@@ -76,7 +76,7 @@ static int await(pid_t child)
 
 bool rsmd_handover_reads(int version)
 {
-    return version == RSMD_SNAPSHOT_VERSION;
+    return version >= RSMD_SNAPSHOT_OLDEST && version <= RSMD_SNAPSHOT_VERSION;
 }
 
 /* Our own arguments and the question. The caller frees it; NULL: no memory. */
@@ -134,38 +134,7 @@ bool rsmd_handover_can_start(void)
     return can;
 }
 
-/* ------------------------------------------------------------------ in place */
-
-static void set_inherited(const struct rsmd_parcel *parcel, bool inherited)
-{
-    const int own[] = {parcel->state, parcel->table, parcel->lock, parcel->listener};
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (own[i] >= 0)
-            fcntl(own[i], F_SETFD, inherited ? 0 : FD_CLOEXEC);
-    for (uint32_t i = 0; i < parcel->snapshot.fd_count; i++)
-        fcntl(parcel->snapshot.fds[i], F_SETFD, inherited ? 0 : FD_CLOEXEC);
-}
-
-/* Returns only if that fails. */
-static void give_in_place(const struct rsmd_parcel *parcel)
-{
-    char text[RSMD_HANDOVER_TEXT];
-    snprintf(text, sizeof text, "%d %d %d %d", parcel->state, parcel->table, parcel->lock,
-             parcel->listener);
-    if (setenv(RSMD_HANDOVER_VARIABLE, text, 1) < 0)
-        return;
-    /* Where relative names of the command line lead. */
-    if (program.directory[0] != '\0' && chdir(program.directory) < 0)
-        rsm_log_debug("cannot go to %s: %m", program.directory);
-    set_inherited(parcel, true);
-    execv(program.path, without_starter(program.arguments));
-    int error = errno;
-    set_inherited(parcel, false);
-    unsetenv(RSMD_HANDOVER_VARIABLE);
-    errno = error;
-}
-
-/* ------------------------------------------------------------------ by the service manager */
+/* ------------------------------------------------------------------ the queue */
 
 /* All descriptors in one; -1 with errno. */
 static int fill_queue(const struct rsmd_parcel *parcel)
@@ -189,34 +158,49 @@ static int fill_queue(const struct rsmd_parcel *parcel)
     return queue;
 }
 
-static bool give_to_manager(const struct rsmd_parcel *parcel)
+/* What waits in a queue that nobody gets. */
+static void empty_queue(int queue)
 {
-    int *taken_back;
-    int queue = fill_queue(parcel);
-    if (queue < 0)
+    int *fds;
+    uint32_t count = rsmd_queue_empty(queue, &fds);
+    for (uint32_t i = 0; i < count; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    free(fds);
+}
+
+/* False with errno. */
+static bool give_to_manager(int queue)
+{
+    if (rsmd_store_put(RSMD_HANDOVER_STORED, queue))
+        return true;
+    rsmd_store_remove(RSMD_HANDOVER_STORED); /* a successor must not find what goes on here */
+    errno = ETIMEDOUT;
+    return false;
+}
+
+/* Execute the installed program, which keeps this one descriptor. Returns only if that fails. */
+static bool give_in_place(int queue)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", queue);
+    /* Where relative names of the command line lead. */
+    if (program.directory[0] != '\0' && chdir(program.directory) < 0)
+        rsm_log_debug("cannot go to %s: %m", program.directory);
+    if (fcntl(queue, F_SETFD, 0) < 0 || setenv(RSMD_HANDOVER_VARIABLE, text, 1) < 0)
         return false;
-    bool given = rsmd_store_put(RSMD_HANDOVER_STORED, queue);
-    if (!given) { /* a successor must not find what goes on here */
-        rsmd_store_remove(RSMD_HANDOVER_STORED);
-        uint32_t count = rsmd_queue_empty(queue, &taken_back);
-        for (uint32_t i = 0; i < count; i++)
-            if (taken_back[i] >= 0)
-                close(taken_back[i]);
-        free(taken_back);
-        errno = ETIMEDOUT;
-    }
-    close(queue);
-    return given;
+    execv(program.path, without_starter(program.arguments));
+    return false;
 }
 
 /* ------------------------------------------------------------------ giving */
 
-/* Save the state and give it away, in place or to the service manager. Without success nothing is left to do but to
- * end: there are no links to other hosts and no new clients any more. */
-static bool give(const struct rsmd_server *server, struct rsmd_parcel *parcel, bool in_place)
+/* Save the state and give it away. Without success nothing is left to do but to end: there are no links to
+ * other hosts and no new clients any more. */
+static bool give(const struct rsmd_server *server, struct rsmd_parcel *parcel, const char *to,
+                 bool give_queue(int queue))
 {
     struct rsmd_generation_table *table = server->node->generation_table;
-    bool given = false;
     rsmd_state_save(&parcel->snapshot, server);
     parcel->table = rsmd_generation_table_lasting_fd(table);
     parcel->state = parcel->table >= 0 ? rsmd_snapshot_seal(&parcel->snapshot) : -1;
@@ -224,19 +208,20 @@ static bool give(const struct rsmd_server *server, struct rsmd_parcel *parcel, b
         rsm_log_error("cannot hand over: the state cannot be saved");
         return false;
     }
-    rsm_log_info("node %u goes on in %s", (unsigned)server->node->id,
-                 in_place ? program.path : "the next rsmd of the service manager");
+    rsm_log_info("node %u goes on in %s", (unsigned)server->node->id, to);
     rsmd_generation_table_leave(table);
-    if (in_place)
-        give_in_place(parcel);
-    else
-        given = give_to_manager(parcel);
+    int queue = fill_queue(parcel);
+    bool given = queue >= 0 && give_queue(queue);
     if (!given) {
         rsm_log_error("cannot hand over: %m");
+        if (queue >= 0)
+            empty_queue(queue);
         /* The caller ends everything, and the word says so then. If it cannot be owned again, clients wait no longer:
          * they have seen that already. */
         (void)rsmd_generation_table_own(table);
     }
+    if (queue >= 0)
+        close(queue);
     close(parcel->state);
     return given;
 }
@@ -244,7 +229,7 @@ static bool give(const struct rsmd_server *server, struct rsmd_parcel *parcel, b
 void rsmd_handover_give(const struct rsmd_server *server, const struct rsmd_instance *instance)
 {
     struct rsmd_parcel parcel = {.lock = instance->lock, .listener = server->listener};
-    (void)give(server, &parcel, true);
+    (void)give(server, &parcel, program.path, give_in_place);
     rsmd_snapshot_free(&parcel.snapshot);
 }
 
@@ -253,7 +238,7 @@ bool rsmd_handover_store(const struct rsmd_server *server, const struct rsmd_ins
     /* The manager has its own sockets already. */
     struct rsmd_parcel parcel = {.lock = instance->lock,
                                  .listener = instance->socket_is_ours ? server->listener : -1};
-    bool given = give(server, &parcel, false);
+    bool given = give(server, &parcel, "the next rsmd of the service manager", give_to_manager);
     rsmd_snapshot_free(&parcel.snapshot);
     return given;
 }

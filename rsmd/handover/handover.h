@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * One daemon after the other without an end to what clients have: see doc/architecture.md, "A
- * restart ends nothing".
+ * One daemon after the other without an end to what clients have: doc/architecture.md, section 12.
  *
- * At SIGUSR2 the process executes the installed program in place, with all descriptors. At SIGTERM, if
- * its command line says so, it leaves them to the service manager, which gives them to the
- * next rsmd that it starts. Clients' requests wait in their sockets meanwhile.
+ * A daemon saves its state and puts it, with all descriptors, into one queue (queue.h). At SIGUSR2 the
+ * process executes the installed program in place, which finds the queue open. At SIGTERM, if its
+ * command line says so, it leaves the queue to the service manager, which gives it to the next rsmd that
+ * it starts. Clients' requests wait in their sockets meanwhile.
  */
 #ifndef RSMD_HANDOVER_H
 #define RSMD_HANDOVER_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -46,12 +45,12 @@ static void take_table(struct rsmd_handover *received, int fd)
     }
 }
 
-/* Those that the state names are @p count in @p fds; NULL: in this process under the same numbers. */
+/* Those that the state names are @p count in @p fds. */
 static void take_rest(struct rsmd_handover *received, int state, const int *fds, uint32_t count)
 {
     bool usable = received->table != NULL && state >= 0;
     received->readable = usable && rsmd_snapshot_open(&received->reader, state, fds, count);
-    for (uint32_t i = 0; fds != NULL && !usable && i < count; i++)
+    for (uint32_t i = 0; !usable && i < count; i++)
         close_if(fds[i]);
     close_if(state);
     if (received->listener >= 0 && !is_listener(received->listener)) {
@@ -60,54 +59,7 @@ static void take_rest(struct rsmd_handover *received, int state, const int *fds,
     }
 }
 
-/* ------------------------------------------------------------------ in place */
-
-/* A descriptor that the predecessor has left open for us. */
-static int inherited(int fd)
-{
-    int flags = fd > STDERR_FILENO ? fcntl(fd, F_GETFD) : -1;
-    return flags >= 0 && (flags & FD_CLOEXEC) == 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? fd : -1;
-}
-
-/* What is open for a successor, and was not taken: of a state that cannot be read. */
-static void close_untaken(void)
-{
-    DIR *open_fds = opendir("/proc/self/fd");
-    const struct dirent *entry;
-    if (open_fds == NULL)
-        return;
-    while ((entry = readdir(open_fds)) != NULL) {
-        long fd = strtol(entry->d_name, NULL, 10);
-        int flags = fd > STDERR_FILENO ? fcntl((int)fd, F_GETFD) : -1;
-        if (flags >= 0 && (flags & FD_CLOEXEC) == 0)
-            close((int)fd);
-    }
-    closedir(open_fds);
-}
-
-/* The descriptor that comes next in the text; -1: there is none. */
-static int next_descriptor(const char **text)
-{
-    char *end;
-    errno = 0;
-    long number = strtol(*text, &end, 10);
-    bool good = errno == 0 && end != *text && number >= 0 && number <= INT_MAX;
-    *text = end;
-    return good ? (int)number : -1;
-}
-
-static void receive_in_place(struct rsmd_handover *received, const char *text)
-{
-    received->present = received->in_place = true;
-    int state = next_descriptor(&text);
-    take_table(received, inherited(next_descriptor(&text)));
-    received->lock = inherited(next_descriptor(&text));
-    received->listener = inherited(next_descriptor(&text));
-    take_rest(received, inherited(state), NULL, 0);
-    close_untaken();
-}
-
-/* ------------------------------------------------------------------ from the service manager */
+/* ------------------------------------------------------------------ the queue */
 
 /* What this process may not have is missing: it needs some descriptors itself. */
 static void leave_room(int *fds, uint32_t count)
@@ -133,18 +85,16 @@ static void receive_all(struct rsmd_handover *received, int *fds, uint32_t count
     take_rest(received, fds[0], fds + own, count - own);
 }
 
-static void receive_from_manager(struct rsmd_handover *received, int queue)
+static void receive(struct rsmd_handover *received, int queue)
 {
     int *fds;
     received->present = true;
     uint32_t count = rsmd_queue_empty(queue, &fds);
     close(queue);
-    /* They are ours now. The manager would go on giving an empty queue to every rsmd. */
-    rsmd_store_remove(RSMD_HANDOVER_STORED);
     if (count >= RSMD_HANDOVER_OWN) {
         receive_all(received, fds, count);
     } else {
-        rsm_log_error("the service manager has not kept all of the previous rsmd's state");
+        rsm_log_error("not all of the previous rsmd's state has come");
         for (uint32_t i = 0; i < count; i++)
             close_if(fds[i]);
     }
@@ -156,18 +106,30 @@ bool rsmd_handover_is_in_place(void)
     return getenv(RSMD_HANDOVER_VARIABLE) != NULL;
 }
 
+/* The queue that the program before this one, in the same process, has left open; -1: there is none. */
+static int queue_in_place(void)
+{
+    const char *text = getenv(RSMD_HANDOVER_VARIABLE);
+    char *end = NULL;
+    errno = 0;
+    long fd = text != NULL ? strtol(text, &end, 10) : -1;
+    bool good = fd > STDERR_FILENO && fd <= INT_MAX && errno == 0 && *end == '\0';
+    unsetenv(RSMD_HANDOVER_VARIABLE);
+    return good && fcntl((int)fd, F_SETFD, FD_CLOEXEC) == 0 ? (int)fd : -1;
+}
+
 void rsmd_handover_receive(struct rsmd_handover *received)
 {
-    const char *in_place = getenv(RSMD_HANDOVER_VARIABLE);
-    *received = (struct rsmd_handover){.lock = -1, .listener = -1};
-    if (in_place != NULL) {
-        receive_in_place(received, in_place);
-        unsetenv(RSMD_HANDOVER_VARIABLE);
+    *received =
+        (struct rsmd_handover){.in_place = rsmd_handover_is_in_place(), .lock = -1, .listener = -1};
+    received->present = received->in_place;
+    int queue = received->in_place ? queue_in_place() : rsmd_passed_named(RSMD_HANDOVER_STORED);
+    if (queue < 0)
         return;
-    }
-    int queue = rsmd_passed_named(RSMD_HANDOVER_STORED);
-    if (queue >= 0)
-        receive_from_manager(received, queue);
+    receive(received, queue);
+    /* The manager would go on giving an empty queue to every rsmd. */
+    if (!received->in_place)
+        rsmd_store_remove(RSMD_HANDOVER_STORED);
 }
 
 /* ------------------------------------------------------------------ using it */

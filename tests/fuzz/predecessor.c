@@ -201,8 +201,7 @@ static void find_sections(const struct rsmd_snapshot *snapshot)
         left.section[i] = RSMD_SNAPSHOT_HEADER + snapshot->sections[i].at;
         left.first_fd[i] = snapshot->sections[i].first_fd;
     }
-    left.section[LEFT_SECTIONS] =
-        left.length - left.fd_count * sizeof(uint32_t) - LEFT_SECTIONS * 2 * sizeof(uint32_t);
+    left.section[LEFT_SECTIONS] = left.length - LEFT_SECTIONS * 2 * sizeof(uint32_t);
 }
 
 void left_make(void)

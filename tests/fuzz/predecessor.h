@@ -16,7 +16,8 @@
 enum {
     LEFT_MAX = 1 << 16, /* bytes of a state */
     LEFT_FDS_MAX = 64,
-    LEFT_AT_FD_COUNT = 24, /* in the header of a snapshot */
+    LEFT_AT_VERSION = 4,   /* in the header of a snapshot */
+    LEFT_AT_FD_COUNT = 24, /* there, too */
     LEFT_SECTIONS = 3,     /* the node, and both clients */
 };
 

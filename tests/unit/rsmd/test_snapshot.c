@@ -2,6 +2,8 @@
 /* State that a predecessor has left, damaged in every place: it is refused, or if its checksum is right
  * restored or refused, and in the end nothing is left of it. */
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -139,6 +141,92 @@ static void unsealed_state_is_refused(void **state)
     close(memfd);
 }
 
+/* ------------------------------------------------------------------ versions */
+
+/* What rsmd of each released version has left. To record the present one, set RSM_RECORD_STATE. */
+static size_t recorded_state(uint32_t version, uint8_t bytes[LEFT_MAX])
+{
+    char path[256];
+    snprintf(path, sizeof path, RECORDED_STATES "/handover-%u", (unsigned)version);
+    if (version == RSMD_SNAPSHOT_VERSION && getenv("RSM_RECORD_STATE") != NULL) {
+        FILE *made = fopen(path, "w");
+        assert_true(made != NULL && fwrite(left.bytes, left.length, 1, made) == 1);
+        assert_int_equal(fclose(made), 0);
+    }
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        fail_msg("there is no %s", path);
+    size_t length = fread(bytes, 1, LEFT_MAX, file);
+    fclose(file);
+    return length;
+}
+
+static void recorded_states_are_restored(void **state)
+{
+    (void)state;
+    static uint8_t bytes[LEFT_MAX];
+    for (uint32_t version = RSMD_SNAPSHOT_OLDEST; version <= RSMD_SNAPSHOT_VERSION; version++) {
+        size_t length = recorded_state(version, bytes);
+        assert_int_equal(left_restore(bytes, length, LEFT_FDS_MAX, -1, has_everything), LEFT_ALL);
+        /* A field that came without a version of its own. */
+        if (version == RSMD_SNAPSHOT_VERSION)
+            assert_int_equal(length, left.length);
+    }
+}
+
+static void other_versions_are_refused(void **state)
+{
+    (void)state;
+    static uint8_t bytes[LEFT_MAX];
+    const uint32_t refused[] = {0, RSMD_SNAPSHOT_OLDEST - 1, RSMD_SNAPSHOT_VERSION + 1, UINT32_MAX};
+    memcpy(bytes, left.bytes, left.length);
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        left_set_number(bytes + LEFT_AT_VERSION, refused[i], 4);
+        assert_true(is_refused(bytes, left.length, left.fd_count));
+    }
+}
+
+/* A record that has grown since OLD_VERSION. */
+enum { OLD_VERSION = RSMD_SNAPSHOT_OLDEST, NEW_FIELD = OLD_VERSION + 1 };
+struct grown {
+    uint32_t old, new;
+};
+
+static void walk_grown(struct rsm_codec *c, void *record)
+{
+    struct grown *grown = record;
+    rsm_codec_u32(c, &grown->old);
+    if (c->version >= NEW_FIELD)
+        rsm_codec_u32(c, &grown->new);
+}
+
+/* The walk decides for both directions, by the version in the header. */
+static void records_may_grow(void **state)
+{
+    (void)state;
+    const struct grown written = {7, 8};
+    for (unsigned grows = 0; grows < 2; grows++) {
+        struct rsmd_snapshot snapshot = {.version = OLD_VERSION + grows};
+        struct rsmd_snapshot_reader reader;
+        struct grown copy = written;
+        rsmd_snapshot_section(&snapshot);
+        rsmd_snapshot_put(&snapshot, RSMD_SAVED_NODE, walk_grown, &copy);
+        int memfd = rsmd_snapshot_seal(&snapshot);
+        rsmd_snapshot_free(&snapshot);
+        assert_true(memfd >= 0);
+        bool opened = rsmd_snapshot_open(&reader, memfd, NULL, 0);
+        close(memfd);
+        assert_int_equal(opened, OLD_VERSION + grows <= RSMD_SNAPSHOT_VERSION);
+        if (!opened)
+            continue;
+        assert_true(rsmd_snapshot_get(&reader, walk_grown, &copy, sizeof copy));
+        assert_int_equal(copy.old, written.old);
+        assert_int_equal(copy.new, grows != 0 ? written.new : 0);
+        assert_true(rsmd_snapshot_is_over(&reader));
+        rsmd_snapshot_reader_end(&reader);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +236,9 @@ int main(void)
         cmocka_unit_test(descriptors_are_counted),
         cmocka_unit_test(other_descriptors_leave_nothing),
         cmocka_unit_test(unsealed_state_is_refused),
+        cmocka_unit_test(recorded_states_are_restored),
+        cmocka_unit_test(other_versions_are_refused),
+        cmocka_unit_test(records_may_grow),
     };
     return cmocka_run_group_tests(tests, make_state, NULL);
 }
