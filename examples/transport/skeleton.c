@@ -156,7 +156,7 @@ static enum rsm_status skeleton_get(struct rsm_conn *conn, uint64_t offset, void
 }
 
 /* A system call returns when the bytes have moved: writes are in order and complete by
- * themselves. A fabric that answers later keeps its errors for complete(). */
+ * themselves. A fabric that answers later counts what fails: rsm_conn_failed(). */
 static enum rsm_status skeleton_order(struct rsm_conn *conn)
 {
     (void)conn;

@@ -172,8 +172,23 @@ struct rsm_conn {
     struct rsm_port *port;            /**< the core sets it after connect() */
     uint32_t caps;                    /**< RSM_CAP_*: connect() sets those that this connection has,
                                            a subset of the port's; they never change */
+    uint32_t failures;                /**< of accesses whose calls had returned RSM_ST_OK; it only
+                                           grows, by rsm_conn_failed(), and anybody may read it by
+                                           rsm_conn_failures() */
     void *core;                       /**< for the core alone */
 };
+
+/** Count a failure of an access whose call has returned RSM_ST_OK, or will. Any thread. */
+static inline void rsm_conn_failed(struct rsm_conn *conn)
+{
+    __atomic_fetch_add(&conn->failures, 1, __ATOMIC_RELEASE);
+}
+
+/** How many such failures there have been; what differs from an earlier value tells of new ones. */
+static inline uint32_t rsm_conn_failures(const struct rsm_conn *conn)
+{
+    return __atomic_load_n(&conn->failures, __ATOMIC_ACQUIRE);
+}
 
 /** Signals between an importer and the exporter's node over the fabric. */
 struct rsm_signal_ops {
@@ -281,8 +296,7 @@ struct rsm_import_ops {
      *  - return by themselves when the peer has died, within the fabric's own time-out: all signals
      *    are blocked, so none interrupts them;
      *  - are not cancellation points; they may change errno;
-     *  - need at most 12 KiB of stack;
-     *  - leave the error of a put that no one waited for to the next complete(), as always.
+     *  - need at most 12 KiB of stack.
      * The engine never calls a transport without this promise; its segments cannot be mapped. */
 
     /** Copy to or from the segment, in any access width. A get has been performed when it returns: what
@@ -320,10 +334,12 @@ struct rsm_import_ops {
 
     /** Make all earlier writes of this connection visible before any later one. */
     enum rsm_status (*order)(struct rsm_conn *conn);
-    /** Wait until all earlier accesses have been performed. @return RSM_ST_OK, or an error that has
-     *  occurred since the last complete(): none is lost. While health() goes on to return RSM_ST_OK,
-     *  repeating the accesses repairs the error; otherwise the connection is over. A connection with
-     *  neither RSM_CAP_ASYNC nor health() has no error of accesses whose calls have succeeded. */
+    /** Wait until each earlier access of this connection, by any thread, has been performed or has
+     *  failed. Any thread may call this, and failures are sticky and counted: one that no call has
+     *  returned is in the connection's `failures` (rsm_conn_failed()) before any complete() that waits
+     *  for the access returns, and stays there. @return RSM_ST_OK, also if such failures were
+     *  counted; any other status says that this call could not find out. While health() goes on to
+     *  return RSM_ST_OK, repeating the accesses repairs a failure; otherwise the connection is over. */
     enum rsm_status (*complete)(struct rsm_conn *conn);
 
     /* health: optional, generic form returns RSM_ST_OK */

@@ -3,11 +3,11 @@
  * @file
  * Barriers: whether everything that was transferred since some moment has arrived.
  *
- * A transport reports each failed transfer once, to whichever thread asks first. The connection
- * counts what was reported, and a barrier that closes reports whether anything was counted since it
- * was opened, whoever was told. A thread that has been told may not have counted yet (reports.h): a
- * close waits for it. Barriers take no memory and no lock; any number of threads may have any number
- * of them open on one connection.
+ * A connection counts the transfers that failed, those that failed after their calls had returned
+ * included, and the count only grows. A barrier remembers the count when it is opened and compares
+ * when it is closed, so a failure is told by every barrier that was open, and by none that is opened
+ * later. Barriers take no memory and no lock; any number of threads may have any number of them open
+ * on one connection.
  */
 #ifndef RSMCORE_BARRIER_H
 #define RSMCORE_BARRIER_H
@@ -15,7 +15,7 @@
 #include "base/fence.h"
 #include "core/import.h"
 
-/** An open barrier: the number of failures that the connection had reported when it was opened. It
+/** An open barrier: the number of failures that the connection had counted when it was opened. It
  *  may be copied, and forgotten without being closed. */
 struct rsmcore_barrier {
     uint32_t failures;
@@ -25,8 +25,7 @@ struct rsmcore_barrier {
 static inline struct rsmcore_barrier
 rsmcore_barrier_open_for_calls(const struct rsmcore_import *import)
 {
-    return (struct rsmcore_barrier){
-        .failures = atomic_load_explicit(&import->failures, memory_order_acquire)};
+    return (struct rsmcore_barrier){.failures = rsmcore_import_failures(import)};
 }
 
 /** Open a barrier. Loads from mappings of the connection see from now on what the segment has at
@@ -50,13 +49,12 @@ static inline struct rsmcore_barrier rsmcore_barrier_open(struct rsmcore_import 
 static inline enum rsm_status rsmcore_barrier_close(struct rsmcore_import *import,
                                                     struct rsmcore_barrier barrier)
 {
-    if (__builtin_expect(import->fails_late, 0))
-        return rsmcore_import_complete_since(import, barrier.failures);
-    enum rsm_status status = rsmcore_import_complete_direct(import);
-    if (status != RSM_ST_OK)
-        return status;
-    bool same = atomic_load_explicit(&import->failures, memory_order_acquire) == barrier.failures;
-    return same ? RSM_ST_OK : RSM_ST_TRANSFER;
+    enum rsm_status status = rsmcore_import_complete(import);
+    if (__builtin_expect(status == RSM_ST_OK, 1) &&
+        __builtin_expect(rsmcore_import_failures(import) == barrier.failures, 1))
+        return RSM_ST_OK;
+    atomic_store(&import->told, rsm_conn_failures(import->inner));
+    return status == RSM_ST_OK ? RSM_ST_TRANSFER : status;
 }
 
 #endif

@@ -110,7 +110,7 @@ static enum rsm_status connect_transport(struct rsmcore_import *import,
     if (status != RSM_ST_OK)
         return status;
     import->reports_health = rsmcore_import_reports_health(ops);
-    import->fails_late = rsmcore_conn_fails_late(conn);
+    import->inner = conn;
     atomic_store(&import->conn, conn);
     return RSM_ST_OK;
 }
@@ -327,70 +327,25 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
     return transfer_vector(import, vec, count, done, RSM_RIGHT_READ);
 }
 
-/* ---------------------------------------------------------------- errors that come late */
-
-/* A thread that is cancelled in the transport would stay registered. */
-static uint32_t begin_asking(struct rsmcore_import *import, int *cancel)
-{
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel);
-    return rsmcore_reports_enter(&import->reports);
-}
-
-static void end_asking(struct rsmcore_import *import, uint32_t turn, int cancel)
-{
-    rsmcore_reports_leave(&import->reports, turn);
-    pthread_setcancelstate(cancel, &cancel);
-}
-
-enum rsm_status rsmcore_import_order_late(struct rsmcore_import *import)
-{
-    int cancel;
-    uint32_t turn = begin_asking(import, &cancel);
-    struct rsm_conn *conn = rsmcore_import_conn(import);
-    enum rsm_status status = rsmcore_import_note(import, conn->ops->order(conn));
-    end_asking(import, turn, cancel);
-    return status;
-}
-
-enum rsm_status rsmcore_import_complete_late(struct rsmcore_import *import)
-{
-    int cancel;
-    uint32_t turn = begin_asking(import, &cancel);
-    struct rsm_conn *conn = rsmcore_import_conn(import);
-    enum rsm_status status = conn->ops->complete(conn);
-    status = rsmcore_import_note(import, rsmcore_import_aborted(import) ? RSM_ST_ABORTED : status);
-    end_asking(import, turn, cancel);
-    return status;
-}
-
-static void await_reports(struct rsmcore_import *import)
-{
-    int cancel;
-    /* Who is registered in a child are threads of its parent. */
-    if (rsmcore_reports_is_quiet(&import->reports) ||
-        import->process_epoch != rsmcore_process_epoch())
-        return;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    rsmcore_reports_await(&import->reports);
-    pthread_setcancelstate(cancel, &cancel);
-}
-
-static bool has_counted(const struct rsmcore_import *import, uint32_t failures)
-{
-    return atomic_load_explicit(&import->failures, memory_order_acquire) != failures;
-}
-
-enum rsm_status rsmcore_import_complete_since(struct rsmcore_import *import, uint32_t failures)
-{
-    enum rsm_status status = rsmcore_import_complete_late(import);
-    if (status != RSM_ST_OK)
-        return status;
-    if (!has_counted(import, failures))
-        await_reports(import);
-    return has_counted(import, failures) ? RSM_ST_TRANSFER : RSM_ST_OK;
-}
-
 /* ---------------------------------------------------------------- events */
+
+/* Whether transfers have failed of which nobody has been told. Now the caller is. */
+static bool take_untold(struct rsmcore_import *import)
+{
+    uint32_t failures = rsm_conn_failures(import->inner);
+    return atomic_exchange(&import->told, failures) != failures;
+}
+
+static enum rsm_status signal_by_transport(struct rsmcore_import *import, bool coalesce)
+{
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    if (take_untold(import))
+        return RSM_ST_TRANSFER;
+    enum rsm_status status = conn->ops->signals->post(conn, coalesce);
+    if (status != RSM_ST_OK)
+        (void)take_untold(import);
+    return status;
+}
 
 enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce)
 {
@@ -399,10 +354,11 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
         return RSM_ST_UNREACHABLE;
     if (rsmcore_import_aborted(import))
         return RSM_ST_OK; /* to nobody */
-    struct rsm_conn *conn = rsmcore_import_conn(import);
-    if ((conn->caps & RSM_CAP_REMOTE_SIGNAL) != 0)
-        return conn->ops->signals->post(conn, coalesce);
+    if ((rsmcore_import_conn(import)->caps & RSM_CAP_REMOTE_SIGNAL) != 0)
+        return signal_by_transport(import, coalesce);
     enum rsm_status earlier = rsmcore_import_complete(import);
+    if (earlier == RSM_ST_OK && take_untold(import))
+        earlier = RSM_ST_TRANSFER;
     if (earlier != RSM_ST_OK)
         return earlier == RSM_ST_ABORTED ? RSM_ST_OK : earlier;
     return rsmcore_event_post(import->event, coalesce);

@@ -17,7 +17,6 @@
 #include "base/probe.h"
 #include "core/controller.h"
 #include "core/event.h"
-#include "core/reports.h"
 #include "core/mapping.h"
 
 RSMCORE_EXPORTS_BEGIN
@@ -39,12 +38,12 @@ struct rsmcore_import {
     const struct rsm_generation_table *table;   /* its generation table, for the liveness word */
     uint32_t generation;                        /* value of the slot at connect */
     uint32_t rights;                            /* RSM_RIGHT_* granted */
+    struct rsm_conn *inner;                     /* the transport's, which counts its failures */
     bool reports_health;                        /* whether conn's health() can fail */
-    bool fails_late;                            /* rsmcore_conn_fails_late() */
     uint64_t length;                            /* bytes of the segment, whole pages */
     uint64_t size;                              /* as the exporter asked for */
-    _Atomic uint32_t failures;                  /* transfers that failed so far (barrier.h) */
-    struct rsmcore_reports reports;             /* if fails_late: who may be about to count one */
+    _Atomic uint32_t failures;                  /* that calls have returned (barrier.h) */
+    _Atomic uint32_t told;                      /* of inner's failures: what callers have learnt */
     struct rsmcore_control *link;
     struct rsmcore_controller *controller;
     struct rsmcore_event *event;
@@ -88,6 +87,13 @@ static inline enum rsm_status rsmcore_import_note(struct rsmcore_import *import,
     if (__builtin_expect(status != RSM_ST_OK && status != RSM_ST_ABORTED, 0))
         atomic_fetch_add_explicit(&import->failures, 1, memory_order_relaxed);
     return status;
+}
+
+/** How many transfers have failed so far, those included whose calls had returned success. */
+static inline uint32_t rsmcore_import_failures(const struct rsmcore_import *import)
+{
+    return atomic_load_explicit(&import->failures, memory_order_acquire) +
+           rsm_conn_failures(import->inner);
 }
 
 /** The connection that transfers go through now. */
@@ -212,37 +218,20 @@ enum rsm_status rsmcore_import_putv(struct rsmcore_import *import, const struct 
 enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct rsm_transfer *vec,
                                     unsigned count, unsigned *done);
 
-/** rsmcore_import_order() and rsmcore_import_complete() where the transport may tell this caller of
- *  an error that other threads wait to know (reports.h). */
-enum rsm_status rsmcore_import_order_late(struct rsmcore_import *import);
-enum rsm_status rsmcore_import_complete_late(struct rsmcore_import *import);
-/** Complete, and tell of the errors, too, that were counted since @p failures was the count, or that
- *  other threads are told of at this moment: RSM_ST_TRANSFER. */
-enum rsm_status rsmcore_import_complete_since(struct rsmcore_import *import, uint32_t failures);
-
 /** All earlier writes are visible before later ones. */
 static inline enum rsm_status rsmcore_import_order(struct rsmcore_import *import)
 {
-    /* The order() of a transport leaves earlier errors to complete(), that of the engine does not. */
-    if (__builtin_expect(atomic_load_explicit(&import->soft, memory_order_relaxed) != NULL, 0))
-        return rsmcore_import_order_late(import);
     struct rsm_conn *conn = rsmcore_import_conn(import);
     return rsmcore_import_note(import, conn->ops->order(conn));
 }
 
-/** rsmcore_import_complete() of a connection that does not fail late. */
-static inline enum rsm_status rsmcore_import_complete_direct(struct rsmcore_import *import)
+/** All earlier accesses have happened or failed; barriers tell which (barrier.h). RSM_ST_ABORTED if
+ *  the connection was cut. */
+static inline enum rsm_status rsmcore_import_complete(struct rsmcore_import *import)
 {
     struct rsm_conn *conn = rsmcore_import_conn(import);
     enum rsm_status status = conn->ops->complete(conn);
     return rsmcore_import_note(import, rsmcore_import_aborted(import) ? RSM_ST_ABORTED : status);
-}
-
-/** All earlier accesses have happened. RSM_ST_ABORTED if the connection was cut. */
-static inline enum rsm_status rsmcore_import_complete(struct rsmcore_import *import)
-{
-    return __builtin_expect(import->fails_late, 0) ? rsmcore_import_complete_late(import)
-                                                   : rsmcore_import_complete_direct(import);
 }
 
 /** Loads from mappings see, from now on, what the segment has at this moment or later. */

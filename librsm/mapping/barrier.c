@@ -47,7 +47,7 @@ void mapping_before_get(struct mapping_space *space)
 {
     mapping_flush(space);
     if (space->posted > space->completed)
-        (void)mapping_settle(space);
+        mapping_settle(space);
 }
 
 enum rsm_status mapping_barrier_order(struct mapping_space *space)
@@ -55,9 +55,7 @@ enum rsm_status mapping_barrier_order(struct mapping_space *space)
     atomic_fetch_add(&space->epoch, 1);
     mapping_flush(space);
     space->ordered = space->posted;
-    enum rsm_status status = space->inner->ops->order(space->inner);
-    enum rsm_status earlier = mapping_take_error(space);
-    return earlier != RSM_ST_OK ? earlier : status;
+    return space->inner->ops->order(space->inner);
 }
 
 enum rsm_status mapping_barrier_complete(struct mapping_space *space)
@@ -66,9 +64,7 @@ enum rsm_status mapping_barrier_complete(struct mapping_space *space)
     mapping_flush(space);
     space->ordered = space->completed = space->posted;
     space->buffer_used = 0;
-    enum rsm_status status = space->inner->ops->complete(space->inner);
-    enum rsm_status earlier = mapping_take_error(space);
-    return earlier != RSM_ST_OK ? earlier : status;
+    return space->inner->ops->complete(space->inner);
 }
 
 void mapping_acquire(struct mapping_space *space)

@@ -13,7 +13,7 @@ void mapping_before_put(struct mapping_space *space, uint64_t offset, size_t len
 void mapping_after_put(struct mapping_space *space, uint64_t offset, size_t length);
 void mapping_before_get(struct mapping_space *space);
 
-/** order() and complete() of the vtable for stores too; errors of the time before are told. */
+/** order() and complete() of the vtable for stores too. */
 enum rsm_status mapping_barrier_order(struct mapping_space *space);
 enum rsm_status mapping_barrier_complete(struct mapping_space *space);
 

@@ -27,8 +27,7 @@ static struct rsm_conn *inner_of(struct rsm_conn *conn)
  * at this moment is not before it. */
 static bool is_idle(struct mapping *mapping)
 {
-    return mapping_is_foreign(mapping) || (mapping_has_no_stores(&mapping->space) &&
-                                           atomic_load(&mapping->space.pending) == RSM_ST_OK);
+    return mapping_is_foreign(mapping) || mapping_has_no_stores(&mapping->space);
 }
 
 static enum rsm_status conn_order(struct rsm_conn *conn)
@@ -51,16 +50,7 @@ static enum rsm_status conn_complete(struct rsm_conn *conn)
     sigset_t before;
     if (is_idle(mapping)) {
         atomic_fetch_add(&mapping->space.epoch, 1);
-        enum rsm_status status = mapping->space.inner->ops->complete(mapping->space.inner);
-        if (status == RSM_ST_OK && !mapping_is_foreign(mapping) &&
-            atomic_load(&mapping->space.asking) != 0) {
-            mapping_enter(mapping, &before); /* then it has been remembered */
-            mapping_leave(mapping, &before);
-        }
-        /* An error that a flush got meanwhile instead of this call. */
-        enum rsm_status earlier =
-            status == RSM_ST_OK ? mapping_take_error(&mapping->space) : RSM_ST_OK;
-        return earlier != RSM_ST_OK ? earlier : status;
+        return mapping->space.inner->ops->complete(mapping->space.inner);
     }
     mapping_enter(mapping, &before);
     enum rsm_status status = mapping_barrier_complete(&mapping->space);
@@ -95,26 +85,21 @@ static void acquire(struct rsm_conn *conn)
     mapping_reread_all(mapping, 0, mapping->space.page_count);
 }
 
-/* Complete, and leave an error to the next barrier. */
-static enum rsm_status settle_all(struct mapping *mapping)
+/* Nobody is told of what has not arrived, and barriers say why. */
+static enum rsm_status conn_signal(struct rsm_conn *conn, bool coalesce)
 {
+    struct mapping *mapping = mapping_of(conn);
+    struct rsm_conn *inner = inner_of(conn);
     sigset_t before;
     if (mapping_is_foreign(mapping))
         return RSM_ST_STALE;
+    uint32_t failures = rsm_conn_failures(inner);
     mapping_enter(mapping, &before);
     mapping_flush(&mapping->space);
-    (void)mapping_settle(&mapping->space);
-    enum rsm_status status = atomic_load(&mapping->space.pending);
+    mapping_settle(&mapping->space);
     mapping_leave(mapping, &before);
-    return status;
-}
-
-static enum rsm_status conn_signal(struct rsm_conn *conn, bool coalesce)
-{
-    /* Nobody is told of what has not arrived, and the next barrier says why. */
-    enum rsm_status status = settle_all(mapping_of(conn));
-    return status == RSM_ST_OK ? inner_of(conn)->ops->signals->post(inner_of(conn), coalesce)
-                               : status;
+    return rsm_conn_failures(inner) == failures ? inner->ops->signals->post(inner, coalesce)
+                                                : RSM_ST_TRANSFER;
 }
 
 static enum rsm_status conn_health(struct rsm_conn *conn)
@@ -167,7 +152,7 @@ static enum rsm_status prepare_view(struct mapping *mapping, const struct mappin
     /* Its pages begin inaccessible as the new view is, and see what was put before. */
     mapping_enter(mapping, &before);
     mapping_acquire(&mapping->space);
-    (void)mapping_settle(&mapping->space);
+    mapping_settle(&mapping->space);
     mapping_leave(mapping, &before);
     mapping_reread_all(mapping, view->first, view->first + view->count);
     return RSM_ST_OK;

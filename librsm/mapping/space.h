@@ -97,9 +97,7 @@ struct mapping_space {
     _Atomic uint32_t epoch;              /* moves with every barrier */
     uint64_t posted, ordered, completed; /* numbers of writes */
     size_t buffer_used;
-    bool dead;                       /* the peer has gone: the copies are just memory */
-    _Atomic enum rsm_status pending; /* an error that no barrier has told yet */
-    atomic_uint asking;              /* threads, with the lock, that are about to set it */
+    bool dead; /* the peer has gone: the copies are just memory */
     struct mapping_counters counters;
 };
 
@@ -203,10 +201,8 @@ void mapping_flush(struct mapping_space *space);
 
 /* ---- wire.c: everything that reaches the transport */
 
-/** Remember an error for the next barrier. */
+/** Count a failure of what no call of the program has asked for. */
 void mapping_fail(struct mapping_space *space, enum rsm_status status);
-/** The remembered error, which is thereby told. */
-enum rsm_status mapping_take_error(struct mapping_space *space);
 /** Fetch up to MAPPING_BUFFER_PAGES pages from the segment into the buffer's beginning, own writes
  * to them included. */
 enum rsm_status mapping_fetch(struct mapping_space *space, uint32_t first, uint32_t count);
@@ -217,8 +213,8 @@ enum rsm_status mapping_send(struct mapping_space *space, const struct rsm_trans
                              unsigned count);
 /** What has been sent so far arrives before what will be. */
 void mapping_order(struct mapping_space *space);
-/** Wait for what has been sent. Errors are remembered. */
-enum rsm_status mapping_settle(struct mapping_space *space);
+/** Wait for what has been sent. Failures are counted. */
+void mapping_settle(struct mapping_space *space);
 /** A write to [offset, offset + length) has been posted. */
 void mapping_note_posted(struct mapping_space *space, uint64_t offset, size_t length);
 

@@ -72,16 +72,20 @@ static enum rsm_status to_space(struct mapping *mapping, const struct transfer *
     return without_peer(mapping, what, status);
 }
 
-/* An error may be that of another transfer, so the next barrier is told of it, too. */
-static enum rsm_status settle(struct mapping *mapping)
+/* Whether all transfers since @p failures was the count have arrived. */
+static enum rsm_status settle(struct mapping *mapping, uint32_t failures)
 {
+    struct rsm_conn *inner = mapping->space.inner;
+    enum rsm_status status = RSM_ST_OK;
     sigset_t before;
-    if (mapping_is_foreign(mapping))
-        return mapping->space.inner->ops->complete(mapping->space.inner);
-    mapping_enter(mapping, &before);
-    enum rsm_status status = mapping_settle(&mapping->space);
-    mapping_leave(mapping, &before);
-    return status;
+    if (mapping_is_foreign(mapping)) {
+        status = inner->ops->complete(inner);
+    } else {
+        mapping_enter(mapping, &before);
+        mapping_settle(&mapping->space);
+        mapping_leave(mapping, &before);
+    }
+    return status == RSM_ST_OK && rsm_conn_failures(inner) != failures ? RSM_ST_TRANSFER : status;
 }
 
 /* From or to memory of a view: no transport is handed that, least of all to an adapter, which would
@@ -100,10 +104,11 @@ static enum rsm_status bounced(struct mapping *mapping, const struct transfer *w
         } else {
             part.dst = buffer;
         }
+        uint32_t failures = rsm_conn_failures(mapping->space.inner);
         status = to_space(mapping, &part);
         /* The buffer is about to change, or to be looked at. */
         if (status == RSM_ST_OK && (mapping->conn.caps & RSM_CAP_ASYNC))
-            status = without_peer(mapping, &part, settle(mapping));
+            status = without_peer(mapping, &part, settle(mapping, failures));
         if (status == RSM_ST_OK && what->dst != NULL)
             memcpy((uint8_t *)what->dst + done, buffer, length);
         done += length;

@@ -123,7 +123,7 @@ static void end_view(struct mapping *owner, struct mapping_view **link)
     if (owner->mechanism->seal != NULL)
         owner->mechanism->seal(owner, view);
     mapping_flush(&owner->space);
-    (void)mapping_settle(&owner->space);
+    mapping_settle(&owner->space);
     *link = view->sibling;
     munmap(view->address, length_of(view));
     if (owner->mechanism->detach != NULL)

@@ -8,20 +8,15 @@ static bool is_final(enum rsm_status status)
     return status == RSM_ST_ABORTED || status == RSM_ST_UNREACHABLE || status == RSM_ST_STALE;
 }
 
+/* Nobody is told but the barriers. */
 void mapping_fail(struct mapping_space *space, enum rsm_status status)
 {
     if (status == RSM_ST_OK)
         return;
     if (is_final(status) || space->inner->ops->health(space->inner) != RSM_ST_OK)
         space->dead = true;
-    enum rsm_status none = RSM_ST_OK;
     if (!MAPPING_DEFECT(MAPPING_LOST_ERROR))
-        atomic_compare_exchange_strong(&space->pending, &none, status);
-}
-
-enum rsm_status mapping_take_error(struct mapping_space *space)
-{
-    return atomic_exchange(&space->pending, RSM_ST_OK);
+        rsm_conn_failed(space->inner);
 }
 
 void mapping_order(struct mapping_space *space)
@@ -32,30 +27,20 @@ void mapping_order(struct mapping_space *space)
     mapping_fail(space, space->inner->ops->order(space->inner));
 }
 
-/* Other threads may want to know the error that this one is told of: `asking` says that it is about
- * to be remembered. */
-static enum rsm_status complete_inner(struct mapping_space *space)
-{
-    atomic_fetch_add(&space->asking, 1);
-    enum rsm_status status = space->inner->ops->complete(space->inner);
-    mapping_fail(space, status);
-    atomic_fetch_sub(&space->asking, 1);
-    return status;
-}
-
-enum rsm_status mapping_settle(struct mapping_space *space)
+void mapping_settle(struct mapping_space *space)
 {
     space->ordered = space->completed = space->posted;
-    enum rsm_status status = complete_inner(space);
+    mapping_fail(space, space->inner->ops->complete(space->inner));
+    if (space->inner->ops->health(space->inner) != RSM_ST_OK)
+        space->dead = true; /* which failures that were only counted do not say */
     space->buffer_used = 0;
-    return status;
 }
 
 /* The vtable does not promise that a read sees an earlier write of the same connection. */
 static void settle_page(struct mapping_space *space, uint32_t page)
 {
     if (space->page[page].posted > space->completed && !MAPPING_DEFECT(MAPPING_READ_BEFORE))
-        (void)mapping_settle(space);
+        mapping_settle(space);
 }
 
 enum rsm_status mapping_fetch(struct mapping_space *space, uint32_t first, uint32_t count)
@@ -64,15 +49,16 @@ enum rsm_status mapping_fetch(struct mapping_space *space, uint32_t first, uint3
     for (uint32_t page = first; page < first + count; page++)
         settle_page(space, page);
     if (space->buffer_used > 0 && (space->inner->caps & RSM_CAP_ASYNC))
-        (void)mapping_settle(space); /* what is being sent may still be in the buffer */
+        mapping_settle(space); /* what is being sent may still be in the buffer */
     space->buffer_used = 0;
+    uint32_t failures = rsm_conn_failures(space->inner);
     size_t length = (count - 1) * space->page_size + mapping_page_bytes(space, first + count - 1);
     enum rsm_status status =
         ops->get(space->inner, (uint64_t)first * space->page_size, space->buffer, length);
     mapping_fail(space, status);
     if (status == RSM_ST_OK && (space->inner->caps & RSM_CAP_ASYNC)) {
-        status = complete_inner(space);
-        space->ordered = space->completed = space->posted;
+        mapping_settle(space);
+        status = rsm_conn_failures(space->inner) == failures ? RSM_ST_OK : RSM_ST_TRANSFER;
     }
     return status;
 }
@@ -81,7 +67,7 @@ uint8_t *mapping_buffer(struct mapping_space *space, size_t length)
 {
     if (space->buffer_used + length > MAPPING_BUFFER_PAGES * space->page_size) {
         if (space->inner->caps & RSM_CAP_ASYNC)
-            (void)mapping_settle(space);
+            mapping_settle(space);
         space->buffer_used = 0;
     }
     uint8_t *room = space->buffer + space->buffer_used;

@@ -86,19 +86,6 @@ static __attribute__((noinline, cold)) int failed(struct __rsm_memseg_import_han
                                                 : rsmapi_error(family, status);
 }
 
-/* In implicit mode, where the error of this access may be told to another thread: the access is a
- * barrier of its own. */
-static __attribute__((noinline)) int transfer_late(struct __rsm_memseg_import_handle *handle,
-                                                   struct access access)
-{
-    struct rsmcore_barrier barrier = rsmcore_barrier_open_for_calls(handle->core);
-    enum rsm_status status = move(handle->core, &access);
-    if (status != RSM_ST_OK)
-        return failed(handle, RSMAPI_ACCESS, status);
-    status = rsmcore_barrier_close(handle->core, barrier);
-    return status == RSM_ST_OK ? RSM_SUCCESS : failed(handle, RSMAPI_CLOSE, status);
-}
-
 static ALWAYS_INLINE int transfer(struct __rsm_memseg_import_handle *handle,
                                   const struct access access)
 {
@@ -116,14 +103,13 @@ static ALWAYS_INLINE int transfer(struct __rsm_memseg_import_handle *handle,
     if (__builtin_expect(error != RSM_SUCCESS, 0))
         return refused(handle, error);
 
-    if (implicit && __builtin_expect(handle->core->fails_late, 0))
-        return transfer_late(handle, access);
+    struct rsmcore_barrier barrier = rsmcore_barrier_open_for_calls(handle->core);
     enum rsm_status status = move(handle->core, &access);
     if (__builtin_expect(status != RSM_ST_OK, 0))
         return failed(handle, RSMAPI_ACCESS, status);
     if (!implicit)
         return refused(handle, RSM_SUCCESS);
-    status = rsmcore_import_complete_direct(handle->core);
+    status = rsmcore_barrier_close(handle->core, barrier);
     if (__builtin_expect(status != RSM_ST_OK, 0))
         return failed(handle, RSMAPI_CLOSE, status);
     return RSM_SUCCESS;

@@ -14,18 +14,21 @@
 
 struct rsmcore_completions {
     pthread_mutex_t lock;
-    struct rsm_conn *former;     /* with a form of its own; NULL: there is none */
-    struct rsm_completion *ring; /* RSM_WORK_MAX of them; NULL: nothing was submitted yet */
-    uint32_t first;              /* the oldest */
+    const struct rsm_conn *counts; /* the transport's connection */
+    struct rsm_conn *former;       /* with a form of its own; NULL: there is none */
+    struct rsm_completion *ring;   /* RSM_WORK_MAX of them; NULL: nothing was submitted yet */
+    uint32_t first;                /* the oldest */
     uint32_t count;
     uint32_t running; /* works that are being carried out */
 };
 
-struct rsmcore_completions *rsmcore_completions_make(void)
+struct rsmcore_completions *rsmcore_completions_make(const struct rsm_conn *conn)
 {
     struct rsmcore_completions *made = calloc(1, sizeof *made);
-    if (made != NULL)
-        pthread_mutex_init(&made->lock, NULL);
+    if (made == NULL)
+        return NULL;
+    pthread_mutex_init(&made->lock, NULL);
+    made->counts = conn;
     return made;
 }
 
@@ -70,10 +73,14 @@ static void append(struct rsmcore_completions *completions, struct rsm_completio
 static enum rsm_status carry_out(struct rsm_conn *conn, const struct rsm_work *work)
 {
     const struct rsm_transfer *transfer = &work->transfer;
+    const struct rsm_conn *counts = ((struct rsmcore_completions *)conn->core)->counts;
+    uint32_t failures = rsm_conn_failures(counts);
     enum rsm_status status =
         work->read ? conn->ops->get(conn, transfer->remote, transfer->local, transfer->length)
                    : conn->ops->put(conn, transfer->remote, transfer->local, transfer->length);
-    return status == RSM_ST_OK ? conn->ops->complete(conn) : status;
+    if (status == RSM_ST_OK)
+        status = conn->ops->complete(conn);
+    return status == RSM_ST_OK && rsm_conn_failures(counts) != failures ? RSM_ST_TRANSFER : status;
 }
 
 static enum rsm_status submit(struct rsm_conn *conn, const struct rsm_work *work)

@@ -429,8 +429,3 @@ bool rsmcore_import_reports_health(const struct rsm_import_ops *full)
 {
     return full->health != generic_health;
 }
-
-bool rsmcore_conn_fails_late(const struct rsm_conn *conn)
-{
-    return (conn->caps & RSM_CAP_ASYNC) != 0 || rsmcore_import_reports_health(conn->ops);
-}

@@ -64,17 +64,14 @@ uint32_t rsmcore_import_abilities(const struct rsm_import_ops *full);
 /** Whether the transport can report that a connection has failed; else health() need not be called.
  */
 bool rsmcore_import_reports_health(const struct rsm_import_ops *full);
-/** Whether complete() may report an error of an access that seemed to succeed: of a transfer that
- *  returned before the data had moved, or because the fabric can be lost. */
-bool rsmcore_conn_fails_late(const struct rsm_conn *conn);
 
 /** The generic form of completions: submit() carries the transfer out. */
 extern const struct rsm_completion_ops rsmcore_completion_ops;
 
 /** What the generic form keeps for a connection, at its `core`. */
 struct rsmcore_completions;
-/** NULL: no memory. */
-struct rsmcore_completions *rsmcore_completions_make(void);
+/** @p conn is the transport's connection. NULL: no memory. */
+struct rsmcore_completions *rsmcore_completions_make(const struct rsm_conn *conn);
 /** Works were submitted to @p former, too, if that has completions of its own. */
 void rsmcore_completions_follow(struct rsmcore_completions *completions, struct rsm_conn *former);
 void rsmcore_completions_free(struct rsmcore_completions *completions);

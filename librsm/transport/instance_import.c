@@ -43,7 +43,8 @@ enum rsm_status rsmcore_conn_open(struct rsm_port *port, const struct rsm_offer 
     }
     made->ops = port->ops;
     made->port = port;
-    made->core = rsmcore_completions_make();
+    made->failures = 0;
+    made->core = rsmcore_completions_make(made);
     if (made->core == NULL) {
         port->ops->disconnect(made);
         return RSM_ST_NO_MEMORY;

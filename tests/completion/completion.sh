@@ -31,6 +31,7 @@ offers _rsm "--registered --runtime-dir" rsmperf --r
 offers _rsm "put,barrier" rsmperf -o put,bar
 offers _rsm "pingpong" rsmperf --only pi
 offers _rsm "sisci" rsmperf --api s
+offers _rsm "ucx,mpi" rsmperf --beside ucx,m
 offers _rsm "warning" rsmd --log-level w
 offers _rsm "always" rsmstat --color al
 offers _rsm "--config" rsmd --conf

@@ -3,11 +3,12 @@
 #
 # run.sh PART: one of the tests of librsm in a fresh Debian 13 below build/debian13, as somebody has it who types ./dev
 # there: a change root that mmdebstrap makes of the mirror, into which ./dev installs what it needs. It is made anew each day.
+#   demo      ./dev demo, the first command of README
 #   build     ./dev build
 #   test ...  ./dev test ..., of that build
 #   package   ./dev package debian
 # Without root, mmdebstrap or the mirror nothing can be run: exit status 77, or 1 with RSM_LAB_REQUIRED=1.
-set -eu
+set -eu -o pipefail
 cd "$(dirname "$(realpath "$0")")/../.."
 . packaging/root.sh
 release=trixie
@@ -46,10 +47,15 @@ begin() {
     lay_out
 }
 
-[ "$1" = build ] || [ -e "$folder/made" ] || cannot "see the test debian13.build"
+[ "$1" = demo ] || [ -e "$folder/made" ] || cannot "see the test debian13.demo"
 case $1 in
-build)
+demo)
     begin
+    root_inside "$root" sh -c 'cd /source && exec ./dev demo' | tee "$folder/demo.log"
+    grep -qx 'demo: 3 messages went from node 2 to node 1' "$folder/demo.log"
+    ;;
+build)
+    lay_out
     root_inside "$root" sh -c 'cd /source && exec ./dev build'
     ;;
 test)

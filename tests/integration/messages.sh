@@ -45,6 +45,16 @@ if [ "$(grep -c 'the package perftest has it' "$work/log")" -ne 1 ]; then
     failed=1
 fi
 
+# What another way needs, too.
+env PATH="$build/bin" rsmperf -o put,get -s 64 -t 20 --beside ucx,mpi >"$work/log" 2>&1
+for words in 'ucx_perftest is not installed: the package ucx-utils has it' \
+    'mpirun is not installed: the package openmpi-bin has it'; do
+    if [ "$(grep -c "$words" "$work/log")" -ne 1 ]; then
+        echo "FAILED: without '$words': $(cat "$work/log")"
+        failed=1
+    fi
+done
+
 if unshare -rm true 2>/dev/null; then
     says '/proc is not mounted' unshare -rm sh -c "mount -t tmpfs none /proc && exec rsmd -f -n 3 -d '$work'"
 else

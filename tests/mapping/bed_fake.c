@@ -11,7 +11,8 @@
 #include "core/mapping.h"
 #include "wire.h"
 
-static struct rsm_conn *conn;
+static struct rsm_conn *conn, *wire;
+static uint32_t failures; /* of the wire, that bed_close() has told */
 static struct sync *shared;
 static pid_t peer_pid, importer_pid;
 static void (*other_importer)(struct sync *sync);
@@ -73,7 +74,8 @@ struct sync *bed_start(litmus_peer peer, size_t pages)
     start_peer(peer, pages);
     if (other_importer != NULL)
         start_importer();
-    CHECK(wrap(wire_connect(memory, size)) == RSM_ST_OK);
+    wire = wire_connect(memory, size);
+    CHECK(wrap(wire) == RSM_ST_OK);
     return shared;
 }
 
@@ -120,7 +122,10 @@ int bed_order(void)
 
 int bed_close(void)
 {
-    return (int)conn->ops->complete(conn);
+    enum rsm_status status = conn->ops->complete(conn);
+    uint32_t before = failures;
+    failures = wire != NULL ? rsm_conn_failures(wire) : 0;
+    return (int)(status == RSM_ST_OK && failures != before ? RSM_ST_TRANSFER : status);
 }
 
 int bed_put(size_t offset, const void *src, size_t length)
@@ -168,9 +173,9 @@ void bed_end(void)
     conn->ops->disconnect(conn);
 }
 
-bool bed_inject(unsigned failures)
+bool bed_inject(unsigned count, bool at_once)
 {
-    wire_inject(failures);
+    wire_inject(count, at_once);
     return true;
 }
 

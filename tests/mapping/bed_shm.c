@@ -251,9 +251,9 @@ void bed_end(void)
     await(peer_pid);
 }
 
-bool bed_inject(unsigned failures)
+bool bed_inject(unsigned failures, bool at_once)
 {
-    (void)failures;
+    (void)failures, (void)at_once;
     return false;
 }
 

@@ -113,8 +113,9 @@ int bed_again_get(size_t offset, void *dst, size_t length);
 int bed_again_put_registered(size_t offset, void *src, size_t length);
 /** The peer has done its part and ended well. */
 void bed_end(void);
-/** Let the next so many writes fail; false if this bed cannot. */
-bool bed_inject(unsigned failures);
+/** Let the next so many writes fail on their way, or with @p at_once the next call that writes; false
+ *  if this bed cannot. */
+bool bed_inject(unsigned failures, bool at_once);
 /** The peer is gone for good, without a word. */
 void bed_cut(void);
 

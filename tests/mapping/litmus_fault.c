@@ -8,13 +8,13 @@
 
 static void error_is_told_once(void)
 {
-    if (!bed_inject(0))
+    if (!bed_inject(0, false))
         litmus_skip("this transport does not fail on demand");
     bed_start(NULL, 2);
     volatile uint8_t *map = bed_map(0, 2 * PAGE, MAY_ALL);
     for (unsigned round = 0; round < 10; round++) {
         CHECK(bed_close() == 0);
-        bed_inject(1);
+        bed_inject(1, round % 4 > 1);
         /* A single store, or many that a flush in the background sends. */
         for (unsigned i = 0; i < (round % 2 == 0 ? 1u : 200u); i++)
             store32(map + 256, round * 1000 + i + 1);
@@ -35,7 +35,7 @@ static void error_is_told_once(void)
 
 static void error_of_a_read(void)
 {
-    if (!bed_inject(0))
+    if (!bed_inject(0, false))
         litmus_skip("this transport does not fail on demand");
     bed_start(NULL, 2);
     volatile uint8_t *map = bed_map(0, 2 * PAGE, MAY_ALL);
@@ -58,7 +58,7 @@ static void error_of_a_read(void)
 /* The exporter is killed while the importer stores and loads. */
 static void peer_dies(void)
 {
-    if (bed_inject(0))
+    if (bed_inject(0, false))
         litmus_skip("error_of_a_read is this for a transport that notices");
     bed_start(NULL, 2);
     volatile uint8_t *map = bed_map(0, 2 * PAGE, MAY_ALL);

@@ -2,13 +2,10 @@
 /* Which connections the mapping engine takes. */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -208,26 +205,14 @@ static void sigbus_means_signal(void **state)
 
 /* ---------------------------------------------------------------- errors */
 
-/* A thread that is told of an error holds it for a while before the engine knows it: until the
- * other thread has an answer, which it must not have so early. */
-static struct {
-    enum rsm_status error;
-    sem_t is_told, answered;
-} told;
+static bool fails;
 
-static enum rsm_status tell_late(struct rsm_conn *conn)
+static enum rsm_status count_failure(struct rsm_conn *conn)
 {
-    (void)conn;
-    enum rsm_status status = told.error;
-    told.error = RSM_ST_OK;
-    if (status != RSM_ST_OK) {
-        struct timespec until;
-        sem_post(&told.is_told);
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec++;
-        (void)sem_timedwait(&told.answered, &until);
-    }
-    return status;
+    if (fails)
+        rsm_conn_failed(conn);
+    fails = false;
+    return RSM_ST_OK;
 }
 
 static enum rsm_status count_post(struct rsm_conn *conn, bool coalesce)
@@ -237,41 +222,24 @@ static enum rsm_status count_post(struct rsm_conn *conn, bool coalesce)
     return RSM_ST_OK;
 }
 
-static void *post(void *arg)
-{
-    struct rsm_conn *conn = arg;
-    return (void *)(uintptr_t)conn->ops->signals->post(conn, false);
-}
-
-/* The post is told, and leaves it to the barriers; a barrier of another thread finds nothing in the
- * transport and still learns it. */
-static void errors_go_to_barriers(void **state)
+/* Nobody is told of what has not arrived, and the failure stays counted for the barriers. */
+static void no_signal_in_front_of_a_failure(void **state)
 {
     static const struct rsm_signal_ops signals = {.size = sizeof signals, .post = count_post};
     struct rsm_conn *conn;
-    pthread_t poster;
-    void *posted;
     (void)state;
     assert_int_equal(wrap(RSM_CAP_FAULT_SAFE | RSM_CAP_REMOTE_SIGNAL, &conn), RSM_ST_OK);
-    ops.complete = tell_late;
+    ops.complete = count_failure;
     ops.signals = &signals;
-    told.error = RSM_ST_TRANSFER;
-    sem_init(&told.is_told, 0, 0);
-    sem_init(&told.answered, 0, 0);
-    assert_int_equal(pthread_create(&poster, NULL, post, conn), 0);
-    sem_wait(&told.is_told);
-    enum rsm_status status = conn->ops->complete(conn);
-    sem_post(&told.answered);
-    pthread_join(poster, &posted);
-    assert_int_equal(status, RSM_ST_TRANSFER);
-    assert_int_equal((uintptr_t)posted, RSM_ST_TRANSFER);
+    uint32_t failures = rsm_conn_failures(&inner);
+    fails = true;
+    assert_int_equal(conn->ops->signals->post(conn, false), RSM_ST_TRANSFER);
     assert_int_equal(calls, 0);
-    assert_int_equal(conn->ops->complete(conn), RSM_ST_OK);
+    assert_int_equal(rsm_conn_failures(&inner), failures + 1);
     assert_int_equal(conn->ops->signals->post(conn, false), RSM_ST_OK);
     assert_int_equal(calls, 1);
+    assert_int_equal(rsm_conn_failures(&inner), failures + 1);
     conn->ops->disconnect(conn);
-    sem_destroy(&told.is_told);
-    sem_destroy(&told.answered);
 }
 
 int main(void)
@@ -280,7 +248,7 @@ int main(void)
         cmocka_unit_test(one_that_promises),      cmocka_unit_test(one_that_does_not_promise),
         cmocka_unit_test(switched_off),           cmocka_unit_test(sigbus_means_signal),
         cmocka_unit_test(mirror_if_possible),     cmocka_unit_test(mirror_of_what_cannot_be_read),
-        cmocka_unit_test(mirror_decodes_nothing), cmocka_unit_test(errors_go_to_barriers),
+        cmocka_unit_test(mirror_decodes_nothing), cmocka_unit_test(no_signal_in_front_of_a_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

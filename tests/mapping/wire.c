@@ -29,8 +29,8 @@ static struct wire {
     uint64_t next, group;
     unsigned waiting;
     struct parcel parcel[PARCELS];
-    enum rsm_status error;
-    _Atomic unsigned failures;
+    _Atomic unsigned failures; /* of writes, still to come */
+    _Atomic bool fails_at_once;
     _Atomic bool cut;
     unsigned dice;
 } wire;
@@ -97,7 +97,7 @@ static void deliver_one(void)
             continue;
         if (atomic_load(&wire.failures) > 0) {
             atomic_fetch_sub(&wire.failures, 1);
-            wire.error = RSM_ST_TRANSFER;
+            rsm_conn_failed(&wire.conn);
         } else if (!atomic_load(&wire.cut)) {
             copy(wire.memory + parcel->offset, parcel->bytes, parcel->length);
         }
@@ -153,6 +153,8 @@ static enum rsm_status wire_put(struct rsm_conn *conn, uint64_t offset, const vo
     (void)conn;
     if (atomic_load(&wire.cut))
         return RSM_ST_ABORTED;
+    if (wire.fails_at_once && atomic_exchange(&wire.failures, 0) > 0)
+        return RSM_ST_TRANSFER;
     for (size_t at = 0; at < length; at += PARCEL_BYTES)
         post(offset + at, (const uint8_t *)src + at,
              length - at < PARCEL_BYTES ? length - at : PARCEL_BYTES);
@@ -181,21 +183,17 @@ static enum rsm_status wire_order(struct rsm_conn *conn)
 static enum rsm_status wire_complete(struct rsm_conn *conn)
 {
     unsigned waiting;
-    enum rsm_status error;
     (void)conn;
     do {
         sigset_t before;
         locked(&before);
         waiting = wire.waiting;
-        error = wire.error;
-        if (waiting == 0)
-            wire.error = RSM_ST_OK;
         wire.group++;
         unlocked(&before);
         if (waiting > 0)
             sched_yield();
     } while (waiting > 0);
-    return atomic_load(&wire.cut) ? RSM_ST_ABORTED : error;
+    return atomic_load(&wire.cut) ? RSM_ST_ABORTED : RSM_ST_OK;
 }
 
 static enum rsm_status wire_vector(struct rsm_conn *conn, const struct rsm_transfer *vec,
@@ -274,8 +272,9 @@ struct rsm_conn *wire_connect(uint8_t *memory, uint64_t size)
     return &wire.conn;
 }
 
-void wire_inject(unsigned failures)
+void wire_inject(unsigned failures, bool at_once)
 {
+    wire.fails_at_once = at_once;
     atomic_store(&wire.failures, failures);
 }
 

@@ -11,8 +11,8 @@
 
 /** A connection to @p memory; one a process. */
 struct rsm_conn *wire_connect(uint8_t *memory, uint64_t size);
-/** The next writes fail on their way, as complete() tells. */
-void wire_inject(unsigned failures);
+/** The next writes fail on their way, which is counted; or with @p at_once the next call fails. */
+void wire_inject(unsigned failures, bool at_once);
 /** Nothing arrives any more, and every call says so. */
 void wire_cut(void);
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { TABLE_COLUMNS_MAX = 12, TABLE_NARROW = 80 /**< columns of a terminal */ };
+enum { TABLE_COLUMNS_MAX = 20, TABLE_NARROW = 80 /**< columns of a terminal */ };
 
 /** How a table is printed; bits. */
 enum table_style {

@@ -36,6 +36,10 @@ _rsm_value() {
     --api)
         mapfile -t COMPREPLY < <(compgen -W "rsm sisci" -- "$3")
         ;;
+    --beside)
+        [ "${1##*/}" = rsmperf ] || return 1
+        _rsm_list "ucx mpi"
+        ;;
     --color)
         mapfile -t COMPREPLY < <(compgen -W "always auto never" -- "$3")
         ;;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "beside.h"
 #include "gauge.h"
 #include "report.h"
 
@@ -20,6 +21,7 @@ enum {
 enum option_code {
     OPTION_ADAPTER = 256,
     OPTION_API,
+    OPTION_BESIDE,
     OPTION_CSV,
     OPTION_ID,
     OPTION_JSON,
@@ -36,6 +38,7 @@ enum option_code {
 static const struct option known[] = {
     {"adapter", required_argument, NULL, OPTION_ADAPTER},
     {"api", required_argument, NULL, OPTION_API},
+    {"beside", required_argument, NULL, OPTION_BESIDE},
     {"controller", required_argument, NULL, 'c'},
     {"csv", no_argument, NULL, OPTION_CSV},
     {"help", no_argument, NULL, 'h'},
@@ -81,6 +84,7 @@ static void print_help(FILE *to)
           "  -t, --time MS          time for each figure and its limit (default: 200 ms)\n"
           "  --adapter N            adapter that SISCI uses (default: 0)\n"
           "  --api NAME             operations of that API: rsm or sisci (default: rsm)\n"
+          "  --beside LIST          measure ucx, mpi or both of this host in addition\n"
           "  --csv                  for spreadsheets: comma-separated values\n"
           "  --id ID                segment id at which the server is asked\n"
           "                         (default: 0x4f5246)\n"
@@ -198,6 +202,22 @@ static bool take_only(struct options *options, const char *text)
         options->wanted |= (uint64_t)1 << i;
     }
     return options->wanted != 0 || expected("only", "operations that --help lists", text);
+}
+
+static bool take_beside(struct options *options, const char *text)
+{
+    char list[LIST_BYTES], *rest = NULL;
+    bool any = false;
+    snprintf(list, sizeof list, "%s", text);
+    for (char *word = strtok_r(list, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
+        unsigned i = 0;
+        while (i < BESIDES && strcmp(beside_names[i], word) != 0)
+            i++;
+        if (i == BESIDES)
+            return expected("beside", "ucx, mpi or both", text);
+        any = options->beside[i] = true;
+    }
+    return any || expected("beside", "ucx, mpi or both", text);
 }
 
 static bool take_pair(struct options *options, const char *text)
@@ -318,6 +338,8 @@ static bool take(struct options *options, int code)
         return true;
     case OPTION_LIMIT_DEVICE:
         return take_devices(options, optarg);
+    case OPTION_BESIDE:
+        return take_beside(options, optarg);
     case OPTION_PAIR:
         return take_pair(options, optarg);
     case OPTION_SERVE:
@@ -348,6 +370,11 @@ static enum options_result settle(struct options *options, int argc, char *argv[
     }
     if (options->limit_args != NULL && !options->limit_devices_given) {
         complain("--limit-args is for --limit-device, which is missing");
+        return OPTIONS_WRONG;
+    }
+    if ((options->beside[BESIDE_UCX] || options->beside[BESIDE_MPI]) &&
+        (serves || asks || options->importers > 1)) {
+        complain("--beside is for one importer and both sides on this host");
         return OPTIONS_WRONG;
     }
     for (unsigned i = 0; i < GAUGES; i++)

@@ -27,6 +27,9 @@ enum role {
 
 enum format { FORMAT_TABLE, FORMAT_WIDE_TABLE, FORMAT_CSV, FORMAT_JSON };
 
+/** With what else a pair is compared. */
+enum beside { BESIDE_UCX, BESIDE_MPI, BESIDES };
+
 struct options {
     enum role role;
     uint32_t server_node;        /**< ROLE_MEASURE */
@@ -45,6 +48,7 @@ struct options {
     unsigned adapter; /**< of SISCI, in both processes */
     enum format format;
     const char *plot; /**< file for a picture, or NULL */
+    bool beside[BESIDES];
     bool limit_devices_given;
     char limit_device[2][DEVICE_BYTES]; /**< of perftest's server and client */
     const char *limit_args;             /**< further options for perftest, or NULL */

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "beside.h"
 #include "importer.h"
 #include "perftest.h"
 #include "serve.h"
@@ -280,6 +281,7 @@ static void sum_up(const struct run *run, const struct crew *crew, struct result
         perftest_limit(options, result);
     else if (options->role == ROLE_BOTH && samples_sum(limits, crew->count, &result->limit))
         result->limit_name = result->gauge->limit_name;
+    beside_measure(options, result);
     if (result->gauge->sized)
         result->mb_per_s = (double)result->bytes * crew->count / result->ours.p50 * 1e3;
     if (result->limit_name == NULL)
@@ -402,6 +404,7 @@ bool run_all(const struct options *options, struct run *run)
         run_wanted(run, &crew);
     run->interrupted = stop_signal != 0;
     stop(&crew);
+    beside_end();
     if (run->interrupted || run->failure[0] != '\0')
         run->failed = true;
     return !run->failed;

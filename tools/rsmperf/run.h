@@ -13,6 +13,13 @@
 
 enum verdict { VERDICT_NONE, VERDICT_MET, VERDICT_MISSED };
 
+/** What another way takes for the same. */
+struct alternative {
+    double p50;      /**< ns; 0: it is not known */
+    double mb_per_s; /**< 0: not a transfer */
+    double ratio;    /**< of ours to it, as that to the limit */
+};
+
 /** One line of the table. */
 struct result {
     const struct gauge *gauge;
@@ -23,6 +30,7 @@ struct result {
     struct figure limit;
     double ratio; /**< to the limit: of times, or of bandwidths if the gauge is a stream */
     double mb_per_s, limit_mb_per_s; /**< of all importers, 10^6 bytes; 0: not a transfer */
+    struct alternative beside[BESIDES];
     enum verdict verdict;
     char target[48];
 };

@@ -21,10 +21,15 @@ static void text_field(FILE *out, const char *text)
 }
 
 /* Empty where there is none. */
-static void real_field(FILE *out, bool there, double value)
+static void real(FILE *out, bool there, double value)
 {
     if (there)
         fprintf(out, "%.10g", value);
+}
+
+static void real_field(FILE *out, bool there, double value)
+{
+    real(out, there, value);
     fputc(',', out);
 }
 
@@ -51,11 +56,27 @@ static void write_limit(FILE *out, const struct result *result)
     real_field(out, good, result->ratio);
 }
 
+static void write_beside(FILE *out, const struct result *result)
+{
+    for (unsigned i = 0; i < BESIDES; i++) {
+        const struct alternative *other = &result->beside[i];
+        bool good = result->failure[0] == '\0' && other->p50 > 0;
+        fputc(',', out);
+        real(out, good, other->p50);
+        fputc(',', out);
+        real(out, good && other->mb_per_s > 0, other->mb_per_s);
+        fputc(',', out);
+        real(out, good, other->ratio);
+    }
+    fputc('\n', out);
+}
+
 void show_csv(FILE *out, const struct run *run)
 {
     static const char *const verdicts[] = {"", "met", "missed"};
     fputs("operation,bytes,best_ns,p50_ns,p99_ns,spread,samples,mb_per_s,limit,limit_best_ns,"
-          "limit_p50_ns,limit_p99_ns,limit_mb_per_s,ratio,target,verdict,error\n",
+          "limit_p50_ns,limit_p99_ns,limit_mb_per_s,ratio,target,verdict,error,"
+          "ucx_p50_ns,ucx_mb_per_s,ucx_ratio,mpi_p50_ns,mpi_mb_per_s,mpi_ratio\n",
           out);
     for (unsigned i = 0; i < run->count; i++) {
         const struct result *result = &run->results[i];
@@ -66,7 +87,7 @@ void show_csv(FILE *out, const struct run *run)
         write_limit(out, result);
         text_field(out, judged ? result->target : "");
         text_field(out, judged ? verdicts[result->verdict] : "");
-        /* The last one has no comma behind it. */
-        fputs(result->failure[0] != '\0' ? "failed\n" : "\n", out);
+        fputs(result->failure[0] != '\0' ? "failed" : "", out);
+        write_beside(out, result); /* each with a comma before it */
     }
 }

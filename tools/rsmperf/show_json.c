@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "beside.h"
 #include "json.h"
 #include "show.h"
 
@@ -43,7 +44,31 @@ static void write_target(struct json *json, const struct result *result)
     json_close(json, '{');
 }
 
-static void write_result(struct json *json, const struct result *result)
+/* An object for each that was asked for. */
+static void write_beside(struct json *json, const struct run *run, const struct result *result)
+{
+    json_open(json, "beside", '{');
+    for (unsigned i = 0; i < BESIDES; i++) {
+        const struct alternative *other = &result->beside[i];
+        if (!run->options->beside[i])
+            continue;
+        if (other->p50 == 0) {
+            json_null(json, beside_names[i]);
+            continue;
+        }
+        json_open(json, beside_names[i], '{');
+        json_real(json, "p50_ns", other->p50);
+        if (other->mb_per_s > 0)
+            json_real(json, "mb_per_s", other->mb_per_s);
+        else
+            json_null(json, "mb_per_s");
+        json_real(json, "ratio", other->ratio);
+        json_close(json, '{');
+    }
+    json_close(json, '{');
+}
+
+static void write_result(struct json *json, const struct run *run, const struct result *result)
 {
     json_open(json, NULL, '{');
     json_string(json, "operation", result->gauge->name);
@@ -58,6 +83,7 @@ static void write_result(struct json *json, const struct result *result)
         json_bool(json, "noisy", result_is_noisy(result));
         write_limit(json, result);
         write_target(json, result);
+        write_beside(json, run, result);
     }
     json_close(json, '{');
 }
@@ -90,7 +116,7 @@ void show_json(FILE *out, const struct run *run)
     json_number(&json, "time_ms", run->options->time_ms);
     json_open(&json, "figures", '[');
     for (unsigned i = 0; i < run->count; i++)
-        write_result(&json, &run->results[i]);
+        write_result(&json, run, &run->results[i]);
     json_close(&json, '[');
     if (run->failure[0] != '\0')
         json_string(&json, "error", run->failure);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
+#include <string.h>
 
 #include "show.h"
 #include "table.h"
@@ -55,7 +56,19 @@ static void limit_cells(struct table *table, const struct result *result)
     table_cell(table, "%s", words[result->verdict]);
 }
 
-static void add_row(struct table *table, const struct result *result)
+static void beside_cells(struct table *table, const struct alternative *other)
+{
+    if (other->p50 == 0) {
+        for (int i = 0; i < 3; i++)
+            table_cell(table, "-");
+        return;
+    }
+    time_cell(table, other->p50);
+    rate_cell(table, other->mb_per_s);
+    table_cell(table, "%.2f", other->ratio);
+}
+
+static void add_row(struct table *table, const struct run *run, const struct result *result)
 {
     table_cell(table, "%s", result->gauge->name);
     if (result->bytes != 0)
@@ -66,13 +79,16 @@ static void add_row(struct table *table, const struct result *result)
         for (int i = 0; i < 8; i++)
             table_cell(table, "-");
         table_cell(table, "failed");
-        return;
+    } else {
+        time_cell(table, result->ours.best);
+        time_cell(table, result->ours.p50);
+        time_cell(table, result->ours.p99);
+        rate_cell(table, result->mb_per_s);
+        limit_cells(table, result);
     }
-    time_cell(table, result->ours.best);
-    time_cell(table, result->ours.p50);
-    time_cell(table, result->ours.p99);
-    rate_cell(table, result->mb_per_s);
-    limit_cells(table, result);
+    for (unsigned i = 0; i < BESIDES; i++)
+        if (run->options->beside[i])
+            beside_cells(table, &result->beside[i]);
 }
 
 static void show_heading(FILE *out, const struct run *run)
@@ -116,16 +132,39 @@ static void show_notes(FILE *out, const struct run *run)
                 machine->processors == 1 ? "" : "s");
 }
 
+/* Where there is more to compare with, that is of more interest than what goes if there is no room. */
+static void choose_headings(const struct run *run, const char *headings[TABLE_COLUMNS_MAX])
+{
+    static const char *const alone[] = {"OPERATION", "#BYTES",  "+#BEST", "#P50",
+                                        "#P99",      "#MB/S",   "LIMIT",  "+#LIMIT-P50",
+                                        "#RATIO",    "+TARGET", "VERDICT"};
+    static const char *const others[] = {"OPERATION", "#BYTES",  "+#BEST",  "#P50",
+                                         "?#P99",     "#MB/S",   "?LIMIT",  "+#LIMIT-P50",
+                                         "?#RATIO",   "+TARGET", "?VERDICT"};
+    static const char *const beside[BESIDES][3] = {
+        [BESIDE_UCX] = {"#UCX-P50", "#UCX-MB/S", "+#UCX-RATIO"},
+        [BESIDE_MPI] = {"#MPI-P50", "#MPI-MB/S", "+#MPI-RATIO"},
+    };
+    unsigned count = sizeof alone / sizeof *alone;
+    bool any = false;
+    for (unsigned i = 0; i < BESIDES; i++) {
+        for (unsigned c = 0; c < 3 && run->options->beside[i]; c++)
+            headings[count++] = beside[i][c];
+        any |= run->options->beside[i];
+    }
+    headings[count] = NULL;
+    memcpy(headings, any ? others : alone, sizeof alone);
+}
+
 int show_text(FILE *out, const struct run *run)
 {
-    static const char *const headings[] = {"OPERATION", "#BYTES",  "+#BEST",  "#P50",
-                                           "#P99",      "#MB/S",   "LIMIT",   "+#LIMIT-P50",
-                                           "#RATIO",    "+TARGET", "VERDICT", NULL};
+    const char *headings[TABLE_COLUMNS_MAX];
     struct table table;
     show_heading(out, run);
+    choose_headings(run, headings);
     table_begin(&table, headings, run->options->format == FORMAT_WIDE_TABLE ? TABLE_WIDE : 0);
     for (unsigned i = 0; i < run->count; i++)
-        add_row(&table, &run->results[i]);
+        add_row(&table, run, &run->results[i]);
     int failed = table_end(&table, out);
     show_notes(out, run);
     return failed;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "beside.h"
 #include "cmocka_all.h"
 #include "json.h"
 #include "perftest.h"
@@ -130,6 +131,56 @@ static void test_perftest_nonsense(void **state)
                 fail_msg("'%s' was taken for a figure", texts[i]);
 }
 
+static void test_ucx_tables(void **state)
+{
+    static const char text[] =
+        "some words\n"
+        "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n"
+        "10000,0.351,14.437,14.437,270.57,1000.00,69265,69265\n";
+    static const char older[] = "iterations,typical_lat,avg_lat,overall_lat,avg_bw,overall_bw\n"
+                                "10000,0.25,1,1,1,500\n";
+    static const char *const nonsense[] = {
+        "",
+        "iterations,50.0_percentile_lat,overall_bw\n",
+        "iterations,50.0_percentile_lat,overall_bw",
+        "iterations,50.0_percentile_lat,overall_bw\n1000\n",
+        "iterations,50.0_percentile_lat,overall_bw\n1000,,\n",
+        "iterations,50.0_percentile_lat,overall_bw\n1000,0.000,0\n",
+        "iterations,50.0_percentile_lat,overall_bw\n1000,nan,inf\n",
+        "iterations,50.0_percentile_lat,overall_bw\n1000,-1,-1\n",
+        "iterations,50.0_percentile_lat,overall_bw\n1000,1x,1 2\n",
+        "iterations,median,bandwidth\n1000,1,1\n",
+        "1000,1,1\n",
+    };
+    (void)state;
+    assert_true(beside_ucx_parse(text, 8, false) == 351);
+    assert_true(fabs(beside_ucx_parse(text, 65536, true) - 62500) < 1e-6);
+    assert_true(beside_ucx_parse(older, 8, false) == 250);
+    for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
+        for (int stream = 0; stream < 2; stream++)
+            if (beside_ucx_parse(nonsense[i], 8, stream != 0) != 0)
+                fail_msg("'%s' was taken for a figure", nonsense[i]);
+}
+
+static void test_mpi_lines(void **state)
+{
+    static const char *const nonsense[] = {
+        "",
+        "rsmperf-mpi 8 1000\n",
+        "rsmperf-mpi 16 1000 5\n",
+        "rsmperf-mpi 8 0 5\n",
+        "rsmperf-mpi 8 1000 nan\n",
+        "rsmperf-mpi 8 1000 -5\n",
+        "no rsmperf-mpi 8 1000 5\n",
+    };
+    (void)state;
+    assert_true(beside_mpi_parse("rsmperf-mpi 8 1000 62.5\n", 8) == 62.5);
+    assert_true(beside_mpi_parse("a warning\n\nrsmperf-mpi 8 1000 5\nanother one\n", 8) == 5);
+    for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
+        if (beside_mpi_parse(nonsense[i], 8) != 0)
+            fail_msg("'%s' was taken for a figure", nonsense[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +189,8 @@ int main(void)
         cmocka_unit_test(test_reals),
         cmocka_unit_test(test_perftest_tables),
         cmocka_unit_test(test_perftest_nonsense),
+        cmocka_unit_test(test_ucx_tables),
+        cmocka_unit_test(test_mpi_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Barriers and transfers of the core over the fake transport: a failure is told once by the
- * transport, to whichever call asks first, and learnt by every barrier that was open. */
+/* Barriers and transfers of the core over the fake transport: a failure is counted, and learnt by
+ * every barrier that was open. */
 #include "core/barrier.h"
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmocka_all.h"
 #include "control/control.h"
@@ -46,7 +44,7 @@ static int begin(void **state)
     bed->import.rights = RSM_RIGHT_READ | RSM_RIGHT_WRITE;
     bed->import.length = SIZE;
     bed->import.process_epoch = rsmcore_process_epoch();
-    bed->import.fails_late = rsmcore_conn_fails_late(conn);
+    bed->import.inner = conn;
     atomic_store(&bed->import.conn, conn);
     *state = bed;
     return 0;
@@ -79,7 +77,7 @@ static void a_barrier_may_be_closed_any_number_of_times(void **state)
     assert_int_equal(fake_segment_memory(bed->segment)[8], 1);
 }
 
-static void every_open_barrier_learns_what_the_transport_tells_once(void **state)
+static void every_open_barrier_learns_of_a_failure(void **state)
 {
     struct bed *bed = *state;
     fake_segment_delay(bed->segment, 1);
@@ -87,7 +85,7 @@ static void every_open_barrier_learns_what_the_transport_tells_once(void **state
     struct rsmcore_barrier second = rsmcore_barrier_open(&bed->import);
     fake_segment_fail(bed->segment, FAKE_DELIVERY, 0, RSM_ST_TIMEOUT);
     assert_int_equal(put_one(&bed->import), RSM_ST_OK);
-    assert_int_equal(rsmcore_barrier_close(&bed->import, first), RSM_ST_TIMEOUT);
+    assert_int_equal(rsmcore_barrier_close(&bed->import, first), RSM_ST_TRANSFER);
     struct rsmcore_barrier later = rsmcore_barrier_open(&bed->import);
     assert_int_equal(rsmcore_barrier_close(&bed->import, second), RSM_ST_TRANSFER);
     assert_int_equal(rsmcore_barrier_close(&bed->import, first), RSM_ST_TRANSFER);
@@ -148,123 +146,60 @@ static void a_cut_connection_is_told_by_every_close(void **state)
                      RSM_ST_ABORTED);
 }
 
-/* ---------------------------------------------------------------- errors told to another thread */
-
-/* A thread that has been told of an error and has not counted it yet. */
-struct told {
-    struct bed *bed;
-    pthread_t thread;
-    sem_t is_told, may_count;
-    enum rsm_status status;
-};
-
-static struct told *held;
-
-static void hold(void *context)
-{
-    struct told *told = context;
-    sem_post(&told->is_told);
-    sem_wait(&told->may_count);
-}
-
-/* The core waits: now the one that it waits for may go on. In place of libc's, so that the order is
- * the test's. */
-int nanosleep(const struct timespec *request, struct timespec *rest)
-{
-    (void)request, (void)rest;
-    if (held != NULL)
-        sem_post(&held->may_count);
-    held = NULL;
-    return 0;
-}
-
-static void *complete(void *arg)
-{
-    struct told *told = arg;
-    told->status = rsmcore_import_complete(&told->bed->import);
-    return NULL;
-}
-
-/* Let another thread be told of an error, up to the point where it would count it. */
-static void begin_to_tell(struct told *told, struct bed *bed)
-{
-    *told = (struct told){.bed = bed};
-    sem_init(&told->is_told, 0, 0);
-    sem_init(&told->may_count, 0, 0);
-    fake_segment_hook(bed->segment, hold, told);
-    fake_segment_fail(bed->segment, FAKE_DELIVERY, 0, RSM_ST_TIMEOUT);
-    assert_int_equal(put_one(&bed->import), RSM_ST_OK);
-    assert_int_equal(pthread_create(&told->thread, NULL, complete, told), 0);
-    sem_wait(&told->is_told);
-    fake_segment_hook(bed->segment, NULL, NULL);
-}
-
-static void end_to_tell(struct told *told)
-{
-    sem_post(&told->may_count);
-    pthread_join(told->thread, NULL);
-    assert_int_equal(told->status, RSM_ST_TIMEOUT);
-    sem_destroy(&told->is_told);
-    sem_destroy(&told->may_count);
-}
-
-/* Close while another thread has been told of an error and not counted it; `*waited`: for that thread. */
-static enum rsm_status close_beside_another(struct bed *bed, struct rsmcore_barrier barrier,
-                                            bool *waited)
-{
-    struct told told;
-    begin_to_tell(&told, bed);
-    held = &told;
-    enum rsm_status status = rsmcore_barrier_close(&bed->import, barrier);
-    *waited = held == NULL;
-    held = NULL;
-    end_to_tell(&told);
-    return status;
-}
-
-static void a_close_waits_for_who_was_told_instead(void **state)
+/* As when another thread completes, flushes or polls. */
+static void a_failure_that_another_call_has_found_is_told(void **state)
 {
     struct bed *bed = *state;
     fake_segment_delay(bed->segment, 1);
     struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
-    bool waited;
-    enum rsm_status status = close_beside_another(bed, barrier, &waited);
-    assert_int_equal(status, RSM_ST_TRANSFER);
-    assert_true(waited);
+    fake_segment_fail(bed->segment, FAKE_DELIVERY, 0, RSM_ST_TIMEOUT);
+    assert_int_equal(put_one(&bed->import), RSM_ST_OK);
+    assert_int_equal(rsmcore_import_order(&bed->import), RSM_ST_OK);
+    assert_int_equal(rsmcore_import_complete(&bed->import), RSM_ST_OK);
+    assert_int_equal(rsmcore_barrier_close(&bed->import, barrier), RSM_ST_TRANSFER);
     barrier = rsmcore_barrier_open(&bed->import);
     assert_int_equal(rsmcore_barrier_close(&bed->import, barrier), RSM_ST_OK);
 }
 
-/* Nothing is left to learn: what another thread is about to count comes on top. */
-static void a_close_that_knows_a_failure_does_not_wait(void **state)
+static enum rsm_status posted;
+
+static enum rsm_status count_post(struct rsm_conn *conn, bool coalesce)
 {
-    struct bed *bed = *state;
-    fake_segment_delay(bed->segment, 1);
-    struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
-    fake_segment_fail(bed->segment, FAKE_PUT, 0, RSM_ST_TRANSFER);
-    assert_int_equal(put_one(&bed->import), RSM_ST_TRANSFER);
-    bool waited;
-    enum rsm_status status = close_beside_another(bed, barrier, &waited);
-    assert_int_equal(status, RSM_ST_TRANSFER);
-    assert_false(waited);
+    (void)conn, (void)coalesce;
+    return posted;
 }
 
-/* The threads of the parent, in a child, will never count. */
-static void a_child_does_not_wait_for_its_parents_threads(void **state)
+static void fail_late(struct bed *bed)
 {
+    fake_segment_fail(bed->segment, FAKE_DELIVERY, 0, RSM_ST_TIMEOUT);
+    assert_int_equal(put_one(&bed->import), RSM_ST_OK);
+    assert_int_equal(rsmcore_import_complete(&bed->import), RSM_ST_OK);
+}
+
+/* The post tells of it instead, or a barrier has. */
+static void a_post_is_refused_behind_a_failure_that_nobody_was_told_of(void **state)
+{
+    static const struct rsm_signal_ops signals = {.size = sizeof signals, .post = count_post};
     struct bed *bed = *state;
-    struct told told;
+    struct rsmcore_import *import = &bed->import;
+    struct rsm_conn *conn = rsmcore_import_conn(import);
+    struct rsm_import_ops ops = *conn->ops;
+    ops.signals = &signals;
+    conn->ops = &ops;
+    conn->caps |= RSM_CAP_REMOTE_SIGNAL;
+    posted = RSM_ST_OK;
     fake_segment_delay(bed->segment, 1);
-    struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
-    begin_to_tell(&told, bed);
-    bed->import.process_epoch++; /* as in a child */
-    held = &told;
-    enum rsm_status status = rsmcore_barrier_close(&bed->import, barrier);
-    bool waited = held == NULL;
-    held = NULL;
-    end_to_tell(&told);
-    assert_int_equal(status, RSM_ST_OK);
-    assert_false(waited);
+    struct rsmcore_barrier barrier = rsmcore_barrier_open(import);
+    fail_late(bed);
+    assert_int_equal(rsmcore_import_post(import, false), RSM_ST_TRANSFER);
+    assert_int_equal(rsmcore_import_post(import, false), RSM_ST_OK);
+    assert_int_equal(rsmcore_barrier_close(import, barrier), RSM_ST_TRANSFER);
+    fail_late(bed);
+    assert_int_equal(rsmcore_barrier_close(import, barrier), RSM_ST_TRANSFER);
+    assert_int_equal(rsmcore_import_post(import, false), RSM_ST_OK);
+    posted = RSM_ST_TRANSFER;
+    assert_int_equal(rsmcore_import_post(import, false), RSM_ST_TRANSFER);
+    conn->ops = &bed->table.ops;
 }
 
 /* ---------------------------------------------------------------- many threads */
@@ -312,13 +247,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_barrier_may_be_closed_any_number_of_times),
-        TEST(every_open_barrier_learns_what_the_transport_tells_once),
+        TEST(every_open_barrier_learns_of_a_failure),
+        TEST(a_failure_that_another_call_has_found_is_told),
+        TEST(a_post_is_refused_behind_a_failure_that_nobody_was_told_of),
         TEST(failures_of_all_calls_count),
         TEST(refusals_do_not_count),
         TEST(a_cut_connection_is_told_by_every_close),
-        TEST(a_close_waits_for_who_was_told_instead),
-        TEST(a_close_that_knows_a_failure_does_not_wait),
-        TEST(a_child_does_not_wait_for_its_parents_threads),
         TEST(no_failure_is_lost_in_a_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 static struct ntb_status status;
 static uint64_t canary;
 static struct ntb_barrier barrier;
+static struct rsm_conn conn;
 
 static int begin(void **state)
 {
@@ -20,25 +21,41 @@ static int begin(void **state)
     status = (struct ntb_status){
         .abi = NTB_STATUS_ABI, .import_epoch = 3, .epoch = 3, .err_seq = 5, .canary = CANARY};
     canary = CANARY;
+    conn.failures = 0;
     ntb_barrier_begin(&barrier, &status, &canary);
-    assert_int_equal(ntb_barrier_close(&barrier), RSM_ST_OK);
+    assert_int_equal(ntb_barrier_close(&barrier, &conn), RSM_ST_OK);
     return 0;
 }
 
 static void dead_for_good(void)
 {
-    assert_int_equal(ntb_barrier_close(&barrier), RSM_ST_ABORTED);
+    assert_int_equal(ntb_barrier_close(&barrier, &conn), RSM_ST_ABORTED);
     assert_false(ntb_barrier_alive(&barrier));
-    assert_int_equal(ntb_barrier_close(&barrier), RSM_ST_ABORTED);
+    assert_int_equal(ntb_barrier_close(&barrier, &conn), RSM_ST_ABORTED);
 }
 
-static void errors_are_reported_once(void **state)
+static void errors_are_counted_and_stay(void **state)
 {
     (void)state;
-    status.err_seq += 2;
-    assert_int_equal(ntb_barrier_close(&barrier), RSM_ST_TRANSFER);
-    assert_true(ntb_barrier_alive(&barrier)); /* retriable */
-    assert_int_equal(ntb_barrier_close(&barrier), RSM_ST_OK);
+    for (uint32_t errors = 2; errors < 6; errors += 2) {
+        status.err_seq += 2;
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(ntb_barrier_close(&barrier, &conn), RSM_ST_OK);
+            assert_int_equal(rsm_conn_failures(&conn), errors);
+        }
+        assert_true(ntb_barrier_alive(&barrier)); /* retriable */
+    }
+}
+
+/* A thread that comes late with an older count takes nothing back. */
+static void the_greatest_count_stays(void **state)
+{
+    (void)state;
+    status.err_seq += 3;
+    assert_int_equal(ntb_barrier_close(&barrier, &conn), RSM_ST_OK);
+    status.err_seq -= 2;
+    assert_int_equal(ntb_barrier_close(&barrier, &conn), RSM_ST_OK);
+    assert_int_equal(rsm_conn_failures(&conn), 3);
 }
 
 static void all_ones_are_no_success(void **state)
@@ -46,10 +63,10 @@ static void all_ones_are_no_success(void **state)
     (void)state;
     canary = UINT64_MAX;
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(ntb_barrier_close(&barrier), RSM_ST_TRANSFER);
+        assert_int_equal(ntb_barrier_close(&barrier, &conn), RSM_ST_TRANSFER);
     assert_true(ntb_barrier_alive(&barrier));
     canary = CANARY; /* the link was retrained before anybody took it for dead */
-    assert_int_equal(ntb_barrier_close(&barrier), RSM_ST_OK);
+    assert_int_equal(ntb_barrier_close(&barrier, &conn), RSM_ST_OK);
     canary = UINT64_MAX;
     status.epoch = 0; /* it was taken for dead */
     dead_for_good();
@@ -90,7 +107,7 @@ static void memory_of_this_host_does_not_fail(void **state)
     (void)state;
     ntb_barrier_begin(&barrier, NULL, NULL);
     assert_true(ntb_barrier_alive(&barrier));
-    assert_int_equal(ntb_barrier_close(&barrier), RSM_ST_OK);
+    assert_int_equal(ntb_barrier_close(&barrier, &conn), RSM_ST_OK);
 }
 
 /* Every length and alignment: these bytes, and no others. */
@@ -123,7 +140,8 @@ static void copies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(errors_are_reported_once, begin),
+        cmocka_unit_test_setup(errors_are_counted_and_stay, begin),
+        cmocka_unit_test_setup(the_greatest_count_stays, begin),
         cmocka_unit_test_setup(all_ones_are_no_success, begin),
         cmocka_unit_test_setup(another_session_there, begin),
         cmocka_unit_test_setup(no_session_there, begin),

@@ -410,7 +410,7 @@ static enum rsm_status fake_complete(struct rsm_conn *conn)
 {
     (void)conn;
     if (fake.failing != NULL) /* as another thread would */
-        rsmcore_import_note(fake.failing, RSM_ST_TRANSFER);
+        rsm_conn_failed(fake.failing->inner);
     __atomic_fetch_add(&fake.completes, 1, __ATOMIC_RELAXED);
     return fake.complete;
 }
@@ -446,6 +446,7 @@ enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, ui
     struct rsmcore_import *made = malloc(sizeof *made);
     memset(made, 0, sizeof *made);
     atomic_init(&made->conn, &connection);
+    made->inner = &connection;
     made->slot = &table.slot[0];
     made->table = &table;
     made->generation = atomic_load(&table.slot[0]);
@@ -457,24 +458,6 @@ enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, ui
     fake.imports++;
     *out = made;
     return RSM_ST_OK;
-}
-
-/* There is one thread: nobody needs to register. */
-enum rsm_status rsmcore_import_order_late(struct rsmcore_import *import)
-{
-    return rsmcore_import_note(import, fake_order(rsmcore_import_conn(import)));
-}
-
-enum rsm_status rsmcore_import_complete_late(struct rsmcore_import *import)
-{
-    return rsmcore_import_complete_direct(import);
-}
-
-enum rsm_status rsmcore_import_complete_since(struct rsmcore_import *import, uint32_t failures)
-{
-    enum rsm_status status = rsmcore_import_complete_direct(import);
-    bool same = atomic_load(&import->failures) == failures;
-    return status == RSM_ST_OK && !same ? RSM_ST_TRANSFER : status;
 }
 
 void rsmcore_import_disconnect(struct rsmcore_import *import)

@@ -24,9 +24,8 @@ struct fake {
     enum rsm_status connect, map, unmap;
     enum rsm_status transfer, order, complete;
     enum rsm_status post, wait, descriptor;
-    struct rsmcore_import
-        *failing;            /* counts a failure that another thread is told of, in complete() */
-    enum rsm_status earlier; /* that a post finds of the transfers before it */
+    struct rsmcore_import *failing; /* the transport counts a failure of it in complete() */
+    enum rsm_status earlier;        /* that a post finds of the transfers before it */
 
     bool created_by_other; /* rsmcore_export_is_creator() says no */
     unsigned vector_done;  /* entries that putv and getv finish before `transfer` fails them */

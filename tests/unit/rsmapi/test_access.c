@@ -443,7 +443,6 @@ static void an_error_that_another_thread_is_told_of_counts(void **state)
     {
         struct call call;
         make_call(&call, function);
-        call.able->core->fails_late = true;
         fake.failing = call.able->core;
         assert_int_equal(perform(&call), RSMERR_BARRIER_FAILURE);
         fake.failing = NULL;

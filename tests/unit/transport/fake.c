@@ -22,9 +22,6 @@ struct fake_segment {
     bool delay;
     uint32_t random;
     struct delayed_put *kept; /* newest first */
-    enum rsm_status late;     /* what the next complete() has to tell */
-    void (*hook)(void *context);
-    void *hook_context;
     struct {
         bool armed;
         unsigned skip;
@@ -158,7 +155,7 @@ static struct delayed_put *take_any(struct fake_segment *segment, unsigned count
     return put;
 }
 
-static void deliver_all(struct fake_segment *segment)
+static void deliver_all(struct fake_segment *segment, struct rsm_conn *conn)
 {
     unsigned count = 0;
     for (const struct delayed_put *put = segment->kept; put != NULL; put = put->next)
@@ -168,8 +165,8 @@ static void deliver_all(struct fake_segment *segment)
         enum rsm_status status = fault(segment, FAKE_DELIVERY);
         if (status == RSM_ST_OK)
             memcpy(segment->memory + put->offset, put->bytes, put->length);
-        else if (segment->late == RSM_ST_OK)
-            segment->late = status;
+        else
+            rsm_conn_failed(conn);
         write_down(segment, FAKE_DELIVERY, put->offset, put->length);
         free(put);
     }
@@ -185,14 +182,6 @@ static enum rsm_status keep_back(struct fake_segment *segment, uint64_t offset, 
     memcpy(put->bytes, src, length);
     segment->kept = put;
     return RSM_ST_OK;
-}
-
-void fake_segment_hook(struct fake_segment *segment, void (*hook)(void *context), void *context)
-{
-    pthread_mutex_lock(&segment->lock);
-    segment->hook = hook;
-    segment->hook_context = context;
-    pthread_mutex_unlock(&segment->lock);
 }
 
 /* ------------------------------------------------------------------ operations */
@@ -246,7 +235,7 @@ static void fake_disconnect(struct rsm_conn *conn)
     struct fake_segment *segment = segment_of(conn);
     pthread_mutex_lock(&segment->lock);
     write_down(segment, FAKE_DISCONNECT, 0, 0);
-    deliver_all(segment);
+    deliver_all(segment, conn);
     pthread_mutex_unlock(&segment->lock);
     free(conn);
 }
@@ -284,7 +273,7 @@ static enum rsm_status fake_order(struct rsm_conn *conn)
     pthread_mutex_lock(&segment->lock);
     write_down(segment, FAKE_ORDER, 0, 0);
     enum rsm_status status = fault(segment, FAKE_ORDER);
-    deliver_all(segment);
+    deliver_all(segment, conn);
     pthread_mutex_unlock(&segment->lock);
     return status;
 }
@@ -295,16 +284,8 @@ static enum rsm_status fake_complete(struct rsm_conn *conn)
     pthread_mutex_lock(&segment->lock);
     write_down(segment, FAKE_COMPLETE, 0, 0);
     enum rsm_status status = fault(segment, FAKE_COMPLETE);
-    deliver_all(segment);
-    if (status == RSM_ST_OK) {
-        status = segment->late;
-        segment->late = RSM_ST_OK;
-    }
-    void (*hook)(void *context) = status == RSM_ST_OK ? NULL : segment->hook;
-    void *context = segment->hook_context;
+    deliver_all(segment, conn);
     pthread_mutex_unlock(&segment->lock);
-    if (hook != NULL)
-        hook(context);
     return status;
 }
 

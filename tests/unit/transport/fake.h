@@ -21,7 +21,7 @@ enum fake_op {
     FAKE_GET,
     FAKE_ORDER,
     FAKE_COMPLETE,
-    FAKE_DELIVERY, /* a delayed put arrives; fails later than its call: complete() tells */
+    FAKE_DELIVERY, /* a delayed put arrives; fails later than its call, and is counted */
     FAKE_OPS,
 };
 
@@ -46,10 +46,6 @@ void fake_segment_delay(struct fake_segment *segment, uint32_t seed);
 /** Let the call of @p op after the next @p skip ones fail with @p status, once. */
 void fake_segment_fail(struct fake_segment *segment, enum fake_op op, unsigned skip,
                        enum rsm_status status);
-
-/** From now on every complete() that has an error to tell calls @p hook before it returns it, without
- *  a lock; nobody else is told of that error. NULL: none does. */
-void fake_segment_hook(struct fake_segment *segment, void (*hook)(void *context), void *context);
 
 /** Calls since the last fake_segment_forget(), oldest first; at most 256 are kept. */
 const struct fake_call *fake_segment_calls(const struct fake_segment *segment, unsigned *count);

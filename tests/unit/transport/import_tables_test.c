@@ -133,22 +133,6 @@ static void a_table_with_health_is_asked(void **state)
     assert_true(rsmcore_import_reports_health(&table.ops));
 }
 
-/* A transport whose calls return when the data has moved, over a fabric that cannot be lost, has
- * nothing to tell later. */
-static void what_fails_late(void **state)
-{
-    struct rsm_import_ops with_health = fake_import_ops;
-    struct rsmcore_import_table without, with;
-    (void)state;
-    with_health.health = failed_health;
-    assert_status(rsmcore_import_ops_complete(&fake_import_ops, &without), RSM_ST_OK);
-    assert_status(rsmcore_import_ops_complete(&with_health, &with), RSM_ST_OK);
-    assert_false(rsmcore_conn_fails_late(&(struct rsm_conn){.ops = &without.ops}));
-    assert_true(
-        rsmcore_conn_fails_late(&(struct rsm_conn){.ops = &without.ops, .caps = RSM_CAP_ASYNC}));
-    assert_true(rsmcore_conn_fails_late(&(struct rsm_conn){.ops = &with.ops}));
-}
-
 static void a_longer_table_is_cut(void **state)
 {
     struct fixture *f = *state;
@@ -253,7 +237,6 @@ int main(void)
         cmocka_unit_test(another_abi_is_not_looked_into),
         FIXTURE_TEST(a_shorter_table_gets_generic_forms),
         FIXTURE_TEST(a_table_with_health_is_asked),
-        FIXTURE_TEST(what_fails_late),
         FIXTURE_TEST(a_longer_table_is_cut),
         cmocka_unit_test(capabilities_are_those_of_port_and_connection),
     };

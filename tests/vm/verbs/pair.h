@@ -80,6 +80,13 @@ void node_settle(struct pair *pair);
 struct rsm_conn *pair_connect(struct pair *pair, const struct remote *remote, uint32_t rights,
                               uint32_t *made);
 
+/** Complete, and whether the connection has failed; its first failure is its last. */
+static inline enum rsm_status pair_complete(const struct pair *pair, struct rsm_conn *conn)
+{
+    enum rsm_status status = pair->ops->complete(conn);
+    return status == RSM_ST_OK && rsm_conn_failures(conn) != 0 ? RSM_ST_TRANSFER : status;
+}
+
 /** Fill with bytes that follow from the seed; and whether they are still those. */
 void pattern_fill(void *bytes, size_t length, uint32_t seed);
 int pattern_is(const void *bytes, size_t length, uint32_t seed);

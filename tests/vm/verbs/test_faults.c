@@ -146,7 +146,7 @@ static void keys_reach_no_further(const char *options)
         else /* which reaches all of the extent, but from there */
             inside->piece[0].key = verbs_of(other)->piece[0].key;
         assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
-        if (pair->ops->complete(conn) != RSM_ST_TRANSFER)
+        if (pair_complete(pair, conn) != RSM_ST_TRANSFER)
             fail_msg("trial %d was not refused", trial);
         pair->ops->disconnect(conn);
         node_revoke(pair, made[0]);
@@ -324,11 +324,12 @@ static void expect_end(struct pair *pair, struct rsm_conn *conn)
     int64_t start = clock_ms();
     enum rsm_status status = pair->ops->put(conn, 0, &word, 8);
     if (status == RSM_ST_OK)
-        status = pair->ops->complete(conn);
+        status = pair_complete(pair, conn);
     assert_int_equal(status, RSM_ST_TRANSFER);
     assert_int_equal(pair->ops->get(conn, 0, &word, 8), RSM_ST_TRANSFER);
     assert_int_equal(pair->ops->signals->post(conn, false), RSM_ST_TRANSFER);
-    assert_int_equal(pair->ops->complete(conn), RSM_ST_OK); /* all failures have been told */
+    assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
+    assert_int_equal(rsm_conn_failures(conn), 1); /* the first is the last, and stays */
     assert_int_not_equal(pair->ops->health(conn), RSM_ST_OK);
     assert_true(clock_ms() - start < SOON_MS);
 }

@@ -16,10 +16,10 @@
 struct ntb_barrier {
     const struct ntb_status *status; /**< NULL: memory of this host, which does not fail */
     const uint64_t *canary;
-    uint64_t expected;       /**< of the canary */
-    uint32_t epoch;          /**< of the import */
-    _Atomic uint32_t errors; /**< of the status page, as far as they have been reported */
-    atomic_bool dead;        /**< for good */
+    uint64_t expected; /**< of the canary */
+    uint32_t epoch;    /**< of the import */
+    uint32_t errors;   /**< of the status page, when the import began */
+    atomic_bool dead;  /**< for good */
 };
 
 void ntb_barrier_begin(struct ntb_barrier *barrier, const struct ntb_status *status,
@@ -36,11 +36,12 @@ static inline bool ntb_barrier_alive(const struct ntb_barrier *barrier)
 }
 
 /**
- * Close: all earlier accesses have happened, or have not.
- * @return RSM_ST_OK; RSM_ST_TRANSFER: errors were counted, or the link does not answer, and the
- *         session is still the same: repeating the stores may repair it; RSM_ST_ABORTED: the import
- *         has ended, and ntb_barrier_alive() says so from now on.
+ * Close: all earlier accesses have happened, or have not. The errors that the link has counted since
+ * the import began become the failures of @p conn.
+ * @return RSM_ST_OK; RSM_ST_TRANSFER: the link does not answer, and the session is still the same:
+ *         repeating the stores may repair it; RSM_ST_ABORTED: the import has ended, and
+ *         ntb_barrier_alive() says so from now on.
  */
-enum rsm_status ntb_barrier_close(struct ntb_barrier *barrier);
+enum rsm_status ntb_barrier_close(struct ntb_barrier *barrier, struct rsm_conn *conn);
 
 #endif

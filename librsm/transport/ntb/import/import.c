@@ -309,7 +309,7 @@ static enum rsm_status ntb_order(struct rsm_conn *conn)
 
 static enum rsm_status ntb_complete(struct rsm_conn *conn)
 {
-    return ntb_barrier_close(&ntb_of(conn)->barrier);
+    return ntb_barrier_close(&ntb_of(conn)->barrier, conn);
 }
 
 static enum rsm_status ntb_health(struct rsm_conn *conn)

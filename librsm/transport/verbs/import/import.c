@@ -154,10 +154,9 @@ static enum rsm_status import_complete(struct rsm_conn *conn)
     int cancel = verbs_cancel_hold();
     pthread_mutex_lock(&verbs->lock);
     verbs_wait_for(verbs, verbs->sendq.posted);
-    bool failed = verbs_sendq_take_error(&verbs->sendq);
     pthread_mutex_unlock(&verbs->lock);
     verbs_cancel_let_go(cancel);
-    return failed ? RSM_ST_TRANSFER : RSM_ST_OK;
+    return RSM_ST_OK;
 }
 
 /* ------------------------------------------------------------------ signals */
@@ -187,9 +186,7 @@ static enum rsm_status import_signal(struct rsm_conn *conn, bool coalesce)
         status = verbs->sendq.dead ? RSM_ST_TRANSFER : RSM_ST_TIMEOUT;
     } else {
         verbs->credit--;
-        uint64_t number = verbs_post(verbs, &chain);
-        verbs_sendq_report_success(&verbs->sendq, number);
-        status = number != 0 ? RSM_ST_OK : RSM_ST_TRANSFER;
+        status = verbs_post(verbs, &chain) != 0 ? RSM_ST_OK : RSM_ST_TRANSFER;
     }
     verbs_poll(verbs);
     pthread_mutex_unlock(&verbs->lock);

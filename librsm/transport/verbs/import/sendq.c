@@ -32,6 +32,7 @@ void verbs_fail(struct verbs_conn *conn, const char *why)
     rsm_log_warning("verbs: connection lost: %s", why);
     uint64_t flying = verbs_sendq_outstanding(&conn->sendq);
     verbs_sendq_fail(&conn->sendq);
+    rsm_conn_failed(&conn->conn);
     atomic_store(&conn->failed, true);
     verbs_qp_stop(conn->qp);
     for (int tries = 0; tries < FLUSH_TRIES && flying > 0; tries++) {

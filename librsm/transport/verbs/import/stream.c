@@ -255,8 +255,6 @@ static enum rsm_status write_stream(const struct stream *stream, unsigned *done)
         conn->bounce_slot_held[w.slot] = false;
     /* The caller may reuse its memory when this returns. */
     sound = sound && (w.direct == 0 || verbs_wait_for(conn, w.direct));
-    if (sound && w.last != w.direct)
-        verbs_sendq_report_success(&conn->sendq, w.last);
     verbs_poll(conn);
     pthread_mutex_unlock(&conn->lock);
     *done = sound ? stream->count : w.done;

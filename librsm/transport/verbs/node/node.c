@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/memory_limit.h"
 #include "base/status.h"
 #include "transport/verbs/common/module.h"
 
@@ -113,7 +114,7 @@ static void node_close(struct rsm_node_port *base)
 static void node_attributes(struct rsm_node_port *base, struct rsm_port_attr *attr)
 {
     const struct verbs_node_port *port = verbs_node_port_of(base);
-    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * port->page;
+    uint64_t memory = rsm_memory_size();
     const struct ibv_device_attr *device = &port->device.attr;
     uint64_t largest = device->max_mr_size < memory ? device->max_mr_size : memory;
     *attr = (struct rsm_port_attr){
