@@ -44,7 +44,7 @@ enum rsm_status rsmcore_region_call(struct rsmcore_control *link, struct rsm_msg
         return RSM_ST_TIMEOUT;
     }
     rsmcore_fork_unlock(&registry);
-    enum rsm_status status = rsmcore_control_call(link, msg, NULL, receive);
+    enum rsm_status status = rsmcore_control_call(link, msg, receive);
     rsmcore_fork_lock(&registry);
     if (status == RSM_ST_TIMEOUT)
         silent = link;
