@@ -80,21 +80,17 @@ static void give_up(struct rsmcore_channel *channel, struct rsmcore_exchange *on
 /* ---------------------------------------------------------------- sending; under the lock */
 
 /* One try. RSM_ST_BUSY: rsmd does not keep up. */
-static enum rsm_status try_send(struct rsmcore_channel *channel, const struct rsm_msg *msg,
-                                const struct rsm_packet_fds *fds)
+static enum rsm_status try_send(struct rsmcore_channel *channel, const struct rsm_msg *msg)
 {
     size_t length = rsm_msg_encode(msg, channel->outgoing, sizeof channel->outgoing);
     if (length == 0)
         return RSM_ST_INVALID;
-    int failure = rsm_packet_send(channel->socket, channel->outgoing, length, fds, 1);
+    int failure = rsm_packet_send(channel->socket, channel->outgoing, length, NULL, 1);
     switch (failure) {
     case 0:
         return RSM_ST_OK;
     case -EAGAIN:
         return RSM_ST_BUSY;
-    case -ETOOMANYREFS:
-    case -EBADF:
-        return RSM_ST_NO_RESOURCES;
     case -ENOBUFS:
     case -ENOMEM:
         return RSM_ST_NO_MEMORY;
@@ -105,12 +101,12 @@ static enum rsm_status try_send(struct rsmcore_channel *channel, const struct rs
 
 /* Replies come in while this waits for room. */
 static enum rsm_status send_request(struct rsmcore_channel *channel, const struct rsm_msg *msg,
-                                    const struct rsm_packet_fds *fds, int64_t deadline)
+                                    int64_t deadline)
 {
     for (;;) {
         if (atomic_load(&channel->broken))
             return RSM_ST_STALE;
-        enum rsm_status status = try_send(channel, msg, fds);
+        enum rsm_status status = try_send(channel, msg);
         if (status != RSM_ST_BUSY)
             return status;
         pthread_mutex_unlock(&channel->lock);
@@ -125,7 +121,7 @@ static enum rsm_status send_request(struct rsmcore_channel *channel, const struc
 static enum rsm_status send_only(struct rsmcore_channel *channel, struct rsm_msg *msg)
 {
     msg->sequence = ++channel->sequence;
-    return try_send(channel, msg, NULL);
+    return try_send(channel, msg);
 }
 
 static void undo_extent(struct rsmcore_channel *channel, uint32_t extent)
@@ -296,12 +292,11 @@ enum rsm_status rsmcore_channel_set_timeout(struct rsmcore_channel *channel, uin
 }
 
 /* Send and wait, under the lock. */
-static enum rsm_status exchange(struct rsmcore_channel *channel, struct rsmcore_exchange *mine,
-                                const struct rsm_packet_fds *send)
+static enum rsm_status exchange(struct rsmcore_channel *channel, struct rsmcore_exchange *mine)
 {
     mine->sequence = mine->msg->sequence = ++channel->sequence;
     mine->msg->status = RSM_ST_OK;
-    enum rsm_status status = send_request(channel, mine->msg, send, mine->deadline);
+    enum rsm_status status = send_request(channel, mine->msg, mine->deadline);
     if (status == RSM_ST_STALE)
         atomic_store(&channel->broken, true);
     if (status != RSM_ST_OK)
@@ -312,7 +307,6 @@ static enum rsm_status exchange(struct rsmcore_channel *channel, struct rsmcore_
 }
 
 enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm_msg *msg,
-                                     const struct rsm_packet_fds *send,
                                      struct rsm_packet_fds *receive)
 {
     struct rsmcore_exchange mine;
@@ -328,7 +322,7 @@ enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
     pthread_mutex_lock(&channel->lock);
     mine.deadline = rsm_clock_ms() + channel->timeout_ms;
-    enum rsm_status status = exchange(channel, &mine, send);
+    enum rsm_status status = exchange(channel, &mine);
     pthread_mutex_unlock(&channel->lock);
 
     if (status == RSM_ST_OK)

@@ -42,7 +42,6 @@ enum rsm_status rsmcore_channel_set_timeout(struct rsmcore_channel *channel, uin
 
 /** As rsmcore_control_call(), rsmcore_control_post() and rsmcore_control_try_post(), which see. */
 enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm_msg *msg,
-                                     const struct rsm_packet_fds *send,
                                      struct rsm_packet_fds *receive);
 void rsmcore_channel_post(struct rsmcore_channel *channel, struct rsm_msg *msg);
 void rsmcore_channel_try_post(struct rsmcore_channel *channel, struct rsm_msg *msg);

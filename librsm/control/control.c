@@ -118,14 +118,13 @@ bool rsmcore_control_is_alive(const struct rsmcore_control *link)
 }
 
 enum rsm_status rsmcore_control_call(struct rsmcore_control *link, struct rsm_msg *msg,
-                                     const struct rsm_packet_fds *send,
                                      struct rsm_packet_fds *receive)
 {
     if (receive != NULL)
         receive->count = 0;
     if (link->process_epoch != rsmcore_process_epoch() || is_broken(link))
         return RSM_ST_STALE;
-    return rsmcore_channel_call(&link->channel, msg, send, receive);
+    return rsmcore_channel_call(&link->channel, msg, receive);
 }
 
 void rsmcore_control_post(struct rsmcore_control *link, struct rsm_msg *msg)
@@ -188,7 +187,7 @@ static enum rsm_status greet(struct rsmcore_control *link, uint32_t node)
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_HELLO);
     msg.u.hello = (struct rsm_hello_request){.node = node};
-    enum rsm_status status = rsmcore_control_call(link, &msg, NULL, &fds);
+    enum rsm_status status = rsmcore_control_call(link, &msg, &fds);
     if (status != RSM_ST_OK)
         return status;
     link->generation_table = map_generation_table(&fds);

@@ -50,7 +50,6 @@ void rsmcore_control_release(struct rsmcore_control *link);
  * the reply of another. No cancellation point.
  *
  * @param msg      the request; the reply on return.
- * @param send     descriptors that go with the request, or NULL; they stay the caller's.
  * @param receive  descriptors that came with the reply, the caller's from then on; NULL when none
  *                 are expected.
  * @return the status of the reply; or RSM_ST_TIMEOUT when rsmd did not answer within the peer
@@ -59,7 +58,6 @@ void rsmcore_control_release(struct rsmcore_control *link);
  *         room for the descriptors. *receive is empty unless RSM_ST_OK is returned.
  */
 enum rsm_status rsmcore_control_call(struct rsmcore_control *link, struct rsm_msg *msg,
-                                     const struct rsm_packet_fds *send,
                                      struct rsm_packet_fds *receive);
 
 /** Send a request and wait for nothing; its reply will be thrown away. rsmd carries requests out in

@@ -60,7 +60,7 @@ static enum rsm_status look_up(const struct rsm_controller_request *request, str
     rsm_msg_begin(&msg, RSM_MSG_CONTROLLER);
     msg.u.controller = *request;
     struct rsm_packet_fds fds = {.count = 0};
-    status = rsmcore_control_call(link, &msg, NULL, &fds);
+    status = rsmcore_control_call(link, &msg, &fds);
     found->peer_timeout_ms = rsmcore_control_timeout(link);
     found->node = rsmcore_control_node(link);
     rsmcore_control_release(link);
@@ -91,8 +91,7 @@ static bool ask_failed(struct rsmcore_control *link, uint32_t first, struct rsm_
 {
     rsm_msg_begin(msg, RSM_MSG_FAILED);
     msg->u.failed.first = first;
-    return rsmcore_control_call(link, msg, NULL, NULL) == RSM_ST_OK &&
-           msg->u.failed_reply.count > 0;
+    return rsmcore_control_call(link, msg, NULL) == RSM_ST_OK && msg->u.failed_reply.count > 0;
 }
 
 /* A controller that is configured and that the daemon could not open, or that reaches no other host: say what the
@@ -294,7 +293,7 @@ enum rsm_status rsmcore_nodes_named(const char *name, struct rsm_named_reply *no
         return status;
     rsm_msg_begin(&msg, RSM_MSG_NAMED);
     strcpy(msg.u.named.name, name);
-    status = rsmcore_control_call(link, &msg, NULL, NULL);
+    status = rsmcore_control_call(link, &msg, NULL);
     rsmcore_control_release(link);
     if (status == RSM_ST_OK)
         *nodes = msg.u.named_reply;

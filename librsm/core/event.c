@@ -61,7 +61,7 @@ static enum rsm_status request_cell(struct rsmcore_event *event, struct rsm_even
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_EVENT_OPEN);
     msg.u.event_open = (struct rsm_event_open_request){.end = event->end, .id = event->id};
-    enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, &fds);
+    enum rsm_status status = rsmcore_control_call(event->link, &msg, &fds);
     if (status != RSM_ST_OK)
         return status;
     *counter = fds.count == 1 ? rsm_event_counter_map(fds.fds[0]) : NULL;
@@ -272,7 +272,7 @@ static enum rsm_status get_end(struct rsmcore_event *event, bool ringing, int *f
     rsm_msg_begin(&msg, RSM_MSG_EVENT_ARM);
     msg.u.event_arm =
         (struct rsm_event_arm_request){.end = event->end, .id = event->id, .ringing = ringing};
-    enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, &fds);
+    enum rsm_status status = rsmcore_control_call(event->link, &msg, &fds);
     if (status != RSM_ST_OK)
         return status;
     if (fds.count != 1) {

@@ -71,12 +71,12 @@ static enum rsm_status fetch_receivers(struct rsmcore_event *event)
         struct rsm_packet_fds fds;
         struct rsm_msg msg;
         rsm_msg_begin(&msg, RSM_MSG_EVENT_RECEIVERS);
-        msg.u.event_peers = (struct rsm_event_receivers_request){
+        msg.u.event_receivers = (struct rsm_event_receivers_request){
             .end = event->end, .id = event->id, .first = event->peer_count};
-        enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, &fds);
+        enum rsm_status status = rsmcore_control_call(event->link, &msg, &fds);
         if (status != RSM_ST_OK)
             return status;
-        const struct rsm_event_receivers_reply *page = &msg.u.event_peers_reply;
+        const struct rsm_event_receivers_reply *page = &msg.u.event_receivers_reply;
         bool same = event->peer_count == 0 || page->epoch == event->peers_epoch;
         event->peers_epoch = page->epoch;
         total = page->total;
@@ -122,7 +122,7 @@ static enum rsm_status ring(struct rsmcore_event *event, struct rsmcore_event_re
     rsm_msg_begin(&msg, RSM_MSG_EVENT_DOORBELL);
     msg.u.event_doorbell =
         (struct rsm_event_doorbell_request){.end = event->end, .id = event->id, .peer = peer->name};
-    enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL, NULL);
+    enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL);
     peer->owed = status == RSM_ST_TIMEOUT || status == RSM_ST_STALE ||
                  status == RSM_ST_NO_RESOURCES || status == RSM_ST_NO_MEMORY;
     return peer->owed ? status : RSM_ST_OK;

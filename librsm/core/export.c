@@ -173,7 +173,7 @@ static enum rsm_status unregister_segment(const struct rsmcore_export *segment,
     msg.u.export_destroy =
         (struct rsm_export_destroy_request){.export_id = segment->id, .flags = flags[how]};
     enum rsm_status status = rsmcore_region_call(segment->link, &msg, NULL);
-    *offered = status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
+    *offered = status != RSM_ST_OK || msg.u.export_destroy_reply.offered != 0;
     return status;
 }
 

@@ -110,10 +110,10 @@ static enum rsm_status end_publication(struct rsmcore_export *segment, uint32_t 
     /* Not published: rsmd carried an earlier request out after we stopped waiting for it. */
     if (status != RSM_ST_OK && status != RSM_ST_NOT_PUBLISHED && !died)
         return status;
-    bool offered = status != RSM_ST_OK || msg.u.export_end_reply.offered != 0;
+    bool offered = status != RSM_ST_OK || msg.u.export_unpublish_reply.offered != 0;
     bool keep = (flags & RSM_UNPUBLISH_KEEP_CONNECTIONS) != 0 && !died;
     /* Where rsmd did not say how many were kept there may be some. */
-    bool some = status != RSM_ST_OK || msg.u.export_end_reply.connections > 0;
+    bool some = status != RSM_ST_OK || msg.u.export_unpublish_reply.connections > 0;
     segment->published = false;
     segment->connections_kept = keep && some;
     status = offered && !keep ? rsmcore_export_leave_extents(segment, true) : RSM_ST_OK;

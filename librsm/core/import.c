@@ -39,7 +39,7 @@ enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint3
     rsm_msg_begin(&msg, RSM_MSG_LOCATE);
     msg.u.locate = (struct rsm_locate_request){.node = node};
     strcpy(msg.u.locate.controller, rsmcore_controller_name(controller));
-    status = rsmcore_control_call(own, &msg, NULL, NULL);
+    status = rsmcore_control_call(own, &msg, NULL);
     if (status == RSM_ST_OK && msg.u.locate_reply.kind == RSM_LOCATE_SAME_HOST) {
         status = rsmcore_control_to(node, msg.u.locate_reply.path, link);
         rsmcore_control_release(own);
@@ -60,7 +60,7 @@ static enum rsm_status request_connection(struct rsmcore_control *link,
                                           struct rsm_msg *msg, struct rsm_packet_fds *fds)
 {
     strcpy(msg->u.import_connect.controller, rsmcore_controller_name(controller));
-    enum rsm_status status = rsmcore_control_call(link, msg, NULL, fds);
+    enum rsm_status status = rsmcore_control_call(link, msg, fds);
     const struct rsm_import_connect_reply *reply = &msg->u.import_connect_reply;
     if (status == RSM_ST_OK &&
         (reply->slot >= RSM_GENERATION_TABLE_SLOTS || reply->size > reply->length)) {
@@ -82,7 +82,7 @@ static void end_connection(struct rsmcore_control *link, uint32_t id)
     rsm_msg_begin(&msg, RSM_MSG_IMPORT_DISCONNECT);
     msg.u.import_disconnect.import = id;
     /* If rsmd cannot be told it has gone, and the connection with it. */
-    (void)rsmcore_control_call(link, &msg, NULL, NULL);
+    (void)rsmcore_control_call(link, &msg, NULL);
 }
 
 /* Let the transport named in the offer connect with it. */

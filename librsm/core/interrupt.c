@@ -45,7 +45,7 @@ static void unregister(struct rsmcore_control *link, uint32_t id)
     rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_REMOVE);
     msg.u.interrupt_remove.interrupt = id;
     /* If rsmd cannot be told it has gone, and the interrupt with it. */
-    (void)rsmcore_control_call(link, &msg, NULL, NULL);
+    (void)rsmcore_control_call(link, &msg, NULL);
 }
 
 static enum rsm_status begin(struct rsmcore_interrupt *interrupt, uint32_t *number, uint32_t flags,
@@ -55,7 +55,7 @@ static enum rsm_status begin(struct rsmcore_interrupt *interrupt, uint32_t *numb
     rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_CREATE);
     msg.u.interrupt_create = (struct rsm_interrupt_create_request){
         .kind = interrupt->kind, .number = *number, .flags = flags, .mode = mode};
-    enum rsm_status status = rsmcore_control_call(interrupt->link, &msg, NULL, NULL);
+    enum rsm_status status = rsmcore_control_call(interrupt->link, &msg, NULL);
     if (status != RSM_ST_OK)
         return status;
     const struct rsm_interrupt_create_reply reply = msg.u.interrupt_create_reply;
@@ -139,7 +139,7 @@ static enum rsm_status fetch(struct rsmcore_interrupt *interrupt)
 {
     struct rsm_msg msg;
     request_messages(interrupt, RSM_PROTO_MESSAGES_MAX, &msg);
-    enum rsm_status status = rsmcore_control_call(interrupt->link, &msg, NULL, NULL);
+    enum rsm_status status = rsmcore_control_call(interrupt->link, &msg, NULL);
     if (status != RSM_ST_OK)
         return status;
     const struct rsm_interrupt_take_reply *page = &msg.u.interrupt_take_reply;
@@ -214,7 +214,7 @@ static enum rsm_status look_up(struct rsmcore_trigger *trigger, bool with_counte
                                                                      .kind = trigger->kind,
                                                                      .number = trigger->number,
                                                                      .counter = with_counter};
-    enum rsm_status status = rsmcore_control_call(trigger->link, &msg, NULL, &fds);
+    enum rsm_status status = rsmcore_control_call(trigger->link, &msg, &fds);
     if (status != RSM_ST_OK)
         return status;
     trigger->id = msg.u.interrupt_connect_reply.interrupt;
@@ -289,7 +289,7 @@ static enum rsm_status request_trigger(const struct rsmcore_trigger *trigger, co
     request->length = (uint32_t)length;
     if (length > 0)
         memcpy(request->data, data, length);
-    return told_of(rsmcore_control_call(trigger->link, &msg, NULL, NULL));
+    return told_of(rsmcore_control_call(trigger->link, &msg, NULL));
 }
 
 /* Whether a post to the counter does what a request would do. Not if the owner has a poll descriptor,

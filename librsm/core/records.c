@@ -113,7 +113,7 @@ static enum rsm_status fetch(struct rsmcore_records *records)
         rsm_msg_begin(&msg, RSM_MSG_RECORDS);
         msg.u.records = (struct rsm_records_request){
             .end = records->end, .id = records->id, .after = records->after};
-        enum rsm_status status = rsmcore_control_call(records->link, &msg, NULL, NULL);
+        enum rsm_status status = rsmcore_control_call(records->link, &msg, NULL);
         if (status != RSM_ST_OK)
             return status;
         for (uint32_t i = 0; i < page->count; i++) {

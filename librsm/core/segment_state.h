@@ -19,7 +19,7 @@ static inline enum rsm_status rsmcore_segment_move(struct rsmcore_control *link,
                                              .from = move->from,
                                              .to = move->to,
                                              .flags = move->flags}};
-    enum rsm_status status = rsmcore_control_call(link, &msg, NULL, NULL);
+    enum rsm_status status = rsmcore_control_call(link, &msg, NULL);
     if (status != RSM_ST_OK)
         return status;
     if (msg.u.export_state_reply.was > RSM_SEGMENT_OPEN)

@@ -18,7 +18,7 @@ static enum rsm_status fetch_page(struct rsmcore_control *link, uint32_t control
     rsm_msg_begin(&msg, RSM_MSG_TOPOLOGY);
     msg.u.topology =
         (struct rsm_topology_request){.controller = controller, .first_peer = first_peer};
-    enum rsm_status status = rsmcore_control_call(link, &msg, NULL, NULL);
+    enum rsm_status status = rsmcore_control_call(link, &msg, NULL);
     if (status != RSM_ST_OK)
         return status;
     *page = msg.u.topology_reply;

@@ -63,7 +63,7 @@ enum rsm_status rsmcore_region_call(struct rsmcore_control *link, struct rsm_msg
         return RSM_ST_TIMEOUT;
     }
     pthread_mutex_unlock(&registry_lock);
-    enum rsm_status status = rsmcore_control_call(link, msg, NULL, receive);
+    enum rsm_status status = rsmcore_control_call(link, msg, receive);
     pthread_mutex_lock(&registry_lock);
     if (status == RSM_ST_TIMEOUT)
         silent = link;

@@ -14,6 +14,8 @@
  * Messages about segments name a connection by the id that the *exporter's* node gave it in its
  * CONNECT_REPLY. Whatever belongs to a link ends with it: the exporter's node revokes the offers,
  * the importer's node aborts the connections.
+ *
+ * messages.def lists the messages and says how to add one; bodies.def has their fields.
  */
 #ifndef RSMD_CLUSTER_PROTO_H
 #define RSMD_CLUSTER_PROTO_H
@@ -32,141 +34,37 @@ enum {
     RSM_CLUSTER_TEXT_MAX = 256,
 };
 
-enum rsm_cluster_msg_type {
-    /* the link itself */
-    RSM_CLUSTER_HELLO = 1,  /* first, from the caller and then from the other end */
-    RSM_CLUSTER_PROOF = 2,  /* second, in this order, too: the credential, bound to both nonces */
-    RSM_CLUSTER_REFUSE = 3, /* instead or later, and then the link ends */
-    RSM_CLUSTER_PING = 4,   /* answered by PONG with the same number */
-    RSM_CLUSTER_PONG = 5,
-    /* segments */
-    RSM_CLUSTER_CONNECT = 16, /* to the exporter's node */
-    RSM_CLUSTER_CONNECT_REPLY = 17,
-    RSM_CLUSTER_DISCONNECT = 18,  /* to the exporter's node: the importer has gone */
-    RSM_CLUSTER_ABORT = 19,       /* to the importer's node: the connection has been cut */
-    RSM_CLUSTER_EVENT = 20,       /* to the end named in it */
-    RSM_CLUSTER_UNAVAILABLE = 21, /* to the importer's node: the exporter asks importers to leave */
-    RSM_CLUSTER_RELEASED = 22,    /* to the exporter's node, when the link has come up */
-    /* interrupts */
-    RSM_CLUSTER_INTERRUPT = 32, /* to the node that has it */
-    RSM_CLUSTER_INTERRUPT_REPLY = 33,
-};
-
-#define RSM_CLUSTER_LAST RSM_CLUSTER_INTERRUPT_REPLY
-
-struct rsm_cluster_hello {
-    uint32_t magic;
-    uint32_t version_min;
-    uint32_t version_max;
-    uint32_t from;        /* node id of the sender */
-    uint32_t to;          /* node id that the sender takes the receiver for */
-    uint64_t incarnation; /* random, new at each start: tells a restart and a second daemon with
-                             the same node id */
-    uint8_t nonce[RSM_CLUSTER_NONCE_BYTES];
-};
-
-struct rsm_cluster_proof {
-    uint32_t length;
-    uint8_t credential[RSM_CLUSTER_CREDENTIAL_MAX];
-};
-
-struct rsm_cluster_refuse {
-    uint32_t status; /* enum rsm_status */
-    char text[RSM_CLUSTER_TEXT_MAX];
-};
-
-struct rsm_cluster_ping {
-    uint64_t number;
-    uint64_t answered; /* of PING: number of the last PONG that its sender received; else 0 */
-};
-
-/** A process whose request one node forwards to another. The sender vouches for it. */
-struct rsm_cluster_identity {
-    uint32_t uid;
-    uint32_t gid;
-    uint32_t pid;
-    uint32_t group_count;
-    uint32_t groups[RSM_CLUSTER_GROUPS_MAX]; /* supplementary groups */
-};
-
-/** An import wanted. */
-struct rsm_cluster_connect {
-    uint32_t request; /* chosen by the sender, comes back in the reply */
-    char controller[RSM_PROTO_NAME_MAX];
-    uint32_t space; /* enum rsm_id_space of protocol/proto.h */
-    uint32_t segment_id;
-    uint32_t rights; /* RSM_RIGHT_* wanted */
-    struct rsm_cluster_identity who;
-};
-
-struct rsm_cluster_connect_reply {
-    uint32_t request;
-    uint32_t status; /* enum rsm_status; what follows counts only if RSM_ST_OK */
-    uint32_t import; /* id of the connection at the exporter's node, never 0 */
-    uint32_t rights;
-    uint64_t length; /* bytes of the segment */
-    uint64_t size;   /* bytes that the exporter asked for: up to a page less */
-    char transport[RSM_TRANSPORT_NAME_MAX];
-    uint32_t blob_len;
-    uint8_t blob[RSM_OFFER_MAX_BLOB];
-};
-
-/** DISCONNECT, ABORT and UNAVAILABLE. */
-struct rsm_cluster_import {
-    uint32_t import;
-    uint32_t died; /* of DISCONNECT: RSM_CLUSTER_DIED and RSM_CLUSTER_HELD; else 0 */
-};
-
 enum {
     RSM_CLUSTER_DIED = 1, /* the importing process ended and left the connection behind */
     RSM_CLUSTER_HELD = 2, /* the importing process may still reach the memory: a second DISCONNECT
                              says when it cannot any more */
 };
 
-/** Of the connections that were made before the link came up, processes of the sender can reach the
- *  memory of those alone that it has named since by DISCONNECT with RSM_CLUSTER_HELD. */
-struct rsm_cluster_released {
-    uint64_t incarnation; /* of the sender's daemon: it speaks for no other's processes; not 0 */
+enum rsm_cluster_msg_type {
+#define LINK(NAME, number, name, body) RSM_CLUSTER_##NAME = (number),
+#define NODE(NAME, number, name, body) RSM_CLUSTER_##NAME = (number),
+#include "cluster/messages.def"
 };
 
-/** Events posted to the other end of a connection. */
-struct rsm_cluster_event {
-    uint32_t import;
-    uint32_t end;       /* enum rsm_event_end: the one that is posted to */
-    uint32_t count;     /* to be added to its counter */
-    uint32_t coalesced; /* 1: before these, one more unless some are pending already */
+enum {
+    /* The greatest number: that of the longest of these. */
+    RSM_CLUSTER_LAST = sizeof(union {
+#define LINK(NAME, number, name, body) char name[number];
+#define NODE(NAME, number, name, body) char name[number];
+#include "cluster/messages.def"
+    }),
 };
 
-/** An interrupt to be found, or triggered. */
-struct rsm_cluster_interrupt {
-    uint32_t request; /* chosen by the sender, comes back in the reply */
-    uint32_t kind;    /* enum rsm_interrupt_kind */
-    uint32_t number;
-    uint32_t interrupt; /* id; 0: find it */
-    struct rsm_cluster_identity who;
-    uint32_t length; /* bytes */
-    uint8_t data[RSM_INTERRUPT_DATA_MAX];
-};
-struct rsm_cluster_interrupt_reply {
-    uint32_t request;
-    uint32_t status;    /* enum rsm_status */
-    uint32_t interrupt; /* id, if that is RSM_ST_OK */
-};
+#include "protocol/bodies_declare.h"
+#include "cluster/bodies.def"
+#include "protocol/bodies_end.h"
 
 struct rsm_cluster_msg {
     uint32_t type; /* enum rsm_cluster_msg_type */
     union {
-        struct rsm_cluster_hello hello;
-        struct rsm_cluster_proof proof;
-        struct rsm_cluster_refuse refuse;
-        struct rsm_cluster_ping ping; /* and PONG */
-        struct rsm_cluster_connect connect;
-        struct rsm_cluster_connect_reply connect_reply;
-        struct rsm_cluster_import import; /* DISCONNECT, ABORT, UNAVAILABLE */
-        struct rsm_cluster_released released;
-        struct rsm_cluster_event event;
-        struct rsm_cluster_interrupt interrupt;
-        struct rsm_cluster_interrupt_reply interrupt_reply;
+#define LINK(NAME, number, name, body) struct rsm_cluster_##body name;
+#define NODE(NAME, number, name, body) struct rsm_cluster_##body name;
+#include "cluster/messages.def"
     } u;
 };
 

@@ -93,7 +93,7 @@ static bool say_pong(struct rsmd_tcp *conn)
 {
     struct rsm_cluster_msg msg;
     rsm_cluster_msg_begin(&msg, RSM_CLUSTER_PONG);
-    msg.u.ping.number = conn->last_ping;
+    msg.u.pong.number = conn->last_ping;
     return say(conn, &msg);
 }
 
@@ -295,7 +295,7 @@ static void take_hello(struct rsmd_tcp *conn, const struct rsm_cluster_hello *he
 static void take_confirmation(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg)
 {
     uint32_t awaited = conn->caller ? RSM_CLUSTER_PONG : RSM_CLUSTER_PING;
-    if (msg->type != awaited || (conn->caller && msg->u.ping.number != conn->ping)) {
+    if (msg->type != awaited || (conn->caller && msg->u.pong.number != conn->ping)) {
         out_of_turn(conn);
         return;
     }
@@ -359,17 +359,11 @@ static void take_when_up(struct rsmd_tcp *conn, const struct rsm_cluster_msg *ms
         take_ping(conn, &msg->u.ping);
         return;
     case RSM_CLUSTER_PONG:
-        take_pong(conn, msg->u.ping.number);
+        take_pong(conn, msg->u.pong.number);
         return;
-    case RSM_CLUSTER_CONNECT:
-    case RSM_CLUSTER_CONNECT_REPLY:
-    case RSM_CLUSTER_DISCONNECT:
-    case RSM_CLUSTER_ABORT:
-    case RSM_CLUSTER_EVENT:
-    case RSM_CLUSTER_UNAVAILABLE:
-    case RSM_CLUSTER_RELEASED:
-    case RSM_CLUSTER_INTERRUPT:
-    case RSM_CLUSTER_INTERRUPT_REPLY:
+#define LINK(NAME, number, name, body)
+#define NODE(NAME, number, name, body) case RSM_CLUSTER_##NAME:
+#include "cluster/messages.def"
         if (cluster->user.message != NULL)
             cluster->user.message(cluster->user.context, conn->link->node->id, msg);
         return;

@@ -24,48 +24,9 @@ struct rsmd_call {
 
 typedef enum rsm_status rsmd_handler(struct rsmd_call *call);
 
-/* controllers.c */
-rsmd_handler rsmd_answer_controller;
-/* topology.c */
-rsmd_handler rsmd_answer_topology;
-rsmd_handler rsmd_answer_named;
-rsmd_handler rsmd_answer_locate;
-/* publish.c */
-rsmd_handler rsmd_answer_extent_alloc;
-rsmd_handler rsmd_answer_extent_free;
-rsmd_handler rsmd_answer_extent_open;
-rsmd_handler rsmd_answer_export_create;
-rsmd_handler rsmd_answer_export_publish;
-rsmd_handler rsmd_answer_export_republish;
-rsmd_handler rsmd_answer_export_unpublish;
-rsmd_handler rsmd_answer_export_destroy;
-/* connect.c */
-rsmd_handler rsmd_answer_import_connect;
-rsmd_handler rsmd_answer_import_disconnect;
-rsmd_handler rsmd_answer_import_trap;
-/* events.c */
-rsmd_handler rsmd_answer_event_open;
-rsmd_handler rsmd_answer_event_receivers;
-rsmd_handler rsmd_answer_event_arm;
-rsmd_handler rsmd_answer_event_doorbell;
-/* records.c */
-rsmd_handler rsmd_answer_records;
-rsmd_handler rsmd_answer_export_state;
-/* interrupts.c */
-rsmd_handler rsmd_answer_interrupt_create;
-rsmd_handler rsmd_answer_interrupt_remove;
-rsmd_handler rsmd_answer_interrupt_connect;
-rsmd_handler rsmd_answer_interrupt_trigger;
-rsmd_handler rsmd_answer_interrupt_take;
-/* inspect.c */
-rsmd_handler rsmd_answer_inspect;
-/* controllers.c */
-rsmd_handler rsmd_answer_failed;
-/* links.c */
-rsmd_handler rsmd_answer_links;
-/* usage.c */
-rsmd_handler rsmd_answer_shares;
-rsmd_handler rsmd_answer_interrupts;
+/* One for each message. */
+#define RSM_MESSAGE(NAME, number, name, reply, senders) rsmd_handler rsmd_answer_##name;
+#include "protocol/messages.def"
 
 /** Answer a request: exactly one reply, whatever it asks, but for a request that is answered later.
  */

@@ -116,21 +116,21 @@ enum rsm_status rsmd_answer_event_open(struct rsmd_call *call)
 
 static void add_peer(struct rsmd_call *call, const struct rsmd_events *events, uint32_t name)
 {
-    struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
+    struct rsm_event_receivers_reply *reply = &call->reply->u.event_receivers_reply;
     call->attached.fds[call->attached.count++] = events->counter;
     reply->peers[reply->count++] = name;
 }
 
 static enum rsm_status receivers_of_import(struct rsmd_call *call, struct rsmd_import *import)
 {
-    struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
+    struct rsm_event_receivers_reply *reply = &call->reply->u.event_receivers_reply;
     const struct rsmd_events *events;
     enum rsm_status status = import->exporter_ops->receiver(call->node, import, &events);
     if (status != RSM_ST_OK)
         return status;
     if (events != NULL) {
         reply->total = 1;
-        if (call->request->u.event_peers.first == 0)
+        if (call->request->u.event_receivers.first == 0)
             add_peer(call, events, 0);
     }
     reply->epoch = rsmd_generation_table_value(call->node->generation_table, import->importer.slot);
@@ -141,7 +141,7 @@ static enum rsm_status receivers_of_import(struct rsmd_call *call, struct rsmd_i
  * not to miss the event for it. */
 static void add_importer(struct rsmd_call *call, struct rsmd_importer *importer)
 {
-    struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
+    struct rsm_event_receivers_reply *reply = &call->reply->u.event_receivers_reply;
     const struct rsmd_events *events;
     if (importer->ops->receiver(call->node, importer, &events) == RSM_ST_OK)
         add_peer(call, events, importer->id);
@@ -162,8 +162,8 @@ static struct rsmd_grant *find_receiver(const struct rsmd_export *exported, uint
 
 static enum rsm_status receivers_of_export(struct rsmd_call *call, struct rsmd_export *exported)
 {
-    struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
-    uint32_t first = call->request->u.event_peers.first;
+    struct rsm_event_receivers_reply *reply = &call->reply->u.event_receivers_reply;
+    uint32_t first = call->request->u.event_receivers.first;
     struct rsmd_grant *grant = find_receiver(exported, first), *next;
     for (; grant != NULL && reply->count < RSM_PROTO_COUNTERS_MAX; grant = next) {
         next = grant->next;
@@ -178,7 +178,7 @@ static enum rsm_status receivers_of_export(struct rsmd_call *call, struct rsmd_e
 
 enum rsm_status rsmd_answer_event_receivers(struct rsmd_call *call)
 {
-    const struct rsm_event_receivers_request *asked = &call->request->u.event_peers;
+    const struct rsm_event_receivers_request *asked = &call->request->u.event_receivers;
     struct event_handle handle;
     enum rsm_status status = find_end(call, asked->end, asked->id, &handle);
     if (status == RSM_ST_OK)

@@ -311,7 +311,7 @@ enum rsm_status rsmd_answer_export_unpublish(struct rsmd_call *call)
     exported->offered = was_offered(exported);
     rsmd_export_withdraw(call->node, exported);
     rsmd_claim_close(exported);
-    call->reply->u.export_end_reply = (struct rsm_export_end_reply){
+    call->reply->u.export_unpublish_reply = (struct rsm_export_end_reply){
         .offered = exported->offered, .connections = keep ? exported->grant_count : 0};
     if (keep && (asked->flags & RSM_UNPUBLISH_NOTIFY) != 0)
         rsmd_unfinished_tell(call->node, call->client, exported);
@@ -325,7 +325,7 @@ enum rsm_status rsmd_answer_export_unpublish(struct rsmd_call *call)
 enum rsm_status rsmd_answer_export_destroy(struct rsmd_call *call)
 {
     const struct rsm_export_destroy_request *asked = &call->request->u.export_destroy;
-    struct rsm_export_end_reply *reply = &call->reply->u.export_end_reply;
+    struct rsm_export_end_reply *reply = &call->reply->u.export_destroy_reply;
     struct rsmd_export *exported;
     enum rsm_status status = find_created(call, asked->export_id, &exported);
     if (status != RSM_ST_OK)

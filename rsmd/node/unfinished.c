@@ -90,7 +90,7 @@ void rsmd_unfinished_await(struct rsmd_call *call)
     left->asked = true;
     left->type = call->request->type;
     left->sequence = call->request->sequence;
-    left->reply = call->reply->u.export_end_reply;
+    left->reply = call->reply->u.export_destroy_reply; /* UNPUBLISH has the same */
 }
 
 bool rsmd_unfinished_is(const struct rsmd_client *client)
@@ -109,7 +109,7 @@ bool rsmd_unfinished_go_on(struct rsmd_node *node, struct rsmd_client *client, i
         struct rsm_msg reply = {.type = left.type | RSM_MSG_REPLY,
                                 .sequence = left.sequence,
                                 .status = RSM_ST_OK,
-                                .u.export_end_reply = left.reply};
+                                .u.export_destroy_reply = left.reply};
         client->answer(client, &reply, NULL);
     }
     return true;

@@ -21,8 +21,8 @@ void rsmd_unfinished_tell(struct rsmd_node *node, struct rsmd_client *client,
  *  the rest in the turns of @p client. */
 void rsmd_unfinished_cut(struct rsmd_node *node, struct rsmd_client *client,
                          struct rsmd_export *exported);
-/** Answer the call when nothing is left to do for its client: later, with the reply's
- *  export_end_reply, or as usual. */
+/** Answer the call when nothing is left to do for its client: later, with the
+ *  body of its kind (struct rsm_export_end_reply), or as usual. */
 void rsmd_unfinished_await(struct rsmd_call *call);
 
 /** Whether something is left to do for a client. */

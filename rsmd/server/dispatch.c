@@ -5,7 +5,7 @@
 #include "node/refusals.h"
 #include "node/topology.h"
 
-static enum rsm_status answer_hello(struct rsmd_call *call)
+enum rsm_status rsmd_answer_hello(struct rsmd_call *call)
 {
     const struct rsm_hello_request *hello = &call->request->u.hello;
     if (call->client->greeted)
@@ -34,45 +34,19 @@ static enum rsm_status answer_hello(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
+/* Who may send a message, but for clients of the own node. */
+enum {
+    FOREIGN = 1, /* clients of other nodes, who only import */
+    LOOKS = 2,   /* root, where the daemon serves another user alone */
+};
+
 static const struct {
     rsmd_handler *answer;
-    bool foreign; /* also for clients of other nodes, who only import */
-    bool looks;   /* also for root where the daemon serves another user alone */
-} kinds[] = {
-    [RSM_MSG_HELLO] = {answer_hello, true, true},
-    [RSM_MSG_CONTROLLER] = {rsmd_answer_controller, false, true},
-    [RSM_MSG_TOPOLOGY] = {rsmd_answer_topology, false, true},
-    [RSM_MSG_LOCATE] = {rsmd_answer_locate, false, true},
-    [RSM_MSG_EXTENT_ALLOC] = {rsmd_answer_extent_alloc, false, false},
-    [RSM_MSG_EXTENT_FREE] = {rsmd_answer_extent_free, false, false},
-    [RSM_MSG_EXPORT_CREATE] = {rsmd_answer_export_create, false, false},
-    [RSM_MSG_EXPORT_PUBLISH] = {rsmd_answer_export_publish, false, false},
-    [RSM_MSG_EXPORT_REPUBLISH] = {rsmd_answer_export_republish, false, false},
-    [RSM_MSG_EXPORT_UNPUBLISH] = {rsmd_answer_export_unpublish, false, false},
-    [RSM_MSG_EXPORT_DESTROY] = {rsmd_answer_export_destroy, false, false},
-    [RSM_MSG_IMPORT_CONNECT] = {rsmd_answer_import_connect, true, false},
-    [RSM_MSG_IMPORT_DISCONNECT] = {rsmd_answer_import_disconnect, true, false},
-    [RSM_MSG_EVENT_OPEN] = {rsmd_answer_event_open, true, false},
-    [RSM_MSG_EVENT_RECEIVERS] = {rsmd_answer_event_receivers, true, false},
-    [RSM_MSG_EVENT_ARM] = {rsmd_answer_event_arm, true, false},
-    [RSM_MSG_EVENT_DOORBELL] = {rsmd_answer_event_doorbell, true, false},
-    [RSM_MSG_INSPECT] = {rsmd_answer_inspect, true, true},
-    [RSM_MSG_LINKS] = {rsmd_answer_links, true, true},
-    [RSM_MSG_SHARES] = {rsmd_answer_shares, true, true},
-    [RSM_MSG_RECORDS] = {rsmd_answer_records, true, false},
-    [RSM_MSG_EXTENT_OPEN] = {rsmd_answer_extent_open, false, false},
-    [RSM_MSG_INTERRUPT_CREATE] = {rsmd_answer_interrupt_create, false, false},
-    [RSM_MSG_INTERRUPT_REMOVE] = {rsmd_answer_interrupt_remove, false, false},
-    [RSM_MSG_INTERRUPT_CONNECT] = {rsmd_answer_interrupt_connect, true, false},
-    [RSM_MSG_INTERRUPT_TRIGGER] = {rsmd_answer_interrupt_trigger, true, false},
-    [RSM_MSG_INTERRUPT_TAKE] = {rsmd_answer_interrupt_take, false, false},
-    [RSM_MSG_IMPORT_TRAP] = {rsmd_answer_import_trap, true, false},
-    [RSM_MSG_EXPORT_STATE] = {rsmd_answer_export_state, false, false},
-    [RSM_MSG_FAILED] = {rsmd_answer_failed, true, true},
-    [RSM_MSG_INTERRUPTS] = {rsmd_answer_interrupts, true, true},
-    [RSM_MSG_NAMED] = {rsmd_answer_named, false, true},
+    unsigned senders;
+} kinds[RSM_MSG_LAST + 1] = {
+#define RSM_MESSAGE(NAME, number, name, reply, senders) [number] = {rsmd_answer_##name, senders},
+#include "protocol/messages.def"
 };
-enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 
 static bool only_looks(const struct rsmd_call *call)
 {
@@ -85,13 +59,13 @@ static enum rsm_status answer(struct rsmd_call *call)
 {
     uint32_t type = call->request->type;
     const struct rsmd_client *client = call->client;
-    if (type >= KIND_COUNT || kinds[type].answer == NULL || call->request->status != RSM_ST_OK)
+    if (type > RSM_MSG_LAST || kinds[type].answer == NULL || call->request->status != RSM_ST_OK)
         return RSM_ST_PROTOCOL;
     if (!client->greeted && type != RSM_MSG_HELLO)
         return RSM_ST_PROTOCOL;
-    if (client->greeted && client->node != call->node->id && !kinds[type].foreign)
+    if (client->greeted && client->node != call->node->id && (kinds[type].senders & FOREIGN) == 0)
         return RSM_ST_DENIED;
-    if (!kinds[type].looks && only_looks(call))
+    if ((kinds[type].senders & LOOKS) == 0 && only_looks(call))
         return RSM_ST_DENIED;
     return kinds[type].answer(call);
 }

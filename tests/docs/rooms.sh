@@ -22,7 +22,7 @@ awk -F'|' '/^\| folder \|.*may use/ { table = 1; next }
     exit 1
 }
 
-find include librsm rsmd tools compat examples -name '*.[ch]' > "$work/files"
+find include librsm rsmd tools compat examples -name '*.[ch]' -o -name '*.def' > "$work/files"
 # shellcheck disable=SC2046 # names of this tree hold no blanks
 grep -n '^ *# *include *"' $(cat "$work/files") |
     sed 's/^\([^:]*\):\([0-9]*\):.*"\([^"]*\)".*/\1 \2 \3/' > "$work/includes"

@@ -80,7 +80,7 @@ static struct rsm_msg connecting(uint32_t flags)
 {
     return (struct rsm_msg){
         .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci1", 1, NUMBER, RSM_RIGHT_READ, crowd.space, flags}};
+        .u.import_connect = {"sci1", 1, crowd.space, NUMBER, RSM_RIGHT_READ, flags}};
 }
 
 /* Have it opened to others, and the importer attached to it. */
@@ -273,7 +273,7 @@ static void ask_of_segment(struct rsm_msg *msg, struct input *in)
         return;
     default:
         msg->type = RSM_MSG_EVENT_RECEIVERS;
-        msg->u.event_peers =
+        msg->u.event_receivers =
             (struct rsm_event_receivers_request){RSM_EVENT_EXPORT, id, (uint32_t)input_number(in)};
     }
 }
@@ -308,7 +308,7 @@ static void ask_of_connection(struct rsm_msg *msg, struct input *in)
     case 1:
         msg->type = RSM_MSG_IMPORT_CONNECT;
         msg->u.import_connect = (struct rsm_import_connect_request){
-            "sci1", 1, NUMBER, RSM_RIGHT_READ, crowd.space, input_below(in, 2)};
+            "sci1", 1, crowd.space, NUMBER, RSM_RIGHT_READ, input_below(in, 2)};
         return;
     default:
         msg->type = RSM_MSG_INSPECT;

@@ -208,7 +208,7 @@ static void canary(void)
     CHECK(client_ask(&client, &msg) == RSM_ST_OK);
     msg = (struct rsm_msg){
         .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", 1, 7, RSM_RIGHT_READ, RSM_ID_SPACE_RSMAPI, 0}};
+        .u.import_connect = {"sci0", 1, RSM_ID_SPACE_RSMAPI, 7, RSM_RIGHT_READ, 0}};
     CHECK(client_ask(&client, &msg) == RSM_ST_OK);
     msg = (struct rsm_msg){.type = RSM_MSG_EVENT_OPEN,
                            .u.event_open = {RSM_EVENT_EXPORT, made.export_id}};

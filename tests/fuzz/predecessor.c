@@ -121,7 +121,7 @@ static uint32_t connect_to(struct world *world, int client, uint32_t segment_id)
 {
     struct rsm_msg msg = {
         .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", 1, segment_id, RSM_RIGHT_READ, RSM_ID_SPACE_RSMAPI, 0}};
+        .u.import_connect = {"sci0", 1, RSM_ID_SPACE_RSMAPI, segment_id, RSM_RIGHT_READ, 0}};
     ask(world, client, &msg);
     return msg.u.import_connect_reply.import;
 }

@@ -156,9 +156,10 @@ static void connect_reply_make(struct input *in, struct rsm_cluster_connect_repl
 void peer_message_make(struct input *in, struct rsm_cluster_msg *msg)
 {
     static const uint32_t types[] = {
-        RSM_CLUSTER_CONNECT,   RSM_CLUSTER_CONNECT_REPLY,   RSM_CLUSTER_DISCONNECT,
-        RSM_CLUSTER_ABORT,     RSM_CLUSTER_EVENT,           RSM_CLUSTER_UNAVAILABLE,
-        RSM_CLUSTER_INTERRUPT, RSM_CLUSTER_INTERRUPT_REPLY, RSM_CLUSTER_RELEASED};
+#define LINK(NAME, number, name, body)
+#define NODE(NAME, number, name, body) RSM_CLUSTER_##NAME,
+#include "cluster/messages.def"
+    };
     memset(msg, 0, sizeof *msg);
     msg->type = types[input_below(in, sizeof types / sizeof types[0])];
     if (msg->type == RSM_CLUSTER_CONNECT)

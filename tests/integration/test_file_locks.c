@@ -107,7 +107,7 @@ static void fill(const struct raw *raw, struct rsm_msg *msg)
         msg->u.event_open = (struct rsm_event_open_request){.end = raw->a, .id = raw->b};
         break;
     case RSM_MSG_EVENT_RECEIVERS:
-        msg->u.event_peers = (struct rsm_event_receivers_request){.end = raw->a, .id = raw->b};
+        msg->u.event_receivers = (struct rsm_event_receivers_request){.end = raw->a, .id = raw->b};
         break;
     case RSM_MSG_EVENT_ARM:
         msg->u.event_arm = (struct rsm_event_arm_request){raw->a, raw->b, raw->c};

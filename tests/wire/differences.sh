@@ -28,15 +28,15 @@ expect_failure "another length" segments.txt \
 expect_failure "a descriptor more" look_around.txt '/^< a TOPOLOGY/s/$/\nfds pipe:read-only/'
 expect_failure "a descriptor of another kind" segments.txt 's/memory:read-only/memory:read-write/'
 expect_failure "another table" events.txt 's/generations-1-/generations-2-/'
-expect_failure "a field less" events.txt '/  item.pending/d'
+expect_failure "a field less" events.txt '/  items.pending/d'
 # shellcheck disable=SC2016 # the $ is sed's
 expect_failure "another id" events.txt \
-    '/^< a INSPECT/,$s/\(..\)000000  item.id/7f000000  item.export id:object\n    \1000000  item.id/'
+    '/^< a INSPECT/,$s/\(..\)000000  items.id/7f000000  items.export_id id:object\n    \1000000  items.id/'
 expect_failure "another answer of a host" other_host.txt \
     '/^< p CONNECT_REPLY/,/^$/s/06000000  rights/04000000  rights/'
 
 # Every type of message has been recorded, and answered with success.
-sed -n 's/^    RSM_MSG_\([A-Z_]*\) = .*/\1/p' "${0%/*}/../../librsm/protocol/proto.h" >"$work/types"
+sed -n 's/^RSM_MESSAGE(\([A-Z_]*\),.*/\1/p' "${0%/*}/../../librsm/protocol/messages.def" >"$work/types"
 [ -s "$work/types" ] || failed=1
 while read -r type; do
     cat "$recordings"/*.txt | grep -A 5 "^< [a-z] $type$" | grep -q '^    00000000  status' || {

@@ -30,20 +30,11 @@ static void print_hex(const uint8_t *bytes, size_t length)
         fprintf(out, "%02x", bytes[i]);
 }
 
-/* `name` as in the table, with its mark. */
-static void print_field(const uint8_t *message, const struct trace_field *field, const char *name,
-                        size_t length)
+static void print_field(const uint8_t *message, const struct trace_field *field, const char *of,
+                        const char *name)
 {
-    char mark = name[length - 1];
-    bool slot = length >= 5 && strncmp(name + length - 5, "slot#", 5) == 0;
-    if (mark == '#' || mark == '~')
-        length--;
     print_hex(message + field->offset, field->length);
-    fprintf(out, "  %.*s%s", (int)length, name,
-            mark == '~'   ? " any"
-            : mark != '#' ? ""
-            : slot        ? " id:slot"
-                          : " id:object");
+    fprintf(out, "  %s%s", name, field_mark(of, name));
     if (field->kind == TRACE_NUMBER && field->value > 9)
         fprintf(out, "  # %llu", (unsigned long long)field->value);
     if (field->kind == TRACE_STRING)
@@ -52,37 +43,31 @@ static void print_field(const uint8_t *message, const struct trace_field *field,
     fprintf(out, "\n");
 }
 
-/* What follows the parenthesis that closes this group. */
-static const char *behind_group(const char *group)
-{
-    for (int depth = 1; depth > 0; group++)
-        depth += *group == '(' ? 1 : *group == ')' ? -1 : 0;
-    return group;
-}
+static unsigned traced; /* fields of the message that have been printed */
 
-/* Print fields from *next on as a list of names says, a group in parentheses as often as the count
- * in front of it. Returns the place behind the list, or behind its closing parenthesis. */
-static const char *print_fields(const uint8_t *message, const char *names, unsigned *next)
+/* Print a body, or @p part of one, of the message @p of. */
+static void print_body(const uint8_t *message, const char *of, const struct body_field *field,
+                       const char *part)
 {
-    uint64_t count = 0;
-    for (names += strspn(names, " "); *names != '\0' && *names != ')';
-         names += strspn(names, " ")) {
-        if (*names == '(') {
-            const char *group = names + 1;
-            names = behind_group(group);
-            for (; count > 0; count--)
-                (void)print_fields(message, group, next);
-            continue;
+    char name[64];
+    uint64_t before = 0;
+    for (; field->name != NULL; field++) {
+        if (field->how == IF_OK && before != RSM_ST_OK)
+            return;
+        uint64_t many = field->how == COUNTED  ? before
+                        : field->how == IF_ANY ? before != 0
+                                               : field->many;
+        snprintf(name, sizeof name, "%s%s%s", part, part[0] != '\0' ? "." : "", field->name);
+        for (; many > 0; many--) {
+            if (field->of != NULL) {
+                print_body(message, of, field->of, field->name);
+                continue;
+            }
+            assert_true(traced < trace_count);
+            before = trace_fields[traced].value;
+            print_field(message, &trace_fields[traced++], of, name);
         }
-        size_t length = strcspn(names, " )");
-        if (strncmp(names, "blob", length) != 0 || trace_fields[*next - 1].value != 0) {
-            assert_true(*next < trace_count);
-            count = trace_fields[*next].value;
-            print_field(message, &trace_fields[(*next)++], names, length);
-        }
-        names += length;
     }
-    return names;
 }
 
 static void print_fds(const struct rsm_packet_fds *fds)
@@ -102,17 +87,18 @@ static void print_control(char letter, bool sent, const uint8_t *bytes, size_t l
     struct rsm_msg msg;
     trace_begin(bytes);
     assert_int_equal(rsm_msg_decode(&msg, bytes, length), RSM_ST_OK);
-    const struct message_fields *fields =
-        message_fields_of(control_messages, msg.type & ~RSM_MSG_REPLY);
+    const struct message_fields *fields = control_message(msg.type & ~RSM_MSG_REPLY);
+    static const struct body_field header[] = {
+        {.name = "magic", .many = 1},  {.name = "version", .many = 1},
+        {.name = "type", .many = 1},   {.name = "sequence", .many = 1},
+        {.name = "status", .many = 1}, {.name = NULL}};
     assert_non_null(fields);
-    unsigned next = 0;
+    traced = 0;
     fprintf(out, "%c %c %s\n", sent ? '>' : '<', letter, fields->name);
-    (void)print_fields(bytes, "magic version type sequence status", &next);
-    if (sent)
-        (void)print_fields(bytes, fields->request, &next);
-    else if (msg.status == RSM_ST_OK)
-        (void)print_fields(bytes, fields->reply, &next);
-    assert_int_equal(next, trace_count);
+    print_body(bytes, fields->name, header, "");
+    if (sent || msg.status == RSM_ST_OK)
+        print_body(bytes, fields->name, sent ? fields->request : fields->reply, "");
+    assert_int_equal(traced, trace_count);
     print_fds(fds);
 }
 
@@ -121,18 +107,14 @@ static void print_peer(bool sent, const uint8_t *bytes, size_t length)
     struct rsm_cluster_msg msg;
     trace_begin(bytes);
     assert_int_equal(rsm_cluster_decode(&msg, bytes, length), RSM_ST_OK);
-    const struct message_fields *fields = message_fields_of(peer_messages, msg.type);
+    const struct message_fields *fields = peer_message(msg.type);
+    static const struct body_field header[] = {{.name = "type", .many = 1}, {.name = NULL}};
     assert_non_null(fields);
-    unsigned next = 0;
+    traced = 0;
     fprintf(out, "%c %c %s\n", sent ? '>' : '<', WIRE_PEER, fields->name);
-    (void)print_fields(bytes, "type", &next);
-    const char *names = fields->request;
-    if (msg.type == RSM_CLUSTER_CONNECT_REPLY && msg.u.connect_reply.status != RSM_ST_OK)
-        names = "request status";
-    if (msg.type == RSM_CLUSTER_PROOF && msg.u.proof.length == 0)
-        names = "length";
-    (void)print_fields(bytes, names, &next);
-    assert_int_equal(next, trace_count);
+    print_body(bytes, fields->name, header, "");
+    print_body(bytes, fields->name, fields->request, "");
+    assert_int_equal(traced, trace_count);
 }
 
 /* ------------------------------------------------------------------ speaking */
@@ -262,7 +244,7 @@ static struct rsm_import_connect_reply import_as(char letter, uint32_t segment_i
 {
     struct rsm_msg msg = {
         .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, segment_id, RIGHTS, RSM_ID_SPACE_RSMAPI, 0}};
+        .u.import_connect = {"sci0", WIRE_OWN, RSM_ID_SPACE_RSMAPI, segment_id, RIGHTS, 0}};
     ask_for(letter, &msg, RSM_ST_OK);
     return msg.u.import_connect_reply;
 }
@@ -321,9 +303,9 @@ static void name_spaces(void)
         ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_PUBLISH, .u.export_publish = publish);
     }
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 12, RIGHTS, RSM_ID_SPACE_RSMAPI});
+        .u.import_connect = {"sci0", WIRE_OWN, RSM_ID_SPACE_RSMAPI, 12, RIGHTS});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 12, RIGHTS, RSM_ID_SPACE_SISCI});
+        .u.import_connect = {"sci0", WIRE_OWN, RSM_ID_SPACE_SISCI, 12, RIGHTS});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INSPECT, .u.inspect = {RSM_INSPECT_EXPORTS, 0});
 }
 
@@ -354,10 +336,10 @@ static void shared_segment(void)
         .u.export_state = {RSM_EVENT_EXPORT, claimed.export_id, 0, RSM_SEGMENT_NEW,
                            RSM_SEGMENT_READY, RSM_STATE_SHARE});
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 14, RIGHTS, RSM_ID_SPACE_SISCI, 0});
+        .u.import_connect = {"sci0", WIRE_OWN, RSM_ID_SPACE_SISCI, 14, RIGHTS, 0});
     msg = (struct rsm_msg){
         .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 14, RIGHTS, RSM_ID_SPACE_SISCI, RSM_CONNECT_ATTACH}};
+        .u.import_connect = {"sci0", WIRE_OWN, RSM_ID_SPACE_SISCI, 14, RIGHTS, RSM_CONNECT_ATTACH}};
     ask_for('b', &msg, RSM_ST_OK);
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EXPORT_STATE,
         .u.export_state = {RSM_EVENT_IMPORT, msg.u.import_connect_reply.import, 0,
@@ -400,7 +382,7 @@ static void segments(void **state)
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH,
         .u.export_unpublish = {export_id, RSM_UNPUBLISH_KEEP_CONNECTIONS});
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, 11, RIGHTS, RSM_ID_SPACE_RSMAPI});
+        .u.import_connect = {"sci0", WIRE_OWN, RSM_ID_SPACE_RSMAPI, 11, RIGHTS});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH, .u.export_unpublish = {export_id, 0});
     fprintf(out, "\nmoved b %u\n", (unsigned)made.slot);
     ASK('a', RSM_ST_NOT_PUBLISHED, .type = RSM_MSG_EXPORT_UNPUBLISH,
@@ -450,7 +432,7 @@ static void events(void **state)
     ASK('b', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_CONNECT,
         .u.interrupt_connect = {WIRE_OWN, RSM_INTERRUPT_DATA, 9573});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_TRIGGER,
-        .u.interrupt_trigger = {WIRE_OWN, RSM_INTERRUPT_DATA, 9573, interrupt, 5, "hello"});
+        .u.interrupt_trigger = {WIRE_OWN, RSM_INTERRUPT_DATA, 9573, interrupt, 0, 5, "hello"});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_TAKE,
         .u.interrupt_take = {interrupt, RSM_PROTO_MESSAGES_MAX, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INTERRUPTS, .u.interrupts = {0});
@@ -459,9 +441,9 @@ static void events(void **state)
         .u.event_open = {RSM_EVENT_EXPORT, made.export_id});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN, .u.event_open = {RSM_EVENT_IMPORT, connection});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_RECEIVERS,
-        .u.event_peers = {RSM_EVENT_EXPORT, made.export_id, 0});
+        .u.event_receivers = {RSM_EVENT_EXPORT, made.export_id, 0});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_EVENT_RECEIVERS,
-        .u.event_peers = {RSM_EVENT_IMPORT, connection, 0});
+        .u.event_receivers = {RSM_EVENT_IMPORT, connection, 0});
     remark("nobody polls there yet");
     ASK('b', RSM_ST_NOT_FOUND, .type = RSM_MSG_EVENT_DOORBELL,
         .u.event_doorbell = {RSM_EVENT_IMPORT, connection, 0});
@@ -517,9 +499,9 @@ static void other_host(void **state)
     tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_EVENT,
                                   .u.event = {connection, RSM_EVENT_EXPORT, 3, 0}});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_RECEIVERS,
-        .u.event_peers = {RSM_EVENT_EXPORT, made.export_id, 0});
+        .u.event_receivers = {RSM_EVENT_EXPORT, made.export_id, 0});
     remark("a connection that the importer gives up, and one that the exporter cuts");
-    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_DISCONNECT, .u.import = {connection, 0}});
+    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_DISCONNECT, .u.disconnect = {connection, 0}});
     tell(wanted(3, 31));
     hear(RSM_CLUSTER_CONNECT_REPLY);
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EXPORT_UNPUBLISH,
@@ -530,7 +512,7 @@ static void other_host(void **state)
         .u.export_unpublish = {made.export_id, 0});
     hear(RSM_CLUSTER_ABORT);
     remark("a message out of turn ends the link");
-    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_PONG, .u.ping.number = 1000});
+    tell((struct rsm_cluster_msg){.type = RSM_CLUSTER_PONG, .u.pong.number = 1000});
     expect_end(WIRE_PEER);
 }
 

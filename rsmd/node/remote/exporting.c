@@ -51,7 +51,7 @@ static void abort_importer(struct rsmd_node *node, struct rsmd_importer *base,
                            enum rsm_record_event event)
 {
     struct rsmd_remote_importer *importer = remote_importer(base);
-    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_ABORT, .u.import.import = base->id};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_ABORT, .u.abort.import = base->id};
     rsmd_relay_leave_fabric(importer->relay);
     revoke(node, importer, event);
     rsmd_relay_flush(importer->relay);
@@ -83,7 +83,7 @@ static void await_fate(struct rsmd_node *node, struct rsmd_importer *base)
 
 static void report_unavailable(struct rsmd_node *node, struct rsmd_importer *base)
 {
-    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_UNAVAILABLE, .u.import.import = base->id};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_UNAVAILABLE, .u.unavailable.import = base->id};
     rsmd_remote_send(node, remote_importer(base)->remote, &msg);
 }
 

@@ -137,7 +137,7 @@ void rsmd_remote_send_disconnect(const struct rsmd_node *node, const struct rsmd
                                  uint32_t id, uint32_t died)
 {
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT,
-                                  .u.import = {.import = id, .died = died}};
+                                  .u.disconnect = {.import = id, .died = died}};
     rsmd_remote_send(node, remote, &msg);
 }
 
@@ -247,17 +247,18 @@ void rsmd_remote_abort(struct rsmd_node *node, struct rsmd_remote_import *import
     rsmd_import_aborted(node, &import->import);
 }
 
-void rsmd_remote_on_abort(struct rsmd_node *node, struct rsmd_remote *remote, uint32_t id)
+void rsmd_remote_on_abort(struct rsmd_node *node, struct rsmd_remote *remote,
+                          const struct rsm_cluster_import *cut)
 {
-    struct rsmd_remote_import *import = rsmd_remote_import(remote, id);
+    struct rsmd_remote_import *import = rsmd_remote_import(remote, cut->import);
     if (import != NULL)
         rsmd_remote_abort(node, import, true);
 }
 
-void rsmd_remote_on_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
-                                uint32_t id)
+void rsmd_remote_on_unavailable(struct rsmd_node *node, struct rsmd_remote *remote,
+                                const struct rsm_cluster_import *asked)
 {
-    struct rsmd_remote_import *import = rsmd_remote_import(remote, id);
+    struct rsmd_remote_import *import = rsmd_remote_import(remote, asked->import);
     if (import != NULL)
         import->import.importer.ops->unavailable(node, &import->import.importer);
 }
@@ -425,8 +426,8 @@ static enum rsm_status take_success(struct rsmd_forward *forward,
     return RSM_ST_OK;
 }
 
-void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
-                          const struct rsm_cluster_connect_reply *reply)
+void rsmd_remote_on_connect_reply(struct rsmd_node *node, struct rsmd_remote *remote,
+                                  const struct rsm_cluster_connect_reply *reply)
 {
     struct rsm_msg answer = {.status = RSM_ST_OK};
     struct rsm_packet_fds fds = {.count = 0};

@@ -103,13 +103,6 @@ void rsmd_remote_pack_identity(const struct rsmd_identity *who, struct rsm_clust
 struct rsmd_identity rsmd_remote_identity(const struct rsm_cluster_identity *from);
 
 /* importing.c: processes of ours that import from there. */
-void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
-                          const struct rsm_cluster_connect_reply *reply);
-void rsmd_remote_on_abort(struct rsmd_node *node, struct rsmd_remote *remote, uint32_t id);
-void rsmd_remote_on_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
-                                uint32_t id);
-void rsmd_remote_on_released(struct rsmd_node *node, struct rsmd_remote *remote,
-                             const struct rsm_cluster_released *released);
 /** The connection of ours that the remote node calls so; NULL: none. */
 struct rsmd_remote_import *rsmd_remote_import(const struct rsmd_remote *remote, uint32_t id);
 /** Abort a connection of ours. @p known: the exporter's node knows, or cannot be told. */
@@ -149,12 +142,6 @@ void rsmd_remote_refuse(struct rsmd_forward *forward, enum rsm_status status);
 /** It is not under way, and the client gets no answer by it. */
 void rsmd_remote_unforward(struct rsmd_forward *forward);
 
-/* interrupts.c: interrupts of either side. */
-void rsmd_remote_on_interrupt(struct rsmd_node *node, const struct rsmd_remote *remote,
-                              const struct rsm_cluster_interrupt *asked);
-void rsmd_remote_on_interrupt_reply(const struct rsmd_remote *remote,
-                                    const struct rsm_cluster_interrupt_reply *reply);
-
 /* relay.c: those that wait for their links. */
 bool rsmd_relays_init(struct rsmd_node *node);
 
@@ -165,9 +152,12 @@ struct rsmd_remote_importer *rsmd_remote_importer(const struct rsmd_node *node,
 /** End the connection of a process there, which the remote node knows, and free it. */
 void rsmd_remote_importer_free(struct rsmd_node *node, struct rsmd_remote_importer *importer,
                                enum rsm_record_event event);
-void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,
-                            const struct rsm_cluster_connect *asked);
-void rsmd_remote_on_disconnect(struct rsmd_node *node, struct rsmd_remote *remote,
-                               const struct rsm_cluster_import *gone);
+
+/* One for each message to the node: rsmd_remote_on_NAME(). */
+#define LINK(NAME, number, name, body)
+#define NODE(NAME, number, name, body)                                                             \
+    void rsmd_remote_on_##name(struct rsmd_node *node, struct rsmd_remote *remote,                 \
+                               const struct rsm_cluster_##body *msg);
+#include "cluster/messages.def"
 
 #endif

@@ -46,7 +46,7 @@ enum rsm_status rsmd_remote_trigger(struct rsmd_call *call, uint32_t node,
     return RSM_ST_UNREACHABLE;
 }
 
-void rsmd_remote_on_interrupt_reply(const struct rsmd_remote *remote,
+void rsmd_remote_on_interrupt_reply(struct rsmd_node *node, struct rsmd_remote *remote,
                                     const struct rsm_cluster_interrupt_reply *reply)
 {
     struct rsmd_forward *forward = rsmd_remote_forwarded(remote, reply->request, true);
@@ -54,7 +54,7 @@ void rsmd_remote_on_interrupt_reply(const struct rsmd_remote *remote,
     if (forward == NULL) /* nobody waits for it any more */
         return;
     if (reply->status == RSM_ST_OK && reply->interrupt == 0) {
-        rsmd_log_of_node(forward->node, remote->node,
+        rsmd_log_of_node(node, remote->node,
                          "node %u answers about an interrupt with what makes no sense",
                          (unsigned)remote->node);
         answer.status = RSM_ST_UNREACHABLE;
@@ -66,7 +66,7 @@ void rsmd_remote_on_interrupt_reply(const struct rsmd_remote *remote,
 
 /* ------------------------------------------------------------------ from there to here */
 
-void rsmd_remote_on_interrupt(struct rsmd_node *node, const struct rsmd_remote *remote,
+void rsmd_remote_on_interrupt(struct rsmd_node *node, struct rsmd_remote *remote,
                               const struct rsm_cluster_interrupt *asked)
 {
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_INTERRUPT_REPLY};

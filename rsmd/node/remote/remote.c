@@ -161,8 +161,8 @@ void rsmd_remote_stop(struct rsmd_node *node)
 /* ------------------------------------------------------------------ messages */
 
 /* Events for an end of a connection that these two nodes share. */
-static void take_event(struct rsmd_node *node, const struct rsmd_remote *remote,
-                       const struct rsm_cluster_event *event)
+void rsmd_remote_on_event(struct rsmd_node *node, struct rsmd_remote *remote,
+                          const struct rsm_cluster_event *event)
 {
     bool coalesced = event->coalesced != 0;
     if (event->end == RSM_EVENT_EXPORT) {
@@ -184,33 +184,12 @@ void rsmd_remote_message(void *context, uint32_t id, const struct rsm_cluster_ms
     if (remote == NULL || !remote->up)
         return;
     switch (msg->type) {
-    case RSM_CLUSTER_CONNECT:
-        rsmd_remote_on_connect(node, remote, &msg->u.connect);
+#define LINK(NAME, number, name, body)
+#define NODE(NAME, number, name, body)                                                             \
+    case RSM_CLUSTER_##NAME:                                                                       \
+        rsmd_remote_on_##name(node, remote, &msg->u.name);                                         \
         break;
-    case RSM_CLUSTER_CONNECT_REPLY:
-        rsmd_remote_on_reply(node, remote, &msg->u.connect_reply);
-        break;
-    case RSM_CLUSTER_DISCONNECT:
-        rsmd_remote_on_disconnect(node, remote, &msg->u.import);
-        break;
-    case RSM_CLUSTER_ABORT:
-        rsmd_remote_on_abort(node, remote, msg->u.import.import);
-        break;
-    case RSM_CLUSTER_UNAVAILABLE:
-        rsmd_remote_on_unavailable(node, remote, msg->u.import.import);
-        break;
-    case RSM_CLUSTER_RELEASED:
-        rsmd_remote_on_released(node, remote, &msg->u.released);
-        break;
-    case RSM_CLUSTER_EVENT:
-        take_event(node, remote, &msg->u.event);
-        break;
-    case RSM_CLUSTER_INTERRUPT:
-        rsmd_remote_on_interrupt(node, remote, &msg->u.interrupt);
-        break;
-    case RSM_CLUSTER_INTERRUPT_REPLY:
-        rsmd_remote_on_interrupt_reply(remote, &msg->u.interrupt_reply);
-        break;
+#include "cluster/messages.def"
     default:
         break; /* the link's own */
     }

@@ -99,7 +99,7 @@ static void connect_once(struct caller *caller)
     struct rsm_msg msg = {
         .type = RSM_MSG_IMPORT_CONNECT,
         .u.import_connect = {.controller = "sci0", .node = 2, .segment_id = caller->segment}};
-    caller->status = rsmcore_channel_call(channel, &msg, NULL, &fds);
+    caller->status = rsmcore_channel_call(channel, &msg, &fds);
     caller->import = caller->status == RSM_ST_OK ? msg.u.import_connect_reply.import : 0;
     caller->descriptors = fds.count;
     rsm_packet_fds_close(&fds);
@@ -312,7 +312,7 @@ static void *call_and_be_cancelled(void *argument)
     struct caller *caller = argument;
     struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT,
                           .u.import_connect = {.node = 2, .segment_id = caller->segment}};
-    enum rsm_status status = rsmcore_channel_call(channel, &msg, NULL, NULL);
+    enum rsm_status status = rsmcore_channel_call(channel, &msg, NULL);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     caller->status = status;
     caller->import = msg.u.import_connect_reply.import;

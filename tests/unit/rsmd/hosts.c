@@ -491,14 +491,14 @@ uint32_t offer_page(struct person *exporter, uint32_t mode)
 void begin_connect(struct person *importer, uint32_t node, uint32_t rights)
 {
     struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT,
-                          .u.import_connect = {"sci0", node, SEGMENT, rights}};
+                          .u.import_connect = {"sci0", node, RSM_ID_SPACE_RSMAPI, SEGMENT, rights}};
     begin(importer, &msg);
 }
 
 enum rsm_status connect_to(struct person *importer, uint32_t node, uint32_t rights)
 {
     struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT,
-                          .u.import_connect = {"sci0", node, SEGMENT, rights}};
+                          .u.import_connect = {"sci0", node, RSM_ID_SPACE_RSMAPI, SEGMENT, rights}};
     return ask(importer, &msg);
 }
 
@@ -530,9 +530,9 @@ struct rsm_event_counter *own_counter(struct person *person, uint32_t end, uint3
 
 void post(struct person *person, uint32_t end, uint32_t id, uint32_t count, bool coalesce)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_EVENT_RECEIVERS, .u.event_peers = {end, id, 0}};
+    struct rsm_msg msg = {.type = RSM_MSG_EVENT_RECEIVERS, .u.event_receivers = {end, id, 0}};
     assert_int_equal(ask(person, &msg), RSM_ST_OK);
-    uint32_t peer = person->reply.u.event_peers_reply.peers[0];
+    uint32_t peer = person->reply.u.event_receivers_reply.peers[0];
     if (!rsm_event_counter_post(map_cell(person), count, coalesce))
         return;
     msg = (struct rsm_msg){.type = RSM_MSG_EVENT_DOORBELL, .u.event_doorbell = {end, id, peer}};

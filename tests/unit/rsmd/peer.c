@@ -407,7 +407,7 @@ static enum rsm_status end_export(int socket, struct rsm_msg *msg, uint32_t *off
 {
     enum rsm_status status = ask(socket, msg);
     if (status == RSM_ST_OK && offered != NULL)
-        *offered = msg->u.export_end_reply.offered;
+        *offered = msg->u.export_destroy_reply.offered;
     return status;
 }
 

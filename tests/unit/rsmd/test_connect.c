@@ -51,8 +51,9 @@ static void descriptors_carry_the_rights(void **state)
     assert_int_equal(publish(socket, export_id, 0x600002, extent, page, NULL, 0), RSM_ST_OK);
     char *exporter = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, memory.fds[0], 0);
     assert_ptr_not_equal(exporter, MAP_FAILED);
-    msg = (struct rsm_msg){.type = RSM_MSG_IMPORT_CONNECT,
-                           .u.import_connect = {"sci0", 1, 0x600002, RSM_RIGHT_READ}};
+    msg = (struct rsm_msg){
+        .type = RSM_MSG_IMPORT_CONNECT,
+        .u.import_connect = {"sci0", 1, RSM_ID_SPACE_RSMAPI, 0x600002, RSM_RIGHT_READ}};
     assert_int_equal(ask_with(socket, &msg, NULL, &offer), RSM_ST_OK);
     assert_int_equal(offer.count, 1);
     assert_int_equal(fcntl(offer.fds[0], F_GETFL) & O_ACCMODE, O_RDONLY);

@@ -45,7 +45,7 @@ static enum rsm_status destroy_as(int socket, uint32_t export_id, uint32_t flags
                           .u.export_destroy = {.export_id = export_id, .flags = flags}};
     enum rsm_status status = ask(socket, &msg);
     if (reply != NULL)
-        *reply = msg.u.export_end_reply;
+        *reply = msg.u.export_destroy_reply;
     return status;
 }
 
@@ -162,7 +162,7 @@ static void kept_connections_outlive_publications(void **state)
         .type = RSM_MSG_EXPORT_UNPUBLISH,
         .u.export_unpublish = {.export_id = export_id, .flags = RSM_UNPUBLISH_KEEP_CONNECTIONS}};
     assert_int_equal(ask(exporter, &msg), RSM_ST_OK);
-    assert_int_equal(msg.u.export_end_reply.connections, 1);
+    assert_int_equal(msg.u.export_unpublish_reply.connections, 1);
     assert_int_equal(publish(exporter, export_id, 16, extent, page, NULL, 0), RSM_ST_OK);
     assert_int_equal(connect_on(importer, "sci0", 1, 16, 6, &young), RSM_ST_OK);
     assert_false(is_cut(&old));

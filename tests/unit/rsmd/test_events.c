@@ -54,7 +54,7 @@ static enum rsm_status ask_end(int socket, uint32_t type, uint32_t end, uint32_t
     if (type == RSM_MSG_EVENT_OPEN)
         msg->u.event_open = (struct rsm_event_open_request){end, id};
     else if (type == RSM_MSG_EVENT_RECEIVERS)
-        msg->u.event_peers = (struct rsm_event_receivers_request){end, id, argument};
+        msg->u.event_receivers = (struct rsm_event_receivers_request){end, id, argument};
     else
         msg->u.event_doorbell = (struct rsm_event_doorbell_request){end, id, argument};
     return ask_with(socket, msg, NULL, fds);
@@ -99,10 +99,10 @@ static void both_ends_get_the_same_cell(void **state)
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_OK);
-    assert_int_equal(msg.u.event_peers_reply.total, 1);
-    assert_int_equal(msg.u.event_peers_reply.count, 1);
-    assert_int_equal(msg.u.event_peers_reply.peers[0], 0);
-    assert_int_equal(msg.u.event_peers_reply.epoch, first.generation);
+    assert_int_equal(msg.u.event_receivers_reply.total, 1);
+    assert_int_equal(msg.u.event_receivers_reply.count, 1);
+    assert_int_equal(msg.u.event_receivers_reply.peers[0], 0);
+    assert_int_equal(msg.u.event_receivers_reply.epoch, first.generation);
     ino_t seen = inode_of(&fds);
     assert_int_equal(
         ask_end(exporter, RSM_MSG_EVENT_OPEN, RSM_EVENT_EXPORT, export_id.export_id, 0, &msg, &fds),
@@ -111,8 +111,8 @@ static void both_ends_get_the_same_cell(void **state)
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_IMPORT, first.import, 1, &msg, &fds),
         RSM_ST_OK);
-    assert_int_equal(msg.u.event_peers_reply.total, 1);
-    assert_int_equal(msg.u.event_peers_reply.count, 0);
+    assert_int_equal(msg.u.event_receivers_reply.total, 1);
+    assert_int_equal(msg.u.event_receivers_reply.count, 0);
     assert_int_equal(fds.count, 0);
 }
 
@@ -121,7 +121,7 @@ static void the_exporter_reaches_all_connections(void **state)
     (void)state;
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
-    struct rsm_event_receivers_reply *reply = &msg.u.event_peers_reply;
+    struct rsm_event_receivers_reply *reply = &msg.u.event_receivers_reply;
     assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT,
                              export_id.export_id, 0, &msg, &fds),
                      RSM_ST_OK);
@@ -167,7 +167,7 @@ static void many_connections_are_paged(void **state)
         assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT,
                                  export_id.export_id, seen, &msg, &fds),
                          RSM_ST_OK);
-        const struct rsm_event_receivers_reply *reply = &msg.u.event_peers_reply;
+        const struct rsm_event_receivers_reply *reply = &msg.u.event_receivers_reply;
         assert_int_equal(reply->total, MORE + 2);
         assert_in_range(reply->count, 1, RSM_PROTO_COUNTERS_MAX);
         assert_int_equal(fds.count, reply->count);
@@ -188,7 +188,7 @@ static void peers_after_the_end(void **state)
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
         RSM_ST_OK);
-    assert_int_equal(msg.u.event_peers_reply.total, 0);
+    assert_int_equal(msg.u.event_receivers_reply.total, 0);
     assert_int_equal(fds.count, 0);
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_OPEN, RSM_EVENT_IMPORT, first.import, 0, &msg, &fds),
@@ -200,7 +200,7 @@ static void peers_after_the_end(void **state)
     assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT,
                              export_id.export_id, 0, &msg, &fds),
                      RSM_ST_OK);
-    assert_int_equal(msg.u.event_peers_reply.total, 0);
+    assert_int_equal(msg.u.event_receivers_reply.total, 0);
 }
 
 static void handles_of_others(void **state)
@@ -374,7 +374,7 @@ static void an_importer_without_counter(void **state)
     struct rsm_msg msg;
     struct rsm_packet_fds fds;
     struct rlimit usual;
-    const struct rsm_event_receivers_reply *reply = &msg.u.event_peers_reply;
+    const struct rsm_event_receivers_reply *reply = &msg.u.event_receivers_reply;
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_OPEN, RSM_EVENT_IMPORT, second.import, 0, &msg, &fds),
         RSM_ST_OK);

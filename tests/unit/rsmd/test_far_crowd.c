@@ -103,9 +103,9 @@ static void a_link_goes(void **state)
     /* The exporter's node has not revoked all of them, and keeps the memory for those. */
     assert_in_range(HASH_COUNT(hosts.node[1].importers), 1, MANY);
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_RECEIVERS,
-                          .u.event_peers = {RSM_EVENT_IMPORT, made[MANY - 1].import, 0}};
+                          .u.event_receivers = {RSM_EVENT_IMPORT, made[MANY - 1].import, 0}};
     assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
-    assert_int_equal(importer.reply.u.event_peers_reply.total, 0); /* no event gets there */
+    assert_int_equal(importer.reply.u.event_receivers_reply.total, 0); /* no event gets there */
     assert_int_equal(hosts.proceeds, 0);
     assert_true(rounds_until_over() > 1);
     assert_int_equal(hosts.proceeds, 2);
@@ -216,7 +216,7 @@ static void what_is_held_is_reported(void **state)
 static int64_t page_from(uint32_t first)
 {
     struct rsm_msg reply, msg = {.type = RSM_MSG_EVENT_RECEIVERS,
-                                 .u.event_peers = {RSM_EVENT_EXPORT, export_id, first}};
+                                 .u.event_receivers = {RSM_EVENT_EXPORT, export_id, first}};
     struct rsmd_call call = {.node = exporter.node,
                              .client = &exporter.client,
                              .who = exporter.client.peer,
@@ -226,7 +226,7 @@ static int64_t page_from(uint32_t first)
     rsmd_dispatch(&call);
     int64_t took = rsmd_processor_ns() - begun;
     assert_int_equal(reply.status, RSM_ST_OK);
-    assert_true(reply.u.event_peers_reply.count > 0);
+    assert_true(reply.u.event_receivers_reply.count > 0);
     return took;
 }
 
@@ -301,7 +301,7 @@ static void relays_that_wait_are_tried_in_slices(void **state)
     hosts.queued = 1000000; /* the link has too much to carry */
     for (unsigned i = 0; i < FEW; i++) {
         struct rsm_msg msg = {.type = RSM_MSG_EVENT_RECEIVERS,
-                              .u.event_peers = {RSM_EVENT_IMPORT, made[i].import, 0}};
+                              .u.event_receivers = {RSM_EVENT_IMPORT, made[i].import, 0}};
         assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
         counter[i] = rsm_event_counter_map(importer.fds.fds[0]);
         assert_non_null(counter[i]);

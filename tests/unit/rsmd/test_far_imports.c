@@ -54,7 +54,7 @@ static void unpublish(void)
                           .u.export_unpublish.export_id = export_id};
     assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
     /* The importer may reach the memory for a moment: the exporter has to leave it. */
-    assert_int_equal(exporter.reply.u.export_end_reply.offered, 1);
+    assert_int_equal(exporter.reply.u.export_unpublish_reply.offered, 1);
 }
 
 static void the_process_gets_what_its_node_made(void **state)
@@ -265,12 +265,12 @@ static void releases_of_nothing(void **state)
 {
     (void)state;
     struct rsm_import_connect_reply import = connected();
-    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT, .u.import.import = 4711};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT, .u.disconnect.import = 4711};
     forge(2, 1, msg);
     forge(3, 1, msg);
     unpublish();
     for (uint32_t id = 0; id < 32; id++) { /* another node's are not its to release */
-        msg.u.import.import = id;
+        msg.u.disconnect.import = id;
         forge(3, 1, msg);
     }
     assert_int_equal(hosts.held, 1);

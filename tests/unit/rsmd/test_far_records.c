@@ -107,8 +107,9 @@ static void only_who_asks_gets_records(void **state)
     assert_int_equal(open_records(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id), RSM_ST_OK);
     assert_int_equal(fetch(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id)->count, 0);
     /* Nobody but rsmd posts there. */
-    struct rsm_msg peers = {.type = RSM_MSG_EVENT_RECEIVERS,
-                            .u.event_peers = {.end = RSM_EVENT_EXPORT_RECORDS, .id = export_id}};
+    struct rsm_msg peers = {
+        .type = RSM_MSG_EVENT_RECEIVERS,
+        .u.event_receivers = {.end = RSM_EVENT_EXPORT_RECORDS, .id = export_id}};
     assert_int_equal(ask(&exporter, &peers), RSM_ST_INVALID);
     struct rsm_msg kick = {.type = RSM_MSG_EVENT_DOORBELL,
                            .u.event_doorbell = {.end = RSM_EVENT_EXPORT_RECORDS, .id = export_id}};
@@ -177,9 +178,9 @@ static void a_far_node_can_only_speak_of_its_own(void **state)
     uint32_t connection = connect_one(&importer);
     uint32_t import = importer.reply.u.import_connect_reply.import;
     assert_int_equal(open_records(&importer, RSM_EVENT_IMPORT_RECORDS, import), RSM_ST_OK);
-    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_UNAVAILABLE, .u.import.import = 77};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_UNAVAILABLE, .u.unavailable.import = 77};
     forge(1, 2, msg);
-    msg.u.import.import = connection;
+    msg.u.unavailable.import = connection;
     forge(3, 2, msg);
     assert_int_equal(fetch(&importer, RSM_EVENT_IMPORT_RECORDS, import)->count, 0);
     forge(1, 2, msg);

@@ -212,7 +212,7 @@ static void pings_of_the_caller_serve_both(void **state)
         raw_send(fd, &ping);
         assert_true(raw_next(fd, &msg));
         assert_int_equal(msg.type, RSM_CLUSTER_PONG);
-        assert_int_equal(msg.u.ping.number, ping.u.ping.number);
+        assert_int_equal(msg.u.pong.number, ping.u.ping.number);
     }
     assert_int_equal(two.ups, 1);
     assert_int_equal(two.downs, 0);
@@ -236,7 +236,7 @@ static void a_peer_that_answers_stays(void **state)
         raw_send(fd, &msg);
     }
     assert_int_equal(side_state(&two, 1), RSMD_LINK_UP);
-    msg.u.ping.number += 1000; /* never sent */
+    msg.u.pong.number += 1000; /* never sent */
     raw_send(fd, &msg);
     AWAIT(two.downs == 1);
     assert_non_null(strstr(side_text(&two, 1), "out of turn"));

@@ -9,60 +9,28 @@
 
 enum { MUTATIONS_PER_MESSAGE = 3000 };
 
-static const uint32_t types[] = {
-    RSM_CLUSTER_HELLO,         RSM_CLUSTER_PROOF,
-    RSM_CLUSTER_REFUSE,        RSM_CLUSTER_PING,
-    RSM_CLUSTER_PONG,          RSM_CLUSTER_CONNECT,
-    RSM_CLUSTER_CONNECT_REPLY, RSM_CLUSTER_DISCONNECT,
-    RSM_CLUSTER_ABORT,         RSM_CLUSTER_EVENT,
-    RSM_CLUSTER_UNAVAILABLE,   RSM_CLUSTER_RELEASED,
-    RSM_CLUSTER_INTERRUPT,     RSM_CLUSTER_INTERRUPT_REPLY,
+#include "../bodies_fill.h"
+#include "cluster/bodies.def"
+#include "protocol/bodies_end.h"
+
+static const struct kind {
+    uint32_t type;
+    void (*fill)(void *body);
+} kinds[] = {
+#define LINK(NAME, number, name, body) {RSM_CLUSTER_##NAME, fill_rsm_cluster_##body},
+#define NODE(NAME, number, name, body) {RSM_CLUSTER_##NAME, fill_rsm_cluster_##body},
+#include "cluster/messages.def"
 };
-enum { TYPES = sizeof types / sizeof types[0] };
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* A repeatable source of noise: the failing case can be run again. */
-static uint32_t noise_state;
-
-static uint32_t noise(void)
-{
-    noise_state = noise_state * 1664525u + 1013904223u;
-    return noise_state >> 8;
-}
-
-static void some_string(char *into, size_t capacity)
-{
-    size_t length = noise() % capacity;
-    for (size_t i = 0; i < length; i++)
-        into[i] = (char)('a' + noise() % 26);
-    into[length] = '\0';
-}
-
-static void make_message(struct rsm_cluster_msg *m, uint32_t type)
+static void make_message(struct rsm_cluster_msg *m, const struct kind *kind)
 {
     for (size_t i = 0; i < sizeof *m; i++)
         ((uint8_t *)m)[i] = (uint8_t)noise();
-    m->type = type;
-    if (type == RSM_CLUSTER_HELLO)
+    m->type = kind->type;
+    kind->fill(&m->u);
+    if (m->type == RSM_CLUSTER_HELLO)
         m->u.hello.magic = RSM_CLUSTER_MAGIC;
-    if (type == RSM_CLUSTER_PROOF)
-        m->u.proof.length %= RSM_CLUSTER_CREDENTIAL_MAX + 1;
-    if (type == RSM_CLUSTER_REFUSE)
-        some_string(m->u.refuse.text, sizeof m->u.refuse.text);
-    if (type == RSM_CLUSTER_CONNECT) {
-        some_string(m->u.connect.controller, sizeof m->u.connect.controller);
-        m->u.connect.who.group_count %= RSM_CLUSTER_GROUPS_MAX + 1;
-    }
-    if (type == RSM_CLUSTER_CONNECT_REPLY) {
-        m->u.connect_reply.status = RSM_ST_OK;
-        some_string(m->u.connect_reply.transport, sizeof m->u.connect_reply.transport);
-        m->u.connect_reply.blob_len %= RSM_OFFER_MAX_BLOB + 1;
-    }
-    if (type == RSM_CLUSTER_INTERRUPT) {
-        m->u.interrupt.who.group_count %= RSM_CLUSTER_GROUPS_MAX + 1;
-        m->u.interrupt.length %= RSM_INTERRUPT_DATA_MAX + 1;
-    }
-    if (type == RSM_CLUSTER_INTERRUPT_REPLY)
-        m->u.interrupt_reply.status = RSM_ST_NO_RESOURCES;
 }
 
 static void every_message_round_trips(void **state)
@@ -70,10 +38,10 @@ static void every_message_round_trips(void **state)
     (void)state;
     static uint8_t first[RSM_CLUSTER_FRAME_MAX], second[RSM_CLUSTER_FRAME_MAX];
     static struct rsm_cluster_msg message, back;
-    for (unsigned i = 0; i < TYPES; i++) {
+    for (unsigned i = 0; i < KINDS; i++) {
         for (uint32_t seed = 1; seed < 50; seed++) {
             noise_state = seed;
-            make_message(&message, types[i]);
+            make_message(&message, &kinds[i]);
             size_t length = rsm_cluster_encode(&message, first, sizeof first);
             assert_true(length > 4);
             assert_int_equal(rsm_cluster_decode(&back, first, length), RSM_ST_OK);
@@ -137,9 +105,9 @@ static void every_shorter_and_longer_frame_is_refused(void **state)
     (void)state;
     static uint8_t bytes[RSM_CLUSTER_FRAME_MAX + 1];
     static struct rsm_cluster_msg message, back;
-    for (unsigned i = 0; i < TYPES; i++) {
+    for (unsigned i = 0; i < KINDS; i++) {
         noise_state = i;
-        make_message(&message, types[i]);
+        make_message(&message, &kinds[i]);
         size_t length = rsm_cluster_encode(&message, bytes, sizeof bytes);
         for (size_t cut = 0; cut < length; cut++)
             assert_int_equal(rsm_cluster_decode(&back, bytes, cut), RSM_ST_PROTOCOL);
@@ -200,9 +168,9 @@ static void mutated_frames_do_no_harm(void **state)
     static uint8_t bytes[RSM_CLUSTER_FRAME_MAX], again[RSM_CLUSTER_FRAME_MAX];
     static struct rsm_cluster_msg message, back;
     unsigned accepted = 0, refused = 0;
-    for (unsigned i = 0; i < TYPES; i++) {
+    for (unsigned i = 0; i < KINDS; i++) {
         noise_state = 4711 + i;
-        make_message(&message, types[i]);
+        make_message(&message, &kinds[i]);
         size_t length = rsm_cluster_encode(&message, bytes, sizeof bytes);
         for (int round = 0; round < MUTATIONS_PER_MESSAGE; round++) {
             size_t size = noise() % 4 == 0 ? noise() % (length + 1) : length;

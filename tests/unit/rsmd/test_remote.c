@@ -91,7 +91,7 @@ static void name_spaces_cross(void **state)
 {
     (void)state;
     struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT,
-                          .u.import_connect = {"sci0", 1, SEGMENT, 6, RSM_ID_SPACE_SISCI}};
+                          .u.import_connect = {"sci0", 1, RSM_ID_SPACE_SISCI, SEGMENT, 6}};
     assert_int_equal(ask(&importer, &msg), RSM_ST_NOT_FOUND);
     msg.u.import_connect.space = RSM_ID_SPACES;
     assert_int_equal(ask(&importer, &msg), RSM_ST_INVALID);
@@ -136,12 +136,12 @@ static void refusals_cross_as_they_are(void **state)
 {
     (void)state;
     struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT,
-                          .u.import_connect = {"sci0", 1, SEGMENT + 1, 6}};
+                          .u.import_connect = {"sci0", 1, RSM_ID_SPACE_RSMAPI, SEGMENT + 1, 6}};
     assert_int_equal(ask(&importer, &msg), RSM_ST_NOT_FOUND);
     msg.u.import_connect.node = 9;
     assert_int_equal(ask(&importer, &msg), RSM_ST_NO_ROUTE);
     struct rsm_msg loop = {.type = RSM_MSG_IMPORT_CONNECT,
-                           .u.import_connect = {"loopback", 1, SEGMENT, 6}};
+                           .u.import_connect = {"loopback", 1, RSM_ID_SPACE_RSMAPI, SEGMENT, 6}};
     assert_int_equal(ask(&importer, &loop), RSM_ST_NO_CONTROLLER);
     struct rsm_cluster_msg forged = {
         .type = RSM_CLUSTER_CONNECT,
@@ -164,7 +164,7 @@ static void descriptors_stay_on_their_host(void **state)
     assert_int_equal(imports_of(1), 0);
     assert_int_equal(imports_of(2), 0);
     assert_int_equal(end_export(RSM_MSG_EXPORT_UNPUBLISH, 0), RSM_ST_OK);
-    assert_int_equal(exporter.reply.u.export_end_reply.offered, 0);
+    assert_int_equal(exporter.reply.u.export_unpublish_reply.offered, 0);
 }
 
 /* The segment's port offers only extents that it has made. Here each controller has the loopback
@@ -301,7 +301,7 @@ static void unpublish_revokes_before_it_is_answered(void **state)
     (void)state;
     struct rsm_import_connect_reply import = connected();
     assert_int_equal(end_export(RSM_MSG_EXPORT_UNPUBLISH, 0), RSM_ST_OK);
-    assert_int_equal(exporter.reply.u.export_end_reply.offered, 0);
+    assert_int_equal(exporter.reply.u.export_unpublish_reply.offered, 0);
     assert_int_equal(hosts.revokes, 1);
     assert_int_equal(imports_of(1), 0);
     deliver_all();
@@ -453,7 +453,7 @@ static void answers_of_others(void **state)
     assert_int_equal(importer.answers, answers + 1);
     assert_int_equal(importer.reply.status, RSM_ST_OK);
     struct rsm_import_connect_reply import = importer.reply.u.import_connect_reply;
-    struct rsm_cluster_msg abort_it = {.type = RSM_CLUSTER_ABORT, .u.import.import = 77};
+    struct rsm_cluster_msg abort_it = {.type = RSM_CLUSTER_ABORT, .u.abort.import = 77};
     forge(3, 2, abort_it);
     assert_false(has_moved(&importer, &import));
     forge(1, 2, abort_it);
@@ -473,19 +473,19 @@ static void nobody_ends_the_connections_of_others(void **state)
     uint32_t own = 0;
     HASH_ITER(hh, hosts.node[1].importers, each, next)
     {
-        struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT, .u.import.import = each->id};
+        struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT, .u.disconnect.import = each->id};
         if (each->who.node == 2)
             own = each->id;
         forge(3, 1, msg);
     }
     assert_int_equal(imports_of(1), 2);
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT,
-                                  .u.import.import = local.reply.u.import_connect_reply.import};
+                                  .u.disconnect.import = local.reply.u.import_connect_reply.import};
     forge(2, 1, msg);
     assert_int_equal(imports_of(1), 2);
-    msg.u.import.import = export_id;
+    msg.u.disconnect.import = export_id;
     forge(2, 1, msg);
-    msg.u.import.import = own;
+    msg.u.disconnect.import = own;
     forge(2, 1, msg);
     forge(2, 1, msg);
     assert_int_equal(imports_of(1), 1);

@@ -212,7 +212,7 @@ static void a_relay_counts_as_descriptors_of_its_client(void **state)
 {
     (void)state;
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_RECEIVERS,
-                          .u.event_peers = {RSM_EVENT_IMPORT, import_id, 0}};
+                          .u.event_receivers = {RSM_EVENT_IMPORT, import_id, 0}};
     struct rsmd_shares *shares = &hosts.node[2].shares;
     uint64_t used = importer.client.account->used[RSMD_DESCRIPTORS];
     shares->quota[RSMD_DESCRIPTORS].one = used;
@@ -223,14 +223,14 @@ static void a_relay_counts_as_descriptors_of_its_client(void **state)
     link_down(1, 2);
     assert_int_equal(importer.client.account->used[RSMD_DESCRIPTORS], 0);
     assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
-    assert_int_equal(importer.reply.u.event_peers_reply.total, 0);
+    assert_int_equal(importer.reply.u.event_receivers_reply.total, 0);
     msg = (struct rsm_msg){.type = RSM_MSG_EVENT_DOORBELL,
                            .u.event_doorbell = {RSM_EVENT_IMPORT, import_id, 0}};
     assert_int_equal(ask(&importer, &msg), RSM_ST_NOT_FOUND);
     msg = (struct rsm_msg){.type = RSM_MSG_EVENT_RECEIVERS,
-                           .u.event_peers = {RSM_EVENT_EXPORT, export_id, 0}};
+                           .u.event_receivers = {RSM_EVENT_EXPORT, export_id, 0}};
     assert_int_equal(ask(&exporter, &msg), RSM_ST_OK);
-    assert_int_equal(exporter.reply.u.event_peers_reply.total, 0);
+    assert_int_equal(exporter.reply.u.event_receivers_reply.total, 0);
 }
 
 /* ------------------------------------------------------------------ by the fabric */

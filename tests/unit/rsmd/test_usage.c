@@ -257,7 +257,7 @@ static void event_step(struct party *party, unsigned *seed)
     struct rsm_msg records = {.type = RSM_MSG_RECORDS,
                               .u.records = {end, id, rand_r(seed) % 2 == 0 ? 0 : UINT64_MAX}};
     struct rsm_msg open = {.type = RSM_MSG_EVENT_OPEN, .u.event_open = {end, id}};
-    struct rsm_msg peers = {.type = RSM_MSG_EVENT_RECEIVERS, .u.event_peers = {end, id, 0}};
+    struct rsm_msg peers = {.type = RSM_MSG_EVENT_RECEIVERS, .u.event_receivers = {end, id, 0}};
     switch (rand_r(seed) % 4) {
     case 0:
         ask_and_drop(party, &open);
