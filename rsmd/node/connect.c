@@ -35,7 +35,8 @@ static enum rsm_status find_segment(const struct rsmd_node *node, const struct r
 /* Whoever sends packets to the socket is on this host. */
 static struct rsm_importer importer_of(const struct rsmd_wanted *wanted)
 {
-    return (struct rsm_importer){.node = wanted->client->node,
+    return (struct rsm_importer){.size = sizeof(struct rsm_importer),
+                                 .node = wanted->client->node,
                                  .uid = wanted->who->uid,
                                  .gid = wanted->who->gid,
                                  .pid = wanted->who->pid,

@@ -124,6 +124,8 @@ enum rsm_status rsmd_offer_make(struct rsmd_node *node, const struct rsmd_export
     if (status != RSM_ST_OK)
         return status;
     memset(offer, 0, sizeof *offer);
+    offer->size = sizeof *offer;
+    offer->node = node->id;
     *by = controller;
     return controller->ops->offer(controller->port, pieces, exported->pieces->count, rights,
                                   importer, offer, made);
