@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # ntb_host.sh [BUILD [NAME]]: what librsm's put, get and barriers cost beside bare loads and stores through the same mapping, over
-# the ivshmem port: two daemons of this host, without a kernel module or a virtual machine. The window is then ordinary,
+# the tests' bridge (doc/testing.md): two daemons of this host, without a kernel module or a virtual machine. The window is then ordinary,
 # cached memory, so that the figures show what the processor spends on librsm's instructions, and nothing of a bridge.
 # Then what a post takes to a process that waits for it, by doorbell and by the daemons' link.
 # BUILD is a folder with release build and tests, build/release by default; NAME is one operation, like "put 8". With
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 build=$(realpath "${1:-build/release}")
 place=$(mktemp -d)
 all=$place
-export RSM_MODULE_DIR=$build/lib/rsm RSM_LOG=error
+export RSM_MODULE_DIR=$build/tests/ivshmem/modules RSM_LOG=error
 
 finish() {
     local job

@@ -1,24 +1,26 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# build.sh [--product] VERSION HEADERS SOURCE FOLDER [MAKE ARGUMENTS]: build the modules for the kernel VERSION into
+# build.sh [--tests MODULES] VERSION HEADERS SOURCE FOLDER [MAKE ARGUMENTS]: build the modules for the kernel VERSION into
 # FOLDER: rsm_ntb, and out of the unmodified SOURCE/drivers/ntb the NTB core and the drivers of the hardware (SOURCE
-# is "-" where the kernel has them). Unless --product is given, the modules for tests and the kernel's own tests of NTB,
-# too. Nothing is installed. Does nothing for what is up to date.
+# is "-" where the kernel has them). With --tests also the modules that the folder MODULES has, and the kernel's own
+# tests of NTB. Nothing is installed. Does nothing for what is up to date.
 set -eu
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
-parts=(rsm_ntb ntb_hw_ivshmem ntb_hw_edu rsm_delay)
-config=(CONFIG_NTB_PINGPONG=m CONFIG_NTB_TOOL=m CONFIG_NTB_PERF=m CONFIG_NTB_TRANSPORT=m)
-if [ "$1" = --product ]; then
-    parts=(rsm_ntb) config=()
-    shift
+folders=("$here/rsm_ntb") config=()
+if [ "$1" = --tests ]; then
+    folders+=("$2"/*/)
+    config=(CONFIG_NTB_PINGPONG=m CONFIG_NTB_TOOL=m CONFIG_NTB_PERF=m CONFIG_NTB_TRANSPORT=m)
+    shift 2
 fi
 version=$1 headers=$2 source=$3 folder=$(realpath -m "$4")
 shift 4
 tree=$folder/tree
 mkdir -p "$tree"
-for part in "${parts[@]}"; do
-    cp -rupT "$here/$part" "$tree/$part"
+parts=()
+for part in "${folders[@]}"; do
+    parts+=("$(basename "$part")")
+    cp -rupT "$part" "$tree/${parts[-1]}"
 done
 if [ "$source" != - ]; then
     cp -rupT "$source/drivers/ntb" "$tree/ntb"

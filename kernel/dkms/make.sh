@@ -20,4 +20,4 @@ if ! grep -q '^CONFIG_NTB=' "$headers/.config"; then
     mkdir -p "$source"
     tar -xf "$archive" -C "$source" --strip-components=1 --wildcards '*/drivers/ntb'
 fi
-./build.sh --product "$version" "$headers" "$source" out
+./build.sh "$version" "$headers" "$source" out

@@ -203,7 +203,7 @@ static int info(struct rsm_port *port, void __user *user)
 {
 	struct rsm_ntb_info arg = {
 		.abi = RSM_NTB_ABI,
-		.slots = RSM_NTB_SLOTS,
+		.extents_max = RSM_NTB_EXTENTS_MAX,
 		.granule = PAGE_SIZE,
 	};
 	bool session;
@@ -216,8 +216,7 @@ static int info(struct rsm_port *port, void __user *user)
 	session = port->epoch;
 	arg.caps = (port->pool.pages ? RSM_NTB_CAP_PAGES : 0) |
 		   (rsm_translated(ntb_get_dma_dev(port->ntb)) ? 0 : RSM_NTB_CAP_UNTRANSLATED) |
-		   (port->pool.pin_size ? RSM_NTB_CAP_PIN : 0) | RSM_NTB_CAP_POSTS |
-		   RSM_NTB_CAP_SHARE_WRITE;
+		   (port->pool.pin_size ? RSM_NTB_CAP_PIN : 0);
 	arg.epoch = port->epoch;
 	arg.link_seq = port->link_seq;
 	arg.err_seq = port->err_seq;
@@ -286,7 +285,7 @@ static int extents(struct rsm_port *port, void __user *user)
 
 	if (copy_from_user(&arg, user, sizeof(arg)))
 		return -EFAULT;
-	if (!arg.capacity || arg.capacity > RSM_NTB_SLOTS ||
+	if (!arg.capacity || arg.capacity > RSM_NTB_EXTENTS_MAX ||
 	    memchr_inv(arg.reserved, 0, sizeof(arg.reserved)))
 		return -EINVAL;
 	array = kvcalloc(arg.capacity, sizeof(*array), GFP_KERNEL);
@@ -311,30 +310,6 @@ static int pin(struct rsm_open *open, void __user *user)
 	if (memchr_inv(arg.reserved, 0, sizeof(arg.reserved)))
 		return -EINVAL;
 	return rsm_pin(open->port, open->extent, arg.address);
-}
-
-static int signal(struct rsm_open *open)
-{
-	int err;
-
-	mutex_lock(&open->port->lock);
-	err = rsm_import_signal(open);
-	mutex_unlock(&open->port->lock);
-	return err;
-}
-
-static int check(struct rsm_open *open, void __user *user)
-{
-	struct rsm_ntb_check arg;
-
-	if (copy_from_user(&arg, user, sizeof(arg)))
-		return -EFAULT;
-	if (memchr_inv(arg.reserved, 0, sizeof(arg.reserved)))
-		return -EINVAL;
-	mutex_lock(&open->port->lock);
-	rsm_import_check(open, &arg);
-	mutex_unlock(&open->port->lock);
-	return copy_to_user(user, &arg, sizeof(arg)) ? -EFAULT : 0;
 }
 
 static long rsm_ioctl(struct file *file, unsigned int request, unsigned long value)
@@ -364,67 +339,31 @@ static long rsm_ioctl(struct file *file, unsigned int request, unsigned long val
 		return role == RSM_CONTROL ? extents(open->port, user) : -EINVAL;
 	case RSM_NTB_PIN:
 		return role == RSM_EXPORT ? pin(open, user) : -EINVAL;
-	case RSM_NTB_UNPIN:
-		return role == RSM_EXPORT ? rsm_unpin(open->port, open->extent) : -EINVAL;
-	case RSM_NTB_SIGNAL:
-		return role == RSM_IMPORT ? signal(open) : -EINVAL;
 	case RSM_NTB_POST:
 		return role == RSM_IMPORT ? rsm_post(open, value) : -EINVAL;
 	case RSM_NTB_POSTS:
 		return role == RSM_CONTROL ? rsm_posts(open->port, user) : -EINVAL;
-	case RSM_NTB_CHECK:
-		return role == RSM_IMPORT ? check(open, user) : -EINVAL;
 	}
 	return -ENOTTY;
 }
 
 /* ---- read() and poll() ---- */
 
-static u64 take_signals(struct rsm_port *port, struct rsm_extent *extent)
+/* Of the control descriptor. */
+static ssize_t rsm_read(struct file *file, char __user *user, size_t size, loff_t *position)
 {
-	u64 count;
-
-	spin_lock_irq(&port->slot_lock);
-	count = extent->signals;
-	extent->signals = 0;
-	spin_unlock_irq(&port->slot_lock);
-	return count;
-}
-
-static ssize_t read_signals(struct rsm_open *open, bool wait, char __user *user, size_t size)
-{
+	struct rsm_open *open = file->private_data;
 	struct rsm_port *port = open->port;
-	u64 count;
-	int err;
-
-	if (size < sizeof(count))
-		return -EINVAL;
-	while (!(count = take_signals(port, open->extent))) {
-		if (READ_ONCE(port->gone))
-			return -ENODEV;
-		if (!wait)
-			return -EAGAIN;
-		err = wait_event_interruptible(open->extent->wait,
-					       READ_ONCE(open->extent->signals) ||
-						       READ_ONCE(port->gone));
-		if (err)
-			return err;
-	}
-	return copy_to_user(user, &count, sizeof(count)) ? -EFAULT : sizeof(count);
-}
-
-static ssize_t read_events(struct rsm_port *port, bool wait, char __user *user, size_t size)
-{
 	struct rsm_ntb_event event;
 	ssize_t done = 0;
 	int err;
 
-	if (size < sizeof(event))
+	if (smp_load_acquire(&open->role) != RSM_CONTROL || size < sizeof(event))
 		return -EINVAL;
 	while (!rsm_has_events(port)) {
 		if (READ_ONCE(port->gone))
 			return -ENODEV;
-		if (!wait)
+		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
 		err = wait_event_interruptible(port->control_wait,
 					       rsm_has_events(port) || READ_ONCE(port->gone));
@@ -437,43 +376,16 @@ static ssize_t read_events(struct rsm_port *port, bool wait, char __user *user, 
 	return done ? done : -EAGAIN; /* another reader was faster */
 }
 
-static ssize_t rsm_read(struct file *file, char __user *user, size_t size, loff_t *position)
-{
-	struct rsm_open *open = file->private_data;
-	bool wait = !(file->f_flags & O_NONBLOCK);
-
-	switch (smp_load_acquire(&open->role)) { /* with what belongs to it */
-	case RSM_EXPORT:
-		return read_signals(open, wait, user, size);
-	case RSM_CONTROL:
-		return read_events(open->port, wait, user, size);
-	default:
-		return -EINVAL;
-	}
-}
-
 static __poll_t rsm_poll(struct file *file, poll_table *table)
 {
 	struct rsm_open *open = file->private_data;
 	struct rsm_port *port = open->port;
-	__poll_t gone = READ_ONCE(port->gone) ? EPOLLHUP : 0;
 
-	switch (smp_load_acquire(&open->role)) { /* with what belongs to it */
-	case RSM_EXPORT:
-		poll_wait(file, &open->extent->wait, table);
-		gone = READ_ONCE(port->gone) ? EPOLLHUP : 0;
-		return gone | (READ_ONCE(open->extent->signals) ? EPOLLIN | EPOLLRDNORM : 0);
-	case RSM_CONTROL:
-		poll_wait(file, &port->control_wait, table);
-		gone = READ_ONCE(port->gone) ? EPOLLHUP : 0;
-		return gone | (rsm_has_events(port) ? EPOLLIN | EPOLLRDNORM : 0);
-	case RSM_IMPORT:
-		poll_wait(file, &open->import->wait, table);
-		return (READ_ONCE(open->import->ended) ? EPOLLHUP | EPOLLERR : 0) |
-		       (READ_ONCE(port->err_seq) != open->import->err_seq ? EPOLLPRI : 0);
-	default:
-		return gone;
-	}
+	if (smp_load_acquire(&open->role) != RSM_CONTROL)
+		return READ_ONCE(port->gone) ? EPOLLHUP : 0;
+	poll_wait(file, &port->control_wait, table);
+	return (READ_ONCE(port->gone) ? EPOLLHUP : 0) |
+	       (rsm_has_events(port) ? EPOLLIN | EPOLLRDNORM : 0);
 }
 
 const struct file_operations rsm_fops = {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Extents: who has which part of the pool, and until when nobody else may. And the signals that
- * come for them.
- */
+/* Extents: who has which part of the pool, and until when nobody else may. */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -52,24 +49,14 @@ static struct rsm_extent *by_id(struct rsm_port *port, u64 id)
 	return found ? container_of(found, struct rsm_extent, id) : NULL;
 }
 
-static __le32 *counters(struct rsm_port *port)
-{
-	return port->pool.memory + RSM_NTB_COUNTERS;
-}
-
-static __le32 *group_counters(struct rsm_port *port)
-{
-	return port->pool.memory + RSM_NTB_GROUP_COUNTERS;
-}
-
 /* ---- life of an extent ---- */
 
-/* port->lock. Its range and slot can be used again. */
+/* port->lock. Its range can be used again. */
 static void extent_free(struct rsm_port *port, struct rsm_extent *extent)
 {
 	rb_erase(&extent->node, &port->extents);
 	rb_erase(&extent->id.node, &port->extent_ids);
-	clear_bit(extent->slot, port->slots_used);
+	port->extent_count--;
 	if (!port->gone)
 		rsm_event(port, RSM_NTB_EVENT_FREE, extent->id.value);
 	vfree(extent->orphan);
@@ -84,7 +71,7 @@ static bool possible(struct rsm_port *port, const struct rsm_ntb_export *arg)
 
 	return !((arg->offset | arg->length) & (PAGE_SIZE - 1)) && arg->length &&
 	       arg->offset >= first && arg->offset <= end && arg->length <= end - arg->offset &&
-	       arg->slot < RSM_NTB_SLOTS && !(arg->flags & ~RSM_NTB_IN_PLACE);
+	       !(arg->flags & ~RSM_NTB_IN_PLACE);
 }
 
 /* port->lock. Enter it into the table, before its memory is anybody's. */
@@ -92,14 +79,15 @@ static int reserve(struct rsm_port *port, struct rsm_extent *extent)
 {
 	struct rsm_extent *next = first_behind(port, extent->offset);
 
-	if ((next && next->offset < extent->offset + extent->length) ||
-	    test_bit(extent->slot, port->slots_used))
+	if (next && next->offset < extent->offset + extent->length)
 		return -EBUSY;
+	if (port->extent_count == RSM_NTB_EXTENTS_MAX)
+		return -ENOSPC;
 	rsm_id_add(port, &port->extent_ids, &extent->id);
 	extent->state = RSM_NTB_EXTENT_LIVE;
 	extent->exposed = port->epoch != 0;
 	insert(port, extent);
-	set_bit(extent->slot, port->slots_used);
+	port->extent_count++;
 	return 0;
 }
 
@@ -123,9 +111,6 @@ static bool zero(struct rsm_port *port, const struct rsm_extent *extent)
 /* The last use on this host has gone. What it held is not left for the other host to read. */
 static void extent_end(struct rsm_port *port, struct rsm_extent *extent)
 {
-	spin_lock_irq(&port->slot_lock);
-	port->slots[extent->slot] = NULL;
-	spin_unlock_irq(&port->slot_lock);
 	rsm_unpin(port, extent);
 	zero(port, extent);
 	mutex_lock(&port->lock);
@@ -157,9 +142,7 @@ int rsm_export(struct rsm_open *open, struct rsm_ntb_export *arg)
 		return -ENOMEM;
 	extent->offset = arg->offset;
 	extent->length = arg->length;
-	extent->slot = arg->slot;
 	extent->in_place = arg->flags & RSM_NTB_IN_PLACE;
-	init_waitqueue_head(&extent->wait);
 	INIT_LIST_HEAD(&extent->opens);
 	mutex_lock(&port->lock);
 	err = port->ntb ? reserve(port, extent) : -ENODEV;
@@ -173,12 +156,6 @@ int rsm_export(struct rsm_open *open, struct rsm_ntb_export *arg)
 		return -ENODEV;
 	}
 	mutex_lock(&port->lock);
-	if (port->ntb) {
-		spin_lock_irq(&port->slot_lock);
-		extent->counted = le32_to_cpu(READ_ONCE(counters(port)[extent->slot]));
-		port->slots[extent->slot] = extent;
-		spin_unlock_irq(&port->slot_lock);
-	}
 	open->extent = extent;
 	list_add(&open->sibling, &extent->opens);
 	mutex_unlock(&port->lock);
@@ -301,76 +278,6 @@ u32 rsm_extents_list(struct rsm_port *port, u64 from, struct rsm_ntb_extent *arr
 		array[count++] = (struct rsm_ntb_extent){ .id = extent->id.value,
 							  .offset = extent->offset,
 							  .length = extent->length,
-							  .slot = extent->slot,
 							  .state = extent->state };
 	return count;
-}
-
-/* ---- signals ---- */
-
-/* slot_lock. The counters of a group's extents that live. */
-static void scan_group(struct rsm_port *port, unsigned long group)
-{
-	unsigned long slot = group * RSM_NTB_GROUP_SLOTS, end = slot + RSM_NTB_GROUP_SLOTS;
-
-	for_each_set_bit_from(slot, port->slots_used, end) {
-		struct rsm_extent *extent = port->slots[slot];
-		u32 now;
-
-		if (!extent)
-			continue;
-		now = le32_to_cpu(READ_ONCE(counters(port)[slot]));
-		if (now == extent->counted)
-			continue;
-		extent->signals += now - extent->counted;
-		extent->counted = now;
-		wake_up(&extent->wait);
-	}
-}
-
-/* A doorbell: look for groups with new signals. In interrupts, too. */
-void rsm_signals_scan(struct rsm_port *port)
-{
-	unsigned long flags, group;
-
-	spin_lock_irqsave(&port->slot_lock, flags);
-	for (group = 0; group < RSM_NTB_GROUPS; group++) {
-		u32 now = le32_to_cpu(READ_ONCE(group_counters(port)[group]));
-
-		if (now == port->counted_groups[group])
-			continue;
-		port->counted_groups[group] = now;
-		rmb(); /* the slots' counters are written before their group's */
-		scan_group(port, group);
-	}
-	spin_unlock_irqrestore(&port->slot_lock, flags);
-}
-
-/* Before another session is acknowledged, whose counters begin at 0. */
-void rsm_signals_reset(struct rsm_port *port)
-{
-	unsigned long slot, group;
-
-	spin_lock_irq(&port->slot_lock);
-	for (group = 0; group < RSM_NTB_GROUPS; group++)
-		scan_group(port, group); /* also one whose own counter was lost with the link */
-	memset(counters(port), 0, RSM_NTB_SLOTS * sizeof(__le32));
-	memset(group_counters(port), 0, RSM_NTB_GROUPS * sizeof(__le32));
-	memset(port->counted_groups, 0, sizeof(port->counted_groups));
-	for_each_set_bit(slot, port->slots_used, RSM_NTB_SLOTS)
-		if (port->slots[slot])
-			port->slots[slot]->counted = 0;
-	spin_unlock_irq(&port->slot_lock);
-}
-
-/* The device has gone: nobody waits for signals any more. */
-void rsm_signals_wake(struct rsm_port *port)
-{
-	unsigned long slot;
-
-	spin_lock_irq(&port->slot_lock);
-	for_each_set_bit(slot, port->slots_used, RSM_NTB_SLOTS)
-		if (port->slots[slot])
-			wake_up_all(&port->slots[slot]->wait);
-	spin_unlock_irq(&port->slot_lock);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Imports: parts of the other side's pool, in one session. */
 #include <linux/io.h>
-#include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/slab.h>
 
 #include "port.h"
@@ -10,7 +9,7 @@ static bool possible(struct rsm_port *port, const struct rsm_ntb_import *arg)
 {
 	return !((arg->offset | arg->length) & (PAGE_SIZE - 1)) && arg->length &&
 	       arg->offset >= RSM_NTB_CONTROL_SIZE && arg->offset <= port->peer_pool &&
-	       arg->length <= port->peer_pool - arg->offset && arg->slot < RSM_NTB_SLOTS &&
+	       arg->length <= port->peer_pool - arg->offset &&
 	       !(arg->flags & ~(RSM_NTB_READ_ONLY | RSM_NTB_POSTER)) &&
 	       arg->connection < (arg->flags & RSM_NTB_POSTER ? RSM_NTB_CONNECTIONS : 1);
 }
@@ -29,7 +28,6 @@ static struct rsm_import *import_alloc(void)
 
 	if (!import)
 		return NULL;
-	init_waitqueue_head(&import->wait);
 	import->status = (void *)get_zeroed_page(GFP_KERNEL);
 	import->trash = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	if (import->status && import->trash)
@@ -79,11 +77,8 @@ int rsm_import(struct rsm_open *open, struct rsm_ntb_import *arg)
 	import->open = open;
 	import->offset = arg->offset;
 	import->length = arg->length;
-	import->slot = arg->slot;
 	import->flags = arg->flags;
 	import->connection = arg->flags & RSM_NTB_POSTER ? arg->connection : RSM_NO_CONNECTION;
-	import->epoch = port->epoch;
-	import->err_seq = port->err_seq;
 	fill_status(port, import);
 	rsm_id_add(port, &port->import_ids, &import->id);
 	list_add(&import->list, &port->imports);
@@ -103,22 +98,21 @@ void rsm_import_close(struct rsm_port *port, struct rsm_import *import)
 }
 
 /* port->lock. When this returns nobody stores through it any more. */
-static void end(struct rsm_port *port, struct rsm_import *import, u32 reason)
+static void end(struct rsm_port *port, struct rsm_import *import, bool revoked)
 {
 	if (import->ended)
 		return;
 	/* Faults that saw it good have put their page in place before this goes on. */
 	down_write(&port->map_sem);
-	import->ended = reason;
+	import->ended = true;
 	up_write(&port->map_sem);
-	if (reason == RSM_NTB_REASON_REVOKED)
+	if (revoked)
 		WRITE_ONCE(import->status->revoked, 1);
 	rsm_zap(import->open);
-	wake_up_all(&import->wait);
 }
 
 /* A session has ended, port->lock. All learn of it before the first mapping changes. */
-void rsm_imports_end(struct rsm_port *port, u32 reason)
+void rsm_imports_end(struct rsm_port *port)
 {
 	struct rsm_import *import;
 
@@ -128,7 +122,7 @@ void rsm_imports_end(struct rsm_port *port, u32 reason)
 		WRITE_ONCE(import->status->link_seq, port->link_seq);
 	}
 	list_for_each_entry(import, &port->imports, list)
-		end(port, import, reason);
+		end(port, import, false);
 }
 
 /* The device has reported errors, port->lock. */
@@ -137,10 +131,8 @@ void rsm_imports_errors(struct rsm_port *port)
 	struct rsm_import *import;
 
 	port->err_seq++;
-	list_for_each_entry(import, &port->imports, list) {
+	list_for_each_entry(import, &port->imports, list)
 		WRITE_ONCE(import->status->err_seq, port->err_seq);
-		wake_up_all(&import->wait);
-	}
 	rsm_event(port, RSM_NTB_EVENT_ERROR, port->err_seq);
 }
 
@@ -152,9 +144,9 @@ int rsm_import_revoke(struct rsm_port *port, u64 id)
 
 	if (id == RSM_NTB_ALL_IMPORTS)
 		list_for_each_entry(import, &port->imports, list)
-			end(port, import, RSM_NTB_REASON_REVOKED);
+			end(port, import, true);
 	else if (one)
-		end(port, container_of(one, struct rsm_import, id), RSM_NTB_REASON_REVOKED);
+		end(port, container_of(one, struct rsm_import, id), true);
 	else
 		return -ENOENT;
 	/*
@@ -164,58 +156,4 @@ int rsm_import_revoke(struct rsm_port *port, u64 id)
 	if (port->ntb && ntb_link_is_up(port->ntb, NULL, NULL) & BIT_ULL(RSM_PEER))
 		(void)readl(port->window + RSM_NTB_HELLO);
 	return 0;
-}
-
-/* SIGNAL, port->lock. Each slot has one writer on this host: the driver. */
-int rsm_import_signal(struct rsm_open *open)
-{
-	struct rsm_port *port = open->port;
-	struct rsm_import *import = open->import;
-	u32 group = import->slot / RSM_NTB_GROUP_SLOTS;
-
-	if (!port->ntb)
-		return -ENODEV;
-	if (import->ended)
-		return -ESTALE;
-	wmb(); /* the caller's stores are there before the signal */
-	writel(++port->sent[import->slot],
-	       port->window + RSM_NTB_COUNTERS + import->slot * sizeof(__le32));
-	wmb(); /* the counter is there before its group's */
-	writel(++port->sent_groups[group],
-	       port->window + RSM_NTB_GROUP_COUNTERS + group * sizeof(__le32));
-	wmb(); /* both are there before the doorbell */
-	return ntb_peer_db_set(port->ntb, BIT_ULL(RSM_NTB_DB_SIGNAL));
-}
-
-/* CHECK, port->lock. */
-void rsm_import_check(struct rsm_open *open, struct rsm_ntb_check *arg)
-{
-	struct rsm_port *port = open->port;
-	struct rsm_import *import = open->import;
-	u32 before = arg->err_seq;
-
-	if (!import->ended && !(ntb_link_is_up(port->ntb, NULL, NULL) & BIT_ULL(RSM_PEER)))
-		rsm_session_end(port, RSM_NTB_REASON_SESSION, "the link is down");
-	if (!import->ended) {
-		u64 canary = readq(port->window + RSM_NTB_HELLO +
-				   offsetof(struct rsm_ntb_hello, canary));
-
-		if (canary != import->status->canary)
-			rsm_session_end(port, RSM_NTB_REASON_CANARY,
-					canary == U64_MAX ? "reads give all ones" :
-							    "the other side has begun a new one");
-	}
-	if (port->ntb && port->epoch && rsm_device_errors(port))
-		rsm_imports_errors(port);
-	arg->err_seq = port->err_seq;
-	arg->epoch = port->epoch;
-	arg->state = RSM_NTB_STATE_GOOD;
-	arg->reason = RSM_NTB_REASON_NONE;
-	if (import->ended) {
-		arg->state = RSM_NTB_STATE_FATAL;
-		arg->reason = import->ended;
-	} else if (port->err_seq != before) {
-		arg->state = RSM_NTB_STATE_RETRIABLE;
-		arg->reason = RSM_NTB_REASON_ERRORS;
-	}
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* rsm_ntb: binding to an NTB device, and letting go of it. */
-#include <linux/bitmap.h>
 #include <linux/idr.h>
 #include <linux/io.h>
 #include <linux/module.h>
@@ -69,11 +68,8 @@ static void port_free(struct kref *ref)
 
 	rsm_extents_free(port);
 	rsm_pool_free(&port->pool);
-	vfree(port->sent);
 	vfree(port->posted);
-	vfree(port->slots);
 	kvfree(port->queue);
-	bitmap_free(port->slots_used);
 	kfree(port);
 }
 
@@ -93,7 +89,6 @@ static struct rsm_port *port_alloc(struct ntb_dev *ntb)
 	mutex_init(&port->pin_lock);
 	INIT_LIST_HEAD(&port->pins);
 	init_rwsem(&port->map_sem);
-	spin_lock_init(&port->slot_lock);
 	spin_lock_init(&port->event_lock);
 	init_waitqueue_head(&port->control_wait);
 	INIT_LIST_HEAD(&port->imports);
@@ -111,12 +106,9 @@ static struct rsm_port *port_alloc(struct ntb_dev *ntb)
 		return NULL;
 	}
 	snprintf(port->name, sizeof(port->name), "rsm_ntb%d", port->index);
-	port->sent = vzalloc(RSM_NTB_SLOTS * sizeof(*port->sent));
 	port->posted = vzalloc(RSM_NTB_CONNECTIONS * sizeof(*port->posted));
-	port->slots = vzalloc(RSM_NTB_SLOTS * sizeof(*port->slots));
 	port->queue = kvcalloc(RSM_EVENTS, sizeof(*port->queue), GFP_KERNEL);
-	port->slots_used = bitmap_zalloc(RSM_NTB_SLOTS, GFP_KERNEL);
-	if (!port->sent || !port->posted || !port->slots || !port->queue || !port->slots_used) {
+	if (!port->posted || !port->queue) {
 		ida_free(&indexes, port->index);
 		rsm_port_put(port);
 		return NULL;
@@ -127,7 +119,7 @@ static struct rsm_port *port_alloc(struct ntb_dev *ntb)
 /* Whether the hardware has what a session needs; says what it lacks. */
 static bool suitable(struct ntb_dev *ntb)
 {
-	u64 bells = BIT_ULL(RSM_NTB_DB_SIGNAL) | BIT_ULL(RSM_NTB_DB_SESSION);
+	u64 bells = BIT_ULL(RSM_NTB_DB_POSTED) | BIT_ULL(RSM_NTB_DB_SESSION);
 
 	if (ntb_peer_port_count(ntb) != 1)
 		dev_warn(&ntb->dev, "%d peers: only the first is used\n", ntb_peer_port_count(ntb));
@@ -211,7 +203,6 @@ static void let_go(struct rsm_port *port)
 	up_write(&port->map_sem);
 	port->ntb = NULL;
 	mutex_unlock(&port->lock);
-	rsm_signals_wake(port);
 	wake_up_all(&port->control_wait);
 }
 
@@ -300,7 +291,7 @@ static int rsm_probe(struct ntb_client *client, struct ntb_dev *ntb)
 		goto out_attached;
 	rsm_debug_add(port);
 	ntb_db_clear(ntb, ntb_db_valid_mask(ntb));
-	ntb_db_clear_mask(ntb, BIT_ULL(RSM_NTB_DB_SIGNAL) | BIT_ULL(RSM_NTB_DB_SESSION));
+	ntb_db_clear_mask(ntb, BIT_ULL(RSM_NTB_DB_POSTED) | BIT_ULL(RSM_NTB_DB_SESSION));
 	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
 	mod_delayed_work(system_highpri_wq, &port->work, 0);
 	return 0;

@@ -3,7 +3,7 @@
  * Memory of applications behind the window, in place. Next to the pool lies a range of bus
  * addresses that belongs to the device and where nothing is mapped: the IOMMU refuses what the
  * other host sends there. PIN maps the pages of a process at the offset of one extent, and they
- * are gone from there when UNPIN, or the end of the extent or of the device, returns.
+ * are gone from there when the end of the extent or of the device returns.
  *
  * The DMA API has no call that keeps a range of addresses without memory. So the range is mapped
  * together with the pool, which also makes both contiguous, and then emptied; before the DMA API
@@ -237,8 +237,8 @@ int rsm_pin(struct rsm_port *port, struct rsm_extent *extent, u64 address)
 	return err;
 }
 
-/* UNPIN, and the end of an extent. -ENOENT: nothing is pinned. */
-int rsm_unpin(struct rsm_port *port, struct rsm_extent *extent)
+/* The end of an extent. */
+void rsm_unpin(struct rsm_port *port, struct rsm_extent *extent)
 {
 	struct rsm_pin *pin;
 
@@ -247,10 +247,8 @@ int rsm_unpin(struct rsm_port *port, struct rsm_extent *extent)
 	if (pin)
 		unmap(port, pin);
 	mutex_unlock(&port->pin_lock);
-	if (!pin)
-		return -ENOENT;
-	pin_free(pin);
-	return 0;
+	if (pin)
+		pin_free(pin);
 }
 
 /* The device is going: nothing is pinned any more, and the range is as the DMA API has made it. */

@@ -6,8 +6,7 @@
  *   port->lock      session, extents, imports, roles, and that port->ntb stays
  *   port->map_sem   read by faults and by those who touch the pool's data; written by those who
  *                   change what a mapping shows. Nobody touches user memory while he has it.
- *   port->slot_lock the extents' signals; taken in interrupts
- *   port->event_lock the queue of events
+ *   port->event_lock the queue of events; taken in interrupts
  *   port->pin_lock  what the IOMMU maps behind the pool; none of the others is taken with it
  *
  * Lifetime: the driver's binding and every open descriptor hold a reference; a mapping holds its
@@ -79,14 +78,11 @@ struct rsm_extent {
 	struct rb_node node;	/* in port->extents, by offset */
 	struct rsm_id id;	/* in port->extent_ids */
 	u64 offset, length;
-	u32 slot, state;
+	u32 state;
 	bool exposed;		/* a session was there while it was live */
 	bool in_place;		/* of the range for pinned memory */
 	struct rsm_pin *pin;	/* pin_lock */
 	void *orphan;		/* its contents, when device memory has gone */
-	u64 signals;		/* not yet read; slot_lock, as the next two */
-	u32 counted;		/* of the counter */
-	wait_queue_head_t wait;
 	struct list_head opens;	/* descriptors; port->lock */
 };
 
@@ -95,13 +91,11 @@ struct rsm_import {
 	struct rsm_id id;	/* in port->import_ids */
 	struct rsm_open *open;
 	u64 offset, length;
-	u32 slot, flags, epoch;
+	u32 flags;
 	u32 connection;		/* RSM_NO_CONNECTION: it does not post */
-	u32 err_seq;		/* of the port when it was made */
-	u32 ended;		/* RSM_NTB_REASON_*, NONE while it is good; map_sem */
+	bool ended;		/* map_sem */
 	struct rsm_ntb_status *status;
 	struct page *trash;	/* what mappings show when it has ended */
-	wait_queue_head_t wait;
 };
 
 enum rsm_role { RSM_NONE, RSM_CLAIMED, RSM_CONTROL, RSM_EXPORT, RSM_SHARE, RSM_IMPORT };
@@ -156,15 +150,10 @@ struct rsm_port {
 	u32 peer_node, node;
 	u32 peer_caps, caps;
 	u64 *posted;		/* counters, by the other side's connections */
-	u32 *sent;		/* signals, by the other side's slots */
-	u32 sent_groups[RSM_NTB_GROUPS]; /* likewise by groups of slots */
 
 	struct rb_root extents, extent_ids, import_ids;
 	u64 next_id;
-	struct rsm_extent **slots;
-	unsigned long *slots_used;
-	spinlock_t slot_lock;
-	u32 counted_groups[RSM_NTB_GROUPS]; /* of the groups' counters; slot_lock */
+	u32 extent_count;
 	struct list_head imports;
 
 	struct rsm_open *control;
@@ -201,7 +190,7 @@ void rsm_pin_refuse(struct rsm_port *port, const char *why);
 void rsm_pin_begin(struct rsm_port *port);
 void rsm_pin_end(struct rsm_port *port);
 int rsm_pin(struct rsm_port *port, struct rsm_extent *extent, u64 address);
-int rsm_unpin(struct rsm_port *port, struct rsm_extent *extent);
+void rsm_unpin(struct rsm_port *port, struct rsm_extent *extent);
 
 /* session.c */
 #define RSM_LINK_EVENT 0
@@ -209,7 +198,6 @@ extern const struct ntb_ctx_ops rsm_ctx_ops;
 struct rsm_ntb_hello *rsm_hello(struct rsm_port *port);
 void rsm_session_init(struct rsm_port *port);
 void rsm_session_work(struct work_struct *work);
-void rsm_session_end(struct rsm_port *port, u32 reason, const char *why);
 void rsm_session_leave(struct rsm_port *port);
 void rsm_session_tell(struct rsm_port *port);
 bool rsm_device_errors(struct rsm_port *port);
@@ -224,24 +212,18 @@ void rsm_extents_orphan(struct rsm_port *port);
 void rsm_extents_free(struct rsm_port *port);
 int rsm_extent_release(struct rsm_port *port, u64 id);
 u32 rsm_extents_list(struct rsm_port *port, u64 from, struct rsm_ntb_extent *array, u32 capacity);
-void rsm_signals_scan(struct rsm_port *port);
-void rsm_signals_reset(struct rsm_port *port);
-void rsm_signals_wake(struct rsm_port *port);
 
 /* import.c */
 int rsm_import(struct rsm_open *open, struct rsm_ntb_import *arg);
 void rsm_import_close(struct rsm_port *port, struct rsm_import *import);
-void rsm_imports_end(struct rsm_port *port, u32 reason);
+void rsm_imports_end(struct rsm_port *port);
 void rsm_imports_errors(struct rsm_port *port);
 int rsm_import_revoke(struct rsm_port *port, u64 id);
-int rsm_import_signal(struct rsm_open *open);
-void rsm_import_check(struct rsm_open *open, struct rsm_ntb_check *arg);
 
 /* posts.c */
 int rsm_post(struct rsm_open *open, unsigned long flags);
 int rsm_posts(struct rsm_port *port, void __user *user);
 void rsm_posts_reset(struct rsm_port *port);
-void rsm_posts_forget(struct rsm_port *port);
 
 /* events.c */
 void rsm_event(struct rsm_port *port, u32 type, u64 id);

@@ -53,7 +53,7 @@ int rsm_post(struct rsm_open *open, unsigned long flags)
 		writeq(*counter, port->window + RSM_NTB_POST_COUNTERS +
 					 import->connection * sizeof(__le64));
 		wmb(); /* the counter is there before the doorbell */
-		err = ntb_peer_db_set(port->ntb, BIT_ULL(RSM_NTB_DB_SIGNAL));
+		err = ntb_peer_db_set(port->ntb, BIT_ULL(RSM_NTB_DB_POSTED));
 	}
 	mutex_unlock(&port->lock);
 	return err;
@@ -93,10 +93,4 @@ int rsm_posts(struct rsm_port *port, void __user *user)
 void rsm_posts_reset(struct rsm_port *port)
 {
 	memset(counters(port), 0, RSM_NTB_CONNECTIONS * sizeof(__le64));
-}
-
-/* A session has ended, port->lock. */
-void rsm_posts_forget(struct rsm_port *port)
-{
-	memset(port->posted, 0, RSM_NTB_CONNECTIONS * sizeof(*port->posted));
 }

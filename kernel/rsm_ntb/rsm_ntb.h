@@ -9,10 +9,10 @@
  * a link, never for a segment. The first RSM_NTB_CONTROL_SIZE bytes of a pool belong to the drivers;
  * the rest is handed out as extents.
  *
- * Who decides what. The allocator is in user space (rsmd): it chooses offset, length and signal slot
- * of each extent. The driver is the authority that checks: it has a table of the extents that live,
- * refuses a range or slot that is still in use, zeroes an extent before anybody can map it, and
- * keeps it busy for as long as the descriptor, a mapping or its quarantine lasts, whether or not the
+ * Who decides what. The allocator is in user space (rsmd): it chooses offset and length of each
+ * extent. The driver is the authority that checks: it has a table of the extents that live,
+ * refuses a range that is still in use, zeroes an extent before anybody can map it, and keeps it
+ * busy for as long as the descriptor, a mapping or its quarantine lasts, whether or not the
  * daemon that asked for it still runs. The daemon that comes next reads the table
  * (RSM_NTB_EXTENTS).
  *
@@ -46,8 +46,8 @@
 /* Bytes at the start of each pool that belong to the drivers. Extents begin behind them. */
 #define RSM_NTB_CONTROL_SIZE 0x40000u
 
-/* Signal counters of a pool. Each extent has one, so this is also how many extents there can be. */
-#define RSM_NTB_SLOTS 16384u
+/* How many extents a pool, with what is exported in place, can have. */
+#define RSM_NTB_EXTENTS_MAX 16384u
 
 /* Counters of connections of a pool: see POST. Numbers are the exporting daemon's to choose. */
 #define RSM_NTB_CONNECTIONS 2048u
@@ -66,10 +66,6 @@
 #define RSM_NTB_CAP_UNTRANSLATED 0x2u
 /* Memory of applications can be exported in place: see RSM_NTB_IN_PLACE. */
 #define RSM_NTB_CAP_PIN 0x4u
-/* The module has counters of connections: POST, POSTS, and the flags of CONTROL and IMPORT for them. */
-#define RSM_NTB_CAP_POSTS 0x8u
-/* SHARE also makes shares that may write. */
-#define RSM_NTB_CAP_SHARE_WRITE 0x10u
 
 /* Of the other side. Its daemon has set the flag of CONTROL of this name. */
 #define RSM_NTB_PEER_POSTS 0x1u
@@ -86,7 +82,7 @@ struct rsm_ntb_info {
 	__u32 peer_sequence;	/* likewise */
 	__u32 node;		/* what CONTROL said here; 0: no daemon has */
 	__u32 peer_node;	/* likewise on the other side; 0 also without a session */
-	__u32 slots;		/* RSM_NTB_SLOTS */
+	__u32 extents_max;	/* RSM_NTB_EXTENTS_MAX */
 	__u64 pool_size;	/* bytes of this host's pool, the drivers' part included */
 	__u64 window_size;	/* bytes of the other host's pool in reach; 0 without a session */
 	__u64 granule;		/* page size: offsets and lengths are multiples of it */
@@ -108,7 +104,7 @@ struct rsm_ntb_info {
 struct rsm_ntb_control {
 	__u32 abi;	/* RSM_NTB_ABI of the program; EPROTO if the module has another */
 	__u32 node;	/* node id of the daemon, shown to the other side; not 0 */
-	__u32 flags;	/* RSM_NTB_CONTROL_*; 0 unless INFO has RSM_NTB_CAP_POSTS */
+	__u32 flags;	/* RSM_NTB_CONTROL_* */
 	__u32 reserved[5];
 };
 /* The daemon looks at counters of connections, and is told by EVENT_POSTED. The other side learns so. */
@@ -120,22 +116,20 @@ struct rsm_ntb_control {
  * The extent is zeroed before the call returns. It is live until the last descriptor and the last
  * mapping have gone; what comes then is described at struct rsm_ntb_extent.
  * An extent IN_PLACE lies behind the pool, in [pool_size, pool_size + pin_size). It has no memory,
- * and cannot be mapped, until PIN lends it pages of a process; before that, and after UNPIN, the
- * IOMMU refuses what the other host sends there.
- * Errors: EINVAL: range, slot or flags impossible, or the descriptor has a role. EOPNOTSUPP:
- * IN_PLACE without the capability PIN. EBADF, EPERM: control_fd
- * is no control descriptor of this port. EBUSY: part of the range, or the slot, is in use.
- * ENOMEM. ENODEV.
+ * and cannot be mapped, until PIN lends it pages of a process; before that the IOMMU refuses what
+ * the other host sends there.
+ * Errors: EINVAL: range or flags impossible, or the descriptor has a role. EOPNOTSUPP: IN_PLACE
+ * without the capability PIN. EBADF, EPERM: control_fd is no control descriptor of this port.
+ * EBUSY: part of the range is in use. ENOSPC: there are RSM_NTB_EXTENTS_MAX. ENOMEM. ENODEV.
  */
 struct rsm_ntb_export {
 	__s32 control_fd;
-	__u32 slot;	/* signal counter, below RSM_NTB_SLOTS */
+	__u32 flags;	/* RSM_NTB_IN_PLACE */
 	__u64 offset;	/* multiple of the granule, at least RSM_NTB_CONTROL_SIZE */
 	__u64 length;	/* multiple of the granule, not 0 */
 	__u64 id;	/* out: of the extent; never used again while the module is loaded */
 	__u64 map;	/* out: of mmap(): where the descriptor's own range begins, see there */
-	__u32 flags;	/* RSM_NTB_IN_PLACE */
-	__u32 reserved[3];
+	__u32 reserved[4];
 };
 #define RSM_NTB_IN_PLACE 0x1u
 #define RSM_NTB_EXPORT _IOWR(RSM_NTB_IOC, 3, struct rsm_ntb_export)
@@ -143,23 +137,22 @@ struct rsm_ntb_export {
 /*
  * IMPORT: gives the descriptor the import role, for [offset, offset + length) of the other host's
  * pool, in the present session.
- * Errors: EINVAL: range, slot or flags impossible, or the descriptor has a role. EBADF, EPERM: as
- * EXPORT. ENOTCONN: no session. ESTALE: there is a session, but it is not the one with that epoch.
+ * Errors: EINVAL: range or flags impossible, or the descriptor has a role. EBADF, EPERM: as EXPORT.
+ * ENOTCONN: no session. ESTALE: there is a session, but it is not the one with that epoch.
  * ENOSPC: 2^20 descriptors are open. ENOMEM. ENODEV.
  */
 #define RSM_NTB_READ_ONLY 0x1u /* see RSM_NTB_SHARE; of the range's data */
-#define RSM_NTB_POSTER 0x2u /* the import may POST, by the counter `connection`; CAP_POSTS */
+#define RSM_NTB_POSTER 0x2u /* the import may POST, by the counter `connection` */
 
 struct rsm_ntb_import {
 	__s32 control_fd;
-	__u32 slot;	/* the counter that SIGNAL adds to, on the other side */
+	__u32 flags;	/* RSM_NTB_READ_ONLY, RSM_NTB_POSTER */
 	__u64 offset;	/* multiple of the granule, at least RSM_NTB_CONTROL_SIZE */
 	__u64 length;	/* multiple of the granule, not 0; offset + length at most INFO's window_size */
 	__u64 id;	/* out: for REVOKE; never used again while the module is loaded */
 	__u32 epoch;	/* in which the grant was made */
-	__u32 flags;	/* RSM_NTB_READ_ONLY, RSM_NTB_POSTER */
 	__u32 connection; /* below RSM_NTB_CONNECTIONS; 0 without POSTER */
-	__u32 reserved[3];
+	__u32 reserved[4];
 };
 #define RSM_NTB_IMPORT _IOWR(RSM_NTB_IOC, 4, struct rsm_ntb_import)
 
@@ -194,7 +187,7 @@ struct rsm_ntb_release {
  * EXTENTS: control descriptors. The table of extents, sorted by offset: those with an offset of at
  * least `from`, up to `capacity`. `count` is how many were stored; to go on, ask again with `from`
  * one above the last one's offset. Less than `capacity`: these were the last.
- * Errors: EFAULT, ENOMEM. EINVAL: capacity is 0 or above RSM_NTB_SLOTS.
+ * Errors: EFAULT, ENOMEM. EINVAL: capacity is 0 or above RSM_NTB_EXTENTS_MAX.
  */
 /* A descriptor or a mapping exists. */
 #define RSM_NTB_EXTENT_LIVE 1u
@@ -209,8 +202,8 @@ struct rsm_ntb_extent {
 	__u64 id;
 	__u64 offset;
 	__u64 length;
-	__u32 slot;
 	__u32 state; /* RSM_NTB_EXTENT_* */
+	__u32 reserved;
 };
 
 struct rsm_ntb_extents {
@@ -223,65 +216,20 @@ struct rsm_ntb_extents {
 #define RSM_NTB_EXTENTS _IOWR(RSM_NTB_IOC, 7, struct rsm_ntb_extents)
 
 /*
- * SIGNAL: import descriptors. Adds one to the counter of the import's slot on the other host and
- * rings its doorbell. Stores that the calling thread made through a mapping before are there first.
- * Errors: ESTALE: the import has ended. ENODEV.
- */
-#define RSM_NTB_SIGNAL _IO(RSM_NTB_IOC, 8)
-
-/*
- * CHECK: import descriptors. Asks the hardware: link, the other side's canary, error bits of the
- * device. For the close of a barrier whose own look at canary and status page found a difference,
- * and for those who want a stricter one. Never waits for the other host longer than one read of
- * the bridge does.
- * Errors: EINVAL: reserved members. A device that has gone is no error but state FATAL.
- */
-/* Nothing has happened since the barrier was opened with the `err_seq` that was passed in. */
-#define RSM_NTB_STATE_GOOD 0u
-/* err_seq has moved; the session is the same, so that repeating the stores repairs it. */
-#define RSM_NTB_STATE_RETRIABLE 1u
-/* The import has ended: its memory cannot be reached by it again. */
-#define RSM_NTB_STATE_FATAL 2u
-
-#define RSM_NTB_REASON_NONE 0u
-/* RETRIABLE: the device reported errors. */
-#define RSM_NTB_REASON_ERRORS 1u
-/* FATAL: the session has ended: link, host or driver of the other side. */
-#define RSM_NTB_REASON_SESSION 2u
-/*
- * FATAL: reading the other side gave all ones, or the canary of another session; this side's session
- * has ended by it.
- */
-#define RSM_NTB_REASON_CANARY 3u
-/* FATAL: REVOKE. */
-#define RSM_NTB_REASON_REVOKED 4u
-/* FATAL: the hardware driver has gone. */
-#define RSM_NTB_REASON_DEVICE 5u
-
-struct rsm_ntb_check {
-	__u32 err_seq;	/* in: of the status page when the barrier was opened; out: now */
-	__u32 state;	/* out: RSM_NTB_STATE_* */
-	__u32 reason;	/* out: RSM_NTB_REASON_* */
-	__u32 epoch;	/* out: of the port, now */
-	__u32 reserved[4];
-};
-#define RSM_NTB_CHECK _IOWR(RSM_NTB_IOC, 9, struct rsm_ntb_check)
-
-/*
  * SHARE: gives the descriptor the share role: it maps the memory of an extent that another descriptor
- * has exported, and keeps the extent live as that one does. It maps, and does nothing else: the extent's
- * signals and pages are for the export descriptor, which is therefore given to the exporter alone.
+ * has exported, and keeps the extent live as that one does. It maps, and does nothing else: PIN and
+ * SHARE are for the export descriptor, which therefore stays the exporter's.
  * With RSM_NTB_READ_ONLY the data cannot be mapped for writing, nor be made writable later.
  * Errors: EINVAL: flags, or the descriptor has a role. EBADF, EPERM: export_fd is no export
  * descriptor of this port.
  */
 struct rsm_ntb_share {
 	__s32 export_fd;
-	__u32 flags;	/* 0 (RSM_NTB_CAP_SHARE_WRITE) or RSM_NTB_READ_ONLY */
+	__u32 flags;	/* 0 or RSM_NTB_READ_ONLY */
 	__u64 map;	/* out: as EXPORT */
 	__u32 reserved[4];
 };
-#define RSM_NTB_SHARE _IOWR(RSM_NTB_IOC, 10, struct rsm_ntb_share)
+#define RSM_NTB_SHARE _IOWR(RSM_NTB_IOC, 8, struct rsm_ntb_share)
 
 /*
  * TROUBLE: why there is no session although there is a link, in one line of English that says what to
@@ -293,16 +241,17 @@ struct rsm_ntb_share {
 struct rsm_ntb_trouble {
 	char text[240]; /* out: ends with a zero */
 };
-#define RSM_NTB_TROUBLE _IOR(RSM_NTB_IOC, 11, struct rsm_ntb_trouble)
+#define RSM_NTB_TROUBLE _IOR(RSM_NTB_IOC, 9, struct rsm_ntb_trouble)
 
 /*
  * PIN: export descriptors of extents IN_PLACE. Shows the memory of the calling process at `address`,
  * as long as the extent, to the other host, which reads and writes it from now on; nothing is
  * copied. The pages stay what they are for the process, and stay in place whatever becomes of its
  * mapping: after munmap() the other host still reaches the pages that were there, fork() gives the
- * child a copy of them. They are pinned until UNPIN, the last close of the extent's descriptors or the
- * end of the device, and count in VmPin of the process, up to its RLIMIT_MEMLOCK. Only memory that is
- * no file's: private, shared, memfd, huge pages.
+ * child a copy of them. They are pinned until the last close of the extent's descriptors or the end
+ * of the device: when that has happened nothing that the other host sends reaches them. They count
+ * in VmPin of the process, up to its RLIMIT_MEMLOCK. Only memory that is no file's: private, shared,
+ * memfd, huge pages.
  * Errors: EINVAL: address is no multiple of the granule, or the extent is not IN_PLACE. EBUSY: it
  * has pages. EDQUOT: RLIMIT_MEMLOCK. EFAULT: part of the memory cannot be written. EOPNOTSUPP: part of it
  * is a file's. EINTR: the process was killed. ENOMEM. ENODEV.
@@ -311,14 +260,7 @@ struct rsm_ntb_pin {
 	__u64 address;
 	__u32 reserved[2];
 };
-#define RSM_NTB_PIN _IOW(RSM_NTB_IOC, 12, struct rsm_ntb_pin)
-
-/*
- * UNPIN: export descriptors. When it returns, nothing that the other host sends reaches the pages,
- * and they are the process's alone. The extent is live and can get others.
- * Errors: ENOENT: it has none.
- */
-#define RSM_NTB_UNPIN _IO(RSM_NTB_IOC, 13)
+#define RSM_NTB_PIN _IOW(RSM_NTB_IOC, 10, struct rsm_ntb_pin)
 
 /*
  * POST: import descriptors with POSTER. Signals the other host's daemon by the counter of a connection,
@@ -327,7 +269,7 @@ struct rsm_ntb_pin {
  * What the counter is afterwards is told at "Between hosts".
  * Errors: EINVAL: no POSTER, or unknown flags. ESTALE: the import has ended. ENODEV.
  */
-#define RSM_NTB_POST _IO(RSM_NTB_IOC, 14)
+#define RSM_NTB_POST _IO(RSM_NTB_IOC, 11)
 #define RSM_NTB_POST_COALESCE 0x1u
 
 /*
@@ -343,7 +285,7 @@ struct rsm_ntb_posts {
 	__u64 array;	/* address of __u64[count] */
 	__u32 reserved[2];
 };
-#define RSM_NTB_POSTS _IOW(RSM_NTB_IOC, 15, struct rsm_ntb_posts)
+#define RSM_NTB_POSTS _IOW(RSM_NTB_IOC, 12, struct rsm_ntb_posts)
 
 /* ---- mmap() ------------------------------------------------------------------------------- */
 
@@ -378,11 +320,14 @@ struct rsm_ntb_posts {
  *
  *   open:   e = err_seq; not good: the import has ended
  *   close:  sfence; c = *(__u64 *)(CANARY mapping + canary_offset); lfence (arm64: dsb ld);
- *           c == canary, good, err_seq == e: all stores since open have arrived; else CHECK with e
+ *           c == canary, good, err_seq == e: all stores since open have arrived
+ *           c is all ones, or err_seq != e: some may be lost; if the session goes on, repeating
+ *           them repairs it
+ *           any other c, or not good: the import has ended
  *
  * The order of the driver's writes when a session ends: epoch, then link_seq, then the mappings. So a
  * barrier that finds an import good has not missed a store, and stores made right after one that did
- * not may still arrive: in the session that ends, never in another. After CHECK none does.
+ * not may still arrive: in the session that ends, never in another. After REVOKE none does.
  *
  * epoch is 0 or import_epoch: an import whose session has ended is not told of the next one.
  */
@@ -403,14 +348,6 @@ struct rsm_ntb_status {
 /* ---- read() and poll() -------------------------------------------------------------------- */
 
 /*
- * Export descriptors: read() of 8 bytes gives how many signals have come since the last read(), as
- * __u64, never 0: it waits, or fails with EAGAIN if O_NONBLOCK is set. poll(): POLLIN while there are
- * some. The number is of the extent, whoever reads it. ENODEV and POLLHUP when the hardware driver
- * has gone.
- *
- * Import descriptors: poll(): POLLPRI once err_seq is not what it was at IMPORT; POLLHUP and POLLERR
- * when the import has ended.
- *
  * Control descriptors: read() gives whole events, as many as fit and are there; poll(): POLLIN while
  * there are some, POLLHUP when the hardware driver has gone (read() then fails with ENODEV after the
  * last event). At most 1024 wait; after that, one event OVERFLOW stands for those that were lost,
@@ -419,7 +356,7 @@ struct rsm_ntb_status {
 #define RSM_NTB_EVENT_UP 1u	     /* a session began; epoch: its number */
 #define RSM_NTB_EVENT_DOWN 2u	     /* it ended; epoch: its number */
 #define RSM_NTB_EVENT_QUARANTINED 3u /* the last use of the extent `id` on this host has gone */
-#define RSM_NTB_EVENT_FREE 4u	     /* range and slot of the extent `id` may be used again */
+#define RSM_NTB_EVENT_FREE 4u	     /* the range of the extent `id` may be used again */
 #define RSM_NTB_EVENT_ERROR 5u	     /* err_seq has moved; id: its value */
 #define RSM_NTB_EVENT_PEER 6u	     /* INFO's peer_node or peer_caps has changed; id: the node */
 #define RSM_NTB_EVENT_OVERFLOW 7u    /* events were lost */
@@ -448,22 +385,13 @@ struct rsm_ntb_event {
  * offset     written by         what
  * 0          this host          struct rsm_ntb_hello
  * 0x10000    the other host     struct rsm_ntb_heartbeat
- * 0x18000    the other host     __le32 counters[RSM_NTB_GROUPS], of the signals of RSM_NTB_GROUP_SLOTS slots each,
- *                               counted after the slot's own; from 0 in each session
  * 0x1c000    the other host     __le64 counters[RSM_NTB_CONNECTIONS], of POST; from 0 in each session
- * 0x20000    the other host     __le32 counters[RSM_NTB_SLOTS], of signals; from 0 in each session
  * 0x30000    nobody             room for control rings: a later version of the hello page says where
  */
 #define RSM_NTB_HELLO 0x00000u
 #define RSM_NTB_HEARTBEAT 0x10000u
-#define RSM_NTB_GROUP_COUNTERS 0x18000u
 #define RSM_NTB_POST_COUNTERS 0x1c000u
-#define RSM_NTB_COUNTERS 0x20000u
 #define RSM_NTB_RINGS 0x30000u
-
-/* So that a doorbell costs a look at the groups and at what has changed, however many extents there are. */
-#define RSM_NTB_GROUP_SLOTS 128u
-#define RSM_NTB_GROUPS (RSM_NTB_SLOTS / RSM_NTB_GROUP_SLOTS)
 
 /*
  * The counter of a connection. Whoever compares two of its values knows what was posted between. From the
@@ -489,7 +417,7 @@ struct rsm_ntb_hello {
 	__le64 canary;		/* offset 16: fixed in all versions */
 	__le64 pool_size;	/* bytes, extents in place among them; multiple of the granule */
 	__le64 granule;		/* page size */
-	__le32 slots;		/* counters in this pool */
+	__le32 reserved0;
 	__le32 node;		/* see CONTROL */
 	__le32 ring_offset;	/* of control rings, from the start of the pool; 0: none */
 	__le32 ring_size;	/* bytes */
@@ -520,7 +448,7 @@ struct rsm_ntb_heartbeat {
 #define RSM_NTB_SPADS 7
 
 /* Doorbells. */
-#define RSM_NTB_DB_SIGNAL 0	/* counters have changed */
+#define RSM_NTB_DB_POSTED 0	/* counters of connections have changed */
 #define RSM_NTB_DB_SESSION 1	/* scratchpads or hello page have changed */
 #define RSM_NTB_DB_RINGS 2	/* room for control rings; not used by this version */
 

@@ -103,7 +103,6 @@ void rsm_session_init(struct rsm_port *port)
 	hello->wire = cpu_to_le32(RSM_NTB_WIRE);
 	hello->pool_size = cpu_to_le64(rsm_pool_span(&port->pool));
 	hello->granule = cpu_to_le64(PAGE_SIZE);
-	hello->slots = cpu_to_le32(RSM_NTB_SLOTS);
 	hello->caps = 0;
 	write_key(port);
 }
@@ -180,7 +179,7 @@ static bool read_greeting(struct rsm_port *port, struct greeting *greeting)
 /* ---- begin and end ---- */
 
 /* port->lock. Everything that belongs to the session ends before the other side can see so. */
-void rsm_session_end(struct rsm_port *port, u32 reason, const char *why)
+static void end(struct rsm_port *port, const char *why)
 {
 	u32 epoch = port->epoch;
 
@@ -188,10 +187,8 @@ void rsm_session_end(struct rsm_port *port, u32 reason, const char *why)
 		return;
 	WRITE_ONCE(port->epoch, 0);
 	port->link_seq++;
-	rsm_imports_end(port, reason);
-	memset(port->sent, 0, RSM_NTB_SLOTS * sizeof(*port->sent));
-	memset(port->sent_groups, 0, sizeof(port->sent_groups));
-	rsm_posts_forget(port);
+	rsm_imports_end(port);
+	memset(port->posted, 0, RSM_NTB_CONNECTIONS * sizeof(*port->posted));
 	port->own.sequence++;
 	port->peer_node = 0;
 	port->peer_caps = 0;
@@ -211,7 +208,6 @@ static bool read_hello(struct rsm_port *port, const struct greeting *greeting)
 	granule = le64_to_cpu(hello.granule);
 	if (le32_to_cpu(hello.magic) != RSM_NTB_MAGIC ||
 	    le32_to_cpu(hello.wire) != RSM_NTB_WIRE ||
-	    le32_to_cpu(hello.slots) != RSM_NTB_SLOTS ||
 	    le32_to_cpu(hello.generation) != greeting->key.generation ||
 	    le32_to_cpu(hello.sequence) != greeting->key.sequence ||
 	    le64_to_cpu(hello.canary) != canary(greeting->key) || granule < SZ_4K ||
@@ -318,7 +314,7 @@ static void beat(struct rsm_port *port)
 		port->peer_beat = theirs;
 		port->silent = 0;
 	} else if (++port->silent >= heartbeat_misses) {
-		rsm_session_end(port, RSM_NTB_REASON_SESSION, "the other host is silent");
+		end(port, "the other host is silent");
 		return;
 	}
 	if (rsm_device_errors(port))
@@ -349,9 +345,7 @@ static void linked(struct rsm_port *port)
 	if (port->epoch && !greeted) /* look again: half of one, or the driver there has gone */
 		greeted = read_greeting(port, &greeting);
 	if (port->epoch && (!greeted || !same(greeting.key, port->peer)))
-		rsm_session_end(port, RSM_NTB_REASON_SESSION,
-				greeted ? "the other side has begun a new one" :
-					  "the other side has gone");
+		end(port, greeted ? "the other side has begun a new one" : "the other side has gone");
 	if (port->epoch) {
 		/* Doorbells make this run more often; time is what counts. */
 		if (time_after_eq(jiffies, port->next_beat)) {
@@ -363,7 +357,6 @@ static void linked(struct rsm_port *port)
 		return;
 	}
 	if (greeted && !same(greeting.key, port->acked)) {
-		rsm_signals_reset(port);
 		rsm_posts_reset(port);
 		heartbeat(port)->count = 0;
 		port->peer_beat = 0;
@@ -388,7 +381,7 @@ void rsm_session_work(struct work_struct *work)
 		return;
 	}
 	if (test_and_clear_bit(RSM_LINK_EVENT, &port->events)) {
-		rsm_session_end(port, RSM_NTB_REASON_SESSION, "the link went down");
+		end(port, "the link went down");
 		port->fits = port->translated = false;
 		port->complained = false;
 		memset(&port->trouble, 0, sizeof(port->trouble));
@@ -400,7 +393,7 @@ void rsm_session_work(struct work_struct *work)
 		if (port->fits)
 			linked(port);
 	} else {
-		rsm_session_end(port, RSM_NTB_REASON_SESSION, "the link is down");
+		end(port, "the link is down");
 		port->fits = port->translated = false;
 	}
 	mutex_unlock(&port->lock);
@@ -410,7 +403,7 @@ void rsm_session_work(struct work_struct *work)
 /* The driver goes, port->lock: tell the other side at once. */
 void rsm_session_leave(struct rsm_port *port)
 {
-	rsm_session_end(port, RSM_NTB_REASON_DEVICE, "the device is being removed");
+	end(port, "the device is being removed");
 	rsm_hello(port)->canary = 0;
 	if (port->fits) {
 		write_spad(port, RSM_NTB_SPAD_MAGIC, 0);
@@ -445,11 +438,9 @@ static void db_event(void *context, int vector)
 
 	bits = ntb_db_read(ntb) & ntb_db_vector_mask(ntb, vector);
 	ntb_db_clear(ntb, bits);
-	ntb_db_read(ntb); /* it has arrived before we look at the counters */
-	if (bits & BIT_ULL(RSM_NTB_DB_SIGNAL)) {
-		rsm_signals_scan(port);
+	ntb_db_read(ntb); /* it has arrived before anybody looks at the counters */
+	if (bits & BIT_ULL(RSM_NTB_DB_POSTED))
 		rsm_event_posted(port);
-	}
 	if (bits & BIT_ULL(RSM_NTB_DB_SESSION))
 		mod_delayed_work(system_highpri_wq, &port->work, 0);
 }

@@ -2,8 +2,9 @@
 #include "node/claims.h"
 
 #include "node/call.h"
-#include "node/records.h"
-#include "node/registry.h"
+#include "node/exports.h"
+#include "node/grants.h"
+#include "node/imports.h"
 #include "node/segment_ids.h"
 #include "node/unfinished.h"
 
@@ -51,9 +52,8 @@ void rsmd_claim_close(struct rsmd_export *exported)
 enum rsm_status rsmd_claim_find(const struct rsmd_node *node, const struct rsmd_wanted *wanted,
                                 struct rsmd_export **found)
 {
-    const struct rsmd_client *client = wanted->client;
     struct rsmd_export *exported = rsmd_segment_claimed(node, &wanted->name);
-    if (client->node != node->id || client->remote != NULL)
+    if (wanted->node != node->id || !wanted->local)
         return RSM_ST_DENIED;
     if (exported == NULL)
         return RSM_ST_NOT_FOUND;
@@ -62,7 +62,7 @@ enum rsm_status rsmd_claim_find(const struct rsmd_node *node, const struct rsmd_
     if (!exported->published)
         return RSM_ST_NOT_PUBLISHED;
     *found = exported;
-    return rsmd_access_decide(&exported->access, client->node, wanted->who, wanted->rights);
+    return rsmd_access_decide(&exported->access, wanted->node, wanted->who, wanted->rights);
 }
 
 /* ------------------------------------------------------------------ states */
@@ -80,10 +80,12 @@ static enum rsm_status find_meant(const struct rsmd_call *call, struct rsmd_expo
     const struct rsmd_import *import = rsmd_client_import(call->node, call->client, asked->id);
     if (import == NULL)
         return RSM_ST_NOT_FOUND;
-    if (!import->attached)
+    if (!import->importer.attached)
         return RSM_ST_INVALID;
-    *found = import->exported;
-    return *found != NULL ? RSM_ST_OK : RSM_ST_ABORTED;
+    if (import->importer.grant == NULL)
+        return RSM_ST_ABORTED;
+    *found = import->importer.grant->exported;
+    return RSM_ST_OK;
 }
 
 static enum rsm_status check_states(const struct rsm_export_state_request *asked)

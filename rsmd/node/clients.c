@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Clients, and the end of all that one has: see registry.h. */
+#include "node/clients.h"
+
 #include "node/extents.h"
+#include "node/exports.h"
+#include "node/imports.h"
 #include "node/interrupts.h"
-#include "node/registry.h"
 #include "node/remote/remote.h"
 #include "node/slice.h"
 #include "node/unfinished.h"
@@ -39,10 +41,10 @@ static void clear_one(struct rsmd_node *node, struct rsmd_client *client, int64_
         rsmd_interrupt_free_first(node, client);
     else if (client->imports != NULL)
         rsmd_import_free(node, client->imports);
-    else if (client->exports != NULL && client->exports->imports != NULL)
-        rsmd_import_abort(node, client->exports->imports);
+    else if (client->exports != NULL && client->exports->grants != NULL)
+        rsmd_export_abort(node, client->exports->grants);
     else if (client->exports != NULL && client->exports->attached != NULL)
-        rsmd_import_abort(node, client->exports->attached);
+        rsmd_export_abort(node, client->exports->attached);
     else if (client->exports != NULL)
         rsmd_export_free(node, client->exports);
     else

@@ -7,11 +7,12 @@
 #include "node/call.h"
 #include "node/claims.h"
 #include "node/controllers.h"
-#include "node/remote/remote.h"
+#include "node/extents.h"
+#include "node/grants.h"
+#include "node/imports.h"
 #include "node/offer.h"
-#include "node/remote/release.h"
 #include "node/reach.h"
-#include "node/registry.h"
+#include "node/remote/remote.h"
 #include "node/segment_ids.h"
 #include "node/topology.h"
 
@@ -21,123 +22,110 @@
 static enum rsm_status find_segment(const struct rsmd_node *node, const struct rsmd_wanted *wanted,
                                     struct rsmd_export **found)
 {
-    const struct rsmd_client *client = wanted->client;
-    bool foreign = client->node != node->id;
+    bool foreign = wanted->node != node->id;
     if (wanted->attach)
         return rsmd_claim_find(node, wanted, found);
     struct rsmd_export *exported = rsmd_segment_named(node, &wanted->name);
     if (exported == NULL || (foreign && exported->controller->loopback))
         return RSM_ST_NOT_FOUND;
     *found = exported;
-    return rsmd_access_decide(&exported->access, client->node, wanted->who, wanted->rights);
+    return rsmd_access_decide(&exported->access, wanted->node, wanted->who, wanted->rights);
 }
 
-/* Whoever sends packets to the socket is on this host. */
-static struct rsm_importer importer_of(const struct rsmd_wanted *wanted)
+bool rsmd_grant_is_released(const struct rsmd_grant *grant)
 {
-    return (struct rsm_importer){.size = sizeof(struct rsm_importer),
-                                 .node = wanted->client->node,
-                                 .uid = wanted->who->uid,
-                                 .gid = wanted->who->gid,
-                                 .pid = wanted->who->pid,
-                                 .local = wanted->client->remote == NULL};
+    return !grant->importer->who.local && grant->by->ops->imports != NULL;
 }
 
-static void take_back(const struct rsmd_controller *by, const struct rsm_importer *importer,
-                      struct rsm_node_offer *granted, struct rsm_offer *offer)
+/* The transport has made it, and nobody has got it. */
+static void take_back(const struct rsmd_grant *grant, struct rsm_offer *offer)
 {
-    by->ops->revoke(by->port, granted);
-    if (!importer->local && by->ops->imports != NULL)
-        by->ops->imports->released(by->port, granted);
+    const struct rsmd_controller *by = grant->by;
+    by->ops->revoke(by->port, grant->made);
+    if (rsmd_grant_is_released(grant))
+        by->ops->imports->released(by->port, grant->made);
     while (offer->fd_count > 0)
         close(offer->fds[--offer->fd_count]);
 }
 
-/* Make the connection of an offer. Descriptors do not cross to another host. */
-static enum rsm_status make_connection(struct rsmd_node *node, const struct rsmd_wanted *wanted,
-                                       const struct rsm_importer *importer,
-                                       struct rsmd_export *exported, struct rsmd_controller *by,
-                                       struct rsm_node_offer *granted, bool brings_fds,
-                                       struct rsmd_import **made)
-{
-    struct rsmd_offer_price price;
-    bool held = !importer->local && by->ops->imports != NULL;
-    if (!importer->local && brings_fds)
-        return RSM_ST_NO_ROUTE;
-    if (!rsmd_offer_charge(by, granted, wanted->account, &price))
-        return RSM_ST_NO_RESOURCES;
-    struct rsmd_release *release = held ? rsmd_release_make(by, granted) : NULL;
-    enum rsm_status status = held && release == NULL
-                                 ? RSM_ST_NO_MEMORY
-                                 : rsmd_import_make(node, wanted->client, wanted->account, importer,
-                                                    exported, by, granted, wanted->attach, made);
-    if (status != RSM_ST_OK) {
-        free(release);
-        rsmd_offer_refund(wanted->account, &price);
-        return status;
-    }
-    (*made)->rights = wanted->rights;
-    (*made)->release = release;
-    (*made)->price = price;
-    return RSM_ST_OK;
-}
-
 static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_wanted *wanted,
-                                  struct rsmd_export *exported, struct rsm_offer *offer,
-                                  struct rsmd_import **made)
+                                  struct rsmd_export *exported, struct rsmd_importer *importer,
+                                  struct rsm_offer *offer)
 {
-    struct rsmd_controller *by;
-    struct rsm_node_offer *granted;
-    struct rsm_importer importer = importer_of(wanted);
-    bool local = importer.local;
-    if (!local && !rsmd_reaches(exported->controller, wanted->client->node))
+    if (!wanted->local && !rsmd_reaches(exported->controller, wanted->node))
         return RSM_ST_UNREACHABLE;
     if (!rsmd_share_fits(wanted->account, RSMD_SEGMENTS, 1) ||
         (wanted->attach && exported->attached_count >= RSMD_ATTACHED_MAX))
         return RSM_ST_NO_RESOURCES;
-    enum rsm_status status =
-        rsmd_offer_make(node, exported, &importer, local, wanted->rights, offer, &by, &granted);
-    if (status != RSM_ST_OK)
-        return status;
-    status =
-        make_connection(node, wanted, &importer, exported, by, granted, offer->fd_count > 0, made);
+    importer->who = (struct rsm_importer){.size = sizeof(struct rsm_importer),
+                                          .node = wanted->node,
+                                          .uid = wanted->who->uid,
+                                          .gid = wanted->who->gid,
+                                          .pid = wanted->who->pid,
+                                          .local = wanted->local};
+    importer->rights = wanted->rights;
+    importer->attached = wanted->attach;
+    importer->controller = exported->controller;
+    struct rsmd_grant *grant = calloc(1, sizeof *grant);
+    if (grant == NULL)
+        return RSM_ST_NO_MEMORY;
+    grant->importer = importer;
+    grant->exported = exported;
+
+    enum rsm_status status = rsmd_offer_make(node, grant, offer);
     if (status != RSM_ST_OK) {
-        take_back(by, &importer, granted, offer);
+        free(grant);
         return status;
     }
-    /* Else it is a grant that revoke() takes back. */
-    if (offer->fd_count > 0 || (*made)->release != NULL)
+    status = RSM_ST_NO_ROUTE;
+    if (!wanted->local && offer->fd_count > 0) /* descriptors do not cross to another host */
+        goto undo;
+    status = rsmd_importer_enter(node, importer, wanted->account);
+    if (status != RSM_ST_OK)
+        goto undo;
+    status = rsmd_grant_join(node, grant);
+    if (status != RSM_ST_OK)
+        goto undo;
+    /* Any other offer ends with revoke(), and nobody can keep the memory. */
+    if (offer->fd_count > 0 || rsmd_grant_is_released(grant))
         rsmd_pieces_mark_offered(exported->pieces);
     return RSM_ST_OK;
+
+undo:
+    rsmd_importer_leave(node, importer);
+    take_back(grant, offer);
+    free(grant);
+    return status;
 }
 
 enum rsm_status rsmd_connect(struct rsmd_node *node, const struct rsmd_wanted *wanted,
-                             struct rsm_offer *offer, struct rsmd_import **made)
+                             struct rsmd_importer *importer, struct rsm_offer *offer)
 {
     const struct rsmd_controller *controller = rsmd_controller_named(node, wanted->controller);
     struct rsmd_export *exported;
-    if (controller == NULL || (controller->loopback && wanted->client->node != node->id))
+    if (controller == NULL || (controller->loopback && wanted->node != node->id))
         return RSM_ST_NO_CONTROLLER;
     if (wanted->name.space >= RSM_ID_SPACES)
         return RSM_ST_INVALID;
     enum rsm_status status = find_segment(node, wanted, &exported);
-    return status == RSM_ST_OK ? connect_to(node, wanted, exported, offer, made) : status;
+    return status == RSM_ST_OK ? connect_to(node, wanted, exported, importer, offer) : status;
 }
 
 /* ------------------------------------------------------------------ requests */
 
 /* Put offer and connection into the reply. */
-static void fill_reply(struct rsmd_call *call, const struct rsmd_import *import,
+static void fill_reply(struct rsmd_call *call, const struct rsmd_importer *importer,
                        const struct rsm_offer *offer)
 {
     struct rsm_import_connect_reply *reply = &call->reply->u.import_connect_reply;
-    reply->import = import->id;
-    reply->slot = import->slot;
-    reply->generation = rsmd_generation_table_value(call->node->generation_table, import->slot);
-    reply->length = import->exported->length;
-    reply->size = import->exported->size;
-    reply->rights = import->rights;
-    strncpy(reply->transport, import->by->ops->name, sizeof reply->transport - 1);
+    const struct rsmd_grant *grant = importer->grant;
+    reply->import = importer->id;
+    reply->slot = importer->slot;
+    reply->generation = rsmd_generation_table_value(call->node->generation_table, importer->slot);
+    reply->length = grant->exported->length;
+    reply->size = grant->exported->size;
+    reply->rights = importer->rights;
+    strncpy(reply->transport, grant->by->ops->name, sizeof reply->transport - 1);
     reply->blob_len = offer->blob_len;
     memcpy(reply->blob, offer->blob, offer->blob_len);
     memcpy(call->attached.fds, offer->fds, offer->fd_count * sizeof offer->fds[0]);
@@ -166,7 +154,6 @@ static enum rsm_status connect_elsewhere(struct rsmd_call *call)
 enum rsm_status rsmd_answer_import_connect(struct rsmd_call *call)
 {
     const struct rsm_import_connect_request *asked = &call->request->u.import_connect;
-    struct rsmd_import *import;
     struct rsm_offer offer;
     if ((asked->flags & ~RSM_CONNECT_ATTACH) != 0)
         return RSM_ST_INVALID;
@@ -174,17 +161,26 @@ enum rsm_status rsmd_answer_import_connect(struct rsmd_call *call)
         return RSM_ST_DENIED;
     if (asked->node != call->node->id)
         return connect_elsewhere(call);
-    struct rsmd_wanted wanted = {.client = call->client,
+    struct rsmd_wanted wanted = {.node = call->client->node,
+                                 .local = true,
                                  .account = call->client->account,
                                  .who = &call->who,
                                  .controller = asked->controller,
                                  .name = {.space = asked->space, .id = asked->segment_id},
                                  .rights = asked->rights,
                                  .attach = (asked->flags & RSM_CONNECT_ATTACH) != 0};
-    enum rsm_status status = rsmd_connect(call->node, &wanted, &offer, &import);
-    if (status == RSM_ST_OK)
-        fill_reply(call, import, &offer);
-    return status;
+    struct rsmd_import *import = malloc(sizeof *import);
+    if (import == NULL)
+        return RSM_ST_NO_MEMORY;
+    rsmd_import_init(call->node, import, call->client);
+    enum rsm_status status = rsmd_connect(call->node, &wanted, &import->importer, &offer);
+    if (status != RSM_ST_OK) {
+        free(import);
+        return status;
+    }
+    rsmd_import_add(import);
+    fill_reply(call, &import->importer, &offer);
+    return RSM_ST_OK;
 }
 
 enum rsm_status rsmd_answer_import_disconnect(struct rsmd_call *call)

@@ -3,11 +3,12 @@
 #ifndef RSMD_CONNECT_H
 #define RSMD_CONNECT_H
 
-#include "node/node.h"
+#include "node/importers.h"
 
 /** A connection wanted. */
 struct rsmd_wanted {
-    struct rsmd_client *client;      /* that will own it */
+    uint32_t node;                   /* of the importing process */
+    bool local;                      /* that is on this host */
     struct rsmd_account *account;    /* that it is charged to */
     const struct rsmd_identity *who; /* the importing process */
     const char *controller;
@@ -18,11 +19,16 @@ struct rsmd_wanted {
 
 /**
  * Find the segment, decide whether this importer may have it and connect.
- * @param offer  filled on success; its descriptors are the caller's. None for a client of another
- *               host: RSM_ST_NO_ROUTE if the transport cannot do without.
- * @return RSM_ST_OK and *made; the order of refusals is that of rsm_memseg_import_connect(3RSM).
+ * @param importer  has its operations and its exporter's node, and nothing else yet; entered and with a
+ *                  grant on success.
+ * @param offer     filled on success; its descriptors are the caller's. None for a client of another
+ *                  host: RSM_ST_NO_ROUTE if the transport cannot do without.
+ * @return RSM_ST_OK; the order of refusals is that of rsm_memseg_import_connect(3RSM).
  */
 enum rsm_status rsmd_connect(struct rsmd_node *node, const struct rsmd_wanted *wanted,
-                             struct rsm_offer *offer, struct rsmd_import **made);
+                             struct rsmd_importer *importer, struct rsm_offer *offer);
+
+/** Whether the offer of a grant is only at an end when the importer's node has released it. */
+bool rsmd_grant_is_released(const struct rsmd_grant *grant);
 
 #endif

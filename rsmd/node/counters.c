@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "protocol/event_counter.h"
 #include "node/memfd.h"
@@ -124,6 +126,38 @@ struct rsmd_events_seen rsmd_events_see(const struct rsmd_events *events)
                                          .waiters = atomic_load(&counter->waiters)};
     rsmd_events_unmap(events, counter);
     return seen;
+}
+
+/* ------------------------------------------------------------------ delivery */
+
+void rsmd_events_miss(struct rsmd_node *node, const struct rsmd_client *owner,
+                      struct rsmd_events *events)
+{
+    unsigned dropped;
+    events->missed = true;
+    if (rsmd_bucket_take(&node->missed_log, rsm_clock_ns() / 1000000, &dropped))
+        rsm_log_error("process %d misses an event: its counter cannot be made",
+                      (int)owner->peer.pid);
+}
+
+void rsmd_events_deliver(struct rsmd_node *node, const struct rsmd_client *owner,
+                         struct rsmd_account *account, struct rsmd_events *events, uint32_t count,
+                         bool coalesced)
+{
+    node->events += count;
+    if (rsmd_events_need_cell(account, events) != RSM_ST_OK ||
+        !rsmd_events_post(events, count, coalesced))
+        rsmd_events_miss(node, owner, events);
+}
+
+void rsmd_events_deliver_batch(struct rsmd_node *node, const struct rsmd_client *owner,
+                               struct rsmd_account *account, struct rsmd_events *events,
+                               uint32_t count, bool coalesced)
+{
+    if (coalesced)
+        rsmd_events_deliver(node, owner, account, events, 1, true);
+    if (count > 0)
+        rsmd_events_deliver(node, owner, account, events, count, false);
 }
 
 /* ------------------------------------------------------------------ doorbells */

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "node/events.h"
-
 #include "node/call.h"
-#include "base/clock.h"
-#include "base/log.h"
-#include "node/remote/relay.h"
-#include "node/remote/remote.h"
+#include "node/counters.h"
+#include "node/exports.h"
+#include "node/grants.h"
+#include "node/imports.h"
 #include "node/interrupts.h"
 #include "node/records.h"
-#include "node/registry.h"
 
 /* A handle of the asking client: exactly one of the first three is set. */
 struct event_handle {
@@ -52,12 +49,13 @@ static enum rsm_status find_end(const struct rsmd_call *call, uint32_t end, uint
 static struct rsmd_account *account_of(const struct rsmd_call *call,
                                        const struct event_handle *handle)
 {
-    return handle->import != NULL ? handle->import->account : call->client->account;
+    return handle->import != NULL ? handle->import->importer.account : call->client->account;
 }
 
 static struct rsmd_records **records_of(const struct event_handle *handle)
 {
-    return handle->exported != NULL ? &handle->exported->records : &handle->import->records;
+    return handle->exported != NULL ? &handle->exported->records
+                                    : &handle->import->importer.records;
 }
 
 /* NULL: of records that are not kept. */
@@ -73,10 +71,10 @@ static struct rsmd_events *events_of(const struct event_handle *handle)
 /* The owner learns that it has missed events. Posters ask anew for the counters that there are. */
 static void tell_missed(struct rsmd_node *node, const struct event_handle *handle)
 {
-    const struct rsmd_import *import = handle->import;
+    const struct rsmd_grant *grant = handle->import != NULL ? handle->import->importer.grant : NULL;
     events_of(handle)->missed = false;
-    if (import != NULL && import->exported != NULL)
-        rsmd_generation_table_advance(node->generation_table, import->exported->epoch_slot);
+    if (grant != NULL)
+        rsmd_generation_table_advance(node->generation_table, grant->exported->epoch_slot);
 }
 
 /* Whoever asks for the records of a connection is told what has become of the segment already. */
@@ -89,9 +87,9 @@ static enum rsm_status begin_records(const struct rsmd_call *call,
     if (status != RSM_ST_OK || !first || import == NULL)
         return status;
     if (import->asked_to_leave)
-        rsmd_record_to_importer(call->node, import, RSM_RECORD_UNAVAILABLE);
-    if (import->exported == NULL && import->remote == NULL)
-        rsmd_record_to_importer(call->node, import, RSM_RECORD_LOST);
+        rsmd_record_to_importer(call->node, &import->importer, RSM_RECORD_UNAVAILABLE);
+    if (import->aborted)
+        rsmd_record_to_importer(call->node, &import->importer, RSM_RECORD_LOST);
     return status;
 }
 
@@ -116,25 +114,6 @@ enum rsm_status rsmd_answer_event_open(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
-/* An event does not reach a counter, because there is none to be had. The counter's owner gets an
- * error instead when it looks for events. */
-static void note_missed(struct rsmd_node *node, const struct rsmd_client *owner,
-                        struct rsmd_events *events)
-{
-    unsigned dropped;
-    events->missed = true;
-    if (!rsmd_bucket_take(&node->missed_log, rsm_clock_ns() / 1000000, &dropped))
-        return;
-    if (owner->remote == NULL)
-        rsm_log_error("process %d misses an event: its counter cannot be made",
-                      (int)owner->peer.pid);
-    else
-        rsm_log_error(
-            "an importer of node %u misses an event and is cut off: its counter cannot be "
-            "made",
-            (unsigned)owner->node);
-}
-
 static void add_peer(struct rsmd_call *call, const struct rsmd_events *events, uint32_t name)
 {
     struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
@@ -142,44 +121,11 @@ static void add_peer(struct rsmd_call *call, const struct rsmd_events *events, u
     reply->peers[reply->count++] = name;
 }
 
-/* The counter through which the exporter's end of a connection is posted to; NULL: it was aborted.
- */
-static enum rsm_status need_exporters(struct rsmd_node *node, struct rsmd_import *import,
-                                      const struct rsmd_events **events)
-{
-    struct rsmd_export *exported = import->exported;
-    enum rsm_status status = RSM_ST_OK;
-    *events = NULL;
-    if (exported != NULL) {
-        status = rsmd_events_need_cell(exported->client->account, &exported->events);
-        *events = &exported->events;
-    } else if (rsmd_remote_has(import)) {
-        status = rsmd_relay_need(node, import);
-        if (status == RSM_ST_OK)
-            *events = rsmd_relay_events(import);
-    }
-    return status;
-}
-
-/* ... the importer's end. */
-static enum rsm_status need_importers(struct rsmd_node *node, struct rsmd_import *import,
-                                      const struct rsmd_events **events)
-{
-    if (import->remote == NULL) {
-        *events = &import->events;
-        return rsmd_events_need_cell(import->account, &import->events);
-    }
-    enum rsm_status status = rsmd_relay_need(node, import);
-    if (status == RSM_ST_OK)
-        *events = rsmd_relay_events(import);
-    return status;
-}
-
 static enum rsm_status receivers_of_import(struct rsmd_call *call, struct rsmd_import *import)
 {
     struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
     const struct rsmd_events *events;
-    enum rsm_status status = need_exporters(call->node, import, &events);
+    enum rsm_status status = import->exporter_ops->receiver(call->node, import, &events);
     if (status != RSM_ST_OK)
         return status;
     if (events != NULL) {
@@ -187,50 +133,45 @@ static enum rsm_status receivers_of_import(struct rsmd_call *call, struct rsmd_i
         if (call->request->u.event_peers.first == 0)
             add_peer(call, events, 0);
     }
-    reply->epoch = rsmd_generation_table_value(call->node->generation_table, import->slot);
+    reply->epoch = rsmd_generation_table_value(call->node->generation_table, import->importer.slot);
     return RSM_ST_OK;
 }
 
-/* In place of an importer that cannot be posted to: the others are not to miss the event for it. It
- * learns that it has missed one when it looks for events. One on another host looks there, so that
- * its connection is cut instead. */
-static void add_nobody(struct rsmd_call *call, struct rsmd_import *import)
+/* An importer that cannot be posted to has an entry all the same, unless it had to be aborted: the others are
+ * not to miss the event for it. */
+static void add_importer(struct rsmd_call *call, struct rsmd_importer *importer)
 {
     struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
-    note_missed(call->node, import->client, &import->events);
-    if (import->remote != NULL)
-        rsmd_import_abort(call->node, import);
-    else
+    const struct rsmd_events *events;
+    if (importer->ops->receiver(call->node, importer, &events) == RSM_ST_OK)
+        add_peer(call, events, importer->id);
+    else if (importer->ops->missed(call->node, importer))
         reply->peers[reply->count++] = 0;
 }
 
 /* The connection with that index. Whoever asks for page after page gets there without a walk. */
-static struct rsmd_import *find_receiver(const struct rsmd_export *exported, uint32_t index)
+static struct rsmd_grant *find_receiver(const struct rsmd_export *exported, uint32_t index)
 {
-    struct rsmd_import *import = exported->imports;
-    if (exported->page.import != NULL && exported->page.index == index)
-        return exported->page.import;
-    for (uint32_t i = 0; i < index && import != NULL; i++)
-        import = import->export_next;
-    return import;
+    struct rsmd_grant *grant = exported->grants;
+    if (exported->page.grant != NULL && exported->page.index == index)
+        return exported->page.grant;
+    for (uint32_t i = 0; i < index && grant != NULL; i++)
+        grant = grant->next;
+    return grant;
 }
 
 static enum rsm_status receivers_of_export(struct rsmd_call *call, struct rsmd_export *exported)
 {
     struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;
     uint32_t first = call->request->u.event_peers.first;
-    struct rsmd_import *import = find_receiver(exported, first), *next;
-    for (; import != NULL && reply->count < RSM_PROTO_COUNTERS_MAX; import = next) {
-        const struct rsmd_events *events;
-        next = import->export_next;
-        if (need_importers(call->node, import, &events) == RSM_ST_OK)
-            add_peer(call, events, import->id);
-        else
-            add_nobody(call, import);
+    struct rsmd_grant *grant = find_receiver(exported, first), *next;
+    for (; grant != NULL && reply->count < RSM_PROTO_COUNTERS_MAX; grant = next) {
+        next = grant->next;
+        add_importer(call, grant->importer);
     }
-    exported->page.import = import;
+    exported->page.grant = grant;
     exported->page.index = first + reply->count;
-    reply->total = exported->import_count;
+    reply->total = exported->grant_count;
     reply->epoch = rsmd_generation_table_value(call->node->generation_table, exported->epoch_slot);
     return RSM_ST_OK;
 }
@@ -274,25 +215,16 @@ enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
     return RSM_ST_OK;
 }
 
-static bool ring_importer(struct rsmd_import *import)
-{
-    return import->remote != NULL ? rsmd_relay_rung(import) : rsmd_events_ring(&import->events);
-}
-
 /* Ring for the peer that a handle's owner has posted to. */
 static bool ring_peer(const struct rsmd_node *node, const struct event_handle *handle,
                       uint32_t peer)
 {
     struct rsmd_import *import = handle->import;
-    if (import == NULL) {
-        HASH_FIND_INT(node->imports, &peer, import);
-        return import != NULL && import->exported == handle->exported && ring_importer(import);
-    }
-    if (peer != 0)
-        return false;
-    if (import->exported != NULL)
-        return rsmd_events_ring(&import->exported->events);
-    return import->remote != NULL && rsmd_relay_rung(import);
+    if (import != NULL)
+        return peer == 0 && import->exporter_ops->ring(import);
+    struct rsmd_importer *importer = rsmd_importer_find(node, peer);
+    return importer != NULL && importer->grant != NULL &&
+           importer->grant->exported == handle->exported && importer->ops->ring(importer);
 }
 
 enum rsm_status rsmd_answer_event_doorbell(struct rsmd_call *call)
@@ -303,57 +235,4 @@ enum rsm_status rsmd_answer_event_doorbell(struct rsmd_call *call)
     if (status != RSM_ST_OK)
         return status;
     return ring_peer(call->node, &handle, asked->peer) ? RSM_ST_OK : RSM_ST_NOT_FOUND;
-}
-
-/* ------------------------------------------------------------------ news of fabric and remote
- * nodes
- */
-
-/* Post to a counter of a client's handle. */
-static void post(struct rsmd_node *node, struct rsmd_client *owner, struct rsmd_account *account,
-                 struct rsmd_events *events, uint32_t count, bool coalesced)
-{
-    node->events += count;
-    if (rsmd_events_need_cell(account, events) != RSM_ST_OK ||
-        !rsmd_events_post(events, count, coalesced))
-        note_missed(node, owner, events);
-}
-
-/* The coalesced one came first. */
-static void post_batch(struct rsmd_node *node, struct rsmd_client *owner,
-                       struct rsmd_account *account, struct rsmd_events *events, uint32_t count,
-                       bool coalesced)
-{
-    if (coalesced)
-        post(node, owner, account, events, 1, true);
-    if (count > 0)
-        post(node, owner, account, events, count, false);
-}
-
-void rsmd_export_posted(struct rsmd_node *node, struct rsmd_export *exported, uint32_t count,
-                        bool coalesced)
-{
-    struct rsmd_client *owner = exported->client;
-    post_batch(node, owner, owner->account, &exported->events, count, coalesced);
-}
-
-void rsmd_import_posted(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
-                        bool coalesced)
-{
-    post_batch(node, import->client, import->account, &import->events, count, coalesced);
-}
-
-void rsmd_import_signalled(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
-                           bool coalesced)
-{
-    struct rsmd_client *owner = import->exported->client;
-    post(node, owner, owner->account, &import->exported->events, count, coalesced);
-}
-
-void rsmd_import_lost(struct rsmd_node *node, struct rsmd_import *import)
-{
-    if (import->remote == NULL)
-        rsmd_import_abort(node, import);
-    else
-        rsmd_remote_lost(node, import);
 }

@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/events.h"
+#include "node/counters.h"
 #include "node/records.h"
-#include "node/registry.h"
+#include "node/exports.h"
+#include "node/extents.h"
 #include "node/saved.h"
 
 struct saved_export {

@@ -44,4 +44,17 @@ void rsmd_extent_unused(struct rsmd_extent *extent);
 /** Bytes of one that has memory which are charged as pinned. */
 uint64_t rsmd_extent_pinned(const struct rsmd_extent *extent);
 
+/* ------------------------------------------------------------------ pieces of segments */
+
+/** A list of up to @p most pieces that holds its extents; the caller has the first reference. NULL:
+ * no memory. */
+struct rsmd_pieces *rsmd_pieces_make(uint32_t most);
+void rsmd_pieces_add(struct rsmd_pieces *pieces, struct rsmd_extent *extent, uint64_t offset,
+                     uint64_t length);
+struct rsmd_pieces *rsmd_pieces_hold(struct rsmd_pieces *pieces);
+void rsmd_pieces_drop(struct rsmd_pieces *pieces);
+/** Whether another process may have any of it mapped. */
+bool rsmd_pieces_offered(const struct rsmd_pieces *pieces);
+void rsmd_pieces_mark_offered(struct rsmd_pieces *pieces);
+
 #endif

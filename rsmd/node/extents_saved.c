@@ -6,7 +6,6 @@
 
 #include "node/controllers.h"
 #include "node/extents.h"
-#include "node/registry.h"
 #include "node/saved.h"
 
 /* ------------------------------------------------------------------ pieces */

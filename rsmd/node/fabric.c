@@ -4,10 +4,9 @@
 #include <event2/event.h>
 #include <stdlib.h>
 
-#include "node/events.h"
+#include "node/extents.h"
+#include "node/grants.h"
 #include "node/reach.h"
-#include "node/remote/relay.h"
-#include "node/registry.h"
 
 /* A controller that is watched. */
 struct watch {
@@ -24,25 +23,24 @@ struct rsmd_fabric {
 static void on_signalled(void *context, struct rsm_node_offer *made, uint32_t count, bool coalesced)
 {
     struct rsmd_node *node = context;
-    struct rsmd_import *import = rsmd_import_offered(node, made);
-    if (import != NULL && count > 0)
-        rsmd_import_signalled(node, import, count, coalesced);
+    const struct rsmd_grant *grant = rsmd_grant_offered(node, made);
+    if (grant != NULL && count > 0)
+        rsmd_grant_signalled(node, grant, count, coalesced);
 }
 
 static void on_lost(void *context, struct rsm_node_offer *made)
 {
     struct rsmd_node *node = context;
-    struct rsmd_import *import = rsmd_import_offered(node, made);
-    if (import != NULL)
-        rsmd_import_lost(node, import);
+    const struct rsmd_grant *grant = rsmd_grant_offered(node, made);
+    if (grant != NULL)
+        grant->importer->ops->lost(node, grant->importer);
 }
 
 static void on_taken(void *context, struct rsm_node_offer *made)
 {
-    struct rsmd_node *node = context;
-    struct rsmd_import *import = rsmd_import_offered(node, made);
-    if (import != NULL)
-        rsmd_relay_taken(import);
+    const struct rsmd_grant *grant = rsmd_grant_offered(context, made);
+    if (grant != NULL)
+        grant->importer->ops->taken(grant->importer);
 }
 
 static struct rsmd_controller *controller_of(const struct rsmd_node *node,
@@ -107,8 +105,8 @@ static enum rsm_status on_submit(void *context, struct rsm_node_offer *made,
                                  struct rsm_node_job *job)
 {
     struct rsmd_node *node = context;
-    const struct rsmd_import *import = rsmd_import_offered(node, made);
-    if (import == NULL)
+    const struct rsmd_grant *grant = rsmd_grant_offered(node, made);
+    if (grant == NULL)
         return RSM_ST_NOT_FOUND;
     if (node->worker == NULL)
         return RSM_ST_UNSUPPORTED;
@@ -118,14 +116,14 @@ static enum rsm_status on_submit(void *context, struct rsm_node_offer *made,
     *working = (struct working){.job = {.run = run_job,
                                         .done = on_job_done,
                                         .free = free_job,
-                                        .owner = owner_of(&import->importer)},
+                                        .owner = owner_of(&grant->importer->who)},
                                 .node = node,
                                 .of_transport = job};
     if (!rsmd_worker_submit(node->worker, &working->job)) {
         free(working);
         return RSM_ST_NO_MEMORY;
     }
-    working->pieces = rsmd_pieces_hold(import->pieces);
+    working->pieces = rsmd_pieces_hold(grant->pieces);
     return RSM_ST_OK;
 }
 

@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "node/controllers.h"
-#include "node/events.h"
-#include "node/offer.h"
+#include "node/counters.h"
+#include "node/extents.h"
+#include "node/grants.h"
+#include "node/imports.h"
 #include "node/records.h"
-#include "node/registry.h"
 #include "node/saved.h"
 
 struct saved_import {
@@ -49,30 +50,31 @@ static void walk_import(struct rsm_codec *c, void *record)
 
 static void save_import(struct rsmd_snapshot *snapshot, const struct rsmd_import *import)
 {
-    const struct rsmd_export *exported = import->exported;
-    struct saved_import saved = {.id = import->id,
-                                 .exported = exported != NULL ? exported->id : 0,
-                                 .rights = import->rights,
-                                 .slot = import->slot,
-                                 .attached = import->attached,
+    const struct rsmd_importer *importer = &import->importer;
+    const struct rsmd_grant *grant = importer->grant;
+    struct saved_import saved = {.id = importer->id,
+                                 .exported = grant != NULL ? grant->exported->id : 0,
+                                 .rights = importer->rights,
+                                 .slot = importer->slot,
+                                 .attached = importer->attached,
                                  .leaves = import->asked_to_leave,
                                  .disconnected = import->disconnected,
-                                 .exporter = import->exporter,
-                                 .importer = {.node = import->importer.node,
-                                              .uid = import->importer.uid,
-                                              .gid = import->importer.gid,
-                                              .pid = (uint32_t)import->importer.pid},
+                                 .exporter = importer->exporter,
+                                 .importer = {.node = importer->who.node,
+                                              .uid = importer->who.uid,
+                                              .gid = importer->who.gid,
+                                              .pid = (uint32_t)importer->who.pid},
                                  .choice = import->choice,
                                  .events = rsmd_save_events(snapshot, &import->events)};
-    memcpy(saved.controller, import->controller->name, sizeof saved.controller);
-    if (exported != NULL) {
-        memcpy(saved.by, import->by->name, sizeof saved.by);
-        saved.same_pieces = import->pieces == exported->pieces;
+    memcpy(saved.controller, importer->controller->name, sizeof saved.controller);
+    if (grant != NULL) {
+        memcpy(saved.by, grant->by->name, sizeof saved.by);
+        saved.same_pieces = grant->pieces == grant->exported->pieces;
         if (!saved.same_pieces)
-            rsmd_save_pieces(&saved.pieces, import->pieces);
+            rsmd_save_pieces(&saved.pieces, grant->pieces);
     }
     rsmd_snapshot_put(snapshot, RSMD_SAVED_IMPORT, walk_import, &saved);
-    rsmd_save_records(snapshot, import->records);
+    rsmd_save_records(snapshot, importer->records);
 }
 
 void rsmd_save_imports(struct rsmd_snapshot *snapshot, const struct rsmd_client *client)
@@ -82,78 +84,86 @@ void rsmd_save_imports(struct rsmd_snapshot *snapshot, const struct rsmd_client 
     save_import(snapshot, import);
 }
 
+/* Where the segment of a connection lies. NULL: impossible, or no memory. */
+static struct rsmd_pieces *restore_pieces(const struct rsmd_node *node,
+                                          const struct saved_import *saved,
+                                          const struct rsmd_export *exported)
+{
+    if (!saved->same_pieces)
+        return rsmd_restore_pieces(node, exported->client, &saved->pieces);
+    return exported->pieces != NULL ? rsmd_pieces_hold(exported->pieces) : NULL;
+}
+
+/* Let the transport take the offer over. False: it does not. */
+static bool take_offer(struct rsmd_grant *grant)
+{
+    struct rsm_extent_piece pieces[RSM_PROTO_PIECES_MAX];
+    const struct rsmd_controller *by = grant->by;
+    for (uint32_t i = 0; i < grant->pieces->count; i++) {
+        struct rsmd_extent *extent = grant->pieces->piece[i].extent;
+        pieces[i] = (struct rsm_extent_piece){.extent = extent->controller == by ? extent->memory
+                                                                                 : extent->adopted,
+                                              .offset = grant->pieces->piece[i].offset,
+                                              .length = grant->pieces->piece[i].length};
+        if (pieces[i].extent == NULL)
+            return false;
+    }
+    return by->ops->offer_take(by->port, pieces, grant->pieces->count, grant->importer->rights,
+                               &grant->importer->who, &grant->made) == RSM_ST_OK;
+}
+
 /* Connect it with its export again. False: that is impossible, or there is no memory; then it is
  * not connected. */
 static bool reconnect(struct rsmd_node *node, struct rsmd_import *import,
                       const struct saved_import *saved, struct rsmd_export *exported,
                       struct rsmd_controller *by)
 {
-    struct rsm_extent_piece pieces[RSM_PROTO_PIECES_MAX];
-    struct rsmd_pieces *list = !saved->same_pieces
-                                   ? rsmd_restore_pieces(node, exported->client, &saved->pieces)
-                               : exported->pieces != NULL ? rsmd_pieces_hold(exported->pieces)
-                                                          : NULL;
-    if (list == NULL)
+    struct rsmd_grant *grant = calloc(1, sizeof *grant);
+    if (grant == NULL)
         return false;
-    bool known = true;
-    for (uint32_t i = 0; i < list->count; i++) {
-        struct rsmd_extent *extent = list->piece[i].extent;
-        pieces[i] = (struct rsm_extent_piece){.extent = extent->controller == by ? extent->memory
-                                                                                 : extent->adopted,
-                                              .offset = list->piece[i].offset,
-                                              .length = list->piece[i].length};
-        known &= pieces[i].extent != NULL;
-    }
-    if (!known ||
-        by->ops->offer_take(by->port, pieces, list->count, saved->rights, &import->importer,
-                            &import->made) != RSM_ST_OK ||
-        !rsmd_import_rejoin(node, import, exported, by)) {
-        rsmd_pieces_drop(list);
-        import->made = NULL;
-        return false;
-    }
-    rsmd_offer_charge_again(by, import->made, import->account, &import->price);
-    import->pieces = list;
-    return true;
+    *grant = (struct rsmd_grant){.importer = &import->importer,
+                                 .exported = exported,
+                                 .by = by,
+                                 .pieces = restore_pieces(node, saved, exported)};
+    if (grant->pieces != NULL && take_offer(grant) && rsmd_grant_rejoin(node, grant))
+        return true;
+    if (grant->pieces != NULL)
+        rsmd_pieces_drop(grant->pieces);
+    free(grant);
+    return false;
 }
 
-/* One that belongs to nobody yet. NULL: no memory, or impossible. */
+/* One that is not connected yet. NULL: no memory, or impossible. */
 static struct rsmd_import *make_import(struct rsmd_node *node, struct rsmd_client *client,
                                        const struct saved_import *saved,
                                        struct rsmd_controller *controller)
 {
-    struct rsmd_import *import = calloc(1, sizeof *import);
-    if (import == NULL || !rsmd_generation_table_claim(node->generation_table, saved->slot)) {
+    struct rsmd_import *import = malloc(sizeof *import);
+    if (import == NULL)
+        return NULL;
+    rsmd_import_init(node, import, client);
+    struct rsmd_importer *importer = &import->importer;
+    importer->id = saved->id;
+    importer->slot = saved->slot;
+    importer->who = (struct rsm_importer){.size = sizeof(struct rsm_importer),
+                                          .node = saved->importer.node,
+                                          .uid = saved->importer.uid,
+                                          .gid = saved->importer.gid,
+                                          .pid = (pid_t)saved->importer.pid,
+                                          .local = true};
+    importer->rights = saved->rights;
+    importer->exporter = saved->exporter;
+    importer->controller = controller;
+    importer->attached = saved->attached != 0;
+    import->aborted = saved->exported == 0;
+    import->asked_to_leave = saved->leaves != 0;
+    import->disconnected = saved->disconnected != 0;
+    import->choice = saved->choice;
+    if (!rsmd_importer_resume(node, importer, client->account)) {
         free(import);
         return NULL;
     }
-    *import = (struct rsmd_import){.id = saved->id,
-                                   .client = client,
-                                   .account = rsmd_account_hold(client->account),
-                                   .controller = controller,
-                                   .importer = {.node = saved->importer.node,
-                                                .uid = saved->importer.uid,
-                                                .gid = saved->importer.gid,
-                                                .pid = (pid_t)saved->importer.pid,
-                                                .local = true},
-                                   .rights = saved->rights,
-                                   .slot = saved->slot,
-                                   .attached = saved->attached != 0,
-                                   .asked_to_leave = saved->leaves != 0,
-                                   .disconnected = saved->disconnected != 0,
-                                   .choice = saved->choice,
-                                   .exporter = saved->exporter};
-    rsmd_events_init(&import->events);
-    HASH_ADD_INT(node->imports, id, import);
-    if (import->hh.tbl == NULL) {
-        rsmd_generation_table_release(node->generation_table, saved->slot);
-        rsmd_account_drop(import->account);
-        free(import);
-        return NULL;
-    }
-    rsmd_share_charge(import->account, RSMD_SEGMENTS, 1);
-    DL_APPEND(client->imports, import);
-    rsmd_slotmap_set(node->imports_by_slot, import->slot, import);
+    rsmd_import_add(import);
     return import;
 }
 
@@ -168,8 +178,9 @@ static bool restore_import(struct rsmd_snapshot_reader *reader, struct rsmd_node
         controller != NULL ? make_import(node, client, saved, controller) : NULL;
     if (import == NULL)
         return false;
-    bool whole = rsmd_restore_events(reader, import->account, &saved->events, &import->events) &&
-                 rsmd_restore_records(reader, import->account, &import->records);
+    struct rsmd_account *account = import->importer.account;
+    bool whole = rsmd_restore_events(reader, account, &saved->events, &import->events) &&
+                 rsmd_restore_records(reader, account, &import->importer.records);
     if (saved->exported == 0)
         return whole;
     HASH_FIND_INT(node->exports, &saved->exported, exported);
@@ -180,8 +191,8 @@ static bool restore_import(struct rsmd_snapshot_reader *reader, struct rsmd_node
             return false;
     }
     /* Its segment has ended with the controller or the exporter: it learns that as ever. */
-    rsmd_generation_table_advance(node->generation_table, import->slot);
-    rsmd_record_to_importer(node, import, RSM_RECORD_LOST);
+    rsmd_generation_table_advance(node->generation_table, import->importer.slot);
+    rsmd_import_aborted(node, import);
     return whole;
 }
 

@@ -4,11 +4,12 @@
 
 #include "node/call.h"
 #include "node/claims.h"
-#include "node/events.h"
+#include "node/counters.h"
 #include "node/extents.h"
+#include "node/grants.h"
 #include "node/interrupts.h"
 #include "node/refusals.h"
-#include "node/registry.h"
+#include "node/segment_ids.h"
 
 enum { LOOKED_AT_MAX = 1024 /* exports or imports, for one page */ };
 
@@ -17,7 +18,7 @@ enum { LOOKED_AT_MAX = 1024 /* exports or imports, for one page */ };
 struct walk {
     const struct rsmd_node *node;
     const struct rsmd_export *exported;
-    const struct rsmd_import *import;
+    const struct rsmd_importer *importer;
     uid_t uid;
     bool all; /* the asker may see everything */
 };
@@ -27,25 +28,18 @@ struct walk {
 static bool is_shown(const struct walk *walk)
 {
     const struct rsmd_export *exported = walk->exported;
-    const struct rsmd_import *import = walk->import;
+    const struct rsmd_importer *importer = walk->importer;
     if (walk->all)
         return true;
     if (exported != NULL)
         return exported->access.uid == walk->uid ||
                rsmd_export_has_guest(walk->node, exported, walk->uid);
-    return import != NULL &&
-           (import->importer.uid == walk->uid ||
-            (import->exported != NULL && import->exported->access.uid == walk->uid));
+    return importer != NULL &&
+           (importer->who.uid == walk->uid ||
+            (importer->grant != NULL && importer->grant->exported->access.uid == walk->uid));
 }
 
 /* ------------------------------------------------------------------ items */
-
-static void fill_name(struct rsm_inspect_item *item, const struct rsmd_segment_name *name)
-{
-    item->published = 1;
-    item->space = name->space;
-    item->segment_id = name->id;
-}
 
 static enum rsm_inspect_state state_of(const struct rsmd_export *exported)
 {
@@ -90,7 +84,7 @@ static void fill_export(const struct rsmd_node *node, const struct walk *walk,
         .gid = exported->access.gid,
         .permission = owner ? exported->access.mode : RSM_INSPECT_HIDDEN,
         .acl_count = owner ? exported->access.acl_count : RSM_INSPECT_HIDDEN,
-        .connections = owner ? exported->import_count : RSM_INSPECT_HIDDEN,
+        .connections = owner ? exported->grant_count : RSM_INSPECT_HIDDEN,
         .pending = rsmd_events_see(&exported->events).pending,
         .length = exported->length,
         .pinned = pinned_bytes(exported->pieces),
@@ -98,40 +92,26 @@ static void fill_export(const struct rsmd_node *node, const struct walk *walk,
     if (owner)
         fill_access_list(&exported->access, item);
     if (exported->published || exported->claimed)
-        fill_name(item, &exported->name);
+        rsmd_segment_about(&exported->name, item);
     item->state = state_of(exported);
     if (item->state != RSM_INSPECT_AVAILABLE)
         item->published = 0;
     memcpy(item->controller, exported->controller->name, sizeof item->controller);
 }
 
-static void fill_import(const struct walk *walk, struct rsm_inspect_item *item)
+static void fill_import(const struct rsmd_importer *importer, struct rsm_inspect_item *item)
 {
-    const struct rsmd_import *import = walk->import;
-    const struct rsmd_export *exported = import->exported;
     *item = (struct rsm_inspect_item){
-        .id = import->id,
-        .node = import->importer.node,
-        .pid = (uint32_t)import->importer.pid,
-        .uid = import->importer.uid,
-        .gid = import->importer.gid,
-        .permission = import->rights,
-        .pending = rsmd_events_see(&import->events).pending,
-        .choice = import->choice,
+        .id = importer->id,
+        .node = importer->who.node,
+        .pid = (uint32_t)importer->who.pid,
+        .uid = importer->who.uid,
+        .gid = importer->who.gid,
+        .permission = importer->rights,
+        .exporter = importer->exporter,
     };
-    item->exporter = import->exporter;
-    memcpy(item->controller, import->controller->name, sizeof item->controller);
-    if (exported == NULL) {
-        item->export_id = import->there.id;
-        item->length = import->remote != NULL ? import->there.length : 0;
-        if (import->remote != NULL)
-            fill_name(item, &import->there.name);
-        return;
-    }
-    item->export_id = exported->id;
-    if (exported->published)
-        fill_name(item, &exported->name);
-    item->length = exported->length;
+    memcpy(item->controller, importer->controller->name, sizeof item->controller);
+    importer->ops->about(importer, item);
 }
 
 /* ------------------------------------------------------------------ the walk */
@@ -141,12 +121,12 @@ static uint32_t step(struct walk *walk, uint32_t what, uint32_t slot)
 {
     const struct rsmd_node *node = walk->node;
     bool exports = what == RSM_INSPECT_EXPORTS;
-    const struct rsmd_slotmap *map = exports ? node->exports_by_slot : node->imports_by_slot;
+    const struct rsmd_slotmap *map = exports ? node->exports_by_slot : node->importers_by_slot;
     slot = rsmd_slotmap_after(map, slot);
     if (slot != 0 && exports)
         walk->exported = map->holder[slot];
     else if (slot != 0)
-        walk->import = map->holder[slot];
+        walk->importer = map->holder[slot];
     return slot;
 }
 
@@ -166,8 +146,8 @@ static void fill_page(struct rsmd_call *call, struct walk *walk)
         struct rsm_inspect_item *item = &reply->items[reply->count++];
         if (walk->exported != NULL)
             fill_export(call->node, walk, item);
-        else if (walk->import != NULL)
-            fill_import(walk, item);
+        else if (walk->importer != NULL)
+            fill_import(walk->importer, item);
     }
 }
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/events.h"
+#include "node/counters.h"
 #include "node/interrupt_state.h"
-#include "node/registry.h"
+#include "node/clients.h"
 #include "node/remote/remote.h"
 #include "node/slotmap.h"
 
@@ -20,13 +20,6 @@ struct rsmd_interrupt *rsmd_client_interrupt(const struct rsmd_node *node,
     struct rsmd_interrupt *interrupt;
     HASH_FIND_INT(node->interrupts, &id, interrupt);
     return interrupt != NULL && interrupt->client == client ? interrupt : NULL;
-}
-
-bool rsmd_interrupt_has_id(const struct rsmd_node *node, uint32_t id)
-{
-    const struct rsmd_interrupt *interrupt;
-    HASH_FIND_INT(node->interrupts, &id, interrupt);
-    return interrupt != NULL;
 }
 
 struct rsmd_events *rsmd_interrupt_events(struct rsmd_interrupt *interrupt)

@@ -3,7 +3,7 @@
  * @file
  * Named interrupts: events without a segment. A client creates one under a number of its node, and
  * whoever may triggers it, from this host or another one. A plain interrupt is a counter
- * (events.h); one with data has a queue of messages beside it, which are kept until they have been
+ * (counters.h); one with data has a queue of messages beside it, which are kept until they have been
  * fetched.
  *
  * Those who trigger have nothing here that would have to be given back: each request names the
@@ -43,8 +43,6 @@ enum rsm_status rsmd_interrupt_trigger(struct rsmd_node *node, const struct rsmd
 struct rsmd_interrupt *rsmd_client_interrupt(const struct rsmd_node *node,
                                              const struct rsmd_client *client, uint32_t id);
 struct rsmd_events *rsmd_interrupt_events(struct rsmd_interrupt *interrupt);
-/** Whether an interrupt has that id. */
-bool rsmd_interrupt_has_id(const struct rsmd_node *node, uint32_t id);
 
 /** What rsmstat shows of it. */
 struct rsm_interrupts_item rsmd_interrupt_seen(const struct rsmd_interrupt *interrupt);

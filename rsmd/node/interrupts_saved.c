@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/events.h"
+#include "node/counters.h"
 #include "node/interrupt_state.h"
-#include "node/registry.h"
 #include "node/saved.h"
 
 struct saved_interrupt {

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "node/call.h"
-#include "node/registry.h"
 
 static void add(struct rsm_named_reply *reply, uint32_t node, uint32_t adapter)
 {

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "node/controllers.h"
+#include "node/importers.h"
+#include "node/interrupt_state.h"
 #include "node/segment_ids.h"
 #include "node/topology.h"
 #include "base/descriptor.h"
@@ -50,9 +52,9 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
         return false;
     }
     node->exports_by_slot = rsmd_slotmap_make();
-    node->imports_by_slot = rsmd_slotmap_make();
+    node->importers_by_slot = rsmd_slotmap_make();
     node->interrupts_by_place = rsmd_slotmap_make();
-    if (node->exports_by_slot == NULL || node->imports_by_slot == NULL ||
+    if (node->exports_by_slot == NULL || node->importers_by_slot == NULL ||
         node->interrupts_by_place == NULL) {
         snprintf(why, why_size, "out of memory");
         rsmd_node_end(node);
@@ -77,7 +79,31 @@ void rsmd_node_end(struct rsmd_node *node)
     rsmd_generation_table_free(node->generation_table);
     node->generation_table = NULL;
     free(node->exports_by_slot);
-    free(node->imports_by_slot);
+    free(node->importers_by_slot);
     free(node->interrupts_by_place);
-    node->exports_by_slot = node->imports_by_slot = node->interrupts_by_place = NULL;
+    node->exports_by_slot = node->importers_by_slot = node->interrupts_by_place = NULL;
+}
+
+bool rsmd_id_in_use(const struct rsmd_node *node, uint32_t id)
+{
+    const struct rsmd_extent *extent;
+    const struct rsmd_export *exported;
+    const struct rsmd_importer *importer;
+    const struct rsmd_interrupt *interrupt;
+    if (id == 0)
+        return true;
+    HASH_FIND_INT(node->extents, &id, extent);
+    HASH_FIND_INT(node->exports, &id, exported);
+    HASH_FIND_INT(node->importers, &id, importer);
+    HASH_FIND_INT(node->interrupts, &id, interrupt);
+    return extent != NULL || exported != NULL || importer != NULL || interrupt != NULL;
+}
+
+/* One numbering for all kinds, so that an id never means two things. */
+uint32_t rsmd_new_id(struct rsmd_node *node)
+{
+    do
+        node->last_id++;
+    while (rsmd_id_in_use(node, node->last_id));
+    return node->last_id;
 }

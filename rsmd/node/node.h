@@ -3,8 +3,10 @@
  * @file
  * The node's state: who is there and what they have. One thread alone touches it.
  *
- * A client owns extents, exports and imports. An import belongs to two: the client that made it,
- * until that disconnects, and the export it is connected to, until the connection is aborted.
+ * A client owns extents, exports and imports. A connection has two ends. At the exporter's it is a
+ * grant (grants.h), which lasts until it is revoked; at the importer's it is the import of a client
+ * (imports.h), or what remote/ keeps for a process of another host. An import of what another host
+ * exports has no grant here.
  */
 #ifndef RSMD_NODE_H
 #define RSMD_NODE_H
@@ -120,84 +122,23 @@ struct rsmd_export {
     bool ended; /* destroyed by its exporter, who cannot name it any more: freed with its last
                      connection */
     struct rsmd_segment_name name;
-    struct rsmd_pieces *pieces;   /* NULL unless published */
-    struct rsmd_import *imports;  /* connections, without those that are attached */
-    struct rsmd_import *attached; /* those */
-    uint32_t import_count;
+    struct rsmd_pieces *pieces;  /* NULL unless published */
+    struct rsmd_grant *grants;   /* connections, without those that are attached */
+    struct rsmd_grant *attached; /* those */
+    uint32_t grant_count;
     uint32_t attached_count;
-    bool cutting;                  /* all of them are being cut (unfinished.h) */
-    uint32_t notices;              /* how often importers were to be told that it is unavailable */
-    struct rsmd_import *tell_next; /* whom next; NULL: nobody */
+    bool cutting;                 /* all of them are being cut (unfinished.h) */
+    uint32_t notices;             /* how often importers were to be told that it is unavailable */
+    struct rsmd_grant *tell_next; /* whom next; NULL: nobody */
     struct {
-        struct rsmd_import *import; /* NULL: not known */
-        uint32_t index;             /* of it among `imports` */
-    } page;                         /* where the next page of EVENT_RECEIVERS begins */
+        struct rsmd_grant *grant; /* NULL: not known */
+        uint32_t index;           /* of it among `grants` */
+    } page;                       /* where the next page of EVENT_RECEIVERS begins */
     struct rsmd_events events;
     struct rsmd_records *records; /* of its connections; NULL: the exporter asks for none */
     struct rsmd_export *prev, *next;
     UT_hash_handle hh;         /* by id */
     UT_hash_handle hh_segment; /* by name, while published or claimed */
-};
-
-/** Connections that a user has to an export of another user's. */
-struct rsmd_guest {
-    struct rsmd_guest_key {
-        uint32_t export_id;
-        uint32_t uid;
-    } key;
-    uint32_t connections;
-    UT_hash_handle hh;
-};
-
-/** What the offer of a connection takes of this process (struct rsm_node_offer). */
-struct rsmd_offer_price {
-    uint32_t descriptors, threads;
-};
-
-/**
- * A connection. Of the two ends one may be on another host (node/remote/remote.h): the importer,
- * whose client then is the one that stands for that host; or the exporter, and then there is no
- * export here and the exporter's node has a connection of its own, `there.id`.
- */
-struct rsmd_import {
-    uint32_t id;
-    struct rsmd_client *client;
-    struct rsmd_account *account;       /* the importer's, held */
-    struct rsmd_export *exported;       /* NULL once aborted, or if it is on another host */
-    struct rsmd_controller *controller; /* the segment's */
-    struct rsmd_controller *by;         /* whose port made the offer; NULL: on another host */
-    struct rsm_importer importer;       /* as it was when it connected */
-    uint32_t rights;                    /* granted */
-    struct rsm_node_offer *made;
-    struct rsmd_offer_price price; /* of `made`, charged to `account` */
-    struct rsmd_pieces *pieces;    /* NULL once aborted */
-    uint32_t slot;
-    struct rsmd_events events;
-    struct rsmd_records *records; /* NULL: the importer asks for none */
-    bool attached;                /* it shares the segment as its exporter does (claims.h) */
-    uint32_t notices;             /* how many of the export's it has been told */
-    bool asked_to_leave;          /* the segment has become unavailable since it connected */
-    bool disconnected;            /* by the importer, as opposed to its death */
-    struct mapping_choice choice; /* of the mapping engine, as the importer says */
-    uint32_t exporter;            /* node */
-    struct rsmd_remote *remote;   /* where the other end is; NULL: here, or it was aborted */
-    struct rsmd_relay *relay;     /* to the other end there; NULL until somebody posts */
-    struct rsmd_fate *fate;       /* the fabric has lost it, and its node is to say why */
-    struct rsmd_release *release; /* of the offer, if it is to be released by the importer's node */
-    struct rsm_node_import *entry; /* of the controller's port, if the export is on another host */
-    uint32_t owed; /* the exporter's node waits for a DISCONNECT with this id; 0: it does not */
-    bool doomed;   /* the fabric does not reach the other end's node, and it is about to be cut */
-    struct {
-        uint32_t id; /* of the connection at the exporter's node; 0 once aborted */
-        struct rsmd_segment_name name;
-        uint64_t length;
-    } there;                                       /* if the export is on another host */
-    struct rsmd_import *prev, *next;               /* of the client */
-    struct rsmd_import *export_prev, *export_next; /* of the export */
-    struct rsmd_import *remote_prev, *remote_next; /* of the other end's node: doomed, or owed */
-    UT_hash_handle hh;                             /* by id */
-    UT_hash_handle hh_made;                        /* by made, if its port has news */
-    UT_hash_handle hh_remote;                      /* by there.id, of the remote node */
 };
 
 /** What a request has left to do (unfinished.h). */
@@ -209,15 +150,12 @@ struct rsmd_unfinished {
     struct rsm_export_end_reply reply;
 };
 
-/** One connected process, or all those of another host's node. */
+/** One connected process. */
 struct rsmd_client {
     bool greeted;
     uint32_t node;                /* its own node */
-    struct rsmd_account *account; /* held; NULL: it stands for another host's node, whose users have
-                                     accounts of their own */
+    struct rsmd_account *account; /* held */
     uint32_t own_descriptors;     /* of its connection */
-    struct rsmd_remote
-        *remote; /* it stands for the processes of that node; NULL: it is a process */
     struct rsmd_identity peer;
     /* Requests that are answered later, and how; descriptors stay the caller's. With as many as
      * there may be the client is not listened to. */
@@ -278,15 +216,15 @@ struct rsmd_node {
     struct rsmd_failed *failed; /* controllers of `conf` that are not among these */
     struct rsmd_generation_table *generation_table;
     struct rsmd_topology topology;
-    struct rsmd_remotes *hosts;    /* links to other hosts; NULL: there are none */
-    struct rsmd_extent *extents;   /* by id */
-    struct rsmd_export *exports;   /* by id */
-    struct rsmd_export *published; /* by name; with those that have claimed one */
-    struct rsmd_import *imports;   /* by id */
-    struct rsmd_import *offers;    /* by made: connections that their fabric may have news of */
-    struct rsmd_guest *guests;     /* by export and user */
+    struct rsmd_remotes *hosts;      /* links to other hosts; NULL: there are none */
+    struct rsmd_extent *extents;     /* by id */
+    struct rsmd_export *exports;     /* by id */
+    struct rsmd_export *published;   /* by name; with those that have claimed one */
+    struct rsmd_importer *importers; /* by id */
+    struct rsmd_grant *offers;       /* by made: connections that their fabric may have news of */
+    struct rsmd_guest *guests;       /* by export and user */
     struct rsmd_slotmap *exports_by_slot;
-    struct rsmd_slotmap *imports_by_slot;
+    struct rsmd_slotmap *importers_by_slot;
     struct rsmd_slotmap *interrupts_by_place; /* places are no slots of the generation table */
     struct rsmd_worker *worker; /* for what may take long; NULL: everything is done at once */
     uint32_t last_id;
@@ -314,6 +252,11 @@ struct rsmd_node {
 bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
                     const struct rsmcore_runtime *runtime, const struct rsmd_conf *conf, char *why,
                     size_t why_size);
+/** Whether something of this node has that number; 0 is never free. */
+bool rsmd_id_in_use(const struct rsmd_node *node, uint32_t id);
+/** A number that nothing of this node has. */
+uint32_t rsmd_new_id(struct rsmd_node *node);
+
 /** Free everything; there must be no clients left. */
 void rsmd_node_end(struct rsmd_node *node);
 

@@ -113,22 +113,21 @@ static enum rsm_status collect(struct rsmd_node *node, const struct rsmd_pieces 
     return RSM_ST_OK;
 }
 
-enum rsm_status rsmd_offer_make(struct rsmd_node *node, const struct rsmd_export *exported,
-                                const struct rsm_importer *importer, bool local, uint32_t rights,
-                                struct rsm_offer *offer, struct rsmd_controller **by,
-                                struct rsm_node_offer **made)
+enum rsm_status rsmd_offer_make(struct rsmd_node *node, struct rsmd_grant *grant,
+                                struct rsm_offer *offer)
 {
     struct rsm_extent_piece pieces[RSM_PROTO_PIECES_MAX];
-    struct rsmd_controller *controller = carrier(node, exported, local);
-    enum rsm_status status = collect(node, exported->pieces, controller, pieces);
+    const struct rsmd_export *exported = grant->exported;
+    const struct rsmd_importer *importer = grant->importer;
+    grant->by = carrier(node, exported, importer->who.local);
+    enum rsm_status status = collect(node, exported->pieces, grant->by, pieces);
     if (status != RSM_ST_OK)
         return status;
     memset(offer, 0, sizeof *offer);
     offer->size = sizeof *offer;
     offer->node = node->id;
-    *by = controller;
-    return controller->ops->offer(controller->port, pieces, exported->pieces->count, rights,
-                                  importer, offer, made);
+    return grant->by->ops->offer(grant->by->port, pieces, exported->pieces->count, importer->rights,
+                                 &importer->who, offer, &grant->made);
 }
 
 /* ------------------------------------------------------------------ what it takes */
@@ -145,32 +144,30 @@ static struct rsmd_offer_price price_of(const struct rsmd_controller *by,
     return price;
 }
 
-bool rsmd_offer_charge(const struct rsmd_controller *by, const struct rsm_node_offer *made,
-                       struct rsmd_account *account, struct rsmd_offer_price *charged)
+bool rsmd_offer_charge(struct rsmd_grant *grant)
 {
-    const struct rsmd_offer_price price = price_of(by, made);
-    *charged = (struct rsmd_offer_price){.descriptors = 0};
+    const struct rsmd_offer_price price = price_of(grant->by, grant->made);
+    struct rsmd_account *account = grant->importer->account;
     if (!rsmd_share_take(account, RSMD_DESCRIPTORS, price.descriptors))
         return false;
     if (!rsmd_share_take(account, RSMD_THREADS, price.threads)) {
         rsmd_share_give(account, RSMD_DESCRIPTORS, price.descriptors);
         return false;
     }
-    *charged = price;
+    grant->price = price;
     return true;
 }
 
-void rsmd_offer_charge_again(const struct rsmd_controller *by, const struct rsm_node_offer *made,
-                             struct rsmd_account *account, struct rsmd_offer_price *charged)
+void rsmd_offer_charge_again(struct rsmd_grant *grant)
 {
-    *charged = price_of(by, made);
-    rsmd_share_charge(account, RSMD_DESCRIPTORS, charged->descriptors);
-    rsmd_share_charge(account, RSMD_THREADS, charged->threads);
+    grant->price = price_of(grant->by, grant->made);
+    rsmd_share_charge(grant->importer->account, RSMD_DESCRIPTORS, grant->price.descriptors);
+    rsmd_share_charge(grant->importer->account, RSMD_THREADS, grant->price.threads);
 }
 
-void rsmd_offer_refund(struct rsmd_account *account, struct rsmd_offer_price *charged)
+void rsmd_offer_refund(struct rsmd_grant *grant)
 {
-    rsmd_share_give(account, RSMD_DESCRIPTORS, charged->descriptors);
-    rsmd_share_give(account, RSMD_THREADS, charged->threads);
-    *charged = (struct rsmd_offer_price){.descriptors = 0};
+    rsmd_share_give(grant->importer->account, RSMD_DESCRIPTORS, grant->price.descriptors);
+    rsmd_share_give(grant->importer->account, RSMD_THREADS, grant->price.threads);
+    grant->price = (struct rsmd_offer_price){.descriptors = 0};
 }

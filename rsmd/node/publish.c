@@ -5,10 +5,10 @@
 #include "node/call.h"
 #include "node/claims.h"
 #include "node/controllers.h"
+#include "node/exports.h"
 #include "node/extents.h"
+#include "node/grants.h"
 #include "node/offer.h"
-#include "node/records.h"
-#include "node/registry.h"
 #include "node/segment_ids.h"
 #include "node/topology.h"
 #include "node/unfinished.h"
@@ -281,14 +281,14 @@ enum rsm_status rsmd_answer_export_republish(struct rsmd_call *call)
 /* Whether another process may still have memory of this segment, whichever publication gave it. */
 static bool was_offered(const struct rsmd_export *exported)
 {
-    const struct rsmd_import *import;
+    const struct rsmd_grant *grant;
     if (exported->pieces != NULL && rsmd_pieces_offered(exported->pieces))
         return true;
-    DL_FOREACH2(exported->imports, import, export_next)
-    if (rsmd_pieces_offered(import->pieces))
+    DL_FOREACH(exported->grants, grant)
+    if (rsmd_pieces_offered(grant->pieces))
         return true;
-    DL_FOREACH2(exported->attached, import, export_next)
-    if (rsmd_pieces_offered(import->pieces))
+    DL_FOREACH(exported->attached, grant)
+    if (rsmd_pieces_offered(grant->pieces))
         return true;
     return exported->offered;
 }
@@ -312,7 +312,7 @@ enum rsm_status rsmd_answer_export_unpublish(struct rsmd_call *call)
     rsmd_export_withdraw(call->node, exported);
     rsmd_claim_close(exported);
     call->reply->u.export_end_reply = (struct rsm_export_end_reply){
-        .offered = exported->offered, .connections = keep ? exported->import_count : 0};
+        .offered = exported->offered, .connections = keep ? exported->grant_count : 0};
     if (keep && (asked->flags & RSM_UNPUBLISH_NOTIFY) != 0)
         rsmd_unfinished_tell(call->node, call->client, exported);
     exported->notices += !keep && (asked->flags & RSM_UNPUBLISH_NOTIFY) != 0;
@@ -336,7 +336,7 @@ enum rsm_status rsmd_answer_export_destroy(struct rsmd_call *call)
         return RSM_ST_BUSY;
     reply->offered = was_offered(exported);
     if (asked->flags == RSM_DESTROY_DEFER) {
-        reply->connections = exported->import_count;
+        reply->connections = exported->grant_count;
         rsmd_export_defer(call->node, exported);
     } else {
         rsmd_export_destroy(call->node, exported);

@@ -3,9 +3,10 @@
 
 #include <stdlib.h>
 
-#include "node/events.h"
-#include "node/registry.h"
-#include "node/remote/remote.h"
+#include "node/counters.h"
+#include "node/exports.h"
+#include "node/grants.h"
+#include "node/imports.h"
 #include "node/saved.h"
 
 struct entry {
@@ -111,41 +112,27 @@ static void append(struct rsmd_node *node, struct rsmd_account *account,
 }
 
 void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *exported,
-                             enum rsm_record_event event, const struct rsmd_import *import)
+                             enum rsm_record_event event, const struct rsmd_importer *importer)
 {
     const struct rsm_record record = {
-        .event = event, .node = import->importer.node, .connection = import->id};
-    const struct rsmd_import *other;
-    if (import->attached)
+        .event = event, .node = importer->who.node, .connection = importer->id};
+    const struct rsmd_grant *grant;
+    if (importer->attached)
         return;
     if (exported->records != NULL)
         append(node, exported->client->account, exported->records, record);
-    DL_FOREACH2(exported->attached, other, export_next)
-    if (other->records != NULL)
-        append(node, other->account, other->records, record);
+    DL_FOREACH(exported->attached, grant)
+    if (grant->importer->records != NULL)
+        append(node, grant->importer->account, grant->importer->records, record);
 }
 
-void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_import *import,
+void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_importer *importer,
                              enum rsm_record_event event)
 {
-    if (import->records != NULL)
-        append(node, import->account, import->records,
+    if (importer->records != NULL)
+        append(node, importer->account, importer->records,
                (struct rsm_record){
-                   .event = event, .node = import->exporter, .connection = import->id});
-}
-
-void rsmd_record_unavailable(struct rsmd_node *node, struct rsmd_import *import)
-{
-    if (import->remote != NULL)
-        rsmd_remote_report_unavailable(node, import);
-    else
-        rsmd_record_leave(node, import);
-}
-
-void rsmd_record_leave(struct rsmd_node *node, struct rsmd_import *import)
-{
-    import->asked_to_leave = true;
-    rsmd_record_to_importer(node, import, RSM_RECORD_UNAVAILABLE);
+                   .event = event, .node = importer->exporter, .connection = importer->id});
 }
 
 /* ------------------------------------------------------------------ fetching */
@@ -193,8 +180,8 @@ enum rsm_status rsmd_answer_records(struct rsmd_call *call)
         account = call->client->account;
     } else if (asked->end == RSM_EVENT_IMPORT_RECORDS) {
         struct rsmd_import *import = rsmd_client_import(call->node, call->client, asked->id);
-        records = import != NULL ? import->records : NULL;
-        account = import != NULL ? import->account : NULL;
+        records = import != NULL ? import->importer.records : NULL;
+        account = import != NULL ? import->importer.account : NULL;
     } else {
         return RSM_ST_INVALID;
     }

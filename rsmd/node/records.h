@@ -3,7 +3,7 @@
  * @file
  * Records: who connected to a segment, disconnected or was lost, for exporters that ask; and what
  * became of the segment, for importers that ask. rsmd keeps them in order until they have been
- * fetched. A counter beside them (events.h) is posted to once for each, so that their reader can
+ * fetched. A counter beside them (counters.h) is posted to once for each, so that their reader can
  * sleep.
  *
  * Whoever may connect can make records, so that there is a bound for each reader, and his user's
@@ -15,6 +15,7 @@
 
 #include "node/call.h"
 
+struct rsmd_importer;
 struct rsmd_records;
 
 /** Keep records for a handle from now on; *records is NULL until then. @p account pays for them.
@@ -27,14 +28,9 @@ struct rsmd_events *rsmd_records_events(struct rsmd_records *records);
 
 /** Note what an importer did, for its exporter. */
 void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *exported,
-                             enum rsm_record_event event, const struct rsmd_import *import);
-/** Note what became of the segment, for a connection whose importer is a process here. */
-void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_import *import,
+                             enum rsm_record_event event, const struct rsmd_importer *importer);
+/** Note what became of the segment, for an importer that is a process here. */
+void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_importer *importer,
                              enum rsm_record_event event);
-/** Tell an importer here that the segment has become unavailable. If he asks for no records yet he
- *  is told when he does. */
-void rsmd_record_leave(struct rsmd_node *node, struct rsmd_import *import);
-/** Tell an importer, wherever he is, that the segment has become unavailable. */
-void rsmd_record_unavailable(struct rsmd_node *node, struct rsmd_import *import);
 
 #endif

@@ -5,8 +5,10 @@
 
 #include "base/sealed.h"
 #include "node/controllers.h"
-#include "node/events.h"
-#include "node/registry.h"
+#include "node/counters.h"
+#include "node/exports.h"
+#include "node/grants.h"
+#include "node/imports.h"
 
 void rsmd_walk_saved_name(struct rsm_codec *c, char name[RSM_PROTO_NAME_MAX])
 {
@@ -123,7 +125,8 @@ bool rsmd_saved_all_of(const struct rsmd_client *client)
     if (!takes_part(exported->controller))
         return false;
     DL_FOREACH(client->imports, import)
-    if (!takes_part(import->controller) || (import->exported != NULL && !takes_part(import->by)))
+    if (!takes_part(import->importer.controller) ||
+        (import->importer.grant != NULL && !takes_part(import->importer.grant->by)))
         return false;
     return client->jobs == 0 && client->forward_count == 0;
 }

@@ -2,7 +2,7 @@
 #include "node/segment_ids.h"
 
 #include "node/claims.h"
-#include "node/registry.h"
+#include "node/exports.h"
 
 /* The rules that rsmd enforces because a client could lie. What an API keeps its own programs from
  * asking for, such as the ranges that RSMAPI reserves for drivers, is checked in the library. */

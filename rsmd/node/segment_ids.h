@@ -8,6 +8,15 @@
 /** No id has been assigned yet. */
 void rsmd_segment_ids_init(struct rsmd_node *node);
 
+/** What rsmstat shows of a segment that has that name. */
+static inline void rsmd_segment_about(const struct rsmd_segment_name *name,
+                                      struct rsm_inspect_item *item)
+{
+    item->published = 1;
+    item->space = name->space;
+    item->segment_id = name->id;
+}
+
 /** The connectable segment of that name; NULL: there is none, or its exporter has gone. */
 struct rsmd_export *rsmd_segment_named(const struct rsmd_node *node,
                                        const struct rsmd_segment_name *name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/unfinished.h"
 
-#include "node/records.h"
-#include "node/registry.h"
+#include "node/exports.h"
+#include "node/grants.h"
 #include "node/slice.h"
 
 static struct rsmd_export *find(const struct rsmd_node *node, uint32_t id)
@@ -13,21 +13,21 @@ static struct rsmd_export *find(const struct rsmd_node *node, uint32_t id)
 }
 
 static void tell_one(struct rsmd_node *node, const struct rsmd_export *exported,
-                     struct rsmd_import *import)
+                     struct rsmd_grant *grant)
 {
-    if (import->notices == exported->notices)
+    if (grant->notices == exported->notices)
         return;
-    import->notices = exported->notices;
-    rsmd_record_unavailable(node, import);
+    grant->notices = exported->notices;
+    grant->importer->ops->unavailable(node, grant->importer);
 }
 
 /* True: all have been told. */
 static bool tell_some(struct rsmd_node *node, struct rsmd_export *exported, int64_t until)
 {
     while (exported->tell_next != NULL) {
-        struct rsmd_import *import = exported->tell_next;
-        exported->tell_next = import->export_next;
-        tell_one(node, exported, import);
+        struct rsmd_grant *grant = exported->tell_next;
+        exported->tell_next = grant->next;
+        tell_one(node, exported, grant);
         if (rsmd_slice_is_over(until))
             break;
     }
@@ -38,8 +38,8 @@ static bool tell_some(struct rsmd_node *node, struct rsmd_export *exported, int6
 static bool cut_some(struct rsmd_node *node, struct rsmd_export *exported, int64_t until)
 {
     while (rsmd_export_is_used(exported)) {
-        if (exported->imports != NULL)
-            tell_one(node, exported, exported->imports);
+        if (exported->grants != NULL)
+            tell_one(node, exported, exported->grants);
         rsmd_export_cut_first(node, exported);
         if (rsmd_slice_is_over(until))
             break;
@@ -66,7 +66,7 @@ void rsmd_unfinished_tell(struct rsmd_node *node, struct rsmd_client *client,
     struct rsmd_unfinished *left = &client->unfinished;
     bool free = left->export_id == 0 || left->export_id == exported->id;
     exported->notices++;
-    exported->tell_next = exported->imports;
+    exported->tell_next = exported->grants;
     if (!tell_some(node, exported, free ? rsmd_slice_end(node) : INT64_MAX))
         left->export_id = exported->id;
 }

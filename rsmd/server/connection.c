@@ -16,7 +16,7 @@
 #include "server/ending.h"
 #include "server/greeting.h"
 #include "node/refusals.h"
-#include "node/registry.h"
+#include "node/clients.h"
 #include "node/unfinished.h"
 
 #ifndef SO_PEERPIDFD

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node/call.h"
 
+#include "node/clients.h"
 #include "node/refusals.h"
-#include "node/registry.h"
 #include "node/topology.h"
 
 static enum rsm_status answer_hello(struct rsmd_call *call)

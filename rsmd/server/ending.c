@@ -10,7 +10,7 @@
 #include "server/connection.h"
 #include "base/log.h"
 #include "node/remote/remote.h"
-#include "node/registry.h"
+#include "node/clients.h"
 
 static const int64_t slice_ns = 1000000; /* then the others have their turn */
 

@@ -33,11 +33,12 @@ rsmd/handover/give.c 4          # an update
 rsmd/handover/receive.c 3       # start
 rsmd/handover/state.c 2         # start, a line for each client whose controller has gone
 rsmd/node/controllers.c 1       # start and reload
-rsmd/node/events.c 2            # a bucket
+rsmd/node/counters.c 1          # a bucket
 rsmd/node/extents.c 1           # a defect of a transport
 rsmd/node/node.c 1              # start
 rsmd/node/offer.c 1             # a defect of a transport
 rsmd/node/refusals.c 2          # what this is about
+rsmd/node/remote/exporting.c 1  # a bucket
 rsmd/node/remote/remote.c 1     # start
 rsmd/node/shares.c 4            # once a minute for each resource; defects of rsmd
 rsmd/reload.c 11                # reload

@@ -115,7 +115,7 @@ bool daemon_is_empty(void)
            daemon_world.server.greeted_count == 0 && node->client_count == 0 &&
            node->shares.accounts == NULL && rsmd_shares_are_sound(&node->shares) &&
            node->extents == NULL && node->exports == NULL && node->published == NULL &&
-           node->imports == NULL && node->offers == NULL && node->interrupts_by_number == NULL;
+           node->importers == NULL && node->offers == NULL && node->interrupts_by_number == NULL;
 }
 
 /* ------------------------------------------------------------------ clients */

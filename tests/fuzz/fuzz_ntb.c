@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "fuzz.h"
 #include "transport/ntb/common/wire.h"
-#include "transport/ntb/node/session.h"
+#include "session.h"
 
 #define POOL (NTB_CONTROL_BYTES + UINT64_C(0x10000))
 
@@ -29,7 +29,7 @@ static void try_grant(const uint8_t *data, size_t size)
     memcpy(&segment, data, sizeof segment);
     data += sizeof segment;
     size -= sizeof segment;
-    if (!ntb_grant_decode(data, (uint32_t)size, segment, NTB_CONTROL_BYTES, POOL, &grant))
+    if (!ntb_grant_decode(data, (uint32_t)size, segment, POOL, &grant))
         return;
     for (uint32_t i = 0; i < grant.count; i++) {
         const struct ntb_grant_piece *piece = &grant.pieces[i];
@@ -57,16 +57,17 @@ static void try_ticket(const uint8_t *data, size_t size)
     memcpy(offer.blob, data + sizeof segment + 2, offer.blob_len);
     if (!ntb_ticket_decode(&offer, segment, rights, &ticket))
         return;
-    unsigned others = ntb_ticket_fds_before(ticket.flags) + ntb_ticket_fds_behind(ticket.flags);
+    unsigned others = ntb_ticket_fds_before(&ticket) + ticket.post_fds;
     check(rights == 0 || ticket.count + others == offer.fd_count);
     for (uint32_t i = 0; i < ticket.count; i++) {
         check(ticket.pieces[i].length <= INT64_MAX - ticket.pieces[i].offset);
         sum += ticket.pieces[i].length;
     }
     check(rights == 0 || sum == segment);
-    check((ticket.flags & NTB_TICKET_POSTS) == 0 ||
-          (ticket.count > 0 && (ticket.flags & NTB_TICKET_LOCAL) == 0 &&
-           ticket.posts_offset % 8 == 0));
+    check(ticket.post_fds <= NTB_POST_FDS_MAX);
+    check((ticket.flags & NTB_TICKET_POSTS) != 0
+              ? ticket.count > 0 && (ticket.flags & NTB_TICKET_LOCAL) == 0
+              : ticket.post_fds == 0 && ticket.post_word == 0);
 }
 
 static void run(struct ntb_session *sides, int64_t *now, unsigned steps)

@@ -10,6 +10,7 @@
 #include "fuzz.h"
 #include "input.h"
 #include "transport/ntb/node/window.h"
+#include "words.h"
 
 enum { STEPS_MAX = 200 };
 
@@ -34,7 +35,7 @@ static bool read_posts(struct ntb_port *port, uint32_t first, uint32_t count, ui
     return true;
 }
 
-static const struct ntb_port_ops port_ops = {.name = "fuzz", .posts = read_posts};
+static const struct ntb_port_ops port_ops = {.posts = read_posts};
 
 static void drop(struct ntb_offer *offer)
 {

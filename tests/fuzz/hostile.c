@@ -13,7 +13,7 @@
 #include "node/call.h"
 #include "check.h"
 #include "descriptors.h"
-#include "node/registry.h"
+#include "node/clients.h"
 #include "node/segment_ids.h"
 
 enum { CONNECTIONS = 8, SILENCES = 1 };
@@ -328,7 +328,7 @@ void hostile_stop(void)
         if (hostile.connections[i].socket >= 0)
             end_connection(&hostile.connections[i]);
     shrink();
-    CHECK(hostile.node.exports == NULL && hostile.node.imports == NULL &&
+    CHECK(hostile.node.exports == NULL && hostile.node.importers == NULL &&
           hostile.node.extents == NULL && hostile.node.offers == NULL);
     /* By its table each daemon is another one, and what else is in the node is as new. */
     rsmd_generation_table_free(hostile.node.generation_table);

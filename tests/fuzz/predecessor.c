@@ -55,7 +55,7 @@ void world_end(struct world *world)
     const struct rsmd_node *node = &world->node;
     CHECK(rsmd_server_end(&world->server, &instance));
     CHECK(node->extents == NULL && node->exports == NULL && node->published == NULL);
-    CHECK(node->imports == NULL && node->interrupts_by_number == NULL);
+    CHECK(node->importers == NULL && node->interrupts_by_number == NULL);
     CHECK(node->shares.accounts == NULL && rsmd_shares_are_sound(&node->shares));
     rsmd_node_end(&world->node);
     rsmd_conf_free(&world->conf);

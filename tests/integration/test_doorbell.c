@@ -48,7 +48,7 @@ static void begin_with(void **state, const char *exporters, const char *importer
     for (unsigned i = 0; i < 2; i++)
         snprintf(configuration[i], sizeof configuration[i],
                  "[controller sci0]\ntransport = ntb\ndevice = %s\n"
-                 "options = timeout=60000 wait=0%s\n[limits]\npeer-timeout-ms = 60000\n",
+                 "options = doorbell=%s\n[limits]\npeer-timeout-ms = 60000\n",
                  device[i], options[i]);
     const struct host hosts[] = {{1, configuration[0]}, {2, configuration[1]}};
     hosts_split(world, hosts);
@@ -63,7 +63,7 @@ static void begin_with(void **state, const char *exporters, const char *importer
 
 static void begin(void **state)
 {
-    begin_with(state, "", "");
+    begin_with(state, "yes", "yes");
 }
 
 static void post(unsigned times, uint32_t flags)
@@ -108,13 +108,13 @@ static void test_counts(void **state)
 
 static void test_exporter_without(void **state)
 {
-    begin_with(state, " doorbell=no", "");
+    begin_with(state, "no", "yes");
     counts();
 }
 
 static void test_importer_without(void **state)
 {
-    begin_with(state, "", " doorbell=no");
+    begin_with(state, "yes", "no");
     counts();
 }
 

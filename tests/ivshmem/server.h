@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * A server for QEMU's ivshmem-doorbell devices and for the ivshmem port of the NTB transport: shared
- * memory and doorbells for two hosts, like a cable between two bridges.
+ * A server for QEMU's ivshmem-doorbell devices and for the ivshmem port of the NTB
+ * transport: shared memory and doorbells for two hosts, like a cable between two bridges.
  *
- * No id is used twice, because QEMU corrupts its heap when one is. The lowest bit of an id is the
- * number of the half of the memory that belongs to the client. A third client waits until one of the others has gone.
+ * No id is used twice, because QEMU corrupts its heap when one is. The lowest bit of an id is
+ * the number of the half of the memory that belongs to the client. A third client waits until
+ * one of the others has gone.
  */
 #ifndef TESTS_IVSHMEM_SERVER_H
 #define TESTS_IVSHMEM_SERVER_H

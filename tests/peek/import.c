@@ -116,6 +116,8 @@ static enum rsm_status peek_connect(struct rsm_port *port, const struct rsm_offe
     struct peek_request request = {.operation = PEEK_BEGIN};
     struct peek_reply reply;
     (void)size, (void)rights;
+    if (offer->size < sizeof *offer || offer->node == 0) /* what every transport is to be told */
+        return RSM_ST_INVALID;
     if (offer->fd_count != 0 || offer->blob_len != sizeof blob)
         return RSM_ST_PROTOCOL;
     memcpy(&blob, offer->blob, sizeof blob);

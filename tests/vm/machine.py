@@ -110,7 +110,7 @@ class Machine:
         return words
 
     def bridge(self):
-        """What kernel/ntb_hw_ivshmem drives. A machine alone has both ends."""
+        """What tests/vm/kernel/ntb_hw_ivshmem drives. A machine alone has both ends."""
         if not self.options.bridge:
             return []
         ends = [link for link, _ in self.links()] or ([0] if self.options.peer else [0, 0])
@@ -120,7 +120,7 @@ class Machine:
                              "-device", f"ivshmem-doorbell,chardev=bridge{end},vectors=9")]
 
     def edu(self):
-        """What kernel/ntb_hw_edu drives: a device with a DMA engine, and memory that a window can be. The
+        """What tests/vm/kernel/ntb_hw_edu drives: a device with a DMA engine, and memory that a window can be. The
         IOMMU comes before the devices that it translates for."""
         words = ["-device", "intel-iommu"] if self.options.iommu else []
         if self.options.edu:

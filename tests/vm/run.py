@@ -36,7 +36,7 @@ AFTER_FAILURE_S = 10
 # a race under emulation, and more so on a busy host. Or it stands still, or its clock runs wrong. Then all
 # machines are started again.
 STARTS = 3
-# Of the bridge between two machines: memory and doorbells (kernel/ntb_hw_ivshmem).
+# Of the bridge between two machines: memory and doorbells (tests/vm/kernel/ntb_hw_ivshmem).
 BRIDGE_BYTES = 64 << 20
 BRIDGE_VECTORS = 9
 
@@ -68,7 +68,7 @@ def arguments():
     parser.add_argument("--repeat-memory", action="store_true", help="the machine's memory is that of a "
                         "device, too (ntb_hw_ivshmem's parameter pages)")
     parser.add_argument("--edu", action="store_true", help="QEMU's edu device, and memory for a window "
-                        "(kernel/ntb_hw_edu)")
+                        "(tests/vm/kernel/ntb_hw_edu)")
     parser.add_argument("--iommu", action="store_true", help="an IOMMU that translates for every device")
     parser.add_argument("--peer", metavar="PROGRAM", help="on the host, in place of the second "
                         "machine on the bridge: reads notes, writes notes")

@@ -4,9 +4,8 @@
  * importers here see, the generation of their slots, moves before anything else. */
 #include <event2/event.h>
 
-#include "node/registry.h"
+#include "node/exports.h"
 #include "node/remote/internal.h"
-#include "node/remote/release.h"
 #include "node/slice.h"
 
 enum {
@@ -16,23 +15,16 @@ enum {
 
 /* ------------------------------------------------------------------ by and by */
 
-static bool is_ours(const struct rsmd_remote *remote, const struct rsmd_import *import)
-{
-    return import->client != &remote->client;
-}
-
 /* True: no more of them. */
 static bool cut_some(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until)
 {
-    while (remote->doomed != NULL) {
-        struct rsmd_import *import = remote->doomed;
+    while (remote->doomed_imports != NULL || remote->doomed_importers != NULL) {
         if (rsmd_slice_is_over(until))
             return false;
-        rsmd_ends_done(import);
-        if (is_ours(remote, import))
-            rsmd_remote_abort(node, import, false);
+        if (remote->doomed_imports != NULL)
+            rsmd_remote_abort(node, remote->doomed_imports, false);
         else
-            rsmd_import_abort(node, import);
+            rsmd_export_abort(node, remote->doomed_importers->importer.grant);
     }
     return true;
 }
@@ -40,15 +32,17 @@ static bool cut_some(struct rsmd_node *node, struct rsmd_remote *remote, int64_t
 /* True: nothing is left in common. */
 static bool leave_some(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until)
 {
-    while (remote->imports != NULL || remote->waiting != NULL) {
+    while (remote->imports != NULL || remote->waiting != NULL || remote->importers != NULL) {
         if (rsmd_slice_is_over(until))
             return false;
         if (remote->imports != NULL)
             rsmd_remote_abort(node, remote->imports, true);
-        else
+        else if (remote->waiting != NULL)
             rsmd_remote_refuse(remote->waiting, RSM_ST_UNREACHABLE);
+        else
+            rsmd_remote_importer_free(node, remote->importers, RSM_RECORD_LOST);
     }
-    return rsmd_client_clear_until(node, &remote->client, until);
+    return true;
 }
 
 /* True: all have been named, or the link has too much to carry now. */
@@ -58,11 +52,11 @@ static bool report_some(struct rsmd_node *node, struct rsmd_remote *remote, int6
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_RELEASED,
                                   .u.released.incarnation = node->hosts->incarnation};
     while (remote->reported != NULL) {
-        const struct rsmd_import *import = remote->reported;
+        const struct rsmd_remote_import *import = remote->reported;
         if (rsmd_slice_is_over(until) ||
             carrier->queued(carrier->context, remote->node) > QUEUED_MAX)
             return false;
-        remote->reported = import->remote_next;
+        remote->reported = import->next;
         rsmd_remote_send_disconnect(node, remote, import->owed,
                                     RSM_CLUSTER_DIED | RSM_CLUSTER_HELD);
     }
@@ -93,11 +87,16 @@ static void go_on_in(const struct rsmd_node *node, int ms)
         evtimer_add(node->hosts->ends_go_on, &pause);
 }
 
+static bool is_doomed(const struct rsmd_remote *remote)
+{
+    return remote->doomed_imports != NULL || remote->doomed_importers != NULL;
+}
+
 /* One slice. Reports may have to wait until the link keeps up. */
 static void begin(struct rsmd_node *node, struct rsmd_remote *remote, int64_t until)
 {
     if (!go_on(node, remote, until))
-        go_on_in(node, remote->leaving || remote->doomed != NULL ? 0 : QUEUED_PAUSE_MS);
+        go_on_in(node, remote->leaving || is_doomed(remote) ? 0 : QUEUED_PAUSE_MS);
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *argument)
@@ -125,9 +124,9 @@ void rsmd_ends_finish(struct rsmd_node *node, struct rsmd_remote *remote)
 
 void rsmd_ends_leave(struct rsmd_node *node, struct rsmd_remote *remote)
 {
-    const struct rsmd_import *import;
-    for (import = remote->imports; import != NULL; import = import->hh_remote.next)
-        rsmd_generation_table_advance(node->generation_table, import->slot);
+    const struct rsmd_remote_import *import;
+    for (import = remote->imports; import != NULL; import = import->hh.next)
+        rsmd_generation_table_advance(node->generation_table, import->import.importer.slot);
     remote->leaving = true;
     remote->reporting = false;
     remote->reported = NULL;
@@ -140,33 +139,44 @@ bool rsmd_remote_busy(void *context, uint32_t id)
     return remote != NULL && remote->leaving;
 }
 
-bool rsmd_remote_has(const struct rsmd_import *import)
-{
-    return import->remote != NULL && import->remote->up;
-}
-
 /* ------------------------------------------------------------------ a fabric that goes */
 
-static void doom(struct rsmd_remote *remote, struct rsmd_import *import)
+static void doom_import(struct rsmd_remote *remote, struct rsmd_remote_import *import)
 {
     if (import->doomed)
         return;
     import->doomed = true;
-    DL_APPEND2(remote->doomed, import, remote_prev, remote_next);
+    DL_APPEND(remote->doomed_imports, import);
 }
 
-void rsmd_ends_doom(struct rsmd_node *node, struct rsmd_import *import)
+static void doom_importer(struct rsmd_remote *remote, struct rsmd_remote_importer *importer)
 {
-    doom(import->remote, import);
+    if (importer->doomed)
+        return;
+    importer->doomed = true;
+    DL_APPEND2(remote->doomed_importers, importer, doomed_prev, doomed_next);
+}
+
+void rsmd_ends_doom(struct rsmd_node *node, struct rsmd_remote_importer *importer)
+{
+    doom_importer(importer->remote, importer);
     go_on_in(node, 0);
 }
 
-void rsmd_ends_done(struct rsmd_import *import)
+void rsmd_ends_done_import(struct rsmd_remote_import *import)
 {
     if (!import->doomed)
         return;
     import->doomed = false;
-    DL_DELETE2(import->remote->doomed, import, remote_prev, remote_next);
+    DL_DELETE(import->remote->doomed_imports, import);
+}
+
+void rsmd_ends_done_importer(struct rsmd_remote_importer *importer)
+{
+    if (!importer->doomed)
+        return;
+    importer->doomed = false;
+    DL_DELETE2(importer->remote->doomed_importers, importer, doomed_prev, doomed_next);
 }
 
 /* Connects are refused at once. There are no more of them than RSMD_FORWARDS allows. */
@@ -183,16 +193,18 @@ static void refuse_connects(struct rsmd_remote *remote, const struct rsmd_contro
 static void cut(struct rsmd_node *node, struct rsmd_remote *remote,
                 const struct rsmd_controller *controller)
 {
-    struct rsmd_import *import;
-    for (import = remote->imports; import != NULL; import = import->hh_remote.next) {
-        if (import->controller != controller)
+    struct rsmd_remote_import *import;
+    struct rsmd_remote_importer *importer;
+    for (import = remote->imports; import != NULL; import = import->hh.next) {
+        const struct rsmd_importer *base = &import->import.importer;
+        if (base->controller != controller)
             continue;
-        rsmd_generation_table_advance(node->generation_table, import->slot);
-        doom(remote, import);
+        rsmd_generation_table_advance(node->generation_table, base->slot);
+        doom_import(remote, import);
     }
-    DL_FOREACH(remote->client.imports, import)
-    if (import->by == controller)
-        doom(remote, import);
+    DL_FOREACH(remote->importers, importer)
+    if (importer->importer.grant->by == controller)
+        doom_importer(remote, importer);
     refuse_connects(remote, controller);
     begin(node, remote, rsmd_slice_end(node));
 }
@@ -215,18 +227,18 @@ void rsmd_remote_cut_all(struct rsmd_node *node, const struct rsmd_controller *c
 
 /* ------------------------------------------------------------------ a link that comes up again */
 
-void rsmd_ends_owe(struct rsmd_remote *remote, struct rsmd_import *import, uint32_t id)
+void rsmd_ends_owe(struct rsmd_remote *remote, struct rsmd_remote_import *import, uint32_t id)
 {
     import->owed = id;
-    DL_APPEND2(remote->owed, import, remote_prev, remote_next);
+    DL_APPEND(remote->owed, import);
 }
 
-void rsmd_ends_pay(struct rsmd_remote *remote, struct rsmd_import *import)
+void rsmd_ends_pay(struct rsmd_remote *remote, struct rsmd_remote_import *import)
 {
     import->owed = 0;
     if (remote->reported == import)
-        remote->reported = import->remote_next;
-    DL_DELETE2(remote->owed, import, remote_prev, remote_next);
+        remote->reported = import->next;
+    DL_DELETE(remote->owed, import);
 }
 
 static bool releases_are_awaited(const struct rsmd_node *node)

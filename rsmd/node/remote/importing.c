@@ -7,11 +7,8 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "node/refusals.h"
-#include "node/records.h"
 #include "node/remote/internal.h"
-#include "node/remote/relay.h"
-#include "node/remote/release.h"
-#include "node/registry.h"
+#include "node/segment_ids.h"
 
 /* ------------------------------------------------------------------ requests under way */
 
@@ -74,7 +71,8 @@ struct rsmd_forward *rsmd_remote_forward(const struct rsmd_call *call, struct rs
                                      .remote = remote,
                                      .client = call->client,
                                      .controller = controller,
-                                     .importer = {.node = call->node->id,
+                                     .importer = {.size = sizeof(struct rsm_importer),
+                                                  .node = call->node->id,
                                                   .uid = call->who.uid,
                                                   .gid = call->who.gid,
                                                   .pid = call->who.pid,
@@ -134,7 +132,7 @@ enum rsm_status rsmd_remote_connect(struct rsmd_call *call, struct rsmd_controll
     return RSM_ST_UNREACHABLE;
 }
 
-/* ------------------------------------------------------------------ answers */
+/* ------------------------------------------------------------------ DISCONNECT */
 
 void rsmd_remote_send_disconnect(const struct rsmd_node *node, const struct rsmd_remote *remote,
                                  uint32_t id, uint32_t died)
@@ -155,21 +153,21 @@ static void give_back(const struct rsmd_node *node, const struct rsmd_remote *re
 /* ------------------------------------------------------------------ what a port has of an import */
 
 /* End what this node has given to the importing process. True: nothing of it is left. */
-static bool revoke_entry(const struct rsmd_import *import)
+static bool revoke_entry(const struct rsmd_remote_import *import)
 {
-    const struct rsmd_controller *controller = import->controller;
+    const struct rsmd_controller *controller = import->import.importer.controller;
     return import->entry == NULL ||
            controller->ops->imports->revoke(controller->port, import->entry);
 }
 
-static void close_entry(struct rsmd_import *import)
+static void close_entry(struct rsmd_remote_import *import)
 {
-    const struct rsmd_controller *controller = import->controller;
+    const struct rsmd_controller *controller = import->import.importer.controller;
     if (import->entry == NULL)
         return;
     controller->ops->imports->close(controller->port, import->entry);
     import->entry = NULL;
-    rsmd_share_give(import->account, RSMD_DESCRIPTORS, 1);
+    rsmd_share_give(import->import.importer.account, RSMD_DESCRIPTORS, 1);
 }
 
 static bool goes_through_its_node(const struct rsmd_controller *controller,
@@ -179,34 +177,160 @@ static bool goes_through_its_node(const struct rsmd_controller *controller,
 }
 
 /* Let the port make of the offer what a process of this host connects with. */
-static enum rsm_status accept_offer(struct rsmd_node *node, struct rsmd_import *import,
+static enum rsm_status accept_offer(struct rsmd_node *node, struct rsmd_remote_import *import,
                                     const struct rsm_cluster_connect_reply *reply,
                                     struct rsm_offer *offer)
 {
-    const struct rsmd_controller *controller = import->controller;
-    struct rsm_offer theirs = {.blob_len = reply->blob_len};
+    const struct rsmd_importer *importer = &import->import.importer;
+    const struct rsmd_controller *controller = importer->controller;
+    struct rsm_offer theirs = {
+        .size = sizeof theirs, .node = importer->exporter, .blob_len = reply->blob_len};
     memcpy(theirs.blob, reply->blob, reply->blob_len);
+    offer->size = sizeof *offer;
+    offer->node = importer->exporter;
     offer->blob_len = offer->fd_count = 0;
     if (!goes_through_its_node(controller, reply)) {
         *offer = theirs;
         return RSM_ST_OK;
     }
-    if (!rsmd_share_take(import->account, RSMD_DESCRIPTORS, 1))
+    if (!rsmd_share_take(importer->account, RSMD_DESCRIPTORS, 1))
         return RSM_ST_NO_RESOURCES;
     enum rsm_status status = controller->ops->imports->accept(
-        controller->port, import->exporter, reply->length, import->rights, &import->importer,
+        controller->port, importer->exporter, reply->length, importer->rights, &importer->who,
         &theirs, offer, &import->entry);
     if (status == RSM_ST_OK)
         return RSM_ST_OK;
     import->entry = NULL;
-    rsmd_share_give(import->account, RSMD_DESCRIPTORS, 1);
+    rsmd_share_give(importer->account, RSMD_DESCRIPTORS, 1);
     if (status != RSM_ST_PROTOCOL)
         return status;
-    rsmd_log_of_node(node, import->exporter,
+    rsmd_log_of_node(node, importer->exporter,
                      "controller %s: node %u makes an offer that makes no sense", controller->name,
-                     (unsigned)import->exporter);
+                     (unsigned)importer->exporter);
     return RSM_ST_UNREACHABLE;
 }
+
+/* ------------------------------------------------------------------ the end of a connection */
+
+struct rsmd_remote_import *rsmd_remote_import(const struct rsmd_remote *remote, uint32_t id)
+{
+    struct rsmd_remote_import *import;
+    HASH_FIND(hh, remote->imports, &id, sizeof id, import);
+    return import;
+}
+
+/* There is nothing in common any more; the client keeps its handle. */
+static void part(struct rsmd_remote_import *import)
+{
+    rsmd_relay_free(&import->relay);
+    HASH_DELETE(hh, import->remote->imports, import);
+    import->remote = NULL;
+    import->exported.id = 0;
+}
+
+/* What the exporter's node is told of a connection that is cut here. Nothing, if it cannot be told
+ * or knows already, unless it waits to hear that nobody has the memory any more. */
+static void tell_of_cut(const struct rsmd_node *node, struct rsmd_remote_import *import, bool known,
+                        bool released)
+{
+    uint32_t died = RSM_CLUSTER_DIED | (released ? 0 : RSM_CLUSTER_HELD);
+    if (!known)
+        rsmd_remote_send_disconnect(node, import->remote, import->exported.id, died);
+    else if (import->entry != NULL && released)
+        rsmd_remote_send_disconnect(node, import->remote, import->exported.id, 0);
+    if (!released)
+        rsmd_ends_owe(import->remote, import, import->exported.id);
+}
+
+void rsmd_remote_abort(struct rsmd_node *node, struct rsmd_remote_import *import, bool known)
+{
+    rsmd_ends_done_import(import);
+    rsmd_generation_table_advance(node->generation_table, import->import.importer.slot);
+    tell_of_cut(node, import, known, revoke_entry(import));
+    part(import);
+    rsmd_import_aborted(node, &import->import);
+}
+
+void rsmd_remote_on_abort(struct rsmd_node *node, struct rsmd_remote *remote, uint32_t id)
+{
+    struct rsmd_remote_import *import = rsmd_remote_import(remote, id);
+    if (import != NULL)
+        rsmd_remote_abort(node, import, true);
+}
+
+void rsmd_remote_on_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
+                                uint32_t id)
+{
+    struct rsmd_remote_import *import = rsmd_remote_import(remote, id);
+    if (import != NULL)
+        import->import.importer.ops->unavailable(node, &import->import.importer);
+}
+
+/* ------------------------------------------------------------------ what a client does to it */
+
+static struct rsmd_remote_import *remote_import(struct rsmd_import *import)
+{
+    return (struct rsmd_remote_import *)import;
+}
+
+/* The exporter's node is told as far as it does not know. */
+static void disconnect(struct rsmd_node *node, struct rsmd_import *base)
+{
+    struct rsmd_remote_import *import = remote_import(base);
+    struct rsmd_remote *creditor =
+        import->owed != 0 ? rsmd_remote_of(node, base->importer.exporter) : NULL;
+    rsmd_ends_done_import(import);
+    close_entry(import);
+    if (creditor != NULL) {
+        rsmd_remote_send_disconnect(node, creditor, import->owed, 0);
+        rsmd_ends_pay(creditor, import);
+    }
+    if (import->exported.id == 0)
+        return;
+    /* What was posted before is not to be lost. */
+    rsmd_relay_flush(import->relay);
+    rsmd_remote_send_disconnect(node, import->remote, import->exported.id,
+                                base->disconnected ? 0 : RSM_CLUSTER_DIED);
+    part(import);
+}
+
+static enum rsm_status need_relay(struct rsmd_node *node, struct rsmd_import *base,
+                                  const struct rsmd_events **events)
+{
+    struct rsmd_remote_import *import = remote_import(base);
+    *events = NULL;
+    if (import->remote == NULL || !import->remote->up)
+        return RSM_ST_OK;
+    const struct rsmd_relay_target target = {.remote = import->remote,
+                                             .account = base->importer.account,
+                                             .end = RSM_EVENT_EXPORT,
+                                             .id = import->exported.id};
+    return rsmd_relay_need(node, &import->relay, &target, events);
+}
+
+static bool ring_relay(struct rsmd_import *base)
+{
+    return rsmd_relay_rung(remote_import(base)->relay);
+}
+
+static void show(const struct rsmd_import *base, struct rsm_inspect_item *item)
+{
+    const struct rsmd_remote_import *import = (const struct rsmd_remote_import *)base;
+    if (import->remote == NULL)
+        return;
+    item->export_id = import->exported.id;
+    item->length = import->exported.length;
+    rsmd_segment_about(&import->exported.name, item);
+}
+
+static const struct rsmd_exporter_ops ops = {
+    .disconnect = disconnect,
+    .receiver = need_relay,
+    .ring = ring_relay,
+    .about = show,
+};
+
+/* ------------------------------------------------------------------ answers */
 
 /* A segment of a controller with another transport: the process would take the offer to the device of
  * the controller that it has named, which is not the one that the offer is for. */
@@ -235,29 +359,40 @@ static bool is_sound(const struct rsmd_remote *remote, const struct rsmd_forward
 }
 
 /* Make the connection's part that is here. */
-static enum rsm_status make_import(struct rsmd_forward *forward,
+static enum rsm_status make_import(const struct rsmd_forward *forward,
                                    const struct rsm_cluster_connect_reply *reply,
-                                   struct rsmd_import **made)
+                                   struct rsmd_remote_import **made)
 {
+    struct rsmd_node *node = forward->node;
     struct rsmd_remote *remote = forward->remote;
-    enum rsm_status status =
-        rsmd_import_make_remote(forward->node, forward->client, forward->controller, made);
-    if (status != RSM_ST_OK)
+    struct rsmd_remote_import *import = calloc(1, sizeof *import);
+    if (import == NULL)
+        return RSM_ST_NO_MEMORY;
+    struct rsmd_importer *importer = &import->import.importer;
+    rsmd_import_init(node, &import->import, forward->client);
+    import->import.exporter_ops = &ops;
+    importer->who = forward->importer;
+    importer->rights = forward->rights;
+    importer->exporter = remote->node;
+    importer->controller = forward->controller;
+    enum rsm_status status = rsmd_importer_enter(node, importer, forward->client->account);
+    if (status != RSM_ST_OK) {
+        free(import);
         return status;
-    struct rsmd_import *import = *made;
-    import->importer = forward->importer;
-    import->rights = forward->rights;
-    import->exporter = remote->node;
-    import->there.id = reply->import;
-    import->there.name = forward->name;
-    import->there.length = reply->length;
-    HASH_ADD(hh_remote, remote->imports, there.id, sizeof import->there.id, import);
-    if (import->hh_remote.tbl == NULL) {
-        import->there.id = 0;
-        rsmd_import_free(forward->node, import);
+    }
+    rsmd_import_add(&import->import);
+    node->connects++;
+    import->exported.id = reply->import;
+    import->exported.name = forward->name;
+    import->exported.length = reply->length;
+    HASH_ADD(hh, remote->imports, exported.id, sizeof import->exported.id, import);
+    if (import->hh.tbl == NULL) {
+        import->exported.id = 0;
+        rsmd_import_free(node, &import->import);
         return RSM_ST_NO_MEMORY;
     }
     import->remote = remote;
+    *made = import;
     return RSM_ST_OK;
 }
 
@@ -266,7 +401,7 @@ static enum rsm_status take_success(struct rsmd_forward *forward,
                                     struct rsm_import_connect_reply *body,
                                     struct rsm_packet_fds *fds)
 {
-    struct rsmd_import *import;
+    struct rsmd_remote_import *import;
     struct rsm_offer offer;
     enum rsm_status status = make_import(forward, reply, &import);
     if (status != RSM_ST_OK) {
@@ -275,15 +410,16 @@ static enum rsm_status take_success(struct rsmd_forward *forward,
     }
     status = accept_offer(forward->node, import, reply, &offer);
     if (status != RSM_ST_OK) {
-        rsmd_import_free(forward->node, import); /* and there, too */
+        rsmd_import_free(forward->node, &import->import); /* and there, too */
         return status;
     }
     fds->count = offer.fd_count;
     memcpy(fds->fds, offer.fds, offer.fd_count * sizeof offer.fds[0]);
+    const struct rsmd_importer *importer = &import->import.importer;
     *body = (struct rsm_import_connect_reply){
-        .import = import->id,
-        .slot = import->slot,
-        .generation = rsmd_generation_table_value(forward->node->generation_table, import->slot),
+        .import = importer->id,
+        .slot = importer->slot,
+        .generation = rsmd_generation_table_value(forward->node->generation_table, importer->slot),
         .length = reply->length,
         .size = reply->size,
         .rights = reply->rights,
@@ -320,80 +456,4 @@ void rsmd_remote_on_reply(struct rsmd_node *node, struct rsmd_remote *remote,
     answer.status = status;
     rsmd_remote_answer(forward, &answer, &fds);
     rsm_packet_fds_close(&fds);
-}
-
-/* ------------------------------------------------------------------ the end of a connection */
-
-struct rsmd_import *rsmd_remote_import(const struct rsmd_remote *remote, uint32_t id)
-{
-    struct rsmd_import *import;
-    HASH_FIND(hh_remote, remote->imports, &id, sizeof id, import);
-    return import;
-}
-
-/* There is nothing in common any more; the client keeps its handle. */
-static void part(struct rsmd_import *import)
-{
-    rsmd_relay_free(import);
-    HASH_DELETE(hh_remote, import->remote->imports, import);
-    import->remote = NULL;
-    import->there.id = 0;
-}
-
-/* What the exporter's node is told of a connection that is cut here. Nothing, if it cannot be told
- * or knows already, unless it waits to hear that nobody has the memory any more. */
-static void tell_of_cut(const struct rsmd_node *node, struct rsmd_import *import, bool known,
-                        bool released)
-{
-    uint32_t died = RSM_CLUSTER_DIED | (released ? 0 : RSM_CLUSTER_HELD);
-    if (!known)
-        rsmd_remote_send_disconnect(node, import->remote, import->there.id, died);
-    else if (import->entry != NULL && released)
-        rsmd_remote_send_disconnect(node, import->remote, import->there.id, 0);
-    if (!released)
-        rsmd_ends_owe(import->remote, import, import->there.id);
-}
-
-void rsmd_remote_abort(struct rsmd_node *node, struct rsmd_import *import, bool known)
-{
-    rsmd_ends_done(import);
-    rsmd_generation_table_advance(node->generation_table, import->slot);
-    tell_of_cut(node, import, known, revoke_entry(import));
-    part(import);
-    rsmd_record_to_importer(node, import, RSM_RECORD_LOST);
-}
-
-void rsmd_remote_on_abort(struct rsmd_node *node, struct rsmd_remote *remote, uint32_t id)
-{
-    struct rsmd_import *import = rsmd_remote_import(remote, id);
-    if (import != NULL)
-        rsmd_remote_abort(node, import, true);
-}
-
-void rsmd_remote_on_unavailable(struct rsmd_node *node, const struct rsmd_remote *remote,
-                                uint32_t id)
-{
-    struct rsmd_import *import = rsmd_remote_import(remote, id);
-    if (import != NULL)
-        rsmd_record_leave(node, import);
-}
-
-void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import)
-{
-    struct rsmd_remote *creditor =
-        import->owed != 0 ? rsmd_remote_of(node, import->exporter) : NULL;
-    rsmd_ends_done(import);
-    rsmd_fate_end(import);
-    close_entry(import);
-    if (creditor != NULL) {
-        rsmd_remote_send_disconnect(node, creditor, import->owed, 0);
-        rsmd_ends_pay(creditor, import);
-    }
-    if (import->there.id == 0)
-        return;
-    /* What was posted before is not to be lost. */
-    rsmd_relay_flush(import);
-    rsmd_remote_send_disconnect(node, import->remote, import->there.id,
-                                import->disconnected ? 0 : RSM_CLUSTER_DIED);
-    part(import);
 }

@@ -3,6 +3,10 @@
 #ifndef RSMD_REMOTE_INTERNAL_H
 #define RSMD_REMOTE_INTERNAL_H
 
+#include "node/grants.h"
+#include "node/imports.h"
+#include "node/remote/relay.h"
+#include "node/remote/release.h"
 #include "node/remote/remote.h"
 
 struct event;
@@ -24,20 +28,51 @@ struct rsmd_forward {
     struct rsmd_forward *client_prev, *client_next; /* of the client */
 };
 
+/** A process of another host that imports from here. It has a grant as long as it exists. */
+struct rsmd_remote_importer {
+    struct rsmd_importer importer; /* first, so that it leads here */
+    struct rsmd_node *node;
+    struct rsmd_remote *remote;
+    struct rsmd_relay *relay;     /* to it; NULL until somebody posts */
+    struct rsmd_release *release; /* of the offer, if its node has to release that */
+    struct event *overdue;        /* the fabric has lost it, and its node is to say why */
+    bool doomed; /* the fabric does not reach its node, and it is about to be cut */
+    struct rsmd_remote_importer *prev, *next;               /* of the node */
+    struct rsmd_remote_importer *doomed_prev, *doomed_next; /* of the node's doomed */
+};
+
+/** An import of a client of ours from a node of another host. */
+struct rsmd_remote_import {
+    struct rsmd_import import;     /* first, so that it leads here */
+    struct rsmd_remote *remote;    /* NULL: aborted */
+    struct rsmd_relay *relay;      /* to the exporter; NULL until the client posts */
+    struct rsm_node_import *entry; /* of the controller's port; NULL: it needs none */
+    bool doomed;                   /* as above */
+    uint32_t owed; /* the exporter's node waits for a DISCONNECT with this id; 0: it does not */
+    struct {
+        uint32_t id; /* of the connection at the exporter's node; 0 once aborted */
+        struct rsmd_segment_name name;
+        uint64_t length;
+    } exported;
+    struct rsmd_remote_import *prev, *next; /* of the node: doomed, or owed */
+    UT_hash_handle hh;                      /* by exported.id */
+};
+
 /** A node of another host. */
 struct rsmd_remote {
     uint32_t node;
     bool up;
-    uint64_t incarnation;         /* of its daemon, as RELEASED says; 0: not known */
-    struct rsmd_client client;    /* stands for its processes: owns their connections to us */
-    struct rsmd_import *imports;  /* from here to there, by there.id */
-    struct rsmd_forward *waiting; /* from here to there, not yet answered: oldest first */
+    uint64_t incarnation;                   /* of its daemon, as RELEASED says; 0: not known */
+    struct rsmd_remote_importer *importers; /* from there to here */
+    struct rsmd_remote_import *imports;     /* from here to there, by the exporter's id */
+    struct rsmd_forward *waiting;           /* from here to there, not yet answered: oldest first */
     uint32_t last_request;
-    bool leaving;                  /* the link has gone, and not all that was in common has ended */
-    struct rsmd_import *doomed;    /* connections of either side, to be cut by and by */
-    struct rsmd_import *owed;      /* of ours, cut, whose end it waits to hear of */
-    bool reporting;                /* it is to be told which these are ... */
-    struct rsmd_import *reported;  /* ... from this one on */
+    bool leaving; /* the link has gone, and not all that was in common has ended */
+    struct rsmd_remote_importer *doomed_importers; /* connections to be cut by and by ... */
+    struct rsmd_remote_import *doomed_imports;     /* ... of either side */
+    struct rsmd_remote_import *owed;               /* of ours, cut, whose end it waits to hear of */
+    bool reporting;                                /* it is to be told which these are ... */
+    struct rsmd_remote_import *reported;           /* ... from this one on */
     struct rsmd_release *releases; /* offers to it that it has not released, by import */
     UT_hash_handle hh;             /* by node */
 };
@@ -76,9 +111,9 @@ void rsmd_remote_on_unavailable(struct rsmd_node *node, const struct rsmd_remote
 void rsmd_remote_on_released(struct rsmd_node *node, struct rsmd_remote *remote,
                              const struct rsm_cluster_released *released);
 /** The connection of ours that the remote node calls so; NULL: none. */
-struct rsmd_import *rsmd_remote_import(const struct rsmd_remote *remote, uint32_t id);
+struct rsmd_remote_import *rsmd_remote_import(const struct rsmd_remote *remote, uint32_t id);
 /** Abort a connection of ours. @p known: the exporter's node knows, or cannot be told. */
-void rsmd_remote_abort(struct rsmd_node *node, struct rsmd_import *import, bool known);
+void rsmd_remote_abort(struct rsmd_node *node, struct rsmd_remote_import *import, bool known);
 void rsmd_remote_send_disconnect(const struct rsmd_node *node, const struct rsmd_remote *remote,
                                  uint32_t id, uint32_t died);
 
@@ -88,14 +123,15 @@ bool rsmd_ends_init(struct rsmd_node *node);
 void rsmd_ends_leave(struct rsmd_node *node, struct rsmd_remote *remote);
 /** The rest now. */
 void rsmd_ends_finish(struct rsmd_node *node, struct rsmd_remote *remote);
-/** A connection of either side is to be cut, by and by; the node is told. */
-void rsmd_ends_doom(struct rsmd_node *node, struct rsmd_import *import);
-/** It has ended, or ends now. */
-void rsmd_ends_done(struct rsmd_import *import);
+/** A connection from there is to be cut, by and by; the node is told. */
+void rsmd_ends_doom(struct rsmd_node *node, struct rsmd_remote_importer *importer);
+/** A connection has ended, or ends now. */
+void rsmd_ends_done_importer(struct rsmd_remote_importer *importer);
+void rsmd_ends_done_import(struct rsmd_remote_import *import);
 /** @p remote waits to hear of the end of a connection of ours that is cut; rsmd_ends_pay(): has
  *  heard, or need not. */
-void rsmd_ends_owe(struct rsmd_remote *remote, struct rsmd_import *import, uint32_t id);
-void rsmd_ends_pay(struct rsmd_remote *remote, struct rsmd_import *import);
+void rsmd_ends_owe(struct rsmd_remote *remote, struct rsmd_remote_import *import, uint32_t id);
+void rsmd_ends_pay(struct rsmd_remote *remote, struct rsmd_remote_import *import);
 /** The link has come up: say which connections of before still reach memory there. */
 void rsmd_ends_report(struct rsmd_node *node, struct rsmd_remote *remote);
 
@@ -123,8 +159,12 @@ void rsmd_remote_on_interrupt_reply(const struct rsmd_remote *remote,
 bool rsmd_relays_init(struct rsmd_node *node);
 
 /* exporting.c: processes there that import from us. */
-/** Nobody waits any more to hear why the fabric has lost a connection; harmless where nobody did. */
-void rsmd_fate_end(struct rsmd_import *import);
+/** The one of the remote node that has this id; NULL: there is none. */
+struct rsmd_remote_importer *rsmd_remote_importer(const struct rsmd_node *node,
+                                                  const struct rsmd_remote *remote, uint32_t id);
+/** End the connection of a process there, which the remote node knows, and free it. */
+void rsmd_remote_importer_free(struct rsmd_node *node, struct rsmd_remote_importer *importer,
+                               enum rsm_record_event event);
 void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,
                             const struct rsm_cluster_connect *asked);
 void rsmd_remote_on_disconnect(struct rsmd_node *node, struct rsmd_remote *remote,

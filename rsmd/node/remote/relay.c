@@ -18,7 +18,7 @@ enum {
 
 struct rsmd_relay {
     struct rsmd_node *node;
-    struct rsmd_import *import;
+    struct rsmd_relay_target target;
     struct rsmd_events events; /* what posters get; has no doorbell */
     bool waits;                /* the link did not keep up, or the counter could not be mapped */
     struct rsm_signals left;   /* taken from the counter and not sent */
@@ -36,26 +36,22 @@ static bool is_something(const struct rsm_signals *signals)
 
 static void send_by_link(const struct rsmd_relay *relay, const struct rsm_signals *signals)
 {
-    const struct rsmd_import *import = relay->import;
-    bool to_export = import->there.id != 0;
-    struct rsm_cluster_msg msg = {
-        .type = RSM_CLUSTER_EVENT,
-        .u.event = {.import = to_export ? import->there.id : import->id,
-                    .end = to_export ? RSM_EVENT_EXPORT : RSM_EVENT_IMPORT,
-                    .count = signals->count,
-                    .coalesced = signals->coalesced}};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_EVENT,
+                                  .u.event = {.import = relay->target.id,
+                                              .end = relay->target.end,
+                                              .count = signals->count,
+                                              .coalesced = signals->coalesced}};
     relay->node->events += signals->count + (signals->coalesced ? 1 : 0);
-    rsmd_remote_send(relay->node, import->remote, &msg);
+    rsmd_remote_send(relay->node, relay->target.remote, &msg);
 }
 
 /* To an importer, where its transport carries signals. The other direction is for the importing
  * process itself, which posts to its own connection. */
 static bool send_by_fabric(struct rsmd_relay *relay, const struct rsm_signals *signals)
 {
-    const struct rsmd_import *import = relay->import;
-    const struct rsmd_controller *by = import->by;
-    if (import->made == NULL ||
-        by->ops->signals->send(by->port, import->made, signals) != RSM_ST_OK)
+    const struct rsmd_grant *grant = relay->target.grant;
+    if (grant == NULL ||
+        grant->by->ops->signals->send(grant->by->port, grant->made, signals) != RSM_ST_OK)
         return false;
     relay->under_way = true;
     relay->sent = *signals;
@@ -118,7 +114,7 @@ static void send_on_or_wait(struct rsmd_relay *relay)
     if (!is_something(&relay->left))
         return;
     if (!send_by_fabric(relay, &relay->left)) {
-        if (carrier->queued(carrier->context, relay->import->remote->node) > QUEUED_MAX) {
+        if (carrier->queued(carrier->context, relay->target.remote->node) > QUEUED_MAX) {
             try_later(relay);
             return;
         }
@@ -127,11 +123,11 @@ static void send_on_or_wait(struct rsmd_relay *relay)
     relay->left = (struct rsm_signals){.count = 0};
 }
 
-bool rsmd_relay_rung(struct rsmd_import *import)
+bool rsmd_relay_rung(struct rsmd_relay *relay)
 {
-    if (import->relay != NULL)
-        send_on_or_wait(import->relay);
-    return import->relay != NULL;
+    if (relay != NULL)
+        send_on_or_wait(relay);
+    return relay != NULL;
 }
 
 /* Each of those that wait once; who still has to wait comes last. */
@@ -159,29 +155,27 @@ bool rsmd_relays_init(struct rsmd_node *node)
     return node->hosts->relays_go_on != NULL;
 }
 
-void rsmd_relay_taken(struct rsmd_import *import)
+void rsmd_relay_taken(struct rsmd_relay *relay)
 {
-    struct rsmd_relay *relay = import->relay;
     if (relay == NULL || !relay->under_way)
         return;
     relay->under_way = false;
     send_on_or_wait(relay);
 }
 
-void rsmd_relay_leave_fabric(struct rsmd_import *import)
+void rsmd_relay_leave_fabric(struct rsmd_relay *relay)
 {
-    struct rsmd_relay *relay = import->relay;
-    const struct rsmd_controller *by = import->by;
-    if (relay == NULL || !relay->under_way)
+    if (relay == NULL)
         return;
-    relay->under_way = false;
-    if (!by->ops->signals->arrived(by->port, import->made))
+    const struct rsmd_grant *grant = relay->target.grant;
+    relay->target.grant = NULL;
+    if (relay->under_way && !grant->by->ops->signals->arrived(grant->by->port, grant->made))
         send_by_link(relay, &relay->sent);
+    relay->under_way = false;
 }
 
-void rsmd_relay_flush(struct rsmd_import *import)
+void rsmd_relay_flush(struct rsmd_relay *relay)
 {
-    struct rsmd_relay *relay = import->relay;
     if (relay == NULL)
         return;
     (void)collect(relay);
@@ -193,7 +187,7 @@ void rsmd_relay_flush(struct rsmd_import *import)
 
 static enum rsm_status make(struct rsmd_relay *relay)
 {
-    struct rsmd_account *account = relay->import->account;
+    struct rsmd_account *account = relay->target.account;
     enum rsm_status status = rsmd_events_need_cell(account, &relay->events);
     if (status != RSM_ST_OK)
         return status;
@@ -209,38 +203,36 @@ static enum rsm_status make(struct rsmd_relay *relay)
 static void end(struct rsmd_relay *relay)
 {
     wait_no_more(relay);
-    rsmd_events_close(relay->import->account, &relay->events);
+    rsmd_events_close(relay->target.account, &relay->events);
     free(relay);
 }
 
-enum rsm_status rsmd_relay_need(struct rsmd_node *node, struct rsmd_import *import)
+enum rsm_status rsmd_relay_need(struct rsmd_node *node, struct rsmd_relay **relay,
+                                const struct rsmd_relay_target *target,
+                                const struct rsmd_events **events)
 {
-    if (import->relay != NULL)
-        return RSM_ST_OK;
-    struct rsmd_relay *relay = calloc(1, sizeof *relay);
-    if (relay == NULL)
-        return RSM_ST_NO_MEMORY;
-    relay->node = node;
-    relay->import = import;
-    rsmd_events_init(&relay->events);
-    enum rsm_status status = make(relay);
-    if (status != RSM_ST_OK) {
-        end(relay);
-        return status;
+    if (*relay == NULL) {
+        struct rsmd_relay *made = calloc(1, sizeof *made);
+        if (made == NULL)
+            return RSM_ST_NO_MEMORY;
+        made->node = node;
+        made->target = *target;
+        rsmd_events_init(&made->events);
+        enum rsm_status status = make(made);
+        if (status != RSM_ST_OK) {
+            end(made);
+            return status;
+        }
+        *relay = made;
     }
-    import->relay = relay;
+    *events = &(*relay)->events;
     return RSM_ST_OK;
 }
 
-const struct rsmd_events *rsmd_relay_events(const struct rsmd_import *import)
+void rsmd_relay_free(struct rsmd_relay **relay)
 {
-    return &import->relay->events;
-}
-
-void rsmd_relay_free(struct rsmd_import *import)
-{
-    if (import->relay == NULL)
+    if (*relay == NULL)
         return;
-    end(import->relay);
-    import->relay = NULL;
+    end(*relay);
+    *relay = NULL;
 }

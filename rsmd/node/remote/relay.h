@@ -12,29 +12,39 @@
 #ifndef RSMD_REMOTE_RELAY_H
 #define RSMD_REMOTE_RELAY_H
 
-#include "node/node.h"
+#include "node/grants.h"
 
-/** Make the relay of a connection whose other end is on another host, if it has none, charged to
- *  the importer's account. RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY. */
-enum rsm_status rsmd_relay_need(struct rsmd_node *node, struct rsmd_import *import);
+struct rsmd_relay;
+struct rsmd_remote;
 
-/** What posters get. The relay has been made. */
-const struct rsmd_events *rsmd_relay_events(const struct rsmd_import *import);
+/** Where a relay leads. */
+struct rsmd_relay_target {
+    struct rsmd_remote *remote;
+    struct rsmd_account *account;   /* the importer's, which pays */
+    uint32_t end;                   /* RSM_EVENT_EXPORT, RSM_EVENT_IMPORT */
+    uint32_t id;                    /* of the connection, as EVENT names it */
+    const struct rsmd_grant *grant; /* of an importer: the fabric may carry events by its offer */
+};
 
-/** Somebody has posted there. False: there is no relay. */
-bool rsmd_relay_rung(struct rsmd_import *import);
+/** Make a relay if *relay is NULL, and find the counter that posters get. RSM_ST_NO_RESOURCES,
+ *  RSM_ST_NO_MEMORY. */
+enum rsm_status rsmd_relay_need(struct rsmd_node *node, struct rsmd_relay **relay,
+                                const struct rsmd_relay_target *target,
+                                const struct rsmd_events **events);
 
-/** The importer has taken what went to it by the fabric. Harmless without relay, as is what
- *  follows. */
-void rsmd_relay_taken(struct rsmd_import *import);
+/** Somebody has posted there. Harmless without relay, as is what follows: false. */
+bool rsmd_relay_rung(struct rsmd_relay *relay);
 
-/** The connection is about to be revoked: what the fabric has not delivered goes by the link. */
-void rsmd_relay_leave_fabric(struct rsmd_import *import);
+/** The importer has taken what went to it by the fabric. */
+void rsmd_relay_taken(struct rsmd_relay *relay);
+
+/** The grant is about to be revoked: what the fabric has not delivered goes by the link. */
+void rsmd_relay_leave_fabric(struct rsmd_relay *relay);
 
 /** Send on what has been posted by now, by the link: the connection ends. */
-void rsmd_relay_flush(struct rsmd_import *import);
+void rsmd_relay_flush(struct rsmd_relay *relay);
 
-/** Close it; what is left in it is lost. Harmless without relay. */
-void rsmd_relay_free(struct rsmd_import *import);
+/** Close it; what is left in it is lost. */
+void rsmd_relay_free(struct rsmd_relay **relay);
 
 #endif

@@ -14,23 +14,23 @@ struct rsmd_release {
     UT_hash_handle hh;    /* by import */
 };
 
-struct rsmd_release *rsmd_release_make(struct rsmd_controller *by, struct rsm_node_offer *made)
+struct rsmd_release *rsmd_release_make(void)
 {
-    struct rsmd_release *release = calloc(1, sizeof *release);
-    if (release != NULL)
-        *release = (struct rsmd_release){.by = by, .made = made};
-    return release;
+    return calloc(1, sizeof(struct rsmd_release));
 }
 
-void rsmd_release_await(struct rsmd_import *import)
+void rsmd_release_init(struct rsmd_release *release, const struct rsmd_grant *grant)
 {
-    struct rsmd_release *release = import->release;
+    *release =
+        (struct rsmd_release){.import = grant->importer->id, .by = grant->by, .made = grant->made};
+}
+
+void rsmd_release_await(struct rsmd_remote *remote, struct rsmd_release *release)
+{
     if (release == NULL)
         return;
-    import->release = NULL;
-    release->import = import->id;
-    release->incarnation = import->client->remote->incarnation;
-    HASH_ADD_INT(import->client->remote->releases, import, release);
+    release->incarnation = remote->incarnation;
+    HASH_ADD_INT(remote->releases, import, release);
     /* Without memory to wait the offer holds what it has until the transport's session ends. */
     if (release->hh.tbl == NULL)
         free(release);

@@ -7,15 +7,18 @@
 #ifndef RSMD_REMOTE_RELEASE_H
 #define RSMD_REMOTE_RELEASE_H
 
-#include "node/node.h"
+#include "node/grants.h"
 
 struct rsmd_release;
+struct rsmd_remote;
 
-/** For an offer that has been made to a node of another host: so that its release cannot fail for
- *  want of memory later. NULL: no memory. Whoever has it frees it with free(). */
-struct rsmd_release *rsmd_release_make(struct rsmd_controller *by, struct rsm_node_offer *made);
-/** A connection has been severed and its offer revoked: wait for the release, if one is due. */
-void rsmd_release_await(struct rsmd_import *import);
+/** For a grant to a process of another host, made before that: so that the release of its offer cannot
+ *  fail for want of memory later. NULL: no memory. Whoever has it frees it with free(). */
+struct rsmd_release *rsmd_release_make(void);
+/** The grant that it is for. */
+void rsmd_release_init(struct rsmd_release *release, const struct rsmd_grant *grant);
+/** The grant has been revoked: wait until the node has released the offer. NULL: that is not due. */
+void rsmd_release_await(struct rsmd_remote *remote, struct rsmd_release *release);
 
 /** The node has released what the connection with this id had; ids that nothing waits for are
  *  ignored. */

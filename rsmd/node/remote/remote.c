@@ -7,10 +7,8 @@
 #include <sys/random.h>
 
 #include "base/log.h"
-#include "node/events.h"
-#include "node/registry.h"
+#include "node/exports.h"
 #include "node/remote/internal.h"
-#include "node/remote/release.h"
 
 static void free_hosts(struct rsmd_node *node)
 {
@@ -101,7 +99,6 @@ static struct rsmd_remote *need(struct rsmd_node *node, uint32_t id)
     if (remote == NULL)
         return NULL;
     remote->node = id;
-    remote->client = (struct rsmd_client){.greeted = true, .node = id, .remote = remote};
     HASH_ADD_INT(node->hosts->remote, node, remote);
     if (remote->hh.tbl == NULL) {
         free(remote);
@@ -169,13 +166,14 @@ static void take_event(struct rsmd_node *node, const struct rsmd_remote *remote,
 {
     bool coalesced = event->coalesced != 0;
     if (event->end == RSM_EVENT_EXPORT) {
-        struct rsmd_import *import = rsmd_client_import(node, &remote->client, event->import);
-        if (import != NULL)
-            rsmd_export_posted(node, import->exported, event->count, coalesced);
+        const struct rsmd_remote_importer *importer =
+            rsmd_remote_importer(node, remote, event->import);
+        if (importer != NULL)
+            rsmd_export_posted(node, importer->importer.grant->exported, event->count, coalesced);
     } else if (event->end == RSM_EVENT_IMPORT) {
-        struct rsmd_import *import = rsmd_remote_import(remote, event->import);
+        struct rsmd_remote_import *import = rsmd_remote_import(remote, event->import);
         if (import != NULL)
-            rsmd_import_posted(node, import, event->count, coalesced);
+            rsmd_import_posted(node, &import->import, event->count, coalesced);
     }
 }
 

@@ -6,8 +6,7 @@
  * carrier's affair (cluster/cluster.h).
  *
  *  - A process here imports from there: the connect is forwarded and answered when the remote node
- *    has; the connection is kept here with a slot of its own and there under a client that stands
- *    for this node.
+ *    has. The connection is an import here, with a slot of its own, and a grant there.
  *  - A process there imports from here: the mirror image.
  *  - Events go through relays (relay.h).
  *
@@ -78,18 +77,5 @@ enum rsm_status rsmd_remote_trigger(struct rsmd_call *call, uint32_t node,
                                     const struct rsmd_trigger *trigger);
 /** A client goes: what it has forwarded will not be answered. */
 void rsmd_remote_abandon(struct rsmd_client *client);
-/** Whether the other end of a connection is on another host, and the link there has not gone. */
-bool rsmd_remote_has(const struct rsmd_import *import);
-/** A connection is freed here, and if it is to an export of another host, that host is told as far
- *  as it does not know. */
-void rsmd_remote_disconnect(struct rsmd_node *node, struct rsmd_import *import);
-/** A connection from another host was cut here: tell that host. */
-void rsmd_remote_report_abort(struct rsmd_node *node, const struct rsmd_import *import);
-/** The fabric has lost a connection from another host. Only that host knows whether the importer has
- *  disconnected or died, and says so: the connection ends with its DISCONNECT. If none comes soon
- *  both are alive, and the connection is cut. */
-void rsmd_remote_lost(struct rsmd_node *node, struct rsmd_import *import);
-/** The segment of a connection from another host has become unavailable: tell that host. */
-void rsmd_remote_report_unavailable(struct rsmd_node *node, const struct rsmd_import *import);
 
 #endif

@@ -15,7 +15,7 @@ static struct ntb_allocator pool;
 static int begin(void **state)
 {
     (void)state;
-    assert_true(ntb_allocator_begin(&pool, FIRST, END, PAGE, 64));
+    ntb_allocator_begin(&pool, FIRST, END, PAGE, 64);
     return 0;
 }
 
@@ -38,21 +38,22 @@ static uint64_t room(uint64_t from, uint64_t to)
 static void ranges_are_apart(void)
 {
     const struct ntb_range *range;
-    uint64_t from = FIRST, sum = 0, slots = 0, most = 0;
+    uint64_t from = FIRST, sum = 0, most = 0;
+    uint32_t count = 0;
     for (range = ntb_range_from(&pool, 0); range != NULL; range = ntb_range_from(&pool, from)) {
         assert_true(range->offset >= from);
         assert_int_equal(range->offset % PAGE, 0);
         assert_true(range->length < NTB_LARGE || range->offset % NTB_LARGE == 0);
-        assert_int_equal(slots >> range->slot & 1, 0);
-        slots |= UINT64_C(1) << range->slot;
         most = room(from, range->offset) > most ? room(from, range->offset) : most;
         from = range->offset + range->length;
         sum += range->length;
+        count++;
     }
     assert_true(from <= END);
     most = room(from, END) > most ? room(from, END) : most;
     assert_int_equal(ntb_largest(&pool), most);
     assert_int_equal(sum, pool.used);
+    assert_int_equal(count, pool.count);
 }
 
 static void random_use(void **state)
@@ -83,22 +84,20 @@ static void nothing_impossible(void **state)
     assert_null(ntb_allocate(&pool, PAGE + 1));
     assert_null(ntb_allocate(&pool, END));
     assert_null(ntb_allocate(&pool, UINT64_MAX - PAGE + 1));
-    assert_null(ntb_reserve(&pool, FIRST - PAGE, PAGE, 0));
-    assert_null(ntb_reserve(&pool, END, PAGE, 0));
-    assert_null(ntb_reserve(&pool, FIRST, END, 0));
-    assert_null(ntb_reserve(&pool, UINT64_MAX - PAGE + 1, PAGE, 0));
-    assert_null(ntb_reserve(&pool, FIRST, PAGE, 64));
+    assert_null(ntb_reserve(&pool, FIRST - PAGE, PAGE));
+    assert_null(ntb_reserve(&pool, END, PAGE));
+    assert_null(ntb_reserve(&pool, FIRST, END));
+    assert_null(ntb_reserve(&pool, UINT64_MAX - PAGE + 1, PAGE));
     assert_null(ntb_range_from(&pool, 0));
 }
 
 static void what_was_there_before_stays_taken(void **state)
 {
     (void)state;
-    struct ntb_range *before = ntb_reserve(&pool, FIRST + PAGE, 2 * PAGE, 7);
+    struct ntb_range *before = ntb_reserve(&pool, FIRST + PAGE, 2 * PAGE);
     assert_non_null(before);
-    assert_null(ntb_reserve(&pool, FIRST + 2 * PAGE, PAGE, 8));
-    assert_null(ntb_reserve(&pool, FIRST, 2 * PAGE, 8));
-    assert_null(ntb_reserve(&pool, FIRST + 4 * PAGE, PAGE, 7)); /* its slot */
+    assert_null(ntb_reserve(&pool, FIRST + 2 * PAGE, PAGE));
+    assert_null(ntb_reserve(&pool, FIRST, 2 * PAGE));
     struct ntb_range *small = ntb_allocate(&pool, PAGE), *next = ntb_allocate(&pool, 2 * PAGE);
     assert_int_equal(small->offset, FIRST);
     assert_int_equal(next->offset, FIRST + 3 * PAGE);
@@ -107,16 +106,24 @@ static void what_was_there_before_stays_taken(void **state)
     ranges_are_apart();
 }
 
-static void slots_end(void **state)
+/* However they are taken, and also of what lies beside the pool. */
+static void there_is_a_limit(void **state)
 {
+    struct ntb_allocator beside;
     struct ntb_range *last = NULL;
     (void)state;
-    for (unsigned i = 0; i < 64; i++)
+    ntb_allocator_begin_beside(&beside, END, 2 * END, &pool);
+    assert_non_null(ntb_allocate(&beside, PAGE));
+    for (unsigned i = 0; i < 63; i++)
         assert_non_null(last = ntb_allocate(&pool, PAGE));
     assert_null(ntb_allocate(&pool, PAGE));
-    uint32_t slot = last->slot;
+    assert_null(ntb_allocate(&beside, PAGE));
+    assert_null(ntb_reserve(&pool, END - PAGE, PAGE));
     ntb_free_range(&pool, last);
-    assert_int_equal(ntb_allocate(&pool, PAGE)->slot, slot);
+    assert_non_null(ntb_allocate(&beside, PAGE));
+    assert_null(ntb_allocate(&pool, PAGE));
+    ntb_allocator_end(&beside);
+    assert_int_equal(pool.count, 62);
 }
 
 /* The lowest place, also among many. */
@@ -141,17 +148,16 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* The best time of a pair of calls in a pool with so many ranges of a page, apart from each other so that
- * nothing of two pages fits between them. */
+/* The best time of a pair of calls in a pool with so many ranges of a page, apart from each
+ * other so that nothing of two pages fits between them. */
 static double best_time(uint32_t count)
 {
     enum { TURNS = 20, PAIRS = 200 };
     struct ntb_allocator many;
     double best = 1e9;
-    assert_true(ntb_allocator_begin(&many, 0, 4 * count * PAGE, PAGE, 2 * count));
+    ntb_allocator_begin(&many, 0, 4 * count * PAGE, PAGE, 2 * count);
     for (uint32_t i = 0; i < count; i++)
-        assert_non_null(ntb_reserve(&many, 2 * i * PAGE, PAGE, i));
-    many.next_slot = count;
+        assert_non_null(ntb_reserve(&many, 2 * i * PAGE, PAGE));
     for (unsigned turn = 0; turn < TURNS; turn++) {
         double from = seconds();
         for (unsigned i = 0; i < PAIRS; i++)
@@ -178,7 +184,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(random_use, begin, end),
         cmocka_unit_test_setup_teardown(nothing_impossible, begin, end),
         cmocka_unit_test_setup_teardown(what_was_there_before_stays_taken, begin, end),
-        cmocka_unit_test_setup_teardown(slots_end, begin, end),
+        cmocka_unit_test_setup_teardown(there_is_a_limit, begin, end),
         cmocka_unit_test_setup_teardown(lowest_place, begin, end),
         cmocka_unit_test(cost_does_not_grow_with_ranges),
     };

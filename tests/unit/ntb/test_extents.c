@@ -10,14 +10,14 @@
 #define PAGE UINT64_C(4096)
 #define POOL (UINT64_C(64) << 20)
 
-enum { SLOTS = 4096, EXTENTS = 1000, EVENTS = 4 * SLOTS, PEER = 2 };
+enum { EXTENTS_MAX = 4096, EXTENTS = 1000, EVENTS = 4 * EXTENTS_MAX, PEER = 2 };
 
 enum state { UNKNOWN, LIVE, QUARANTINED };
 
 /* The port: an extent's id is its index. */
 static struct {
     struct ntb_port base;
-    enum state state[SLOTS];
+    enum state state[EXTENTS_MAX];
     uint64_t last_id;
     struct ntb_port_event events[EVENTS];
     unsigned first, count;
@@ -49,7 +49,7 @@ static void port_info(struct ntb_port *base, struct ntb_port_info *info)
     *info = (struct ntb_port_info){.pool_size = POOL,
                                    .granule = PAGE,
                                    .window_size = POOL,
-                                   .slots = SLOTS,
+                                   .extents_max = EXTENTS_MAX,
                                    .epoch = 1,
                                    .generation = 3,
                                    .sequence = 1,
@@ -83,11 +83,11 @@ static int port_extents(struct ntb_port *base, struct ntb_port_extent *extents, 
 }
 
 static enum rsm_status port_extent_make(struct ntb_port *base, uint64_t offset, uint64_t length,
-                                        uint32_t slot, struct ntb_port_memory *memory)
+                                        struct ntb_port_memory *memory)
 {
-    (void)base, (void)offset, (void)length, (void)slot;
+    (void)base, (void)offset, (void)length;
     *memory = (struct ntb_port_memory){.id = ++port.last_id, .fd = -1};
-    assert_in_range(port.last_id, 1, SLOTS - 1);
+    assert_in_range(port.last_id, 1, EXTENTS_MAX - 1);
     port.state[memory->id] = LIVE;
     return RSM_ST_OK;
 }
@@ -111,8 +111,7 @@ static bool port_extent_release(struct ntb_port *base, uint64_t id)
     return true;
 }
 
-static const struct ntb_port_ops ops = {.name = "fake",
-                                        .close = port_close,
+static const struct ntb_port_ops ops = {.close = port_close,
                                         .info = port_info,
                                         .next = port_next,
                                         .extents = port_extents,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Extents in place over a port that is the test's: which are made so, what the other host is shown, and
- * that nothing is left of one that fails, whichever step does. */
+/* Extents in place over a port that is the test's: which are made so, what the other host is
+ * shown, and that nothing is left of one that fails, whichever step does. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,12 @@
 
 #define PAGE UINT64_C(4096)
 
-enum { SLOTS = 64, EVENTS = 256, PEER = 2, POOL_PAGES = 8, PIN_PAGES = 16 };
+enum { EXTENTS = 64, EVENTS = 256, PEER = 2, POOL_PAGES = 8, PIN_PAGES = 16 };
+#define POOL_END (NTB_CONTROL_BYTES + POOL_PAGES * PAGE)
+#define WINDOW   (POOL_END + PIN_PAGES * PAGE)
 
-/* The port: an extent's id is its index; the memory of one in place is what was mapped when it was pinned. */
+/* The port: an extent's id is its index; the memory of one in place is what was mapped when it
+ * was pinned. */
 static struct {
     struct ntb_port base;
     struct {
@@ -41,11 +44,12 @@ static void port_close(struct ntb_port *base)
 static void port_info(struct ntb_port *base, struct ntb_port_info *info)
 {
     (void)base;
-    *info = (struct ntb_port_info){.pool_size = POOL_PAGES * PAGE,
+    *info = (struct ntb_port_info){.pool_size = POOL_END,
+                                   .pool_first = NTB_CONTROL_BYTES,
                                    .pin_size = PIN_PAGES * PAGE,
                                    .granule = PAGE,
-                                   .window_size = (POOL_PAGES + PIN_PAGES) * PAGE,
-                                   .slots = SLOTS,
+                                   .window_size = WINDOW,
+                                   .extents_max = EXTENTS,
                                    .epoch = 1,
                                    .generation = 3,
                                    .sequence = 1,
@@ -80,7 +84,6 @@ static int port_extents(struct ntb_port *base, struct ntb_port_extent *extents, 
                 (struct ntb_port_extent){.id = id,
                                          .offset = port.extents[id].offset,
                                          .length = port.extents[id].length,
-                                         .slot = (uint32_t)id,
                                          .quarantined = port.extents[id].quarantined};
     return (int)count;
 }
@@ -97,19 +100,18 @@ static enum rsm_status enter(uint64_t offset, uint64_t length, struct ntb_port_m
 }
 
 static enum rsm_status port_extent_make(struct ntb_port *base, uint64_t offset, uint64_t length,
-                                        uint32_t slot, struct ntb_port_memory *memory)
+                                        struct ntb_port_memory *memory)
 {
-    (void)base, (void)slot;
-    assert_true(offset + length <= POOL_PAGES * PAGE);
+    (void)base;
+    assert_true(offset >= NTB_CONTROL_BYTES && offset + length <= POOL_END);
     return port.make != RSM_ST_OK ? port.make : enter(offset, length, memory);
 }
 
 static enum rsm_status port_extent_make_in_place(struct ntb_port *base, uint64_t offset,
-                                                 uint64_t length, uint32_t slot,
-                                                 struct ntb_port_memory *memory)
+                                                 uint64_t length, struct ntb_port_memory *memory)
 {
-    (void)base, (void)slot;
-    assert_true(offset >= POOL_PAGES * PAGE && offset + length <= (POOL_PAGES + PIN_PAGES) * PAGE);
+    (void)base;
+    assert_true(offset >= POOL_END && offset + length <= WINDOW);
     return port.make_in_place != RSM_ST_OK ? port.make_in_place : enter(offset, length, memory);
 }
 
@@ -152,8 +154,7 @@ static bool port_extent_release(struct ntb_port *base, uint64_t id)
     return true;
 }
 
-static const struct ntb_port_ops ops = {.name = "fake",
-                                        .close = port_close,
+static const struct ntb_port_ops ops = {.close = port_close,
                                         .info = port_info,
                                         .next = port_next,
                                         .extents = port_extents,
@@ -221,7 +222,8 @@ static void off_by_default(void **state)
     nothing_is_left(before);
 }
 
-/* What the pool has room for lies there, the rest behind it; it is a memfd of which the pages are shown. */
+/* What the pool has room for lies there, the rest behind it; it is a memfd of which the pages
+ * are shown. */
 static void what_the_pool_has_no_room_for(void **state)
 {
     unsigned before = descriptors();
@@ -235,7 +237,7 @@ static void what_the_pool_has_no_room_for(void **state)
     assert_ptr_not_equal(memory, MAP_FAILED);
     assert_int_equal(memory[0], 0x5a);
     munmap((void *)memory, PAGE);
-    assert_int_equal(port.extents[3].offset, (2 * POOL_PAGES + 1) * PAGE);
+    assert_int_equal(port.extents[3].offset, POOL_END + (POOL_PAGES + 1) * PAGE);
     struct rsm_extent *none;
     assert_int_equal(ntb_extent_make(&window->base, 9 * PAGE, &none), RSM_ST_NO_MEMORY);
     ntb_extent_free(&window->base, large);
@@ -325,9 +327,8 @@ static void granted_and_quarantined(void **state)
     assert_int_equal(
         ntb_offer_make(&window->base, &piece, 1, RSM_RIGHT_READ, &importer, &offer, &made),
         RSM_ST_OK);
-    assert_true(ntb_grant_decode(offer.blob, offer.blob_len, 2 * PAGE, PAGE,
-                                 (POOL_PAGES + PIN_PAGES) * PAGE, &grant));
-    assert_int_equal(grant.pieces[0].offset, (POOL_PAGES + 1) * PAGE);
+    assert_true(ntb_grant_decode(offer.blob, offer.blob_len, 2 * PAGE, WINDOW, &grant));
+    assert_int_equal(grant.pieces[0].offset, POOL_END + PAGE);
     ntb_offer_revoke(&window->base, made);
     ntb_extent_free(&window->base, extent);
     assert_false(port.extents[1].pinned);
@@ -426,7 +427,8 @@ static void failures_are_not_charged(void **state)
     }
 }
 
-/* Who keeps a descriptor of what was freed keeps his share of it, and no other user loses by that. */
+/* Who keeps a descriptor of what was freed keeps his share of it, and no other user loses by
+ * that. */
 static void a_kept_descriptor_is_charged(void **state)
 {
     unsigned before = descriptors();
@@ -453,7 +455,8 @@ static void a_kept_descriptor_is_charged(void **state)
     nothing_is_left(before);
 }
 
-/* Nobody knows whose it was. What an earlier daemon has left counts as some user's, and ends like others. */
+/* Nobody knows whose it was. What an earlier daemon has left counts as some user's, and ends
+ * like others. */
 static void what_is_inherited_is_some_users(void **state)
 {
     const struct ntb_options options = {.pin_from = UINT64_MAX};

@@ -11,7 +11,9 @@
 #include "base/extent_memfd.h"
 #include "cmocka_all.h"
 #include "transport/ntb/common/posts.h"
+#include "port.h"
 #include "transport/ntb/import/poster.h"
+#include "words.h"
 
 /* Posts, of which 'p' accumulates and 'c' coalesces. */
 static uint64_t after(uint64_t word, const char *posts)
@@ -111,6 +113,7 @@ static void a_counter_that_lies_is_bounded(void **state)
 static void descriptors_are_looked_at(void **state)
 {
     enum { PAGE = 4096 };
+    const struct ntb_poster_ops *ops = &ntb_poster_ivshmem;
     struct ntb_poster poster;
     int pipe_ends[2];
     (void)state;
@@ -124,18 +127,19 @@ static void descriptors_are_looked_at(void **state)
         int memory, bell;
         uint64_t offset;
         enum rsm_status status;
-    } cases[] = {{sealed, bell, 8, RSM_ST_OK},           {sealed, bell, PAGE, RSM_ST_PROTOCOL},
-                 {open_ended, bell, 0, RSM_ST_PROTOCOL}, {bell, bell, 0, RSM_ST_PROTOCOL},
-                 {sealed, blocks, 0, RSM_ST_PROTOCOL},   {sealed, pipe_ends[1], 0, RSM_ST_PROTOCOL},
-                 {sealed, sealed, 0, RSM_ST_PROTOCOL},   {sealed, -1, 0, RSM_ST_PROTOCOL}};
+    } cases[] = {
+        {sealed, bell, 8, RSM_ST_OK},           {sealed, bell, PAGE, RSM_ST_PROTOCOL},
+        {open_ended, bell, 0, RSM_ST_PROTOCOL}, {bell, bell, 0, RSM_ST_PROTOCOL},
+        {sealed, blocks, 0, RSM_ST_PROTOCOL},   {sealed, pipe_ends[1], 0, RSM_ST_PROTOCOL},
+        {sealed, sealed, 0, RSM_ST_PROTOCOL},   {sealed, -1, 0, RSM_ST_PROTOCOL},
+        {sealed, bell, 4, RSM_ST_PROTOCOL},     {sealed, bell, INT64_MAX - 7, RSM_ST_PROTOCOL}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ntb_poster_init(&poster);
-        assert_int_equal(
-            ntb_poster_begin_shared(&poster, cases[i].memory, cases[i].offset, cases[i].bell, PAGE),
-            cases[i].status);
+        const struct ntb_ticket ticket = {.post_fds = 2, .post_word = cases[i].offset};
+        const int fds[] = {cases[i].memory, cases[i].bell};
+        assert_int_equal(ops->begin(&poster, &ticket, sealed, fds), cases[i].status);
         if (cases[i].status == RSM_ST_OK) {
             uint64_t rings, word;
-            assert_int_equal(ntb_poster_post(&poster, false), RSM_ST_OK);
+            assert_int_equal(ops->post(&poster, false), RSM_ST_OK);
             assert_int_equal(read(bell, &rings, sizeof rings), sizeof rings);
             assert_int_equal(rings, 1);
             assert_int_equal(pread(sealed, &word, sizeof word, 8), sizeof word);
@@ -144,10 +148,10 @@ static void descriptors_are_looked_at(void **state)
             const uint64_t full = UINT64_MAX - 1;
             assert_int_equal(write(bell, &full, sizeof full), sizeof full);
             assert_int_equal(fcntl(bell, F_SETFL, 0), 0);
-            assert_int_equal(ntb_poster_post(&poster, false), RSM_ST_OK);
+            assert_int_equal(ops->post(&poster, false), RSM_ST_OK);
             assert_int_equal(fcntl(bell, F_SETFL, O_NONBLOCK), 0);
+            ops->end(&poster);
         }
-        ntb_poster_end(&poster);
     }
     const int fds[] = {sealed, open_ended, bell, blocks, pipe_ends[0], pipe_ends[1]};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)

@@ -127,11 +127,11 @@ static void grants_are_as_before(void **state)
     struct ntb_grant grant;
     nobody_posts(state);
     assert_int_equal(offer()->connection, NTB_NO_CONNECTION);
-    assert_true(ntb_grant_decode(segment.grant.blob, segment.grant.blob_len, LENGTH,
-                                 NTB_CONTROL_BYTES, MEMORY / 2, &grant));
+    assert_true(
+        ntb_grant_decode(segment.grant.blob, segment.grant.blob_len, LENGTH, MEMORY / 2, &grant));
     assert_int_equal(segment.grant.blob[0], NTB_GRANT_MAGIC & 0xff);
     assert_int_equal(segment.grant.blob[4], 1); /* version */
-    assert_int_equal(segment.grant.blob_len, 7 * 4 + 20);
+    assert_int_equal(segment.grant.blob_len, 7 * 4 + 16);
 }
 
 /* Whoever may only read has no descriptor that writes. */
@@ -314,7 +314,7 @@ int main(void)
 {
     static struct settings plain_exporter = {.plain = 1}, plain_importer = {.plain = 2},
                            few_vectors = {.vectors = 2},
-                           slow = {.options = "timeout=600000,heartbeat=500000,wait=2000"};
+                           slow = {.timing = "timeout=600000,heartbeat=500000,wait=2000"};
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 #define TEST_WITH(name, settings)                                                                  \
     cmocka_unit_test_prestate_setup_teardown(name, begin, end, &(settings))

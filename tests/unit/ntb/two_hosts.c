@@ -11,7 +11,7 @@
 
 #include "server.h"
 
-static char directory[64], device[128], path[96];
+static char directory[64], device[192], path[96];
 static int listener, memory;
 int stop;
 static pthread_t server;
@@ -61,11 +61,11 @@ void look(unsigned node)
 
 void open_host(unsigned node)
 {
-    char options[128];
-    snprintf(options, sizeof options, "%s%s", settings.options,
-             settings.plain == node ? ",doorbell=no" : "");
-    const struct rsm_controller_info info = {
-        .size = sizeof info, .name = "ntb0", .device = device, .options = options, .node = node};
+    const struct rsm_controller_info info = {.size = sizeof info,
+                                             .name = "ntb0",
+                                             .device = device,
+                                             .options = settings.plain == node ? "doorbell=no" : "",
+                                             .node = node};
     host[node] = (struct host){.peer = 0};
     assert_true(node < sizeof host / sizeof host[0]);
     assert_int_equal(node_ops->open(&info, &host[node].port), RSM_ST_OK);
@@ -162,12 +162,12 @@ int begin(void **state)
     const struct settings *given = *state;
     settings = given != NULL ? *given : (struct settings){.vectors = 0};
     settings.vectors = settings.vectors != 0 ? settings.vectors : IVSHMEM_SERVER_VECTORS;
-    settings.options = settings.options != NULL ? settings.options : "timeout=300,wait=0";
+    settings.timing = settings.timing != NULL ? settings.timing : "timeout=300,wait=0";
     memset(&segment, 0, sizeof segment);
     strcpy(directory, "/tmp/rsm-ntb-XXXXXX");
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/socket", directory);
-    snprintf(device, sizeof device, "ivshmem:%s", path);
+    snprintf(device, sizeof device, "ivshmem:%s,%s", path, settings.timing);
     listener = ivshmem_server_listen(path);
     memory = ivshmem_server_memory(MEMORY);
     stop = eventfd(0, EFD_CLOEXEC);

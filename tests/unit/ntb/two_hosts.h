@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Both halves of two nodes, joined by an ivshmem server that is a thread of the test. Node 1 exports
- * a segment, and a process of node 2 imports it.
+ * Both halves of two nodes, joined by an ivshmem server that is a thread of the test. Node
+ * 1 exports a segment, and a process of node 2 imports it.
  */
 #ifndef TESTS_UNIT_NTB_TWO_HOSTS_H
 #define TESTS_UNIT_NTB_TWO_HOSTS_H
@@ -12,8 +12,9 @@
 #include "base/clock.h"
 #include "cmocka_all.h"
 #include "rsm/transport.h"
-#include "transport/ntb/node/session.h"
+#include "session.h"
 #include "transport/ntb/node/window.h"
+#include "words.h"
 
 #define PAGE       UINT64_C(4096)
 #define MEMORY     (UINT64_C(16) << 20) /* of both hosts */
@@ -28,9 +29,9 @@ static const struct rsm_import_ops *const import_ops = &rsm_transport_import_ops
 
 /** What begin() finds at *state, or NULL there; members that are 0 have defaults. */
 struct settings {
-    unsigned vectors;    /**< of the server */
-    unsigned plain;      /**< node without doorbells */
-    const char *options; /**< of both controllers */
+    unsigned vectors;   /**< of the server */
+    unsigned plain;     /**< node without doorbells */
+    const char *timing; /**< of both ports, as their device has it */
 };
 extern struct settings settings;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "node/registry.h"
+#include "node/clients.h"
 
 struct message {
     uint32_t from, to;

@@ -10,6 +10,8 @@
 #include <event2/event.h>
 
 #include "node/call.h"
+#include "node/grants.h"
+#include "node/imports.h"
 #include "cmocka_all.h"
 #include "protocol/event_counter.h"
 #include "node/remote/remote.h"

@@ -12,7 +12,6 @@
 #include "hosts.h"
 #include "node/reach.h"
 #include "node/remote/internal.h"
-#include "node/registry.h"
 
 enum { MANY = 20000, FEW = 3000, STEP_MAX_US = 50000 };
 
@@ -70,7 +69,7 @@ static unsigned rounds_until_over(void)
             continue;
     } while (++rounds < MANY &&
              (rsmd_remote_busy(&hosts.node[1], 2) || rsmd_remote_busy(&hosts.node[2], 1) ||
-              HASH_COUNT(hosts.node[1].imports) > 0));
+              HASH_COUNT(hosts.node[1].importers) > 0));
     return rounds;
 }
 
@@ -102,7 +101,7 @@ static void a_link_goes(void **state)
     }
     all_have_moved(MANY);
     /* The exporter's node has not revoked all of them, and keeps the memory for those. */
-    assert_in_range(HASH_COUNT(hosts.node[1].imports), 1, MANY);
+    assert_in_range(HASH_COUNT(hosts.node[1].importers), 1, MANY);
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_RECEIVERS,
                           .u.event_peers = {RSM_EVENT_IMPORT, made[MANY - 1].import, 0}};
     assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
@@ -111,8 +110,8 @@ static void a_link_goes(void **state)
     assert_true(rounds_until_over() > 1);
     assert_int_equal(hosts.proceeds, 2);
     assert_int_equal(hosts.revokes, MANY);
-    assert_int_equal(HASH_COUNT(hosts.node[1].imports), 0);
-    assert_int_equal(HASH_COUNT(hosts.node[2].imports), MANY); /* handles of the process */
+    assert_int_equal(HASH_COUNT(hosts.node[1].importers), 0);
+    assert_int_equal(HASH_COUNT(hosts.node[2].importers), MANY); /* handles of the process */
     judge("a link that goes");
 }
 

@@ -6,7 +6,6 @@
 #include "hosts.h"
 #include "node/controllers.h"
 #include "node/reach.h"
-#include "node/registry.h"
 
 static struct person exporter, importer;
 static uint32_t export_id;
@@ -71,7 +70,7 @@ static void the_process_gets_what_its_node_made(void **state)
     deliver_all();
     assert_int_equal(hosts.revokes, 1);
     assert_int_equal(hosts.held, 0);
-    assert_int_equal(HASH_COUNT(hosts.node[1].imports), 0);
+    assert_int_equal(HASH_COUNT(hosts.node[1].importers), 0);
 }
 
 static void refused_by_the_own_node(void **state)
@@ -86,8 +85,8 @@ static void refused_by_the_own_node(void **state)
         hosts.accept_status = cases[i].by_port;
         assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ), cases[i].told);
         deliver_all();
-        assert_int_equal(HASH_COUNT(hosts.node[1].imports), 0);
-        assert_int_equal(HASH_COUNT(hosts.node[2].imports), 0);
+        assert_int_equal(HASH_COUNT(hosts.node[1].importers), 0);
+        assert_int_equal(HASH_COUNT(hosts.node[2].importers), 0);
         assert_int_equal(hosts.held, 0);
     }
     hosts.accept_status = RSM_ST_OK;
@@ -145,7 +144,7 @@ static void the_fabric_is_lost(void **state)
         rsmd_reach_node(&hosts.node[2], controller, 1, true, 1);
         rsmd_reach_node(&hosts.node[2], controller, 1, false, 0);
         deliver_all();
-        assert_int_equal(HASH_COUNT(hosts.node[1].imports), 0);
+        assert_int_equal(HASH_COUNT(hosts.node[1].importers), 0);
         assert_int_equal(hosts.held, cuts == 0);
         disconnect(&import);
         deliver_all();

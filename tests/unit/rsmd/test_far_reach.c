@@ -51,7 +51,7 @@ static void reports_nodes(uint32_t node)
 static struct rsm_import_connect_reply connected(void)
 {
     assert_int_equal(connect_to(&importer, 1, RSM_RIGHT_READ | RSM_RIGHT_WRITE), RSM_ST_OK);
-    assert_int_equal(HASH_COUNT(hosts.node[1].imports), 1);
+    assert_int_equal(HASH_COUNT(hosts.node[1].importers), 1);
     return importer.reply.u.import_connect_reply;
 }
 
@@ -59,7 +59,7 @@ static struct rsm_import_connect_reply connected(void)
 static void ended(const struct rsm_import_connect_reply *import, unsigned revokes)
 {
     assert_true(has_moved(&importer, import));
-    assert_int_equal(HASH_COUNT(hosts.node[1].imports), 0);
+    assert_int_equal(HASH_COUNT(hosts.node[1].importers), 0);
     assert_int_equal(hosts.revokes, revokes);
 }
 
@@ -140,7 +140,7 @@ static void connects_under_way_are_answered(void **state)
     assert_int_equal(importer.answers, 1);
     assert_int_equal(importer.reply.status, RSM_ST_UNREACHABLE);
     deliver_all(); /* what the exporter's node granted is given back */
-    assert_int_equal(HASH_COUNT(hosts.node[1].imports), 0);
+    assert_int_equal(HASH_COUNT(hosts.node[1].importers), 0);
     assert_int_equal(hosts.revokes, 1);
 }
 

@@ -82,7 +82,7 @@ static uint32_t connect_one(struct person *person)
     HASH_FIND_INT(hosts.node[1].exports, &export_id, exported);
     assert_non_null(exported);
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): asserted */
-    return exported->imports->export_prev->id; /* the last one */
+    return exported->grants->prev->importer->id; /* the last one */
 }
 
 static void disconnect_one(struct person *person, uint32_t import)

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "hosts.h"
-#include "node/registry.h"
 
 static struct person exporter, importer;
 static uint32_t export_id;
@@ -36,7 +35,7 @@ static struct rsm_import_connect_reply connected(void)
 
 static unsigned imports_of(uint32_t node)
 {
-    return HASH_COUNT(hosts.node[node].imports);
+    return HASH_COUNT(hosts.node[node].importers);
 }
 
 static enum rsm_status end_export(uint32_t type, uint32_t flags)
@@ -413,7 +412,7 @@ static void answers_that_make_no_sense(void **state)
         /* the name of a connection that there is */
         {RSM_ST_OK, 0, 6, 4096, 4096, "shm"},
     };
-    bad[7].import = hosts.node[1].imports->id;
+    bad[7].import = hosts.node[1].importers->id;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         begin_connect(&importer, 1, 6);
         struct rsm_cluster_msg msg = {
@@ -470,14 +469,13 @@ static void nobody_ends_the_connections_of_others(void **state)
     assert_int_equal(connect_to(&local, 1, 6), RSM_ST_OK);
     rsm_packet_fds_close(&local.fds);
     connected();
-    struct rsmd_import *import, *next;
+    struct rsmd_importer *each, *next;
     uint32_t own = 0;
-    HASH_ITER(hh, hosts.node[1].imports, import, next)
+    HASH_ITER(hh, hosts.node[1].importers, each, next)
     {
-        struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT,
-                                      .u.import.import = import->id};
-        if (import->client->node == 2)
-            own = import->id;
+        struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT, .u.import.import = each->id};
+        if (each->who.node == 2)
+            own = each->id;
         forge(3, 1, msg);
     }
     assert_int_equal(imports_of(1), 2);

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "node/remote/relay.h"
 #include "hosts.h"
 
 static struct person exporter, importer;
@@ -137,7 +136,7 @@ static void counters_stop_at_their_end(void **state)
 {
     (void)state;
     struct rsm_event_counter *cell = own_counter(&exporter, RSM_EVENT_EXPORT, export_id);
-    uint32_t there = hosts.node[1].imports->id;
+    uint32_t there = hosts.node[1].importers->id;
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_EVENT,
                                   .u.event = {there, RSM_EVENT_EXPORT, UINT32_MAX, 0}};
     forge(2, 1, msg);
@@ -161,7 +160,7 @@ static void events_for_what_is_not_theirs(void **state)
     (void)state;
     struct rsm_event_counter *at_export = own_counter(&exporter, RSM_EVENT_EXPORT, export_id);
     struct rsm_event_counter *at_import = own_counter(&importer, RSM_EVENT_IMPORT, import_id);
-    uint32_t there = hosts.node[1].imports->id;
+    uint32_t there = hosts.node[1].importers->id;
     const struct {
         uint32_t from, to;
         struct rsm_cluster_event event;
@@ -252,7 +251,7 @@ static void expect_sent(unsigned sends, uint32_t count, bool coalesced)
 
 static void taken(void)
 {
-    rsmd_relay_taken(hosts.node[1].imports);
+    hosts.node[1].importers->ops->taken(hosts.node[1].importers);
 }
 
 /* One at a time; what is posted meanwhile goes together when the importer has taken the former. */
@@ -348,7 +347,7 @@ static void an_importer_goes_with_what_it_did_not_take(void **state)
                           .u.import_disconnect.import = import_id};
     assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
     deliver_all();
-    assert_null(hosts.node[1].imports);
+    assert_null(hosts.node[1].importers);
     assert_int_equal(hosts.fabric_sends, 1);
 }
 
@@ -363,7 +362,7 @@ static void an_importers_last_posts_are_collected(void **state)
                           .u.import_disconnect.import = import_id};
     assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
     assert_int_equal(pending_at_exporter(), 3); /* one was pending */
-    assert_null(hosts.node[1].imports);
+    assert_null(hosts.node[1].importers);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

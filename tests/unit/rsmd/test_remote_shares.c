@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "node/controllers.h"
 #include "node/refusals.h"
-#include "node/registry.h"
 
 static struct person exporter, importer;
 
@@ -31,7 +30,7 @@ static int tear_down(void **state)
 
 static unsigned imports_of(uint32_t node)
 {
-    return HASH_COUNT(hosts.node[node].imports);
+    return HASH_COUNT(hosts.node[node].importers);
 }
 
 /* Connect until there is no more; how often. */
@@ -231,7 +230,7 @@ static void what_transports_keep_is_charged(void **state)
     assert_int_equal(connect_all(&importer), 37 - 22); /* a user of a far node: 112 */
     assert_int_equal(shares->used[RSMD_THREADS], 37);
     struct rsm_msg end = {.type = RSM_MSG_IMPORT_DISCONNECT,
-                          .u.import_disconnect.import = importer.client.imports->id};
+                          .u.import_disconnect.import = importer.client.imports->importer.id};
     assert_int_equal(ask(&importer, &end), RSM_ST_OK);
     deliver_all();
     assert_int_equal(shares->used[RSMD_DESCRIPTORS], before + 108);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What librsm's operations cost beside bare loads and stores through the same window, for scripts/ntb_perf.sh and
- * bench/ntb_host.sh:
+ * What librsm's operations cost beside bare loads and stores through the same window, for
+ * scripts/ntb_perf.sh and bench/ntb_host.sh:
  *
  *   ntb_bench export FILE   export and publish a segment; says so, and ends when FILE is there
  *   ntb_bench NODE [NAME]   measure against that node's export, and print a table; NAME: only that operation
  *
- * Both sides of a line are measured in turns, so that what disturbs the machine disturbs both; the ratio is the median of
- * the turns'. With an emulated processor the ratios are what counts.
+ * Both sides of a line are measured in turns, so that what disturbs the machine disturbs both;
+ * the ratio is the median of the turns'. With an emulated processor the ratios are what counts.
  */
 #include <rsmapi.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 
     hostile_peer.py SOCKET
 
-It does what kernel/ntb_hw_ivshmem and rsm_ntb do between hosts (rsm_ntb.h, "Between hosts"), each
+It does what tests/vm/kernel/ntb_hw_ivshmem and rsm_ntb do between hosts (rsm_ntb.h, "Between hosts"), each
 time with something wrong. A line `play-NAME` on standard input begins an act; `played-NAME` on
 standard output says that it goes on.
 """
@@ -17,8 +17,8 @@ import sys
 import zlib
 
 BLOCK, IV_MAGIC, SPADS = 4096, 0x4E545649, 16  # of ntb_hw_ivshmem
-MAGIC, WIRE, SLOTS = 0x4E4D5352, 1, 16384
-HEARTBEAT, GROUPS, POSTS, COUNTERS = 0x10000, 0x18000, 0x1C000, 0x20000
+MAGIC, WIRE = 0x4E4D5352, 1
+HEARTBEAT, POSTS = 0x10000, 0x1C000
 CONNECTIONS = 2048
 GENERATION = 0x600DF00D
 BEAT_S = 0.03
@@ -84,11 +84,11 @@ class Peer:
         self.count = 0
         self.stale = None
 
-    def hello(self, magic=MAGIC, wire=WIRE, pool=None, granule=4096, slots=SLOTS):
+    def hello(self, magic=MAGIC, wire=WIRE, pool=None, granule=4096):
         pool = self.bridge.slot if pool is None else pool
         at = self.bridge.pool(self.bridge.port)
         self.bridge.put(at, magic, wire, GENERATION, self.sequence, self.sequence, GENERATION,
-                        pool & 0xFFFFFFFF, pool >> 32, granule, 0, slots, 66, 0, 0)
+                        pool & 0xFFFFFFFF, pool >> 32, granule, 0, 0, 66, 0, 0)
 
     def greeting(self, wire=WIRE, ack=None):
         guest = self.bridge.get(self.bridge.block(self.bridge.port) + SPADS + 8, 2)
@@ -134,11 +134,6 @@ class Peer:
             self.heart()
             self.stale = self.stale or tuple(self.greeting()[3:5])
         elif self.act == "flood":
-            counters = bridge.pool(1 - bridge.port) + COUNTERS
-            for slot in range(SLOTS):
-                bridge.put(counters + 4 * slot, 0x7FFFFFFF * (self.count + 1) + slot)
-            for group in range(SLOTS // 128):
-                bridge.put(bridge.pool(1 - bridge.port) + GROUPS + 4 * group, ~self.count)
             posts = bridge.pool(1 - bridge.port) + POSTS
             for connection in range(CONNECTIONS):
                 bridge.put(posts + 8 * connection, 0x7FFFFFFF * self.count + connection,

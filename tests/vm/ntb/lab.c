@@ -150,11 +150,9 @@ struct rsm_ntb_event await_event(int control, uint32_t type)
     return event;
 }
 
-int export_extent(int control, uint64_t offset, uint64_t length, uint32_t slot, int *fd,
-                  uint64_t *id)
+int export_extent(int control, uint64_t offset, uint64_t length, int *fd, uint64_t *id)
 {
-    struct rsm_ntb_export arg = {
-        .control_fd = control, .slot = slot, .offset = offset, .length = length};
+    struct rsm_ntb_export arg = {.control_fd = control, .offset = offset, .length = length};
 
     *fd = open_port();
     if (ioctl(*fd, RSM_NTB_EXPORT, &arg)) {
@@ -200,11 +198,10 @@ static int import_it(struct rsm_ntb_import arg, struct import *import)
     return 0;
 }
 
-int import_extent(int control, uint64_t offset, uint64_t length, uint32_t slot, uint32_t epoch,
-                  uint32_t flags, struct import *import)
+int import_extent(int control, uint64_t offset, uint64_t length, uint32_t epoch, uint32_t flags,
+                  struct import *import)
 {
     return import_it((struct rsm_ntb_import){.control_fd = control,
-                                             .slot = slot,
                                              .offset = offset,
                                              .length = length,
                                              .epoch = epoch,
@@ -244,10 +241,9 @@ int barrier(const struct import *import, uint32_t err_seq)
            status->err_seq == err_seq;
 }
 
-struct rsm_ntb_check check(const struct import *import, uint32_t err_seq)
+int revoke_import(int control, uint64_t id)
 {
-    struct rsm_ntb_check arg = {.err_seq = err_seq};
+    struct rsm_ntb_revoke arg = {.id = id};
 
-    CHECK(!ioctl(import->fd, RSM_NTB_CHECK, &arg), "CHECK");
-    return arg;
+    return ioctl(control, RSM_NTB_REVOKE, &arg) ? errno : 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The driver test's view of the lab and of /dev/rsm_ntbN. Whatever fails ends the program with status 1. */
+/* The driver test's view of the lab and of /dev/rsm_ntbN. Whatever fails ends the program with
+ * status 1. */
 #ifndef TESTS_VM_NTB_LAB_H
 #define TESTS_VM_NTB_LAB_H
 
@@ -45,19 +46,20 @@ uint32_t await_session(int fd, uint32_t after);
 struct rsm_ntb_event await_event(int control, uint32_t type);
 
 /* 0 or errno; *fd is the descriptor, *id the extent's. */
-int export_extent(int control, uint64_t offset, uint64_t length, uint32_t slot, int *fd,
-                  uint64_t *id);
+int export_extent(int control, uint64_t offset, uint64_t length, int *fd, uint64_t *id);
 volatile uint64_t *map_export(int fd, uint64_t length);
-int import_extent(int control, uint64_t offset, uint64_t length, uint32_t slot, uint32_t epoch,
-                  uint32_t flags, struct import *import);
-/* The same, with the counter of a connection and no slot. */
+int import_extent(int control, uint64_t offset, uint64_t length, uint32_t epoch, uint32_t flags,
+                  struct import *import);
+/* The same, with the counter of a connection. */
 int import_posting(int control, uint64_t offset, uint64_t length, uint32_t epoch, uint32_t flags,
                    uint32_t connection, struct import *import);
 void close_import(struct import *import, uint64_t length);
 
-/* As in rsm_ntb.h: whether what was stored since the barrier was opened with err_seq has arrived. */
+/* As in rsm_ntb.h: whether what was stored since the barrier was opened with err_seq has
+ * arrived. */
 int barrier(const struct import *import, uint32_t err_seq);
-struct rsm_ntb_check check(const struct import *import, uint32_t err_seq);
+/* 0 or errno. */
+int revoke_import(int control, uint64_t id);
 
 /* hostile.c */
 int hostile(void);

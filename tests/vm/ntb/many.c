@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an operation on one extent or import costs when there are many others, in a machine with both ends of a bridge:
- * extents of port 0, imported by port 1. And signals find the right ones among many.
+ * What an operation on one extent or import costs when there are many others, in a machine with
+ * both ends of a bridge: extents of port 0, imported by port 1. And posts are counted for the
+ * right ones among many.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -16,7 +15,7 @@
 
 #define PAGE     (4 * KIB)
 #define MANY     880u
-#define APART    18u /* slots, so that they are spread over all there are */
+#define APART    2u /* connections, so that they are spread over all there are */
 #define TURNS    201u
 #define DEARER   4.0 /* at most, among many */
 #define AT(i)    (RSM_NTB_CONTROL_SIZE + (uint64_t)(i)*PAGE)
@@ -25,6 +24,7 @@
 
 static int controls[2];
 static int extents[MANY], imports[MANY];
+static uint64_t posted[MANY]; /* by each import */
 static uint64_t extent_ids[MANY], import_ids[MANY];
 
 /* ---- operations, each on the extent or import i ---- */
@@ -52,25 +52,31 @@ static void revoke_again(unsigned i)
     CHECK(!ioctl(controls[IMPORTER], RSM_NTB_REVOKE, &arg), "REVOKE");
 }
 
-static void signal_one(unsigned i)
+static void await_posts(unsigned i)
 {
-    struct pollfd poller = {.fd = extents[i], .events = POLLIN};
-    uint64_t count;
+    double end = now() + 60;
 
-    CHECK(!ioctl(imports[i], RSM_NTB_SIGNAL), "SIGNAL");
-    CHECK(poll(&poller, 1, 60000) == 1, "no signal of %u", i);
-    CHECK(read(extents[i], &count, sizeof count) == sizeof count && count == 1, "signals of %u", i);
+    while (post_counter(controls[EXPORTER], i * APART) != posted[i])
+        CHECK(now() < end, "posts of %u: %lu of %lu", i,
+              (long)post_counter(controls[EXPORTER], i * APART), (long)posted[i]);
+}
+
+static void post_one(unsigned i)
+{
+    CHECK(!ioctl(imports[i], RSM_NTB_POST, 0), "POST");
+    posted[i]++;
+    await_posts(i);
 }
 
 /* REVOKE comes last: nothing else can be done with an import after it. */
 static const struct {
     const char *name;
     void (*run)(unsigned i);
-    int judged; /* the time of a signal is mostly the bridge's */
+    int judged; /* the time of a post is mostly the bridge's */
 } operations[] = {
     {"RELEASE", release_live, 1},
     {"EXTENTS", list_one, 1},
-    {"SIGNAL to read", signal_one, 0},
+    {"POST to POSTS", post_one, 0},
     {"REVOKE", revoke_again, 1},
 };
 #define OPERATIONS (sizeof operations / sizeof *operations)
@@ -108,39 +114,35 @@ static void measure_all(unsigned i, double *seconds)
 static void add(unsigned i, uint32_t epoch)
 {
     struct rsm_ntb_import arg = {.control_fd = controls[IMPORTER],
-                                 .slot = i * APART,
+                                 .flags = RSM_NTB_POSTER,
                                  .offset = AT(i),
                                  .length = PAGE,
-                                 .epoch = epoch};
+                                 .epoch = epoch,
+                                 .connection = i * APART};
 
     use_port(EXPORTER);
-    CHECK(!export_extent(controls[EXPORTER], AT(i), PAGE, i * APART, &extents[i], &extent_ids[i]),
-          "export %u", i);
-    CHECK(!fcntl(extents[i], F_SETFL, O_NONBLOCK), "fcntl");
+    CHECK(!export_extent(controls[EXPORTER], AT(i), PAGE, &extents[i], &extent_ids[i]), "export %u",
+          i);
     use_port(IMPORTER);
     imports[i] = open_port();
     CHECK(!ioctl(imports[i], RSM_NTB_IMPORT, &arg), "import %u", i);
     import_ids[i] = arg.id;
 }
 
-/* A signal each, at once: one doorbell may stand for many of them. The import `revoked` has ended. */
-static void signal_all(unsigned revoked)
+/* A post each, at once: one doorbell may stand for many of them, and each is counted for its
+ * connection. The import `revoked` has ended. */
+static void post_all(unsigned revoked)
 {
-    uint64_t count;
-
-    for (unsigned i = 0; i < MANY; i++)
-        CHECK(i == revoked || !ioctl(imports[i], RSM_NTB_SIGNAL), "SIGNAL %u", i);
     for (unsigned i = 0; i < MANY; i++) {
-        struct pollfd poller = {.fd = extents[i], .events = POLLIN};
+        int error = ioctl(imports[i], RSM_NTB_POST, 0) ? errno : 0;
 
-        if (i == revoked)
-            continue;
-        CHECK(poll(&poller, 1, 60000) == 1, "no signal of %u", i);
-        CHECK(read(extents[i], &count, sizeof count) == sizeof count && count == 1, "signals of %u",
-              i);
+        CHECK(error == (i == revoked ? ESTALE : 0), "POST %u: %d", i, error);
+        posted[i] += !error;
     }
     for (unsigned i = 0; i < MANY; i++)
-        CHECK(read(extents[i], &count, sizeof count) < 0 && errno == EAGAIN, "one more of %u", i);
+        await_posts(i);
+    for (unsigned i = 0; i < MANY; i++)
+        CHECK(!post_counter(controls[EXPORTER], i * APART + 1), "posts of nobody beside %u", i);
 }
 
 /* What tests before this one have left in quarantine. */
@@ -175,7 +177,7 @@ int many(void)
         if (!i)
             measure_all(0, alone);
     }
-    signal_all(0);
+    post_all(0);
     measure_all(MANY - 1, among);
     for (unsigned k = 0; k < OPERATIONS; k++) {
         double ratio = among[k] / alone[k];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the rest of the kernel can do with exported memory: all of it if the pool consists of pages (port 0 of
- * a machine with both ends of a bridge), and what the manual says if it is device memory (port 1).
+ * What the rest of the kernel can do with exported memory: all of it if the pool consists of
+ * pages (port 0 of a machine with both ends of a bridge), and what the manual says if it is
+ * device memory (port 1).
  */
 #include <elf.h>
 #include <errno.h>
@@ -202,7 +203,7 @@ static void pinned(struct side *side)
     close(pipes[0]);
     close(pipes[1]);
     CHECK(!ioctl(side->control, RSM_NTB_RELEASE, &release), "RELEASE");
-    CHECK(!export_extent(side->control, FIRST, LENGTH, 1, &again, NULL), "after RELEASE");
+    CHECK(!export_extent(side->control, FIRST, LENGTH, &again, NULL), "after RELEASE");
     close(again);
     printf("result: %s: a page that a pipe has is not used again\n", side->name);
 }
@@ -229,7 +230,8 @@ static volatile uint64_t *touch(int fd, uint64_t pages, double *seconds, long *c
     return data;
 }
 
-/* What the first touch of each page costs; and pages that have gone from a mapping come back with what they held. */
+/* What the first touch of each page costs; and pages that have gone from a mapping come back
+ * with what they held. */
 static void first_touch(const struct side *side)
 {
     enum { PAGES = 768, TURNS = 9 };
@@ -239,7 +241,7 @@ static void first_touch(const struct side *side)
     long count;
     int fd;
 
-    CHECK(!export_extent(side->control, FIRST + LENGTH, PAGES * PAGE, 2, &fd, NULL), "export");
+    CHECK(!export_extent(side->control, FIRST + LENGTH, PAGES * PAGE, &fd, NULL), "export");
     for (int turn = 0; turn < TURNS; turn++) {
         if (data)
             munmap((void *)data, PAGES * PAGE);
@@ -263,12 +265,12 @@ static void first_touch(const struct side *side)
 static void begin(struct side *side, int number, const struct side *other)
 {
     use_port(number);
-    CHECK(!export_extent(side->control, FIRST, LENGTH, 1, &side->fd, NULL), "export");
+    CHECK(!export_extent(side->control, FIRST, LENGTH, &side->fd, NULL), "export");
     side->data = map_export(side->fd, LENGTH);
     side->of_pages = (info_of(side->control).caps & RSM_NTB_CAP_PAGES) != 0;
     CHECK(side->of_pages == !number, "port %d: caps %x", number, info_of(side->control).caps);
     use_port(!number);
-    CHECK(!import_extent(other->control, FIRST, LENGTH, 1, await_session(other->control, 0), 0,
+    CHECK(!import_extent(other->control, FIRST, LENGTH, await_session(other->control, 0), 0,
                          &side->import),
           "%s: import", side->name);
 }

@@ -19,8 +19,8 @@
  *                            there is a new session, what is stored may land where it always did
  *   ntb_peer reach NODE      connect, as soon as that is possible
  *
- * NTB_PEER_CONTROLLER and NTB_PEER_SEGMENT in the environment name another controller than sci0 and another
- * segment.
+ * NTB_PEER_CONTROLLER and NTB_PEER_SEGMENT in the environment name another controller than sci0
+ * and another segment.
  */
 #include <errno.h>
 #include <rsmapi.h>

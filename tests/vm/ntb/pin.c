@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of processes behind the window, in place: pin off|pin. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -24,7 +26,7 @@ static void off(int control)
     int fd;
 
     CHECK(!(info.caps & RSM_NTB_CAP_PIN) && !info.pin_size, "caps %#x", info.caps);
-    CHECK(in_place(control, info.pool_size, LENGTH, 1, &fd) == EOPNOTSUPP, "EXPORT in place");
+    CHECK(in_place(control, info.pool_size, LENGTH, &fd) == EOPNOTSUPP, "EXPORT in place");
 }
 
 static void refusals(int control)
@@ -35,20 +37,19 @@ static void refusals(int control)
     volatile uint64_t *pool;
     int fd, ordinary;
 
-    CHECK(in_place(control, first - LENGTH, LENGTH, 1, &fd) == EINVAL, "in the pool");
-    CHECK(in_place(control, first + size, LENGTH, 1, &fd) == EINVAL, "behind the range");
-    CHECK(in_place(control, first + size - 4 * KIB, LENGTH, 1, &fd) == EINVAL, "across its end");
-    CHECK(export_extent(control, first, LENGTH, 1, &fd, NULL) == EINVAL, "not in place");
-    CHECK(!export_extent(control, RSM_NTB_CONTROL_SIZE, LENGTH, 1, &ordinary, NULL), "EXPORT");
+    CHECK(in_place(control, first - LENGTH, LENGTH, &fd) == EINVAL, "in the pool");
+    CHECK(in_place(control, first + size, LENGTH, &fd) == EINVAL, "behind the range");
+    CHECK(in_place(control, first + size - 4 * KIB, LENGTH, &fd) == EINVAL, "across its end");
+    CHECK(export_extent(control, first, LENGTH, &fd, NULL) == EINVAL, "not in place");
+    CHECK(!export_extent(control, RSM_NTB_CONTROL_SIZE, LENGTH, &ordinary, NULL), "EXPORT");
     pool = map_export(ordinary, LENGTH);
     pool[0] = 1;
     CHECK(pin(ordinary, data) == EINVAL, "an extent of the pool");
-    CHECK(!in_place(control, first, LENGTH, 2, &fd), "EXPORT in place");
+    CHECK(!in_place(control, first, LENGTH, &fd), "EXPORT in place");
     CHECK(pin(fd, data + 1) == EINVAL, "alignment");
     CHECK(pin(fd, NULL) == EFAULT, "no memory");
     CHECK(pin(fd, fixed) == EFAULT, "read-only memory");
     CHECK(pin(fd, (void *)pool) == EOPNOTSUPP, "memory of the driver");
-    CHECK(unpin(fd) == ENOENT, "nothing is pinned");
     CHECK(mmap(NULL, LENGTH, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED && errno == ENODEV,
           "mmap");
     CHECK(!pinned(), "VmPin %lu after refusals", pinned());
@@ -68,8 +69,8 @@ static void limit(int control)
     int fd, second, status;
     pid_t child;
 
-    CHECK(!in_place(control, first, LENGTH, 1, &fd), "EXPORT in place");
-    CHECK(!in_place(control, first + LENGTH, LENGTH, 2, &second), "EXPORT in place");
+    CHECK(!in_place(control, first, LENGTH, &fd), "EXPORT in place");
+    CHECK(!in_place(control, first + LENGTH, LENGTH, &second), "EXPORT in place");
     for (int i = 0; i < 2; i++) {
         child = fork();
         if (!child) {
@@ -80,7 +81,7 @@ static void limit(int control)
             } else {
                 CHECK(!pin(fd, data) && pinned() == LENGTH, "VmPin %lu", pinned());
                 CHECK(pin(second, data) == EDQUOT, "twice as much");
-                CHECK(!unpin(fd) && !pinned(), "VmPin %lu", pinned());
+                CHECK(pinned() == LENGTH, "VmPin %lu", pinned());
             }
             exit(0);
         }
@@ -91,15 +92,16 @@ static void limit(int control)
     munmap(data, LENGTH);
 }
 
-/* Stores and loads, of both sides, in the first, some and the last page; and after UNPIN no more. */
+/* Stores and loads, of both sides, in the first, some and the last page; and after the last
+ * close no more. */
 static void data_path(int control)
 {
     uint64_t *data = memory(LENGTH), *next = memory(LENGTH);
     const unsigned at[] = {0, WORDS / 2, WORDS - BLOCK};
     int fd, neighbour;
 
-    CHECK(!in_place(control, first + LENGTH, LENGTH, 1, &fd), "EXPORT in place");
-    CHECK(!in_place(control, first, LENGTH, 2, &neighbour), "EXPORT in place");
+    CHECK(!in_place(control, first + LENGTH, LENGTH, &fd), "EXPORT in place");
+    CHECK(!in_place(control, first, LENGTH, &neighbour), "EXPORT in place");
     is_refused(first + LENGTH); /* it has no pages yet */
     CHECK(!pin(fd, data) && !pin(neighbour, next), "PIN");
     CHECK(pinned() == 2 * LENGTH, "VmPin %lu", pinned());
@@ -117,25 +119,25 @@ static void data_path(int control)
     }
     CHECK(next[0] == 0x1111111111111111u, "the neighbour has changed");
 
-    CHECK(!unpin(fd) && pinned() == LENGTH, "VmPin %lu", pinned());
+    close(fd); /* revocation by the end of the descriptor */
+    CHECK(pinned() == LENGTH, "VmPin %lu", pinned());
     is_refused(first + LENGTH);
     is_refused(first + 2 * LENGTH - 4 * KIB);
     CHECK(data[0] == 1 && data[WORDS - 512] == 0x1111111111111111u, "a refused store has landed");
     CHECK(device_load(first + LENGTH) != 1, "a refused load has read");
     device_store(first, 5);
     CHECK(next[0] == 5, "the neighbour cannot be reached");
-    CHECK(unpin(fd) == ENOENT, "twice");
-    CHECK(!unpin(neighbour) && !pin(fd, next), "other memory");
+    close(neighbour);
+    CHECK(!in_place(control, first + LENGTH, LENGTH, &fd), "the range is free again");
+    is_refused(first + LENGTH); /* nor has it those that were there */
+    CHECK(!pin(fd, next), "other memory");
     device_store(first + LENGTH, 9);
     CHECK(next[0] == 9 && data[0] == 1, "the device's store to other memory");
 
-    close(fd); /* revocation by the end of the descriptor */
+    close(fd);
     CHECK(!pinned(), "VmPin %lu", pinned());
     is_refused(first + LENGTH);
     CHECK(next[0] == 9, "a refused store has landed");
-    CHECK(!in_place(control, first + LENGTH, LENGTH, 1, &fd), "the range is free again");
-    close(fd);
-    close(neighbour);
     munmap(data, LENGTH);
     munmap(next, LENGTH);
 }
@@ -150,14 +152,13 @@ static void huge(int control)
 
     CHECK(area != MAP_FAILED && !madvise(data, HUGE_BYTES, MADV_HUGEPAGE), "memory");
     memset(data, 0x22, HUGE_BYTES);
-    CHECK(!in_place(control, first, HUGE_BYTES, 1, &fd) && !pin(fd, data), "PIN");
+    CHECK(!in_place(control, first, HUGE_BYTES, &fd) && !pin(fd, data), "PIN");
     device_store(first + HUGE_BYTES - 8 * BLOCK, 77);
     CHECK(data[HUGE_BYTES / 8 - BLOCK] == 77, "the device's store");
-    CHECK(!unpin(fd), "UNPIN");
+    close(fd);
     is_refused(first + HUGE_BYTES - 8 * BLOCK);
     is_refused(first);
     CHECK(data[HUGE_BYTES / 8 - BLOCK] == 77 && data[0] == 0x2222222222222222u, "landed");
-    close(fd);
     munmap(area, 2 * (size_t)HUGE_BYTES);
 }
 
@@ -170,7 +171,7 @@ static void fork_and_munmap(int control)
     pid_t child;
 
     CHECK(!pipe(ready), "pipe");
-    CHECK(!in_place(control, first, LENGTH, 1, &fd) && !pin(fd, data), "PIN");
+    CHECK(!in_place(control, first, LENGTH, &fd) && !pin(fd, data), "PIN");
     child = fork();
     if (!child) {
         data[1] = 3;
@@ -198,7 +199,8 @@ static void fork_and_munmap(int control)
     munmap(again, LENGTH);
 }
 
-/* A process that is killed takes what it has pinned along, unless somebody else has its descriptor. */
+/* A process that is killed takes what it has pinned along, unless somebody else has its
+ * descriptor. */
 static void killed(int control)
 {
     int fd, ready[2];
@@ -210,13 +212,13 @@ static void killed(int control)
 
         fd = -1;
         if (kept)
-            CHECK(!in_place(control, first, LENGTH, 1, &fd), "EXPORT in place");
+            CHECK(!in_place(control, first, LENGTH, &fd), "EXPORT in place");
         child = fork();
         if (!child) {
             uint64_t *data = memory(LENGTH);
 
             if (!kept)
-                CHECK(!in_place(control, first, LENGTH, 1, &fd), "EXPORT in place");
+                CHECK(!in_place(control, first, LENGTH, &fd), "EXPORT in place");
             CHECK(!pin(fd, data), "PIN");
             CHECK(write(ready[1], "x", 1) == 1, "pipe");
             pause();
@@ -245,18 +247,18 @@ static void unbound(int control)
     int fd;
 
     name_of_device(device, sizeof device);
-    CHECK(!in_place(control, first, LENGTH, 1, &fd) && !pin(fd, data), "PIN");
+    CHECK(!in_place(control, first, LENGTH, &fd) && !pin(fd, data), "PIN");
     device_store(first, 90);
     driver("unbind", device);
     CHECK(!pinned() && data[0] == 90, "VmPin %lu", pinned());
-    CHECK(pin(fd, data) == ENODEV && unpin(fd) == ENOENT, "a device that has gone");
+    CHECK(pin(fd, data) == ENODEV, "a device that has gone");
     close(control);
     driver("bind", device);
     control = open_control();
     await_window();
     is_refused(first);
     close(fd);
-    CHECK(!in_place(control, first, LENGTH, 1, &fd) && !pin(fd, data), "PIN");
+    CHECK(!in_place(control, first, LENGTH, &fd) && !pin(fd, data), "PIN");
     device_store(first, 95);
     CHECK(data[0] == 95, "the device's store");
     close(fd);
@@ -264,23 +266,38 @@ static void unbound(int control)
     munmap(data, LENGTH);
 }
 
-/* Pins and unpins as fast as it can, until the device has gone. */
-static _Noreturn void hammer(int fd)
+/* Makes an extent, has its memory pinned there, and ends both. */
+static int pin_and_close(int control, uint64_t offset, const void *data)
+{
+    struct rsm_ntb_export arg = {
+        .control_fd = control, .flags = RSM_NTB_IN_PLACE, .offset = offset, .length = LENGTH};
+    int fd = open("/dev/rsm_ntb0", O_RDWR | O_CLOEXEC), error;
+
+    if (fd < 0)
+        return ENODEV;
+    error = ioctl(fd, RSM_NTB_EXPORT, &arg) ? errno : pin(fd, data);
+    close(fd);
+    return error;
+}
+
+/* As fast as it can, until the device has gone: pins at an extent that it shares with others,
+ * and makes and ends one of its own at the place where others do. */
+static _Noreturn void hammer(int control, int shared, uint64_t offset)
 {
     uint64_t *data = memory(LENGTH);
 
     for (;;) {
-        int error = pin(fd, data);
+        int error = pin(shared, data);
 
+        CHECK(!error || error == EBUSY || error == ENODEV, "PIN: %d", error);
+        error = pin_and_close(control, offset, data);
         if (error == ENODEV)
             exit(0);
-        CHECK(!error || error == EBUSY, "PIN: %d", error);
-        error = unpin(fd);
-        CHECK(!error || error == ENOENT, "UNPIN: %d", error);
+        CHECK(!error || error == EBUSY, "EXPORT and PIN: %d", error);
     }
 }
 
-/* Processes that pin and unpin the same extents, while the device goes, or they are killed. */
+/* Processes that pin at the same places, while the device goes, or they are killed. */
 static void hammered(void)
 {
     enum { CYCLES = 6, EXTENTS = 2, CHILDREN = 4 };
@@ -293,12 +310,12 @@ static void hammered(void)
         int control = open_control();
 
         for (int i = 0; i < EXTENTS; i++)
-            CHECK(!in_place(control, first + (uint64_t)i * LENGTH, LENGTH, 1 + i, &fds[i]),
-                  "EXPORT");
+            CHECK(!in_place(control, first + (uint64_t)i * LENGTH, LENGTH, &fds[i]), "EXPORT");
         for (int i = 0; i < CHILDREN; i++) {
             children[i] = fork();
             if (!children[i])
-                hammer(fds[i % EXTENTS]);
+                hammer(control, fds[i % EXTENTS],
+                       first + (uint64_t)(EXTENTS + i % EXTENTS) * LENGTH);
         }
         usleep(200000);
         if (cycle % 2)
@@ -329,7 +346,7 @@ static void shared(int control)
     CHECK(file >= 0 && !ftruncate(file, LENGTH), "memfd");
     data = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     CHECK(data != MAP_FAILED, "mmap of a memfd");
-    CHECK(!in_place(control, first, LENGTH, 1, &fd) && !pin(fd, data), "PIN");
+    CHECK(!in_place(control, first, LENGTH, &fd) && !pin(fd, data), "PIN");
     device_store(first + LENGTH - 8 * BLOCK, 30);
     CHECK(data[WORDS - BLOCK] == 30, "the device's store to a memfd");
     close(fd);

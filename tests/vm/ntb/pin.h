@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extents in place, and the device that stands for the other host: what is written to /dev/ntb_edu
- * (kernel/ntb_hw_edu) at an offset, it stores at that offset of the window, through the IOMMU.
+ * Extents in place, and the device that stands for the other host: what is written to
+ * /dev/ntb_edu (tests/vm/kernel/ntb_hw_edu) at an offset, it stores at that offset of the
+ * window, through the IOMMU.
  */
 #ifndef TESTS_VM_NTB_PIN_H
 #define TESTS_VM_NTB_PIN_H
@@ -12,12 +13,14 @@
 
 #define BLOCK 16 /* words that the device moves at once */
 
-/* How often is_refused() has had the device store, and how many accesses the IOMMU reported then. */
+/* How often is_refused() has had the device store, and how many accesses the IOMMU reported
+ * then. */
 extern unsigned refused_stores, seen_faults;
 
 uint64_t *memory(uint64_t length);
 
-/* The device stores BLOCK words: value, value + 1 and so on; or loads as many, of which this is the first. */
+/* The device stores BLOCK words: value, value + 1 and so on; or loads as many, of which this is
+ * the first. */
 void device_store(uint64_t offset, uint64_t value);
 uint64_t device_load(uint64_t offset);
 /* The device's stores there are refused, and the IOMMU says so. */
@@ -26,9 +29,8 @@ void is_refused(uint64_t offset);
 void await_window(void);
 
 /* 0 or errno. */
-int in_place(int control, uint64_t offset, uint64_t length, uint32_t slot, int *fd);
+int in_place(int control, uint64_t offset, uint64_t length, int *fd);
 int pin(int fd, const void *address);
-int unpin(int fd);
 
 /* VmPin of this process, in bytes. */
 unsigned long pinned(void);

@@ -82,13 +82,10 @@ void is_refused(uint64_t offset)
 
 /* --- extents in place --- */
 
-int in_place(int control, uint64_t offset, uint64_t length, uint32_t slot, int *fd)
+int in_place(int control, uint64_t offset, uint64_t length, int *fd)
 {
-    struct rsm_ntb_export arg = {.control_fd = control,
-                                 .slot = slot,
-                                 .offset = offset,
-                                 .length = length,
-                                 .flags = RSM_NTB_IN_PLACE};
+    struct rsm_ntb_export arg = {
+        .control_fd = control, .offset = offset, .length = length, .flags = RSM_NTB_IN_PLACE};
 
     *fd = open_port();
     if (!ioctl(*fd, RSM_NTB_EXPORT, &arg))
@@ -102,11 +99,6 @@ int pin(int fd, const void *address)
     struct rsm_ntb_pin arg = {.address = (uintptr_t)address};
 
     return ioctl(fd, RSM_NTB_PIN, &arg) ? errno : 0;
-}
-
-int unpin(int fd)
-{
-    return ioctl(fd, RSM_NTB_UNPIN) ? errno : 0;
 }
 
 /* VmPin of this process, in bytes. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Posts by counters of connections, between two machines: what the drivers refuse, that counts and data
- * arrive in order, and that a counter goes on with the next import and begins anew with a session. */
+/* Posts by counters of connections, between two machines: what the drivers refuse, that counts
+ * and data arrive in order, and that a counter goes on with the next import and begins anew with
+ * a session. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -38,7 +39,6 @@ static void refusals_of_control(int control, int fd)
     struct rsm_ntb_posts nowhere = {.count = 1};
     int other = open_port();
 
-    CHECK(info_of(control).caps & RSM_NTB_CAP_POSTS, "caps %x", info_of(control).caps);
     CHECK(ioctl(other, RSM_NTB_CONTROL, &arg) && errno == EINVAL, "flags of CONTROL");
     close(other);
     CHECK(posts_error(control, 0, 0, 0) == EINVAL, "none");
@@ -53,7 +53,8 @@ static void refusals_of_control(int control, int fd)
     CHECK(ioctl(fd, RSM_NTB_POST, 0) && errno == EINVAL, "POST of an export");
 }
 
-/* Wait until the counter has that number of posts that accumulate. Only events tell when to look. */
+/* Wait until the counter has that number of posts that accumulate. Only events tell when to
+ * look. */
 static unsigned await_number(int control, uint32_t connection, uint32_t number)
 {
     unsigned looks = 0;
@@ -124,7 +125,7 @@ static void refusals_of_post(int control, uint32_t epoch)
     CHECK(import_error(control, epoch, RSM_NTB_POSTER, ~0u) == EINVAL, "far beyond");
     CHECK(import_error(control, epoch, 0, CONNECTION) == EINVAL, "no POSTER");
     CHECK(!import_error(control, epoch, RSM_NTB_POSTER, LAST), "the last");
-    CHECK(!import_extent(control, FIRST, LENGTH, 1, epoch, 0, &import), "import");
+    CHECK(!import_extent(control, FIRST, LENGTH, epoch, 0, &import), "import");
     CHECK(ioctl(import.fd, RSM_NTB_POST, 0) && errno == EINVAL, "POST without POSTER");
     CHECK(ioctl(control, RSM_NTB_POST, 0) && errno == EINVAL, "POST of a daemon");
     close_import(&import, LENGTH);
@@ -148,7 +149,6 @@ static void post_and_see(const struct import *import)
 
 void posts_of_importer(int control, uint32_t epoch)
 {
-    struct rsm_ntb_revoke revoke = {0};
     struct import import, reader;
 
     await("posts-ready");
@@ -168,8 +168,7 @@ void posts_of_importer(int control, uint32_t epoch)
     close_import(&reader, LENGTH);
     note("posts-done");
     await("posts-seen");
-    revoke.id = import.id;
-    CHECK(!ioctl(control, RSM_NTB_REVOKE, &revoke), "REVOKE");
+    CHECK(!revoke_import(control, import.id), "REVOKE");
     CHECK(ioctl(import.fd, RSM_NTB_POST, 0) && errno == ESTALE, "POST of a revoked import");
     close_import(&import, LENGTH);
     CHECK(!import_posting(control, FIRST, LENGTH, epoch, RSM_NTB_POSTER, CONNECTION, &import),

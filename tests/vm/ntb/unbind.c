@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The device goes and comes back, in a machine with both ends of a bridge, while processes use every operation of
- * their descriptors, are killed in the middle of it, and go on with descriptors whose device has gone. What the
- * kernel has to say to that is for the script to judge (ntb_unbind.sh); here each operation must have succeeded with
- * the device and have been called without it, and every process must end when it is told to.
+ * The device goes and comes back, in a machine with both ends of a bridge, while processes use
+ * every operation of their descriptors, are killed in the middle of it, and go on with
+ * descriptors whose device has gone. What the kernel has to say to that is for the script to
+ * judge (ntb_unbind.sh); here each operation must have succeeded with the device and have been
+ * called without it, and every process must end when it is told to.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,11 +46,8 @@ enum operation {
     RELEASE,
     EXTENTS,
     PIN,
-    UNPIN,
-    SIGNAL,
     POST,
     POSTS,
-    CHECK_IMPORT,
     READ,
     POLL,
     MAP,
@@ -58,10 +56,9 @@ enum operation {
     OPERATIONS
 };
 /* Nothing can be pinned in a machine without an IOMMU: those are refused. */
-static const char *const names[OPERATIONS] = {"INFO",  "TROUBLE", "CONTROL", "EXPORT",  "IMPORT",
-                                              "SHARE", "REVOKE",  "RELEASE", "EXTENTS", "PIN",
-                                              "UNPIN", "SIGNAL",  "POST",    "POSTS",   "CHECK",
-                                              "read",  "poll",    "mmap",    "touch",   "close"};
+static const char *const names[OPERATIONS] = {
+    "INFO", "TROUBLE", "CONTROL", "EXPORT", "IMPORT", "SHARE", "REVOKE", "RELEASE", "EXTENTS",
+    "PIN",  "POST",    "POSTS",   "read",   "poll",   "mmap",  "touch",  "close"};
 
 /* Shared by all processes. */
 static struct {
@@ -140,7 +137,6 @@ static void export_one(struct worker *worker, struct held *held)
 {
     unsigned range = any(worker, RANGES);
     struct rsm_ntb_export arg = {.control_fd = worker->control,
-                                 .slot = range,
                                  .offset = RSM_NTB_CONTROL_SIZE + range * LENGTH,
                                  .length = LENGTH};
 
@@ -175,7 +171,6 @@ static void import_one(struct worker *worker, struct held *held)
     struct rsm_ntb_info info;
     unsigned range = any(worker, RANGES);
     struct rsm_ntb_import arg = {.control_fd = worker->control,
-                                 .slot = range,
                                  .offset = RSM_NTB_CONTROL_SIZE + range * LENGTH,
                                  .length = LENGTH,
                                  .flags = RSM_NTB_POSTER,
@@ -232,19 +227,14 @@ static void use_export(struct worker *worker, struct held *held)
     touch(worker, held, !held->read_only);
     look_at(held->fd, POLLIN);
     count(PIN, ioctl(held->fd, RSM_NTB_PIN, &pin));
-    count(UNPIN, ioctl(held->fd, RSM_NTB_UNPIN));
 }
 
 static void use_import(struct worker *worker, struct held *held)
 {
-    struct rsm_ntb_check arg = {.err_seq = 0};
-
     if (held->fd < 0)
         return;
     touch(worker, held, 1);
-    count(SIGNAL, ioctl(held->fd, RSM_NTB_SIGNAL));
     count(POST, ioctl(held->fd, RSM_NTB_POST, RSM_NTB_POST_COALESCE));
-    count(CHECK_IMPORT, ioctl(held->fd, RSM_NTB_CHECK, &arg));
     count(POLL, poll(&(struct pollfd){.fd = held->fd, .events = POLLPRI}, 1, 0) < 0);
 }
 
@@ -409,7 +399,8 @@ static void unbind_and_bind(const char *device, const char *driver, unsigned *se
 {
     char path[100];
 
-    /* Sometimes with all that a session brings; else often, for what is looked for may last microseconds. */
+    /* Sometimes with all that a session brings; else often, for what is looked for may last
+     * microseconds. */
     if (rand_r(seed) % 8 == 0)
         await_sessions();
     usleep((unsigned)rand_r(seed) % 20000);
@@ -486,7 +477,7 @@ int unbind(unsigned long times)
                "was away\n",
                names[i], good, atomic_load(&shared->gone[i]), atomic_load(&shared->refused[i]),
                without);
-        CHECK((good || i == PIN || i == UNPIN) && without, "%s was not tried", names[i]);
+        CHECK((good || i == PIN) && without, "%s was not tried", names[i]);
     }
     CHECK(!atomic_load(&shared->failed), "a process ended by itself");
     return 0;

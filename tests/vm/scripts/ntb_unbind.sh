@@ -4,7 +4,7 @@
 # ntb_unbind.sh PROGRAM TIMES: in a machine with both ends of a bridge, whose pools are device memory, the devices
 # go and come back while processes use everything that their descriptors can do (tests/vm/ntb/unbind.c). The kernel
 # looks for memory that is used after its end: the test fails on whatever it finds. The steps by which the driver lets
-# the device go return late (kernel/rsm_delay), for what others can see in between would last microseconds.
+# the device go return late (tests/vm/kernel/rsm_delay), for what others can see in between would last microseconds.
 # shellcheck source=../guest/lab.sh
 . /lab/guest/lab.sh
 

@@ -6,16 +6,7 @@
 
 #include "base/number.h"
 
-enum { WORD_MAX = 128, TIMEOUT_DEFAULT_MS = 3000, WAIT_DEFAULT_MS = 500, BEATS = 6 };
-
-static bool set_milliseconds(uint32_t *option, uint32_t least, const char *text)
-{
-    uint64_t value;
-    if (!rsm_number_bytes(text, least, 600000, &value))
-        return false;
-    *option = (uint32_t)value;
-    return true;
-}
+enum { WORD_MAX = 128 };
 
 static bool set_pool(struct ntb_options *o, const char *text)
 {
@@ -44,21 +35,6 @@ static bool set_doorbell(struct ntb_options *o, const char *text)
     return o->doorbell || strcmp(text, "no") == 0;
 }
 
-static bool set_timeout(struct ntb_options *o, const char *text)
-{
-    return set_milliseconds(&o->timeout_ms, 10, text);
-}
-
-static bool set_heartbeat(struct ntb_options *o, const char *text)
-{
-    return set_milliseconds(&o->heartbeat_ms, 1, text);
-}
-
-static bool set_wait(struct ntb_options *o, const char *text)
-{
-    return set_milliseconds(&o->wait_ms, 0, text);
-}
-
 static const struct {
     const char *name;
     bool (*set)(struct ntb_options *o, const char *text);
@@ -68,9 +44,6 @@ static const struct {
     {"pin", set_pin, "yes, no, at least 4096 bytes, or a number with K, M or G"},
     {"pin_from", set_pin_from, "bytes, or a number with K, M or G"},
     {"doorbell", set_doorbell, "yes or no"},
-    {"timeout", set_timeout, "10 to 600000 milliseconds"},
-    {"heartbeat", set_heartbeat, "1 to 600000 milliseconds"},
-    {"wait", set_wait, "0 to 600000 milliseconds"},
 };
 
 /* One word, which is the caller's copy. */
@@ -114,30 +87,13 @@ static bool read_words(const char *text, struct ntb_options *options, char *why,
     return true;
 }
 
-bool ntb_options_parse(const char *text, uint32_t timeout_ms, struct ntb_options *options,
-                       char *why, size_t why_size)
+bool ntb_options_parse(const char *text, struct ntb_options *options, char *why, size_t why_size)
 {
-    enum { HEARTBEAT_MOST_MS = 100 };
-    *options = (struct ntb_options){.timeout_ms = timeout_ms != 0 ? timeout_ms : TIMEOUT_DEFAULT_MS,
-                                    .wait_ms = WAIT_DEFAULT_MS,
-                                    .pin_from = UINT64_MAX,
-                                    .doorbell = true};
+    *options = (struct ntb_options){.pin_from = UINT64_MAX, .doorbell = true};
     if (!read_words(text, options, why, why_size))
         return false;
-    if (options->pin == 0 && options->pin_from != UINT64_MAX) {
-        snprintf(why, why_size, "option pin_from: expected option pin with it");
-        return false;
-    }
-    if (options->heartbeat_ms == 0) {
-        options->heartbeat_ms = options->timeout_ms / BEATS;
-        if (options->heartbeat_ms > HEARTBEAT_MOST_MS)
-            options->heartbeat_ms = HEARTBEAT_MOST_MS;
-        if (options->heartbeat_ms == 0)
-            options->heartbeat_ms = 1;
-    }
-    if (options->heartbeat_ms < options->timeout_ms)
+    if (options->pin != 0 || options->pin_from == UINT64_MAX)
         return true;
-    snprintf(why, why_size, "option heartbeat: expected less than timeout, %u milliseconds",
-             (unsigned)options->timeout_ms);
+    snprintf(why, why_size, "option pin_from: expected option pin with it");
     return false;
 }

@@ -19,19 +19,9 @@ struct ntb_options {
                                 smaller ones if the pool has no room */
     bool doorbell;     /**< signals of importers go by counters in the window and doorbells, if the
                                 other host has that, too */
-    uint32_t timeout_ms;   /**< ivshmem: after which a silent peer has failed */
-    uint32_t heartbeat_ms; /**< ivshmem: between two heartbeats; 0: a sixth of the time-out, at most
-                                100 */
-    uint32_t wait_ms;      /**< ivshmem: how long the port waits, when it opens, for a peer that is
-                                there */
 };
 
-/**
- * Read @p text over the defaults.
- * @param timeout_ms  that of the node, 0 if it is not told.
- * @param why         on failure, what was expected instead, for the log.
- */
-bool ntb_options_parse(const char *text, uint32_t timeout_ms, struct ntb_options *options,
-                       char *why, size_t why_size);
+/** Read @p text over the defaults. @p why: on failure, what was expected instead, for the log. */
+bool ntb_options_parse(const char *text, struct ntb_options *options, char *why, size_t why_size);
 
 #endif

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The counter of a connection: a word in the exporter's pool that the importer's side alone writes,
+ * The counter of a connection: a word in the exporter's pool that the importer's host alone writes,
  * and whose differences say what the importer has posted. The exporter compares the word with what
  * it was at its last look; so nothing is lost if it looks late, and nothing has to be written back.
  *
- * Little-endian in memory. From the lowest bit:
+ * From the lowest bit:
  *
  *   32 bits  posts that accumulate
  *    8 bits  the lowest bits of that number at the latest post that coalesces
  *    8 bits  how many posts that coalesce there were at that number, at most 255
  *   16 bits  posts that coalesce
  *
- * What matters of posts that coalesce is whether one of them came before the first that accumulates,
- * because behind a signal that nobody has taken they do not count.
+ * What matters of posts that coalesce is whether one of them came before the first that
+ * accumulates, because behind a signal that nobody has taken they do not count.
  *
- * The kernel module writes the same (rsm_ntb.h).
+ * The importer's port writes it: the kernel module for its own (rsm_ntb.h).
  */
 #ifndef NTB_POSTS_H
 #define NTB_POSTS_H
@@ -27,23 +27,9 @@
 
 enum {
     NTB_CONNECTIONS = 2048, /**< counters of a pool */
-    NTB_POSTS_AT = 0x1c000, /**< in the pool */
     NTB_POSTS_RUN_MAX = 255,
 };
 #define NTB_NO_CONNECTION UINT32_MAX
-
-/** What the counter becomes by one more post. */
-static inline uint64_t ntb_posts_next(uint64_t word, bool coalesce)
-{
-    uint32_t number = (uint32_t)word, at = (uint32_t)(word >> 32) & 0xff;
-    uint32_t run = (uint32_t)(word >> 40) & 0xff, coalesced = (uint32_t)(word >> 48);
-    if (!coalesce)
-        return (word & ~UINT64_C(0xffffffff)) | (uint32_t)(number + 1);
-    bool same = run != 0 && at == (number & 0xff);
-    run = !same ? 1 : run < NTB_POSTS_RUN_MAX ? run + 1 : run;
-    return (uint64_t)((coalesced + 1) & 0xffff) << 48 | (uint64_t)run << 40 |
-           (uint64_t)(number & 0xff) << 32 | number;
-}
 
 /**
  * What was posted between two looks. In doubt a post that coalesces counts: a signal too many does

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The status page of an import: the importer's node, or the kernel for it, writes the page, and the
- * importing process maps it read-only. A barrier is judged by this page and by the canary, which is
- * a word in the other host's memory (import/barrier.h).
+ * The status page of an import: the port writes it, the kernel module for its own, and the
+ * importing process maps it read-only. A barrier is judged by this page and by the canary, which
+ * is a word in the other host's memory (import/barrier.h).
  *
  * The layout is that of struct rsm_ntb_status of the kernel module.
  */
 #ifndef NTB_STATUS_H
 #define NTB_STATUS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct ntb_status {
@@ -29,7 +28,7 @@ struct ntb_status {
 
 enum { NTB_STATUS_ABI = 1 };
 
-/** A load or store of a word that another process or host writes or reads: one access. */
+/** A load of a word that another process or host writes: one access. */
 static inline uint32_t ntb_load32(const uint32_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
@@ -37,20 +36,6 @@ static inline uint32_t ntb_load32(const uint32_t *word)
 static inline uint64_t ntb_load64(const uint64_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-}
-static inline void ntb_store32(uint32_t *word, uint32_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
-static inline void ntb_store64(uint64_t *word, uint64_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
-
-/** Whether the import still reaches the memory it was made for, as far as its own host knows. */
-static inline bool ntb_status_good(const struct ntb_status *status)
-{
-    return ntb_load32(&status->epoch) == status->import_epoch && ntb_load32(&status->revoked) == 0;
 }
 
 #endif

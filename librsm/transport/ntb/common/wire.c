@@ -23,7 +23,6 @@ static void walk_grant(struct rsm_codec *codec, struct ntb_grant *grant, uint32_
     for (uint32_t i = 0; i < grant->count; i++) {
         rsm_codec_u64(codec, &grant->pieces[i].offset);
         rsm_codec_u64(codec, &grant->pieces[i].length);
-        rsm_codec_u32(codec, &grant->pieces[i].slot);
     }
 }
 
@@ -38,15 +37,15 @@ uint32_t ntb_grant_encode(const struct ntb_grant *grant, uint8_t *blob)
 }
 
 /* Whether a piece is whole granules of what extents may lie in. */
-static bool piece_fits(const struct ntb_grant_piece *piece, uint64_t reserved, uint64_t pool_size)
+static bool piece_fits(const struct ntb_grant_piece *piece, uint64_t pool_size)
 {
     return piece->length != 0 && (piece->offset | piece->length) % GRANULE == 0 &&
-           piece->offset >= reserved && piece->length <= pool_size &&
+           piece->offset >= NTB_CONTROL_BYTES && piece->length <= pool_size &&
            piece->offset <= pool_size - piece->length;
 }
 
-bool ntb_grant_decode(const uint8_t *blob, uint32_t length, uint64_t size, uint64_t reserved,
-                      uint64_t pool_size, struct ntb_grant *grant)
+bool ntb_grant_decode(const uint8_t *blob, uint32_t length, uint64_t size, uint64_t pool_size,
+                      struct ntb_grant *grant)
 {
     uint32_t magic = 0, version = 0;
     uint64_t sum = 0;
@@ -60,7 +59,7 @@ bool ntb_grant_decode(const uint8_t *blob, uint32_t length, uint64_t size, uint6
         return false;
     for (uint32_t i = 0; i < grant->count; i++) {
         const struct ntb_grant_piece *piece = &grant->pieces[i];
-        if (!piece_fits(piece, reserved, pool_size) || piece->length > size - sum)
+        if (!piece_fits(piece, pool_size) || piece->length > size - sum)
             return false;
         sum += piece->length;
     }
@@ -75,10 +74,13 @@ static void walk_ticket(struct rsm_codec *codec, struct ntb_ticket *ticket, uint
     rsm_codec_u32(codec, magic);
     rsm_codec_u32(codec, version);
     rsm_codec_u32(codec, &ticket->flags);
+    rsm_codec_u32(codec, &ticket->port);
     rsm_codec_u64(codec, &ticket->status_offset);
     rsm_codec_u64(codec, &ticket->canary_offset);
-    if ((ticket->flags & NTB_TICKET_POSTS) != 0)
-        rsm_codec_u64(codec, &ticket->posts_offset);
+    if ((ticket->flags & NTB_TICKET_POSTS) != 0) {
+        rsm_codec_u32(codec, &ticket->post_fds);
+        rsm_codec_u64(codec, &ticket->post_word);
+    }
     rsm_codec_count(codec, &ticket->count, RSM_OFFER_MAX_FDS);
     for (uint32_t i = 0; i < ticket->count; i++) {
         rsm_codec_u64(codec, &ticket->pieces[i].offset);
@@ -100,13 +102,12 @@ static bool is_page_offset(uint64_t offset)
     return offset % GRANULE == 0 && offset <= INT64_MAX - GRANULE;
 }
 
-/* A counter is that of a connection to another host, and a word of a page. */
+/* Posts are for connections to another host. */
 static bool posts_make_sense(const struct ntb_ticket *ticket)
 {
     return (ticket->flags & NTB_TICKET_POSTS) == 0 ||
            ((ticket->flags & NTB_TICKET_LOCAL) == 0 && ticket->count > 0 &&
-            ticket->posts_offset % sizeof(uint64_t) == 0 &&
-            ticket->posts_offset <= INT64_MAX - GRANULE);
+            ticket->post_fds <= NTB_POST_FDS_MAX);
 }
 
 bool ntb_ticket_decode(const struct rsm_offer *offer, uint64_t size, uint32_t rights,
@@ -117,10 +118,11 @@ bool ntb_ticket_decode(const struct rsm_offer *offer, uint64_t size, uint32_t ri
     if (offer->blob_len > RSM_OFFER_MAX_BLOB || offer->fd_count > RSM_OFFER_MAX_FDS)
         return false;
     struct rsm_codec codec = rsm_decoder(offer->blob, offer->blob_len);
-    ticket->posts_offset = 0;
+    ticket->post_fds = 0;
+    ticket->post_word = 0;
     walk_ticket(&codec, ticket, &magic, &version);
     if (codec.bad || codec.left != 0 || magic != NTB_TICKET_MAGIC || version != VERSION ||
-        (ticket->flags & ~(NTB_TICKET_LOCAL | NTB_TICKET_DEVICE | NTB_TICKET_POSTS)) != 0 ||
+        (ticket->flags & ~(NTB_TICKET_LOCAL | NTB_TICKET_POSTS)) != 0 ||
         !is_page_offset(ticket->status_offset) || !is_page_offset(ticket->canary_offset) ||
         !posts_make_sense(ticket))
         return false;
@@ -131,7 +133,7 @@ bool ntb_ticket_decode(const struct rsm_offer *offer, uint64_t size, uint32_t ri
             return false;
         sum += piece->length;
     }
-    unsigned others = ntb_ticket_fds_before(ticket->flags) + ntb_ticket_fds_behind(ticket->flags);
+    unsigned others = ntb_ticket_fds_before(ticket) + ticket->post_fds;
     if (rights == 0)
         return ticket->count == 0 && (offer->fd_count == 0 || offer->fd_count == others);
     return sum == size && size > 0 && offer->fd_count == ticket->count + others;

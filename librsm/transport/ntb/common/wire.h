@@ -24,12 +24,13 @@ enum {
     NTB_GRANT_MAGIC = 0x4e544247,
     NTB_TICKET_MAGIC = 0x4e544254,
     NTB_PIECES_MAX = RSM_OFFER_MAX_FDS - 2, /* a ticket has two other descriptors */
+    NTB_POST_FDS_MAX = 2,        /**< further ones, of a ticket with which a process can post */
+    NTB_CONTROL_BYTES = 0x40000, /**< at the start of each pool; no extent lies there */
 };
 
 struct ntb_grant_piece {
     uint64_t offset; /**< bytes into the exporter's pool, a multiple of 4096 */
     uint64_t length; /**< bytes, not 0, a multiple of 4096 */
-    uint32_t slot;   /**< signal counter of the extent */
 };
 
 struct ntb_grant {
@@ -46,43 +47,36 @@ struct ntb_grant {
 
 /** @return bytes used of @p blob, which has RSM_OFFER_MAX_BLOB. */
 uint32_t ntb_grant_encode(const struct ntb_grant *grant, uint8_t *blob);
-/** False: it is malformed, or its pieces do not make up @p size bytes of a pool of @p pool_size
- *  whose first @p reserved bytes belong to nobody. A grant without rights has no pieces. */
-bool ntb_grant_decode(const uint8_t *blob, uint32_t length, uint64_t size, uint64_t reserved,
-                      uint64_t pool_size, struct ntb_grant *grant);
+/** False: it is malformed, or its pieces do not make up @p size bytes of a pool of @p pool_size.
+ *  A grant without rights has no pieces. */
+bool ntb_grant_decode(const uint8_t *blob, uint32_t length, uint64_t size, uint64_t pool_size,
+                      struct ntb_grant *grant);
 
 #define NTB_TICKET_LOCAL 0x1u /**< of memory of this host: no session, no status, no canary */
-/** Descriptors are those of the kernel module; those of pieces of memory of this host may also be memfds,
- *  of memory that the module has pinned. */
-#define NTB_TICKET_DEVICE 0x2u
+/** The process can post, by the port's half there (import/poster.h). */
+#define NTB_TICKET_POSTS 0x2u
 
-/** The process can post. NTB_TICKET_DEVICE: by the descriptor of the first piece. Else by two
- *  descriptors behind those of the pieces: counter and bell. */
-#define NTB_TICKET_POSTS 0x4u
-
-/** Order of descriptors: status, canary, then one for each piece. A local ticket, and one without
- *  rights, has those of the pieces alone. */
+/** Order of descriptors: status, canary, one for each piece, those for posts. A local ticket has
+ *  those of the pieces alone. */
 struct ntb_ticket {
     uint32_t flags;
+    uint32_t port;          /**< its number in ntb_port_kinds */
     uint32_t count;         /**< of pieces */
     uint64_t status_offset; /**< where its descriptor maps the status page */
     uint64_t canary_offset; /**< where its descriptor maps the canary's page */
-    uint64_t posts_offset;  /**< where its descriptor has the counter; 0 unless there is one */
+    uint32_t post_fds;      /**< descriptors for posts; 0 without NTB_TICKET_POSTS, as the word */
+    uint64_t post_word;     /**< for the port's half in the process */
     struct rsm_view_piece pieces[RSM_OFFER_MAX_FDS];
 };
 
-/** Descriptors of a ticket beside those of the pieces, in front of and behind them. */
-static inline unsigned ntb_ticket_fds_before(uint32_t flags)
+/** Descriptors of a ticket in front of those of the pieces. */
+static inline unsigned ntb_ticket_fds_before(const struct ntb_ticket *ticket)
 {
-    return (flags & NTB_TICKET_LOCAL) != 0 ? 0 : 2;
-}
-static inline unsigned ntb_ticket_fds_behind(uint32_t flags)
-{
-    return (flags & (NTB_TICKET_POSTS | NTB_TICKET_DEVICE)) == NTB_TICKET_POSTS ? 2 : 0;
+    return (ticket->flags & NTB_TICKET_LOCAL) != 0 ? 0 : 2;
 }
 
 uint32_t ntb_ticket_encode(const struct ntb_ticket *ticket, uint8_t *blob);
-/** False: it is malformed, or does not make up @p size bytes with @p fd_count descriptors. */
+/** False: it is malformed, or does not make up @p size bytes with the offer's descriptors. */
 bool ntb_ticket_decode(const struct rsm_offer *offer, uint64_t size, uint32_t rights,
                        struct ntb_ticket *ticket);
 

@@ -182,7 +182,8 @@ static size_t head_of(const uint8_t *window, size_t length)
     return head < length ? head : length;
 }
 
-/* One word, the usual message, takes a third of the instructions that it takes by way of the rest. */
+/* One word, the usual message, takes a third of the instructions that it takes by way of the
+ * rest. */
 static inline bool is_word(const void *window, size_t length)
 {
     return length == WORD && (uintptr_t)window % WORD == 0;

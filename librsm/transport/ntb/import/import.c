@@ -17,6 +17,7 @@
 #include "base/sealed.h"
 #include "base/view.h"
 #include "transport/ntb/common/module.h"
+#include "transport/ntb/common/ports.h"
 #include "transport/ntb/common/wire.h"
 #include "transport/ntb/import/barrier.h"
 #include "transport/ntb/import/copy.h"
@@ -78,8 +79,8 @@ static const char *target_name(const char *link, char *target, size_t size)
     return slash != NULL ? slash + 1 : target;
 }
 
-/* Whether it is a descriptor of the kernel module, whose mappings never raise a signal: sysfs knows the
- * device as rsm_ntbN, and nobody but a module gives it a name. */
+/* Whether it is a descriptor of the kernel module, whose mappings never raise a signal: sysfs
+ * knows the device as rsm_ntbN, and nobody but a module gives it a name. */
 static bool is_module_descriptor(int fd)
 {
     static const char prefix[] = "rsm_ntb";
@@ -94,24 +95,20 @@ static bool is_module_descriptor(int fd)
            strncmp(target_name(device, target, sizeof target), prefix, sizeof prefix - 1) == 0;
 }
 
-static bool is_safe(int fd, uint64_t offset, uint64_t length, bool device)
+/* The window, the pool and status pages are the module's, pinned memory is a memfd. @p device:
+ * which. */
+static bool is_safe(int fd, uint64_t offset, uint64_t length, bool *device)
 {
-    if (length > UINT64_MAX - offset)
-        return false;
-    return device ? is_module_descriptor(fd) : rsm_is_sealed_memory(fd, offset + length);
-}
-
-/* Memory of this host, of a node with the module: its pool, or pinned memory. */
-static bool is_safe_of_either(int fd, uint64_t offset, uint64_t length)
-{
-    return is_safe(fd, offset, length, true) || is_safe(fd, offset, length, false);
+    *device = length <= UINT64_MAX - offset && is_module_descriptor(fd);
+    return *device || (length <= UINT64_MAX - offset && rsm_is_sealed_memory(fd, offset + length));
 }
 
 static enum rsm_status ntb_extent_check(struct rsm_port *port, int fd, uint64_t offset,
                                         uint64_t length)
 {
+    bool device;
     (void)port;
-    return is_safe_of_either(fd, offset, length) ? RSM_ST_OK : RSM_ST_PROTOCOL;
+    return is_safe(fd, offset, length, &device) ? RSM_ST_OK : RSM_ST_PROTOCOL;
 }
 
 /* ------------------------------------------------------------------ connection */
@@ -126,9 +123,9 @@ static void *map_page(const struct ntb_conn *made, int fd, uint64_t offset)
 static enum rsm_status watch(struct ntb_conn *made, const struct rsm_offer *offer,
                              const struct ntb_ticket *ticket)
 {
-    bool device = (ticket->flags & NTB_TICKET_DEVICE) != 0;
-    if (!is_safe(offer->fds[0], ticket->status_offset, made->page, device) ||
-        !is_safe(offer->fds[1], ticket->canary_offset, made->page, device))
+    bool device;
+    if (!is_safe(offer->fds[0], ticket->status_offset, made->page, &device) ||
+        !is_safe(offer->fds[1], ticket->canary_offset, made->page, &device))
         return RSM_ST_PROTOCOL;
     made->status_page = map_page(made, offer->fds[0], ticket->status_offset);
     made->canary_page = map_page(made, offer->fds[1], ticket->canary_offset);
@@ -144,33 +141,35 @@ static enum rsm_status watch(struct ntb_conn *made, const struct rsm_offer *offe
     return RSM_ST_OK;
 }
 
-static bool pieces_are_safe(const int *fds, const struct ntb_ticket *ticket, uint64_t page)
+/* @p copyable: none is of the device. */
+static bool pieces_are_safe(const int *fds, const struct ntb_ticket *ticket, uint64_t page,
+                            bool *copyable)
 {
-    bool device = (ticket->flags & NTB_TICKET_DEVICE) != 0;
-    bool either = device && (ticket->flags & NTB_TICKET_LOCAL) != 0;
+    *copyable = true;
     for (uint32_t i = 0; i < ticket->count; i++) {
         const struct rsm_view_piece *piece = &ticket->pieces[i];
+        bool device;
         if ((piece->offset | piece->length) % page != 0 ||
-            !(either ? is_safe_of_either(fds[i], piece->offset, piece->length)
-                     : is_safe(fds[i], piece->offset, piece->length, device)))
+            !is_safe(fds[i], piece->offset, piece->length, &device))
             return false;
+        *copyable = *copyable && !device;
     }
     return true;
 }
 
-/* The descriptors by which the process posts. */
-static enum rsm_status begin_posts(struct ntb_conn *made, const struct rsm_offer *offer,
+static enum rsm_status begin_posts(struct ntb_conn *made, const int *pieces,
                                    const struct ntb_ticket *ticket)
 {
-    unsigned behind = ntb_ticket_fds_before(ticket->flags) + ticket->count;
-    enum rsm_status status =
-        (ticket->flags & NTB_TICKET_DEVICE) != 0
-            ? ntb_poster_begin_device(&made->poster, offer->fds[behind - ticket->count])
-            : ntb_poster_begin_shared(&made->poster, offer->fds[behind], ticket->posts_offset,
-                                      offer->fds[behind + 1], made->page);
-    if (status == RSM_ST_OK)
-        made->conn.caps |= RSM_CAP_REMOTE_SIGNAL;
-    return status;
+    const struct ntb_poster_ops *ops =
+        ticket->port < ntb_port_kind_count ? ntb_port_kinds[ticket->port].poster : NULL;
+    if (ops == NULL || ticket->post_fds != ops->fds)
+        return RSM_ST_PROTOCOL;
+    enum rsm_status status = ops->begin(&made->poster, ticket, pieces[0], pieces + ticket->count);
+    if (status != RSM_ST_OK)
+        return status;
+    made->poster.ops = ops;
+    made->conn.caps |= RSM_CAP_REMOTE_SIGNAL;
+    return RSM_ST_OK;
 }
 
 static enum rsm_status build(struct ntb_conn *made, const struct rsm_offer *offer, uint32_t rights)
@@ -181,17 +180,17 @@ static enum rsm_status build(struct ntb_conn *made, const struct rsm_offer *offe
     if (rights == 0)
         return RSM_ST_OK;
     bool local = (ticket.flags & NTB_TICKET_LOCAL) != 0;
-    const int *fds = offer->fds + (local ? 0 : 2);
+    const int *fds = offer->fds + ntb_ticket_fds_before(&ticket);
+    bool copyable;
     enum rsm_status status = local ? RSM_ST_OK : watch(made, offer, &ticket);
-    if (status == RSM_ST_OK && !pieces_are_safe(fds, &ticket, made->page))
+    if (status == RSM_ST_OK && !pieces_are_safe(fds, &ticket, made->page, &copyable))
         status = RSM_ST_PROTOCOL;
     if (status == RSM_ST_OK)
-        status =
-            rsm_view_make(&made->view, fds, ticket.pieces, ticket.count, made->size,
-                          rsm_view_protection(rights), (ticket.flags & NTB_TICKET_DEVICE) == 0);
+        status = rsm_view_make(&made->view, fds, ticket.pieces, ticket.count, made->size,
+                               rsm_view_protection(rights), copyable);
     made->base = made->view.base;
     if (status == RSM_ST_OK && (ticket.flags & NTB_TICKET_POSTS) != 0)
-        status = begin_posts(made, offer, &ticket);
+        status = begin_posts(made, fds, &ticket);
     return status;
 }
 
@@ -199,7 +198,8 @@ static void ntb_disconnect(struct rsm_conn *conn)
 {
     struct ntb_conn *ntb = ntb_of(conn);
     rsm_view_end(&ntb->view);
-    ntb_poster_end(&ntb->poster);
+    if (ntb->poster.ops != NULL)
+        ntb->poster.ops->end(&ntb->poster);
     if (ntb->status_page != NULL)
         munmap(ntb->status_page, ntb->page);
     if (ntb->canary_page != NULL)
@@ -218,7 +218,6 @@ static enum rsm_status ntb_connect(struct rsm_port *port, const struct rsm_offer
     made->size = size;
     made->page = port_of(port)->page;
     made->conn.caps = RSM_CAP_MAP | RSM_CAP_FORK;
-    ntb_poster_init(&made->poster);
     ntb_barrier_begin(&made->barrier, NULL, NULL);
     enum rsm_status status = build(made, offer, rights);
     if (status != RSM_ST_OK) {
@@ -231,8 +230,8 @@ static enum rsm_status ntb_connect(struct rsm_port *port, const struct rsm_offer
 
 /* ------------------------------------------------------------------ transfer */
 
-/* An import that has ended reaches nobody. The kernel module sees to that; without it, it is for put
- * and get to see. They do not report it: barriers do. */
+/* An import that has ended reaches nobody. A port that cuts sees to that; else it is for put and
+ * get to see. They do not report it: barriers do. */
 static enum rsm_status ntb_put(struct rsm_conn *conn, uint64_t offset, const void *src,
                                size_t length)
 {
@@ -322,8 +321,11 @@ static enum rsm_status ntb_health(struct rsm_conn *conn)
 /* To a segment that is gone a signal goes as stores do: to nobody. Barriers report that. */
 static enum rsm_status ntb_post(struct rsm_conn *conn, bool coalesce)
 {
-    struct ntb_conn *ntb = ntb_of(conn);
-    return ntb_barrier_alive(&ntb->barrier) ? ntb_poster_post(&ntb->poster, coalesce) : RSM_ST_OK;
+    const struct ntb_conn *ntb = ntb_of(conn);
+    if (!ntb_barrier_alive(&ntb->barrier))
+        return RSM_ST_OK;
+    return ntb->poster.ops != NULL ? ntb->poster.ops->post(&ntb->poster, coalesce)
+                                   : RSM_ST_UNSUPPORTED;
 }
 
 static const struct rsm_signal_ops ntb_signal_ops = {.size = sizeof(struct rsm_signal_ops),

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tree has the ranges in use, by offset, and each knows the room in front of it. The most of a subtree leads
- * to the lowest place where something fits. */
+/* The tree has the ranges in use, by offset, and each knows the room in front of it. The most of
+ * a subtree leads to the lowest place where something fits. */
 #include "transport/ntb/node/allocator.h"
 
 #include <stdlib.h>
-
-enum { WORD = 64 };
 
 /* ------------------------------------------------------------------ tree */
 
@@ -94,12 +92,12 @@ static struct ntb_range *lowest(const struct ntb_allocator *allocator, uint64_t 
 /* ------------------------------------------------------------------ begin and end */
 
 static void begin(struct ntb_allocator *allocator, uint64_t first, uint64_t end, uint64_t granule,
-                  struct ntb_allocator *slots_of)
+                  struct ntb_allocator *limit_of)
 {
     *allocator = (struct ntb_allocator){.first = align_up(first, granule),
                                         .end = end / granule * granule,
                                         .granule = granule,
-                                        .slots_of = slots_of};
+                                        .limit_of = limit_of};
     allocator->last.offset = allocator->end;
     (void)ntb_ranges_RB_INSERT(&allocator->ranges, &allocator->last);
     set_room(allocator, &allocator->last);
@@ -108,16 +106,14 @@ static void begin(struct ntb_allocator *allocator, uint64_t first, uint64_t end,
 void ntb_allocator_begin_beside(struct ntb_allocator *allocator, uint64_t first, uint64_t end,
                                 struct ntb_allocator *other)
 {
-    begin(allocator, first, end, other->granule, other->slots_of);
+    begin(allocator, first, end, other->granule, other->limit_of);
 }
 
-bool ntb_allocator_begin(struct ntb_allocator *allocator, uint64_t first, uint64_t end,
-                         uint64_t granule, uint32_t slots)
+void ntb_allocator_begin(struct ntb_allocator *allocator, uint64_t first, uint64_t end,
+                         uint64_t granule, uint32_t most)
 {
     begin(allocator, first, end, granule, allocator);
-    allocator->slots = slots;
-    allocator->taken = calloc((slots + WORD - 1) / WORD, sizeof *allocator->taken);
-    return allocator->taken != NULL;
+    allocator->most = most;
 }
 
 struct ntb_range *ntb_range_from(const struct ntb_allocator *allocator, uint64_t offset)
@@ -131,50 +127,21 @@ void ntb_allocator_end(struct ntb_allocator *allocator)
     struct ntb_range *range;
     while ((range = ntb_range_from(allocator, 0)) != NULL)
         ntb_free_range(allocator, range);
-    free(allocator->taken);
-    allocator->taken = NULL;
-}
-
-/* ------------------------------------------------------------------ slots */
-
-static bool slot_is_taken(const struct ntb_allocator *allocator, uint32_t slot)
-{
-    return (allocator->taken[slot / WORD] >> slot % WORD & 1) != 0;
-}
-
-/* The slots take turns, so that a late signal for one that was freed meets nobody. */
-static bool find_slot(struct ntb_allocator *allocator, uint32_t *slot)
-{
-    uint32_t words = (allocator->slots + WORD - 1) / WORD, from = allocator->next_slot;
-    uint64_t before = (UINT64_C(1) << from % WORD) - 1; /* the turn comes to these last */
-    for (uint32_t i = 0; i <= words; i++) {
-        uint32_t word = (from / WORD + i) % words;
-        uint64_t free = ~allocator->taken[word] & (i == 0       ? ~before
-                                                   : i == words ? before
-                                                                : ~UINT64_C(0));
-        uint32_t candidate = word * WORD + (free != 0 ? (uint32_t)__builtin_ctzll(free) : WORD);
-        if (free == 0 || candidate >= allocator->slots)
-            continue;
-        *slot = candidate;
-        allocator->next_slot = (candidate + 1) % allocator->slots;
-        return true;
-    }
-    return false;
 }
 
 /* ------------------------------------------------------------------ ranges */
 
-static struct ntb_range *insert(struct ntb_allocator *allocator, uint64_t offset, uint64_t length,
-                                uint32_t slot)
+static struct ntb_range *insert(struct ntb_allocator *allocator, uint64_t offset, uint64_t length)
 {
-    struct ntb_range *range = calloc(1, sizeof *range);
+    struct ntb_allocator *limit = allocator->limit_of;
+    struct ntb_range *range = limit->count < limit->most ? calloc(1, sizeof *range) : NULL;
     if (range == NULL)
         return NULL;
-    *range = (struct ntb_range){.offset = offset, .length = length, .slot = slot};
+    *range = (struct ntb_range){.offset = offset, .length = length};
     (void)ntb_ranges_RB_INSERT(&allocator->ranges, range);
     set_room(allocator, range);
     set_room(allocator, ntb_ranges_RB_NEXT(range));
-    allocator->slots_of->taken[slot / WORD] |= UINT64_C(1) << slot % WORD;
+    limit->count++;
     allocator->used += length;
     return range;
 }
@@ -182,33 +149,30 @@ static struct ntb_range *insert(struct ntb_allocator *allocator, uint64_t offset
 struct ntb_range *ntb_allocate(struct ntb_allocator *allocator, uint64_t length)
 {
     bool large = length >= NTB_LARGE && allocator->granule < NTB_LARGE;
-    uint32_t slot;
     if (length == 0 || length % allocator->granule != 0)
         return NULL;
     const struct ntb_range *next = lowest(allocator, length, large);
-    if (next == NULL || !find_slot(allocator->slots_of, &slot))
+    if (next == NULL)
         return NULL;
     uint64_t room = large ? next->before.large : next->before.any;
-    return insert(allocator, next->offset - room, length, slot);
+    return insert(allocator, next->offset - room, length);
 }
 
-struct ntb_range *ntb_reserve(struct ntb_allocator *allocator, uint64_t offset, uint64_t length,
-                              uint32_t slot)
+struct ntb_range *ntb_reserve(struct ntb_allocator *allocator, uint64_t offset, uint64_t length)
 {
     if (length == 0 || (offset | length) % allocator->granule != 0 || offset < allocator->first ||
-        length > allocator->end || offset > allocator->end - length ||
-        slot >= allocator->slots_of->slots || slot_is_taken(allocator->slots_of, slot))
+        length > allocator->end || offset > allocator->end - length)
         return NULL;
     const struct ntb_range *next = at_or_behind(allocator, offset);
     if (offset < next->offset - next->before.any || offset + length > next->offset)
         return NULL;
-    return insert(allocator, offset, length, slot);
+    return insert(allocator, offset, length);
 }
 
 void ntb_free_range(struct ntb_allocator *allocator, struct ntb_range *range)
 {
     struct ntb_range *next = ntb_ranges_RB_NEXT(range);
-    allocator->slots_of->taken[range->slot / WORD] &= ~(UINT64_C(1) << range->slot % WORD);
+    allocator->limit_of->count--;
     allocator->used -= range->length;
     (void)ntb_ranges_RB_REMOVE(&allocator->ranges, range);
     set_room(allocator, next);

@@ -79,13 +79,6 @@ bool chardev_is_of_this_version(const char *name, int fd)
                       name, (unsigned)info.abi, RSM_NTB_ABI);
         return false;
     }
-    /* Processes that may store would get the exporter's own descriptor. */
-    if ((info.caps & RSM_NTB_CAP_SHARE_WRITE) == 0) {
-        rsm_log_error("ntb: %s: the module rsm_ntb is older than this program: install the module "
-                      "of this release and load it anew",
-                      name);
-        return false;
-    }
     if ((info.caps & RSM_NTB_CAP_UNTRANSLATED) != 0)
         rsm_log_warning("ntb: %s (%s): no IOMMU translates what the other host accesses: it may "
                         "reach all memory of this host. Enable the IOMMU unless you trust it",
@@ -110,7 +103,8 @@ void chardev_report_trouble(const char *name, int fd)
         rsm_log_error("%s", text);
 }
 
-/* Why nothing can be pinned, NULL if something can. The module's own reason is in the kernel's log. */
+/* Why nothing can be pinned, NULL if something can. The module's own reason is in the kernel's
+ * log. */
 static const char *no_pinning(const struct rsm_ntb_info *info)
 {
     char text[16] = "";

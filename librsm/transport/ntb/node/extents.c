@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Extents: made of ranges of the pool or behind it, and quarantined until nobody can have them any more. */
+/* Extents: made of ranges of the pool or behind it, and quarantined until nobody can have them
+ * any more. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -172,9 +173,10 @@ static void compare(struct ntb_window *window, const struct ntb_port_extent *fou
 
 void ntb_extents_resync(struct ntb_window *window)
 {
-    struct ntb_port_extent *found = calloc(window->limits.slots, sizeof *found);
-    int count =
-        found == NULL ? -1 : window->port->ops->extents(window->port, found, window->limits.slots);
+    struct ntb_port_extent *found = calloc(window->limits.extents_max, sizeof *found);
+    int count = found == NULL
+                    ? -1
+                    : window->port->ops->extents(window->port, found, window->limits.extents_max);
     if (count >= 0) {
         qsort(found, (size_t)count, sizeof *found, by_id);
         compare(window, found, (size_t)count);
@@ -190,7 +192,7 @@ static struct ntb_range *reserve(struct ntb_window *window, const struct ntb_por
 {
     const struct ntb_user unknown = {.uid = NTB_UNKNOWN_USER};
     struct ntb_allocator *allocator = allocator_at(window, found->offset);
-    struct ntb_range *range = ntb_reserve(allocator, found->offset, found->length, found->slot);
+    struct ntb_range *range = ntb_reserve(allocator, found->offset, found->length);
     if (range == NULL)
         return NULL;
     range->owner = unknown.uid;
@@ -204,10 +206,10 @@ static struct ntb_range *reserve(struct ntb_window *window, const struct ntb_por
 
 void ntb_extents_inherit(struct ntb_window *window)
 {
-    struct ntb_port_extent *found = calloc(window->limits.slots, sizeof *found);
+    struct ntb_port_extent *found = calloc(window->limits.extents_max, sizeof *found);
     if (found == NULL)
         return;
-    int count = window->port->ops->extents(window->port, found, window->limits.slots);
+    int count = window->port->ops->extents(window->port, found, window->limits.extents_max);
     for (int i = 0; i < count; i++) {
         struct ntb_extent *extent = calloc(1, sizeof *extent);
         struct ntb_range *range = extent != NULL ? reserve(window, &found[i]) : NULL;
@@ -266,8 +268,8 @@ static void give_up(struct ntb_window *window, struct ntb_extent *extent)
         close(memfd);
 }
 
-/* The port has made it of this range: put it where it is found. If there is no memory for that, it is
- * given up. */
+/* The port has made it of this range: put it where it is found. If there is no memory for that,
+ * it is given up. */
 static enum rsm_status enter(struct ntb_window *window, struct ntb_extent *made,
                              struct ntb_range *range)
 {
@@ -292,8 +294,8 @@ static enum rsm_status make_in_pool(struct ntb_window *window, uint32_t uid, uin
         free(made);
         return RSM_ST_NO_MEMORY;
     }
-    enum rsm_status status = window->port->ops->extent_make(
-        window->port, range->offset, range->length, range->slot, &made->memory);
+    enum rsm_status status =
+        window->port->ops->extent_make(window->port, range->offset, range->length, &made->memory);
     if (status != RSM_ST_OK) {
         give_range(window, range);
         free(made);
@@ -355,8 +357,8 @@ static enum rsm_status prepare(struct ntb_window *window, uint32_t uid, uint64_t
     *range = take_range(window, &window->in_place, uid, length);
     enum rsm_status status =
         *range == NULL ? RSM_ST_NO_MEMORY
-                       : window->port->ops->extent_make_in_place(
-                             window->port, (*range)->offset, length, (*range)->slot, &made->memory);
+                       : window->port->ops->extent_make_in_place(window->port, (*range)->offset,
+                                                                 length, &made->memory);
     if (status != RSM_ST_OK) {
         close(memfd);
         if (*range != NULL)

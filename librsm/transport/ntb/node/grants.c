@@ -40,9 +40,8 @@ static enum rsm_status fill_local(const struct ntb_window *window,
                                   const struct rsm_extent_piece *pieces, unsigned count,
                                   uint32_t rights, struct rsm_offer *offer)
 {
-    struct ntb_ticket ticket = {.flags = NTB_TICKET_LOCAL |
-                                         (window->limits.device ? NTB_TICKET_DEVICE : 0),
-                                .count = rights == 0 ? 0 : count};
+    struct ntb_ticket ticket = {
+        .flags = NTB_TICKET_LOCAL, .port = window->port_number, .count = rights == 0 ? 0 : count};
     struct ntb_port *port = window->port;
     for (unsigned i = 0; i < ticket.count; i++) {
         const struct ntb_extent *extent = extent_of(pieces[i].extent);
@@ -82,8 +81,7 @@ static enum rsm_status fill_remote(struct ntb_window *window, const struct rsm_e
     for (unsigned i = 0; i < grant.count; i++) {
         const struct ntb_range *range = extent_of(pieces[i].extent)->range;
         grant.pieces[i] = (struct ntb_grant_piece){.offset = range->offset + pieces[i].offset,
-                                                   .length = pieces[i].length,
-                                                   .slot = range->slot};
+                                                   .length = pieces[i].length};
     }
     offer->blob_len = ntb_grant_encode(&grant, offer->blob);
     if (offer->blob_len > 0)

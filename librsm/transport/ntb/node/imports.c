@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "transport/ntb/node/session.h"
 #include "transport/ntb/node/window.h"
 
 static struct ntb_import *import_of(struct rsm_node_import *import)
@@ -36,29 +35,17 @@ static void drop(const struct ntb_window *window, struct ntb_import *import,
     free(import);
 }
 
-/* Descriptors by which the process posts: they come last. -1: none. */
-struct posting {
-    int counter, bell;
-};
-
-static void end_posting(const struct posting *posting)
-{
-    if (posting->counter >= 0)
-        close(posting->counter);
-    if (posting->bell >= 0)
-        close(posting->bell);
-}
-
-/* Descriptors of the next piece. Status, canary and posts are told by those of the first. */
+/* Descriptors of the next piece. Status, canary and posts are told by those of the first; @p
+ * post_fds are for behind the last. */
 static enum rsm_status add_piece(const struct ntb_window *window, struct ntb_import *import,
                                  const struct ntb_grant *grant, uint32_t epoch, bool writable,
                                  struct rsm_offer *local, struct ntb_ticket *ticket,
-                                 struct posting *posting)
+                                 int post_fds[NTB_POST_FDS_MAX])
 {
     const struct ntb_grant_piece *piece = &grant->pieces[import->count];
     bool first = local->fd_count == 0;
-    /* Two descriptors for posts have to fit, too. */
-    bool posts = first && grant->count <= NTB_PIECES_MAX - 2;
+    /* Descriptors for posts have to fit, too. */
+    bool posts = first && grant->count <= NTB_PIECES_MAX - NTB_POST_FDS_MAX;
     struct ntb_port_import made;
     enum rsm_status status = window->port->ops->import_make(
         window->port, piece, epoch, writable, posts ? grant->connection : NTB_NO_CONNECTION, &made);
@@ -66,9 +53,12 @@ static enum rsm_status add_piece(const struct ntb_window *window, struct ntb_imp
         return status;
     import->ids[import->count++] = made.id;
     if (first) {
-        *posting = (struct posting){.counter = made.counter, .bell = made.bell};
         ticket->flags |= made.posts ? NTB_TICKET_POSTS : 0;
-        ticket->posts_offset = made.posts_offset;
+        ticket->post_word = made.post_word;
+        while (ticket->post_fds < made.post_fd_count) {
+            post_fds[ticket->post_fds] = made.post_fds[ticket->post_fds];
+            ticket->post_fds++;
+        }
         local->fds[local->fd_count++] = made.status;
         local->fds[local->fd_count++] = made.canary;
         ticket->status_offset = made.status_offset;
@@ -87,23 +77,20 @@ static enum rsm_status accept_grant(const struct ntb_window *window, const struc
                                     uint32_t epoch, uint32_t rights, struct rsm_offer *local,
                                     struct ntb_import **made)
 {
-    struct ntb_ticket ticket = {.flags = window->limits.device ? NTB_TICKET_DEVICE : 0};
+    struct ntb_ticket ticket = {.port = window->port_number};
+    int post_fds[NTB_POST_FDS_MAX];
     struct ntb_import *import = calloc(1, sizeof *import + grant->count * sizeof import->ids[0]);
     if (import == NULL)
         return RSM_ST_NO_MEMORY;
-    struct posting posting = {.counter = -1, .bell = -1};
     enum rsm_status status = RSM_ST_OK;
     while (import->count < grant->count && status == RSM_ST_OK)
         status = add_piece(window, import, grant, epoch, (rights & RSM_RIGHT_WRITE) != 0, local,
-                           &ticket, &posting);
+                           &ticket, post_fds);
+    for (uint32_t i = 0; i < ticket.post_fds; i++)
+        local->fds[local->fd_count++] = post_fds[i];
     if (status != RSM_ST_OK) {
-        end_posting(&posting);
         drop(window, import, local);
         return status;
-    }
-    if (ntb_ticket_fds_behind(ticket.flags) > 0) {
-        local->fds[local->fd_count++] = posting.counter;
-        local->fds[local->fd_count++] = posting.bell;
     }
     local->blob_len = ntb_ticket_encode(&ticket, local->blob);
     *made = import;
@@ -124,8 +111,7 @@ static enum rsm_status ntb_accept(struct rsm_node_port *port, uint32_t exporter,
     window->port->ops->info(window->port, &info);
     if (info.epoch == 0 || info.peer_node != exporter)
         return RSM_ST_UNREACHABLE;
-    if (!ntb_grant_decode(offer->blob, offer->blob_len, size, NTB_CONTROL_BYTES, info.window_size,
-                          &grant) ||
+    if (!ntb_grant_decode(offer->blob, offer->blob_len, size, info.window_size, &grant) ||
         (grant.count == 0) != (rights == 0))
         return RSM_ST_PROTOCOL;
     if (!is_of_this_session(&info, &grant))

@@ -6,70 +6,34 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "transport/ntb/common/module.h"
+#include "transport/ntb/common/ports.h"
 #include "transport/ntb/node/window.h"
 
-/* The port that a controller's device names, and what is left of the name for it. */
-static const struct ntb_port_ops *port_named(const char *device, const char **where)
+/* The number of the port that a controller's device names; -1, and the log says why. */
+static int port_of_controller(const struct rsm_controller_info *info)
 {
-    static const char ivshmem[] = "ivshmem:";
-    if (strncmp(device, ivshmem, sizeof ivshmem - 1) == 0) {
-        *where = device + sizeof ivshmem - 1;
-        return &ntb_port_ivshmem;
-    }
-#ifdef NTB_CHARDEV
-    if (device[0] == '/') {
-        *where = device;
-        return &ntb_port_chardev;
-    }
-#endif
-    return NULL;
-}
-
-static const struct ntb_port_ops *port_of_controller(const struct rsm_controller_info *info,
-                                                     const char **where)
-{
-    const struct ntb_port_ops *ops = port_named(info->device, where);
-    if (ops != NULL)
-        return ops;
-    rsm_log_error("ntb: controller %s: expected device = /dev/rsm_ntbN or ivshmem:SOCKET, not "
-                  "\"%s\"%s",
-                  info->name, info->device,
-                  info->device[0] == '/' ? ": this librsm was built without the kernel module's "
-                                           "interface"
-                                         : "");
-    return NULL;
+    for (unsigned i = 0; i < ntb_port_kind_count; i++)
+        if (strncmp(info->device, ntb_port_kinds[i].prefix, strlen(ntb_port_kinds[i].prefix)) == 0)
+            return (int)i;
+    rsm_log_error("ntb: controller %s: expected device = %s, not \"%s\"", info->name,
+                  ntb_port_kinds[0].device, info->device);
+    return -1;
 }
 
 static bool options_of(const struct rsm_controller_info *info, struct ntb_options *options)
 {
     char why[256];
-    if (ntb_options_parse(info->options, info->peer_timeout_ms, options, why, sizeof why))
+    if (ntb_options_parse(info->options, options, why, sizeof why))
         return true;
     rsm_log_error("ntb: controller %s: %s", info->name, why);
     return false;
 }
 
-static void report_no_pinning(const struct ntb_port_ops *ops,
-                              const struct rsm_controller_info *info,
-                              const struct ntb_options *options)
-{
-    if (options->pin != 0 && ops->extent_pin == NULL)
-        rsm_log_warning("ntb: controller %s: option pin has no effect with device = %s: only the "
-                        "kernel module rsm_ntb can pin",
-                        info->name, info->device);
-}
-
 static enum rsm_status node_check(const struct rsm_controller_info *info)
 {
     struct ntb_options options;
-    const char *where;
-    if (!options_of(info, &options))
-        return RSM_ST_INVALID;
-    const struct ntb_port_ops *ops = port_of_controller(info, &where);
-    if (ops == NULL)
-        return RSM_ST_INVALID;
-    report_no_pinning(ops, info, &options);
-    return ops->check != NULL ? ops->check(where, &options) : RSM_ST_OK;
+    int number = options_of(info, &options) ? port_of_controller(info) : -1;
+    return number < 0 ? RSM_ST_INVALID : ntb_port_kinds[number].node->check(info, &options);
 }
 
 static enum rsm_status node_open(const struct rsm_controller_info *info,
@@ -77,14 +41,10 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
 {
     struct ntb_options options;
     struct ntb_port *port;
-    const char *where;
-    if (!options_of(info, &options))
+    int number = options_of(info, &options) ? port_of_controller(info) : -1;
+    if (number < 0)
         return RSM_ST_INVALID;
-    const struct ntb_port_ops *ops = port_of_controller(info, &where);
-    if (ops == NULL)
-        return RSM_ST_INVALID;
-    report_no_pinning(ops, info, &options);
-    enum rsm_status status = ops->open(where, &options, info->node, &port);
+    enum rsm_status status = ntb_port_kinds[number].node->open(info, &options, &port);
     if (status != RSM_ST_OK)
         return status;
     struct ntb_window *window = ntb_window_begin(port, info->node, &options);
@@ -92,6 +52,7 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
         port->ops->close(port);
         return RSM_ST_NO_MEMORY;
     }
+    window->port_number = (uint32_t)number;
     window->base.caps = RSM_NODE_REACHES_HOSTS | RSM_NODE_ANY_THREAD | RSM_NODE_REPORTS_NODES;
     if (window->pins)
         window->base.caps |= RSM_NODE_EXTENTS_PINNED;
@@ -117,18 +78,16 @@ static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *at
                                    .page_size = window->limits.granule,
                                    .max_segment_size = one,
                                    .total_segment_size = pool + pinned,
-                                   .max_segments = window->limits.slots,
+                                   .max_segments = window->limits.extents_max,
                                    .max_map_size = one,
                                    .total_map_size = UINT64_MAX,
-                                   .max_imports = window->limits.slots};
+                                   .max_imports = window->limits.extents_max};
 }
 
 static void node_trouble(struct rsm_node_port *port, char *text, size_t size)
 {
     const struct ntb_window *window = ntb_window_of(port);
-    text[0] = '\0';
-    if (window->port->ops->trouble != NULL)
-        window->port->ops->trouble(window->port, text, size);
+    window->port->ops->trouble(window->port, text, size);
 }
 
 static int node_event_fd(struct rsm_node_port *port)

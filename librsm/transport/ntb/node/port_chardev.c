@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "transport/ntb/common/status.h"
+#include "transport/ntb/common/ports.h"
 #include "transport/ntb/node/chardev.h"
 #include "transport/ntb/node/port.h"
 
@@ -52,13 +53,6 @@ static struct port *port_of(struct ntb_port *port)
 static void port_trouble(struct ntb_port *base, char *text, size_t size)
 {
     chardev_trouble(port_of(base)->name, port_of(base)->control, text, size);
-}
-
-static bool module_counts_posts(int fd)
-{
-    struct rsm_ntb_info info;
-    memset(&info, 0, sizeof info);
-    return ioctl(fd, RSM_NTB_INFO, &info) == 0 && (info.caps & RSM_NTB_CAP_POSTS) != 0;
 }
 
 static bool take_control(const struct port *port, int fd, uint32_t node)
@@ -110,48 +104,43 @@ static bool make_event_fd(struct port *port)
 }
 
 /* Whether a daemon has it already is no matter. */
-static enum rsm_status port_check(const char *where, const struct ntb_options *options)
+static enum rsm_status port_check(const struct rsm_controller_info *info,
+                                  const struct ntb_options *options)
 {
-    struct port *port = calloc(1, sizeof *port + strlen(where) + 1);
-    if (port == NULL)
-        return RSM_ST_NO_MEMORY;
-    strcpy(port->name, where);
-    int fd = chardev_open(port->name);
+    int fd = chardev_open(info->device);
     if (fd < 0)
-        chardev_explain_open(where, errno);
-    bool usable = fd >= 0 && chardev_is_of_this_version(port->name, fd);
+        chardev_explain_open(info->device, errno);
+    bool usable = fd >= 0 && chardev_is_of_this_version(info->device, fd);
     if (usable) {
-        chardev_report_trouble(port->name, fd);
-        chardev_report_pinning(port->name, fd, options);
+        chardev_report_trouble(info->device, fd);
+        chardev_report_pinning(info->device, fd, options);
     }
     if (fd >= 0)
         close(fd);
-    free(port);
     return usable ? RSM_ST_OK : RSM_ST_NO_CONTROLLER;
 }
 
-static enum rsm_status port_open(const char *where, const struct ntb_options *options,
-                                 uint32_t node, struct ntb_port **made)
+static enum rsm_status port_open(const struct rsm_controller_info *info,
+                                 const struct ntb_options *options, struct ntb_port **made)
 {
-    struct port *port = calloc(1, sizeof *port + strlen(where) + 1);
+    struct port *port = calloc(1, sizeof *port + strlen(info->device) + 1);
     if (port == NULL)
         return RSM_ST_NO_MEMORY;
     port->base.ops = &ntb_port_chardev;
-    strcpy(port->name, where);
+    port->posts = options->doorbell;
+    strcpy(port->name, info->device);
     pthread_mutex_init(&port->lock, NULL);
     port->wake = port->poll = -1;
     port->control = chardev_open(port->name);
     if (port->control < 0)
-        chardev_explain_open(where, errno);
-    else
-        port->posts = options->doorbell && module_counts_posts(port->control);
+        chardev_explain_open(port->name, errno);
     if (port->control < 0 || !chardev_is_of_this_version(port->name, port->control) ||
-        !take_control(port, port->control, node)) {
+        !take_control(port, port->control, info->node)) {
         port_close(&port->base);
         return RSM_ST_NO_CONTROLLER;
     }
     if (!make_event_fd(port)) {
-        rsm_log_error("ntb: %s: %s", where, strerror(errno));
+        rsm_log_error("ntb: %s: %s", port->name, strerror(errno));
         port_close(&port->base);
         return RSM_ST_NO_RESOURCES;
     }
@@ -172,10 +161,10 @@ static void port_info(struct ntb_port *base, struct ntb_port_info *info)
     *info =
         (struct ntb_port_info){.pool_size = from.pool_size,
                                .pin_size = (from.caps & RSM_NTB_CAP_PIN) != 0 ? from.pin_size : 0,
-                               .pool_first = RSM_NTB_CONTROL_SIZE,
+                               .pool_first = NTB_CONTROL_BYTES,
                                .granule = from.granule,
                                .window_size = from.window_size,
-                               .slots = from.slots,
+                               .extents_max = from.extents_max,
                                .epoch = from.epoch,
                                .generation = from.generation,
                                .sequence = from.sequence,
@@ -184,8 +173,7 @@ static void port_info(struct ntb_port *base, struct ntb_port_info *info)
                                .peer_node = from.peer_node,
                                .posts = port->posts,
                                .peer_posts = (from.peer_caps & RSM_NTB_PEER_POSTS) != 0,
-                               .cuts = true,
-                               .device = true};
+                               .cuts = true};
 }
 
 /* ------------------------------------------------------------------ events */
@@ -283,8 +271,8 @@ static bool next_event(struct ntb_port *base, struct ntb_port_event *event)
     struct port *port = port_of(base);
     bool found = false;
     pthread_mutex_lock(&port->lock);
-    /* A range that has become free is free at once, whichever thread asks. What else there is, rsmd's
-     * thread must learn, too. */
+    /* A range that has become free is free at once, whichever thread asks. What else there is,
+     * rsmd's thread must learn, too. */
     if (port->first == port->count && take_events(port))
         wake(port);
     while (!found && port->first < port->count)
@@ -311,7 +299,6 @@ static int port_extents(struct ntb_port *base, struct ntb_port_extent *extents, 
             extents[count] = (struct ntb_port_extent){.id = found[count].id,
                                                       .offset = found[count].offset,
                                                       .length = found[count].length,
-                                                      .slot = found[count].slot,
                                                       .quarantined = found[count].state ==
                                                                      RSM_NTB_EXTENT_QUARANTINED};
     free(found);
@@ -325,13 +312,10 @@ static enum rsm_status failed(int fd, int error)
 }
 
 static enum rsm_status make(const struct port *port, uint64_t offset, uint64_t length,
-                            uint32_t slot, uint32_t flags, struct ntb_port_memory *memory)
+                            uint32_t flags, struct ntb_port_memory *memory)
 {
-    struct rsm_ntb_export asked = {.control_fd = port->control,
-                                   .slot = slot,
-                                   .offset = offset,
-                                   .length = length,
-                                   .flags = flags};
+    struct rsm_ntb_export asked = {
+        .control_fd = port->control, .flags = flags, .offset = offset, .length = length};
     int fd = chardev_open(port->name);
     if (fd < 0)
         return rsmcore_status_from_errno(errno);
@@ -344,15 +328,15 @@ static enum rsm_status make(const struct port *port, uint64_t offset, uint64_t l
 }
 
 static enum rsm_status extent_make(struct ntb_port *base, uint64_t offset, uint64_t length,
-                                   uint32_t slot, struct ntb_port_memory *memory)
+                                   struct ntb_port_memory *memory)
 {
-    return make(port_of(base), offset, length, slot, 0, memory);
+    return make(port_of(base), offset, length, 0, memory);
 }
 
 static enum rsm_status extent_make_in_place(struct ntb_port *base, uint64_t offset, uint64_t length,
-                                            uint32_t slot, struct ntb_port_memory *memory)
+                                            struct ntb_port_memory *memory)
 {
-    return make(port_of(base), offset, length, slot, RSM_NTB_IN_PLACE, memory);
+    return make(port_of(base), offset, length, RSM_NTB_IN_PLACE, memory);
 }
 
 static enum rsm_status extent_pin(struct ntb_port *base, const struct ntb_port_memory *memory,
@@ -406,9 +390,7 @@ static enum rsm_status fill_import(int fd, uint64_t id, bool posts, struct ntb_p
                                      .status_offset = RSM_NTB_MAP_STATUS,
                                      .canary_offset = RSM_NTB_MAP_CANARY,
                                      .data_offset = RSM_NTB_MAP_DATA,
-                                     .posts = posts,
-                                     .counter = -1,
-                                     .bell = -1};
+                                     .posts = posts};
     if (made->status >= 0 && made->canary >= 0)
         return RSM_ST_OK;
     const int fds[] = {made->status, made->canary, made->data};
@@ -424,11 +406,10 @@ static enum rsm_status import_make(struct ntb_port *base, const struct ntb_grant
 {
     const struct port *port = port_of(base);
     struct rsm_ntb_import asked = {.control_fd = port->control,
-                                   .slot = piece->slot,
+                                   .flags = writable ? 0 : RSM_NTB_READ_ONLY,
                                    .offset = piece->offset,
                                    .length = piece->length,
-                                   .epoch = epoch,
-                                   .flags = writable ? 0 : RSM_NTB_READ_ONLY};
+                                   .epoch = epoch};
     bool posts = port->posts && connection < NTB_CONNECTIONS;
     if (posts) {
         asked.flags |= RSM_NTB_POSTER;
@@ -454,8 +435,8 @@ static void import_revoke(struct ntb_port *base, uint64_t id)
         rsm_log_error("ntb: %s: REVOKE: %s", port_of(base)->name, strerror(errno));
 }
 
-_Static_assert(NTB_CONNECTIONS == RSM_NTB_CONNECTIONS && NTB_POSTS_AT == RSM_NTB_POST_COUNTERS,
-               "the counters are the module's");
+_Static_assert(NTB_CONNECTIONS == RSM_NTB_CONNECTIONS && NTB_CONTROL_BYTES == RSM_NTB_CONTROL_SIZE,
+               "the pool is laid out as the module's");
 
 static bool posts(struct ntb_port *base, uint32_t first, uint32_t count, uint64_t *words)
 {
@@ -473,7 +454,6 @@ static bool posts(struct ntb_port *base, uint32_t first, uint32_t count, uint64_
 }
 
 const struct ntb_port_ops ntb_port_chardev = {
-    .name = "rsm_ntb",
     .open = port_open,
     .check = port_check,
     .close = port_close,

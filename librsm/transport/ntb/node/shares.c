@@ -60,7 +60,8 @@ static struct ntb_account *need(struct ntb_shares *shares, struct ntb_user user)
     return NULL;
 }
 
-/* Totals may be as large as addresses are. At least one, so that small totals still let a user in. */
+/* Totals may be as large as addresses are. At least one, so that small totals still let a user
+ * in. */
 static uint64_t part_of(uint64_t total, uint32_t percent)
 {
     uint64_t part = total / 100 * percent + total % 100 * percent / 100;

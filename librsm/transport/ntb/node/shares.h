@@ -3,9 +3,9 @@
  * @file
  * What each user has of what a bridge has little of, and how much he may have.
  *
- * A range of the pool and its slot belong to a user's share from before they are made until they can be
- * used again, however long a process keeps a descriptor or the other host an import. So does the counter
- * of a connection until the other host has released it.
+ * A range of the pool belongs to a user's share from before it is made until it can be used
+ * again, however long a process keeps a descriptor or the other host an import. So does the
+ * counter of a connection until the other host has released it.
  *
  * Root and the daemon's own user are bound by the total alone, for which nothing needs an account.
  *
@@ -22,7 +22,7 @@
 enum ntb_resource {
     NTB_POOL,     /**< bytes */
     NTB_IN_PLACE, /**< bytes of the room behind the pool */
-    NTB_RANGES,   /**< of either, each with a slot */
+    NTB_RANGES,   /**< of either */
     NTB_COUNTERS, /**< of connections with importers of the other host */
     NTB_RESOURCES
 };
@@ -55,7 +55,8 @@ void ntb_shares_begin(struct ntb_shares *shares);
 /** Whatever is charged. */
 void ntb_shares_end(struct ntb_shares *shares);
 
-/** False: it is more than the user may have, which the log says once a minute at most; or no memory. */
+/** False: it is more than the user may have, which the log says once a minute at most; or no
+ *  memory. */
 bool ntb_share_take(struct ntb_shares *shares, struct ntb_user user, enum ntb_resource resource,
                     uint64_t amount);
 /** Whether or not it fits. False: no memory. */

@@ -11,8 +11,7 @@
 static void begin_in_place(struct ntb_window *window, const struct ntb_options *options)
 {
     const struct ntb_port_info *limits = &window->limits;
-    bool can = limits->pin_size > 0 && window->port->ops->extent_pin != NULL;
-    uint64_t first = limits->pool_size, room = can ? limits->pin_size : 0;
+    uint64_t first = limits->pool_size, room = limits->pin_size;
     if (options->pin != 0 && options->pin < room)
         room = options->pin;
     ntb_allocator_begin_beside(&window->in_place, first, first + room, &window->allocator);
@@ -26,7 +25,7 @@ static void begin_shares(struct ntb_window *window)
     ntb_shares_begin(shares);
     shares->total[NTB_POOL] = window->allocator.end - window->allocator.first;
     shares->total[NTB_IN_PLACE] = window->in_place.end - window->in_place.first;
-    shares->total[NTB_RANGES] = window->limits.slots;
+    shares->total[NTB_RANGES] = window->limits.extents_max;
     shares->total[NTB_COUNTERS] = NTB_CONNECTIONS;
 }
 
@@ -51,11 +50,8 @@ struct ntb_window *ntb_window_begin(struct ntb_port *port, uint32_t node,
     uint64_t end = limits->pool_size;
     if (options->pool != 0 && options->pool < end - limits->pool_first)
         end = limits->pool_first + options->pool;
-    if (!ntb_allocator_begin(&window->allocator, limits->pool_first, end, limits->granule,
-                             limits->slots)) {
-        free(window);
-        return NULL;
-    }
+    ntb_allocator_begin(&window->allocator, limits->pool_first, end, limits->granule,
+                        limits->extents_max);
     begin_in_place(window, options);
     begin_shares(window);
     pthread_mutex_init(&window->lock, NULL);

@@ -4,12 +4,14 @@
  * The window layer: extents in the pool, grants to importers of the other host, imports from there,
  * and the epochs in which they hold. Knows no hardware; that is the port's.
  *
- * Memory of an extent is a range of the pool; or, if the port can pin and rsm.conf wants that, a memfd
- * whose pages the port shows at a range behind the pool: in place. The other host sees no difference.
+ * Memory of an extent is a range of the pool; or, if the port can pin and rsm.conf wants that, a
+ * memfd whose pages the port shows at a range behind the pool: in place. The other host sees no
+ * difference.
  *
- * The life of an extent's range: made; given up by rsmd; quarantined until every grant of it has been
- * released (which says that the importer's node has ended the import) and until the port says that
- * nobody on this host has it; then zeroed by the port and free. Until then it is in its user's share.
+ * The life of an extent's range: made; given up by rsmd; quarantined until every grant of it has
+ * been released (which says that the importer's node has ended the import) and until the port
+ * says that nobody on this host has it; then zeroed by the port and free. Until then it is in
+ * its user's share.
  *
  * Extents are made and freed by any thread; everything else is rsmd's one thread.
  */
@@ -65,6 +67,7 @@ struct ntb_window {
     struct rsm_node_port base;
     struct ntb_port *port;
     struct ntb_port_info limits; /**< as the port was opened */
+    uint32_t port_number;        /**< in ntb_port_kinds, for the tickets */
     uint32_t node;
     pthread_mutex_t lock;           /* of the allocator, the shares, the extents and the events */
     struct ntb_allocator allocator; /* of the pool */
@@ -96,8 +99,8 @@ static inline struct ntb_window *ntb_window_of(struct rsm_node_port *port)
     return RSM_CONTAINER_OF(port, struct ntb_window, base);
 }
 
-/** Over an open port, which is then the window's. Of @p options, those about memory hold here. NULL: no
- *  memory, and the port is the caller's. */
+/** Over an open port, which is then the window's. Of @p options, those about memory hold here.
+ *  NULL: no memory, and the port is the caller's. */
 struct ntb_window *ntb_window_begin(struct ntb_port *port, uint32_t node,
                                     const struct ntb_options *options);
 /** Close it, and the port. */
@@ -130,12 +133,12 @@ void ntb_extents_inherit(struct ntb_window *window);
 void ntb_extent_event(struct ntb_window *window, const struct ntb_port_event *event);
 /** Lock held. Something has happened to the extent after which it may be released or forgotten. */
 void ntb_extent_changed(struct ntb_window *window, struct ntb_extent *extent);
-/** Lock held. Extents that have changed, and those whose release the port has refused: what waits for
- *  nothing any more is released, and forgotten. True: something was released, which may be
- *  another event. */
+/** Lock held. Extents that have changed, and those whose release the port has refused: what
+ *  waits for nothing any more is released, and forgotten. True: something was released, which
+ *  may be another event. */
 bool ntb_extents_settle(struct ntb_window *window);
-/** Lock held. Events were lost: take what has become of the extents from the port's own table. If it
- *  cannot be had, nothing changes, and the window stays `lost`. */
+/** Lock held. Events were lost: take what has become of the extents from the port's own table.
+ *  If it cannot be had, nothing changes, and the window stays `lost`. */
 void ntb_extents_resync(struct ntb_window *window);
 
 /* grants.c */
@@ -146,14 +149,14 @@ enum rsm_status ntb_offer_make(struct rsm_node_port *port, const struct rsm_exte
 void ntb_offer_revoke(struct rsm_node_port *port, struct rsm_node_offer *made);
 /** The importer's node has released it. */
 void ntb_offer_released(struct rsm_node_port *port, struct rsm_node_offer *made);
-/** All that was revoked and offered to that node is released, and so is what daemons before this one
- *  offered. False: that is not known. */
+/** All that was revoked and offered to that node is released, and so is what daemons before this
+ *  one offered. False: that is not known. */
 bool ntb_offers_released(struct rsm_node_port *port, uint32_t node);
 
 /* posts.c */
 
-/** Give an offer to an importer of the other host a counter, if both hosts can do with one, there is one,
- *  and the importer's user may have one more. */
+/** Give an offer to an importer of the other host a counter, if both hosts can do with one,
+ *  there is one, and the importer's user may have one more. */
 void ntb_posts_claim(struct ntb_window *window, struct ntb_offer *offer,
                      const struct ntb_port_info *info);
 /** Nobody of the other host writes into its counter any more. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/ntb/node/session.h"
+#include "session.h"
 
 #include <endian.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 #include "base/fence.h"
 #include "base/log.h"
 #include "transport/ntb/common/status.h"
+#include "words.h"
 
 enum { GRANULE_MIN = 4096, GRANULE_MAX = 65536, NODE_MAX = 65535 };
 
@@ -85,7 +86,6 @@ const char *ntb_hello_read(const struct ntb_hello *shared, uint32_t generation,
                                 .sequence = get32(&shared->sequence),
                                 .pool_size = get64(&shared->pool_size),
                                 .granule = get64(&shared->granule),
-                                .slots = get32(&shared->slots),
                                 .node = get32(&shared->node),
                                 .posts = get32(&shared->posts)};
     if (hello->magic != NTB_MAGIC)
@@ -100,8 +100,6 @@ const char *ntb_hello_read(const struct ntb_hello *shared, uint32_t generation,
     if (hello->pool_size <= NTB_CONTROL_BYTES || hello->pool_size > window_size ||
         hello->pool_size % hello->granule != 0)
         return "its pool has an impossible size";
-    if (hello->slots == 0 || hello->slots > NTB_SLOTS)
-        return "it has an impossible number of signal counters";
     if (hello->node == 0 || hello->node > NODE_MAX)
         return "it has an impossible node id";
     return NULL;
@@ -125,7 +123,6 @@ static void write_hello(struct ntb_session *session)
     set32(&hello->sequence, session->sequence);
     set64(&hello->pool_size, session->own_size);
     set64(&hello->granule, GRANULE_MIN);
-    set32(&hello->slots, NTB_SLOTS);
     set32(&hello->node, session->node);
     set32(&hello->ring_offset, 0);
     set32(&hello->ring_size, 0);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A bridge made of an ivshmem server: two halves of shared memory, one for each host's pool. There is
- * no driver below that could take a mapping from a process, or hold a session, so both is done here:
- * the session by session.c, which acknowledges no new one while an import of an older one is there.
+ * A bridge made of an ivshmem server: two halves of shared memory, one for each host's pool.
+ * There is no driver below that could take a mapping from a process, or hold a session, so both
+ * is done here: the session by session.c, which acknowledges no new one while an import of an
+ * older one is there.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -25,9 +27,15 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "transport/ntb/common/status.h"
-#include "transport/ntb/node/ivshmem_port.h"
 
-enum { RESERVED_GENERATION = 0, MEET_MS = 2 };
+#include "port.h"
+
+enum { RESERVED_GENERATION = 0, MEET_MS = 2, BEATS = 6, BEAT_MOST_MS = 100 };
+
+struct settings {
+    char socket[108];
+    unsigned timeout_ms, heartbeat_ms, wait_ms;
+};
 
 /* Make the descriptor readable. */
 void ivshmem_wake(const struct ivshmem_port *port)
@@ -256,7 +264,29 @@ static void meet(struct ivshmem_port *port, uint32_t wait_ms)
     }
 }
 
-static bool set_up(struct ivshmem_port *port, const struct ntb_options *options)
+/* What the name of the device says; 0: not at all. */
+static unsigned number_in(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    return at != NULL ? (unsigned)strtoul(at + strlen(name), NULL, 10) : 0;
+}
+
+static void read_settings(const struct rsm_controller_info *info, struct settings *settings)
+{
+    const char *socket = info->device + strlen(IVSHMEM_PREFIX), *more = strchr(socket, ',');
+    const char *text = more != NULL ? more : "";
+    unsigned timeout = number_in(text, ",timeout="), beat = number_in(text, ",heartbeat=");
+    snprintf(settings->socket, sizeof settings->socket, "%.*s", (int)strcspn(socket, ","), socket);
+    timeout = timeout != 0 ? timeout : info->peer_timeout_ms != 0 ? info->peer_timeout_ms : 3000;
+    settings->timeout_ms = timeout;
+    settings->heartbeat_ms = beat != 0                        ? beat
+                             : timeout / BEATS > BEAT_MOST_MS ? BEAT_MOST_MS
+                                                              : timeout / BEATS;
+    settings->wait_ms = strstr(text, ",wait=") != NULL ? number_in(text, ",wait=") : 500;
+}
+
+static bool set_up(struct ivshmem_port *port, const struct settings *settings,
+                   const struct ntb_options *options)
 {
     uint32_t generation = RESERVED_GENERATION;
     struct ntb_session *session = &port->session;
@@ -276,26 +306,36 @@ static bool set_up(struct ivshmem_port *port, const struct ntb_options *options)
                                     .own_size = port->half,
                                     .window_size = port->half,
                                     .posts = options->doorbell};
-    ntb_session_begin(session, generation, port->node, options->timeout_ms);
-    return make_descriptors(port, options->heartbeat_ms);
+    ntb_session_begin(session, generation, port->node, settings->timeout_ms);
+    return make_descriptors(port, settings->heartbeat_ms);
 }
 
-static enum rsm_status port_open(const char *where, const struct ntb_options *options,
-                                 uint32_t node, struct ntb_port **made)
+/* The server may be started later than this is asked. */
+static enum rsm_status port_check(const struct rsm_controller_info *info,
+                                  const struct ntb_options *options)
 {
+    (void)info, (void)options;
+    return RSM_ST_OK;
+}
+
+static enum rsm_status port_open(const struct rsm_controller_info *info,
+                                 const struct ntb_options *options, struct ntb_port **made)
+{
+    struct settings settings;
     struct ivshmem_port *port = calloc(1, sizeof *port);
     if (port == NULL)
         return RSM_ST_NO_MEMORY;
     port->base.ops = &ntb_port_ivshmem;
-    port->node = node;
+    port->node = info->node;
     port->epoll = port->timer = port->wake = port->posted = -1;
     port->ivshmem = (struct ivshmem){.socket = -1, .memory = -1};
     pthread_mutex_init(&port->lock, NULL);
-    if (!ivshmem_open(&port->ivshmem, where) || !set_up(port, options)) {
+    read_settings(info, &settings);
+    if (!ivshmem_open(&port->ivshmem, settings.socket) || !set_up(port, &settings, options)) {
         port_close(&port->base);
         return RSM_ST_NO_CONTROLLER;
     }
-    meet(port, options->wait_ms);
+    meet(port, settings.wait_ms);
     *made = &port->base;
     return RSM_ST_OK;
 }
@@ -308,7 +348,7 @@ static void port_info(struct ntb_port *base, struct ntb_port_info *info)
     *info = (struct ntb_port_info){.pool_size = port->half,
                                    .pool_first = NTB_CONTROL_BYTES,
                                    .granule = IVSHMEM_GRANULE,
-                                   .slots = NTB_SLOTS,
+                                   .extents_max = IVSHMEM_EXTENTS_MAX,
                                    .generation = session->generation,
                                    .sequence = session->sequence,
                                    .posts = session->posts};
@@ -323,9 +363,16 @@ static void port_info(struct ntb_port *base, struct ntb_port_info *info)
     pthread_mutex_unlock(&port->lock);
 }
 
+static void port_trouble(struct ntb_port *port, char *text, size_t size)
+{
+    (void)port, (void)size;
+    text[0] = '\0';
+}
+
 const struct ntb_port_ops ntb_port_ivshmem = {
-    .name = "ivshmem",
     .open = port_open,
+    .check = port_check,
+    .trouble = port_trouble,
     .close = port_close,
     .info = port_info,
     .fd = port_fd,

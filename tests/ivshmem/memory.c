@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The port over an ivshmem server: extents in this host's half of the memory, imports from the other. */
+/* The port over an ivshmem server: extents in this host's half of the memory, imports from the
+ * other. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,8 @@
 #include "base/descriptor.h"
 #include "base/extent_memfd.h"
 #include "base/log.h"
-#include "transport/ntb/node/ivshmem_port.h"
+
+#include "port.h"
 
 /* ------------------------------------------------------------------ extents */
 
@@ -39,15 +41,14 @@ void ivshmem_end_extent(struct ivshmem_port *port, struct ivshmem_extent *extent
 }
 
 enum rsm_status ivshmem_extent_make(struct ntb_port *base, uint64_t offset, uint64_t length,
-                                    uint32_t slot, struct ntb_port_memory *memory)
+                                    struct ntb_port_memory *memory)
 {
-    (void)slot; /* signals go by the daemons */
     struct ivshmem_port *port = ivshmem_port_of(base);
     struct ivshmem_extent *extent = calloc(1, sizeof *extent);
     if (extent == NULL)
         return RSM_ST_NO_MEMORY;
-    /* Zeros, whoever stored what there. By stores, because other hosts and importers have the memory, too,
-     * and could hold up fallocate(2) for ever. */
+    /* Zeros, whoever stored what there. By stores, because other hosts and importers have the
+     * memory, too, and could hold up fallocate(2) for ever. */
     memset(port->ivshmem.base + port->own + offset, 0, length);
     pthread_mutex_lock(&port->lock);
     bool wary = port->wary;
@@ -140,10 +141,13 @@ static struct ivshmem_import *new_import(void)
 
 static void close_descriptors(const struct ntb_port_import *made)
 {
-    const int fds[] = {made->status, made->canary, made->data, made->counter, made->bell};
+    const int fds[] = {made->status, made->canary, made->data};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] >= 0)
             close(fds[i]);
+    for (unsigned i = 0; i < made->post_fd_count; i++)
+        if (made->post_fds[i] >= 0)
+            close(made->post_fds[i]);
 }
 
 static enum rsm_status fill_import(const struct ivshmem_port *port,
@@ -157,16 +161,15 @@ static enum rsm_status fill_import(const struct ivshmem_port *port,
                                  .data = rsmcore_extent_memfd_share(port->ivshmem.memory, writable),
                                  .canary_offset = port->peer + NTB_HELLO_AT,
                                  .data_offset = port->peer + offset};
-    made->counter = made->bell = -1;
     if (made->status >= 0 && made->canary >= 0 && made->data >= 0)
         return RSM_ST_OK;
     close_descriptors(made);
     return RSM_ST_NO_RESOURCES;
 }
 
-/* Lock held. There is no driver that would count for the process: it writes its counter itself, by a
- * descriptor of all the memory. It has no other right by that than by its segment, unless that is
- * read-only, and then the daemons carry its signals. */
+/* Lock held. There is no driver that would count for the process: it writes its counter itself,
+ * by a descriptor of all the memory. It has no other right by that than by its segment, unless
+ * that is read-only, and then the daemons carry its signals. */
 static enum rsm_status fill_posts(const struct ivshmem_port *port, bool writable,
                                   uint32_t connection, struct ntb_port_import *made)
 {
@@ -174,10 +177,11 @@ static enum rsm_status fill_posts(const struct ivshmem_port *port, bool writable
     if (connection >= NTB_CONNECTIONS || !port->session.posts || !writable ||
         ivshmem->peer_bells <= IVSHMEM_POST_BELL)
         return RSM_ST_OK;
-    made->counter = rsmcore_extent_memfd_share(ivshmem->memory, true);
-    made->bell = rsmcore_fd_copy_above_stdio(ivshmem->peer_bell[IVSHMEM_POST_BELL]);
-    made->posts_offset = port->peer + NTB_POSTS_AT + connection * sizeof(uint64_t);
-    made->posts = made->counter >= 0 && made->bell >= 0;
+    made->post_fds[made->post_fd_count++] = rsmcore_extent_memfd_share(ivshmem->memory, true);
+    made->post_fds[made->post_fd_count++] =
+        rsmcore_fd_copy_above_stdio(ivshmem->peer_bell[IVSHMEM_POST_BELL]);
+    made->post_word = port->peer + NTB_POSTS_AT + connection * sizeof(uint64_t);
+    made->posts = made->post_fds[0] >= 0 && made->post_fds[1] >= 0;
     if (made->posts)
         return RSM_ST_OK;
     close_descriptors(made);

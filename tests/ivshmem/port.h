@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The port over an ivshmem server, inside: port_ivshmem.c has the session and the descriptors,
- * ivshmem_memory.c the extents and the imports.
+ * A bridge made of an ivshmem server, for two daemons of one host: port.c has the session
+ * and the descriptors, memory.c the extents and the imports, poster.c the half in the processes.
+ * The name of the device is
+ *
+ *     ivshmem:SOCKET[,timeout=MS][,heartbeat=MS][,wait=MS]
+ *
+ * timeout: after which a silent peer has failed, the node's unless told. heartbeat: between two,
+ * a sixth of the time-out and at most 100. wait: how long the port waits, when it opens, for a
+ * peer that is there; 500.
+ *
+ * Nothing can take a mapping from a process here. An import that was cut goes on reaching the
+ * memory until the process disconnects; until then the memory is not used again, and no new
+ * session begins. Every process that imports or exports gets a descriptor of all of the shared
+ * memory.
  */
-#ifndef NTB_IVSHMEM_PORT_H
-#define NTB_IVSHMEM_PORT_H
+#ifndef TESTS_IVSHMEM_PORT_H
+#define TESTS_IVSHMEM_PORT_H
 
 #include <pthread.h>
 
@@ -13,12 +25,19 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "client.h"
+#include "session.h"
+#include "transport/ntb/common/ports.h"
 #include "transport/ntb/common/status.h"
-#include "transport/ntb/node/ivshmem.h"
 #include "transport/ntb/node/port.h"
-#include "transport/ntb/node/session.h"
+#include "words.h"
 
-enum { IVSHMEM_GRANULE = 4096 };
+#define IVSHMEM_PREFIX "ivshmem:"
+
+enum { IVSHMEM_GRANULE = 4096, IVSHMEM_EXTENTS_MAX = 16384 };
+
+extern const struct ntb_port_ops ntb_port_ivshmem;
+extern const struct ntb_poster_ops ntb_poster_ivshmem;
 
 struct ivshmem_extent {
     uint64_t id, offset, length;
@@ -67,18 +86,18 @@ static inline struct ivshmem_port *ivshmem_port_of(struct ntb_port *port)
     return RSM_CONTAINER_OF(port, struct ivshmem_port, base);
 }
 
-/* port_ivshmem.c */
+/* port.c */
 
 /** Make the port's descriptor readable. */
 void ivshmem_wake(const struct ivshmem_port *port);
 /** Lock held. An event that finds no memory is as good as lost, and the queue says so. */
 void ivshmem_tell(struct ivshmem_port *port, enum ntb_port_event_type type, uint64_t id);
 
-/* ivshmem_memory.c: operations of struct ntb_port_ops, and what the session needs of them */
+/* memory.c: operations of struct ntb_port_ops, and what the session needs of them */
 
 int ivshmem_extents(struct ntb_port *base, struct ntb_port_extent *extents, unsigned capacity);
 enum rsm_status ivshmem_extent_make(struct ntb_port *base, uint64_t offset, uint64_t length,
-                                    uint32_t slot, struct ntb_port_memory *memory);
+                                    struct ntb_port_memory *memory);
 void ivshmem_extent_close(struct ntb_port *base, const struct ntb_port_memory *memory);
 bool ivshmem_extent_release(struct ntb_port *base, uint64_t id);
 int ivshmem_extent_share(struct ntb_port *base, const struct ntb_port_memory *memory, bool writable,

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Sessions between two hosts, for ports whose driver does not hold them. The kernel module does, so
- * that only the port for ivshmem has this.
+ * Sessions between two hosts, which the kernel module holds for its port and nobody for
+ * this one. In spirit and in its layout this is the module's (kernel/rsm_ntb/session.c), with
+ * words in the pool for scratchpads.
  *
- * A side is identified by a generation, random for each start, and a sequence number, one more each
- * time that it has lost a session. Both write the pair into the other one's memory, and acknowledge
- * the pair that they read there once nothing is left of the session before. Both are in session when
- * each reads an acknowledgement of its present pair. A session ends for a side as soon as the other
- * one's pair changes, its acknowledgement changes, or its heartbeat stops; that side then takes a new
- * sequence number, so that the session ends for the other one as well, whenever it looks.
+ * A side is identified by a generation, random for each start, and a sequence number, one more
+ * each time that it has lost a session. Both write the pair into the other one's memory, and
+ * acknowledge the pair that they read there once nothing is left of the session before. Both are
+ * in session when each reads an acknowledgement of its present pair. A session ends for a side
+ * as soon as the other one's pair changes, its acknowledgement changes, or its heartbeat stops;
+ * that side then takes a new sequence number, so that the session ends for the other one as
+ * well, whenever it looks.
  *
- * Everything read here was written by another host and is checked. Each word has a single writer. Not
- * thread-safe; time is passed in.
+ * Everything read here was written by another host and is checked. Each word has a single
+ * writer. Not thread-safe; time is passed in.
  */
-#ifndef NTB_SESSION_H
-#define NTB_SESSION_H
+#ifndef TESTS_IVSHMEM_SESSION_H
+#define TESTS_IVSHMEM_SESSION_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "transport/ntb/common/wire.h"
+
 enum {
-    NTB_CONTROL_BYTES = 0x40000, /**< at the start of each pool; no extent lies there */
     NTB_HELLO_AT = 0,
     NTB_HEARTBEAT_AT = 0x10000,
-    NTB_COUNTERS_AT = 0x20000,
-    NTB_WORDS_AT = 0x30000, /* NTB_POSTS_AT (common/posts.h) lies between these */
-    NTB_SLOTS = 16384,
+    NTB_WORDS_AT = 0x30000, /* NTB_POSTS_AT (words.h) lies between these */
     NTB_CANARY_OFFSET = 16, /**< in the hello page */
     NTB_WIRE = 1,           /**< version of this layout */
     NTB_MAGIC = 0x4e4d5352,
@@ -42,7 +43,7 @@ struct ntb_hello {
     uint64_t canary; /**< generation << 32 | sequence; 0 without a session */
     uint64_t pool_size;
     uint64_t granule;
-    uint32_t slots;
+    uint32_t reserved;
     uint32_t node;
     uint32_t ring_offset; /**< of control rings, for versions to come; 0: none */
     uint32_t ring_size;

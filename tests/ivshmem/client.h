@@ -6,14 +6,15 @@
  *
  * An id is never used twice. Its lowest bit says which half of the memory is this side's pool.
  */
-#ifndef NTB_IVSHMEM_H
-#define NTB_IVSHMEM_H
+#ifndef TESTS_IVSHMEM_CLIENT_H
+#define TESTS_IVSHMEM_CLIENT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Vectors. Processes ring IVSHMEM_POST_BELL and nobody else does. As they could fill it or make it block, a
- * daemon neither reads nor writes it: it is told of each ring by an edge-triggered epoll. */
+/* Vectors. Processes ring IVSHMEM_POST_BELL and nobody else does. As they could fill it or make
+ * it block, a daemon neither reads nor writes it: it is told of each ring by an edge-triggered
+ * epoll. */
 enum { IVSHMEM_VECTORS_MAX = 8, IVSHMEM_BELL = 1, IVSHMEM_POST_BELL = 2 };
 
 struct ivshmem {

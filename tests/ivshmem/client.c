@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/ntb/node/ivshmem.h"
+#include "client.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -120,7 +120,7 @@ bool ivshmem_open(struct ivshmem *ivshmem, const char *path)
     if (sealed)
         return true;
     rsm_log_error(ready ? "ntb: ivshmem: the server at %s gives memory that is not a memfd sealed "
-                          "against shrinking: use one that does, see rsm-ntb(7)"
+                          "against shrinking"
                         : "ntb: ivshmem: the server at %s gives no memory: two hosts may be "
                           "connected to it already, or it is no ivshmem server",
                   path);

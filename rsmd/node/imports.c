@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "node/imports.h"
+
+#include <stdlib.h>
+
+#include "node/counters.h"
+#include "node/exports.h"
+#include "node/grants.h"
+#include "node/records.h"
+
+/* ------------------------------------------------------------------ an importer here */
+
+static struct rsmd_import *import_of(struct rsmd_importer *importer)
+{
+    return (struct rsmd_import *)importer;
+}
+
+static void abort_import(struct rsmd_node *node, struct rsmd_importer *importer,
+                         enum rsm_record_event event)
+{
+    rsmd_grant_revoke(node, importer->grant, event);
+    rsmd_import_aborted(node, import_of(importer));
+}
+
+static void lose_import(struct rsmd_node *node, struct rsmd_importer *importer)
+{
+    rsmd_export_abort(node, importer->grant);
+}
+
+/* If it asks for no records yet it is told when it does. */
+static void notify_import(struct rsmd_node *node, struct rsmd_importer *importer)
+{
+    import_of(importer)->asked_to_leave = true;
+    rsmd_record_to_importer(node, importer, RSM_RECORD_UNAVAILABLE);
+}
+
+static enum rsm_status need_counter(struct rsmd_node *node, struct rsmd_importer *importer,
+                                    const struct rsmd_events **events)
+{
+    (void)node;
+    *events = &import_of(importer)->events;
+    return rsmd_events_need_cell(importer->account, &import_of(importer)->events);
+}
+
+static bool miss_event(struct rsmd_node *node, struct rsmd_importer *importer)
+{
+    struct rsmd_import *import = import_of(importer);
+    rsmd_events_miss(node, import->client, &import->events);
+    return true;
+}
+
+static bool ring_import(struct rsmd_importer *importer)
+{
+    return rsmd_events_ring(&import_of(importer)->events);
+}
+
+/* Nothing is sent by the fabric to a process here. */
+static void take_nothing(struct rsmd_importer *importer)
+{
+    (void)importer;
+}
+
+static void show_import(const struct rsmd_importer *importer, struct rsm_inspect_item *item)
+{
+    const struct rsmd_import *import = (const struct rsmd_import *)importer;
+    item->pending = rsmd_events_see(&import->events).pending;
+    item->choice = import->choice;
+    import->exporter_ops->about(import, item);
+}
+
+static const struct rsmd_importer_ops importer_here = {
+    .abort = abort_import,
+    .lost = lose_import,
+    .unavailable = notify_import,
+    .receiver = need_counter,
+    .missed = miss_event,
+    .ring = ring_import,
+    .taken = take_nothing,
+    .about = show_import,
+};
+
+/* ------------------------------------------------------------------ an exporter here */
+
+static void disconnect(struct rsmd_node *node, struct rsmd_import *import)
+{
+    struct rsmd_grant *grant = import->importer.grant;
+    if (grant == NULL)
+        return;
+    struct rsmd_export *exported = grant->exported;
+    rsmd_grant_revoke(node, grant,
+                      import->disconnected ? RSM_RECORD_DISCONNECTED : RSM_RECORD_LOST);
+    rsmd_export_settle(node, import->client, exported);
+}
+
+static enum rsm_status need_exporters_counter(struct rsmd_node *node, struct rsmd_import *import,
+                                              const struct rsmd_events **events)
+{
+    (void)node;
+    *events = NULL;
+    if (import->importer.grant == NULL)
+        return RSM_ST_OK;
+    struct rsmd_export *exported = import->importer.grant->exported;
+    *events = &exported->events;
+    return rsmd_events_need_cell(exported->client->account, &exported->events);
+}
+
+static bool ring_exporter(struct rsmd_import *import)
+{
+    const struct rsmd_grant *grant = import->importer.grant;
+    return grant != NULL && rsmd_events_ring(&grant->exported->events);
+}
+
+static void show_export(const struct rsmd_import *import, struct rsm_inspect_item *item)
+{
+    if (import->importer.grant != NULL)
+        rsmd_grant_about(import->importer.grant, item);
+}
+
+static const struct rsmd_exporter_ops exporter_here = {
+    .disconnect = disconnect,
+    .receiver = need_exporters_counter,
+    .ring = ring_exporter,
+    .about = show_export,
+};
+
+/* ------------------------------------------------------------------ imports */
+
+void rsmd_import_init(struct rsmd_node *node, struct rsmd_import *import,
+                      struct rsmd_client *client)
+{
+    *import = (struct rsmd_import){.importer = {.ops = &importer_here, .exporter = node->id},
+                                   .exporter_ops = &exporter_here,
+                                   .client = client};
+    rsmd_events_init(&import->events);
+}
+
+void rsmd_import_add(struct rsmd_import *import)
+{
+    DL_APPEND(import->client->imports, import);
+}
+
+struct rsmd_import *rsmd_client_import(const struct rsmd_node *node,
+                                       const struct rsmd_client *client, uint32_t id)
+{
+    struct rsmd_importer *importer = rsmd_importer_find(node, id);
+    if (importer == NULL || importer->ops != &importer_here)
+        return NULL;
+    return import_of(importer)->client == client ? import_of(importer) : NULL;
+}
+
+void rsmd_import_aborted(struct rsmd_node *node, struct rsmd_import *import)
+{
+    import->aborted = true;
+    rsmd_record_to_importer(node, &import->importer, RSM_RECORD_LOST);
+}
+
+void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
+{
+    struct rsmd_account *account = import->importer.account;
+    import->exporter_ops->disconnect(node, import);
+    rsmd_records_end(account, &import->importer.records);
+    rsmd_events_close(account, &import->events);
+    DL_DELETE(import->client->imports, import);
+    rsmd_importer_leave(node, &import->importer);
+    free(import);
+}
+
+void rsmd_import_posted(struct rsmd_node *node, struct rsmd_import *import, uint32_t count,
+                        bool coalesced)
+{
+    rsmd_events_deliver_batch(node, import->client, import->importer.account, &import->events,
+                              count, coalesced);
+}
