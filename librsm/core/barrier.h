@@ -38,6 +38,18 @@ static inline struct rsmcore_barrier rsmcore_barrier_open(struct rsmcore_import 
     return rsmcore_barrier_open_for_calls(import);
 }
 
+/** The rest of rsmcore_barrier_close(): @p status is that of completing. */
+static inline enum rsm_status rsmcore_barrier_compare(struct rsmcore_import *import,
+                                                      struct rsmcore_barrier barrier,
+                                                      enum rsm_status status)
+{
+    if (__builtin_expect(status == RSM_ST_OK, 1) &&
+        __builtin_expect(rsmcore_import_failures(import) == barrier.failures, 1))
+        return RSM_ST_OK;
+    atomic_store(&import->told, rsm_conn_failures(import->inner));
+    return status == RSM_ST_OK ? RSM_ST_TRANSFER : status;
+}
+
 /**
  * Complete all transfers of the connection and tell whether any has failed since the barrier was
  * opened. The barrier stays open: a later close answers for the same and all that has happened
@@ -49,12 +61,7 @@ static inline struct rsmcore_barrier rsmcore_barrier_open(struct rsmcore_import 
 static inline enum rsm_status rsmcore_barrier_close(struct rsmcore_import *import,
                                                     struct rsmcore_barrier barrier)
 {
-    enum rsm_status status = rsmcore_import_complete(import);
-    if (__builtin_expect(status == RSM_ST_OK, 1) &&
-        __builtin_expect(rsmcore_import_failures(import) == barrier.failures, 1))
-        return RSM_ST_OK;
-    atomic_store(&import->told, rsm_conn_failures(import->inner));
-    return status == RSM_ST_OK ? RSM_ST_TRANSFER : status;
+    return rsmcore_barrier_compare(import, barrier, rsmcore_import_complete(import));
 }
 
 #endif
