@@ -11,7 +11,7 @@
 
 #include "check.h"
 #include "loop.h"
-#include "node/remote/remote.h"
+#include "remote/remote.h"
 #include "rsm/rsm_common.h"
 #include "server/instance_lock.h"
 
