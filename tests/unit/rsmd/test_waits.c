@@ -33,11 +33,11 @@ enum {
     BAR_MS = 100,
     GIVE_UP_MS = 1000, /* who has not been served by then never is */
     FILES = 20000,
-    SAMPLES = 3,
+    SAMPLES = 2,
     SILENT = 600, /* connections that somebody keeps without a word */
     ASKERS = 64,
-    CONNECTIONS = 8000, /* of one segment */
-    LEAVERS = 2000,
+    CONNECTIONS = 4000, /* of one segment */
+    LEAVERS = 1000,
     SEGMENT = 9,
     LENGTH = 4096,
 };
@@ -207,7 +207,7 @@ static void must(struct client *client, struct rsm_msg *msg)
 
 static bool is_left_alone(void)
 {
-    return daemon_world.node.exports == NULL && daemon_world.node.imports == NULL &&
+    return daemon_world.node.exports == NULL && daemon_world.node.importers == NULL &&
            daemon_world.server.ending == NULL;
 }
 
