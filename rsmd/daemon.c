@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "node/controllers.h"
-#include "node/remote/remote.h"
+#include "remote/remote.h"
 #include "server/ending.h"
 #include "server/instance_lock.h"
 #include "server/logging.h"

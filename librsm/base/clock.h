@@ -1,33 +1,65 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file The clock that deadlines are measured by: CLOCK_MONOTONIC. Any thread may read it. */
+/**
+ * @file
+ * The clock, and deadlines by it: CLOCK_MONOTONIC, in nanoseconds. Any thread may use it, also in a
+ * signal handler.
+ */
 #ifndef RSM_BASE_CLOCK_H
 #define RSM_BASE_CLOCK_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+
+#define RSM_NS_PER_US INT64_C(1000)
+#define RSM_NS_PER_MS INT64_C(1000000)
+#define RSM_NS_PER_S  INT64_C(1000000000)
 
 /** Nanoseconds since some moment before this process started. */
 static inline int64_t rsm_clock_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return (int64_t)now.tv_sec * RSM_NS_PER_S + now.tv_nsec;
 }
 
 /** The same in whole milliseconds. */
 static inline int64_t rsm_clock_ms(void)
 {
-    return rsm_clock_ns() / 1000000;
+    return rsm_clock_ns() / RSM_NS_PER_MS;
 }
 
-/** Milliseconds until the clock shows @p end, rounded up so that nobody is told of a time-out
- * before its time. A time-out that is none, 0 or negative, is returned as it is. */
-static inline int rsm_clock_left_ms(int64_t end, int timeout_ms)
+/** For calls that take a time or a length of time so. */
+static inline struct timespec rsm_timespec(int64_t ns)
 {
-    if (timeout_ms <= 0)
-        return timeout_ms;
-    int64_t left = end - rsm_clock_ns();
-    return left <= 0 ? 0 : (int)((left + 999999) / 1000000);
+    return (struct timespec){.tv_sec = (time_t)(ns / RSM_NS_PER_S),
+                             .tv_nsec = (long)(ns % RSM_NS_PER_S)};
+}
+
+/** A deadline that never comes. */
+#define RSM_DEADLINE_NEVER INT64_MAX
+
+/** What rsm_clock_ns() shows in @p timeout_ms milliseconds; a negative time-out is none. */
+static inline int64_t rsm_deadline(int64_t timeout_ms)
+{
+    return timeout_ms < 0 ? RSM_DEADLINE_NEVER : rsm_clock_ns() + timeout_ms * RSM_NS_PER_MS;
+}
+
+static inline bool rsm_deadline_has_passed(int64_t deadline)
+{
+    return deadline != RSM_DEADLINE_NEVER && rsm_clock_ns() >= deadline;
+}
+
+/** Milliseconds until @p deadline, for poll(2): 0 if it has passed, -1 if it never comes. They are
+ *  rounded up, so no wait is over before its time. */
+static inline int rsm_deadline_left_ms(int64_t deadline)
+{
+    if (deadline == RSM_DEADLINE_NEVER)
+        return -1;
+    int64_t left = deadline - rsm_clock_ns();
+    int64_t ms = (left + RSM_NS_PER_MS - 1) / RSM_NS_PER_MS;
+    return left <= 0 ? 0 : ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
 #endif

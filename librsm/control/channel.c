@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/clock.h"
 #include "control/channel.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <time.h>
+#include <utlist.h>
+
+#include "base/clock.h"
+#include "base/fork.h"
 
 /* A request whose reply has not come, on the stack of the thread that waits for it. */
 struct rsmcore_exchange {
     struct rsmcore_exchange *prev, *next;
     uint32_t type;
     uint32_t sequence;
-    int64_t deadline;
+    int64_t deadline;    /* ns */
     struct rsm_msg *msg; /* the request, then the reply */
     struct rsm_packet_fds fds;
     enum rsm_status status;
@@ -25,11 +28,11 @@ struct rsmcore_exchange {
 static enum rsm_status await(int socket, short events, int64_t deadline)
 {
     for (;;) {
-        int64_t left = deadline - rsm_clock_ms();
-        if (left <= 0)
+        int left = rsm_deadline_left_ms(deadline);
+        if (left == 0)
             return RSM_ST_TIMEOUT;
         struct pollfd ready = {.fd = socket, .events = events};
-        int count = poll(&ready, 1, (int)left);
+        int count = poll(&ready, 1, left);
         if (count > 0)
             return RSM_ST_OK;
         /* No memory to wait: rsmd may carry the request out, as after any wait that was too short. */
@@ -40,19 +43,10 @@ static enum rsm_status await(int socket, short events, int64_t deadline)
 
 /* ---------------------------------------------------------------- who waits; under the lock */
 
-static void append(struct rsmcore_channel *channel, struct rsmcore_exchange *exchange)
-{
-    exchange->prev = channel->last;
-    exchange->next = NULL;
-    *(channel->last != NULL ? &channel->last->next : &channel->first) = exchange;
-    channel->last = exchange;
-}
-
 static void finish(struct rsmcore_channel *channel, struct rsmcore_exchange *exchange,
                    enum rsm_status status)
 {
-    *(exchange->prev != NULL ? &exchange->prev->next : &channel->first) = exchange->next;
-    *(exchange->next != NULL ? &exchange->next->prev : &channel->last) = exchange->prev;
+    DL_DELETE(channel->waiting, exchange);
     exchange->status = status;
     exchange->over = true;
     if (exchange->asleep)
@@ -61,9 +55,8 @@ static void finish(struct rsmcore_channel *channel, struct rsmcore_exchange *exc
 
 static struct rsmcore_exchange *find(const struct rsmcore_channel *channel, uint32_t sequence)
 {
-    struct rsmcore_exchange *exchange = channel->first;
-    while (exchange != NULL && exchange->sequence != sequence)
-        exchange = exchange->next;
+    struct rsmcore_exchange *exchange;
+    DL_SEARCH_SCALAR(channel->waiting, exchange, sequence, sequence);
     return exchange;
 }
 
@@ -73,8 +66,8 @@ static void give_up(struct rsmcore_channel *channel, struct rsmcore_exchange *on
 {
     atomic_store(&channel->broken, true);
     finish(channel, one, why);
-    while (channel->first != NULL)
-        finish(channel, channel->first, RSM_ST_STALE);
+    while (channel->waiting != NULL)
+        finish(channel, channel->waiting, RSM_ST_STALE);
 }
 
 /* ---------------------------------------------------------------- sending; under the lock */
@@ -240,8 +233,7 @@ static void receive_one(struct rsmcore_channel *channel, struct rsmcore_exchange
 /* Sleep while another thread receives, until this is over, this one's turn or too late. */
 static void sleep_until_woken(struct rsmcore_channel *channel, struct rsmcore_exchange *mine)
 {
-    struct timespec until = {.tv_sec = mine->deadline / 1000,
-                             .tv_nsec = mine->deadline % 1000 * 1000000};
+    const struct timespec until = rsm_timespec(mine->deadline);
     pthread_condattr_t clock;
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -265,7 +257,7 @@ static void await_reply(struct rsmcore_channel *channel, struct rsmcore_exchange
             sleep_until_woken(channel, mine);
         else
             receive_one(channel, mine, first);
-    struct rsmcore_exchange *next = channel->first;
+    struct rsmcore_exchange *next = channel->waiting;
     while (next != NULL && !next->asleep)
         next = next->next;
     if (next != NULL && !channel->receiving)
@@ -278,7 +270,7 @@ void rsmcore_channel_init(struct rsmcore_channel *channel, int socket)
 {
     channel->socket = socket;
     channel->sequence = 0;
-    channel->first = channel->last = NULL;
+    channel->waiting = NULL;
     channel->receiving = false;
     atomic_init(&channel->broken, false);
     pthread_mutex_init(&channel->lock, NULL);
@@ -306,7 +298,7 @@ static enum rsm_status exchange(struct rsmcore_channel *channel, struct rsmcore_
         atomic_store(&channel->broken, true);
     if (status != RSM_ST_OK)
         return status;
-    append(channel, mine);
+    DL_APPEND(channel->waiting, mine);
     await_reply(channel, mine);
     return mine->status;
 }
@@ -317,6 +309,7 @@ enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm
 {
     struct rsmcore_exchange mine;
     int cancellable;
+    rsmcore_fork_assert_unlocked();
     if (receive != NULL)
         receive->count = 0;
     mine.type = msg->type;
@@ -327,7 +320,7 @@ enum rsm_status rsmcore_channel_call(struct rsmcore_channel *channel, struct rsm
      */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
     pthread_mutex_lock(&channel->lock);
-    mine.deadline = rsm_clock_ms() + channel->timeout_ms;
+    mine.deadline = rsm_deadline(channel->timeout_ms);
     enum rsm_status status = exchange(channel, &mine, send);
     pthread_mutex_unlock(&channel->lock);
 

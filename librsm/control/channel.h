@@ -26,8 +26,8 @@ struct rsmcore_channel {
     uint32_t timeout_ms;
     pthread_mutex_t lock; /* guards what follows */
     uint32_t sequence;
-    struct rsmcore_exchange *first, *last; /* that wait for their replies */
-    bool receiving;                        /* one of them receives; `incoming` is its own */
+    struct rsmcore_exchange *waiting; /* for their replies, the earliest first */
+    bool receiving;                   /* one of them receives; `incoming` is its own */
     uint8_t outgoing[RSM_PROTO_MESSAGE_MAX];
     uint8_t incoming[RSM_PROTO_MESSAGE_MAX];
 };

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/clock.h"
 #include "control/control.h"
 
 #include <errno.h>
@@ -9,7 +8,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utlist.h>
 
+#include "base/clock.h"
+#include "base/fork.h"
 #include "base/sealed.h"
 #include "control/channel.h"
 #include "control/control_find.h"
@@ -39,24 +41,13 @@ static pthread_mutex_t making_lock = PTHREAD_MUTEX_INITIALIZER;
  * knows whether it has a copy. */
 static atomic_int making_socket = -1;
 
-static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
+/* What follows is guarded by links_lock. */
 static struct rsmcore_control *links;        /* all links of this process that are not broken */
 static struct rsmcore_control *broken_links; /* those that somebody holds; the list does not */
 static uint32_t own_node;                    /* of the link to the own node; 0: none yet */
 static atomic_uint process_epoch = 1;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 /* ---------------------------------------------------------------- fork */
-
-static void before_fork(void)
-{
-    pthread_mutex_lock(&links_lock);
-}
-
-static void after_fork_in_parent(void)
-{
-    pthread_mutex_unlock(&links_lock);
-}
 
 static void drop_reference(struct rsmcore_control *link);
 
@@ -65,16 +56,17 @@ static void drop_reference(struct rsmcore_control *link);
 static void after_fork_in_child(void)
 {
     atomic_fetch_add(&process_epoch, 1);
-    while (links != NULL) {
-        struct rsmcore_control *link = links;
-        links = link->next;
+    struct rsmcore_control *link, *next;
+    LL_FOREACH(broken_links, link)
+    close(link->channel.socket);
+    broken_links = NULL;
+    LL_FOREACH_SAFE(links, link, next)
+    {
         close(link->channel.socket);
         drop_reference(link);
     }
-    for (; broken_links != NULL; broken_links = broken_links->next)
-        close(broken_links->channel.socket);
+    links = NULL;
     own_node = 0;
-    pthread_mutex_unlock(&links_lock);
     /* Whoever makes one is a thread of the parent. */
     int socket = atomic_exchange(&making_socket, -1);
     if (socket >= 0)
@@ -82,10 +74,7 @@ static void after_fork_in_child(void)
     making_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
-static void watch_fork(void)
-{
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
+RSMCORE_FORK_PART(links_lock, RSMCORE_FORK_LINKS, after_fork_in_child);
 
 unsigned rsmcore_process_epoch(void)
 {
@@ -161,19 +150,10 @@ static const struct rsm_generation_table *map_generation_table(const struct rsm_
 }
 
 /* Under links_lock. */
-static void leave_broken_links(const struct rsmcore_control *link)
-{
-    struct rsmcore_control **place = &broken_links;
-    while (*place != NULL && *place != link)
-        place = &(*place)->next;
-    if (*place != NULL)
-        *place = link->next;
-}
-
-/* Under links_lock. */
 static void free_link(struct rsmcore_control *link)
 {
-    leave_broken_links(link);
+    if (broken_links != NULL) /* it may be one of them */
+        LL_DELETE(broken_links, link);
     if (link->generation_table != NULL)
         munmap((void *)(uintptr_t)link->generation_table, sizeof *link->generation_table);
     if (link->process_epoch == rsmcore_process_epoch())
@@ -202,49 +182,34 @@ static enum rsm_status greet(struct rsmcore_control *link, uint32_t node)
                                                                                   : timeout);
 }
 
-/* A thread that is cancelled while it looks for a daemon must not keep a lock. */
-static int lock_uncancelled(pthread_mutex_t *lock)
-{
-    int cancellable;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
-    pthread_mutex_lock(lock);
-    return cancellable;
-}
-
-static void unlock_and_restore(pthread_mutex_t *lock, int cancellable)
-{
-    pthread_mutex_unlock(lock);
-    pthread_setcancelstate(cancellable, NULL);
-}
-
 /* The fork handler knows the socket from its first moment on. Nothing waits here: the socket does
  * not block. */
 static int open_making_socket(const char *path)
 {
-    int cancellable = lock_uncancelled(&links_lock);
+    rsmcore_fork_lock(&links_lock);
     int socket = rsm_packet_connect(path);
     int error = errno;
     atomic_store(&making_socket, socket);
-    unlock_and_restore(&links_lock, cancellable);
+    rsmcore_fork_unlock(&links_lock);
     errno = error;
     return socket;
 }
 
 static void close_making_socket(int socket)
 {
-    int cancellable = lock_uncancelled(&links_lock);
+    rsmcore_fork_lock(&links_lock);
     atomic_store(&making_socket, -1);
     close(socket);
-    unlock_and_restore(&links_lock, cancellable);
+    rsmcore_fork_unlock(&links_lock);
 }
 
 /* Give up a link that is being made. */
 static void abandon_link(struct rsmcore_control *link)
 {
-    int cancellable = lock_uncancelled(&links_lock);
+    rsmcore_fork_lock(&links_lock);
     atomic_store(&making_socket, -1);
     free_link(link);
-    unlock_and_restore(&links_lock, cancellable);
+    rsmcore_fork_unlock(&links_lock);
 }
 
 enum rsm_status rsmcore_control_make(const char *path, uint32_t node, uint32_t max_ms,
@@ -286,22 +251,18 @@ static void drop_reference(struct rsmcore_control *link)
 /* Under links_lock: a usable link to the node; links that broke leave the list. */
 static struct rsmcore_control *find_link(uint32_t node)
 {
-    struct rsmcore_control **place = &links;
-    while (*place != NULL) {
-        struct rsmcore_control *link = *place;
+    struct rsmcore_control *link, *next;
+    LL_FOREACH_SAFE(links, link, next)
+    {
         if (!rsmcore_control_is_alive(link)) {
             atomic_store(&link->channel.broken, true);
-            *place = link->next;
-            link->next = broken_links;
-            broken_links = link;
+            LL_DELETE(links, link);
+            LL_PREPEND(broken_links, link);
             drop_reference(link);
-            continue;
-        }
-        if (link->node == node) {
+        } else if (link->node == node) {
             link->references++;
             return link;
         }
-        place = &link->next;
     }
     return NULL;
 }
@@ -309,22 +270,36 @@ static struct rsmcore_control *find_link(uint32_t node)
 /* A usable link to the node, 0: to the own one, or NULL. */
 static struct rsmcore_control *known_link(uint32_t node)
 {
-    int cancellable = lock_uncancelled(&links_lock);
+    rsmcore_fork_lock(&links_lock);
     uint32_t wanted = node != 0 ? node : own_node;
     struct rsmcore_control *link = wanted != 0 ? find_link(wanted) : NULL;
-    unlock_and_restore(&links_lock, cancellable);
+    rsmcore_fork_unlock(&links_lock);
     return link;
 }
 
 static void remember(struct rsmcore_control *link, bool own)
 {
-    int cancellable = lock_uncancelled(&links_lock);
+    rsmcore_fork_lock(&links_lock);
     atomic_store(&making_socket, -1);
     if (own)
         own_node = link->node;
-    link->next = links;
-    links = link;
-    unlock_and_restore(&links_lock, cancellable);
+    LL_PREPEND(links, link);
+    rsmcore_fork_unlock(&links_lock);
+}
+
+/* A thread that is cancelled while it looks for a daemon must not keep a lock. */
+static int begin_making(void)
+{
+    int cancellable;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    pthread_mutex_lock(&making_lock);
+    return cancellable;
+}
+
+static void end_making(int cancellable)
+{
+    pthread_mutex_unlock(&making_lock);
+    pthread_setcancelstate(cancellable, NULL);
 }
 
 /* Under making_lock. Threads that waited while another one looked for the daemon in vain have
@@ -348,14 +323,15 @@ static enum rsm_status own_link_since(int64_t asked, struct rsmcore_control **li
 
 enum rsm_status rsmcore_control_local(struct rsmcore_control **link)
 {
-    pthread_once(&fork_once, watch_fork);
+    if (!rsmcore_fork_is_watched())
+        return RSM_ST_NO_MEMORY;
     *link = known_link(0);
     if (*link != NULL)
         return RSM_ST_OK;
     int64_t asked = rsm_clock_ms();
-    int cancellable = lock_uncancelled(&making_lock);
+    int cancellable = begin_making();
     enum rsm_status status = own_link_since(asked, link);
-    unlock_and_restore(&making_lock, cancellable);
+    end_making(cancellable);
     return status;
 }
 
@@ -377,10 +353,10 @@ enum rsm_status rsmcore_control_to(uint32_t node, const char *path, struct rsmco
     *link = known_link(node);
     if (*link != NULL)
         return RSM_ST_OK;
-    int cancellable = lock_uncancelled(&making_lock);
+    int cancellable = begin_making();
     *link = known_link(node);
     enum rsm_status status = *link != NULL ? RSM_ST_OK : make_link_to(node, path, link);
-    unlock_and_restore(&making_lock, cancellable);
+    end_making(cancellable);
     return status;
 }
 
@@ -391,9 +367,9 @@ struct rsmcore_control *rsmcore_control_known(uint32_t node)
 
 struct rsmcore_control *rsmcore_control_hold(struct rsmcore_control *link)
 {
-    pthread_mutex_lock(&links_lock);
+    rsmcore_fork_lock(&links_lock);
     link->references++;
-    pthread_mutex_unlock(&links_lock);
+    rsmcore_fork_unlock(&links_lock);
     return link;
 }
 
@@ -401,9 +377,9 @@ void rsmcore_control_release(struct rsmcore_control *link)
 {
     if (link == NULL)
         return;
-    int cancellable = lock_uncancelled(&links_lock);
+    rsmcore_fork_lock(&links_lock);
     drop_reference(link);
-    unlock_and_restore(&links_lock, cancellable);
+    rsmcore_fork_unlock(&links_lock);
 }
 
 uint32_t rsmcore_control_node(const struct rsmcore_control *link)

@@ -19,7 +19,7 @@ int rsmcore_control_local_max_ms = 10000;
 
 static void pause_ms(int ms)
 {
-    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    const struct timespec pause = rsm_timespec(ms * RSM_NS_PER_MS);
     nanosleep(&pause, NULL);
 }
 
@@ -28,7 +28,7 @@ struct search {
     struct rsmcore_runtime runtime;
     char path[RSM_PROTO_PATH_MAX];
     int64_t deadline;
-    int64_t next_start; /* no daemon is started before that */
+    int64_t next_start; /* ms; no daemon is started before that */
     int start_pause_ms;
     int silent_starts; /* in a row */
     bool awaited;      /* none runs, and somebody else is to start it */
@@ -36,8 +36,7 @@ struct search {
 
 static uint32_t time_left(const struct search *search)
 {
-    int64_t left = search->deadline - rsm_clock_ms();
-    return left > 0 ? (uint32_t)left : 0;
+    return (uint32_t)rsm_deadline_left_ms(search->deadline);
 }
 
 /* Start a daemon if it is time to. RSM_ST_OK: it listened; RSM_ST_BUSY: there will be one, or will
@@ -126,7 +125,7 @@ static void log_failure(const struct search *search, enum rsm_status status)
 
 enum rsm_status rsmcore_control_find(struct rsmcore_control **link)
 {
-    struct search search = {.deadline = rsm_clock_ms() + rsmcore_control_local_max_ms,
+    struct search search = {.deadline = rsm_deadline(rsmcore_control_local_max_ms),
                             .start_pause_ms = 1};
     enum rsm_status status = rsmcore_runtime_find(&search.runtime);
     if (status != RSM_ST_OK)

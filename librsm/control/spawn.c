@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/clone.h"
-#include "base/descriptor.h"
-#include "base/clock.h"
 #include "control/spawn.h"
 
 #include <dlfcn.h>
@@ -9,7 +6,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,6 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/clone.h"
+#include "base/descriptor.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "protocol/packet.h"
 
@@ -91,12 +91,11 @@ static int run_detached(const struct daemon_command *command)
 static bool hear_out(int from, char *text, size_t size, uint32_t max_ms)
 {
     size_t length = 0;
-    int64_t deadline = rsm_clock_ms() + max_ms;
+    int64_t deadline = rsm_deadline(max_ms);
     struct pollfd readable = {.fd = from, .events = POLLIN};
     text[0] = '\0';
     while (length < size - 1 && text[0] != 'R') {
-        int64_t left = deadline - rsm_clock_ms();
-        int ready = poll(&readable, 1, left > 0 ? (int)left : 0);
+        int ready = poll(&readable, 1, rsm_deadline_left_ms(deadline));
         if (ready == 0 || (ready < 0 && errno != EINTR))
             return false;
         ssize_t got = ready < 0 ? -1 : read(from, text + length, size - 1 - length);
@@ -179,11 +178,8 @@ static void prepare_command(struct daemon_command *command, const struct rsmcore
 /* ---------------------------------------------------------------- the report pipe */
 
 /* A forked child that kept a copy of the write end would keep the starter waiting for the words of a
- * daemon that has ended. Opened and closed under the lock, which fork(2) takes; nothing waits under
- * it. One thread starts a daemon at a time. */
-static pthread_mutex_t report_lock = PTHREAD_MUTEX_INITIALIZER;
+ * daemon that has ended. One thread starts a daemon at a time. */
 static int report[2] = {-1, -1};
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 /* Under the lock. */
 static void close_end(int end)
@@ -193,45 +189,31 @@ static void close_end(int end)
     report[end] = -1;
 }
 
-static void before_fork(void)
-{
-    pthread_mutex_lock(&report_lock);
-}
-
-static void after_fork_in_parent(void)
-{
-    pthread_mutex_unlock(&report_lock);
-}
-
 static void after_fork_in_child(void)
 {
     close_end(0);
     close_end(1);
-    pthread_mutex_unlock(&report_lock);
 }
 
-static void watch_fork(void)
-{
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
+/* Under its lock the ends are opened and closed. */
+RSMCORE_FORK_PART(starting, RSMCORE_FORK_STARTING, after_fork_in_child);
 
 static bool open_report(void)
 {
-    pthread_once(&fork_once, watch_fork);
-    pthread_mutex_lock(&report_lock);
+    rsmcore_fork_lock(&starting);
     bool open = pipe2(report, O_CLOEXEC) == 0;
     for (int end = 0; open && end < 2; end++)
         report[end] = rsmcore_fd_place(report[end]);
     open = open && report[0] >= 0 && report[1] >= 0;
-    pthread_mutex_unlock(&report_lock);
+    rsmcore_fork_unlock(&starting);
     return open;
 }
 
 static void close_report(int end)
 {
-    pthread_mutex_lock(&report_lock);
+    rsmcore_fork_lock(&starting);
     close_end(end);
-    pthread_mutex_unlock(&report_lock);
+    rsmcore_fork_unlock(&starting);
 }
 
 /* ---------------------------------------------------------------- starting */

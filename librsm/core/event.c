@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/descriptor.h"
-#include "base/fence.h"
-#include "base/probe.h"
 #include "core/event.h"
 
 #include <errno.h>
@@ -10,9 +7,12 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/fence.h"
+#include "base/probe.h"
 #include "core/event_internal.h"
 
 enum {
@@ -20,7 +20,6 @@ enum {
     /* Sleep no longer than this before looking again: nobody wakes those who wait when rsmd dies,
      * and a peer that scribbles over the shared words can delay a wake-up but not swallow it. */
     SLEEP_SLICE_MS = RSMCORE_EVENT_LOOK_MS,
-    NS_PER_MS = 1000000,
 };
 
 enum rsm_status rsmcore_event_create(struct rsmcore_control *link, enum rsm_event_end end,
@@ -147,36 +146,13 @@ static bool consume_and_settle(struct rsmcore_event *event, struct rsm_event_cou
     return consumed;
 }
 
-static struct timespec deadline_after_ms(int timeout_ms)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += timeout_ms / 1000;
-    at.tv_nsec += (long)(timeout_ms % 1000) * NS_PER_MS;
-    if (at.tv_nsec >= 1000L * NS_PER_MS) {
-        at.tv_sec++;
-        at.tv_nsec -= 1000L * NS_PER_MS;
-    }
-    return at;
-}
-
-static bool earlier(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
-}
-
-static bool has_passed(const struct timespec *deadline)
-{
-    struct timespec now = deadline_after_ms(0);
-    return !earlier(&now, deadline);
-}
-
 /* Sleep while the counter is 0, until `deadline`. The kernel restarts a futex wait after a handler
  * with SA_RESTART only if it has no time-out; this one always has, so EINTR is always seen. */
-static int sleep_on(struct rsm_event_counter *counter, const struct timespec *deadline)
+static int sleep_on(struct rsm_event_counter *counter, int64_t deadline)
 {
+    const struct timespec until = rsm_timespec(deadline);
     atomic_fetch_add(&counter->waiters, 1);
-    long result = syscall(SYS_futex, &counter->pending, FUTEX_WAIT_BITSET, 0, deadline, NULL,
+    long result = syscall(SYS_futex, &counter->pending, FUTEX_WAIT_BITSET, 0, &until, NULL,
                           FUTEX_BITSET_MATCH_ANY);
     int error = result < 0 ? errno : 0;
     atomic_fetch_sub(&counter->waiters, 1);
@@ -201,11 +177,10 @@ enum rsm_status rsmcore_event_state(const struct rsmcore_event *event)
     return is_own ? RSM_ST_STALE : RSM_ST_ABORTED;
 }
 
-/* Wait until `deadline`, if `bounded`, on a counter that was 0 a moment ago. What has been posted
+/* Wait until `deadline` on a counter that was 0 a moment ago. What has been posted
  * before rsmd died is taken before that is told of. */
 static enum rsm_status sleep_for_event(struct rsmcore_event *event,
-                                       struct rsm_event_counter *counter,
-                                       const struct timespec *deadline, bool bounded)
+                                       struct rsm_event_counter *counter, int64_t deadline)
 {
     for (;;) {
         enum rsm_status state = rsmcore_event_state(event);
@@ -213,9 +188,9 @@ static enum rsm_status sleep_for_event(struct rsmcore_event *event,
             return RSM_ST_OK;
         if (state != RSM_ST_OK)
             return state;
-        struct timespec until = deadline_after_ms(SLEEP_SLICE_MS);
-        bool last = bounded && earlier(deadline, &until);
-        int error = sleep_on(counter, last ? deadline : &until);
+        int64_t until = rsm_deadline(SLEEP_SLICE_MS);
+        bool last = deadline < until;
+        int error = sleep_on(counter, last ? deadline : until);
         if (error == EINTR)
             return RSM_ST_INTERRUPTED;
         if (error == ETIMEDOUT && last)
@@ -226,11 +201,11 @@ static enum rsm_status sleep_for_event(struct rsmcore_event *event,
 static enum rsm_status wait_for_event(struct rsmcore_event *event, int timeout_ms)
 {
     struct rsm_event_counter *counter;
-    struct timespec deadline = deadline_after_ms(timeout_ms < 0 ? 0 : timeout_ms);
+    int64_t deadline = rsm_deadline(timeout_ms);
     enum rsm_status status;
     do /* a daemon that does not answer now may do so later */
         status = own_counter(event, &counter);
-    while (status == RSM_ST_TIMEOUT && (timeout_ms < 0 || !has_passed(&deadline)));
+    while (status == RSM_ST_TIMEOUT && !rsm_deadline_has_passed(deadline));
     if (status != RSM_ST_OK)
         return status;
     rsmcore_event_listen(event);
@@ -242,7 +217,7 @@ static enum rsm_status wait_for_event(struct rsmcore_event *event, int timeout_m
     }
     if (rsm_event_counter_may_spin(counter))
         spin(counter);
-    return sleep_for_event(event, counter, &deadline, timeout_ms > 0);
+    return sleep_for_event(event, counter, deadline);
 }
 
 enum rsm_status rsmcore_event_wait(struct rsmcore_event *event, int timeout_ms)

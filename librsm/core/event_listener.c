@@ -17,8 +17,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/thread.h"
 #include "base/descriptor.h"
+#include "base/fork.h"
+#include "base/thread.h"
 #include "core/event_internal.h"
 #include "core/event_receivers.h"
 
@@ -31,21 +32,9 @@ struct rsmcore_listener {
 
 enum { STACK_BYTES = 128 * 1024, AT_ONCE = 16 };
 
-/* Guards the listener, and its events while the thread uses them. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rsmcore_listener *listener; /* NULL: nobody needs one */
 
 /* ---------------------------------------------------------------- fork */
-
-static void before_fork(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-static void in_parent(void)
-{
-    pthread_mutex_unlock(&lock);
-}
 
 /* The thread is not here, and what it listened to is the parent's. */
 static void in_child(void)
@@ -55,13 +44,10 @@ static void in_child(void)
         close(listener->stop);
     }
     listener = NULL; /* its memory is left alone: malloc() may be in any state */
-    pthread_mutex_unlock(&lock);
 }
 
-static void watch_fork(void)
-{
-    pthread_atfork(before_fork, in_parent, in_child);
-}
+/* Guards the listener, and its events while the thread uses them. */
+RSMCORE_FORK_PART(lock, RSMCORE_FORK_EVENTS, in_child);
 
 /* ---------------------------------------------------------------- the thread */
 
@@ -92,14 +78,14 @@ static bool bring(struct rsmcore_event *event)
 static void serve(const struct rsmcore_listener *own)
 {
     struct epoll_event ready[AT_ONCE];
-    pthread_mutex_lock(&lock);
+    rsmcore_fork_lock(&lock);
     int count = epoll_wait(own->sources, ready, AT_ONCE, 0);
     for (int i = 0; i < count; i++) {
         struct rsmcore_event *event = ready[i].data.ptr;
         if (event != NULL && !bring(event)) /* or it might stay readable for ever */
             epoll_ctl(own->sources, EPOLL_CTL_DEL, event->source_fd, NULL);
     }
-    pthread_mutex_unlock(&lock);
+    rsmcore_fork_unlock(&lock);
 }
 
 static void *listen_to_all(void *argument)
@@ -168,10 +154,8 @@ static struct rsmcore_listener *take_unused(void)
 
 static bool add(struct rsmcore_event *event)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct epoll_event readable = {.events = EPOLLIN, .data.ptr = event};
-    pthread_once(&once, watch_fork);
-    pthread_mutex_lock(&lock);
+    rsmcore_fork_lock(&lock);
     if (listener == NULL)
         listener = start();
     if (listener != NULL &&
@@ -180,7 +164,7 @@ static bool add(struct rsmcore_event *event)
         event->listener = listener;
     }
     struct rsmcore_listener *unused = take_unused();
-    pthread_mutex_unlock(&lock);
+    rsmcore_fork_unlock(&lock);
     stop(unused);
     return event->listener != NULL;
 }
@@ -209,13 +193,13 @@ void rsmcore_event_stop_listening(struct rsmcore_event *event)
 {
     if (event->listener == NULL)
         return;
-    pthread_mutex_lock(&lock);
+    rsmcore_fork_lock(&lock);
     if (event->listener == listener) { /* not so in a child */
         epoll_ctl(listener->sources, EPOLL_CTL_DEL, event->source_fd, NULL);
         listener->count--;
     }
     event->listener = NULL;
     struct rsmcore_listener *unused = take_unused();
-    pthread_mutex_unlock(&lock);
+    rsmcore_fork_unlock(&lock);
     stop(unused);
 }

@@ -10,8 +10,6 @@
 #include "core/event_internal.h"
 #include "core/route.h"
 
-enum { NS_PER_MS = 1000000 };
-
 /* The counter has one event for each trigger. Whoever consumes one of an interrupt with data takes
  * a message, which is here or with rsmd. */
 struct rsmcore_interrupt {
@@ -184,10 +182,9 @@ static enum rsm_status take(struct rsmcore_interrupt *interrupt, void *data, siz
 enum rsm_status rsmcore_interrupt_wait(struct rsmcore_interrupt *interrupt, int timeout_ms,
                                        void *data, size_t *length)
 {
-    int64_t end = timeout_ms > 0 ? rsm_clock_ns() + timeout_ms * (int64_t)NS_PER_MS : 0;
+    int64_t end = rsm_deadline(timeout_ms);
     for (;;) {
-        enum rsm_status status =
-            rsmcore_event_wait(interrupt->event, rsm_clock_left_ms(end, timeout_ms));
+        enum rsm_status status = rsmcore_event_wait(interrupt->event, rsm_deadline_left_ms(end));
         if (status != RSM_ST_OK || interrupt->kind == RSM_INTERRUPT_PLAIN)
             return status;
         status = take(interrupt, data, length);

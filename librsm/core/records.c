@@ -10,7 +10,6 @@
 #include "core/records_make.h"
 
 enum {
-    NS_PER_MS = 1000000,
     AHEAD_MAX = 1024, /* records fetched and not yet taken, beyond which rsmd keeps the rest */
 };
 
@@ -195,12 +194,11 @@ static bool take_uncounted(struct rsmcore_records *records, bool daemon_died,
 enum rsm_status rsmcore_records_wait(struct rsmcore_records *records, int timeout_ms,
                                      struct rsm_record *record)
 {
-    int64_t end = timeout_ms > 0 ? rsm_clock_ns() + timeout_ms * (int64_t)NS_PER_MS : 0;
+    int64_t end = rsm_deadline(timeout_ms);
     for (;;) {
         if (take_uncounted(records, false, record))
             return RSM_ST_OK;
-        enum rsm_status status =
-            rsmcore_event_wait(records->event, rsm_clock_left_ms(end, timeout_ms));
+        enum rsm_status status = rsmcore_event_wait(records->event, rsm_deadline_left_ms(end));
         if (status == RSM_ST_ABORTED && take_uncounted(records, true, record))
             return RSM_ST_OK;
         if (status != RSM_ST_OK)

@@ -2,12 +2,13 @@
 #include "fault/faultchain.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <ucontext.h>
+
+#include "base/fork.h"
 
 enum { HANDLERS_MAX = 4, BELOW_MAX = 8 };
 
@@ -21,10 +22,8 @@ static struct {
     _Atomic unsigned below_count;
 } chain;
 
-/* Serialises changes, and is held over fork(). The signal handler never takes it. */
-static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t hooks_once = PTHREAD_ONCE_INIT;
-static bool hooks_failed;
+/* Serialises changes. The signal handler never takes it. */
+RSMCORE_FORK_PART(changes, RSMCORE_FORK_FAULTS, NULL);
 
 /* The fault that this thread is handing on at present. */
 static __thread struct {
@@ -170,36 +169,13 @@ static void lock_changes(sigset_t *before)
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, before);
-    pthread_mutex_lock(&changing);
+    rsmcore_fork_lock(&changes);
 }
 
 static void unlock_changes(const sigset_t *before)
 {
-    pthread_mutex_unlock(&changing);
+    rsmcore_fork_unlock(&changes);
     pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
-static void before_fork(void)
-{
-    pthread_mutex_lock(&changing);
-}
-
-static void after_fork(void)
-{
-    pthread_mutex_unlock(&changing);
-}
-
-static void install_hooks(void)
-{
-    hooks_failed = pthread_atfork(before_fork, after_fork, after_fork) != 0;
-}
-
-bool rsmcore_faultchain_watch_fork(void)
-{
-    pthread_once(&hooks_once, install_hooks);
-    if (hooks_failed)
-        errno = ENOMEM;
-    return !hooks_failed;
 }
 
 /* Where the handler is in the table, or a free place; HANDLERS_MAX: neither. */
@@ -227,8 +203,6 @@ static bool is_empty(void)
 bool rsmcore_faultchain_add(rsmcore_fault_handler handler)
 {
     sigset_t before;
-    if (!rsmcore_faultchain_watch_fork())
-        return false;
     lock_changes(&before);
     unsigned place = place_of(handler);
     int error = place < HANDLERS_MAX ? 0 : ENOSPC;

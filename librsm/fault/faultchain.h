@@ -24,15 +24,14 @@ typedef bool (*rsmcore_fault_handler)(siginfo_t *info, void *context);
 /**
  * Add @p handler, and put the chain in front of what handles SIGSEGV now. Where the handler is in the
  * chain already, only the latter happens. Thread-safe.
- * @return false with errno on failure: ENOMEM, ENOSPC (too many handlers).
+ * @return false with errno on failure: ENOSPC (too many handlers).
  */
 bool rsmcore_faultchain_add(rsmcore_fault_handler handler);
 
 /**
  * Take @p handler away; nothing happens if it is not there. With the last one the application's
  * handler gets its place back, unless the application has installed another one meanwhile. A thread
- * may still be in the handler when this returns. Thread-safe; also in a fork handler of a child
- * that was registered behind rsmcore_faultchain_watch_fork().
+ * may still be in the handler when this returns. Thread-safe.
  */
 void rsmcore_faultchain_remove(rsmcore_fault_handler handler);
 
@@ -41,13 +40,6 @@ void rsmcore_faultchain_remove(rsmcore_fault_handler handler);
  * asked after the chain's from now on. One system call where it has not. Thread-safe.
  */
 void rsmcore_faultchain_renew(void);
-
-/**
- * Register the chain's fork handlers, once. Who holds a lock of its own both over fork() and over
- * calls of these functions calls this before it registers its own fork handlers: then the locks are
- * taken in the same order everywhere. False with errno ENOMEM.
- */
-bool rsmcore_faultchain_watch_fork(void);
 
 RSMCORE_EXPORTS_END
 

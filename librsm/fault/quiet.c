@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/procfile.h"
 
 /* Time on a processor that takes a thread out of the kernel's fault path for certain; the path
@@ -25,7 +26,7 @@ static int64_t now_ns(clockid_t clock)
     struct timespec time;
     if (clock_gettime(clock, &time) != 0)
         return -1;
-    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+    return time.tv_sec * RSM_NS_PER_S + time.tv_nsec;
 }
 
 /* The processor time of any thread of this process; -1 if it has gone. */
@@ -105,7 +106,7 @@ static bool is_quiet(int tasks, const struct thread *thread)
 
 bool rsmcore_quiet_wait(unsigned limit_ms)
 {
-    int64_t deadline = now_ns(CLOCK_MONOTONIC) + limit_ms * INT64_C(1000000);
+    int64_t deadline = rsm_deadline(limit_ms);
     DIR *directory = rsmcore_procfile_directory("/proc/self/task");
     if (directory == NULL)
         return false;
@@ -116,7 +117,7 @@ bool rsmcore_quiet_wait(unsigned limit_ms)
             quiet++;
             continue;
         }
-        if (now_ns(CLOCK_MONOTONIC) > deadline)
+        if (rsm_deadline_has_passed(deadline))
             break;
         clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = RETRY_NS}, NULL);
     }

@@ -56,8 +56,6 @@ static inline bool mapping_is_foreign(const struct mapping *mapping)
 {
     return mapping->process != mapping_process();
 }
-/** Register fork handlers, once. */
-enum rsm_status mapping_watch_fork(void);
 
 /** Add a view, which must be complete; the first one of its mechanism installs the signal
  *  handler. */

@@ -14,8 +14,6 @@
 #include "mapping/mechanism.h"
 #include "mapping/vector.h"
 
-enum { NS_PER_US = 1000 };
-
 static struct rsm_conn *inner_of(struct rsm_conn *conn)
 {
     return mapping_of(conn)->space.inner;
@@ -310,7 +308,7 @@ static const struct rsm_signal_ops signal_ops = {
 
 static uint64_t now(void)
 {
-    return (uint64_t)rsm_clock_ns() / NS_PER_US;
+    return (uint64_t)(rsm_clock_ns() / RSM_NS_PER_US);
 }
 
 static void release(struct mapping *mapping, bool inherited)
@@ -390,7 +388,7 @@ static enum rsm_status wrap(struct rsm_conn *inner, uint64_t size, uint32_t righ
     struct mapping_options options;
     enum rsm_status status = mapping_options_read(&options, configured);
     if (status == RSM_ST_OK)
-        status = may_wrap(inner, &options) ? mapping_watch_fork() : RSM_ST_UNSUPPORTED;
+        status = may_wrap(inner, &options) ? RSM_ST_OK : RSM_ST_UNSUPPORTED;
     if (status != RSM_ST_OK)
         return status;
     struct mapping *made = calloc(1, sizeof *made);

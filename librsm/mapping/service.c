@@ -3,16 +3,16 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/apart.h"
+#include "base/clock.h"
+#include "base/status.h"
 #include "mapping/atomics.h"
 #include "mapping/mirror.h"
 #include "mapping/mapping_internal.h"
-#include "base/status.h"
 
-enum { NS_PER_US = 1000, US_PER_S = 1000000, STACK_BYTES = 1024 * 1024 };
+enum { STACK_BYTES = 1024 * 1024 };
 /* For so long after the last work the thread looks for more by itself. To wake it costs the thread
  * that faults tens of microseconds where a processor has to leave its sleep for that. */
 enum { LINGER_US = 1000 };
@@ -20,7 +20,7 @@ enum { LINGER_US = 1000 };
 /* Sleep until `work` is no longer @p seen, or for @p us microseconds; 0: for ever. */
 static void wait_for_work(struct mapping *mapping, uint32_t seen, uint32_t us)
 {
-    struct timespec time = {.tv_sec = us / US_PER_S, .tv_nsec = (long)(us % US_PER_S) * NS_PER_US};
+    const struct timespec time = rsm_timespec(us * RSM_NS_PER_US);
     /* Who posts after the look at `work` that the call begins with sees this. */
     atomic_store(&mapping->asleep, us == 0 || us > LINGER_US);
     (void)syscall(SYS_futex, &mapping->work, FUTEX_WAIT_PRIVATE, seen, us > 0 ? &time : NULL, NULL,
@@ -90,7 +90,7 @@ static void *run(void *argument)
     struct mapping *mapping = argument;
     (void)prctl(PR_SET_NAME, "rsm-mapping");
     (void)prctl(PR_SET_TIMERSLACK,
-                NS_PER_US); /* the kernel's default is as long as our intervals */
+                RSM_NS_PER_US); /* the kernel's default is as long as our intervals */
     uint32_t lingered = 0, before = 0;
     while (!atomic_load(&mapping->stopping)) {
         uint32_t seen = atomic_load(&mapping->work);

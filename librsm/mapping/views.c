@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
+#include "base/fork.h"
+
 /* All views, newest first: a program may have put one over another. Taken inside a space's lock. */
 static struct mapping_lock lock;
 static struct mapping_view *views; /* guarded by lock */
@@ -11,8 +13,6 @@ static struct mapping_view *views; /* guarded by lock */
 static _Atomic uintptr_t lowest = UINTPTR_MAX, highest;
 
 static atomic_uint process = 1;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-static bool fork_unwatched;
 
 /* ---------------------------------------------------------------- fork */
 
@@ -26,20 +26,13 @@ static void after_fork_in_child(void)
     atomic_store(&highest, 0);
 }
 
-static void watch_fork(void)
-{
-    fork_unwatched = pthread_atfork(NULL, NULL, after_fork_in_child) != 0;
-}
+/* fork(2) does not wait for the list's lock, which is taken in a signal handler, and the part's own
+ * lock guards nothing. */
+RSMCORE_FORK_PART(inherited, RSMCORE_FORK_VIEWS, after_fork_in_child);
 
 unsigned mapping_process(void)
 {
     return atomic_load(&process);
-}
-
-enum rsm_status mapping_watch_fork(void)
-{
-    pthread_once(&fork_once, watch_fork);
-    return fork_unwatched ? RSM_ST_NO_MEMORY : RSM_ST_OK;
 }
 
 /* ---------------------------------------------------------------- the list */

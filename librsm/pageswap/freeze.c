@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "pageswap/pageswap.h"
 #include "pageswap/segvwait.h"
 #include "fault/uffd.h"
@@ -19,7 +20,6 @@ static struct {
     pid_t process; /* 0: none is kept */
     enum rsmcore_freeze_method method;
 } kept = {.uffd = -1};
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 /* An application that has closed all descriptors, as daemons do at their start, has closed ours
  * too, and may have another by that number, which is its own. */
@@ -30,10 +30,8 @@ static void drop_kept(void)
     kept.process = 0;
 }
 
-static void watch_fork(void)
-{
-    (void)pthread_atfork(NULL, NULL, drop_kept);
-}
+/* Its lock guards nothing: one thread swaps at a time. */
+RSMCORE_FORK_PART(kept_part, RSMCORE_FORK_FREEZER, drop_kept);
 
 void rsmcore_freezer_open(struct rsmcore_freezer *freezer)
 {
@@ -43,7 +41,6 @@ void rsmcore_freezer_open(struct rsmcore_freezer *freezer)
         freezer->uffd = kept.uffd;
         return;
     }
-    pthread_once(&fork_once, watch_fork);
     drop_kept();
     for (; freezer->method < RSMCORE_FREEZE_MPROTECT; freezer->method++) {
         freezer->uffd = rsmcore_uffd_open(freezer->method == RSMCORE_FREEZE_UFFD_USER);
@@ -122,11 +119,6 @@ void rsmcore_thaw(struct rsmcore_freezer *freezer, bool replaced)
         rsmcore_segvwait_thaw();
     }
     pthread_sigmask(SIG_SETMASK, &freezer->mask, NULL);
-}
-
-void rsmcore_swap_watch_fork(void)
-{
-    (void)rsmcore_segvwait_watch_fork();
 }
 
 const char *rsmcore_swap_method(void)

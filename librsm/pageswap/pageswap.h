@@ -123,11 +123,6 @@ enum rsm_status rsmcore_swap_move(const struct rsmcore_origin_run *from_runs, si
 /** Describe an open memfd, whose descriptor stays the caller's. @return false with errno set. */
 bool rsmcore_swap_file_of(int fd, struct rsmcore_swap_file *file);
 
-/** Install the fork handlers of the swap now. Handlers run in reverse order before a fork, so a
- *  caller that holds a lock over swaps and takes it before a fork, too, calls this first and then
- *  pthread_atfork(). If that fails, so will the swaps that need them. */
-void rsmcore_swap_watch_fork(void);
-
 /** How the freeze of this process works, for logs and tests: "userfaultfd", "userfaultfd user
  *  mode only" or "mprotect". */
 const char *rsmcore_swap_method(void);

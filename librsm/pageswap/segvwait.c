@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -12,10 +11,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "fault/quiet.h"
-#include "fault/faultchain.h"
-#include "pageswap/vma.h"
+#include "base/fork.h"
 #include "base/status.h"
+#include "fault/faultchain.h"
+#include "fault/quiet.h"
+#include "pageswap/vma.h"
 
 /* How long end() waits for threads that may be on their way into the handler. */
 #define QUIET_LIMIT_MS 50
@@ -27,12 +27,6 @@ static _Atomic uintptr_t frozen_start, frozen_end;
 static _Atomic uintptr_t ever_start = UINTPTR_MAX, ever_end;
 /* Threads in the handler that have not yet found out whose fault theirs is. */
 static _Atomic unsigned deciding;
-
-/* Held from freeze() to thaw(), while the handler is installed or restored, and by whoever forks: a
- * child must not find memory frozen that nobody in it will thaw, nor half a change of handlers. */
-static pthread_mutex_t window = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t hooks_once = PTHREAD_ONCE_INIT;
-static bool hooks_failed;
 
 /* Whether the fault was a store, as far as the processor tells. */
 static bool is_store(const ucontext_t *context)
@@ -91,43 +85,22 @@ static bool on_segv(siginfo_t *info, void *context)
     return ours;
 }
 
-static void before_fork(void)
+/* In a child: the swap goes on in the parent alone. */
+static void remove_handler(void)
 {
-    pthread_mutex_lock(&window);
+    rsmcore_faultchain_remove(on_segv);
 }
 
-static void after_fork(void)
-{
-    pthread_mutex_unlock(&window);
-}
-
-static void after_fork_in_child(void)
-{
-    pthread_mutex_unlock(&window);
-    rsmcore_faultchain_remove(on_segv); /* the swap goes on in the parent alone */
-}
-
-static void install_hooks(void)
-{
-    hooks_failed = !rsmcore_faultchain_watch_fork() ||
-                   pthread_atfork(before_fork, after_fork, after_fork_in_child) != 0;
-}
-
-enum rsm_status rsmcore_segvwait_watch_fork(void)
-{
-    pthread_once(&hooks_once, install_hooks);
-    return hooks_failed ? RSM_ST_NO_MEMORY : RSM_ST_OK;
-}
+/* Held from freeze() to thaw(), and while the handler is installed or restored: a child must not
+ * find memory frozen that nobody in it will thaw, nor half a change of handlers. */
+RSMCORE_FORK_PART(window, RSMCORE_FORK_FREEZE, remove_handler);
 
 enum rsm_status rsmcore_segvwait_begin(void)
 {
-    enum rsm_status status = rsmcore_segvwait_watch_fork();
-    if (status != RSM_ST_OK)
-        return status;
-    pthread_mutex_lock(&window);
+    rsmcore_fork_lock(&window);
     bool installed = rsmcore_faultchain_add(on_segv);
     int error = errno;
-    pthread_mutex_unlock(&window);
+    rsmcore_fork_unlock(&window);
     return installed ? RSM_ST_OK : rsmcore_status_from_errno(error);
 }
 
@@ -135,20 +108,20 @@ void rsmcore_segvwait_end(void)
 {
     if (!rsmcore_quiet_wait(QUIET_LIMIT_MS))
         return;
-    pthread_mutex_lock(&window);
+    rsmcore_fork_lock(&window);
     if (atomic_load(&deciding) != 0) { /* the next end() restores the handler */
-        pthread_mutex_unlock(&window);
+        rsmcore_fork_unlock(&window);
         return;
     }
     rsmcore_faultchain_remove(on_segv);
     atomic_store(&ever_start, UINTPTR_MAX);
     atomic_store(&ever_end, 0);
-    pthread_mutex_unlock(&window);
+    rsmcore_fork_unlock(&window);
 }
 
 enum rsm_status rsmcore_segvwait_freeze(uintptr_t address, size_t length, int protection)
 {
-    pthread_mutex_lock(&window);
+    rsmcore_fork_lock(&window);
     if (address < atomic_load(&ever_start))
         atomic_store(&ever_start, address);
     if (address + length > atomic_load(&ever_end))
@@ -168,5 +141,5 @@ void rsmcore_segvwait_thaw(void)
 {
     atomic_fetch_add(&turn, 1);
     (void)syscall(SYS_futex, &turn, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-    pthread_mutex_unlock(&window);
+    rsmcore_fork_unlock(&window);
 }

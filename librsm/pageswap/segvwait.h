@@ -21,9 +21,6 @@
 
 #include "rsm/transport.h"
 
-/** Install the fork handlers, once; begin() does it if nobody has. */
-enum rsm_status rsmcore_segvwait_watch_fork(void);
-
 /** Install the handler. */
 enum rsm_status rsmcore_segvwait_begin(void);
 

@@ -12,8 +12,6 @@
 #include "pageswap/sharers.h"
 #include "base/status.h"
 
-enum { NS_PER_MS = 1000000 };
-
 /* ------------------------------------------------------------------ runs and their aliases */
 
 static void unmap_alias(const struct rsmcore_origin_run *run)
@@ -105,8 +103,8 @@ static bool is_file(const struct rsmcore_vma *vma, int fd)
 static bool is_shared(const struct rsmcore_vma *vma, int64_t deadline)
 {
     enum rsmcore_sharers sharers = rsmcore_sharers_of(vma);
-    while (sharers == RSMCORE_SHARERS_OTHERS && rsm_clock_ms() < deadline) {
-        nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
+    while (sharers == RSMCORE_SHARERS_OTHERS && !rsm_deadline_has_passed(deadline)) {
+        nanosleep(&(struct timespec){.tv_nsec = RSM_NS_PER_MS}, NULL);
         sharers = rsmcore_sharers_of(vma);
     }
     return sharers != RSMCORE_SHARERS_NONE;
@@ -115,7 +113,7 @@ static bool is_shared(const struct rsmcore_vma *vma, int64_t deadline)
 /* RSM_ST_BUSY if shared memory among the parts, other than the memfd @p except, has sharers. */
 static enum rsm_status check_sharers(const struct rsmcore_parts *parts, int except)
 {
-    int64_t deadline = rsm_clock_ms() + RSMCORE_SHARERS_WAIT_MS;
+    int64_t deadline = rsm_deadline(RSMCORE_SHARERS_WAIT_MS);
     for (size_t i = 0; i < parts->count; i++) {
         const struct rsmcore_part *part = &parts->list[i];
         if (part->backing != RSMCORE_BACKING_PRIVATE && !is_file(&part->vma, except) &&

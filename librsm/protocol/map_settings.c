@@ -3,76 +3,61 @@
 
 #include <string.h>
 
-#include "base/number.h"
+#include "base/options.h"
 
-struct word {
-    const char *text;
-    uint32_t value;
-};
+enum { US_MAX = 1000000 };
 
-enum { WORDS_MAX = 5, US_MAX = 1000000 };
-
-/* A value is one of the words, or a number from least to most if most is not 0. */
-static const struct tunable {
-    const char *name, *variable, *expected;
-    struct word words[WORDS_MAX];
-    uint32_t least, most;
+static const struct {
+    const char *variable;
+    struct rsm_option option;
 } tunables[MAPPING_TUNABLES] = {
-    [MAPPING_TUNABLE_MODE] = {"mode",
-                              "RSM_MAP_MODE",
-                              "auto, precise, twin, mirror or off",
-                              {{"auto", MAPPING_AUTO},
-                               {"precise", MAPPING_PRECISE},
-                               {"twin", MAPPING_TWIN},
-                               {"mirror", MAPPING_MIRROR},
-                               {"off", MAPPING_OFF}},
-                              0,
-                              0},
-    [MAPPING_TUNABLE_TRAP] = {"trap",
-                              "RSM_MAP_TRAP",
-                              "auto, signal or thread",
-                              {{"auto", MAPPING_TRAP_AUTO},
-                               {"signal", MAPPING_TRAP_SIGNAL},
-                               {"sigbus", MAPPING_TRAP_SIGBUS},
-                               {"thread", MAPPING_TRAP_THREAD}},
-                              0,
-                              0},
-    [MAPPING_TUNABLE_K] = {"k",
-                           "RSM_MAP_K",
-                           "a number from 1 to 65535, or inf",
-                           {{"inf", MAPPING_THRESHOLD_NEVER}},
-                           1,
-                           UINT16_MAX},
-    [MAPPING_TUNABLE_FLUSH_US] = {"flush-us",
-                                  "RSM_MAP_FLUSH_US",
-                                  "a number from 1 to 1000000 (microseconds)",
-                                  {{NULL, 0}},
-                                  1,
-                                  US_MAX},
-    [MAPPING_TUNABLE_REFRESH_US] = {"refresh-us",
-                                    "RSM_MAP_REFRESH_US",
-                                    "a number from 0 to 1000000 (microseconds)",
-                                    {{NULL, 0}},
-                                    0,
-                                    US_MAX},
-    [MAPPING_TUNABLE_GRAIN] = {"grain",
-                               "RSM_MAP_GRAIN",
-                               "1, 2, 4, 8 or 64 (bytes)",
-                               {{"1", 1}, {"2", 2}, {"4", 4}, {"8", 8}, {"64", 64}},
-                               0,
-                               0},
-    [MAPPING_TUNABLE_ATOMICS] = {"atomics",
-                                 "RSM_MAP_ATOMICS",
-                                 "warn or sigbus",
-                                 {{"warn", MAPPING_ATOMICS_WARN},
-                                  {"sigbus", MAPPING_ATOMICS_SIGBUS}},
-                                 0,
-                                 0},
+    [MAPPING_TUNABLE_MODE] = {"RSM_MAP_MODE",
+                              {.name = "mode",
+                               .expected = "auto, precise, twin, mirror or off",
+                               .words = {{"auto", MAPPING_AUTO},
+                                         {"precise", MAPPING_PRECISE},
+                                         {"twin", MAPPING_TWIN},
+                                         {"mirror", MAPPING_MIRROR},
+                                         {"off", MAPPING_OFF}}}},
+    [MAPPING_TUNABLE_TRAP] = {"RSM_MAP_TRAP",
+                              {.name = "trap",
+                               .expected = "auto, signal or thread",
+                               .words = {{"auto", MAPPING_TRAP_AUTO},
+                                         {"signal", MAPPING_TRAP_SIGNAL},
+                                         {"sigbus", MAPPING_TRAP_SIGBUS},
+                                         {"thread", MAPPING_TRAP_THREAD}}}},
+    [MAPPING_TUNABLE_K] = {"RSM_MAP_K",
+                           {.name = "k",
+                            .expected = "a number from 1 to 65535, or inf",
+                            .words = {{"inf", MAPPING_THRESHOLD_NEVER}},
+                            .digits_only = true,
+                            .least = 1,
+                            .most = UINT16_MAX}},
+    [MAPPING_TUNABLE_FLUSH_US] = {"RSM_MAP_FLUSH_US",
+                                  {.name = "flush-us",
+                                   .expected = "a number from 1 to 1000000 (microseconds)",
+                                   .digits_only = true,
+                                   .least = 1,
+                                   .most = US_MAX}},
+    [MAPPING_TUNABLE_REFRESH_US] = {"RSM_MAP_REFRESH_US",
+                                    {.name = "refresh-us",
+                                     .expected = "a number from 0 to 1000000 (microseconds)",
+                                     .digits_only = true,
+                                     .most = US_MAX}},
+    [MAPPING_TUNABLE_GRAIN] = {"RSM_MAP_GRAIN",
+                               {.name = "grain",
+                                .expected = "1, 2, 4, 8 or 64 (bytes)",
+                                .words = {{"1", 1}, {"2", 2}, {"4", 4}, {"8", 8}, {"64", 64}}}},
+    [MAPPING_TUNABLE_ATOMICS] = {"RSM_MAP_ATOMICS",
+                                 {.name = "atomics",
+                                  .expected = "warn or sigbus",
+                                  .words = {{"warn", MAPPING_ATOMICS_WARN},
+                                            {"sigbus", MAPPING_ATOMICS_SIGBUS}}}},
 };
 
 const char *rsmcore_map_tunable_name(enum mapping_tunable tunable)
 {
-    return tunables[tunable].name;
+    return tunables[tunable].option.name;
 }
 
 const char *rsmcore_map_tunable_variable(enum mapping_tunable tunable)
@@ -82,45 +67,24 @@ const char *rsmcore_map_tunable_variable(enum mapping_tunable tunable)
 
 const char *rsmcore_map_tunable_expected(enum mapping_tunable tunable)
 {
-    return tunables[tunable].expected;
+    return tunables[tunable].option.expected;
 }
 
 enum mapping_tunable rsmcore_map_tunable_by_name(const char *name)
 {
     unsigned tunable = 0;
-    while (tunable < MAPPING_TUNABLES && strcmp(tunables[tunable].name, name) != 0)
+    while (tunable < MAPPING_TUNABLES && strcmp(tunables[tunable].option.name, name) != 0)
         tunable++;
     return (enum mapping_tunable)tunable;
-}
-
-static bool is_word(const struct word *word)
-{
-    return word->text != NULL;
-}
-
-static bool value_exists(const struct tunable *tunable, uint32_t value)
-{
-    for (unsigned i = 0; i < WORDS_MAX && is_word(&tunable->words[i]); i++)
-        if (tunable->words[i].value == value)
-            return true;
-    return tunable->most > 0 && value >= tunable->least && value <= tunable->most;
 }
 
 bool rsmcore_map_settings_parse(struct mapping_settings *settings, enum mapping_tunable which,
                                 const char *text)
 {
-    const struct tunable *tunable = &tunables[which];
-    uint32_t value = 0;
-    bool known = false;
-    for (unsigned i = 0; i < WORDS_MAX && is_word(&tunable->words[i]) && !known; i++)
-        if (strcmp(text, tunable->words[i].text) == 0) {
-            value = tunable->words[i].value;
-            known = true;
-        }
-    if (!known && !(tunable->most > 0 && rsm_number(text, 0, tunable->most, &value) &&
-                    value_exists(tunable, value)))
+    uint64_t value;
+    if (!rsm_option_read(&tunables[which].option, text, &value))
         return false;
-    settings->value[which] = value;
+    settings->value[which] = (uint32_t)value;
     settings->given |= 1u << which;
     return true;
 }
@@ -139,7 +103,7 @@ bool rsmcore_map_settings_are_valid(const struct mapping_settings *settings)
     if (settings->given >> MAPPING_TUNABLES != 0)
         return false;
     for (unsigned i = 0; i < MAPPING_TUNABLES; i++)
-        if ((settings->given >> i & 1) && !value_exists(&tunables[i], settings->value[i]))
+        if ((settings->given >> i & 1) && !rsm_option_has(&tunables[i].option, settings->value[i]))
             return false;
     return true;
 }

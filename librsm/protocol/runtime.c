@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "protocol/environment.h"
@@ -139,59 +139,42 @@ static bool find_served(struct rsmcore_runtime *runtime, bool any_node)
 }
 
 /* The connection to the service manager's socket, or -1. A forked child has no use for its copy,
- * with which the connection would outlive the parent's. Opened and closed under the lock, which
- * fork(2) takes; nothing waits under it. */
-static pthread_mutex_t service_lock = PTHREAD_MUTEX_INITIALIZER;
+ * with which the connection would outlive the parent's. */
 static int service_socket = -1;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void before_fork(void)
-{
-    pthread_mutex_lock(&service_lock);
-}
-
-static void after_fork_in_parent(void)
-{
-    pthread_mutex_unlock(&service_lock);
-}
 
 static void after_fork_in_child(void)
 {
     if (service_socket >= 0)
         close(service_socket);
     service_socket = -1;
-    pthread_mutex_unlock(&service_lock);
 }
 
-static void watch_fork(void)
-{
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
+/* Under its lock the socket is opened and closed. */
+RSMCORE_FORK_PART(service, RSMCORE_FORK_SERVICE, after_fork_in_child);
 
 static int connect_service(const char *path)
 {
-    pthread_once(&fork_once, watch_fork);
-    pthread_mutex_lock(&service_lock);
+    rsmcore_fork_lock(&service);
     int socket = service_socket = rsmcore_trust_connect(path);
-    pthread_mutex_unlock(&service_lock);
+    rsmcore_fork_unlock(&service);
     return socket;
 }
 
 static void disconnect_service(int socket)
 {
-    pthread_mutex_lock(&service_lock);
+    rsmcore_fork_lock(&service);
     service_socket = -1;
     close(socket);
-    pthread_mutex_unlock(&service_lock);
+    rsmcore_fork_unlock(&service);
 }
 
 /* Wait until a node is there, or who accepted the connection hangs up: the daemon cannot start. */
 static void await_any_node(const struct rsmcore_runtime *runtime, int socket)
 {
     struct rsmcore_runtime found = *runtime;
-    int64_t until = rsm_clock_ms() + START_MS;
+    int64_t until = rsm_deadline(START_MS);
     struct pollfd hangup = {.fd = socket};
-    while (!find_served(&found, true) && rsm_clock_ms() < until &&
+    while (!find_served(&found, true) && !rsm_deadline_has_passed(until) &&
            poll(&hangup, 1, START_LOOK_MS) <= 0)
         continue;
 }

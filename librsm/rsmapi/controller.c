@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <utlist.h>
 
+#include "base/fork.h"
 #include "rsmapi/export.h"
 #include "rsmapi/handle.h"
 #include "rsmapi/status.h"
@@ -17,36 +19,19 @@ enum { CONTROLLERS_MAX = 256 }; /* of a node that are looked at: a bound on what
  * rsmd, which may have to be started: it is taken before controllers_lock, and not by fork(2). */
 static pthread_mutex_t opening_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* All controllers that are open, and the lock for them and their counts. No call of the core is
- * made under it. */
-static pthread_mutex_t controllers_lock = PTHREAD_MUTEX_INITIALIZER;
+/* All controllers that are open. They and their counts are guarded by controllers_lock, under which
+ * no call of the core is made. */
 static struct __rsmapi_controller_handle *controllers;
 
 /* ---------------------------------------------------------------- fork */
-
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void before_fork(void)
-{
-    pthread_mutex_lock(&controllers_lock);
-}
-
-static void after_fork_in_parent(void)
-{
-    pthread_mutex_unlock(&controllers_lock);
-}
 
 /* Whoever opens a controller is a thread of the parent. */
 static void after_fork_in_child(void)
 {
     opening_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_unlock(&controllers_lock);
 }
 
-static void watch_fork(void)
-{
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
+RSMCORE_FORK_PART(controllers_lock, RSMCORE_FORK_CONTROLLERS, after_fork_in_child);
 
 /* ---------------------------------------------------------------- names */
 
@@ -82,13 +67,14 @@ static bool parse_name(const char *text, struct controller_name *name)
 /* The controller of that name, with one reference more, or NULL: it is not open. */
 static struct __rsmapi_controller_handle *take_open(const struct controller_name *name)
 {
-    pthread_mutex_lock(&controllers_lock);
-    struct __rsmapi_controller_handle *found = controllers;
-    while (found != NULL && (found->unit != name->unit || strcasecmp(found->type, name->type) != 0))
-        found = found->next;
+    rsmcore_fork_lock(&controllers_lock);
+    struct __rsmapi_controller_handle *found;
+    LL_FOREACH(controllers, found)
+    if (found->unit == name->unit && strcasecmp(found->type, name->type) == 0)
+        break;
     if (found != NULL)
         found->references++;
-    pthread_mutex_unlock(&controllers_lock);
+    rsmcore_fork_unlock(&controllers_lock);
     return found;
 }
 
@@ -134,10 +120,9 @@ static int open_new(const char *text, const struct controller_name *name,
     made->unit = name->unit;
     memcpy(made->type, name->type, sizeof made->type);
     made->references = 1;
-    pthread_mutex_lock(&controllers_lock);
-    made->next = controllers;
-    controllers = made;
-    pthread_mutex_unlock(&controllers_lock);
+    rsmcore_fork_lock(&controllers_lock);
+    LL_PREPEND(controllers, made);
+    rsmcore_fork_unlock(&controllers_lock);
     *opened = made;
     return RSM_SUCCESS;
 }
@@ -168,7 +153,6 @@ RSM_API int rsm_get_controller(char *name, rsmapi_controller_handle_t *controlle
     if (!parse_name(text, &wanted))
         return RSMERR_CTLR_NOT_PRESENT;
 
-    pthread_once(&fork_once, watch_fork);
     int error = RSM_SUCCESS;
     struct __rsmapi_controller_handle *found = take_open(&wanted);
     if (found == NULL)
@@ -207,15 +191,6 @@ RSM_API int rsm_get_controller_attr(rsmapi_controller_handle_t chdl, rsmapi_cont
 }
 RSM_API_EXPORT(rsm_get_controller_attr);
 
-/* Called with the lock held. */
-static void unlist(struct __rsmapi_controller_handle *controller)
-{
-    struct __rsmapi_controller_handle **link = &controllers;
-    while (*link != controller)
-        link = &(*link)->next;
-    *link = controller->next;
-}
-
 static bool is_unused(const struct __rsmapi_controller_handle *controller)
 {
     return controller->references == 0 && controller->holders == 0;
@@ -234,16 +209,16 @@ RSM_API int rsm_release_controller(rsmapi_controller_handle_t chdl)
     bool unused = false;
     if (chdl == NULL)
         return error;
-    pthread_mutex_lock(&controllers_lock);
+    rsmcore_fork_lock(&controllers_lock);
     if (chdl->tag == RSMAPI_TAG_CONTROLLER) {
         error = RSM_SUCCESS;
         if (--chdl->references == 0) {
             rsmapi_tag_clear(&chdl->tag);
-            unlist(chdl);
+            LL_DELETE(controllers, chdl);
             unused = is_unused(chdl);
         }
     }
-    pthread_mutex_unlock(&controllers_lock);
+    rsmcore_fork_unlock(&controllers_lock);
     if (unused)
         close_unused(chdl);
     return error;
@@ -252,17 +227,17 @@ RSM_API_EXPORT(rsm_release_controller);
 
 void rsmapi_controller_hold(struct __rsmapi_controller_handle *controller)
 {
-    pthread_mutex_lock(&controllers_lock);
+    rsmcore_fork_lock(&controllers_lock);
     controller->holders++;
-    pthread_mutex_unlock(&controllers_lock);
+    rsmcore_fork_unlock(&controllers_lock);
 }
 
 void rsmapi_controller_drop(struct __rsmapi_controller_handle *controller)
 {
-    pthread_mutex_lock(&controllers_lock);
+    rsmcore_fork_lock(&controllers_lock);
     controller->holders--;
     bool unused = is_unused(controller);
-    pthread_mutex_unlock(&controllers_lock);
+    rsmcore_fork_unlock(&controllers_lock);
     if (unused)
         close_unused(controller);
 }

@@ -2,46 +2,30 @@
 /* rsm_memseg_get_pollfd(3RSM), rsm_memseg_release_pollfd(3RSM), rsm_intr_signal_wait_pollfd(3RSM)
  */
 #include <errno.h>
-#include <time.h>
+#include <utlist.h>
 
 #include "base/clock.h"
+#include "base/fork.h"
 #include "rsmapi/export.h"
 #include "rsmapi/handle.h"
 #include "rsmapi/status.h"
 
 /* The segments that have a poll descriptor reference, by descriptor. */
-enum { BUCKETS = 64, NS_PER_MS = 1000000 };
-static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct rsmapi_segment *table[BUCKETS];
+enum { BUCKETS = 64 };
+static struct rsmapi_segment *table[BUCKETS]; /* guarded by table_lock */
 
 /* Held while events are consumed, so that no segment leaves the table meanwhile. To see what was
  * stored before an event, a mapping may have to fetch it from the segment: this lock is not taken
  * by fork(2). Taken inside a segment's own lock and before table_lock. */
 static pthread_mutex_t consuming_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void before_fork(void)
-{
-    pthread_mutex_lock(&table_lock);
-}
-
-static void after_fork_in_parent(void)
-{
-    pthread_mutex_unlock(&table_lock);
-}
-
 /* Whoever consumes is a thread of the parent. */
 static void after_fork_in_child(void)
 {
     consuming_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_unlock(&table_lock);
 }
 
-static void watch_fork(void)
-{
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
+RSMCORE_FORK_PART(table_lock, RSMCORE_FORK_POLLFDS, after_fork_in_child);
 
 static struct rsmapi_segment **bucket_of(int fd)
 {
@@ -50,34 +34,28 @@ static struct rsmapi_segment **bucket_of(int fd)
 
 static void table_add(struct rsmapi_segment *segment, int fd)
 {
-    pthread_once(&fork_once, watch_fork);
-    pthread_mutex_lock(&table_lock);
+    rsmcore_fork_lock(&table_lock);
     segment->pollfd = fd;
-    segment->next_pollfd = *bucket_of(fd);
-    *bucket_of(fd) = segment;
-    pthread_mutex_unlock(&table_lock);
+    LL_PREPEND2(*bucket_of(fd), segment, next_pollfd);
+    rsmcore_fork_unlock(&table_lock);
 }
 
 static void table_remove(struct rsmapi_segment *segment)
 {
     pthread_mutex_lock(&consuming_lock);
-    pthread_mutex_lock(&table_lock);
-    struct rsmapi_segment **link = bucket_of(segment->pollfd);
-    while (*link != segment)
-        link = &(*link)->next_pollfd;
-    *link = segment->next_pollfd;
-    pthread_mutex_unlock(&table_lock);
+    rsmcore_fork_lock(&table_lock);
+    LL_DELETE2(*bucket_of(segment->pollfd), segment, next_pollfd);
+    rsmcore_fork_unlock(&table_lock);
     pthread_mutex_unlock(&consuming_lock);
 }
 
 /* Called with consuming_lock held, which keeps the segment there. */
 static struct rsmapi_segment *table_find(int fd)
 {
-    pthread_mutex_lock(&table_lock);
-    struct rsmapi_segment *segment = *bucket_of(fd);
-    while (segment != NULL && segment->pollfd != fd)
-        segment = segment->next_pollfd;
-    pthread_mutex_unlock(&table_lock);
+    rsmcore_fork_lock(&table_lock);
+    struct rsmapi_segment *segment;
+    LL_SEARCH_SCALAR2(*bucket_of(fd), segment, pollfd, fd, next_pollfd);
+    rsmcore_fork_unlock(&table_lock);
     return segment;
 }
 
@@ -208,13 +186,6 @@ static int poll_once(struct pollfd fds[], nfds_t nfds, int timeout, int *ready, 
     return *ready > 0 ? RSM_SUCCESS : RSMERR_TIMEOUT;
 }
 
-/* Milliseconds until then, rounded up so that nobody is told of a timeout before its time. */
-static int left_until(int64_t end)
-{
-    int64_t left = end - rsm_clock_ns();
-    return left <= 0 ? 0 : (int)((left + NS_PER_MS - 1) / NS_PER_MS);
-}
-
 /* So long may one poll last: with segments among the entries their daemons are looked at in
  * between. Whether there are any is not known before the first, because only the kernel can tell a
  * bad array. */
@@ -229,14 +200,14 @@ RSM_API int rsm_intr_signal_wait_pollfd(struct pollfd fds[], nfds_t nfds, int ti
     int ready;
     if (numfdsp != NULL)
         *numfdsp = 0;
-    int64_t end = timeout > 0 ? rsm_clock_ns() + timeout * (int64_t)NS_PER_MS : 0;
+    int64_t end = rsm_deadline(timeout);
     int left = timeout;
     int error;
     bool segments = true;
     do {
         error = poll_once(fds, nfds, slice(left, segments), &ready, &segments);
         if (timeout > 0)
-            left = left_until(end);
+            left = rsm_deadline_left_ms(end);
     } while (error == RSMERR_TIMEOUT && left != 0);
     if (error == RSM_SUCCESS && numfdsp != NULL)
         *numfdsp = ready;

@@ -4,22 +4,24 @@
 #include "export.h"
 #include "object.h"
 
-static sci_error_t absent(void)
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+static void refuse(sci_error_t *error, sci_error_t refusal)
 {
-    sci_error_t error = sisci_check(0, 0);
-    return error == SCI_ERR_OK ? SCI_ERR_NOT_IMPLEMENTED : error;
+    sci_error_t result = sisci_check(0, 0);
+    sisci_report(error, result == SCI_ERR_OK ? refusal : result);
+}
+
+static void absent(sci_error_t *error)
+{
+    refuse(error, SCI_ERR_NOT_IMPLEMENTED);
 }
 
 SISCI_API unsigned int SCIGetCSRRegister(sci_desc_t sd, unsigned int localAdapterNo,
                                          unsigned int SCINodeId, unsigned int CSROffset,
                                          unsigned int flags, sci_error_t *error)
 {
-    (void)sd;
-    (void)localAdapterNo;
-    (void)SCINodeId;
-    (void)CSROffset;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
     return 0;
 }
 SISCI_EXPORT(SCIGetCSRRegister);
@@ -28,13 +30,7 @@ SISCI_API void SCISetCSRRegister(sci_desc_t sd, unsigned int localAdapterNo, uns
                                  unsigned int CSROffset, unsigned int CSRValue, unsigned int flags,
                                  sci_error_t *error)
 {
-    (void)sd;
-    (void)localAdapterNo;
-    (void)SCINodeId;
-    (void)CSROffset;
-    (void)CSRValue;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCISetCSRRegister);
 
@@ -42,11 +38,7 @@ SISCI_API unsigned int SCIGetLocalCSR(sci_desc_t sd, unsigned int localAdapterNo
                                       unsigned int CSROffset, unsigned int flags,
                                       sci_error_t *error)
 {
-    (void)sd;
-    (void)localAdapterNo;
-    (void)CSROffset;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
     return 0;
 }
 SISCI_EXPORT(SCIGetLocalCSR);
@@ -54,12 +46,7 @@ SISCI_EXPORT(SCIGetLocalCSR);
 SISCI_API void SCISetLocalCSR(sci_desc_t sd, unsigned int localAdapterNo, unsigned int CSROffset,
                               unsigned int CSRValue, unsigned int flags, sci_error_t *error)
 {
-    (void)sd;
-    (void)localAdapterNo;
-    (void)CSROffset;
-    (void)CSRValue;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCISetLocalCSR);
 
@@ -69,31 +56,22 @@ SISCI_API void SCIRequestDMAChannel(sci_desc_t sd, sci_dma_channel_t *channel,
                                     unsigned int localAdapterNo, sci_dma_type_t type,
                                     unsigned int channelId, unsigned int flags, sci_error_t *error)
 {
-    (void)sd;
-    (void)localAdapterNo;
-    (void)type;
-    (void)channelId;
-    (void)flags;
     if (channel != NULL)
         *channel = NULL;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIRequestDMAChannel);
 
 SISCI_API void SCIReturnDMAChannel(sci_dma_channel_t channel, sci_error_t *error)
 {
-    (void)channel;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIReturnDMAChannel);
 
 SISCI_API void SCIAssignDMAChannel(sci_dma_channel_t channel, sci_dma_queue_t dq,
                                    unsigned int flags, sci_error_t *error)
 {
-    (void)channel;
-    (void)dq;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIAssignDMAChannel);
 
@@ -103,33 +81,23 @@ SISCI_API void SCIRegisterInterruptFlag(unsigned int localAdapterNo,
                                         sci_cb_interrupt_t callback, void *callbackArg,
                                         unsigned int flags, sci_error_t *error)
 {
-    (void)localAdapterNo;
-    (void)segment;
-    (void)offset;
-    (void)callback;
-    (void)callbackArg;
-    (void)flags;
     if (interrupt != NULL)
         *interrupt = NULL;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIRegisterInterruptFlag);
 
 SISCI_API void SCIEnableConditionalInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
                                              sci_error_t *error)
 {
-    (void)interrupt;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIEnableConditionalInterrupt);
 
 SISCI_API void SCIDisableConditionalInterrupt(sci_local_interrupt_t interrupt, unsigned int flags,
                                               sci_error_t *error)
 {
-    (void)interrupt;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIDisableConditionalInterrupt);
 
@@ -137,10 +105,7 @@ SISCI_API void SCIGetConditionalInterruptTrigCounter(sci_local_interrupt_t inter
                                                      unsigned int *interruptTrigCounter,
                                                      unsigned int flags, sci_error_t *error)
 {
-    (void)interrupt;
-    (void)interruptTrigCounter;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIGetConditionalInterruptTrigCounter);
 
@@ -148,41 +113,29 @@ SISCI_API void SCIConnectSCISpace(sci_desc_t sd, unsigned int localAdapterNo,
                                   sci_remote_segment_t *segment, sci_address_t address,
                                   unsigned int size, unsigned int flags, sci_error_t *error)
 {
-    (void)sd;
-    (void)localAdapterNo;
-    (void)address;
-    (void)size;
-    (void)flags;
     if (segment != NULL)
         *segment = NULL;
-    sci_error_t result = absent();
-    sisci_report(error, result == SCI_ERR_NOT_IMPLEMENTED ? SCI_ERR_ACCESS : result);
+    refuse(error, SCI_ERR_ACCESS);
 }
 SISCI_EXPORT(SCIConnectSCISpace);
 
 SISCI_API void SCIBorrowDevice(sci_desc_t sd, sci_device_t *device, unsigned long long fdid,
                                unsigned int flags, sci_error_t *error)
 {
-    (void)sd;
-    (void)fdid;
-    (void)flags;
     if (device != NULL)
         *device = NULL;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIBorrowDevice);
 
 SISCI_API void SCIReturnDevice(sci_device_t device, unsigned int flags, sci_error_t *error)
 {
-    (void)device;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIReturnDevice);
 
 SISCI_API unsigned long long SCIGetFabricDeviceId(sci_device_t device)
 {
-    (void)device;
     return 0;
 }
 SISCI_EXPORT(SCIGetFabricDeviceId);
@@ -190,12 +143,7 @@ SISCI_EXPORT(SCIGetFabricDeviceId);
 SISCI_API size_t SCIGetDeviceList(sci_desc_t sd, unsigned int *fdids, size_t length,
                                   const void *filter, unsigned int flags, sci_error_t *error)
 {
-    (void)sd;
-    (void)fdids;
-    (void)length;
-    (void)filter;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
     return 0;
 }
 SISCI_EXPORT(SCIGetDeviceList);
@@ -204,12 +152,7 @@ SISCI_API void SCIRegisterPCIeRequester(sci_desc_t sd, unsigned int localAdapter
                                         unsigned int bus, unsigned int devfn, unsigned int flags,
                                         sci_error_t *error)
 {
-    (void)sd;
-    (void)localAdapterNo;
-    (void)bus;
-    (void)devfn;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIRegisterPCIeRequester);
 
@@ -217,12 +160,7 @@ SISCI_API void SCIUnregisterPCIeRequester(sci_desc_t sd, unsigned int localAdapt
                                           unsigned int bus, unsigned int devfn, unsigned int flags,
                                           sci_error_t *error)
 {
-    (void)sd;
-    (void)localAdapterNo;
-    (void)bus;
-    (void)devfn;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIUnregisterPCIeRequester);
 
@@ -231,14 +169,7 @@ SISCI_API void SCIMapLocalSegmentForDevice(sci_local_segment_t segment, unsigned
                                            size_t offset, size_t size, unsigned int flags,
                                            sci_error_t *error)
 {
-    (void)segment;
-    (void)localAdapterNo;
-    (void)device;
-    (void)ioaddress;
-    (void)offset;
-    (void)size;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIMapLocalSegmentForDevice);
 
@@ -246,11 +177,7 @@ SISCI_API void SCIUnmapLocalSegmentForDevice(sci_local_segment_t segment,
                                              unsigned int localAdapterNo, sci_device_t device,
                                              unsigned int flags, sci_error_t *error)
 {
-    (void)segment;
-    (void)localAdapterNo;
-    (void)device;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIUnmapLocalSegmentForDevice);
 
@@ -258,23 +185,14 @@ SISCI_API void SCIMapRemoteSegmentForDevice(sci_remote_segment_t segment, sci_de
                                             sci_ioaddr_t *ioaddress, size_t offset, size_t size,
                                             unsigned int flags, sci_error_t *error)
 {
-    (void)segment;
-    (void)device;
-    (void)ioaddress;
-    (void)offset;
-    (void)size;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIMapRemoteSegmentForDevice);
 
 SISCI_API void SCIUnmapRemoteSegmentForDevice(sci_remote_segment_t segment, sci_device_t device,
                                               unsigned int flags, sci_error_t *error)
 {
-    (void)segment;
-    (void)device;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIUnmapRemoteSegmentForDevice);
 
@@ -282,13 +200,7 @@ SISCI_API void SCICreateDeviceSegment(sci_device_t device, unsigned int segmentI
                                       unsigned int memoryType, unsigned int access,
                                       unsigned int flags, sci_error_t *error)
 {
-    (void)device;
-    (void)segmentId;
-    (void)size;
-    (void)memoryType;
-    (void)access;
-    (void)flags;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCICreateDeviceSegment);
 
@@ -297,14 +209,8 @@ SISCI_API void SCIConnectDeviceSegment(sci_device_t device, sci_remote_segment_t
                                        sci_cb_remote_segment_t callback, void *callbackArg,
                                        unsigned int flags, sci_error_t *error)
 {
-    (void)device;
-    (void)segmentId;
-    (void)memoryType;
-    (void)callback;
-    (void)callbackArg;
-    (void)flags;
     if (segment != NULL)
         *segment = NULL;
-    sisci_report(error, absent());
+    absent(error);
 }
 SISCI_EXPORT(SCIConnectDeviceSegment);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "adapter.h"
 
-#include <pthread.h>
 #include <stddef.h>
 
+#include "base/fork.h"
 #include "sisci_api.h"
 
 /* Those that have been looked up. The lock is not held while the daemon is asked. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     struct rsmcore_controller *controller; /* NULL: not yet */
     unsigned generation;                   /* of the process that looked it up */
@@ -16,35 +15,21 @@ static unsigned generation; /* one more in each forked child */
 
 /* ------------------------------------------------------------------ fork */
 
-static void before_fork(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-static void after_fork(void)
-{
-    pthread_mutex_unlock(&lock);
-}
-
 /* What the parent has looked up is not the child's, which may be of another node. It is given up when the
  * child asks: here nothing is called. */
 static void begin_anew(void)
 {
     generation++;
-    pthread_mutex_unlock(&lock);
 }
 
-static void watch_fork(void)
-{
-    pthread_atfork(before_fork, after_fork, begin_anew);
-}
+RSMCORE_FORK_PART(lock, RSMCORE_FORK_ADAPTERS, begin_anew);
 
 /* ------------------------------------------------------------------ those that are known */
 
 static struct rsmcore_controller *find_known(unsigned number)
 {
     struct rsmcore_controller *parents = NULL;
-    pthread_mutex_lock(&lock);
+    rsmcore_fork_lock(&lock);
     struct rsmcore_controller *found = known[number].controller;
     if (found != NULL && known[number].generation != generation) {
         parents = found;
@@ -52,7 +37,7 @@ static struct rsmcore_controller *find_known(unsigned number)
     }
     if (found != NULL)
         rsmcore_controller_hold(found);
-    pthread_mutex_unlock(&lock);
+    rsmcore_fork_unlock(&lock);
     if (parents != NULL)
         rsmcore_controller_close(parents);
     return found;
@@ -61,22 +46,20 @@ static struct rsmcore_controller *find_known(unsigned number)
 /* Two threads may have opened it at once: then there are two, for as long as the other is used. */
 static void remember(unsigned number, struct rsmcore_controller *controller)
 {
-    pthread_mutex_lock(&lock);
+    rsmcore_fork_lock(&lock);
     if (known[number].controller == NULL) {
         known[number].controller = rsmcore_controller_hold(controller);
         known[number].generation = generation;
     }
-    pthread_mutex_unlock(&lock);
+    rsmcore_fork_unlock(&lock);
 }
 
 /* ------------------------------------------------------------------ functions */
 
 sci_error_t sisci_adapter_open(unsigned number, struct rsmcore_controller **controller)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (number >= SISCI_ADAPTERS_MAX)
         return SCI_ERR_ILLEGAL_ADAPTERNO;
-    pthread_once(&once, watch_fork);
     *controller = find_known(number);
     if (*controller != NULL)
         return SCI_ERR_OK;
@@ -106,10 +89,10 @@ sci_error_t sisci_node(unsigned id, uint32_t *node)
 void sisci_adapters_forget(void)
 {
     for (unsigned i = 0; i < SISCI_ADAPTERS_MAX; i++) {
-        pthread_mutex_lock(&lock);
+        rsmcore_fork_lock(&lock);
         struct rsmcore_controller *controller = known[i].controller;
         known[i].controller = NULL;
-        pthread_mutex_unlock(&lock);
+        rsmcore_fork_unlock(&lock);
         if (controller != NULL)
             rsmcore_controller_close(controller);
     }

@@ -15,8 +15,6 @@
 
 enum {
     PIECE_BYTES = 256 * 1024, /* between two looks whether it is to stop */
-    NS_PER_MS = 1000000,
-    NS_PER_S = 1000000000,
 };
 
 /* What the thread works on. It outlasts the transfer's handle where that ends in the callback. */
@@ -220,8 +218,7 @@ SISCI_EXPORT(SCITransferBlockAsync);
 static enum rsm_status attempt(void *argument, int timeout_ms)
 {
     struct source *source = argument;
-    int64_t at = rsm_clock_ns() + timeout_ms * (int64_t)NS_PER_MS;
-    const struct timespec end = {.tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S};
+    const struct timespec end = rsm_timespec(rsm_deadline(timeout_ms));
     int error = 0;
     pthread_mutex_lock(&source->lock);
     while (!source->ended && error != ETIMEDOUT)
@@ -262,7 +259,7 @@ static void await_end(struct source *source)
 {
     int state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    while (attempt(source, NS_PER_S / NS_PER_MS) != RSM_ST_OK)
+    while (attempt(source, 1000) != RSM_ST_OK)
         continue;
     pthread_setcancelstate(state, NULL);
 }

@@ -2,12 +2,11 @@
 /* The threads of DMA queues, and what they share with the queue */
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
+#include <utlist.h>
 
+#include "base/clock.h"
 #include "dma_queue.h"
 #include "wait.h"
-
-enum { MS_PER_S = 1000, NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
 
 /* A transfer, and whom to call when it has ended. */
 struct sisci_dma_call {
@@ -44,11 +43,9 @@ void sisci_dma_engine_drop(struct sisci_dma_engine *engine)
 {
     if (atomic_fetch_sub(&engine->holders, 1) > 1)
         return;
-    while (engine->calls != NULL) {
-        struct sisci_dma_call *call = engine->calls;
-        engine->calls = call->next;
-        free(call);
-    }
+    struct sisci_dma_call *call, *next;
+    LL_FOREACH_SAFE(engine->calls, call, next)
+    free(call);
     pthread_cond_destroy(&engine->changed);
     pthread_cond_destroy(&engine->work);
     pthread_cond_destroy(&engine->due);
@@ -65,19 +62,6 @@ void sisci_dma_set_state(struct sisci_dma_engine *engine, sci_dma_queue_state_t 
         pthread_cond_signal(&engine->due); /* there may be no more calls than those */
 }
 
-static struct timespec deadline_in(int timeout_ms)
-{
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += timeout_ms / MS_PER_S;
-    end.tv_nsec += timeout_ms % MS_PER_S * (long)NS_PER_MS;
-    if (end.tv_nsec >= NS_PER_S) {
-        end.tv_nsec -= NS_PER_S;
-        end.tv_sec++;
-    }
-    return end;
-}
-
 /* Called with the lock held. */
 static bool is_posted(const struct sisci_dma_wait *wait)
 {
@@ -89,7 +73,7 @@ enum rsm_status sisci_dma_await(void *argument, int timeout_ms)
 {
     const struct sisci_dma_wait *wait = argument;
     struct sisci_dma_engine *engine = wait->engine;
-    const struct timespec end = deadline_in(timeout_ms);
+    const struct timespec end = rsm_timespec(rsm_deadline(timeout_ms));
     int error = timeout_ms == 0 ? ETIMEDOUT : 0;
     pthread_mutex_lock(&engine->lock);
     while (is_posted(wait) && error != ETIMEDOUT)
@@ -116,10 +100,7 @@ static sci_dma_queue_state_t state_after(sci_error_t outcome)
 /* Called with the lock held. */
 static void append_call(struct sisci_dma_engine *engine, struct sisci_dma_call *call)
 {
-    struct sisci_dma_call **at = &engine->calls;
-    while (*at != NULL)
-        at = &(*at)->next;
-    *at = call;
+    LL_APPEND(engine->calls, call);
     pthread_cond_signal(&engine->due);
 }
 
@@ -178,7 +159,7 @@ static bool call_next(void *argument)
     if (engine->silent)
         call = NULL;
     else if (call != NULL)
-        engine->calls = call->next;
+        LL_DELETE(engine->calls, call);
     pthread_mutex_unlock(&engine->lock);
     if (call == NULL)
         return false;

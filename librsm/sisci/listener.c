@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/fork.h"
 #include "base/thread.h"
 
 enum { ROOM_BYTES = 64 * 1024 };
@@ -17,34 +18,18 @@ struct sisci_listener {
     bool abandoned;                   /* nobody waits for it; guarded by `lock` */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
 /* That of the calling thread; NULL: it is none of ours. */
 static __thread struct sisci_listener *self;
 
 /* ------------------------------------------------------------------ fork */
 
-static void before_fork(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-static void after_fork(void)
-{
-    pthread_mutex_unlock(&lock);
-}
-
 /* The listeners are the parent's. Where a callback forks, the child's thread is the program's alone. */
 static void begin_anew(void)
 {
     self = NULL;
-    pthread_mutex_unlock(&lock);
 }
 
-static void watch_fork(void)
-{
-    pthread_atfork(before_fork, after_fork, begin_anew);
-}
+RSMCORE_FORK_PART(lock, RSMCORE_FORK_CALLBACKS, begin_anew);
 
 /* ------------------------------------------------------------------ the thread */
 
@@ -71,9 +56,9 @@ static void *run(void *argument)
     while (listener->type->listen(listener->source))
         continue;
     /* Only while the callback runs does anybody abandon it. */
-    pthread_mutex_lock(&lock);
+    rsmcore_fork_lock(&lock);
     bool abandoned = listener->abandoned;
-    pthread_mutex_unlock(&lock);
+    rsmcore_fork_unlock(&lock);
     if (abandoned)
         release(listener);
     return NULL;
@@ -84,16 +69,14 @@ static void *run(void *argument)
 sci_error_t sisci_listener_start(const struct sisci_listener_type *type, void *source,
                                  struct sisci_listener **listener)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_fork);
     struct sisci_listener *made = calloc(1, sizeof *made);
     if (made == NULL)
         return SCI_ERR_NOSPC;
     made->type = type;
     made->source = source;
-    pthread_mutex_lock(&lock);
+    rsmcore_fork_lock(&lock);
     int error = rsm_thread_start(&made->thread, type->name, 0, run, made);
-    pthread_mutex_unlock(&lock);
+    rsmcore_fork_unlock(&lock);
     if (error != 0) {
         free(made);
         return SCI_ERR_NOSPC;
@@ -118,23 +101,23 @@ static bool waits_for_self(const struct sisci_listener *listener)
 
 bool sisci_listener_end(struct sisci_listener *listener)
 {
-    pthread_mutex_lock(&lock);
+    rsmcore_fork_lock(&lock);
     bool abandon = self != NULL && waits_for_self(listener);
     if (abandon)
         listener->abandoned = true;
     else if (self != NULL)
         self->waits_for = listener;
     pthread_t thread = listener->thread;
-    pthread_mutex_unlock(&lock);
+    rsmcore_fork_unlock(&lock);
     if (abandon) {
         pthread_detach(thread);
         return false;
     }
     pthread_join(thread, NULL);
     if (self != NULL) {
-        pthread_mutex_lock(&lock);
+        rsmcore_fork_lock(&lock);
         self->waits_for = NULL;
-        pthread_mutex_unlock(&lock);
+        rsmcore_fork_unlock(&lock);
     }
     release(listener);
     return true;

@@ -5,7 +5,9 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <utlist.h>
 
+#include "base/fork.h"
 #include "listener.h"
 
 /*
@@ -51,10 +53,8 @@ struct slot {
 /* Chunks are made as they are needed and stay. */
 static struct slot *_Atomic chunks[CHUNKS];
 
-/* Guards all that follows, and the tree. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed =
-    PTHREAD_COND_INITIALIZER; /* a last holder, or a resource, has gone */
+/* A last holder, or a resource, has gone. */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct slot *free_slots;
 static unsigned chunk_count;
 static struct sisci_object *descriptors; /* those of the library */
@@ -64,18 +64,7 @@ static atomic_uint library_users;
 /* ------------------------------------------------------------------ fork */
 
 /* Nothing that a parent has can be used in its child, which begins anew: the slots in use are
- * nobody's, and what they hold stays where it is. The lock is taken before a fork, so that the table
- * is whole. Nobody who holds it waits for another one. */
-static void before_fork(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-static void after_fork(void)
-{
-    pthread_mutex_unlock(&lock);
-}
-
+ * nobody's, and what they hold stays where it is. */
 static void begin_anew(void)
 {
     for (unsigned i = 0; i < chunk_count * CHUNK_SLOTS; i++) {
@@ -86,20 +75,15 @@ static void begin_anew(void)
     descriptors = NULL;
     atomic_store(&library_users, 0);
     pthread_cond_init(&changed, NULL);
-    pthread_mutex_unlock(&lock);
 }
 
-static void watch_fork(void)
-{
-    pthread_atfork(before_fork, after_fork, begin_anew);
-}
+/* Guards the table and the tree. */
+RSMCORE_FORK_PART(lock, RSMCORE_FORK_OBJECTS, begin_anew);
 
 /* ------------------------------------------------------------------ library */
 
 void sisci_library_begin(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_fork);
     atomic_fetch_add(&library_users, 1);
 }
 
@@ -219,9 +203,9 @@ void sisci_drop(struct sisci_object *object)
     uint64_t before = atomic_fetch_sub_explicit(&slot_of(object)->word, 1, memory_order_acq_rel);
     if ((before & WORD_ENDING) == 0)
         return;
-    pthread_mutex_lock(&lock);
+    rsmcore_fork_lock(&lock);
     pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
+    rsmcore_fork_unlock(&lock);
 }
 
 /* ------------------------------------------------------------------ tree */
@@ -236,44 +220,23 @@ static struct sisci_object **list_of(struct sisci_object *owner)
     return owner != NULL ? &owner->first : &descriptors;
 }
 
-/* Called with the lock held. */
-static void link_to_owner(struct sisci_object *object)
-{
-    struct sisci_object **list = list_of(object->owner);
-    object->previous = NULL;
-    object->next = *list;
-    if (*list != NULL)
-        (*list)->previous = object;
-    *list = object;
-}
-
-/* Called with the lock held. */
-static void unlink_from_owner(struct sisci_object *object)
-{
-    if (object->next != NULL)
-        object->next->previous = object->previous;
-    if (object->previous != NULL)
-        object->previous->next = object->next;
-    else
-        *list_of(object->owner) = object->next;
-}
-
 sci_error_t sisci_object_enter(struct sisci_object *object, const struct sisci_type *type,
                                struct sisci_object *owner, void **handle)
 {
+    struct sisci_object **list = list_of(owner);
     sci_error_t error = SCI_ERR_ILLEGAL_PARAMETER;
     object->type = type;
     object->owner = owner;
     object->first = NULL;
     object->is_left = false;
-    pthread_mutex_lock(&lock);
+    rsmcore_fork_lock(&lock);
     if (owner == NULL || !is_ending(owner))
         error = take_slot(object);
     if (error == SCI_ERR_OK) {
-        link_to_owner(object);
+        DL_PREPEND(*list, object);
         *handle = sisci_handle(object);
     }
-    pthread_mutex_unlock(&lock);
+    rsmcore_fork_unlock(&lock);
     return error;
 }
 
@@ -293,21 +256,21 @@ static void wait_for_holders(struct sisci_object *object)
 {
     struct slot *slot = slot_of(object);
     while ((atomic_load(&slot->word) & WORD_HOLDERS) > 0)
-        pthread_cond_wait(&changed, &lock);
+        rsmcore_fork_wait(&lock, &changed);
 }
 
 /* Release one that owns nothing any more, and owners that were left to it. */
 static void release(struct sisci_object *object)
 {
     while (object != NULL) {
-        struct sisci_object *owner = object->owner;
+        struct sisci_object *owner = object->owner, **list = list_of(owner);
         object->type->release(object);
-        pthread_mutex_lock(&lock);
-        unlink_from_owner(object);
+        rsmcore_fork_lock(&lock);
+        DL_DELETE(*list, object);
         give_slot(object);
         pthread_cond_broadcast(&changed);
         bool last = owner != NULL && owner->is_left && owner->first == NULL;
-        pthread_mutex_unlock(&lock);
+        rsmcore_fork_unlock(&lock);
         free(object);
         object = last ? owner : NULL;
     }
@@ -320,9 +283,9 @@ static void finish(struct sisci_object *object)
 {
     if (object->type->cancel != NULL)
         object->type->cancel(object);
-    pthread_mutex_lock(&lock);
+    rsmcore_fork_lock(&lock);
     wait_for_holders(object);
-    pthread_mutex_unlock(&lock);
+    rsmcore_fork_unlock(&lock);
     if (end_list(object))
         release(object);
 }
@@ -342,30 +305,30 @@ static struct sisci_object *withdraw_first(struct sisci_object *owner)
 static bool end_list(struct sisci_object *owner)
 {
     bool leave = false;
-    pthread_mutex_lock(&lock);
+    rsmcore_fork_lock(&lock);
     while (*list_of(owner) != NULL && !leave) {
         struct sisci_object *object = withdraw_first(owner);
         if (object != NULL) {
-            pthread_mutex_unlock(&lock);
+            rsmcore_fork_unlock(&lock);
             finish(object);
-            pthread_mutex_lock(&lock);
+            rsmcore_fork_lock(&lock);
         } else if (sisci_in_callback()) {
             leave = true;
         } else {
-            pthread_cond_wait(&changed, &lock);
+            rsmcore_fork_wait(&lock, &changed);
         }
     }
     if (leave && owner != NULL)
         owner->is_left = true;
-    pthread_mutex_unlock(&lock);
+    rsmcore_fork_unlock(&lock);
     return !leave;
 }
 
 sci_error_t sisci_end(struct sisci_object *object, enum sisci_end how)
 {
-    pthread_mutex_lock(&lock);
+    rsmcore_fork_lock(&lock);
     sci_error_t error = withdraw(object, how);
-    pthread_mutex_unlock(&lock);
+    rsmcore_fork_unlock(&lock);
     sisci_drop(object);
     if (error == SCI_ERR_OK)
         finish(object);

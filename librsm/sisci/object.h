@@ -67,8 +67,8 @@ struct sisci_object {
     const struct sisci_type *type;
     uintptr_t handle;
     struct sisci_object *owner;
-    struct sisci_object *first;           /**< of those that it owns, the latest first */
-    struct sisci_object *next, *previous; /**< among those of the owner */
+    struct sisci_object *first;       /**< of those that it owns, the latest first */
+    struct sisci_object *next, *prev; /**< among those of the owner */
     bool is_left; /**< whoever ends the last of those that it owns ends it, too */
 };
 

@@ -5,34 +5,33 @@
 #include <stdlib.h>
 
 #include "base/fence.h"
+#include "base/fork.h"
 
-/* The connections that there are. */
+/* The connections that there are. A thread that reads the table may take its time, for which
+ * fork(2) does not wait: it takes `changes`, inside the writer's lock. */
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct rsmcore_import **table;
 static size_t count, room;
 
-/* Nobody is at work on the table. Those who read it may take their time, and are not waited for. */
-static void before_fork(void)
-{
-    pthread_rwlock_rdlock(&lock);
-}
-
-static void after_fork(void)
-{
-    pthread_rwlock_unlock(&lock);
-}
-
-/* A forked child has no connections. Whoever read the table besides is a thread of the parent. */
+/* A forked child has no connections. Whoever uses the table is a thread of the parent. */
 static void begin_anew(void)
 {
-    pthread_rwlock_unlock(&lock);
     pthread_rwlock_init(&lock, NULL);
     count = 0;
 }
 
-static void watch_fork(void)
+RSMCORE_FORK_PART(changes, RSMCORE_FORK_CONNECTIONS, begin_anew);
+
+static void begin_change(void)
 {
-    pthread_atfork(before_fork, after_fork, begin_anew);
+    pthread_rwlock_wrlock(&lock);
+    rsmcore_fork_lock(&changes);
+}
+
+static void end_change(void)
+{
+    rsmcore_fork_unlock(&changes);
+    pthread_rwlock_unlock(&lock);
 }
 
 static bool make_room(void)
@@ -50,25 +49,23 @@ static bool make_room(void)
 
 bool sisci_order_add(struct rsmcore_import *import)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_fork);
-    pthread_rwlock_wrlock(&lock);
+    begin_change();
     bool added = make_room();
     if (added)
         table[count++] = import;
-    pthread_rwlock_unlock(&lock);
+    end_change();
     return added;
 }
 
 void sisci_order_forget(const struct rsmcore_import *import)
 {
-    pthread_rwlock_wrlock(&lock);
+    begin_change();
     size_t at = 0;
     while (at < count && table[at] != import)
         at++;
     if (at < count)
         table[at] = table[--count];
-    pthread_rwlock_unlock(&lock);
+    end_change();
 }
 
 /* Only what the mapping engine maps is not in order by itself. The rest may be windows of a device. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "order.h"
 
@@ -155,16 +156,16 @@ static sci_error_t map_pages(struct sisci_memory *memory, void *at, struct sisci
         return SCI_ERR_SYSTEM;
     }
     map->address = (uint8_t *)map->pages + map->offset % page_size();
-    map->next = memory->own_mappings;
-    memory->own_mappings = map;
+    LL_PREPEND(memory->own_mappings, map);
     return SCI_ERR_OK;
 }
 
 void sisci_memory_follow(struct sisci_memory *memory)
 {
     pthread_mutex_lock(&memory->lock);
-    for (const struct sisci_local_map *map = memory->own_mappings; map != NULL; map = map->next)
-        (void)show_pages(memory->exported, map); /* else it shows the pages that it showed */
+    const struct sisci_local_map *map;
+    LL_FOREACH(memory->own_mappings, map)
+    (void)show_pages(memory->exported, map); /* else it shows the pages that it showed */
     pthread_mutex_unlock(&memory->lock);
 }
 
@@ -207,21 +208,13 @@ sci_error_t sisci_local_map_make(struct sisci_memory *memory, void *at, struct s
     return error;
 }
 
-static void forget_own_mapping(struct sisci_memory *memory, const struct sisci_local_map *map)
-{
-    struct sisci_local_map **at = &memory->own_mappings;
-    while (*at != NULL && *at != map)
-        at = &(*at)->next;
-    if (*at != NULL)
-        *at = map->next;
-}
-
 void sisci_local_map_end(struct sisci_local_map *map)
 {
     struct sisci_memory *memory = map->memory;
     pthread_mutex_lock(&memory->lock);
     if (map->pages != NULL) {
-        forget_own_mapping(memory, map);
+        if (memory->own_mappings != NULL) /* it is one of them, or could not be made */
+            LL_DELETE(memory->own_mappings, map);
         munmap(map->pages, map->pages_length);
     }
     if (map->attached != NULL)

@@ -7,7 +7,6 @@
 #include "sisci_api.h"
 
 enum {
-    NS_PER_MS = 1000000,
     SLICE_MS = 100, /* between two looks whether the thread has been cancelled */
 };
 
@@ -21,19 +20,18 @@ static enum rsm_status attempt_undisturbed(sisci_attempt attempt, void *argument
     return status;
 }
 
-static int slice_until(int64_t end, bool bounded)
+static int slice_until(int64_t end)
 {
-    int64_t left = bounded ? (end - rsm_clock_ns() + NS_PER_MS - 1) / NS_PER_MS : SLICE_MS;
-    return left <= 0 ? 0 : left < SLICE_MS ? (int)left : SLICE_MS;
+    int left = rsm_deadline_left_ms(end);
+    return left >= 0 && left < SLICE_MS ? left : SLICE_MS;
 }
 
 static enum rsm_status wait_in_slices(unsigned timeout, sisci_attempt attempt, void *argument)
 {
-    bool bounded = timeout != SCI_INFINITE_TIMEOUT;
-    int64_t end = bounded ? rsm_clock_ns() + timeout * (int64_t)NS_PER_MS : 0;
+    int64_t end = rsm_deadline(timeout == SCI_INFINITE_TIMEOUT ? -1 : (int64_t)timeout);
     for (;;) {
         pthread_testcancel();
-        int slice = timeout == 0 ? 0 : slice_until(end, bounded);
+        int slice = timeout == 0 ? 0 : slice_until(end);
         enum rsm_status status = attempt_undisturbed(attempt, argument, slice);
         if (status != RSM_ST_TIMEOUT && status != RSM_ST_INTERRUPTED)
             return status;

@@ -2,8 +2,14 @@
 /**
  * @file
  * How long the event loop was at work before it looked for events again. A step is one round of the
- * loop: all that it does between two waits. While a step lasts, every client and every link waits. Steps are measured in processor time of the thread, so that other processes of
- * the host do not count.
+ * loop: all that it does between two waits. While a step lasts, every client and every link waits. Steps
+ * are measured in processor time of the thread, so that other processes of the host do not count.
+ *
+ * Reading that clock is a system call, which a round of a few microseconds should not cost. The clock of
+ * rsm_clock_ns() costs none, and a thread's processor time never advances faster. So the processor time is read at the
+ * end of those rounds only that end RSMD_STEPS_UNREAD_NS or more after the last reading. What is read then belongs to
+ * one step and to those before it that were not read. These took less than RSMD_STEPS_UNREAD_NS together:
+ * the longest step is never less than it was, and at most so much more.
  */
 #ifndef RSMD_STEPS_H
 #define RSMD_STEPS_H
@@ -11,8 +17,13 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/clock.h"
+
+enum { RSMD_STEPS_UNREAD_NS = 100000 };
+
 struct rsmd_steps {
-    int64_t begun_ns;   /**< processor time of the thread when this step began */
+    int64_t read_at_ns; /**< when the processor time was last read, by rsm_clock_ns() */
+    int64_t read_ns;    /**< the thread's processor time then */
     int64_t longest_ns; /**< so far */
 };
 
@@ -27,16 +38,21 @@ static inline int64_t rsmd_processor_ns(void)
 /** The thread's next step begins. */
 static inline void rsmd_steps_begin(struct rsmd_steps *steps)
 {
-    steps->begun_ns = rsmd_processor_ns();
+    steps->read_at_ns = rsm_clock_ns();
+    steps->read_ns = rsmd_processor_ns();
 }
 
 /** A step is over, and the next one begins. */
 static inline void rsmd_steps_next(struct rsmd_steps *steps)
 {
-    int64_t now = rsmd_processor_ns();
-    if (now - steps->begun_ns > steps->longest_ns)
-        steps->longest_ns = now - steps->begun_ns;
-    steps->begun_ns = now;
+    int64_t now = rsm_clock_ns();
+    if (now - steps->read_at_ns < RSMD_STEPS_UNREAD_NS)
+        return;
+    int64_t used = rsmd_processor_ns();
+    if (used - steps->read_ns > steps->longest_ns)
+        steps->longest_ns = used - steps->read_ns;
+    steps->read_at_ns = now;
+    steps->read_ns = used;
 }
 
 #endif

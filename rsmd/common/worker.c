@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/thread.h"
 #include "common/worker.h"
 
 #include <errno.h>
@@ -8,15 +7,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
 #include "common/tables.h"
 
-#include "base/log.h"
-
 enum {
-    LINGER_S = 2,       /* a thread with nothing to do ends after this */
+    LINGER_MS = 2000,   /* a thread with nothing to do ends after this */
     DONE_PER_TURN = 64, /* ends told in one turn of the loop */
     RETRY_MS = 100,     /* until a thread that could not be started is tried again */
 };
@@ -171,11 +170,9 @@ static void ring(const struct rsmd_worker *worker)
 /* Wait for a job; under the lock. NULL: there was none for long, or the worker ends. */
 static struct rsmd_job *await_job(struct rsmd_worker *worker, struct owner **owner)
 {
-    struct timespec until;
+    const struct timespec until = rsm_timespec(rsm_deadline(LINGER_MS));
     struct rsmd_job *job = NULL;
     int error = 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += LINGER_S;
     while (!worker->ending && (job = start_one(worker, owner)) == NULL && error == 0)
         error = pthread_cond_timedwait(&worker->wanted, &worker->lock, &until);
     return job;
@@ -356,16 +353,9 @@ void rsmd_job_cancel(struct rsmd_job *job)
 
 bool rsmd_worker_drain(struct rsmd_worker *worker, unsigned max_ms)
 {
-    struct timespec until;
+    const struct timespec until = rsm_timespec(rsm_deadline(max_ms));
     int error = 0;
     bool all, stuck;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += max_ms / 1000;
-    until.tv_nsec += max_ms % 1000 * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
     do { /* done() may submit further jobs */
         pthread_mutex_lock(&worker->lock);
         while ((worker->running > 0 || worker->waiting > 0) && worker->threads > 0 && error == 0)

@@ -103,6 +103,15 @@ static bool is_plain(struct rsmd_conf_parser *p, const char *value)
            rsmd_conf_fail(p, "expected a value without quotes");
 }
 
+static bool take_value(struct rsmd_conf_parser *p, const struct rsmd_conf_key *key,
+                       const char *value)
+{
+    if (key->set != NULL)
+        return key->set(p, value);
+    return rsm_option_set(&key->number, value, p->conf) ||
+           rsmd_conf_fail(p, "expected %s after %s =", key->number.expected, key->name);
+}
+
 /* Called by the ini library for each `name = value`. */
 static int take_key(void *user, const char *section, const char *name, const char *value
 #if INI_HANDLER_LINENO
@@ -133,7 +142,7 @@ static int take_key(void *user, const char *section, const char *name, const cha
         if ((p->seen & (1u << i)) != 0)
             return rsmd_conf_fail(p, "expected %s once in this section", name);
         p->seen |= 1u << i;
-        return keys[i].set(p, value);
+        return take_value(p, &keys[i], value);
     }
     return unknown_key(p);
 }

@@ -54,11 +54,12 @@ static bool set_adapter(struct rsmd_conf_parser *p, const char *value)
     return true;
 }
 
-const struct rsmd_conf_key rsmd_conf_controller_keys[] = {{"transport", set_transport},
-                                                          {"device", set_device},
-                                                          {"options", set_options},
-                                                          {"adapter", set_adapter},
-                                                          {NULL, NULL}};
+const struct rsmd_conf_key rsmd_conf_controller_keys[] = {
+    {.name = "transport", .set = set_transport},
+    {.name = "device", .set = set_device},
+    {.name = "options", .set = set_options},
+    {.name = "adapter", .set = set_adapter},
+    {.name = NULL}};
 
 bool rsmd_conf_begin_controller(struct rsmd_conf_parser *p, const char *argument)
 {

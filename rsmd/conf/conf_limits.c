@@ -3,14 +3,6 @@
 #include "base/number.h"
 #include "conf/parser.h"
 
-static bool set_max_exported_memory(struct rsmd_conf_parser *p, const char *value)
-{
-    return rsm_number(value, 0, 100, &p->conf->max_exported_percent) ||
-           rsmd_conf_fail(
-               p, "expected a number from 0 (no limit) to 100 (percent of physical memory) after "
-                  "max-exported-memory =");
-}
-
 static bool set_max_segments(struct rsmd_conf_parser *p, const char *value)
 {
     if (!rsm_number(value, 0, RSMD_CONF_SEGMENTS_MAX, &p->conf->max_segments))
@@ -21,20 +13,6 @@ static bool set_max_segments(struct rsmd_conf_parser *p, const char *value)
     return true;
 }
 
-static bool set_max_user_share(struct rsmd_conf_parser *p, const char *value)
-{
-    return rsm_number(value, 1, 100, &p->conf->max_user_share) ||
-           rsmd_conf_fail(p, "expected a number from 1 to 100 (percent of each limit) after "
-                             "max-user-share =");
-}
-
-static bool set_peer_timeout(struct rsmd_conf_parser *p, const char *value)
-{
-    return rsm_number(value, 100, 60000, &p->conf->peer_timeout_ms) ||
-           rsmd_conf_fail(
-               p, "expected a number from 100 to 60000 (milliseconds) after peer-timeout-ms =");
-}
-
 static bool set_ineffective(struct rsmd_conf_parser *p, const char *value)
 {
     uint32_t ignored;
@@ -43,12 +21,26 @@ static bool set_ineffective(struct rsmd_conf_parser *p, const char *value)
            rsmd_conf_fail(p, "expected a number after the =");
 }
 
+#define NUMBER(name_, member, least_, most_, expected_)                                            \
+    {                                                                                              \
+        .name = (name_), .number = {                                                               \
+            .expected = (expected_),                                                               \
+            .digits_only = true,                                                                   \
+            .least = (least_),                                                                     \
+            .most = (most_),                                                                       \
+            RSM_OPTION(struct rsmd_conf, member)                                                   \
+        }                                                                                          \
+    }
+
 const struct rsmd_conf_key rsmd_conf_limit_keys[] = {
-    {"max-exported-memory", set_max_exported_memory},
-    {"max-segments", set_max_segments},
-    {"max-user-share", set_max_user_share},
-    {"peer-timeout-ms", set_peer_timeout},
-    {"segment-hashtable-size", set_ineffective},
-    {"enable-dynamic-reconfiguration", set_ineffective},
-    {NULL, NULL},
+    NUMBER("max-exported-memory", max_exported_percent, 0, 100,
+           "a number from 0 (no limit) to 100 (percent of physical memory)"),
+    {.name = "max-segments", .set = set_max_segments},
+    NUMBER("max-user-share", max_user_share, 1, 100,
+           "a number from 1 to 100 (percent of each limit)"),
+    NUMBER("peer-timeout-ms", peer_timeout_ms, 100, 60000,
+           "a number from 100 to 60000 (milliseconds)"),
+    {.name = "segment-hashtable-size", .set = set_ineffective},
+    {.name = "enable-dynamic-reconfiguration", .set = set_ineffective},
+    {.name = NULL},
 };

@@ -87,16 +87,17 @@ static bool set_insecure(struct rsmd_conf_parser *p, const char *value)
            rsmd_conf_fail(p, "expected yes or no after insecure =");
 }
 
-const struct rsmd_conf_key rsmd_conf_node_keys[] = {{"host", set_host},
-                                                    {"socket", set_socket},
-                                                    {"address", set_address},
-                                                    {"names", set_names},
-                                                    {NULL, NULL}};
+const struct rsmd_conf_key rsmd_conf_node_keys[] = {{.name = "host", .set = set_host},
+                                                    {.name = "socket", .set = set_socket},
+                                                    {.name = "address", .set = set_address},
+                                                    {.name = "names", .set = set_names},
+                                                    {.name = NULL}};
 
-const struct rsmd_conf_key rsmd_conf_cluster_keys[] = {{"auth", set_auth},
-                                                       {"munge-socket", set_munge_socket},
-                                                       {"insecure", set_insecure},
-                                                       {NULL, NULL}};
+const struct rsmd_conf_key rsmd_conf_cluster_keys[] = {
+    {.name = "auth", .set = set_auth},
+    {.name = "munge-socket", .set = set_munge_socket},
+    {.name = "insecure", .set = set_insecure},
+    {.name = NULL}};
 
 /* ------------------------------------------------------------------ sections */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "conf/options.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/number.h"
 #include "protocol/runtime.h"
 
 enum { LINGER_DEFAULT_MS = 1000, LINGER_MAX_MS = 3600000 };
@@ -83,12 +83,10 @@ static bool complain(const char *option, const char *expected, const char *value
     return false;
 }
 
-static bool number(const char *text, long most, int *value)
+static bool number(const char *text, uint32_t most, int *value)
 {
-    char *end;
-    errno = 0;
-    long parsed = strtol(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || parsed > most)
+    uint32_t parsed;
+    if (!rsm_number(text, 0, most, &parsed))
         return false;
     *value = (int)parsed;
     return true;

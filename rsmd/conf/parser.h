@@ -7,6 +7,7 @@
 #ifndef RSMD_CONF_PARSER_H
 #define RSMD_CONF_PARSER_H
 
+#include "base/options.h"
 #include "conf/conf.h"
 
 enum rsmd_conf_section {
@@ -47,7 +48,8 @@ bool rsmd_conf_text(char *into, size_t capacity, const char *value);
 /** A key of a section. The last of a list has no name. */
 struct rsmd_conf_key {
     const char *name;
-    bool (*set)(struct rsmd_conf_parser *p, const char *value);
+    bool (*set)(struct rsmd_conf_parser *p, const char *value); /**< NULL: `number` is it */
+    struct rsm_option number; /**< of struct rsmd_conf; what is said after "expected" */
 };
 
 /* ---- conf_nodes.c: [node N] and [cluster] */

@@ -3,9 +3,9 @@
 
 #include "node/extents.h"
 #include "node/exports.h"
+#include "node/hosts.h"
 #include "node/imports.h"
 #include "node/interrupts.h"
-#include "node/remote/remote.h"
 #include "node/slice.h"
 #include "node/unfinished.h"
 
@@ -69,7 +69,7 @@ bool rsmd_client_clear_until(struct rsmd_node *node, struct rsmd_client *client,
 
 void rsmd_client_clear(struct rsmd_node *node, struct rsmd_client *client)
 {
-    rsmd_remote_abandon(client);
+    node->hosts_ops->abandon(client);
     rsmd_client_clear_until(node, client, INT64_MAX);
 }
 

@@ -9,10 +9,10 @@
 #include "node/controllers.h"
 #include "node/extents.h"
 #include "node/grants.h"
+#include "node/hosts.h"
 #include "node/imports.h"
 #include "node/offer.h"
 #include "node/reach.h"
-#include "node/remote/remote.h"
 #include "node/segment_ids.h"
 #include "node/topology.h"
 
@@ -147,7 +147,7 @@ static enum rsm_status connect_elsewhere(struct rsmd_call *call)
     enum rsm_status status = rsmd_locate(call->node, controller, asked->node, &where);
     if (status != RSM_ST_OK)
         return status;
-    return where.kind == RSM_LOCATE_REMOTE ? rsmd_remote_connect(call, controller)
+    return where.kind == RSM_LOCATE_REMOTE ? call->node->hosts_ops->connect(call, controller)
                                            : RSM_ST_UNREACHABLE;
 }
 

@@ -7,7 +7,7 @@
 #include "node/counters.h"
 #include "node/interrupt_state.h"
 #include "node/clients.h"
-#include "node/remote/remote.h"
+#include "node/hosts.h"
 #include "node/slotmap.h"
 
 #define CREATE_FLAGS (RSM_INTERRUPT_ASSIGN_NUMBER | RSM_INTERRUPT_SHARED)
@@ -372,7 +372,7 @@ static enum rsm_status trigger_for(struct rsmd_call *call, uint32_t at,
         return RSM_ST_DENIED;
     if (trigger->posted) /* no counter of another host is mapped here */
         return RSM_ST_INVALID;
-    return rsmd_remote_trigger(call, at, trigger);
+    return call->node->hosts_ops->trigger(call, at, trigger);
 }
 
 /* Whom an interrupt's counter is given to. Whoever has it can take triggers away that others have

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "node/controllers.h"
+#include "node/hosts.h"
 #include "node/importers.h"
 #include "node/interrupt_state.h"
 #include "node/segment_ids.h"
@@ -38,6 +39,7 @@ bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
 {
     memset(node, 0, sizeof *node);
     node->userfaultfd = -1;
+    node->hosts_ops = &rsmd_no_hosts;
     node->id = id;
     node->embedded = embedded;
     node->owner = geteuid();

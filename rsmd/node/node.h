@@ -216,13 +216,14 @@ struct rsmd_node {
     struct rsmd_failed *failed; /* controllers of `conf` that are not among these */
     struct rsmd_generation_table *generation_table;
     struct rsmd_topology topology;
-    struct rsmd_remotes *hosts;      /* links to other hosts; NULL: there are none */
-    struct rsmd_extent *extents;     /* by id */
-    struct rsmd_export *exports;     /* by id */
-    struct rsmd_export *published;   /* by name; with those that have claimed one */
-    struct rsmd_importer *importers; /* by id */
-    struct rsmd_grant *offers;       /* by made: connections that their fabric may have news of */
-    struct rsmd_guest *guests;       /* by export and user */
+    const struct rsmd_hosts_ops *hosts_ops; /* hosts.h */
+    struct rsmd_remotes *hosts;             /* links to other hosts; NULL: there are none */
+    struct rsmd_extent *extents;            /* by id */
+    struct rsmd_export *exports;            /* by id */
+    struct rsmd_export *published;          /* by name; with those that have claimed one */
+    struct rsmd_importer *importers;        /* by id */
+    struct rsmd_grant *offers; /* by made: connections that their fabric may have news of */
+    struct rsmd_guest *guests; /* by export and user */
     struct rsmd_slotmap *exports_by_slot;
     struct rsmd_slotmap *importers_by_slot;
     struct rsmd_slotmap *interrupts_by_place; /* places are no slots of the generation table */

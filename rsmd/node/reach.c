@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "node/remote/remote.h"
+#include "node/hosts.h"
 
 /* A node that the transport has reported. */
 struct rsmd_reached {
@@ -61,7 +61,7 @@ void rsmd_reach_link(struct rsmd_node *node, struct rsmd_controller *controller,
         return;
     }
     rsmd_log_of_node(node, node->id, "controller %s: the fabric is down", controller->name);
-    rsmd_remote_cut_all(node, controller);
+    node->hosts_ops->cut_all(node, controller);
 }
 
 void rsmd_reach_node(struct rsmd_node *node, struct rsmd_controller *controller, uint32_t id,
@@ -85,7 +85,7 @@ void rsmd_reach_node(struct rsmd_node *node, struct rsmd_controller *controller,
                      : was_up ? "has been restarted"
                               : "is in reach");
     if (was_up || !up)
-        rsmd_remote_cut(node, controller, id);
+        node->hosts_ops->cut(node, controller, id);
 }
 
 void rsmd_reach_forget(struct rsmd_controller *controller)

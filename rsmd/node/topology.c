@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "node/controllers.h"
 #include "node/reach.h"
-#include "node/remote/remote.h"
+#include "node/hosts.h"
 
 /* Clients of neighbours greet as often as they like; each look is a connection to the neighbour. */
 static const int64_t LISTENED_NS = 1000000000;
@@ -154,7 +154,7 @@ enum rsm_status rsmd_node_here(struct rsmd_node *node, uint32_t id)
 {
     if (id == node->id)
         return RSM_ST_OK;
-    if (rsmd_remote_is_up(node, id))
+    if (node->hosts_ops->is_up(node, id))
         return RSM_ST_DENIED;
     if (state_here(node, id) == RSMD_NODE_ACTIVE)
         return RSM_ST_OK;
@@ -189,7 +189,7 @@ static bool is_elsewhere(const struct rsmd_node *node, uint32_t id)
 {
     const struct rsmd_conf_node *configured = rsmd_conf_node(&node->conf, id);
     bool addressed = configured != NULL && configured->address[0] != '\0';
-    return rsmd_remote_is_up(node, id) || (addressed && configured->socket[0] == '\0');
+    return node->hosts_ops->is_up(node, id) || (addressed && configured->socket[0] == '\0');
 }
 
 enum rsm_status rsmd_locate(struct rsmd_node *node, const struct rsmd_controller *controller,
@@ -206,7 +206,7 @@ enum rsm_status rsmd_locate(struct rsmd_node *node, const struct rsmd_controller
     enum rsmd_node_state seen = state_here(node, id);
     if (seen == RSMD_NODE_ACTIVE)
         return RSM_ST_OK;
-    if (rsmd_remote_is_up(node, id) && reaches_hosts(controller)) {
+    if (node->hosts_ops->is_up(node, id) && reaches_hosts(controller)) {
         if (!rsmd_reaches(controller, id))
             return RSM_ST_UNREACHABLE;
         *reply = (struct rsm_locate_reply){.kind = RSM_LOCATE_REMOTE};
@@ -251,7 +251,7 @@ static bool look_at(const struct rsmd_node *node, struct rsmd_seen *seen)
     bool is_found = found != RSMD_NODE_UNKNOWN;
     seen->here = (uint8_t)(is_found || is_elsewhere(node, seen->id) ? found : absent);
     seen->anywhere = (uint8_t)(is_found ? found : absent);
-    if (rsmd_remote_is_up(node, seen->id))
+    if (node->hosts_ops->is_up(node, seen->id))
         seen->anywhere = RSMD_NODE_ACTIVE;
     return seen->here != here_before || seen->anywhere != anywhere_before;
 }
@@ -278,7 +278,7 @@ static bool find_nodes(struct rsmd_node *node)
     for (uint32_t i = 0; i < node->conf.node_count; i++)
         if (node->conf.nodes[i]->id != node->id)
             need_seen(topology, node->conf.nodes[i]->id);
-    rsmd_remote_each_up(node, note_link, node);
+    node->hosts_ops->each_up(node, note_link, node);
     for (uint32_t i = 0; i < topology->count; i++)
         topology->seen[i].has_socket = false;
     if (rsmcore_runtime_each(&node->runtime, "sock", note_socket, node))

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "server/connection.h"
 #include "base/log.h"
-#include "node/remote/remote.h"
+#include "remote/remote.h"
 #include "node/clients.h"
 
 static const int64_t slice_ns = 1000000; /* then the others have their turn */

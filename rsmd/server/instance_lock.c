@@ -127,7 +127,7 @@ static bool bind_and_listen(int fd, const struct sockaddr_un *address, bool ever
     mode_t before = umask(everybody ? 0111 : 0177);
     int result = bind(fd, (const struct sockaddr *)address, sizeof *address);
     umask(before);
-    return result == 0 && listen(fd, SOMAXCONN) == 0;
+    return result == 0 && listen(fd, RSMD_BACKLOG) == 0;
 }
 
 int rsmd_instance_listen(struct rsmd_instance *instance, bool everybody)
@@ -164,7 +164,7 @@ bool rsmd_instance_relisten(struct rsmd_instance *instance, int listener)
     (void)first_name(instance, &first);
     /* Listening again, it is this process that clients see behind it. */
     if ((strcmp(path, instance->socket_path) != 0 && strcmp(path, first.sun_path) != 0) ||
-        listen(listener, SOMAXCONN) < 0)
+        listen(listener, RSMD_BACKLOG) < 0)
         return false;
     instance->socket_is_ours = true;
     return true;

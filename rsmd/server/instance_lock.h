@@ -12,6 +12,12 @@
 
 #include "protocol/runtime.h"
 
+/** Connections that wait to be accepted. Whoever comes waits for all of them, and anybody can fill the
+ *  queue. Accepting one and serving it once takes some 25 us, so SOMAXCONN of them would take longer than
+ *  anybody is to wait (100 ms). A library that finds no room tries again until its time-out.
+ *  packaging/systemd/rsmd.socket.in says the same to a service manager. */
+enum { RSMD_BACKLOG = 512 };
+
 struct rsmd_instance {
     char lock_path[RSM_PROTO_PATH_MAX];
     char socket_path[RSM_PROTO_PATH_MAX];

@@ -16,7 +16,7 @@
 #include "server/ending.h"
 #include "node/refusals.h"
 #include "node/fabric.h"
-#include "node/remote/remote.h"
+#include "remote/remote.h"
 #include "node/saved.h"
 #include "node/unfinished.h"
 #include "server/greeting.h"

@@ -38,8 +38,8 @@ rsmd/node/extents.c 1           # a defect of a transport
 rsmd/node/node.c 1              # start
 rsmd/node/offer.c 1             # a defect of a transport
 rsmd/node/refusals.c 2          # what this is about
-rsmd/node/remote/exporting.c 1  # a bucket
-rsmd/node/remote/remote.c 1     # start
+rsmd/remote/exporting.c 1  # a bucket
+rsmd/remote/remote.c 1     # start
 rsmd/node/shares.c 4            # once a minute for each resource; defects of rsmd
 rsmd/reload.c 11                # reload
 rsmd/server/ending.c 1          # the end

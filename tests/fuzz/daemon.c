@@ -11,8 +11,9 @@
 
 #include "check.h"
 #include "loop.h"
-#include "node/remote/remote.h"
+#include "remote/remote.h"
 #include "rsm/rsm_common.h"
+#include "server/instance_lock.h"
 
 enum { TIMEOUT_S = 15 }; /* for what must happen; never the normal case */
 
@@ -83,7 +84,7 @@ void daemon_start(const char *limits)
     daemon_world.address.sun_family = AF_UNIX; /* the kernel chooses an abstract name */
     daemon_world.address_length = sizeof daemon_world.address;
     CHECK(bind(listener, (struct sockaddr *)&daemon_world.address, sizeof(sa_family_t)) == 0);
-    CHECK(listen(listener, 64) == 0);
+    CHECK(listen(listener, RSMD_BACKLOG) == 0);
     CHECK(getsockname(listener, (struct sockaddr *)&daemon_world.address,
                       &daemon_world.address_length) == 0);
     CHECK(rsmd_server_init(&daemon_world.server, &daemon_world.node, listener, -1));

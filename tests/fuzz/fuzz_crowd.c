@@ -12,7 +12,7 @@
 #include "descriptors.h"
 #include "fuzz.h"
 #include "node/call.h"
-#include "node/remote/remote.h"
+#include "remote/remote.h"
 #include "node/segment_ids.h"
 #include "requests.h"
 #include "rsm/rsm_common.h"

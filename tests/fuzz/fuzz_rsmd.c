@@ -13,7 +13,7 @@
 #include "check.h"
 #include "daemon.h"
 #include "descriptors.h"
-#include "node/remote/remote.h"
+#include "remote/remote.h"
 #include "node/segment_ids.h"
 #include "fuzz.h"
 #include "requests.h"

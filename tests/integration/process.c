@@ -66,6 +66,20 @@ bool build_is_reachable(void)
     return true;
 }
 
+int64_t process_delay_ns(pid_t pid)
+{
+    char path[64];
+    long long delay = 0;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%*d %lld", &delay) != 1)
+        delay = 0;
+    fclose(file);
+    return delay;
+}
+
 unsigned process_descriptors(pid_t pid)
 {
     return process_descriptors_to(pid, "");

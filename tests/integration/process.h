@@ -16,6 +16,10 @@ bool build_is_reachable(void);
 /** Whether this process may look into those of other users: CAP_SYS_PTRACE, which root of a container lacks. */
 bool process_sees_others(void);
 
+/** How long a process's first thread has been ready and had no processor, in nanoseconds; 0 where the kernel does
+ *  not count that (CONFIG_SCHED_INFO). */
+int64_t process_delay_ns(pid_t pid);
+
 /** Open descriptors of a process. */
 unsigned process_descriptors(pid_t pid);
 

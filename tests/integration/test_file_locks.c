@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "protocol/packet.h"
 #include "protocol/proto.h"
 #include "frozen.h"
@@ -23,7 +24,8 @@
 enum {
     LENGTH = 4 * PARTY_PAGE,
     ENEMY_UID = 65533,
-    REPLY_MS = 5000, /* who waits for a lock waits for ever */
+    REPLY_MS = 5000, /* who waits for a lock waits for ever: the end of the test */
+    BAR_MS = 100,    /* for what is answered, without the time in which a processor was wanted */
     NUMBER = 77,     /* of an interrupt */
 };
 
@@ -188,6 +190,38 @@ static void check_daemons(void)
     }
 }
 
+/* Everybody's wait is judged by the clock, less what those involved have waited for a processor. So a loaded
+ * machine does not matter, and what the daemon does or sleeps for counts. */
+static struct {
+    bool judged; /* not while the daemon is replaced */
+    int64_t begun, delays;
+    int64_t longest; /* of this test */
+} waits;
+
+static int64_t delays_with(const struct actor *actor)
+{
+    int64_t sum = process_delay_ns(getpid()) + process_delay_ns(actor->pid);
+    for (unsigned i = 0; i < 2; i++)
+        sum += daemons[i] > 0 ? process_delay_ns(daemons[i]) : 0;
+    return sum;
+}
+
+static void wait_begin(const struct actor *actor)
+{
+    waits.delays = delays_with(actor);
+    waits.begun = rsm_clock_ns();
+}
+
+static void wait_end(const struct actor *actor, const char *what)
+{
+    int64_t took = rsm_clock_ns() - waits.begun, delayed = delays_with(actor) - waits.delays;
+    if (took - delayed > waits.longest)
+        waits.longest = took - delayed;
+    if (waits.judged && took - delayed > (int64_t)BAR_MS * 1000000)
+        fail_msg("%s took %lld ms, %lld of them for want of a processor", what,
+                 (long long)took / 1000000, (long long)delayed / 1000000);
+}
+
 /* What fails must leave nobody asleep. */
 static void thaw(void)
 {
@@ -199,9 +233,11 @@ static struct raw request(struct actor *actor, struct raw raw)
 {
     raw.node = actor->node;
     raw.status = -2;
+    wait_begin(actor);
     assert_int_equal(actor_run(actor, ask_raw, &raw, sizeof raw), 0);
     if (raw.status == -1)
         fail_msg("a request of type %u was not answered", (unsigned)raw.type);
+    wait_end(actor, "a request");
     check_daemons();
     return raw;
 }
@@ -225,11 +261,13 @@ static int outcome(struct actor *actor)
         thaw();
         fail_msg("a call of another user does not end");
     }
+    wait_end(actor, "a call of another user");
     check_daemons();
     return ANSWER(actor);
 }
 #define CALL_GET(actor, verb, wanted, ...)                                                         \
     do {                                                                                           \
+        wait_begin(actor);                                                                         \
         BEGIN(actor, verb, __VA_ARGS__);                                                           \
         assert_int_equal(outcome(actor), (wanted));                                                \
     } while (0)
@@ -238,6 +276,7 @@ static int outcome(struct actor *actor)
 static int tear_down(void **state)
 {
     thaw();
+    print_message("the longest wait: %.1f ms\n", (double)waits.longest / 1e6);
     for (unsigned i = 0; i < world->actor_count; i++)
         if (world->actors[i].pid != 0 && !world->actors[i].busy)
             actor_stop(&world->actors[i]);
@@ -250,6 +289,8 @@ static void begin(void **state)
     world = *state;
     daemons[0] = world_daemon_start(world, 1);
     daemons[1] = 0;
+    waits.judged = true;
+    waits.longest = 0;
 }
 
 /* ------------------------------------------------------------------ interrupts */
@@ -310,6 +351,7 @@ static void test_handover(void **state)
     struct actor *enemy = actor_start_as(world, 1, ENEMY_UID);
     struct actor *accomplice = actor_start_as(world, 1, ENEMY_UID);
     struct actor *other = actor_start_as(world, 1, UNPRIVILEGED_UID);
+    waits.judged = false;
     (void)frozen_interrupt(enemy);
     uint32_t id = REQUEST(accomplice, INTERRUPT_CONNECT, .a = NUMBER, .b = 1).id;
     EXPECT(RSM_ST_OK, other, INTERRUPT_TRIGGER, .a = NUMBER, .b = id);
@@ -436,6 +478,8 @@ static void test_relay(void **state)
     world = *state;
     hosts_split(world, hosts);
     hosts_start(world, daemons);
+    waits.judged = true;
+    waits.longest = 0;
     struct actor *enemy = actor_start_as(world, 2, ENEMY_UID);
     struct actor *exporter = actor_start_as(world, 1, UNPRIVILEGED_UID);
     struct actor *importer = actor_start_as(world, 2, UNPRIVILEGED_UID);

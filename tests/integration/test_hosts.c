@@ -459,6 +459,74 @@ static void test_a_child_keeps_off_its_parents_connection(void **state)
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, tear_down)
 
+/* ---------------------------------------------------------------- fork */
+
+enum { THREADS = 2, FORKS = 20, CHILD_S = 60 };
+
+static atomic_bool go_on;
+
+static int import_once(int slot)
+{
+    struct order order = {.slot = slot, .node = 1, .length = LENGTH, .offset = 64};
+    NEED(party_connect(&order) == RSM_SUCCESS);
+    NEED(party_init_barrier(&order) == RSM_SUCCESS);
+    NEED(party_open_barrier(&order) == RSM_SUCCESS);
+    NEED(party_put64(&order) == RSM_SUCCESS);
+    NEED(party_close_barrier(&order) == RSM_SUCCESS);
+    NEED(party_disconnect(&order) == RSM_SUCCESS);
+    return 0;
+}
+
+/* Connections come and go, and with them the thread that listens to the transport's events. */
+static void *import_often(void *slot)
+{
+    struct order order = {
+        .slot = *(int *)slot + THREADS, .node = 1, .length = LENGTH, .timeout = 1};
+    while (atomic_load(&go_on))
+        if (import_once(*(int *)slot) != 0 || party_connect(&order) != RSM_SUCCESS ||
+            party_wait_import(&order) != RSMERR_TIMEOUT || party_disconnect(&order) != RSM_SUCCESS)
+            return slot;
+    return NULL;
+}
+
+static int fork_amid_imports(void *bytes)
+{
+    pthread_t threads[THREADS];
+    int slots[THREADS];
+    int failures = 0;
+    void *result;
+    (void)bytes;
+    (void)party_controller(NULL); /* or two threads would open it */
+    atomic_store(&go_on, true);
+    for (int i = 0; i < THREADS; i++) {
+        slots[i] = i;
+        NEED(pthread_create(&threads[i], NULL, import_often, &slots[i]) == 0);
+    }
+    for (int i = 0; i < FORKS; i++) {
+        int status = -1;
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(CHILD_S); /* for hangs */
+            _exit(import_once(2 * THREADS) == 0 ? 0 : 1);
+        }
+        NEED(child > 0 && waitpid(child, &status, 0) == child);
+        failures += status != 0;
+    }
+    atomic_store(&go_on, false);
+    for (int i = 0; i < THREADS; i++) {
+        NEED(pthread_join(threads[i], &result) == 0);
+        failures += result != NULL;
+    }
+    return failures;
+}
+
+static void test_fork_amid_imports(void **state)
+{
+    begin(state);
+    assert_int_equal(actor_run(importer, fork_amid_imports, NULL, 0), 0);
+    connect_and_use(importer, exporter, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -476,6 +544,7 @@ int main(void)
         TEST(test_a_controller_of_another_transport),
         TEST(test_importers_leave_descriptors),
         TEST(test_a_child_keeps_off_its_parents_connection),
+        TEST(test_fork_amid_imports),
     };
     return cmocka_run_group_tests_name("integration.hosts." TRANSPORT, tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static int receive(int socket, int64_t *number, int *fd)
     return -1;
 }
 
-/* The same, waiting until @p end (rsm_clock_ns()). */
+/* The same, waiting until @p end. */
 static bool await(int socket, int64_t end, int64_t *number, int *fd)
 {
     struct pollfd readable = {.fd = socket, .events = POLLIN};
@@ -57,7 +57,7 @@ static bool await(int socket, int64_t end, int64_t *number, int *fd)
         int got = receive(socket, number, fd);
         if (got != 0)
             return got > 0;
-        if (poll(&readable, 1, rsm_clock_left_ms(end, SERVER_MS)) == 0)
+        if (poll(&readable, 1, rsm_deadline_left_ms(end)) == 0)
             return false;
     }
 }
@@ -65,7 +65,7 @@ static bool await(int socket, int64_t end, int64_t *number, int *fd)
 /* Version, own id and memory, in this order. */
 static bool greet(struct ivshmem *ivshmem)
 {
-    int64_t end = rsm_clock_ns() + INT64_C(1000000) * SERVER_MS, version, id, memory;
+    int64_t end = rsm_deadline(SERVER_MS), version, id, memory;
     int none;
     if (!await(ivshmem->socket, end, &version, &none) || none >= 0 || version != 0)
         return false;

@@ -250,13 +250,13 @@ static void port_close(struct ntb_port *base)
  * have of this one's predecessor it gives up before it agrees on a session. */
 static void meet(struct ivshmem_port *port, uint32_t wait_ms)
 {
-    int64_t end = rsm_clock_ns() + INT64_C(1000000) * wait_ms;
+    int64_t end = rsm_deadline(wait_ms);
     struct pollfd readable = {.fd = port->epoll, .events = POLLIN};
     port->wary = true;
     service(&port->base);
     /* The server tells of the other host before it gives the own bells. */
     while ((port->ivshmem.bells == 0 || (port->ivshmem.peer && !port->up)) &&
-           rsm_clock_ns() < end) {
+           !rsm_deadline_has_passed(end)) {
         /* Each ring makes the other host look, and its heart beat. */
         (void)poll(&readable, 1, MEET_MS);
         ivshmem_ring(&port->ivshmem);

@@ -333,7 +333,7 @@ struct snapshot *snapshot_take(uint32_t node, const char *socket, unsigned secti
     snapshot->node = node;
     snprintf(snapshot->socket, sizeof snapshot->socket, "%s", socket);
     struct collector collector = {
-        .into = snapshot, .deadline = rsm_clock_ms() + SNAPSHOT_MS, .interrupt = interrupt};
+        .into = snapshot, .deadline = rsm_deadline(SNAPSHOT_MS), .interrupt = interrupt};
     collect(&collector, sections);
     return snapshot;
 }

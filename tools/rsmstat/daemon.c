@@ -22,12 +22,11 @@ static const char *await_answer(const struct daemon *daemon)
 {
     struct pollfd wait[] = {{.fd = daemon->socket, .events = POLLIN},
                             {.fd = daemon->interrupt, .events = POLLIN}};
-    int64_t until = rsm_clock_ms() + ANSWER_MS;
+    int64_t until = rsm_deadline(ANSWER_MS);
     if (until > daemon->deadline)
         until = daemon->deadline;
     for (;;) {
-        int64_t left = until - rsm_clock_ms();
-        int ready = poll(wait, 2, left > 0 ? (int)left : 0);
+        int ready = poll(wait, 2, rsm_deadline_left_ms(until));
         if (ready < 0 && errno == EINTR)
             continue;
         if (ready < 0)

@@ -17,7 +17,7 @@
 struct daemon {
     int socket;
     int interrupt;    /**< a descriptor that becomes readable when the user has had enough, or -1 */
-    int64_t deadline; /**< of the whole conversation, rsm_clock_ms() */
+    int64_t deadline; /**< of the whole conversation */
     uint32_t sequence;
     char path[RSM_PROTO_PATH_MAX];
     pid_t pid; /**< who answers, by the kernel's word; 0: not told */

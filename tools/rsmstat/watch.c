@@ -24,10 +24,9 @@ int watch_begin(void)
 bool watch_ended(int interrupt, int ms)
 {
     struct pollfd wait = {.fd = interrupt, .events = POLLIN};
-    int64_t until = rsm_clock_ms() + ms;
+    int64_t until = rsm_deadline(ms);
     for (;;) {
-        int64_t left = until - rsm_clock_ms();
-        int ready = poll(&wait, 1, left > 0 ? (int)left : 0);
+        int ready = poll(&wait, 1, rsm_deadline_left_ms(until));
         if (ready >= 0)
             return ready > 0;
         if (errno != EINTR)

@@ -14,7 +14,7 @@
 #include "node/imports.h"
 #include "cmocka_all.h"
 #include "protocol/event_counter.h"
-#include "node/remote/remote.h"
+#include "remote/remote.h"
 
 enum { HOSTS = 3, SEGMENT = 0x400000 };
 

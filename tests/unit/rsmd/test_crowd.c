@@ -8,11 +8,9 @@
  * the best time counts, and the bar is a multiple. The daemon's own longest step, in processor time,
  * is judged as it is. The figures are printed.
  *
- * This holds a bound of the whole: accepting, greeting, turns and ends together, against a real kernel. That an
- * active timer is not added anew, it does not hold: whether a connection arrives in just the rounds in which the
- * timer is due is up to the kernel's scheduler, and with two processors it often does not. unit.rsmd.turns
- * drives the loop itself, lets somebody come in every round before the timer, and counts who is served
- * (who_comes_again_and_again_does_not_stop_the_turns).
+ * This holds a bound of the whole: accepting, greeting, turns and ends together, against a real kernel and its
+ * scheduler. unit.rsmd.waits holds the rule of 100 ms, and that an active timer is not added anew: it runs the
+ * loop one round at a time, so that attackers come in every round.
  */
 #include <errno.h>
 #include <poll.h>

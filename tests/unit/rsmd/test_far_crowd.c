@@ -11,7 +11,7 @@
 #include "common/steps.h"
 #include "hosts.h"
 #include "node/reach.h"
-#include "node/remote/internal.h"
+#include "remote/internal.h"
 
 enum { MANY = 20000, FEW = 3000, STEP_MAX_US = 50000 };
 

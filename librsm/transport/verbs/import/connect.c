@@ -20,14 +20,13 @@ struct attempt {
     struct verbs_conn *conn;
     struct verbs_offer offer;
     struct verbs_path path;
-    int64_t until; /* ms */
+    int64_t until;
     const char *step;
 };
 
 static int time_left(const struct attempt *attempt)
 {
-    int64_t left = attempt->until - rsm_clock_ms();
-    return left > 0 ? (int)left : 0;
+    return rsm_deadline_left_ms(attempt->until);
 }
 
 /* ------------------------------------------------------------------ meeting the node */
@@ -277,8 +276,7 @@ static void take_pieces(struct verbs_conn *conn, const struct verbs_offer *offer
 enum rsm_status verbs_connect(struct verbs_port *port, const struct rsm_offer *offer, uint64_t size,
                               uint32_t rights, struct rsm_conn **conn)
 {
-    struct attempt attempt = {.path = port->path,
-                              .until = rsm_clock_ms() + port->options.timeout_ms};
+    struct attempt attempt = {.path = port->path, .until = rsm_deadline(port->options.timeout_ms)};
     if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0)
         return RSM_ST_INVALID;
     if (port->epoch != verbs_process_epoch())

@@ -126,8 +126,7 @@ static void sleep_for_all(struct verbs_conn *conn, uint64_t until)
     if (watched == 1 && conn->event_since + EVENT_NS < until)
         until = conn->event_since + EVENT_NS;
     uint64_t left = until > now ? until - now : 0;
-    struct timespec time = {.tv_sec = (time_t)(left / 1000000000u),
-                            .tv_nsec = (long)(left % 1000000000u)};
+    const struct timespec time = rsm_timespec((int64_t)left);
     conn->has_sleeper = true;
     pthread_mutex_unlock(&conn->lock);
     int ready = ppoll(fds, watched, &time, NULL);
@@ -151,15 +150,14 @@ static void sleep_until(struct verbs_conn *conn, uint64_t until)
         sleep_for_all(conn, until);
         return;
     }
-    struct timespec time = {.tv_sec = (time_t)(until / 1000000000u),
-                            .tv_nsec = (long)(until % 1000000000u)};
+    const struct timespec time = rsm_timespec((int64_t)until);
     pthread_cond_timedwait(&conn->progress, &conn->lock, &time);
 }
 
 /* Poll again in a moment. Whoever does so for long lets others have the processor. */
 static void spin(struct verbs_conn *conn, uint64_t waited)
 {
-    bool yielding = waited >= (uint64_t)conn->port->spin_us * 1000u;
+    bool yielding = waited >= conn->port->spin_us * (uint64_t)RSM_NS_PER_US;
     pthread_mutex_unlock(&conn->lock);
     if (yielding)
         sched_yield();
@@ -175,7 +173,7 @@ static void learn_spin(struct verbs_conn *conn, uint64_t waited)
     if (!conn->port->spin_adapts)
         return;
     if (waited >= SPIN_NS_MAX)
-        conn->spin_ns = (uint64_t)conn->port->spin_us * 1000u;
+        conn->spin_ns = conn->port->spin_us * (uint64_t)RSM_NS_PER_US;
     else
         conn->spin_ns = 2 * waited < SPIN_NS_MAX ? 2 * waited : SPIN_NS_MAX;
 }
@@ -190,7 +188,7 @@ static bool has_ended(const struct verbs_conn *conn, uint64_t now, uint64_t star
 
 bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
 {
-    uint64_t timeout = (uint64_t)conn->port->options.timeout_ms * 1000000u;
+    uint64_t timeout = conn->port->options.timeout_ms * (uint64_t)RSM_NS_PER_MS;
     uint64_t start = 0;
     uint64_t come = 0;
     while (!conn->sendq.dead && !wait.over(conn, wait.number)) {
@@ -216,7 +214,7 @@ bool verbs_wait(struct verbs_conn *conn, struct verbs_wait wait)
             /* What is notified of recv_cq is for who waits for signals. */
             sleep_until(conn, now + ARRIVAL_NS);
         } else {
-            uint64_t end = start + timeout + 1000000u;
+            uint64_t end = start + timeout + (uint64_t)RSM_NS_PER_MS;
             sleep_until(conn, wait.until != 0 && wait.until < end ? wait.until : end);
             learn_spin(conn, (uint64_t)rsm_clock_ns() - start);
         }

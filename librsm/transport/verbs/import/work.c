@@ -17,7 +17,6 @@
 enum {
     TAKE_AT_ONCE = 16,
     READS_UNDER_WAY = VERBS_READ_WINDOW / VERBS_READ_MAX,
-    NS_PER_MS = 1000000,
 };
 
 struct work {
@@ -256,7 +255,7 @@ static enum rsm_status wait_for_any(struct rsm_conn *base, int timeout_ms)
     if (!verbs_is_ours(conn))
         return RSM_ST_NOT_FOUND;
     if (timeout_ms >= 0)
-        until = (uint64_t)rsm_clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+        until = (uint64_t)rsm_deadline(timeout_ms);
     int cancel = verbs_cancel_hold();
     pthread_mutex_lock(&conn->lock);
     enum rsm_status status = wait_for_first(conn, until);

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "node/refusals.h"
-#include "node/remote/internal.h"
+#include "remote/internal.h"
 #include "node/segment_ids.h"
 
 /* ------------------------------------------------------------------ requests under way */

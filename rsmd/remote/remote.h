@@ -51,30 +51,6 @@ void rsmd_remote_message(void *context, uint32_t id, const struct rsm_cluster_ms
 /** Whether the link has gone and not all that was in common has ended. */
 bool rsmd_remote_busy(void *context, uint32_t id);
 
-/** The fabric of a controller does not reach a node any more, whatever the link does: what this
- * node has in common with it over that controller ends, and the node is told. */
-void rsmd_remote_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id);
-/** The same for all nodes. */
-void rsmd_remote_cut_all(struct rsmd_node *node, const struct rsmd_controller *controller);
-
-/** Call @p visit for each node to which the link is up. */
-void rsmd_remote_each_up(const struct rsmd_node *node, void (*visit)(void *context, uint32_t id),
-                         void *context);
-
-/** Whether the link to a node is up. */
-bool rsmd_remote_is_up(const struct rsmd_node *node, uint32_t id);
-
-/* ------------------------------------------------------------------ for whoever has a part in it
- */
-
-/** Forward an IMPORT_CONNECT, to be answered later. RSM_ST_UNREACHABLE, RSM_ST_NO_MEMORY,
- *  RSM_ST_NO_RESOURCES: at once. */
-enum rsm_status rsmd_remote_connect(struct rsmd_call *call, struct rsmd_controller *controller);
-/** Forward a request to find or trigger an interrupt of a node of another host, to be answered
- *  later; as rsmd_remote_connect(). */
-struct rsmd_trigger;
-enum rsm_status rsmd_remote_trigger(struct rsmd_call *call, uint32_t node,
-                                    const struct rsmd_trigger *trigger);
 /** A client goes: what it has forwarded will not be answered. */
 void rsmd_remote_abandon(struct rsmd_client *client);
 

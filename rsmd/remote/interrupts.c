@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "node/remote/internal.h"
+#include "remote/internal.h"
 
 /* ------------------------------------------------------------------ from here to there */
 
@@ -28,11 +28,11 @@ enum rsm_status rsmd_remote_trigger(struct rsmd_call *call, uint32_t node,
 {
     struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_INTERRUPT};
     struct rsmd_account *account = call->client->account;
-    if (!rsmd_remote_is_up(call->node, node))
+    struct rsmd_remote *remote = rsmd_remote_of(call->node, node);
+    if (remote == NULL || !remote->up)
         return RSM_ST_UNREACHABLE;
     if (!rsmd_share_take(account, RSMD_FORWARDS, 1))
         return RSM_ST_NO_RESOURCES;
-    struct rsmd_remote *remote = rsmd_remote_of(call->node, node);
     struct rsmd_forward *forward = rsmd_remote_forward(call, remote, NULL);
     if (forward == NULL) {
         rsmd_share_give(account, RSMD_FORWARDS, 1);

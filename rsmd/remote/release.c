@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "node/remote/release.h"
+#include "remote/release.h"
 
 #include <stdlib.h>
 
-#include "node/remote/internal.h"
+#include "remote/internal.h"
 
 struct rsmd_release {
     uint32_t import; /* id */

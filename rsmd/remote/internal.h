@@ -4,10 +4,11 @@
 #define RSMD_REMOTE_INTERNAL_H
 
 #include "node/grants.h"
+#include "node/hosts.h"
 #include "node/imports.h"
-#include "node/remote/relay.h"
-#include "node/remote/release.h"
-#include "node/remote/remote.h"
+#include "remote/relay.h"
+#include "remote/release.h"
+#include "remote/remote.h"
 
 struct event;
 
@@ -116,6 +117,13 @@ struct rsmd_remote_import *rsmd_remote_import(const struct rsmd_remote *remote, 
 void rsmd_remote_abort(struct rsmd_node *node, struct rsmd_remote_import *import, bool known);
 void rsmd_remote_send_disconnect(const struct rsmd_node *node, const struct rsmd_remote *remote,
                                  uint32_t id, uint32_t died);
+
+/* What the rest of the node asks for (hosts.h), in ends.c, importing.c and interrupts.c. */
+void rsmd_remote_cut(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id);
+void rsmd_remote_cut_all(struct rsmd_node *node, const struct rsmd_controller *controller);
+enum rsm_status rsmd_remote_connect(struct rsmd_call *call, struct rsmd_controller *controller);
+enum rsm_status rsmd_remote_trigger(struct rsmd_call *call, uint32_t node,
+                                    const struct rsmd_trigger *trigger);
 
 /* ends.c: all that was in common with a node ends. */
 bool rsmd_ends_init(struct rsmd_node *node);

@@ -5,7 +5,7 @@
 #include <event2/event.h>
 
 #include "node/exports.h"
-#include "node/remote/internal.h"
+#include "remote/internal.h"
 #include "node/slice.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "node/remote/relay.h"
+#include "remote/relay.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -8,7 +8,7 @@
 #include "protocol/event_counter.h"
 #include "base/status.h"
 #include "node/counters.h"
-#include "node/remote/internal.h"
+#include "remote/internal.h"
 #include "node/slice.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "node/remote/remote.h"
+#include "remote/remote.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
@@ -8,34 +8,7 @@
 
 #include "base/log.h"
 #include "node/exports.h"
-#include "node/remote/internal.h"
-
-static void free_hosts(struct rsmd_node *node)
-{
-    if (node->hosts->ends_go_on != NULL)
-        event_free(node->hosts->ends_go_on);
-    if (node->hosts->relays_go_on != NULL)
-        event_free(node->hosts->relays_go_on);
-    free(node->hosts);
-    node->hosts = NULL;
-}
-
-bool rsmd_remote_start(struct rsmd_node *node, struct event_base *base,
-                       const struct rsmd_remote_ops *carrier)
-{
-    node->hosts = calloc(1, sizeof *node->hosts);
-    if (node->hosts == NULL)
-        return false;
-    node->hosts->base = base;
-    node->hosts->carrier = *carrier;
-    uint64_t *incarnation = &node->hosts->incarnation;
-    bool made = rsmd_ends_init(node) && rsmd_relays_init(node);
-    while (made && *incarnation == 0)
-        made = getrandom(incarnation, sizeof *incarnation, 0) == (ssize_t)sizeof *incarnation;
-    if (!made)
-        free_hosts(node);
-    return made;
-}
+#include "remote/internal.h"
 
 struct rsmd_remote *rsmd_remote_of(const struct rsmd_node *node, uint32_t id)
 {
@@ -45,8 +18,8 @@ struct rsmd_remote *rsmd_remote_of(const struct rsmd_node *node, uint32_t id)
     return remote;
 }
 
-void rsmd_remote_each_up(const struct rsmd_node *node, void (*visit)(void *context, uint32_t id),
-                         void *context)
+static void each_up(const struct rsmd_node *node, void (*visit)(void *context, uint32_t id),
+                    void *context)
 {
     const struct rsmd_remote *remote;
     for (remote = node->hosts != NULL ? node->hosts->remote : NULL; remote != NULL;
@@ -55,10 +28,49 @@ void rsmd_remote_each_up(const struct rsmd_node *node, void (*visit)(void *conte
             visit(context, remote->node);
 }
 
-bool rsmd_remote_is_up(const struct rsmd_node *node, uint32_t id)
+static bool is_up(const struct rsmd_node *node, uint32_t id)
 {
     const struct rsmd_remote *remote = rsmd_remote_of(node, id);
     return remote != NULL && remote->up;
+}
+
+static const struct rsmd_hosts_ops ops = {
+    .is_up = is_up,
+    .each_up = each_up,
+    .connect = rsmd_remote_connect,
+    .trigger = rsmd_remote_trigger,
+    .abandon = rsmd_remote_abandon,
+    .cut = rsmd_remote_cut,
+    .cut_all = rsmd_remote_cut_all,
+};
+
+static void free_hosts(struct rsmd_node *node)
+{
+    if (node->hosts->ends_go_on != NULL)
+        event_free(node->hosts->ends_go_on);
+    if (node->hosts->relays_go_on != NULL)
+        event_free(node->hosts->relays_go_on);
+    free(node->hosts);
+    node->hosts = NULL;
+    node->hosts_ops = &rsmd_no_hosts;
+}
+
+bool rsmd_remote_start(struct rsmd_node *node, struct event_base *base,
+                       const struct rsmd_remote_ops *carrier)
+{
+    node->hosts = calloc(1, sizeof *node->hosts);
+    if (node->hosts == NULL)
+        return false;
+    node->hosts_ops = &ops;
+    node->hosts->base = base;
+    node->hosts->carrier = *carrier;
+    uint64_t *incarnation = &node->hosts->incarnation;
+    bool made = rsmd_ends_init(node) && rsmd_relays_init(node);
+    while (made && *incarnation == 0)
+        made = getrandom(incarnation, sizeof *incarnation, 0) == (ssize_t)sizeof *incarnation;
+    if (!made)
+        free_hosts(node);
+    return made;
 }
 
 bool rsmd_remote_send(const struct rsmd_node *node, const struct rsmd_remote *remote,

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "node/connect.h"
 #include "node/exports.h"
-#include "node/remote/internal.h"
+#include "remote/internal.h"
 
 enum { FATE_SECONDS = 2 }; /* that a node may take to say why the fabric has lost its process */
 

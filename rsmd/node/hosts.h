@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Nodes of other hosts, as far as the rest of a node has to do with them. rsmd/remote/ implements it
+ * once there are links; without any, every node of another host is out of reach.
+ */
+#ifndef RSMD_HOSTS_H
+#define RSMD_HOSTS_H
+
+#include "node/call.h"
+
+struct rsmd_trigger;
+
+struct rsmd_hosts_ops {
+    /** Whether the link to a node is up. */
+    bool (*is_up)(const struct rsmd_node *node, uint32_t id);
+    /** Call @p visit for each node to which the link is up. */
+    void (*each_up)(const struct rsmd_node *node, void (*visit)(void *context, uint32_t id),
+                    void *context);
+    /** Forward an IMPORT_CONNECT, to be answered later. RSM_ST_UNREACHABLE, RSM_ST_NO_MEMORY,
+     *  RSM_ST_NO_RESOURCES: at once. */
+    enum rsm_status (*connect)(struct rsmd_call *call, struct rsmd_controller *controller);
+    /** Forward a request to find or trigger an interrupt of a node of another host, to be answered
+     *  later; as connect. */
+    enum rsm_status (*trigger)(struct rsmd_call *call, uint32_t node,
+                               const struct rsmd_trigger *trigger);
+    /** A client goes: what it has forwarded will not be answered. */
+    void (*abandon)(struct rsmd_client *client);
+    /** The fabric of a controller does not reach a node any more, whatever the link does: what this
+     *  node has in common with it over that controller ends, and the node is told. */
+    void (*cut)(struct rsmd_node *node, const struct rsmd_controller *controller, uint32_t id);
+    /** The same for all nodes. */
+    void (*cut_all)(struct rsmd_node *node, const struct rsmd_controller *controller);
+};
+
+/** No links. */
+extern const struct rsmd_hosts_ops rsmd_no_hosts;
+
+#endif
