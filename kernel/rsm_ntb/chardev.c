@@ -358,7 +358,8 @@ static ssize_t rsm_read(struct file *file, char __user *user, size_t size, loff_
 	ssize_t done = 0;
 	int err;
 
-	if (smp_load_acquire(&open->role) != RSM_CONTROL || size < sizeof(event))
+	if (size < sizeof(event) ||
+	    smp_load_acquire(&open->role) != RSM_CONTROL) /* with what belongs to it */
 		return -EINVAL;
 	while (!rsm_has_events(port)) {
 		if (READ_ONCE(port->gone))
@@ -381,7 +382,7 @@ static __poll_t rsm_poll(struct file *file, poll_table *table)
 	struct rsm_open *open = file->private_data;
 	struct rsm_port *port = open->port;
 
-	if (smp_load_acquire(&open->role) != RSM_CONTROL)
+	if (smp_load_acquire(&open->role) != RSM_CONTROL) /* with what belongs to it */
 		return READ_ONCE(port->gone) ? EPOLLHUP : 0;
 	poll_wait(file, &port->control_wait, table);
 	return (READ_ONCE(port->gone) ? EPOLLHUP : 0) |

@@ -62,8 +62,8 @@ void rsmcore_fork_lock(struct rsmcore_fork_part *part)
 void rsmcore_fork_unlock(struct rsmcore_fork_part *part)
 {
     int state = part->cancel_state;
-    pthread_mutex_unlock(&part->lock);
     note_unlocked(part->rank);
+    pthread_mutex_unlock(&part->lock);
     pthread_setcancelstate(state, NULL);
 }
 
@@ -78,6 +78,7 @@ void rsmcore_fork_wait(struct rsmcore_fork_part *part, pthread_cond_t *condition
 
 static void before_fork(void)
 {
+    rsmcore_fork_assert_unlocked();
     pthread_mutex_lock(&forking);
     for (unsigned rank = 0; rank < RSMCORE_FORK_RANKS; rank++)
         if (parts[rank] != NULL)

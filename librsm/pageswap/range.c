@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "base/log.h"
 
 /* Stack that the functions of a swap may use below the outermost one. */
 #define STACK_RESERVE ((uintptr_t)64 * 1024)
@@ -48,8 +51,13 @@ static enum rsm_status walk(uintptr_t address, size_t length, unsigned flags,
     struct rsmcore_vma vma;
     enum rsm_status result = RSM_ST_OK;
     uintptr_t end = address + length;
-    if (!rsmcore_vma_open(&reader, 0, address))
+    if (!rsmcore_vma_open(&reader, 0, address)) {
+        int error = errno;
+        rsm_log_error("cannot look at this process's mappings: %s",
+                      error == ENOENT ? "/proc is not mounted, or not to be seen"
+                                      : strerror(error));
         return RSM_ST_NO_RESOURCES;
+    }
     while (address < end && rsmcore_vma_next(&reader, &vma)) {
         if (vma.start > address)
             break;

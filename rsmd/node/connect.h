@@ -19,10 +19,10 @@ struct rsmd_wanted {
 
 /**
  * Find the segment, decide whether this importer may have it and connect.
- * @param importer  has its operations and its exporter's node, and nothing else yet; entered and with a
- *                  grant on success.
- * @param offer     filled on success; its descriptors are the caller's. None for a client of another
- *                  host: RSM_ST_NO_ROUTE if the transport cannot do without.
+ * @param importer  has its operations and its exporter's node, and nothing else yet; entered and
+ *                  with a grant on success.
+ * @param offer     filled on success; its descriptors are the caller's. None for a client of
+ *                  another host: RSM_ST_NO_ROUTE if the transport cannot do without.
  * @return RSM_ST_OK; the order of refusals is that of rsm_memseg_import_connect(3RSM).
  */
 enum rsm_status rsmd_connect(struct rsmd_node *node, const struct rsmd_wanted *wanted,

@@ -35,11 +35,12 @@ void rsmd_events_unmap(const struct rsmd_events *events, struct rsm_event_counte
 /** Post to a counter whose memory is there, and wake its owner. False: it cannot be mapped now. */
 bool rsmd_events_post(struct rsmd_events *events, uint32_t count, bool coalesce);
 
-/** An event does not reach a counter of a client's handle, because there is none to be had. The owner gets
- *  an error instead when it looks for events. */
+/** An event does not reach a counter of a client's handle, because there is none to be had. The
+ *  owner gets an error instead when it looks for events. */
 void rsmd_events_miss(struct rsmd_node *node, const struct rsmd_client *owner,
                       struct rsmd_events *events);
-/** Post to a counter of a client's handle, made if there is none yet; else the owner misses the events. */
+/** Post to a counter of a client's handle, made if there is none yet; else the owner misses the
+ *  events. */
 void rsmd_events_deliver(struct rsmd_node *node, const struct rsmd_client *owner,
                          struct rsmd_account *account, struct rsmd_events *events, uint32_t count,
                          bool coalesced);

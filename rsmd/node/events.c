@@ -137,8 +137,8 @@ static enum rsm_status receivers_of_import(struct rsmd_call *call, struct rsmd_i
     return RSM_ST_OK;
 }
 
-/* An importer that cannot be posted to has an entry all the same, unless it had to be aborted: the others are
- * not to miss the event for it. */
+/* An importer that cannot be posted to has an entry all the same, unless it had to be aborted: the
+ * others are not to miss the event for it. */
 static void add_importer(struct rsmd_call *call, struct rsmd_importer *importer)
 {
     struct rsm_event_receivers_reply *reply = &call->reply->u.event_peers_reply;

@@ -48,11 +48,11 @@ for page in "$source_dir"/man/*.[18]; do
         failed=1
     }
     command -v "$program" >/dev/null || continue # not built, or not there
+    COMP_WORDS=("$program" -) COMP_CWORD=1
+    _rsm "$program" - "$program"
     for option in $("$program" --help | sed -n 's/^ *\(-[a-zA-Z]\), \(--[a-z0-9-]*\).*/\1 \2/p; t
         s/^ *\(--*[A-Za-z0-9-]*\).*/\1/p'); do
-        case " $(COMP_WORDS=("$program" "$option") COMP_CWORD=1
-            _rsm "$program" "$option" "$program"
-            printf '%s' "${COMPREPLY[*]}") " in
+        case " ${COMPREPLY[*]} " in
         *" $option "*) ;;
         *)
             echo "FAILED: $program $option is not offered"

@@ -32,9 +32,13 @@ sed -n 's/^\.Xr \(rsm_[a-z0-9_]*\) 3rsm.*/\1/p' "$source/man/librsm.3lib" | sort
 diff "$work/functions" "$work/index" || fail "functions (left) and the index in librsm(3lib) differ"
 
 facts names | cut -d' ' -f2 | sort -u > "$work/known"
+declare -A known
+while read -r name; do
+    known[$name]=1
+done < "$work/known"
 while read -r page name section; do
     case $section in
-    3rsm | 3lib) grep -qxF "$name" "$work/known" ;;
+    3rsm | 3lib) [ -n "${known[$name]-}" ] ;;
     *) [ -f "$source/man/$name.$section" ] || ! [[ $name =~ ^rsm\. ]] ;;
     esac || fail "$page refers to $name($section), which is not there"
 done < <(facts references)
@@ -45,13 +49,13 @@ done < <(facts references)
 }
 if command -v man > /dev/null; then
     manuals=$(dirname "$(find "$work/prefix" -type d -name man3)")
-    while read -r function; do
-        for section in "" 3rsm; do
-            # shellcheck disable=SC2086 # no word if empty
-            MANPATH='' man -M "$manuals" -w $section "$function" > "$work/found" 2>&1 ||
-                fail "man $section $function finds nothing: $(cat "$work/found")"
-        done
-    done < "$work/functions"
+    mapfile -t functions < "$work/functions"
+    for section in "" 3rsm; do
+        # shellcheck disable=SC2086 # no word if empty
+        MANPATH='' man -M "$manuals" -w $section "${functions[@]}" > "$work/found" 2>&1
+        [ "$(grep -c "^$manuals/" "$work/found")" -eq "${#functions[@]}" ] ||
+            fail "man $section does not find all functions: $(cat "$work/found")"
+    done
 else
     echo "man is not installed: whether it finds the pages was not looked at"
 fi

@@ -3,7 +3,6 @@
  * adapter: requests with any private data, for offers that there are, have ended or never were; events in
  * any order; completions of any kind; while rsmd revokes offers and its threads prepare them. No id of the
  * connection manager is used after its end, none is left, and nothing of the device. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +10,7 @@
 #include "check.h"
 #include "fuzz.h"
 #include "input.h"
-#include "transport/verbs/node/node.h"
+#include "fake_device.h"
 
 enum {
     STEPS_MAX = 200,
@@ -26,17 +25,9 @@ enum {
 static struct {
     struct input *in;
     struct verbs_node_port *port;
-    struct ibv_context context;
-    struct ibv_pd pd;
-    struct rdma_event_channel channel;
-    struct ibv_comp_channel completions;
     struct verbs_extent extent;
-    int made; /* objects of the device that there are */
     struct rdma_cm_id *ids[IDS];
     unsigned id_count;
-    struct rdma_cm_event *event;
-    struct ibv_cq *knocked; /* the completion queue with an event */
-    struct ibv_async_event *device_event;
     struct verbs_node_offer *offers[OFFERS];
     uint8_t last_token[VERBS_TOKEN_BYTES]; /* of an offer that has ended, or 0 */
     struct rsm_node_job *jobs[JOBS];
@@ -47,117 +38,9 @@ static struct {
 
 /* ------------------------------------------------------------------ the device */
 
-static void *make(size_t bytes)
+static bool on_call(enum fake_call call)
 {
-    if (world.in != NULL && input_below(world.in, 64) == 63) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    void *made = calloc(1, bytes);
-    CHECK(made != NULL);
-    world.made++;
-    return made;
-}
-
-static int unmake(void *object)
-{
-    world.made--;
-    free(object);
-    return 0;
-}
-
-#undef ibv_reg_mr
-#undef ibv_query_port
-
-struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
-{
-    struct ibv_pd *pd = make(sizeof *pd);
-    if (pd != NULL)
-        pd->context = context;
-    return pd;
-}
-
-int ibv_dealloc_pd(struct ibv_pd *pd)
-{
-    return unmake(pd);
-}
-
-struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access)
-{
-    (void)access;
-    struct ibv_mr *mr = make(sizeof *mr);
-    if (mr != NULL)
-        *mr = (struct ibv_mr){.pd = pd, .addr = address, .length = length};
-    return mr;
-}
-
-struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length, uint64_t iova,
-                                unsigned int access)
-{
-    (void)iova;
-    return ibv_reg_mr(pd, address, length, (int)access);
-}
-
-int ibv_dereg_mr(struct ibv_mr *mr)
-{
-    return unmake(mr);
-}
-
-struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context,
-                             struct ibv_comp_channel *channel, int vector)
-{
-    (void)entries, (void)vector;
-    struct ibv_cq *cq = make(sizeof *cq);
-    if (cq != NULL)
-        *cq = (struct ibv_cq){.context = context, .channel = channel, .cq_context = cq_context};
-    return cq;
-}
-
-int ibv_destroy_cq(struct ibv_cq *cq)
-{
-    if (world.knocked == cq) /* the library takes its events back */
-        world.knocked = NULL;
-    return unmake(cq);
-}
-
-struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-    (void)attr;
-    struct ibv_qp *qp = make(sizeof *qp);
-    if (qp != NULL)
-        qp->context = pd->context;
-    return qp;
-}
-
-int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
-{
-    (void)attr, (void)mask;
-    CHECK(qp != NULL);
-    return world.in != NULL && input_below(world.in, 64) == 63 ? EINVAL : 0;
-}
-
-int ibv_destroy_qp(struct ibv_qp *qp)
-{
-    return unmake(qp);
-}
-
-int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
-{
-    (void)context, (void)port, (void)attr;
-    return ENOSYS; /* then it is taken to be active */
-}
-
-static int arm(struct ibv_cq *cq, int solicited)
-{
-    (void)cq, (void)solicited;
-    return 0;
-}
-
-static int post_receive(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-    CHECK(qp != NULL);
-    *bad = wr;
-    return 0;
+    return call != FAKE_REGISTER && world.in != NULL && input_below(world.in, 64) == 63;
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -182,48 +65,6 @@ static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
     return (int)count;
 }
 
-int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
-{
-    (void)context;
-    if (world.device_event == NULL)
-        return -1;
-    *event = *world.device_event;
-    world.device_event = NULL;
-    return 0;
-}
-
-void ibv_ack_async_event(struct ibv_async_event *event)
-{
-    (void)event;
-}
-
-const char *ibv_event_type_str(enum ibv_event_type type)
-{
-    (void)type;
-    return "event";
-}
-
-const char *ibv_get_device_name(struct ibv_device *device)
-{
-    (void)device;
-    return "device";
-}
-
-int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context)
-{
-    (void)channel;
-    *cq = world.knocked;
-    world.knocked = NULL;
-    if (*cq != NULL)
-        *context = (*cq)->cq_context;
-    return *cq != NULL ? 0 : -1;
-}
-
-void ibv_ack_cq_events(struct ibv_cq *cq, unsigned count)
-{
-    CHECK(cq != NULL && count == 1);
-}
-
 /* ------------------------------------------------------------------ the connection manager */
 
 static unsigned place_of(const struct rdma_cm_id *id)
@@ -235,64 +76,22 @@ static unsigned place_of(const struct rdma_cm_id *id)
     return i;
 }
 
-int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
-{
-    (void)channel;
-    *event = world.event;
-    world.event = NULL;
-    return *event != NULL ? 0 : -1;
-}
-
-int rdma_ack_cm_event(struct rdma_cm_event *event)
-{
-    free((void *)(uintptr_t)event->param.conn.private_data);
-    free(event);
-    return 0;
-}
-
-int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
-{
-    (void)place_of(id), (void)attr;
-    *mask = 0;
-    return 0;
-}
-
-int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
-{
-    (void)place_of(id), (void)param;
-    return world.in != NULL && input_below(world.in, 64) == 63 ? -1 : 0;
-}
-
-int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t length)
-{
-    (void)place_of(id), (void)data, (void)length;
-    return 0;
-}
-
-int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
-{
-    (void)place_of(id), (void)event;
-    return 0;
-}
-
-int rdma_disconnect(struct rdma_cm_id *id)
+static void on_use(const struct rdma_cm_id *id)
 {
     (void)place_of(id);
-    return 0;
 }
 
-int rdma_destroy_id(struct rdma_cm_id *id)
+static void on_id_end(struct rdma_cm_id *id)
 {
     unsigned i = place_of(id);
     world.ids[i] = world.ids[--world.id_count];
     free(id);
-    return 0;
 }
 
-const char *rdma_event_str(enum rdma_cm_event_type event)
+static void on_event_end(struct rdma_cm_event *event)
 {
-    (void)event;
-    return "event";
+    free((void *)(uintptr_t)event->param.conn.private_data);
+    free(event);
 }
 
 /* ------------------------------------------------------------------ rsmd */
@@ -393,9 +192,9 @@ static void tell(struct rdma_cm_id *id, enum rdma_cm_event_type type, const void
         .id = id,
         .event = type,
         .param.conn = {.private_data = copy, .private_data_len = (uint8_t)length}};
-    world.event = event;
+    fake_device.event = event;
     dispatch();
-    CHECK(world.event == NULL);
+    CHECK(fake_device.event == NULL);
 }
 
 static void request(struct input *in)
@@ -410,7 +209,7 @@ static void request(struct input *in)
         free(id);
         return;
     }
-    id->verbs = &world.context;
+    id->verbs = &fake_device.context;
     world.ids[world.id_count++] = id;
     memcpy(hello.token, offer != NULL ? offer->token : world.last_token, sizeof hello.token);
     verbs_hello_encode(&hello, bytes);
@@ -444,7 +243,7 @@ static void complete(struct input *in)
     const struct verbs_node_offer *offer = world.offers[input_below(in, OFFERS)];
     if (offer == NULL || offer->preparing || offer->cq == NULL)
         return;
-    world.knocked = offer->cq;
+    fake_device.knocked = offer->cq;
     dispatch();
 }
 
@@ -456,7 +255,7 @@ static void device_event(struct input *in)
     if (event.element.qp == NULL ||
         event.event_type == IBV_EVENT_PORT_ACTIVE) /* which asks the kernel */
         return;
-    world.device_event = &event;
+    fake_device.device_event = &event;
     dispatch();
 }
 
@@ -520,24 +319,12 @@ static void begin(void)
     struct verbs_node_port *port = calloc(1, sizeof *port);
     CHECK(port != NULL);
     memset(&world, 0, sizeof world);
-    world.context.ops.req_notify_cq = arm;
-    world.context.ops.post_recv = post_receive;
-    world.context.ops.post_send = post_send;
-    world.context.ops.poll_cq = poll_cq;
-    world.pd.context = &world.context;
+    fake_device = (struct fake_device){
+        .fails = on_call, .is_used = on_use, .id_ends = on_id_end, .event_ends = on_event_end};
+    fake_device.context.ops.post_send = post_send;
+    fake_device.context.ops.poll_cq = poll_cq;
     world.port = port;
-    port->page = PAGE;
-    port->device.context = &world.context;
-    port->device.address.ss_family = AF_INET;
-    port->pd = &world.pd;
-    port->events = &world.channel;
-    port->completions = &world.completions;
-    port->slots_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    port->address.ss_family = AF_INET;
-    port->again = -1;
-    world.extent.bytes = aligned_alloc(PAGE, PAGE);
-    world.extent.base.length = world.extent.length = PAGE;
-    CHECK(world.extent.bytes != NULL);
+    fake_port_begin(port, &world.extent, PAGE);
 }
 
 /* Nothing is left, whatever happened. */
@@ -551,7 +338,7 @@ static void end(void)
         end_job(0);
     verbs_deferred_disconnects_end(world.port);
     verbs_send_buffers_end(world.port);
-    CHECK(world.id_count == 0 && world.made == 0);
+    CHECK(world.id_count == 0 && fake_device.made == 0);
     CHECK(world.port->offers == NULL && world.port->untold == 0);
     free(world.extent.bytes);
     free(world.port);

@@ -57,6 +57,17 @@ done
 
 if unshare -rm true 2>/dev/null; then
     says '/proc is not mounted' unshare -rm sh -c "mount -t tmpfs none /proc && exec rsmd -f -n 3 -d '$work'"
+    # The library alone, with a daemon that has it.
+    rsmd -f -n 5 -d "$work" >"$work/rsmd.log" 2>&1 &
+    daemon=$!
+    for ((i = 0; i < 500; i++)); do
+        [ ! -S "$work/node-5.sock" ] || break
+        sleep 0.02
+    done
+    says "cannot look at this process's mappings: /proc is not mounted" \
+        env RSM_NODE=5 unshare -rm sh -c "mount -t tmpfs none /proc && exec rsmtest -e -n 2"
+    kill "$daemon"
+    wait "$daemon"
 else
     echo "not run: without /proc, which needs user namespaces"
 fi

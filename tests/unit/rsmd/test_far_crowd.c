@@ -9,15 +9,13 @@
 #include <sys/resource.h>
 
 #include "common/steps.h"
-#include "hosts.h"
+#include "pair.h"
 #include "node/reach.h"
 #include "remote/internal.h"
 
 enum { MANY = 20000, FEW = 3000, STEP_MAX_US = 50000 };
 
-static struct person exporter, importer;
 static struct rsm_import_connect_reply made[MANY];
-static uint32_t export_id;
 static int64_t longest;
 
 /* A segment of node 1, and a process of node 2. */
@@ -28,18 +26,8 @@ static int set_up(void **state)
     hosts_begin(state);
     for (uint32_t id = 1; id <= HOSTS; id++)
         hosts.node[id].has_turns = true;
-    person_begin(&exporter, 1, 500);
-    person_begin(&importer, 2, 500);
-    export_id = offer_page(&exporter, 0600);
+    pair_meet();
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    person_end(&importer);
-    person_end(&exporter);
-    deliver_all();
-    return hosts_end(state);
 }
 
 static void connect_many(unsigned count)
@@ -330,16 +318,16 @@ static void relays_that_wait_are_tried_in_slices(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_link_goes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_link_comes_up_again_meanwhile, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_fabric_goes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_fabric_goes_at_the_exporter, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_held_is_reported, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_link_goes, set_up, pair_end),
+        cmocka_unit_test_setup_teardown(a_link_comes_up_again_meanwhile, set_up, pair_end),
+        cmocka_unit_test_setup_teardown(a_fabric_goes, set_up, pair_end),
+        cmocka_unit_test_setup_teardown(a_fabric_goes_at_the_exporter, set_up, pair_end),
+        cmocka_unit_test_setup_teardown(what_is_held_is_reported, set_up, pair_end),
         cmocka_unit_test_setup_teardown(a_late_page_of_receivers_costs_what_an_early_one_does,
-                                        set_up, tear_down),
+                                        set_up, pair_end),
         cmocka_unit_test_setup_teardown(an_answer_costs_the_same_however_many_are_awaited, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(relays_that_wait_are_tried_in_slices, set_up, tear_down),
+                                        pair_end),
+        cmocka_unit_test_setup_teardown(relays_that_wait_are_tried_in_slices, set_up, pair_end),
     };
     return cmocka_run_group_tests_name("rsmd far crowd", tests, NULL, NULL);
 }

@@ -3,12 +3,9 @@
  * released it. */
 #include <string.h>
 
-#include "hosts.h"
+#include "pair.h"
 #include "node/controllers.h"
 #include "node/reach.h"
-
-static struct person exporter, importer;
-static uint32_t export_id;
 
 /* A segment of node 1, and a process of node 2. */
 static int set_up(void **state)
@@ -18,9 +15,7 @@ static int set_up(void **state)
     link_down(1, 2); /* each learns of the other's daemon when the link comes up */
     link_up(1, 2);
     deliver_all();
-    person_begin(&exporter, 1, 500);
-    person_begin(&importer, 2, 500);
-    export_id = offer_page(&exporter, 0600);
+    pair_meet();
     return 0;
 }
 

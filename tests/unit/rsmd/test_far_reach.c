@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a fabric reports of its link and of the nodes of other hosts, while the daemons' links stay
  * up. */
-#include "hosts.h"
+#include "pair.h"
 #include "node/controllers.h"
 #include "node/reach.h"
 #include "node/topology.h"
-
-static struct person exporter, importer;
-
-/* A segment of node 1, and a process of node 2. */
-static int set_up(void **state)
-{
-    hosts_begin(state);
-    person_begin(&exporter, 1, 500);
-    person_begin(&importer, 2, 500);
-    (void)offer_page(&exporter, 0600);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    person_end(&importer);
-    person_end(&exporter);
-    deliver_all();
-    return hosts_end(state);
-}
 
 static struct rsmd_controller *controller_of(uint32_t node, const char *name)
 {
@@ -176,7 +156,7 @@ static void silence_is_out_of_reach(void **state)
     ended(&import, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_begin, pair_end)
 
 int main(void)
 {

@@ -3,11 +3,10 @@
  * other hosts. */
 #include <string.h>
 
-#include "hosts.h"
+#include "pair.h"
 #include "node/records.h"
 
-static struct person exporter, importer, neighbour;
-static uint32_t export_id;
+static struct person neighbour;
 
 static int set_up(void **state)
 {

@@ -4,28 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hosts.h"
-
-static struct person exporter, importer;
-static uint32_t export_id;
-
-/* A segment of node 1, and a process of node 2. */
-static int set_up(void **state)
-{
-    hosts_begin(state);
-    person_begin(&exporter, 1, 500);
-    person_begin(&importer, 2, 500);
-    export_id = offer_page(&exporter, 0600);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    person_end(&importer);
-    person_end(&exporter);
-    deliver_all();
-    return hosts_end(state);
-}
+#include "pair.h"
 
 static struct rsm_import_connect_reply connected(void)
 {
@@ -535,7 +514,7 @@ static void both_ends_show_the_connection(void **state)
     assert_int_equal(here.exporter, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_begin, pair_end)
 
 int main(void)
 {

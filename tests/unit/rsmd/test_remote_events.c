@@ -4,28 +4,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hosts.h"
+#include "pair.h"
 
-static struct person exporter, importer;
-static uint32_t export_id, import_id;
+static uint32_t import_id;
 
 static int set_up(void **state)
 {
-    hosts_begin(state);
-    person_begin(&exporter, 1, 500);
-    person_begin(&importer, 2, 500);
-    export_id = offer_page(&exporter, 0600);
+    pair_begin(state);
     assert_int_equal(connect_to(&importer, 1, 6), RSM_ST_OK);
     import_id = importer.reply.u.import_connect_reply.import;
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    person_end(&importer);
-    person_end(&exporter);
-    deliver_all();
-    return hosts_end(state);
 }
 
 static void to_exporter(uint32_t count, bool coalesce)
@@ -365,7 +353,7 @@ static void an_importers_last_posts_are_collected(void **state)
     assert_null(hosts.node[1].importers);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, pair_end)
 
 int main(void)
 {

@@ -3,30 +3,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "hosts.h"
+#include "pair.h"
 #include "base/log.h"
 #include "node/controllers.h"
 #include "node/refusals.h"
-
-static struct person exporter, importer;
-
-/* A segment of node 1, and a process of node 2. */
-static int set_up(void **state)
-{
-    hosts_begin(state);
-    person_begin(&exporter, 1, 500);
-    person_begin(&importer, 2, 500);
-    offer_page(&exporter, 0600);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    person_end(&importer);
-    person_end(&exporter);
-    deliver_all();
-    return hosts_end(state);
-}
 
 static unsigned imports_of(uint32_t node)
 {
@@ -277,7 +257,7 @@ static void one_user_does_not_fill_the_log(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, pair_begin, pair_end)
     const struct CMUnitTest tests[] = {
         TEST(a_far_node_does_not_take_all),        TEST(one_user_does_not_fill_the_log),
         TEST(forwarded_connects_have_a_limit),     TEST(pinned_memory_has_a_limit),

@@ -1,197 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the node half makes of the device for a connection, by a thread, and what becomes of it if
- * the offer ends meanwhile. The device and the connection manager are those of this file.
+ * the offer ends meanwhile. The device and the connection manager are fake_device.c's.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "transport/verbs/node/node.h"
-
-/* ------------------------------------------------------------------ the device */
+#include "fake_device.h"
 
 static struct {
     pthread_t loop;      /* the thread that serves everybody */
-    int made, in_loop;   /* objects of the device that there are; made by the loop */
+    int in_loop;         /* objects of the device that it has made */
     int registrations;   /* so far */
     int fails_at;        /* the registration of this number; 0: none */
     int accepted, ended; /* requests; ids that were destroyed */
-    struct rdma_cm_event *event;
 } fabric;
 
-static struct ibv_context device_context;
-
-static void *make(size_t bytes)
+static bool on_call(enum fake_call call)
 {
-    void *made = calloc(1, bytes);
-    assert_non_null(made);
-    fabric.made++;
-    fabric.in_loop += pthread_equal(pthread_self(), fabric.loop) != 0;
-    return made;
-}
-
-static int unmake(void *object)
-{
-    fabric.made--;
-    free(object);
-    return 0;
-}
-
-#undef ibv_reg_mr
-#undef ibv_query_port
-
-struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
-{
-    struct ibv_pd *pd = make(sizeof *pd);
-    pd->context = context;
-    return pd;
-}
-
-int ibv_dealloc_pd(struct ibv_pd *pd)
-{
-    return unmake(pd);
-}
-
-struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access)
-{
-    (void)access;
-    if (++fabric.registrations == fabric.fails_at) {
-        errno = ENOMEM;
-        return NULL;
+    switch (call) {
+    case FAKE_MAKE:
+        fabric.in_loop += pthread_equal(pthread_self(), fabric.loop) != 0;
+        return false;
+    case FAKE_REGISTER:
+        return ++fabric.registrations == fabric.fails_at;
+    case FAKE_ACCEPT:
+        fabric.accepted++;
+        return false;
+    default:
+        return false;
     }
-    struct ibv_mr *mr = make(sizeof *mr);
-    *mr = (struct ibv_mr){.pd = pd, .addr = address, .length = length};
-    return mr;
 }
 
-struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length, uint64_t iova,
-                                unsigned int access)
-{
-    (void)iova;
-    return ibv_reg_mr(pd, address, length, (int)access);
-}
-
-int ibv_dereg_mr(struct ibv_mr *mr)
-{
-    return unmake(mr);
-}
-
-struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context,
-                             struct ibv_comp_channel *channel, int vector)
-{
-    (void)entries, (void)vector;
-    struct ibv_cq *cq = make(sizeof *cq);
-    cq->context = context;
-    cq->channel = channel;
-    cq->cq_context = cq_context;
-    return cq;
-}
-
-int ibv_destroy_cq(struct ibv_cq *cq)
-{
-    return unmake(cq);
-}
-
-static int arm(struct ibv_cq *cq, int solicited)
-{
-    (void)cq, (void)solicited;
-    return 0;
-}
-
-static int post_receive(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-    (void)qp, (void)wr, (void)bad;
-    return 0;
-}
-
-struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-    (void)attr;
-    struct ibv_qp *qp = make(sizeof *qp);
-    qp->context = pd->context;
-    return qp;
-}
-
-int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
-{
-    (void)qp, (void)attr, (void)mask;
-    return 0;
-}
-
-int ibv_destroy_qp(struct ibv_qp *qp)
-{
-    return unmake(qp);
-}
-
-int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
-{
-    (void)context, (void)port, (void)attr;
-    return ENOSYS; /* then it is taken to be active */
-}
-
-int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
-{
-    (void)context, (void)event;
-    return -1;
-}
-
-int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context)
-{
-    (void)channel, (void)cq, (void)context;
-    return -1;
-}
-
-/* ------------------------------------------------------------------ the connection manager */
-
-int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
-{
-    (void)channel;
-    *event = fabric.event;
-    fabric.event = NULL;
-    return *event != NULL ? 0 : -1;
-}
-
-int rdma_ack_cm_event(struct rdma_cm_event *event)
-{
-    (void)event;
-    return 0;
-}
-
-int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
-{
-    (void)id, (void)attr;
-    *mask = 0;
-    return 0;
-}
-
-int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
-{
-    (void)id, (void)param;
-    fabric.accepted++;
-    return 0;
-}
-
-int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t length)
-{
-    (void)id, (void)data, (void)length;
-    return 0;
-}
-
-int rdma_disconnect(struct rdma_cm_id *id)
-{
-    (void)id;
-    return 0;
-}
-
-int rdma_destroy_id(struct rdma_cm_id *id)
+static void on_id_end(struct rdma_cm_id *id)
 {
     (void)id;
     fabric.ended++;
-    return 0;
 }
 
 /* ------------------------------------------------------------------ rsmd */
@@ -241,9 +88,6 @@ static void end_job(void)
 
 /* ------------------------------------------------------------------ a port and one offer */
 
-static struct rdma_event_channel channel;
-static struct ibv_comp_channel completions;
-static struct ibv_pd port_pd;
 static struct rdma_cm_id id;
 static struct verbs_extent extent;
 static struct verbs_node_port *port;
@@ -252,27 +96,14 @@ static struct verbs_node_offer *offer;
 static int set_up(void **state)
 {
     (void)state;
-    long page = sysconf(_SC_PAGESIZE);
     memset(&fabric, 0, sizeof fabric);
     memset(&rsmd, 0, sizeof rsmd);
     upcalls.size = sizeof upcalls;
     fabric.loop = pthread_self();
-    device_context.ops.req_notify_cq = arm;
-    device_context.ops.post_recv = post_receive;
-    port_pd.context = &device_context;
+    fake_device = (struct fake_device){.fails = on_call, .id_ends = on_id_end};
     port = calloc(1, sizeof *port);
     assert_non_null(port);
-    port->page = (uint64_t)page;
-    port->device.context = &device_context;
-    port->device.address.ss_family = AF_INET;
-    port->pd = &port_pd;
-    port->events = &channel;
-    port->completions = &completions;
-    port->slots_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    port->address.ss_family = AF_INET;
-    port->again = -1;
-    extent.bytes = aligned_alloc((size_t)page, (size_t)page);
-    extent.base.length = extent.length = (uint64_t)page;
+    fake_port_begin(port, &extent, (size_t)sysconf(_SC_PAGESIZE));
     struct rsm_extent_piece piece = {.extent = &extent.base, .length = extent.length};
     struct rsm_importer importer = {.node = 2};
     struct rsm_offer bytes;
@@ -281,7 +112,7 @@ static int set_up(void **state)
                                       &importer, &bytes, &made),
                      RSM_ST_OK);
     offer = verbs_node_offer_of(made);
-    id = (struct rdma_cm_id){.verbs = &device_context};
+    id = (struct rdma_cm_id){.verbs = &fake_device.context};
     return 0;
 }
 
@@ -301,7 +132,7 @@ static int tear_down(void **state)
     verbs_deferred_disconnects_end(port); /* it has been accepted, and nobody has confirmed that */
     assert_int_equal(fabric.ended, 1);
     verbs_send_buffers_end(port);
-    assert_int_equal(fabric.made, 0);
+    assert_int_equal(fake_device.made, 0);
     assert_null(port->offers);
     free(extent.bytes);
     free(port);
@@ -324,7 +155,7 @@ static void request(void)
         .id = &id,
         .event = RDMA_CM_EVENT_CONNECT_REQUEST,
         .param.conn = {.private_data = bytes, .private_data_len = sizeof bytes}};
-    fabric.event = &event;
+    fake_device.event = &event;
     dispatch();
 }
 
@@ -332,7 +163,7 @@ static void request(void)
 static void gone(void)
 {
     struct rdma_cm_event event = {.id = &id, .event = RDMA_CM_EVENT_DISCONNECTED};
-    fabric.event = &event;
+    fake_device.event = &event;
     dispatch();
 }
 
@@ -388,7 +219,7 @@ static void revoked_after_it_ran(void **state)
     (void)state;
     request();
     run_job();
-    assert_true(fabric.made > 0);
+    assert_true(fake_device.made > 0);
     revoke_it();
     end_job();
     assert_int_equal(fabric.accepted, 0);
