@@ -93,12 +93,13 @@ static __attribute__((noinline)) int transfer_late(struct __rsm_memseg_import_ha
 {
     struct rsmcore_import *core = handle->core;
     struct rsmcore_barrier barrier = rsmcore_barrier_open_for_calls(core);
+    uint64_t offset = (uint64_t)access.offset;
     bool in_one = access.shape == BLOCK && access.right == RSM_RIGHT_WRITE &&
                   rsmcore_import_conn(core)->ops->put_complete != NULL;
     if (in_one)
-        rsmcore_import_probe(core, access.right, (uint64_t)access.offset, access.count);
+        rsmcore_import_probe(core, access.right, offset, access.count);
     enum rsm_status status =
-        in_one ? rsmcore_import_put_complete(core, (uint64_t)access.offset, access.data, access.count)
+        in_one ? rsmcore_import_put_complete(core, offset, access.data, access.count)
                : move(core, &access);
     if (status != RSM_ST_OK)
         return failed(handle, RSMAPI_ACCESS, status);

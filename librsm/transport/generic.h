@@ -71,8 +71,8 @@ extern const struct rsm_completion_ops rsmcore_completion_ops;
 
 /** What the generic form keeps for a connection, at its `core`. */
 struct rsmcore_completions;
-/** @p conn is the transport's connection, and @p process the generation that made it (guard.h). NULL:
- *  no memory. */
+/** @p conn is the transport's connection, and @p process the generation that made it (guard.h).
+ *  NULL: no memory. */
 struct rsmcore_completions *rsmcore_completions_make(const struct rsm_conn *conn, unsigned process);
 unsigned rsmcore_completions_process(const struct rsmcore_completions *completions);
 /** Works were submitted to @p former, too, if that has completions of its own. */

@@ -70,7 +70,7 @@ static struct peek_extent *extent_of(struct rsm_extent *extent)
 static enum rsm_status peek_open(const struct rsm_controller_info *info,
                                  struct rsm_node_port **made)
 {
-    if (info->peer_timeout_ms == 0) /* what every transport is to be told */
+    if (info->peer_timeout_ms == 0 || info->address == NULL) /* what every one is to be told */
         return RSM_ST_INVALID;
     struct peek_node_port *port = calloc(1, sizeof *port);
     if (port == NULL)

@@ -19,7 +19,7 @@ static const struct {
     const char *built;
 } modules[] = {
     {"skeleton", "skeleton"},     {"misnamed", "skeleton"},   {"bad_abi", "bad_abi"},
-    {"bad_symbol", "bad_symbol"}, {"bad_table", "bad_table"}, {"bad_former", "bad_former"},
+    {"bad_symbol", "bad_symbol"}, {"bad_table", "bad_table"}, {"bad_later", "bad_later"},
 };
 enum { MODULES = sizeof modules / sizeof *modules };
 
