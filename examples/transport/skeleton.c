@@ -171,8 +171,8 @@ static enum rsm_status skeleton_complete(struct rsm_conn *conn)
 
 /* librsm looks for this symbol in librsm_skeleton.so when an application opens a controller. */
 __attribute__((
-    visibility("default"))) extern const struct rsm_import_ops rsm_transport_import_ops_v2;
-const struct rsm_import_ops rsm_transport_import_ops_v2 = {
+    visibility("default"))) extern const struct rsm_import_ops rsm_transport_import_ops_v1;
+const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     RSM_IMPORT_OPS_HEAD, /* version and sizes */
     .name = "skeleton",
     .open = skeleton_open,
@@ -225,7 +225,8 @@ static void node_close(struct rsm_node_port *port)
 static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
 {
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * page_of(port);
-    *attr = (struct rsm_port_attr){.access_sizes = 1 | 2 | 4 | 8,
+    *attr = (struct rsm_port_attr){.size = attr->size,
+                                   .access_sizes = 1 | 2 | 4 | 8,
                                    .atomic_sizes = 1 | 2 | 4 | 8,
                                    .page_size = page_of(port),
                                    .max_segment_size = memory,
@@ -321,8 +322,8 @@ static void node_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
 }
 
 /* rsmd looks for this one in the same file. */
-__attribute__((visibility("default"))) extern const struct rsm_node_ops rsm_transport_node_ops_v2;
-const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+__attribute__((visibility("default"))) extern const struct rsm_node_ops rsm_transport_node_ops_v1;
+const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     RSM_NODE_OPS_HEAD,
     .name = "skeleton",
     .open = node_open,

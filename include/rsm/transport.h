@@ -12,19 +12,39 @@
  *    segments, and makes offers of them with exactly the rights that were granted.
  *
  * Neither half ever sees a type of RSMAPI or of SISCI. Every operation is thread-safe unless its
- * comment says otherwise. In a table, any operation or sub-table marked *optional* may be NULL; the
- * core then supplies the generic form, so no caller tests for NULL.
+ * comment says otherwise.
+ *
+ * A table says what a transport can do. An operation or a sub-table marked *optional* may be NULL:
+ * the transport cannot, and the core supplies the generic form or does without. Operations that
+ * come together are all there or all NULL, and a table that breaks this is refused when it is
+ * loaded. Capability bits say only what a table cannot: promises, and which of the table's
+ * operations this port or this connection has.
  *
  * The transport defines its own structures for ports, connections, extents and offers, each of
  * which embeds the base structure of this header. The core passes pointers to the base;
  * RSM_CONTAINER_OF() converts them to the transport's structure.
  *
- * Compatibility: within one value of RSM_TRANSPORT_ABI tables, sub-tables, base structures, struct
- * rsm_node_upcalls and struct rsm_controller_info grow only at the end. Each contains the size with
- * which its owner was compiled, and no one reads or writes beyond it. The other structures do not
- * grow.
+ * fork(): a connection with RSM_CAP_FORK works in a forked child, too, at the same time as in the
+ * parent. Of any other connection, and of a port without that capability, the child gets
+ * RSM_ST_STALE from every operation: the core answers itself and never calls the transport in the
+ * child, not even disconnect() or close(). A child opens ports of its own for new connections. So a
+ * transport without the capability needs to do nothing about fork() but to set close-on-exec on its
+ * descriptors, and to end a stream by more than a last close(2): the child has a copy of each
+ * descriptor until it ends.
  *
- * doc/transports.md walks through a complete transport.
+ * In rsmd one thread, that of the event loop, calls the node half, except for what
+ * RSM_NODE_ANY_THREAD and the upcall submit() say. rsmd ignores SIGPIPE and takes SIGTERM, SIGINT,
+ * SIGHUP and SIGUSR2 in its loop; a transport changes neither masks nor handlers. It may have
+ * threads of its own: it blocks all signals in them, makes no upcall from them, and has ended them
+ * when close() returns. The import half runs in threads of the application, with the masks that
+ * they have.
+ *
+ * Compatibility: within one value of RSM_TRANSPORT_ABI every structure with a member `size`, and
+ * every base structure, grows only at the end. The size is that with which its owner was compiled
+ * (of base structures: in the table's head), and no one reads or writes beyond it. The other
+ * structures do not grow.
+ *
+ * doc/transports.md walks through a complete transport and has a table of the statuses.
  */
 #ifndef RSM_TRANSPORT_H
 #define RSM_TRANSPORT_H
@@ -40,7 +60,7 @@ extern "C" {
 
 /** Version of this interface. It increases when a member changes its meaning or is removed. The
  *  core refuses a module of another version. */
-#define RSM_TRANSPORT_ABI 2u
+#define RSM_TRANSPORT_ABI 1u
 
 /** The structure of type @p type whose member @p member @p pointer points to. */
 #define RSM_CONTAINER_OF(pointer, type, member)                                                    \
@@ -91,12 +111,14 @@ enum rsm_status {
 #define RSM_RIGHT_READ  4u
 #define RSM_RIGHT_WRITE 2u
 
-/** Capabilities of a port or of a connection. */
+/** Capabilities of a port or of a connection. The first three are about operations: the table has
+ *  them, and this port or connection offers them. */
 #define RSM_CAP_MAP           0x01u /**< map() gives memory that plain loads and stores reach */
 #define RSM_CAP_REMOTE_SIGNAL 0x02u /**< signals->post() crosses the fabric behind the data */
 #define RSM_CAP_LOCAL_MEMORY  0x04u /**< register_memory() avoids copies */
 #define RSM_CAP_ASYNC         0x08u /**< put and get may return before the data has moved */
 #define RSM_CAP_FAULT_SAFE    0x10u /**< keeps the promise under "software mappings" below */
+#define RSM_CAP_FORK          0x20u /**< works in a forked child, see "fork()" above */
 
 /** The greatest number of descriptors and of bytes in one offer. */
 #define RSM_OFFER_MAX_FDS      64u
@@ -107,8 +129,13 @@ enum rsm_status {
  * What the exporter's node gives to one importer for one connection: descriptors, and opaque bytes
  * whose layout only the two halves of the transport know. The descriptors in an offer passed to
  * connect() still belong to the caller; the transport duplicates those that it keeps.
+ *
+ * The core sets `size` and `node` of each offer that it passes to an operation. `node` is vouched
+ * for by the importer's own daemon; an address in the blob is the exporter's word alone.
  */
 struct rsm_offer {
+    size_t size;       /**< bytes of this structure when the caller was compiled */
+    uint32_t node;     /**< the exporter's node */
     uint32_t blob_len; /**< bytes used in blob, at most RSM_OFFER_MAX_BLOB */
     uint32_t fd_count; /**< descriptors used, at most RSM_OFFER_MAX_FDS */
     uint8_t blob[RSM_OFFER_MAX_BLOB];
@@ -133,10 +160,14 @@ struct rsm_controller_info {
     uint32_t peer_timeout_ms;
     /** The node that opens the controller. */
     uint32_t node;
+    /** The host of this node's address in rsm.conf, or "" where none is configured: with it the
+     *  file can be the same on all nodes. The import half gets "". */
+    const char *address;
 };
 
 /** Limits and abilities of a port, in the units that the APIs report. */
 struct rsm_port_attr {
+    size_t size;                 /**< bytes of this structure when the caller was compiled */
     uint32_t access_sizes;       /**< bits 1, 2, 4, 8: widths of single accesses, in bytes */
     uint32_t atomic_sizes;       /**< the same for accesses that are never torn */
     uint64_t page_size;          /**< bytes */
@@ -253,6 +284,25 @@ struct rsm_completion_ops {
     enum rsm_status (*wait)(struct rsm_conn *conn, int timeout_ms);
 };
 
+/*
+ * Software mappings: if a transport without RSM_CAP_MAP declares RSM_CAP_FAULT_SAFE, the mapping
+ * engine maps its segments. The engine calls the transfers, order, complete and health from a
+ * handler of SIGSEGV and from threads of its own, with all signals blocked, and passes memory of
+ * its own, which never faults. The handler runs wherever an instruction of the program has accessed
+ * a mapping; the thread may then hold any lock of the program and of the C library. What is needed
+ * is that these operations
+ *  - hold no lock and nothing else that a transfer of another connection waits for while they
+ *    access memory that the program gave them: that access may fault, and what serves the fault may
+ *    transfer over another connection of the port. (Mappings of the engine are no such memory: the
+ *    core copies what is in them);
+ *  - do not allocate memory, call stdio or load anything (no first use of a library, no dynamic
+ *    thread-local variables);
+ *  - return by themselves when the peer has died, within the fabric's own time-out;
+ *  - are not cancellation points; they may change errno;
+ *  - need at most 12 KiB of stack.
+ * SIGSEGV being blocked tells an operation that the engine calls it. The engine never calls a
+ * transport without this promise; its segments cannot be mapped.
+ */
 struct rsm_import_ops {
     /* RSM_IMPORT_OPS_HEAD sets the version and the sizes. */
     uint32_t abi_version; /**< RSM_TRANSPORT_ABI */
@@ -271,39 +321,40 @@ struct rsm_import_ops {
     /* connection */
 
     /**
-     * Connect to a segment of @p size bytes with the rights of the offer. The offer comes from
-     * another process, so this function must check every length, count and offset in it. Sets the
-     * connection's `caps`; the core sets the other members of the base.
+     * Connect to a segment of @p size bytes with the rights of the offer; @p rights may be 0: a
+     * connection that carries signals only, and whose transfers the core refuses. The offer comes
+     * from another process, so this function must check every length, count and offset in it. Sets
+     * the connection's `caps`; the core sets the other members of the base.
      */
     enum rsm_status (*connect)(struct rsm_port *port, const struct rsm_offer *offer, uint64_t size,
                                uint32_t rights, struct rsm_conn **conn);
+    /** End the connection. No other operation of it is under way, and none follows. What was
+     *  written before and has not been waited for arrives or not; nothing of it arrives after
+     *  revoke() of the node half has returned. */
     void (*disconnect)(struct rsm_conn *conn);
 
-    /* transfer: the core has checked rights and range; offset + length is inside the segment.
-     *
-     * Software mappings: if a transport without RSM_CAP_MAP declares RSM_CAP_FAULT_SAFE, the
-     * mapping engine maps its segments. The engine calls the transfers, order, complete and health
-     * from a handler of SIGSEGV and from threads of its own. The handler runs wherever an
-     * instruction of the process has accessed a mapping; the process may then hold any lock except
-     * those that this promise excludes. The transport promises that these operations
-     *  - hold no lock, no place in a queue and no other scarce resource while they access memory
-     *    that the caller gave them: it may be a mapping, and another connection of the same port
-     *    serves its fault before the access continues. (A read lock is harmless if the thread may
-     *    take it again for reading, even while a writer waits.) The engine's own transfers use
-     *    memory of its own;
-     *  - do not allocate memory, call stdio or load anything (no first use of a library, no dynamic
-     *    thread-local variables). An operation can recognise the engine by SIGSEGV being blocked;
-     *  - return by themselves when the peer has died, within the fabric's own time-out: all signals
-     *    are blocked, so none interrupts them;
-     *  - are not cancellation points; they may change errno;
-     *  - need at most 12 KiB of stack.
-     * The engine never calls a transport without this promise; its segments cannot be mapped. */
+    /* transfer: the core has checked rights and range; offset + length is inside the segment. */
 
-    /** Copy to or from the segment, in any access width. A get has been performed when it returns: what
-     *  the caller gets or loads afterwards is read later, on processors that would change that
+    /** Copy to or from the segment, in any access width. A get has been performed when it returns:
+     *  what the caller gets or loads afterwards is read later, on processors that would change that
      *  order, too. The same is true of all gets below. */
     enum rsm_status (*put)(struct rsm_conn *conn, uint64_t offset, const void *src, size_t length);
     enum rsm_status (*get)(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length);
+    /* ordering */
+
+    /** Make all earlier writes of this connection visible before any later one. */
+    enum rsm_status (*order)(struct rsm_conn *conn);
+    /** Wait until each earlier access of this connection, by any thread, has been performed or has
+     *  failed. Any thread may call this, and failures are sticky and counted: one that no call has
+     *  returned is in the connection's `failures` (rsm_conn_failed()) before any complete() that
+     *  waits for the access returns, and stays there. @return RSM_ST_OK, also if such failures were
+     *  counted; any other status says that this call could not find out. While health() goes on to
+     *  return RSM_ST_OK, repeating the accesses repairs a failure; otherwise the connection is
+     *  over. One with neither RSM_CAP_ASYNC nor health() has no failures to count. */
+    enum rsm_status (*complete)(struct rsm_conn *conn);
+
+    /* single accesses, and vectors: optional, each two together */
+
     /** Copy @p count elements of @p width (1, 2, 4 or 8) bytes in ascending order, each by a single
      *  access. Offset and address are aligned to the width. Optional: the generic form calls put()
      *  or get() for each element. */
@@ -318,7 +369,16 @@ struct rsm_import_ops {
     enum rsm_status (*getv)(struct rsm_conn *conn, const struct rsm_transfer *vec, unsigned count,
                             unsigned *done);
 
-    /* mapping: RSM_CAP_MAP; optional, generic form refuses with RSM_ST_UNSUPPORTED */
+    /* a write that is waited for: optional; NULL: the core calls put(), then complete() */
+
+    /** The same as put(), then complete() unless that failed, in one message to the fabric if it
+     *  can: the core calls it for a write in implicit barrier mode. @return as put(), else as
+     *  complete(). What failed is counted as by complete(), this write included if the call returns
+     *  RSM_ST_OK. */
+    enum rsm_status (*put_complete)(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                    size_t length);
+
+    /* mapping: RSM_CAP_MAP; optional, both or neither; else RSM_ST_UNSUPPORTED */
 
     /**
      * Map [offset, offset + length) of the segment. The offset is a multiple of the page size; so
@@ -330,24 +390,20 @@ struct rsm_import_ops {
                            bool fixed, void **address);
     enum rsm_status (*unmap)(struct rsm_conn *conn, void *address, size_t length);
 
-    /* ordering */
+    /* incoherent memory: optional; NULL: loads find what has arrived */
 
-    /** Make all earlier writes of this connection visible before any later one. */
-    enum rsm_status (*order)(struct rsm_conn *conn);
-    /** Wait until each earlier access of this connection, by any thread, has been performed or has
-     *  failed. Any thread may call this, and failures are sticky and counted: one that no call has
-     *  returned is in the connection's `failures` (rsm_conn_failed()) before any complete() that waits
-     *  for the access returns, and stays there. @return RSM_ST_OK, also if such failures were
-     *  counted; any other status says that this call could not find out. While health() goes on to
-     *  return RSM_ST_OK, repeating the accesses repairs a failure; otherwise the connection is over. */
-    enum rsm_status (*complete)(struct rsm_conn *conn);
+    /** What this process loads from mappings of this connection, or gets, after the call is what
+     *  the segment has at this moment or later: drop what is cached. The core calls this when a
+     *  barrier is opened, and when an event of the exporter has been taken. Loads and stores of
+     *  other threads go on meanwhile. The counterpart for stores is complete(). */
+    void (*acquire)(struct rsm_conn *conn);
 
     /* health: optional, generic form returns RSM_ST_OK */
 
     /** RSM_ST_OK while the fabric still carries this connection; makes no system call. */
     enum rsm_status (*health)(struct rsm_conn *conn);
 
-    /* local memory: RSM_CAP_LOCAL_MEMORY; optional, generic form accepts and does nothing */
+    /* local memory: RSM_CAP_LOCAL_MEMORY; optional, both or neither; generic form: nothing */
 
     enum rsm_status (*register_memory)(struct rsm_port *port, void *address, size_t length,
                                        void **cookie);
@@ -421,10 +477,11 @@ struct rsm_extent {
  *
  * `descriptors` and `threads` are the most that rsmd's process has for this connection at a time,
  * whatever the importer does, until revoke() has returned. rsmd charges them to the importer's user
- * before the importer gets the offer, and refuses the connection if that is more than he may have. So
- * a transport that accepts a socket for each connection says so here, closes sockets beyond that, and
- * closes the rest in revoke(). What belongs to no connection yet, such as a socket whose sender has
- * not shown which offer he means, is charged to nobody: the transport holds it to a small number.
+ * before the importer gets the offer, and refuses the connection if that is more than he may have.
+ * So a transport that accepts a socket for each connection says so here, closes sockets beyond
+ * that, and closes the rest in revoke(). What belongs to no connection yet, such as a socket whose
+ * sender has not shown which offer he means, is charged to nobody: the transport holds it to a
+ * small number.
  */
 struct rsm_node_offer {
     struct rsm_node_port *port;
@@ -441,6 +498,7 @@ struct rsm_extent_piece {
 
 /** Who will use an offer. The kernel or the importer's node vouches for these values. */
 struct rsm_importer {
+    size_t size; /**< bytes of this structure when rsmd was compiled */
     uint32_t node;
     uid_t uid;
     gid_t gid;
@@ -480,6 +538,7 @@ struct rsm_importer {
 
 /** What extent_make_for() is to make. */
 struct rsm_extent_request {
+    size_t size;     /**< bytes of this structure when rsmd was compiled */
     uint64_t length; /**< bytes, a multiple of the page size */
     uid_t uid;       /**< the user of this host whose extent it will be */
     uint32_t flags;  /**< RSM_EXTENT_REQUEST_*; not both */
@@ -490,9 +549,10 @@ struct rsm_extent_request {
 /** As extent_make_not_pinned(). */
 #define RSM_EXTENT_REQUEST_NOT_PINNED 0x2u
 
-/** How much each user may have of what a port has little of. Root and the daemon's own user are bound
- *  by the total alone. */
+/** How much each user may have of what a port has little of. Root and the daemon's own user are
+ *  bound by the total alone. */
 struct rsm_user_share {
+    size_t size;              /**< bytes of this structure when rsmd was compiled */
     uint32_t one_percent;     /**< 1 to 100: of each total, what one user may have */
     uint32_t reserve_percent; /**< of each total, what all these users together leave */
 };
@@ -513,9 +573,10 @@ struct rsm_node_job {
 
 /**
  * What a node half reports to rsmd from within dispatch() and the done() of a job, and only there.
- * rsmd passes the same table and context each time. `made` is an offer that has not been revoked. Within lost() rsmd may
- * revoke it, and within any upcall it may revoke other offers; the transport must therefore not
- * rely on its lists being unchanged after an upcall. rsmd ignores an offer that it does not know.
+ * rsmd passes the same table and context each time. `made` is an offer that has not been revoked.
+ * Within lost() rsmd may revoke it, and within any upcall it may revoke other offers; the transport
+ * must therefore not rely on its lists being unchanged after an upcall. rsmd ignores an offer that
+ * it does not know.
  */
 struct rsm_node_upcalls {
     size_t size; /**< sizeof(struct rsm_node_upcalls) when rsmd was compiled; members may follow */
@@ -573,9 +634,10 @@ struct rsm_node_signal_ops {
      *  signal too many at the end of a connection does less harm than one for which the importer
      *  waits in vain. */
     bool (*arrived)(struct rsm_node_port *port, struct rsm_node_offer *made);
-    /** Take what the importer has signalled by this offer and the upcall signalled() has not reported.
-     *  rsmd calls this right before revoke(): a signal that the importer sent before it disconnected
-     *  may reach this host before rsmd hears of it. Optional: without it nothing is taken. */
+    /** Take what the importer has signalled by this offer and the upcall signalled() has not
+     *  reported. rsmd calls this right before revoke(): a signal that the importer sent before it
+     *  disconnected may reach this host before rsmd hears of it. Optional: without it nothing is
+     *  taken. */
     void (*collect)(struct rsm_node_port *port, struct rsm_node_offer *made,
                     struct rsm_signals *posted);
 };
@@ -634,8 +696,10 @@ struct rsm_node_ops {
 
     /* port */
 
-    /** Open the controller. Sets the port's `caps`. */
+    /** Open the controller. Sets the port's `caps`. rsmd has gone into the background before, so
+     *  threads made here stay. */
     enum rsm_status (*open)(const struct rsm_controller_info *info, struct rsm_node_port **port);
+    /** All offers have been revoked, all extents freed and all jobs done before. */
     void (*close)(struct rsm_node_port *port);
     void (*attributes)(struct rsm_node_port *port, struct rsm_port_attr *attr);
 
@@ -655,10 +719,11 @@ struct rsm_node_ops {
     /* offers */
 
     /**
-     * Fill in *offer so that this one importer reaches these pieces with exactly these rights. The
-     * descriptors in the offer belong to the caller, which closes them after sending. Must not take
-     * long: what does, such as registering the memory, waits until the importer connects, and goes
-     * to the upcall submit() then.
+     * Fill in *offer so that this one importer reaches these pieces with exactly these rights; 0:
+     * it reaches nothing, and may signal. There is at least one piece and at most
+     * RSM_OFFER_MAX_FDS. The descriptors in the offer belong to the caller, which closes them after
+     * sending. Must not take long: what does, such as registering the memory, waits until the
+     * importer connects, and goes to the upcall submit() then.
      */
     enum rsm_status (*offer)(struct rsm_node_port *port, const struct rsm_extent_piece *pieces,
                              unsigned count, uint32_t rights, const struct rsm_importer *importer,
@@ -667,30 +732,20 @@ struct rsm_node_ops {
      *  can prevent it; if it cannot (shared memory), the exporter leaves the extent. */
     void (*revoke)(struct rsm_node_port *port, struct rsm_node_offer *made);
 
-    /* events of the fabric: optional, both or neither; the generic form has none */
+    /* rsmd --check: optional; NULL: nothing is known before open() */
 
-    /**
-     * A descriptor that is readable as long as dispatch() has something to do; -1: this port has no
-     * events. It belongs to the transport, which keeps it open and unchanged from open() to
-     * close(). rsmd identifies an offer of such a port by its address, so offer() must return a
-     * different *made each time.
-     */
-    int (*event_fd)(struct rsm_node_port *port);
-    /** Handle what has happened and return without waiting for more. rsmd calls this when the
-     *  descriptor is readable, from the thread that calls the rest of the node half and serves all
-     *  clients. What takes long goes to the upcall submit(). */
-    void (*dispatch)(struct rsm_node_port *port, const struct rsm_node_upcalls *up, void *context);
+    /** Whether open() would find what it needs, as far as that can be seen without changing
+     *  anything and while a daemon may be using the device. @p info has no node. If not, the log
+     *  says in one line what is wrong and what to do. */
+    enum rsm_status (*check)(const struct rsm_controller_info *info);
 
-    /* memory that several transports use: optional */
+    /* what keeps an open port from other hosts: optional */
 
-    /**
-     * Make an extent of memory that another transport has made. @p fd is a memfd as described at
-     * RSM_NODE_EXTENTS_SHAREABLE, of @p length bytes (a multiple of the page size), and still
-     * belongs to the caller. extent_free() gives up the extent like any other. The generic form
-     * refuses with RSM_ST_UNSUPPORTED. RSM_ST_INVALID: @p fd is no such memfd.
-     */
-    enum rsm_status (*extent_adopt)(struct rsm_node_port *port, int fd, uint64_t length,
-                                    struct rsm_extent **extent);
+    /** Why no other host is in reach by the port, if the transport knows: one line without newline
+     *  that says what is wrong and what to do, cut to @p size bytes with its zero; or "", if it
+     *  knows of nothing. rsmd passes it to programs that open the controller, and to rsmstat. It
+     *  must not wait. */
+    void (*trouble)(struct rsm_node_port *port, char *text, size_t size);
 
     /* extents that take long to make: optional, generic form is extent_make(); with
      * RSM_NODE_ANY_THREAD only */
@@ -708,18 +763,45 @@ struct rsm_node_ops {
     enum rsm_status (*extent_make_not_pinned)(struct rsm_node_port *port, uint64_t length,
                                               struct rsm_extent **extent);
 
-    /* sub-tables: optional */
+    /* shares of what the port itself has little of, such as a pool: optional, both or neither */
 
-    const struct rsm_node_signal_ops *signals; /**< NULL: the daemons carry signals */
-    const struct rsm_node_import_ops *imports; /**< NULL: processes of other hosts connect with an
-                                                    offer as the exporter's node made it */
+    /** From now on one user may have so much of it; who has more keeps it. Before the first call
+     *  nothing is bounded. rsmd calls this after open(), and again when its configuration has
+     *  changed. */
+    void (*limit_users)(struct rsm_node_port *port, const struct rsm_user_share *share);
+    /** The same as extent_make(), extent_make_now() or extent_make_not_pinned(), whatever the
+     *  request's flags say, for a user whose share the transport charges. It gives the share back
+     *  when the extent's part of the port can be used again, which may be long after extent_free():
+     *  when nobody has a descriptor of it and no importer can reach it any more. RSM_ST_NO_MEMORY:
+     *  it is more than the user may have. The generic form calls these operations. */
+    enum rsm_status (*extent_make_for)(struct rsm_node_port *port,
+                                       const struct rsm_extent_request *request,
+                                       struct rsm_extent **extent);
 
-    /* rsmd --check: optional; NULL: nothing is known before open() */
+    /* memory that several transports use: optional */
 
-    /** Whether open() would find what it needs, as far as that can be seen without changing anything
-     *  and while a daemon may be using the device. @p info has no node. If not, the log says in one
-     *  line what is wrong and what to do. */
-    enum rsm_status (*check)(const struct rsm_controller_info *info);
+    /**
+     * Make an extent of memory that another transport has made. @p fd is a memfd as described at
+     * RSM_NODE_EXTENTS_SHAREABLE, of @p length bytes (a multiple of the page size), and still
+     * belongs to the caller. extent_free() gives up the extent like any other. The generic form
+     * refuses with RSM_ST_UNSUPPORTED. RSM_ST_INVALID: @p fd is no such memfd.
+     */
+    enum rsm_status (*extent_adopt)(struct rsm_node_port *port, int fd, uint64_t length,
+                                    struct rsm_extent **extent);
+
+    /* events of the fabric: optional, both or neither; the generic form has none */
+
+    /**
+     * A descriptor that is readable as long as dispatch() has something to do; -1: this port has no
+     * events. It belongs to the transport, which keeps it open and unchanged from open() to
+     * close(). rsmd identifies an offer of such a port by its address, so offer() must return a
+     * different *made each time.
+     */
+    int (*event_fd)(struct rsm_node_port *port);
+    /** Handle what has happened and return without waiting for more. rsmd calls this when the
+     *  descriptor is readable, from the thread that calls the rest of the node half and serves all
+     *  clients. What takes long goes to the upcall submit(). */
+    void (*dispatch)(struct rsm_node_port *port, const struct rsm_node_upcalls *up, void *context);
 
     /* handover: optional, both or neither. When rsmd is replaced by a successor without an end to
      * what its clients have, the successor opens the port anew and passes it what the predecessor's
@@ -737,26 +819,11 @@ struct rsm_node_ops {
                                   const struct rsm_importer *importer,
                                   struct rsm_node_offer **made);
 
-    /* what keeps an open port from other hosts: optional */
+    /* sub-tables: optional */
 
-    /** Why no other host is in reach by the port, if the transport knows: one line without newline that
-     *  says what is wrong and what to do, cut to @p size bytes with its zero; or "", if it knows of
-     *  nothing. rsmd passes it to programs that open the controller, and to rsmstat. It must not wait. */
-    void (*trouble)(struct rsm_node_port *port, char *text, size_t size);
-
-    /* shares of what the port itself has little of, such as a pool of fixed size: optional, both or neither */
-
-    /** From now on one user may have so much of it; who has more keeps it. Before the first call nothing
-     *  is bounded. rsmd calls this after open(), and again when its configuration has changed. */
-    void (*limit_users)(struct rsm_node_port *port, const struct rsm_user_share *share);
-    /** The same as extent_make(), extent_make_now() or extent_make_not_pinned(), whatever the request's
-     *  flags say, for a user whose share the transport charges. It gives the share back when the
-     *  extent's part of the port can be used again, which may be long after extent_free(): when
-     *  nobody has a descriptor of it and no importer can reach it any more. RSM_ST_NO_MEMORY: it is
-     *  more than the user may have. The generic form calls these operations. */
-    enum rsm_status (*extent_make_for)(struct rsm_node_port *port,
-                                       const struct rsm_extent_request *request,
-                                       struct rsm_extent **extent);
+    const struct rsm_node_signal_ops *signals; /**< NULL: the daemons carry signals */
+    const struct rsm_node_import_ops *imports; /**< NULL: processes of other hosts connect with an
+                                                    offer as the exporter's node made it */
 };
 
 /** Initialises the version and the sizes at the beginning of a table. */
@@ -767,8 +834,8 @@ struct rsm_node_ops {
 
 /** Symbols that a transport module (librsm_NAME.so in <libdir>/rsm/) defines. The version in the
  *  names prevents a module of another ABI from being mistaken for one of this ABI. */
-#define RSM_IMPORT_OPS_SYMBOL "rsm_transport_import_ops_v2"
-#define RSM_NODE_OPS_SYMBOL   "rsm_transport_node_ops_v2"
+#define RSM_IMPORT_OPS_SYMBOL "rsm_transport_import_ops_v1"
+#define RSM_NODE_OPS_SYMBOL   "rsm_transport_node_ops_v1"
 
 /** A function that logs a module's messages: @p text is one line without newline; @p level is 0 for
  *  an error, 1 for a warning, 2 for information, 3 for debugging. Any thread may call it. */

@@ -5,9 +5,9 @@
  *
  * A connection counts the transfers that failed, those that failed after their calls had returned
  * included, and the count only grows. A barrier remembers the count when it is opened and compares
- * when it is closed, so a failure is told by every barrier that was open, and by none that is opened
- * later. Barriers take no memory and no lock; any number of threads may have any number of them open
- * on one connection.
+ * when it is closed, so a failure is told by every barrier that was open, and by none that is
+ * opened later. Barriers take no memory and no lock; any number of threads may have any number of
+ * them open on one connection.
  */
 #ifndef RSMCORE_BARRIER_H
 #define RSMCORE_BARRIER_H
@@ -38,23 +38,30 @@ static inline struct rsmcore_barrier rsmcore_barrier_open(struct rsmcore_import 
     return rsmcore_barrier_open_for_calls(import);
 }
 
-/**
- * Complete all transfers of the connection and tell whether any has failed since the barrier was
- * opened. The barrier stays open: a later close answers for the same and all that has happened
- * since.
- * @return RSM_ST_OK; RSM_ST_ABORTED: the connection was cut, for good; RSM_ST_TRANSFER, or what the
- *         transport says of this completion: not everything has arrived, but the connection is still
- *         there, and who repeats the transfers may find that they arrive (a retriable error).
- */
-static inline enum rsm_status rsmcore_barrier_close(struct rsmcore_import *import,
-                                                    struct rsmcore_barrier barrier)
+/** The rest of rsmcore_barrier_close(): @p status is that of completing. */
+static inline enum rsm_status rsmcore_barrier_compare(struct rsmcore_import *import,
+                                                      struct rsmcore_barrier barrier,
+                                                      enum rsm_status status)
 {
-    enum rsm_status status = rsmcore_import_complete(import);
     if (__builtin_expect(status == RSM_ST_OK, 1) &&
         __builtin_expect(rsmcore_import_failures(import) == barrier.failures, 1))
         return RSM_ST_OK;
     atomic_store(&import->told, rsm_conn_failures(import->inner));
     return status == RSM_ST_OK ? RSM_ST_TRANSFER : status;
+}
+
+/**
+ * Complete all transfers of the connection and tell whether any has failed since the barrier was
+ * opened. The barrier stays open: a later close answers for the same and all that has happened
+ * since.
+ * @return RSM_ST_OK; RSM_ST_ABORTED: the connection was cut, for good; RSM_ST_TRANSFER, or what the
+ *         transport says of this completion: not everything has arrived, but the connection is
+ *         still there, and who repeats the transfers may find that they arrive (a retriable error).
+ */
+static inline enum rsm_status rsmcore_barrier_close(struct rsmcore_import *import,
+                                                    struct rsmcore_barrier barrier)
+{
+    return rsmcore_barrier_compare(import, barrier, rsmcore_import_complete(import));
 }
 
 #endif

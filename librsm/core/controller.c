@@ -12,6 +12,7 @@
 #include "control/control.h"
 #include "base/log.h"
 #include "fault/uffd.h"
+#include "transport/guard.h"
 #include "transport/instance.h"
 #include "transport/registry_import.h"
 
@@ -20,9 +21,16 @@
 struct port_slot {
     const struct rsm_import_ops *ops;
     struct rsm_port *port;
+    unsigned process; /* that opened it (guard.h) */
 };
 
 enum { PORT_SLOTS = 4 };
+
+/* Whether this process, a forked child, must not use the port. */
+static bool is_parents(const struct port_slot *slot)
+{
+    return (slot->port->caps & RSM_CAP_FORK) == 0 && slot->process != rsmcore_guard_process();
+}
 
 struct rsmcore_controller {
     atomic_uint references;
@@ -191,7 +199,7 @@ void rsmcore_controller_close(struct rsmcore_controller *controller)
     if (atomic_fetch_sub(&controller->references, 1) != 1)
         return;
     for (int i = 0; i < PORT_SLOTS; i++)
-        if (controller->ports[i].ops != NULL)
+        if (controller->ports[i].ops != NULL && !is_parents(&controller->ports[i]))
             rsmcore_port_close(controller->ports[i].port);
     pthread_mutex_destroy(&controller->lock);
     free(controller);
@@ -204,15 +212,18 @@ enum rsm_status rsmcore_controller_port(struct rsmcore_controller *controller,
     pthread_mutex_lock(&controller->lock);
     for (int i = 0; i < PORT_SLOTS; i++) {
         struct port_slot *slot = &controller->ports[i];
-        if (slot->ops == NULL) {
+        if (slot->ops == NULL || (slot->ops == ops && is_parents(slot))) {
             struct rsm_controller_info info = {.name = controller->info.name,
                                                .device = controller->info.device,
                                                .options = controller->info.options,
                                                .peer_timeout_ms = controller->peer_timeout_ms,
-                                               .node = controller->node};
+                                               .node = controller->node,
+                                               .address = ""};
             status = rsmcore_port_open(ops, &info, &slot->port);
-            if (status == RSM_ST_OK)
+            if (status == RSM_ST_OK) {
                 slot->ops = ops;
+                slot->process = rsmcore_guard_process();
+            }
         } else if (slot->ops == ops) {
             status = RSM_ST_OK;
         } else {
@@ -254,7 +265,7 @@ enum rsm_status rsmcore_controller_register(struct rsmcore_controller *controlle
     struct port_slot *own = &controller->ports[0];
     const struct rsm_mapping_ops *engine = atomic_load(&rsmcore_mapping_engine);
     /* What an adapter finds there is not what a load would see. */
-    if ((own->port->caps & RSM_CAP_LOCAL_MEMORY) == 0 ||
+    if (is_parents(own) || (own->port->caps & RSM_CAP_LOCAL_MEMORY) == 0 ||
         (engine != NULL && engine->shows(address, length))) {
         *cookie = NULL;
         return RSM_ST_OK;
@@ -265,7 +276,7 @@ enum rsm_status rsmcore_controller_register(struct rsmcore_controller *controlle
 void rsmcore_controller_unregister(struct rsmcore_controller *controller, void *cookie)
 {
     struct port_slot *own = &controller->ports[0];
-    if (cookie != NULL)
+    if (cookie != NULL && !is_parents(own))
         own->ops->unregister_memory(own->port, cookie);
 }
 
@@ -273,6 +284,8 @@ static enum rsm_status check_extent(void *context, int fd, uint64_t offset, uint
 {
     const struct rsmcore_controller *controller = context;
     const struct port_slot *own = &controller->ports[0];
+    if (is_parents(own))
+        return RSM_ST_STALE;
     return own->ops->extent_check(own->port, fd, offset, length);
 }
 

@@ -86,7 +86,7 @@ static void end_connection(struct rsmcore_control *link, uint32_t id)
 }
 
 /* Let the transport named in the offer connect with it. */
-static enum rsm_status connect_transport(struct rsmcore_import *import,
+static enum rsm_status connect_transport(struct rsmcore_import *import, uint32_t node,
                                          const struct rsm_import_connect_reply *reply,
                                          const struct rsm_packet_fds *fds)
 {
@@ -100,6 +100,8 @@ static enum rsm_status connect_transport(struct rsmcore_import *import,
     struct rsm_offer *offer = calloc(1, sizeof *offer);
     if (offer == NULL)
         return RSM_ST_NO_MEMORY;
+    offer->size = sizeof *offer;
+    offer->node = node;
     offer->blob_len = reply->blob_len;
     memcpy(offer->blob, reply->blob, reply->blob_len);
     offer->fd_count = fds->count;
@@ -109,7 +111,11 @@ static enum rsm_status connect_transport(struct rsmcore_import *import,
     free(offer);
     if (status != RSM_ST_OK)
         return status;
-    import->reports_health = rsmcore_import_reports_health(ops);
+    /* In a child the health of a connection that it must not use is bad. */
+    import->is_inheritable = (conn->caps & RSM_CAP_FORK) != 0;
+    import->reports_health = !import->is_inheritable || (conn->caps & RSM_CAP_ASYNC) != 0 ||
+                             rsmcore_import_reports_health(ops);
+    import->acquires = conn->ops->acquire != NULL;
     import->inner = conn;
     atomic_store(&import->conn, conn);
     return RSM_ST_OK;
@@ -121,7 +127,7 @@ static void disconnect_transport(struct rsmcore_import *import)
 }
 
 /* Fill an import from rsmd's answer. */
-static enum rsm_status build_import(struct rsmcore_import *import,
+static enum rsm_status build_import(struct rsmcore_import *import, uint32_t node,
                                     const struct rsm_import_connect_reply *reply,
                                     const struct rsm_packet_fds *fds)
 {
@@ -135,7 +141,7 @@ static enum rsm_status build_import(struct rsmcore_import *import,
     import->process_epoch = rsmcore_process_epoch();
     pthread_mutex_init(&import->works.lock, NULL);
     pthread_cond_init(&import->works.taken, NULL);
-    enum rsm_status status = connect_transport(import, reply, fds);
+    enum rsm_status status = connect_transport(import, node, reply, fds);
     if (status != RSM_ST_OK)
         return status;
     status = rsmcore_event_create(import->link, RSM_EVENT_IMPORT, import->id, &import->event);
@@ -170,7 +176,7 @@ static enum rsm_status connect_with(struct rsmcore_controller *controller,
     if (status != RSM_ST_OK)
         goto release_link;
     import->controller = rsmcore_controller_hold(controller);
-    status = build_import(import, &msg.u.import_connect_reply, &fds);
+    status = build_import(import, request->node, &msg.u.import_connect_reply, &fds);
     rsm_packet_fds_close(&fds);
     if (status != RSM_ST_OK)
         goto drop_connection;
@@ -352,6 +358,8 @@ enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce
     RSM_PROBE3(event_post, (uint32_t)RSM_EVENT_IMPORT, import->id, (uint32_t)coalesce);
     if (!rsmcore_control_daemon_lives(import->link, import->table))
         return RSM_ST_UNREACHABLE;
+    if (!import->is_inheritable && import->process_epoch != rsmcore_process_epoch())
+        return RSM_ST_ABORTED;
     if (rsmcore_import_aborted(import))
         return RSM_ST_OK; /* to nobody */
     if ((rsmcore_import_conn(import)->caps & RSM_CAP_REMOTE_SIGNAL) != 0)

@@ -40,6 +40,8 @@ struct rsmcore_import {
     uint32_t rights;                            /* RSM_RIGHT_* granted */
     struct rsm_conn *inner;                     /* the transport's, which counts its failures */
     bool reports_health;                        /* whether conn's health() can fail */
+    bool acquires;                              /* inner has acquire() */
+    bool is_inheritable;                        /* inner has RSM_CAP_FORK */
     uint64_t length;                            /* bytes of the segment, whole pages */
     uint64_t size;                              /* as the exporter asked for */
     _Atomic uint32_t failures;                  /* that calls have returned (barrier.h) */
@@ -225,6 +227,21 @@ static inline enum rsm_status rsmcore_import_order(struct rsmcore_import *import
     return rsmcore_import_note(import, conn->ops->order(conn));
 }
 
+/** A put of what has been checked, and rsmcore_import_complete(), over a transport that has an
+ *  operation for both. A connection that has become mappable has none. */
+static inline enum rsm_status rsmcore_import_put_complete(struct rsmcore_import *import,
+                                                          uint64_t offset, const void *src,
+                                                          size_t length)
+{
+    struct rsm_conn *conn = rsmcore_import_conn_for(import, src, length);
+    enum rsm_status status = conn->ops->put_complete != NULL
+                                 ? conn->ops->put_complete(conn, offset, src, length)
+                                 : conn->ops->put(conn, offset, src, length);
+    if (status == RSM_ST_OK && conn->ops->put_complete == NULL)
+        status = conn->ops->complete(conn);
+    return rsmcore_import_note(import, rsmcore_import_aborted(import) ? RSM_ST_ABORTED : status);
+}
+
 /** All earlier accesses have happened or failed; barriers tell which (barrier.h). RSM_ST_ABORTED if
  *  the connection was cut. */
 static inline enum rsm_status rsmcore_import_complete(struct rsmcore_import *import)
@@ -240,6 +257,8 @@ static inline void rsmcore_import_acquire(struct rsmcore_import *import)
     const struct rsm_mapping_ops *soft = atomic_load_explicit(&import->soft, memory_order_acquire);
     if (__builtin_expect(soft != NULL, 0))
         soft->acquire(rsmcore_import_conn(import));
+    if (__builtin_expect(import->acquires, 0))
+        import->inner->ops->acquire(import->inner);
 }
 
 /**

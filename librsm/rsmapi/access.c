@@ -86,6 +86,28 @@ static __attribute__((noinline, cold)) int failed(struct __rsm_memseg_import_han
                                                 : rsmapi_error(family, status);
 }
 
+/* Where a transfer may fail after its call has succeeded, the access is a barrier of its own. A
+ * transport may send a write, and the question whether it has arrived, in one message. */
+static __attribute__((noinline)) int transfer_late(struct __rsm_memseg_import_handle *handle,
+                                                   struct access access)
+{
+    struct rsmcore_import *core = handle->core;
+    struct rsmcore_barrier barrier = rsmcore_barrier_open_for_calls(core);
+    uint64_t offset = (uint64_t)access.offset;
+    bool in_one = access.shape == BLOCK && access.right == RSM_RIGHT_WRITE &&
+                  rsmcore_import_conn(core)->ops->put_complete != NULL;
+    if (in_one)
+        rsmcore_import_probe(core, access.right, offset, access.count);
+    enum rsm_status status =
+        in_one ? rsmcore_import_put_complete(core, offset, access.data, access.count)
+               : move(core, &access);
+    if (status != RSM_ST_OK)
+        return failed(handle, RSMAPI_ACCESS, status);
+    status = in_one ? rsmcore_barrier_compare(core, barrier, status)
+                    : rsmcore_barrier_close(core, barrier);
+    return status == RSM_ST_OK ? RSM_SUCCESS : failed(handle, RSMAPI_CLOSE, status);
+}
+
 static ALWAYS_INLINE int transfer(struct __rsm_memseg_import_handle *handle,
                                   const struct access access)
 {
@@ -103,13 +125,14 @@ static ALWAYS_INLINE int transfer(struct __rsm_memseg_import_handle *handle,
     if (__builtin_expect(error != RSM_SUCCESS, 0))
         return refused(handle, error);
 
-    struct rsmcore_barrier barrier = rsmcore_barrier_open_for_calls(handle->core);
+    if (implicit && __builtin_expect(handle->core->reports_health, 0))
+        return transfer_late(handle, access);
     enum rsm_status status = move(handle->core, &access);
     if (__builtin_expect(status != RSM_ST_OK, 0))
         return failed(handle, RSMAPI_ACCESS, status);
     if (!implicit)
         return refused(handle, RSM_SUCCESS);
-    status = rsmcore_barrier_close(handle->core, barrier);
+    status = rsmcore_import_complete(handle->core);
     if (__builtin_expect(status != RSM_ST_OK, 0))
         return failed(handle, RSMAPI_CLOSE, status);
     return RSM_SUCCESS;

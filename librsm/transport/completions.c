@@ -15,6 +15,7 @@
 struct rsmcore_completions {
     pthread_mutex_t lock;
     const struct rsm_conn *counts; /* the transport's connection */
+    unsigned process;              /* that made it */
     struct rsm_conn *former;       /* with a form of its own; NULL: there is none */
     struct rsm_completion *ring;   /* RSM_WORK_MAX of them; NULL: nothing was submitted yet */
     uint32_t first;                /* the oldest */
@@ -22,14 +23,20 @@ struct rsmcore_completions {
     uint32_t running; /* works that are being carried out */
 };
 
-struct rsmcore_completions *rsmcore_completions_make(const struct rsm_conn *conn)
+struct rsmcore_completions *rsmcore_completions_make(const struct rsm_conn *conn, unsigned process)
 {
     struct rsmcore_completions *made = calloc(1, sizeof *made);
     if (made == NULL)
         return NULL;
     pthread_mutex_init(&made->lock, NULL);
     made->counts = conn;
+    made->process = process;
     return made;
+}
+
+unsigned rsmcore_completions_process(const struct rsmcore_completions *completions)
+{
+    return completions->process;
 }
 
 void rsmcore_completions_follow(struct rsmcore_completions *completions, struct rsm_conn *former)

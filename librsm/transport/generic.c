@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transport/generic.h"
+#include "transport/guard.h"
 
 #include <string.h>
 
@@ -380,6 +381,7 @@ enum rsm_status rsmcore_import_ops_complete(const struct rsm_import_ops *given,
     full->signals = &table->signals;
     if (full->completions == NULL)
         full->completions = &rsmcore_completion_ops;
+    rsmcore_guard_make(full, &table->guarded);
     return RSM_ST_OK;
 }
 
@@ -415,7 +417,7 @@ enum rsm_status rsmcore_node_ops_complete(const struct rsm_node_ops *given,
 
 uint32_t rsmcore_import_abilities(const struct rsm_import_ops *full)
 {
-    uint32_t caps = RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE;
+    uint32_t caps = RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE | RSM_CAP_FORK;
     if (full->map != generic_map)
         caps |= RSM_CAP_MAP;
     if (full->signals->post != generic_post)

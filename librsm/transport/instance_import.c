@@ -2,6 +2,7 @@
 #include "transport/instance.h"
 
 #include "base/log.h"
+#include "transport/guard.h"
 
 enum rsm_status rsmcore_port_open(const struct rsm_import_ops *ops,
                                   const struct rsm_controller_info *info, struct rsm_port **port)
@@ -41,10 +42,12 @@ enum rsm_status rsmcore_conn_open(struct rsm_port *port, const struct rsm_offer 
         port->ops->disconnect(made);
         return RSM_ST_INVALID;
     }
-    made->ops = port->ops;
+    const struct rsmcore_import_table *table =
+        RSM_CONTAINER_OF(port->ops, const struct rsmcore_import_table, ops);
+    made->ops = (made->caps & RSM_CAP_FORK) != 0 ? &table->ops : &table->guarded;
     made->port = port;
     made->failures = 0;
-    made->core = rsmcore_completions_make(made);
+    made->core = rsmcore_completions_make(made, rsmcore_guard_process());
     if (made->core == NULL) {
         port->ops->disconnect(made);
         return RSM_ST_NO_MEMORY;

@@ -57,7 +57,8 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     if (!rsmd_share_fits(wanted->account, RSMD_SEGMENTS, 1) ||
         (wanted->attach && exported->attached_count >= RSMD_ATTACHED_MAX))
         return RSM_ST_NO_RESOURCES;
-    importer->who = (struct rsm_importer){.node = wanted->node,
+    importer->who = (struct rsm_importer){.size = sizeof(struct rsm_importer),
+                                          .node = wanted->node,
                                           .uid = wanted->who->uid,
                                           .gid = wanted->who->gid,
                                           .pid = wanted->who->pid,

@@ -35,15 +35,18 @@ void rsmd_controllers_limit_users(const struct rsmd_node *node)
 
 static enum rsm_status open_port(const struct rsmd_node *node, struct rsmd_controller *controller)
 {
+    const struct rsmd_conf_node *own = rsmd_conf_node(&node->conf, node->id);
     struct rsm_controller_info info = {.name = controller->name,
                                        .device = controller->device,
                                        .options = controller->options,
                                        .peer_timeout_ms = node->conf.peer_timeout_ms,
-                                       .node = node->id};
+                                       .node = node->id,
+                                       .address = own != NULL ? own->address : ""};
     enum rsm_status status = rsmcore_node_port_open(controller->ops, &info, &controller->port);
     if (status != RSM_ST_OK)
         return status;
     limit_users(node, controller);
+    controller->attr.size = sizeof controller->attr;
     controller->ops->attributes(controller->port, &controller->attr);
     /* Each export and each import takes a slot, whatever the fabric could do. */
     if (controller->attr.max_segments > RSM_GENERATION_TABLE_SLOTS)
@@ -184,7 +187,8 @@ void rsmd_controllers_look(const struct rsmd_conf *conf, struct rsmd_conf_errors
                                            .name = controller->name,
                                            .device = controller->device,
                                            .options = controller->options,
-                                           .peer_timeout_ms = conf->peer_timeout_ms};
+                                           .peer_timeout_ms = conf->peer_timeout_ms,
+                                           .address = ""};
         if (ops == NULL || ops->check == NULL)
             continue;
         rsmcore_log_keep(said, sizeof said);

@@ -156,8 +156,10 @@ static bool must_not_pin(const struct rsmd_extent *extent)
 static enum rsm_status make_with(struct rsmd_extent *extent, uint32_t flags)
 {
     const struct rsmd_controller *controller = extent->controller;
-    const struct rsm_extent_request request = {
-        .length = extent->length, .uid = extent->client->peer.uid, .flags = flags};
+    const struct rsm_extent_request request = {.size = sizeof request,
+                                               .length = extent->length,
+                                               .uid = extent->client->peer.uid,
+                                               .flags = flags};
     return controller->ops->extent_make_for(controller->port, &request, &extent->memory);
 }
 

@@ -145,7 +145,8 @@ static struct rsmd_import *make_import(struct rsmd_node *node, struct rsmd_clien
     struct rsmd_importer *importer = &import->importer;
     importer->id = saved->id;
     importer->slot = saved->slot;
-    importer->who = (struct rsm_importer){.node = saved->importer.node,
+    importer->who = (struct rsm_importer){.size = sizeof(struct rsm_importer),
+                                          .node = saved->importer.node,
                                           .uid = saved->importer.uid,
                                           .gid = saved->importer.gid,
                                           .pid = (pid_t)saved->importer.pid,

@@ -124,6 +124,8 @@ enum rsm_status rsmd_offer_make(struct rsmd_node *node, struct rsmd_grant *grant
     if (status != RSM_ST_OK)
         return status;
     memset(offer, 0, sizeof *offer);
+    offer->size = sizeof *offer;
+    offer->node = node->id;
     return grant->by->ops->offer(grant->by->port, pieces, exported->pieces->count, importer->rights,
                                  &importer->who, offer, &grant->made);
 }

@@ -85,7 +85,8 @@ void rsmd_shares_limit(struct rsmd_shares *shares, enum rsmd_resource resource, 
 
 struct rsm_user_share rsmd_shares_of_ports(const struct rsmd_shares *shares)
 {
-    return (struct rsm_user_share){.one_percent = shares->percent,
+    return (struct rsm_user_share){.size = sizeof(struct rsm_user_share),
+                                   .one_percent = shares->percent,
                                    .reserve_percent = RESERVE_PERCENT};
 }
 

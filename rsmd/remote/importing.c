@@ -71,7 +71,8 @@ struct rsmd_forward *rsmd_remote_forward(const struct rsmd_call *call, struct rs
                                      .remote = remote,
                                      .client = call->client,
                                      .controller = controller,
-                                     .importer = {.node = call->node->id,
+                                     .importer = {.size = sizeof(struct rsm_importer),
+                                                  .node = call->node->id,
                                                   .uid = call->who.uid,
                                                   .gid = call->who.gid,
                                                   .pid = call->who.pid,
@@ -182,8 +183,11 @@ static enum rsm_status accept_offer(struct rsmd_node *node, struct rsmd_remote_i
 {
     const struct rsmd_importer *importer = &import->import.importer;
     const struct rsmd_controller *controller = importer->controller;
-    struct rsm_offer theirs = {.blob_len = reply->blob_len};
+    struct rsm_offer theirs = {
+        .size = sizeof theirs, .node = importer->exporter, .blob_len = reply->blob_len};
     memcpy(theirs.blob, reply->blob, reply->blob_len);
+    offer->size = sizeof *offer;
+    offer->node = importer->exporter;
     offer->blob_len = offer->fd_count = 0;
     if (!goes_through_its_node(controller, reply)) {
         *offer = theirs;

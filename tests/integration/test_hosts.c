@@ -416,6 +416,47 @@ static void test_importers_leave_descriptors(void **state)
     connect_and_use(importer, exporter, 0);
 }
 
+/* ------------------------------------------------------------------ forked children */
+
+static int try_parents(void)
+{
+    struct party_import *import = party_import(0);
+    uint64_t word = 99;
+    NEED(rsm_memseg_import_put(import->handle, 8, &word, sizeof word) == RSMERR_CONN_ABORTED);
+    NEED(rsm_memseg_import_get(import->handle, 8, &word, sizeof word) == RSMERR_CONN_ABORTED);
+    NEED(word == 99);
+    NEED(rsm_memseg_import_close_barrier(&import->barrier) == RSMERR_CONN_ABORTED);
+    NEED(rsm_intr_signal_post(import->handle, 0) == RSMERR_CONN_ABORTED);
+    NEED(rsm_memseg_import_disconnect(import->handle) == RSM_SUCCESS);
+    return 0;
+}
+
+static int try_in_child(void *unused)
+{
+    int status;
+    (void)unused;
+    pid_t child = fork();
+    NEED(child >= 0);
+    if (child == 0)
+        _exit(try_parents() == 0 ? 0 : 1);
+    NEED(waitpid(child, &status, 0) == child);
+    return status == 0 ? 0 : 1;
+}
+
+/* The transport does not work in children: each gets one answer, and the parent's stream is whole. */
+static void test_a_child_keeps_off_its_parents_connection(void **state)
+{
+    begin(state);
+    connect_and_use(importer, exporter, 0);
+    TELL_OK(importer, open_barrier);
+    assert_int_equal(actor_run(importer, try_in_child, NULL, 0), 0);
+    TELL_OK(importer, put64, .offset = 8, .value = 78);
+    TELL_OK(importer, close_barrier);
+    assert_int_equal(ASK(exporter, load, .offset = 8).value, 78);
+    TELL_OK(importer, post_import);
+    TELL_OK(exporter, wait_export, .timeout = WAIT_MS);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, tear_down)
 
 /* ---------------------------------------------------------------- fork */
@@ -502,6 +543,7 @@ int main(void)
         TEST(test_many_imports),
         TEST(test_a_controller_of_another_transport),
         TEST(test_importers_leave_descriptors),
+        TEST(test_a_child_keeps_off_its_parents_connection),
         TEST(test_fork_amid_imports),
     };
     return cmocka_run_group_tests_name("integration.hosts." TRANSPORT, tests, NULL, NULL);

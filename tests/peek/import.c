@@ -25,7 +25,6 @@ struct peek_conn {
     int socket;
     int listening; /* for signals of the exporter, from arm() on; -1 without them */
     struct peek_blob blob;
-    pid_t process;
     pthread_mutex_t lock; /* one request at a time; guards what follows */
     atomic_int broken;    /* enum rsm_status: what every further access gets; read by anybody */
     struct rsm_work works[WORKS];
@@ -68,8 +67,6 @@ static enum rsm_status exchange(int socket, const struct peek_request *request, 
 static enum rsm_status ask(struct peek_conn *conn, const struct peek_request *request,
                            size_t outward, struct peek_reply *reply, size_t inward)
 {
-    if (conn->process != getpid())
-        return RSM_ST_STALE;
     enum rsm_status status = (enum rsm_status)atomic_load(&conn->broken);
     if (status == RSM_ST_OK)
         status = exchange(conn->socket, request, offsetof(struct peek_request, data) + outward,
@@ -119,6 +116,8 @@ static enum rsm_status peek_connect(struct rsm_port *port, const struct rsm_offe
     struct peek_request request = {.operation = PEEK_BEGIN};
     struct peek_reply reply;
     (void)size, (void)rights;
+    if (offer->size < sizeof *offer || offer->node == 0) /* what every transport is to be told */
+        return RSM_ST_INVALID;
     if (offer->fd_count != 0 || offer->blob_len != sizeof blob)
         return RSM_ST_PROTOCOL;
     memcpy(&blob, offer->blob, sizeof blob);
@@ -128,7 +127,6 @@ static enum rsm_status peek_connect(struct rsm_port *port, const struct rsm_offe
     if (conn == NULL)
         return RSM_ST_NO_MEMORY;
     conn->base.caps = port->caps;
-    conn->process = getpid();
     conn->socket = conn->listening = -1;
     request.offset = blob.key;
     enum rsm_status status = reach(&blob, &conn->socket);
@@ -330,8 +328,6 @@ static enum rsm_status peek_arm_signals(struct rsm_conn *base)
 {
     struct peek_conn *conn = conn_of(base);
     struct peek_request request = {.operation = PEEK_LISTEN, .offset = conn->blob.key};
-    if (conn->process != getpid())
-        return RSM_ST_STALE;
     return send(conn->listening, &request, offsetof(struct peek_request, data), MSG_NOSIGNAL) > 0
                ? RSM_ST_OK
                : RSM_ST_UNREACHABLE;
@@ -342,8 +338,6 @@ static enum rsm_status peek_poll_signals(struct rsm_conn *base, struct rsm_signa
     struct peek_conn *conn = conn_of(base);
     struct peek_signals packet;
     *taken = (struct rsm_signals){.count = 0};
-    if (conn->process != getpid())
-        return RSM_ST_STALE;
     ssize_t length = recv(conn->listening, &packet, sizeof packet, MSG_DONTWAIT);
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return RSM_ST_OK;
@@ -372,8 +366,8 @@ static const struct rsm_signal_ops signal_ops = {
 };
 #endif
 
-PEEK_VISIBLE extern const struct rsm_import_ops rsm_transport_import_ops_v2;
-const struct rsm_import_ops rsm_transport_import_ops_v2 = {
+PEEK_VISIBLE extern const struct rsm_import_ops rsm_transport_import_ops_v1;
+const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     RSM_IMPORT_OPS_HEAD,
     .name = PEEK_NAME,
     .open = peek_open,

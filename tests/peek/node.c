@@ -70,7 +70,7 @@ static struct peek_extent *extent_of(struct rsm_extent *extent)
 static enum rsm_status peek_open(const struct rsm_controller_info *info,
                                  struct rsm_node_port **made)
 {
-    if (info->peer_timeout_ms == 0) /* what every transport is to be told */
+    if (info->peer_timeout_ms == 0 || info->address == NULL) /* what every one is to be told */
         return RSM_ST_INVALID;
     struct peek_node_port *port = calloc(1, sizeof *port);
     if (port == NULL)
@@ -111,7 +111,8 @@ static void peek_close(struct rsm_node_port *base)
 static void peek_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
 {
     (void)port;
-    *attr = (struct rsm_port_attr){.access_sizes = 1 | 2 | 4 | 8,
+    *attr = (struct rsm_port_attr){.size = attr->size,
+                                   .access_sizes = 1 | 2 | 4 | 8,
                                    .atomic_sizes = 1 | 2 | 4 | 8,
                                    .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
                                    .max_segment_size = UINT64_MAX,
@@ -299,8 +300,8 @@ static const struct rsm_node_signal_ops signal_ops = {
 };
 #endif
 
-PEEK_VISIBLE extern const struct rsm_node_ops rsm_transport_node_ops_v2;
-const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+PEEK_VISIBLE extern const struct rsm_node_ops rsm_transport_node_ops_v1;
+const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     RSM_NODE_OPS_HEAD,
     .name = PEEK_NAME,
     .open = peek_open,

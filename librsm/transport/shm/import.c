@@ -56,7 +56,7 @@ static enum rsm_status shm_open_port(const struct rsm_controller_info *info, str
     struct shm_port *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    made->base.caps = maps() ? RSM_CAP_MAP : RSM_CAP_FAULT_SAFE;
+    made->base.caps = RSM_CAP_FORK | (maps() ? RSM_CAP_MAP : RSM_CAP_FAULT_SAFE);
     made->page = (uint64_t)sysconf(_SC_PAGESIZE);
     *port = &made->base;
     return RSM_ST_OK;

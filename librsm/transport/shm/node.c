@@ -79,6 +79,7 @@ static void shm_attributes(struct rsm_node_port *port, struct rsm_port_attr *att
     uint64_t page = port_of(port)->page;
     uint64_t memory = rsm_memory_size();
     *attr = (struct rsm_port_attr){
+        .size = attr->size,
         .access_sizes = 1 | 2 | 4 | 8,
         .atomic_sizes = 1 | 2 | 4 | 8,
         .page_size = page,

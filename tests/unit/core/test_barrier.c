@@ -202,6 +202,71 @@ static void a_post_is_refused_behind_a_failure_that_nobody_was_told_of(void **st
     conn->ops = &bed->table.ops;
 }
 
+/* ---------------------------------------------------------------- what a transport may bring */
+
+static unsigned acquired, in_one;
+
+static void count_acquire(struct rsm_conn *conn)
+{
+    (void)conn;
+    acquired++;
+}
+
+static enum rsm_status put_in_one(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                  size_t length)
+{
+    in_one++;
+    enum rsm_status status = conn->port->ops->put(conn, offset, src, length);
+    return status == RSM_ST_OK ? conn->port->ops->complete(conn) : status;
+}
+
+static void a_barrier_that_opens_acquires(void **state)
+{
+    struct bed *bed = *state;
+    struct rsm_import_ops ops = *bed->import.inner->ops;
+    ops.acquire = count_acquire;
+    bed->import.inner->ops = &ops;
+    acquired = 0;
+    (void)rsmcore_barrier_open(&bed->import);
+    assert_int_equal(acquired, 0); /* what the core does not know of, it does not call */
+    bed->import.acquires = true;
+    (void)rsmcore_barrier_open(&bed->import);
+    assert_int_equal(acquired, 1);
+    (void)rsmcore_barrier_open_for_calls(&bed->import);
+    assert_int_equal(acquired, 1);
+    bed->import.inner->ops = &bed->table.ops;
+}
+
+/* Late failures are counted as ever, and the error of the put itself is returned. */
+static void a_put_that_completes_is_one_call(void **state)
+{
+    struct bed *bed = *state;
+    struct rsmcore_import *import = &bed->import;
+    struct rsm_import_ops ops = *import->inner->ops;
+    const uint8_t byte = 5;
+    unsigned count;
+    ops.put_complete = put_in_one;
+    import->inner->ops = &ops;
+    in_one = 0;
+    fake_segment_delay(bed->segment, 1);
+    assert_int_equal(rsmcore_import_put_complete(import, 8, &byte, 1), RSM_ST_OK);
+    assert_int_equal(in_one, 1);
+    assert_int_equal(fake_segment_memory(bed->segment)[8], 5);
+    struct rsmcore_barrier barrier = rsmcore_barrier_open(import);
+    fake_segment_fail(bed->segment, FAKE_DELIVERY, 0, RSM_ST_TIMEOUT);
+    enum rsm_status status = rsmcore_import_put_complete(import, 8, &byte, 1);
+    assert_int_equal(status, RSM_ST_OK);
+    assert_int_equal(rsmcore_barrier_compare(import, barrier, status), RSM_ST_TRANSFER);
+    fake_segment_fail(bed->segment, FAKE_PUT, 0, RSM_ST_TIMEOUT);
+    assert_int_equal(rsmcore_import_put_complete(import, 8, &byte, 1), RSM_ST_TIMEOUT);
+    ops.put_complete = NULL; /* as of a connection that has become mappable */
+    fake_segment_forget(bed->segment);
+    assert_int_equal(rsmcore_import_put_complete(import, 8, &byte, 1), RSM_ST_OK);
+    fake_segment_calls(bed->segment, &count);
+    assert_int_equal(count, 3); /* put, complete, and the delivery between them */
+    import->inner->ops = &bed->table.ops;
+}
+
 /* ---------------------------------------------------------------- many threads */
 
 enum { ROUNDS = 2000, ASKERS = 3 };
@@ -253,6 +318,8 @@ int main(void)
         TEST(failures_of_all_calls_count),
         TEST(refusals_do_not_count),
         TEST(a_cut_connection_is_told_by_every_close),
+        TEST(a_barrier_that_opens_acquires),
+        TEST(a_put_that_completes_is_one_call),
         TEST(no_failure_is_lost_in_a_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

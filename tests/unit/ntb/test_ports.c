@@ -8,7 +8,7 @@
 #include "rsm/transport.h"
 #include "transport/ntb/common/ports.h"
 
-extern const struct rsm_node_ops rsm_transport_node_ops_v2;
+extern const struct rsm_node_ops rsm_transport_node_ops_v1;
 
 static char said[512];
 
@@ -24,9 +24,9 @@ static enum rsm_status open_device(const char *device)
         .size = sizeof info, .name = "ntb0", .device = device, .options = "", .node = 1};
     struct rsm_node_port *port;
     said[0] = '\0';
-    assert_int_equal(rsm_transport_node_ops_v2.check(&info),
-                     rsm_transport_node_ops_v2.open(&info, &port));
-    return rsm_transport_node_ops_v2.check(&info);
+    assert_int_equal(rsm_transport_node_ops_v1.check(&info),
+                     rsm_transport_node_ops_v1.open(&info, &port));
+    return rsm_transport_node_ops_v1.check(&info);
 }
 
 static void there_is_one_kind(void **state)

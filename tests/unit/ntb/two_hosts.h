@@ -22,10 +22,10 @@
 
 enum { PATIENCE_MS = 20000, TICK_US = 500, LENGTH = 4 * 4096 };
 
-extern const struct rsm_node_ops rsm_transport_node_ops_v2;
-extern const struct rsm_import_ops rsm_transport_import_ops_v2;
-static const struct rsm_node_ops *const node_ops = &rsm_transport_node_ops_v2;
-static const struct rsm_import_ops *const import_ops = &rsm_transport_import_ops_v2;
+extern const struct rsm_node_ops rsm_transport_node_ops_v1;
+extern const struct rsm_import_ops rsm_transport_import_ops_v1;
+static const struct rsm_node_ops *const node_ops = &rsm_transport_node_ops_v1;
+static const struct rsm_import_ops *const import_ops = &rsm_transport_import_ops_v1;
 
 /** What begin() finds at *state, or NULL there; members that are 0 have defaults. */
 struct settings {

@@ -415,13 +415,21 @@ static enum rsm_status fake_complete(struct rsm_conn *conn)
     return fake.complete;
 }
 
+static enum rsm_status fake_put_complete(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                         size_t length)
+{
+    fake.in_one++;
+    enum rsm_status status = fake_put(conn, offset, src, length);
+    return status == RSM_ST_OK ? fake_complete(conn) : status;
+}
+
 static enum rsm_status fake_health(struct rsm_conn *conn)
 {
     (void)conn;
     return RSM_ST_OK;
 }
 
-static const struct rsm_import_ops ops = {
+static struct rsm_import_ops ops = {
     .put = fake_put,
     .get = fake_get,
     .put_elems = fake_put_elems,
@@ -432,6 +440,11 @@ static const struct rsm_import_ops ops = {
 };
 
 static struct rsm_conn connection = {.ops = &ops};
+
+void fake_puts_in_one(bool so)
+{
+    ops.put_complete = so ? fake_put_complete : NULL;
+}
 
 enum rsm_status rsmcore_import_connect(struct rsmcore_controller *controller, uint32_t node,
                                        enum rsm_id_space space, uint32_t segment_id,

@@ -50,7 +50,7 @@ struct fake {
     uint32_t map_rights;
     bool map_fixed;
     unsigned posts, coalesced;
-    unsigned puts, gets, element_puts, element_gets, orders, completes;
+    unsigned puts, gets, element_puts, element_gets, orders, completes, in_one;
     unsigned width;
     size_t count;
 };
@@ -63,6 +63,8 @@ size_t fake_segment_length(void);
 void fake_reset(void);
 /** Cut every connection that exists. */
 void fake_abort(void);
+/** From now on the transport has, or has not, an operation to put and complete. */
+void fake_puts_in_one(bool so);
 /** A post from the other side. */
 void fake_raise(struct rsmcore_event *event);
 /* From now on rsmcore_event_state() says so. */

@@ -423,13 +423,15 @@ static void failures_of_transfer_and_completion_are_translated(void **state)
     {
         struct call call;
         make_call(&call, function);
-        for (size_t i = 0; i < COUNT(cases); i++) {
+        for (size_t i = 0; i < 2 * COUNT(cases); i++) {
+            const size_t which = i / 2;
             prepare(&call);
-            fake.transfer = cases[i].status;
-            assert_int_equal(perform(&call), cases[i].transfer_error);
+            call.able->core->reports_health = i % 2 == 0; /* two ways */
+            fake.transfer = cases[which].status;
+            assert_int_equal(perform(&call), cases[which].transfer_error);
             fake.transfer = RSM_ST_OK;
-            fake.complete = cases[i].status;
-            assert_int_equal(perform(&call), cases[i].complete_error);
+            fake.complete = cases[which].status;
+            assert_int_equal(perform(&call), cases[which].complete_error);
         }
         end_call(&call);
     }
@@ -451,6 +453,37 @@ static void an_error_that_another_thread_is_told_of_counts(void **state)
     }
 }
 
+/* In implicit mode a put of a block is one call of a transport that has one for it. */
+static void a_put_is_one_call_where_it_can_be(void **state)
+{
+    (void)state;
+    fake_puts_in_one(true);
+    EACH(function)
+    {
+        struct call call;
+        make_call(&call, function);
+        fake.in_one = 0;
+        unsigned blocks = fake.puts;
+        assert_int_equal(perform(&call), RSM_SUCCESS);
+        assert_int_equal(fake.in_one, fake.puts - blocks);
+        assert_int_equal(rsm_memseg_import_set_mode(call.able, RSM_BARRIER_MODE_EXPLICIT),
+                         RSM_SUCCESS);
+        fake.in_one = 0;
+        assert_int_equal(perform(&call), RSM_SUCCESS);
+        assert_int_equal(fake.in_one, 0);
+        assert_int_equal(rsm_memseg_import_set_mode(call.able, RSM_BARRIER_MODE_IMPLICIT),
+                         RSM_SUCCESS);
+        fake.failing = call.able->core;
+        assert_int_equal(perform(&call), RSMERR_BARRIER_FAILURE);
+        fake.failing = NULL;
+        fake.transfer = RSM_ST_TIMEOUT;
+        assert_int_equal(perform(&call), RSMERR_BARRIER_FAILURE);
+        fake.transfer = RSM_ST_OK;
+        end_call(&call);
+    }
+    fake_puts_in_one(false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -464,6 +497,7 @@ int main(void)
         TEST(an_aborted_connection_is_reported_as_the_states_demand),
         TEST(failures_of_transfer_and_completion_are_translated),
         TEST(an_error_that_another_thread_is_told_of_counts),
+        TEST(a_put_is_one_call_where_it_can_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,11 +13,11 @@
  *  - "slow" (with OUTSIDE_SLOW): making and freeing an extent of more than a page takes as many
  *    milliseconds as the controller's options say, in whatever thread.
  */
-#define rsm_transport_import_ops_v2 skeleton_import_ops
-#define rsm_transport_node_ops_v2   skeleton_node_ops
+#define rsm_transport_import_ops_v1 skeleton_import_ops
+#define rsm_transport_node_ops_v1   skeleton_node_ops
 #include "../../../examples/transport/skeleton.c" /* NOLINT(bugprone-suspicious-include) */
-#undef rsm_transport_import_ops_v2
-#undef rsm_transport_node_ops_v2
+#undef rsm_transport_import_ops_v1
+#undef rsm_transport_node_ops_v1
 
 #include <limits.h>
 #include <stdio.h>
@@ -54,8 +54,8 @@ static enum rsm_status window_extent_check(struct rsm_port *port, int fd, uint64
 }
 #endif
 
-VISIBLE extern const struct rsm_import_ops rsm_transport_import_ops_v2;
-const struct rsm_import_ops rsm_transport_import_ops_v2 = {
+VISIBLE extern const struct rsm_import_ops rsm_transport_import_ops_v1;
+const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     RSM_IMPORT_OPS_HEAD, /* version and sizes */
     .name = NAME,
     .open = skeleton_open,
@@ -71,7 +71,7 @@ const struct rsm_import_ops rsm_transport_import_ops_v2 = {
 #endif
 };
 
-VISIBLE extern const struct rsm_node_ops rsm_transport_node_ops_v2;
+VISIBLE extern const struct rsm_node_ops rsm_transport_node_ops_v1;
 
 #if defined(OUTSIDE_SHARED)
 
@@ -116,7 +116,7 @@ static enum rsm_status shared_offer(struct rsm_node_port *port,
     return RSM_ST_UNREACHABLE;
 }
 
-const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     RSM_NODE_OPS_HEAD,
     .name = NAME,
     .open = shared_open,
@@ -190,7 +190,7 @@ static void window_extent_free(struct rsm_node_port *port, struct rsm_extent *ex
     free(extent);
 }
 
-const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     RSM_NODE_OPS_HEAD,
     .name = NAME,
     .open = window_open,
@@ -255,7 +255,7 @@ static void slow_extent_free(struct rsm_node_port *port, struct rsm_extent *exte
     node_extent_free(port, extent);
 }
 
-const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     RSM_NODE_OPS_HEAD,
     .name = NAME,
     .open = slow_open,
@@ -418,7 +418,7 @@ static void news_dispatch(struct rsm_node_port *port, const struct rsm_node_upca
     }
 }
 
-const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     RSM_NODE_OPS_HEAD,
     .name = NAME,
     .open = news_open,

@@ -5,12 +5,12 @@
  */
 #include <rsm/transport.h>
 
-#if defined(BAD_FORMER) /* of the former version of the interface */
-#define TABLE rsm_transport_import_ops_v1
+#if defined(BAD_LATER) /* of a later version of the interface */
+#define TABLE rsm_transport_import_ops_v2
 #elif defined(BAD_SYMBOL)
 #define TABLE rsm_transport_operations
 #else
-#define TABLE rsm_transport_import_ops_v2
+#define TABLE rsm_transport_import_ops_v1
 #endif
 
 #if defined(BAD_ABI)

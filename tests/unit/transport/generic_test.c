@@ -2,6 +2,9 @@
 /** @file The generic forms of operations over the fake transport, and that one itself. */
 #include "check.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "fixture.h"
 
 /* ------------------------------------------------------------------ generic forms */
@@ -223,6 +226,78 @@ static void a_late_error_is_counted_and_stays(void **state)
     assert_int_equal(fake_segment_memory(f->segment)[10], 0);
 }
 
+/* ------------------------------------------------------------------ forked children */
+
+/* A bit for each operation that answered otherwise. */
+static unsigned wrong_answers(struct rsm_conn *conn, enum rsm_status wanted)
+{
+    uint64_t word = 0;
+    const struct rsm_transfer entry = {&word, 0, sizeof word};
+    unsigned done, wrong = 0, bit = 0;
+    const enum rsm_status answers[] = {
+        conn->ops->put(conn, 0, &word, sizeof word),
+        conn->ops->get(conn, 0, &word, sizeof word),
+        conn->ops->put_elems(conn, 0, &word, sizeof word, 1),
+        conn->ops->get_elems(conn, 0, &word, sizeof word, 1),
+        conn->ops->putv(conn, &entry, 1, &done),
+        conn->ops->getv(conn, &entry, 1, &done),
+        conn->ops->order(conn),
+        conn->ops->complete(conn),
+        conn->ops->health(conn),
+    };
+    for (; bit < sizeof answers / sizeof answers[0]; bit++)
+        wrong |= (unsigned)(answers[bit] != wanted) << bit;
+    if (wanted == RSM_ST_STALE) {
+        struct rsm_signals taken;
+        void *address = NULL;
+        wrong |= (unsigned)(conn->ops->signals->post(conn, false) != wanted) << bit++;
+        wrong |= (unsigned)(conn->ops->signals->poll(conn, &taken) != wanted) << bit++;
+        wrong |= (unsigned)(conn->ops->signals->arm(conn) != wanted) << bit++;
+        wrong |= (unsigned)(conn->ops->signals->fd(conn) != -1) << bit++;
+        wrong |= (unsigned)(conn->ops->map(conn, 0, 8, RSM_RIGHT_READ, false, &address) != wanted)
+                 << bit++;
+    }
+    return wrong;
+}
+
+static int in_child(struct fixture *f, enum rsm_status wanted, bool reaches)
+{
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        unsigned count, wrong = wrong_answers(f->conn, wanted);
+        rsmcore_conn_close(f->conn);
+        fake_segment_calls(f->segment, &count);
+        _exit(wrong != 0 || (count != 0) != reaches);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+/* The transport hears of nothing in the child, not even of the end of the connection. */
+static void a_child_gets_one_answer(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(in_child(f, RSM_ST_STALE, false), 0);
+    assert_int_equal(wrong_answers(f->conn, RSM_ST_OK), 0);
+}
+
+static void a_connection_that_works_in_children(void **state)
+{
+    struct fixture *f = *state;
+    struct rsm_offer offer = {.size = sizeof offer};
+    rsmcore_conn_close(f->conn);
+    f->port->caps |= RSM_CAP_FORK;
+    fake_segment_offer(f->segment, &offer);
+    assert_status(
+        rsmcore_conn_open(f->port, &offer, 4096, RSM_RIGHT_READ | RSM_RIGHT_WRITE, &f->conn),
+        RSM_ST_OK);
+    f->port->caps &= ~RSM_CAP_FORK; /* it is one for all tests */
+    fake_segment_forget(f->segment);
+    assert_int_equal(in_child(f, RSM_ST_OK, true), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +311,8 @@ int main(void)
         FIXTURE_TEST(delayed_puts_arrive_at_order_and_not_before),
         FIXTURE_TEST(delayed_puts_are_reordered),
         FIXTURE_TEST(a_late_error_is_counted_and_stays),
+        FIXTURE_TEST(a_child_gets_one_answer),
+        FIXTURE_TEST(a_connection_that_works_in_children),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ static void another_abi_is_not_looked_into(void **state)
 static void a_shorter_table_gets_generic_forms(void **state)
 {
     struct fixture *f = *state;
-    size_t size = offsetof(struct rsm_import_ops, health);
+    size_t size = offsetof(struct rsm_import_ops, put_elems);
     struct rsm_import_ops short_ops = fake_import_ops;
     struct rsmcore_import_table table;
     const struct rsm_import_ops *full = &table.ops;
@@ -113,7 +113,7 @@ static void a_shorter_table_gets_generic_forms(void **state)
     assert_status(full->signals->poll(f->conn, &taken), RSM_ST_UNSUPPORTED);
     assert_int_equal(taken.count, 0);
     assert_false(taken.coalesced);
-    assert_int_equal(rsmcore_import_abilities(full), RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE);
+    assert_int_equal(rsmcore_import_abilities(full), RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE | RSM_CAP_FORK);
 }
 
 static enum rsm_status failed_health(struct rsm_conn *conn)
@@ -224,6 +224,12 @@ static void capabilities_are_those_of_port_and_connection(void **state)
     conn_caps = 0;
     assert_status(rsmcore_conn_open(port, &offer, 4096, 0, &conn), RSM_ST_OK);
     assert_ptr_equal(conn->port, port);
+    assert_ptr_equal(conn->ops, &table.guarded);
+    rsmcore_conn_close(conn);
+    port->caps |= RSM_CAP_FORK;
+    conn_caps = RSM_CAP_FORK;
+    disconnected = 1;
+    assert_status(rsmcore_conn_open(port, &offer, 4096, 0, &conn), RSM_ST_OK);
     assert_ptr_equal(conn->ops, &table.ops);
     rsmcore_conn_close(conn);
     assert_int_equal(disconnected, 2);

@@ -28,8 +28,8 @@ static void an_incomplete_node_table_is_refused(void **state)
     assert_status(rsmcore_node_ops_complete(&given, &full), RSM_ST_INVALID);
 }
 
-/* The first version of the node table ended here. */
-#define FIRST_NODE_SIZE offsetof(struct rsm_node_ops, event_fd)
+/* What is mandatory ends here. */
+#define FIRST_NODE_SIZE offsetof(struct rsm_node_ops, check)
 
 static void an_older_node_table_gets_generic_forms(void **state)
 {

@@ -19,7 +19,7 @@ static const struct {
     const char *built;
 } modules[] = {
     {"skeleton", "skeleton"},     {"misnamed", "skeleton"},   {"bad_abi", "bad_abi"},
-    {"bad_symbol", "bad_symbol"}, {"bad_table", "bad_table"}, {"bad_former", "bad_former"},
+    {"bad_symbol", "bad_symbol"}, {"bad_table", "bad_table"}, {"bad_later", "bad_later"},
 };
 enum { MODULES = sizeof modules / sizeof *modules };
 
@@ -106,7 +106,7 @@ static void bad_modules_are_refused(void **state)
     refused("bad_abi", "another version");
     refused("bad_symbol", RSM_IMPORT_OPS_SYMBOL);
     refused("bad_table", "missing");
-    refused("bad_former", "built for version 1 of the interface, and this is version 2");
+    refused("bad_later", "built for version 2 of the interface, and this is version 1");
     refused("misnamed", "another name");
     refused("absent", "librsm_absent.so");
 }

@@ -253,7 +253,7 @@ _Noreturn static void run_node(int socket, const char *options)
 {
     static struct node node;
     struct rsm_controller_info info = {.name = "sci0", .device = node_device(), .options = options};
-    node.ops = &rsm_transport_node_ops_v2;
+    node.ops = &rsm_transport_node_ops_v1;
     bool up = node.ops->open(&info, &node.port) == RSM_ST_OK;
     if (rsm_packet_send(socket, &up, 1, NULL, 0) != 0 || !up)
         exit(1);
@@ -329,7 +329,7 @@ struct pair *pair_open(const char *node_options, const char *import_options)
     assert_true(up);
     struct rsm_controller_info info = {
         .name = "sci0", .device = import_device(), .options = import_options};
-    assert_int_equal(rsmcore_import_ops_complete(&rsm_transport_import_ops_v2, &pair->table),
+    assert_int_equal(rsmcore_import_ops_complete(&rsm_transport_import_ops_v1, &pair->table),
                      RSM_ST_OK);
     pair->ops = &pair->table.ops;
     assert_int_equal(pair->ops->open(&info, &pair->port), RSM_ST_OK);

@@ -55,7 +55,7 @@ static enum rsm_status ntb_open_port(const struct rsm_controller_info *info, str
     struct ntb_port *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    made->base.caps = RSM_CAP_MAP | RSM_CAP_REMOTE_SIGNAL;
+    made->base.caps = RSM_CAP_MAP | RSM_CAP_REMOTE_SIGNAL | RSM_CAP_FORK;
     made->page = (uint64_t)sysconf(_SC_PAGESIZE);
     *port = &made->base;
     return RSM_ST_OK;
@@ -217,7 +217,7 @@ static enum rsm_status ntb_connect(struct rsm_port *port, const struct rsm_offer
         return RSM_ST_NO_MEMORY;
     made->size = size;
     made->page = port_of(port)->page;
-    made->conn.caps = RSM_CAP_MAP;
+    made->conn.caps = RSM_CAP_MAP | RSM_CAP_FORK;
     ntb_barrier_begin(&made->barrier, NULL, NULL);
     enum rsm_status status = build(made, offer, rights);
     if (status != RSM_ST_OK) {
@@ -331,7 +331,7 @@ static enum rsm_status ntb_post(struct rsm_conn *conn, bool coalesce)
 static const struct rsm_signal_ops ntb_signal_ops = {.size = sizeof(struct rsm_signal_ops),
                                                      .post = ntb_post};
 
-NTB_TABLE const struct rsm_import_ops rsm_transport_import_ops_v2 = {
+NTB_TABLE const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     RSM_IMPORT_OPS_HEAD,
     .name = "ntb",
     .open = ntb_open_port,

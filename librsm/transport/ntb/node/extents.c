@@ -437,8 +437,10 @@ enum rsm_status ntb_extent_make_for(struct rsm_node_port *port,
 static enum rsm_status make_own(struct rsm_node_port *port, uint64_t length, uint32_t flags,
                                 struct rsm_extent **extent)
 {
-    const struct rsm_extent_request request = {
-        .length = length, .uid = ntb_window_of(port)->shares.own_uid, .flags = flags};
+    const struct rsm_extent_request request = {.size = sizeof request,
+                                               .length = length,
+                                               .uid = ntb_window_of(port)->shares.own_uid,
+                                               .flags = flags};
     return ntb_extent_make_for(port, &request, extent);
 }
 

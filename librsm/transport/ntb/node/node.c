@@ -72,7 +72,8 @@ static void node_attributes(struct rsm_node_port *port, struct rsm_port_attr *at
     uint64_t pool = window->allocator.end - window->allocator.first;
     uint64_t pinned = window->pins ? window->in_place.end - window->in_place.first : 0;
     uint64_t one = pool > pinned ? pool : pinned;
-    *attr = (struct rsm_port_attr){.access_sizes = WIDTHS,
+    *attr = (struct rsm_port_attr){.size = attr->size,
+                                   .access_sizes = WIDTHS,
                                    .atomic_sizes = WIDTHS,
                                    .page_size = window->limits.granule,
                                    .max_segment_size = one,
@@ -105,7 +106,7 @@ static void node_dispatch(struct rsm_node_port *port, const struct rsm_node_upca
     ntb_window_report(window, up, context);
 }
 
-NTB_TABLE const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+NTB_TABLE const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     RSM_NODE_OPS_HEAD,
     .name = "ntb",
     .open = node_open,

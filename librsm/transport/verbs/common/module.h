@@ -7,8 +7,8 @@
 
 #define VERBS_TABLE __attribute__((visibility("default")))
 
-extern const struct rsm_node_ops rsm_transport_node_ops_v2;
-extern const struct rsm_import_ops rsm_transport_import_ops_v2;
+extern const struct rsm_node_ops rsm_transport_node_ops_v1;
+extern const struct rsm_import_ops rsm_transport_import_ops_v1;
 
 void rsm_transport_log_v1(rsm_transport_log log);
 

@@ -212,7 +212,7 @@ static const struct rsm_signal_ops signal_ops = {
     .acknowledge = verbs_acknowledge_signals,
 };
 
-VERBS_TABLE const struct rsm_import_ops rsm_transport_import_ops_v2 = {
+VERBS_TABLE const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     RSM_IMPORT_OPS_HEAD,
     .name = "verbs",
     .open = import_open_guarded,

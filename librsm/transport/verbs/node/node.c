@@ -118,6 +118,7 @@ static void node_attributes(struct rsm_node_port *base, struct rsm_port_attr *at
     const struct ibv_device_attr *device = &port->device.attr;
     uint64_t largest = device->max_mr_size < memory ? device->max_mr_size : memory;
     *attr = (struct rsm_port_attr){
+        .size = attr->size,
         .access_sizes = 1 | 2 | 4 | 8,
         .atomic_sizes = 1 | 2 | 4 | 8,
         .page_size = port->page,
@@ -184,7 +185,7 @@ static void node_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
     verbs_offer_revoke(verbs_node_port_of(port), verbs_node_offer_of(made));
 }
 
-VERBS_TABLE const struct rsm_node_ops rsm_transport_node_ops_v2 = {
+VERBS_TABLE const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     RSM_NODE_OPS_HEAD,
     .name = "verbs",
     .open = node_open,
