@@ -78,7 +78,7 @@ static bool ask_topology(struct collector *c, struct rsm_msg *msg, uint32_t inde
 /* Append a page. Nodes come in ascending order, so that the list ends: *more says whether it was
  * so. False: no memory. */
 static bool add_remotes(struct collector *c, struct controller *controller,
-                      const struct rsm_topology_reply *page, bool *more)
+                        const struct rsm_topology_reply *page, bool *more)
 {
     struct rsm_topology_remote *grown = realloc(
         controller->remotes, (controller->remote_count + page->remote_count + 1) * sizeof *grown);
