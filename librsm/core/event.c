@@ -160,8 +160,10 @@ static int sleep_on(struct rsm_event_counter *counter, int64_t deadline)
     return error;
 }
 
-static void spin(struct rsm_event_counter *counter)
+void rsmcore_event_spin(const struct rsm_event_counter *counter)
 {
+    if (!rsm_event_counter_may_spin(counter))
+        return;
     for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
         if (atomic_load_explicit(&counter->pending, memory_order_acquire) > 0)
             return;
@@ -217,8 +219,7 @@ static enum rsm_status wait_for_event(struct rsmcore_event *event, int timeout_m
         enum rsm_status state = rsmcore_event_state(event);
         return state == RSM_ST_OK ? RSM_ST_TIMEOUT : state;
     }
-    if (rsm_event_counter_may_spin(counter))
-        spin(counter);
+    rsmcore_event_spin(counter);
     return sleep_for_event(event, counter, deadline);
 }
 

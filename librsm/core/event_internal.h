@@ -46,6 +46,9 @@ struct rsmcore_event {
  *  fails: with what rsmd says, or RSM_ST_STALE where it has gone. */
 enum rsm_status rsmcore_event_open(struct rsmcore_event *event);
 
+/** Look at a counter for a moment, until it is not 0, before sleeping on it. */
+void rsmcore_event_spin(const struct rsm_event_counter *counter);
+
 /** Let all that wait, and all that will, return RSM_ST_STALE, and the descriptor be readable. Of a
  *  counter that is open. */
 void rsmcore_event_cancel(struct rsmcore_event *event);

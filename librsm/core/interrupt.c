@@ -122,6 +122,11 @@ enum rsm_status rsmcore_interrupt_descriptor(struct rsmcore_interrupt *interrupt
     return rsmcore_event_descriptor(interrupt->event, fd);
 }
 
+struct rsmcore_event *rsmcore_interrupt_event(const struct rsmcore_interrupt *interrupt)
+{
+    return interrupt->event;
+}
+
 /* ---------------------------------------------------------------- taking */
 
 static void request_messages(const struct rsmcore_interrupt *interrupt, uint32_t max,

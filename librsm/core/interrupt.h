@@ -61,6 +61,9 @@ void rsmcore_interrupt_withdraw(struct rsmcore_interrupt *interrupt);
  * or after a cancellation. The same at each call; closed by rsmcore_interrupt_remove(). */
 enum rsm_status rsmcore_interrupt_descriptor(struct rsmcore_interrupt *interrupt, int *fd);
 
+/** Its event counter, to sleep on (core/event_sleep.h). It is open. */
+struct rsmcore_event *rsmcore_interrupt_event(const struct rsmcore_interrupt *interrupt);
+
 /**
  * Find the interrupt of a node, the own one or another that @p controller reaches.
  * @return RSM_ST_OK, RSM_ST_NOT_FOUND, RSM_ST_DENIED, RSM_ST_INVALID, RSM_ST_UNREACHABLE,

@@ -218,3 +218,8 @@ enum rsm_status rsmcore_records_descriptor(struct rsmcore_records *records, int 
 {
     return rsmcore_event_descriptor(records->event, fd);
 }
+
+struct rsmcore_event *rsmcore_records_event(const struct rsmcore_records *records)
+{
+    return records->event;
+}

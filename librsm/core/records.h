@@ -52,6 +52,9 @@ void rsmcore_records_cancel(struct rsmcore_records *records);
  *  after a cancellation. The same at each call; closed by rsmcore_records_destroy(). */
 enum rsm_status rsmcore_records_descriptor(struct rsmcore_records *records, int *fd);
 
+/** The event counter, to sleep on (core/event_sleep.h). It is open. */
+struct rsmcore_event *rsmcore_records_event(const struct rsmcore_records *records);
+
 RSMCORE_EXPORTS_END
 
 #endif

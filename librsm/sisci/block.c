@@ -73,7 +73,7 @@ static void call_back(void *argument)
     (void)source->callback(source->argument, source->handle, source->outcome);
 }
 
-static bool listen(void *argument)
+static enum sisci_turn take_turn(void *argument)
 {
     struct source *source = argument;
     sci_error_t outcome = move(source);
@@ -84,12 +84,12 @@ static bool listen(void *argument)
     pthread_cond_broadcast(&source->over);
     pthread_mutex_unlock(&source->lock);
     if (source->callback == NULL)
-        return false;
+        return SISCI_TURN_LAST;
     sisci_call_deep(call_back, source);
     struct sisci_object *object = sisci_hold(source->handle, SISCI_BLOCK_TRANSFER);
     if (object != NULL)
         (void)sisci_end(object, SISCI_END_ALL);
-    return false;
+    return SISCI_TURN_LAST;
 }
 
 static void finish_source(void *argument)
@@ -100,8 +100,8 @@ static void finish_source(void *argument)
     free(source);
 }
 
-static const struct sisci_listener_type listener_type = {
-    .name = "sisci-block", .listen = listen, .finish = finish_source};
+static const struct sisci_listener_type listener_type = {.take_turn = take_turn,
+                                                         .finish = finish_source};
 
 /* ------------------------------------------------------------------ beginning and end */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The threads of DMA queues, and what they share with the queue */
+/* What threads do for DMA queues, and what it shares with the queue */
 #include <errno.h>
 #include <stdlib.h>
 #include <utlist.h>
@@ -30,8 +30,6 @@ struct sisci_dma_engine *sisci_dma_engine_make(void)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&engine->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    pthread_cond_init(&engine->work, NULL);
-    pthread_cond_init(&engine->due, NULL);
     pthread_mutex_init(&engine->lock, NULL);
     atomic_init(&engine->holders, 1);
     atomic_init(&engine->state, SCI_DMAQUEUE_IDLE);
@@ -47,8 +45,6 @@ void sisci_dma_engine_drop(struct sisci_dma_engine *engine)
     LL_FOREACH_SAFE(engine->calls, call, next)
     free(call);
     pthread_cond_destroy(&engine->changed);
-    pthread_cond_destroy(&engine->work);
-    pthread_cond_destroy(&engine->due);
     pthread_mutex_destroy(&engine->lock);
     free(engine);
 }
@@ -58,8 +54,8 @@ void sisci_dma_set_state(struct sisci_dma_engine *engine, sci_dma_queue_state_t 
     engine->posts += state == SCI_DMAQUEUE_POSTED;
     atomic_store(&engine->state, state);
     pthread_cond_broadcast(&engine->changed);
-    if (engine->ended)
-        pthread_cond_signal(&engine->due); /* there may be no more calls than those */
+    if (engine->ended && engine->caller != NULL)
+        sisci_listener_wake(engine->caller); /* there may be no more calls than those */
 }
 
 /* Called with the lock held. */
@@ -97,13 +93,6 @@ static sci_dma_queue_state_t state_after(sci_error_t outcome)
     }
 }
 
-/* Called with the lock held. */
-static void append_call(struct sisci_dma_engine *engine, struct sisci_dma_call *call)
-{
-    LL_APPEND(engine->calls, call);
-    pthread_cond_signal(&engine->due);
-}
-
 /* Move the bytes of what has been posted. The segments are not busy any more when the state says
  * that it has ended. */
 static sci_error_t carry_out(struct sisci_dma_engine *engine, struct sisci_dma_call *call)
@@ -115,27 +104,31 @@ static sci_error_t carry_out(struct sisci_dma_engine *engine, struct sisci_dma_c
     pthread_mutex_lock(&engine->lock);
     atomic_store(&engine->stop, engine->ended);
     engine->outcome = outcome;
-    if (call->callback != NULL)
-        append_call(engine, call);
-    else
+    if (call->callback != NULL) {
+        LL_APPEND(engine->calls, call);
+        sisci_listener_wake_next(engine->caller);
+    } else {
         free(call);
+    }
     sisci_dma_set_state(engine, state_after(outcome));
     pthread_mutex_unlock(&engine->lock);
     return outcome;
 }
 
-static bool move_next(void *argument)
+/* One transfer: then the thread calls the program. The last turn of a queue that ends comes after it. */
+static enum sisci_turn move_next(void *argument)
 {
     struct sisci_dma_engine *engine = argument;
     pthread_mutex_lock(&engine->lock);
-    while (engine->posted == NULL && !engine->ended)
-        pthread_cond_wait(&engine->work, &engine->lock);
     struct sisci_dma_call *call = engine->posted;
+    bool ended = engine->ended;
     engine->posted = NULL;
     pthread_mutex_unlock(&engine->lock);
     if (call != NULL)
         (void)carry_out(engine, call);
-    return call != NULL;
+    if (!ended)
+        return SISCI_TURN_IDLE;
+    return call != NULL ? SISCI_TURN_AGAIN : SISCI_TURN_LAST;
 }
 
 /* ------------------------------------------------------------------ calling */
@@ -147,25 +140,21 @@ static void call_program(void *argument)
     (void)call->callback(call->argument, call->handle, call->status);
 }
 
-/* Calls that are due are made before the thread ends, unless a callback of it ends it. */
-static bool call_next(void *argument)
+/* Calls that are due are made before the last turn, unless a callback of the queue ends it. */
+static enum sisci_turn call_next(void *argument)
 {
     struct sisci_dma_engine *engine = argument;
     pthread_mutex_lock(&engine->lock);
-    while (engine->calls == NULL &&
-           !(engine->ended && atomic_load(&engine->state) != SCI_DMAQUEUE_POSTED))
-        pthread_cond_wait(&engine->due, &engine->lock);
-    struct sisci_dma_call *call = engine->calls;
-    if (engine->silent)
-        call = NULL;
-    else if (call != NULL)
+    struct sisci_dma_call *call = engine->silent ? NULL : engine->calls;
+    bool last = engine->ended && atomic_load(&engine->state) != SCI_DMAQUEUE_POSTED;
+    if (call != NULL)
         LL_DELETE(engine->calls, call);
     pthread_mutex_unlock(&engine->lock);
     if (call == NULL)
-        return false;
+        return last ? SISCI_TURN_LAST : SISCI_TURN_IDLE;
     sisci_call_deep(call_program, call);
     free(call);
-    return true;
+    return SISCI_TURN_AGAIN;
 }
 
 static void finish(void *engine)
@@ -173,17 +162,15 @@ static void finish(void *engine)
     sisci_dma_engine_drop(engine);
 }
 
-static const struct sisci_listener_type mover_type = {
-    .name = "sisci-dma", .listen = move_next, .finish = finish};
-static const struct sisci_listener_type caller_type = {
-    .name = "sisci-dma-call", .listen = call_next, .finish = finish};
+static const struct sisci_listener_type mover_type = {.take_turn = move_next, .finish = finish};
+static const struct sisci_listener_type caller_type = {.take_turn = call_next, .finish = finish};
 
 /* ------------------------------------------------------------------ posting */
 
 /* Called with the lock held. */
-static sci_error_t need_thread(struct sisci_dma_engine *engine,
-                               const struct sisci_listener_type *type,
-                               struct sisci_listener **listener)
+static sci_error_t need_listener(struct sisci_dma_engine *engine,
+                                 const struct sisci_listener_type *type,
+                                 struct sisci_listener **listener)
 {
     if (*listener != NULL)
         return SCI_ERR_OK;
@@ -195,14 +182,14 @@ static sci_error_t need_thread(struct sisci_dma_engine *engine,
 }
 
 /* Called with the lock held. */
-static sci_error_t need_threads(struct sisci_dma_queue *queue,
-                                const struct sisci_dma_manner *manner)
+static sci_error_t need_listeners(struct sisci_dma_engine *engine,
+                                  const struct sisci_dma_manner *manner)
 {
-    sci_error_t error = queue->engine->ended ? SCI_ERR_CANCELLED : SCI_ERR_OK;
+    sci_error_t error = engine->ended ? SCI_ERR_CANCELLED : SCI_ERR_OK;
     if (error == SCI_ERR_OK && !manner->wait)
-        error = need_thread(queue->engine, &mover_type, &queue->mover);
+        error = need_listener(engine, &mover_type, &engine->mover);
     if (error == SCI_ERR_OK && manner->callback != NULL)
-        error = need_thread(queue->engine, &caller_type, &queue->caller);
+        error = need_listener(engine, &caller_type, &engine->caller);
     return error;
 }
 
@@ -259,7 +246,7 @@ static void enter(struct sisci_dma_queue *queue, struct sisci_dma_call *call,
     if (atomic_load(&engine->state) != SCI_DMAQUEUE_POSTED) /* else it was claimed */
         sisci_dma_set_state(engine, SCI_DMAQUEUE_POSTED);
     if (!manner->wait)
-        pthread_cond_signal(&engine->work);
+        sisci_listener_wake(engine->mover);
 }
 
 sci_error_t sisci_dma_post(struct sisci_dma_queue *queue, struct sisci_dma_transfer *transfer,
@@ -267,7 +254,7 @@ sci_error_t sisci_dma_post(struct sisci_dma_queue *queue, struct sisci_dma_trans
 {
     struct sisci_dma_engine *engine = queue->engine;
     struct sisci_dma_call *call = make_call(engine, transfer, manner);
-    sci_error_t error = call != NULL ? need_threads(queue, manner) : SCI_ERR_NOSPC;
+    sci_error_t error = call != NULL ? need_listeners(engine, manner) : SCI_ERR_NOSPC;
     if (error == SCI_ERR_OK)
         enter(queue, call, manner);
     else if (atomic_load(&engine->state) == SCI_DMAQUEUE_POSTED)

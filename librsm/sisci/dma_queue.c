@@ -20,8 +20,10 @@ static void cancel(struct sisci_object *object)
     pthread_mutex_lock(&engine->lock);
     engine->ended = true;
     atomic_store(&engine->stop, true);
-    pthread_cond_signal(&engine->work);
-    pthread_cond_signal(&engine->due);
+    if (engine->mover != NULL)
+        sisci_listener_wake(engine->mover);
+    if (engine->caller != NULL)
+        sisci_listener_wake(engine->caller);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -36,11 +38,12 @@ static void silence(struct sisci_dma_engine *engine)
 static void release(struct sisci_object *object)
 {
     struct sisci_dma_queue *queue = (struct sisci_dma_queue *)object;
-    if (queue->mover != NULL)
-        (void)sisci_listener_end(queue->mover); /* which calls nobody */
-    if (queue->caller != NULL && !sisci_listener_end(queue->caller))
-        silence(queue->engine);
-    sisci_dma_engine_drop(queue->engine);
+    struct sisci_dma_engine *engine = queue->engine;
+    if (engine->mover != NULL)
+        (void)sisci_listener_end(engine->mover); /* which calls nobody */
+    if (engine->caller != NULL && !sisci_listener_end(engine->caller))
+        silence(engine);
+    sisci_dma_engine_drop(engine);
     free(queue->requests);
 }
 

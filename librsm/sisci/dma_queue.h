@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * DMA queues. A queue has up to two threads: one that moves bytes, begun by the first transfer that
+ * DMA queues. A queue has up to two listeners: one that moves bytes, begun by the first transfer that
  * the program does not wait for, and one that calls the program, begun by the first transfer with a
- * callback. So a callback may start the next transfer of its own queue and wait for it.
+ * callback. So a callback may start the next transfer of its own queue and wait for it. The thread
+ * that has moved the bytes calls the program, unless it is in an earlier callback of the queue.
  */
 #ifndef SISCI_DMA_QUEUE_H
 #define SISCI_DMA_QUEUE_H
@@ -17,22 +18,21 @@
 
 struct sisci_dma_call;
 
-/** What the threads of a queue work on. The queue holds it, and each of them does. */
+/** What the listeners of a queue work on. The queue holds it, and each of them does. */
 struct sisci_dma_engine {
     atomic_uint holders;
     _Atomic(sci_dma_queue_state_t) state; /**< changed under the lock */
     atomic_bool stop;                     /**< end the transfer that is posted */
     pthread_mutex_t lock;                 /**< guards what follows */
     pthread_cond_t changed;               /**< the state: for those who wait */
-    pthread_cond_t work; /**< something is posted, or the queue ends: for the mover */
-    pthread_cond_t due;  /**< a call is due, or the queue ends: for the caller */
     bool ended;          /**< the queue is being ended: nothing is posted any more */
     bool silent;         /**< ... in a callback of its own: the program is not called any more */
     bool calls_back;     /**< the latest transfer has a callback */
     uint64_t posts;      /**< how often something was posted */
     sci_error_t outcome; /**< of the latest transfer; SCI_ERR_OK while there is none */
-    struct sisci_dma_call *posted; /**< for the thread that moves bytes; NULL: nothing */
-    struct sisci_dma_call *calls;  /**< for the thread that calls the program, the oldest first */
+    struct sisci_listener *mover, *caller; /**< NULL: not needed yet */
+    struct sisci_dma_call *posted;         /**< for the mover; NULL: nothing */
+    struct sisci_dma_call *calls;          /**< for the caller, the oldest first */
     sci_dma_queue_t handle;
 };
 
@@ -41,7 +41,6 @@ struct sisci_dma_queue {
     struct sisci_dma_engine *engine;
     unsigned adapter;
     /* The engine's lock guards what follows. */
-    struct sisci_listener *mover, *caller; /**< NULL: not needed yet */
     unsigned max_entries, entries, room;
     uint64_t tickets;                   /**< how many entries it has gathered in its life */
     struct sisci_dma_request *requests; /**< those gathered */

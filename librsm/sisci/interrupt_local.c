@@ -50,23 +50,28 @@ static void call_back(void *argument)
     source->again = action != SCI_CALLBACK_CANCEL;
 }
 
-static bool listen(void *argument)
+static struct rsmcore_event *event_of(const void *argument)
+{
+    const struct source *source = argument;
+    return rsmcore_interrupt_event(source->core);
+}
+
+static enum sisci_turn take_turn(void *argument)
 {
     struct source *source = argument;
     source->length = source->has_data ? sizeof source->data : 0;
-    switch (rsmcore_interrupt_wait(source->core, -1, source->has_data ? source->data : NULL,
+    switch (rsmcore_interrupt_wait(source->core, 0, source->has_data ? source->data : NULL,
                                    source->has_data ? &source->length : NULL)) {
     case RSM_ST_OK:
         sisci_call_deep(call_back, source);
-        return source->again;
+        return source->again ? SISCI_TURN_AGAIN : SISCI_TURN_LAST;
     case RSM_ST_STALE: /* removed, or the daemon has gone */
-        return false;
-    case RSM_ST_INTERRUPTED:
+        return SISCI_TURN_LAST;
     case RSM_ST_TIMEOUT:
-        return true;
+        return SISCI_TURN_IDLE;
     default:
         usleep(PAUSE_US);
-        return true;
+        return SISCI_TURN_AGAIN;
     }
 }
 
@@ -78,7 +83,7 @@ static void finish_source(void *argument)
 }
 
 static const struct sisci_listener_type listener_type = {
-    .name = "sisci-interrupt", .listen = listen, .finish = finish_source};
+    .event = event_of, .take_turn = take_turn, .finish = finish_source};
 
 /* ------------------------------------------------------------------ beginning and end */
 

@@ -34,11 +34,13 @@ enum rsm_status sisci_event_take(struct rsmcore_records *records, int timeout_ms
     return RSM_ST_OK;
 }
 
-bool sisci_event_try_again(enum rsm_status status)
+enum sisci_turn sisci_event_turn(enum rsm_status status)
 {
     if (status == RSM_ST_STALE || status == RSM_ST_ABORTED)
-        return false;
-    if (status != RSM_ST_NO_RESOURCES && status != RSM_ST_INTERRUPTED)
+        return SISCI_TURN_LAST;
+    if (status == RSM_ST_TIMEOUT)
+        return SISCI_TURN_IDLE;
+    if (status != RSM_ST_NO_RESOURCES)
         usleep(PAUSE_US); /* the daemon did not answer, or there is no memory */
-    return true;
+    return SISCI_TURN_AGAIN;
 }

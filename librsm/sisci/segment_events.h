@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "core/records.h"
+#include "listener.h"
 #include "object.h"
 #include "sisci_api.h"
 
@@ -23,8 +24,8 @@ struct sisci_event {
 enum rsm_status sisci_event_take(struct rsmcore_records *records, int timeout_ms,
                                  struct sisci_event *event);
 
-/** What a listener does when waiting has failed: true, after a while, unless the wait can never
- *  succeed again. */
-bool sisci_event_try_again(enum rsm_status status);
+/** What a listener's turn was that got this status instead of an event: after a while, if that is a
+ *  failure that may pass. */
+enum sisci_turn sisci_event_turn(enum rsm_status status);
 
 #endif

@@ -52,16 +52,22 @@ static void call_program(void *argument)
                                           call->event.reason, call->event.node, 0, SCI_ERR_OK);
 }
 
-static bool listen(void *bytes)
+static struct rsmcore_event *event_of(const void *bytes)
+{
+    const struct sisci_local_source *source = bytes;
+    return rsmcore_records_event(source->records);
+}
+
+static enum sisci_turn take_turn(void *bytes)
 {
     struct call call = {.source = bytes};
     if (atomic_load(&call.source->ended))
-        return false;
-    enum rsm_status status = sisci_event_take(call.source->records, -1, &call.event);
+        return SISCI_TURN_LAST;
+    enum rsm_status status = sisci_event_take(call.source->records, 0, &call.event);
     if (status != RSM_ST_OK)
-        return sisci_event_try_again(status);
+        return sisci_event_turn(status);
     sisci_call_deep(call_program, &call);
-    return call.answer != SCI_CALLBACK_CANCEL;
+    return call.answer != SCI_CALLBACK_CANCEL ? SISCI_TURN_AGAIN : SISCI_TURN_LAST;
 }
 
 static void finish(void *bytes)
@@ -72,7 +78,7 @@ static void finish(void *bytes)
 }
 
 static const struct sisci_listener_type listener_type = {
-    .name = "sisci-local", .listen = listen, .finish = finish};
+    .event = event_of, .take_turn = take_turn, .finish = finish};
 
 /* ------------------------------------------------------------------ the end */
 

@@ -111,20 +111,21 @@ static bool is_cancelled(struct sisci_connection *connection)
     return cancelled;
 }
 
-static bool report(struct sisci_connection *connection, sci_segment_cb_reason_t reason,
-                   sci_error_t status)
+static enum sisci_turn report(struct sisci_connection *connection, sci_segment_cb_reason_t reason,
+                              sci_error_t status)
 {
     struct call call = {.connection = connection, .reason = reason, .status = status};
     if (is_cancelled(connection))
-        return false;
+        return SISCI_TURN_LAST;
     if (!go(connection, reason))
-        return true;
+        return SISCI_TURN_AGAIN;
     sisci_call_deep(call_program, &call);
-    return call.answer != SCI_CALLBACK_CANCEL && reason != SCI_CB_LOST;
+    return call.answer != SCI_CALLBACK_CANCEL && reason != SCI_CB_LOST ? SISCI_TURN_AGAIN
+                                                                       : SISCI_TURN_LAST;
 }
 
 /* Connect, if that has not been done, and tell what came of it. */
-static bool begin(struct sisci_connection *connection)
+static enum sisci_turn begin(struct sisci_connection *connection)
 {
     sci_error_t error = SCI_ERR_OK;
     connection->begin_reported = true;
@@ -135,17 +136,24 @@ static bool begin(struct sisci_connection *connection)
     return report(connection, error == SCI_ERR_OK ? SCI_CB_OPERATIONAL : SCI_CB_LOST, error);
 }
 
-static bool listen(void *bytes)
+/* None before it has begun. */
+static struct rsmcore_event *event_of(const void *bytes)
+{
+    const struct sisci_connection *connection = bytes;
+    return connection->records != NULL ? rsmcore_records_event(connection->records) : NULL;
+}
+
+static enum sisci_turn take_turn(void *bytes)
 {
     struct sisci_connection *connection = bytes;
     struct sisci_event event;
     if (!connection->begin_reported)
         return begin(connection);
     if (is_cancelled(connection))
-        return false;
-    enum rsm_status status = sisci_event_take(connection->records, -1, &event);
+        return SISCI_TURN_LAST;
+    enum rsm_status status = sisci_event_take(connection->records, 0, &event);
     if (status != RSM_ST_OK)
-        return sisci_event_try_again(status);
+        return sisci_event_turn(status);
     return report(connection, event.reason, SCI_ERR_OK);
 }
 
@@ -155,7 +163,7 @@ static void finish(void *bytes)
 }
 
 static const struct sisci_listener_type listener_type = {
-    .name = "sisci-remote", .listen = listen, .finish = finish};
+    .event = event_of, .take_turn = take_turn, .finish = finish};
 
 /* ------------------------------------------------------------------ the end */
 
