@@ -334,7 +334,7 @@ static int show_shares(FILE *out, const struct snapshot *s, const struct options
 {
     static const char *const headings[] = {
         "~SHARE-OF", "#CONNECTIONS", "#DESCRIPTORS", "#SEGMENTS",    "#MEMORY",
-        "#PINNED",   "+#REQUESTS",   "+#RECORDS",    "+#INTERRUPTS", NULL};
+        "#PINNED",   "+#REQUESTS",   "+#RECORDS",    "+#INTERRUPTS", "+#THREADS", NULL};
     const size_t step = sizeof s->limits[0] / sizeof(uint64_t);
     struct table table;
     table_begin(&table, headings, style(options));
