@@ -14,7 +14,7 @@
  * a message, which is here or with rsmd. */
 struct rsmcore_interrupt {
     struct rsmcore_event *event;
-    struct rsmcore_control *link;
+    struct rsmcore_control *control;
     enum rsm_interrupt_kind kind;
     uint32_t id;
     unsigned process_epoch;
@@ -26,7 +26,7 @@ struct rsmcore_interrupt {
 };
 
 struct rsmcore_trigger {
-    struct rsmcore_control *link;
+    struct rsmcore_control *control;
     uint32_t node;
     enum rsm_interrupt_kind kind;
     uint32_t number;
@@ -37,13 +37,13 @@ struct rsmcore_trigger {
 
 /* ---------------------------------------------------------------- beginning and end */
 
-static void unregister(struct rsmcore_control *link, uint32_t id)
+static void unregister(struct rsmcore_control *control, uint32_t id)
 {
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_REMOVE);
     msg.u.interrupt_remove.interrupt = id;
     /* If rsmd cannot be told it has gone, and the interrupt with it. */
-    (void)rsmcore_control_call(link, &msg, NULL);
+    (void)rsmcore_control_call(control, &msg, NULL);
 }
 
 static enum rsm_status begin(struct rsmcore_interrupt *interrupt, uint32_t *number, uint32_t flags,
@@ -53,12 +53,12 @@ static enum rsm_status begin(struct rsmcore_interrupt *interrupt, uint32_t *numb
     rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_CREATE);
     msg.u.interrupt_create = (struct rsm_interrupt_create_request){
         .kind = interrupt->kind, .number = *number, .flags = flags, .mode = mode};
-    enum rsm_status status = rsmcore_control_call(interrupt->link, &msg, NULL);
+    enum rsm_status status = rsmcore_control_call(interrupt->control, &msg, NULL);
     if (status != RSM_ST_OK)
         return status;
     const struct rsm_interrupt_create_reply reply = msg.u.interrupt_create_reply;
     interrupt->id = reply.interrupt;
-    status = rsmcore_event_create(interrupt->link, RSM_EVENT_INTERRUPT, interrupt->id,
+    status = rsmcore_event_create(interrupt->control, RSM_EVENT_INTERRUPT, interrupt->id,
                                   &interrupt->event);
     if (status == RSM_ST_OK) {
         status = rsmcore_event_open(interrupt->event);
@@ -66,7 +66,7 @@ static enum rsm_status begin(struct rsmcore_interrupt *interrupt, uint32_t *numb
             rsmcore_event_destroy(interrupt->event);
     }
     if (status != RSM_ST_OK)
-        unregister(interrupt->link, interrupt->id);
+        unregister(interrupt->control, interrupt->id);
     else
         *number = reply.number;
     return status;
@@ -79,13 +79,13 @@ enum rsm_status rsmcore_interrupt_create(enum rsm_interrupt_kind kind, uint32_t 
     struct rsmcore_interrupt *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = rsmcore_control_local(&made->link);
+    enum rsm_status status = rsmcore_control_local(&made->control);
     if (status == RSM_ST_OK) {
         made->kind = kind;
         made->process_epoch = rsmcore_process_epoch();
         status = begin(made, number, flags, mode);
         if (status != RSM_ST_OK)
-            rsmcore_control_release(made->link);
+            rsmcore_control_release(made->control);
     }
     if (status != RSM_ST_OK) {
         free(made);
@@ -100,14 +100,14 @@ void rsmcore_interrupt_withdraw(struct rsmcore_interrupt *interrupt)
 {
     if (interrupt->process_epoch == rsmcore_process_epoch() &&
         !atomic_exchange(&interrupt->withdrawn, true))
-        unregister(interrupt->link, interrupt->id);
+        unregister(interrupt->control, interrupt->id);
 }
 
 void rsmcore_interrupt_remove(struct rsmcore_interrupt *interrupt)
 {
     rsmcore_interrupt_withdraw(interrupt);
     rsmcore_event_destroy(interrupt->event);
-    rsmcore_control_release(interrupt->link);
+    rsmcore_control_release(interrupt->control);
     pthread_mutex_destroy(&interrupt->lock);
     free(interrupt);
 }
@@ -124,12 +124,12 @@ enum rsm_status rsmcore_interrupt_descriptor(struct rsmcore_interrupt *interrupt
 
 /* ---------------------------------------------------------------- taking */
 
-static void request_messages(const struct rsmcore_interrupt *interrupt, uint32_t most,
+static void request_messages(const struct rsmcore_interrupt *interrupt, uint32_t max,
                              struct rsm_msg *msg)
 {
     rsm_msg_begin(msg, RSM_MSG_INTERRUPT_TAKE);
     msg->u.interrupt_take = (struct rsm_interrupt_take_request){
-        .interrupt = interrupt->id, .most = most, .after = interrupt->after};
+        .interrupt = interrupt->id, .max = max, .after = interrupt->after};
 }
 
 /* Called with the lock held. */
@@ -137,7 +137,7 @@ static enum rsm_status fetch(struct rsmcore_interrupt *interrupt)
 {
     struct rsm_msg msg;
     request_messages(interrupt, RSM_PROTO_MESSAGES_MAX, &msg);
-    enum rsm_status status = rsmcore_control_call(interrupt->link, &msg, NULL);
+    enum rsm_status status = rsmcore_control_call(interrupt->control, &msg, NULL);
     if (status != RSM_ST_OK)
         return status;
     const struct rsm_interrupt_take_reply *page = &msg.u.interrupt_take_reply;
@@ -150,7 +150,7 @@ static enum rsm_status fetch(struct rsmcore_interrupt *interrupt)
     interrupt->first = 0;
     /* They need not be kept there for us any more, and make room for others. */
     request_messages(interrupt, 0, &msg);
-    rsmcore_control_post(interrupt->link, &msg);
+    rsmcore_control_post(interrupt->control, &msg);
     return RSM_ST_OK;
 }
 
@@ -196,7 +196,7 @@ enum rsm_status rsmcore_interrupt_wait(struct rsmcore_interrupt *interrupt, int 
 /* ---------------------------------------------------------------- triggering */
 
 /* What a failure to reach the daemon means. */
-static enum rsm_status told_of(enum rsm_status status)
+static enum rsm_status trigger_status(enum rsm_status status)
 {
     return status == RSM_ST_STALE || status == RSM_ST_TIMEOUT ? RSM_ST_UNREACHABLE : status;
 }
@@ -211,7 +211,7 @@ static enum rsm_status look_up(struct rsmcore_trigger *trigger, bool with_counte
                                                                      .kind = trigger->kind,
                                                                      .number = trigger->number,
                                                                      .counter = with_counter};
-    enum rsm_status status = rsmcore_control_call(trigger->link, &msg, &fds);
+    enum rsm_status status = rsmcore_control_call(trigger->control, &msg, &fds);
     if (status != RSM_ST_OK)
         return status;
     trigger->id = msg.u.interrupt_connect_reply.interrupt;
@@ -228,7 +228,7 @@ static enum rsm_status find(struct rsmcore_controller *controller, uint32_t node
     struct rsmcore_trigger *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = rsmcore_route(controller, node, &made->link);
+    enum rsm_status status = rsmcore_route(controller, node, &made->control);
     if (status != RSM_ST_OK) {
         free(made);
         return status;
@@ -244,7 +244,7 @@ static enum rsm_status find(struct rsmcore_controller *controller, uint32_t node
         *trigger = made;
     else
         rsmcore_interrupt_disconnect(made);
-    return told_of(status);
+    return trigger_status(status);
 }
 
 enum rsm_status rsmcore_interrupt_connect(struct rsmcore_controller *controller, uint32_t node,
@@ -268,7 +268,7 @@ void rsmcore_interrupt_disconnect(struct rsmcore_trigger *trigger)
 {
     if (trigger->counter != NULL)
         rsm_event_counter_unmap(trigger->counter);
-    rsmcore_control_release(trigger->link);
+    rsmcore_control_release(trigger->control);
     free(trigger);
 }
 
@@ -286,7 +286,7 @@ static enum rsm_status request_trigger(const struct rsmcore_trigger *trigger, co
     request->length = (uint32_t)length;
     if (length > 0)
         memcpy(request->data, data, length);
-    return told_of(rsmcore_control_call(trigger->link, &msg, NULL));
+    return trigger_status(rsmcore_control_call(trigger->control, &msg, NULL));
 }
 
 /* Whether a post to the counter does what a request would do. Not if the owner has a poll descriptor,
@@ -294,8 +294,8 @@ static enum rsm_status request_trigger(const struct rsmcore_trigger *trigger, co
 static bool may_post(const struct rsmcore_trigger *trigger)
 {
     return trigger->counter != NULL && trigger->process_epoch == rsmcore_process_epoch() &&
-           rsmcore_control_daemon_lives(trigger->link,
-                                        rsmcore_control_generation_table(trigger->link)) &&
+           rsmcore_control_daemon_lives(trigger->control,
+                                        rsmcore_control_generation_table(trigger->control)) &&
            atomic_load(&trigger->counter->direct) == 1 &&
            !rsm_event_counter_is_armed(trigger->counter);
 }

@@ -17,33 +17,33 @@ enum {
  * rsmd. Whoever consumes one takes one. */
 struct rsmcore_records {
     struct rsmcore_event *event;
-    struct rsmcore_control *link; /* held by the event */
+    struct rsmcore_control *control; /* held by the event */
     enum rsm_event_end end;
     uint32_t id;
     struct rsmcore_import *import; /* NULL: of an export */
     pthread_mutex_t lock;          /* guards what follows */
     struct rsm_record *ahead;      /* fetched, oldest first */
     uint32_t first, count, room;
-    uint64_t after;    /* order of the last one fetched */
-    bool lost_records; /* an overflow has been told: a LOST may be among what it stands for */
-    bool told_of_loss; /* the importer has had its LOST */
+    uint64_t after;     /* order of the last one fetched */
+    bool lost_records;  /* an overflow has been told: a LOST may be among what it stands for */
+    bool loss_reported; /* the importer has had its LOST */
 };
 
 /* ---------------------------------------------------------------- making */
 
-enum rsm_status rsmcore_records_make(struct rsmcore_control *link, enum rsm_event_end end,
+enum rsm_status rsmcore_records_make(struct rsmcore_control *control, enum rsm_event_end end,
                                      uint32_t id, struct rsmcore_import *import,
                                      struct rsmcore_records **records)
 {
     struct rsmcore_records *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = rsmcore_event_create(link, end, id, &made->event);
+    enum rsm_status status = rsmcore_event_create(control, end, id, &made->event);
     if (status != RSM_ST_OK) {
         free(made);
         return status;
     }
-    made->link = link;
+    made->control = control;
     made->end = end;
     made->id = id;
     made->import = import;
@@ -62,7 +62,7 @@ enum rsm_status rsmcore_records_of_import(struct rsmcore_import *import,
 {
     if (import->process_epoch != rsmcore_process_epoch())
         return RSM_ST_STALE;
-    return rsmcore_records_make(import->link, RSM_EVENT_IMPORT_RECORDS, import->id, import,
+    return rsmcore_records_make(import->control, RSM_EVENT_IMPORT_RECORDS, import->id, import,
                                 records);
 }
 
@@ -112,7 +112,7 @@ static enum rsm_status fetch(struct rsmcore_records *records)
         rsm_msg_begin(&msg, RSM_MSG_RECORDS);
         msg.u.records = (struct rsm_records_request){
             .end = records->end, .id = records->id, .after = records->after};
-        enum rsm_status status = rsmcore_control_call(records->link, &msg, NULL);
+        enum rsm_status status = rsmcore_control_call(records->control, &msg, NULL);
         if (status != RSM_ST_OK)
             return status;
         for (uint32_t i = 0; i < page->count; i++) {
@@ -142,10 +142,10 @@ static enum rsm_status take(struct rsmcore_records *records, struct rsm_record *
 /* The connection has gone, and no record of rsmd's says so any more. */
 static bool take_loss(struct rsmcore_records *records, struct rsm_record *record)
 {
-    if (records->import == NULL || records->told_of_loss)
+    if (records->import == NULL || records->loss_reported)
         return false;
     *record = (struct rsm_record){.event = RSM_RECORD_LOST, .order = records->after + 1};
-    records->told_of_loss = true;
+    records->loss_reported = true;
     return true;
 }
 
@@ -156,8 +156,8 @@ static bool is_repeated(struct rsmcore_records *records, const struct rsm_record
     if (records->import == NULL || record->event != RSM_RECORD_LOST ||
         record->connection != records->import->id)
         return false;
-    bool repeated = records->told_of_loss;
-    records->told_of_loss = true;
+    bool repeated = records->loss_reported;
+    records->loss_reported = true;
     return repeated;
 }
 

@@ -69,7 +69,7 @@ static struct rsmd_events *events_of(const struct event_handle *handle)
 }
 
 /* The owner learns that it has missed events. Posters ask anew for the counters that there are. */
-static void tell_missed(struct rsmd_node *node, const struct event_handle *handle)
+static void report_missed(struct rsmd_node *node, const struct event_handle *handle)
 {
     const struct rsmd_grant *grant = handle->import != NULL ? handle->import->importer.grant : NULL;
     events_of(handle)->missed = false;
@@ -104,21 +104,21 @@ enum rsm_status rsmd_answer_event_open(struct rsmd_call *call)
         return status;
     struct rsmd_events *events = events_of(&handle);
     if (events->missed) {
-        tell_missed(call->node, &handle);
+        report_missed(call->node, &handle);
         return RSM_ST_NO_RESOURCES;
     }
-    status = rsmd_events_need_cell(account_of(call, &handle), events);
+    status = rsmd_events_need_counter(account_of(call, &handle), events);
     if (status != RSM_ST_OK)
         return status;
     call->attached.fds[call->attached.count++] = events->counter;
     return RSM_ST_OK;
 }
 
-static void add_peer(struct rsmd_call *call, const struct rsmd_events *events, uint32_t name)
+static void add_receiver(struct rsmd_call *call, const struct rsmd_events *events, uint32_t name)
 {
     struct rsm_event_receivers_reply *reply = &call->reply->u.event_receivers_reply;
     call->attached.fds[call->attached.count++] = events->counter;
-    reply->peers[reply->count++] = name;
+    reply->receivers[reply->count++] = name;
 }
 
 static enum rsm_status receivers_of_import(struct rsmd_call *call, struct rsmd_import *import)
@@ -131,7 +131,7 @@ static enum rsm_status receivers_of_import(struct rsmd_call *call, struct rsmd_i
     if (events != NULL) {
         reply->total = 1;
         if (call->request->u.event_receivers.first == 0)
-            add_peer(call, events, 0);
+            add_receiver(call, events, 0);
     }
     reply->epoch = rsmd_generation_table_value(call->node->generation_table, import->importer.slot);
     return RSM_ST_OK;
@@ -144,9 +144,9 @@ static void add_importer(struct rsmd_call *call, struct rsmd_importer *importer)
     struct rsm_event_receivers_reply *reply = &call->reply->u.event_receivers_reply;
     const struct rsmd_events *events;
     if (importer->ops->receiver(call->node, importer, &events) == RSM_ST_OK)
-        add_peer(call, events, importer->id);
+        add_receiver(call, events, importer->id);
     else if (importer->ops->missed(call->node, importer))
-        reply->peers[reply->count++] = 0;
+        reply->receivers[reply->count++] = 0;
 }
 
 /* The connection with that index. Whoever asks for page after page gets there without a walk. */
@@ -216,13 +216,13 @@ enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
 }
 
 /* Ring for the peer that a handle's owner has posted to. */
-static bool ring_peer(const struct rsmd_node *node, const struct event_handle *handle,
-                      uint32_t peer)
+static bool ring_receiver(const struct rsmd_node *node, const struct event_handle *handle,
+                          uint32_t receiver)
 {
     struct rsmd_import *import = handle->import;
     if (import != NULL)
-        return peer == 0 && import->exporter_ops->ring(import);
-    struct rsmd_importer *importer = rsmd_importer_find(node, peer);
+        return receiver == 0 && import->exporter_ops->ring(import);
+    struct rsmd_importer *importer = rsmd_importer_find(node, receiver);
     return importer != NULL && importer->grant != NULL &&
            importer->grant->exported == handle->exported && importer->ops->ring(importer);
 }
@@ -234,5 +234,5 @@ enum rsm_status rsmd_answer_event_doorbell(struct rsmd_call *call)
     enum rsm_status status = find_end(call, asked->end, asked->id, &handle);
     if (status != RSM_ST_OK)
         return status;
-    return ring_peer(call->node, &handle, asked->peer) ? RSM_ST_OK : RSM_ST_NOT_FOUND;
+    return ring_receiver(call->node, &handle, asked->receiver) ? RSM_ST_OK : RSM_ST_NOT_FOUND;
 }

@@ -86,7 +86,7 @@ void rsmd_export_settle(struct rsmd_node *node, struct rsmd_client *client,
     if (exported->attached_count == 0 && exported->hh_segment.tbl != NULL) {
         rsmd_export_withdraw(node, exported);
         forget_claim(node, exported);
-        rsmd_unfinished_tell(node, client, exported);
+        rsmd_unfinished_report(node, client, exported);
     }
     if (!rsmd_export_is_used(exported))
         rsmd_export_free(node, exported);
@@ -141,7 +141,7 @@ void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *exported)
     rsmd_records_end(exported->client->account, &exported->records);
     exported->ended = true;
     if (!named) /* unpublished before; those who are still connected are told now */
-        rsmd_unfinished_tell(node, exported->client, exported);
+        rsmd_unfinished_report(node, exported->client, exported);
     rsmd_export_settle(node, exported->client, exported);
 }
 

@@ -56,8 +56,8 @@ static enum rsm_status find_created(const struct rsmd_call *call, uint32_t id,
     *found = rsmd_client_interrupt(call->node, call->client, id);
     if (*found == NULL)
         return RSM_ST_NOT_FOUND;
-    bool told = call->who.pid != 0 && (*found)->creator != 0;
-    return told && call->who.pid != (*found)->creator ? RSM_ST_NOT_CREATOR : RSM_ST_OK;
+    bool known = call->who.pid != 0 && (*found)->creator != 0;
+    return known && call->who.pid != (*found)->creator ? RSM_ST_NOT_CREATOR : RSM_ST_OK;
 }
 
 /* ------------------------------------------------------------------ beginning and end */
@@ -297,7 +297,8 @@ static bool takes(const struct rsmd_interrupt *interrupt, const struct rsmd_trig
 
 static enum rsm_status prepare(struct rsmd_interrupt *interrupt, const struct rsmd_trigger *trigger)
 {
-    enum rsm_status status = rsmd_events_need_cell(interrupt->client->account, &interrupt->events);
+    enum rsm_status status =
+        rsmd_events_need_counter(interrupt->client->account, &interrupt->events);
     if (status == RSM_ST_OK && trigger->kind == RSM_INTERRUPT_DATA)
         status = queue_message(interrupt, trigger);
     return status;
@@ -392,7 +393,7 @@ static void give_counter(struct rsmd_call *call)
     struct rsmd_interrupt *interrupt = find(call->node, asked->kind, asked->number);
     if (interrupt == NULL || interrupt->next_sharer != interrupt ||
         !may_post_itself(interrupt, &call->who) ||
-        rsmd_events_need_cell(interrupt->client->account, &interrupt->events) != RSM_ST_OK)
+        rsmd_events_need_counter(interrupt->client->account, &interrupt->events) != RSM_ST_OK)
         return;
     interrupt->direct = interrupt->direct || rsmd_events_set_direct(&interrupt->events, true);
     if (interrupt->direct)
@@ -463,7 +464,7 @@ enum rsm_status rsmd_answer_interrupt_take(struct rsmd_call *call)
     const struct rsmd_message *message;
     DL_FOREACH(interrupt->messages, message)
     {
-        if (reply->count == RSM_PROTO_MESSAGES_MAX || reply->count == asked->most)
+        if (reply->count == RSM_PROTO_MESSAGES_MAX || reply->count == asked->max)
             break;
         struct rsm_interrupt_message *into = &reply->messages[reply->count++];
         into->order = message->order;

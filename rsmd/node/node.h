@@ -127,9 +127,9 @@ struct rsmd_export {
     struct rsmd_grant *attached; /* those */
     uint32_t grant_count;
     uint32_t attached_count;
-    bool cutting;                 /* all of them are being cut (unfinished.h) */
-    uint32_t notices;             /* how often importers were to be told that it is unavailable */
-    struct rsmd_grant *tell_next; /* whom next; NULL: nobody */
+    bool cutting;                   /* all of them are being cut (unfinished.h) */
+    uint32_t notices;               /* how often importers were to be told that it is unavailable */
+    struct rsmd_grant *report_next; /* whom next; NULL: nobody */
     struct {
         struct rsmd_grant *grant; /* NULL: not known */
         uint32_t index;           /* of it among `grants` */

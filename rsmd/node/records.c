@@ -18,9 +18,9 @@ struct rsmd_records {
     struct rsmd_events events;
     struct entry *entries; /* not yet fetched, oldest first */
     uint32_t count;
-    uint32_t unsaid;     /* records that the counter could not be posted for yet */
+    uint32_t unposted;   /* records that the counter could not be posted for yet */
     uint64_t lost;       /* records that found no room; while there are any no other is taken */
-    uint64_t told;       /* of these, what the reader was told of and has not acknowledged */
+    uint64_t reported;   /* of these, what the reader was told of and has not acknowledged */
     uint64_t lost_order; /* of the first one */
 };
 
@@ -32,7 +32,7 @@ enum rsm_status rsmd_records_begin(struct rsmd_account *account, struct rsmd_rec
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
     rsmd_events_init(&made->events);
-    enum rsm_status status = rsmd_events_need_cell(account, &made->events);
+    enum rsm_status status = rsmd_events_need_counter(account, &made->events);
     if (status != RSM_ST_OK) {
         free(made);
         return status;
@@ -71,16 +71,16 @@ struct rsmd_events *rsmd_records_events(struct rsmd_records *records)
 /* One more record, or none, for the reader to fetch. */
 static void post(struct rsmd_records *records, uint32_t count)
 {
-    records->unsaid += count;
-    if (records->unsaid > 0 && rsmd_events_post(&records->events, records->unsaid, false))
-        records->unsaid = 0;
+    records->unposted += count;
+    if (records->unposted > 0 && rsmd_events_post(&records->events, records->unposted, false))
+        records->unposted = 0;
 }
 
 static void note_lost(struct rsmd_node *node, struct rsmd_records *records)
 {
     if (records->lost == 0)
         records->lost_order = ++node->last_record;
-    if (records->lost++ == records->told)
+    if (records->lost++ == records->reported)
         post(records, 1);
 }
 
@@ -143,10 +143,10 @@ static void acknowledge(struct rsmd_node *node, struct rsmd_account *account,
 {
     while (records->entries != NULL && records->entries->record.order <= after)
         discard_oldest(account, records);
-    if (records->told == 0 || records->lost_order > after)
+    if (records->reported == 0 || records->lost_order > after)
         return;
-    records->lost -= records->told;
-    records->told = 0;
+    records->lost -= records->reported;
+    records->reported = 0;
     if (records->lost > 0)
         records->lost_order = ++node->last_record;
 }
@@ -162,7 +162,7 @@ static void fill(struct rsmd_records *records, struct rsm_records_reply *reply)
     }
     if (records->lost == 0 || reply->count == RSM_PROTO_RECORDS_MAX)
         return;
-    records->told = records->lost;
+    records->reported = records->lost;
     reply->records[reply->count++] = (struct rsm_record){
         .event = RSM_RECORD_OVERFLOW,
         .order = records->lost_order,
@@ -196,17 +196,17 @@ enum rsm_status rsmd_answer_records(struct rsmd_call *call)
 /* ------------------------------------------------------------------ handover */
 
 struct saved_records {
-    uint32_t unsaid;
-    uint64_t lost, told, lost_order;
+    uint32_t unposted;
+    uint64_t lost, reported, lost_order;
     struct rsmd_saved_events events;
 };
 
 static void walk_records(struct rsm_codec *c, void *record)
 {
     struct saved_records *saved = record;
-    rsm_codec_u32(c, &saved->unsaid);
+    rsm_codec_u32(c, &saved->unposted);
     rsm_codec_u64(c, &saved->lost);
-    rsm_codec_u64(c, &saved->told);
+    rsm_codec_u64(c, &saved->reported);
     rsm_codec_u64(c, &saved->lost_order);
     rsmd_walk_saved_events(c, &saved->events);
 }
@@ -225,9 +225,9 @@ void rsmd_save_records(struct rsmd_snapshot *snapshot, const struct rsmd_records
 {
     if (records == NULL)
         return;
-    struct saved_records saved = {.unsaid = records->unsaid,
+    struct saved_records saved = {.unposted = records->unposted,
                                   .lost = records->lost,
-                                  .told = records->told,
+                                  .reported = records->reported,
                                   .lost_order = records->lost_order,
                                   .events = rsmd_save_events(snapshot, &records->events)};
     struct entry *entry;
@@ -260,13 +260,13 @@ bool rsmd_restore_records(struct rsmd_snapshot_reader *reader, struct rsmd_accou
         return !reader->bad;
     struct rsmd_records *made = calloc(1, sizeof *made);
     if (made == NULL || !rsmd_snapshot_get(reader, walk_records, &saved, sizeof saved) ||
-        saved.told > saved.lost) {
+        saved.reported > saved.lost) {
         free(made);
         return false;
     }
-    *made = (struct rsmd_records){.unsaid = saved.unsaid,
+    *made = (struct rsmd_records){.unposted = saved.unposted,
                                   .lost = saved.lost,
-                                  .told = saved.told,
+                                  .reported = saved.reported,
                                   .lost_order = saved.lost_order};
     *records = made;
     bool restored = rsmd_restore_events(reader, account, &saved.events, &made->events);

@@ -100,7 +100,7 @@ const char *text_request(uint32_t type)
                                             : "unknown";
 }
 
-const char *text_peer_state(uint32_t state)
+const char *text_remote_state(uint32_t state)
 {
     static const char *const states[] = {"unknown", "down", "up", "active", "going-down"};
     return states[state < sizeof states / sizeof states[0] ? state : 0];

@@ -134,7 +134,7 @@ static void messages_cross_and_a_full_queue_refuses(void **state)
     assert_int_equal(trigger(RSM_INTERRUPT_DATA, interrupt, "late"), RSM_ST_NO_RESOURCES);
     assert_int_equal(pending(interrupt), RSM_INTERRUPT_QUEUE_MAX);
     struct rsm_msg take = {.type = RSM_MSG_INTERRUPT_TAKE,
-                           .u.interrupt_take = {.interrupt = interrupt, .most = 2}};
+                           .u.interrupt_take = {.interrupt = interrupt, .max = 2}};
     for (int i = 0; i < 2; i++) { /* kept until it is acknowledged */
         struct rsm_msg again = take;
         assert_int_equal(ask(&owner, &again), RSM_ST_OK);
@@ -147,7 +147,7 @@ static void messages_cross_and_a_full_queue_refuses(void **state)
     }
     assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], RSM_INTERRUPT_QUEUE_MAX);
     take.u.interrupt_take.after = owner.reply.u.interrupt_take_reply.messages[1].order;
-    take.u.interrupt_take.most = 0;
+    take.u.interrupt_take.max = 0;
     assert_int_equal(ask(&owner, &take), RSM_ST_OK);
     assert_int_equal(owner.reply.u.interrupt_take_reply.count, 0);
     assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], RSM_INTERRUPT_QUEUE_MAX - 2);
