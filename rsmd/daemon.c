@@ -147,14 +147,14 @@ static void on_up(void *context, uint32_t node)
 {
     rsmd_remote_up(context, node);
     if (!((const struct rsmd_node *)context)->embedded)
-        rsmd_state_tell(context);
+        rsmd_state_report(context);
 }
 
 static void on_down(void *context, uint32_t node)
 {
     rsmd_remote_down(context, node);
     if (!((const struct rsmd_node *)context)->embedded)
-        rsmd_state_tell(context);
+        rsmd_state_report(context);
 }
 
 static void warn_of_trust(const struct daemon *d)
@@ -290,7 +290,7 @@ static void reload(void *context)
         rsmd_conf_free(fresh);
     free(fresh);
     rsmd_notify("READY=1");
-    rsmd_state_tell(&d->node);
+    rsmd_state_report(&d->node);
 }
 
 /* What the configuration is called from any directory. */
@@ -342,7 +342,7 @@ static void serve(struct daemon *d)
     rsmd_start_ready(d->options->ready_fd);
     if (managed) {
         rsmd_notify("READY=1");
-        rsmd_state_tell(&d->node);
+        rsmd_state_report(&d->node);
         d->server.reload = reload;
         d->server.reload_context = d;
     }

@@ -36,14 +36,14 @@ void rsmd_state_text(const struct rsmd_node *node, char text[RSMD_STATE_BYTES])
     append(text, "%s%s", failed == node->failed ? "; failed: " : ", ", failed->name);
 }
 
-void rsmd_state_tell(const struct rsmd_node *node)
+void rsmd_state_report(const struct rsmd_node *node)
 {
-    static char told[RSMD_STATE_BYTES]; /* there is one service manager */
+    static char reported[RSMD_STATE_BYTES]; /* there is one service manager */
     char text[RSMD_STATE_BYTES], state[RSMD_STATE_BYTES + 8];
     rsmd_state_text(node, text);
-    if (strcmp(text, told) == 0)
+    if (strcmp(text, reported) == 0)
         return;
-    memcpy(told, text, sizeof told);
+    memcpy(reported, text, sizeof reported);
     snprintf(state, sizeof state, "STATUS=%s", text);
     rsmd_notify_in_passing(state);
 }

@@ -11,6 +11,6 @@ enum { RSMD_STATE_BYTES = 256 };
 void rsmd_state_text(const struct rsmd_node *node, char text[RSMD_STATE_BYTES]);
 
 /** Tell the service manager, unless it knows that already. Never waits. */
-void rsmd_state_tell(const struct rsmd_node *node);
+void rsmd_state_report(const struct rsmd_node *node);
 
 #endif

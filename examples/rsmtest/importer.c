@@ -113,13 +113,13 @@ static bool examine_mailbox(struct importer *importer)
     uint32_t words[BOX_WORDS];
     if (channel_read_header(&importer->channel, words) != RSM_SUCCESS)
         return false;
-    size_t most = options->segment_size - options->mailbox_offset - MAILBOX_HEADER_SIZE;
+    size_t max = options->segment_size - options->mailbox_offset - MAILBOX_HEADER_SIZE;
     if (words[BOX_MAGIC] != MAILBOX_MAGIC || words[BOX_CAPACITY] == 0) {
         complain("there is no mailbox at offset %zu of that segment; give both sides the same -l",
                  options->mailbox_offset);
         return false;
     }
-    importer->capacity = words[BOX_CAPACITY] < most ? words[BOX_CAPACITY] : most;
+    importer->capacity = words[BOX_CAPACITY] < max ? words[BOX_CAPACITY] : max;
     importer->in = words[BOX_IN];
     if (words[BOX_IMPORTER] == PARTY_PRESENT)
         complain("another importer has not taken leave; only one at a time may send messages");

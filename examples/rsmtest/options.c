@@ -59,13 +59,13 @@ static void print_usage(FILE *to)
                   program_invocation_short_name);
 }
 
-static bool parse_number(char letter, const char *text, unsigned long most, unsigned long *number)
+static bool parse_number(char letter, const char *text, unsigned long max, unsigned long *number)
 {
     char *end;
     errno = 0;
     unsigned long value = strtoul(text, &end, 0);
-    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || value > most) {
-        complain("-%c %s: a number from 0 to %lu is expected", letter, text, most);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || value > max) {
+        complain("-%c %s: a number from 0 to %lu is expected", letter, text, max);
         return false;
     }
     *number = value;

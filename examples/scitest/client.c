@@ -25,7 +25,7 @@ struct client {
 static bool connect_segment(struct client *client, sci_desc_t desc, const struct options *options)
 {
     sci_error_t error;
-    for (time_t end = time(NULL) + (time_t)options->patience;; (void)usleep(RETRY_US)) {
+    for (time_t end = time(NULL) + (time_t)options->timeout;; (void)usleep(RETRY_US)) {
         SCIConnectSegment(desc, &client->segment, options->node, options->id, options->adapter,
                           NULL, NULL, SCI_INFINITE_TIMEOUT, 0, &error);
         if (error != SCI_ERR_NO_SUCH_SEGMENT || time(NULL) >= end)
@@ -105,17 +105,17 @@ static bool server_has_gone(const struct client *client)
 }
 
 /* Wait until the server triggers our interrupt. */
-static bool wait_for_answer(const struct client *client, unsigned patience)
+static bool wait_for_answer(const struct client *client, unsigned timeout)
 {
     sci_error_t error;
-    for (unsigned left = patience * MS / LOOK_MS; left > 0; left--) {
+    for (unsigned left = timeout * MS / LOOK_MS; left > 0; left--) {
         SCIWaitForInterrupt(client->answered, LOOK_MS, 0, &error);
         if (error != SCI_ERR_TIMEOUT)
             return succeeded("SCIWaitForInterrupt", error);
         if (server_has_gone(client))
             return false;
     }
-    complain("the server has not answered for %u s", patience);
+    complain("the server has not answered for %u s", timeout);
     return false;
 }
 
@@ -125,7 +125,7 @@ static bool send_message(struct client *client, const struct options *options, c
 {
     client->number++;
     return write_message(client, text, length) && CALL(SCITriggerInterrupt, client->server, 0) &&
-           wait_for_answer(client, options->patience);
+           wait_for_answer(client, options->timeout);
 }
 
 static bool send_line(struct client *client, const struct options *options, char *line)

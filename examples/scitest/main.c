@@ -15,8 +15,8 @@ enum {
     DEFAULT_ID = 0x5c1,
     DEFAULT_SIZE = 4096,
     LARGEST_SIZE = 1 << 30,
-    DEFAULT_PATIENCE = 30,
-    LARGEST_PATIENCE = 86400,
+    TIMEOUT_DEFAULT = 30,
+    TIMEOUT_MAX = 86400,
 };
 
 static void print_usage(FILE *to)
@@ -33,17 +33,16 @@ static void print_usage(FILE *to)
                   "  -w seconds  client: how long to wait for the server (default %d)\n"
                   "  -h, --help, --version\n",
                   program_invocation_short_name, program_invocation_short_name, DEFAULT_ID,
-                  DEFAULT_SIZE, DEFAULT_PATIENCE);
+                  DEFAULT_SIZE, TIMEOUT_DEFAULT);
 }
 
-static bool parse_number(int letter, const char *text, unsigned least, unsigned most,
-                         unsigned *number)
+static bool parse_number(int letter, const char *text, unsigned min, unsigned max, unsigned *number)
 {
     char *end;
     errno = 0;
     unsigned long value = strtoul(text, &end, 0);
-    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || value < least || value > most) {
-        complain("-%c %s: a number from %u to %u is expected", letter, text, least, most);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || value < min || value > max) {
+        complain("-%c %s: a number from %u to %u is expected", letter, text, min, max);
         return false;
     }
     *number = (unsigned)value;
@@ -68,7 +67,7 @@ static bool take_option(int letter, struct options *options, int *status)
         return parse_number(letter, optarg, sizeof(struct mailbox) + 1, LARGEST_SIZE,
                             &options->size);
     case 'w':
-        return parse_number(letter, optarg, 1, LARGEST_PATIENCE, &options->patience);
+        return parse_number(letter, optarg, 1, TIMEOUT_MAX, &options->timeout);
     case 'h':
         print_usage(stdout);
         *status = STATUS_DONE;
@@ -121,7 +120,7 @@ static int run(struct options *options)
 
 int main(int argc, char *argv[])
 {
-    struct options options = {.id = DEFAULT_ID, .size = DEFAULT_SIZE, .patience = DEFAULT_PATIENCE};
+    struct options options = {.id = DEFAULT_ID, .size = DEFAULT_SIZE, .timeout = TIMEOUT_DEFAULT};
     int status;
     if (!parse(argc, argv, &options, &status))
         return status;

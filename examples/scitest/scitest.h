@@ -17,10 +17,10 @@ enum { LOOK_MS = 200 }; /* how long to wait until looking whether the other side
 struct options {
     bool client;
     unsigned adapter;
-    unsigned node;     /* the server's, for the client */
-    unsigned id;       /* of the segment and of the server's interrupt */
-    unsigned size;     /* of the segment, bytes */
-    unsigned patience; /* seconds that the client tries to connect, and waits for an answer */
+    unsigned node;    /* the server's, for the client */
+    unsigned id;      /* of the segment and of the server's interrupt */
+    unsigned size;    /* of the segment, bytes */
+    unsigned timeout; /* seconds that the client tries to connect, and waits for an answer */
 };
 
 /**

@@ -82,8 +82,8 @@ static bool print_message(struct server *server, uint32_t number, uint32_t lengt
 }
 
 /* Tell the client that there is room for another one. */
-static bool tell_taken(struct server *server, sci_desc_t desc, const struct options *options,
-                       uint32_t number)
+static bool report_taken(struct server *server, sci_desc_t desc, const struct options *options,
+                         uint32_t number)
 {
     if (server->answer == NULL &&
         !CALL(SCIConnectInterrupt, desc, &server->answer, server->mailbox->client_node,
@@ -104,7 +104,7 @@ static bool serve(struct server *server, sci_desc_t desc, const struct options *
         bool end = length == END_OF_MESSAGES;
         if (!end && !print_message(server, number, length))
             return false;
-        if (!tell_taken(server, desc, options, number))
+        if (!report_taken(server, desc, options, number))
             return false;
         if (end)
             return true;

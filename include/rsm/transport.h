@@ -278,7 +278,7 @@ struct rsm_completion_ops {
      *  completions that have not been polled; RSM_ST_NO_MEMORY; RSM_ST_STALE. */
     enum rsm_status (*submit)(struct rsm_conn *conn, const struct rsm_work *work);
     /** Take at most @p most completions, without waiting. @return the number taken. */
-    unsigned (*poll)(struct rsm_conn *conn, struct rsm_completion *completions, unsigned most);
+    unsigned (*poll)(struct rsm_conn *conn, struct rsm_completion *completions, unsigned max);
     /** Wait until poll() has a completion, at most @p timeout_ms milliseconds (-1: without limit).
      *  RSM_ST_OK; RSM_ST_TIMEOUT; RSM_ST_INTERRUPTED; RSM_ST_NOT_FOUND: nothing is under way. */
     enum rsm_status (*wait)(struct rsm_conn *conn, int timeout_ms);

@@ -53,7 +53,7 @@ static int rsm_release(struct inode *inode, struct file *file)
 		port->node = 0;
 		port->caps = 0;
 		if (port->ntb)
-			rsm_session_tell(port);
+			rsm_session_publish(port);
 	}
 	mutex_unlock(&port->lock);
 	rsm_mmap_id_free(open->id);
@@ -117,7 +117,7 @@ static int control(struct rsm_open *open, void __user *user)
 		spin_unlock_irq(&port->event_lock);
 		port->node = arg.node;
 		port->caps = arg.flags & RSM_NTB_CONTROL_POSTS ? RSM_NTB_PEER_POSTS : 0;
-		rsm_session_tell(port);
+		rsm_session_publish(port);
 	}
 	mutex_unlock(&port->lock);
 	settle(open, err ? RSM_NONE : RSM_CONTROL);

@@ -26,13 +26,13 @@ void rsm_event(struct rsm_port *port, u32 type, u64 id)
 void rsm_event_posted(struct rsm_port *port)
 {
 	unsigned long flags;
-	bool news = false;
+	bool rang = false;
 
 	spin_lock_irqsave(&port->event_lock, flags);
 	if (port->control && port->caps & RSM_NTB_PEER_POSTS && !port->rung)
-		news = port->rung = true;
+		rang = port->rung = true;
 	spin_unlock_irqrestore(&port->event_lock, flags);
-	if (news)
+	if (rang)
 		wake_up(&port->control_wait);
 }
 

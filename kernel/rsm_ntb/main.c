@@ -256,7 +256,7 @@ out_window:
 	return err;
 }
 
-static void tell_of(const struct rsm_port *port)
+static void log_port(const struct rsm_port *port)
 {
 	struct ntb_dev *ntb = port->bound;
 
@@ -284,7 +284,7 @@ static int rsm_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	err = attach(port);
 	if (err)
 		goto out_port;
-	tell_of(port);
+	log_port(port);
 	dev_set_drvdata(&ntb->dev, port);
 	err = add_node(port);
 	if (err)

@@ -142,7 +142,7 @@ struct rsm_port {
 	struct rsm_ntb_trouble trouble;
 	unsigned int failures;
 	struct rsm_key own, acked, peer;
-	struct rsm_key told, told_ack;	/* what the other side's scratchpads have */
+	struct rsm_key published, published_ack;	/* what the other side's scratchpads have */
 	u32 epoch, last_epoch, link_seq, err_seq;
 	u32 beat, peer_beat, silent;
 	unsigned long next_beat;	/* jiffies */
@@ -199,7 +199,7 @@ struct rsm_ntb_hello *rsm_hello(struct rsm_port *port);
 void rsm_session_init(struct rsm_port *port);
 void rsm_session_work(struct work_struct *work);
 void rsm_session_leave(struct rsm_port *port);
-void rsm_session_tell(struct rsm_port *port);
+void rsm_session_publish(struct rsm_port *port);
 bool rsm_device_errors(struct rsm_port *port);
 
 /* extent.c */

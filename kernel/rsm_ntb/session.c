@@ -144,10 +144,10 @@ static void greet(struct rsm_port *port)
 	wmb(); /* the magic number is behind what it vouches for */
 	write_spad(port, RSM_NTB_SPAD_MAGIC, words[RSM_NTB_SPAD_MAGIC]);
 	/* Only news: two sides that wait for each other would ring for ever. */
-	if (!same(port->own, port->told) || !same(port->acked, port->told_ack))
+	if (!same(port->own, port->published) || !same(port->acked, port->published_ack))
 		ntb_peer_db_set(port->ntb, BIT_ULL(RSM_NTB_DB_SESSION));
-	port->told = port->own;
-	port->told_ack = port->acked;
+	port->published = port->own;
+	port->published_ack = port->acked;
 }
 
 /* Whether there is a greeting; half of one is none, and comes again. */
@@ -412,7 +412,7 @@ void rsm_session_leave(struct rsm_port *port)
 }
 
 /* Something in the hello page has changed. */
-void rsm_session_tell(struct rsm_port *port)
+void rsm_session_publish(struct rsm_port *port)
 {
 	WRITE_ONCE(rsm_hello(port)->node, cpu_to_le32(port->node));
 	WRITE_ONCE(rsm_hello(port)->caps, cpu_to_le32(port->caps));

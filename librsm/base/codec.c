@@ -64,10 +64,10 @@ void rsm_codec_u64(struct rsm_codec *c, uint64_t *value)
         *value = walked;
 }
 
-void rsm_codec_count(struct rsm_codec *c, uint32_t *value, uint32_t most)
+void rsm_codec_count(struct rsm_codec *c, uint32_t *value, uint32_t max)
 {
     rsm_codec_u32(c, value);
-    if (c->bad || *value > most) {
+    if (c->bad || *value > max) {
         c->bad = true;
         *value = 0;
     }

@@ -37,7 +37,7 @@ void rsm_codec_u32(struct rsm_codec *c, uint32_t *value);
 void rsm_codec_u64(struct rsm_codec *c, uint64_t *value);
 
 /** A count of things that follow, at most @p most. After a failure *value is 0. */
-void rsm_codec_count(struct rsm_codec *c, uint32_t *value, uint32_t most);
+void rsm_codec_count(struct rsm_codec *c, uint32_t *value, uint32_t max);
 
 /** Exactly @p length raw bytes. */
 void rsm_codec_bytes(struct rsm_codec *c, void *bytes, size_t length);

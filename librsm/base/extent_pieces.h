@@ -8,7 +8,7 @@
 /** Whether there are pieces, at most @p most, and each is whole pages of @p page bytes inside its
  *  extent. */
 static inline bool rsmcore_extent_pieces_are_inside(const struct rsm_extent_piece *pieces,
-                                                    unsigned count, unsigned most, uint64_t page)
+                                                    unsigned count, unsigned max, uint64_t page)
 {
     for (unsigned i = 0; i < count; i++) {
         const struct rsm_extent_piece *piece = &pieces[i];
@@ -17,7 +17,7 @@ static inline bool rsmcore_extent_pieces_are_inside(const struct rsm_extent_piec
             piece->length > piece->extent->length - piece->offset)
             return false;
     }
-    return count > 0 && count <= most;
+    return count > 0 && count <= max;
 }
 
 #endif

@@ -37,7 +37,7 @@ enum rsmcore_fork_rank {
     RSMCORE_FORK_REGIONS, /* exported pages: hold control connections, and swap pages */
 
     /* Control connections. A thread that makes one may start a daemon or wait for the system's. */
-    RSMCORE_FORK_LINKS,
+    RSMCORE_FORK_CONTROLS,
     RSMCORE_FORK_STARTING, /* the pipe to a daemon that is being started */
     RSMCORE_FORK_SERVICE,  /* the connection to the service manager */
 

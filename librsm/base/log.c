@@ -33,10 +33,10 @@ static int max_level_from_environment(void)
     return wanted != NULL && *wanted != '\0' && level < 0 ? RSMCORE_LOG_WARNING : level;
 }
 
-void rsmcore_log_to(rsmcore_log_hook hook, enum rsmcore_log_level most)
+void rsmcore_log_to(rsmcore_log_hook hook, enum rsmcore_log_level max)
 {
     atomic_store(&log_hook, hook);
-    atomic_store(&log_max_level, hook == NULL ? max_level_from_environment() : (int)most);
+    atomic_store(&log_max_level, hook == NULL ? max_level_from_environment() : (int)max);
 }
 
 static void log_to_stderr(enum rsmcore_log_level level, const char *text)
@@ -90,13 +90,13 @@ static void make_one_line(char *text)
 
 void rsmcore_log(enum rsmcore_log_level level, const char *format, ...)
 {
-    int most = atomic_load_explicit(&log_max_level, memory_order_relaxed);
-    if (most == -2) {
-        most = max_level_from_environment();
-        atomic_store(&log_max_level, most);
+    int max = atomic_load_explicit(&log_max_level, memory_order_relaxed);
+    if (max == -2) {
+        max = max_level_from_environment();
+        atomic_store(&log_max_level, max);
     }
     bool keep = is_to_be_kept(level);
-    if ((int)level > most && !keep)
+    if ((int)level > max && !keep)
         return;
     int saved = errno;
     char text[LOG_LINE_MAX];
@@ -111,7 +111,7 @@ void rsmcore_log(enum rsmcore_log_level level, const char *format, ...)
         snprintf(kept.text, kept.size, "%s", text);
     }
     rsmcore_log_hook hook = atomic_load(&log_hook);
-    if ((int)level <= most)
+    if ((int)level <= max)
         (hook != NULL ? hook : log_to_stderr)(level, text);
     errno = saved;
 }

@@ -28,7 +28,7 @@ typedef void (*rsmcore_log_hook)(enum rsmcore_log_level level, const char *text)
 
 /** Send messages of @p most and graver levels to @p hook; NULL goes back to RSM_LOG.
  *  Not thread-safe against itself: set it before other threads use the library. */
-void rsmcore_log_to(rsmcore_log_hook hook, enum rsmcore_log_level most);
+void rsmcore_log_to(rsmcore_log_hook hook, enum rsmcore_log_level max);
 
 /** Parse a level name; -1 if it is none. */
 int rsmcore_log_level_named(const char *name);

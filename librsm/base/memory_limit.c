@@ -97,8 +97,8 @@ static uint64_t swap_room(const struct version *version, const char *folder)
     static const char *const words[2] = {"SwapFree:"};
     if (version->swap_max == NULL)
         return 0;
-    uint64_t most = number_in(folder, version->swap_max, UINT64_MAX);
-    return less(rest(most, number_in(folder, version->swap_used, 0)),
+    uint64_t max = number_in(folder, version->swap_max, UINT64_MAX);
+    return less(rest(max, number_in(folder, version->swap_used, 0)),
                 sum_in("/proc", "meminfo", words) << 10);
 }
 

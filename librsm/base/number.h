@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /** Whether @p text is a number from @p least to @p most, which *value then gets. */
-static inline bool rsm_number(const char *text, uint32_t least, uint32_t most, uint32_t *value)
+static inline bool rsm_number(const char *text, uint32_t min, uint32_t max, uint32_t *value)
 {
     uint64_t sum = 0;
     if (*text == '\0')
@@ -18,10 +18,10 @@ static inline bool rsm_number(const char *text, uint32_t least, uint32_t most, u
         if (*text < '0' || *text > '9')
             return false;
         sum = sum * 10 + (uint64_t)(*text - '0');
-        if (sum > most)
+        if (sum > max)
             return false;
     }
-    if (sum < least)
+    if (sum < min)
         return false;
     *value = (uint32_t)sum;
     return true;
@@ -29,8 +29,7 @@ static inline bool rsm_number(const char *text, uint32_t least, uint32_t most, u
 
 /** Digits with an optional K, M or G behind them, for 2^10, 2^20 and 2^30: bytes as a configuration
  *  gives them, from @p least to @p most. False: it is anything else, and *value is undefined. */
-static inline bool rsm_number_bytes(const char *text, uint64_t least, uint64_t most,
-                                    uint64_t *value)
+static inline bool rsm_number_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *value)
 {
     char *end;
     if (text[0] < '0' || text[0] > '9')
@@ -43,7 +42,7 @@ static inline bool rsm_number_bytes(const char *text, uint64_t least, uint64_t m
     if (errno != 0 || (*end != '\0' && shift == 0) || parsed > UINT64_MAX >> shift)
         return false;
     *value = (uint64_t)parsed << shift;
-    return *value >= least && *value <= most;
+    return *value >= min && *value <= max;
 }
 
 #endif

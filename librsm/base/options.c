@@ -10,7 +10,7 @@ enum { WORD_MAX = 128 };
 
 static bool is_in_range(const struct rsm_option *option, uint64_t value)
 {
-    return option->most > 0 && value >= option->least && value <= option->most;
+    return option->max > 0 && value >= option->min && value <= option->max;
 }
 
 bool rsm_option_read(const struct rsm_option *option, const char *text, uint64_t *value)

@@ -21,8 +21,8 @@ struct rsm_option {
         const char *text;
         uint64_t value;
     } words[RSM_OPTION_WORDS];
-    uint64_t least, most; /**< most 0: the words alone */
-    bool digits_only;     /**< else K, M or G may follow, as in rsm_number_bytes() */
+    uint64_t min, max; /**< most 0: the words alone */
+    bool digits_only;  /**< else K, M or G may follow, as in rsm_number_bytes() */
     /** Reads a value that is neither word nor number. NULL: there is none such. */
     bool (*set)(void *settings, const char *text);
 };

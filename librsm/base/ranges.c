@@ -15,8 +15,8 @@ static void update_up_to_root(struct rsm_range *range)
     for (; range != NULL; range = RB_PARENT(range, links)) {
         uintptr_t left = last_end_of(RB_LEFT(range, links));
         uintptr_t right = last_end_of(RB_RIGHT(range, links));
-        uintptr_t most = left > right ? left : right;
-        range->last_end = range->end > most ? range->end : most;
+        uintptr_t max = left > right ? left : right;
+        range->last_end = range->end > max ? range->end : max;
     }
 }
 

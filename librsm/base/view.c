@@ -131,9 +131,9 @@ static bool next_run(const struct part *part, struct run *run)
     unsigned piece = run->piece;
     while (part->view->pieces[piece].end <= from)
         piece++;
-    uint64_t most = part->view->pieces[piece].end - from;
+    uint64_t max = part->view->pieces[piece].end - from;
     *run =
-        (struct run){.piece = piece, .from = from, .to = done, .length = most < left ? most : left};
+        (struct run){.piece = piece, .from = from, .to = done, .length = max < left ? max : left};
     return true;
 }
 

@@ -42,30 +42,30 @@ static pthread_mutex_t making_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int making_socket = -1;
 
 /* What follows is guarded by links_lock. */
-static struct rsmcore_control *links;        /* all links of this process that are not broken */
-static struct rsmcore_control *broken_links; /* those that somebody holds; the list does not */
-static uint32_t own_node;                    /* of the link to the own node; 0: none yet */
+static struct rsmcore_control *controls;        /* all links of this process that are not broken */
+static struct rsmcore_control *broken_controls; /* those that somebody holds; the list does not */
+static uint32_t own_node;                       /* of the link to the own node; 0: none yet */
 static atomic_uint process_epoch = 1;
 
 /* ---------------------------------------------------------------- fork */
 
-static void drop_reference(struct rsmcore_control *link);
+static void drop_reference(struct rsmcore_control *control);
 
 /* The daemon must see the parent go when the parent goes, so the child gives its copies of the
  * sockets up. A link stays allocated for as long as handles point at it. */
 static void after_fork_in_child(void)
 {
     atomic_fetch_add(&process_epoch, 1);
-    struct rsmcore_control *link, *next;
-    LL_FOREACH(broken_links, link)
-    close(link->channel.socket);
-    broken_links = NULL;
-    LL_FOREACH_SAFE(links, link, next)
+    struct rsmcore_control *control, *next;
+    LL_FOREACH(broken_controls, control)
+    close(control->channel.socket);
+    broken_controls = NULL;
+    LL_FOREACH_SAFE(controls, control, next)
     {
-        close(link->channel.socket);
-        drop_reference(link);
+        close(control->channel.socket);
+        drop_reference(control);
     }
-    links = NULL;
+    controls = NULL;
     own_node = 0;
     /* Whoever makes one is a thread of the parent. */
     int socket = atomic_exchange(&making_socket, -1);
@@ -74,7 +74,7 @@ static void after_fork_in_child(void)
     making_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
-RSMCORE_FORK_PART(links_lock, RSMCORE_FORK_LINKS, after_fork_in_child);
+RSMCORE_FORK_PART(controls_lock, RSMCORE_FORK_CONTROLS, after_fork_in_child);
 
 unsigned rsmcore_process_epoch(void)
 {
@@ -83,49 +83,49 @@ unsigned rsmcore_process_epoch(void)
 
 /* ---------------------------------------------------------------- requests */
 
-static bool is_broken(const struct rsmcore_control *link)
+static bool is_broken(const struct rsmcore_control *control)
 {
-    return atomic_load(&link->channel.broken);
+    return atomic_load(&control->channel.broken);
 }
 
-bool rsmcore_control_has_successor(const struct rsmcore_control *link)
+bool rsmcore_control_has_successor(const struct rsmcore_control *control)
 {
-    if (is_broken(link) || !rsm_generation_table_is_owned(link->generation_table))
+    if (is_broken(control) || !rsm_generation_table_is_owned(control->generation_table))
         return false;
-    if (link->process_epoch != rsmcore_process_epoch()) /* the socket is the parent's */
+    if (control->process_epoch != rsmcore_process_epoch()) /* the socket is the parent's */
         return true;
     int error = errno;
-    struct pollfd end = {.fd = link->channel.socket, .events = POLLRDHUP};
+    struct pollfd end = {.fd = control->channel.socket, .events = POLLRDHUP};
     bool hung_up = poll(&end, 1, 0) == 1;
     errno = error;
     return !hung_up;
 }
 
-bool rsmcore_control_is_alive(const struct rsmcore_control *link)
+bool rsmcore_control_is_alive(const struct rsmcore_control *control)
 {
-    return !is_broken(link) && rsmcore_control_daemon_lives(link, link->generation_table);
+    return !is_broken(control) && rsmcore_control_daemon_lives(control, control->generation_table);
 }
 
-enum rsm_status rsmcore_control_call(struct rsmcore_control *link, struct rsm_msg *msg,
+enum rsm_status rsmcore_control_call(struct rsmcore_control *control, struct rsm_msg *msg,
                                      struct rsm_packet_fds *receive)
 {
     if (receive != NULL)
         receive->count = 0;
-    if (link->process_epoch != rsmcore_process_epoch() || is_broken(link))
+    if (control->process_epoch != rsmcore_process_epoch() || is_broken(control))
         return RSM_ST_STALE;
-    return rsmcore_channel_call(&link->channel, msg, receive);
+    return rsmcore_channel_call(&control->channel, msg, receive);
 }
 
-void rsmcore_control_post(struct rsmcore_control *link, struct rsm_msg *msg)
+void rsmcore_control_post(struct rsmcore_control *control, struct rsm_msg *msg)
 {
-    if (link->process_epoch == rsmcore_process_epoch() && !is_broken(link))
-        rsmcore_channel_post(&link->channel, msg);
+    if (control->process_epoch == rsmcore_process_epoch() && !is_broken(control))
+        rsmcore_channel_post(&control->channel, msg);
 }
 
-void rsmcore_control_try_post(struct rsmcore_control *link, struct rsm_msg *msg)
+void rsmcore_control_try_post(struct rsmcore_control *control, struct rsm_msg *msg)
 {
-    if (link->process_epoch == rsmcore_process_epoch() && !is_broken(link))
-        rsmcore_channel_try_post(&link->channel, msg);
+    if (control->process_epoch == rsmcore_process_epoch() && !is_broken(control))
+        rsmcore_channel_try_post(&control->channel, msg);
 }
 
 /* ---------------------------------------------------------------- making and ending links */
@@ -149,66 +149,67 @@ static const struct rsm_generation_table *map_generation_table(const struct rsm_
 }
 
 /* Under links_lock. */
-static void free_link(struct rsmcore_control *link)
+static void free_control(struct rsmcore_control *control)
 {
-    if (broken_links != NULL) /* it may be one of them */
-        LL_DELETE(broken_links, link);
-    if (link->generation_table != NULL)
-        munmap((void *)(uintptr_t)link->generation_table, sizeof *link->generation_table);
-    if (link->process_epoch == rsmcore_process_epoch())
-        close(link->channel.socket);
-    rsmcore_channel_destroy(&link->channel);
-    free(link);
+    if (broken_controls != NULL) /* it may be one of them */
+        LL_DELETE(broken_controls, control);
+    if (control->generation_table != NULL)
+        munmap((void *)(uintptr_t)control->generation_table, sizeof *control->generation_table);
+    if (control->process_epoch == rsmcore_process_epoch())
+        close(control->channel.socket);
+    rsmcore_channel_destroy(&control->channel);
+    free(control);
 }
 
-static enum rsm_status greet(struct rsmcore_control *link, uint32_t node)
+static enum rsm_status greet(struct rsmcore_control *control, uint32_t node)
 {
     struct rsm_packet_fds fds;
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_HELLO);
     msg.u.hello = (struct rsm_hello_request){.node = node};
-    enum rsm_status status = rsmcore_control_call(link, &msg, &fds);
+    enum rsm_status status = rsmcore_control_call(control, &msg, &fds);
     if (status != RSM_ST_OK)
         return status;
-    link->generation_table = map_generation_table(&fds);
+    control->generation_table = map_generation_table(&fds);
     rsm_packet_fds_close(&fds);
-    if (link->generation_table == NULL)
+    if (control->generation_table == NULL)
         return RSM_ST_PROTOCOL;
-    link->node = msg.u.hello_reply.node;
+    control->node = msg.u.hello_reply.node;
     uint32_t timeout = msg.u.hello_reply.peer_timeout_ms;
-    return rsmcore_channel_set_timeout(&link->channel, timeout < TIMEOUT_MIN_MS   ? TIMEOUT_MIN_MS
-                                                       : timeout > TIMEOUT_MAX_MS ? TIMEOUT_MAX_MS
-                                                                                  : timeout);
+    return rsmcore_channel_set_timeout(&control->channel, timeout < TIMEOUT_MIN_MS ? TIMEOUT_MIN_MS
+                                                          : timeout > TIMEOUT_MAX_MS
+                                                              ? TIMEOUT_MAX_MS
+                                                              : timeout);
 }
 
 /* The fork handler knows the socket from its first moment on. Nothing waits here: the socket does
  * not block. */
 static int open_making_socket(const char *path)
 {
-    rsmcore_fork_lock(&links_lock);
+    rsmcore_fork_lock(&controls_lock);
     int socket = rsm_packet_connect(path);
     int error = errno;
     atomic_store(&making_socket, socket);
-    rsmcore_fork_unlock(&links_lock);
+    rsmcore_fork_unlock(&controls_lock);
     errno = error;
     return socket;
 }
 
 static void close_making_socket(int socket)
 {
-    rsmcore_fork_lock(&links_lock);
+    rsmcore_fork_lock(&controls_lock);
     atomic_store(&making_socket, -1);
     close(socket);
-    rsmcore_fork_unlock(&links_lock);
+    rsmcore_fork_unlock(&controls_lock);
 }
 
 /* Give up a link that is being made. */
-static void abandon_link(struct rsmcore_control *link)
+static void abandon_control(struct rsmcore_control *control)
 {
-    rsmcore_fork_lock(&links_lock);
+    rsmcore_fork_lock(&controls_lock);
     atomic_store(&making_socket, -1);
-    free_link(link);
-    rsmcore_fork_unlock(&links_lock);
+    free_control(control);
+    rsmcore_fork_unlock(&controls_lock);
 }
 
 enum rsm_status rsmcore_control_make(const char *path, uint32_t node, uint32_t max_ms,
@@ -221,69 +222,69 @@ enum rsm_status rsmcore_control_make(const char *path, uint32_t node, uint32_t m
                : errno == EMFILE || errno == ENFILE     ? RSM_ST_NO_RESOURCES
                                                         : RSM_ST_DENIED;
     bool trusted = rsmcore_trust_listener(socket, path);
-    struct rsmcore_control *link = trusted ? calloc(1, sizeof *link) : NULL;
-    if (link == NULL) {
+    struct rsmcore_control *control = trusted ? calloc(1, sizeof *control) : NULL;
+    if (control == NULL) {
         close_making_socket(socket);
         return trusted ? RSM_ST_NO_MEMORY : RSM_ST_DENIED;
     }
-    rsmcore_channel_init(&link->channel, socket);
-    link->process_epoch = rsmcore_process_epoch();
-    enum rsm_status status = rsmcore_channel_set_timeout(&link->channel, max_ms);
+    rsmcore_channel_init(&control->channel, socket);
+    control->process_epoch = rsmcore_process_epoch();
+    enum rsm_status status = rsmcore_channel_set_timeout(&control->channel, max_ms);
     if (status == RSM_ST_OK)
-        status = greet(link, node);
+        status = greet(control, node);
     if (status != RSM_ST_OK) {
-        abandon_link(link);
+        abandon_control(control);
         return status;
     }
-    link->references = 2; /* the list's and the caller's */
-    *made = link;
+    control->references = 2; /* the list's and the caller's */
+    *made = control;
     return RSM_ST_OK;
 }
 
 /* Under links_lock. */
-static void drop_reference(struct rsmcore_control *link)
+static void drop_reference(struct rsmcore_control *control)
 {
-    if (--link->references == 0)
-        free_link(link);
+    if (--control->references == 0)
+        free_control(control);
 }
 
 /* Under links_lock: a usable link to the node; links that broke leave the list. */
-static struct rsmcore_control *find_link(uint32_t node)
+static struct rsmcore_control *find_control(uint32_t node)
 {
-    struct rsmcore_control *link, *next;
-    LL_FOREACH_SAFE(links, link, next)
+    struct rsmcore_control *control, *next;
+    LL_FOREACH_SAFE(controls, control, next)
     {
-        if (!rsmcore_control_is_alive(link)) {
-            atomic_store(&link->channel.broken, true);
-            LL_DELETE(links, link);
-            LL_PREPEND(broken_links, link);
-            drop_reference(link);
-        } else if (link->node == node) {
-            link->references++;
-            return link;
+        if (!rsmcore_control_is_alive(control)) {
+            atomic_store(&control->channel.broken, true);
+            LL_DELETE(controls, control);
+            LL_PREPEND(broken_controls, control);
+            drop_reference(control);
+        } else if (control->node == node) {
+            control->references++;
+            return control;
         }
     }
     return NULL;
 }
 
 /* A usable link to the node, 0: to the own one, or NULL. */
-static struct rsmcore_control *known_link(uint32_t node)
+static struct rsmcore_control *known_control(uint32_t node)
 {
-    rsmcore_fork_lock(&links_lock);
+    rsmcore_fork_lock(&controls_lock);
     uint32_t wanted = node != 0 ? node : own_node;
-    struct rsmcore_control *link = wanted != 0 ? find_link(wanted) : NULL;
-    rsmcore_fork_unlock(&links_lock);
-    return link;
+    struct rsmcore_control *control = wanted != 0 ? find_control(wanted) : NULL;
+    rsmcore_fork_unlock(&controls_lock);
+    return control;
 }
 
-static void remember(struct rsmcore_control *link, bool own)
+static void remember(struct rsmcore_control *control, bool own)
 {
-    rsmcore_fork_lock(&links_lock);
+    rsmcore_fork_lock(&controls_lock);
     atomic_store(&making_socket, -1);
     if (own)
-        own_node = link->node;
-    LL_PREPEND(links, link);
-    rsmcore_fork_unlock(&links_lock);
+        own_node = control->node;
+    LL_PREPEND(controls, control);
+    rsmcore_fork_unlock(&controls_lock);
 }
 
 /* A thread that is cancelled while it looks for a daemon must not keep a lock. */
@@ -303,96 +304,98 @@ static void end_making(int cancellable)
 
 /* Under making_lock. Threads that waited while another one looked for the daemon in vain have
  * waited as long as that takes, and share the outcome. */
-static enum rsm_status own_link_since(int64_t asked, struct rsmcore_control **link)
+static enum rsm_status local_control_since(int64_t asked, struct rsmcore_control **control)
 {
     static int64_t failed_at = -1;
     static enum rsm_status failure;
-    *link = known_link(0);
-    if (*link != NULL)
+    *control = known_control(0);
+    if (*control != NULL)
         return RSM_ST_OK;
     if (failed_at > asked)
         return failure;
-    failure = rsmcore_control_find(link);
+    failure = rsmcore_control_find(control);
     if (failure == RSM_ST_OK)
-        remember(*link, true);
+        remember(*control, true);
     else
         failed_at = rsm_clock_ms();
     return failure;
 }
 
-enum rsm_status rsmcore_control_local(struct rsmcore_control **link)
+enum rsm_status rsmcore_control_local(struct rsmcore_control **control)
 {
     if (!rsmcore_fork_is_watched())
         return RSM_ST_NO_MEMORY;
-    *link = known_link(0);
-    if (*link != NULL)
+    *control = known_control(0);
+    if (*control != NULL)
         return RSM_ST_OK;
     int64_t asked = rsm_clock_ms();
     int cancellable = begin_making();
-    enum rsm_status status = own_link_since(asked, link);
+    enum rsm_status status = local_control_since(asked, control);
     end_making(cancellable);
     return status;
 }
 
 /* Under making_lock. */
-static enum rsm_status make_link_to(uint32_t node, const char *path, struct rsmcore_control **link)
+static enum rsm_status make_control_to(uint32_t node, const char *path,
+                                       struct rsmcore_control **control)
 {
-    enum rsm_status status = rsmcore_control_make(path, own_node, HELLO_TIMEOUT_MS, link);
-    if (status == RSM_ST_OK && (*link)->node != node) {
-        abandon_link(*link);
+    enum rsm_status status = rsmcore_control_make(path, own_node, HELLO_TIMEOUT_MS, control);
+    if (status == RSM_ST_OK && (*control)->node != node) {
+        abandon_control(*control);
         status = RSM_ST_PROTOCOL;
     }
     if (status == RSM_ST_OK)
-        remember(*link, false);
+        remember(*control, false);
     return status;
 }
 
-enum rsm_status rsmcore_control_to(uint32_t node, const char *path, struct rsmcore_control **link)
+enum rsm_status rsmcore_control_to(uint32_t node, const char *path,
+                                   struct rsmcore_control **control)
 {
-    *link = known_link(node);
-    if (*link != NULL)
+    *control = known_control(node);
+    if (*control != NULL)
         return RSM_ST_OK;
     int cancellable = begin_making();
-    *link = known_link(node);
-    enum rsm_status status = *link != NULL ? RSM_ST_OK : make_link_to(node, path, link);
+    *control = known_control(node);
+    enum rsm_status status = *control != NULL ? RSM_ST_OK : make_control_to(node, path, control);
     end_making(cancellable);
     return status;
 }
 
 struct rsmcore_control *rsmcore_control_known(uint32_t node)
 {
-    return known_link(node);
+    return known_control(node);
 }
 
-struct rsmcore_control *rsmcore_control_hold(struct rsmcore_control *link)
+struct rsmcore_control *rsmcore_control_hold(struct rsmcore_control *control)
 {
-    rsmcore_fork_lock(&links_lock);
-    link->references++;
-    rsmcore_fork_unlock(&links_lock);
-    return link;
+    rsmcore_fork_lock(&controls_lock);
+    control->references++;
+    rsmcore_fork_unlock(&controls_lock);
+    return control;
 }
 
-void rsmcore_control_release(struct rsmcore_control *link)
+void rsmcore_control_release(struct rsmcore_control *control)
 {
-    if (link == NULL)
+    if (control == NULL)
         return;
-    rsmcore_fork_lock(&links_lock);
-    drop_reference(link);
-    rsmcore_fork_unlock(&links_lock);
+    rsmcore_fork_lock(&controls_lock);
+    drop_reference(control);
+    rsmcore_fork_unlock(&controls_lock);
 }
 
-uint32_t rsmcore_control_node(const struct rsmcore_control *link)
+uint32_t rsmcore_control_node(const struct rsmcore_control *control)
 {
-    return link->node;
+    return control->node;
 }
 
-uint32_t rsmcore_control_timeout(const struct rsmcore_control *link)
+uint32_t rsmcore_control_timeout(const struct rsmcore_control *control)
 {
-    return link->channel.timeout_ms;
+    return control->channel.timeout_ms;
 }
 
 const struct rsm_generation_table *
-rsmcore_control_generation_table(const struct rsmcore_control *link)
+rsmcore_control_generation_table(const struct rsmcore_control *control)
 {
-    return link->generation_table;
+    return control->generation_table;
 }

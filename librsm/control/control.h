@@ -29,21 +29,22 @@ extern int rsmcore_control_local_max_ms;
  *  library may not start (protocol/runtime.h) is waited for. RSM_ST_UNREACHABLE: no daemon and none
  *  could be started, none came, or whoever listens is not trusted (protocol/trust.h);
  *  RSM_ST_INVALID: RSM_NODE is wrong. */
-enum rsm_status rsmcore_control_local(struct rsmcore_control **link);
+enum rsm_status rsmcore_control_local(struct rsmcore_control **control);
 
 /** A link to the rsmd of @p node that listens at @p path on this host. RSM_ST_DENIED: whoever
  * listens there is not trusted. */
-enum rsm_status rsmcore_control_to(uint32_t node, const char *path, struct rsmcore_control **link);
+enum rsm_status rsmcore_control_to(uint32_t node, const char *path,
+                                   struct rsmcore_control **control);
 
 /** The link to a node of this host that there is already, or NULL: none, or its daemon has gone. */
 struct rsmcore_control *rsmcore_control_known(uint32_t node);
 
 /** One more reference to a link that the caller holds one of. */
-struct rsmcore_control *rsmcore_control_hold(struct rsmcore_control *link);
+struct rsmcore_control *rsmcore_control_hold(struct rsmcore_control *control);
 
 /** Give one reference up. The connection closes with the last one; the own node's is kept by the
  *  library until the process ends or it breaks. NULL is harmless. */
-void rsmcore_control_release(struct rsmcore_control *link);
+void rsmcore_control_release(struct rsmcore_control *control);
 
 /**
  * Send a request, wait for its reply. Any number of threads may be at it at once; none waits for
@@ -57,49 +58,49 @@ void rsmcore_control_release(struct rsmcore_control *link);
  *         daemon has gone or the link is another process's, RSM_ST_NO_RESOURCES when there was no
  *         room for the descriptors. *receive is empty unless RSM_ST_OK is returned.
  */
-enum rsm_status rsmcore_control_call(struct rsmcore_control *link, struct rsm_msg *msg,
+enum rsm_status rsmcore_control_call(struct rsmcore_control *control, struct rsm_msg *msg,
                                      struct rsm_packet_fds *receive);
 
 /** Send a request and wait for nothing; its reply will be thrown away. rsmd carries requests out in
  *  order, so this takes back one that was not answered in time. A link on which not even that can
  *  be sent is given up. */
-void rsmcore_control_post(struct rsmcore_control *link, struct rsm_msg *msg);
+void rsmcore_control_post(struct rsmcore_control *control, struct rsm_msg *msg);
 
 /** The same for what rsmd need not know: where there is no room for it, or no memory, it is dropped
  *  and the link stays. */
-void rsmcore_control_try_post(struct rsmcore_control *link, struct rsm_msg *msg);
+void rsmcore_control_try_post(struct rsmcore_control *control, struct rsm_msg *msg);
 
 /** The node at the other end. */
-uint32_t rsmcore_control_node(const struct rsmcore_control *link);
+uint32_t rsmcore_control_node(const struct rsmcore_control *control);
 
 /** The peer time-out of the node at the other end, in milliseconds. */
-uint32_t rsmcore_control_timeout(const struct rsmcore_control *link);
+uint32_t rsmcore_control_timeout(const struct rsmcore_control *control);
 
 /** Generation table of the rsmd at the other end; valid as long as the link is held. */
 const struct rsm_generation_table *
-rsmcore_control_generation_table(const struct rsmcore_control *link);
+rsmcore_control_generation_table(const struct rsmcore_control *control);
 
 /** The rest of rsmcore_control_daemon_lives(), of a daemon that does not hold its word: whether it has
  *  left a moment ago, and the service manager holds its end of the connection for the next one. errno
  *  stays. */
 RSMCORE_EXPORTS_BEGIN
-bool rsmcore_control_has_successor(const struct rsmcore_control *link);
+bool rsmcore_control_has_successor(const struct rsmcore_control *control);
 RSMCORE_EXPORTS_END
 
 /** Whether the rsmd at the other end of a link, whose table that is, still runs, or is being
  *  replaced. No system call, but while it is being replaced. */
-static inline bool rsmcore_control_daemon_lives(const struct rsmcore_control *link,
+static inline bool rsmcore_control_daemon_lives(const struct rsmcore_control *control,
                                                 const struct rsm_generation_table *table)
 {
     return __builtin_expect((atomic_load_explicit(&table->alive, memory_order_acquire) &
                              (RSM_GENERATION_TABLE_OWNER_DIED | RSM_GENERATION_TABLE_LEFT)) == 0,
                             1) ||
-           rsmcore_control_has_successor(link);
+           rsmcore_control_has_successor(control);
 }
 
 /** Whether requests can be answered: the connection has not broken and the daemon has not died.
  * Also of a parent's link, in a forked child. No system call. */
-bool rsmcore_control_is_alive(const struct rsmcore_control *link);
+bool rsmcore_control_is_alive(const struct rsmcore_control *control);
 
 /** A number that differs between a process and its forked children. No system call. */
 unsigned rsmcore_process_epoch(void);

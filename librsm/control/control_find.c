@@ -83,14 +83,14 @@ static enum rsm_status provide_daemon(struct search *search)
  * lost the race to start leaves it to the winner, a crowded one has no room for another connection
  * yet: all mean another attempt. One that takes connections and does not answer may have much to do
  * and is waited for, on the one connection. */
-static enum rsm_status search_daemon(struct search *search, struct rsmcore_control **link)
+static enum rsm_status search_daemon(struct search *search, struct rsmcore_control **control)
 {
     for (;;) {
         uint32_t left = time_left(search);
         if (left == 0)
             return RSM_ST_TIMEOUT;
         enum rsm_status status =
-            rsmcore_control_make(search->path, search->runtime.node, left, link);
+            rsmcore_control_make(search->path, search->runtime.node, left, control);
         if (status == RSM_ST_OK)
             return RSM_ST_OK;
         if (status == RSM_ST_NOT_FOUND) {
@@ -123,7 +123,7 @@ static void log_failure(const struct search *search, enum rsm_status status)
                       search->path);
 }
 
-enum rsm_status rsmcore_control_find(struct rsmcore_control **link)
+enum rsm_status rsmcore_control_find(struct rsmcore_control **control)
 {
     struct search search = {.deadline = rsm_deadline(rsmcore_control_local_max_ms),
                             .start_pause_ms = 1};
@@ -131,7 +131,7 @@ enum rsm_status rsmcore_control_find(struct rsmcore_control **link)
     if (status != RSM_ST_OK)
         return status == RSM_ST_DENIED ? RSM_ST_UNREACHABLE : status;
     rsmcore_runtime_socket(&search.runtime, search.runtime.node, search.path);
-    status = search_daemon(&search, link);
+    status = search_daemon(&search, control);
     if (status == RSM_ST_OK)
         return RSM_ST_OK;
     log_failure(&search, status);

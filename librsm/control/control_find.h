@@ -12,6 +12,6 @@ enum rsm_status rsmcore_control_make(const char *path, uint32_t node, uint32_t m
 
 /** A new link to the own node's daemon, which is found, started or waited for; fails as
  *  rsmcore_control_local(). */
-enum rsm_status rsmcore_control_find(struct rsmcore_control **link);
+enum rsm_status rsmcore_control_find(struct rsmcore_control **control);
 
 #endif

@@ -88,7 +88,7 @@ static int run_detached(const struct daemon_command *command)
 }
 
 /* All that the daemon says until it is ready or ends, as a string; false: it takes too long. */
-static bool hear_out(int from, char *text, size_t size, uint32_t max_ms)
+static bool read_until_ready(int from, char *text, size_t size, uint32_t max_ms)
 {
     size_t length = 0;
     int64_t deadline = rsm_deadline(max_ms);
@@ -113,7 +113,7 @@ static bool hear_out(int from, char *text, size_t size, uint32_t max_ms)
 static enum rsm_status read_report(int from, const char *path, uint32_t max_ms)
 {
     char text[512];
-    if (!hear_out(from, text, sizeof text, max_ms)) {
+    if (!read_until_ready(from, text, sizeof text, max_ms)) {
         rsm_log_error("%s did not become ready within %u ms", path, (unsigned)max_ms);
         return RSM_ST_UNREACHABLE;
     }

@@ -46,7 +46,7 @@ static inline enum rsm_status rsmcore_barrier_compare(struct rsmcore_import *imp
     if (__builtin_expect(status == RSM_ST_OK, 1) &&
         __builtin_expect(rsmcore_import_failures(import) == barrier.failures, 1))
         return RSM_ST_OK;
-    atomic_store(&import->told, rsm_conn_failures(import->inner));
+    atomic_store(&import->failures_reported, rsm_conn_failures(import->inner));
     return status == RSM_ST_OK ? RSM_ST_TRANSFER : status;
 }
 

@@ -60,18 +60,18 @@ struct found {
 
 static enum rsm_status look_up(const struct rsm_controller_request *request, struct found *found)
 {
-    struct rsmcore_control *link;
-    enum rsm_status status = rsmcore_control_local(&link);
+    struct rsmcore_control *control;
+    enum rsm_status status = rsmcore_control_local(&control);
     if (status != RSM_ST_OK)
         return status == RSM_ST_VERSION ? status : RSM_ST_UNREACHABLE;
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_CONTROLLER);
     msg.u.controller = *request;
     struct rsm_packet_fds fds = {.count = 0};
-    status = rsmcore_control_call(link, &msg, &fds);
-    found->peer_timeout_ms = rsmcore_control_timeout(link);
-    found->node = rsmcore_control_node(link);
-    rsmcore_control_release(link);
+    status = rsmcore_control_call(control, &msg, &fds);
+    found->peer_timeout_ms = rsmcore_control_timeout(control);
+    found->node = rsmcore_control_node(control);
+    rsmcore_control_release(control);
     if (status == RSM_ST_OK) {
         found->info = msg.u.controller_reply;
         take_lent_device(&fds);
@@ -92,26 +92,26 @@ static enum rsm_status look_up_unit(const char *transport, unsigned unit, struct
 }
 
 /* Controllers of which a daemon can tell; one that goes on does not keep its caller for ever. */
-enum { TOLD_MAX = 4096 };
+enum { FAILED_MAX = 4096 };
 
 /* The next page of controllers with which something is wrong: false: there is none. */
-static bool ask_failed(struct rsmcore_control *link, uint32_t first, struct rsm_msg *msg)
+static bool ask_failed(struct rsmcore_control *control, uint32_t first, struct rsm_msg *msg)
 {
     rsm_msg_begin(msg, RSM_MSG_FAILED);
     msg->u.failed.first = first;
-    return rsmcore_control_call(link, msg, NULL) == RSM_ST_OK && msg->u.failed_reply.count > 0;
+    return rsmcore_control_call(control, msg, NULL) == RSM_ST_OK && msg->u.failed_reply.count > 0;
 }
 
 /* A controller that is configured and that the daemon could not open, or that reaches no other host: say what the
  * daemon knows. */
 static void explain(const char *name)
 {
-    struct rsmcore_control *link;
+    struct rsmcore_control *control;
     struct rsm_msg msg;
     uint32_t first = 0;
-    if (rsmcore_control_local(&link) != RSM_ST_OK)
+    if (rsmcore_control_local(&control) != RSM_ST_OK)
         return;
-    for (bool found = false; !found && first < TOLD_MAX && ask_failed(link, first, &msg);) {
+    for (bool found = false; !found && first < FAILED_MAX && ask_failed(control, first, &msg);) {
         const struct rsm_failed_reply *page = &msg.u.failed_reply;
         for (uint32_t i = 0; i < page->count && !found; i++) {
             found = strcasecmp(page->items[i].name, name) == 0;
@@ -123,7 +123,7 @@ static void explain(const char *name)
         }
         first += page->count;
     }
-    rsmcore_control_release(link);
+    rsmcore_control_release(control);
 }
 
 static enum rsm_status open_found(const struct found *found, struct rsmcore_controller **controller)
@@ -297,17 +297,17 @@ struct rsmcore_extent_source rsmcore_controller_extents(struct rsmcore_controlle
 
 enum rsm_status rsmcore_nodes_named(const char *name, struct rsm_named_reply *nodes)
 {
-    struct rsmcore_control *link;
+    struct rsmcore_control *control;
     struct rsm_msg msg;
     if (strlen(name) >= sizeof msg.u.named.name)
         return RSM_ST_NOT_FOUND;
-    enum rsm_status status = rsmcore_control_local(&link);
+    enum rsm_status status = rsmcore_control_local(&control);
     if (status != RSM_ST_OK)
         return status;
     rsm_msg_begin(&msg, RSM_MSG_NAMED);
     strcpy(msg.u.named.name, name);
-    status = rsmcore_control_call(link, &msg, NULL);
-    rsmcore_control_release(link);
+    status = rsmcore_control_call(control, &msg, NULL);
+    rsmcore_control_release(control);
     if (status == RSM_ST_OK)
         *nodes = msg.u.named_reply;
     return status;
@@ -315,11 +315,11 @@ enum rsm_status rsmcore_nodes_named(const char *name, struct rsm_named_reply *no
 
 enum rsm_status rsmcore_local_node(uint32_t *node)
 {
-    struct rsmcore_control *link;
-    enum rsm_status status = rsmcore_control_local(&link);
+    struct rsmcore_control *control;
+    enum rsm_status status = rsmcore_control_local(&control);
     if (status != RSM_ST_OK)
         return status;
-    *node = rsmcore_control_node(link);
-    rsmcore_control_release(link);
+    *node = rsmcore_control_node(control);
+    rsmcore_control_release(control);
     return RSM_ST_OK;
 }

@@ -66,8 +66,8 @@ enum rsm_status rsmcore_nodes_named(const char *name, struct rsm_named_reply *no
 struct rsmcore_topology_controller {
     char name[RSM_PROTO_NAME_MAX];
     uint64_t hardware_address;
-    uint32_t peer_count;
-    struct rsm_topology_remote *peers;
+    uint32_t remote_count;
+    struct rsm_topology_remote *remotes;
 };
 struct rsmcore_topology {
     uint32_t local_node;

@@ -22,13 +22,13 @@ enum {
     SLEEP_SLICE_MS = RSMCORE_EVENT_LOOK_MS,
 };
 
-enum rsm_status rsmcore_event_create(struct rsmcore_control *link, enum rsm_event_end end,
+enum rsm_status rsmcore_event_create(struct rsmcore_control *control, enum rsm_event_end end,
                                      uint32_t id, struct rsmcore_event **event)
 {
     struct rsmcore_event *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    made->link = rsmcore_control_hold(link);
+    made->control = rsmcore_control_hold(control);
     made->end = end;
     made->id = id;
     made->polled = made->ringing = -1;
@@ -48,19 +48,20 @@ void rsmcore_event_destroy(struct rsmcore_event *event)
         close(event->polled);
         close(event->ringing);
     }
-    rsmcore_control_release(event->link);
+    rsmcore_control_release(event->control);
     pthread_mutex_destroy(&event->lock);
     free(event);
 }
 
 /* Ask rsmd for the counter. */
-static enum rsm_status request_cell(struct rsmcore_event *event, struct rsm_event_counter **counter)
+static enum rsm_status request_counter(struct rsmcore_event *event,
+                                       struct rsm_event_counter **counter)
 {
     struct rsm_packet_fds fds;
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_EVENT_OPEN);
     msg.u.event_open = (struct rsm_event_open_request){.end = event->end, .id = event->id};
-    enum rsm_status status = rsmcore_control_call(event->link, &msg, &fds);
+    enum rsm_status status = rsmcore_control_call(event->control, &msg, &fds);
     if (status != RSM_ST_OK)
         return status;
     *counter = fds.count == 1 ? rsm_event_counter_map(fds.fds[0]) : NULL;
@@ -80,7 +81,7 @@ static enum rsm_status own_counter(struct rsmcore_event *event, struct rsm_event
     enum rsm_status status = RSM_ST_OK;
     *counter = atomic_load(&event->counter);
     if (*counter == NULL) {
-        status = request_cell(event, counter);
+        status = request_counter(event, counter);
         bool gone = status == RSM_ST_STALE || status == RSM_ST_NOT_FOUND ||
                     status == RSM_ST_PROTOCOL || status == RSM_ST_DENIED;
         if (gone) {
@@ -99,7 +100,7 @@ enum rsm_status rsmcore_event_open(struct rsmcore_event *event)
     enum rsm_status status = RSM_ST_OK;
     pthread_mutex_lock(&event->lock);
     if (atomic_load(&event->counter) == NULL) {
-        status = request_cell(event, &counter);
+        status = request_counter(event, &counter);
         atomic_store_explicit(&event->counter, counter, memory_order_release);
     }
     pthread_mutex_unlock(&event->lock);
@@ -170,7 +171,8 @@ static void spin(struct rsm_event_counter *counter)
 
 enum rsm_status rsmcore_event_state(const struct rsmcore_event *event)
 {
-    if (rsmcore_control_daemon_lives(event->link, rsmcore_control_generation_table(event->link)))
+    if (rsmcore_control_daemon_lives(event->control,
+                                     rsmcore_control_generation_table(event->control)))
         return RSM_ST_OK;
     bool is_own = event->end == RSM_EVENT_EXPORT || event->end == RSM_EVENT_EXPORT_RECORDS ||
                   event->end == RSM_EVENT_INTERRUPT;
@@ -247,7 +249,7 @@ static enum rsm_status get_end(struct rsmcore_event *event, bool ringing, int *f
     rsm_msg_begin(&msg, RSM_MSG_EVENT_ARM);
     msg.u.event_arm =
         (struct rsm_event_arm_request){.end = event->end, .id = event->id, .ringing = ringing};
-    enum rsm_status status = rsmcore_control_call(event->link, &msg, &fds);
+    enum rsm_status status = rsmcore_control_call(event->control, &msg, &fds);
     if (status != RSM_ST_OK)
         return status;
     if (fds.count != 1) {

@@ -20,7 +20,7 @@ RSMCORE_EXPORTS_BEGIN
 struct rsmcore_event;
 
 /** The counter of handle @p id at @p end on @p link. No communication happens until it is used. */
-enum rsm_status rsmcore_event_create(struct rsmcore_control *link, enum rsm_event_end end,
+enum rsm_status rsmcore_event_create(struct rsmcore_control *control, enum rsm_event_end end,
                                      uint32_t id, struct rsmcore_event **event);
 void rsmcore_event_destroy(struct rsmcore_event *event);
 

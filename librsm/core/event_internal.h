@@ -12,8 +12,8 @@
 
 /** Somebody else's counter that posts of this handle reach. */
 struct rsmcore_event_receiver {
-    uint32_t name; /**< for EVENT_DOORBELL */
-    bool owed;     /**< it could not be rung after a post */
+    uint32_t name;     /**< for EVENT_DOORBELL */
+    bool ring_pending; /**< it could not be rung after a post */
     struct rsm_event_counter
         *counter; /**< NULL: there is none to be had; the peer learns it from rsmd */
 };
@@ -21,7 +21,7 @@ struct rsmcore_event_receiver {
 struct rsmcore_listener; /* of event_listener.c */
 
 struct rsmcore_event {
-    struct rsmcore_control *link;
+    struct rsmcore_control *control;
     enum rsm_event_end end;
     uint32_t id;
     _Atomic(struct rsm_event_counter *) counter; /**< own counter; NULL until first used */
@@ -36,10 +36,10 @@ struct rsmcore_event {
     uint32_t slot_value;
 
     pthread_mutex_t lock; /**< guards making the counter and the doorbell, and the peers */
-    bool peers_known;
-    uint32_t peers_epoch;
-    unsigned peer_count;
-    struct rsmcore_event_receiver *peers;
+    bool receivers_known;
+    uint32_t receivers_epoch;
+    unsigned receiver_count;
+    struct rsmcore_event_receiver *receivers;
 };
 
 /** Open the counter now. Unlike a wait, which puts up with a counter that nobody can post to, this

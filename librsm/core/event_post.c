@@ -10,20 +10,20 @@ enum {
     RECEIVERS_MAX = 65536, /* bound on what a daemon can make us map */
 };
 
-static void release_peer(struct rsmcore_event_receiver *peer)
+static void release_receiver(struct rsmcore_event_receiver *receiver)
 {
-    if (peer->counter != NULL)
-        rsm_event_counter_unmap(peer->counter);
+    if (receiver->counter != NULL)
+        rsm_event_counter_unmap(receiver->counter);
 }
 
 void rsmcore_event_forget_receivers(struct rsmcore_event *event)
 {
-    for (unsigned i = 0; i < event->peer_count; i++)
-        release_peer(&event->peers[i]);
-    free(event->peers);
-    event->peers = NULL;
-    event->peer_count = 0;
-    event->peers_known = false;
+    for (unsigned i = 0; i < event->receiver_count; i++)
+        release_receiver(&event->receivers[i]);
+    free(event->receivers);
+    event->receivers = NULL;
+    event->receiver_count = 0;
+    event->receivers_known = false;
 }
 
 void rsmcore_event_follow(struct rsmcore_event *event, const _Atomic uint32_t *slot, uint32_t value)
@@ -40,24 +40,24 @@ static enum rsm_status take_counters(struct rsmcore_event *event,
                                      const struct rsm_packet_fds *fds)
 {
     unsigned taken = 0;
-    if (event->peer_count + page->count > RECEIVERS_MAX)
+    if (event->receiver_count + page->count > RECEIVERS_MAX)
         return RSM_ST_PROTOCOL;
     struct rsmcore_event_receiver *grown =
-        realloc(event->peers, (event->peer_count + page->count) * sizeof *grown);
+        realloc(event->receivers, (event->receiver_count + page->count) * sizeof *grown);
     if (grown == NULL)
         return RSM_ST_NO_MEMORY;
-    event->peers = grown;
+    event->receivers = grown;
     for (unsigned i = 0; i < page->count; i++) {
         struct rsm_event_counter *counter = NULL;
-        bool is_there = event->end == RSM_EVENT_IMPORT || page->peers[i] != 0;
+        bool is_there = event->end == RSM_EVENT_IMPORT || page->receivers[i] != 0;
         if (is_there && taken == fds->count)
             return RSM_ST_PROTOCOL;
         if (is_there)
             counter = rsm_event_counter_map(fds->fds[taken++]);
         if (is_there && counter == NULL)
             return RSM_ST_NO_MEMORY;
-        event->peers[event->peer_count++] =
-            (struct rsmcore_event_receiver){.name = page->peers[i], .counter = counter};
+        event->receivers[event->receiver_count++] =
+            (struct rsmcore_event_receiver){.name = page->receivers[i], .counter = counter};
     }
     return taken == fds->count ? RSM_ST_OK : RSM_ST_PROTOCOL;
 }
@@ -72,13 +72,13 @@ static enum rsm_status fetch_receivers(struct rsmcore_event *event)
         struct rsm_msg msg;
         rsm_msg_begin(&msg, RSM_MSG_EVENT_RECEIVERS);
         msg.u.event_receivers = (struct rsm_event_receivers_request){
-            .end = event->end, .id = event->id, .first = event->peer_count};
-        enum rsm_status status = rsmcore_control_call(event->link, &msg, &fds);
+            .end = event->end, .id = event->id, .first = event->receiver_count};
+        enum rsm_status status = rsmcore_control_call(event->control, &msg, &fds);
         if (status != RSM_ST_OK)
             return status;
         const struct rsm_event_receivers_reply *page = &msg.u.event_receivers_reply;
-        bool same = event->peer_count == 0 || page->epoch == event->peers_epoch;
-        event->peers_epoch = page->epoch;
+        bool same = event->receiver_count == 0 || page->epoch == event->receivers_epoch;
+        event->receivers_epoch = page->epoch;
         total = page->total;
         if (page->count > 0)
             status = take_counters(event, page, &fds);
@@ -87,22 +87,22 @@ static enum rsm_status fetch_receivers(struct rsmcore_event *event)
             return status != RSM_ST_OK ? status : RSM_ST_BUSY;
         if (page->count == 0)
             break;
-    } while (event->peer_count < total);
-    event->peers_known = true;
+    } while (event->receiver_count < total);
+    event->receivers_known = true;
     return RSM_ST_OK;
 }
 
-static bool peers_current(const struct rsmcore_event *event)
+static bool receivers_current(const struct rsmcore_event *event)
 {
-    if (!event->peers_known)
+    if (!event->receivers_known)
         return false;
     return event->end == RSM_EVENT_IMPORT ||
-           (event->slot != NULL && atomic_load(event->slot) == event->peers_epoch);
+           (event->slot != NULL && atomic_load(event->slot) == event->receivers_epoch);
 }
 
 static enum rsm_status know_receivers(struct rsmcore_event *event)
 {
-    if (peers_current(event))
+    if (receivers_current(event))
         return RSM_ST_OK;
     enum rsm_status status = RSM_ST_BUSY;
     for (int tries = REFRESH_TRIES; status == RSM_ST_BUSY && tries > 0; tries--)
@@ -116,32 +116,33 @@ static enum rsm_status know_receivers(struct rsmcore_event *event)
 
 /* Let rsmd make the peer's poll descriptor readable. Only rsmd writes there: who holds the end that is
  * written to could silence it, or leave descriptors in it that the peer would close. */
-static enum rsm_status ring(struct rsmcore_event *event, struct rsmcore_event_receiver *peer)
+static enum rsm_status ring(struct rsmcore_event *event, struct rsmcore_event_receiver *receiver)
 {
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_EVENT_DOORBELL);
-    msg.u.event_doorbell =
-        (struct rsm_event_doorbell_request){.end = event->end, .id = event->id, .peer = peer->name};
-    enum rsm_status status = rsmcore_control_call(event->link, &msg, NULL);
-    peer->owed = status == RSM_ST_TIMEOUT || status == RSM_ST_STALE ||
-                 status == RSM_ST_NO_RESOURCES || status == RSM_ST_NO_MEMORY;
-    return peer->owed ? status : RSM_ST_OK;
+    msg.u.event_doorbell = (struct rsm_event_doorbell_request){
+        .end = event->end, .id = event->id, .receiver = receiver->name};
+    enum rsm_status status = rsmcore_control_call(event->control, &msg, NULL);
+    receiver->ring_pending = status == RSM_ST_TIMEOUT || status == RSM_ST_STALE ||
+                             status == RSM_ST_NO_RESOURCES || status == RSM_ST_NO_MEMORY;
+    return receiver->ring_pending ? status : RSM_ST_OK;
 }
 
 /* A peer that may be asleep in poll(2) keeps no event that it could not be told of, unless it has found it: whoever
  * posts learns of it and may post again. */
-static enum rsm_status post_to(struct rsmcore_event *event, struct rsmcore_event_receiver *peer,
+static enum rsm_status post_to(struct rsmcore_event *event, struct rsmcore_event_receiver *receiver,
                                bool coalesce)
 {
-    if (peer->counter == NULL) /* rsmd has no room for its counter, and tells it so when it waits */
+    if (receiver->counter ==
+        NULL) /* rsmd has no room for its counter, and tells it so when it waits */
         return RSM_ST_OK;
-    bool has_to_ring = rsm_event_counter_post(peer->counter, 1, coalesce);
-    if (!has_to_ring && !peer->owed)
+    bool has_to_ring = rsm_event_counter_post(receiver->counter, 1, coalesce);
+    if (!has_to_ring && !receiver->ring_pending)
         return RSM_ST_OK;
-    enum rsm_status status = ring(event, peer);
+    enum rsm_status status = ring(event, receiver);
     bool added = has_to_ring || !coalesce;
     bool found =
-        added && status != RSM_ST_OK && !rsm_event_counter_retract(peer->counter, coalesce);
+        added && status != RSM_ST_OK && !rsm_event_counter_retract(receiver->counter, coalesce);
     return found ? RSM_ST_OK : status;
 }
 
@@ -149,8 +150,8 @@ static enum rsm_status post_to(struct rsmcore_event *event, struct rsmcore_event
 static enum rsm_status post_to_receivers(struct rsmcore_event *event, bool coalesce)
 {
     enum rsm_status status = RSM_ST_OK;
-    for (unsigned i = 0; i < event->peer_count; i++) {
-        enum rsm_status posted = post_to(event, &event->peers[i], coalesce);
+    for (unsigned i = 0; i < event->receiver_count; i++) {
+        enum rsm_status posted = post_to(event, &event->receivers[i], coalesce);
         if (status == RSM_ST_OK)
             status = posted;
     }
@@ -158,7 +159,7 @@ static enum rsm_status post_to_receivers(struct rsmcore_event *event, bool coale
 }
 
 /* What a failure to post means to the poster. */
-static enum rsm_status told_of(enum rsm_status status)
+static enum rsm_status post_status(enum rsm_status status)
 {
     switch (status) {
     case RSM_ST_NOT_FOUND:
@@ -177,7 +178,8 @@ enum rsm_status rsmcore_event_post(struct rsmcore_event *event, bool coalesce)
 {
     if (event->end != RSM_EVENT_IMPORT) /* whose probe is in rsmcore_import_post() */
         RSM_PROBE3(event_post, (uint32_t)event->end, event->id, (uint32_t)coalesce);
-    if (!rsmcore_control_daemon_lives(event->link, rsmcore_control_generation_table(event->link)))
+    if (!rsmcore_control_daemon_lives(event->control,
+                                      rsmcore_control_generation_table(event->control)))
         return RSM_ST_UNREACHABLE;
     if (event->end == RSM_EVENT_IMPORT && event->slot != NULL &&
         atomic_load(event->slot) != event->slot_value)
@@ -186,5 +188,5 @@ enum rsm_status rsmcore_event_post(struct rsmcore_event *event, bool coalesce)
     enum rsm_status status = know_receivers(event);
     enum rsm_status posted = post_to_receivers(event, coalesce);
     pthread_mutex_unlock(&event->lock);
-    return told_of(status != RSM_ST_OK ? status : posted);
+    return post_status(status != RSM_ST_OK ? status : posted);
 }

@@ -19,7 +19,7 @@
 /* ---------------------------------------------------------------- create, destroy */
 
 /* The extent that came with a new segment. */
-struct given_extent {
+struct granted_extent {
     uint32_t id; /* 0: none */
     int fd;
     struct rsm_extent_about about;
@@ -28,7 +28,7 @@ struct given_extent {
 /* Take the reply apart. What rsmd made is known afterwards even if something is wrong with it. */
 static enum rsm_status take_registration(struct rsmcore_export *segment,
                                          const struct rsm_export_create_reply *reply,
-                                         struct rsm_packet_fds *fds, struct given_extent *given)
+                                         struct rsm_packet_fds *fds, struct granted_extent *given)
 {
     segment->id = reply->export_id;
     if (reply->epoch_slot >= RSM_GENERATION_TABLE_SLOTS || fds->count != (reply->extent != 0)) {
@@ -37,22 +37,22 @@ static enum rsm_status take_registration(struct rsmcore_export *segment,
     }
     if (reply->extent != 0)
         *given =
-            (struct given_extent){.id = reply->extent, .fd = fds->fds[0], .about = reply->about};
-    segment->epoch = &rsmcore_control_generation_table(segment->link)->slot[reply->epoch_slot];
+            (struct granted_extent){.id = reply->extent, .fd = fds->fds[0], .about = reply->about};
+    segment->epoch = &rsmcore_control_generation_table(segment->control)->slot[reply->epoch_slot];
     return RSM_ST_OK;
 }
 
 static enum rsm_status make_event(struct rsmcore_export *segment)
 {
     enum rsm_status status =
-        rsmcore_event_create(segment->link, RSM_EVENT_EXPORT, segment->id, &segment->event);
+        rsmcore_event_create(segment->control, RSM_EVENT_EXPORT, segment->id, &segment->event);
     if (status == RSM_ST_OK)
         rsmcore_event_follow(segment->event, segment->epoch, 0);
     return status;
 }
 
 /* What a segment is made with. */
-struct birth {
+struct creation {
     unsigned mode;
     struct rsmcore_claim *claim; /* NULL: none */
 };
@@ -67,35 +67,36 @@ static void set_claim(struct rsm_export_create_request *request, const struct rs
 }
 
 /* Register with rsmd, with an extent by the same request if it is wanted. */
-static enum rsm_status register_segment(struct rsmcore_export *segment, const struct birth *birth,
-                                        bool want_extent, struct given_extent *given)
+static enum rsm_status register_segment(struct rsmcore_export *segment,
+                                        const struct creation *creation, bool want_extent,
+                                        struct granted_extent *given)
 {
     struct rsm_packet_fds fds;
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_EXPORT_CREATE);
     msg.u.export_create = (struct rsm_export_create_request){.length = segment->length,
-                                                             .mode = birth->mode,
+                                                             .mode = creation->mode,
                                                              .want_extent = want_extent,
                                                              .size = segment->size};
-    set_claim(&msg.u.export_create, birth->claim);
+    set_claim(&msg.u.export_create, creation->claim);
     strcpy(msg.u.export_create.controller, rsmcore_controller_name(segment->controller));
-    enum rsm_status status = rsmcore_region_call(segment->link, &msg, &fds);
+    enum rsm_status status = rsmcore_region_call(segment->control, &msg, &fds);
     if (status == RSM_ST_OK)
         status = take_registration(segment, &msg.u.export_create_reply, &fds, given);
-    if (status == RSM_ST_OK && birth->claim != NULL)
-        birth->claim->id = msg.u.export_create_reply.segment_id;
+    if (status == RSM_ST_OK && creation->claim != NULL)
+        creation->claim->id = msg.u.export_create_reply.segment_id;
     return status;
 }
 
 /* Put the pages of a new segment on extents. The given one is used up. */
 static enum rsm_status cover_segment(const struct rsmcore_export *segment,
-                                     const struct given_extent *given)
+                                     const struct granted_extent *given)
 {
     const struct rsmcore_extent_source source = rsmcore_controller_extents(segment->controller);
     if (given->id != 0)
-        return rsmcore_region_cover_with(segment->link, &source, given->id, given->fd,
+        return rsmcore_region_cover_with(segment->control, &source, given->id, given->fd,
                                          &given->about, segment->start, segment->length);
-    return rsmcore_region_cover(segment->link, &source, segment->start, segment->length);
+    return rsmcore_region_cover(segment->control, &source, segment->start, segment->length);
 }
 
 /* rsmd knows nothing of the addresses and may refuse their number first. What is wrong with the
@@ -110,18 +111,20 @@ static enum rsm_status better_refusal(const struct rsmcore_export *segment, enum
 
 /* On memory of the application. What nobody has exported yet gets its extent together with the
  * segment. */
-static enum rsm_status begin_segment(struct rsmcore_export *segment, const struct birth *birth)
+static enum rsm_status begin_segment(struct rsmcore_export *segment,
+                                     const struct creation *creation)
 {
-    struct given_extent given = {.id = 0};
-    enum rsm_status status = rsmcore_region_shed(segment->link, segment->start, segment->length);
+    struct granted_extent given = {.id = 0};
+    enum rsm_status status =
+        rsmcore_region_uncover_stale(segment->control, segment->start, segment->length);
     if (status != RSM_ST_OK)
         return status;
     bool bare = rsmcore_region_is_bare(segment->start, segment->length);
-    status = better_refusal(segment, register_segment(segment, birth, bare, &given));
+    status = better_refusal(segment, register_segment(segment, creation, bare, &given));
     if (status == RSM_ST_OK)
         status = cover_segment(segment, &given);
     else if (given.id != 0)
-        rsmcore_region_give_back(segment->link, given.id, given.fd);
+        rsmcore_region_give_back(segment->control, given.id, given.fd);
     if (status != RSM_ST_OK)
         return status;
     /* Not before: what it maps could come to lie where the program has nothing mapped, and make
@@ -133,15 +136,16 @@ static enum rsm_status begin_segment(struct rsmcore_export *segment, const struc
 }
 
 /* On new memory. */
-static enum rsm_status begin_allocated(struct rsmcore_export *segment, const struct birth *birth)
+static enum rsm_status begin_allocated(struct rsmcore_export *segment,
+                                       const struct creation *creation)
 {
     const struct rsmcore_extent_source source = rsmcore_controller_extents(segment->controller);
-    struct given_extent given = {.id = 0};
-    enum rsm_status status = register_segment(segment, birth, true, &given);
+    struct granted_extent given = {.id = 0};
+    enum rsm_status status = register_segment(segment, creation, true, &given);
     if (status == RSM_ST_OK && given.id == 0)
         status = RSM_ST_PROTOCOL;
     else if (status == RSM_ST_OK)
-        status = rsmcore_region_map(segment->link, &source, given.id, given.fd, &given.about,
+        status = rsmcore_region_map(segment->control, &source, given.id, given.fd, &given.about,
                                     segment->length, &segment->start);
     if (status != RSM_ST_OK)
         return status;
@@ -153,10 +157,10 @@ static enum rsm_status begin_allocated(struct rsmcore_export *segment, const str
 }
 
 /* On none. */
-static enum rsm_status begin_empty(struct rsmcore_export *segment, const struct birth *birth)
+static enum rsm_status begin_empty(struct rsmcore_export *segment, const struct creation *creation)
 {
-    struct given_extent given = {.id = 0};
-    enum rsm_status status = register_segment(segment, birth, false, &given);
+    struct granted_extent given = {.id = 0};
+    enum rsm_status status = register_segment(segment, creation, false, &given);
     return status == RSM_ST_OK ? make_event(segment) : status;
 }
 
@@ -172,7 +176,7 @@ static enum rsm_status unregister_segment(const struct rsmcore_export *segment,
     rsm_msg_begin(&msg, RSM_MSG_EXPORT_DESTROY);
     msg.u.export_destroy =
         (struct rsm_export_destroy_request){.export_id = segment->id, .flags = flags[how]};
-    enum rsm_status status = rsmcore_region_call(segment->link, &msg, NULL);
+    enum rsm_status status = rsmcore_region_call(segment->control, &msg, NULL);
     *offered = status != RSM_ST_OK || msg.u.export_destroy_reply.offered != 0;
     return status;
 }
@@ -181,12 +185,13 @@ static void free_segment(struct rsmcore_export *segment)
 {
     if (segment->event != NULL)
         rsmcore_event_destroy(segment->event);
-    rsmcore_control_release(segment->link);
+    rsmcore_control_release(segment->control);
     rsmcore_controller_close(segment->controller);
     free(segment);
 }
 
-typedef enum rsm_status begin_function(struct rsmcore_export *segment, const struct birth *birth);
+typedef enum rsm_status begin_function(struct rsmcore_export *segment,
+                                       const struct creation *creation);
 
 /* 0: there are no so many. */
 static size_t whole_pages(size_t bytes)
@@ -196,22 +201,22 @@ static size_t whole_pages(size_t bytes)
 }
 
 static enum rsm_status make_segment(struct rsmcore_controller *controller, uintptr_t start,
-                                    size_t size, begin_function *begin, const struct birth *birth,
-                                    struct rsmcore_export **out)
+                                    size_t size, begin_function *begin,
+                                    const struct creation *creation, struct rsmcore_export **out)
 {
     if (size != 0 && whole_pages(size) == 0)
         return RSM_ST_NO_MEMORY;
-    struct rsmcore_control *link;
-    enum rsm_status status = rsmcore_control_local(&link);
+    struct rsmcore_control *control;
+    enum rsm_status status = rsmcore_control_local(&control);
     if (status != RSM_ST_OK)
         return status == RSM_ST_UNREACHABLE ? RSM_ST_NO_CONTROLLER : status;
     struct rsmcore_export *segment = calloc(1, sizeof *segment);
     if (segment == NULL) {
-        rsmcore_control_release(link);
+        rsmcore_control_release(control);
         return RSM_ST_NO_MEMORY;
     }
     segment->controller = rsmcore_controller_hold(controller);
-    segment->link = link;
+    segment->control = control;
     segment->process_epoch = rsmcore_process_epoch();
     segment->start = start;
     segment->length = whole_pages(size);
@@ -219,7 +224,7 @@ static enum rsm_status make_segment(struct rsmcore_controller *controller, uintp
 
     bool offered;
     rsmcore_exports_lock();
-    status = begin(segment, birth);
+    status = begin(segment, creation);
     if (status == RSM_ST_OK && segment->start != 0)
         rsmcore_exports_add(segment);
     else if (status != RSM_ST_OK && segment->id != 0)
@@ -236,29 +241,29 @@ static enum rsm_status make_segment(struct rsmcore_controller *controller, uintp
 enum rsm_status rsmcore_export_create(struct rsmcore_controller *controller, void *address,
                                       size_t length, unsigned mode, struct rsmcore_export **out)
 {
-    const struct birth birth = {.mode = mode};
-    return make_segment(controller, (uintptr_t)address, length, begin_segment, &birth, out);
+    const struct creation creation = {.mode = mode};
+    return make_segment(controller, (uintptr_t)address, length, begin_segment, &creation, out);
 }
 
 enum rsm_status rsmcore_export_allocate(struct rsmcore_controller *controller, size_t size,
                                         unsigned mode, struct rsmcore_claim *claim,
                                         struct rsmcore_export **out)
 {
-    const struct birth birth = {.mode = mode, .claim = claim};
-    return make_segment(controller, 0, size, begin_allocated, &birth, out);
+    const struct creation creation = {.mode = mode, .claim = claim};
+    return make_segment(controller, 0, size, begin_allocated, &creation, out);
 }
 
 enum rsm_status rsmcore_export_create_empty(struct rsmcore_controller *controller, size_t size,
                                             unsigned mode, struct rsmcore_claim *claim,
                                             struct rsmcore_export **out)
 {
-    const struct birth birth = {.mode = mode, .claim = claim};
-    return make_segment(controller, 0, size, begin_empty, &birth, out);
+    const struct creation creation = {.mode = mode, .claim = claim};
+    return make_segment(controller, 0, size, begin_empty, &creation, out);
 }
 
 enum rsm_status rsmcore_export_attach(struct rsmcore_export *segment, void *address)
 {
-    const struct given_extent none = {.id = 0};
+    const struct granted_extent none = {.id = 0};
     enum rsm_status status = RSM_ST_OK;
     if (!rsmcore_export_is_creator(segment))
         return RSM_ST_NOT_CREATOR;
@@ -304,7 +309,7 @@ static enum rsm_status end_segment(struct rsmcore_export *segment, enum rsmcore_
     if (how != RSMCORE_DESTROY_LEAVE || !segment->own_memory)
         leave_memory(segment, offered);
     rsmcore_exports_remove(segment);
-    rsmcore_exports_take_strays_back();
+    rsmcore_exports_reclaim();
     return RSM_ST_OK;
 }
 
@@ -340,7 +345,7 @@ static enum rsm_status move_segment(struct rsmcore_export *segment, uintptr_t to
     if (rsmcore_export_in_use(segment))
         status = rsmcore_region_move(segment->start, to, segment->length);
     else
-        status = rsmcore_region_cover(segment->link, &source, to, segment->length);
+        status = rsmcore_region_cover(segment->control, &source, to, segment->length);
     if (status != RSM_ST_OK)
         return status;
     if (!rsmcore_export_in_use(segment))
@@ -424,6 +429,6 @@ enum rsm_status rsmcore_records_of_export(struct rsmcore_export *segment,
 {
     if (!rsmcore_export_is_creator(segment))
         return RSM_ST_STALE;
-    return rsmcore_records_make(segment->link, RSM_EVENT_EXPORT_RECORDS, segment->id, NULL,
+    return rsmcore_records_make(segment->control, RSM_EVENT_EXPORT_RECORDS, segment->id, NULL,
                                 records);
 }

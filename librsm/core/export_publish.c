@@ -21,7 +21,7 @@ static void take_back_publish(struct rsmcore_export *segment)
     struct rsm_msg undo;
     rsm_msg_begin(&undo, RSM_MSG_EXPORT_UNPUBLISH);
     undo.u.export_unpublish.export_id = segment->id;
-    rsmcore_control_post(segment->link, &undo);
+    rsmcore_control_post(segment->control, &undo);
     segment->publish_unanswered = true;
 }
 
@@ -35,12 +35,12 @@ static enum rsm_status request_publish(struct rsmcore_export *segment, struct rs
         status = rsmcore_export_leave_extents(segment, true);
     segment->publish_unanswered = status != RSM_ST_OK;
     if (status == RSM_ST_OK)
-        status = rsmcore_region_cover(segment->link, &source, segment->start, segment->length);
+        status = rsmcore_region_cover(segment->control, &source, segment->start, segment->length);
     if (status == RSM_ST_OK)
         status = rsmcore_region_pieces(segment->start, segment->length, request->pieces,
                                        RSM_PROTO_PIECES_MAX, &request->piece_count);
     if (status == RSM_ST_OK)
-        status = rsmcore_region_call(segment->link, msg, NULL);
+        status = rsmcore_region_call(segment->control, msg, NULL);
     if (status == RSM_ST_TIMEOUT)
         take_back_publish(segment);
     return status;
@@ -92,8 +92,8 @@ enum rsm_status rsmcore_export_republish(struct rsmcore_export *segment,
         (struct rsm_export_republish_request){.export_id = segment->id, .acl_count = acl_count};
     copy_acl(msg.u.export_republish.acl, acl, acl_count);
     rsmcore_exports_lock();
-    enum rsm_status status =
-        segment->published ? rsmcore_region_call(segment->link, &msg, NULL) : RSM_ST_NOT_PUBLISHED;
+    enum rsm_status status = segment->published ? rsmcore_region_call(segment->control, &msg, NULL)
+                                                : RSM_ST_NOT_PUBLISHED;
     rsmcore_region_unlock();
     return status == RSM_ST_STALE ? RSM_ST_NOT_PUBLISHED : status;
 }
@@ -105,7 +105,7 @@ static enum rsm_status end_publication(struct rsmcore_export *segment, uint32_t 
     rsm_msg_begin(&msg, RSM_MSG_EXPORT_UNPUBLISH);
     msg.u.export_unpublish =
         (struct rsm_export_unpublish_request){.export_id = segment->id, .flags = flags};
-    enum rsm_status status = rsmcore_region_call(segment->link, &msg, NULL);
+    enum rsm_status status = rsmcore_region_call(segment->control, &msg, NULL);
     bool died = status == RSM_ST_STALE;
     /* Not published: rsmd carried an earlier request out after we stopped waiting for it. */
     if (status != RSM_ST_OK && status != RSM_ST_NOT_PUBLISHED && !died)
@@ -137,5 +137,5 @@ enum rsm_status rsmcore_export_move(struct rsmcore_export *segment, const struct
 {
     if (!rsmcore_export_is_creator(segment))
         return RSM_ST_STALE;
-    return rsmcore_segment_move(segment->link, RSM_EVENT_EXPORT, segment->id, move, was);
+    return rsmcore_segment_move(segment->control, RSM_EVENT_EXPORT, segment->id, move, was);
 }

@@ -5,7 +5,7 @@
 
 static struct rsm_ranges segments;
 static unsigned segments_epoch; /* process that they belong to */
-static bool strays;             /* pages of segments that have gone may still lie on extents */
+static bool unreclaimed;        /* pages of segments that have gone may still lie on extents */
 
 bool rsmcore_export_in_use(const struct rsmcore_export *segment)
 {
@@ -51,22 +51,22 @@ bool rsmcore_export_overlaps_another(const struct rsmcore_export *segment, uintp
 /* A segment has gone, or is not to be, and there was no memory to take its pages off their extents:
  * importers may still store there. Each later call tries it again, for all pages that are not in
  * use; those of segments yet to be published are put on extents again when they are. */
-void rsmcore_exports_take_strays_back(void)
+void rsmcore_exports_reclaim(void)
 {
     uintptr_t at = 0;
     size_t length;
     enum rsm_status status = RSM_ST_OK;
-    while (strays && status == RSM_ST_OK && rsmcore_region_next(&at, &length)) {
+    while (unreclaimed && status == RSM_ST_OK && rsmcore_region_next(&at, &length)) {
         status = leave_extents_of(at, at + length, NULL, true);
         at += length;
     }
-    strays = strays && status != RSM_ST_OK;
+    unreclaimed = unreclaimed && status != RSM_ST_OK;
 }
 
 void rsmcore_export_leave_extents_for_good(const struct rsmcore_export *segment, bool only_in_use)
 {
     if (rsmcore_export_leave_extents(segment, only_in_use) != RSM_ST_OK)
-        strays = true;
+        unreclaimed = true;
 }
 
 void rsmcore_exports_lock(void)
@@ -74,15 +74,15 @@ void rsmcore_exports_lock(void)
     rsmcore_region_lock();
     if (segments_epoch != rsmcore_process_epoch()) {
         segments = RSM_RANGES_EMPTY;
-        strays = false;
+        unreclaimed = false;
         segments_epoch = rsmcore_process_epoch();
     }
-    rsmcore_exports_take_strays_back();
+    rsmcore_exports_reclaim();
 }
 
 bool rsmcore_export_daemon_lives(const struct rsmcore_export *segment)
 {
-    return rsmcore_control_is_alive(segment->link);
+    return rsmcore_control_is_alive(segment->control);
 }
 
 void rsmcore_exports_add(struct rsmcore_export *segment)

@@ -18,7 +18,7 @@
 struct rsmcore_export {
     struct rsm_range range; /* in the set, else 0; first, so that it leads here */
     struct rsmcore_controller *controller;
-    struct rsmcore_control *link;
+    struct rsmcore_control *control;
     struct rsmcore_event *event;
     const _Atomic uint32_t *epoch; /* slot of the generation table that tells of its importers */
     unsigned process_epoch;
@@ -40,7 +40,7 @@ void rsmcore_exports_add(struct rsmcore_export *segment);
 /** Take it off the set, if it is in it. */
 void rsmcore_exports_remove(struct rsmcore_export *segment);
 /** Try again to take off their extents what rsmcore_export_leave_extents_for_good() could not. */
-void rsmcore_exports_take_strays_back(void);
+void rsmcore_exports_reclaim(void);
 
 /** Whether importers may be connected: it is published, or was and they were kept. */
 bool rsmcore_export_in_use(const struct rsmcore_export *segment);

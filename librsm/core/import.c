@@ -19,19 +19,19 @@
 #include "transport/registry_import.h"
 
 enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint32_t node,
-                              struct rsmcore_control **link)
+                              struct rsmcore_control **control)
 {
     struct rsmcore_control *own;
     enum rsm_status status = rsmcore_control_local(&own);
     if (status != RSM_ST_OK)
         return status;
     if (node == rsmcore_control_node(own)) {
-        *link = own;
+        *control = own;
         return RSM_ST_OK;
     }
     /* A node that this process has a link to is where it was, as long as its daemon lives. */
-    *link = rsmcore_controller_is_loopback(controller) ? NULL : rsmcore_control_known(node);
-    if (*link != NULL) {
+    *control = rsmcore_controller_is_loopback(controller) ? NULL : rsmcore_control_known(node);
+    if (*control != NULL) {
         rsmcore_control_release(own);
         return RSM_ST_OK;
     }
@@ -41,26 +41,26 @@ enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint3
     strcpy(msg.u.locate.controller, rsmcore_controller_name(controller));
     status = rsmcore_control_call(own, &msg, NULL);
     if (status == RSM_ST_OK && msg.u.locate_reply.kind == RSM_LOCATE_SAME_HOST) {
-        status = rsmcore_control_to(node, msg.u.locate_reply.path, link);
+        status = rsmcore_control_to(node, msg.u.locate_reply.path, control);
         rsmcore_control_release(own);
         bool known = status == RSM_ST_OK || status == RSM_ST_VERSION ||
                      status == RSM_ST_NO_MEMORY || status == RSM_ST_NO_RESOURCES;
         return known ? status : RSM_ST_UNREACHABLE;
     }
     if (status == RSM_ST_OK) {
-        *link = own;
+        *control = own;
         return RSM_ST_OK;
     }
     rsmcore_control_release(own);
     return status;
 }
 
-static enum rsm_status request_connection(struct rsmcore_control *link,
+static enum rsm_status request_connection(struct rsmcore_control *control,
                                           const struct rsmcore_controller *controller,
                                           struct rsm_msg *msg, struct rsm_packet_fds *fds)
 {
     strcpy(msg->u.import_connect.controller, rsmcore_controller_name(controller));
-    enum rsm_status status = rsmcore_control_call(link, msg, fds);
+    enum rsm_status status = rsmcore_control_call(control, msg, fds);
     const struct rsm_import_connect_reply *reply = &msg->u.import_connect_reply;
     if (status == RSM_ST_OK &&
         (reply->slot >= RSM_GENERATION_TABLE_SLOTS || reply->size > reply->length)) {
@@ -73,16 +73,16 @@ static enum rsm_status request_connection(struct rsmcore_control *link,
 enum rsm_status rsmcore_import_move(struct rsmcore_import *import, const struct rsmcore_move *move,
                                     enum rsm_segment_state *was)
 {
-    return rsmcore_segment_move(import->link, RSM_EVENT_IMPORT, import->id, move, was);
+    return rsmcore_segment_move(import->control, RSM_EVENT_IMPORT, import->id, move, was);
 }
 
-static void end_connection(struct rsmcore_control *link, uint32_t id)
+static void end_connection(struct rsmcore_control *control, uint32_t id)
 {
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_IMPORT_DISCONNECT);
     msg.u.import_disconnect.import = id;
     /* If rsmd cannot be told it has gone, and the connection with it. */
-    (void)rsmcore_control_call(link, &msg, NULL);
+    (void)rsmcore_control_call(control, &msg, NULL);
 }
 
 /* Let the transport named in the offer connect with it. */
@@ -136,7 +136,7 @@ static enum rsm_status build_import(struct rsmcore_import *import, uint32_t node
     import->length = reply->length;
     import->size = reply->size;
     import->generation = reply->generation;
-    import->table = rsmcore_control_generation_table(import->link);
+    import->table = rsmcore_control_generation_table(import->control);
     import->slot = &import->table->slot[reply->slot];
     import->process_epoch = rsmcore_process_epoch();
     pthread_mutex_init(&import->works.lock, NULL);
@@ -144,7 +144,7 @@ static enum rsm_status build_import(struct rsmcore_import *import, uint32_t node
     enum rsm_status status = connect_transport(import, node, reply, fds);
     if (status != RSM_ST_OK)
         return status;
-    status = rsmcore_event_create(import->link, RSM_EVENT_IMPORT, import->id, &import->event);
+    status = rsmcore_event_create(import->control, RSM_EVENT_IMPORT, import->id, &import->event);
     if (status != RSM_ST_OK) {
         disconnect_transport(import);
         return status;
@@ -167,14 +167,14 @@ static enum rsm_status connect_with(struct rsmcore_controller *controller,
     msg.u.import_connect = *request;
     if (import == NULL)
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = rsmcore_route(controller, request->node, &import->link);
+    enum rsm_status status = rsmcore_route(controller, request->node, &import->control);
     if (status != RSM_ST_OK)
         goto free_import;
-    status = request_connection(import->link, controller, &msg, &fds);
+    status = request_connection(import->control, controller, &msg, &fds);
     if (status == RSM_ST_STALE || status == RSM_ST_TIMEOUT)
         status = RSM_ST_UNREACHABLE;
     if (status != RSM_ST_OK)
-        goto release_link;
+        goto release_control;
     import->controller = rsmcore_controller_hold(controller);
     status = build_import(import, request->node, &msg.u.import_connect_reply, &fds);
     rsm_packet_fds_close(&fds);
@@ -184,10 +184,10 @@ static enum rsm_status connect_with(struct rsmcore_controller *controller,
     return RSM_ST_OK;
 
 drop_connection:
-    end_connection(import->link, msg.u.import_connect_reply.import);
+    end_connection(import->control, msg.u.import_connect_reply.import);
     rsmcore_controller_close(controller);
-release_link:
-    rsmcore_control_release(import->link);
+release_control:
+    rsmcore_control_release(import->control);
 free_import:
     free(import);
     return status;
@@ -218,9 +218,9 @@ void rsmcore_import_disconnect(struct rsmcore_import *import)
 {
     rsmcore_event_destroy(import->event);
     disconnect_transport(import);
-    end_connection(import->link, import->id);
+    end_connection(import->control, import->id);
     rsmcore_controller_close(import->controller);
-    rsmcore_control_release(import->link);
+    rsmcore_control_release(import->control);
     if (import->process_epoch == rsmcore_process_epoch()) { /* a child may have copied a waiter */
         pthread_cond_destroy(&import->works.taken);
         pthread_mutex_destroy(&import->works.lock);
@@ -339,7 +339,7 @@ enum rsm_status rsmcore_import_getv(struct rsmcore_import *import, const struct 
 static bool take_untold(struct rsmcore_import *import)
 {
     uint32_t failures = rsm_conn_failures(import->inner);
-    return atomic_exchange(&import->told, failures) != failures;
+    return atomic_exchange(&import->failures_reported, failures) != failures;
 }
 
 static enum rsm_status signal_by_transport(struct rsmcore_import *import, bool coalesce)
@@ -356,7 +356,7 @@ static enum rsm_status signal_by_transport(struct rsmcore_import *import, bool c
 enum rsm_status rsmcore_import_post(struct rsmcore_import *import, bool coalesce)
 {
     RSM_PROBE3(event_post, (uint32_t)RSM_EVENT_IMPORT, import->id, (uint32_t)coalesce);
-    if (!rsmcore_control_daemon_lives(import->link, import->table))
+    if (!rsmcore_control_daemon_lives(import->control, import->table))
         return RSM_ST_UNREACHABLE;
     if (!import->is_inheritable && import->process_epoch != rsmcore_process_epoch())
         return RSM_ST_ABORTED;
@@ -384,7 +384,7 @@ static void report_trap(struct rsmcore_import *import)
     rsm_msg_begin(&msg, RSM_MSG_IMPORT_TRAP);
     msg.u.import_trap =
         (struct rsm_import_trap_request){import->id, engine->choice(rsmcore_import_conn(import))};
-    rsmcore_control_try_post(import->link, &msg);
+    rsmcore_control_try_post(import->control, &msg);
 }
 
 enum rsm_status rsmcore_import_map(struct rsmcore_import *import, uint64_t offset, size_t length,

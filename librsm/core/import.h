@@ -45,8 +45,8 @@ struct rsmcore_import {
     uint64_t length;                            /* bytes of the segment, whole pages */
     uint64_t size;                              /* as the exporter asked for */
     _Atomic uint32_t failures;                  /* that calls have returned (barrier.h) */
-    _Atomic uint32_t told;                      /* of inner's failures: what callers have learnt */
-    struct rsmcore_control *link;
+    _Atomic uint32_t failures_reported;         /* of inner's failures: what callers have learnt */
+    struct rsmcore_control *control;
     struct rsmcore_controller *controller;
     struct rsmcore_event *event;
     uint32_t id;
@@ -109,7 +109,7 @@ static inline struct rsm_conn *rsmcore_import_conn(const struct rsmcore_import *
 static inline bool rsmcore_import_aborted(const struct rsmcore_import *import)
 {
     if (atomic_load_explicit(import->slot, memory_order_acquire) != import->generation ||
-        !rsmcore_control_daemon_lives(import->link, import->table))
+        !rsmcore_control_daemon_lives(import->control, import->table))
         return true;
     if (__builtin_expect(!import->reports_health, 1))
         return false;

@@ -1,32 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "core/interrupt.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "core/event_internal.h"
+#include "core/mailbox.h"
 #include "core/route.h"
 
-/* The counter has one event for each trigger. Whoever consumes one of an interrupt with data takes
- * a message, which is here or with rsmd. */
 struct rsmcore_interrupt {
-    struct rsmcore_event *event;
-    struct rsmcore_control *link;
+    struct rsmcore_mailbox mailbox; /* of a plain one nobody puts anything into it */
     enum rsm_interrupt_kind kind;
-    uint32_t id;
     unsigned process_epoch;
-    atomic_bool withdrawn;                 /* rsmd has forgotten it */
-    pthread_mutex_t lock;                  /* guards what follows */
-    struct rsm_interrupt_take_reply ahead; /* fetched, oldest first */
-    uint32_t first;                        /* of them that has not been taken */
-    uint64_t after;                        /* order of the last one fetched */
+    atomic_bool withdrawn; /* rsmd has forgotten it */
 };
 
 struct rsmcore_trigger {
-    struct rsmcore_control *link;
+    struct rsmcore_control *control;
     uint32_t node;
     enum rsm_interrupt_kind kind;
     uint32_t number;
@@ -37,36 +28,30 @@ struct rsmcore_trigger {
 
 /* ---------------------------------------------------------------- beginning and end */
 
-static void unregister(struct rsmcore_control *link, uint32_t id)
+static void unregister(struct rsmcore_control *control, uint32_t id)
 {
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_REMOVE);
     msg.u.interrupt_remove.interrupt = id;
     /* If rsmd cannot be told it has gone, and the interrupt with it. */
-    (void)rsmcore_control_call(link, &msg, NULL);
+    (void)rsmcore_control_call(control, &msg, NULL);
 }
 
-static enum rsm_status begin(struct rsmcore_interrupt *interrupt, uint32_t *number, uint32_t flags,
-                             unsigned mode)
+static enum rsm_status begin(struct rsmcore_interrupt *interrupt, struct rsmcore_control *control,
+                             uint32_t *number, uint32_t flags, unsigned mode)
 {
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_CREATE);
     msg.u.interrupt_create = (struct rsm_interrupt_create_request){
         .kind = interrupt->kind, .number = *number, .flags = flags, .mode = mode};
-    enum rsm_status status = rsmcore_control_call(interrupt->link, &msg, NULL);
+    enum rsm_status status = rsmcore_control_call(control, &msg, NULL);
     if (status != RSM_ST_OK)
         return status;
     const struct rsm_interrupt_create_reply reply = msg.u.interrupt_create_reply;
-    interrupt->id = reply.interrupt;
-    status = rsmcore_event_create(interrupt->link, RSM_EVENT_INTERRUPT, interrupt->id,
-                                  &interrupt->event);
-    if (status == RSM_ST_OK) {
-        status = rsmcore_event_open(interrupt->event);
-        if (status != RSM_ST_OK)
-            rsmcore_event_destroy(interrupt->event);
-    }
+    status =
+        rsmcore_mailbox_open(&interrupt->mailbox, control, RSM_EVENT_INTERRUPT, reply.interrupt);
     if (status != RSM_ST_OK)
-        unregister(interrupt->link, interrupt->id);
+        unregister(control, reply.interrupt);
     else
         *number = reply.number;
     return status;
@@ -76,127 +61,82 @@ enum rsm_status rsmcore_interrupt_create(enum rsm_interrupt_kind kind, uint32_t 
                                          uint32_t flags, unsigned mode,
                                          struct rsmcore_interrupt **interrupt)
 {
+    struct rsmcore_control *control = NULL;
     struct rsmcore_interrupt *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = rsmcore_control_local(&made->link);
-    if (status == RSM_ST_OK) {
-        made->kind = kind;
-        made->process_epoch = rsmcore_process_epoch();
-        status = begin(made, number, flags, mode);
-        if (status != RSM_ST_OK)
-            rsmcore_control_release(made->link);
-    }
-    if (status != RSM_ST_OK) {
+    made->kind = kind;
+    made->process_epoch = rsmcore_process_epoch();
+    enum rsm_status status = rsmcore_control_local(&control);
+    if (status == RSM_ST_OK)
+        status = begin(made, control, number, flags, mode);
+    rsmcore_control_release(control);
+    if (status == RSM_ST_OK)
+        *interrupt = made;
+    else
         free(made);
-        return status;
-    }
-    pthread_mutex_init(&made->lock, NULL);
-    *interrupt = made;
-    return RSM_ST_OK;
+    return status;
 }
 
 void rsmcore_interrupt_withdraw(struct rsmcore_interrupt *interrupt)
 {
     if (interrupt->process_epoch == rsmcore_process_epoch() &&
         !atomic_exchange(&interrupt->withdrawn, true))
-        unregister(interrupt->link, interrupt->id);
+        unregister(interrupt->mailbox.control, interrupt->mailbox.id);
 }
 
 void rsmcore_interrupt_remove(struct rsmcore_interrupt *interrupt)
 {
     rsmcore_interrupt_withdraw(interrupt);
-    rsmcore_event_destroy(interrupt->event);
-    rsmcore_control_release(interrupt->link);
-    pthread_mutex_destroy(&interrupt->lock);
+    rsmcore_mailbox_close(&interrupt->mailbox);
     free(interrupt);
 }
 
 void rsmcore_interrupt_cancel(struct rsmcore_interrupt *interrupt)
 {
-    rsmcore_event_cancel(interrupt->event);
+    rsmcore_event_cancel(interrupt->mailbox.event);
 }
 
 enum rsm_status rsmcore_interrupt_descriptor(struct rsmcore_interrupt *interrupt, int *fd)
 {
-    return rsmcore_event_descriptor(interrupt->event, fd);
+    return rsmcore_event_descriptor(interrupt->mailbox.event, fd);
 }
 
 /* ---------------------------------------------------------------- taking */
 
-static void request_messages(const struct rsmcore_interrupt *interrupt, uint32_t most,
-                             struct rsm_msg *msg)
+static void copy_out(const struct rsm_mailbox_entry *message, void *data, size_t *length)
 {
-    rsm_msg_begin(msg, RSM_MSG_INTERRUPT_TAKE);
-    msg->u.interrupt_take = (struct rsm_interrupt_take_request){
-        .interrupt = interrupt->id, .most = most, .after = interrupt->after};
-}
-
-/* Called with the lock held. */
-static enum rsm_status fetch(struct rsmcore_interrupt *interrupt)
-{
-    struct rsm_msg msg;
-    request_messages(interrupt, RSM_PROTO_MESSAGES_MAX, &msg);
-    enum rsm_status status = rsmcore_control_call(interrupt->link, &msg, NULL);
-    if (status != RSM_ST_OK)
-        return status;
-    const struct rsm_interrupt_take_reply *page = &msg.u.interrupt_take_reply;
-    for (uint32_t i = 0; i < page->count; i++) {
-        if (page->messages[i].order <= interrupt->after)
-            return RSM_ST_PROTOCOL;
-        interrupt->after = page->messages[i].order;
-    }
-    interrupt->ahead = *page;
-    interrupt->first = 0;
-    /* They need not be kept there for us any more, and make room for others. */
-    request_messages(interrupt, 0, &msg);
-    rsmcore_control_post(interrupt->link, &msg);
-    return RSM_ST_OK;
-}
-
-/* RSM_ST_TIMEOUT: there is none. */
-static enum rsm_status take(struct rsmcore_interrupt *interrupt, void *data, size_t *length)
-{
-    enum rsm_status status = RSM_ST_OK;
-    pthread_mutex_lock(&interrupt->lock);
-    if (interrupt->first == interrupt->ahead.count)
-        status = fetch(interrupt);
-    if (status != RSM_ST_OK) {
-        rsmcore_event_raise(interrupt->event, 1, false); /* for the next who tries */
-    } else if (interrupt->first == interrupt->ahead.count) {
-        status = RSM_ST_TIMEOUT;
-    } else {
-        const struct rsm_interrupt_message *message =
-            &interrupt->ahead.messages[interrupt->first++];
-        size_t room = length != NULL ? *length : 0;
-        size_t given = message->length < room ? message->length : room;
-        if (given > 0)
-            memcpy(data, message->data, given);
-        if (length != NULL)
-            *length = given;
-    }
-    pthread_mutex_unlock(&interrupt->lock);
-    return status;
+    size_t room = length != NULL ? *length : 0;
+    size_t given = message->length < room ? message->length : room;
+    if (given > 0)
+        memcpy(data, message->data, given);
+    if (length != NULL)
+        *length = given;
 }
 
 enum rsm_status rsmcore_interrupt_wait(struct rsmcore_interrupt *interrupt, int timeout_ms,
                                        void *data, size_t *length)
 {
     int64_t end = rsm_deadline(timeout_ms);
-    for (;;) {
-        enum rsm_status status = rsmcore_event_wait(interrupt->event, rsm_deadline_left_ms(end));
+    const struct rsm_mailbox_entry *message;
+    enum rsm_status status;
+    do {
+        status = rsmcore_event_wait(interrupt->mailbox.event, rsm_deadline_left_ms(end));
         if (status != RSM_ST_OK || interrupt->kind == RSM_INTERRUPT_PLAIN)
             return status;
-        status = take(interrupt, data, length);
-        if (status != RSM_ST_TIMEOUT)
-            return status;
-    }
+        pthread_mutex_lock(&interrupt->mailbox.lock);
+        status = rsmcore_mailbox_take(&interrupt->mailbox, &message);
+        if (message != NULL)
+            copy_out(message, data, length);
+        pthread_mutex_unlock(&interrupt->mailbox.lock);
+    } while (status == RSM_ST_OK && message == NULL);
+    return status;
 }
 
 /* ---------------------------------------------------------------- triggering */
 
 /* What a failure to reach the daemon means. */
-static enum rsm_status told_of(enum rsm_status status)
+static enum rsm_status trigger_status(enum rsm_status status)
 {
     return status == RSM_ST_STALE || status == RSM_ST_TIMEOUT ? RSM_ST_UNREACHABLE : status;
 }
@@ -211,7 +151,7 @@ static enum rsm_status look_up(struct rsmcore_trigger *trigger, bool with_counte
                                                                      .kind = trigger->kind,
                                                                      .number = trigger->number,
                                                                      .counter = with_counter};
-    enum rsm_status status = rsmcore_control_call(trigger->link, &msg, &fds);
+    enum rsm_status status = rsmcore_control_call(trigger->control, &msg, &fds);
     if (status != RSM_ST_OK)
         return status;
     trigger->id = msg.u.interrupt_connect_reply.interrupt;
@@ -228,7 +168,7 @@ static enum rsm_status find(struct rsmcore_controller *controller, uint32_t node
     struct rsmcore_trigger *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = rsmcore_route(controller, node, &made->link);
+    enum rsm_status status = rsmcore_route(controller, node, &made->control);
     if (status != RSM_ST_OK) {
         free(made);
         return status;
@@ -244,7 +184,7 @@ static enum rsm_status find(struct rsmcore_controller *controller, uint32_t node
         *trigger = made;
     else
         rsmcore_interrupt_disconnect(made);
-    return told_of(status);
+    return trigger_status(status);
 }
 
 enum rsm_status rsmcore_interrupt_connect(struct rsmcore_controller *controller, uint32_t node,
@@ -268,7 +208,7 @@ void rsmcore_interrupt_disconnect(struct rsmcore_trigger *trigger)
 {
     if (trigger->counter != NULL)
         rsm_event_counter_unmap(trigger->counter);
-    rsmcore_control_release(trigger->link);
+    rsmcore_control_release(trigger->control);
     free(trigger);
 }
 
@@ -286,7 +226,7 @@ static enum rsm_status request_trigger(const struct rsmcore_trigger *trigger, co
     request->length = (uint32_t)length;
     if (length > 0)
         memcpy(request->data, data, length);
-    return told_of(rsmcore_control_call(trigger->link, &msg, NULL));
+    return trigger_status(rsmcore_control_call(trigger->control, &msg, NULL));
 }
 
 /* Whether a post to the counter does what a request would do. Not if the owner has a poll descriptor,
@@ -294,8 +234,8 @@ static enum rsm_status request_trigger(const struct rsmcore_trigger *trigger, co
 static bool may_post(const struct rsmcore_trigger *trigger)
 {
     return trigger->counter != NULL && trigger->process_epoch == rsmcore_process_epoch() &&
-           rsmcore_control_daemon_lives(trigger->link,
-                                        rsmcore_control_generation_table(trigger->link)) &&
+           rsmcore_control_daemon_lives(trigger->control,
+                                        rsmcore_control_generation_table(trigger->control)) &&
            atomic_load(&trigger->counter->direct) == 1 &&
            !rsm_event_counter_is_armed(trigger->counter);
 }

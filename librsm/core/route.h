@@ -11,6 +11,6 @@
  * release; RSM_ST_NO_CONTROLLER: loopback to another node; RSM_ST_NO_ROUTE, RSM_ST_UNREACHABLE,
  *  RSM_ST_VERSION, RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
 enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint32_t node,
-                              struct rsmcore_control **link);
+                              struct rsmcore_control **control);
 
 #endif

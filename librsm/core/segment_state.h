@@ -7,7 +7,7 @@
 #include "core/export.h"
 
 /** As rsmcore_export_move(), of handle @p id at @p end on @p link. */
-static inline enum rsm_status rsmcore_segment_move(struct rsmcore_control *link,
+static inline enum rsm_status rsmcore_segment_move(struct rsmcore_control *control,
                                                    enum rsm_event_end end, uint32_t id,
                                                    const struct rsmcore_move *move,
                                                    enum rsm_segment_state *was)
@@ -19,7 +19,7 @@ static inline enum rsm_status rsmcore_segment_move(struct rsmcore_control *link,
                                              .from = move->from,
                                              .to = move->to,
                                              .flags = move->flags}};
-    enum rsm_status status = rsmcore_control_call(link, &msg, NULL);
+    enum rsm_status status = rsmcore_control_call(control, &msg, NULL);
     if (status != RSM_ST_OK)
         return status;
     if (msg.u.export_state_reply.was > RSM_SEGMENT_OPEN)

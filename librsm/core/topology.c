@@ -8,67 +8,69 @@
 enum {
     SNAPSHOT_TRIES = 8,    /* until a topology that keeps changing is given up */
     CONTROLLERS_MAX = 256, /* bounds on what a daemon can make us allocate */
-    RECEIVERS_MAX = RSM_NODE_ID_MAX,
+    REMOTES_MAX = RSM_NODE_ID_MAX,
 };
 
-static enum rsm_status fetch_page(struct rsmcore_control *link, uint32_t controller,
-                                  uint32_t first_peer, struct rsm_topology_reply *page)
+static enum rsm_status fetch_page(struct rsmcore_control *control, uint32_t controller,
+                                  uint32_t first_remote, struct rsm_topology_reply *page)
 {
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_TOPOLOGY);
     msg.u.topology =
-        (struct rsm_topology_request){.controller = controller, .first_peer = first_peer};
-    enum rsm_status status = rsmcore_control_call(link, &msg, NULL);
+        (struct rsm_topology_request){.controller = controller, .first_remote = first_remote};
+    enum rsm_status status = rsmcore_control_call(control, &msg, NULL);
     if (status != RSM_ST_OK)
         return status;
     *page = msg.u.topology_reply;
-    bool sound = page->controllers <= CONTROLLERS_MAX && page->total_peers <= RECEIVERS_MAX;
+    bool sound = page->controllers <= CONTROLLERS_MAX && page->total_remotes <= REMOTES_MAX;
     return sound ? RSM_ST_OK : RSM_ST_PROTOCOL;
 }
 
 /* One controller with all its far ends. RSM_ST_BUSY: the topology changed meanwhile. */
-static enum rsm_status fetch_controller(struct rsmcore_control *link, uint32_t index,
+static enum rsm_status fetch_controller(struct rsmcore_control *control, uint32_t index,
                                         uint32_t generation,
                                         struct rsmcore_topology_controller *into)
 {
     struct rsm_topology_reply page;
     do {
-        enum rsm_status status = fetch_page(link, index, into->peer_count, &page);
+        enum rsm_status status = fetch_page(control, index, into->remote_count, &page);
         if (status != RSM_ST_OK)
             return status;
-        if (page.generation != generation || into->peer_count + page.peer_count > page.total_peers)
+        if (page.generation != generation ||
+            into->remote_count + page.remote_count > page.total_remotes)
             return RSM_ST_BUSY;
-        if (into->peers == NULL && page.total_peers > 0) {
-            into->peers = calloc(page.total_peers, sizeof *into->peers);
-            if (into->peers == NULL)
+        if (into->remotes == NULL && page.total_remotes > 0) {
+            into->remotes = calloc(page.total_remotes, sizeof *into->remotes);
+            if (into->remotes == NULL)
                 return RSM_ST_NO_MEMORY;
         }
         memcpy(into->name, page.name, sizeof into->name);
         into->hardware_address = page.hardware_address;
-        if (page.peer_count > 0)
-            memcpy(into->peers + into->peer_count, page.peers,
-                   page.peer_count * sizeof *into->peers);
-        into->peer_count += page.peer_count;
-    } while (page.peer_count > 0 && into->peer_count < page.total_peers);
-    return into->peer_count == page.total_peers ? RSM_ST_OK : RSM_ST_BUSY;
+        if (page.remote_count > 0)
+            memcpy(into->remotes + into->remote_count, page.remotes,
+                   page.remote_count * sizeof *into->remotes);
+        into->remote_count += page.remote_count;
+    } while (page.remote_count > 0 && into->remote_count < page.total_remotes);
+    return into->remote_count == page.total_remotes ? RSM_ST_OK : RSM_ST_BUSY;
 }
 
-static enum rsm_status fetch_all(struct rsmcore_control *link, struct rsmcore_topology **topology)
+static enum rsm_status fetch_all(struct rsmcore_control *control,
+                                 struct rsmcore_topology **topology)
 {
     struct rsm_topology_reply first;
-    enum rsm_status status = fetch_page(link, 0, 0, &first);
+    enum rsm_status status = fetch_page(control, 0, 0, &first);
     if (status != RSM_ST_OK)
         return status;
     struct rsmcore_topology *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    made->local_node = rsmcore_control_node(link);
+    made->local_node = rsmcore_control_node(control);
     made->controllers = calloc(first.controllers + 1, sizeof *made->controllers);
     if (made->controllers == NULL)
         status = RSM_ST_NO_MEMORY;
     for (uint32_t i = 0; status == RSM_ST_OK && i < first.controllers; i++) {
         made->controller_count = i + 1;
-        status = fetch_controller(link, i, first.generation, &made->controllers[i]);
+        status = fetch_controller(control, i, first.generation, &made->controllers[i]);
     }
     if (status == RSM_ST_OK)
         *topology = made;
@@ -79,15 +81,15 @@ static enum rsm_status fetch_all(struct rsmcore_control *link, struct rsmcore_to
 
 enum rsm_status rsmcore_topology_get(struct rsmcore_topology **topology)
 {
-    struct rsmcore_control *link;
-    enum rsm_status status = rsmcore_control_local(&link);
+    struct rsmcore_control *control;
+    enum rsm_status status = rsmcore_control_local(&control);
     if (status != RSM_ST_OK)
         return status;
     int tries = SNAPSHOT_TRIES;
     do
-        status = fetch_all(link, topology);
+        status = fetch_all(control, topology);
     while (status == RSM_ST_BUSY && --tries > 0);
-    rsmcore_control_release(link);
+    rsmcore_control_release(control);
     return status;
 }
 
@@ -96,7 +98,7 @@ void rsmcore_topology_free(struct rsmcore_topology *topology)
     if (topology == NULL)
         return;
     for (uint32_t i = 0; i < topology->controller_count; i++)
-        free(topology->controllers[i].peers);
+        free(topology->controllers[i].remotes);
     free(topology->controllers);
     free(topology);
 }

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "mapping/decode.h"
 
-enum { NONE, SEEN, TOLD };
+enum { NONE, SEEN, REPORTED };
 
 static atomic_int first = NONE;
 
@@ -45,7 +45,7 @@ bool mapping_atomics_refuse(const struct mapping_options *options, ucontext_t *c
 void mapping_atomics_report(void)
 {
     int seen = SEEN;
-    if (atomic_compare_exchange_strong(&first, &seen, TOLD))
+    if (atomic_compare_exchange_strong(&first, &seen, REPORTED))
         rsm_log_warning("a locked instruction on a mapping: it is atomic among the threads of this "
                         "process, not with the peer, see rsm_map(7)");
 }

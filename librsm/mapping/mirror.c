@@ -234,11 +234,11 @@ void mapping_mirror_flush(struct mapping_space *space)
 /* ---------------------------------------------------------------- the refresh */
 
 uint32_t mapping_mirror_refresh(struct mapping_space *space, uint32_t from, uint32_t end,
-                                uint32_t most)
+                                uint32_t max)
 {
     const struct mapping_mirror *mirror = space->mirror;
     uint32_t first = next_in(mirror->shown, from, end), count = 0;
-    while (first + count < end && count < most && has(mirror->shown, first + count))
+    while (first + count < end && count < max && has(mirror->shown, first + count))
         count++;
     if (count == 0 || MAPPING_DEFECT(MAPPING_NO_REFRESH) || !fetch(space, first, count))
         return MAPPING_NO_PAGE;
@@ -261,8 +261,8 @@ static uint32_t slowness(const struct mapping_space *space)
 
 static uint32_t flush_interval(const struct mapping_space *space)
 {
-    uint32_t least = space->mirror->shown_count / PAGES_PER_US;
-    return slowness(space) * (space->options.flush_us > least ? space->options.flush_us : least);
+    uint32_t min = space->mirror->shown_count / PAGES_PER_US;
+    return slowness(space) * (space->options.flush_us > min ? space->options.flush_us : min);
 }
 
 static uint32_t refresh_interval(const struct mapping_space *space)

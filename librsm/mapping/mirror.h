@@ -56,7 +56,7 @@ void mapping_mirror_flush(struct mapping_space *space);
  *  @p most (no more than MAPPING_BUFFER_PAGES). Returns where to go on, or MAPPING_NO_PAGE: there
  *  are no more, or it is no use. */
 uint32_t mapping_mirror_refresh(struct mapping_space *space, uint32_t from, uint32_t end,
-                                uint32_t most);
+                                uint32_t max);
 
 /** What is due in the background: the flush, and a step of the refresh. */
 void mapping_mirror_service(struct mapping_space *space);

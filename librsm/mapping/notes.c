@@ -34,7 +34,7 @@ struct scan_region {
 struct scan_request {
     uint64_t size, flags;
     uint64_t start, end, walk_end;
-    uint64_t vec, vec_length, most_pages;
+    uint64_t vec, vec_length, max_pages;
     uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
 };
 #define SCAN _IOWR('f', 16, struct scan_request) /* PAGEMAP_SCAN */

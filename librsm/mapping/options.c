@@ -63,9 +63,9 @@ static enum mapping_trap_reason try_thread(void)
 /* The mechanism of that name has gone: what it did for a program, signal does. */
 static void replace_sigbus(struct mapping_options *options)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
+    static atomic_flag logged = ATOMIC_FLAG_INIT;
     options->trap = MAPPING_TRAP_SIGNAL;
-    if (!atomic_flag_test_and_set(&told))
+    if (!atomic_flag_test_and_set(&logged))
         rsm_log_warning("trap=sigbus has been removed and means trap=signal, see rsm_map(7)");
 }
 

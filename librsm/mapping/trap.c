@@ -43,12 +43,12 @@ static bool inside_view(const struct fault *fault, uintptr_t address, size_t len
 static uint64_t elements_at_once(const struct fault *fault, const struct mapping_store *store)
 {
     size_t page = fault->owner->space.page_size;
-    uint64_t most = (page - store->address % page) / store->width;
+    uint64_t max = (page - store->address % page) / store->width;
     if (store->source != 0 && store->source < store->address &&
-        (store->address - store->source) / store->width < most)
-        most = (store->address - store->source) / store->width;
-    most = most > 0 ? most : 1;
-    return most < store->elements ? most : store->elements;
+        (store->address - store->source) / store->width < max)
+        max = (store->address - store->source) / store->width;
+    max = max > 0 ? max : 1;
+    return max < store->elements ? max : store->elements;
 }
 
 /* Collect what is stored; false if the source of a move cannot be read just now. */

@@ -86,7 +86,7 @@ static bool fill_hole(void *at, size_t length, int protection, int fd, uint64_t 
 /* ------------------------------------------------------------------ in */
 
 /* Where it goes. */
-struct way_in {
+struct swap_in {
     int fd;
     bool regular; /* memory, and no device: it can be asked for */
     bool fresh;   /* and nobody else has had it */
@@ -190,21 +190,21 @@ static bool is_in_file(const struct stat *file, uint64_t offset, size_t length)
 
 /* Copy through a second mapping, chunk by chunk, and move that over the first. */
 static enum rsm_status put_much_in(struct rsmcore_freezer *freezer, const struct rsmcore_vma *vma,
-                                   const struct way_in *way, uint64_t offset)
+                                   const struct swap_in *swap, uint64_t offset)
 {
     size_t length = vma->end - vma->start;
     enum rsm_status status = RSM_ST_OK;
-    char *scratch = mmap(NULL, length, vma->protection, MAP_SHARED, way->fd, (off_t)offset);
+    char *scratch = mmap(NULL, length, vma->protection, MAP_SHARED, swap->fd, (off_t)offset);
     if (scratch == MAP_FAILED)
         return RSM_ST_NO_MEMORY;
     size_t done = 0;
     while (done < length && status == RSM_ST_OK) {
         size_t chunk = smaller(length - done, CHUNK);
-        if (way->regular)
+        if (swap->regular)
             status = reserve(scratch + done, chunk);
         if (status == RSM_ST_OK)
             status = put_chunk_in(freezer, (char *)vma->start + done, chunk, vma->protection,
-                                  scratch + done, way->fd, offset + done);
+                                  scratch + done, swap->fd, offset + done);
         if (status == RSM_ST_OK)
             done += chunk;
     }
@@ -223,13 +223,13 @@ static bool has_room(const struct stat *file, size_t length)
 }
 
 static enum rsm_status put_part_in(struct rsmcore_freezer *freezer, const struct rsmcore_vma *vma,
-                                   const struct way_in *way, uint64_t offset)
+                                   const struct swap_in *swap, uint64_t offset)
 {
     size_t length = vma->end - vma->start;
     enum rsm_status status = RSM_ST_UNSUPPORTED;
-    if (way->fresh && length <= FEW && is_within_limit(offset + length))
-        status = put_few_in(freezer, (char *)vma->start, length, vma->protection, way->fd, offset);
-    return status == RSM_ST_UNSUPPORTED ? put_much_in(freezer, vma, way, offset) : status;
+    if (swap->fresh && length <= FEW && is_within_limit(offset + length))
+        status = put_few_in(freezer, (char *)vma->start, length, vma->protection, swap->fd, offset);
+    return status == RSM_ST_UNSUPPORTED ? put_much_in(freezer, vma, swap, offset) : status;
 }
 
 enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t base, int fd,
@@ -242,7 +242,7 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
         return RSM_ST_NO_MEMORY;
     /* What a device says of its size means nothing; who has the descriptor knows it. */
     bool regular = S_ISREG(file.st_mode);
-    const struct way_in way = {.fd = fd, .regular = regular, .fresh = fresh && regular};
+    const struct swap_in swap = {.fd = fd, .regular = regular, .fresh = fresh && regular};
     for (size_t i = 0; regular && i < parts->count; i++) {
         const struct rsmcore_vma *vma = &parts->list[i].vma;
         if (!is_in_file(&file, offset + (vma->start - base), vma->end - vma->start))
@@ -252,7 +252,7 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
     for (size_t i = 0; i < parts->count && status == RSM_ST_OK; i++) {
         const struct rsmcore_vma *vma = &parts->list[i].vma;
         status = has_room(&file, vma->end - vma->start)
-                     ? put_part_in(&freezer, vma, &way, offset + (vma->start - base))
+                     ? put_part_in(&freezer, vma, &swap, offset + (vma->start - base))
                      : RSM_ST_NO_MEMORY;
     }
     rsmcore_freezer_close(&freezer);
@@ -262,7 +262,7 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
 /* ------------------------------------------------------------------ out */
 
 /* The work on one run. */
-struct way_out {
+struct swap_out {
     const struct rsmcore_origin_run *run;
     char *destination; /* private pages for the run, or the alias of the original */
     size_t spent;      /* bytes of the private pages that were moved away or unmapped */
@@ -279,29 +279,29 @@ static void collect(char *to, const char *from, size_t length)
             break;
 }
 
-static bool is_private(const struct way_out *way)
+static bool is_private(const struct swap_out *swap)
 {
-    return way->run->origin.kind == RSMCORE_ORIGIN_PRIVATE;
+    return swap->run->origin.kind == RSMCORE_ORIGIN_PRIVATE;
 }
 
 /* Unmap private pages that no chunk has needed, up to this position. What was moved away must not
  * be unmapped again: by now another thread may have got that address. */
-static void unmap_unneeded(struct way_out *way, size_t position)
+static void unmap_unneeded(struct swap_out *swap, size_t position)
 {
-    if (is_private(way) && position > way->spent)
-        munmap(way->destination + way->spent, position - way->spent);
-    way->spent = position;
+    if (is_private(swap) && position > swap->spent)
+        munmap(swap->destination + swap->spent, position - swap->spent);
+    swap->spent = position;
 }
 
 /* Map the chunk a second time, readable, whatever the application has made of its own mapping; NULL
  * if that is not possible. */
-static char *map_again(const struct way_out *way, char *at, size_t position, size_t length,
+static char *map_again(const struct swap_out *swap, char *at, size_t position, size_t length,
                        int protection)
 {
     void *again;
-    if (way->file->fd >= 0) {
-        again = mmap(NULL, length, PROT_READ, MAP_SHARED, way->file->fd,
-                     (off_t)(way->offset + position));
+    if (swap->file->fd >= 0) {
+        again = mmap(NULL, length, PROT_READ, MAP_SHARED, swap->file->fd,
+                     (off_t)(swap->offset + position));
         return again == MAP_FAILED ? NULL : again;
     }
     /* An old length of 0 asks for a second mapping of the same shared pages. Where the application
@@ -318,11 +318,11 @@ static char *map_again(const struct way_out *way, char *at, size_t position, siz
     return NULL;
 }
 
-static bool move_out(const struct way_out *way, char *destination, char *at, size_t length)
+static bool move_out(const struct swap_out *swap, char *destination, char *at, size_t length)
 {
     /* Length 0 maps shared memory once more instead of moving it: should a later part fail, the
      * run can still be taken out with the alias that it has. */
-    return mremap(destination, is_private(way) ? length : 0, length, MREMAP_MAYMOVE | MREMAP_FIXED,
+    return mremap(destination, is_private(swap) ? length : 0, length, MREMAP_MAYMOVE | MREMAP_FIXED,
                   at) != MAP_FAILED;
 }
 
@@ -339,12 +339,12 @@ static bool fill_hole_again(char *at, size_t length, int protection, char *again
     return false;
 }
 
-static enum rsm_status take_chunk_out(struct rsmcore_freezer *freezer, const struct way_out *way,
+static enum rsm_status take_chunk_out(struct rsmcore_freezer *freezer, const struct swap_out *swap,
                                       size_t position, size_t length, int protection)
 {
-    char *at = (char *)way->run->start + position;
-    char *to = way->destination + position;
-    char *from = map_again(way, at, position, length, protection);
+    char *at = (char *)swap->run->start + position;
+    char *to = swap->destination + position;
+    char *from = map_again(swap, at, position, length, protection);
     if (from == NULL)
         return RSM_ST_NO_MEMORY;
     (void)populate(from, length);
@@ -357,7 +357,7 @@ static enum rsm_status take_chunk_out(struct rsmcore_freezer *freezer, const str
         return status;
     }
     collect(to, from, length);
-    bool moved = mprotect(to, length, protection) == 0 && move_out(way, to, at, length);
+    bool moved = mprotect(to, length, protection) == 0 && move_out(swap, to, at, length);
     bool filled = !moved && fill_hole_again(at, length, protection, from);
     if (freeze)
         resume_stores(freezer, moved || filled);
@@ -378,12 +378,12 @@ bool rsmcore_exchange_is_in(const struct rsmcore_origin_run *run,
 }
 
 /* What the application has made of the run meanwhile is looked up again for each chunk. */
-static enum rsm_status take_all_out(struct way_out *way)
+static enum rsm_status take_all_out(struct swap_out *swap)
 {
     struct rsmcore_freezer freezer;
     struct rsmcore_vma vma;
-    uintptr_t end = way->run->start + way->run->length;
-    uintptr_t at = way->run->start;
+    uintptr_t end = swap->run->start + swap->run->length;
+    uintptr_t at = swap->run->start;
     enum rsm_status status = RSM_ST_OK;
     rsmcore_freezer_open(&freezer);
     while (status == RSM_ST_OK && at < end) {
@@ -392,17 +392,17 @@ static enum rsm_status take_all_out(struct way_out *way)
             break;
         rsmcore_vma_clip(&vma, at, end);
         at = vma.end;
-        if (!rsmcore_exchange_is_in(way->run, way->file, way->offset, &vma))
+        if (!rsmcore_exchange_is_in(swap->run, swap->file, swap->offset, &vma))
             continue;
         size_t length = smaller(vma.end - vma.start, CHUNK);
         at = vma.start + length;
-        size_t position = vma.start - way->run->start;
-        unmap_unneeded(way, position);
-        status = take_chunk_out(&freezer, way, position, length, vma.protection);
+        size_t position = vma.start - swap->run->start;
+        unmap_unneeded(swap, position);
+        status = take_chunk_out(&freezer, swap, position, length, vma.protection);
         if (status == RSM_ST_OK)
-            way->spent = position + length;
+            swap->spent = position + length;
     }
-    unmap_unneeded(way, way->run->length);
+    unmap_unneeded(swap, swap->run->length);
     rsmcore_freezer_close(&freezer);
     return status == RSM_ST_NOT_FOUND ? RSM_ST_OK : status;
 }
@@ -410,15 +410,15 @@ static enum rsm_status take_all_out(struct way_out *way)
 enum rsm_status rsmcore_exchange_out(const struct rsmcore_origin_run *run,
                                      const struct rsmcore_swap_file *file, uint64_t offset)
 {
-    struct way_out way = {.run = run, .file = file, .offset = offset};
-    if (is_private(&way)) {
-        way.destination =
+    struct swap_out swap = {.run = run, .file = file, .offset = offset};
+    if (is_private(&swap)) {
+        swap.destination =
             mmap(NULL, run->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (way.destination == MAP_FAILED)
+        if (swap.destination == MAP_FAILED)
             return RSM_ST_NO_MEMORY;
     } else {
-        way.destination = (char *)run->origin.alias;
-        (void)madvise(way.destination, run->length, MADV_DOFORK);
+        swap.destination = (char *)run->origin.alias;
+        (void)madvise(swap.destination, run->length, MADV_DOFORK);
     }
-    return take_all_out(&way);
+    return take_all_out(&swap);
 }

@@ -51,7 +51,7 @@ static int count_mappings(pid_t pid, const struct rsmcore_vma *vma, unsigned *ma
 enum verdict {
     ALONE,
     NOT_ALONE,
-    CANNOT_TELL,
+    UNKNOWN,
 };
 
 /* The attach count of a System V segment counts its mappings in all processes. */
@@ -60,19 +60,19 @@ static enum verdict ask_sysv(const struct rsmcore_vma *vma, unsigned own_mapping
     struct shmid_ds segment;
     if (!rsmcore_backing_is_sysv(vma) || shmctl((int)vma->inode, IPC_STAT, &segment) != 0 ||
         segment.shm_nattch < own_mappings)
-        return CANNOT_TELL; /* the last: the id is another segment's, in this IPC namespace */
+        return UNKNOWN; /* the last: the id is another segment's, in this IPC namespace */
     return segment.shm_nattch == own_mappings ? ALONE : NOT_ALONE;
 }
 
 static enum verdict ask_page_tables(const struct rsmcore_vma *vma)
 {
-    enum verdict verdict = CANNOT_TELL;
+    enum verdict verdict = UNKNOWN;
     int fd = rsmcore_fd_place(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
     if (fd < 0)
         return verdict;
     uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
     uint64_t entries[256];
-    for (uintptr_t at = vma->start; at < vma->end && verdict == CANNOT_TELL;) {
+    for (uintptr_t at = vma->start; at < vma->end && verdict == UNKNOWN;) {
         size_t want = (vma->end - at) / page_size;
         if (want > sizeof entries / sizeof entries[0])
             want = sizeof entries / sizeof entries[0];
@@ -100,7 +100,7 @@ static enum verdict ask_processes(const struct rsmcore_vma *vma)
 {
     DIR *processes = rsmcore_procfile_directory("/proc");
     if (processes == NULL)
-        return CANNOT_TELL;
+        return UNKNOWN;
     /* /proc may be that of another process namespace, where this process has another number. */
     char own[16] = "";
     if (readlink("/proc/self", own, sizeof own - 1) < 0)
@@ -114,7 +114,7 @@ static enum verdict ask_processes(const struct rsmcore_vma *vma)
             continue;
         int overlapping = count_mappings(pid, vma, &mappings);
         if (overlapping < 0)
-            verdict = CANNOT_TELL;
+            verdict = UNKNOWN;
         else if (overlapping > 0 && !shares_our_memory(pid))
             verdict = NOT_ALONE;
     }
@@ -129,9 +129,9 @@ enum rsmcore_sharers rsmcore_sharers_of(const struct rsmcore_vma *vma)
     if (own != 0 && own != 1)
         return own < 0 ? RSMCORE_SHARERS_OTHERS : RSMCORE_SHARERS_SELF;
     enum verdict verdict = ask_sysv(vma, own_mappings);
-    if (verdict == CANNOT_TELL)
+    if (verdict == UNKNOWN)
         verdict = ask_page_tables(vma);
-    if (verdict == CANNOT_TELL)
+    if (verdict == UNKNOWN)
         verdict = ask_processes(vma);
     /* Whoever cannot be seen may be there: swapping would cut that process off without a word. */
     return verdict == ALONE ? RSMCORE_SHARERS_NONE : RSMCORE_SHARERS_OTHERS;

@@ -14,18 +14,18 @@
 #define STRUCT(tag, field) struct tag field;
 
 /* A string of less than `most` bytes. */
-#define STRING(field, most) char field[most];
+#define STRING(field, max) char field[max];
 
 /* As many as `count` says, at most `most`, of structures, numbers and bytes. */
-#define LIST(count, field, most, tag)                                                              \
+#define LIST(count, field, max, tag)                                                               \
     uint32_t count;                                                                                \
-    struct tag field[most];
-#define LIST_U32(count, field, most)                                                               \
+    struct tag field[max];
+#define LIST_U32(count, field, max)                                                                \
     uint32_t count;                                                                                \
-    uint32_t field[most];
-#define DATA(count, field, most)                                                                   \
+    uint32_t field[max];
+#define DATA(count, field, max)                                                                    \
     uint32_t count;                                                                                \
-    uint8_t field[most];
+    uint8_t field[max];
 
 /* Always as many. */
 #define ARRAY(field, many, tag) struct tag field[many];

@@ -10,21 +10,21 @@
         (void)m;
 #define END }
 
-#define U32(field)          rsm_codec_u32(c, &m->field);
-#define U64(field)          rsm_codec_u64(c, &m->field);
-#define STRUCT(tag, field)  walk_##tag(c, &m->field);
-#define STRING(field, most) rsm_codec_string(c, m->field, most);
+#define U32(field)         rsm_codec_u32(c, &m->field);
+#define U64(field)         rsm_codec_u64(c, &m->field);
+#define STRUCT(tag, field) walk_##tag(c, &m->field);
+#define STRING(field, max) rsm_codec_string(c, m->field, max);
 
-#define LIST(count, field, most, tag)                                                              \
-    rsm_codec_count(c, &m->count, most);                                                           \
+#define LIST(count, field, max, tag)                                                               \
+    rsm_codec_count(c, &m->count, max);                                                            \
     for (uint32_t i = 0; i < m->count; i++)                                                        \
         walk_##tag(c, &m->field[i]);
-#define LIST_U32(count, field, most)                                                               \
-    rsm_codec_count(c, &m->count, most);                                                           \
+#define LIST_U32(count, field, max)                                                                \
+    rsm_codec_count(c, &m->count, max);                                                            \
     for (uint32_t i = 0; i < m->count; i++)                                                        \
         rsm_codec_u32(c, &m->field[i]);
-#define DATA(count, field, most)                                                                   \
-    rsm_codec_count(c, &m->count, most);                                                           \
+#define DATA(count, field, max)                                                                    \
+    rsm_codec_count(c, &m->count, max);                                                            \
     rsm_codec_bytes(c, m->field, m->count);
 
 #define ARRAY(field, many, tag)                                                                    \

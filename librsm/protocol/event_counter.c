@@ -15,23 +15,23 @@
 _Static_assert(RSM_SIGNALS_MAX == RSM_EVENT_COALESCED_FIRST - 1, "a relay holds what travels");
 
 /* The page that a counter is mapped in. */
-static size_t cell_bytes(void)
+static size_t counter_bytes(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
 struct rsm_event_counter *rsm_event_counter_map(int fd)
 {
-    if (fd >= 0 && !rsm_is_sealed_memory(fd, cell_bytes()))
+    if (fd >= 0 && !rsm_is_sealed_memory(fd, counter_bytes()))
         return NULL;
-    void *mapped = rsmcore_mmap_apart(cell_bytes(), PROT_READ | PROT_WRITE,
+    void *mapped = rsmcore_mmap_apart(counter_bytes(), PROT_READ | PROT_WRITE,
                                       fd >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
 void rsm_event_counter_unmap(struct rsm_event_counter *counter)
 {
-    munmap(counter, cell_bytes());
+    munmap(counter, counter_bytes());
 }
 
 /* What the counter becomes. A relay's coalesced event counts at the other end if nothing is pending
@@ -43,9 +43,9 @@ static uint32_t posted(uint32_t pending, uint32_t count, bool coalesce, bool rel
     if (coalesce)
         return relay ? RSM_EVENT_COALESCED_FIRST : 1;
     uint32_t first = relay ? pending & RSM_EVENT_COALESCED_FIRST : 0;
-    uint32_t most = relay ? RSM_EVENT_COALESCED_FIRST - 1 : UINT32_MAX;
+    uint32_t max = relay ? RSM_EVENT_COALESCED_FIRST - 1 : UINT32_MAX;
     uint32_t number = pending - first;
-    return first | (count > most || number > most - count ? most : number + count);
+    return first | (count > max || number > max - count ? max : number + count);
 }
 
 /* As it is kept in a counter. No system call where the C library or the vDSO knows it. */
@@ -81,9 +81,9 @@ bool rsm_event_counter_post(struct rsm_event_counter *counter, uint32_t count, b
     do
         sum = posted(pending, count, coalesce, relay);
     while (!atomic_compare_exchange_weak(&counter->pending, &pending, sum));
-    int most = count < INT_MAX ? (int)count : INT_MAX;
+    int max = count < INT_MAX ? (int)count : INT_MAX;
     if (atomic_load(&counter->waiters) > 0)
-        syscall(SYS_futex, &counter->pending, FUTEX_WAKE, most, NULL, NULL, 0);
+        syscall(SYS_futex, &counter->pending, FUTEX_WAKE, max, NULL, NULL, 0);
     return pending == 0 && sum != 0 && atomic_load(&counter->armed) != 0;
 }
 

@@ -84,7 +84,7 @@ static int take_control(struct msghdr *header, struct rsm_packet_fds *fds,
             struct ucred who;
             memcpy(&who, CMSG_DATA(m), sizeof who);
             *sender = (struct rsm_packet_sender){
-                .told = true, .pid = who.pid, .uid = who.uid, .gid = who.gid};
+                .known = true, .pid = who.pid, .uid = who.uid, .gid = who.gid};
         }
         if (m->cmsg_type != SCM_RIGHTS)
             continue;
@@ -115,7 +115,7 @@ static ssize_t receive(int socket, void *bytes, size_t capacity, struct rsm_pack
                             .msg_control = control.bytes,
                             .msg_controllen = sizeof control.bytes};
     if (sender != NULL)
-        *sender = (struct rsm_packet_sender){.told = false};
+        *sender = (struct rsm_packet_sender){.known = false};
     ssize_t length = recvmsg(socket, &header, flags | MSG_CMSG_CLOEXEC);
     if (length < 0)
         return -errno;
@@ -181,11 +181,12 @@ ssize_t rsm_packet_peek(int socket, void *head, size_t size, bool *brings_fds)
 
 int rsm_packet_await_for(int socket, uint32_t max_ms)
 {
-    struct timeval most = {.tv_sec = max_ms / 1000, .tv_usec = (suseconds_t)(max_ms % 1000) * 1000};
+    struct timeval timeout = {.tv_sec = max_ms / 1000,
+                              .tv_usec = (suseconds_t)(max_ms % 1000) * 1000};
     int flags = fcntl(socket, F_GETFL);
     if (flags < 0 || fcntl(socket, F_SETFL, flags & ~O_NONBLOCK) < 0)
         return -1;
-    return setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+    return setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
 }
 
 int rsm_unix_address(struct sockaddr_un *address, const char *path)

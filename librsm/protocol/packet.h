@@ -18,8 +18,8 @@ struct rsm_packet_fds {
 
 /** What the kernel says of a packet's sender (SO_PASSCRED must be on to receive it). */
 struct rsm_packet_sender {
-    bool told; /* false: nothing, and the rest is 0 */
-    pid_t pid; /* 0: of a process that this one's pid namespace does not show */
+    bool known; /* false: nothing, and the rest is 0 */
+    pid_t pid;  /* 0: of a process that this one's pid namespace does not show */
     uid_t uid;
     gid_t gid;
 };

@@ -70,12 +70,12 @@ give_back_extent:
     return status;
 }
 
-static enum rsm_status cover_hole(struct rsmcore_control *link,
+static enum rsm_status cover_hole(struct rsmcore_control *control,
                                   const struct rsmcore_extent_source *source, uintptr_t start,
                                   size_t length)
 {
     struct rsmcore_extent *extent;
-    enum rsm_status status = rsmcore_extent_take(link, source->controller, length, &extent);
+    enum rsm_status status = rsmcore_extent_take(control, source->controller, length, &extent);
     return status == RSM_ST_OK ? put_on_extent(extent, source, start, length) : status;
 }
 
@@ -84,12 +84,12 @@ bool rsmcore_region_is_bare(uintptr_t start, size_t length)
     return rsmcore_regions_first(start, start + length) == NULL;
 }
 
-enum rsm_status rsmcore_region_cover_with(struct rsmcore_control *link,
+enum rsm_status rsmcore_region_cover_with(struct rsmcore_control *control,
                                           const struct rsmcore_extent_source *source, uint32_t id,
                                           int fd, const struct rsm_extent_about *about,
                                           uintptr_t start, size_t length)
 {
-    struct rsmcore_extent *extent = rsmcore_extent_of(link, id, fd, about);
+    struct rsmcore_extent *extent = rsmcore_extent_of(control, id, fd, about);
     return extent != NULL ? put_on_extent(extent, source, start, length) : RSM_ST_NO_MEMORY;
 }
 
@@ -115,12 +115,12 @@ static enum rsm_status map_extent(struct rsmcore_extent *extent,
     return status;
 }
 
-enum rsm_status rsmcore_region_map(struct rsmcore_control *link,
+enum rsm_status rsmcore_region_map(struct rsmcore_control *control,
                                    const struct rsmcore_extent_source *source, uint32_t id, int fd,
                                    const struct rsm_extent_about *about, size_t length,
                                    uintptr_t *start)
 {
-    struct rsmcore_extent *extent = rsmcore_extent_of(link, id, fd, about);
+    struct rsmcore_extent *extent = rsmcore_extent_of(control, id, fd, about);
     if (extent == NULL)
         return RSM_ST_NO_MEMORY;
     enum rsm_status status = map_extent(extent, source, length, start);
@@ -145,9 +145,9 @@ void rsmcore_region_unmap(uintptr_t start, size_t length)
     }
 }
 
-void rsmcore_region_give_back(struct rsmcore_control *link, uint32_t id, int fd)
+void rsmcore_region_give_back(struct rsmcore_control *control, uint32_t id, int fd)
 {
-    rsmcore_extent_give_back(link, id, fd);
+    rsmcore_extent_give_back(control, id, fd);
 }
 
 /* What goes back to private pages is there twice for a while. */
@@ -177,7 +177,8 @@ enum rsm_status rsmcore_region_uncover(uintptr_t start, size_t length)
     return RSM_ST_OK;
 }
 
-enum rsm_status rsmcore_region_shed(struct rsmcore_control *link, uintptr_t start, size_t length)
+enum rsm_status rsmcore_region_uncover_stale(struct rsmcore_control *control, uintptr_t start,
+                                             size_t length)
 {
     uintptr_t end = start + length;
     for (uintptr_t at = start; at < end;) {
@@ -186,15 +187,16 @@ enum rsm_status rsmcore_region_shed(struct rsmcore_control *link, uintptr_t star
             break;
         uintptr_t from = region->run.start > at ? region->run.start : at;
         at = rsmcore_region_end(region) < end ? rsmcore_region_end(region) : end;
-        enum rsm_status status =
-            region->extent->link != link ? rsmcore_region_uncover(from, at - from) : RSM_ST_OK;
+        enum rsm_status status = region->extent->control != control
+                                     ? rsmcore_region_uncover(from, at - from)
+                                     : RSM_ST_OK;
         if (status != RSM_ST_OK)
             return status;
     }
     return RSM_ST_OK;
 }
 
-enum rsm_status rsmcore_region_cover(struct rsmcore_control *link,
+enum rsm_status rsmcore_region_cover(struct rsmcore_control *control,
                                      const struct rsmcore_extent_source *source, uintptr_t start,
                                      size_t length)
 {
@@ -205,7 +207,7 @@ enum rsm_status rsmcore_region_cover(struct rsmcore_control *link,
         size_t length;
     } covered[RSM_PROTO_PIECES_MAX];
     unsigned holes = 0;
-    enum rsm_status status = rsmcore_region_shed(link, start, length);
+    enum rsm_status status = rsmcore_region_uncover_stale(control, start, length);
 
     while (at < end && status == RSM_ST_OK) {
         const struct rsmcore_region *region = rsmcore_regions_first(at, end);
@@ -214,7 +216,7 @@ enum rsm_status rsmcore_region_cover(struct rsmcore_control *link,
             continue;
         }
         uintptr_t until = region != NULL ? region->run.start : end;
-        status = holes < RSM_PROTO_PIECES_MAX ? cover_hole(link, source, at, until - at)
+        status = holes < RSM_PROTO_PIECES_MAX ? cover_hole(control, source, at, until - at)
                                               : RSM_ST_NO_RESOURCES;
         if (status != RSM_ST_OK)
             break;
@@ -242,7 +244,7 @@ bool rsmcore_region_next(uintptr_t *start, size_t *length)
 /* ---------------------------------------------------------------- description */
 
 enum rsm_status rsmcore_region_pieces(uintptr_t start, size_t length,
-                                      struct rsm_segment_piece *pieces, uint32_t most,
+                                      struct rsm_segment_piece *pieces, uint32_t max,
                                       uint32_t *count)
 {
     uintptr_t end = start + length;
@@ -257,7 +259,7 @@ enum rsm_status rsmcore_region_pieces(uintptr_t start, size_t length,
         struct rsm_segment_piece *last = *count > 0 ? &pieces[*count - 1] : NULL;
         if (last != NULL && last->extent == r->extent->id && last->offset + last->length == offset)
             last->length += size;
-        else if (*count == most)
+        else if (*count == max)
             return RSM_ST_NO_RESOURCES;
         else
             pieces[(*count)++] = (struct rsm_segment_piece){

@@ -35,7 +35,7 @@ struct rsmcore_extent_source {
  * @return RSM_ST_OK; otherwise nothing has changed: RSM_ST_FAULT, RSM_ST_DENIED, RSM_ST_BUSY,
  *         RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES, RSM_ST_STALE.
  */
-enum rsm_status rsmcore_region_cover(struct rsmcore_control *link,
+enum rsm_status rsmcore_region_cover(struct rsmcore_control *control,
                                      const struct rsmcore_extent_source *source, uintptr_t start,
                                      size_t length);
 
@@ -44,14 +44,15 @@ enum rsm_status rsmcore_region_cover(struct rsmcore_control *link,
  * one has died, and what it called them means nothing, or something else, to its successor.
  * RSM_ST_NO_MEMORY: not done for all.
  */
-enum rsm_status rsmcore_region_shed(struct rsmcore_control *link, uintptr_t start, size_t length);
+enum rsm_status rsmcore_region_uncover_stale(struct rsmcore_control *control, uintptr_t start,
+                                             size_t length);
 
 /** Whether no page of the range is on an extent. */
 bool rsmcore_region_is_bare(uintptr_t start, size_t length);
 
 /** The same as rsmcore_region_cover() for a range that is bare, with an extent of its length that
  *  rsmd has given already. Extent and descriptor are the region's from then on, or given back. */
-enum rsm_status rsmcore_region_cover_with(struct rsmcore_control *link,
+enum rsm_status rsmcore_region_cover_with(struct rsmcore_control *control,
                                           const struct rsmcore_extent_source *source, uint32_t id,
                                           int fd, const struct rsm_extent_about *about,
                                           uintptr_t start, size_t length);
@@ -59,7 +60,7 @@ enum rsm_status rsmcore_region_cover_with(struct rsmcore_control *link,
 /** Make memory of an extent that rsmd has given: map it at an address of the kernel's choice. No
  * page is exchanged. From then on it is a region like others; taken off the extent it becomes
  * private memory. Extent and descriptor are the region's from then on, or given back. */
-enum rsm_status rsmcore_region_map(struct rsmcore_control *link,
+enum rsm_status rsmcore_region_map(struct rsmcore_control *control,
                                    const struct rsmcore_extent_source *source, uint32_t id, int fd,
                                    const struct rsm_extent_about *about, size_t length,
                                    uintptr_t *start);
@@ -69,7 +70,7 @@ enum rsm_status rsmcore_region_map(struct rsmcore_control *link,
 void rsmcore_region_unmap(uintptr_t start, size_t length);
 
 /** Give an extent back that was not put to use. */
-void rsmcore_region_give_back(struct rsmcore_control *link, uint32_t id, int fd);
+void rsmcore_region_give_back(struct rsmcore_control *control, uint32_t id, int fd);
 
 /** Take every page of the range off its extent, contents kept. Pages that are on none are left
  *  alone. RSM_ST_NO_MEMORY: pages from the first failing one on still are on their extents. */
@@ -97,7 +98,7 @@ enum rsm_status rsmcore_region_show(uintptr_t start, size_t length, int protecti
 /** Describe a covered range as pieces for rsmd. RSM_ST_NO_RESOURCES: more than @p most;
  *  RSM_ST_FAULT: not covered. */
 enum rsm_status rsmcore_region_pieces(uintptr_t start, size_t length,
-                                      struct rsm_segment_piece *pieces, uint32_t most,
+                                      struct rsm_segment_piece *pieces, uint32_t max,
                                       uint32_t *count);
 
 #endif

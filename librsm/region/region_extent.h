@@ -10,7 +10,7 @@
  *  that can be done without, and rsmd is asked for another one where that is not enough: a program
  *  may have more segments than descriptors. */
 struct rsmcore_extent {
-    struct rsmcore_control *link;
+    struct rsmcore_control *control;
     uint32_t id;
     struct rsmcore_swap_file file; /**< fd alone is set until it has been checked */
     struct rsm_extent_about about; /**< what rsmd says of it */
@@ -18,12 +18,12 @@ struct rsmcore_extent {
 };
 
 /** Have rsmd make one, with a descriptor and without regions. */
-enum rsm_status rsmcore_extent_take(struct rsmcore_control *link, const char *controller,
+enum rsm_status rsmcore_extent_take(struct rsmcore_control *control, const char *controller,
                                     size_t length, struct rsmcore_extent **taken);
 
 /** One that rsmd has made already. @p fd is the extent's from then on. NULL: no memory, and it has
  *  been given back. */
-struct rsmcore_extent *rsmcore_extent_of(struct rsmcore_control *link, uint32_t id, int fd,
+struct rsmcore_extent *rsmcore_extent_of(struct rsmcore_control *control, uint32_t id, int fd,
                                          const struct rsm_extent_about *about);
 
 /** Have a descriptor. On failure, which is that of the request or RSM_ST_PROTOCOL, there is none.
@@ -43,6 +43,6 @@ void rsmcore_extent_forget(struct rsmcore_extent *extent);
 void rsmcore_extent_free(struct rsmcore_extent *extent);
 
 /** The same of one that is no struct yet. */
-void rsmcore_extent_give_back(struct rsmcore_control *link, uint32_t id, int fd);
+void rsmcore_extent_give_back(struct rsmcore_control *control, uint32_t id, int fd);
 
 #endif

@@ -33,20 +33,20 @@ void rsmcore_region_unlock(void)
     pthread_mutex_unlock(&turn);
 }
 
-enum rsm_status rsmcore_region_call(struct rsmcore_control *link, struct rsm_msg *msg,
+enum rsm_status rsmcore_region_call(struct rsmcore_control *control, struct rsm_msg *msg,
                                     struct rsm_packet_fds *receive)
 {
     /* As if it had been waited for in vain: the daemon carries it out when it comes to that. */
-    if (link == silent) {
+    if (control == silent) {
         if (receive != NULL)
             receive->count = 0;
-        rsmcore_control_try_post(link, msg);
+        rsmcore_control_try_post(control, msg);
         return RSM_ST_TIMEOUT;
     }
     rsmcore_fork_unlock(&registry);
-    enum rsm_status status = rsmcore_control_call(link, msg, receive);
+    enum rsm_status status = rsmcore_control_call(control, msg, receive);
     rsmcore_fork_lock(&registry);
     if (status == RSM_ST_TIMEOUT)
-        silent = link;
+        silent = control;
     return status;
 }

@@ -26,7 +26,7 @@ void rsmcore_region_unlock(void);
  * An operation waits for a daemon that does not answer once: its further requests to that daemon are sent
  * and return RSM_ST_TIMEOUT.
  */
-enum rsm_status rsmcore_region_call(struct rsmcore_control *link, struct rsm_msg *msg,
+enum rsm_status rsmcore_region_call(struct rsmcore_control *control, struct rsm_msg *msg,
                                     struct rsm_packet_fds *receive);
 
 /** In a forked child: empty the registry. Of region/region_set.c. */

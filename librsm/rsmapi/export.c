@@ -18,8 +18,8 @@ static bool page_aligned(uintptr_t value)
 /* Whether the controller's limit forbids a segment of that size; loopback has none. */
 static bool too_long(const struct rsmcore_controller *controller, size_t size)
 {
-    uint64_t most = rsmcore_controller_attr(controller)->max_segment_size;
-    return !rsmcore_controller_is_loopback(controller) && most != 0 && size > most;
+    uint64_t max = rsmcore_controller_attr(controller)->max_segment_size;
+    return !rsmcore_controller_is_loopback(controller) && max != 0 && size > max;
 }
 
 /* RSM_CREATE_SEG_DONTWAIT needs nothing done: librsm never waits for resources. */

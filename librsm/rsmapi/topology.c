@@ -11,16 +11,16 @@
 #include "rsm/rsmapi.h"
 
 /* Programs have tables of 64 nodes. Those with greater ids are left out. */
-static bool is_shown(const struct rsm_topology_remote *peer)
+static bool is_shown(const struct rsm_topology_remote *remote)
 {
-    return peer->node <= RSMAPI_NODE_ID_MAX;
+    return remote->node <= RSMAPI_NODE_ID_MAX;
 }
 
 static uint32_t shown_peers(const struct rsmcore_topology_controller *from)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < from->peer_count; i++)
-        count += is_shown(&from->peers[i]);
+    for (uint32_t i = 0; i < from->remote_count; i++)
+        count += is_shown(&from->remotes[i]);
     return count;
 }
 
@@ -52,17 +52,17 @@ static void fill_record(rsm_connections_t *record, const struct rsmcore_topology
     snprintf(record->hdr.cntlr_name, sizeof record->hdr.cntlr_name, "%s", from->name);
     record->hdr.local_hwaddr = from->hardware_address;
     record->hdr.remote_cntlr_count = (int)shown_peers(from);
-    rsm_remote_cntlr_t *far_ends =
+    rsm_remote_cntlr_t *remotes =
         (rsm_remote_cntlr_t *)((char *)record + offsetof(rsm_connections_t, remote_cntlr));
-    for (uint32_t i = 0; i < from->peer_count; i++) {
-        const struct rsm_topology_remote *peer = &from->peers[i];
-        if (!is_shown(peer))
+    for (uint32_t i = 0; i < from->remote_count; i++) {
+        const struct rsm_topology_remote *remote = &from->remotes[i];
+        if (!is_shown(remote))
             continue;
-        far_ends->remote_nodeid = peer->node;
-        snprintf(far_ends->remote_cntlrname, sizeof far_ends->remote_cntlrname, "%s", peer->name);
-        far_ends->remote_hwaddr = peer->hardware_address;
-        far_ends->connection_state = peer->state;
-        far_ends++;
+        remotes->remote_nodeid = remote->node;
+        snprintf(remotes->remote_cntlrname, sizeof remotes->remote_cntlrname, "%s", remote->name);
+        remotes->remote_hwaddr = remote->hardware_address;
+        remotes->connection_state = remote->state;
+        remotes++;
     }
 }
 

@@ -53,8 +53,8 @@ static enum rsm_status add_nodes(struct sisci_group *group, const struct rsmcore
         const struct rsmcore_topology_controller *controller = &topology->controllers[i];
         if (strcmp(controller->name, name) != 0)
             continue;
-        for (uint32_t j = 0; status == RSM_ST_OK && j < controller->peer_count; j++)
-            status = add_node(group, controller->peers[j].node);
+        for (uint32_t j = 0; status == RSM_ST_OK && j < controller->remote_count; j++)
+            status = add_node(group, controller->remotes[j].node);
     }
     return status;
 }

@@ -57,11 +57,11 @@ static sci_error_t look_at_fabric(unsigned adapter, unsigned *operational, unsig
     if (error == SCI_ERR_OK) {
         const struct rsmcore_topology_controller *found =
             find_controller(topology, rsmcore_controller_name(controller));
-        *operational = found != NULL && found->peer_count == 0;
+        *operational = found != NULL && found->remote_count == 0;
         *serial = found != NULL ? (unsigned)found->hardware_address : 0;
-        for (uint32_t i = 0; found != NULL && i < found->peer_count; i++)
+        for (uint32_t i = 0; found != NULL && i < found->remote_count; i++)
             *operational |=
-                found->peers[i].state == STATE_UP || found->peers[i].state == STATE_ACTIVE;
+                found->remotes[i].state == STATE_UP || found->remotes[i].state == STATE_ACTIVE;
         rsmcore_topology_free(topology);
     }
     rsmcore_controller_close(controller);

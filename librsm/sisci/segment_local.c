@@ -284,15 +284,15 @@ static sci_error_t attach(struct sisci_object *desc, unsigned id, size_t *size,
     if (status != RSM_ST_OK)
         return status == RSM_ST_NOT_PUBLISHED ? SCI_ERR_ILLEGAL_OPERATION
                                               : sisci_error(SISCI_LOCAL, status);
-    size_t told = (size_t)import->size;
+    size_t reported = (size_t)import->size;
     struct sisci_memory *memory = sisci_memory_of_import(import);
     if (memory == NULL)
         rsmcore_import_disconnect(import);
-    error = make_handle(desc, memory, id, told, wanted, handle);
+    error = make_handle(desc, memory, id, reported, wanted, handle);
     if (error != SCI_ERR_OK && memory != NULL && *handle == NULL)
         sisci_memory_end(memory);
     if (error == SCI_ERR_OK && size != NULL)
-        *size = told;
+        *size = reported;
     return error;
 }
 

@@ -111,8 +111,8 @@ static bool is_cancelled(struct sisci_connection *connection)
     return cancelled;
 }
 
-static bool tell(struct sisci_connection *connection, sci_segment_cb_reason_t reason,
-                 sci_error_t status)
+static bool report(struct sisci_connection *connection, sci_segment_cb_reason_t reason,
+                   sci_error_t status)
 {
     struct call call = {.connection = connection, .reason = reason, .status = status};
     if (is_cancelled(connection))
@@ -127,26 +127,26 @@ static bool tell(struct sisci_connection *connection, sci_segment_cb_reason_t re
 static bool begin(struct sisci_connection *connection)
 {
     sci_error_t error = SCI_ERR_OK;
-    connection->told_of_begin = true;
+    connection->begin_reported = true;
     if (atomic_load(&connection->import) == NULL)
         error = sisci_error(SISCI_CONNECT, connect_now(connection));
     if (error == SCI_ERR_OK)
         error = need_events(connection);
-    return tell(connection, error == SCI_ERR_OK ? SCI_CB_OPERATIONAL : SCI_CB_LOST, error);
+    return report(connection, error == SCI_ERR_OK ? SCI_CB_OPERATIONAL : SCI_CB_LOST, error);
 }
 
 static bool listen(void *bytes)
 {
     struct sisci_connection *connection = bytes;
     struct sisci_event event;
-    if (!connection->told_of_begin)
+    if (!connection->begin_reported)
         return begin(connection);
     if (is_cancelled(connection))
         return false;
     enum rsm_status status = sisci_event_take(connection->records, -1, &event);
     if (status != RSM_ST_OK)
         return sisci_event_try_again(status);
-    return tell(connection, event.reason, SCI_ERR_OK);
+    return report(connection, event.reason, SCI_ERR_OK);
 }
 
 static void finish(void *bytes)

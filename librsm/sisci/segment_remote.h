@@ -25,7 +25,7 @@ struct sisci_connection {
     sci_cb_remote_segment_t callback;
     void *argument;
     sci_remote_segment_t handle;
-    bool told_of_begin; /**< that it is operational, or never will be */
+    bool begin_reported; /**< that it is operational, or never will be */
     /* Whom to connect to. */
     struct rsmcore_controller *controller; /**< held */
     unsigned node, id, adapter;

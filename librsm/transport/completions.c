@@ -99,19 +99,19 @@ static enum rsm_status submit(struct rsm_conn *conn, const struct rsm_work *work
     return status;
 }
 
-static unsigned poll_all(struct rsm_conn *conn, struct rsm_completion *taken, unsigned most)
+static unsigned poll_all(struct rsm_conn *conn, struct rsm_completion *taken, unsigned max)
 {
     struct rsmcore_completions *completions = conn->core;
     struct rsm_conn *former = completions->former;
     unsigned count = 0;
     pthread_mutex_lock(&completions->lock);
-    for (; count < most && completions->count > 0; completions->count--) {
+    for (; count < max && completions->count > 0; completions->count--) {
         taken[count++] = completions->ring[completions->first];
         completions->first = (completions->first + 1) % RSM_WORK_MAX;
     }
     pthread_mutex_unlock(&completions->lock);
-    if (former != NULL && count < most)
-        count += former->ops->completions->poll(former, taken + count, most - count);
+    if (former != NULL && count < max)
+        count += former->ops->completions->poll(former, taken + count, max - count);
     return count;
 }
 

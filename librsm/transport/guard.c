@@ -165,9 +165,9 @@ static enum rsm_status guard_submit(struct rsm_conn *conn, const struct rsm_work
     PASS(conn, completions->submit(conn, work));
 }
 
-static unsigned guard_poll_works(struct rsm_conn *conn, struct rsm_completion *taken, unsigned most)
+static unsigned guard_poll_works(struct rsm_conn *conn, struct rsm_completion *taken, unsigned max)
 {
-    return is_inherited(conn) ? 0 : conn->port->ops->completions->poll(conn, taken, most);
+    return is_inherited(conn) ? 0 : conn->port->ops->completions->poll(conn, taken, max);
 }
 
 static enum rsm_status guard_wait_for_works(struct rsm_conn *conn, int timeout_ms)

@@ -313,7 +313,7 @@ static uint64_t age_of(int64_t then)
     return age > 0 ? (uint64_t)age : 1;
 }
 
-static void tell_history(const struct rsmd_link *link, struct rsmd_link_about *about)
+static void fill_history(const struct rsmd_link *link, struct rsmd_link_about *about)
 {
     struct rsmd_stream_bytes bytes = {0, 0};
     if (link->up != NULL)
@@ -336,7 +336,7 @@ bool rsmd_cluster_about(const struct rsmd_cluster *cluster, uint32_t node,
     }
     if (link == NULL)
         return false;
-    tell_history(link, about);
+    fill_history(link, about);
     switch (rsmd_cluster_state(cluster, node, &about->text)) {
     case RSMD_LINK_UP:
         about->up_ms = age_of(link->up->up_since);

@@ -21,11 +21,10 @@ static enum rsm_status judge_version(const struct rsmd_self *self,
                                      const struct rsm_cluster_hello *hello, uint32_t *version,
                                      char *why)
 {
-    uint32_t most = hello->version_max < RSM_CLUSTER_VERSION_MAX
-                        ? hello->version_max
-                        : (uint32_t)RSM_CLUSTER_VERSION_MAX;
-    *version = most;
-    if (most >= hello->version_min && most >= RSM_CLUSTER_VERSION_MIN)
+    uint32_t max = hello->version_max < RSM_CLUSTER_VERSION_MAX ? hello->version_max
+                                                                : (uint32_t)RSM_CLUSTER_VERSION_MAX;
+    *version = max;
+    if (max >= hello->version_min && max >= RSM_CLUSTER_VERSION_MIN)
         return RSM_ST_OK;
     snprintf(why, RSM_CLUSTER_TEXT_MAX,
              "node %u speaks versions %u to %u of the protocol, node %u %u to %u",

@@ -91,7 +91,7 @@ struct rsmd_link {
     struct rsmd_tcp *up;
     struct rsmd_tcp *calling;
     struct rsmd_tcp *rival;
-    bool told_up; /* the user has been */
+    bool up_reported; /* the user has been */
     bool neighbour;
     struct event *retry;
     struct resolution *resolution;   /* the name is being looked up */

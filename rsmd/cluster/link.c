@@ -189,7 +189,7 @@ static void promote(struct rsmd_link *link, struct rsmd_tcp *conn)
     if (rsmd_bucket_take(&link->log, rsm_clock_ms(), &dropped))
         rsm_log_info("link to node %u at %s is up", (unsigned)link->node->id, conn->there_text);
     link->neighbour = false;
-    link->told_up = true;
+    link->up_reported = true;
     if (cluster->user.up != NULL)
         cluster->user.up(cluster->user.context, link->node->id);
 }
@@ -263,8 +263,8 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn)
     link->before.received += bytes.received;
     if (rsm_clock_ms() - conn->up_since >= RSMD_STEADY_MS)
         link->failures = 0;
-    if (link->told_up) {
-        link->told_up = false;
+    if (link->up_reported) {
+        link->up_reported = false;
         if (rsmd_bucket_take(&link->log, rsm_clock_ms(), &dropped))
             rsm_log_info("link to node %u is down", (unsigned)link->node->id);
         if (cluster->user.down != NULL)

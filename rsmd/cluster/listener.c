@@ -81,7 +81,7 @@ void rsmd_listener_release(struct rsmd_tcp *conn)
 
 /* The oldest connection of the host that has most: a stranger who takes all places can only push
  * out its own. */
-static struct rsmd_tcp *least_welcome(const struct rsmd_listener *listener)
+static struct rsmd_tcp *eviction_victim(const struct rsmd_listener *listener)
 {
     struct rsmd_tcp *conn, *worst = NULL;
     DL_FOREACH(listener->strangers, conn)
@@ -93,7 +93,7 @@ static struct rsmd_tcp *least_welcome(const struct rsmd_listener *listener)
     return worst;
 }
 
-static void welcome(struct rsmd_cluster *cluster, int fd, const struct rsmd_address *from)
+static void admit(struct rsmd_cluster *cluster, int fd, const struct rsmd_address *from)
 {
     struct rsmd_listener *listener = &cluster->listener;
     struct rsmd_tcp *conn = rsmd_tcp_accepted(cluster, fd, from);
@@ -105,7 +105,7 @@ static void welcome(struct rsmd_cluster *cluster, int fd, const struct rsmd_addr
     }
     if (listener->stranger_count <= listener->strangers_max)
         return;
-    struct rsmd_tcp *worst = least_welcome(listener);
+    struct rsmd_tcp *worst = eviction_victim(listener);
     if (worst != NULL)
         rsmd_tcp_end(worst, "too many connections that do not finish the handshake");
 }
@@ -119,7 +119,7 @@ static void on_caller(evutil_socket_t socket, short what, void *argument)
         int fd = accept4(socket, (struct sockaddr *)&from.socket, &from.length,
                          SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
-            welcome(cluster, fd, &from);
+            admit(cluster, fd, &from);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             /* It stays in the backlog, and would wake us for ever. */
             event_del(cluster->listener.accepting);

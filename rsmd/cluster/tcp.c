@@ -17,7 +17,7 @@
 
 /* Whether a connection that was accepted tells something about the node whose id it gives: its
  * credential or its address shows that. Nodes without authentication are all on this machine. */
-static bool tells_of(const struct rsmd_tcp *conn, struct rsmd_link *link)
+static bool is_evidence(const struct rsmd_tcp *conn, struct rsmd_link *link)
 {
     return conn->proved || conn->cluster->self.conf->auth == RSMD_AUTH_NONE ||
            rsmd_link_has_address(link, &conn->there);
@@ -35,7 +35,7 @@ static void note_stranger(struct rsmd_tcp *conn, const char *why)
     unsigned dropped;
     int64_t now = rsm_clock_ms();
     snprintf(text, sizeof text, "connection from %s: %s", conn->there_text, why);
-    if (link != NULL && !tells_of(conn, link))
+    if (link != NULL && !is_evidence(conn, link))
         link = NULL;
     /* The caller's words are nobody's: he has not shown that he is that node's daemon. */
     if (link != NULL && link->up == NULL)
@@ -81,7 +81,7 @@ void rsmd_tcp_refuse(struct rsmd_tcp *conn, enum rsm_status status, const char *
 }
 
 /* Send what must go out. False: the connection is over. */
-static bool say(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg)
+static bool send_message(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg)
 {
     if (rsmd_stream_send(conn->stream, msg) == 0)
         return true;
@@ -89,12 +89,12 @@ static bool say(struct rsmd_tcp *conn, const struct rsm_cluster_msg *msg)
     return false;
 }
 
-static bool say_pong(struct rsmd_tcp *conn)
+static bool send_pong(struct rsmd_tcp *conn)
 {
     struct rsm_cluster_msg msg;
     rsm_cluster_msg_begin(&msg, RSM_CLUSTER_PONG);
     msg.u.pong.number = conn->last_ping;
-    return say(conn, &msg);
+    return send_message(conn, &msg);
 }
 
 static void out_of_turn(struct rsmd_tcp *conn)
@@ -178,7 +178,7 @@ static void on_proof_made(void *context, const char *why, bool ours,
         return;
     }
     msg.u.proof = *proof;
-    if (!say(conn, &msg))
+    if (!send_message(conn, &msg))
         return;
     enter(conn, conn->caller ? RSMD_PHASE_PROOF : RSMD_PHASE_CONFIRM);
     rsmd_stream_resume(conn->stream);
@@ -261,7 +261,7 @@ static void take_proof(struct rsmd_tcp *conn, const struct rsm_cluster_proof *pr
 
 /* ------------------------------------------------------------------ greeting */
 
-static bool say_hello(struct rsmd_tcp *conn, uint32_t to)
+static bool send_hello(struct rsmd_tcp *conn, uint32_t to)
 {
     struct rsm_cluster_msg msg;
     rsm_cluster_msg_begin(&msg, RSM_CLUSTER_HELLO);
@@ -270,7 +270,7 @@ static bool say_hello(struct rsmd_tcp *conn, uint32_t to)
         return false;
     }
     msg.u.hello = conn->mine;
-    return say(conn, &msg);
+    return send_message(conn, &msg);
 }
 
 static void take_hello(struct rsmd_tcp *conn, const struct rsm_cluster_hello *hello)
@@ -281,7 +281,7 @@ static void take_hello(struct rsmd_tcp *conn, const struct rsm_cluster_hello *he
     enum rsm_status status =
         rsmd_hello_judge(&conn->cluster->self, called, hello, &conn->version, why);
     /* Before a refusal as well: it is the answer that tells the peer who speaks. */
-    if (!conn->caller && !say_hello(conn, hello->from))
+    if (!conn->caller && !send_hello(conn, hello->from))
         return;
     if (status != RSM_ST_OK)
         rsmd_tcp_refuse(conn, status, why);
@@ -317,7 +317,7 @@ bool rsmd_tcp_ping(struct rsmd_tcp *conn)
     rsm_cluster_msg_begin(&msg, RSM_CLUSTER_PING);
     msg.u.ping = (struct rsm_cluster_ping){.number = ++conn->ping, .answered = conn->answered};
     conn->pinged_at = rsm_clock_ms();
-    return say(conn, &msg);
+    return send_message(conn, &msg);
 }
 
 void rsmd_tcp_begin(struct rsmd_tcp *conn)
@@ -325,7 +325,7 @@ void rsmd_tcp_begin(struct rsmd_tcp *conn)
     conn->phase = RSMD_PHASE_UP;
     conn->up_since = conn->answered_at = rsm_clock_ms();
     evtimer_del(conn->deadline);
-    if (!conn->caller && !say_pong(conn))
+    if (!conn->caller && !send_pong(conn))
         return;
     rsmd_stream_resume(conn->stream);
 }
@@ -337,7 +337,7 @@ static void take_ping(struct rsmd_tcp *conn, const struct rsm_cluster_ping *ping
     if (ping->answered != 0 && ping->answered == conn->last_ping)
         conn->answered_at = rsm_clock_ms();
     conn->last_ping = ping->number;
-    say_pong(conn);
+    send_pong(conn);
 }
 
 static void take_pong(struct rsmd_tcp *conn, uint64_t number)
@@ -433,7 +433,7 @@ static void on_connected(void *context)
         return;
     }
     enter(conn, RSMD_PHASE_HELLO);
-    say_hello(conn, conn->link->node->id);
+    send_hello(conn, conn->link->node->id);
 }
 
 static void on_ended(void *context, const char *why)

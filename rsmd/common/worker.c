@@ -207,8 +207,8 @@ static void *work(void *argument)
  * False: there is none to be had now. */
 static bool have_threads(struct rsmd_worker *worker, uint32_t owner)
 {
-    unsigned most = worker->limits.threads + (owner == 0);
-    if (worker->startable <= worker->idle || worker->threads >= most)
+    unsigned max = worker->limits.threads + (owner == 0);
+    if (worker->startable <= worker->idle || worker->threads >= max)
         return true;
     atomic_fetch_add(&worker->references, 1);
     worker->threads++;
@@ -227,11 +227,11 @@ static bool have_threads(struct rsmd_worker *worker, uint32_t owner)
 /* ------------------------------------------------------------------ the event loop */
 
 /* Tell the ends of some jobs. True: there are more. */
-static bool tell_some(struct rsmd_worker *worker, unsigned most)
+static bool report_some(struct rsmd_worker *worker, unsigned max)
 {
     struct rsmd_job *some = NULL, *job, *next;
     pthread_mutex_lock(&worker->lock);
-    for (; most > 0 && (job = worker->done) != NULL; most--) {
+    for (; max > 0 && (job = worker->done) != NULL; max--) {
         DL_DELETE(worker->done, job);
         DL_APPEND(some, job);
     }
@@ -253,7 +253,7 @@ static void on_bell(evutil_socket_t fd, short what, void *argument)
     uint64_t rung;
     ssize_t ignored = read(fd, &rung, sizeof rung);
     (void)ignored;
-    if (tell_some(worker, DONE_PER_TURN))
+    if (report_some(worker, DONE_PER_TURN))
         ring(worker);
 }
 
@@ -361,7 +361,7 @@ bool rsmd_worker_drain(struct rsmd_worker *worker, unsigned max_ms)
         while ((worker->running > 0 || worker->waiting > 0) && worker->threads > 0 && error == 0)
             error = pthread_cond_timedwait(&worker->settled, &worker->lock, &until);
         pthread_mutex_unlock(&worker->lock);
-        while (tell_some(worker, DONE_PER_TURN))
+        while (report_some(worker, DONE_PER_TURN))
             continue;
         pthread_mutex_lock(&worker->lock);
         all = worker->running == 0 && worker->waiting == 0 && worker->done == NULL;

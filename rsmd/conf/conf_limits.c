@@ -21,13 +21,13 @@ static bool set_ineffective(struct rsmd_conf_parser *p, const char *value)
            rsmd_conf_fail(p, "expected a number after the =");
 }
 
-#define NUMBER(name_, member, least_, most_, expected_)                                            \
+#define NUMBER(name_, member, min_, max_, expected_)                                               \
     {                                                                                              \
         .name = (name_), .number = {                                                               \
             .expected = (expected_),                                                               \
             .digits_only = true,                                                                   \
-            .least = (least_),                                                                     \
-            .most = (most_),                                                                       \
+            .min = (min_),                                                                         \
+            .max = (max_),                                                                         \
             RSM_OPTION(struct rsmd_conf, member)                                                   \
         }                                                                                          \
     }

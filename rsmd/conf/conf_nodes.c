@@ -205,12 +205,12 @@ void rsmd_conf_settle_addresses(struct rsmd_conf_parser *p)
 
 bool rsmd_conf_settle_auth(struct rsmd_conf_parser *p)
 {
-    const struct rsmd_conf_node *far = NULL;
-    for (uint32_t i = 0; i < p->conf->node_count && far == NULL; i++)
+    const struct rsmd_conf_node *remote = NULL;
+    for (uint32_t i = 0; i < p->conf->node_count && remote == NULL; i++)
         if (p->conf->nodes[i]->address[0] != '\0' &&
             !rsmd_host_is_loopback(p->conf->nodes[i]->address))
-            far = p->conf->nodes[i];
-    if (far == NULL)
+            remote = p->conf->nodes[i];
+    if (remote == NULL)
         return true;
     if (p->conf->auth_line == 0)
         p->conf->auth = RSMD_AUTH_MUNGE;
@@ -219,5 +219,5 @@ bool rsmd_conf_settle_auth(struct rsmd_conf_parser *p)
                p, p->conf->auth_line,
                "expected auth = munge: node %u, line %u, has an address that is no loopback "
                "address",
-               far->id, far->address_line);
+               remote->id, remote->address_line);
 }

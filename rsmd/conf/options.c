@@ -83,10 +83,10 @@ static bool complain(const char *option, const char *expected, const char *value
     return false;
 }
 
-static bool number(const char *text, uint32_t most, int *value)
+static bool number(const char *text, uint32_t max, int *value)
 {
     uint32_t parsed;
-    if (!rsm_number(text, 0, most, &parsed))
+    if (!rsm_number(text, 0, max, &parsed))
         return false;
     *value = (int)parsed;
     return true;

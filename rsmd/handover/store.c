@@ -18,11 +18,11 @@ static bool barrier(void)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return false;
-    bool told = rsmd_notify_with("BARRIER=1", ends[1]);
+    bool sent = rsmd_notify_with("BARRIER=1", ends[1]);
     close(ends[1]);
     struct pollfd closed = {.fd = ends[0]};
     int ready = 0;
-    if (told)
+    if (sent)
         do
             ready = poll(&closed, 1, MANAGER_TIMEOUT_MS);
         while (ready < 0 && errno == EINTR);

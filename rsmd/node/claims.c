@@ -117,6 +117,6 @@ enum rsm_status rsmd_answer_export_state(struct rsmd_call *call)
     bool closes = asked->from == RSM_SEGMENT_OPEN && asked->to != RSM_SEGMENT_OPEN;
     *state = (uint8_t)asked->to;
     if (closes && (asked->flags & RSM_STATE_NOTIFY) != 0)
-        rsmd_unfinished_tell(call->node, call->client, exported);
+        rsmd_unfinished_report(call->node, call->client, exported);
     return RSM_ST_OK;
 }

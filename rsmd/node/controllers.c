@@ -280,7 +280,7 @@ static struct rsm_failed_item *next_item(const struct rsmd_call *call)
 }
 
 /* An open controller whose transport knows why no other host is in reach. */
-static void tell_trouble(const struct rsmd_call *call, const struct rsmd_controller *controller)
+static void report_trouble(const struct rsmd_call *call, const struct rsmd_controller *controller)
 {
     char text[RSM_PROTO_NAME_MAX] = "";
     if (controller->ops->trouble == NULL)
@@ -312,6 +312,6 @@ enum rsm_status rsmd_answer_failed(struct rsmd_call *call)
         memcpy(item->text, failed->why, sizeof item->text);
     }
     LL_FOREACH(call->node->controllers, controller)
-    tell_trouble(call, controller);
+    report_trouble(call, controller);
     return RSM_ST_OK;
 }

@@ -63,7 +63,7 @@ enum rsm_status rsmd_event_counter_create(int *counter)
 }
 
 /* Made when first wanted: nobody can have posted before. */
-enum rsm_status rsmd_events_need_cell(struct rsmd_account *account, struct rsmd_events *events)
+enum rsm_status rsmd_events_need_counter(struct rsmd_account *account, struct rsmd_events *events)
 {
     if (events->counter >= 0)
         return RSM_ST_OK;
@@ -145,7 +145,7 @@ void rsmd_events_deliver(struct rsmd_node *node, const struct rsmd_client *owner
                          bool coalesced)
 {
     node->events += count;
-    if (rsmd_events_need_cell(account, events) != RSM_ST_OK ||
+    if (rsmd_events_need_counter(account, events) != RSM_ST_OK ||
         !rsmd_events_post(events, count, coalesced))
         rsmd_events_miss(node, owner, events);
 }
@@ -174,13 +174,13 @@ static void close_both(const int ends[2])
  * kernel rounds the buffer up to its minimum, which is a few bytes in packets of their own. */
 static enum rsm_status make_pair(int ends[2])
 {
-    static const int least = 1;
+    static const int smallest = 1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
         return rsmcore_status_from_errno(errno);
     for (unsigned i = 0; i < 2; i++)
         ends[i] = rsmcore_fd_above_stdio(ends[i]);
     if (ends[0] >= 0 && ends[1] >= 0 && shutdown(ends[1], SHUT_RD) == 0 &&
-        setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &least, sizeof least) == 0)
+        setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &smallest, sizeof smallest) == 0)
         return RSM_ST_OK;
     enum rsm_status status = rsmcore_status_from_errno(errno);
     close_both(ends);

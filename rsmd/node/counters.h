@@ -25,7 +25,7 @@ void rsmd_events_close(struct rsmd_account *account, struct rsmd_events *events)
 enum rsm_status rsmd_event_counter_create(int *counter);
 /** Make the counter's memory if there is none yet, charged to @p account. RSM_ST_NO_RESOURCES,
  *  RSM_ST_NO_MEMORY. */
-enum rsm_status rsmd_events_need_cell(struct rsmd_account *account, struct rsmd_events *events);
+enum rsm_status rsmd_events_need_counter(struct rsmd_account *account, struct rsmd_events *events);
 
 /** Map a counter whose memory is there, or find the mapping that is kept. NULL: it cannot be mapped now. */
 struct rsm_event_counter *rsmd_events_map(struct rsmd_events *events);

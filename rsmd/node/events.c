@@ -5,6 +5,7 @@
 #include "node/grants.h"
 #include "node/imports.h"
 #include "node/interrupts.h"
+#include "node/mailbox.h"
 #include "node/records.h"
 
 /* A handle of the asking client: exactly one of the first three is set. */
@@ -30,11 +31,10 @@ static enum rsm_status find_handle(const struct rsmd_call *call, uint32_t end, u
     else if (of_import)
         handle->import = rsmd_client_import(call->node, call->client, id);
     else if (end == RSM_EVENT_INTERRUPT)
-        handle->interrupt = rsmd_client_interrupt(call->node, call->client, id);
+        return rsmd_interrupt_find_created(call, id, &handle->interrupt);
     else
         return RSM_ST_INVALID;
-    bool found = handle->exported != NULL || handle->import != NULL || handle->interrupt != NULL;
-    return found ? RSM_ST_OK : RSM_ST_NOT_FOUND;
+    return handle->exported != NULL || handle->import != NULL ? RSM_ST_OK : RSM_ST_NOT_FOUND;
 }
 
 /* The same for what is between two ends, as records and interrupts are not. */
@@ -52,24 +52,30 @@ static struct rsmd_account *account_of(const struct rsmd_call *call,
     return handle->import != NULL ? handle->import->importer.account : call->client->account;
 }
 
-static struct rsmd_records **records_of(const struct event_handle *handle)
+static struct rsmd_mailbox **records_of(const struct event_handle *handle)
 {
     return handle->exported != NULL ? &handle->exported->records
                                     : &handle->import->importer.records;
 }
 
+/* Of an interrupt or of records. NULL: they are not kept. */
+static struct rsmd_mailbox *mailbox_of(const struct event_handle *handle)
+{
+    return handle->interrupt != NULL ? rsmd_interrupt_mailbox(handle->interrupt)
+                                     : *records_of(handle);
+}
+
 /* NULL: of records that are not kept. */
 static struct rsmd_events *events_of(const struct event_handle *handle)
 {
-    if (handle->records)
-        return *records_of(handle) != NULL ? rsmd_records_events(*records_of(handle)) : NULL;
-    if (handle->interrupt != NULL)
-        return rsmd_interrupt_events(handle->interrupt);
-    return handle->exported != NULL ? &handle->exported->events : &handle->import->events;
+    if (handle->interrupt == NULL && !handle->records)
+        return handle->exported != NULL ? &handle->exported->events : &handle->import->events;
+    struct rsmd_mailbox *mailbox = mailbox_of(handle);
+    return mailbox != NULL ? &mailbox->events : NULL;
 }
 
 /* The owner learns that it has missed events. Posters ask anew for the counters that there are. */
-static void tell_missed(struct rsmd_node *node, const struct event_handle *handle)
+static void report_missed(struct rsmd_node *node, const struct event_handle *handle)
 {
     const struct rsmd_grant *grant = handle->import != NULL ? handle->import->importer.grant : NULL;
     events_of(handle)->missed = false;
@@ -104,21 +110,21 @@ enum rsm_status rsmd_answer_event_open(struct rsmd_call *call)
         return status;
     struct rsmd_events *events = events_of(&handle);
     if (events->missed) {
-        tell_missed(call->node, &handle);
+        report_missed(call->node, &handle);
         return RSM_ST_NO_RESOURCES;
     }
-    status = rsmd_events_need_cell(account_of(call, &handle), events);
+    status = rsmd_events_need_counter(account_of(call, &handle), events);
     if (status != RSM_ST_OK)
         return status;
     call->attached.fds[call->attached.count++] = events->counter;
     return RSM_ST_OK;
 }
 
-static void add_peer(struct rsmd_call *call, const struct rsmd_events *events, uint32_t name)
+static void add_receiver(struct rsmd_call *call, const struct rsmd_events *events, uint32_t name)
 {
     struct rsm_event_receivers_reply *reply = &call->reply->u.event_receivers_reply;
     call->attached.fds[call->attached.count++] = events->counter;
-    reply->peers[reply->count++] = name;
+    reply->receivers[reply->count++] = name;
 }
 
 static enum rsm_status receivers_of_import(struct rsmd_call *call, struct rsmd_import *import)
@@ -131,7 +137,7 @@ static enum rsm_status receivers_of_import(struct rsmd_call *call, struct rsmd_i
     if (events != NULL) {
         reply->total = 1;
         if (call->request->u.event_receivers.first == 0)
-            add_peer(call, events, 0);
+            add_receiver(call, events, 0);
     }
     reply->epoch = rsmd_generation_table_value(call->node->generation_table, import->importer.slot);
     return RSM_ST_OK;
@@ -144,9 +150,9 @@ static void add_importer(struct rsmd_call *call, struct rsmd_importer *importer)
     struct rsm_event_receivers_reply *reply = &call->reply->u.event_receivers_reply;
     const struct rsmd_events *events;
     if (importer->ops->receiver(call->node, importer, &events) == RSM_ST_OK)
-        add_peer(call, events, importer->id);
+        add_receiver(call, events, importer->id);
     else if (importer->ops->missed(call->node, importer))
-        reply->peers[reply->count++] = 0;
+        reply->receivers[reply->count++] = 0;
 }
 
 /* The connection with that index. Whoever asks for page after page gets there without a walk. */
@@ -216,13 +222,13 @@ enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
 }
 
 /* Ring for the peer that a handle's owner has posted to. */
-static bool ring_peer(const struct rsmd_node *node, const struct event_handle *handle,
-                      uint32_t peer)
+static bool ring_receiver(const struct rsmd_node *node, const struct event_handle *handle,
+                          uint32_t receiver)
 {
     struct rsmd_import *import = handle->import;
     if (import != NULL)
-        return peer == 0 && import->exporter_ops->ring(import);
-    struct rsmd_importer *importer = rsmd_importer_find(node, peer);
+        return receiver == 0 && import->exporter_ops->ring(import);
+    struct rsmd_importer *importer = rsmd_importer_find(node, receiver);
     return importer != NULL && importer->grant != NULL &&
            importer->grant->exported == handle->exported && importer->ops->ring(importer);
 }
@@ -234,5 +240,21 @@ enum rsm_status rsmd_answer_event_doorbell(struct rsmd_call *call)
     enum rsm_status status = find_end(call, asked->end, asked->id, &handle);
     if (status != RSM_ST_OK)
         return status;
-    return ring_peer(call->node, &handle, asked->peer) ? RSM_ST_OK : RSM_ST_NOT_FOUND;
+    return ring_receiver(call->node, &handle, asked->receiver) ? RSM_ST_OK : RSM_ST_NOT_FOUND;
+}
+
+enum rsm_status rsmd_answer_mailbox_take(struct rsmd_call *call)
+{
+    const struct rsm_mailbox_take_request *asked = &call->request->u.mailbox_take;
+    struct event_handle handle;
+    enum rsm_status status = find_handle(call, asked->end, asked->id, &handle);
+    if (status != RSM_ST_OK)
+        return status;
+    if (handle.interrupt == NULL && !handle.records)
+        return RSM_ST_INVALID;
+    struct rsmd_mailbox *mailbox = mailbox_of(&handle);
+    if (mailbox == NULL)
+        return RSM_ST_NOT_FOUND;
+    rsmd_mailbox_take(call->node, mailbox, asked->after, &call->reply->u.mailbox_take_reply);
+    return RSM_ST_OK;
 }

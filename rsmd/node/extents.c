@@ -426,9 +426,9 @@ void rsmd_extent_free(struct rsmd_node *node, struct rsmd_extent *extent, struct
 
 /* ------------------------------------------------------------------ pieces */
 
-struct rsmd_pieces *rsmd_pieces_make(uint32_t most)
+struct rsmd_pieces *rsmd_pieces_make(uint32_t max)
 {
-    struct rsmd_pieces *pieces = calloc(1, sizeof *pieces + most * sizeof pieces->piece[0]);
+    struct rsmd_pieces *pieces = calloc(1, sizeof *pieces + max * sizeof pieces->piece[0]);
     if (pieces != NULL)
         pieces->references = 1;
     return pieces;

@@ -48,7 +48,7 @@ uint64_t rsmd_extent_pinned(const struct rsmd_extent *extent);
 
 /** A list of up to @p most pieces that holds its extents; the caller has the first reference. NULL:
  * no memory. */
-struct rsmd_pieces *rsmd_pieces_make(uint32_t most);
+struct rsmd_pieces *rsmd_pieces_make(uint32_t max);
 void rsmd_pieces_add(struct rsmd_pieces *pieces, struct rsmd_extent *extent, uint64_t offset,
                      uint64_t length);
 struct rsmd_pieces *rsmd_pieces_hold(struct rsmd_pieces *pieces);

@@ -84,8 +84,8 @@ static void add_to_export(struct rsmd_export *exported, struct rsmd_grant *grant
 
 static void remove_from_export(struct rsmd_export *exported, struct rsmd_grant *grant)
 {
-    if (exported->tell_next == grant)
-        exported->tell_next = grant->next;
+    if (exported->report_next == grant)
+        exported->report_next = grant->next;
     exported->page.grant = NULL; /* others have another index now */
     if (grant->importer->attached) {
         DL_DELETE(exported->attached, grant);

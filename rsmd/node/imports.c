@@ -39,7 +39,7 @@ static enum rsm_status need_counter(struct rsmd_node *node, struct rsmd_importer
 {
     (void)node;
     *events = &import_of(importer)->events;
-    return rsmd_events_need_cell(importer->account, &import_of(importer)->events);
+    return rsmd_events_need_counter(importer->account, &import_of(importer)->events);
 }
 
 static bool miss_event(struct rsmd_node *node, struct rsmd_importer *importer)
@@ -101,7 +101,7 @@ static enum rsm_status need_exporters_counter(struct rsmd_node *node, struct rsm
         return RSM_ST_OK;
     struct rsmd_export *exported = import->importer.grant->exported;
     *events = &exported->events;
-    return rsmd_events_need_cell(exported->client->account, &exported->events);
+    return rsmd_events_need_counter(exported->client->account, &exported->events);
 }
 
 static bool ring_exporter(struct rsmd_import *import)
@@ -158,7 +158,7 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
 {
     struct rsmd_account *account = import->importer.account;
     import->exporter_ops->disconnect(node, import);
-    rsmd_records_end(account, &import->importer.records);
+    rsmd_records_end(&import->importer.records);
     rsmd_events_close(account, &import->events);
     DL_DELETE(import->client->imports, import);
     rsmd_importer_leave(node, &import->importer);

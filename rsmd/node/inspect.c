@@ -183,9 +183,9 @@ enum rsm_status rsmd_answer_inspect(struct rsmd_call *call)
     struct walk walk = {.node = node, .uid = call->who.uid, .all = may_see_all(call)};
     if (asked->what != RSM_INSPECT_EXPORTS && asked->what != RSM_INSPECT_IMPORTS)
         return RSM_ST_INVALID;
-    uint64_t most = node->shares.quota[RSMD_BYTES].total;
+    uint64_t max = node->shares.quota[RSMD_BYTES].total;
     reply->exported_bytes = node->shares.used[RSMD_BYTES];
-    reply->exported_limit = most == UINT64_MAX ? 0 : most;
+    reply->exported_limit = max == UINT64_MAX ? 0 : max;
     reply->segments = (uint32_t)node->shares.used[RSMD_SEGMENTS];
     reply->segments_limit = (uint32_t)node->shares.quota[RSMD_SEGMENTS].total;
     reply->clients = node->client_count;

@@ -60,9 +60,10 @@ static struct rsmd_controller *carrier(const struct rsmd_node *node,
     struct rsmd_controller *own = exported->controller;
     struct rsmd_controller *loopback = rsmd_controller_loopback(node);
     /* Its own port does as well, and has nothing to adopt. */
-    bool needs_nobody =
+    bool suits_own_port =
         is_of_loopback_transport(own, loopback) && all_made_by(exported->pieces, own);
-    return local && !needs_nobody && all_suit_loopback(exported->pieces, loopback) ? loopback : own;
+    return local && !suits_own_port && all_suit_loopback(exported->pieces, loopback) ? loopback
+                                                                                     : own;
 }
 
 static enum rsm_status adopt(struct rsmd_node *node, struct rsmd_extent *extent)

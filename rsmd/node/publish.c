@@ -131,8 +131,8 @@ static enum rsm_status find_created(const struct rsmd_call *call, uint32_t id,
     *exported = rsmd_client_export(call->node, call->client, id);
     if (*exported == NULL)
         return RSM_ST_NOT_FOUND;
-    bool told = call->who.pid != 0 && (*exported)->creator != 0;
-    if (told && call->who.pid != (*exported)->creator)
+    bool known = call->who.pid != 0 && (*exported)->creator != 0;
+    if (known && call->who.pid != (*exported)->creator)
         return RSM_ST_NOT_CREATOR;
     return (*exported)->cutting ? RSM_ST_BUSY : RSM_ST_OK;
 }
@@ -314,7 +314,7 @@ enum rsm_status rsmd_answer_export_unpublish(struct rsmd_call *call)
     call->reply->u.export_unpublish_reply = (struct rsm_export_end_reply){
         .offered = exported->offered, .connections = keep ? exported->grant_count : 0};
     if (keep && (asked->flags & RSM_UNPUBLISH_NOTIFY) != 0)
-        rsmd_unfinished_tell(call->node, call->client, exported);
+        rsmd_unfinished_report(call->node, call->client, exported);
     exported->notices += !keep && (asked->flags & RSM_UNPUBLISH_NOTIFY) != 0;
     if (!keep)
         rsmd_unfinished_cut(call->node, call->client, exported);

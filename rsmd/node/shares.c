@@ -23,7 +23,7 @@ enum {
     RECORDS_MAX = 65536,                             /* of up to 1 KiB */
     INTERRUPTS_MAX = RSM_GENERATION_TABLE_SLOTS - 1, /* which have places, from 1 on */
     THREADS_MAX = 256,
-    TOLD_EVERY_S = 60,
+    LOG_EVERY_S = 60,
 
     /* Descriptors that the daemon needs for itself. */
     OWN_FIXED = 32,         /* listener, lock, loop, signals, log, table, spare */
@@ -101,12 +101,12 @@ static bool may_lock_all(void)
 static void limit_memory(struct rsmd_shares *shares, const struct rsmd_conf *conf)
 {
     uint64_t physical = rsm_memory_size();
-    uint64_t most = conf->max_exported_percent == 0
-                        ? UINT64_MAX
-                        : percent_of(physical, conf->max_exported_percent);
-    uint64_t base = most < physical ? most : physical;
+    uint64_t max = conf->max_exported_percent == 0
+                       ? UINT64_MAX
+                       : percent_of(physical, conf->max_exported_percent);
+    uint64_t base = max < physical ? max : physical;
     struct rlimit locked;
-    shares->quota[RSMD_BYTES] = quota_of(most, base, shares->percent);
+    shares->quota[RSMD_BYTES] = quota_of(max, base, shares->percent);
     if (getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur < base && !may_lock_all())
         base = locked.rlim_cur;
     shares->quota[RSMD_PINNED] = quota_of(base, base, shares->percent);
@@ -278,9 +278,9 @@ static uint64_t max_of(const struct rsmd_account *account, enum rsmd_resource re
     return account->parent != NULL ? quota->one_of_node : quota->one;
 }
 
-static bool has_room(uint64_t most, uint64_t used, uint64_t amount)
+static bool has_room(uint64_t max, uint64_t used, uint64_t amount)
 {
-    return used <= most && amount <= most - used;
+    return used <= max && amount <= max - used;
 }
 
 /* The account whose own share it would exceed: its own or that of its node. NULL: neither. */
@@ -317,15 +317,15 @@ static const char *who_is(const struct rsmd_account *account, char text[WHO_BYTE
 }
 
 /* Of users of this host and nodes of others, who has most. */
-static const struct rsmd_account *greediest(const struct rsmd_shares *shares,
-                                            enum rsmd_resource resource)
+static const struct rsmd_account *largest_account(const struct rsmd_shares *shares,
+                                                  enum rsmd_resource resource)
 {
-    const struct rsmd_account *account, *most = NULL;
+    const struct rsmd_account *account, *largest = NULL;
     for (account = shares->accounts; account != NULL; account = account->hh.next)
         if (account->parent == NULL &&
-            (most == NULL || account->used[resource] > most->used[resource]))
-            most = account;
-    return most;
+            (largest == NULL || account->used[resource] > largest->used[resource]))
+            largest = account;
+    return largest;
 }
 
 /* Tell the log that there is no more for somebody, and who has it. */
@@ -335,9 +335,9 @@ static void complain(const struct rsmd_account *account, enum rsmd_resource reso
     struct rsmd_shares *shares = account->shares;
     char who[WHO_BYTES], other[WHO_BYTES];
     int64_t now = rsm_clock_ms() / 1000;
-    if (shares->told[resource] != 0 && now - shares->told[resource] < TOLD_EVERY_S)
+    if (shares->logged[resource] != 0 && now - shares->logged[resource] < LOG_EVERY_S)
         return;
-    shares->told[resource] = now;
+    shares->logged[resource] = now;
     const struct rsmd_account *full = exhausted(account, resource, amount);
     who_is(full != NULL ? full : account, who);
     if (full != NULL) {
@@ -347,12 +347,12 @@ static void complain(const struct rsmd_account *account, enum rsmd_resource reso
                         full->listed ? "user" : "process", amount);
         return;
     }
-    const struct rsmd_account *most = greediest(shares, resource);
+    const struct rsmd_account *largest = largest_account(shares, resource);
     rsm_log_warning("%" PRIu64 " of %" PRIu64 " %s are taken (the last %" PRIu64 " are for root), "
                     "most of them, %" PRIu64 ", by %s; %s is refused %" PRIu64 " more",
                     shares->used[resource], shares->quota[resource].total, names[resource],
                     shares->quota[resource].total - shares->quota[resource].users,
-                    most->used[resource], who_is(most, other), who, amount);
+                    largest->used[resource], who_is(largest, other), who, amount);
 }
 
 bool rsmd_share_fits(const struct rsmd_account *account, enum rsmd_resource resource,

@@ -45,8 +45,8 @@ enum rsmd_resource {
     RSMD_FORWARDS = RSM_SHARES_FORWARDS,       /**< requests that other hosts have to answer */
     RSMD_RECORDS = RSM_SHARES_RECORDS,         /**< and messages of interrupts, not yet fetched */
     RSMD_INTERRUPTS = RSM_SHARES_INTERRUPTS,   /**< (interrupts.h) */
-    RSMD_THREADS = RSM_SHARES_COUNT, /**< that transports keep for connections; not in the reply */
-    RSMD_RESOURCES
+    RSMD_THREADS = RSM_SHARES_THREADS,         /**< that transports keep for connections */
+    RSMD_RESOURCES = RSM_SHARES_COUNT
 };
 
 /** UINT64_MAX: no bound. */
@@ -63,7 +63,7 @@ struct rsmd_shares {
     struct rsmd_quota quota[RSMD_RESOURCES];
     uint64_t used[RSMD_RESOURCES];          /**< by all */
     uint64_t used_by_users[RSMD_RESOURCES]; /**< by those that the reserve is not for */
-    int64_t told[RSMD_RESOURCES];           /**< when the log last said that it is full; seconds */
+    int64_t logged[RSMD_RESOURCES];         /**< when the log last said that it is full; seconds */
     struct rsmd_account *accounts;          /**< by key, in the order of their serial numbers */
     uint64_t last_serial;
     uint32_t ungreeted_max;          /**< connections that have not said HELLO */

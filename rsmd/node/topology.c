@@ -24,13 +24,13 @@ enum {
 };
 
 /* Where a node of this host listens, whether or not it does. */
-static void peer_path(const struct rsmd_node *node, uint32_t peer, char *path)
+static void remote_path(const struct rsmd_node *node, uint32_t remote, char *path)
 {
-    const struct rsmd_conf_node *configured = rsmd_conf_node(&node->conf, peer);
+    const struct rsmd_conf_node *configured = rsmd_conf_node(&node->conf, remote);
     if (configured != NULL && configured->socket[0] != '\0')
         memcpy(path, configured->socket, sizeof configured->socket);
     else
-        rsmcore_runtime_socket(&node->runtime, peer, path);
+        rsmcore_runtime_socket(&node->runtime, remote, path);
 }
 
 /* ------------------------------------------------------------------ nodes that were seen */
@@ -84,14 +84,14 @@ void rsmd_topology_free(struct rsmd_topology *topology)
 /* ------------------------------------------------------------------ looking */
 
 /* Connect to the daemon of a node. @p pid is that of who listens, 0 if the kernel does not tell. */
-static enum rsmd_node_state probe(const struct rsmd_node *node, uint32_t peer, pid_t *pid)
+static enum rsmd_node_state probe(const struct rsmd_node *node, uint32_t remote, pid_t *pid)
 {
     char path[RSM_PROTO_PATH_MAX];
     const struct rsmd_seen *seen;
     struct ucred listener = {.pid = 0};
     socklen_t size = sizeof listener;
     *pid = 0;
-    peer_path(node, peer, path);
+    remote_path(node, remote, path);
     int fd = rsm_packet_connect(path);
     if (fd >= 0) {
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listener, &size) == 0)
@@ -107,17 +107,17 @@ static enum rsmd_node_state probe(const struct rsmd_node *node, uint32_t peer, p
         return RSMD_NODE_UNKNOWN;
     case EMFILE:
     case ENFILE:
-        seen = find_seen(&node->topology, peer);
+        seen = find_seen(&node->topology, remote);
         return seen != NULL ? seen->here : RSMD_NODE_UNKNOWN; /* cannot look: nothing new */
     default:
         return RSMD_NODE_DOWN;
     }
 }
 
-enum rsmd_node_state rsmd_node_probe(const struct rsmd_node *node, uint32_t peer)
+enum rsmd_node_state rsmd_node_probe(const struct rsmd_node *node, uint32_t remote)
 {
     pid_t pid;
-    return probe(node, peer, &pid);
+    return probe(node, remote, &pid);
 }
 
 /* Whether it has been seen to listen a moment ago, and its process lives as far as one can see. */
@@ -166,7 +166,7 @@ static bool has_socket(const struct rsmd_node *node, uint32_t id)
 {
     char path[RSM_PROTO_PATH_MAX];
     struct stat status;
-    peer_path(node, id, path);
+    remote_path(node, id, path);
     return lstat(path, &status) == 0;
 }
 
@@ -199,7 +199,7 @@ enum rsm_status rsmd_locate(struct rsmd_node *node, const struct rsmd_controller
         return RSM_ST_NO_CONTROLLER;
     if (id < 1 || id > RSM_NODE_ID_MAX)
         return RSM_ST_NO_ROUTE;
-    peer_path(node, id, reply->path);
+    remote_path(node, id, reply->path);
     reply->kind = id == node->id ? RSM_LOCATE_SELF : RSM_LOCATE_SAME_HOST;
     if (id == node->id)
         return RSM_ST_OK;
@@ -331,11 +331,11 @@ static void refresh(struct rsmd_node *node)
 static void add_peer(struct rsm_topology_reply *reply, const struct rsmd_controller *controller,
                      uint32_t id, uint32_t state)
 {
-    struct rsm_topology_remote *peer = &reply->peers[reply->peer_count++];
-    peer->node = id;
-    memcpy(peer->name, controller->name, sizeof peer->name);
-    peer->hardware_address = id;
-    peer->state = state;
+    struct rsm_topology_remote *remote = &reply->remotes[reply->remote_count++];
+    remote->node = id;
+    memcpy(remote->name, controller->name, sizeof remote->name);
+    remote->hardware_address = id;
+    remote->state = state;
 }
 
 /* The controller at an index that does not count loopback; NULL beyond the last. */
@@ -377,7 +377,8 @@ enum rsm_status rsmd_answer_topology(struct rsmd_call *call)
         if (state == RSMD_NODE_ACTIVE && seen->here != RSMD_NODE_ACTIVE &&
             !rsmd_reaches(controller, seen->id))
             state = RSMD_NODE_DOWN;
-        if (reply->total_peers++ >= asked->first_peer && reply->peer_count < RSM_PROTO_REMOTES_MAX)
+        if (reply->total_remotes++ >= asked->first_remote &&
+            reply->remote_count < RSM_PROTO_REMOTES_MAX)
             add_peer(reply, controller, seen->id, state);
     }
     return RSM_ST_OK;

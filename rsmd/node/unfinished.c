@@ -12,8 +12,8 @@ static struct rsmd_export *find(const struct rsmd_node *node, uint32_t id)
     return exported;
 }
 
-static void tell_one(struct rsmd_node *node, const struct rsmd_export *exported,
-                     struct rsmd_grant *grant)
+static void report_one(struct rsmd_node *node, const struct rsmd_export *exported,
+                       struct rsmd_grant *grant)
 {
     if (grant->notices == exported->notices)
         return;
@@ -22,16 +22,16 @@ static void tell_one(struct rsmd_node *node, const struct rsmd_export *exported,
 }
 
 /* True: all have been told. */
-static bool tell_some(struct rsmd_node *node, struct rsmd_export *exported, int64_t until)
+static bool report_some(struct rsmd_node *node, struct rsmd_export *exported, int64_t until)
 {
-    while (exported->tell_next != NULL) {
-        struct rsmd_grant *grant = exported->tell_next;
-        exported->tell_next = grant->next;
-        tell_one(node, exported, grant);
+    while (exported->report_next != NULL) {
+        struct rsmd_grant *grant = exported->report_next;
+        exported->report_next = grant->next;
+        report_one(node, exported, grant);
         if (rsmd_slice_is_over(until))
             break;
     }
-    return exported->tell_next == NULL;
+    return exported->report_next == NULL;
 }
 
 /* True: none is left. */
@@ -39,7 +39,7 @@ static bool cut_some(struct rsmd_node *node, struct rsmd_export *exported, int64
 {
     while (rsmd_export_is_used(exported)) {
         if (exported->grants != NULL)
-            tell_one(node, exported, exported->grants);
+            report_one(node, exported, exported->grants);
         rsmd_export_cut_first(node, exported);
         if (rsmd_slice_is_over(until))
             break;
@@ -51,7 +51,7 @@ static bool cut_some(struct rsmd_node *node, struct rsmd_export *exported, int64
 static bool work(struct rsmd_node *node, struct rsmd_export *exported, int64_t until)
 {
     if (!exported->cutting)
-        return tell_some(node, exported, until);
+        return report_some(node, exported, until);
     if (!cut_some(node, exported, until))
         return false;
     exported->cutting = false;
@@ -60,14 +60,14 @@ static bool work(struct rsmd_node *node, struct rsmd_export *exported, int64_t u
     return true;
 }
 
-void rsmd_unfinished_tell(struct rsmd_node *node, struct rsmd_client *client,
-                          struct rsmd_export *exported)
+void rsmd_unfinished_report(struct rsmd_node *node, struct rsmd_client *client,
+                            struct rsmd_export *exported)
 {
     struct rsmd_unfinished *left = &client->unfinished;
     bool free = left->export_id == 0 || left->export_id == exported->id;
     exported->notices++;
-    exported->tell_next = exported->grants;
-    if (!tell_some(node, exported, free ? rsmd_slice_end(node) : INT64_MAX))
+    exported->report_next = exported->grants;
+    if (!report_some(node, exported, free ? rsmd_slice_end(node) : INT64_MAX))
         left->export_id = exported->id;
 }
 
@@ -76,7 +76,7 @@ void rsmd_unfinished_cut(struct rsmd_node *node, struct rsmd_client *client,
 {
     uint32_t id = exported->id;
     exported->cutting = true;
-    exported->tell_next = NULL; /* each is told before it is cut */
+    exported->report_next = NULL; /* each is told before it is cut */
     if (!work(node, exported, rsmd_slice_end(node)))
         client->unfinished.export_id = id;
 }

@@ -14,8 +14,8 @@
 
 /** Tell all importers of a segment, wherever they are, that it has become unavailable: the rest in
  *  the turns of @p client. Those who have not been told of an earlier time yet are told once. */
-void rsmd_unfinished_tell(struct rsmd_node *node, struct rsmd_client *client,
-                          struct rsmd_export *exported);
+void rsmd_unfinished_report(struct rsmd_node *node, struct rsmd_client *client,
+                            struct rsmd_export *exported);
 
 /** Cut all connections of a segment of @p client, which is withdrawn, and free it if it has ended:
  *  the rest in the turns of @p client. */

@@ -9,7 +9,7 @@
 #include "node/exports.h"
 #include "remote/internal.h"
 
-enum { FATE_SECONDS = 2 }; /* that a node may take to say why the fabric has lost its process */
+enum { CAUSE_SECONDS = 2 }; /* that a node may take to say why the fabric has lost its process */
 
 static struct rsmd_remote_importer *remote_importer(struct rsmd_importer *importer)
 {
@@ -68,14 +68,14 @@ static void on_overdue(evutil_socket_t fd, short what, void *argument)
 
 /* Only its host knows whether the importer has disconnected or died, and says so: the connection ends
  * with its DISCONNECT. If none comes soon both are alive, and the connection is cut. */
-static void await_fate(struct rsmd_node *node, struct rsmd_importer *base)
+static void await_cause(struct rsmd_node *node, struct rsmd_importer *base)
 {
-    static const struct timeval patience = {.tv_sec = FATE_SECONDS};
+    static const struct timeval timeout = {.tv_sec = CAUSE_SECONDS};
     struct rsmd_remote_importer *importer = remote_importer(base);
     if (importer->overdue != NULL)
         return;
     importer->overdue = event_new(node->hosts->base, -1, 0, on_overdue, importer);
-    if (importer->overdue == NULL || event_add(importer->overdue, &patience) < 0)
+    if (importer->overdue == NULL || event_add(importer->overdue, &timeout) < 0)
         rsmd_export_abort(node, base->grant);
 }
 
@@ -83,7 +83,8 @@ static void await_fate(struct rsmd_node *node, struct rsmd_importer *base)
 
 static void report_unavailable(struct rsmd_node *node, struct rsmd_importer *base)
 {
-    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_UNAVAILABLE, .u.unavailable.import = base->id};
+    struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_UNAVAILABLE,
+                                  .u.unavailable.import = base->id};
     rsmd_remote_send(node, remote_importer(base)->remote, &msg);
 }
 
@@ -129,7 +130,7 @@ static void show(const struct rsmd_importer *base, struct rsm_inspect_item *item
 
 static const struct rsmd_importer_ops ops = {
     .abort = abort_importer,
-    .lost = await_fate,
+    .lost = await_cause,
     .unavailable = report_unavailable,
     .receiver = need_relay,
     .missed = miss_event,

@@ -230,8 +230,8 @@ static void part(struct rsmd_remote_import *import)
 
 /* What the exporter's node is told of a connection that is cut here. Nothing, if it cannot be told
  * or knows already, unless it waits to hear that nobody has the memory any more. */
-static void tell_of_cut(const struct rsmd_node *node, struct rsmd_remote_import *import, bool known,
-                        bool released)
+static void report_cut(const struct rsmd_node *node, struct rsmd_remote_import *import, bool known,
+                       bool released)
 {
     uint32_t died = RSM_CLUSTER_DIED | (released ? 0 : RSM_CLUSTER_HELD);
     if (!known)
@@ -246,7 +246,7 @@ void rsmd_remote_abort(struct rsmd_node *node, struct rsmd_remote_import *import
 {
     rsmd_ends_done_import(import);
     rsmd_generation_table_advance(node->generation_table, import->import.importer.slot);
-    tell_of_cut(node, import, known, revoke_entry(import));
+    report_cut(node, import, known, revoke_entry(import));
     part(import);
     rsmd_import_aborted(node, &import->import);
 }

@@ -188,7 +188,7 @@ void rsmd_relay_flush(struct rsmd_relay *relay)
 static enum rsm_status make(struct rsmd_relay *relay)
 {
     struct rsmd_account *account = relay->target.account;
-    enum rsm_status status = rsmd_events_need_cell(account, &relay->events);
+    enum rsm_status status = rsmd_events_need_counter(account, &relay->events);
     if (status != RSM_ST_OK)
         return status;
     struct rsm_event_counter *counter = rsmd_events_map(&relay->events);

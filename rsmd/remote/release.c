@@ -10,7 +10,7 @@ struct rsmd_release {
     struct rsmd_controller *by;
     struct rsm_node_offer *made;
     uint64_t incarnation; /* of the importer's daemon */
-    bool unsure;          /* the link has come up since, and the node has not named it */
+    bool unconfirmed;     /* the link has come up since, and the node has not named it */
     UT_hash_handle hh;    /* by import */
 };
 
@@ -36,10 +36,10 @@ void rsmd_release_await(struct rsmd_remote *remote, struct rsmd_release *release
         free(release);
 }
 
-static void end(struct rsmd_remote *remote, struct rsmd_release *release, bool tell)
+static void end(struct rsmd_remote *remote, struct rsmd_release *release, bool report)
 {
     HASH_DEL(remote->releases, release);
-    if (tell)
+    if (report)
         release->by->ops->imports->released(release->by->port, release->made);
     free(release);
 }
@@ -69,7 +69,7 @@ void rsmd_releases_anew(const struct rsmd_node *node, struct rsmd_remote *remote
         }
     }
     for (left = remote->releases; left != NULL; left = left->hh.next)
-        left->unsure = true;
+        left->unconfirmed = true;
 }
 
 void rsmd_release_keep(const struct rsmd_remote *remote, uint32_t import)
@@ -77,7 +77,7 @@ void rsmd_release_keep(const struct rsmd_remote *remote, uint32_t import)
     struct rsmd_release *release;
     HASH_FIND_INT(remote->releases, &import, release);
     if (release != NULL)
-        release->unsure = false;
+        release->unconfirmed = false;
 }
 
 void rsmd_releases_others(struct rsmd_remote *remote, uint64_t incarnation)
@@ -85,7 +85,7 @@ void rsmd_releases_others(struct rsmd_remote *remote, uint64_t incarnation)
     struct rsmd_release *release, *next;
     HASH_ITER(hh, remote->releases, release, next)
     {
-        if (release->unsure && release->incarnation == incarnation)
+        if (release->unconfirmed && release->incarnation == incarnation)
             end(remote, release, true);
     }
 }

@@ -63,22 +63,22 @@ static void refuse(struct rsmd_connection *connection, size_t length, enum rsm_s
  * without a pid, in a container that this daemon's does not contain, is one of that user all the
  * same. */
 static struct rsmd_identity sender_of(const struct rsmd_connection *connection,
-                                      const struct rsm_packet_sender *told)
+                                      const struct rsm_packet_sender *sender)
 {
     struct rsmd_identity who = connection->client.peer;
-    if (!told->told)
+    if (!sender->known)
         return who;
-    if (told->uid != who.uid)
+    if (sender->uid != who.uid)
         who.group_count = 0;
-    who.pid = told->pid;
-    who.uid = told->uid;
-    who.gid = told->gid;
+    who.pid = sender->pid;
+    who.uid = sender->uid;
+    who.gid = sender->gid;
     return who;
 }
 
 /* Serve one packet. False: the connection is to end. */
 static bool serve(struct rsmd_connection *connection, size_t length,
-                  const struct rsm_packet_sender *told)
+                  const struct rsm_packet_sender *sender)
 {
     struct rsmd_server *server = connection->server;
     enum rsm_status decoded = rsm_msg_decode(&server->request, server->incoming, length);
@@ -94,7 +94,7 @@ static bool serve(struct rsmd_connection *connection, size_t length,
     }
     struct rsmd_call call = {.node = server->node,
                              .client = &connection->client,
-                             .who = sender_of(connection, told),
+                             .who = sender_of(connection, sender),
                              .request = &server->request,
                              .reply = &server->reply};
     bool greeted = connection->client.greeted;
@@ -143,7 +143,7 @@ static bool take_in(struct rsmd_connection *connection);
 static enum rsmd_served serve_next(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
-    struct rsm_packet_sender told;
+    struct rsm_packet_sender sender;
     if (connection->dead ||
         (!connection->taken_in && (is_closed(connection) || !take_in(connection))))
         return RSMD_SERVED_LAST;
@@ -157,14 +157,14 @@ static enum rsmd_served serve_next(struct rsmd_connection *connection)
         return RSMD_SERVED_LAST;
     memset(server->incoming, 0, RSM_PROTO_HEADER);
     ssize_t length = rsm_packet_receive(connection->socket, server->incoming,
-                                        sizeof server->incoming, NULL, &told);
+                                        sizeof server->incoming, NULL, &sender);
     if (length == -EAGAIN)
         return RSMD_SERVED_NOTHING;
     if (length == -EMSGSIZE)
         refuse(connection, RSM_PROTO_HEADER, RSM_ST_PROTOCOL);
     if (length <= 0)
         return RSMD_SERVED_LAST;
-    return serve(connection, (size_t)length, &told) ? RSMD_SERVED_ONE : RSMD_SERVED_LAST;
+    return serve(connection, (size_t)length, &sender) ? RSMD_SERVED_ONE : RSMD_SERVED_LAST;
 }
 
 static enum rsmd_served serve_seat(struct rsmd_seat *seat)

@@ -46,14 +46,14 @@ struct event *rsmd_greeting_timer(struct rsmd_server *server)
 }
 
 /* The user who has most connections that are silent; of several the one whose is the oldest. */
-static const struct rsmd_account *most_silent(const struct rsmd_server *server)
+static const struct rsmd_account *largest_user(const struct rsmd_server *server)
 {
-    const struct rsmd_account *most = user_of(server->ungreeted);
+    const struct rsmd_account *largest = user_of(server->ungreeted);
     const struct rsmd_connection *each;
     DL_FOREACH2(server->ungreeted, each, silent_next)
-    if (user_of(each)->ungreeted > most->ungreeted)
-        most = user_of(each);
-    return most;
+    if (user_of(each)->ungreeted > largest->ungreeted)
+        largest = user_of(each);
+    return largest;
 }
 
 static void push_out_oldest_of(struct rsmd_server *server, const struct rsmd_account *account)
@@ -73,7 +73,7 @@ void rsmd_greeting_await(struct rsmd_connection *connection)
     if (account->ungreeted >= shares->ungreeted_max_per_user)
         push_out_oldest_of(server, account);
     else if (server->ungreeted_count >= shares->ungreeted_max)
-        push_out_oldest_of(server, most_silent(server));
+        push_out_oldest_of(server, largest_user(server));
     connection->greeting_until = rsm_clock_ms() + RSM_PROTO_GREETING_MS;
     DL_APPEND2(server->ungreeted, connection, silent_prev, silent_next);
     server->ungreeted_count++;

@@ -256,7 +256,7 @@ void rsmd_instance_unlock(struct rsmd_instance *instance)
     let_go(instance);
 }
 
-static void tell(int fd, const char *text, size_t length)
+static void report(int fd, const char *text, size_t length)
 {
     if (fd < 0)
         return;
@@ -268,12 +268,12 @@ static void tell(int fd, const char *text, size_t length)
 
 void rsmd_start_ready(int fd)
 {
-    tell(fd, "R", 1);
+    report(fd, "R", 1);
 }
 
 void rsmd_start_not_needed(int fd)
 {
-    tell(fd, "B", 1);
+    report(fd, "B", 1);
 }
 
 void rsmd_start_failed(int fd, const char *why)
@@ -282,5 +282,5 @@ void rsmd_start_failed(int fd, const char *why)
     int length = snprintf(line, sizeof line - 1, "%s", why);
     size_t used = length < (int)sizeof line - 1 ? (size_t)length : sizeof line - 2;
     line[used] = '\n';
-    tell(fd, line, used + 1);
+    report(fd, line, used + 1);
 }

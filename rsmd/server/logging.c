@@ -184,16 +184,16 @@ static void log_of_module(int level, const char *text)
 
 /* ------------------------------------------------------------------ start */
 
-void rsmd_logging_start(bool to_syslog, enum rsmcore_log_level most)
+void rsmd_logging_start(bool to_syslog, enum rsmcore_log_level max)
 {
     rsmcore_module_log_to(log_of_module);
     tzset(); /* reads a file, which the first line that is logged would do amid a request */
     if (to_syslog) {
-        rsmcore_log_to(log_to_syslog, most);
+        rsmcore_log_to(log_to_syslog, max);
     } else {
         rsmcore_log_to(isatty(STDERR_FILENO) == 1 ? log_to_terminal
                        : is_journal()             ? log_to_journal
                                                   : log_to_file,
-                       most);
+                       max);
     }
 }

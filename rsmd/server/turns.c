@@ -130,14 +130,14 @@ static void forget(struct rsmd_turns *turns, struct rsmd_lane *lane)
 /* Whose time the others have caught up with; and if that is nobody's, who has used least. */
 static void make_room_to_remember(struct rsmd_turns *turns)
 {
-    struct rsmd_lane *lane, *next, *least = turns->left;
+    struct rsmd_lane *lane, *next, *lowest = turns->left;
     DL_FOREACH_SAFE(turns->left, lane, next)
     {
-        least = lane->used < least->used ? lane : least;
-        if (lane->used <= turns->reached && lane != least)
+        lowest = lane->used < lowest->used ? lane : lowest;
+        if (lane->used <= turns->reached && lane != lowest)
             forget(turns, lane);
     }
-    forget(turns, least);
+    forget(turns, lowest);
 }
 
 /* The last client of a lane has gone. What it has used is remembered until the others have used as much: who

@@ -189,8 +189,8 @@ static bool reaches(int socket, unsigned other)
         ask(socket, &msg);
         const struct rsm_topology_reply *reply = &msg.u.topology_reply;
         controllers = reply->controllers;
-        for (unsigned j = 0; j < reply->peer_count; j++)
-            if (reply->peers[j].node == other && reply->peers[j].state != ACTIVE)
+        for (unsigned j = 0; j < reply->remote_count; j++)
+            if (reply->remotes[j].node == other && reply->remotes[j].state != ACTIVE)
                 return false;
     }
     return true;

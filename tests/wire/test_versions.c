@@ -35,7 +35,7 @@ static void calls_say_so(void **state)
     (void)state;
     char name[] = "sci0";
     struct daemon daemon;
-    struct rsmcore_control *link = NULL;
+    struct rsmcore_control *control = NULL;
     rsmapi_controller_handle_t controller;
     daemon_start(&daemon, NULL, NULL);
     assert_int_equal(setenv("RSM_RUNTIME_DIR", daemon.directory, 1), 0);
@@ -43,7 +43,7 @@ static void calls_say_so(void **state)
     rsmcore_log_to(keep, RSMCORE_LOG_DEBUG);
 
     int64_t start = now_ms();
-    assert_int_equal(rsmcore_control_local(&link), RSM_ST_VERSION);
+    assert_int_equal(rsmcore_control_local(&control), RSM_ST_VERSION);
     assert_int_equal(rsm_get_controller(name, &controller), RSMERR_BAD_LIBRARY_VERSION);
     assert_in_range(now_ms() - start, 0, AT_ONCE_MS);
     assert_non_null(strstr(logged, "another version"));

@@ -128,12 +128,11 @@ static size_t row_width(const struct table *table)
 static unsigned widest(const struct table *table)
 {
     unsigned found = table->columns, last = last_column(table);
-    size_t most = CUT_MIN;
+    size_t max = CUT_MIN;
     for (unsigned i = 0; i < last; i++)
-        if (!table->column[i].hidden && table->column[i].flexible &&
-            table->column[i].width > most) {
+        if (!table->column[i].hidden && table->column[i].flexible && table->column[i].width > max) {
             found = i;
-            most = table->column[i].width;
+            max = table->column[i].width;
         }
     return found;
 }

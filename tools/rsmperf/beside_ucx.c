@@ -76,16 +76,14 @@ double beside_ucx(const struct options *options, const struct result *result, un
     static bool said;
     char server[COMMAND_BYTES], client[COMMAND_BYTES];
     bool stream = result->gauge->stream, game = strcmp(result->gauge->name, "pingpong") == 0;
-    size_t i = 0, bytes = result->bytes, most = game ? ROUNDS : ITERATIONS;
+    size_t i = 0, bytes = result->bytes, max = game ? ROUNDS : ITERATIONS;
     (void)options;
     if (!program_is_there("ucx_perftest", "ucx-utils", "nothing is compared with UCX", &said))
         return 0;
     while (strncmp(tests[i].operation, result->gauge->name, strlen(tests[i].operation)) != 0)
         i++;
     size_t iterations = TRANSFER_BYTES / bytes;
-    iterations = iterations > most             ? most
-                 : iterations < ITERATIONS_MIN ? ITERATIONS_MIN
-                                               : iterations;
+    iterations = iterations > max ? max : iterations < ITERATIONS_MIN ? ITERATIONS_MIN : iterations;
     for (int run = 0; run < PORT_TRIES; run++) {
         unsigned port = program_port();
         snprintf(server, sizeof server, "ucx_perftest -p %u", port);

@@ -70,8 +70,8 @@ static int warm_up(const struct gauge *gauge, struct pace *pace, struct bench *b
     pace->batch = step;
     if (!gauge->single && best < SAMPLE_NS) {
         double times = SAMPLE_NS / (best > 1 ? best : 1);
-        unsigned most = BATCH_MAX / step;
-        pace->batch = step * (times < most ? (unsigned)times + 1 : most);
+        unsigned max = BATCH_MAX / step;
+        pace->batch = step * (times < max ? (unsigned)times + 1 : max);
     }
     if (error == RSM_SUCCESS)
         error = pace->side->run(bench, bytes, pace->batch, &ns);

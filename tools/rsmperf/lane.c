@@ -92,7 +92,7 @@ static bool await_event(struct lane *lane, enum wire_mode mode)
     while (error != RSM_SUCCESS) {
         if (error != RSMERR_TIMEOUT && error != RSMERR_INTERRUPTED)
             return false;
-        error = mode == WIRE_INTERRUPT ? sisci_far_wait(&lane->far, LOOK_MS)
+        error = mode == WIRE_INTERRUPT ? sisci_remote_wait(&lane->remote, LOOK_MS)
                                        : rsm_intr_signal_wait(asleep_on, LOOK_MS);
         if (error == RSMERR_TIMEOUT && is_over(lane))
             return false;
@@ -186,17 +186,18 @@ static sci_callback_action_t on_trigger(void *argument, sci_local_interrupt_t in
 
 static int build_sisci(struct lane *lane)
 {
-    sci_error_t failed = sisci_far_open(&lane->far, lane->adapter, lane->bytes, on_trigger, lane);
+    sci_error_t failed =
+        sisci_remote_open(&lane->remote, lane->adapter, lane->bytes, on_trigger, lane);
     if (failed != SCI_ERR_OK)
         return (int)failed;
     int error = put_word(lane->answer, offsetof(struct wire_answer, sisci_segment),
-                         SCIGetLocalSegmentId(lane->far.segment));
+                         SCIGetLocalSegmentId(lane->remote.segment));
     if (error == RSM_SUCCESS)
         error = put_word(lane->answer, offsetof(struct wire_answer, sisci_awaited),
-                         lane->far.awaited_number);
+                         lane->remote.awaited_number);
     if (error == RSM_SUCCESS)
         error = put_word(lane->answer, offsetof(struct wire_answer, sisci_called),
-                         lane->far.called_number);
+                         lane->remote.called_number);
     return error;
 }
 
@@ -216,7 +217,7 @@ static int build(struct lane *lane)
 
 static void tear_down(struct lane *lane)
 {
-    sisci_far_close(&lane->far);
+    sisci_remote_close(&lane->remote);
     if (lane->data_segment != NULL)
         (void)rsm_memseg_export_destroy(lane->data_segment);
     if (lane->command_segment != NULL)

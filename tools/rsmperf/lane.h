@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "sisci_far.h"
+#include "sisci_remote.h"
 #include "wire.h"
 
 struct lane {
@@ -30,7 +30,7 @@ struct lane {
     rsm_memseg_import_handle_t answer;
     rsmapi_barrier_t barrier;
     _Atomic uint64_t answers; /**< counted by the thread, or by the callback of the interrupt */
-    struct sisci_far far;
+    struct sisci_remote remote;
 };
 
 /** Serve an importer until it has gone or *stopping. The first members are filled in. False: no

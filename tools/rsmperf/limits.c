@@ -94,7 +94,8 @@ static void answer_events(struct partner_page *page, int event)
 }
 
 /* Ends when the other end of the socket is closed, and with its parent. */
-static _Noreturn void be_partner(const struct partner *partner, int socket, pid_t parent, bool far)
+static _Noreturn void be_partner(const struct partner *partner, int socket, pid_t parent,
+                                 bool remote)
 {
     int fd;
     char order;
@@ -103,8 +104,8 @@ static _Noreturn void be_partner(const struct partner *partner, int socket, pid_
     if (getppid() != parent)
         _exit(0);
     while ((order = receive_message(socket, &fd)) != 0) {
-        if (order != PARTNER_FD && far)
-            machine_keep_to(PLACE_FAR);
+        if (order != PARTNER_FD && remote)
+            machine_keep_to(PLACE_REMOTE);
         if (order == PARTNER_LINE)
             mirror(partner->page);
         else if (order == PARTNER_EVENTFD)
@@ -126,7 +127,7 @@ static void *share(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-bool partner_start(struct partner *partner, size_t bytes, bool far)
+bool partner_start(struct partner *partner, size_t bytes, bool remote)
 {
     int ends[2];
     pid_t parent = getpid();
@@ -142,7 +143,7 @@ bool partner_start(struct partner *partner, size_t bytes, bool far)
     partner->pid = fork();
     if (partner->pid == 0) {
         close(ends[0]);
-        be_partner(partner, ends[1], parent, far);
+        be_partner(partner, ends[1], parent, remote);
     }
     close(ends[1]);
     partner->socket = ends[0];
@@ -160,7 +161,7 @@ void partner_stop(struct partner *partner)
     partner->pid = 0;
 }
 
-int partner_tell(struct partner *partner, enum partner_order order)
+int partner_send(struct partner *partner, enum partner_order order)
 {
     atomic_store(&partner->page->ping, 0);
     atomic_store(&partner->page->pong, 0);

@@ -31,13 +31,13 @@ struct partner {
 /** Start it, before the library is used. @p far: it keeps to PLACE_FAR while it mirrors
  *  or answers events; a daemon is where the system puts it, and so is who answers descriptors.
  *  False: errno. */
-bool partner_start(struct partner *partner, size_t bytes, bool far);
+bool partner_start(struct partner *partner, size_t bytes, bool remote);
 void partner_stop(struct partner *partner);
 
 /* All: 0, or an enum trouble. */
 
 /** Let it do PARTNER_LINE or PARTNER_EVENTFD, and no longer. */
-int partner_tell(struct partner *partner, enum partner_order order);
+int partner_send(struct partner *partner, enum partner_order order);
 int partner_rest(struct partner *partner);
 
 /** A word there and its copy back; an event there and a word back. */

@@ -5,7 +5,7 @@
 
 /* With one importer both sides have a processor each, so that neither waits for the other's turn.
  */
-enum { PLACE_NEAR, PLACE_FAR };
+enum { PLACE_LOCAL, PLACE_REMOTE };
 
 struct machine {
     char processor[128];

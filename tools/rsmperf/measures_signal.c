@@ -127,13 +127,13 @@ static int run_pingpong(struct bench *bench, size_t bytes, unsigned batch, doubl
 static int begin_line(struct bench *bench, size_t bytes)
 {
     (void)bytes;
-    return partner_tell(&bench->partner, PARTNER_LINE);
+    return partner_send(&bench->partner, PARTNER_LINE);
 }
 
 static int begin_eventfd(struct bench *bench, size_t bytes)
 {
     (void)bytes;
-    return partner_tell(&bench->partner, PARTNER_EVENTFD);
+    return partner_send(&bench->partner, PARTNER_EVENTFD);
 }
 
 static int end_limit(struct bench *bench, size_t bytes)

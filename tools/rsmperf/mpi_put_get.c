@@ -53,7 +53,7 @@ static void transfer(const struct window *window, int put, int bytes, int count)
     MPI_Win_flush(window->peer, window->handle);
 }
 
-static void tell(const struct window *window, long long word)
+static void put_word(const struct window *window, long long word)
 {
     MPI_Put(&word, (int)sizeof word, MPI_BYTE, window->peer, 0, (int)sizeof word, MPI_BYTE,
             window->handle);
@@ -73,13 +73,13 @@ static long long await_other_than(const struct window *window, long long old)
 static void answer(const struct window *window)
 {
     for (long long word = 0; (word = await_other_than(window, word)) != LAST;)
-        tell(window, word);
+        put_word(window, word);
 }
 
 static void serve(const struct window *window)
 {
     static long long word;
-    tell(window, ++word);
+    put_word(window, ++word);
     await_other_than(window, word - 1);
 }
 
@@ -145,7 +145,7 @@ int main(int argc, char *argv[])
         measure(&window, argv[1], bytes, atof(argv[3]) * 1e6, atoi(argv[4]));
     if (strcmp(argv[1], "pingpong") == 0) {
         if (rank == 0)
-            tell(&window, LAST);
+            put_word(&window, LAST);
         else
             answer(&window);
     }

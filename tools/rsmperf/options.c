@@ -114,21 +114,21 @@ static bool expected(const char *option, const char *what, const char *value)
 }
 
 /* A number from `least` to `most` that ends at `*end`. */
-static bool number(const char *text, unsigned long least, unsigned long most, unsigned long *value,
+static bool number(const char *text, unsigned long min, unsigned long max, unsigned long *value,
                    char **end)
 {
     if (*text < '0' || *text > '9')
         return false;
     errno = 0;
     *value = strtoul(text, end, 0);
-    return errno == 0 && *value >= least && *value <= most;
+    return errno == 0 && *value >= min && *value <= max;
 }
 
-static bool whole_number(const char *text, unsigned long least, unsigned long most,
+static bool whole_number(const char *text, unsigned long min, unsigned long max,
                          unsigned long *value)
 {
     char *end;
-    return number(text, least, most, value, &end) && *end == '\0';
+    return number(text, min, max, value, &end) && *end == '\0';
 }
 
 /* --- sizes ----------------------------------------------------------------------------------- */

@@ -132,18 +132,18 @@ static bool receive(const struct crew *crew, const struct child *child, void *by
 /* --- beginning ---------------------------------------------------------------------------------
  */
 
-struct told {
+struct parent {
     int socket;
     const struct options *options;
 };
 
 /* Not earlier to its processor: a daemon that was started for it must not keep to that. */
-static void tell_parent(void *context, const struct serve_address *address)
+static void report_to_parent(void *context, const struct serve_address *address)
 {
-    const struct told *told = context;
-    if (told->options->importers == 1)
-        machine_keep_to(PLACE_FAR);
-    if (send(told->socket, address, sizeof *address, MSG_NOSIGNAL) < 0)
+    const struct parent *parent = context;
+    if (parent->options->importers == 1)
+        machine_keep_to(PLACE_REMOTE);
+    if (send(parent->socket, address, sizeof *address, MSG_NOSIGNAL) < 0)
         raise(SIGTERM);
 }
 
@@ -152,7 +152,8 @@ static bool start_server(struct run *run, struct crew *crew)
     struct child *server = &crew->server;
     pid_t pid = start_child(crew, server, run->options->exporter_node);
     if (pid == 0)
-        exit(serve(run->options, 0, tell_parent, &(struct told){server->socket, run->options}));
+        exit(serve(run->options, 0, report_to_parent,
+                   &(struct parent){server->socket, run->options}));
     if (pid < 0 || !receive(crew, server, &crew->address, sizeof crew->address, REPLY_MS))
         snprintf(run->failure, REPORT_BYTES, "the exporting process did not start");
     else

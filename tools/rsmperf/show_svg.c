@@ -99,17 +99,17 @@ static void add_result(struct panel *panel, const struct result *result)
 /* The axes' ends: whole powers, which have numbers. */
 static void settle_axes(struct panel *panel)
 {
-    double least = 0, most = 0, first = 0, last = 0;
+    double min = 0, max = 0, first = 0, last = 0;
     for (unsigned i = 0; i < panel->count; i++)
         for (unsigned p = 0; p < panel->lines[i].count; p++) {
             double value = panel->lines[i].value[p], bytes = panel->lines[i].bytes[p];
-            least = least == 0 || value < least ? value : least;
-            most = value > most ? value : most;
+            min = min == 0 || value < min ? value : min;
+            max = value > max ? value : max;
             first = first == 0 || bytes < first ? bytes : first;
             last = bytes > last ? bytes : last;
         }
-    panel->value_from = least > 0 ? pow(10, floor(log10(least))) : 1;
-    panel->value_to = fmax(most > 0 ? pow(10, ceil(log10(most))) : 10, panel->value_from * 10);
+    panel->value_from = min > 0 ? pow(10, floor(log10(min))) : 1;
+    panel->value_to = fmax(max > 0 ? pow(10, ceil(log10(max))) : 10, panel->value_from * 10);
     panel->bytes_from = first > 0 ? first : 1;
     panel->bytes_to = fmax(last, panel->bytes_from * 2);
 }

@@ -12,7 +12,7 @@ enum kind {
 
 struct target {
     const char *gauge;
-    size_t least, most; /* bytes */
+    size_t min, max; /* bytes */
     enum kind kind;
     double value;
 };
@@ -79,7 +79,7 @@ void target_judge(const struct options *options, struct result *result)
     if (options->importers > 1 || result->limit_name == NULL)
         return;
     for (size_t i = 0; i < count; i++)
-        if (strcmp(list[i].gauge, result->gauge->name) == 0 && result->bytes >= list[i].least &&
-            result->bytes <= list[i].most)
+        if (strcmp(list[i].gauge, result->gauge->name) == 0 && result->bytes >= list[i].min &&
+            result->bytes <= list[i].max)
             judge(&list[i], result);
 }

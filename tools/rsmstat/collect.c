@@ -71,49 +71,49 @@ static struct controller *add_controller(struct collector *c, const char *name)
 static bool ask_topology(struct collector *c, struct rsm_msg *msg, uint32_t index, uint32_t first)
 {
     *msg = (struct rsm_msg){.type = RSM_MSG_TOPOLOGY,
-                            .u.topology = {.controller = index, .first_peer = first}};
+                            .u.topology = {.controller = index, .first_remote = first}};
     return ask(c, msg, "topology");
 }
 
 /* Append a page. Nodes come in ascending order, so that the list ends: *more says whether it was
  * so. False: no memory. */
-static bool add_peers(struct collector *c, struct controller *controller,
-                      const struct rsm_topology_reply *page, bool *more)
+static bool add_remotes(struct collector *c, struct controller *controller,
+                        const struct rsm_topology_reply *page, bool *more)
 {
-    struct rsm_topology_remote *grown =
-        realloc(controller->peers, (controller->peer_count + page->peer_count + 1) * sizeof *grown);
+    struct rsm_topology_remote *grown = realloc(
+        controller->remotes, (controller->remote_count + page->remote_count + 1) * sizeof *grown);
     if (grown == NULL)
         return fail(c, "topology", strerror(ENOMEM));
-    controller->peers = grown;
-    *more = page->peer_count > 0;
-    for (uint32_t i = 0; *more && i < page->peer_count; i++) {
-        uint32_t count = controller->peer_count;
-        *more = count == 0 || page->peers[i].node > grown[count - 1].node;
+    controller->remotes = grown;
+    *more = page->remote_count > 0;
+    for (uint32_t i = 0; *more && i < page->remote_count; i++) {
+        uint32_t count = controller->remote_count;
+        *more = count == 0 || page->remotes[i].node > grown[count - 1].node;
         if (*more)
-            grown[controller->peer_count++] = page->peers[i];
+            grown[controller->remote_count++] = page->remotes[i];
     }
     return true;
 }
 
 /* The pages of one answer must be of one generation. Where that does not come about, nodes come and
  * go all the time, and what is shown is as good as any. */
-static bool collect_peers(struct collector *c, uint32_t index, struct controller *controller)
+static bool collect_remotes(struct collector *c, uint32_t index, struct controller *controller)
 {
     struct rsm_msg msg;
     const struct rsm_topology_reply *page = &msg.u.topology_reply;
     for (int tries = 0; tries < TOPOLOGY_TRIES; tries++) {
         uint32_t generation = 0;
         bool whole = true, more = true;
-        controller->peer_count = 0;
+        controller->remote_count = 0;
         while (whole && more) {
-            if (!ask_topology(c, &msg, index, controller->peer_count))
+            if (!ask_topology(c, &msg, index, controller->remote_count))
                 return false;
-            if (controller->peer_count == 0)
+            if (controller->remote_count == 0)
                 generation = page->generation;
             whole = page->generation == generation;
-            if (!add_peers(c, controller, page, &more))
+            if (!add_remotes(c, controller, page, &more))
                 return false;
-            more = more && controller->peer_count < page->total_peers;
+            more = more && controller->remote_count < page->total_remotes;
         }
         if (whole)
             break;
@@ -130,7 +130,7 @@ static bool collect_controllers(struct collector *c)
         if (index >= msg.u.topology_reply.controllers)
             break;
         struct controller *controller = add_controller(c, msg.u.topology_reply.name);
-        if (controller == NULL || !collect_peers(c, index, controller))
+        if (controller == NULL || !collect_remotes(c, index, controller))
             return false;
     }
     return add_controller(c, "loopback") != NULL; /* which is no part of the topology */
@@ -341,7 +341,7 @@ struct snapshot *snapshot_take(uint32_t node, const char *socket, unsigned secti
 void snapshot_free(struct snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->controller_count; i++)
-        free(snapshot->controllers[i].peers);
+        free(snapshot->controllers[i].remotes);
     free(snapshot->controllers);
     free(snapshot->failed);
     free(snapshot->links);

@@ -14,8 +14,8 @@ enum { NOTES_MAX = 64, NOTE_BYTES = 256 };
 
 struct controller {
     struct rsm_controller_reply about;
-    uint32_t peer_count;
-    struct rsm_topology_remote *peers;
+    uint32_t remote_count;
+    struct rsm_topology_remote *remotes;
 };
 
 /** An export, or a connection to one. */

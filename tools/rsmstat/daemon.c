@@ -105,10 +105,10 @@ bool daemon_open(struct daemon *daemon, const char *path, uint32_t node, uint32_
     snprintf(daemon->path, sizeof daemon->path, "%s", path);
     daemon->socket = rsmcore_trust_connect(path);
     if (daemon->socket < 0) {
-        bool nobody = errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR;
+        bool absent = errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR;
         snprintf(why, why_size, "no rsmd for node %u at %s%s%s", (unsigned)node, path,
-                 nobody ? "" : ": ",
-                 nobody            ? ""
+                 absent ? "" : ": ",
+                 absent            ? ""
                  : errno == EAGAIN ? "does not answer"
                                    : strerror(errno));
         return false;

@@ -74,9 +74,9 @@ static bool locate_all(struct others *others, struct daemon *own)
         take_bit(seen, into->node);
     for (size_t i = 0; well && i < into->controller_count; i++) {
         const struct controller *controller = &into->controllers[i];
-        for (uint32_t p = 0; well && p < controller->peer_count; p++) {
-            uint32_t node = controller->peers[p].node;
-            bool is_up = controller->peers[p].state == 2 || controller->peers[p].state == 3;
+        for (uint32_t p = 0; well && p < controller->remote_count; p++) {
+            uint32_t node = controller->remotes[p].node;
+            bool is_up = controller->remotes[p].state == 2 || controller->remotes[p].state == 3;
             if (node >= 1 && node <= RSM_NODE_ID_MAX && is_up && take_bit(seen, node))
                 well = locate(others, own, controller->about.name, node);
         }
@@ -99,9 +99,9 @@ static void ask_other(void *context, size_t i)
         return;
     bool open = daemon_open(&daemon, other->path, other->node, others->into->node, own->deadline,
                             own->interrupt, other->why, sizeof other->why);
-    bool told = open && segments_collect(&daemon, RSM_INSPECT_IMPORTS, others->into->node,
-                                         &other->imports, other->why, sizeof other->why);
-    if (told || daemon_has_gone(other->path))
+    bool answered = open && segments_collect(&daemon, RSM_INSPECT_IMPORTS, others->into->node,
+                                             &other->imports, other->why, sizeof other->why);
+    if (answered || daemon_has_gone(other->path))
         other->why[0] = '\0';
     if (open)
         daemon_close(&daemon);

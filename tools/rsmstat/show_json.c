@@ -102,13 +102,13 @@ static void show_topology(struct json *json, const struct snapshot *s)
         json_open(json, NULL, '{');
         json_string(json, "controller", controller->about.name);
         json_open(json, "peers", '[');
-        for (uint32_t p = 0; p < controller->peer_count; p++) {
-            const struct rsm_topology_remote *peer = &controller->peers[p];
+        for (uint32_t p = 0; p < controller->remote_count; p++) {
+            const struct rsm_topology_remote *remote = &controller->remotes[p];
             json_open(json, NULL, '{');
-            json_number(json, "node", peer->node);
-            json_string(json, "controller", peer->name);
-            json_number(json, "hardware_address", peer->hardware_address);
-            json_string(json, "state", text_peer_state(peer->state));
+            json_number(json, "node", remote->node);
+            json_string(json, "controller", remote->name);
+            json_number(json, "hardware_address", remote->hardware_address);
+            json_string(json, "state", text_remote_state(remote->state));
             json_close(json, '{');
         }
         json_close(json, '[');

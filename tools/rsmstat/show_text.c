@@ -119,7 +119,7 @@ static int show_failed(FILE *out, const struct snapshot *s, const struct options
     return table_end(&table, out);
 }
 
-static enum table_color peer_color(uint32_t state)
+static enum table_color remote_color(uint32_t state)
 {
     return state == PEER_ACTIVE ? TABLE_GREEN : state == PEER_DOWN ? TABLE_RED : TABLE_YELLOW;
 }
@@ -132,14 +132,14 @@ static int show_topology(FILE *out, const struct snapshot *s, const struct optio
     table_begin(&table, headings, style(options));
     for (size_t i = 0; i < s->controller_count; i++) {
         const struct controller *controller = &s->controllers[i];
-        for (uint32_t p = 0; p < controller->peer_count; p++) {
-            const struct rsm_topology_remote *peer = &controller->peers[p];
+        for (uint32_t p = 0; p < controller->remote_count; p++) {
+            const struct rsm_topology_remote *remote = &controller->remotes[p];
             table_cell(&table, "%s", controller->about.name);
-            table_cell(&table, "%" PRIu32, peer->node);
-            table_cell(&table, "%s", peer->name);
-            table_cell(&table, "%" PRIu64, peer->hardware_address);
-            table_cell(&table, "%s", text_peer_state(peer->state));
-            table_color(&table, peer_color(peer->state));
+            table_cell(&table, "%" PRIu32, remote->node);
+            table_cell(&table, "%s", remote->name);
+            table_cell(&table, "%" PRIu64, remote->hardware_address);
+            table_cell(&table, "%s", text_remote_state(remote->state));
+            table_color(&table, remote_color(remote->state));
         }
     }
     return table_end(&table, out);
@@ -333,8 +333,8 @@ static void share_holder_cell(struct table *table, const struct rsm_shares_user 
 static int show_shares(FILE *out, const struct snapshot *s, const struct options *options)
 {
     static const char *const headings[] = {
-        "~SHARE-OF", "#CONNECTIONS", "#DESCRIPTORS", "#SEGMENTS",    "#MEMORY",
-        "#PINNED",   "+#REQUESTS",   "+#RECORDS",    "+#INTERRUPTS", NULL};
+        "~SHARE-OF",  "#CONNECTIONS", "#DESCRIPTORS", "#SEGMENTS", "#MEMORY", "#PINNED",
+        "+#REQUESTS", "+#RECORDS",    "+#INTERRUPTS", "+#THREADS", NULL};
     const size_t step = sizeof s->limits[0] / sizeof(uint64_t);
     struct table table;
     table_begin(&table, headings, style(options));

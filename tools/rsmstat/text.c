@@ -100,7 +100,7 @@ const char *text_request(uint32_t type)
                                             : "unknown";
 }
 
-const char *text_peer_state(uint32_t state)
+const char *text_remote_state(uint32_t state)
 {
     static const char *const states[] = {"unknown", "down", "up", "active", "going-down"};
     return states[state < sizeof states / sizeof states[0] ? state : 0];
@@ -146,6 +146,7 @@ const char *text_resource(unsigned resource)
         [RSM_SHARES_SEGMENTS] = "segments",       [RSM_SHARES_BYTES] = "exported_bytes",
         [RSM_SHARES_PINNED] = "pinned_bytes",     [RSM_SHARES_FORWARDS] = "pending_requests",
         [RSM_SHARES_RECORDS] = "records",         [RSM_SHARES_INTERRUPTS] = "interrupts",
+        [RSM_SHARES_THREADS] = "threads",
     };
     return names[resource];
 }

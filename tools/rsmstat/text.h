@@ -37,7 +37,7 @@ const char *text_request(uint32_t type);
 
 /** The state of a far end; those of them that matter most. */
 enum { PEER_DOWN = 1, PEER_ACTIVE = 3 };
-const char *text_peer_state(uint32_t state);
+const char *text_remote_state(uint32_t state);
 
 /** The state of a link to another host's daemon. */
 const char *text_link_state(uint32_t state);

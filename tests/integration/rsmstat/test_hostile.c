@@ -122,13 +122,13 @@ static void answer_topology(enum lie lie, const struct rsm_msg *asked, struct rs
         return;
     r->generation = endless ? generation++ : 1;
     strcpy(r->name, lie == LIE_NAMES ? bad_name : "sci0");
-    r->total_peers = endless ? UINT32_MAX : lie == LIE_NAMES ? 2 : 0;
-    r->peer_count = endless ? RSM_PROTO_REMOTES_MAX : r->total_peers;
-    for (uint32_t i = 0; i < r->peer_count; i++) {
+    r->total_remotes = endless ? UINT32_MAX : lie == LIE_NAMES ? 2 : 0;
+    r->remote_count = endless ? RSM_PROTO_REMOTES_MAX : r->total_remotes;
+    for (uint32_t i = 0; i < r->remote_count; i++) {
         /* Node 4 is said to be there, at a socket where nobody ever accepts us. */
-        r->peers[i].node = i == 0 ? 4 : UINT32_MAX;
-        r->peers[i].state = i == 0 && !endless ? 3 : UINT32_MAX;
-        strcpy(r->peers[i].name, bad_name);
+        r->remotes[i].node = i == 0 ? 4 : UINT32_MAX;
+        r->remotes[i].state = i == 0 && !endless ? 3 : UINT32_MAX;
+        strcpy(r->remotes[i].name, bad_name);
     }
 }
 

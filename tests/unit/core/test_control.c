@@ -192,17 +192,17 @@ static int begin(void **state)
 
 static void expect_link(void)
 {
-    struct rsmcore_control *link;
-    assert_int_equal(rsmcore_control_local(&link), RSM_ST_OK);
-    assert_int_equal(rsmcore_control_node(link), 1);
-    rsmcore_control_release(link);
+    struct rsmcore_control *control;
+    assert_int_equal(rsmcore_control_local(&control), RSM_ST_OK);
+    assert_int_equal(rsmcore_control_node(control), 1);
+    rsmcore_control_release(control);
 }
 
 static void expect_none(void)
 {
-    struct rsmcore_control *link;
+    struct rsmcore_control *control;
     int64_t began = now_ms();
-    assert_int_equal(rsmcore_control_local(&link), RSM_ST_UNREACHABLE);
+    assert_int_equal(rsmcore_control_local(&control), RSM_ST_UNREACHABLE);
     assert_true(now_ms() - began < HANG_MS / 2);
 }
 
@@ -354,8 +354,8 @@ static atomic_int looks_ended;
 
 static void *look(void *status)
 {
-    struct rsmcore_control *link;
-    *(enum rsm_status *)status = rsmcore_control_local(&link);
+    struct rsmcore_control *control;
+    *(enum rsm_status *)status = rsmcore_control_local(&control);
     looks_ended++;
     return NULL;
 }

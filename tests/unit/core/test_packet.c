@@ -51,7 +51,7 @@ static void bytes_and_descriptors_arrive(void **state)
     assert_int_equal(rsm_packet_receive(ends[1], text, sizeof text, &got, &sender), 5);
     assert_memory_equal(text, "hello", 5);
     assert_int_equal(got.count, 2);
-    assert_true(sender.told);
+    assert_true(sender.known);
     assert_int_equal(sender.pid, getpid());
     assert_int_equal(sender.uid, geteuid());
     assert_true((fcntl(got.fds[0], F_GETFD) & FD_CLOEXEC) != 0);

@@ -548,8 +548,8 @@ enum rsm_status rsmcore_import_unmap(struct rsmcore_import *import, void *addres
 
 /* ------------------------------------------------------------------ control */
 
-bool rsmcore_control_has_successor(const struct rsmcore_control *link)
+bool rsmcore_control_has_successor(const struct rsmcore_control *control)
 {
-    (void)link;
+    (void)control;
     return false;
 }

@@ -4,13 +4,13 @@
 
 #include <errno.h>
 
-static struct rsm_topology_remote peers[] = {
+static struct rsm_topology_remote remotes[] = {
     {.node = 2, .name = "sci1", .hardware_address = 0x22, .state = 3},
     {.node = 3, .name = "sci2", .hardware_address = 0x33, .state = 1},
 };
 static struct rsmcore_topology_controller controllers[] = {
-    {.name = "lonely0", .hardware_address = 0x10, .peer_count = 0},
-    {.name = "sci0", .hardware_address = 0x11, .peer_count = 2, .peers = peers},
+    {.name = "lonely0", .hardware_address = 0x10, .remote_count = 0},
+    {.name = "sci0", .hardware_address = 0x11, .remote_count = 2, .remotes = remotes},
 };
 
 static void null_result_is_refused_and_free_takes_null(void **state)
@@ -61,8 +61,8 @@ static void nodes_above_64_are_left_out(void **state)
                                                 {.node = 65, .name = "sci0", .state = 3},
                                                 {.node = 65535, .name = "sci0", .state = 3}};
     static struct rsmcore_topology_controller two[] = {
-        {.name = "sci0", .peer_count = 4, .peers = many},
-        {.name = "sci1", .peer_count = 4, .peers = many}};
+        {.name = "sci0", .remote_count = 4, .remotes = many},
+        {.name = "sci1", .remote_count = 4, .remotes = many}};
     const struct rsmcore_topology snapshot = {
         .local_node = 300, .controller_count = 2, .controllers = two};
     rsm_topology_t *block;

@@ -532,7 +532,7 @@ void post(struct person *person, uint32_t end, uint32_t id, uint32_t count, bool
 {
     struct rsm_msg msg = {.type = RSM_MSG_EVENT_RECEIVERS, .u.event_receivers = {end, id, 0}};
     assert_int_equal(ask(person, &msg), RSM_ST_OK);
-    uint32_t peer = person->reply.u.event_receivers_reply.peers[0];
+    uint32_t peer = person->reply.u.event_receivers_reply.receivers[0];
     if (!rsm_event_counter_post(map_cell(person), count, coalesce))
         return;
     msg = (struct rsm_msg){.type = RSM_MSG_EVENT_DOORBELL, .u.event_doorbell = {end, id, peer}};

@@ -101,7 +101,7 @@ static void both_ends_get_the_same_cell(void **state)
         RSM_ST_OK);
     assert_int_equal(msg.u.event_receivers_reply.total, 1);
     assert_int_equal(msg.u.event_receivers_reply.count, 1);
-    assert_int_equal(msg.u.event_receivers_reply.peers[0], 0);
+    assert_int_equal(msg.u.event_receivers_reply.receivers[0], 0);
     assert_int_equal(msg.u.event_receivers_reply.epoch, first.generation);
     ino_t seen = inode_of(&fds);
     assert_int_equal(
@@ -128,8 +128,8 @@ static void the_exporter_reaches_all_connections(void **state)
     assert_int_equal(reply->total, 2);
     assert_int_equal(reply->count, 2);
     assert_int_equal(fds.count, 2);
-    assert_int_equal(reply->peers[0], first.import);
-    assert_int_equal(reply->peers[1], second.import);
+    assert_int_equal(reply->receivers[0], first.import);
+    assert_int_equal(reply->receivers[1], second.import);
     assert_int_equal(reply->epoch, slot_value(table, export_id.epoch_slot));
     uint32_t epoch = reply->epoch;
     rsm_packet_fds_close(&fds);
@@ -137,7 +137,7 @@ static void the_exporter_reaches_all_connections(void **state)
                              export_id.export_id, 1, &msg, &fds),
                      RSM_ST_OK);
     assert_int_equal(reply->count, 1);
-    assert_int_equal(reply->peers[0], second.import);
+    assert_int_equal(reply->receivers[0], second.import);
     ino_t cell = inode_of(&fds);
     assert_int_equal(
         ask_end(importer, RSM_MSG_EVENT_OPEN, RSM_EVENT_IMPORT, second.import, 0, &msg, &fds),
@@ -149,7 +149,7 @@ static void the_exporter_reaches_all_connections(void **state)
                              export_id.export_id, 0, &msg, &fds),
                      RSM_ST_OK);
     assert_int_equal(reply->total, 1);
-    assert_int_equal(reply->peers[0], second.import);
+    assert_int_equal(reply->receivers[0], second.import);
     rsm_packet_fds_close(&fds);
 }
 
@@ -172,7 +172,7 @@ static void many_connections_are_paged(void **state)
         assert_in_range(reply->count, 1, RSM_PROTO_COUNTERS_MAX);
         assert_int_equal(fds.count, reply->count);
         for (uint32_t i = 0; i < reply->count; i++)
-            names[seen++] = reply->peers[i];
+            names[seen++] = reply->receivers[i];
         rsm_packet_fds_close(&fds);
     }
     for (uint32_t i = 1; i < seen; i++)
@@ -386,8 +386,8 @@ static void an_importer_without_counter(void **state)
                      RSM_ST_OK);
     assert_int_equal(reply->total, 2);
     assert_int_equal(reply->count, 2);
-    assert_int_equal(reply->peers[0], 0);
-    assert_int_equal(reply->peers[1], second.import);
+    assert_int_equal(reply->receivers[0], 0);
+    assert_int_equal(reply->receivers[1], second.import);
     assert_int_equal(inode_of(&fds), cell);
     uint32_t epoch = reply->epoch;
     leave_descriptors(&usual, usual.rlim_cur);
@@ -403,7 +403,7 @@ static void an_importer_without_counter(void **state)
     assert_int_equal(ask_end(exporter, RSM_MSG_EVENT_RECEIVERS, RSM_EVENT_EXPORT,
                              export_id.export_id, 0, &msg, &fds),
                      RSM_ST_OK);
-    assert_int_equal(reply->peers[0], first.import);
+    assert_int_equal(reply->receivers[0], first.import);
     assert_int_equal(fds.count, 2);
     close(fds.fds[1]);
     fds.count = 1;

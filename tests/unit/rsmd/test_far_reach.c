@@ -130,9 +130,9 @@ static uint32_t shown(void)
     struct rsm_msg msg = {.type = RSM_MSG_TOPOLOGY};
     assert_int_equal(ask(&importer, &msg), RSM_ST_OK);
     const struct rsm_topology_reply *reply = &importer.reply.u.topology_reply;
-    for (uint32_t i = 0; i < reply->peer_count; i++)
-        if (reply->peers[i].node == 1)
-            return reply->peers[i].state;
+    for (uint32_t i = 0; i < reply->remote_count; i++)
+        if (reply->remotes[i].node == 1)
+            return reply->remotes[i].state;
     return RSMD_NODE_UNKNOWN;
 }
 

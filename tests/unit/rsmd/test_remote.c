@@ -452,7 +452,8 @@ static void nobody_ends_the_connections_of_others(void **state)
     uint32_t own = 0;
     HASH_ITER(hh, hosts.node[1].importers, each, next)
     {
-        struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT, .u.disconnect.import = each->id};
+        struct rsm_cluster_msg msg = {.type = RSM_CLUSTER_DISCONNECT,
+                                      .u.disconnect.import = each->id};
         if (each->who.node == 2)
             own = each->id;
         forge(3, 1, msg);

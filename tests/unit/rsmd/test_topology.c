@@ -41,7 +41,7 @@ static struct rsm_topology_reply await_state(int socket, uint32_t state)
     const struct timespec pause = {.tv_nsec = 1000000};
     int64_t until = rsm_clock_ns() + (int64_t)PEER_WAIT_MS * 1000000;
     struct rsm_topology_reply reply = topology(socket, 0, 0);
-    while (reply.total_peers != 1 || reply.peers[0].state != state) {
+    while (reply.total_remotes != 1 || reply.remotes[0].state != state) {
         assert_true(rsm_clock_ns() < until);
         nanosleep(&pause, NULL);
         reply = topology(socket, 0, 0);
@@ -71,23 +71,23 @@ static void embedded_neighbours(void **state)
     struct rsm_topology_reply before = topology(socket, 0, 0);
     assert_int_equal(before.controllers, 1);
     assert_string_equal(before.name, "sci0");
-    assert_int_equal(before.total_peers, 0);
+    assert_int_equal(before.total_remotes, 0);
     daemon_start_in(&two, one.directory, 2, NULL, "--embedded");
     assert_int_equal(locate(socket, "sci0", 2, &where), RSM_ST_OK);
     assert_int_equal(where.kind, RSM_LOCATE_SAME_HOST);
     assert_string_equal(where.path, two.socket);
     struct rsm_topology_reply after = await_state(socket, 3);
     assert_int_not_equal(after.generation, before.generation);
-    assert_int_equal(after.peer_count, 1);
-    assert_int_equal(after.peers[0].node, 2);
-    assert_string_equal(after.peers[0].name, "sci0");
-    assert_int_not_equal(after.peers[0].hardware_address, after.hardware_address);
+    assert_int_equal(after.remote_count, 1);
+    assert_int_equal(after.remotes[0].node, 2);
+    assert_string_equal(after.remotes[0].name, "sci0");
+    assert_int_not_equal(after.remotes[0].hardware_address, after.hardware_address);
     assert_int_equal(topology(socket, 0, 0).generation, after.generation);
-    assert_int_equal(topology(socket, 0, 1).peer_count, 0);
+    assert_int_equal(topology(socket, 0, 1).remote_count, 0);
 
     /* One that stands still answers as far as a look can tell; a dead one does not. */
     assert_int_equal(kill(two.pid, SIGSTOP), 0);
-    assert_int_equal(topology(socket, 0, 0).peers[0].state, 3);
+    assert_int_equal(topology(socket, 0, 0).remotes[0].state, 3);
     assert_int_equal(kill(two.pid, SIGKILL), 0);
     assert_int_equal(wait_exit(two.pid), -SIGKILL);
     await_state(socket, 1);
@@ -112,16 +112,16 @@ static void configured_cluster(void **state)
     struct rsm_topology_reply reply = topology(socket, 1, 0);
     assert_int_equal(reply.controllers, 2);
     assert_string_equal(reply.name, "wrsm3");
-    assert_int_equal(reply.total_peers, 1);
-    assert_int_equal(reply.peers[0].node, 7);
-    assert_int_equal(reply.peers[0].state, 1);
-    assert_string_equal(reply.peers[0].name, "wrsm3");
+    assert_int_equal(reply.total_remotes, 1);
+    assert_int_equal(reply.remotes[0].node, 7);
+    assert_int_equal(reply.remotes[0].state, 1);
+    assert_string_equal(reply.remotes[0].name, "wrsm3");
     reply = topology(socket, 2, 0);
     assert_int_equal(reply.controllers, 2);
-    assert_int_equal(reply.peer_count, 0);
+    assert_int_equal(reply.remote_count, 0);
     reply = topology(socket, 0, UINT32_MAX);
-    assert_int_equal(reply.total_peers, 1);
-    assert_int_equal(reply.peer_count, 0);
+    assert_int_equal(reply.total_remotes, 1);
+    assert_int_equal(reply.remote_count, 0);
     assert_int_equal(locate(socket, "sci0", 7, &where), RSM_ST_UNREACHABLE);
     assert_int_equal(locate(socket, "sci0", 8, &where), RSM_ST_NO_ROUTE);
     assert_int_equal(connect_on(socket, "sci0", 7, 9, 4, NULL), RSM_ST_UNREACHABLE);
@@ -187,7 +187,7 @@ static void nodes_of_other_hosts(void **state)
     daemon_start(&one, text, NULL);
     int socket = peer_hello(&one);
     uint32_t generation = topology(socket, 0, 0).generation;
-    assert_int_equal(topology(socket, 0, 0).peers[0].state, 1);
+    assert_int_equal(topology(socket, 0, 0).remotes[0].state, 1);
     assert_int_equal(locate(socket, "sci0", 2, &where), RSM_ST_UNREACHABLE);
     directory_make(directory);
     daemon_start_in(&two, directory, 2, text, NULL);
@@ -201,9 +201,9 @@ static void nodes_of_other_hosts(void **state)
     assert_int_equal(locate(socket, "here0", 2, &where), RSM_ST_NO_ROUTE);
     assert_int_equal(connect_on(socket, "here0", 2, 9, 4, NULL), RSM_ST_NO_ROUTE);
     assert_string_equal(topology(socket, 1, 0).name, "here0");
-    assert_int_equal(topology(socket, 1, 0).total_peers, 0);
+    assert_int_equal(topology(socket, 1, 0).total_remotes, 0);
     struct rsm_topology_reply reply = await_state(socket, 3);
-    assert_int_equal(reply.peers[0].node, 2);
+    assert_int_equal(reply.remotes[0].node, 2);
     assert_int_not_equal(reply.generation, generation);
     generation = reply.generation;
     expect_link_to(socket, 2);
@@ -228,7 +228,7 @@ static void nodes_of_other_hosts(void **state)
     reply = await_state(socket, 1);
     assert_int_not_equal(reply.generation, generation);
     assert_int_equal(locate(socket, "here0", 2, &where), RSM_ST_NO_ROUTE);
-    assert_int_equal(topology(socket, 1, 0).total_peers, 0);
+    assert_int_equal(topology(socket, 1, 0).total_remotes, 0);
     daemon_start_in(&two, directory, 2, text, NULL); /* takes over what it left */
     daemon_stop(&two);
     close(socket);
@@ -329,7 +329,7 @@ static void no_interconnect(void **state)
     int socket = peer_hello(&daemon);
     struct rsm_topology_reply reply = topology(socket, 0, 0);
     assert_int_equal(reply.controllers, 0);
-    assert_int_equal(reply.total_peers, 0);
+    assert_int_equal(reply.total_remotes, 0);
     assert_string_equal(reply.name, "");
     close(socket);
     daemon_stop(&daemon);
@@ -352,11 +352,11 @@ static void more_peers_than_one_reply_holds(void **state)
     uint32_t seen = 0, last = 0;
     while (seen < OTHERS) {
         struct rsm_topology_reply reply = topology(socket, 0, seen);
-        assert_int_equal(reply.total_peers, OTHERS);
-        assert_in_range(reply.peer_count, 1, RSM_PROTO_REMOTES_MAX);
-        for (uint32_t i = 0; i < reply.peer_count; i++, seen++) {
-            assert_true(reply.peers[i].node > last);
-            last = reply.peers[i].node;
+        assert_int_equal(reply.total_remotes, OTHERS);
+        assert_in_range(reply.remote_count, 1, RSM_PROTO_REMOTES_MAX);
+        for (uint32_t i = 0; i < reply.remote_count; i++, seen++) {
+            assert_true(reply.remotes[i].node > last);
+            last = reply.remotes[i].node;
         }
     }
     assert_int_equal(last, RSM_NODE_ID_MAX);
@@ -382,7 +382,7 @@ static void neighbours_are_not_woken_by_each_look(void **state)
     struct sockaddr_un there = {.sun_family = AF_UNIX};
     daemon_start(&daemon, NULL, "--embedded");
     int socket = peer_hello(&daemon);
-    assert_int_equal(topology(socket, 0, 0).total_peers, 0);
+    assert_int_equal(topology(socket, 0, 0).total_remotes, 0);
     snprintf(there.sun_path, sizeof there.sun_path, "%s/node-60000.sock", daemon.directory);
     int listener = socket_at(&there);
     assert_int_equal(fcntl(listener, F_SETFL, O_NONBLOCK), 0);
@@ -394,14 +394,14 @@ static void neighbours_are_not_woken_by_each_look(void **state)
         nanosleep(&pause, NULL);
         reply = topology(socket, 0, 0);
         assert_true(time(NULL) < until);
-    } while (reply.total_peers == 0);
-    assert_int_equal(reply.peers[0].node, 60000);
-    assert_int_equal(reply.peers[0].state, 3);
+    } while (reply.total_remotes == 0);
+    assert_int_equal(reply.remotes[0].node, 60000);
+    assert_int_equal(reply.remotes[0].state, 3);
     assert_int_equal(knocks(listener), 1);
     int64_t begun = rsm_clock_ns();
     for (int i = 0; i < 20; i++) {
         nanosleep(&pause, NULL);
-        assert_int_equal(topology(socket, 0, 0).peers[0].state, 3);
+        assert_int_equal(topology(socket, 0, 0).remotes[0].state, 3);
     }
     for (int i = 0; i < 1000; i++)
         assert_int_equal(locate(socket, "sci0", 60000, &where), RSM_ST_OK);

@@ -21,7 +21,7 @@ enum { LINKS = 300, CONTROLLERS = 3, FAILED = 2, SEGMENTS = 2 };
 struct node {
     struct snapshot seen;
     struct controller controllers[CONTROLLERS];
-    struct rsm_topology_remote peers[LINKS];
+    struct rsm_topology_remote remotes[LINKS];
     struct rsm_failed_item failed[FAILED];
     struct rsm_links_item links[LINKS];
     struct segment exports[SEGMENTS], imports[SEGMENTS];
@@ -41,10 +41,10 @@ static void make_links(struct node *node)
         link->sent_bytes = link->received_bytes = UINT64_MAX - 1;
         snprintf(link->address, sizeof link->address, "2001:0db8:85a3:08d3:1319:8a2e:%04x:7348", i);
         snprintf(link->text, sizeof link->text, "%s", i % 4 == 1 ? LONG_TEXT : "");
-        node->peers[i] = (struct rsm_topology_remote){
+        node->remotes[i] = (struct rsm_topology_remote){
             .node = link->node, .hardware_address = UINT64_MAX, .state = i % 6};
-        snprintf(node->peers[i].name, sizeof node->peers[i].name, "a-long-name-of-a-controller-%u",
-                 i);
+        snprintf(node->remotes[i].name, sizeof node->remotes[i].name,
+                 "a-long-name-of-a-controller-%u", i);
     }
     node->seen.links = node->links;
     node->seen.link_count = LINKS;
@@ -61,8 +61,8 @@ static void make_controllers(struct node *node)
         about->attr.page_size = 4096;
         about->attr.max_segment_size = UINT64_MAX;
     }
-    node->controllers[1].peers = node->peers;
-    node->controllers[1].peer_count = LINKS;
+    node->controllers[1].remotes = node->remotes;
+    node->controllers[1].remote_count = LINKS;
     node->seen.controllers = node->controllers;
     node->seen.controller_count = CONTROLLERS;
     for (unsigned i = 0; i < FAILED; i++) {

@@ -113,7 +113,8 @@ static void a_shorter_table_gets_generic_forms(void **state)
     assert_status(full->signals->poll(f->conn, &taken), RSM_ST_UNSUPPORTED);
     assert_int_equal(taken.count, 0);
     assert_false(taken.coalesced);
-    assert_int_equal(rsmcore_import_abilities(full), RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE | RSM_CAP_FORK);
+    assert_int_equal(rsmcore_import_abilities(full),
+                     RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE | RSM_CAP_FORK);
 }
 
 static enum rsm_status failed_health(struct rsm_conn *conn)

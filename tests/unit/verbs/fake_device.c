@@ -263,7 +263,7 @@ void fake_port_begin(struct verbs_node_port *port, struct verbs_extent *extent, 
     port->pd = &pd;
     port->events = &events;
     port->completions = &completions;
-    port->slots_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    port->send_buffers_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     port->address.ss_family = AF_INET;
     port->again = -1;
     extent->bytes = aligned_alloc(page, page);

@@ -251,7 +251,7 @@ static void the_importer_leaves_and_the_offer_ends(void **state)
     assert_int_equal(fabric.registrations, 0);
 }
 
-/* The registration of the slab, of the slot or of the piece. */
+/* The registration of the chunk, of the send buffer or of the piece. */
 static void one_fails(int number)
 {
     fabric.fails_at = number;

@@ -111,13 +111,13 @@ static void ports_and_families_are_checked(void **state)
     assert_int_equal(verbs_offer_encode(&offer, blob, 20), 0);
 }
 
-static void hello_and_welcome(void **state)
+static void hello_and_accept_data(void **state)
 {
     uint8_t bytes[56] = {0}; /* padded as the fabric does */
     struct verbs_hello hello = {.mtu = 1024};
     struct verbs_hello back;
-    struct verbs_accept_data welcome = {.mtu = 2048,
-                                        .capabilities = 0x80000000u | VERBS_CAP_SIGNAL_IMPORTER};
+    struct verbs_accept_data accept_data = {
+        .mtu = 2048, .capabilities = 0x80000000u | VERBS_CAP_SIGNAL_IMPORTER};
     struct verbs_accept_data answer;
     (void)state;
     memset(hello.token, 7, sizeof hello.token);
@@ -129,10 +129,10 @@ static void hello_and_welcome(void **state)
     assert_false(verbs_hello_decode(NULL, 0, &back));
     bytes[0]++;
     assert_false(verbs_hello_decode(bytes, sizeof bytes, &back));
-    verbs_accept_data_encode(&welcome, bytes);
+    verbs_accept_data_encode(&accept_data, bytes);
     assert_true(verbs_accept_data_decode(bytes, sizeof bytes, &answer));
     assert_int_equal(answer.mtu, 2048);
-    assert_int_equal(answer.capabilities, welcome.capabilities); /* unknown ones, too */
+    assert_int_equal(answer.capabilities, accept_data.capabilities); /* unknown ones, too */
     assert_false(verbs_accept_data_decode(bytes, 3, &answer));
     bytes[0]++;
     assert_false(verbs_accept_data_decode(bytes, sizeof bytes, &answer));
@@ -143,13 +143,13 @@ static void nodes_without_abilities(void **state)
 {
     uint8_t before[56] = {VERBS_WIRE_VERSION, 0, 0, 8};
     uint8_t bytes[VERBS_ACCEPT_DATA_BYTES];
-    struct verbs_accept_data welcome;
+    struct verbs_accept_data accept_data;
     (void)state;
-    assert_true(verbs_accept_data_decode(before, sizeof before, &welcome));
-    assert_int_equal(welcome.mtu, 2048);
-    assert_int_equal(welcome.capabilities, 0);
+    assert_true(verbs_accept_data_decode(before, sizeof before, &accept_data));
+    assert_int_equal(accept_data.mtu, 2048);
+    assert_int_equal(accept_data.capabilities, 0);
     /* The place of what there was has not changed. */
-    verbs_accept_data_encode(&welcome, bytes);
+    verbs_accept_data_encode(&accept_data, bytes);
     assert_memory_equal(bytes, before, sizeof bytes);
 }
 
@@ -211,7 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(offers_go_through),       cmocka_unit_test(ipv6_goes_through),
         cmocka_unit_test(lies_are_refused),        cmocka_unit_test(ports_and_families_are_checked),
-        cmocka_unit_test(hello_and_welcome),       cmocka_unit_test(messages),
+        cmocka_unit_test(hello_and_accept_data),   cmocka_unit_test(messages),
         cmocka_unit_test(nodes_without_abilities), cmocka_unit_test(signals_of_the_exporter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

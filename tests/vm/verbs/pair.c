@@ -154,9 +154,9 @@ static void obey_offer(struct node *node, const struct order *order, struct answ
 static void lie(const struct verbs_node_offer *offer, const struct order *order)
 {
     struct ibv_send_wr *bad;
-    struct ibv_sge piece = {.addr = (uintptr_t)offer->slot->bytes,
+    struct ibv_sge piece = {.addr = (uintptr_t)offer->send_buffer->bytes,
                             .length = (uint32_t)order->length,
-                            .lkey = offer->slot->mr->lkey};
+                            .lkey = offer->send_buffer->mr->lkey};
     struct ibv_send_wr wr = {.opcode = IBV_WR_SEND_WITH_IMM,
                              .send_flags = IBV_SEND_SOLICITED,
                              .imm_data = htonl(order->count),

@@ -10,8 +10,8 @@
         .name = (name_), .expected = (expected_), RSM_OPTION(struct ntb_options, member),          \
         __VA_ARGS__                                                                                \
     }
-#define NUMBERS(least_, most_) .least = (least_), .most = (most_)
-#define BYTES_MAX              (UINT64_C(1) << 50)
+#define NUMBERS(min_, max_) .min = (min_), .max = (max_)
+#define BYTES_MAX           (UINT64_C(1) << 50)
 
 static const struct rsm_option known[] = {
     OPTION("pool", pool, "at least 4096 bytes, or a number with K, M or G",

@@ -18,17 +18,17 @@ static struct ntb_room larger(struct ntb_room a, struct ntb_room b)
                              .large = a.large > b.large ? a.large : b.large};
 }
 
-static struct ntb_room most_of(const struct ntb_range *range)
+static struct ntb_room max_of(const struct ntb_range *range)
 {
-    return range != NULL ? range->most : (struct ntb_room){0};
+    return range != NULL ? range->max : (struct ntb_room){0};
 }
 
 /* The room in front of this range, or its children, have changed. */
 static void update_up_to_root(struct ntb_range *range)
 {
     for (; range != NULL; range = RB_PARENT(range, links))
-        range->most = larger(
-            range->before, larger(most_of(RB_LEFT(range, links)), most_of(RB_RIGHT(range, links))));
+        range->max = larger(range->before,
+                            larger(max_of(RB_LEFT(range, links)), max_of(RB_RIGHT(range, links))));
 }
 
 /* The last, empty one can have the offset of no other: those end before it. */
@@ -78,7 +78,7 @@ static struct ntb_range *lowest(const struct ntb_allocator *allocator, uint64_t 
 {
     struct ntb_range *range = allocator->ranges.rbh_root;
     while (range != NULL) {
-        struct ntb_room left = most_of(RB_LEFT(range, links));
+        struct ntb_room left = max_of(RB_LEFT(range, links));
         if ((large ? left.large : left.any) >= length)
             range = RB_LEFT(range, links);
         else if ((large ? range->before.large : range->before.any) >= length)
@@ -110,10 +110,10 @@ void ntb_allocator_begin_beside(struct ntb_allocator *allocator, uint64_t first,
 }
 
 void ntb_allocator_begin(struct ntb_allocator *allocator, uint64_t first, uint64_t end,
-                         uint64_t granule, uint32_t most)
+                         uint64_t granule, uint32_t max)
 {
     begin(allocator, first, end, granule, allocator);
-    allocator->most = most;
+    allocator->max = max;
 }
 
 struct ntb_range *ntb_range_from(const struct ntb_allocator *allocator, uint64_t offset)
@@ -134,7 +134,7 @@ void ntb_allocator_end(struct ntb_allocator *allocator)
 static struct ntb_range *insert(struct ntb_allocator *allocator, uint64_t offset, uint64_t length)
 {
     struct ntb_allocator *limit = allocator->limit_of;
-    struct ntb_range *range = limit->count < limit->most ? calloc(1, sizeof *range) : NULL;
+    struct ntb_range *range = limit->count < limit->max ? calloc(1, sizeof *range) : NULL;
     if (range == NULL)
         return NULL;
     *range = (struct ntb_range){.offset = offset, .length = length};
@@ -181,8 +181,8 @@ void ntb_free_range(struct ntb_allocator *allocator, struct ntb_range *range)
 
 uint64_t ntb_largest(const struct ntb_allocator *allocator)
 {
-    struct ntb_room most = most_of(allocator->ranges.rbh_root);
-    if (most.large >= NTB_LARGE)
-        return most.large;
-    return most.any < NTB_LARGE ? most.any : NTB_LARGE - allocator->granule;
+    struct ntb_room max = max_of(allocator->ranges.rbh_root);
+    if (max.large >= NTB_LARGE)
+        return max.large;
+    return max.any < NTB_LARGE ? max.any : NTB_LARGE - allocator->granule;
 }

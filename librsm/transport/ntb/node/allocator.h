@@ -27,7 +27,7 @@ struct ntb_range {
     uint32_t owner;            /**< for the caller alone */
     RB_ENTRY(ntb_range) links; /* by offset */
     struct ntb_room before;    /* what is free between its predecessor and it */
-    struct ntb_room most;      /* the most of each kind in its subtree */
+    struct ntb_room max;       /* the most of each kind in its subtree */
 };
 
 struct ntb_ranges {
@@ -41,7 +41,7 @@ struct ntb_allocator {
     uint64_t granule;               /**< offsets and lengths are multiples of it; a power of two */
     uint64_t used;                  /**< bytes in ranges */
     struct ntb_allocator *limit_of; /**< whose limit counts its ranges: its own, or another's */
-    uint32_t count, most;           /**< own limit: ranges that count, and may count */
+    uint32_t count, max;            /**< own limit: ranges that count, and may count */
     struct ntb_ranges ranges;
     struct ntb_range last; /* empty, at the end: what is before it is the room behind all others */
 };
@@ -51,7 +51,7 @@ struct ntb_range *ntb_range_from(const struct ntb_allocator *allocator, uint64_t
 
 /** @param most  how many ranges there can be. */
 void ntb_allocator_begin(struct ntb_allocator *allocator, uint64_t first, uint64_t end,
-                         uint64_t granule, uint32_t most);
+                         uint64_t granule, uint32_t max);
 /** For another part of the same pool: its ranges count for the limit of @p other, which ends
  *  after it. */
 void ntb_allocator_begin_beside(struct ntb_allocator *allocator, uint64_t first, uint64_t end,

@@ -315,10 +315,10 @@ static enum rsm_status make_in_pool(struct ntb_window *window, uint32_t uid, uin
 static void report_refusal(struct ntb_window *window, uint64_t length, enum rsm_status status)
 {
     pthread_mutex_lock(&window->lock);
-    bool told = window->pin_refusal_told;
-    window->pin_refusal_told = true;
+    bool logged = window->pin_refusal_logged;
+    window->pin_refusal_logged = true;
     pthread_mutex_unlock(&window->lock);
-    if (told)
+    if (logged)
         return;
     rsm_log_error(
         "ntb: cannot pin %" PRIu64 " KiB for a segment: %s", length / 1024,
@@ -342,7 +342,7 @@ static enum rsm_status pin(struct ntb_window *window, const struct ntb_extent *e
         return status;
     }
     pthread_mutex_lock(&window->lock);
-    window->pin_refusal_told = false;
+    window->pin_refusal_logged = false;
     pthread_mutex_unlock(&window->lock);
     return RSM_ST_OK;
 }

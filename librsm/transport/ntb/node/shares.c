@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { TOLD_EVERY_MS = 60000 };
+enum { LOG_EVERY_MS = 60000 };
 
 static const char *const names[NTB_RESOURCES] = {
     [NTB_POOL] = "bytes of the pool",
@@ -74,9 +74,9 @@ static uint64_t users_part(const struct ntb_shares *shares, uint64_t total)
     return total < 4 ? total : total - part_of(total, shares->share.reserve_percent);
 }
 
-static bool has_room(uint64_t most, uint64_t used, uint64_t amount)
+static bool has_room(uint64_t max, uint64_t used, uint64_t amount)
 {
-    return used <= most && amount <= most - used;
+    return used <= max && amount <= max - used;
 }
 
 static bool fits(const struct ntb_shares *shares, struct ntb_user user, enum ntb_resource resource,
@@ -94,9 +94,9 @@ static void complain(struct ntb_shares *shares, struct ntb_user user, enum ntb_r
 {
     const struct ntb_account *account = find(shares, user);
     int64_t now = rsm_clock_ms();
-    if (shares->told_ms[resource] != 0 && now - shares->told_ms[resource] < TOLD_EVERY_MS)
+    if (shares->logged_ms[resource] != 0 && now - shares->logged_ms[resource] < LOG_EVERY_MS)
         return;
-    shares->told_ms[resource] = now;
+    shares->logged_ms[resource] = now;
     rsm_log_warning("ntb: user %" PRIu32 "%s has %" PRIu64 ", and all users %" PRIu64
                     ", of %" PRIu64 " %s, of which one user may take %" PRIu32
                     " percent, and %" PRIu32 " are for root: he is refused %" PRIu64 " more",

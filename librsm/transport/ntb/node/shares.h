@@ -45,8 +45,9 @@ struct ntb_shares {
     struct rsm_user_share share; /**< one_percent 0: nothing is bounded */
     uint32_t own_uid;            /**< of the daemon */
     uint64_t total[NTB_RESOURCES];
-    uint64_t used[NTB_RESOURCES];   /**< by those that the reserve is not for */
-    int64_t told_ms[NTB_RESOURCES]; /**< when the log last had that somebody is refused; 0: never */
+    uint64_t used[NTB_RESOURCES]; /**< by those that the reserve is not for */
+    int64_t
+        logged_ms[NTB_RESOURCES]; /**< when the log last had that somebody is refused; 0: never */
     struct ntb_account *accounts;
 };
 

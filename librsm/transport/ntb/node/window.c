@@ -147,11 +147,11 @@ void ntb_window_report(struct ntb_window *window, const struct rsm_node_upcalls 
         node = 0;
     }
     uint64_t epoch = epoch_of(&info);
-    bool other = node != window->told_node || epoch != window->told_epoch;
-    if (window->told_node != 0 && (ended || other))
-        up->node_state(context, &window->base, window->told_node, false, 0);
-    window->told_node = node;
-    window->told_epoch = epoch;
+    bool other = node != window->reported_node || epoch != window->reported_epoch;
+    if (window->reported_node != 0 && (ended || other))
+        up->node_state(context, &window->base, window->reported_node, false, 0);
+    window->reported_node = node;
+    window->reported_epoch = epoch;
     if (node != 0 && (ended || other))
         up->node_state(context, &window->base, node, true, epoch);
 }

@@ -75,7 +75,7 @@ struct ntb_window {
     struct ntb_shares shares;       /* of both, and of the counters */
     bool pins;                      /* new extents may be made in place */
     uint64_t pin_from;              /* bytes: as option pin_from */
-    bool pin_refusal_told;          /* the log has it, and no pin has succeeded since */
+    bool pin_refusal_logged;        /* the log has it, and no pin has succeeded since */
     struct ntb_extent *extents;     /* all of them */
     struct ntb_extent *by_id;       /* by memory.id */
     struct ntb_extent *waiting;     /* those that the next ntb_extents_settle() has to look at */
@@ -86,8 +86,8 @@ struct ntb_window {
     bool changed; /* anything */
     bool gone;
     /* what it has been told; its thread's alone */
-    uint32_t told_node;                             /* 0: no node is in reach */
-    uint64_t told_epoch;                            /* as node_state() means it */
+    uint32_t reported_node;                         /* 0: no node is in reach */
+    uint64_t reported_epoch;                        /* as node_state() means it */
     struct ntb_offer *offers;                       /* to importers of the other host */
     struct ntb_offer *connections[NTB_CONNECTIONS]; /* those that have a counter, by its number */
     uint32_t connections_end;                       /* no number from here on is in use */

@@ -90,9 +90,9 @@ static bool parse_address(const char *text, struct sockaddr_storage *address)
 /* The routable entries of one port; RoCE v1 ones too, for whoever insists on an index. */
 static size_t read_gids(struct ibv_context *context, uint32_t port, struct verbs_gid *table)
 {
-    static const size_t most = GIDS_MAX;
-    struct ibv_gid_entry *entries = calloc(most, sizeof *entries);
-    ssize_t found = entries == NULL ? 0 : ibv_query_gid_table(context, entries, most, 0);
+    static const size_t max = GIDS_MAX;
+    struct ibv_gid_entry *entries = calloc(max, sizeof *entries);
+    ssize_t found = entries == NULL ? 0 : ibv_query_gid_table(context, entries, max, 0);
     size_t count = 0;
     for (ssize_t i = 0; i < found; i++) {
         if (entries[i].port_num != port)

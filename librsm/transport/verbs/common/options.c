@@ -49,7 +49,7 @@ static bool set_mtu(void *settings, const char *text)
         .name = (name_), .expected = (expected_), RSM_OPTION(struct verbs_options, member),        \
         __VA_ARGS__                                                                                \
     }
-#define NUMBERS(least_, most_) .least = (least_), .most = (most_)
+#define NUMBERS(min_, max_) .min = (min_), .max = (max_)
 
 static const struct rsm_option known[] = {
     OPTION("gid", gid, "an index into the port's table of GIDs", NUMBERS(0, 65535)),

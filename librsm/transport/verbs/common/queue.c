@@ -9,21 +9,21 @@ enum {
     RNR_RETRIES = 6, /* 7 would be for ever */
 };
 
-struct ibv_qp *verbs_qp_create(const struct verbs_qp_attr *wish, uint32_t *inline_bytes)
+struct ibv_qp *verbs_qp_create(const struct verbs_qp_attr *attr, uint32_t *inline_bytes)
 {
-    uint32_t wanted = wish->inline_bytes;
+    uint32_t wanted = attr->inline_bytes;
     for (;;) {
         struct ibv_qp_init_attr init = {
-            .send_cq = wish->cq,
-            .recv_cq = wish->receives_cq,
+            .send_cq = attr->cq,
+            .recv_cq = attr->receives_cq,
             .qp_type = IBV_QPT_RC,
-            .cap = {.max_send_wr = wish->sends,
-                    .max_recv_wr = wish->receives,
+            .cap = {.max_send_wr = attr->sends,
+                    .max_recv_wr = attr->receives,
                     .max_send_sge = 1,
                     .max_recv_sge = 1,
                     .max_inline_data = wanted},
         };
-        struct ibv_qp *qp = ibv_create_qp(wish->pd, &init);
+        struct ibv_qp *qp = ibv_create_qp(attr->pd, &init);
         if (qp != NULL) {
             *inline_bytes = init.cap.max_inline_data;
             return qp;
@@ -34,10 +34,10 @@ struct ibv_qp *verbs_qp_create(const struct verbs_qp_attr *wish, uint32_t *inlin
     }
 }
 
-static uint8_t least(int first, int second)
+static uint8_t min(int first, int second)
 {
-    int most = first < second ? first : second;
-    return (uint8_t)(most < 1 ? 1 : most > DEPTH_MAX ? DEPTH_MAX : most);
+    int max = first < second ? first : second;
+    return (uint8_t)(max < 1 ? 1 : max > DEPTH_MAX ? DEPTH_MAX : max);
 }
 
 struct verbs_path verbs_path_of(const struct verbs_options *options,
@@ -47,7 +47,7 @@ struct verbs_path verbs_path_of(const struct verbs_options *options,
         .access = access,
         .ack_timeout = verbs_ack_timeout(options->timeout_ms, options->retry),
         .retry = (uint8_t)options->retry,
-        .depth = least(device->attr.max_qp_rd_atom, device->attr.max_qp_init_rd_atom),
+        .depth = min(device->attr.max_qp_rd_atom, device->attr.max_qp_init_rd_atom),
         .mtu = options->mtu,
     };
 }

@@ -23,7 +23,7 @@ struct verbs_qp_attr {
 };
 
 /** @return the queue pair, with what it takes inline in *inline_bytes; NULL with errno. */
-struct ibv_qp *verbs_qp_create(const struct verbs_qp_attr *wish, uint32_t *inline_bytes);
+struct ibv_qp *verbs_qp_create(const struct verbs_qp_attr *attr, uint32_t *inline_bytes);
 
 struct verbs_path {
     unsigned access;     /**< IBV_ACCESS_* that the peer has */

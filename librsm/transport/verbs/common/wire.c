@@ -147,30 +147,31 @@ bool verbs_hello_decode(const void *bytes, size_t length, struct verbs_hello *he
     return !codec.bad && version == VERBS_WIRE_VERSION;
 }
 
-static void welcome_codec(struct rsm_codec *codec, uint16_t *version,
-                          struct verbs_accept_data *welcome)
+static void accept_data_codec(struct rsm_codec *codec, uint16_t *version,
+                              struct verbs_accept_data *accept_data)
 {
     version_codec(codec, version);
-    rsm_codec_u16(codec, &welcome->mtu);
-    rsm_codec_u32(codec, &welcome->capabilities);
+    rsm_codec_u16(codec, &accept_data->mtu);
+    rsm_codec_u32(codec, &accept_data->capabilities);
 }
 
-void verbs_accept_data_encode(const struct verbs_accept_data *welcome,
+void verbs_accept_data_encode(const struct verbs_accept_data *accept_data,
                               uint8_t bytes[VERBS_ACCEPT_DATA_BYTES])
 {
     struct rsm_codec codec = rsm_encoder(bytes, VERBS_ACCEPT_DATA_BYTES);
-    struct verbs_accept_data copy = *welcome;
+    struct verbs_accept_data copy = *accept_data;
     uint16_t version;
     memset(bytes, 0, VERBS_ACCEPT_DATA_BYTES);
-    welcome_codec(&codec, &version, &copy);
+    accept_data_codec(&codec, &version, &copy);
 }
 
-bool verbs_accept_data_decode(const void *bytes, size_t length, struct verbs_accept_data *welcome)
+bool verbs_accept_data_decode(const void *bytes, size_t length,
+                              struct verbs_accept_data *accept_data)
 {
     struct rsm_codec codec = rsm_decoder(bytes, length);
     uint16_t version;
-    memset(welcome, 0, sizeof *welcome);
-    welcome_codec(&codec, &version, welcome);
+    memset(accept_data, 0, sizeof *accept_data);
+    accept_data_codec(&codec, &version, accept_data);
     return !codec.bad && version == VERBS_WIRE_VERSION;
 }
 

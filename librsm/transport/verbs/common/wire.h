@@ -73,9 +73,10 @@ struct verbs_accept_data {
     uint32_t capabilities;
 };
 
-void verbs_accept_data_encode(const struct verbs_accept_data *welcome,
+void verbs_accept_data_encode(const struct verbs_accept_data *accept_data,
                               uint8_t bytes[VERBS_ACCEPT_DATA_BYTES]);
-bool verbs_accept_data_decode(const void *bytes, size_t length, struct verbs_accept_data *welcome);
+bool verbs_accept_data_decode(const void *bytes, size_t length,
+                              struct verbs_accept_data *accept_data);
 
 /** What the node sends on the connection. */
 enum verbs_message_type { VERBS_GRANT = 1, VERBS_CREDIT = 2 };

@@ -42,7 +42,7 @@ static enum rsm_status status_of_event(const struct rdma_cm_event *event)
 
 /* Wait for the answer to a step. *welcome is set by the one to the connection request. */
 static enum rsm_status await(struct attempt *attempt, enum rdma_cm_event_type wanted,
-                             struct verbs_accept_data *welcome)
+                             struct verbs_accept_data *accept_data)
 {
     struct rdma_event_channel *events = attempt->conn->events;
     struct rdma_cm_event *event;
@@ -54,9 +54,9 @@ static enum rsm_status await(struct attempt *attempt, enum rdma_cm_event_type wa
         poll(&fd, 1, left);
     }
     enum rsm_status status = event->event == wanted ? RSM_ST_OK : status_of_event(event);
-    if (status == RSM_ST_OK && welcome != NULL &&
+    if (status == RSM_ST_OK && accept_data != NULL &&
         !verbs_accept_data_decode(event->param.conn.private_data,
-                                  event->param.conn.private_data_len, welcome))
+                                  event->param.conn.private_data_len, accept_data))
         status = RSM_ST_PROTOCOL;
     if (status != RSM_ST_OK)
         rsm_log_debug("verbs: %s: %s, status %d", attempt->step, rdma_event_str(event->event),
@@ -112,13 +112,13 @@ static enum rsm_status make_queue(struct attempt *attempt)
                           &conn->cq) ||
         !make_completions(conn, VERBS_RECV_DEPTH, &conn->recv_channel, &conn->recv_cq))
         return RSM_ST_NO_RESOURCES;
-    struct verbs_qp_attr wish = {.pd = port->pd,
+    struct verbs_qp_attr attr = {.pd = port->pd,
                                  .cq = conn->cq,
                                  .receives_cq = conn->recv_cq,
                                  .sends = VERBS_SEND_DEPTH + VERBS_ACK_DEPTH,
                                  .receives = VERBS_RECV_DEPTH,
                                  .inline_bytes = port->options.inline_bytes};
-    conn->qp = verbs_qp_create(&wish, &conn->inline_bytes);
+    conn->qp = verbs_qp_create(&attr, &conn->inline_bytes);
     if (conn->qp == NULL) {
         verbs_explain(&port->device, "cannot create a queue pair", errno);
         return RSM_ST_NO_RESOURCES;
@@ -141,7 +141,7 @@ static enum rsm_status ask(struct attempt *attempt)
     struct verbs_conn *conn = attempt->conn;
     uint8_t hello_bytes[VERBS_HELLO_BYTES];
     struct verbs_hello hello = {.mtu = (uint16_t)attempt->path.mtu};
-    struct verbs_accept_data welcome;
+    struct verbs_accept_data accept_data;
     attempt->step = "connecting";
     memcpy(hello.token, attempt->offer.token, sizeof hello.token);
     verbs_hello_encode(&hello, hello_bytes);
@@ -151,11 +151,11 @@ static enum rsm_status ask(struct attempt *attempt)
         !verbs_arm_receive_channel(conn) || !receive_ahead(conn) ||
         rdma_connect(conn->id, &param) != 0)
         return RSM_ST_NO_RESOURCES;
-    enum rsm_status status = await(attempt, RDMA_CM_EVENT_CONNECT_RESPONSE, &welcome);
+    enum rsm_status status = await(attempt, RDMA_CM_EVENT_CONNECT_RESPONSE, &accept_data);
     if (status != RSM_ST_OK)
         return status;
-    attempt->path.mtu = welcome.mtu;
-    conn->can_signal = (welcome.capabilities & VERBS_CAP_SIGNAL_IMPORTER) != 0;
+    attempt->path.mtu = accept_data.mtu;
+    conn->can_signal = (accept_data.capabilities & VERBS_CAP_SIGNAL_IMPORTER) != 0;
     if (verbs_qp_modify(conn->id, conn->qp, IBV_QPS_RTR, &attempt->path) == 0 &&
         verbs_qp_modify(conn->id, conn->qp, IBV_QPS_RTS, &attempt->path) == 0 &&
         rdma_establish(conn->id) == 0)
@@ -200,7 +200,7 @@ static enum rsm_status await_grant(struct attempt *attempt)
     return granted ? RSM_ST_OK : ended ? RSM_ST_ABORTED : RSM_ST_UNREACHABLE;
 }
 
-static enum rsm_status meet(struct attempt *attempt)
+static enum rsm_status establish(struct attempt *attempt)
 {
     enum rsm_status status = furnish(attempt->conn);
     if (status == RSM_ST_OK)
@@ -293,7 +293,7 @@ enum rsm_status verbs_connect(struct verbs_port *port, const struct rsm_offer *o
     attempt.conn->rights = rights;
     take_pieces(attempt.conn, &attempt.offer);
     attempt.step = "preparing";
-    status = meet(&attempt);
+    status = establish(&attempt);
     if (status == RSM_ST_UNREACHABLE)
         verbs_manager_report(&port->device);
     if (status != RSM_ST_OK) {

@@ -180,7 +180,7 @@ static enum rsm_status submit(struct rsm_conn *base, const struct rsm_work *aske
 /* ------------------------------------------------------------------ poll, wait */
 
 /* With the lock held: those that have ended, and the registrations that are of no more use. */
-static unsigned take(struct verbs_conn *conn, struct rsm_completion *taken, unsigned most,
+static unsigned take(struct verbs_conn *conn, struct rsm_completion *taken, unsigned max,
                      struct ibv_mr **mrs)
 {
     struct verbs_works *works = conn->works;
@@ -189,7 +189,7 @@ static unsigned take(struct verbs_conn *conn, struct rsm_completion *taken, unsi
         return 0;
     verbs_poll(conn);
     post_works(conn);
-    for (; count < most && works->count > 0 && has_ended(conn, work_at(works, 0)); count++) {
+    for (; count < max && works->count > 0 && has_ended(conn, work_at(works, 0)); count++) {
         const struct work *work = work_at(works, 0);
         mrs[count] = work->mr;
         taken[count] =
@@ -200,16 +200,16 @@ static unsigned take(struct verbs_conn *conn, struct rsm_completion *taken, unsi
     return count;
 }
 
-static unsigned poll_all(struct rsm_conn *base, struct rsm_completion *taken, unsigned most)
+static unsigned poll_all(struct rsm_conn *base, struct rsm_completion *taken, unsigned max)
 {
     struct verbs_conn *conn = verbs_of(base);
     unsigned count = 0, more = TAKE_AT_ONCE;
     if (!verbs_is_ours(conn))
         return 0;
     int cancel = verbs_cancel_hold();
-    while (count < most && more == TAKE_AT_ONCE) {
+    while (count < max && more == TAKE_AT_ONCE) {
         struct ibv_mr *mrs[TAKE_AT_ONCE];
-        unsigned room = most - count < TAKE_AT_ONCE ? most - count : TAKE_AT_ONCE;
+        unsigned room = max - count < TAKE_AT_ONCE ? max - count : TAKE_AT_ONCE;
         pthread_mutex_lock(&conn->lock);
         more = take(conn, taken + count, room, mrs);
         pthread_mutex_unlock(&conn->lock);

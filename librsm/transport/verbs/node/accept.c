@@ -115,9 +115,9 @@ static bool answer(struct verbs_node_port *port, struct verbs_node_offer *offer)
     struct verbs_path path = port->path;
     uint8_t bytes[VERBS_ACCEPT_DATA_BYTES];
     path.mtu = smaller_mtu(path.mtu, offer->mtu);
-    struct verbs_accept_data welcome = {.mtu = (uint16_t)path.mtu,
-                                        .capabilities = VERBS_CAP_SIGNAL_IMPORTER};
-    verbs_accept_data_encode(&welcome, bytes);
+    struct verbs_accept_data accept_data = {.mtu = (uint16_t)path.mtu,
+                                            .capabilities = VERBS_CAP_SIGNAL_IMPORTER};
+    verbs_accept_data_encode(&accept_data, bytes);
     struct rdma_conn_param param = verbs_conn_param(offer->qp, &path, bytes, sizeof bytes);
     return verbs_qp_modify(offer->id, offer->qp, IBV_QPS_INIT, &path) == 0 &&
            verbs_receive_ahead(offer, VERBS_RECEIVES_AHEAD) &&
@@ -166,8 +166,8 @@ static void run_preparation(struct rsm_node_job *job)
         offer->prepared = verbs_grant_prepare(port, offer) == RSM_ST_OK;
 }
 
-static void tell_lost(struct verbs_node_port *port, const struct rsm_node_upcalls *up,
-                      void *context);
+static void report_lost(struct verbs_node_port *port, const struct rsm_node_upcalls *up,
+                        void *context);
 
 static void preparation_done(struct rsm_node_job *job, const struct rsm_node_upcalls *up,
                              void *context)
@@ -175,7 +175,7 @@ static void preparation_done(struct rsm_node_job *job, const struct rsm_node_upc
     struct verbs_node_offer *offer = offer_of(job);
     struct verbs_node_port *port = verbs_node_port_of(offer->base.port);
     on_prepared(port, offer);
-    tell_lost(port, up, context);
+    report_lost(port, up, context);
 }
 
 static void prepare(struct verbs_node_port *port, struct verbs_node_offer *offer,
@@ -340,13 +340,13 @@ static void drain(struct verbs_node_port *port, struct verbs_node_offer *offer,
     struct runs runs = {.count = 0};
     if (offer->cq == NULL)
         return;
-    bool owed = offer->unacknowledged || offer->flying;
+    bool unconfirmed = offer->unacknowledged || offer->flying;
     int count = ibv_poll_cq(offer->cq, AT_ONCE, wc);
     bool sound = count >= 0;
     for (int i = 0; i < count && sound; i++)
         sound = take_completion(offer, &wc[i], &runs);
     /* An adapter may tell later that the signals went than the importer that it took them. */
-    runs.taken = sound && owed && !offer->unacknowledged && !offer->flying;
+    runs.taken = sound && unconfirmed && !offer->unacknowledged && !offer->flying;
     sound = sound && verbs_credit_send(offer);
     offer->more = sound && count == AT_ONCE;
     if (offer->more)
@@ -447,16 +447,16 @@ static bool take_device_event(struct verbs_node_port *port)
 
 /* ------------------------------------------------------------------ dispatch */
 
-static void tell_lost(struct verbs_node_port *port, const struct rsm_node_upcalls *up,
-                      void *context)
+static void report_lost(struct verbs_node_port *port, const struct rsm_node_upcalls *up,
+                        void *context)
 {
     struct verbs_node_offer *offer = port->offers;
     while (port->untold > 0 && offer != NULL) {
-        if (offer->state != VERBS_LOST || offer->told) {
+        if (offer->state != VERBS_LOST || offer->loss_reported) {
             offer = offer->hh.next;
             continue;
         }
-        offer->told = true;
+        offer->loss_reported = true;
         port->untold--;
         up->lost(context, &offer->base);
         offer = port->offers; /* rsmd may have revoked any of them */
@@ -473,5 +473,5 @@ void verbs_dispatch(struct rsm_node_port *base, const struct rsm_node_upcalls *u
     for (int i = 0; i < AT_ONCE && take_completions(port, up, context); i++)
         continue;
     take_leftovers(port, up, context);
-    tell_lost(port, up, context);
+    report_lost(port, up, context);
 }

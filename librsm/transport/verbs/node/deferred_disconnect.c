@@ -28,7 +28,7 @@ struct verbs_deferred_disconnect {
     bool unconfirmed; /* an event will come */
 };
 
-static void say(struct rdma_cm_id *id)
+static void disconnect_now(struct rdma_cm_id *id)
 {
     rdma_disconnect(id); /* fails if it was not connected */
     rdma_destroy_id(id);
@@ -42,7 +42,7 @@ void verbs_deferred_disconnect(struct verbs_node_port *port, struct rdma_cm_id *
     bool now = !unconfirmed && verbs_device_active(&port->device);
     struct verbs_deferred_disconnect *kept = now ? NULL : malloc(sizeof *kept);
     if (kept == NULL) {
-        say(id);
+        disconnect_now(id);
         return;
     }
     id->context = NULL; /* nobody cares for its events any more */
@@ -52,7 +52,7 @@ void verbs_deferred_disconnect(struct verbs_node_port *port, struct rdma_cm_id *
 }
 
 /* Say those that need not wait, or all of them. */
-static void say_some(struct verbs_node_port *port, bool all)
+static void disconnect_some(struct verbs_node_port *port, bool all)
 {
     struct verbs_deferred_disconnect *kept, *next;
     DL_FOREACH_SAFE(port->deferred_disconnects, kept, next)
@@ -61,7 +61,7 @@ static void say_some(struct verbs_node_port *port, bool all)
             continue;
         DL_DELETE(port->deferred_disconnects, kept);
         port->unconfirmed_disconnects -= kept->unconfirmed;
-        say(kept->id);
+        disconnect_now(kept->id);
         free(kept);
     }
 }
@@ -69,7 +69,7 @@ static void say_some(struct verbs_node_port *port, bool all)
 void verbs_deferred_disconnects_run(struct verbs_node_port *port)
 {
     if (verbs_device_active(&port->device))
-        say_some(port, false);
+        disconnect_some(port, false);
 }
 
 void verbs_deferred_disconnect_event(struct verbs_node_port *port, const struct rdma_cm_id *id)
@@ -85,5 +85,5 @@ void verbs_deferred_disconnect_event(struct verbs_node_port *port, const struct 
 
 void verbs_deferred_disconnects_end(struct verbs_node_port *port)
 {
-    say_some(port, true);
+    disconnect_some(port, true);
 }

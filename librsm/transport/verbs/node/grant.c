@@ -40,12 +40,12 @@ static bool make_queue(struct verbs_node_port *port, struct verbs_node_offer *of
         verbs_explain(&port->device, "cannot create a completion queue", errno);
         return false;
     }
-    struct verbs_qp_attr wish = {.pd = offer->pd != NULL ? offer->pd : port->pd,
+    struct verbs_qp_attr attr = {.pd = offer->pd != NULL ? offer->pd : port->pd,
                                  .cq = offer->cq,
                                  .receives_cq = offer->cq,
                                  .sends = sends,
                                  .receives = VERBS_RECEIVES_AHEAD};
-    offer->qp = verbs_qp_create(&wish, &inline_bytes);
+    offer->qp = verbs_qp_create(&attr, &inline_bytes);
     if (offer->qp == NULL)
         verbs_explain(&port->device, "cannot create a queue pair", errno);
     return offer->qp != NULL;
@@ -69,16 +69,16 @@ static bool make_keys(struct verbs_node_port *port, struct verbs_node_offer *off
     return true;
 }
 
-static bool take_slot(struct verbs_node_port *port, struct verbs_node_offer *offer)
+static bool take_send_buffer(struct verbs_node_port *port, struct verbs_node_offer *offer)
 {
-    offer->slot = verbs_send_buffer_get(port);
-    if (offer->slot == NULL || offer->pd == NULL)
-        return offer->slot != NULL;
-    offer->slot_mr =
-        ibv_reg_mr(offer->pd, offer->slot->bytes, VERBS_MESSAGE_MAX, IBV_ACCESS_LOCAL_WRITE);
-    if (offer->slot_mr == NULL)
+    offer->send_buffer = verbs_send_buffer_get(port);
+    if (offer->send_buffer == NULL || offer->pd == NULL)
+        return offer->send_buffer != NULL;
+    offer->send_buffer_mr =
+        ibv_reg_mr(offer->pd, offer->send_buffer->bytes, VERBS_MESSAGE_MAX, IBV_ACCESS_LOCAL_WRITE);
+    if (offer->send_buffer_mr == NULL)
         verbs_explain(&port->device, "cannot register memory for a message", errno);
-    return offer->slot_mr != NULL;
+    return offer->send_buffer_mr != NULL;
 }
 
 /* What lies behind the bytes that the exporter asked for is nobody's. */
@@ -102,7 +102,7 @@ enum rsm_status verbs_grant_prepare(struct verbs_node_port *port, struct verbs_n
             return RSM_ST_NO_RESOURCES;
         }
     }
-    bool made = take_slot(port, offer) && make_queue(port, offer) && make_keys(port, offer);
+    bool made = take_send_buffer(port, offer) && make_queue(port, offer) && make_keys(port, offer);
     return made ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
 }
 
@@ -125,14 +125,15 @@ static bool bind_window(struct verbs_node_offer *offer, struct verbs_grant *gran
 }
 
 /* Send what is in the slot. What was posted before it has been executed when it goes out. */
-static bool send_slot(struct verbs_node_offer *offer, const struct verbs_message *message)
+static bool send_from_buffer(struct verbs_node_offer *offer, const struct verbs_message *message)
 {
-    size_t length = verbs_message_encode(message, offer->slot->bytes, VERBS_MESSAGE_MAX);
+    size_t length = verbs_message_encode(message, offer->send_buffer->bytes, VERBS_MESSAGE_MAX);
     struct ibv_send_wr *bad;
-    struct ibv_sge piece = {.addr = (uintptr_t)offer->slot->bytes,
-                            .length = (uint32_t)length,
-                            .lkey =
-                                (offer->slot_mr != NULL ? offer->slot_mr : offer->slot->mr)->lkey};
+    struct ibv_sge piece = {
+        .addr = (uintptr_t)offer->send_buffer->bytes,
+        .length = (uint32_t)length,
+        .lkey =
+            (offer->send_buffer_mr != NULL ? offer->send_buffer_mr : offer->send_buffer->mr)->lkey};
     struct ibv_send_wr wr = {.wr_id = VERBS_SENT_MESSAGE,
                              .opcode = IBV_WR_SEND,
                              .send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE,
@@ -154,7 +155,7 @@ bool verbs_grant_send(struct verbs_node_offer *offer)
         message.piece[i].address = (uintptr_t)start_of(&grant->piece);
         message.piece[i].key = grant->key;
     }
-    return send_slot(offer, &message);
+    return send_from_buffer(offer, &message);
 }
 
 bool verbs_credit_send(struct verbs_node_offer *offer)
@@ -163,7 +164,7 @@ bool verbs_credit_send(struct verbs_node_offer *offer)
         return true;
     struct verbs_message message = {.type = VERBS_CREDIT, .credit = offer->uncredited};
     offer->uncredited = 0;
-    return send_slot(offer, &message);
+    return send_from_buffer(offer, &message);
 }
 
 bool verbs_receive_ahead(struct verbs_node_offer *offer, unsigned count)
@@ -223,13 +224,13 @@ void verbs_grant_end(struct verbs_node_port *port, struct verbs_node_offer *offe
     if (offer->cq != NULL)
         complain("destroy a completion queue", ibv_destroy_cq(offer->cq));
     offer->cq = NULL;
-    if (offer->slot_mr != NULL)
-        complain("end a registration", ibv_dereg_mr(offer->slot_mr));
-    offer->slot_mr = NULL;
+    if (offer->send_buffer_mr != NULL)
+        complain("end a registration", ibv_dereg_mr(offer->send_buffer_mr));
+    offer->send_buffer_mr = NULL;
     if (offer->pd != NULL)
         complain("free a protection domain", ibv_dealloc_pd(offer->pd));
     offer->pd = NULL;
-    if (offer->slot != NULL)
-        verbs_send_buffer_put(port, offer->slot);
-    offer->slot = NULL;
+    if (offer->send_buffer != NULL)
+        verbs_send_buffer_put(port, offer->send_buffer);
+    offer->send_buffer = NULL;
 }

@@ -57,7 +57,7 @@ static void strip(struct verbs_node_port *port)
     if (port->pd != NULL)
         ibv_dealloc_pd(port->pd);
     verbs_device_close(&port->device);
-    pthread_mutex_destroy(&port->slots_lock);
+    pthread_mutex_destroy(&port->send_buffers_lock);
     free(port);
 }
 
@@ -71,7 +71,7 @@ static enum rsm_status node_open(const struct rsm_controller_info *info,
                       RSM_NODE_EXTENTS_PINNED | RSM_NODE_ANY_THREAD;
     made->page = (uint64_t)sysconf(_SC_PAGESIZE);
     made->epoll = made->again = -1;
-    made->slots_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    made->send_buffers_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     enum rsm_status status = verbs_device_open_for(info, &made->options, &made->device);
     if (status != RSM_ST_OK) {
         free(made);

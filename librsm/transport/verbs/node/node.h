@@ -57,7 +57,7 @@ struct verbs_node_offer {
     atomic_bool unwanted;    /* lost or revoked meanwhile: need not be prepared any more */
     bool revoked;            /* it is freed when that is done */
     uint32_t mtu;            /* of the importer */
-    bool told;               /* rsmd knows that it is lost */
+    bool loss_reported;      /* rsmd knows that it is lost */
     bool more;               /* completions were left for the next dispatch */
     bool windows;            /* keys are windows, not registrations */
     bool unconfirmed;        /* accepted, and no word of the importer since */
@@ -67,13 +67,13 @@ struct verbs_node_offer {
     struct ibv_pd *pd; /* its own one if there are no windows, else NULL */
     struct ibv_cq *cq;
     struct ibv_qp *qp;
-    struct verbs_send_buffer *slot;
-    struct ibv_mr *slot_mr; /* the slot's in the own domain, else NULL */
-    bool sending;           /* the slot is in use */
-    uint32_t uncredited;    /* signals taken for which no credit was returned */
-    bool signals_armed;     /* the importer wants signals of the exporter */
-    bool unacknowledged;    /* it has not said that it took the latest */
-    bool flying;            /* ... which have perhaps not arrived yet */
+    struct verbs_send_buffer *send_buffer;
+    struct ibv_mr *send_buffer_mr; /* the slot's in the own domain, else NULL */
+    bool sending;                  /* the slot is in use */
+    uint32_t uncredited;           /* signals taken for which no credit was returned */
+    bool signals_armed;            /* the importer wants signals of the exporter */
+    bool unacknowledged;           /* it has not said that it took the latest */
+    bool flying;                   /* ... which have perhaps not arrived yet */
     uint32_t count;
     struct verbs_grant grant[];
 };
@@ -95,11 +95,11 @@ struct verbs_node_port {
     int epoll;
     int again; /* eventfd: something was left for the next dispatch */
     struct verbs_node_offer *offers;
-    uint64_t refused;                /* connections */
-    unsigned untold;                 /* offers that rsmd does not know to be lost */
-    pthread_mutex_t slots_lock;      /* of the next two */
-    struct verbs_send_buffer *slots; /* free ones */
-    struct verbs_send_buffer_chunk *slabs;
+    uint64_t refused;                       /* connections */
+    unsigned untold;                        /* offers that rsmd does not know to be lost */
+    pthread_mutex_t send_buffers_lock;      /* of the next two */
+    struct verbs_send_buffer *send_buffers; /* free ones */
+    struct verbs_send_buffer_chunk *send_buffer_chunks;
     struct verbs_deferred_disconnect
         *deferred_disconnects;        /* connections over, whose importers cannot be told */
     unsigned unconfirmed_disconnects; /* of them: an event of the connection manager will come */
@@ -146,7 +146,7 @@ struct verbs_send_buffer {
 
 /* Any thread. */
 struct verbs_send_buffer *verbs_send_buffer_get(struct verbs_node_port *port);
-void verbs_send_buffer_put(struct verbs_node_port *port, struct verbs_send_buffer *slot);
+void verbs_send_buffer_put(struct verbs_node_port *port, struct verbs_send_buffer *send_buffer);
 void verbs_send_buffers_end(struct verbs_node_port *port);
 
 /* ------------------------------------------------------------------ deferred_disconnect.c */

@@ -70,7 +70,7 @@ void verbs_offer_lose(struct verbs_node_port *port, struct verbs_node_offer *off
 void verbs_offer_revoke(struct verbs_node_port *port, struct verbs_node_offer *made)
 {
     verbs_grant_end(port, made);
-    if (made->state == VERBS_LOST && !made->told)
+    if (made->state == VERBS_LOST && !made->loss_reported)
         port->untold--;
     HASH_DELETE(hh, port->offers, made);
     if (made->preparing)

@@ -85,14 +85,14 @@ int verbs_pool_classes_take(struct verbs_pool_classes *classes, uint64_t pages)
         return at;
     }
     uint32_t raised = classes->size_class[size_class].wanted * 2 + 1;
-    uint32_t most = max_wanted(classes, size_class);
-    classes->size_class[size_class].wanted = raised < most ? raised : most;
+    uint32_t max = max_wanted(classes, size_class);
+    classes->size_class[size_class].wanted = raised < max ? raised : max;
     return VERBS_CLASS_NONE;
 }
 
 /* The size_class that was asked for longest ago and has extents, among those asked for before @p
  * size_class; nothing is taken from it that it would get back next. */
-static int least_asked(const struct verbs_pool_classes *classes, int size_class)
+static int min_asked(const struct verbs_pool_classes *classes, int size_class)
 {
     int found = VERBS_CLASS_NONE;
     for (int at = 0; at < VERBS_CLASSES; at++)
@@ -104,7 +104,7 @@ static int least_asked(const struct verbs_pool_classes *classes, int size_class)
     return found;
 }
 
-static int most_asked_shortage(const struct verbs_pool_classes *classes)
+static int max_asked_shortage(const struct verbs_pool_classes *classes)
 {
     int found = VERBS_CLASS_NONE;
     for (int at = 0; at < VERBS_CLASSES; at++)
@@ -117,7 +117,7 @@ static int most_asked_shortage(const struct verbs_pool_classes *classes)
 
 enum verbs_pool_step verbs_pool_classes_next(struct verbs_pool_classes *classes, int *size_class)
 {
-    int missing = most_asked_shortage(classes);
+    int missing = max_asked_shortage(classes);
     if (missing == VERBS_CLASS_NONE)
         return VERBS_POOL_REST;
     uint64_t pages = verbs_class_pages(missing);
@@ -125,7 +125,7 @@ enum verbs_pool_step verbs_pool_classes_next(struct verbs_pool_classes *classes,
         *size_class = missing;
         return VERBS_POOL_MAKE;
     }
-    int victim = least_asked(classes, missing);
+    int victim = min_asked(classes, missing);
     if (victim == VERBS_CLASS_NONE) {
         classes->size_class[missing].wanted = classes->size_class[missing].present;
         return verbs_pool_classes_next(classes, size_class);

@@ -8,73 +8,73 @@
 
 #include "transport/verbs/node/node.h"
 
-enum { SLOTS_PER_SLAB = 128 };
+enum { BUFFERS_PER_CHUNK = 128 };
 
 struct verbs_send_buffer_chunk {
     struct verbs_send_buffer_chunk *next;
     uint8_t *bytes;
     struct ibv_mr *mr;
-    struct verbs_send_buffer slot[SLOTS_PER_SLAB];
+    struct verbs_send_buffer buffer[BUFFERS_PER_CHUNK];
 };
 
-enum { SLAB_BYTES = SLOTS_PER_SLAB * VERBS_MESSAGE_MAX };
+enum { CHUNK_BYTES = BUFFERS_PER_CHUNK * VERBS_MESSAGE_MAX };
 
 /* Returns one of its slots; the others are free. */
-static struct verbs_send_buffer *add_slab(struct verbs_node_port *port)
+static struct verbs_send_buffer *add_chunk(struct verbs_node_port *port)
 {
-    struct verbs_send_buffer_chunk *slab = calloc(1, sizeof *slab);
-    if (slab == NULL)
+    struct verbs_send_buffer_chunk *chunk = calloc(1, sizeof *chunk);
+    if (chunk == NULL)
         return NULL;
-    slab->bytes =
-        mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (slab->bytes == MAP_FAILED)
-        goto free_slab;
-    slab->mr = ibv_reg_mr(port->pd, slab->bytes, SLAB_BYTES, IBV_ACCESS_LOCAL_WRITE);
-    if (slab->mr == NULL) {
+    chunk->bytes =
+        mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (chunk->bytes == MAP_FAILED)
+        goto free_chunk;
+    chunk->mr = ibv_reg_mr(port->pd, chunk->bytes, CHUNK_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    if (chunk->mr == NULL) {
         verbs_explain(&port->device, "cannot register memory for messages", errno);
         goto unmap;
     }
-    for (int i = 0; i < SLOTS_PER_SLAB; i++)
-        slab->slot[i] = (struct verbs_send_buffer){.mr = slab->mr,
-                                                   .bytes = slab->bytes + i * VERBS_MESSAGE_MAX};
-    pthread_mutex_lock(&port->slots_lock);
-    for (int i = 1; i < SLOTS_PER_SLAB; i++)
-        LL_PREPEND(port->slots, &slab->slot[i]);
-    LL_PREPEND(port->slabs, slab);
-    pthread_mutex_unlock(&port->slots_lock);
-    return &slab->slot[0];
+    for (int i = 0; i < BUFFERS_PER_CHUNK; i++)
+        chunk->buffer[i] = (struct verbs_send_buffer){
+            .mr = chunk->mr, .bytes = chunk->bytes + i * VERBS_MESSAGE_MAX};
+    pthread_mutex_lock(&port->send_buffers_lock);
+    for (int i = 1; i < BUFFERS_PER_CHUNK; i++)
+        LL_PREPEND(port->send_buffers, &chunk->buffer[i]);
+    LL_PREPEND(port->send_buffer_chunks, chunk);
+    pthread_mutex_unlock(&port->send_buffers_lock);
+    return &chunk->buffer[0];
 unmap:
-    munmap(slab->bytes, SLAB_BYTES);
-free_slab:
-    free(slab);
+    munmap(chunk->bytes, CHUNK_BYTES);
+free_chunk:
+    free(chunk);
     return NULL;
 }
 
 struct verbs_send_buffer *verbs_send_buffer_get(struct verbs_node_port *port)
 {
-    pthread_mutex_lock(&port->slots_lock);
-    struct verbs_send_buffer *slot = port->slots;
-    if (slot != NULL)
-        port->slots = slot->next;
-    pthread_mutex_unlock(&port->slots_lock);
-    return slot != NULL ? slot : add_slab(port);
+    pthread_mutex_lock(&port->send_buffers_lock);
+    struct verbs_send_buffer *buffer = port->send_buffers;
+    if (buffer != NULL)
+        port->send_buffers = buffer->next;
+    pthread_mutex_unlock(&port->send_buffers_lock);
+    return buffer != NULL ? buffer : add_chunk(port);
 }
 
-void verbs_send_buffer_put(struct verbs_node_port *port, struct verbs_send_buffer *slot)
+void verbs_send_buffer_put(struct verbs_node_port *port, struct verbs_send_buffer *buffer)
 {
-    pthread_mutex_lock(&port->slots_lock);
-    LL_PREPEND(port->slots, slot);
-    pthread_mutex_unlock(&port->slots_lock);
+    pthread_mutex_lock(&port->send_buffers_lock);
+    LL_PREPEND(port->send_buffers, buffer);
+    pthread_mutex_unlock(&port->send_buffers_lock);
 }
 
 void verbs_send_buffers_end(struct verbs_node_port *port)
 {
-    while (port->slabs != NULL) {
-        struct verbs_send_buffer_chunk *slab = port->slabs;
-        port->slabs = slab->next;
-        ibv_dereg_mr(slab->mr);
-        munmap(slab->bytes, SLAB_BYTES);
-        free(slab);
+    while (port->send_buffer_chunks != NULL) {
+        struct verbs_send_buffer_chunk *chunk = port->send_buffer_chunks;
+        port->send_buffer_chunks = chunk->next;
+        ibv_dereg_mr(chunk->mr);
+        munmap(chunk->bytes, CHUNK_BYTES);
+        free(chunk);
     }
-    port->slots = NULL;
+    port->send_buffers = NULL;
 }
