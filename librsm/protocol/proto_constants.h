@@ -59,7 +59,7 @@ enum rsm_record_event {
                                    the exporter has cut the importer off */
     RSM_RECORD_UNAVAILABLE = 5, /* the exporter asks its importers to leave; the memory is still
                                    shared */
-    RSM_RECORD_OVERFLOW = 6, /* RSM_RECORDS_KEPT records, or as many as the user may have, were not
+    RSM_RECORD_OVERFLOW = 6, /* RSM_MAILBOX_MAX records, or as many as the user may have, were not
                                 fetched, so that later ones were lost */
 };
 
@@ -107,7 +107,8 @@ enum rsm_shares_resource {
     RSM_SHARES_FORWARDS = 5,    /* requests that other hosts have not answered yet */
     RSM_SHARES_RECORDS = 6,     /* records and messages that nobody has fetched yet */
     RSM_SHARES_INTERRUPTS = 7,
-    RSM_SHARES_COUNT = 8,
+    RSM_SHARES_THREADS = 8, /* that transports keep for connections */
+    RSM_SHARES_COUNT = 9,
 };
 
 #endif
