@@ -205,7 +205,7 @@ static enum rsm_status sleep_for_event(struct rsmcore_event *event,
 static enum rsm_status wait_for_event(struct rsmcore_event *event, int timeout_ms)
 {
     struct rsm_event_counter *counter;
-    int64_t deadline = rsm_deadline(timeout_ms);
+    int64_t deadline = timeout_ms != 0 ? rsm_deadline(timeout_ms) : 0; /* without the clock */
     enum rsm_status status;
     do /* a daemon that does not answer now may do so later */
         status = own_counter(event, &counter);

@@ -104,7 +104,7 @@ enum rsm_status rsmcore_interrupt_descriptor(struct rsmcore_interrupt *interrupt
 
 struct rsmcore_event *rsmcore_interrupt_event(const struct rsmcore_interrupt *interrupt)
 {
-    return interrupt->event;
+    return interrupt->mailbox.event;
 }
 
 /* ---------------------------------------------------------------- taking */
@@ -122,12 +122,14 @@ static void copy_out(const struct rsm_mailbox_entry *message, void *data, size_t
 enum rsm_status rsmcore_interrupt_wait(struct rsmcore_interrupt *interrupt, int timeout_ms,
                                        void *data, size_t *length)
 {
+    if (interrupt->kind == RSM_INTERRUPT_PLAIN)
+        return rsmcore_event_wait(interrupt->mailbox.event, timeout_ms);
     int64_t end = rsm_deadline(timeout_ms);
     const struct rsm_mailbox_entry *message;
     enum rsm_status status;
     do {
         status = rsmcore_event_wait(interrupt->mailbox.event, rsm_deadline_left_ms(end));
-        if (status != RSM_ST_OK || interrupt->kind == RSM_INTERRUPT_PLAIN)
+        if (status != RSM_ST_OK)
             return status;
         pthread_mutex_lock(&interrupt->mailbox.lock);
         status = rsmcore_mailbox_take(&interrupt->mailbox, &message);

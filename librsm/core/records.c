@@ -141,5 +141,5 @@ enum rsm_status rsmcore_records_descriptor(struct rsmcore_records *records, int 
 
 struct rsmcore_event *rsmcore_records_event(const struct rsmcore_records *records)
 {
-    return records->event;
+    return records->mailbox.event;
 }
