@@ -51,14 +51,16 @@ bool rsmcore_event_is_due_soon(const struct rsmcore_event *event)
 }
 
 /* By the call that every kernel has, where there is only one. */
-static void sleep_on(const struct word *words, unsigned count)
+static unsigned sleep_on(const struct word *words, unsigned count)
 {
+    long woken;
     const struct timespec until = rsm_timespec(rsm_deadline(RSMCORE_EVENT_LOOK_MS));
     if (count == 1)
-        syscall(SYS_futex, (uintptr_t)words->address, FUTEX_WAIT_BITSET, (uint32_t)words->value,
-                &until, NULL, FUTEX_BITSET_MATCH_ANY);
+        woken = syscall(SYS_futex, (uintptr_t)words->address, FUTEX_WAIT_BITSET,
+                        (uint32_t)words->value, &until, NULL, FUTEX_BITSET_MATCH_ANY);
     else
-        syscall(FUTEX_WAITV_NUMBER, words, count, 0, &until, CLOCK_MONOTONIC);
+        woken = syscall(FUTEX_WAITV_NUMBER, words, count, 0, &until, CLOCK_MONOTONIC);
+    return woken < 0 ? count : (unsigned)woken;
 }
 
 static struct word word_at(const _Atomic uint32_t *address, uint32_t value)
@@ -66,21 +68,26 @@ static struct word word_at(const _Atomic uint32_t *address, uint32_t value)
     return (struct word){.value = value, .address = (uintptr_t)address, .flags = WORD_OF_32_BITS};
 }
 
-void rsmcore_event_sleep(struct rsmcore_event *const events[], unsigned count,
-                         _Atomic uint32_t *word, uint32_t seen)
+void rsmcore_event_announce(struct rsmcore_event *event)
+{
+    atomic_fetch_add(&atomic_load(&event->counter)->waiters, 1);
+}
+
+void rsmcore_event_retract(struct rsmcore_event *event)
+{
+    atomic_fetch_sub(&atomic_load(&event->counter)->waiters, 1);
+}
+
+unsigned rsmcore_event_sleep(struct rsmcore_event *const events[], unsigned count,
+                             _Atomic uint32_t *word, uint32_t seen)
 {
     struct word words[RSMCORE_EVENT_SLEEP_MAX];
     unsigned all = count;
-    for (unsigned i = 0; i < count; i++) {
-        struct rsm_event_counter *counter = atomic_load(&events[i]->counter);
-        atomic_fetch_add(&counter->waiters, 1);
-        words[i] = word_at(&counter->pending, 0);
-    }
+    for (unsigned i = 0; i < count; i++)
+        words[i] = word_at(&atomic_load(&events[i]->counter)->pending, 0);
     if (word != NULL)
         words[all++] = word_at(word, seen);
-    sleep_on(words, all);
-    for (unsigned i = 0; i < count; i++)
-        atomic_fetch_sub(&atomic_load(&events[i]->counter)->waiters, 1);
+    return sleep_on(words, all);
 }
 
 void rsmcore_event_wake(_Atomic uint32_t *word, int count)

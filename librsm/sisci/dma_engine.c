@@ -115,7 +115,7 @@ static sci_error_t carry_out(struct sisci_dma_engine *engine, struct sisci_dma_c
     return outcome;
 }
 
-/* One transfer: then the thread calls the program. The last turn of a queue that ends comes after it. */
+/* One transfer: then the thread calls the program. The last turn comes after it. */
 static enum sisci_turn move_next(void *argument)
 {
     struct sisci_dma_engine *engine = argument;

@@ -22,6 +22,7 @@ struct sisci_listener {
     const struct sisci_listener_type *type;
     void *source;
     struct sisci_listener *prev, *next;
+    bool announced;                   /* posts to its event wake who sleeps on it */
     bool due;                         /* it needs a turn, whatever its event says */
     bool runs;                        /* a thread is in a turn of it */
     bool over;                        /* it has had its last turn */
@@ -54,8 +55,8 @@ static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 
 /* ------------------------------------------------------------------ fork */
 
-/* Threads and listeners are the parent's. Where a callback forks, the child's thread is the program's
- * alone. */
+/* Threads and listeners are the parent's. Where a callback forks, the child's thread is the
+ * program's alone. */
 static void begin_anew(void)
 {
     self = NULL;
@@ -120,8 +121,8 @@ static void call_threads(int count)
 
 static void *run(void *unused);
 
-/* See to it that a thread comes to each listener that has work or may get some. False: there is none,
- * and no memory for one. */
+/* See to it that a thread comes to each listener that has work or may get some. False: there is
+ * none, and none can be made. */
 static bool attend(void)
 {
     const struct sisci_listener *listener = all;
@@ -209,10 +210,26 @@ static void take_out(struct sisci_listener *listener)
 }
 
 /* Called with the lock held. */
+static void begin_turn(struct sisci_listener *listener)
+{
+    if (listener->announced)
+        rsmcore_event_retract(event_of(listener));
+    listener->announced = false;
+    listener->runs = true;
+    listener->due = false;
+}
+
+/* Called with the lock held. What has been posted meanwhile woke nobody. */
 static void end_turn(struct sisci_listener *listener, bool last)
 {
+    struct rsmcore_event *event = last ? NULL : event_of(listener);
     listener->runs = false;
     listener->over = last;
+    if (event != NULL) {
+        rsmcore_event_announce(event);
+        listener->announced = true;
+        listener->due |= rsmcore_event_is_due(event);
+    }
     if (last && listener->sleepers > 0)
         call_threads(INT_MAX);
     if (last)
@@ -229,8 +246,8 @@ static void end_with_thread(void *listener)
     rsmcore_fork_unlock(&lock);
 }
 
-/* Until there is nothing to do, also for the moment in which the next event would not find the thread
- * asleep. False: there may be more later. */
+/* Until there is nothing to do, also for the moment in which the next event would not find the
+ * thread asleep. False: there may be more later. */
 static bool take_turns(struct sisci_listener *listener)
 {
     const struct rsmcore_event *event;
@@ -248,8 +265,7 @@ static bool take_turns(struct sisci_listener *listener)
 static bool serve(struct sisci_listener *listener)
 {
     bool last;
-    listener->runs = true;
-    listener->due = false;
+    begin_turn(listener);
     (void)attend();
     rsmcore_fork_unlock(&lock);
     self = listener;
@@ -288,34 +304,42 @@ static void allow_faults(void)
     pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
 }
 
-static void sleep_in(struct bed *bed)
+/* Returns the listener whose event has come, if it is known. */
+static struct sisci_listener *sleep_in(struct bed *bed)
 {
     go_to_bed(bed);
     (void)attend(); /* it may be too narrow */
     rsmcore_fork_unlock(&lock);
-    rsmcore_event_sleep(bed->events, bed->count, bed->hears_calls ? &calls : NULL, bed->calls_seen);
+    unsigned woken = rsmcore_event_sleep(bed->events, bed->count, bed->hears_calls ? &calls : NULL,
+                                         bed->calls_seen);
     rsmcore_fork_lock(&lock);
     get_up(bed);
     bed->idle_sleeps++;
+    struct sisci_listener *woke = woken < bed->count ? bed->listeners[woken] : NULL;
+    return woke != NULL && can_have_turn(woke) && rsmcore_event_is_due(bed->events[woken]) ? woke
+                                                                                           : NULL;
 }
 
 static void *run(void *unused)
 {
     struct bed bed = {.count = 0};
+    struct sisci_listener *work = NULL;
     bool is_own = true;
     (void)unused;
     allow_faults();
     rsmcore_fork_lock(&lock);
     while (is_own) {
         called = false;
-        struct sisci_listener *work = find_work();
+        if (work == NULL)
+            work = find_work();
+        if (work == NULL && is_spare(&bed))
+            break;
         if (work != NULL) {
             bed.idle_sleeps = 0;
             is_own = do_work(work);
-        } else if (is_spare(&bed)) {
-            break;
+            work = NULL;
         } else {
-            sleep_in(&bed);
+            work = sleep_in(&bed);
         }
     }
     if (is_own)

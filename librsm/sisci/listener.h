@@ -4,19 +4,19 @@
  * The threads that call programs back, and those that move bytes for DMA queues and blocks. Of all
  * signals only those of faults reach them.
  *
- * A listener is what a thread does for one resource: nobody else does it at the same time. All
- * listeners share the threads. A thread sleeps on the events of all listeners. Whoever of them wakes
- * first serves the listener whose event has come, and before he does so he sees to it that another
- * thread sleeps on the others: callbacks may wait for each other. So there are as many threads as
- * callbacks run at that moment, and one or two that sleep. What a callback costs is one wake-up, as
- * if its listener had a thread of its own.
+ * A listener is what threads do for one resource, in turns: no two threads are in a turn of it at
+ * the same time. All listeners share the threads. A thread sleeps on the events of all listeners.
+ * The one that wakes takes the turn, and before it does so it sees to it that another thread sleeps
+ * on the other events: callbacks may wait for each other. So there are as many threads as callbacks
+ * run at that moment, and one or two that sleep. A callback costs one wake-up, as if its listener
+ * had a thread of its own.
  *
  * Where the kernel cannot sleep on several events (before Linux 5.16), each listener with an event
  * has a thread that sleeps on it.
  *
  * A listener works on a source, which is the core's object and what the callback needs, and not on
- * the resource: a callback may end its own resource, and then the source is needed until the callback
- * has returned.
+ * the resource: a callback may end its own resource, and then the source is needed until the
+ * callback has returned.
  */
 #ifndef SISCI_LISTENER_H
 #define SISCI_LISTENER_H
@@ -39,7 +39,7 @@ struct sisci_listener_type {
     /** The event that says that there is something to do; NULL: there is none yet. Does not wait.
      *  NULL: there never is one, and sisci_listener_wake() says it. */
     struct rsmcore_event *(*event)(const void *source);
-    /** Do what there is to do, without waiting for more. A program is called by sisci_call_deep(). */
+    /** Do what there is to do, and do not wait for more. Calls programs by sisci_call_deep(). */
     enum sisci_turn (*take_turn)(void *source);
     /** Release the source. Nobody uses it. */
     void (*finish)(void *source);
@@ -56,10 +56,10 @@ void sisci_listener_wake(struct sisci_listener *listener);
 void sisci_listener_wake_next(struct sisci_listener *listener);
 
 /**
- * End it. The source has been cancelled and the listener woken, so that the next turn is the last. When
- * this returns the callback runs no more and the source has been released. Where that would be waiting
- * for oneself - in the listener's own callback, or in one that such a callback waits for - that happens
- * when the callback has returned: false.
+ * End it. The source has been cancelled and the listener woken, so that the next turn is the last.
+ * When this returns the callback runs no more and the source has been released. Where that would be
+ * waiting for oneself - in the listener's own callback, or in one that such a callback waits for -
+ * that happens when the callback has returned: false.
  */
 bool sisci_listener_end(struct sisci_listener *listener);
 

@@ -136,8 +136,8 @@ CONFORMANCE(X, 30, "32 interrupts and 4 queues with callbacks have two threads, 
 
 /* ---------------------------------------------------------------- callbacks that wait */
 
-/* A chain of resources. The callback of each makes an interrupt, rouses the next one, and waits until
- * that one has connected back and the callback of the interrupt has been called. */
+/* A chain of resources. The callback of each makes an interrupt, rouses the next one, and waits
+ * until that one has connected back and the callback of the interrupt has been called. */
 enum { DEPTH = 8, ANSWER = 1000 };
 
 static struct level {
