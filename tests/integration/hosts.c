@@ -2,9 +2,7 @@
 #include "hosts.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
