@@ -87,7 +87,7 @@ static enum rsm_status import_open(const struct rsm_controller_info *info, struc
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
     made->base.caps =
-        RSM_CAP_REMOTE_SIGNAL | RSM_CAP_LOCAL_MEMORY | RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE;
+        RSM_CAP_REMOTE_SIGNAL | RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE;
     made->epoch = verbs_process_epoch();
     enum rsm_status status = verbs_device_open_for(info, &made->options, &made->device);
     if (status != RSM_ST_OK) {
