@@ -102,6 +102,8 @@ static enum rsm_status connect_with(struct importing *self, const struct ticket 
         uint8_t more[64]; /* of a later version */
     } later = {.offer = ticket->offer};
     later.offer.size = direct_later ? sizeof later : sizeof later.offer;
+    later.offer.address = ""; /* the node's pointer means nothing here */
+    later.offer.request = NULL;
     return rsmcore_conn_open(self->port, &later.offer, claim.size, claim.rights, &self->conn);
 }
 
@@ -205,7 +207,17 @@ bool await_count(atomic_uint *counter, unsigned least, int timeout_ms)
     return true;
 }
 
-bool await_connected(unsigned count)
+void reaches(pid_t pid, atomic_uint *counter, unsigned least)
 {
-    return await_count(&shared->connected, count, PATIENCE_MS);
+    uint64_t deadline = direct_now_ms() + PATIENCE_MS;
+    siginfo_t ended = {.si_pid = 0};
+    while (atomic_load(counter) < least && ended.si_pid == 0 && direct_now_ms() < deadline) {
+        sleep_ms(1);
+        HOLDS(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0);
+    }
+    if (atomic_load(counter) >= least)
+        return;
+    if (ended.si_pid != 0)
+        succeeds(pid); /* or says why not */
+    HOLDS(atomic_load(counter) >= least);
 }
