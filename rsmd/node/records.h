@@ -2,13 +2,7 @@
 /**
  * @file
  * Records: who connected to a segment, disconnected or was lost, for exporters that ask; and what
- * became of the segment, for importers that ask. rsmd keeps them in order until they have been
- * fetched. A counter beside them (counters.h) is posted to once for each, so that their reader can
- * sleep.
- *
- * Whoever may connect can make records, so that there is a bound for each reader, and his user's
- * share (RSMD_RECORDS) beyond that. Records that find no room are counted, and the reader is told
- * of them by one record in their place.
+ * became of the segment, for importers that ask. Each of them has a mailbox (mailbox.h) for them.
  */
 #ifndef RSMD_RECORDS_H
 #define RSMD_RECORDS_H
@@ -16,15 +10,13 @@
 #include "node/call.h"
 
 struct rsmd_importer;
-struct rsmd_records;
+struct rsmd_mailbox;
 
 /** Keep records for a handle from now on; *records is NULL until then. @p account pays for them.
  *  RSM_ST_OK, also if that is so already; RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
-enum rsm_status rsmd_records_begin(struct rsmd_account *account, struct rsmd_records **records);
+enum rsm_status rsmd_records_begin(struct rsmd_account *account, struct rsmd_mailbox **records);
 /** Forget them all; NULL is harmless. */
-void rsmd_records_end(struct rsmd_account *account, struct rsmd_records **records);
-/** The counter of them. */
-struct rsmd_events *rsmd_records_events(struct rsmd_records *records);
+void rsmd_records_end(struct rsmd_mailbox **records);
 
 /** Note what an importer did, for its exporter. */
 void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *exported,
