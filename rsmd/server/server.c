@@ -176,10 +176,9 @@ static bool make_events(struct rsmd_server *server)
         rsmd_worker_new(server->base, &(struct rsmd_worker_limits){.threads = THREADS_MAX,
                                                                    .per_owner = THREADS_PER_USER});
     return rsmd_connections_init(server) && rsmd_endings_init(server, server->base) &&
-           rsmd_unread_init(server, server->base) &&
-           server->node->worker != NULL && server->fabric != NULL && server->accepting != NULL &&
-           server->accept_again != NULL && server->unused != NULL &&
-           server->greeting_over != NULL && server->signalled != NULL;
+           rsmd_unread_init(server, server->base) && server->node->worker != NULL &&
+           server->fabric != NULL && server->accepting != NULL && server->accept_again != NULL &&
+           server->unused != NULL && server->greeting_over != NULL && server->signalled != NULL;
 }
 
 static void free_event(struct event *event)
