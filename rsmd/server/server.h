@@ -38,6 +38,7 @@ struct rsmd_server {
     struct rsmd_connection *ending; /* whose clients have gone, and something of theirs has not */
     struct event *ending_goes_on;   /* timer */
     struct rsmd_connection *unread; /* whose clients have descriptors to read */
+    uint64_t unread_count;          /* of these descriptors */
     struct rsmd_connection *held;   /* whose next requests wait for that */
     struct event *unread_timer;     /* looks at both */
     uint32_t greeted_count;

@@ -2,12 +2,14 @@
 #include "server/unread.h"
 
 #include <event2/event.h>
+#include <inttypes.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
+#include "node/refusals.h"
 #include "server/connection.h"
 
-enum { LOOKS = 256 /* by the timer */, FEW_LOOKS = 16 /* before a request */ };
+enum { LOOKS = 256 /* at once */ };
 static const struct timeval between_looks = {.tv_usec = 10000};
 
 /* ------------------------------------------------------------------ one connection */
@@ -37,8 +39,8 @@ void rsmd_unread_sent(struct rsmd_connection *connection, unsigned descriptors)
     if (connection->unread == 0)
         DL_APPEND2(connection->server->unread, connection, unread_prev, unread_next);
     connection->unread += descriptors;
+    connection->server->unread_count += descriptors;
     user_of(connection)->unread += descriptors;
-    rsmd_share_charge(connection->client.account, RSMD_DESCRIPTORS, descriptors);
     look_later(connection->server);
 }
 
@@ -54,19 +56,19 @@ static void discharge(struct rsmd_connection *connection)
     unsigned descriptors = connection->unread;
     DL_DELETE2(connection->server->unread, connection, unread_prev, unread_next);
     connection->unread = 0;
+    connection->server->unread_count -= descriptors;
     user_of(connection)->unread -= descriptors;
-    rsmd_share_give(connection->client.account, RSMD_DESCRIPTORS, descriptors);
     void (*close_socket)(struct rsmd_connection *) = connection->close_when_read;
     if (close_socket != NULL)
         close_socket(connection);
 }
 
 /* Those that are still unread go to the end, behind those that this look did not get to. */
-static void look(struct rsmd_server *server, unsigned looks)
+static void look(struct rsmd_server *server)
 {
     bool more = server->unread != NULL;
     const struct rsmd_connection *last = more ? server->unread->unread_prev : NULL;
-    for (unsigned i = 0; i < looks && more; i++) {
+    for (unsigned i = 0; i < LOOKS && more; i++) {
         struct rsmd_connection *each = server->unread;
         more = each != last;
         if (has_unread(each)) {
@@ -80,15 +82,29 @@ static void look(struct rsmd_server *server, unsigned looks)
 
 /* ------------------------------------------------------------------ those who wait */
 
+/* Whether one more reply fits, whatever it brings. */
+static bool has_room(const struct rsmd_server *server, const struct rsmd_account *user)
+{
+    const struct rsmd_quota *quota = &user->shares->quota[RSMD_DESCRIPTORS];
+    uint64_t one = user->privileged ? quota->total : quota->one;
+    uint64_t all = user->privileged ? quota->total : quota->users;
+    return user->unread + RSM_PROTO_FDS_MAX <= one &&
+           server->unread_count + RSM_PROTO_FDS_MAX <= all;
+}
+
 bool rsmd_unread_holds(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
-    look(server, FEW_LOOKS);
-    if (user_of(connection)->unread == 0 ||
-        rsmd_share_fits(connection->client.account, RSMD_DESCRIPTORS, RSM_PROTO_FDS_MAX))
+    const struct rsmd_account *user = user_of(connection);
+    if (user->unread == 0 || !connection->client.greeted || has_room(server, user))
         return false;
-    if (!connection->held)
-        DL_APPEND2(server->held, connection, held_prev, held_next);
+    if (connection->held)
+        return true;
+    rsmd_log_of_user(server->node, user->key.uid,
+                     "the requests of user %u wait: %" PRIu64
+                     " descriptors in replies have not been read",
+                     (unsigned)user->key.uid, user->unread);
+    DL_APPEND2(server->held, connection, held_prev, held_next);
     connection->held = true;
     return true;
 }
@@ -112,7 +128,7 @@ static void on_time(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd, (void)what;
     struct rsmd_server *server = argument;
-    look(server, LOOKS);
+    look(server);
     let_held_ask(server);
     if (server->unread != NULL)
         look_later(server);
