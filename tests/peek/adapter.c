@@ -284,8 +284,11 @@ void *peek_adapter(void *argument)
             break;
         /* Backwards, for one that ends gives its place to the last. */
         for (unsigned i = count; i-- > 0;)
-            if (ready[i].revents != 0 && !serve(port, &port->links[i]))
+            if (ready[i].revents != 0 && !serve(port, &port->links[i])) {
                 end_link(port, i);
+                if (PEEK_MISTAKE == PEEK_FRAGILE)
+                    return NULL;
+            }
         if (ready[count].revents != 0)
             take_importer(port);
     }

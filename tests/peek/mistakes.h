@@ -16,6 +16,8 @@ enum peek_mistake {
     PEEK_UNMASKED,   /* the thread in rsmd takes its signals */
     PEEK_FREE,       /* the offer names no descriptors of the connection */
     PEEK_HELD_UP,    /* revoke() waits for the importer */
+    PEEK_ALL,        /* revoke() cuts the other importers off, too */
+    PEEK_FRAGILE,    /* the adapter ends with the first importer that has gone */
 };
 
 #ifndef PEEK_MISTAKE

@@ -223,6 +223,9 @@ static void peek_revoke(struct rsm_node_port *base, struct rsm_node_offer *made)
         return;
     pthread_mutex_lock(&port->lock);
     close_sockets(port, granted);
+    for (struct peek_node_offer *other = port->offers; other != NULL; other = other->next)
+        if (PEEK_MISTAKE == PEEK_ALL)
+            close_sockets(port, other);
     struct peek_node_offer **place = &port->offers;
     while (*place != granted)
         place = &(*place)->next;

@@ -181,8 +181,8 @@ enum ending ending_of(pid_t pid, int timeout_ms);
 /** It must end well within PATIENCE_MS. */
 void succeeds(pid_t pid);
 void killed(pid_t pid);
-/** Wait until shared->connected is that many; false: it took too long. */
-bool await_connected(unsigned count);
+/** An importer brings a counter to at least that, before it ends; else the check fails. */
+void reaches(pid_t pid, atomic_uint *counter, unsigned least);
 /** Wait until a counter is at least that. */
 bool await_count(atomic_uint *counter, unsigned least, int timeout_ms);
 

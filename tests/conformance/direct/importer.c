@@ -205,7 +205,17 @@ bool await_count(atomic_uint *counter, unsigned least, int timeout_ms)
     return true;
 }
 
-bool await_connected(unsigned count)
+void reaches(pid_t pid, atomic_uint *counter, unsigned least)
 {
-    return await_count(&shared->connected, count, PATIENCE_MS);
+    uint64_t deadline = direct_now_ms() + PATIENCE_MS;
+    siginfo_t ended = {.si_pid = 0};
+    while (atomic_load(counter) < least && ended.si_pid == 0 && direct_now_ms() < deadline) {
+        sleep_ms(1);
+        HOLDS(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0);
+    }
+    if (atomic_load(counter) >= least)
+        return;
+    if (ended.si_pid != 0)
+        succeeds(pid); /* or says why not */
+    HOLDS(atomic_load(counter) >= least);
 }

@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# found.sh PROGRAM CHECK MODULE: the check fails over the module, and by itself, not by a crash of the program.
+# found.sh PROGRAM MODULE CHECK...: each check fails over the module, and as a check, not by a crash of the program.
 set -u
-output=$("$1" --module "$3" --test "$2" 2>&1)
-status=$?
-echo "$output"
-[ $status -eq 1 ] || {
-    echo "status $status, not 1"
-    exit 1
-}
-echo "$output" | grep -q "^FAILED  $2 " || {
-    echo "$2 has not failed"
-    exit 1
-}
+program=$1 module=$2 failed=0
+shift 2
+for check in "$@"; do
+    output=$("$program" --module "$module" --test "$check" 2>&1)
+    status=$?
+    echo "$output"
+    if [ $status -ne 1 ] || ! echo "$output" | grep -q "^FAILED  $check "; then
+        echo "$check has not found the mistake: status $status"
+        failed=1
+    fi
+done
+exit $failed

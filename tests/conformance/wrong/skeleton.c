@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,18 +16,27 @@
 
 enum {
     NONE,
-    GRANTED,   /* the descriptor of an offer for reading can write */
-    LEAK,      /* a connect that is refused keeps a descriptor */
-    STATUS,    /* and returns a status of its own */
-    INHERITED, /* descriptors are not close-on-exec */
-    SHORT,     /* a long put moves less than it should */
-    TORN,      /* an element moves byte by byte */
-    FENCE,     /* writes take place in another order, whatever order() says */
-    EARLY,     /* complete() returns before the data is there */
-    STALE,     /* a get returns what it returned the last time */
-    FORKED,    /* a child and its parent share the place in the file */
-    UNSEALED,  /* whoever has an extent's descriptor can shrink it */
-    LONGER,    /* writes as much as the caller's structure is long */
+    GRANTED,    /* the descriptor of an offer for reading can write */
+    LEAK,       /* a connect that is refused keeps a descriptor */
+    STATUS,     /* and returns a status of its own */
+    INHERITED,  /* descriptors are not close-on-exec */
+    SHORT,      /* a long put moves less than it should */
+    TORN,       /* an element moves byte by byte */
+    FENCE,      /* writes take place in another order, whatever order() says */
+    EARLY,      /* complete() returns before the data is there */
+    STALE,      /* a get returns what it returned the last time */
+    FORKED,     /* a child and its parent share the place in the file */
+    UNSEALED,   /* whoever has an extent's descriptor can shrink it */
+    LONGER,     /* writes as much as the caller's structure is long */
+    BELIEVING,  /* connects by an offer that makes no sense */
+    SWAPPED,    /* an element arrives in another byte order */
+    CUT_VECTOR, /* a vector ends at its first empty entry */
+    BOUNCED,    /* threads share a buffer */
+    FEW_PIECES, /* a segment has at most 16 */
+    IDLE,       /* a work ends before its data has moved */
+    MAPPED,     /* a mapping can be stored to, whatever its rights */
+    KEPT,       /* disconnect() keeps a descriptor */
+    PILED_UP,   /* revoke() keeps one of the daemon's */
 };
 
 /* Of the skeleton's own calls. */
@@ -77,6 +87,8 @@ static enum rsm_status wrong_open(const struct rsm_controller_info *info, struct
         (*port)->caps = RSM_CAP_FAULT_SAFE;
     if (status == RSM_ST_OK && MISTAKE == FORKED)
         (*port)->caps = RSM_CAP_FORK;
+    if (status == RSM_ST_OK && MISTAKE == MAPPED)
+        (*port)->caps = RSM_CAP_MAP;
     return status;
 }
 
@@ -91,7 +103,18 @@ static enum rsm_status wrong_connect(struct rsm_port *port, const struct rsm_off
         close(copy);
     if (MISTAKE == STATUS && status == RSM_ST_PROTOCOL)
         return RSM_ST_NOT_FOUND;
+    if (MISTAKE == BELIEVING && status == RSM_ST_PROTOCOL) {
+        const struct rsm_offer nothing = {.size = sizeof nothing, .fd_count = 0};
+        return skeleton_connect(port, &nothing, 0, 0, conn);
+    }
     return status;
+}
+
+static void wrong_disconnect(struct rsm_conn *conn)
+{
+    if (MISTAKE == KEPT && skeleton_of(conn)->count > 0)
+        skeleton_of(conn)->count--;
+    skeleton_disconnect(conn);
 }
 
 /* ------------------------------------------------------------------ writes that wait */
@@ -183,6 +206,50 @@ static enum rsm_status put_less(struct rsm_conn *conn, uint64_t offset, const vo
     return skeleton_put(conn, offset, src, length < LONG_PUT ? length : LONG_PUT);
 }
 
+static enum rsm_status put_bounced(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                   size_t length)
+{
+    static char bounce[1 << 12];
+    if (length > sizeof bounce)
+        return skeleton_put(conn, offset, src, length);
+    memcpy(bounce, src, length);
+    sched_yield();
+    return skeleton_put(conn, offset, bounce, length);
+}
+
+/* The first that it has written is the last byte of the element. */
+static enum rsm_status put_swapped(struct rsm_conn *conn, uint64_t offset, const void *src,
+                                   unsigned width, size_t count)
+{
+    const char *from = src;
+    char element[8];
+    enum rsm_status status = RSM_ST_OK;
+    for (size_t i = 0; i < count && status == RSM_ST_OK; i++) {
+        for (unsigned k = 0; k < width; k++)
+            element[k] = from[i * width + width - 1 - k];
+        status = skeleton_put(conn, offset + i * width, element, width);
+    }
+    return status;
+}
+
+static enum rsm_status put_vector(struct rsm_conn *conn, const struct rsm_transfer *vec,
+                                  unsigned count, unsigned *done)
+{
+    enum rsm_status status = RSM_ST_OK;
+    for (*done = 0; *done < count && vec[*done].length > 0 && status == RSM_ST_OK; ++*done)
+        status = skeleton_put(conn, vec[*done].remote, vec[*done].local, vec[*done].length);
+    return status;
+}
+
+static enum rsm_status get_vector(struct rsm_conn *conn, const struct rsm_transfer *vec,
+                                  unsigned count, unsigned *done)
+{
+    enum rsm_status status = RSM_ST_OK;
+    for (*done = 0; *done < count && status == RSM_ST_OK; ++*done)
+        status = skeleton_get(conn, vec[*done].remote, vec[*done].local, vec[*done].length);
+    return status;
+}
+
 static enum rsm_status put_bytes(struct rsm_conn *conn, uint64_t offset, const void *src,
                                  unsigned width, size_t count)
 {
@@ -199,6 +266,66 @@ static enum rsm_status get_elements(struct rsm_conn *conn, uint64_t offset, void
     for (size_t i = 0; i < count && status == RSM_ST_OK; i++)
         status = skeleton_get(conn, offset + i * width, (char *)dst + i * width, width);
     return status;
+}
+
+static struct rsm_work works[RSM_WORK_MAX];
+static unsigned work_count;
+
+static enum rsm_status submit_nothing(struct rsm_conn *conn, const struct rsm_work *work)
+{
+    (void)conn;
+    if (work_count == RSM_WORK_MAX)
+        return RSM_ST_BUSY;
+    works[work_count++] = *work;
+    return RSM_ST_OK;
+}
+
+static unsigned poll_works(struct rsm_conn *conn, struct rsm_completion *taken, unsigned most)
+{
+    unsigned count = 0;
+    (void)conn;
+    for (; count < most && work_count > 0; count++)
+        taken[count] = (struct rsm_completion){works[--work_count].cookie, RSM_ST_OK};
+    return count;
+}
+
+static enum rsm_status wait_for_works(struct rsm_conn *conn, int timeout_ms)
+{
+    (void)conn, (void)timeout_ms;
+    return work_count > 0 ? RSM_ST_OK : RSM_ST_NOT_FOUND;
+}
+
+static const struct rsm_completion_ops idle_ops = {
+    .size = sizeof(struct rsm_completion_ops),
+    .submit = submit_nothing,
+    .poll = poll_works,
+    .wait = wait_for_works,
+};
+
+/* The whole segment alone, for loads and stores. */
+static enum rsm_status map_writable(struct rsm_conn *conn, uint64_t offset, size_t length,
+                                    uint32_t rights, bool fixed, void **address)
+{
+    const struct skeleton_conn *skeleton = skeleton_of(conn);
+    char *at = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *next = at;
+    (void)rights;
+    if (at == MAP_FAILED || offset != 0 || fixed)
+        return RSM_ST_MAP_FAILED;
+    for (unsigned i = 0; i < skeleton->count; i++) {
+        const struct offered_piece *piece = &skeleton->pieces[i];
+        if (mmap(next, piece->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                 skeleton->fds[i], (off_t)piece->offset) == MAP_FAILED)
+            return RSM_ST_MAP_FAILED;
+        next += piece->length;
+    }
+    *address = at;
+    return RSM_ST_OK;
+}
+
+static enum rsm_status unmap(struct rsm_conn *conn, void *address, size_t length)
+{
+    (void)conn;
+    return munmap(address, length) == 0 ? RSM_ST_OK : RSM_ST_INVALID;
 }
 
 enum { CACHED = 4, CACHED_BYTES = 8 };
@@ -233,14 +360,23 @@ const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     .open = wrong_open,
     .close = skeleton_close,
     .connect = wrong_connect,
-    .disconnect = skeleton_disconnect,
-    .put = MISTAKE == FENCE   ? put_later
-           : MISTAKE == EARLY ? put_by_thread
-           : MISTAKE == SHORT ? put_less
-                              : skeleton_put,
+    .disconnect = wrong_disconnect,
+    .put = MISTAKE == FENCE     ? put_later
+           : MISTAKE == EARLY   ? put_by_thread
+           : MISTAKE == SHORT   ? put_less
+           : MISTAKE == BOUNCED ? put_bounced
+                                : skeleton_put,
     .get = MISTAKE == STALE ? get_cached : skeleton_get,
-    .put_elems = MISTAKE == TORN ? put_bytes : NULL,
-    .get_elems = MISTAKE == TORN ? get_elements : NULL,
+    .put_elems = MISTAKE == TORN      ? put_bytes
+                 : MISTAKE == SWAPPED ? put_swapped
+                                      : NULL,
+    .get_elems = MISTAKE == TORN || MISTAKE == SWAPPED ? get_elements : NULL,
+    .putv = MISTAKE == CUT_VECTOR ? put_vector : NULL,
+    .getv = MISTAKE == CUT_VECTOR ? get_vector : NULL,
+    .put_complete = MISTAKE == EARLY ? put_by_thread : NULL,
+    .map = MISTAKE == MAPPED ? map_writable : NULL,
+    .unmap = MISTAKE == MAPPED ? unmap : NULL,
+    .completions = MISTAKE == IDLE ? &idle_ops : NULL,
     .order = skeleton_order,
     .complete = MISTAKE == FENCE ? flush_all : skeleton_complete,
 };
@@ -252,8 +388,17 @@ static enum rsm_status wrong_offer(struct rsm_node_port *port,
                                    uint32_t rights, const struct rsm_importer *importer,
                                    struct rsm_offer *offer, struct rsm_node_offer **made)
 {
+    if (MISTAKE == FEW_PIECES && count > 16)
+        return RSM_ST_NO_RESOURCES;
     uint32_t granted = MISTAKE == GRANTED ? RSM_RIGHT_READ | RSM_RIGHT_WRITE : rights;
     return node_offer(port, pieces, count, granted, importer, offer, made);
+}
+
+static void wrong_revoke(struct rsm_node_port *port, struct rsm_node_offer *made)
+{
+    if (MISTAKE == PILED_UP && dup(STDIN_FILENO) < 0)
+        abort();
+    node_revoke(port, made);
 }
 
 static void wrong_attributes(struct rsm_node_port *port, struct rsm_port_attr *attr)
@@ -275,5 +420,5 @@ const struct rsm_node_ops rsm_transport_node_ops_v1 = {
     .extent_make = node_extent_make,
     .extent_free = node_extent_free,
     .offer = wrong_offer,
-    .revoke = node_revoke,
+    .revoke = wrong_revoke,
 };
