@@ -46,6 +46,9 @@ enum rsmcore_fork_rank {
     RSMCORE_FORK_FREEZE,  /* memory that is frozen by mprotect(2): installs a fault handler */
     RSMCORE_FORK_FAULTS,  /* the chain of fault handlers: calls nobody */
 
+    /* What tells whose connections are: first in a child, so that all others find it done. */
+    RSMCORE_FORK_GUARDS,
+
     RSMCORE_FORK_RANKS
 };
 

@@ -3,7 +3,7 @@
 #ifndef RSMD_CONNECT_H
 #define RSMD_CONNECT_H
 
-#include "node/importers.h"
+#include "node/offer.h"
 
 /** A connection wanted. */
 struct rsmd_wanted {
@@ -15,6 +15,7 @@ struct rsmd_wanted {
     struct rsmd_segment_name name;
     uint32_t rights; /* RSM_RIGHT_* */
     bool attach;     /* as one of those who share it */
+    const struct rsmd_asked *asked;
 };
 
 /**

@@ -5,6 +5,13 @@
 
 #include "node/grants.h"
 
+/** What the import half of a transport asks of the node half: the word of whoever connects. */
+struct rsmd_asked {
+    const char *transport; /* for another one it is not meant */
+    const uint8_t *bytes;
+    uint32_t length; /* at most RSM_REQUEST_MAX */
+};
+
 /**
  * Let a transport make an offer of a published segment for one importer. An importer on this host
  * gets one of the loopback controller's transport, whatever the segment's is, if all the memory is
@@ -15,7 +22,7 @@
  *               revoke it, and the offer.
  */
 enum rsm_status rsmd_offer_make(struct rsmd_node *node, struct rsmd_grant *grant,
-                                struct rsm_offer *offer);
+                                const struct rsmd_asked *asked, struct rsm_offer *offer);
 
 /** Charge the importer's user with what the offer takes of this process. False: that is more than he
  *  may have, and nothing is charged. */
