@@ -59,8 +59,9 @@ static bool is_trusted(const struct rsmd_conf *conf, const struct rsmd_options *
     return true;
 }
 
-/* Whether a daemon with these options would know which node it is. The file is the same on all hosts, and
- * may be checked on one that has no part in it: hence only a warning if nothing depends on it. */
+/* Whether a daemon with these options would know which node it is. The file is the same on all
+ * hosts, and may be checked on one that has no part in it: hence only a warning if nothing depends
+ * on it. */
 static bool has_own_node(const struct rsmd_conf *conf, const struct rsmd_options *options)
 {
     char why[WHY_MAX];

@@ -17,11 +17,13 @@ const char *rsmd_conf_path(const struct rsmd_options *options);
 bool rsmd_options_trust(const struct rsmd_conf *conf, const struct rsmd_options *options, char *why,
                         size_t why_size);
 
-/** The node of a daemon with these options on this host; 0 if that cannot be decided: @p why tells. */
+/** The node of a daemon with these options on this host; 0 if that cannot be decided: @p why
+ *  tells. */
 uint32_t rsmd_own_node(const struct rsmd_conf *conf, const struct rsmd_options *options, char *why,
                        size_t why_size);
 
-/** --check: say whether the configuration is usable, or all that is wrong in it. The exit status. */
+/** --check: say whether the configuration is usable, or all that is wrong in it. The exit
+ *  status. */
 int rsmd_check(const struct rsmd_options *options);
 
 #endif

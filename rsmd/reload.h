@@ -2,8 +2,9 @@
 /**
  * @file
  * Taking over a configuration that has changed while the daemon runs. What is new is added: nodes,
- * controllers, also those that failed before. Mappings, limits and the nodes' hosts and names change.
- * What programs or other daemons may be using stays as it is until a restart; the log names it.
+ * controllers, also those that failed before. Mappings, limits and the nodes' hosts and names
+ * change. What programs or other daemons may be using stays as it is until a restart; the log names
+ * it.
  */
 #ifndef RSMD_RELOAD_H
 #define RSMD_RELOAD_H

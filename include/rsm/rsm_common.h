@@ -24,8 +24,8 @@ extern "C" {
 /** Hardware address of a controller; the transport defines its meaning. */
 typedef uint64_t rsm_addr_t;
 
-/** A node of the cluster, 1 to 65535; topologies and access lists name those up to 64. 0 never names a
- *  node; in the topology it means "no cluster". */
+/** A node of the cluster, 1 to 65535; topologies and access lists name those up to 64. 0 never
+ *  names a node; in the topology it means "no cluster". */
 typedef uint32_t rsm_node_id_t;
 
 /** A published segment; unique only on the exporting node. */

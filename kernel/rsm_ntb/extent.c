@@ -91,7 +91,8 @@ static int reserve(struct rsm_port *port, struct rsm_extent *extent)
 	return 0;
 }
 
-/* A piece at a time: nothing else of the port waits for long. Memory in place is not the driver's. */
+/* A piece at a time: nothing else of the port waits for long. Memory in place is not the
+ * driver's. */
 static bool zero(struct rsm_port *port, const struct rsm_extent *extent)
 {
 	u64 done, piece;

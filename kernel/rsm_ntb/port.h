@@ -13,14 +13,15 @@
  * descriptor. When the hardware driver goes, port->ntb becomes NULL and nobody touches hardware
  * any more; the rest stays until the last descriptor has gone.
  *
- * port->ntb stands for what goes with the device: the device itself, port->window, the drivers' part of the
- * pool (pool.memory) and pool.dma. It is set before anybody else can see the port, and becomes NULL once, with
- * port->lock, in detach(); it never comes back. Whoever uses any of that
- *   - holds port->lock and has found port->ntb there since he took it: ioctls, close, the work item, debugfs; or
- *   - is a callback of the NTB core, which ntb_clear_ctx() waits for, and uses port->bound; or
- *   - holds map_sem and has found port->gone false since he took it: faults, zero(); of pool.memory only; or
- *   - holds pin_lock and has found pool.domain there; of pool.dma only; or
- *   - is probe before the port has a node, or detach() after all of these have ended, and uses port->bound.
+ * port->ntb stands for what goes with the device: the device itself, port->window, the drivers'
+ * part of the pool (pool.memory) and pool.dma. It is set before anybody else can see the port, and
+ * becomes NULL once, with port->lock, in detach(); it never comes back. Whoever uses any of that -
+ * holds port->lock and has found port->ntb there since he took it: ioctls, close, the work item,
+ * debugfs; or - is a callback of the NTB core, which ntb_clear_ctx() waits for, and uses
+ * port->bound; or - holds map_sem and has found port->gone false since he took it: faults, zero();
+ * of pool.memory only; or - holds pin_lock and has found pool.domain there; of pool.dma only; or -
+ * is probe before the port has a node, or detach() after all of these have ended, and uses
+ * port->bound.
  */
 #ifndef RSM_NTB_PORT_H
 #define RSM_NTB_PORT_H

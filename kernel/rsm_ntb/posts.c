@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Signals between a connection's two ends: counters of connections, of which the importer's driver is the
- * only writer and the exporter's daemon the reader.
+ * Signals between a connection's two ends: counters of connections, of which the importer's driver
+ * is the only writer and the exporter's daemon the reader.
  */
 #include <linux/io.h>
 #include <linux/io-64-nonatomic-lo-hi.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
  * The user-space interface of rsm_ntb, the client driver that gives librsm loads and stores to the
- * memory of another host across a PCIe non-transparent bridge (NTB); and, in its last part, what the
- * drivers of the two hosts lay out in each other's memory.
+ * memory of another host across a PCIe non-transparent bridge (NTB); and, in its last part, what
+ * the drivers of the two hosts lay out in each other's memory.
  *
  * The picture. Each host has a pool: memory that the bridge shows to the other host through one
- * memory window. Offset 0 of the pool is offset 0 of the window, and the translation is set once for
- * a link, never for a segment. The first RSM_NTB_CONTROL_SIZE bytes of a pool belong to the drivers;
- * the rest is handed out as extents.
+ * memory window. Offset 0 of the pool is offset 0 of the window, and the translation is set once
+ * for a link, never for a segment. The first RSM_NTB_CONTROL_SIZE bytes of a pool belong to the
+ * drivers; the rest is handed out as extents.
  *
  * Who decides what. The allocator is in user space (rsmd): it chooses offset and length of each
  * extent. The driver is the authority that checks: it has a table of the extents that live,
@@ -19,7 +19,8 @@
  * Descriptors. Each open() of /dev/rsm_ntbN makes a descriptor without a role, on which only INFO
  * and the four ioctls that give it a role are allowed. It gets a role once: control, export, share
  * or import. Export and import need the control descriptor as proof of authority, and share that of
- * the export; the node itself is 0600, and the daemon passes descriptors with a role to applications.
+ * the export; the node itself is 0600, and the daemon passes descriptors with a role to
+ * applications.
  *
  * Epochs. A session is what two drivers have agreed on; it is identified by (generation, sequence)
  * of both sides. An epoch is this host's number for a session: from 1 upwards, one more for each
@@ -38,8 +39,8 @@
 #include <linux/types.h>
 
 /*
- * Version of everything in this header up to "Between hosts". A program compares INFO's abi with the
- * version it was compiled with and refuses another one.
+ * Version of everything in this header up to "Between hosts". A program compares INFO's abi with
+ * the version it was compiled with and refuses another one.
  */
 #define RSM_NTB_ABI 1u
 
@@ -97,9 +98,9 @@ struct rsm_ntb_info {
 #define RSM_NTB_INFO _IOR(RSM_NTB_IOC, 1, struct rsm_ntb_info)
 
 /*
- * CONTROL: gives the descriptor the control role. One descriptor of a port has it at a time; it ends
- * with the last close. Neither extents nor imports end with it.
- * Errors: EBUSY: another one has it. EINVAL: this one has a role. ENODEV.
+ * CONTROL: gives the descriptor the control role. One descriptor of a port has it at a time; it
+ * ends with the last close. Neither extents nor imports end with it. Errors: EBUSY: another one has
+ * it. EINVAL: this one has a role. ENODEV.
  */
 struct rsm_ntb_control {
 	__u32 abi;	/* RSM_NTB_ABI of the program; EPROTO if the module has another */
@@ -107,20 +108,20 @@ struct rsm_ntb_control {
 	__u32 flags;	/* RSM_NTB_CONTROL_* */
 	__u32 reserved[5];
 };
-/* The daemon looks at counters of connections, and is told by EVENT_POSTED. The other side learns so. */
+/* The daemon looks at counters of connections, and is told by EVENT_POSTED. The other side learns
+ * so. */
 #define RSM_NTB_CONTROL_POSTS 0x1u
 #define RSM_NTB_CONTROL _IOW(RSM_NTB_IOC, 2, struct rsm_ntb_control)
 
 /*
- * EXPORT: gives the descriptor the export role, for the extent [offset, offset + length) of the pool.
- * The extent is zeroed before the call returns. It is live until the last descriptor and the last
- * mapping have gone; what comes then is described at struct rsm_ntb_extent.
- * An extent IN_PLACE lies behind the pool, in [pool_size, pool_size + pin_size). It has no memory,
- * and cannot be mapped, until PIN lends it pages of a process; before that the IOMMU refuses what
- * the other host sends there.
- * Errors: EINVAL: range or flags impossible, or the descriptor has a role. EOPNOTSUPP: IN_PLACE
- * without the capability PIN. EBADF, EPERM: control_fd is no control descriptor of this port.
- * EBUSY: part of the range is in use. ENOSPC: there are RSM_NTB_EXTENTS_MAX. ENOMEM. ENODEV.
+ * EXPORT: gives the descriptor the export role, for the extent [offset, offset + length) of the
+ * pool. The extent is zeroed before the call returns. It is live until the last descriptor and the
+ * last mapping have gone; what comes then is described at struct rsm_ntb_extent. An extent IN_PLACE
+ * lies behind the pool, in [pool_size, pool_size + pin_size). It has no memory, and cannot be
+ * mapped, until PIN lends it pages of a process; before that the IOMMU refuses what the other host
+ * sends there. Errors: EINVAL: range or flags impossible, or the descriptor has a role. EOPNOTSUPP:
+ * IN_PLACE without the capability PIN. EBADF, EPERM: control_fd is no control descriptor of this
+ * port. EBUSY: part of the range is in use. ENOSPC: there are RSM_NTB_EXTENTS_MAX. ENOMEM. ENODEV.
  */
 struct rsm_ntb_export {
 	__s32 control_fd;
@@ -216,12 +217,12 @@ struct rsm_ntb_extents {
 #define RSM_NTB_EXTENTS _IOWR(RSM_NTB_IOC, 7, struct rsm_ntb_extents)
 
 /*
- * SHARE: gives the descriptor the share role: it maps the memory of an extent that another descriptor
- * has exported, and keeps the extent live as that one does. It maps, and does nothing else: PIN and
- * SHARE are for the export descriptor, which therefore stays the exporter's.
- * With RSM_NTB_READ_ONLY the data cannot be mapped for writing, nor be made writable later.
- * Errors: EINVAL: flags, or the descriptor has a role. EBADF, EPERM: export_fd is no export
- * descriptor of this port.
+ * SHARE: gives the descriptor the share role: it maps the memory of an extent that another
+ * descriptor has exported, and keeps the extent live as that one does. It maps, and does nothing
+ * else: PIN and SHARE are for the export descriptor, which therefore stays the exporter's. With
+ * RSM_NTB_READ_ONLY the data cannot be mapped for writing, nor be made writable later. Errors:
+ * EINVAL: flags, or the descriptor has a role. EBADF, EPERM: export_fd is no export descriptor of
+ * this port.
  */
 struct rsm_ntb_share {
 	__s32 export_fd;
@@ -232,11 +233,11 @@ struct rsm_ntb_share {
 #define RSM_NTB_SHARE _IOWR(RSM_NTB_IOC, 8, struct rsm_ntb_share)
 
 /*
- * TROUBLE: why there is no session although there is a link, in one line of English that says what to
- * do: another version of the driver on the other host, say, or an alignment that the hardware cannot
- * give. Empty: nothing is known. Any descriptor, with a role or without.
- * What the driver found wrong with a device that it did not take is in
- * /sys/module/rsm_ntb/parameters/refused, in the same form; it has no character device.
+ * TROUBLE: why there is no session although there is a link, in one line of English that says what
+ * to do: another version of the driver on the other host, say, or an alignment that the hardware
+ * cannot give. Empty: nothing is known. Any descriptor, with a role or without. What the driver
+ * found wrong with a device that it did not take is in /sys/module/rsm_ntb/parameters/refused, in
+ * the same form; it has no character device.
  */
 struct rsm_ntb_trouble {
 	char text[240]; /* out: ends with a zero */
@@ -244,17 +245,17 @@ struct rsm_ntb_trouble {
 #define RSM_NTB_TROUBLE _IOR(RSM_NTB_IOC, 9, struct rsm_ntb_trouble)
 
 /*
- * PIN: export descriptors of extents IN_PLACE. Shows the memory of the calling process at `address`,
- * as long as the extent, to the other host, which reads and writes it from now on; nothing is
- * copied. The pages stay what they are for the process, and stay in place whatever becomes of its
- * mapping: after munmap() the other host still reaches the pages that were there, fork() gives the
- * child a copy of them. They are pinned until the last close of the extent's descriptors or the end
- * of the device: when that has happened nothing that the other host sends reaches them. They count
- * in VmPin of the process, up to its RLIMIT_MEMLOCK. Only memory that is no file's: private, shared,
- * memfd, huge pages.
- * Errors: EINVAL: address is no multiple of the granule, or the extent is not IN_PLACE. EBUSY: it
- * has pages. EDQUOT: RLIMIT_MEMLOCK. EFAULT: part of the memory cannot be written. EOPNOTSUPP: part of it
- * is a file's. EINTR: the process was killed. ENOMEM. ENODEV.
+ * PIN: export descriptors of extents IN_PLACE. Shows the memory of the calling process at
+ * `address`, as long as the extent, to the other host, which reads and writes it from now on;
+ * nothing is copied. The pages stay what they are for the process, and stay in place whatever
+ * becomes of its mapping: after munmap() the other host still reaches the pages that were there,
+ * fork() gives the child a copy of them. They are pinned until the last close of the extent's
+ * descriptors or the end of the device: when that has happened nothing that the other host sends
+ * reaches them. They count in VmPin of the process, up to its RLIMIT_MEMLOCK. Only memory that is
+ * no file's: private, shared, memfd, huge pages. Errors: EINVAL: address is no multiple of the
+ * granule, or the extent is not IN_PLACE. EBUSY: it has pages. EDQUOT: RLIMIT_MEMLOCK. EFAULT: part
+ * of the memory cannot be written. EOPNOTSUPP: part of it is a file's. EINTR: the process was
+ * killed. ENOMEM. ENODEV.
  */
 struct rsm_ntb_pin {
 	__u64 address;
@@ -263,18 +264,18 @@ struct rsm_ntb_pin {
 #define RSM_NTB_PIN _IOW(RSM_NTB_IOC, 10, struct rsm_ntb_pin)
 
 /*
- * POST: import descriptors with POSTER. Signals the other host's daemon by the counter of a connection,
- * and rings. The argument is 0 or RSM_NTB_POST_COALESCE: the signal does not count while an earlier one
- * has not been taken. Stores that the calling thread made through a mapping before are there first.
- * What the counter is afterwards is told at "Between hosts".
- * Errors: EINVAL: no POSTER, or unknown flags. ESTALE: the import has ended. ENODEV.
+ * POST: import descriptors with POSTER. Signals the other host's daemon by the counter of a
+ * connection, and rings. The argument is 0 or RSM_NTB_POST_COALESCE: the signal does not count
+ * while an earlier one has not been taken. Stores that the calling thread made through a mapping
+ * before are there first. What the counter is afterwards is told at "Between hosts". Errors:
+ * EINVAL: no POSTER, or unknown flags. ESTALE: the import has ended. ENODEV.
  */
 #define RSM_NTB_POST _IO(RSM_NTB_IOC, 11)
 #define RSM_NTB_POST_COALESCE 0x1u
 
 /*
- * POSTS: control descriptors. The counters of `count` connections of this host's pool, as the other host has
- * written them: whoever reads them believes nothing but what their differences may mean.
+ * POSTS: control descriptors. The counters of `count` connections of this host's pool, as the other
+ * host has written them: whoever reads them believes nothing but what their differences may mean.
  * Errors: EINVAL: the range is impossible. EFAULT, ENOMEM. ENODEV.
  */
 #define RSM_NTB_POSTS_AT_ONCE 256u
@@ -290,12 +291,12 @@ struct rsm_ntb_posts {
 /* ---- mmap() ------------------------------------------------------------------------------- */
 
 /*
- * The offset of mmap() is a kind plus an offset within it. MAP_SHARED only (EINVAL). A mapping keeps
- * its descriptor's role alive, across close(), fork() and mremap(); it cannot grow.
+ * The offset of mmap() is a kind plus an offset within it. MAP_SHARED only (EINVAL). A mapping
+ * keeps its descriptor's role alive, across close(), fork() and mremap(); it cannot grow.
  *
- * /proc/PID/maps shows another offset: each descriptor has a range of its own, and shows its offsets
- * from there. EXPORT and SHARE tell where it begins, and mmap() takes offsets in it, too, so that what
- * was mapped and what is shown can be the same.
+ * /proc/PID/maps shows another offset: each descriptor has a range of its own, and shows its
+ * offsets from there. EXPORT and SHARE tell where it begins, and mmap() takes offsets in it, too,
+ * so that what was mapped and what is shown can be the same.
  *
  * kind      descriptor  what
  * DATA      export      [0, length) of the extent, ordinary cached memory. ENODEV: it is IN_PLACE.
@@ -325,9 +326,9 @@ struct rsm_ntb_posts {
  *           them repairs it
  *           any other c, or not good: the import has ended
  *
- * The order of the driver's writes when a session ends: epoch, then link_seq, then the mappings. So a
- * barrier that finds an import good has not missed a store, and stores made right after one that did
- * not may still arrive: in the session that ends, never in another. After REVOKE none does.
+ * The order of the driver's writes when a session ends: epoch, then link_seq, then the mappings. So
+ * a barrier that finds an import good has not missed a store, and stores made right after one that
+ * did not may still arrive: in the session that ends, never in another. After REVOKE none does.
  *
  * epoch is 0 or import_epoch: an import whose session has ended is not told of the next one.
  */
@@ -348,10 +349,10 @@ struct rsm_ntb_status {
 /* ---- read() and poll() -------------------------------------------------------------------- */
 
 /*
- * Control descriptors: read() gives whole events, as many as fit and are there; poll(): POLLIN while
- * there are some, POLLHUP when the hardware driver has gone (read() then fails with ENODEV after the
- * last event). At most 1024 wait; after that, one event OVERFLOW stands for those that were lost,
- * and the reader asks INFO and EXTENTS.
+ * Control descriptors: read() gives whole events, as many as fit and are there; poll(): POLLIN
+ * while there are some, POLLHUP when the hardware driver has gone (read() then fails with ENODEV
+ * after the last event). At most 1024 wait; after that, one event OVERFLOW stands for those that
+ * were lost, and the reader asks INFO and EXTENTS.
  */
 #define RSM_NTB_EVENT_UP 1u	     /* a session began; epoch: its number */
 #define RSM_NTB_EVENT_DOWN 2u	     /* it ended; epoch: its number */
@@ -372,21 +373,19 @@ struct rsm_ntb_event {
 /* ---- Between hosts -------------------------------------------------------------------------- */
 
 /*
- * Version of what follows. Two drivers with different versions never agree on a session; both say so
- * in their log, once for each time the link comes up.
+ * Version of what follows. Two drivers with different versions never agree on a session; both say
+ * so in their log, once for each time the link comes up.
  */
 #define RSM_NTB_WIRE 1u
 #define RSM_NTB_MAGIC 0x4e4d5352u /* "RSMN" */
 
 /*
- * The drivers' part of a pool. Its pieces are 64 KiB apart, so that each is whole pages whatever the
- * page size. Every word has a single writer; nothing is read and modified across the bridge.
+ * The drivers' part of a pool. Its pieces are 64 KiB apart, so that each is whole pages whatever
+ * the page size. Every word has a single writer; nothing is read and modified across the bridge.
  *
- * offset     written by         what
- * 0          this host          struct rsm_ntb_hello
- * 0x10000    the other host     struct rsm_ntb_heartbeat
- * 0x1c000    the other host     __le64 counters[RSM_NTB_CONNECTIONS], of POST; from 0 in each session
- * 0x30000    nobody             room for control rings: a later version of the hello page says where
+ * offset written by what 0 this host struct rsm_ntb_hello 0x10000 the other host struct
+ * rsm_ntb_heartbeat 0x1c000 the other host __le64 counters[RSM_NTB_CONNECTIONS], of POST; from 0 in
+ * each session 0x30000 nobody room for control rings: a later version of the hello page says where
  */
 #define RSM_NTB_HELLO 0x00000u
 #define RSM_NTB_HEARTBEAT 0x10000u
@@ -394,8 +393,8 @@ struct rsm_ntb_event {
 #define RSM_NTB_RINGS 0x30000u
 
 /*
- * The counter of a connection. Whoever compares two of its values knows what was posted between. From the
- * lowest bit:
+ * The counter of a connection. Whoever compares two of its values knows what was posted between.
+ * From the lowest bit:
  *
  *   32 bits  posts without COALESCE
  *    8 bits  the lowest bits of that number at the latest post with COALESCE

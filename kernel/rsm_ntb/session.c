@@ -4,12 +4,12 @@
  *
  * A side that is not in session writes its key, (generation, sequence), into the other's
  * scratchpads, and acknowledges the key that it has seen there. It acknowledges only after it has
- * ended all imports of the session before. It is in session when the other acknowledges its
- * present key. Only then it has the hardware lead the other's window to its pool: a driver that has been
- * bound anew does not know what imports of an earlier one the other side still has, and what they store
- * must reach nothing. Whenever a session ends, by whatever either side notices, the sequence is counted
- * up; so the other side, whether it was hung or never noticed anything, sees a new key and ends
- * it, too.
+ * ended all imports of the session before. It is in session when the other acknowledges its present
+ * key. Only then it has the hardware lead the other's window to its pool: a driver that has been
+ * bound anew does not know what imports of an earlier one the other side still has, and what they
+ * store must reach nothing. Whenever a session ends, by whatever either side notices, the sequence
+ * is counted up; so the other side, whether it was hung or never noticed anything, sees a new key
+ * and ends it, too.
  *
  * All of it runs in one work item, every heartbeat_ms and when a doorbell or the link says so.
  */
@@ -272,7 +272,8 @@ static bool pool_fits(struct rsm_port *port)
 	return false;
 }
 
-/* The other side has nothing of earlier sessions any more: lead its window to the pool. False: not now. */
+/* The other side has nothing of earlier sessions any more: lead its window to the pool. False: not
+ * now. */
 static bool set_translation(struct rsm_port *port)
 {
 	int err = ntb_mw_set_trans(port->ntb, RSM_PEER, RSM_WINDOW, port->pool.dma,

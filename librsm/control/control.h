@@ -80,9 +80,9 @@ uint32_t rsmcore_control_timeout(const struct rsmcore_control *control);
 const struct rsm_generation_table *
 rsmcore_control_generation_table(const struct rsmcore_control *control);
 
-/** The rest of rsmcore_control_daemon_lives(), of a daemon that does not hold its word: whether it has
- *  left a moment ago, and the service manager holds its end of the connection for the next one. errno
- *  stays. */
+/** The rest of rsmcore_control_daemon_lives(), of a daemon that does not hold its word: whether it
+ *  has left a moment ago, and the service manager holds its end of the connection for the next one.
+ *  errno stays. */
 RSMCORE_EXPORTS_BEGIN
 bool rsmcore_control_has_successor(const struct rsmcore_control *control);
 RSMCORE_EXPORTS_END

@@ -177,8 +177,8 @@ static void prepare_command(struct daemon_command *command, const struct rsmcore
 
 /* ---------------------------------------------------------------- the report pipe */
 
-/* A forked child that kept a copy of the write end would keep the starter waiting for the words of a
- * daemon that has ended. One thread starts a daemon at a time. */
+/* A forked child that kept a copy of the write end would keep the starter waiting for the words of
+ * a daemon that has ended. One thread starts a daemon at a time. */
 static int report[2] = {-1, -1};
 
 /* Under the lock. */

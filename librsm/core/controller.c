@@ -102,8 +102,8 @@ static bool ask_failed(struct rsmcore_control *control, uint32_t first, struct r
     return rsmcore_control_call(control, msg, NULL) == RSM_ST_OK && msg->u.failed_reply.count > 0;
 }
 
-/* A controller that is configured and that the daemon could not open, or that reaches no other host: say what the
- * daemon knows. */
+/* A controller that is configured and that the daemon could not open, or that reaches no other
+ * host: say what the daemon knows. */
 static void explain(const char *name)
 {
     struct rsmcore_control *control;

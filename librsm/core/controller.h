@@ -59,8 +59,9 @@ void rsmcore_controller_unregister(struct rsmcore_controller *controller, void *
 /** The own node's id. RSM_ST_UNREACHABLE when there is no daemon. */
 enum rsm_status rsmcore_local_node(uint32_t *node);
 
-/** The nodes of a name, of a host or an adapter, as this node's rsm.conf has them. @return RSM_ST_OK,
- *  RSM_ST_NOT_FOUND, RSM_ST_UNREACHABLE: no daemon; else what rsmcore_control_call() says. */
+/** The nodes of a name, of a host or an adapter, as this node's rsm.conf has them. @return
+ *  RSM_ST_OK, RSM_ST_NOT_FOUND, RSM_ST_UNREACHABLE: no daemon; else what rsmcore_control_call()
+ *  says. */
 enum rsm_status rsmcore_nodes_named(const char *name, struct rsm_named_reply *nodes);
 
 struct rsmcore_topology_controller {

@@ -126,8 +126,8 @@ void rsmcore_event_ring(const struct rsmcore_event *event)
 }
 
 /* Make the poll descriptor agree with the counter: readable exactly while it is not 0. A poster
- * that comes between the two steps has had it rung or finds our ring missing and the counter is looked
- * at again. */
+ * that comes between the two steps has had it rung or finds our ring missing and the counter is
+ * looked at again. */
 static void settle_descriptor(struct rsmcore_event *event, struct rsm_event_counter *counter)
 {
     char byte;
@@ -260,8 +260,8 @@ static enum rsm_status get_end(struct rsmcore_event *event, bool ringing, int *f
     return RSM_ST_OK;
 }
 
-/* A pair of sockets, because they report POLLRDNORM, as the API demands, and because whoever writes there
- * never waits. rsmd makes it and rings for those who post. This process writes there, too. */
+/* A pair of sockets, because they report POLLRDNORM, as the API demands, and because whoever writes
+ * there never waits. rsmd makes it and rings for those who post. This process writes there, too. */
 static enum rsm_status get_doorbell(struct rsmcore_event *event, int ends[2])
 {
     enum rsm_status status = get_end(event, false, &ends[0]);

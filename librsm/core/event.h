@@ -4,8 +4,9 @@
  * Event counters of segments: N posts satisfy N waits.
  *
  * Each export and each import has one counter in a page shared with those who may post to it. A
- * post is an addition there, a futex wake if somebody sleeps, and a request to rsmd if the owner asked for
- * a poll descriptor, which rsmd makes readable. Else rsmd only introduces the parties. All functions are thread-safe.
+ * post is an addition there, a futex wake if somebody sleeps, and a request to rsmd if the owner
+ * asked for a poll descriptor, which rsmd makes readable. Else rsmd only introduces the parties.
+ * All functions are thread-safe.
  */
 #ifndef RSMCORE_EVENT_H
 #define RSMCORE_EVENT_H

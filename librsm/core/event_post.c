@@ -114,8 +114,8 @@ static enum rsm_status know_receivers(struct rsmcore_event *event)
 
 /* ---------------------------------------------------------------- posting */
 
-/* Let rsmd make the peer's poll descriptor readable. Only rsmd writes there: who holds the end that is
- * written to could silence it, or leave descriptors in it that the peer would close. */
+/* Let rsmd make the peer's poll descriptor readable. Only rsmd writes there: who holds the end that
+ * is written to could silence it, or leave descriptors in it that the peer would close. */
 static enum rsm_status ring(struct rsmcore_event *event, struct rsmcore_event_receiver *receiver)
 {
     struct rsm_msg msg;
@@ -128,8 +128,8 @@ static enum rsm_status ring(struct rsmcore_event *event, struct rsmcore_event_re
     return receiver->ring_pending ? status : RSM_ST_OK;
 }
 
-/* A peer that may be asleep in poll(2) keeps no event that it could not be told of, unless it has found it: whoever
- * posts learns of it and may post again. */
+/* A peer that may be asleep in poll(2) keeps no event that it could not be told of, unless it has
+ * found it: whoever posts learns of it and may post again. */
 static enum rsm_status post_to(struct rsmcore_event *event, struct rsmcore_event_receiver *receiver,
                                bool coalesce)
 {

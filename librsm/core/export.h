@@ -59,8 +59,8 @@ enum rsm_status rsmcore_export_create_empty(struct rsmcore_controller *controlle
                                             struct rsmcore_export **out);
 
 /** Put memory of the application behind a segment that has none, page-aligned and as long as the
- *  segment, its last page in whole. @return as rsmcore_export_create(); RSM_ST_BUSY: it has memory; RSM_ST_NOT_CREATOR;
- *  RSM_ST_STALE: rsmd has died. */
+ *  segment, its last page in whole. @return as rsmcore_export_create(); RSM_ST_BUSY: it has memory;
+ *  RSM_ST_NOT_CREATOR; RSM_ST_STALE: rsmd has died. */
 enum rsm_status rsmcore_export_attach(struct rsmcore_export *segment, void *address);
 
 /**
@@ -147,10 +147,10 @@ void rsmcore_export_free_memory(void *address, size_t length);
 /** Whether the calling process is the one that created the segment. */
 bool rsmcore_export_is_creator(const struct rsmcore_export *segment);
 /**
- * Map a part of its memory once more: [offset, offset + length), whole pages, at @p at, over what is
- * mapped there.
- * @return RSM_ST_OK, RSM_ST_RANGE, RSM_ST_FAULT: it has no memory; RSM_ST_MAP_FAILED: a part of what
- *         was at @p at may have gone.
+ * Map a part of its memory once more: [offset, offset + length), whole pages, at @p at, over what
+ * is mapped there.
+ * @return RSM_ST_OK, RSM_ST_RANGE, RSM_ST_FAULT: it has no memory; RSM_ST_MAP_FAILED: a part of
+ *         what was at @p at may have gone.
  */
 enum rsm_status rsmcore_export_show(const struct rsmcore_export *segment, size_t offset,
                                     size_t length, bool read_only, void *at);

@@ -289,8 +289,9 @@ static enum rsm_status request_trigger(const struct rsmcore_trigger *trigger, co
     return trigger_status(rsmcore_control_call(trigger->control, &msg, NULL));
 }
 
-/* Whether a post to the counter does what a request would do. Not if the owner has a poll descriptor,
- * which rsmd rings; and a forked child has no more to do with the daemon than by a request. */
+/* Whether a post to the counter does what a request would do. Not if the owner has a poll
+ * descriptor, which rsmd rings; and a forked child has no more to do with the daemon than by a
+ * request. */
 static bool may_post(const struct rsmcore_trigger *trigger)
 {
     return trigger->counter != NULL && trigger->process_epoch == rsmcore_process_epoch() &&

@@ -83,8 +83,8 @@ void rsmcore_interrupt_disconnect(struct rsmcore_trigger *trigger);
 enum rsm_status rsmcore_interrupt_trigger(struct rsmcore_trigger *trigger, const void *data,
                                           size_t length);
 
-/** Whether the daemon of a node that @p controller reaches answers, or of the own one. RSM_ST_OK, or
- *  what rsmcore_interrupt_connect() says. */
+/** Whether the daemon of a node that @p controller reaches answers, or of the own one. RSM_ST_OK,
+ *  or what rsmcore_interrupt_connect() says. */
 enum rsm_status rsmcore_node_probe(struct rsmcore_controller *controller, uint32_t node);
 
 RSMCORE_EXPORTS_END

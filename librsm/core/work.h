@@ -52,10 +52,10 @@ enum rsm_status rsmcore_work_post(struct rsmcore_import *import, struct rsmcore_
 bool rsmcore_work_poll(struct rsmcore_work *work, enum rsm_status *status);
 
 /**
- * Wait until a work that was posted has ended: its bytes are where they were to go, or the transport
- * has given up and touches the memory no more. Not a cancellation point.
- * @return RSM_ST_OK; RSM_ST_ABORTED: it failed, and the connection was cut; RSM_ST_TRANSFER, or what
- *         else the transport says: it failed, which open barriers learn, too (barrier.h);
+ * Wait until a work that was posted has ended: its bytes are where they were to go, or the
+ * transport has given up and touches the memory no more. Not a cancellation point.
+ * @return RSM_ST_OK; RSM_ST_ABORTED: it failed, and the connection was cut; RSM_ST_TRANSFER, or
+ *         what else the transport says: it failed, which open barriers learn, too (barrier.h);
  *         RSM_ST_STALE: it is a work of the parent's, after a fork().
  */
 enum rsm_status rsmcore_work_wait(struct rsmcore_work *work);

@@ -64,7 +64,8 @@ enum rsm_status mapping_view_add(struct mapping_view *view);
  *  the program. NULL if @p owner has none there.
  *  Threads that still are in the handler may use the owner. */
 struct mapping_view *mapping_view_remove(struct mapping *owner, const void *address);
-/** After views have ended, without any lock: remove the handler if no view is left that needs it. */
+/** After views have ended, without any lock: remove the handler if no view is left that needs
+ *  it. */
 void mapping_views_tidy(void);
 /** From the handler: the connection that shows memory at @p address, held until released. NULL if
  *  none does. */

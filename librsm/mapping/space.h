@@ -106,11 +106,11 @@ struct mapping_space {
 /**
  * What the caller has stored to or loaded from a view comes before what it loads next.
  *
- * A thread that got at a page did so after the page was made accessible, and `opening` is set before
- * that: the kernel's locks are between the two. But the load of `opening` must not be carried out
- * before the access to the view has found the page accessible. An x86 processor retires loads in
- * program order and repeats those whose value has changed meanwhile; arm64 lets a load pass an
- * earlier store, and its translation, unless there is a fence.
+ * A thread that got at a page did so after the page was made accessible, and `opening` is set
+ * before that: the kernel's locks are between the two. But the load of `opening` must not be
+ * carried out before the access to the view has found the page accessible. An x86 processor retires
+ * loads in program order and repeats those whose value has changed meanwhile; arm64 lets a load
+ * pass an earlier store, and its translation, unless there is a fence.
  */
 static inline void mapping_accesses_done(void)
 {

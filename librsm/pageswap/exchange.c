@@ -52,8 +52,8 @@ static void resume_stores(struct rsmcore_freezer *freezer, bool replaced)
 #endif
 }
 
-/* Touch pages to be read, many at a time. Kernels without this call do it one by one, in the copy. False:
- * there is nothing behind some of them, as behind the end of a mapped file. */
+/* Touch pages to be read, many at a time. Kernels without this call do it one by one, in the copy.
+ * False: there is nothing behind some of them, as behind the end of a mapped file. */
 static bool populate(void *at, size_t length)
 {
     return madvise(at, length, MADV_POPULATE_READ) == 0 || errno != EFAULT;
@@ -213,8 +213,8 @@ static enum rsm_status put_much_in(struct rsmcore_freezer *freezer, const struct
     return status;
 }
 
-/* Whether there is memory for what the file does not have yet of this part. The kernel would end the process instead of
- * telling it, where a control group has a limit. */
+/* Whether there is memory for what the file does not have yet of this part. The kernel would end
+ * the process instead of telling it, where a control group has a limit. */
 static bool has_room(const struct stat *file, size_t length)
 {
     uint64_t size = (uint64_t)file->st_size, has = (uint64_t)file->st_blocks * 512;

@@ -17,7 +17,8 @@
  * child of fork() shares it.
  *
  * Knows no daemon, no segment and no transport. Callers serialise swaps of one process
- * (region/region_lock.h is one lock); other threads may do what they like with the memory meanwhile.
+ * (region/region_lock.h is one lock); other threads may do what they like with the memory
+ * meanwhile.
  */
 #ifndef RSMCORE_PAGESWAP_H
 #define RSMCORE_PAGESWAP_H

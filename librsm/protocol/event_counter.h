@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Posting to an event counter (protocol/sharedmem.h): what processes do to each other's, and rsmd to
- * those of its clients when an event comes from another host. Any number of threads and processes
- * may.
+ * Posting to an event counter (protocol/sharedmem.h): what processes do to each other's, and rsmd
+ * to those of its clients when an event comes from another host. Any number of threads and
+ * processes may.
  */
 #ifndef RSMCORE_EVENT_COUNTER_H
 #define RSMCORE_EVENT_COUNTER_H
@@ -26,7 +26,8 @@ void rsm_event_counter_unmap(struct rsm_event_counter *counter);
  */
 bool rsm_event_counter_post(struct rsm_event_counter *counter, uint32_t count, bool coalesce);
 
-/** Take back an event that was posted just now, as if it had not been. False: it has been consumed. */
+/** Take back an event that was posted just now, as if it had not been. False: it has been
+ *  consumed. */
 bool rsm_event_counter_retract(struct rsm_event_counter *counter, bool coalesce);
 
 /** Whether the owner has a poll descriptor. */

@@ -10,8 +10,8 @@
  * Requests begin in order. Their replies come in order, too, but for those that take long, which
  * come when they are ready: to an IMPORT_CONNECT that another host has to answer, to EXTENT_ALLOC
  * and EXPORT_CREATE while memory is registered, to EXTENT_FREE while it is freed. Everything is
- * little-endian (codec.h). doc/architecture.md tells the story; the reference is messages.def, which
- * lists the messages and says how to add one, and bodies.def, which has their fields.
+ * little-endian (codec.h). doc/architecture.md tells the story; the reference is messages.def,
+ * which lists the messages and says how to add one, and bodies.def, which has their fields.
  *
  * A process talks to the rsmd of its own node (role: client of the node) for everything it exports
  * and to learn of others, and directly to the rsmd of another node *on the same host* for what it

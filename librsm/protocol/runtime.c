@@ -195,8 +195,8 @@ static void start_service(const struct rsmcore_runtime *runtime)
     disconnect_service(socket);
 }
 
-/* The system has nodes, and the one asked for is none of them. A daemon of the user's own would never
- * meet them: two nodes meet in one directory. */
+/* The system has nodes, and the one asked for is none of them. A daemon of the user's own would
+ * never meet them: two nodes meet in one directory. */
 static enum rsm_status refuse_node(const struct rsmcore_runtime *runtime, uint32_t lowest)
 {
     rsm_log_error(
@@ -207,9 +207,9 @@ static enum rsm_status refuse_node(const struct rsmcore_runtime *runtime, uint32
     return RSM_ST_UNREACHABLE;
 }
 
-/* Take the system's directory if it has any daemon's node, of which the lowest is chosen if none was
- * asked for: whether or not its daemon runs now, because a process is not to change its node when a
- * daemon is restarted. RSM_ST_NOT_FOUND: the system has no node. */
+/* Take the system's directory if it has any daemon's node, of which the lowest is chosen if none
+ * was asked for: whether or not its daemon runs now, because a process is not to change its node
+ * when a daemon is restarted. RSM_ST_NOT_FOUND: the system has no node. */
 static enum rsm_status use_system_directory(struct rsmcore_runtime *runtime, bool any_node)
 {
     char why[WHY_MAX];

@@ -6,12 +6,12 @@
  *
  * Order: `RSM_RUNTIME_DIR`; else the system directory, if any daemon listens there or is configured
  * to; else `$XDG_RUNTIME_DIR/rsm`; else `/tmp/rsm-<uid>`. If another user has made that one,
- * `/run/user/<uid>/rsm` takes its place, if root has made `/run/user/<uid>` for this user. The choice
- * does not depend on the node, because only nodes of one directory meet: where the system has nodes, an
- * id that is none of them is an error. In a set-user-id program the environment is not looked at. No
- * directory is used that another user could have made (protocol/trust.h): such an `XDG_RUNTIME_DIR` is
- * passed over, any other one is an error. The node id is `RSM_NODE`, else that of the system's daemon
- * (the lowest if there are several), else 1.
+ * `/run/user/<uid>/rsm` takes its place, if root has made `/run/user/<uid>` for this user. The
+ * choice does not depend on the node, because only nodes of one directory meet: where the system
+ * has nodes, an id that is none of them is an error. In a set-user-id program the environment is
+ * not looked at. No directory is used that another user could have made (protocol/trust.h): such an
+ * `XDG_RUNTIME_DIR` is passed over, any other one is an error. The node id is `RSM_NODE`, else that
+ * of the system's daemon (the lowest if there are several), else 1.
  *
  * A service manager may listen in the system directory at RSMCORE_SERVICE_SOCKET before anybody
  * knows the node's id, which the daemon finds out when it starts. As long as no node is there, who

@@ -16,8 +16,8 @@
  * that an importer sees an abort by one load. `alive` is a robust futex that rsmd's main thread
  * holds: when rsmd dies, however it dies, the kernel itself sets RSM_GENERATION_TABLE_OWNER_DIED
  * there. While one rsmd hands over to the next, nobody holds it. It then has
- * RSM_GENERATION_TABLE_LEFT and, in the other bits, the second of CLOCK_MONOTONIC until which clients
- * count the daemon as alive: if no successor comes, they see its end then.
+ * RSM_GENERATION_TABLE_LEFT and, in the other bits, the second of CLOCK_MONOTONIC until which
+ * clients count the daemon as alive: if no successor comes, they see its end then.
  */
 enum {
     RSM_GENERATION_TABLE_MAGIC = 0x47534d52, /* "RMSG" as bytes */
@@ -41,14 +41,15 @@ _Static_assert(sizeof(struct rsm_generation_table) ==
                    RSM_GENERATION_TABLE_HEADER + 4 * RSM_GENERATION_TABLE_SLOTS,
                "the generation table is shared between builds");
 
-/** Whether the table's owner runs, or has left for a successor that may still come. No system call. */
+/** Whether the table's owner runs, or has left for a successor that may still come. No system
+ *  call. */
 bool rsm_generation_table_is_owned(const struct rsm_generation_table *table);
 
 /**
  * An event counter: one page of a memfd of its own, mapped by the owner of the handle and by those
- * who may post to it. A poster adds to `pending`, wakes a sleeper if `waiters` is not 0 and
- * has rsmd make the poll descriptor readable if `armed` is set. The owner trusts nothing here but that a changed
- * counter means that somebody entitled to post has posted.
+ * who may post to it. A poster adds to `pending`, wakes a sleeper if `waiters` is not 0 and has
+ * rsmd make the poll descriptor readable if `armed` is set. The owner trusts nothing here but that
+ * a changed counter means that somebody entitled to post has posted.
  */
 struct rsm_event_counter {
     _Atomic uint32_t pending; /* events posted and not yet consumed; also the futex */

@@ -87,7 +87,8 @@ bool rsmcore_region_next(uintptr_t *start, size_t *length);
 enum rsm_status rsmcore_region_move(uintptr_t from, uintptr_t to, size_t length);
 
 /**
- * Map what lies under [start, start + length), whole pages that are wholly on extents, once more: at
+ * Map what lies under [start, start + length), whole pages that are wholly on extents, once more:
+ * at
  * @p at, over what is mapped there.
  * @param protection  as of mmap(2).
  * @return RSM_ST_OK; RSM_ST_FAULT: not covered; RSM_ST_MAP_FAILED: a part of what was at @p at may

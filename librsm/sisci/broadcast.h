@@ -11,8 +11,8 @@
 
 struct sisci_group;
 
-/** Find the group of a number. RSM_ST_NOT_FOUND: no node has the number; RSM_ST_NO_MEMORY; else what
- *  rsmcore_topology_get() says. */
+/** Find the group of a number. RSM_ST_NOT_FOUND: no node has the number; RSM_ST_NO_MEMORY; else
+ *  what rsmcore_topology_get() says. */
 enum rsm_status sisci_group_connect(struct rsmcore_controller *controller, uint32_t number,
                                     struct sisci_group **group);
 /** Nobody triggers it any more. */
@@ -21,8 +21,8 @@ void sisci_group_disconnect(struct sisci_group *group);
 /**
  * Trigger all members, one caller at a time.
  * @return RSM_ST_OK: all have the message, one at least; RSM_ST_NO_RESOURCES: those have it whose
- *         queue had room; RSM_ST_NOT_FOUND: there is no member any more; RSM_ST_RANGE: too long, and
- *         nobody has it; else why the last member that could be reached before cannot be.
+ *         queue had room; RSM_ST_NOT_FOUND: there is no member any more; RSM_ST_RANGE: too long,
+ *         and nobody has it; else why the last member that could be reached before cannot be.
  */
 enum rsm_status sisci_group_trigger(struct sisci_group *group, const void *data, size_t length);
 

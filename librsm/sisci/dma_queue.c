@@ -25,7 +25,8 @@ static void cancel(struct sisci_object *object)
     pthread_mutex_unlock(&engine->lock);
 }
 
-/* The thread that calls is in a callback that ends the queue. After it has returned nobody is called. */
+/* The thread that calls is in a callback that ends the queue. After it has returned nobody is
+ * called. */
 static void silence(struct sisci_dma_engine *engine)
 {
     pthread_mutex_lock(&engine->lock);

@@ -69,8 +69,8 @@ static inline struct sisci_dma_queue *sisci_hold_dma_queue(sci_dma_queue_t handl
 sci_error_t sisci_dma_post(struct sisci_dma_queue *queue, struct sisci_dma_transfer *transfer,
                            const struct sisci_dma_manner *manner);
 
-/** Claim a queue that has gathered something: it is POSTED, and what it has gathered is the caller's
- *  to read. False: it is in another state. */
+/** Claim a queue that has gathered something: it is POSTED, and what it has gathered is the
+ *  caller's to read. False: it is in another state. */
 bool sisci_dma_claim(struct sisci_dma_engine *engine);
 /** The claimed queue gathers again. Called with the lock held. */
 void sisci_dma_unclaim(struct sisci_dma_engine *engine);

@@ -18,8 +18,8 @@ struct sisci_interrupt_callback {
  * Make a local interrupt. What SCICreateInterrupt() and SCICreateDataInterrupt() are told and
  * report.
  * @param[in,out] number  unchanged on error.
- * @param[out] handle  what the program gave, maybe NULL; it is there before the callback is called. NULL
- *                     on error.
+ * @param[out] handle what the program gave, maybe NULL; it is there before the callback is called.
+ *                     NULL on error.
  */
 sci_error_t sisci_interrupt_create(sci_desc_t sd, enum sisci_kind kind, unsigned adapter,
                                    unsigned *number,

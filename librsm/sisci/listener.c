@@ -23,7 +23,8 @@ static __thread struct sisci_listener *self;
 
 /* ------------------------------------------------------------------ fork */
 
-/* The listeners are the parent's. Where a callback forks, the child's thread is the program's alone. */
+/* The listeners are the parent's. Where a callback forks, the child's thread is the program's
+ * alone. */
 static void begin_anew(void)
 {
     self = NULL;

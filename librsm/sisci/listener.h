@@ -33,8 +33,8 @@ sci_error_t sisci_listener_start(const struct sisci_listener_type *type, void *s
 /**
  * End it. The source has been cancelled, so that listen() returns. When this returns the callback
  * runs no more and the source has been released. Where that would be waiting for oneself - in the
- * listener's own callback, or in one that such a callback waits for - that happens when the callback
- * has returned: false.
+ * listener's own callback, or in one that such a callback waits for - that happens when the
+ * callback has returned: false.
  */
 bool sisci_listener_end(struct sisci_listener *listener);
 

@@ -38,7 +38,8 @@ enum {
 #define SLOT_MASK (((uintptr_t)1 << SLOT_BITS) - 1)
 #define KIND_MASK (((uintptr_t)1 << KIND_BITS) - 1)
 
-/* The word of a slot: which use of it this is, whether it is being ended or free, how many hold it. */
+/* The word of a slot: which use of it this is, whether it is being ended or free, how many hold
+ * it. */
 #define WORD_USE_SHIFT 32
 #define WORD_ENDING    ((uint64_t)1 << 31)
 #define WORD_HOLDERS   (WORD_ENDING - 1)

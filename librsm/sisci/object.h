@@ -14,8 +14,9 @@
  * resource waits until nobody holds it any more; before that it cancels the waits there. A thread
  * does not hold a resource while it runs a callback of the program.
  *
- * Whoever ends a resource while other threads end some of what it owns waits for them. A callback does
- * not: they may be waiting for it to return. It leaves the rest of the end to the last of them.
+ * Whoever ends a resource while other threads end some of what it owns waits for them. A callback
+ * does not: they may be waiting for it to return. It leaves the rest of the end to the last of
+ * them.
  *
  * Locks: one for tree and table, in object.c, under which nothing is called. A resource may have a
  * lock of its own for its state; core functions may be called under it where their headers do not
@@ -86,7 +87,7 @@ sci_error_t sisci_check(unsigned flags, unsigned known);
  * Give a resource a handle and an owner, whom the caller holds (NULL: the library). The rest of it
  * is complete: other threads may use it from now on, and may end it with its owner. Who needs it
  * afterwards holds it by its handle.
- * @param[out] handle  the handle; memory of the library's, not of the program's. Unchanged on error.
+ * @param[out] handle the handle; memory of the library's, not of the program's. Unchanged on error.
  * @return SCI_ERR_OK; SCI_ERR_API_NOSPC, SCI_ERR_NOSPC; SCI_ERR_ILLEGAL_PARAMETER: the owner is
  *         being ended. On error the resource is still the caller's alone.
  */
@@ -110,9 +111,9 @@ static inline void *sisci_handle(const struct sisci_object *object)
 
 /**
  * End a resource that the caller holds, and drop it in any case.
- * @return SCI_ERR_OK: it has gone, or, in a callback, goes as soon as other threads have ended what they
- *         end of it; SCI_ERR_BUSY: something is below it; SCI_ERR_ILLEGAL_PARAMETER:
- *         another thread ends it.
+ * @return SCI_ERR_OK: it has gone, or, in a callback, goes as soon as other threads have ended what
+ *         they end of it; SCI_ERR_BUSY: something is below it; SCI_ERR_ILLEGAL_PARAMETER: another
+ *         thread ends it.
  */
 sci_error_t sisci_end(struct sisci_object *object, enum sisci_end how);
 

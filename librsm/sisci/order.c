@@ -68,7 +68,8 @@ void sisci_order_forget(const struct rsmcore_import *import)
     end_change();
 }
 
-/* Only what the mapping engine maps is not in order by itself. The rest may be windows of a device. */
+/* Only what the mapping engine maps is not in order by itself. The rest may be windows of a
+ * device. */
 void sisci_order_all(void)
 {
     rsm_fence_full();

@@ -12,8 +12,8 @@
 
 struct sisci_memory;
 
-/** Of a segment that this process has made, or has attached to: one of the two, which belongs to the
- *  memory from then on. The caller holds it. NULL: no memory. */
+/** Of a segment that this process has made, or has attached to: one of the two, which belongs to
+ *  the memory from then on. The caller holds it. NULL: no memory. */
 struct sisci_memory *sisci_memory_of_export(struct rsmcore_export *exported);
 struct sisci_memory *sisci_memory_of_import(struct rsmcore_import *attached);
 

@@ -45,8 +45,8 @@ static inline struct sisci_remote_segment *sisci_hold_remote(sci_remote_segment_
     return (struct sisci_remote_segment *)sisci_hold(handle, SISCI_REMOTE_SEGMENT);
 }
 
-/** A transfer of DMA begins and ends. It begins with a segment of the connection held. Meanwhile the
- *  segment cannot be disconnected, and if it ends nevertheless the connection stays. */
+/** A transfer of DMA begins and ends. It begins with a segment of the connection held. Meanwhile
+ *  the segment cannot be disconnected, and if it ends nevertheless the connection stays. */
 void sisci_connection_use(struct sisci_connection *connection);
 void sisci_connection_unuse(struct sisci_connection *connection);
 

@@ -99,7 +99,8 @@ static sci_error_t set_available(struct sisci_local_segment *segment, unsigned a
     return error == SCI_ERR_OK ? act(segment, adapter, SISCI_SET_AVAILABLE, 0) : error;
 }
 
-/* Cut all importers off. They are left with pages that are nobody's, and the segment gets others. */
+/* Cut all importers off. They are left with pages that are nobody's, and the segment gets
+ * others. */
 static sci_error_t disconnect_all(struct sisci_local_segment *segment, unsigned adapter,
                                   uint32_t flags)
 {

@@ -20,8 +20,8 @@
 const void *rsmcore_module_symbol(const char *name, const char *symbol, char *reason,
                                   size_t capacity);
 
-/** Let @p log have what modules log; else the log of the process has it. To be called before a module is
- *  loaded. */
+/** Let @p log have what modules log; else the log of the process has it. To be called before a
+ *  module is loaded. */
 void rsmcore_module_log_to(rsm_transport_log log);
 
 #endif

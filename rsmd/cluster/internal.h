@@ -213,8 +213,8 @@ void rsmd_link_lost(struct rsmd_link *link, struct rsmd_tcp *conn);
 void rsmd_link_note(struct rsmd_link *link, const char *why);
 /** Remember it without a word in the log. */
 void rsmd_link_remember(struct rsmd_link *link, const char *why);
-/** Whether an address is one of the node's, as far as that is known now. A name is looked up for the next
- *  time, once in RSMD_ADDRESSES_KEPT_MS. */
+/** Whether an address is one of the node's, as far as that is known now. A name is looked up for
+ *  the next time, once in RSMD_ADDRESSES_KEPT_MS. */
 bool rsmd_link_has_address(struct rsmd_link *link, const struct rsmd_address *address);
 /** Look after the heartbeat. For @p deaf of the milliseconds since the last tick this daemon had no
  *  turn: who answered then was not heard, and is not to blame. */

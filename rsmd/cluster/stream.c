@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Why not bufferevent: it writes from the event loop only. A refusal must go out before the close in
- * the same turn, and at the daemon's end, when there are no more turns, the links are told of it.
- * See "Cluster links" in doc/architecture.md. */
+/* Why not bufferevent: it writes from the event loop only. A refusal must go out before the close
+ * in the same turn, and at the daemon's end, when there are no more turns, the links are told of
+ * it. See "Cluster links" in doc/architecture.md. */
 #include "cluster/stream.h"
 
 #include <errno.h>
@@ -104,8 +104,8 @@ static int deliver_all(struct rsmd_stream *stream)
     return result < 0 ? -1 : stream->paused ? 0 : 1;
 }
 
-/* Receive what there is room for beside a part of a frame. 1: there may be more; 0: not now; -1: the
- * stream has ended. */
+/* Receive what there is room for beside a part of a frame. 1: there may be more; 0: not now; -1:
+ * the stream has ended. */
 static int receive(struct rsmd_stream *stream)
 {
     uint8_t bytes[LENGTH_BYTES + RSM_CLUSTER_FRAME_MAX];

@@ -24,8 +24,8 @@ static bool is_evidence(const struct rsmd_tcp *conn, struct rsmd_link *link)
 }
 
 /* Of a connection that was accepted and has not shown whose it is. Whoever it says it is, it cannot
- * disturb a link that is up, nor fill the log; and what a call from elsewhere leads to is no state of a
- * link. */
+ * disturb a link that is up, nor fill the log; and what a call from elsewhere leads to is no state
+ * of a link. */
 static void note_stranger(struct rsmd_tcp *conn, const char *why)
 {
     struct rsmd_cluster *cluster = conn->cluster;

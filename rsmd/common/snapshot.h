@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The format in which a daemon hands its state over to its successor: a sealed memfd of records, and
- * descriptors that the records name by number. Records are encoded field by field
- * (base/codec.h); the header has version, length and checksum, so that a successor that finds damage
- * takes nothing.
+ * The format in which a daemon hands its state over to its successor: a sealed memfd of records,
+ * and descriptors that the records name by number. Records are encoded field by field
+ * (base/codec.h); the header has version, length and checksum, so that a successor that finds
+ * damage takes nothing.
  *
  * A successor reads what an older rsmd has left, from RSMD_SNAPSHOT_OLDEST on. To add a field to a
  * record, raise RSMD_SNAPSHOT_VERSION, and walk the field only if the codec's version is at least
@@ -12,13 +12,13 @@
  * enum rsmd_record_type. tests/unit/rsmd/recorded has a state of each version that was released. A
  * state of a newer version is refused: `rsmd --can-take-over` says so before anything is given up.
  *
- * Records and descriptors lie in sections: the node's first, then one for each client. A section begins
- * where the table behind the records says, whatever stands in the one before, and names no
+ * Records and descriptors lie in sections: the node's first, then one for each client. A section
+ * begins where the table behind the records says, whatever stands in the one before, and names no
  * descriptor of another. So a section that cannot be read says nothing about the next one.
  *
  * Whoever can write the memfd is a daemon of the same node, because it reaches a successor only
- * through the service manager or from its own process. The reader still checks every length and number: a
- * defect must not make it crash or mix up descriptors.
+ * through the service manager or from its own process. The reader still checks every length and
+ * number: a defect must not make it crash or mix up descriptors.
  */
 #ifndef RSMD_SNAPSHOT_H
 #define RSMD_SNAPSHOT_H
@@ -97,10 +97,10 @@ struct rsmd_snapshot_reader {
 
 /**
  * Begin to read.
- * @param fds   the descriptors by number - 1, close-on-exec; -1: missing. Those that are not taken are
- *              closed in the end, and all of @p fds if this fails.
- * @return false: this is no snapshot that can be read, or there is no memory. Then *reader is as after
- *         rsmd_snapshot_reader_end(). Descriptors that are missing are no reason.
+ * @param fds   the descriptors by number - 1, close-on-exec; -1: missing. Those that are not taken
+ *              are closed in the end, and all of @p fds if this fails.
+ * @return false: this is no snapshot that can be read, or there is no memory. Then *reader is as
+ *         after rsmd_snapshot_reader_end(). Descriptors that are missing are no reason.
  */
 bool rsmd_snapshot_open(struct rsmd_snapshot_reader *reader, int memfd, const int *fds,
                         uint32_t fd_count);
@@ -109,12 +109,13 @@ void rsmd_snapshot_enter(struct rsmd_snapshot_reader *reader, uint32_t section);
 void rsmd_snapshot_enter_at(struct rsmd_snapshot_reader *reader, uint32_t section, size_t at);
 /** Whether all records of the section were read, and none was bad. */
 bool rsmd_snapshot_is_over(const struct rsmd_snapshot_reader *reader);
-/** Leave records out, from the next one to the next of a kind that @p goes_on with or the end of the
- *  section, and read on there. A record that is not whole is the last one. */
+/** Leave records out, from the next one to the next of a kind that @p goes_on with or the end of
+ *  the section, and read on there. A record that is not whole is the last one. */
 void rsmd_snapshot_skip(struct rsmd_snapshot_reader *reader, bool (*goes_on)(uint32_t type));
 /** The kind of the next record, which stays the next one. RSMD_SAVED_END: there is none. */
 uint32_t rsmd_snapshot_next(const struct rsmd_snapshot_reader *reader);
-/** Decode the next record, which is filled with zeros before. False: it is bad, and was left behind. */
+/** Decode the next record, which is filled with zeros before. False: it is bad, and was left
+ *  behind. */
 bool rsmd_snapshot_get(struct rsmd_snapshot_reader *reader, rsmd_walk *walk, void *record,
                        size_t size);
 /** Take a descriptor: it is the caller's from now on. -1 for 0. Impossible numbers make the reader

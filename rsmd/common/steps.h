@@ -2,14 +2,16 @@
 /**
  * @file
  * How long the event loop was at work before it looked for events again. A step is one round of the
- * loop: all that it does between two waits. While a step lasts, every client and every link waits. Steps
- * are measured in processor time of the thread, so that other processes of the host do not count.
+ * loop: all that it does between two waits. While a step lasts, every client and every link waits.
+ * Steps are measured in processor time of the thread, so that other processes of the host do not
+ * count.
  *
- * Reading that clock is a system call, which a round of a few microseconds should not cost. The clock of
- * rsm_clock_ns() costs none, and a thread's processor time never advances faster. So the processor time is read at the
- * end of those rounds only that end RSMD_STEPS_UNREAD_NS or more after the last reading. What is read then belongs to
- * one step and to those before it that were not read. These took less than RSMD_STEPS_UNREAD_NS together:
- * the longest step is never less than it was, and at most so much more.
+ * Reading that clock is a system call, which a round of a few microseconds should not cost. The
+ * clock of rsm_clock_ns() costs none, and a thread's processor time never advances faster. So the
+ * processor time is read at the end of those rounds only that end RSMD_STEPS_UNREAD_NS or more
+ * after the last reading. What is read then belongs to one step and to those before it that were
+ * not read. These took less than RSMD_STEPS_UNREAD_NS together: the longest step is never less than
+ * it was, and at most so much more.
  */
 #ifndef RSMD_STEPS_H
 #define RSMD_STEPS_H

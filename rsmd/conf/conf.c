@@ -241,8 +241,8 @@ static bool examine(struct rsmd_conf_parser *p, const char *line)
     return false;
 }
 
-/* Hands the ini library one line after the other, as fgets does; an empty one in place of one that is
- * wrong. */
+/* Hands the ini library one line after the other, as fgets does; an empty one in place of one that
+ * is wrong. */
 static char *read_line(char *into, int size, void *stream)
 {
     struct rsmd_conf_parser *p = stream;

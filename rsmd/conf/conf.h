@@ -105,8 +105,8 @@ void rsmd_conf_free(struct rsmd_conf *conf);
 bool rsmd_conf_parse(struct rsmd_conf *conf, const char *text, size_t length,
                      struct rsmd_conf_error *error);
 
-/** The same, but go on after a mistake. *conf has what was good, to be freed by rsmd_conf_free() even if
- * there are mistakes. */
+/** The same, but go on after a mistake. *conf has what was good, to be freed by rsmd_conf_free()
+ * even if there are mistakes. */
 void rsmd_conf_parse_all(struct rsmd_conf *conf, const char *text, size_t length,
                          struct rsmd_conf_errors *errors);
 

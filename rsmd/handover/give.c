@@ -195,8 +195,8 @@ static bool give_in_place(int queue)
 
 /* ------------------------------------------------------------------ giving */
 
-/* Save the state and give it away. Without success nothing is left to do but to end: there are no links to
- * other hosts and no new clients any more. */
+/* Save the state and give it away. Without success nothing is left to do but to end: there are no
+ * links to other hosts and no new clients any more. */
 static bool give(const struct rsmd_server *server, struct rsmd_parcel *parcel, const char *to,
                  bool give_queue(int queue))
 {

@@ -3,10 +3,10 @@
  * @file
  * One daemon after the other without an end to what clients have: doc/architecture.md, section 12.
  *
- * A daemon saves its state and puts it, with all descriptors, into one queue (queue.h). At SIGUSR2 the
- * process executes the installed program in place, which finds the queue open. At SIGTERM, if its
- * command line says so, it leaves the queue to the service manager, which gives it to the next rsmd that
- * it starts. Clients' requests wait in their sockets meanwhile.
+ * A daemon saves its state and puts it, with all descriptors, into one queue (queue.h). At SIGUSR2
+ * the process executes the installed program in place, which finds the queue open. At SIGTERM, if
+ * its command line says so, it leaves the queue to the service manager, which gives it to the next
+ * rsmd that it starts. Clients' requests wait in their sockets meanwhile.
  */
 #ifndef RSMD_HANDOVER_H
 #define RSMD_HANDOVER_H
@@ -29,14 +29,14 @@ struct rsmd_handover {
 bool rsmd_handover_is_in_place(void);
 
 /**
- * Take what a predecessor has left to this process, which its environment names. To be called early,
- * by the thread that will own the generation table: the kernel marks the end of this process there
- * from now on.
+ * Take what a predecessor has left to this process, which its environment names. To be called
+ * early, by the thread that will own the generation table: the kernel marks the end of this process
+ * there from now on.
  */
 void rsmd_handover_receive(struct rsmd_handover *received);
 
-/** Close what nobody has taken of it. Its clients learn, if the table is still there, that the daemon
- *  has ended. */
+/** Close what nobody has taken of it. Its clients learn, if the table is still there, that the
+ *  daemon has ended. */
 void rsmd_handover_drop(struct rsmd_handover *received);
 
 /** Restore the state into a server without clients, whose node has the predecessor's table if there
@@ -49,16 +49,16 @@ void rsmd_handover_note_program(char *const arguments[]);
 /** Whether this program reads state of that version. */
 bool rsmd_handover_reads(int version);
 
-/** Whether the installed program could go on: it is run with this one's options, and is asked whether it
- *  reads this one's state and its configuration. The log says why not. */
+/** Whether the installed program could go on: it is run with this one's options, and is asked
+ *  whether it reads this one's state and its configuration. The log says why not. */
 bool rsmd_handover_can_start(void);
 
-/** Hand a settled server over to the installed program. Returns only if that fails: the log says why,
- *  and nothing has been handed over. */
+/** Hand a settled server over to the installed program. Returns only if that fails: the log says
+ *  why, and nothing has been handed over. */
 void rsmd_handover_give(const struct rsmd_server *server, const struct rsmd_instance *instance);
 
-/** Leave a settled server to the service manager. True: it is the successor's now, so that this process
- *  has to end at once and leave everything as it is. False: as above. */
+/** Leave a settled server to the service manager. True: it is the successor's now, so that this
+ *  process has to end at once and leave everything as it is. False: as above. */
 bool rsmd_handover_store(const struct rsmd_server *server, const struct rsmd_instance *instance);
 
 #endif

@@ -68,15 +68,15 @@ static bool put(int socket, uint32_t magic, const int *fds, struct label label, 
     return sendmsg(socket, &message.header, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof label;
 }
 
-/* Whether the kernel has refused a descriptor for its own sake: what waits in it is nested too deeply, or
- * it is none; or because there are too many on their way. */
+/* Whether the kernel has refused a descriptor for its own sake: what waits in it is nested too
+ * deeply, or it is none; or because there are too many on their way. */
 static bool is_refusal(int error)
 {
     return error == ETOOMANYREFS || error == EBADF;
 }
 
-/* Put all from *first on, as many at a time as go, and move *first. One that is refused is left out, but
- * none of the first `needed`. False, with errno: the next one cannot be put here. */
+/* Put all from *first on, as many at a time as go, and move *first. One that is refused is left
+ * out, but none of the first `needed`. False, with errno: the next one cannot be put here. */
 static bool put_all(int socket, uint32_t magic, const struct list *list, uint32_t *first)
 {
     uint32_t step = BATCH;
@@ -136,8 +136,8 @@ static uint32_t fill_queues(const struct list *list, int *queues)
     return 0;
 }
 
-/* As many as a message takes, to be closed when the queues are full: where the kernel takes no more, it
- * takes the queues themselves then. -1: it takes not even these. */
+/* As many as a message takes, to be closed when the queues are full: where the kernel takes no
+ * more, it takes the queues themselves then. -1: it takes not even these. */
 static int keep_room(int fd)
 {
     int fds[BATCH];
@@ -222,8 +222,8 @@ static bool need_list(struct taken *taken, uint32_t total)
     return true;
 }
 
-/* Whether a message is one of such a queue, and follows those that have been taken. There may be fewer descriptors in
- * it than were put there, if this process may not have so many. */
+/* Whether a message is one of such a queue, and follows those that have been taken. There may be
+ * fewer descriptors in it than were put there, if this process may not have so many. */
 static bool is_next(const struct taken *taken, const struct label *label, uint32_t magic,
                     uint32_t count)
 {

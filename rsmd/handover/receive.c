@@ -106,7 +106,8 @@ bool rsmd_handover_is_in_place(void)
     return getenv(RSMD_HANDOVER_VARIABLE) != NULL;
 }
 
-/* The queue that the program before this one, in the same process, has left open; -1: there is none. */
+/* The queue that the program before this one, in the same process, has left open; -1: there is
+ * none. */
 static int queue_in_place(void)
 {
     const char *text = getenv(RSMD_HANDOVER_VARIABLE);

@@ -49,7 +49,8 @@ static int has_more(const void *one, const void *other)
     return (first > second) - (first < second);
 }
 
-/* Those with the fewest descriptors first: if there is no room for all, who has the most goes without. */
+/* Those with the fewest descriptors first: if there is no room for all, who has the most goes
+ * without. */
 static void save_connections(struct rsmd_snapshot *snapshot, const struct rsmd_server *server)
 {
     struct rsmd_connection *connection, **sorted;
@@ -84,8 +85,8 @@ struct resumed {
     size_t imports;                     /* where they are in the state */
 };
 
-/* In the place of a client whose connection cannot be resumed: it has what the client had, so that others
- * see it end. NULL: there is no memory, or no descriptor. */
+/* In the place of a client whose connection cannot be resumed: it has what the client had, so that
+ * others see it end. NULL: there is no memory, or no descriptor. */
 static struct rsmd_connection *stand_in(struct rsmd_server *server)
 {
     int ends[2];

@@ -10,8 +10,9 @@
 void rsmd_state_save(struct rsmd_snapshot *snapshot, const struct rsmd_server *server);
 
 /** Restore it into one that has no clients yet. The generation table is the predecessor's, and has
- *  free slots afterwards. A client that cannot be resumed ends alone, as if its process had ended, and the
- *  log says why. False: it is not the state of this node, or memory is out; nothing was restored. */
+ *  free slots afterwards. A client that cannot be resumed ends alone, as if its process had ended,
+ *  and the log says why. False: it is not the state of this node, or memory is out; nothing was
+ *  restored. */
 bool rsmd_state_restore(struct rsmd_snapshot_reader *reader, struct rsmd_server *server);
 
 #endif

@@ -10,8 +10,8 @@
 bool rsmd_controllers_open(struct rsmd_node *node, char *why, size_t why_size);
 /** Tell all ports what part one user may have. */
 void rsmd_controllers_limit_users(const struct rsmd_node *node);
-/** Open one more controller. RSM_ST_NO_MEMORY: another time. Any other failure is in the log and among
- *  the node's failed controllers. */
+/** Open one more controller. RSM_ST_NO_MEMORY: another time. Any other failure is in the log and
+ *  among the node's failed controllers. */
 enum rsm_status rsmd_controller_add(struct rsmd_node *node,
                                     const struct rsmd_conf_controller *configured);
 void rsmd_controllers_close(struct rsmd_node *node);
@@ -21,12 +21,13 @@ void rsmd_controller_remove(struct rsmd_node *node, struct rsmd_controller *cont
 /** Forget that a controller failed: it is tried again, or not wanted any more. */
 void rsmd_controller_forget_failure(struct rsmd_node *node, const char *name);
 
-/** Whether every transport that the configuration names is installed; the others become mistakes. */
+/** Whether every transport that the configuration names is installed; the others become
+ *  mistakes. */
 void rsmd_controllers_check(const struct rsmd_conf *conf, struct rsmd_conf_errors *errors);
 
 /**
- * Ask the transports whether they understand the options of the controllers, and whether the devices are
- * there and usable.
+ * Ask the transports whether they understand the options of the controllers, and whether the
+ * devices are there and usable.
  * @param errors    options that are wrong.
  * @param warnings  what may change without the file.
  */

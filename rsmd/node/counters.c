@@ -14,8 +14,8 @@
 #include "protocol/event_counter.h"
 #include "node/memfd.h"
 
-/* The kernel lets a process have 65530 mappings by default, and an rsmd that has none left can serve
- * nobody. Further counters are mapped each time. */
+/* The kernel lets a process have 65530 mappings by default, and an rsmd that has none left can
+ * serve nobody. Further counters are mapped each time. */
 enum { KEPT_MAX = 16384 };
 
 static unsigned kept_count; /* of this process */
@@ -169,9 +169,10 @@ static void close_both(const int ends[2])
             close(ends[i]);
 }
 
-/* ends[0] is polled, ends[1] is written to. Nobody can send to ends[1], not even descriptors, and to
- * ends[0] only who has ends[1]: the two stay each other's peers for good, as datagram sockets would not. The
- * kernel rounds the buffer up to its minimum, which is a few bytes in packets of their own. */
+/* ends[0] is polled, ends[1] is written to. Nobody can send to ends[1], not even descriptors, and
+ * to ends[0] only who has ends[1]: the two stay each other's peers for good, as datagram sockets
+ * would not. The kernel rounds the buffer up to its minimum, which is a few bytes in packets of
+ * their own. */
 static enum rsm_status make_pair(int ends[2])
 {
     static const int smallest = 1;

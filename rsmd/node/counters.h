@@ -3,14 +3,14 @@
  * @file
  * The event counter of a handle and the doorbell beside it, as rsmd keeps them.
  *
- * Clients have the counter's memfd, too, and one that writes to it holds its inode's lock for as long as
- * it likes: the source of the write may be a page of a file system that never answers. rsmd therefore
- * makes no system call on the memfd that takes this lock. It reads and writes counters through
- * mappings, and keeps the mappings of the first ones that it needs.
+ * Clients have the counter's memfd, too, and one that writes to it holds its inode's lock for as
+ * long as it likes: the source of the write may be a page of a file system that never answers. rsmd
+ * therefore makes no system call on the memfd that takes this lock. It reads and writes counters
+ * through mappings, and keeps the mappings of the first ones that it needs.
  *
- * The doorbell makes the owner's poll descriptor readable. It is a pair of sockets, of which the owner
- * polls one end and rsmd writes to the other. Sends to it never wait, and no end can hold descriptors
- * whose close would be rsmd's. All of it on rsmd's main thread.
+ * The doorbell makes the owner's poll descriptor readable. It is a pair of sockets, of which the
+ * owner polls one end and rsmd writes to the other. Sends to it never wait, and no end can hold
+ * descriptors whose close would be rsmd's. All of it on rsmd's main thread.
  */
 #ifndef RSMD_COUNTERS_H
 #define RSMD_COUNTERS_H
@@ -27,7 +27,8 @@ enum rsm_status rsmd_event_counter_create(int *counter);
  *  RSM_ST_NO_MEMORY. */
 enum rsm_status rsmd_events_need_counter(struct rsmd_account *account, struct rsmd_events *events);
 
-/** Map a counter whose memory is there, or find the mapping that is kept. NULL: it cannot be mapped now. */
+/** Map a counter whose memory is there, or find the mapping that is kept. NULL: it cannot be mapped
+ *  now. */
 struct rsm_event_counter *rsmd_events_map(struct rsmd_events *events);
 /** The mapping is not needed at the moment; NULL is harmless. */
 void rsmd_events_unmap(const struct rsmd_events *events, struct rsm_event_counter *counter);
@@ -56,13 +57,14 @@ struct rsmd_events_seen {
 };
 struct rsmd_events_seen rsmd_events_see(const struct rsmd_events *events);
 
-/** Whether those who have the counter of an interrupt may post to it without rsmd. Of a counter whose
- *  memory is there. To allow it needs a mapping that is kept, so that to forbid it needs none. False: it
- *  is as it was. */
+/** Whether those who have the counter of an interrupt may post to it without rsmd. Of a counter
+ *  whose memory is there. To allow it needs a mapping that is kept, so that to forbid it needs
+ *  none. False: it is as it was. */
 bool rsmd_events_set_direct(struct rsmd_events *events, bool direct);
 
 /** Make the two ends of a doorbell: the one that the owner polls, for the caller to give away and
- *  close, and the one that is kept, in place of a former one. RSM_ST_NO_RESOURCES, RSM_ST_NO_MEMORY. */
+ *  close, and the one that is kept, in place of a former one. RSM_ST_NO_RESOURCES,
+ *  RSM_ST_NO_MEMORY. */
 enum rsm_status rsmd_events_arm(struct rsmd_account *account, struct rsmd_events *events,
                                 int *polled);
 /** Make the owner's poll descriptor readable. False: there is none, or nobody has it any more. */

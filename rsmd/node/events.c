@@ -189,9 +189,9 @@ enum rsm_status rsmd_answer_event_receivers(struct rsmd_call *call)
     return status;
 }
 
-/* The owner gets the end that it polls, and with a request of its own the end that rings. By then rsmd has
- * closed its own copy of the first, so that it never closes one into which others could have put
- * descriptors. */
+/* The owner gets the end that it polls, and with a request of its own the end that rings. By then
+ * rsmd has closed its own copy of the first, so that it never closes one into which others could
+ * have put descriptors. */
 enum rsm_status rsmd_answer_event_arm(struct rsmd_call *call)
 {
     const struct rsm_event_arm_request *asked = &call->request->u.event_arm;

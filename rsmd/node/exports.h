@@ -29,19 +29,19 @@ bool rsmd_export_name(struct rsmd_node *node, struct rsmd_export *exported,
 void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *exported);
 /** Withdraw, and let the client have it no more; its connections are to be cut. */
 void rsmd_export_destroy(struct rsmd_node *node, struct rsmd_export *exported);
-/** Withdraw when nobody is attached any more, and free when the last connection has gone; the client
- *  has it no more. */
+/** Withdraw when nobody is attached any more, and free when the last connection has gone; the
+ *  client has it no more. */
 void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *exported);
-/** A connection has parted from its export, or the exporter has ended it. What the exporter has left
- *  behind stays open until the last one who is attached has gone; the last connection takes the rest. Who
- *  has to be told is in the turns of @p client. */
+/** A connection has parted from its export, or the exporter has ended it. What the exporter has
+ *  left behind stays open until the last one who is attached has gone; the last connection takes
+ *  the rest. Who has to be told is in the turns of @p client. */
 void rsmd_export_settle(struct rsmd_node *node, struct rsmd_client *client,
                         struct rsmd_export *exported);
 /** Withdraw, abort and free. */
 void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *exported);
 
-/** Events that a remote node has passed on, for the exporter; with @p coalesced one more came before
- *  them unless some were pending. */
+/** Events that a remote node has passed on, for the exporter; with @p coalesced one more came
+ *  before them unless some were pending. */
 void rsmd_export_posted(struct rsmd_node *node, struct rsmd_export *exported, uint32_t count,
                         bool coalesced);
 

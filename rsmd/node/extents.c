@@ -36,8 +36,8 @@ static uint64_t may_pin(const struct rsmd_controller *controller, uint64_t lengt
     return (controller->port->caps & RSM_NODE_EXTENTS_PINNED) != 0 ? length : 0;
 }
 
-/* @p pinned: bytes of it that may be pinned; 0 afterwards if the user must not, and the transport can do
- * without. */
+/* @p pinned: bytes of it that may be pinned; 0 afterwards if the user must not, and the transport
+ * can do without. */
 static enum rsm_status charge(struct rsmd_account *account,
                               const struct rsmd_controller *controller, uint64_t length,
                               uint64_t *pinned)

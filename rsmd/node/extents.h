@@ -27,8 +27,8 @@ enum rsm_status rsmd_extent_make(struct rsmd_node *node, struct rsmd_client *cli
  * Make one by a thread, which answers the request: EXTENT_ALLOC, or EXPORT_CREATE whose @p exported
  * has been made already and is freed if this fails.
  * @param export  NULL for EXTENT_ALLOC.
- * @return RSM_ST_OK, and call->later is set; else as rsmd_extent_make(), and @p exported is still the
- *         caller's.
+ * @return RSM_ST_OK, and call->later is set; else as rsmd_extent_make(), and @p exported is still
+ *         the caller's.
  */
 enum rsm_status rsmd_extent_make_later(struct rsmd_call *call, struct rsmd_controller *controller,
                                        uint64_t length, const struct rsmd_export *exported);

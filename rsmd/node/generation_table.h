@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The writing side of the generation table (protocol/sharedmem.h): slots that clients watch, and the
- * word by which the kernel tells them that rsmd has died. One thread alone uses a table.
+ * The writing side of the generation table (protocol/sharedmem.h): slots that clients watch, and
+ * the word by which the kernel tells them that rsmd has died. One thread alone uses a table.
  */
 #ifndef RSMD_GENERATION_TABLE_H
 #define RSMD_GENERATION_TABLE_H
@@ -34,8 +34,8 @@ int rsmd_generation_table_lasting_fd(const struct rsmd_generation_table *table);
 enum rsm_status rsmd_generation_table_take_over(int fd, struct rsmd_generation_table **made);
 /** A slot that was in use. False: there is no such slot, or it was named before. */
 bool rsmd_generation_table_claim(struct rsmd_generation_table *table, uint32_t slot);
-/** All that were not claimed are free. Their values have moved: whoever watches one learns that what it
- *  belonged to has ended. */
+/** All that were not claimed are free. Their values have moved: whoever watches one learns that
+ *  what it belonged to has ended. */
 void rsmd_generation_table_settle(struct rsmd_generation_table *table);
 
 /** The calling thread gives the `alive` word up without a mark: a successor will own it. */

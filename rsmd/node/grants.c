@@ -163,7 +163,8 @@ void rsmd_grant_signalled(struct rsmd_node *node, const struct rsmd_grant *grant
 
 /* ------------------------------------------------------------------ revoking */
 
-/* What the importer posted before its end has been posted, although the fabric has not said so yet. */
+/* What the importer posted before its end has been posted, although the fabric has not said so
+ * yet. */
 static void collect_signals(struct rsmd_node *node, const struct rsmd_grant *grant)
 {
     struct rsm_signals posted;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Nodes of other hosts, as far as the rest of a node has to do with them. rsmd/remote/ implements it
- * once there are links; without any, every node of another host is out of reach.
+ * Nodes of other hosts, as far as the rest of a node has to do with them. rsmd/remote/ implements
+ * it once there are links; without any, every node of another host is out of reach.
  */
 #ifndef RSMD_HOSTS_H
 #define RSMD_HOSTS_H

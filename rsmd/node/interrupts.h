@@ -3,8 +3,8 @@
  * @file
  * Named interrupts: events without a segment. A client creates one under a number of its node, and
  * whoever may triggers it, from this host or another one. A plain interrupt is a counter
- * (counters.h); one with data has a queue of messages beside it, which are kept until they have been
- * fetched.
+ * (counters.h); one with data has a queue of messages beside it, which are kept until they have
+ * been fetched.
  *
  * Those who trigger have nothing here that would have to be given back: each request names the
  * interrupt, and is decided anew. Processes of the owner's user and of root get the counter of a

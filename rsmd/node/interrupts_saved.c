@@ -134,7 +134,8 @@ static struct rsmd_interrupt *make_interrupt(struct rsmd_node *node, struct rsmd
     return interrupt;
 }
 
-/* Others have its counter. If they can no longer be stopped from posting there, they are at once. */
+/* Others have its counter. If they can no longer be stopped from posting there, they are at
+ * once. */
 static bool take_direct(struct rsmd_interrupt *interrupt)
 {
     if (interrupt->events.counter < 0)

@@ -14,7 +14,8 @@ int rsmd_memfd_make(const char *name, size_t size, mode_t mode);
  *  blocks. -1 with errno. */
 int rsmd_fd_reopen(int fd, int flags);
 
-/** Why one of these has failed with @p error, in words that say what the host lacks, such as /proc. */
+/** Why one of these has failed with @p error, in words that say what the host lacks, such as
+ *  /proc. */
 const char *rsmd_memfd_trouble(int error);
 
 #endif

@@ -11,14 +11,14 @@
  * such that processes of the host may map it.
  * An offer names only extents that its port has made or adopted: RSM_ST_NO_ROUTE where an importer
  * on another host cannot be served so.
- * @param grant  has importer and export; gets the controller whose port has made the offer and is to
- *               revoke it, and the offer.
+ * @param grant  has importer and export; gets the controller whose port has made the offer and is
+ *               to revoke it, and the offer.
  */
 enum rsm_status rsmd_offer_make(struct rsmd_node *node, struct rsmd_grant *grant,
                                 struct rsm_offer *offer);
 
-/** Charge the importer's user with what the offer takes of this process. False: that is more than he
- *  may have, and nothing is charged. */
+/** Charge the importer's user with what the offer takes of this process. False: that is more than
+ *  he may have, and nothing is charged. */
 bool rsmd_offer_charge(struct rsmd_grant *grant);
 /** The same for an offer of the daemon's predecessor: it may be more than fits. */
 void rsmd_offer_charge_again(struct rsmd_grant *grant);

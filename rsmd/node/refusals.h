@@ -6,9 +6,10 @@
 #include "node/node.h"
 
 /**
- * Log what a user of this host has caused, such as why he was refused: ten lines a minute for each user,
- * and how many were left out. Whatever a client can cause is logged by this function; what modules of transports log has
- * a bound of its own (server/logging.h). tests/docs has the list of the calls that log directly. @p format: of a sentence without newline.
+ * Log what a user of this host has caused, such as why he was refused: ten lines a minute for each
+ * user, and how many were left out. Whatever a client can cause is logged by this function; what
+ * modules of transports log has a bound of its own (server/logging.h). tests/docs has the list of
+ * the calls that log directly. @p format: of a sentence without newline.
  */
 __attribute__((format(printf, 3, 4))) void rsmd_log_of_user(struct rsmd_node *node, uint32_t uid,
                                                             const char *format, ...);
@@ -16,8 +17,8 @@ __attribute__((format(printf, 3, 4))) void rsmd_log_of_user(struct rsmd_node *no
 __attribute__((format(printf, 3, 4))) void rsmd_log_of_node(struct rsmd_node *node, uint32_t id,
                                                             const char *format, ...);
 
-/** Note the status of a reply to @p client, if it refuses something for a segment: rsminfo shows the
- *  latest. */
+/** Note the status of a reply to @p client, if it refuses something for a segment: rsminfo shows
+ *  the latest. */
 void rsmd_refusal_note(struct rsmd_node *node, const struct rsmd_client *client,
                        const struct rsm_msg *reply);
 

@@ -5,10 +5,10 @@
  * about to be replaced, read by its successor. Links to other hosts have gone before, and so has
  * all that went over them. Clients' sockets are the server's affair.
  *
- * Functions that restore one thing return false if its record is impossible or memory is out. Whatever
- * they have made until then is whole, and goes with the client that it belongs to: that one cannot be
- * resumed (`lost` of struct rsmd_client). The rest of what it has is restored nevertheless, so that its end
- * is seen by whoever is connected with it.
+ * Functions that restore one thing return false if its record is impossible or memory is out.
+ * Whatever they have made until then is whole, and goes with the client that it belongs to: that
+ * one cannot be resumed (`lost` of struct rsmd_client). The rest of what it has is restored
+ * nevertheless, so that its end is seen by whoever is connected with it.
  */
 #ifndef RSMD_SAVED_H
 #define RSMD_SAVED_H
@@ -35,8 +35,8 @@ void rsmd_save_imports(struct rsmd_snapshot *snapshot, const struct rsmd_client 
 /** Read them, until the section ends, when all clients' exports are there. */
 void rsmd_restore_imports(struct rsmd_snapshot_reader *reader, struct rsmd_node *node,
                           struct rsmd_client *client);
-/** All is restored, and the generation table is settled: what exporters have left behind goes, unless
- *  somebody is still connected, and they look anew at who is connected. */
+/** All is restored, and the generation table is settled: what exporters have left behind goes,
+ *  unless somebody is still connected, and they look anew at who is connected. */
 void rsmd_restore_settle(struct rsmd_node *node);
 
 /* ------------------------------------------------------------------ shared by its parts */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * How much of a large amount of work, such as one that concerns many connections, rsmd does at once. It
- * does the rest in later rounds of the event loop, if there is a server that sees to it.
+ * How much of a large amount of work, such as one that concerns many connections, rsmd does at
+ * once. It does the rest in later rounds of the event loop, if there is a server that sees to it.
  */
 #ifndef RSMD_SLICE_H
 #define RSMD_SLICE_H

@@ -2,10 +2,10 @@
 /**
  * @file
  * Work on all connections of a segment, of which there can be tens of thousands: rsmd tells its
- * importers that it has become unavailable, or cuts them all. A request does as much of that as fits
- * into a slice of time. rsmd does the rest in the turns of the client, and charges the time to the
- * client's user. Until it is done the client's next requests wait in the socket. If the client ends,
- * the rest is part of its end (rsmd_client_clear_until()).
+ * importers that it has become unavailable, or cuts them all. A request does as much of that as
+ * fits into a slice of time. rsmd does the rest in the turns of the client, and charges the time to
+ * the client's user. Until it is done the client's next requests wait in the socket. If the client
+ * ends, the rest is part of its end (rsmd_client_clear_until()).
  */
 #ifndef RSMD_UNFINISHED_H
 #define RSMD_UNFINISHED_H

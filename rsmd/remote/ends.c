@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All that was in common with a node of another host ends: its link has gone, or a controller's fabric does
- * not reach it any more. There can be tens of thousands of connections, so that it is done in slices. What
- * importers here see, the generation of their slots, moves before anything else. */
+/* All that was in common with a node of another host ends: its link has gone, or a controller's
+ * fabric does not reach it any more. There can be tens of thousands of connections, so that it is
+ * done in slices. What importers here see, the generation of their slots, moves before anything
+ * else. */
 #include <event2/event.h>
 
 #include "node/exports.h"

@@ -66,8 +66,8 @@ static void on_overdue(evutil_socket_t fd, short what, void *argument)
     rsmd_ends_doom(importer->node, importer);
 }
 
-/* Only its host knows whether the importer has disconnected or died, and says so: the connection ends
- * with its DISCONNECT. If none comes soon both are alive, and the connection is cut. */
+/* Only its host knows whether the importer has disconnected or died, and says so: the connection
+ * ends with its DISCONNECT. If none comes soon both are alive, and the connection is cut. */
 static void await_cause(struct rsmd_node *node, struct rsmd_importer *base)
 {
     static const struct timeval timeout = {.tv_sec = CAUSE_SECONDS};

@@ -150,7 +150,8 @@ static void give_back(const struct rsmd_node *node, const struct rsmd_remote *re
         rsmd_remote_send_disconnect(node, remote, reply->import, 0);
 }
 
-/* ------------------------------------------------------------------ what a port has of an import */
+/* ------------------------------------------------------------------ what a port has of an
+ * import */
 
 /* End what this node has given to the importing process. True: nothing of it is left. */
 static bool revoke_entry(const struct rsmd_remote_import *import)
@@ -333,8 +334,8 @@ static const struct rsmd_exporter_ops ops = {
 
 /* ------------------------------------------------------------------ answers */
 
-/* A segment of a controller with another transport: the process would take the offer to the device of
- * the controller that it has named, which is not the one that the offer is for. */
+/* A segment of a controller with another transport: the process would take the offer to the device
+ * of the controller that it has named, which is not the one that the offer is for. */
 static bool is_of_this_transport(struct rsmd_node *node, const struct rsmd_forward *forward,
                                  const struct rsm_cluster_connect_reply *reply)
 {

@@ -59,8 +59,8 @@ static bool send_by_fabric(struct rsmd_relay *relay, const struct rsm_signals *s
     return true;
 }
 
-/* Take what the counter holds. Behind events that wait a coalesced one never counts. False: it cannot be
- * mapped now. */
+/* Take what the counter holds. Behind events that wait a coalesced one never counts. False: it
+ * cannot be mapped now. */
 static bool collect(struct rsmd_relay *relay)
 {
     struct rsm_signals *left = &relay->left;

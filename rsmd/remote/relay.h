@@ -2,9 +2,9 @@
 /**
  * @file
  * Relays: event counters that belong to rsmd itself and stand for the end of a connection that is
- * on another host. Whoever posts treats one like any other counter, and asks rsmd to ring for it; rsmd
- * then sends on what it finds there: to an importer by the fabric, if the transport and the importer can,
- * else by the link between the daemons.
+ * on another host. Whoever posts treats one like any other counter, and asks rsmd to ring for it;
+ * rsmd then sends on what it finds there: to an importer by the fabric, if the transport and the
+ * importer can, else by the link between the daemons.
  *
  * While a link does not keep up, or an importer does not take what the fabric brought, events wait
  * in their counter, where any number takes no room.

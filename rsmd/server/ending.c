@@ -23,9 +23,10 @@ struct closing {
     struct rsmd_client *client;
 };
 
-/* A packet that nobody has received makes the kernel tell the peer of a reset, and hide from it the answer that
- * was sent before. Its own end has been shut down, so that no further ones come; each has credentials, for which
- * there is no room here, while the end of the queue has none. Descriptors are closed on the way. */
+/* A packet that nobody has received makes the kernel tell the peer of a reset, and hide from it the
+ * answer that was sent before. Its own end has been shut down, so that no further ones come; each
+ * has credentials, for which there is no room here, while the end of the queue has none.
+ * Descriptors are closed on the way. */
 static void close_emptied(int socket)
 {
     char byte;

@@ -111,8 +111,8 @@ enum rsmd_lock_result rsmd_instance_relock(struct rsmd_instance *instance,
     return result == RSMD_LOCK_TAKEN ? look_for_mark(instance, configured) : result;
 }
 
-/* The name that the socket is bound by, until it listens and takes the place of a predecessor's: the node
- * is never seen without one. NULL: the name would be too long. */
+/* The name that the socket is bound by, until it listens and takes the place of a predecessor's:
+ * the node is never seen without one. NULL: the name would be too long. */
 static const char *first_name(const struct rsmd_instance *instance, struct sockaddr_un *address)
 {
     char name[RSM_PROTO_PATH_MAX + 1];

@@ -12,10 +12,10 @@
 
 #include "protocol/runtime.h"
 
-/** Connections that wait to be accepted. Whoever comes waits for all of them, and anybody can fill the
- *  queue. Accepting one and serving it once takes some 25 us, so SOMAXCONN of them would take longer than
- *  anybody is to wait (100 ms). A library that finds no room tries again until its time-out.
- *  packaging/systemd/rsmd.socket.in says the same to a service manager. */
+/** Connections that wait to be accepted. Whoever comes waits for all of them, and anybody can fill
+ *  the queue. Accepting one and serving it once takes some 25 us, so SOMAXCONN of them would take
+ *  longer than anybody is to wait (100 ms). A library that finds no room tries again until its
+ *  time-out. packaging/systemd/rsmd.socket.in says the same to a service manager. */
 enum { RSMD_BACKLOG = 512 };
 
 struct rsmd_instance {
@@ -38,13 +38,13 @@ enum rsmd_lock_result {
 enum rsmd_lock_result rsmd_instance_lock(struct rsmd_instance *instance,
                                          const struct rsmcore_runtime *runtime,
                                          const char *socket_path, bool configured);
-/** The same by the lock that a predecessor has left, which is the instance's or closed afterwards; -1:
- *  there is none. */
+/** The same by the lock that a predecessor has left, which is the instance's or closed afterwards;
+ *  -1: there is none. */
 enum rsmd_lock_result rsmd_instance_relock(struct rsmd_instance *instance,
                                            const struct rsmcore_runtime *runtime,
                                            const char *socket_path, bool configured, int lock);
-/** Go on listening at the socket that a predecessor has bound, if it is the node's. False: it is not,
- *  and still the caller's. */
+/** Go on listening at the socket that a predecessor has bound, if it is the node's. False: it is
+ *  not, and still the caller's. */
 bool rsmd_instance_relisten(struct rsmd_instance *instance, int listener);
 
 /** Bind the socket, removing what a dead predecessor left, and listen. @p everybody: any user may

@@ -146,7 +146,8 @@ static void log_to_journal(enum rsmcore_log_level level, const char *text)
     write_line(before, text);
 }
 
-/* Whether standard error is the journal's, by systemd.exec(5): it knows the time, and reads "<N>". */
+/* Whether standard error is the journal's, by systemd.exec(5): it knows the time, and reads
+ * "<N>". */
 static bool is_journal(void)
 {
     char *end;
@@ -160,9 +161,10 @@ static bool is_journal(void)
 
 /* ------------------------------------------------------------------ transports */
 
-/* What a module logs may be what a client or another host causes, for instance with each connection. Who
- * does is not known here, so the same sentence has a bound, from whichever thread. What it says while a
- * controller is opened or checked is the answer to that, and is kept by the one who asks. */
+/* What a module logs may be what a client or another host causes, for instance with each
+ * connection. Who does is not known here, so the same sentence has a bound, from whichever thread.
+ * What it says while a controller is opened or checked is the answer to that, and is kept by the
+ * one who asks. */
 static void log_of_module(int level, const char *text)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -16,7 +16,8 @@ void rsmd_notify_in_passing(const char *state);
 bool rsmd_notify_with(const char *state, int fd);
 
 /** Take the descriptor that the service manager has passed under a name: the latest, if there are
- *  several. -1: there is none. To be called before rsmd_passed_socket(), which gets what is left. */
+ *  several. -1: there is none. To be called before rsmd_passed_socket(), which gets what is
+ *  left. */
 int rsmd_passed_named(const char *name);
 
 /** The listening SEQPACKET socket that the service manager opened for us, non-blocking and

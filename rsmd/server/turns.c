@@ -117,7 +117,8 @@ static void go_on_later(const struct rsmd_turns *turns)
         evtimer_add(turns->turn, &now);
 }
 
-/* ------------------------------------------------------------------ lanes whose clients have gone */
+/* ------------------------------------------------------------------ lanes whose clients have
+ * gone */
 
 static void forget(struct rsmd_turns *turns, struct rsmd_lane *lane)
 {
@@ -140,8 +141,8 @@ static void make_room_to_remember(struct rsmd_turns *turns)
     forget(turns, lowest);
 }
 
-/* The last client of a lane has gone. What it has used is remembered until the others have used as much: who
- * comes anew would begin there anyway. */
+/* The last client of a lane has gone. What it has used is remembered until the others have used as
+ * much: who comes anew would begin there anyway. */
 static void leave_behind(struct rsmd_turns *turns, struct rsmd_lane *lane)
 {
     if (lane->used > turns->reached && turns->left_count == RSMD_LANES_LEFT_MAX)
@@ -165,7 +166,8 @@ static void charge(struct rsmd_turns *turns, struct rsmd_lane *lane, int64_t use
         leave_behind(turns, lane);
 }
 
-/* One request of the client that is first in the lane that has used least; it then is last there. */
+/* One request of the client that is first in the lane that has used least; it then is last
+ * there. */
 static void serve_first(struct rsmd_turns *turns, int64_t begun, int64_t *ended)
 {
     struct rsmd_lane *lane = turns->waiting[0];

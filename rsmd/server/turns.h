@@ -7,10 +7,10 @@
  *
  * Turns are measured in the time that they took, not in requests: of the users who wait, the one is
  * next who has used least. A user who comes after a pause begins with as much used time as the user
- * who is being served, so nobody saves time up, and nobody waits for what was used before he came. So
- * a user with a thousand clients that never stop asking delays those of another by one request of
- * his; if that took 50 ms, others have 50 ms before his next one. Leaving does not help him: what he
- * has used is remembered as long as it matters, and counts when he comes again.
+ * who is being served, so nobody saves time up, and nobody waits for what was used before he came.
+ * So a user with a thousand clients that never stop asking delays those of another by one request
+ * of his; if that took 50 ms, others have 50 ms before his next one. Leaving does not help him:
+ * what he has used is remembered as long as it matters, and counts when he comes again.
  *
  * All on the thread of the event loop.
  */
@@ -39,7 +39,8 @@ enum rsmd_served {
     RSMD_SERVED_LAST,    /* the client has left, and its seat may be gone */
 };
 
-/** Users without clients whose time is remembered. Of more the one is forgotten who has used least. */
+/** Users without clients whose time is remembered. Of more the one is forgotten who has used
+ *  least. */
 enum { RSMD_LANES_LEFT_MAX = 512 };
 
 struct rsmd_turns {

@@ -201,7 +201,8 @@ static void print_below(FILE *out, const char *text)
     }
 }
 
-/* Row @p first of the cells, or the headings. Blanks are between columns, and not behind the last one. */
+/* Row @p first of the cells, or the headings. Blanks are between columns, and not behind the last
+ * one. */
 static void print_row(const struct table *table, FILE *out, const size_t *first)
 {
     static const char *const sequences[] = {"", "\033[31m", "\033[32m", "\033[33m"};

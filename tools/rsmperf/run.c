@@ -328,8 +328,8 @@ static bool measure(struct run *run, struct crew *crew, unsigned gauge, size_t b
     return true;
 }
 
-/* By the ratio, or where there is nothing to compare with, by the time. Turns whose limit could not be measured
- * come last. */
+/* By the ratio, or where there is nothing to compare with, by the time. Turns whose limit could not
+ * be measured come last. */
 static int compare(const void *a, const void *b)
 {
     const struct result *first = a, *second = b;
@@ -341,7 +341,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The turn in the middle of those that can be compared, or the first that failed. False: no use to go on. */
+/* The turn in the middle of those that can be compared, or the first that failed. False: no use to
+ * go on. */
 static bool measure_in_turns(struct run *run, struct crew *crew, unsigned gauge, size_t bytes,
                              struct result *result)
 {

@@ -110,8 +110,8 @@ static bool report(const struct targets *targets, struct snapshot *const snapsho
     return true;
 }
 
-/* A terminal that is too low would roll, and the headings away with it: cut what it has no room for.
- * The length of the rest. */
+/* A terminal that is too low would roll, and the headings away with it: cut what it has no room
+ * for. The length of the rest. */
 static size_t fit(const char *text, size_t length)
 {
     struct winsize size;

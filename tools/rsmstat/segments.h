@@ -11,7 +11,8 @@ bool segments_add(struct segments *segments, uint32_t exporter,
                   const struct rsm_inspect_item *item);
 
 /**
- * Add all that a daemon tells of its exports or of the connections to them, in the order in which they were made.
+ * Add all that a daemon tells of its exports or of the connections to them, in the order in which
+ * they were made.
  * @param what  enum rsm_inspect_what
  * @param node  0, or the node whose processes' alone are wanted
  * @return false: @p why says why. Some may have been added.

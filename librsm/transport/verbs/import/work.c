@@ -42,7 +42,8 @@ static struct work *work_at(struct verbs_works *works, uint32_t index)
     return &works->ring[(works->first + index) % RSM_WORK_MAX];
 }
 
-/* ------------------------------------------------------------------ progress, with the lock held */
+/* ------------------------------------------------------------------ progress, with the lock
+ * held */
 
 static bool has_room(const struct verbs_conn *conn, const struct work *work)
 {
