@@ -41,10 +41,10 @@ enum rsmcore_fork_rank {
     RSMCORE_FORK_STARTING, /* the pipe to a daemon that is being started */
     RSMCORE_FORK_SERVICE,  /* the connection to the service manager */
 
-    /* The page swap, which knows nobody above. */
+    /* The page swap, which calls no layer above it. */
     RSMCORE_FORK_FREEZER, /* the userfaultfd that is kept */
     RSMCORE_FORK_FREEZE,  /* memory that is frozen by mprotect(2): installs a fault handler */
-    RSMCORE_FORK_FAULTS,  /* the chain of fault handlers: calls nobody */
+    RSMCORE_FORK_FAULTS,  /* the chain of fault handlers, which calls no other part */
 
     RSMCORE_FORK_RANKS
 };

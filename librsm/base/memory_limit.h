@@ -15,8 +15,7 @@
 /** Bytes; UINT64_MAX: no control group sets a limit. */
 struct rsm_memory_bounds {
     uint64_t limit; /**< the lowest of the group and those above it */
-    uint64_t
-        room; /**< what can still be touched: unused, or taken by file cache, or that can go to swap */
+    uint64_t room;  /**< unused, in the file cache, or can go to swap */
 };
 
 /** Read them of the groups that @p list, a file like /proc/self/cgroup, names below @p tree. */

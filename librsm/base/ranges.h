@@ -12,7 +12,7 @@
 #include <bsd/sys/tree.h> /* macros alone: libbsd itself is not needed */
 #include <stdint.h>
 
-/** A range that is not empty. While it is in a set, nobody changes it. */
+/** A range that is not empty. Its members must not change while it is in a set. */
 struct rsm_range {
     RB_ENTRY(rsm_range) links;
     uintptr_t start;

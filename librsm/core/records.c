@@ -13,8 +13,8 @@ enum {
     AHEAD_MAX = 1024, /* records fetched and not yet taken, beyond which rsmd keeps the rest */
 };
 
-/* The counter has one event for each record that can be taken, wherever that is now: here, or with
- * rsmd. Whoever consumes one takes one. */
+/* The counter has one event for each record that can be taken, be it here or in rsmd. A wait that
+ * consumes an event takes a record. */
 struct rsmcore_records {
     struct rsmcore_event *event;
     struct rsmcore_control *control; /* held by the event */
@@ -24,9 +24,10 @@ struct rsmcore_records {
     pthread_mutex_t lock;          /* guards what follows */
     struct rsm_record *ahead;      /* fetched, oldest first */
     uint32_t first, count, room;
-    uint64_t after;     /* order of the last one fetched */
-    bool lost_records;  /* an overflow has been told: a LOST may be among what it stands for */
-    bool loss_reported; /* the importer has had its LOST */
+    uint64_t after; /* order of the last one fetched */
+    /* an overflow was reported: a LOST may be among the records it stands for */
+    bool lost_records;
+    bool loss_reported; /* the importer has got its LOST */
 };
 
 /* ---------------------------------------------------------------- making */
@@ -100,7 +101,7 @@ static bool is_known(const struct rsm_record *record)
     return record->event >= RSM_RECORD_CONNECTED && record->event <= RSM_RECORD_OVERFLOW;
 }
 
-/* Ask for all there are, until rsmd has been told that they have come. Called with the lock held.
+/* Fetch all records, and acknowledge them to rsmd. Called with the lock held.
  */
 static enum rsm_status fetch(struct rsmcore_records *records)
 {
@@ -149,10 +150,10 @@ static bool take_loss(struct rsmcore_records *records, struct rsm_record *record
     return true;
 }
 
-/* The importer is told of its loss once. */
+/* An importer gets its LOST once. */
 static bool is_repeated(struct rsmcore_records *records, const struct rsm_record *record)
 {
-    /* One who is attached is told of other connections, too. */
+    /* An attached process gets records of other connections, too. */
     if (records->import == NULL || record->event != RSM_RECORD_LOST ||
         record->connection != records->import->id)
         return false;
@@ -161,8 +162,8 @@ static bool is_repeated(struct rsmcore_records *records, const struct rsm_record
     return repeated;
 }
 
-/* An event of the counter has been consumed: the record that it stands for. RSM_ST_TIMEOUT: it
- * stood for none that is still to be told. */
+/* Take the record of an event that was consumed from the counter. RSM_ST_TIMEOUT: it has been
+ * delivered already. */
 static enum rsm_status take_counted(struct rsmcore_records *records, struct rsm_record *record)
 {
     pthread_mutex_lock(&records->lock);
@@ -175,8 +176,7 @@ static enum rsm_status take_counted(struct rsmcore_records *records, struct rsm_
     return status;
 }
 
-/* Whether the loss is to be told without a record: the daemon has died, or the record is among
- * those that were lost. */
+/* Whether to report the loss without a record: the daemon has died, or the record was dropped. */
 static bool take_uncounted(struct rsmcore_records *records, bool daemon_died,
                            struct rsm_record *record)
 {
