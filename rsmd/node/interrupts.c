@@ -37,7 +37,7 @@ static struct rsmd_interrupt *find_any(const struct rsmd_node *node, uint32_t ki
     return interrupt;
 }
 
-/* One whose owner has not gone. */
+/* Find one whose owner has not gone. */
 static struct rsmd_interrupt *find(const struct rsmd_node *node, uint32_t kind, uint32_t number)
 {
     struct rsmd_interrupt *first = find_any(node, kind, number), *interrupt = first;
@@ -49,7 +49,7 @@ static struct rsmd_interrupt *find(const struct rsmd_node *node, uint32_t kind, 
     return interrupt;
 }
 
-/* Of an own interrupt only the process that made it operates on it. */
+/* Find a client's interrupt. Only the process that made it may operate on it. */
 static enum rsm_status find_created(const struct rsmd_call *call, uint32_t id,
                                     struct rsmd_interrupt **found)
 {
@@ -71,7 +71,7 @@ static void discard_oldest(struct rsmd_interrupt *interrupt)
     rsmd_share_give(interrupt->client->account, RSMD_RECORDS, 1);
 }
 
-/* From now on whoever has the counter asks rsmd again. */
+/* Make processes that have the counter send requests to rsmd again. */
 static void end_direct(struct rsmd_interrupt *interrupt)
 {
     if (interrupt->direct)
@@ -110,8 +110,8 @@ void rsmd_interrupt_free_first(struct rsmd_node *node, struct rsmd_client *clien
     free_interrupt(node, client->interrupts);
 }
 
-/* Those whose owners have gone are in nobody's way: they lose their number, and are freed with
- * what else their owners had. */
+/* Interrupts of owners that have gone are ignored: they lose their number here, and are freed with
+ * the rest of what their owners had. */
 static bool number_in_use(struct rsmd_node *node, uint32_t kind, uint32_t number)
 {
     struct rsmd_interrupt *left;
@@ -122,7 +122,7 @@ static bool number_in_use(struct rsmd_node *node, uint32_t kind, uint32_t number
     return false;
 }
 
-/* Of a ring, those whose owners have gone included. */
+/* Count the members of a ring, including those of owners that have gone. */
 static unsigned count_sharers(const struct rsmd_interrupt *holder)
 {
     unsigned count = 1;
@@ -132,8 +132,8 @@ static unsigned count_sharers(const struct rsmd_interrupt *holder)
     return count;
 }
 
-/* With whom a new one can have its number. Whoever joins gets what others are sent, so he is the
- * same user. */
+/* Find an interrupt that a new one can share a number with. The new one gets the triggers of all,
+ * so the user must be the same. */
 static struct rsmd_interrupt *find_to_share(struct rsmd_call *call)
 {
     const struct rsm_interrupt_create_request *asked = &call->request->u.interrupt_create;
@@ -143,7 +143,7 @@ static struct rsmd_interrupt *find_to_share(struct rsmd_call *call)
     return may ? holder : NULL;
 }
 
-/* There are fewer interrupts than numbers. */
+/* Assign a free number. There are more numbers than interrupts. */
 static uint32_t assign_number(struct rsmd_node *node, uint32_t kind)
 {
     do
@@ -304,7 +304,8 @@ static enum rsm_status prepare(struct rsmd_interrupt *interrupt, const struct rs
     return status;
 }
 
-/* Prepare all that take it, from `first` on. If one cannot, those before it are as they were. */
+/* Prepare all receivers of a trigger, from `first` on. If one fails, the others are as they
+ * were. */
 static enum rsm_status prepare_all(struct rsmd_interrupt *first, const struct rsmd_trigger *trigger)
 {
     struct rsmd_interrupt *next = first;
@@ -321,7 +322,7 @@ static enum rsm_status prepare_all(struct rsmd_interrupt *first, const struct rs
     return RSM_ST_OK;
 }
 
-/* Nobody is told that it was triggered whose trigger arrives nowhere. */
+/* Fails if no receiver got the trigger. */
 static enum rsm_status deliver(struct rsmd_interrupt *first, const struct rsmd_trigger *trigger)
 {
     struct rsmd_interrupt *next = first;
@@ -363,7 +364,8 @@ enum rsm_status rsmd_interrupt_trigger(struct rsmd_node *node, const struct rsmd
     return deliver(interrupt, trigger);
 }
 
-/* Of this node, or one of another host. Nodes of this host are asked directly, by the process. */
+/* Trigger an interrupt of this node, or of a node of another host. The process itself asks nodes of
+ * this host. */
 static enum rsm_status trigger_for(struct rsmd_call *call, uint32_t at,
                                    const struct rsmd_trigger *trigger, uint32_t *id)
 {
@@ -371,19 +373,19 @@ static enum rsm_status trigger_for(struct rsmd_call *call, uint32_t at,
         return rsmd_interrupt_trigger(call->node, trigger, id);
     if (call->client->node != call->node->id)
         return RSM_ST_DENIED;
-    if (trigger->posted) /* no counter of another host is mapped here */
+    if (trigger->posted) /* a counter of another host is not mapped here */
         return RSM_ST_INVALID;
     return call->node->hosts_ops->trigger(call, at, trigger);
 }
 
-/* Whom an interrupt's counter is given to. Whoever has it can take triggers away that others have
- * made. A process can do that to those of its own user anyway, and root to all. */
+/* Whether to give the interrupt's counter to a process. A holder can take triggers of others away.
+ * A process can do that to processes of its user anyway, and root to all. */
 static bool may_post_itself(const struct rsmd_interrupt *interrupt, const struct rsmd_identity *who)
 {
     return who->uid == interrupt->access.uid || who->uid == 0;
 }
 
-/* Attach the counter of a plain interrupt that was just found, if nobody shares its number. Without
+/* Attach the counter of a plain interrupt that was just found, unless its number is shared. Without
  * it each trigger is a request. */
 static void give_counter(struct rsmd_call *call)
 {

@@ -2,13 +2,13 @@
 /**
  * @file
  * Named interrupts: events without a segment. A client creates one under a number of its node, and
- * whoever may triggers it, from this host or another one. A plain interrupt is a counter
- * (counters.h); one with data has a queue of messages beside it, which are kept until they have
- * been fetched.
+ * processes with the right trigger it, from this host or another one. A plain interrupt is a
+ * counter (counters.h); one with data has a queue of messages beside it, which rsmd keeps until
+ * they are fetched.
  *
- * Those who trigger have nothing here that would have to be given back: each request names the
- * interrupt, and is decided anew. Processes of the owner's user and of root get the counter of a
- * plain interrupt and post to it without a request, as long as its word `direct` is 1.
+ * A process that triggers has no state in rsmd: each request names the interrupt, and is checked.
+ * Processes of the owner's user and of root get the counter of a plain interrupt and post to it
+ * without a request, as long as its word `direct` is 1.
  */
 #ifndef RSMD_INTERRUPTS_H
 #define RSMD_INTERRUPTS_H
@@ -39,7 +39,7 @@ struct rsmd_trigger {
 enum rsm_status rsmd_interrupt_trigger(struct rsmd_node *node, const struct rsmd_trigger *trigger,
                                        uint32_t *id);
 
-/** An own interrupt by id; NULL: there is none or it is another client's. */
+/** A client's interrupt by id; NULL: there is none, or it is another client's. */
 struct rsmd_interrupt *rsmd_client_interrupt(const struct rsmd_node *node,
                                              const struct rsmd_client *client, uint32_t id);
 struct rsmd_events *rsmd_interrupt_events(struct rsmd_interrupt *interrupt);

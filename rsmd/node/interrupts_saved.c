@@ -96,7 +96,7 @@ static bool restore_message(struct rsmd_snapshot_reader *reader, struct rsmd_int
     return true;
 }
 
-/* Any that has the number already. */
+/* Find one that has the number already. */
 static struct rsmd_interrupt *find_sharer(const struct rsmd_node *node,
                                           const struct rsmd_interrupt_key *key)
 {
@@ -134,7 +134,7 @@ static struct rsmd_interrupt *make_interrupt(struct rsmd_node *node, struct rsmd
     return interrupt;
 }
 
-/* Others have its counter. If they can no longer be stopped from posting there, they are at
+/* Other processes have its counter. If rsmd could not stop their posts later, it stops them at
  * once. */
 static bool take_direct(struct rsmd_interrupt *interrupt)
 {

@@ -18,9 +18,9 @@ struct rsmd_records {
     struct rsmd_events events;
     struct entry *entries; /* not yet fetched, oldest first */
     uint32_t count;
-    uint32_t unposted;   /* records that the counter could not be posted for yet */
-    uint64_t lost;       /* records that found no room; while there are any no other is taken */
-    uint64_t reported;   /* of these, what the reader was told of and has not acknowledged */
+    uint32_t unposted;   /* records for which the counter could not be posted yet */
+    uint64_t lost;       /* records that found no room; until they are reported no other is kept */
+    uint64_t reported;   /* of these, reported to the reader and not acknowledged */
     uint64_t lost_order; /* of the first one */
 };
 
@@ -68,7 +68,8 @@ struct rsmd_events *rsmd_records_events(struct rsmd_records *records)
 
 /* ------------------------------------------------------------------ noting */
 
-/* One more record, or none, for the reader to fetch. */
+/* Post to the counter for @p count more records, and for those that it could not be posted for
+ * before. */
 static void post(struct rsmd_records *records, uint32_t count)
 {
     records->unposted += count;
@@ -137,7 +138,7 @@ void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_importer 
 
 /* ------------------------------------------------------------------ fetching */
 
-/* The reader has what came up to this one. */
+/* The reader has got all records up to this one. */
 static void acknowledge(struct rsmd_node *node, struct rsmd_account *account,
                         struct rsmd_records *records, uint64_t after)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Records: who connected to a segment, disconnected or was lost, for exporters that ask; and what
- * became of the segment, for importers that ask. rsmd keeps them in order until they have been
- * fetched. A counter beside them (counters.h) is posted to once for each, so that their reader can
- * sleep.
+ * Records. An exporter that asks for them gets one when an importer connects, disconnects or is
+ * lost; an importer gets one when the segment becomes unavailable or is lost. rsmd keeps them in
+ * order until they are fetched. A counter (counters.h) is posted to once for each, so that their
+ * reader can sleep.
  *
- * Whoever may connect can make records, so that there is a bound for each reader, and his user's
- * share (RSMD_RECORDS) beyond that. Records that find no room are counted, and the reader is told
- * of them by one record in their place.
+ * Any importer can cause records, so each reader has a bound, besides its user's share
+ * (RSMD_RECORDS). Records that find no room are counted, and one record in their place reports
+ * their number.
  */
 #ifndef RSMD_RECORDS_H
 #define RSMD_RECORDS_H
@@ -18,18 +18,18 @@
 struct rsmd_importer;
 struct rsmd_records;
 
-/** Keep records for a handle from now on; *records is NULL until then. @p account pays for them.
- *  RSM_ST_OK, also if that is so already; RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
+/** Begin to keep records for a handle; *records is NULL until then. @p account is charged for them.
+ *  RSM_ST_OK, also if records are kept already; RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
 enum rsm_status rsmd_records_begin(struct rsmd_account *account, struct rsmd_records **records);
 /** Forget them all; NULL is harmless. */
 void rsmd_records_end(struct rsmd_account *account, struct rsmd_records **records);
-/** The counter of them. */
+/** Their counter. */
 struct rsmd_events *rsmd_records_events(struct rsmd_records *records);
 
-/** Note what an importer did, for its exporter. */
+/** Record what an importer did, for its exporter. */
 void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *exported,
                              enum rsm_record_event event, const struct rsmd_importer *importer);
-/** Note what became of the segment, for an importer that is a process here. */
+/** Record what became of the segment, for an importer on this host. */
 void rsmd_record_to_importer(struct rsmd_node *node, const struct rsmd_importer *importer,
                              enum rsm_record_event event);
 
