@@ -10,11 +10,11 @@
 
 #include <stdbool.h>
 
-/** Keep @p fd under @p name, a word. True: the manager has read that; whether its unit allows it,
- *  the manager does not say. */
+/** Store @p fd under @p name, a word. True: the manager has read the request; it does not report
+ *  whether its unit allows a store. */
 bool rsmd_store_put(const char *name, int fd);
 
-/** Keep nothing of that name any more. */
+/** Remove all of that name from the store. */
 void rsmd_store_remove(const char *name);
 
 #endif

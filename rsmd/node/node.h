@@ -74,10 +74,8 @@ struct rsmd_extent {
     unsigned uses;
     bool offered;    /* another process may have it mapped, for good */
     bool given_back; /* its client has given it back: freed when it is unused */
-    bool abandoned;
-    it is also in no table : its client ends,
-                             and a thread still uses it * / struct rsmd_extent *prev,
-                             *next;
+    bool abandoned;  /* it is also in no table: its client ends, and a thread still uses it */
+    struct rsmd_extent *prev, *next;
     UT_hash_handle hh;
 };
 
