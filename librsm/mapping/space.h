@@ -3,7 +3,7 @@
  * @file
  * The pages of one software-mapped connection: which are present here, which may be stored to, and
  * how they go to and come from the remote segment. This part knows no signal and no thread; who
- * calls it holds the space's lock. doc/architecture.md has the picture.
+ * calls it holds the space's lock. doc/architecture.md has the decisions behind them.
  *
  * A page is
  *  - NONE: not accessible. What it has of the last time is only a guess at its contents.

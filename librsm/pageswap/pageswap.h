@@ -6,7 +6,7 @@
  * swap_in() replaces the pages of a range by pages of a memfd, swap_out() puts private (or the
  * original shared) pages back. Both keep the contents and are atomic for every thread that stores,
  * loads or is inside a system call on that memory: a store is never lost, a load never sees an
- * older value, nothing faults. The measurements behind the method are in doc/architecture.md.
+ * older value, nothing faults. The measurements behind the method are in doc/design-notes.md.
  *
  * Limits. Where userfaultfd may not make system calls wait (see rsmcore_swap_method()), one that
  * stores into memory at the moment when it is frozen (microseconds per MiB) fails with EFAULT;

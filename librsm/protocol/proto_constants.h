@@ -107,7 +107,8 @@ enum rsm_shares_resource {
     RSM_SHARES_FORWARDS = 5,    /* requests that other hosts have not answered yet */
     RSM_SHARES_RECORDS = 6,     /* records and messages that nobody has fetched yet */
     RSM_SHARES_INTERRUPTS = 7,
-    RSM_SHARES_COUNT = 8,
+    RSM_SHARES_THREADS = 8, /* that transports keep for connections */
+    RSM_SHARES_COUNT = 9,
 };
 
 #endif

@@ -45,8 +45,8 @@ enum rsmd_resource {
     RSMD_FORWARDS = RSM_SHARES_FORWARDS,       /**< requests that other hosts have to answer */
     RSMD_RECORDS = RSM_SHARES_RECORDS,         /**< and messages of interrupts, not yet fetched */
     RSMD_INTERRUPTS = RSM_SHARES_INTERRUPTS,   /**< (interrupts.h) */
-    RSMD_THREADS = RSM_SHARES_COUNT, /**< that transports keep for connections; not in the reply */
-    RSMD_RESOURCES
+    RSMD_THREADS = RSM_SHARES_THREADS,         /**< that transports keep for connections */
+    RSMD_RESOURCES = RSM_SHARES_COUNT
 };
 
 /** UINT64_MAX: no bound. */

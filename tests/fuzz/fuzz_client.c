@@ -56,27 +56,27 @@ static void touch(volatile uint8_t *memory, bool write)
             (void)memory[at];
 }
 
-static void create(struct export_state *export_id)
+static void create(struct export_state *export)
 {
-    if (export_id->handle != NULL || program.controller == NULL)
+    if (export->handle != NULL || program.controller == NULL)
         return;
-    check_result(rsm_memseg_export_create(program.controller, &export_id->handle, export_id->memory,
+    check_result(rsm_memseg_export_create(program.controller, &export->handle, export->memory,
                                           LENGTH, RSM_ALLOW_REBIND));
 }
 
-static void destroy(struct export_state *export_id)
+static void destroy(struct export_state *export)
 {
-    for (; export_id->handle != NULL && export_id->polled > 0; export_id->polled--)
-        (void)rsm_memseg_release_pollfd(export_id->handle);
-    if (export_id->handle != NULL && rsm_memseg_export_destroy(export_id->handle) == RSM_SUCCESS)
-        export_id->handle = NULL;
+    for (; export->handle != NULL && export->polled > 0; export->polled--)
+        (void)rsm_memseg_release_pollfd(export->handle);
+    if (export->handle != NULL && rsm_memseg_export_destroy(export->handle) == RSM_SUCCESS)
+        export->handle = NULL;
 }
 
-static void publish(struct export_state *export_id, struct input *in)
+static void publish(struct export_state *export, struct input *in)
 {
     rsmapi_access_entry_t list[] = {{1, RSM_PERM_RDWR}, {2, RSM_PERM_READ}};
     rsm_memseg_id_t id = input_below(in, 4);
-    check_result(rsm_memseg_export_publish(export_id->handle, &id, list, input_below(in, 3)));
+    check_result(rsm_memseg_export_publish(export->handle, &id, list, input_below(in, 3)));
 }
 
 /* ------------------------------------------------------------------ importing */
@@ -166,31 +166,31 @@ static void use_event(void *handle, unsigned *polled, struct input *in)
     }
 }
 
-static void use_export(struct export_state *export_id, struct input *in)
+static void use_export(struct export_state *export, struct input *in)
 {
-    if (export_id->handle == NULL) {
-        create(export_id);
+    if (export->handle == NULL) {
+        create(export);
         return;
     }
     switch (input_below(in, 8)) {
     case 0:
     case 1:
-        publish(export_id, in);
+        publish(export, in);
         break;
     case 2:
-        check_result(rsm_memseg_export_republish(export_id->handle, NULL, 0));
+        check_result(rsm_memseg_export_republish(export->handle, NULL, 0));
         break;
     case 3:
-        check_result(rsm_memseg_export_unpublish(export_id->handle));
+        check_result(rsm_memseg_export_unpublish(export->handle));
         break;
     case 4:
-        destroy(export_id);
+        destroy(export);
         break;
     case 5:
-        check_result(rsm_memseg_export_rebind(export_id->handle, export_id->memory, 0, LENGTH));
+        check_result(rsm_memseg_export_rebind(export->handle, export->memory, 0, LENGTH));
         break;
     default:
-        use_event(export_id->handle, &export_id->polled, in);
+        use_event(export->handle, &export->polled, in);
     }
 }
 

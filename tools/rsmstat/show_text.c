@@ -333,8 +333,8 @@ static void share_holder_cell(struct table *table, const struct rsm_shares_user 
 static int show_shares(FILE *out, const struct snapshot *s, const struct options *options)
 {
     static const char *const headings[] = {
-        "~SHARE-OF", "#CONNECTIONS", "#DESCRIPTORS", "#SEGMENTS",    "#MEMORY",
-        "#PINNED",   "+#REQUESTS",   "+#RECORDS",    "+#INTERRUPTS", NULL};
+        "~SHARE-OF",  "#CONNECTIONS", "#DESCRIPTORS", "#SEGMENTS", "#MEMORY", "#PINNED",
+        "+#REQUESTS", "+#RECORDS",    "+#INTERRUPTS", "+#THREADS", NULL};
     const size_t step = sizeof s->limits[0] / sizeof(uint64_t);
     struct table table;
     table_begin(&table, headings, style(options));

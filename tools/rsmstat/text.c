@@ -146,6 +146,7 @@ const char *text_resource(unsigned resource)
         [RSM_SHARES_SEGMENTS] = "segments",       [RSM_SHARES_BYTES] = "exported_bytes",
         [RSM_SHARES_PINNED] = "pinned_bytes",     [RSM_SHARES_FORWARDS] = "pending_requests",
         [RSM_SHARES_RECORDS] = "records",         [RSM_SHARES_INTERRUPTS] = "interrupts",
+        [RSM_SHARES_THREADS] = "threads",
     };
     return names[resource];
 }

@@ -238,10 +238,10 @@ static void test_tables(void **state)
     assert_true(has_line(outcome.out, "sci0 +2 +sci0 +2 +active"));
     assert_true(has_line(outcome.out,
                          "SHARE-OF +CONNECTIONS +DESCRIPTORS +SEGMENTS +MEMORY +PINNED "
-                         "+REQUESTS +RECORDS +INTERRUPTS"));
+                         "+REQUESTS +RECORDS +INTERRUPTS +THREADS"));
     assert_true(has_line(outcome.out, "\\(limit\\) +4096 +[0-9]+ +65535 +[0-9]+ .*"));
-    assert_true(has_line(outcome.out, "\\(in use\\) +3 +[0-9]+ +3 +16384 +0 +0 +0 +0"));
-    assert_true(has_line(outcome.out, "[^ (]+ +3 +[0-9]+ +3 +16384 +0 +0 +0 +0"));
+    assert_true(has_line(outcome.out, "\\(in use\\) +3 +[0-9]+ +3 +16384 +0 +0 +0 +0 +0"));
+    assert_true(has_line(outcome.out, "[^ (]+ +3 +[0-9]+ +3 +16384 +0 +0 +0 +0 +0"));
     assert_true(has_line(outcome.out, "sci0 +shm +- +1 +1,2,4,8 +1,2,4,8 +4096 .*"));
     outcome_free(&outcome);
     outcome = run(world, "-n 1");
@@ -332,7 +332,7 @@ static struct json_value *shares_of(const struct world *world, uid_t asker, uid_
 {
     struct json_value *root = run_json(world, asker, "--shares", 0);
     const struct json_value *shares = get(get_node(root, 1), "shares", JSON_OBJECT);
-    assert_int_equal(json_count(get(shares, "limits", JSON_OBJECT)), 8);
+    assert_int_equal(json_count(get(shares, "limits", JSON_OBJECT)), 9);
     const struct json_value *most =
         get(get(shares, "limits", JSON_OBJECT), "segments", JSON_OBJECT);
     assert_int_equal(get_number(most, "total"), 65535);

@@ -268,6 +268,7 @@ static void a_lost_connection_ends_all_works(void **state)
     assert_int_equal(take(done, 4), 2);
     assert_int_equal(done[0].status, RSM_ST_TRANSFER);
     assert_int_equal(done[1].status, RSM_ST_TRANSFER);
+    assert_int_equal(rsm_conn_failures(&conn.conn), 1); /* the end of the connection, once */
 }
 
 static void short_ones_are_put(void **state)
