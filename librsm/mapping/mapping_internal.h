@@ -32,7 +32,7 @@ struct mapping {
     struct mapping_space space;
     struct mapping_view *first;   /* newest view; guarded by the space's lock */
     int fd;                       /* of the copy */
-    unsigned process;             /* mapping_process() of who made it */
+    unsigned process;             /* mapping_process() of its maker */
     _Atomic unsigned views;       /* how many it has */
     _Atomic uint32_t users;       /* threads in the handler that may use it */
     pthread_mutex_t map_lock;     /* serialises map and unmap */

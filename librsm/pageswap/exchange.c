@@ -59,8 +59,8 @@ static bool populate(void *at, size_t length)
     return madvise(at, length, MADV_POPULATE_READ) == 0 || errno != EFAULT;
 }
 
-/* Make the kernel give the memory behind a mapping now, instead of a SIGBUS in the copy. Not by
- * fallocate(2): importers who have the memory, too, could hold its inode's lock for ever. */
+/* Make the kernel give the memory behind a mapping now, instead of a SIGBUS in the copy.
+ * fallocate(2) is not used: importers that have the memory could hold its inode's lock for ever. */
 static enum rsm_status reserve(char *at, size_t length)
 {
     int result;
@@ -89,7 +89,7 @@ static bool fill_hole(void *at, size_t length, int protection, int fd, uint64_t 
 struct swap_in {
     int fd;
     bool regular; /* memory, and no device: it can be asked for */
-    bool fresh;   /* and nobody else has had it */
+    bool fresh;   /* and no other process has had it */
 };
 
 /* scratch is a mapping of the memfd at this offset; it is gone on success. */
@@ -240,7 +240,7 @@ enum rsm_status rsmcore_exchange_in(const struct rsmcore_parts *parts, uintptr_t
     enum rsm_status status = RSM_ST_OK;
     if (fstat(fd, &file) != 0)
         return RSM_ST_NO_MEMORY;
-    /* What a device says of its size means nothing; who has the descriptor knows it. */
+    /* The size of a device means nothing; the caller knows it. */
     bool regular = S_ISREG(file.st_mode);
     const struct swap_in swap = {.fd = fd, .regular = regular, .fresh = fresh && regular};
     for (size_t i = 0; regular && i < parts->count; i++) {

@@ -19,9 +19,9 @@ struct rsm_event_counter *rsm_event_counter_map(int fd);
 void rsm_event_counter_unmap(struct rsm_event_counter *counter);
 
 /**
- * Post @p count events, or with @p coalesce one unless some are pending, and wake who sleeps. A
- * counter at its end stays there. On a relay counter a coalesced event is recorded for the other
- * host, where alone it can be told whether it counts.
+ * Post @p count events, or with @p coalesce one unless some are pending, and wake a sleeper. A
+ * counter at its maximum stays there. On a relay counter a coalesced event is recorded for the
+ * other host, which decides whether it counts.
  * @return whether the owner's poll descriptor has to be made readable, which rsmd does.
  */
 bool rsm_event_counter_post(struct rsm_event_counter *counter, uint32_t count, bool coalesce);

@@ -168,7 +168,7 @@ static void disconnect_service(int socket)
     rsmcore_fork_unlock(&service);
 }
 
-/* Wait until a node is there, or who accepted the connection hangs up: the daemon cannot start. */
+/* Wait until a node is available, or the acceptor hangs up, because the daemon cannot start. */
 static void await_any_node(const struct rsmcore_runtime *runtime, int socket)
 {
     struct rsmcore_runtime found = *runtime;
@@ -283,8 +283,8 @@ static enum rsm_status use_given_directory(struct rsmcore_runtime *runtime, cons
     return check_chosen(runtime, "remove it");
 }
 
-/* Where the login manager makes the user's XDG_RUNTIME_DIR. It belongs to nobody else: only root
- * can make it. */
+/* The directory that the login manager makes as the user's XDG_RUNTIME_DIR. Only root can make
+ * it. */
 static bool use_login_directory(struct rsmcore_runtime *runtime)
 {
     char path[32], why[WHY_MAX];
@@ -296,9 +296,9 @@ static bool use_login_directory(struct rsmcore_runtime *runtime)
            rsmcore_trust_directory(runtime->directory, why, sizeof why) != RSM_ST_DENIED;
 }
 
-/* In a directory that all may write, whoever is first has the name. All processes of the user that
- * find another one's there go on to the same place. The user's home is none: several hosts may
- * share it. */
+/* In a directory that all may write, the first user to take the name has it. If that is another
+ * user, all processes of this user choose the same next place. The home directory does not serve:
+ * several hosts may share it. */
 static enum rsm_status use_common_directory(struct rsmcore_runtime *runtime)
 {
     char why[WHY_MAX];

@@ -23,7 +23,7 @@ struct sisci_dma_engine {
     _Atomic(sci_dma_queue_state_t) state; /**< changed under the lock */
     atomic_bool stop;                     /**< end the transfer that is posted */
     pthread_mutex_t lock;                 /**< guards what follows */
-    pthread_cond_t changed;               /**< the state: for those who wait */
+    pthread_cond_t changed;               /**< signalled when the state changes */
     pthread_cond_t work; /**< something is posted, or the queue ends: for the mover */
     pthread_cond_t due;  /**< a call is due, or the queue ends: for the caller */
     bool ended;          /**< the queue is being ended: nothing is posted any more */
@@ -75,8 +75,8 @@ bool sisci_dma_claim(struct sisci_dma_engine *engine);
 /** The claimed queue gathers again. Called with the lock held. */
 void sisci_dma_unclaim(struct sisci_dma_engine *engine);
 
-/** Change the state, and wake those who wait. Called with the lock held. Each change to POSTED is a
- *  transfer of its own. */
+/** Change the state, and wake waiting threads. Called with the lock held. Each change to POSTED is
+ *  a new transfer. */
 void sisci_dma_set_state(struct sisci_dma_engine *engine, sci_dma_queue_state_t state);
 
 /** For the end of the transfer that is posted, if one is; not of those that follow it. */

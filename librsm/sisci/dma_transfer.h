@@ -18,7 +18,7 @@ struct sisci_dma_request {
     sci_remote_segment_t remote;
     size_t local_offset, remote_offset, size;
     bool read;       /**< from remote to local */
-    uint64_t ticket; /**< tells it from others that a queue gathers */
+    uint64_t ticket; /**< distinguishes it from others that a queue gathers */
 };
 
 struct sisci_dma_transfer;

@@ -15,7 +15,7 @@ struct sisci_listener {
     void *source;
     pthread_t thread;
     struct sisci_listener *waits_for; /* which its callback ends; guarded by `lock` */
-    bool abandoned;                   /* nobody waits for it; guarded by `lock` */
+    bool abandoned;                   /* no thread waits for it; guarded by `lock` */
 };
 
 /* That of the calling thread; NULL: it is none of ours. */
@@ -56,7 +56,7 @@ static void *run(void *argument)
     allow_faults();
     while (listener->type->listen(listener->source))
         continue;
-    /* Only while the callback runs does anybody abandon it. */
+    /* It can be abandoned only while the callback runs. */
     rsmcore_fork_lock(&lock);
     bool abandoned = listener->abandoned;
     rsmcore_fork_unlock(&lock);
@@ -126,7 +126,7 @@ bool sisci_listener_end(struct sisci_listener *listener)
 
 __attribute__((noinline)) void sisci_call_deep(void (*call)(void *), void *argument)
 {
-    /* The compiler is to believe that somebody uses it, before and after the call. */
+    /* Keep the compiler from removing it, before and after the call. */
     char room[ROOM_BYTES];
     __asm__ volatile("" : : "r"(room) : "memory");
     call(argument);

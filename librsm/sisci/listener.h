@@ -22,7 +22,7 @@ struct sisci_listener_type {
     /** Wait for an event and call the program, through sisci_call_deep(). False: do not call again,
      *  because the callback said so or the source has been cancelled. */
     bool (*listen)(void *source);
-    /** Release the source. Nobody uses it. */
+    /** Release the source, which is unused. */
     void (*finish)(void *source);
 };
 
