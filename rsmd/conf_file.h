@@ -14,17 +14,18 @@ bool rsmd_conf_read(struct rsmd_conf *conf, const char *path, bool optional, cha
                     size_t why_size);
 
 /**
- * The same, but find all errors. @param conf what was valid; the caller frees it by
- * rsmd_conf_free(). @param there whether the file exists. @return false: it cannot be read; @p why
- * has the reason, and nothing is to be freed.
+ * The same, but find all errors.
+ * @param conf   receives what was valid; the caller frees it by rsmd_conf_free().
+ * @param there  receives whether the file exists.
+ * @return false: it cannot be read; @p why has the reason, and nothing is to be freed.
  */
 bool rsmd_conf_examine(struct rsmd_conf *conf, const char *path, bool optional,
                        struct rsmd_conf_errors *errors, bool *there, char *why, size_t why_size);
 
 /**
  * Whether a daemon that serves several users may use this: links to other nodes need
- * authentication, or the key that permits to do without. @param path of the file, for @p why, which
- * receives the line and what was expected.
+ * authentication, or the key that permits to do without.
+ * @param path  of the file, for @p why, which receives the line and what was expected.
  */
 bool rsmd_conf_check_trust(const struct rsmd_conf *conf, const char *path, char *why,
                            size_t why_size);

@@ -11,8 +11,9 @@
 #include "server/server.h"
 
 /**
- * Apply what can be applied. @param fresh the valid new configuration, which the caller keeps.
- * @param path of the file, for the log.
+ * Apply what can be applied.
+ * @param fresh  the valid new configuration, which the caller keeps.
+ * @param path   of the file, for the log.
  */
 void rsmd_reload(struct rsmd_server *server, const struct rsmd_conf *fresh, const char *path);
 

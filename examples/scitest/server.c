@@ -82,7 +82,7 @@ static bool print_message(struct server *server, uint32_t number, uint32_t lengt
     return true;
 }
 
-/* Tell the client that there is room for another one. */
+/* Report to the client that there is room for another one. */
 static bool report_taken(struct server *server, sci_desc_t desc, const struct options *options,
                          uint32_t number)
 {

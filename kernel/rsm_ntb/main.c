@@ -188,8 +188,8 @@ static int add_node(struct rsm_port *port)
 }
 
 /*
- * From here on descriptors and mappings live without hardware: nobody but the caller has a use for
- * the device, the window or the drivers' part of the pool after this.
+ * From here on descriptors and mappings live without hardware: only the caller uses the device, the
+ * window and the drivers' part of the pool after this.
  */
 static void let_go(struct rsm_port *port)
 {

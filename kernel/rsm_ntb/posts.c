@@ -39,7 +39,8 @@ int rsm_post(struct rsm_open *open, unsigned long flags)
 	u64 *counter;
 	int err;
 
-	if (flags & ~(unsigned long)RSM_NTB_POST_COALESCE || import->connection == RSM_NO_CONNECTION)
+	if (flags & ~(unsigned long)RSM_NTB_POST_COALESCE ||
+	    import->connection == RSM_NO_CONNECTION)
 		return -EINVAL;
 	mutex_lock(&port->lock);
 	if (!port->ntb) {

@@ -69,7 +69,7 @@ static bool complain_late(struct rsm_port *port)
 	return ++port->failures > 20 && complain(port);
 }
 
-/* port->lock. For the log, for rsmd's log and for whoever asks. */
+/* port->lock. Log the trouble, and keep it for TROUBLE, which rsmd logs. */
 static __printf(2, 3) void trouble(struct rsm_port *port, const char *format, ...)
 {
 	va_list args;
@@ -124,7 +124,7 @@ static void write_spad(struct rsm_port *port, int index, u32 value)
 	ntb_peer_spad_write(port->ntb, RSM_PEER, index, value);
 }
 
-/* Say who we are, and whom we see. */
+/* Publish this side's key, and acknowledge the other's. */
 static void greet(struct rsm_port *port)
 {
 	u32 words[RSM_NTB_SPADS] = {
@@ -143,7 +143,7 @@ static void greet(struct rsm_port *port)
 		write_spad(port, i, words[i]);
 	wmb(); /* the magic number is behind what it vouches for */
 	write_spad(port, RSM_NTB_SPAD_MAGIC, words[RSM_NTB_SPAD_MAGIC]);
-	/* Only news: two sides that wait for each other would ring for ever. */
+	/* Only changes: two sides that wait for each other would ring for ever. */
 	if (!same(port->own, port->published) || !same(port->acked, port->published_ack))
 		ntb_peer_db_set(port->ntb, BIT_ULL(RSM_NTB_DB_SESSION));
 	port->published = port->own;
@@ -346,7 +346,8 @@ static void linked(struct rsm_port *port)
 	if (port->epoch && !greeted) /* look again: half of one, or the driver there has gone */
 		greeted = read_greeting(port, &greeting);
 	if (port->epoch && (!greeted || !same(greeting.key, port->peer)))
-		end(port, greeted ? "the other side has begun a new one" : "the other side has gone");
+		end(port, greeted ? "the other side has begun a new one" :
+				    "the other side has gone");
 	if (port->epoch) {
 		/* Doorbells make this run more often; time is what counts. */
 		if (time_after_eq(jiffies, port->next_beat)) {
@@ -401,7 +402,7 @@ void rsm_session_work(struct work_struct *work)
 	queue_delayed_work(system_highpri_wq, &port->work, msecs_to_jiffies(heartbeat_ms));
 }
 
-/* The driver goes, port->lock: tell the other side at once. */
+/* The driver is being removed, port->lock: notify the other side at once. */
 void rsm_session_leave(struct rsm_port *port)
 {
 	end(port, "the device is being removed");
@@ -439,7 +440,7 @@ static void db_event(void *context, int vector)
 
 	bits = ntb_db_read(ntb) & ntb_db_vector_mask(ntb, vector);
 	ntb_db_clear(ntb, bits);
-	ntb_db_read(ntb); /* it has arrived before anybody looks at the counters */
+	ntb_db_read(ntb); /* it has arrived before any reader sees the counters */
 	if (bits & BIT_ULL(RSM_NTB_DB_POSTED))
 		rsm_event_posted(port);
 	if (bits & BIT_ULL(RSM_NTB_DB_SESSION))

@@ -127,7 +127,7 @@ enum rsmcore_destroy {
     /** They go on to share the segment's memory among themselves until the last of them or this
      *  process has gone. This process gets its memory back with its contents, as by CUT. */
     RSMCORE_DESTROY_DEFER,
-    /** The same, but what rsmcore_export_allocate() has mapped stays mapped, and is shared with them.
+    /** The same, but memory of rsmcore_export_allocate() stays mapped, and is shared with them.
      *  rsmcore_export_free_memory() unmaps it. */
     RSMCORE_DESTROY_LEAVE,
 };

@@ -5,11 +5,12 @@
  * how they go to and come from the remote segment. This part uses neither signals nor threads;
  * callers hold the space's lock. doc/architecture.md has the decisions behind them.
  *
- * A page is - NONE: not accessible. What it has of the last time is only a guess at its contents. -
- *  RO: loads go to the local copy, which is read again every now and then; stores are trapped. -
- *  RW: stores go to the local copy, and what differs from the twin is sent by the next flush, which
- *  ends in NONE. Its twin was read when it became RW, whatever was cached before: a store of the
- *  value that the peer has just overwritten must be seen as a change.
+ * A page is
+ *  - NONE: not accessible. Its old contents are only a guess at the present ones.
+ *  - RO: loads go to the local copy, which is refreshed now and then; stores are trapped.
+ *  - RW: stores go to the local copy. The next flush sends what differs from the twin, and the page
+ *    becomes NONE. The twin is read when the page becomes RW, whatever was cached before: a store
+ *    of the value that the peer has just overwritten must be seen as a change.
  *
  * In mirror mode all pages are NONE here: see mirror.h.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Opening ports and making connections: what a transport gives is checked and its base filled in
- * here, whoever asks for it. Thread-safe as the operations behind it are.
+ * Open ports and make connections: check what a transport returns, and fill in its base. As
+ * thread-safe as the operations behind it.
  */
 #ifndef RSMCORE_TRANSPORT_INSTANCE_H
 #define RSMCORE_TRANSPORT_INSTANCE_H

@@ -248,7 +248,7 @@ struct rsmd_node {
 
 /**
  * Make the node: open its controllers, make its generation table. @p conf is copied, except its
- * nodes, which must stay. @param why receives the reason of a failure.
+ * nodes, which must stay. @p why receives the reason of a failure.
  */
 bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
                     const struct rsmcore_runtime *runtime, const struct rsmd_conf *conf, char *why,

@@ -6,9 +6,9 @@
  * Every user has one account, whatever the number of connections. Code that makes an object charges
  * the owner's account first, and gives the charge back when the object is gone. Three bounds hold:
  *
- * - one user has no more than a share (max-user-share), so that others find room; - all users
- *  together leave a reserve, so that root finds room; - all together have no more than the total.
- *  The daemon's own needs are no part of that.
+ *  - one user has no more than a share (max-user-share), so that others find room;
+ *  - all users together leave a reserve, so that root finds room;
+ *  - all together have no more than the total. The daemon's own needs are not part of it.
  *
  * Root, and the user that the daemon runs as, are bound only by the total. An embedded node serves
  * no other user, so its user may have everything.

@@ -4,10 +4,11 @@
  * Segments across hosts: the connections between this node and a node of another host while their
  * link is up, and the messages about them. The carrier (cluster/cluster.h) transfers the messages.
  *
- * - A process here imports from the remote node: the connect is forwarded, and answered when the
+ *  - A process here imports from the remote node: the connect is forwarded, and answered when the
  *    remote node has answered. The connection is an import here, with its own slot, and a grant at
- *    the remote node. - A process of the remote node imports from here: the mirror image. - Events
- *    go through relays (relay.h).
+ *    the remote node.
+ *  - A process of the remote node imports from here: the mirror image.
+ *  - Events go through relays (relay.h).
  *
  * When the link goes down, all of that ends (ends.c): imports from the remote node are aborted, its
  * grants are revoked and freed, forwarded connects fail with RSM_ST_UNREACHABLE. There can be tens

@@ -3,14 +3,14 @@
 # Hold the comments and the names of the product's sources to doc/glossary.md's table "Words to avoid", a
 # file or a heading that a comment refers to, to its existence, and all lines to 100 columns.
 #
-#   words.pl SOURCE_DIR
+#   words.pl SOURCE_DIR [FILE...]       these files alone
 use strict;
 use warnings;
 use File::Find;
 
 use constant COLUMNS => 100;
 
-my ($source) = @ARGV;
+my ($source, @only) = @ARGV;
 chdir $source or die "$source: $!\n";
 my $failed = 0;
 
@@ -28,7 +28,7 @@ sub content_of {
 
 # The table's words, in backquotes: "word" => what to write, for comments and for names; and the phrases
 # in which a comment may use one.
-my (%in_comments, %in_names, @phrases);
+my (%in_comments, %in_names, @phrases, $any_word);
 sub read_table {
     my $text = content_of('doc/glossary.md');
     my ($table) = $text =~ /^## Words to avoid\n(.*?)(?=^## |\z)/ms;
@@ -43,11 +43,14 @@ sub read_table {
     }
     complain('doc/glossary.md has no table "Words to avoid" any more')
         if keys %in_comments < 15 || keys %in_names < 10;
+    my $words = join '|', map { join '\s+', map { quotemeta } split / / }
+        sort { length $b <=> length $a } keys %in_comments;
+    $any_word = qr/(?<!\w)(?:$words)(?!\w)/i;
 }
 
 # What is in these folders is the product; files of all folders can be referred to.
 my @product = qw(include librsm rsmd tools compat examples kernel);
-my (@sources, %files, %names);
+my (@sources, %files, %names, %system);
 sub list_files {
     find({no_chdir => 1, preprocess => sub { grep { !/^(?:\.git|build)$/ } @_ }, wanted => sub {
         return unless -f;
@@ -73,14 +76,16 @@ sub headings_of {
     };
 }
 
-# The file that a comment names: a path from the root, from a folder of headers or from where the
-# comment stands, or the name alone.
+# The file that a comment names: a path from the root, from a folder of headers or from a folder above
+# the comment's file, or the name alone.
 my @roots = ('', 'librsm/', 'rsmd/', 'tools/', 'include/', 'compat/include/', 'compat/sisci/include/',
              'compat/solaris/include/', 'librsm/transport/', 'doc/', 'kernel/');
 sub find_named {
     my ($named, $from) = @_;
     return $names{$named}[0] if $named !~ m{/};
-    for my $root (@roots, $from =~ m{^(.*/)}) {
+    my @folders = @roots;
+    push @folders, $from while $from =~ s{[^/]*/?$}{} && $from ne '';
+    for my $root (@folders) {
         return $root . $named if $files{$root . $named};
     }
     return undef;
@@ -91,6 +96,7 @@ sub check_references {
     while ($text =~ m{(?<![\w./<*-])([\w.-]+(?:/[\w.-]+)*\.(?:c|h|md|def|pl|sh|txt))(?![\w>/])}g) {
         my ($named, $rest) = ($1, substr $text, $+[1]);
         my $found = find_named($named, $file);
+        next if $system{$named};
         if (!defined $found) {
             complain("$at: there is no $named");
         } elsif ($found =~ /\.md$/) {
@@ -112,10 +118,9 @@ sub check_comment {
         my $words = join '\s+', map { quotemeta } split / /, $phrase;
         $text =~ s{(?<!\w)$words(?!\w)}{$& =~ s/\w/-/gr}gie;
     }
-    for my $word (sort keys %in_comments) {
-        my $words = join '\s+', map { quotemeta } split / /, $word;
-        complain($where->($-[0]), ": \"$word\" in a comment: $in_comments{$word}")
-            while $text =~ /(?<!\w)$words(?!\w)/gi;
+    while ($text =~ /$any_word/g) {
+        my $word = lc $& =~ s/\s+/ /gr;
+        complain($where->($-[0]), ": \"$word\" in a comment: $in_comments{$word}");
     }
 }
 
@@ -137,6 +142,8 @@ sub check_file {
     for (split /\n/, $text) {
         $line++;
         1 while s/\t/' ' x (8 - $-[0] % 8)/e;
+        # Messages of the kernel module are not split, by the kernel's own style.
+        next if $file =~ m{^kernel/} && /"[^"]{40,}/;
         complain("$file:$line: ", length, " columns") if length > COLUMNS;
     }
     if ($text =~ /\A#!/) { # a script
@@ -154,5 +161,8 @@ sub check_file {
 read_table();
 list_files();
 complain('too few sources are found for this to be true') if @sources < 500;
-check_file($_) for sort @sources;
+for my $file (@sources) {
+    $system{$_} = 1 for content_of($file) =~ m{^\s*#\s*include\s*<(?:[^>]*/)?([^/>]+)>}mg;
+}
+check_file($_) for @only ? @only : sort @sources;
 exit $failed;

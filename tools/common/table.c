@@ -137,7 +137,7 @@ static unsigned widest(const struct table *table)
     return found;
 }
 
-/* Of addresses, paths of devices and names the end tells most, and the middle least. */
+/* In addresses, paths and names the end matters most, and the middle least. */
 static void cut_middle(char *text, size_t width)
 {
     size_t length = strlen(text), front = (width - 3) / 3, back = width - 3 - front;

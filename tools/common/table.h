@@ -57,7 +57,7 @@ void table_color(struct table *table, enum table_color color);
  *  it. */
 int table_end(struct table *table, FILE *out);
 
-/** A word of somebody else's, made printable as cells are. */
+/** Print untrusted text, made printable as cells are. */
 void table_print_safe(FILE *out, const char *text);
 
 #endif

@@ -48,8 +48,8 @@ static bool write_source(void)
     return written;
 }
 
-/* Open MPI refuses root, and two processes on one processor, unless it is told that both are
- * meant. */
+/* Open MPI refuses root, and two processes on one processor, unless the environment permits
+ * both. */
 static void permit(void)
 {
     static const char *const settings[][2] = {

@@ -28,7 +28,7 @@ unsigned program_port(void);
  */
 bool program_is_there(const char *program, const char *package, const char *then, bool *said);
 
-/** Say that a program failed: the last line of what it wrote tells why. */
+/** Report that a program failed, with its last line of output as the reason. */
 void program_complain(const char *program, char text[PROGRAM_TEXT_BYTES]);
 
 #endif

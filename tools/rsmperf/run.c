@@ -236,7 +236,7 @@ bool result_is_noisy(const struct result *result)
             (result->limit_name != NULL && result->limit.spread > NOISY_SPREAD));
 }
 
-/* What is wrong when the far side has gone is wrong with all that follows. */
+/* An error that concerns all further measurements, such as the end of the remote side. */
 static bool is_final(int error)
 {
     return error == TROUBLE_NO_ANSWER || error == TROUBLE_PARTNER || error == RSMERR_CONN_ABORTED ||

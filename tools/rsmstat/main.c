@@ -90,7 +90,7 @@ static struct nodes list_nodes(const struct targets *targets)
     return nodes;
 }
 
-/* Tell the user what could not be shown. Whether anything was wanted in vain. */
+/* Report what could not be shown. Returns whether anything could not. */
 static bool report(const struct targets *targets, struct snapshot *const snapshots[], size_t count)
 {
     bool failed = false;

@@ -310,9 +310,9 @@ void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int 
                       unsigned int flags, sci_error_t *error);
 
 /**
- * End a segment, in whatever state. Those who are connected go on to share its memory, and are
- * asked to leave; its id is free. Whoever waits for its events gets SCI_ERR_CANCELLED; a callback
- * that runs is waited for, unless it is the one that calls this.
+ * End a segment, in whatever state. Connected importers go on to share its memory, and are asked to
+ * leave; its id is free. Waits for its events return SCI_ERR_CANCELLED. A running callback is
+ * waited for, unless it is the caller.
  *
  * A segment that another process is attached to goes on with that one, as long as the process lives
  * that made it.
@@ -341,7 +341,7 @@ void SCISetSegmentAvailable(sci_local_segment_t segment, unsigned int localAdapt
                             unsigned int flags, sci_error_t *error);
 
 /**
- * Let nobody connect any more. Those who are connected stay so.
+ * Forbid new connections. Existing ones stay.
  * @param flags  SCI_FLAG_NOTIFY: they are asked to leave. SCI_FLAG_FORCE_DISCONNECT: they are asked
  *               and cut off, on all adapters; what they store does not reach the segment.
  * @param error  also SCI_ERR_ILLEGAL_OPERATION: it is not available; or it is to be cut off, and
@@ -410,8 +410,8 @@ sci_segment_cb_reason_t SCIWaitForLocalSegmentEvent(sci_local_segment_t segment,
  * @param callback  called for events if SCI_FLAG_USE_CALLBACK is given; first with
  *                  SCI_CB_OPERATIONAL.
  * @param flags     SCI_FLAG_USE_CALLBACK; with it SCI_FLAG_ASYNCHRONOUS_CONNECT: return at once,
- *                  and tell what has come of it by the callback, SCI_CB_OPERATIONAL or SCI_CB_LOST
- *                  with the error; SCI_FLAG_DMA_GLOBAL, which changes nothing. SCI_FLAG_BROADCAST:
+ *                  and report the outcome by the callback, SCI_CB_OPERATIONAL or SCI_CB_LOST with
+ *                  the error; SCI_FLAG_DMA_GLOBAL, which changes nothing. SCI_FLAG_BROADCAST:
  *                  SCI_ERR_FLAG_NOT_IMPLEMENTED.
  * @param error     also SCI_ERR_NO_SUCH_SEGMENT: not available, or the node does not answer;
  *                  SCI_ERR_NO_SUCH_NODEID, SCI_ERR_CONNECTION_REFUSED.
@@ -475,8 +475,8 @@ void SCICacheSync(sci_map_t map, void *addr, size_t length, unsigned int flags, 
 
 /* ------------------------------------------------------------------ sequences and copies */
 
-/** Make a sequence, which tells whether what was stored through a map has arrived. It begins a
- *  span. @param flags  0 or SCI_FLAG_FAST_BARRIER, which changes nothing. */
+/** Make a sequence, which reports whether stores through a map have arrived. It begins a span.
+ *  @param flags 0 or SCI_FLAG_FAST_BARRIER, which changes nothing. */
 void SCICreateMapSequence(sci_map_t map, sci_sequence_t *sequence, unsigned int flags,
                           sci_error_t *error);
 void SCIRemoveSequence(sci_sequence_t sequence, unsigned int flags, sci_error_t *error);
@@ -540,7 +540,7 @@ void SCITransferBlock(sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t 
  *                  SCI_ERR_TRANSFER_FAILED. The handle ends when it has returned; what it returns
  *                  does not matter.
  * @param flags     SCI_FLAG_USE_CALLBACK; SCI_FLAG_ERROR_CHECK, which changes nothing.
- * @param error     what can be told at once.
+ * @param error     errors that are detected at once.
  */
 void SCITransferBlockAsync(sci_map_t sourceMap, unsigned int sourceOffset, sci_map_t destinationMap,
                            unsigned int destinationOffset, unsigned int size,
@@ -567,7 +567,7 @@ void SCIAbortBlockTransfer(sci_block_transfer_t block, unsigned int flags, sci_e
  *     SCI_DMAQUEUE_GATHER   while it has entries of SCIEnqueueDMATransfer(),
  *     SCI_DMAQUEUE_POSTED   from the call that starts a transfer until the transfer has ended,
  *     SCI_DMAQUEUE_DONE     when all bytes have arrived,
- *     SCI_DMAQUEUE_ABORTED  when it was told to stop, and some of them may have,
+ *     SCI_DMAQUEUE_ABORTED  when it was aborted, and some of them may have,
  *     SCI_DMAQUEUE_ERROR    when the fabric has failed, and some of them may have.
  *
  * A transfer is checked as a whole before anything is moved. While it runs, its segments are busy:
@@ -740,9 +740,9 @@ char *SCIGetAdapterFamilyString(unsigned int type);
 /* ------------------------------------------------------------------ interrupts */
 
 /*
- * A trigger that arrives while nobody waits is kept: each wait, or each call of the callback, takes
- * one. What the sender has stored and flushed, copied or completed by DMA before it triggers is
- * visible to whoever takes the trigger.
+ * A trigger without a waiting thread is kept: each wait, or each call of the callback, takes one.
+ * What the sender has stored and flushed, copied or completed by DMA before it triggers is visible
+ * to the thread that takes the trigger.
  */
 
 /**
@@ -808,7 +808,7 @@ void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data, u
 
 /**
  * As SCIConnectInterrupt(), without its flag. With SCI_FLAG_BROADCAST and @p nodeId
- * DIS_BROADCAST_NODEID_GROUP_ALL: to all who have created the number on the own node and on those
+ * DIS_BROADCAST_NODEID_GROUP_ALL: to all interrupts with the number on the local node and on those
  * that the adapter reaches, now or later. SCI_ERR_NO_SUCH_INTNO: there are none;
  * SCI_ERR_ILLEGAL_NODEID: the flag with another node.
  */

@@ -21,7 +21,7 @@ enum {
 
 struct work {
     struct rsm_work asked;
-    struct stream stream; /* how far it has been posted; of asked.transfer */
+    struct stream stream; /* the posted part of asked.transfer */
     struct ibv_mr *mr;    /* NULL: it was put or got */
     uint64_t last;        /* number of its latest request; 0: none yet */
     bool posted;          /* all of it */

@@ -45,7 +45,7 @@ void verbs_deferred_disconnect(struct verbs_node_port *port, struct rdma_cm_id *
         disconnect_now(id);
         return;
     }
-    id->context = NULL; /* nobody cares for its events any more */
+    id->context = NULL; /* its events are ignored from now on */
     *kept = (struct verbs_deferred_disconnect){.id = id, .unconfirmed = unconfirmed};
     DL_PREPEND(port->deferred_disconnects, kept);
     port->unconfirmed_disconnects += unconfirmed;
