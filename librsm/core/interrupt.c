@@ -1,28 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "core/interrupt.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "core/event_internal.h"
+#include "core/mailbox.h"
 #include "core/route.h"
 
-/* The counter has one event for each trigger. A wait that consumes one of an interrupt with data
- * takes a message, which is here or in rsmd. */
 struct rsmcore_interrupt {
-    struct rsmcore_event *event;
-    struct rsmcore_control *control;
+    struct rsmcore_mailbox mailbox; /* unused for a plain interrupt */
     enum rsm_interrupt_kind kind;
-    uint32_t id;
     unsigned process_epoch;
-    atomic_bool withdrawn;                 /* rsmd has forgotten it */
-    pthread_mutex_t lock;                  /* guards what follows */
-    struct rsm_interrupt_take_reply ahead; /* fetched, oldest first */
-    uint32_t first;                        /* of them that has not been taken */
-    uint64_t after;                        /* order of the last one fetched */
+    atomic_bool withdrawn; /* rsmd has forgotten it */
 };
 
 struct rsmcore_trigger {
@@ -46,27 +37,21 @@ static void unregister(struct rsmcore_control *control, uint32_t id)
     (void)rsmcore_control_call(control, &msg, NULL);
 }
 
-static enum rsm_status begin(struct rsmcore_interrupt *interrupt, uint32_t *number, uint32_t flags,
-                             unsigned mode)
+static enum rsm_status begin(struct rsmcore_interrupt *interrupt, struct rsmcore_control *control,
+                             uint32_t *number, uint32_t flags, unsigned mode)
 {
     struct rsm_msg msg;
     rsm_msg_begin(&msg, RSM_MSG_INTERRUPT_CREATE);
     msg.u.interrupt_create = (struct rsm_interrupt_create_request){
         .kind = interrupt->kind, .number = *number, .flags = flags, .mode = mode};
-    enum rsm_status status = rsmcore_control_call(interrupt->control, &msg, NULL);
+    enum rsm_status status = rsmcore_control_call(control, &msg, NULL);
     if (status != RSM_ST_OK)
         return status;
     const struct rsm_interrupt_create_reply reply = msg.u.interrupt_create_reply;
-    interrupt->id = reply.interrupt;
-    status = rsmcore_event_create(interrupt->control, RSM_EVENT_INTERRUPT, interrupt->id,
-                                  &interrupt->event);
-    if (status == RSM_ST_OK) {
-        status = rsmcore_event_open(interrupt->event);
-        if (status != RSM_ST_OK)
-            rsmcore_event_destroy(interrupt->event);
-    }
+    status =
+        rsmcore_mailbox_open(&interrupt->mailbox, control, RSM_EVENT_INTERRUPT, reply.interrupt);
     if (status != RSM_ST_OK)
-        unregister(interrupt->control, interrupt->id);
+        unregister(control, reply.interrupt);
     else
         *number = reply.number;
     return status;
@@ -76,121 +61,76 @@ enum rsm_status rsmcore_interrupt_create(enum rsm_interrupt_kind kind, uint32_t 
                                          uint32_t flags, unsigned mode,
                                          struct rsmcore_interrupt **interrupt)
 {
+    struct rsmcore_control *control = NULL;
     struct rsmcore_interrupt *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = rsmcore_control_local(&made->control);
-    if (status == RSM_ST_OK) {
-        made->kind = kind;
-        made->process_epoch = rsmcore_process_epoch();
-        status = begin(made, number, flags, mode);
-        if (status != RSM_ST_OK)
-            rsmcore_control_release(made->control);
-    }
-    if (status != RSM_ST_OK) {
+    made->kind = kind;
+    made->process_epoch = rsmcore_process_epoch();
+    enum rsm_status status = rsmcore_control_local(&control);
+    if (status == RSM_ST_OK)
+        status = begin(made, control, number, flags, mode);
+    rsmcore_control_release(control);
+    if (status == RSM_ST_OK)
+        *interrupt = made;
+    else
         free(made);
-        return status;
-    }
-    pthread_mutex_init(&made->lock, NULL);
-    *interrupt = made;
-    return RSM_ST_OK;
+    return status;
 }
 
 void rsmcore_interrupt_withdraw(struct rsmcore_interrupt *interrupt)
 {
     if (interrupt->process_epoch == rsmcore_process_epoch() &&
         !atomic_exchange(&interrupt->withdrawn, true))
-        unregister(interrupt->control, interrupt->id);
+        unregister(interrupt->mailbox.control, interrupt->mailbox.id);
 }
 
 void rsmcore_interrupt_remove(struct rsmcore_interrupt *interrupt)
 {
     rsmcore_interrupt_withdraw(interrupt);
-    rsmcore_event_destroy(interrupt->event);
-    rsmcore_control_release(interrupt->control);
-    pthread_mutex_destroy(&interrupt->lock);
+    rsmcore_mailbox_close(&interrupt->mailbox);
     free(interrupt);
 }
 
 void rsmcore_interrupt_cancel(struct rsmcore_interrupt *interrupt)
 {
-    rsmcore_event_cancel(interrupt->event);
+    rsmcore_event_cancel(interrupt->mailbox.event);
 }
 
 enum rsm_status rsmcore_interrupt_descriptor(struct rsmcore_interrupt *interrupt, int *fd)
 {
-    return rsmcore_event_descriptor(interrupt->event, fd);
+    return rsmcore_event_descriptor(interrupt->mailbox.event, fd);
 }
 
 /* ---------------------------------------------------------------- taking */
 
-static void request_messages(const struct rsmcore_interrupt *interrupt, uint32_t max,
-                             struct rsm_msg *msg)
+static void copy_out(const struct rsm_mailbox_entry *message, void *data, size_t *length)
 {
-    rsm_msg_begin(msg, RSM_MSG_INTERRUPT_TAKE);
-    msg->u.interrupt_take = (struct rsm_interrupt_take_request){
-        .interrupt = interrupt->id, .max = max, .after = interrupt->after};
-}
-
-/* Called with the lock held. */
-static enum rsm_status fetch(struct rsmcore_interrupt *interrupt)
-{
-    struct rsm_msg msg;
-    request_messages(interrupt, RSM_PROTO_MESSAGES_MAX, &msg);
-    enum rsm_status status = rsmcore_control_call(interrupt->control, &msg, NULL);
-    if (status != RSM_ST_OK)
-        return status;
-    const struct rsm_interrupt_take_reply *page = &msg.u.interrupt_take_reply;
-    for (uint32_t i = 0; i < page->count; i++) {
-        if (page->messages[i].order <= interrupt->after)
-            return RSM_ST_PROTOCOL;
-        interrupt->after = page->messages[i].order;
-    }
-    interrupt->ahead = *page;
-    interrupt->first = 0;
-    /* They need not be kept there for us any more, and make room for others. */
-    request_messages(interrupt, 0, &msg);
-    rsmcore_control_post(interrupt->control, &msg);
-    return RSM_ST_OK;
-}
-
-/* RSM_ST_TIMEOUT: there is none. */
-static enum rsm_status take(struct rsmcore_interrupt *interrupt, void *data, size_t *length)
-{
-    enum rsm_status status = RSM_ST_OK;
-    pthread_mutex_lock(&interrupt->lock);
-    if (interrupt->first == interrupt->ahead.count)
-        status = fetch(interrupt);
-    if (status != RSM_ST_OK) {
-        rsmcore_event_raise(interrupt->event, 1, false); /* for the next who tries */
-    } else if (interrupt->first == interrupt->ahead.count) {
-        status = RSM_ST_TIMEOUT;
-    } else {
-        const struct rsm_interrupt_message *message =
-            &interrupt->ahead.messages[interrupt->first++];
-        size_t room = length != NULL ? *length : 0;
-        size_t given = message->length < room ? message->length : room;
-        if (given > 0)
-            memcpy(data, message->data, given);
-        if (length != NULL)
-            *length = given;
-    }
-    pthread_mutex_unlock(&interrupt->lock);
-    return status;
+    size_t room = length != NULL ? *length : 0;
+    size_t given = message->length < room ? message->length : room;
+    if (given > 0)
+        memcpy(data, message->data, given);
+    if (length != NULL)
+        *length = given;
 }
 
 enum rsm_status rsmcore_interrupt_wait(struct rsmcore_interrupt *interrupt, int timeout_ms,
                                        void *data, size_t *length)
 {
     int64_t end = rsm_deadline(timeout_ms);
-    for (;;) {
-        enum rsm_status status = rsmcore_event_wait(interrupt->event, rsm_deadline_left_ms(end));
+    const struct rsm_mailbox_entry *message;
+    enum rsm_status status;
+    do {
+        status = rsmcore_event_wait(interrupt->mailbox.event, rsm_deadline_left_ms(end));
         if (status != RSM_ST_OK || interrupt->kind == RSM_INTERRUPT_PLAIN)
             return status;
-        status = take(interrupt, data, length);
-        if (status != RSM_ST_TIMEOUT)
-            return status;
-    }
+        pthread_mutex_lock(&interrupt->mailbox.lock);
+        status = rsmcore_mailbox_take(&interrupt->mailbox, &message);
+        if (message != NULL)
+            copy_out(message, data, length);
+        pthread_mutex_unlock(&interrupt->mailbox.lock);
+    } while (status == RSM_ST_OK && message == NULL);
+    return status;
 }
 
 /* ---------------------------------------------------------------- triggering */

@@ -59,7 +59,7 @@ enum rsm_record_event {
                                    the exporter has cut the importer off */
     RSM_RECORD_UNAVAILABLE = 5, /* the exporter asks its importers to leave; the memory is still
                                    shared */
-    RSM_RECORD_OVERFLOW = 6, /* RSM_RECORDS_KEPT records, or as many as the user may have, were not
+    RSM_RECORD_OVERFLOW = 6, /* RSM_MAILBOX_MAX records, or as many as the user may have, were not
                                 fetched, so that later ones were lost */
 };
 

@@ -20,12 +20,10 @@ enum {
     RSM_PROTO_LINKS_MAX = 16,      /* links in one LINKS reply */
     RSM_PROTO_FAILED_MAX = 12,     /* controllers in one FAILED reply */
     RSM_PROTO_USERS_MAX = 64,      /* users in one SHARES reply */
-    RSM_PROTO_RECORDS_MAX = 64,    /* records in one RECORDS reply */
     RSM_PROTO_NAMED_MAX = 15,      /* nodes in one NAMED reply */
-    RSM_PROTO_MESSAGES_MAX = 8,    /* messages in one INTERRUPT_TAKE reply */
+    RSM_PROTO_ENTRIES_MAX = 8,     /* entries in one MAILBOX_TAKE reply */
     RSM_INTERRUPT_DATA_MAX = 1024, /* bytes of one message */
-    RSM_INTERRUPT_QUEUE_MAX = 256, /* messages that wait at one interrupt */
-    RSM_RECORDS_KEPT = 256,        /* records that rsmd keeps for one handle */
+    RSM_MAILBOX_MAX = 256,         /* entries that rsmd keeps for one handle */
     RSM_PROTO_UNITS_MAX = 64,      /* adapters that a segment has a state on */
     RSM_NODE_ID_MAX = 65535,       /* node ids are 1 to this; 0 is none. No array has this size */
 };

@@ -46,10 +46,9 @@ enum rsmd_record_type {
     RSMD_SAVED_EXTENT,    /* of a client */
     RSMD_SAVED_EXPORT,    /* of a client, after its extents */
     RSMD_SAVED_INTERRUPT, /* of a client */
-    RSMD_SAVED_MESSAGE,   /* of an interrupt */
     RSMD_SAVED_IMPORT,    /* of a client, after its exports and interrupts */
-    RSMD_SAVED_RECORDS,   /* of the export or import before it */
-    RSMD_SAVED_ENTRY,     /* of those records */
+    RSMD_SAVED_MAILBOX,   /* of the export, import or interrupt before it */
+    RSMD_SAVED_ENTRY,     /* of that mailbox */
 };
 
 /** Describes a record for either direction. */

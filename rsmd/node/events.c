@@ -5,6 +5,7 @@
 #include "node/grants.h"
 #include "node/imports.h"
 #include "node/interrupts.h"
+#include "node/mailbox.h"
 #include "node/records.h"
 
 /* A handle of the asking client: exactly one of the first three is set. */
@@ -30,11 +31,10 @@ static enum rsm_status find_handle(const struct rsmd_call *call, uint32_t end, u
     else if (of_import)
         handle->import = rsmd_client_import(call->node, call->client, id);
     else if (end == RSM_EVENT_INTERRUPT)
-        handle->interrupt = rsmd_client_interrupt(call->node, call->client, id);
+        return rsmd_interrupt_find_created(call, id, &handle->interrupt);
     else
         return RSM_ST_INVALID;
-    bool found = handle->exported != NULL || handle->import != NULL || handle->interrupt != NULL;
-    return found ? RSM_ST_OK : RSM_ST_NOT_FOUND;
+    return handle->exported != NULL || handle->import != NULL ? RSM_ST_OK : RSM_ST_NOT_FOUND;
 }
 
 /* The same for a handle with two ends: not for records and interrupts. */
@@ -52,20 +52,26 @@ static struct rsmd_account *account_of(const struct rsmd_call *call,
     return handle->import != NULL ? handle->import->importer.account : call->client->account;
 }
 
-static struct rsmd_records **records_of(const struct event_handle *handle)
+static struct rsmd_mailbox **records_of(const struct event_handle *handle)
 {
     return handle->exported != NULL ? &handle->exported->records
                                     : &handle->import->importer.records;
 }
 
+/* Of an interrupt or of records. NULL: they are not kept. */
+static struct rsmd_mailbox *mailbox_of(const struct event_handle *handle)
+{
+    return handle->interrupt != NULL ? rsmd_interrupt_mailbox(handle->interrupt)
+                                     : *records_of(handle);
+}
+
 /* NULL: of records that are not kept. */
 static struct rsmd_events *events_of(const struct event_handle *handle)
 {
-    if (handle->records)
-        return *records_of(handle) != NULL ? rsmd_records_events(*records_of(handle)) : NULL;
-    if (handle->interrupt != NULL)
-        return rsmd_interrupt_events(handle->interrupt);
-    return handle->exported != NULL ? &handle->exported->events : &handle->import->events;
+    if (handle->interrupt == NULL && !handle->records)
+        return handle->exported != NULL ? &handle->exported->events : &handle->import->events;
+    struct rsmd_mailbox *mailbox = mailbox_of(handle);
+    return mailbox != NULL ? &mailbox->events : NULL;
 }
 
 /* Report to the owner that it has missed events. Posters fetch the list of counters again. */
@@ -235,4 +241,20 @@ enum rsm_status rsmd_answer_event_doorbell(struct rsmd_call *call)
     if (status != RSM_ST_OK)
         return status;
     return ring_receiver(call->node, &handle, asked->receiver) ? RSM_ST_OK : RSM_ST_NOT_FOUND;
+}
+
+enum rsm_status rsmd_answer_mailbox_take(struct rsmd_call *call)
+{
+    const struct rsm_mailbox_take_request *asked = &call->request->u.mailbox_take;
+    struct event_handle handle;
+    enum rsm_status status = find_handle(call, asked->end, asked->id, &handle);
+    if (status != RSM_ST_OK)
+        return status;
+    if (handle.interrupt == NULL && !handle.records)
+        return RSM_ST_INVALID;
+    struct rsmd_mailbox *mailbox = mailbox_of(&handle);
+    if (mailbox == NULL)
+        return RSM_ST_NOT_FOUND;
+    rsmd_mailbox_take(call->node, mailbox, asked->after, &call->reply->u.mailbox_take_reply);
+    return RSM_ST_OK;
 }

@@ -120,7 +120,7 @@ void rsmd_export_unname(struct rsmd_node *node, struct rsmd_export *exported)
 void rsmd_export_destroy(struct rsmd_node *node, struct rsmd_export *exported)
 {
     rsmd_export_unname(node, exported);
-    rsmd_records_end(exported->client->account, &exported->records);
+    rsmd_records_end(&exported->records);
     exported->ended = true;
 }
 
@@ -138,7 +138,7 @@ void rsmd_export_withdraw(struct rsmd_node *node, struct rsmd_export *exported)
 void rsmd_export_defer(struct rsmd_node *node, struct rsmd_export *exported)
 {
     bool named = exported->hh_segment.tbl != NULL;
-    rsmd_records_end(exported->client->account, &exported->records);
+    rsmd_records_end(&exported->records);
     exported->ended = true;
     if (!named) /* unpublished before: report it to importers that are still connected */
         rsmd_unfinished_report(node, exported->client, exported);
@@ -150,7 +150,7 @@ void rsmd_export_free(struct rsmd_node *node, struct rsmd_export *exported)
     while (rsmd_export_is_used(exported))
         rsmd_export_cut_first(node, exported);
     rsmd_export_unname(node, exported);
-    rsmd_records_end(exported->client->account, &exported->records);
+    rsmd_records_end(&exported->records);
     rsmd_events_close(exported->client->account, &exported->events);
     rsmd_slotmap_set(node->exports_by_slot, exported->epoch_slot, NULL);
     rsmd_generation_table_release(node->generation_table, exported->epoch_slot);

@@ -75,7 +75,7 @@ void rsmd_save_export(struct rsmd_snapshot *snapshot, const struct rsmd_export *
     memcpy(saved.state, exported->state, sizeof saved.state);
     rsmd_save_pieces(&saved.pieces, exported->pieces);
     rsmd_snapshot_put(snapshot, RSMD_SAVED_EXPORT, walk_export, &saved);
-    rsmd_save_records(snapshot, exported->records);
+    rsmd_save_mailbox(snapshot, exported->records);
 }
 
 static bool is_possible_export(const struct rsmd_node *node, const struct saved_export *saved)

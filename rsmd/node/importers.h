@@ -45,7 +45,7 @@ struct rsmd_importer {
     uint32_t exporter;                  /* node */
     struct rsmd_controller *controller; /* the segment's */
     bool attached;                      /* it shares the segment as its exporter does (claims.h) */
-    struct rsmd_records *records;       /* NULL: it keeps none */
+    struct rsmd_mailbox *records;       /* NULL: it keeps none */
     struct rsmd_grant *grant;           /* NULL: aborted, or the export is on another host */
     UT_hash_handle hh;                  /* by id */
 };

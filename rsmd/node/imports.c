@@ -158,7 +158,7 @@ void rsmd_import_free(struct rsmd_node *node, struct rsmd_import *import)
 {
     struct rsmd_account *account = import->importer.account;
     import->exporter_ops->disconnect(node, import);
-    rsmd_records_end(account, &import->importer.records);
+    rsmd_records_end(&import->importer.records);
     rsmd_events_close(account, &import->events);
     DL_DELETE(import->client->imports, import);
     rsmd_importer_leave(node, &import->importer);

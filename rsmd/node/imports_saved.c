@@ -74,7 +74,7 @@ static void save_import(struct rsmd_snapshot *snapshot, const struct rsmd_import
             rsmd_save_pieces(&saved.pieces, grant->pieces);
     }
     rsmd_snapshot_put(snapshot, RSMD_SAVED_IMPORT, walk_import, &saved);
-    rsmd_save_records(snapshot, importer->records);
+    rsmd_save_mailbox(snapshot, importer->records);
 }
 
 void rsmd_save_imports(struct rsmd_snapshot *snapshot, const struct rsmd_client *client)

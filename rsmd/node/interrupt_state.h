@@ -3,15 +3,7 @@
 #ifndef RSMD_INTERRUPT_STATE_H
 #define RSMD_INTERRUPT_STATE_H
 
-#include "node/node.h"
-
-struct rsmd_message {
-    uint64_t order;
-    uint32_t node; /* of the sender */
-    uint32_t length;
-    struct rsmd_message *prev, *next;
-    uint8_t data[];
-};
+#include "node/mailbox.h"
 
 struct rsmd_interrupt {
     uint32_t id;
@@ -27,10 +19,7 @@ struct rsmd_interrupt {
     bool direct;    /* other processes have its counter and may post to it */
     uint32_t group; /* id of the first of those of one number */
     struct rsmd_interrupt *next_sharer, *previous_sharer; /* in a ring; alone it is its own next */
-    struct rsmd_events events;
-    struct rsmd_message *messages; /* not yet fetched, oldest first */
-    uint32_t message_count;
-    uint64_t last_order;
+    struct rsmd_mailbox mailbox;
     struct rsmd_interrupt *prev, *next; /* of the client */
     UT_hash_handle hh;                  /* by id */
     UT_hash_handle hh_key;

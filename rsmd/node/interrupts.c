@@ -2,7 +2,6 @@
 #include "node/interrupts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "node/counters.h"
 #include "node/interrupt_state.h"
@@ -14,17 +13,9 @@
 
 /* ------------------------------------------------------------------ finding */
 
-struct rsmd_interrupt *rsmd_client_interrupt(const struct rsmd_node *node,
-                                             const struct rsmd_client *client, uint32_t id)
+struct rsmd_mailbox *rsmd_interrupt_mailbox(struct rsmd_interrupt *interrupt)
 {
-    struct rsmd_interrupt *interrupt;
-    HASH_FIND_INT(node->interrupts, &id, interrupt);
-    return interrupt != NULL && interrupt->client == client ? interrupt : NULL;
-}
-
-struct rsmd_events *rsmd_interrupt_events(struct rsmd_interrupt *interrupt)
-{
-    return &interrupt->events;
+    return &interrupt->mailbox;
 }
 
 /* Any of those that share the number. */
@@ -50,11 +41,11 @@ static struct rsmd_interrupt *find(const struct rsmd_node *node, uint32_t kind, 
 }
 
 /* Find a client's interrupt. Only the process that made it may operate on it. */
-static enum rsm_status find_created(const struct rsmd_call *call, uint32_t id,
-                                    struct rsmd_interrupt **found)
+enum rsm_status rsmd_interrupt_find_created(const struct rsmd_call *call, uint32_t id,
+                                            struct rsmd_interrupt **found)
 {
-    *found = rsmd_client_interrupt(call->node, call->client, id);
-    if (*found == NULL)
+    HASH_FIND_INT(call->node->interrupts, &id, *found);
+    if (*found == NULL || (*found)->client != call->client)
         return RSM_ST_NOT_FOUND;
     bool known = call->who.pid != 0 && (*found)->creator != 0;
     return known && call->who.pid != (*found)->creator ? RSM_ST_NOT_CREATOR : RSM_ST_OK;
@@ -62,20 +53,11 @@ static enum rsm_status find_created(const struct rsmd_call *call, uint32_t id,
 
 /* ------------------------------------------------------------------ beginning and end */
 
-static void discard_oldest(struct rsmd_interrupt *interrupt)
-{
-    struct rsmd_message *oldest = interrupt->messages;
-    DL_DELETE(interrupt->messages, oldest);
-    free(oldest);
-    interrupt->message_count--;
-    rsmd_share_give(interrupt->client->account, RSMD_RECORDS, 1);
-}
-
 /* Make processes that have the counter send requests to rsmd again. */
 static void end_direct(struct rsmd_interrupt *interrupt)
 {
     if (interrupt->direct)
-        (void)rsmd_events_set_direct(&interrupt->events, false);
+        (void)rsmd_events_set_direct(&interrupt->mailbox.events, false);
     interrupt->direct = false;
 }
 
@@ -94,9 +76,7 @@ static void free_interrupt(struct rsmd_node *node, struct rsmd_interrupt *interr
 {
     struct rsmd_account *account = interrupt->client->account;
     end_direct(interrupt);
-    while (interrupt->messages != NULL)
-        discard_oldest(interrupt);
-    rsmd_events_close(account, &interrupt->events);
+    rsmd_mailbox_end(&interrupt->mailbox);
     leave_number(node, interrupt);
     HASH_DEL(node->interrupts, interrupt);
     rsmd_slotmap_set(node->interrupts_by_place, interrupt->place, NULL);
@@ -198,7 +178,7 @@ static enum rsm_status make_interrupt(struct rsmd_call *call, struct rsmd_interr
     if (interrupt != NULL) {
         interrupt->id = rsmd_new_id(call->node);
         interrupt->key = key;
-        rsmd_events_init(&interrupt->events);
+        rsmd_mailbox_init(&interrupt->mailbox, account);
     }
     if (interrupt == NULL || !rsmd_interrupt_enter(call->node, interrupt)) {
         rsmd_share_give(account, RSMD_INTERRUPTS, 1);
@@ -249,44 +229,13 @@ enum rsm_status rsmd_answer_interrupt_remove(struct rsmd_call *call)
 {
     struct rsmd_interrupt *interrupt;
     enum rsm_status status =
-        find_created(call, call->request->u.interrupt_remove.interrupt, &interrupt);
+        rsmd_interrupt_find_created(call, call->request->u.interrupt_remove.interrupt, &interrupt);
     if (status == RSM_ST_OK)
         free_interrupt(call->node, interrupt);
     return status;
 }
 
 /* ------------------------------------------------------------------ triggering */
-
-static enum rsm_status queue_message(struct rsmd_interrupt *interrupt,
-                                     const struct rsmd_trigger *trigger)
-{
-    struct rsmd_account *account = interrupt->client->account;
-    if (interrupt->message_count == RSM_INTERRUPT_QUEUE_MAX ||
-        !rsmd_share_take(account, RSMD_RECORDS, 1))
-        return RSM_ST_NO_RESOURCES;
-    struct rsmd_message *message = calloc(1, sizeof *message + trigger->length);
-    if (message == NULL) {
-        rsmd_share_give(account, RSMD_RECORDS, 1);
-        return RSM_ST_NO_MEMORY;
-    }
-    message->order = ++interrupt->last_order;
-    message->node = trigger->node;
-    message->length = trigger->length;
-    if (trigger->length > 0)
-        memcpy(message->data, trigger->data, trigger->length);
-    DL_APPEND(interrupt->messages, message);
-    interrupt->message_count++;
-    return RSM_ST_OK;
-}
-
-static void take_back_message(struct rsmd_interrupt *interrupt)
-{
-    struct rsmd_message *last = interrupt->messages->prev;
-    DL_DELETE(interrupt->messages, last);
-    free(last);
-    interrupt->message_count--;
-    rsmd_share_give(interrupt->client->account, RSMD_RECORDS, 1);
-}
 
 static bool takes(const struct rsmd_interrupt *interrupt, const struct rsmd_trigger *trigger)
 {
@@ -295,26 +244,29 @@ static bool takes(const struct rsmd_interrupt *interrupt, const struct rsmd_trig
                RSM_ST_OK;
 }
 
-static enum rsm_status prepare(struct rsmd_interrupt *interrupt, const struct rsmd_trigger *trigger)
+static enum rsm_status prepare(struct rsmd_node *node, struct rsmd_interrupt *interrupt,
+                               const struct rsmd_trigger *trigger)
 {
-    enum rsm_status status =
-        rsmd_events_need_counter(interrupt->client->account, &interrupt->events);
+    struct rsmd_mailbox *mailbox = &interrupt->mailbox;
+    const struct rsm_record sender = {.node = trigger->node};
+    enum rsm_status status = rsmd_events_need_counter(mailbox->account, &mailbox->events);
     if (status == RSM_ST_OK && trigger->kind == RSM_INTERRUPT_DATA)
-        status = queue_message(interrupt, trigger);
+        status = rsmd_mailbox_append(node, mailbox, &sender, trigger->data, trigger->length);
     return status;
 }
 
 /* Prepare all receivers of a trigger, from `first` on. If one fails, the others are as they
  * were. */
-static enum rsm_status prepare_all(struct rsmd_interrupt *first, const struct rsmd_trigger *trigger)
+static enum rsm_status prepare_all(struct rsmd_node *node, struct rsmd_interrupt *first,
+                                   const struct rsmd_trigger *trigger)
 {
     struct rsmd_interrupt *next = first;
     do {
-        enum rsm_status status = takes(next, trigger) ? prepare(next, trigger) : RSM_ST_OK;
+        enum rsm_status status = takes(next, trigger) ? prepare(node, next, trigger) : RSM_ST_OK;
         if (status != RSM_ST_OK) {
             for (struct rsmd_interrupt *done = first; done != next; done = done->next_sharer)
                 if (takes(done, trigger) && trigger->kind == RSM_INTERRUPT_DATA)
-                    take_back_message(done);
+                    rsmd_mailbox_retract(&done->mailbox);
             return status;
         }
         next = next->next_sharer;
@@ -323,18 +275,19 @@ static enum rsm_status prepare_all(struct rsmd_interrupt *first, const struct rs
 }
 
 /* Fails if no receiver got the trigger. */
-static enum rsm_status deliver(struct rsmd_interrupt *first, const struct rsmd_trigger *trigger)
+static enum rsm_status deliver(struct rsmd_node *node, struct rsmd_interrupt *first,
+                               const struct rsmd_trigger *trigger)
 {
     struct rsmd_interrupt *next = first;
     bool delivered = false;
-    enum rsm_status status = prepare_all(first, trigger);
+    enum rsm_status status = prepare_all(node, first, trigger);
     if (status != RSM_ST_OK)
         return status;
     do {
         if (takes(next, trigger)) {
-            bool posted = rsmd_events_post(&next->events, 1, false);
+            bool posted = rsmd_events_post(&next->mailbox.events, 1, false);
             if (!posted && trigger->kind == RSM_INTERRUPT_DATA)
-                take_back_message(next);
+                rsmd_mailbox_retract(&next->mailbox);
             delivered |= posted;
         }
         next = next->next_sharer;
@@ -358,10 +311,10 @@ enum rsm_status rsmd_interrupt_trigger(struct rsmd_node *node, const struct rsmd
     if (trigger->length > 0 && trigger->kind != RSM_INTERRUPT_DATA)
         return RSM_ST_INVALID;
     if (trigger->posted) {
-        (void)rsmd_events_ring(&interrupt->events);
+        (void)rsmd_events_ring(&interrupt->mailbox.events);
         return RSM_ST_OK;
     }
-    return deliver(interrupt, trigger);
+    return deliver(node, interrupt, trigger);
 }
 
 /* Trigger an interrupt of this node, or of a node of another host. The process itself asks nodes of
@@ -395,11 +348,13 @@ static void give_counter(struct rsmd_call *call)
     struct rsmd_interrupt *interrupt = find(call->node, asked->kind, asked->number);
     if (interrupt == NULL || interrupt->next_sharer != interrupt ||
         !may_post_itself(interrupt, &call->who) ||
-        rsmd_events_need_counter(interrupt->client->account, &interrupt->events) != RSM_ST_OK)
+        rsmd_events_need_counter(interrupt->mailbox.account, &interrupt->mailbox.events) !=
+            RSM_ST_OK)
         return;
-    interrupt->direct = interrupt->direct || rsmd_events_set_direct(&interrupt->events, true);
+    interrupt->direct =
+        interrupt->direct || rsmd_events_set_direct(&interrupt->mailbox.events, true);
     if (interrupt->direct)
-        call->attached.fds[call->attached.count++] = interrupt->events.counter;
+        call->attached.fds[call->attached.count++] = interrupt->mailbox.events.counter;
 }
 
 enum rsm_status rsmd_answer_interrupt_connect(struct rsmd_call *call)
@@ -439,7 +394,7 @@ enum rsm_status rsmd_answer_interrupt_trigger(struct rsmd_call *call)
 
 struct rsm_interrupts_item rsmd_interrupt_seen(const struct rsmd_interrupt *interrupt)
 {
-    const struct rsmd_events_seen seen = rsmd_events_see(&interrupt->events);
+    const struct rsmd_events_seen seen = rsmd_events_see(&interrupt->mailbox.events);
     return (struct rsm_interrupts_item){.kind = interrupt->key.kind,
                                         .number = interrupt->key.number,
                                         .pid = (uint32_t)interrupt->creator,
@@ -449,30 +404,4 @@ struct rsm_interrupts_item rsmd_interrupt_seen(const struct rsmd_interrupt *inte
                                         .shared = interrupt->shared,
                                         .pending = seen.pending,
                                         .waiting = seen.waiters};
-}
-
-/* ------------------------------------------------------------------ fetching */
-
-enum rsm_status rsmd_answer_interrupt_take(struct rsmd_call *call)
-{
-    const struct rsm_interrupt_take_request *asked = &call->request->u.interrupt_take;
-    struct rsm_interrupt_take_reply *reply = &call->reply->u.interrupt_take_reply;
-    struct rsmd_interrupt *interrupt;
-    enum rsm_status status = find_created(call, asked->interrupt, &interrupt);
-    if (status != RSM_ST_OK)
-        return status;
-    while (interrupt->messages != NULL && interrupt->messages->order <= asked->after)
-        discard_oldest(interrupt);
-    const struct rsmd_message *message;
-    DL_FOREACH(interrupt->messages, message)
-    {
-        if (reply->count == RSM_PROTO_MESSAGES_MAX || reply->count == asked->max)
-            break;
-        struct rsm_interrupt_message *into = &reply->messages[reply->count++];
-        into->order = message->order;
-        into->node = message->node;
-        into->length = message->length;
-        memcpy(into->data, message->data, message->length);
-    }
-    return RSM_ST_OK;
 }

@@ -3,8 +3,7 @@
  * @file
  * Named interrupts: events without a segment. A client creates one under a number of its node, and
  * processes with the right trigger it, from this host or another one. A plain interrupt is a
- * counter (counters.h); one with data has a queue of messages beside it, which rsmd keeps until
- * they are fetched.
+ * counter (counters.h); one with data also has a mailbox for its messages (mailbox.h).
  *
  * A process that triggers has no state in rsmd: each request names the interrupt, and is checked.
  * Processes of the owner's user and of root get the counter of a plain interrupt and post to it
@@ -39,10 +38,12 @@ struct rsmd_trigger {
 enum rsm_status rsmd_interrupt_trigger(struct rsmd_node *node, const struct rsmd_trigger *trigger,
                                        uint32_t *id);
 
-/** A client's interrupt by id; NULL: there is none, or it is another client's. */
-struct rsmd_interrupt *rsmd_client_interrupt(const struct rsmd_node *node,
-                                             const struct rsmd_client *client, uint32_t id);
-struct rsmd_events *rsmd_interrupt_events(struct rsmd_interrupt *interrupt);
+/** An interrupt of the client that asks, by id. RSM_ST_NOT_FOUND; RSM_ST_NOT_CREATOR: the process
+ *  is another one of the client's. */
+enum rsm_status rsmd_interrupt_find_created(const struct rsmd_call *call, uint32_t id,
+                                            struct rsmd_interrupt **found);
+/** What triggers of it put its messages into. A plain one has the counter alone. */
+struct rsmd_mailbox *rsmd_interrupt_mailbox(struct rsmd_interrupt *interrupt);
 
 /** What rsmstat shows of it. */
 struct rsm_interrupts_item rsmd_interrupt_seen(const struct rsmd_interrupt *interrupt);

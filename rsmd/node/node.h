@@ -134,7 +134,7 @@ struct rsmd_export {
         uint32_t index;           /* of it among `grants` */
     } page;                       /* where the next page of EVENT_RECEIVERS begins */
     struct rsmd_events events;
-    struct rsmd_records *records; /* of its connections; NULL: the exporter keeps none */
+    struct rsmd_mailbox *records; /* of its connections; NULL: the exporter keeps none */
     struct rsmd_export *prev, *next;
     UT_hash_handle hh;         /* by id */
     UT_hash_handle hh_segment; /* by name, while published or claimed */
@@ -233,7 +233,7 @@ struct rsmd_node {
     struct rsmd_interrupt *interrupts;           /* by id */
     struct rsmd_interrupt *interrupts_by_number; /* by kind and number */
     uint32_t last_interrupt;                     /* number that was assigned */
-    uint64_t last_record;                        /* order of the latest record (records.h) */
+    uint64_t last_record;                        /* order of the latest one (mailbox.h) */
     struct rsmd_bucket missed_log;               /* complaints about events */
     uint64_t next_segment_id[RSM_ID_SPACES];     /* to assign; beyond 32 bits: see segment_ids.c */
     struct rsmd_shares shares;
@@ -248,7 +248,7 @@ struct rsmd_node {
 
 /**
  * Make the node: open its controllers, make its generation table. @p conf is copied, except its
- * nodes, which must stay. @p why receives the reason of a failure.
+ * nodes, which must stay. @param why receives the reason of a failure.
  */
 bool rsmd_node_init(struct rsmd_node *node, uint32_t id, bool embedded,
                     const struct rsmcore_runtime *runtime, const struct rsmd_conf *conf, char *why,

@@ -2,13 +2,8 @@
 /**
  * @file
  * Records. An exporter that asks for them gets one when an importer connects, disconnects or is
- * lost; an importer gets one when the segment becomes unavailable or is lost. rsmd keeps them in
- * order until they are fetched. A counter (counters.h) is posted to once for each, so that their
- * reader can sleep.
- *
- * Any importer can cause records, so each reader has a bound, besides its user's share
- * (RSMD_RECORDS). Records that find no room are counted, and one record in their place reports
- * their number.
+ * lost; an importer gets one when the segment becomes unavailable or is lost. Each has a mailbox
+ * (mailbox.h) for them.
  */
 #ifndef RSMD_RECORDS_H
 #define RSMD_RECORDS_H
@@ -16,15 +11,13 @@
 #include "node/call.h"
 
 struct rsmd_importer;
-struct rsmd_records;
+struct rsmd_mailbox;
 
 /** Begin to keep records for a handle; *records is NULL until then. @p account is charged for them.
  *  RSM_ST_OK, also if records are kept already; RSM_ST_NO_MEMORY, RSM_ST_NO_RESOURCES. */
-enum rsm_status rsmd_records_begin(struct rsmd_account *account, struct rsmd_records **records);
+enum rsm_status rsmd_records_begin(struct rsmd_account *account, struct rsmd_mailbox **records);
 /** Forget them all; NULL is harmless. */
-void rsmd_records_end(struct rsmd_account *account, struct rsmd_records **records);
-/** Their counter. */
-struct rsmd_events *rsmd_records_events(struct rsmd_records *records);
+void rsmd_records_end(struct rsmd_mailbox **records);
 
 /** Record what an importer did, for its exporter. */
 void rsmd_record_to_exporter(struct rsmd_node *node, struct rsmd_export *exported,

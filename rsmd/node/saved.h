@@ -91,11 +91,13 @@ struct rsmd_saved_events rsmd_save_events(struct rsmd_snapshot *snapshot,
 bool rsmd_restore_events(struct rsmd_snapshot_reader *reader, struct rsmd_account *account,
                          const struct rsmd_saved_events *saved, struct rsmd_events *events);
 
-/** Records of a handle, if it keeps any. */
-void rsmd_save_records(struct rsmd_snapshot *snapshot, const struct rsmd_records *records);
-/** Restore them if they come next. */
+/** A mailbox; NULL is harmless. */
+void rsmd_save_mailbox(struct rsmd_snapshot *snapshot, const struct rsmd_mailbox *mailbox);
+/** Restore the one that comes next, into an empty one. */
+bool rsmd_restore_mailbox(struct rsmd_snapshot_reader *reader, struct rsmd_mailbox *mailbox);
+/** Restore the records of a handle if they come next. */
 bool rsmd_restore_records(struct rsmd_snapshot_reader *reader, struct rsmd_account *account,
-                          struct rsmd_records **records);
+                          struct rsmd_mailbox **records);
 
 void rsmd_save_interrupts(struct rsmd_snapshot *snapshot, const struct rsmd_client *client);
 /** Restore the one that comes next. */

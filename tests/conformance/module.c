@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "module.h"
 
+#include <dirent.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "core/mapping.h"
 #include "suite.h"
 #include "transport/instance.h"
 #include "transport/registry_import.h"
@@ -21,7 +23,25 @@ enum { PEER_TIMEOUT_MS = 3000, FOUND_SOUND = 0, FOUND_FLAW = 1, FOUND_NO_MAP = 2
 static char name[RSM_TRANSPORT_NAME_MAX];
 static char controller_name[] = "check0";
 static char directory[] = "/tmp/rsm-check-XXXXXX";
+static char modules[sizeof directory + 16]; /* below it */
 static pid_t owner;
+static struct rsm_controller_info controller = {.size = sizeof controller,
+                                                .name = controller_name,
+                                                .device = "",
+                                                .options = "",
+                                                .address = "",
+                                                .peer_timeout_ms = PEER_TIMEOUT_MS,
+                                                .node = 1};
+
+const char *module_transport(void)
+{
+    return name;
+}
+
+const struct rsm_controller_info *module_controller(void)
+{
+    return &controller;
+}
 
 /* ---------------------------------------------------------------- the daemon */
 
@@ -44,7 +64,106 @@ bool module_find_daemon(void)
     return false;
 }
 
+/* ---------------------------------------------------------------- the directory */
+
+static void empty(const char *path)
+{
+    struct dirent *entry;
+    DIR *entries = opendir(path);
+    while (entries != NULL && (entry = readdir(entries)) != NULL)
+        if (entry->d_name[0] != '.')
+            (void)unlinkat(dirfd(entries), entry->d_name, 0);
+    if (entries != NULL)
+        closedir(entries);
+    rmdir(path);
+}
+
+static void forget(void)
+{
+    if (getpid() != owner)
+        return;
+    empty(modules);
+    empty(directory);
+}
+
+static bool make_directory(void)
+{
+    if (mkdtemp(directory) == NULL || chmod(directory, 0755) < 0) {
+        perror(directory);
+        return false;
+    }
+    snprintf(modules, sizeof modules, "%s/modules", directory);
+    owner = getpid();
+    atexit(forget);
+    return true;
+}
+
 /* ---------------------------------------------------------------- which transport */
+
+static bool has_engine(const char *where)
+{
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/librsm_" RSM_MAPPING_NAME ".so", where);
+    return access(path, R_OK) == 0;
+}
+
+/* Where the mapping engine is: in RSM_MODULE_DIR, where librsm's modules are installed or built, as
+ * seen from this program, or where they were configured to be. NULL: in none of them. */
+static const char *engine_directory(void)
+{
+    static const char *const places[] = {CONFORMANCE_MODULEDIR, "../../lib/rsm"};
+    static char path[PATH_MAX + 64];
+    char self[PATH_MAX];
+    const char *wanted = getenv("RSM_MODULE_DIR");
+    if (wanted != NULL && has_engine(wanted))
+        return wanted;
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = '\0';
+    const char *here = dirname(self);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", here, places[i]);
+        if (has_engine(path))
+            return path;
+    }
+    return has_engine(RSM_MODULE_DIR) ? RSM_MODULE_DIR : NULL;
+}
+
+/* What is beside the module stays so: it may be what the module is linked with. */
+static bool link_libraries(const char *from)
+{
+    char target[2 * PATH_MAX], link[PATH_MAX];
+    struct dirent *entry;
+    bool linked = true;
+    DIR *entries = opendir(from);
+    while (entries != NULL && linked && (entry = readdir(entries)) != NULL) {
+        if (strncmp(entry->d_name, "lib", 3) != 0 || strstr(entry->d_name, ".so") == NULL)
+            continue;
+        snprintf(target, sizeof target, "%s/%s", from, entry->d_name);
+        snprintf(link, sizeof link, "%s/%s", modules, entry->d_name);
+        linked = symlink(target, link) == 0;
+    }
+    if (entries != NULL)
+        closedir(entries);
+    return linked && entries != NULL;
+}
+
+/* A directory with the module, what is beside it, and the mapping engine. The module's own, if that
+ * has an engine, or if there is none anywhere. */
+static bool take_directory(const char *from)
+{
+    char target[PATH_MAX + 128], link[PATH_MAX];
+    const char *engine = engine_directory();
+    if (has_engine(from) || engine == NULL)
+        return setenv("RSM_MODULE_DIR", from, 1) == 0;
+    snprintf(target, sizeof target, "%s/librsm_" RSM_MAPPING_NAME ".so", engine);
+    snprintf(link, sizeof link, "%s/librsm_" RSM_MAPPING_NAME ".so", modules);
+    if (mkdir(modules, 0755) < 0 || chmod(modules, 0755) < 0 || !link_libraries(from) ||
+        symlink(target, link) < 0) {
+        perror(modules);
+        return false;
+    }
+    return setenv("RSM_MODULE_DIR", modules, 1) == 0;
+}
 
 static bool take_file(const char *file)
 {
@@ -61,7 +180,7 @@ static bool take_file(const char *file)
         fprintf(stderr, "%s: the name of a module is librsm_NAME.so\n", file);
         return false;
     }
-    return setenv("RSM_MODULE_DIR", dirname(path), 1) == 0;
+    return take_directory(dirname(path));
 }
 
 static bool take_choice(const struct module_choice *choice)
@@ -139,22 +258,16 @@ static int examine_import(const struct rsm_controller_info *info, uint32_t node_
 }
 
 /* In a process of its own, so that nothing of the module is in those of the tests. */
-static int examine(const struct module_choice *choice)
+static int examine(void)
 {
-    const struct rsm_controller_info info = {.name = controller_name,
-                                             .device = choice->device != NULL ? choice->device : "",
-                                             .options =
-                                                 choice->options != NULL ? choice->options : "",
-                                             .peer_timeout_ms = PEER_TIMEOUT_MS,
-                                             .node = 1};
     int status = 0;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         uint32_t caps;
         setenv("RSM_LOG", "error", 0); /* why a table is refused */
-        int found = examine_node(&info, &caps);
-        found = found == FOUND_SOUND ? examine_import(&info, caps) : found;
+        int found = examine_node(&controller, &caps);
+        found = found == FOUND_SOUND ? examine_import(&controller, caps) : found;
         fflush(stdout);
         _exit(found);
     }
@@ -164,19 +277,6 @@ static int examine(const struct module_choice *choice)
 }
 
 /* ---------------------------------------------------------------- the daemon's configuration */
-
-static void forget(void)
-{
-    static const char *const files[] = {"rsm.conf", "rsmd"};
-    char path[64];
-    if (getpid() != owner)
-        return;
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        snprintf(path, sizeof path, "%s/%s", directory, files[i]);
-        unlink(path);
-    }
-    rmdir(directory);
-}
 
 static bool close_written(FILE *file, const char *path, mode_t mode)
 {
@@ -214,17 +314,13 @@ static bool write_daemon(const char *path, const char *configuration)
 bool module_prepare(const struct module_choice *choice)
 {
     char configuration[64], script[64];
-    if (!take_choice(choice))
+    if (!make_directory() || !take_choice(choice))
         return false;
-    int found = examine(choice);
+    controller.device = choice->device != NULL ? choice->device : "";
+    controller.options = choice->options != NULL ? choice->options : "";
+    int found = examine();
     if (found == FOUND_FLAW)
         return false;
-    if (mkdtemp(directory) == NULL || chmod(directory, 0755) < 0) {
-        perror(directory);
-        return false;
-    }
-    owner = getpid();
-    atexit(forget);
     snprintf(configuration, sizeof configuration, "%s/rsm.conf", directory);
     snprintf(script, sizeof script, "%s/rsmd", directory);
     if (!write_configuration(configuration, choice) || !write_daemon(script, configuration) ||

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "rsm/transport.h"
+
 /** What the command line says of the transport. */
 struct module_choice {
     const char *file;      /**< of a module, librsm_NAME.so; NULL: an installed transport */
@@ -24,5 +26,9 @@ bool module_find_daemon(void);
  * @return false, with a message: it cannot be used.
  */
 bool module_prepare(const struct module_choice *choice);
+
+/** The transport's name, and its controller, for those who drive its halves themselves. */
+const char *module_transport(void);
+const struct rsm_controller_info *module_controller(void);
 
 #endif

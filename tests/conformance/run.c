@@ -14,7 +14,7 @@
 #include "process.h"
 #include "stage.h"
 
-enum { TEST_TIMEOUT_MS = 180000, SHOWN_BYTES = 1 << 16 };
+enum { TEST_TIMEOUT_MS = 180000, ORPHAN_TIMEOUT_MS = 5000, SHOWN_BYTES = 1 << 16 };
 
 /* Written by the test's process, read by this one when that has ended. */
 static struct verdict {
@@ -47,7 +47,8 @@ static void carry_out(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof caught_by_cmocka / sizeof caught_by_cmocka[0]; i++)
         signal(caught_by_cmocka[i], SIG_DFL);
-    stage_open();
+    if (!current->direct)
+        stage_open();
     current->run();
     give_verdict(OUTCOME_PASSED, "");
 }
@@ -55,7 +56,8 @@ static void carry_out(void **state)
 static int clear_stage(void **state)
 {
     (void)state;
-    stage_clear();
+    if (!current->direct)
+        stage_clear();
     return 0;
 }
 
@@ -66,7 +68,8 @@ __attribute__((noreturn)) static void be_test(struct world *world, int log)
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
     setvbuf(stdout, NULL, _IONBF, 0);
-    stage_set(world);
+    if (!current->direct)
+        stage_set(world);
     exit(cmocka_run_group_tests_name(current->name, only, NULL, NULL) == 0 ? 0 : 1);
 }
 
@@ -143,6 +146,34 @@ static enum outcome run_with_agent(struct world *world, int log, char *reason)
     return outcome;
 }
 
+/* What the test begins with: daemons and runtime directories, or none. */
+static bool set_up(void **state)
+{
+    if (!current->direct)
+        return world_setup(state) == 0;
+    children_watch();
+    return true;
+}
+
+static enum outcome run_in(struct world *world, int log, char *reason)
+{
+    if (current->direct)
+        return run_in_world(NULL, log, reason);
+    stage_split(world);
+    return two_machines() ? run_with_agent(world, log, reason) : run_in_world(world, log, reason);
+}
+
+/* The processes of a direct check end with the one that started them; this one has adopted them. */
+static bool tear_down(void **state)
+{
+    int status;
+    if (!current->direct)
+        return world_teardown(state) == 0;
+    while (child_await(-1, 0, ORPHAN_TIMEOUT_MS, &status) > 0)
+        continue;
+    return true;
+}
+
 enum outcome conformance_run(const struct conformance_test *test, char *reason)
 {
     void *state = NULL;
@@ -151,15 +182,13 @@ enum outcome conformance_run(const struct conformance_test *test, char *reason)
         verdict =
             mmap(NULL, sizeof *verdict, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     current = test;
-    if (log < 0 || verdict == MAP_FAILED || world_setup(&state) != 0) {
+    if (log < 0 || verdict == MAP_FAILED || !set_up(&state)) {
         snprintf(reason, REASON_BYTES, "could not be set up: %m");
         return OUTCOME_FAILED;
     }
     *verdict = (struct verdict){.given = false};
-    stage_split(state);
-    enum outcome outcome =
-        two_machines() ? run_with_agent(state, log, reason) : run_in_world(state, log, reason);
-    if (world_teardown(&state) != 0 && outcome != OUTCOME_FAILED) {
+    enum outcome outcome = run_in(state, log, reason);
+    if (!tear_down(&state) && outcome != OUTCOME_FAILED) {
         outcome = OUTCOME_FAILED;
         snprintf(reason, REASON_BYTES, "left something behind");
     }
@@ -171,7 +200,7 @@ enum outcome conformance_run(const struct conformance_test *test, char *reason)
 
 /* ---------------------------------------------------------------- expectations */
 
-static char subject[64];
+static char subject[REASON_BYTES / 2];
 
 void about(const char *format, ...)
 {

@@ -18,7 +18,9 @@
 struct conformance_test {
     const char *name; /* "C-01": area and number */
     const char *text;
+    const char *rule; /* the sentence of the contract that it holds; NULL: the assertion is one */
     void (*run)(void);
+    bool direct; /* it drives the halves of a transport itself, without daemons */
     struct conformance_test *next;
 };
 

@@ -267,9 +267,9 @@ static void ask_of_segment(struct rsm_msg *msg, struct input *in)
         msg->u.export_republish.export_id = id;
         return;
     case 3:
-        msg->type = RSM_MSG_RECORDS;
-        memcpy(&msg->u, (uint32_t[]){RSM_EVENT_EXPORT_RECORDS, id, input_below(in, 64)},
-               3 * sizeof(uint32_t));
+        msg->type = RSM_MSG_MAILBOX_TAKE;
+        msg->u.mailbox_take =
+            (struct rsm_mailbox_take_request){RSM_EVENT_EXPORT_RECORDS, id, input_below(in, 64)};
         return;
     default:
         msg->type = RSM_MSG_EVENT_RECEIVERS;

@@ -163,7 +163,7 @@ static bool ask(struct world *world, struct rsm_msg *msg)
 static void fetch_records(struct world *world, uint32_t end, uint32_t id)
 {
     static struct rsm_msg msg;
-    msg = (struct rsm_msg){.type = RSM_MSG_RECORDS, .u.records = {end, id, 0}};
+    msg = (struct rsm_msg){.type = RSM_MSG_MAILBOX_TAKE, .u.mailbox_take = {end, id, 0}};
     (void)ask(world, &msg);
 }
 

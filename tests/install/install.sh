@@ -175,6 +175,7 @@ if "$cmake" -S "$work/transport" -B "$work/transport/build" -DCMAKE_C_COMPILER="
     -DCMAKE_C_FLAGS="$sanitize" > "$work/log" 2>&1 &&
     "$cmake" --build "$work/transport/build" >> "$work/log" 2>&1; then
     check --module "$work/transport/build/librsm_skeleton.so" --area S
+    check --module "$work/transport/build/librsm_skeleton.so" --test D-04
     "$cmake" --install "$work/transport/build" > "$work/log" 2>&1 || cat "$work/log"
     [ -f "$prefix/$libdir/rsm/librsm_skeleton.so" ] || fail "the module is not in moduledir"
     check --transport skeleton --test G-05
@@ -182,6 +183,22 @@ if "$cmake" -S "$work/transport" -B "$work/transport/build" -DCMAKE_C_COMPILER="
 else
     cat "$work/log"
     fail "no module by the example's CMakeLists.txt"
+fi
+# The engine that is installed maps for a module of any directory.
+mkdir "$work/soft"
+sed -e 's/base.caps = 0; .*nothing beyond.*/base.caps = RSM_CAP_FAULT_SAFE;/' -e 's/"skeleton"/"soft"/' \
+    "$RSM_SOURCE_DIR/examples/transport/skeleton.c" > "$work/soft/soft.c"
+# shellcheck disable=SC2086 # flags
+if "$compiler" $sanitize -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -I"$prefix/include" \
+    -o "$work/soft/librsm_soft.so" "$work/soft/soft.c" > "$work/log" 2>&1; then
+    (
+        unset RSM_SHORT_LIVED_RSMD RSM_MODULE_DIR
+        timeout 120 "$prefix/$bindir/rsm-transport-check" --module "$work/soft/librsm_soft.so" --test M-11
+    ) > "$work/log" 2>&1
+fi
+if ! grep -q '^M: *1 passed' "$work/log"; then
+    cat "$work/log"
+    fail "rsm-transport-check does not find the installed mapping engine"
 fi
 # What has a flaw is told, and no test is run.
 cp "$work/transport/build/librsm_skeleton.so" "$work/librsm_other.so"

@@ -3,6 +3,7 @@
 # without the other tests, too.
 set(harness_sources harness.c hosts.c process.c sandbox.c memory.c party.c shared_node.c)
 list(TRANSFORM harness_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+list(APPEND harness_sources ${PROJECT_SOURCE_DIR}/tests/client.c)
 add_library(integration_harness STATIC ${harness_sources})
 target_include_directories(integration_harness PUBLIC ${CMAKE_CURRENT_LIST_DIR}
     ${PROJECT_SOURCE_DIR}/tests)

@@ -2,15 +2,13 @@
 #include "hosts.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "protocol/packet.h"
+#include "client.h"
 #include "process.h"
 #include "rsm/rsm_common.h"
 
@@ -126,27 +124,16 @@ void hosts_end(pid_t daemons[2])
 
 static void ask(int socket, struct rsm_msg *msg)
 {
-    static uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
-    struct rsm_packet_fds fds = {.count = 0};
-    struct pollfd readable = {.fd = socket, .events = POLLIN};
-    size_t length = rsm_msg_encode(msg, buffer, sizeof buffer);
-    assert_int_equal(rsm_packet_send(socket, buffer, length, NULL, 1), 0);
-    assert_int_equal(poll(&readable, 1, CALL_TIMEOUT_MS), 1);
-    ssize_t got = rsm_packet_receive(socket, buffer, sizeof buffer, &fds, NULL);
-    rsm_packet_fds_close(&fds);
-    assert_true(got > 0);
-    assert_int_equal(rsm_msg_decode(msg, buffer, (size_t)got), RSM_ST_OK);
-    assert_int_equal(msg->status, RSM_ST_OK);
+    assert_int_equal(client_ask(socket, msg, NULL, CALL_TIMEOUT_MS), RSM_ST_OK);
 }
 
 static int hello(const struct world *world, unsigned node)
 {
     char path[RSM_PROTO_PATH_MAX];
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = node}};
     world_socket(world, node, path);
     int socket = rsm_packet_connect(path);
     assert_true(socket >= 0);
-    ask(socket, &msg);
+    assert_int_equal(client_hello(socket, node, CALL_TIMEOUT_MS), RSM_ST_OK);
     return socket;
 }
 

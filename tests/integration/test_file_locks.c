@@ -5,17 +5,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "protocol/packet.h"
-#include "protocol/proto.h"
+#include "client.h"
 #include "frozen.h"
 #include "hosts.h"
 #include "party.h"
@@ -50,33 +47,14 @@ static int raw_socket = -1;
 static int kept[FROZEN_MAX];
 static unsigned kept_count;
 
-static int exchange(struct rsm_msg *msg, struct rsm_packet_fds *fds)
-{
-    static uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
-    struct pollfd readable = {.fd = raw_socket, .events = POLLIN};
-    size_t length = rsm_msg_encode(msg, buffer, sizeof buffer);
-    fds->count = 0;
-    if (rsm_packet_send(raw_socket, buffer, length, NULL, 1) != 0 ||
-        poll(&readable, 1, REPLY_MS) != 1)
-        return -1;
-    ssize_t got = rsm_packet_receive(raw_socket, buffer, sizeof buffer, fds, NULL);
-    if (got <= 0 || rsm_msg_decode(msg, buffer, (size_t)got) != RSM_ST_OK)
-        return -1;
-    return (int)msg->status;
-}
-
 static bool raw_connect(uint32_t node)
 {
     char path[RSM_PROTO_PATH_MAX];
-    struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = node}};
     if (raw_socket >= 0)
         return true;
     world_socket(world, node, path);
     raw_socket = rsm_packet_connect(path);
-    bool done = raw_socket >= 0 && exchange(&msg, &fds) == RSM_ST_OK;
-    rsm_packet_fds_close(&fds);
-    return done;
+    return raw_socket >= 0 && client_hello(raw_socket, node, REPLY_MS) == RSM_ST_OK;
 }
 
 static void fill(const struct raw *raw, struct rsm_msg *msg)
@@ -140,7 +118,7 @@ static int ask_raw(void *bytes)
     struct rsm_msg msg;
     NEED(raw_connect(raw->node));
     fill(raw, &msg);
-    raw->status = exchange(&msg, &fds);
+    raw->status = client_ask(raw_socket, &msg, &fds, REPLY_MS);
     raw->fds = fds.count;
     if (raw->status == RSM_ST_OK && raw->type == RSM_MSG_INTERRUPT_CREATE)
         raw->id = msg.u.interrupt_create_reply.interrupt;

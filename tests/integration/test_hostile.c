@@ -3,13 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "protocol/packet.h"
+#include "client.h"
 #include "party.h"
 #include "process.h"
 
@@ -66,13 +65,6 @@ static void work_until_done(struct actor *const *enemies, unsigned count)
 
 /* ---------------------------------------------------------------- enemies */
 
-static int connect_to_node(unsigned node)
-{
-    char path[RSM_PROTO_PATH_MAX];
-    snprintf(path, sizeof path, "%s/node-%u.sock", getenv("RSM_RUNTIME_DIR"), node);
-    return rsm_packet_connect(path);
-}
-
 /* Reproducible noise. */
 static uint32_t noise(uint32_t *state)
 {
@@ -84,16 +76,7 @@ static uint32_t noise(uint32_t *state)
 
 static bool say_hello(int socket)
 {
-    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
-    struct rsm_packet_fds fds;
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = 1}};
-    struct pollfd readable = {.fd = socket, .events = POLLIN};
-    size_t length = rsm_msg_encode(&msg, buffer, sizeof buffer);
-    if (rsm_packet_send(socket, buffer, length, NULL, 1) != 0 || poll(&readable, 1, 5000) != 1 ||
-        rsm_packet_receive(socket, buffer, sizeof buffer, &fds, NULL) <= 0)
-        return false;
-    rsm_packet_fds_close(&fds);
-    return true;
+    return client_hello(socket, 1, 5000) >= 0;
 }
 
 /* A packet that is nearly right: a real header and body, with some bytes changed. */
@@ -140,7 +123,7 @@ static int speak_nonsense(void *bytes)
     for (unsigned i = 0; i < PACKETS; i++) {
         struct rsm_packet_fds fds;
         if (socket < 0) {
-            socket = connect_to_node(order->node);
+            socket = client_connect(order->node);
             NEED(socket >= 0 || errno == EAGAIN);
             if (socket >= 0 && noise(&seed) % 4 != 0)
                 say_hello(socket);
@@ -183,7 +166,7 @@ static int flood(void *bytes)
     static int sockets[FLOOD];
     for (uint64_t round = 0; round < order->value; round++) {
         for (unsigned i = 0; i < FLOOD; i++) {
-            sockets[i] = connect_to_node(order->node);
+            sockets[i] = client_connect(order->node);
             NEED(sockets[i] >= 0 || errno == EAGAIN || errno == ECONNREFUSED);
             if (sockets[i] >= 0 && i % 2 == 0) {
                 close(sockets[i]);
@@ -220,7 +203,7 @@ static int stuff(void *bytes)
     struct rsm_msg msg = {.type = RSM_MSG_TOPOLOGY};
     size_t length = rsm_msg_encode(&msg, buffer, sizeof buffer);
     for (unsigned i = 0; i < STUFFING; i++) {
-        stuffed[i] = connect_to_node(order->node);
+        stuffed[i] = client_connect(order->node);
         NEED(stuffed[i] >= 0 && say_hello(stuffed[i]));
         struct pollfd writable = {.fd = stuffed[i], .events = POLLOUT};
         /* Until the daemon has had enough of it, and hangs up or takes nothing more. */
@@ -248,23 +231,15 @@ static void test_never_reading(void **state)
 /* Take everything that one client may have, and keep it. */
 static int hoard(void *bytes)
 {
-    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
     struct order *order = bytes;
-    int socket = connect_to_node(1);
+    int socket = client_connect(1);
     NEED(socket >= 0 && say_hello(socket));
     for (order->value = 0; order->value < 100000; order->value++) {
         struct rsm_msg msg = {.type = RSM_MSG_EXTENT_ALLOC,
                               .u.extent_alloc = {.controller = "sci0", .length = PARTY_PAGE}};
-        struct rsm_packet_fds fds;
-        struct pollfd readable = {.fd = socket, .events = POLLIN};
-        size_t length = rsm_msg_encode(&msg, buffer, sizeof buffer);
-        NEED(rsm_packet_send(socket, buffer, length, NULL, 1) == 0);
-        NEED(poll(&readable, 1, CALL_TIMEOUT_MS) == 1);
-        ssize_t got = rsm_packet_receive(socket, buffer, sizeof buffer, &fds, NULL);
-        NEED(got > 0);
-        rsm_packet_fds_close(&fds);
-        NEED(rsm_msg_decode(&msg, buffer, (size_t)got) == RSM_ST_OK);
-        if (msg.status != RSM_ST_OK)
+        int status = client_ask(socket, &msg, NULL, CALL_TIMEOUT_MS);
+        NEED(status >= 0);
+        if (status != RSM_ST_OK)
             break;
     }
     return 0; /* the connection stays until the process ends */

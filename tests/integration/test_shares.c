@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Users who want all that a node has: what their programs get, and what those of others do. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "protocol/packet.h"
+#include "client.h"
 #include "party.h"
 #include "process.h"
 #include "shared_node.h"
@@ -116,27 +115,17 @@ static void test_memory(void **state)
 static int greet_all(void *bytes)
 {
     struct order *order = bytes;
-    char path[RSM_PROTO_PATH_MAX];
-    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
     struct rlimit files;
     NEED(getrlimit(RLIMIT_NOFILE, &files) == 0);
     files.rlim_cur = files.rlim_max;
     NEED(setrlimit(RLIMIT_NOFILE, &files) == 0);
-    snprintf(path, sizeof path, "%s/node-1.sock", getenv("RSM_RUNTIME_DIR"));
     for (order->value = 0; order->value < RAW_MAX; order->value++) {
-        struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = 1}};
-        struct rsm_packet_fds fds = {.count = 0};
-        size_t length = rsm_msg_encode(&msg, buffer, sizeof buffer);
-        int socket = rsm_packet_connect(path);
-        struct pollfd readable = {.fd = socket, .events = POLLIN};
-        NEED(socket >= 0 && rsm_packet_send(socket, buffer, length, NULL, 1) == 0);
-        NEED(poll(&readable, 1, CALL_TIMEOUT_MS / 2) == 1);
-        ssize_t got = rsm_packet_receive(socket, buffer, sizeof buffer, &fds, NULL);
-        rsm_packet_fds_close(&fds);
-        if (got > 0 && rsm_msg_decode(&msg, buffer, (size_t)got) == RSM_ST_OK &&
-            msg.status == RSM_ST_OK)
+        int socket = client_connect(1);
+        NEED(socket >= 0);
+        int status = client_hello(socket, 1, CALL_TIMEOUT_MS / 2);
+        if (status == RSM_ST_OK)
             continue;
-        NEED(got > 0 && msg.status == RSM_ST_NO_RESOURCES);
+        NEED(status == RSM_ST_NO_RESOURCES);
         close(socket);
         return 0;
     }

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "protocol/packet.h"
+#include "client.h"
 #include "party.h"
 #include "process.h"
 #include "shared_node.h"
@@ -133,43 +133,17 @@ static void test_read_only_stays_so(void **state)
 
 /* ---------------------------------------------------------------- without the library */
 
-/* Ask the daemon in its own language, as a program would that wants more than the library gives. */
-static int converse(int socket, struct rsm_msg *msg, struct rsm_packet_fds *fds)
-{
-    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
-    size_t length = rsm_msg_encode(msg, buffer, sizeof buffer);
-    struct pollfd readable = {.fd = socket, .events = POLLIN};
-    NEED(length > 0 && rsm_packet_send(socket, buffer, length, NULL, 1) == 0);
-    NEED(poll(&readable, 1, REPLY_TIMEOUT_MS) == 1);
-    ssize_t got = rsm_packet_receive(socket, buffer, sizeof buffer, fds, NULL);
-    NEED(got > 0 && rsm_msg_decode(msg, buffer, (size_t)got) == RSM_ST_OK);
-    return (int)msg->status;
-}
-
-static int connect_node_1(void)
-{
-    char path[RSM_PROTO_PATH_MAX];
-    snprintf(path, sizeof path, "%s/node-1.sock", getenv("RSM_RUNTIME_DIR"));
-    return rsm_packet_connect(path);
-}
-
-static int greet(int socket, uint32_t node, struct rsm_packet_fds *fds)
-{
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = node}};
-    return converse(socket, &msg, fds);
-}
-
+/* As a program would that wants more than the library gives. */
 static int connect_raw(const struct order *order, int *socket, struct rsm_packet_fds *fds)
 {
-    *socket = connect_node_1();
+    *socket = client_connect(1);
     NEED(*socket >= 0);
-    NEED(greet(*socket, order->node, fds) == RSM_ST_OK);
-    rsm_packet_fds_close(fds);
+    NEED(client_hello(*socket, order->node, REPLY_TIMEOUT_MS) == RSM_ST_OK);
     struct rsm_msg msg = {
         .type = RSM_MSG_IMPORT_CONNECT,
         .u.import_connect = {
             .controller = "sci0", .node = 1, .segment_id = PARTY_ID, .rights = order->flags}};
-    return converse(*socket, &msg, fds);
+    return client_ask(*socket, &msg, fds, REPLY_TIMEOUT_MS);
 }
 
 /* Whether a descriptor for reading gives nothing else, to this user. */
@@ -217,10 +191,11 @@ static int ask_for_too_much(void *bytes)
 static int claim_node(void *bytes)
 {
     const struct order *order = bytes;
-    struct rsm_packet_fds fds = {.count = 0};
-    int socket = connect_node_1();
+    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = order->node}};
+    struct rsm_packet_fds fds;
+    int socket = client_connect(1);
     NEED(socket >= 0);
-    int status = greet(socket, order->node, &fds);
+    int status = client_ask(socket, &msg, &fds, REPLY_TIMEOUT_MS);
     NEED(status == RSM_ST_OK || fds.count == 0);
     rsm_packet_fds_close(&fds);
     close(socket);
@@ -291,10 +266,8 @@ static void test_reserved_ids(void **state)
 
 static int open_private_node(void *bytes)
 {
-    char path[RSM_PROTO_PATH_MAX];
     (void)bytes;
-    snprintf(path, sizeof path, "%s/node-2.sock", getenv("RSM_RUNTIME_DIR"));
-    int socket = rsm_packet_connect(path);
+    int socket = client_connect(2);
     if (socket < 0)
         return errno;
     close(socket);

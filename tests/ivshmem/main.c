@@ -17,8 +17,8 @@ static const char usage[] =
     "       ivshmem_server [--size MIB] [--vectors N] --controller NAME -- COMMAND...\n"
     "\n"
     "Serve two ivshmem clients. With a command: make a socket, and a piece of rsm.conf with a\n"
-    "controller on it, whose name replaces each argument {} of the command; end with the "
-    "command.\n";
+    "controller on it, whose name replaces each argument {} of the command, as the device of that\n"
+    "controller replaces {device}; end with the command.\n";
 
 static struct {
     unsigned long mib;
@@ -58,12 +58,14 @@ static int write_configuration(const char *file, const char *socket)
     return fclose(to);
 }
 
-static int run_command(char **command, char *configuration)
+static int run_command(char **command, char *configuration, char *device)
 {
     int status;
     for (char **word = command; *word != NULL; word++)
         if (strcmp(*word, "{}") == 0)
             *word = configuration;
+        else if (strcmp(*word, "{device}") == 0)
+            *word = device;
     pid_t child = fork();
     if (child == 0) {
         execvp(command[0], command);
@@ -78,16 +80,17 @@ static int run_command(char **command, char *configuration)
 static int serve_command(char **command)
 {
     static const uint64_t one = 1;
-    char directory[] = "/tmp/rsm-ivshmem-XXXXXX", socket[64], file[64];
+    char directory[] = "/tmp/rsm-ivshmem-XXXXXX", socket[64], file[64], device[80];
     pthread_t thread;
     if (mkdtemp(directory) == NULL)
         return EXIT_FAILURE;
     snprintf(socket, sizeof socket, "%s/socket", directory);
     snprintf(file, sizeof file, "%s/rsm.conf", directory);
+    snprintf(device, sizeof device, "ivshmem:%s", socket);
     int result = EXIT_FAILURE;
     if (begin(socket) == 0 && write_configuration(file, socket) == 0 &&
         pthread_create(&thread, NULL, serve, NULL) == 0) {
-        result = run_command(command, file);
+        result = run_command(command, file, device);
         if (write(stop, &one, sizeof one) == sizeof one)
             pthread_join(thread, NULL);
     }

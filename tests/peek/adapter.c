@@ -71,7 +71,8 @@ static enum rsm_status transfer(const struct peek_node_offer *offer,
     bool put = request->operation == PEEK_PUT;
     uint64_t place = request->offset;
     size_t done = 0;
-    if ((offer->rights & (put ? RSM_RIGHT_WRITE : RSM_RIGHT_READ)) == 0)
+    if (PEEK_MISTAKE != PEEK_ANY_RIGHTS &&
+        (offer->rights & (put ? RSM_RIGHT_WRITE : RSM_RIGHT_READ)) == 0)
         return RSM_ST_DENIED;
     for (unsigned i = 0; i < offer->count && done < request->length; i++) {
         if (place >= offer->pieces[i].length) {
@@ -79,12 +80,34 @@ static enum rsm_status transfer(const struct peek_node_offer *offer,
             continue;
         }
         uint64_t room = offer->pieces[i].length - place;
+        if (PEEK_MISTAKE == PEEK_ANY_RANGE && i + 1 == offer->count)
+            room = UINT64_MAX;
         size_t part = request->length - done < room ? request->length - done : (size_t)room;
         copy(offer->pieces[i].memory + place, data + done, part, put, request->width);
         done += part;
         place = 0;
     }
     return done == request->length ? RSM_ST_OK : RSM_ST_RANGE;
+}
+
+/* PEEK_LATE: the lock is given back amid the write. */
+static enum rsm_status write_late(struct peek_node_port *port, const struct peek_node_offer *offer,
+                                  const struct peek_request *request)
+{
+    enum { STEP_BYTES = 1024, STEP_US = 100 };
+    uint8_t *memory = offer->pieces[0].memory;
+    uint64_t room = offer->pieces[0].length;
+    if (request->offset >= room || request->length > room - request->offset)
+        return transfer(offer, request, (uint8_t *)(uintptr_t)request->data);
+    pthread_mutex_unlock(&port->lock);
+    for (uint32_t done = 0; done < request->length; done += STEP_BYTES) {
+        uint32_t left = request->length - done;
+        memcpy(memory + request->offset + done, request->data + done,
+               left < STEP_BYTES ? left : STEP_BYTES);
+        usleep(STEP_US);
+    }
+    pthread_mutex_lock(&port->lock);
+    return RSM_ST_OK;
 }
 
 /* ------------------------------------------------------------------ news */
@@ -140,6 +163,8 @@ static enum rsm_status carry_out(struct peek_node_port *port, struct peek_link *
     }
     switch (request->operation) {
     case PEEK_PUT:
+        if (PEEK_MISTAKE == PEEK_LATE)
+            return write_late(port, offer, request);
         return transfer(offer, request, request->data);
     case PEEK_GET:
         return transfer(offer, request, reply->data);
@@ -168,8 +193,8 @@ static bool is_whole(const struct peek_request *request, ssize_t length)
 /* False: the importer has gone, or talks nonsense. */
 static bool serve(struct peek_node_port *port, struct peek_link *link)
 {
-    static _Thread_local _Alignas(8) struct peek_request request;
-    static _Thread_local _Alignas(8) struct peek_reply reply;
+    static _Thread_local struct peek_request request;
+    static _Thread_local struct peek_reply reply;
     ssize_t length = recv(link->socket, &request, sizeof request, MSG_DONTWAIT);
     if (length <= 0 || !is_whole(&request, length))
         return false;
@@ -179,7 +204,7 @@ static bool serve(struct peek_node_port *port, struct peek_link *link)
     if (request.operation == PEEK_LISTEN || request.operation == PEEK_TAKEN ||
         request.operation == PEEK_JOIN)
         return link->key != 0;
-    size_t size = sizeof reply.status;
+    size_t size = PEEK_REPLY_BYTES;
     if (reply.status == RSM_ST_OK && request.operation == PEEK_GET)
         size += request.length;
     return send(link->socket, &reply, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size &&
@@ -259,8 +284,11 @@ void *peek_adapter(void *argument)
             break;
         /* Backwards, for one that ends gives its place to the last. */
         for (unsigned i = count; i-- > 0;)
-            if (ready[i].revents != 0 && !serve(port, &port->links[i]))
+            if (ready[i].revents != 0 && !serve(port, &port->links[i])) {
                 end_link(port, i);
+                if (PEEK_MISTAKE == PEEK_FRAGILE)
+                    return NULL;
+            }
         if (ready[count].revents != 0)
             take_importer(port);
     }

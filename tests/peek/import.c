@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The import half: one packet and one answer for each chunk that is moved. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,7 +11,9 @@
 
 #include "peek.h"
 
-#if defined(PEEK_MAPPABLE)
+#if defined(PEEK_COUNTS)
+#define PEEK_CAPS RSM_CAP_ASYNC
+#elif defined(PEEK_MAPPABLE)
 #define PEEK_CAPS (RSM_CAP_REMOTE_SIGNAL | RSM_CAP_FAULT_SAFE)
 #elif defined(PEEK_SIGNALS)
 #define PEEK_CAPS RSM_CAP_REMOTE_SIGNAL
@@ -57,9 +60,9 @@ static enum rsm_status exchange(int socket, const struct peek_request *request, 
     if (ready != 1)
         return RSM_ST_TRANSFER;
     length = recv(socket, reply, sizeof *reply, MSG_DONTWAIT);
-    if (length < (ssize_t)sizeof reply->status)
+    if (length < (ssize_t)PEEK_REPLY_BYTES)
         return RSM_ST_TRANSFER;
-    if (reply->status == RSM_ST_OK && length != (ssize_t)(sizeof reply->status + wanted))
+    if (reply->status == RSM_ST_OK && length != (ssize_t)(PEEK_REPLY_BYTES + wanted))
         return RSM_ST_TRANSFER;
     return (enum rsm_status)reply->status;
 }
@@ -72,6 +75,8 @@ static enum rsm_status ask(struct peek_conn *conn, const struct peek_request *re
         status = exchange(conn->socket, request, offsetof(struct peek_request, data) + outward,
                           reply, inward);
     atomic_store(&conn->broken, (int)status);
+    while (PEEK_MISTAKE == PEEK_DEAF && status == RSM_ST_TRANSFER)
+        pause();
     return status;
 }
 
@@ -98,7 +103,10 @@ static enum rsm_status reach(const struct peek_blob *blob, int *reached)
 {
     struct sockaddr_un address;
     socklen_t length = peek_address(&address, blob->name, blob->length);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, 3); /* not a standard stream */
+    if (made >= 0)
+        close(made);
     if (fd < 0)
         return RSM_ST_NO_RESOURCES;
     if (connect(fd, (const struct sockaddr *)&address, length) != 0) {
@@ -204,7 +212,12 @@ static enum rsm_status move(struct rsm_conn *base, enum peek_operation operation
 static enum rsm_status peek_put(struct rsm_conn *conn, uint64_t offset, const void *src,
                                 size_t length)
 {
-    return move(conn, PEEK_PUT, offset, (void *)(uintptr_t)src, length, 0);
+    enum rsm_status status = move(conn, PEEK_PUT, offset, (void *)(uintptr_t)src, length, 0);
+    if (status != RSM_ST_OK && (PEEK_CAPS & RSM_CAP_ASYNC) != 0) {
+        rsm_conn_failed(conn);
+        status = RSM_ST_OK;
+    }
+    return PEEK_MISTAKE == PEEK_DROPPED ? RSM_ST_OK : status;
 }
 
 static enum rsm_status peek_get(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length)
@@ -232,7 +245,9 @@ static enum rsm_status peek_order(struct rsm_conn *base)
 
 static enum rsm_status peek_complete(struct rsm_conn *base)
 {
-    (void)base; /* and what failed, the call has returned */
+    if (PEEK_MISTAKE == PEEK_FALLING)
+        __atomic_store_n(&base->failures, 0, __ATOMIC_RELEASE);
+    (void)base; /* and what failed, the call has returned, or it is counted */
     return RSM_ST_OK;
 }
 

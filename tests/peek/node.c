@@ -37,6 +37,8 @@ static bool start_thread(struct peek_node_port *port)
 {
     sigset_t all, before;
     sigfillset(&all);
+    if (PEEK_MISTAKE == PEEK_UNMASKED)
+        sigemptyset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&port->thread, NULL, peek_adapter, port);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -179,7 +181,7 @@ static enum rsm_status peek_offer(struct rsm_node_port *base, const struct rsm_e
         return RSM_ST_NO_RESOURCES;
     }
     granted->base.port = base;
-    granted->base.descriptors = PEEK_SOCKETS;
+    granted->base.descriptors = PEEK_MISTAKE == PEEK_FREE ? 0 : PEEK_SOCKETS;
     for (unsigned i = 0; i < PEEK_SOCKETS; i++)
         granted->sockets[i] = -1;
     granted->key |= 1; /* never 0 */
@@ -206,8 +208,8 @@ static void close_sockets(struct peek_node_port *port, const struct peek_node_of
 {
     for (unsigned i = 0; i < PEEK_SOCKETS; i++) {
         if (granted->sockets[i] >= 0)
-            shutdown(granted->sockets[i], SHUT_RDWR);
-        while (granted->sockets[i] >= 0)
+            shutdown(granted->sockets[i], PEEK_MISTAKE == PEEK_HELD_UP ? SHUT_WR : SHUT_RDWR);
+        while (granted->sockets[i] >= 0 && PEEK_MISTAKE != PEEK_LATE)
             pthread_cond_wait(&port->closed, &port->lock);
     }
 }
@@ -217,8 +219,13 @@ static void peek_revoke(struct rsm_node_port *base, struct rsm_node_offer *made)
 {
     struct peek_node_port *port = port_of(base);
     struct peek_node_offer *granted = offer_of(made);
+    if (PEEK_MISTAKE == PEEK_NEVER)
+        return;
     pthread_mutex_lock(&port->lock);
     close_sockets(port, granted);
+    for (struct peek_node_offer *other = port->offers; other != NULL; other = other->next)
+        if (PEEK_MISTAKE == PEEK_ALL)
+            close_sockets(port, other);
     struct peek_node_offer **place = &port->offers;
     while (*place != granted)
         place = &(*place)->next;

@@ -21,7 +21,11 @@
 
 #include "rsm/transport.h"
 
-#if defined(PEEK_MAPPABLE)
+#include "mistakes.h"
+
+#if defined(PEEK_NAME)
+/* of a variant with a mistake */
+#elif defined(PEEK_MAPPABLE)
 #define PEEK_NAME "peekmap"
 #elif defined(PEEK_SIGNALS)
 #define PEEK_NAME "peeksig"
@@ -62,7 +66,7 @@ struct peek_request {
     uint32_t width; /* 1, 2, 4, 8: in accesses of that many bytes; 0: any */
     uint64_t offset;
     uint32_t length;
-    uint8_t data[PEEK_CHUNK]; /* of put: `length` of them are sent */
+    _Alignas(8) uint8_t data[PEEK_CHUNK]; /* of put: `length` of them are sent */
 };
 
 /** Of the exporter, on the socket for them. */
@@ -72,9 +76,10 @@ struct peek_signals {
 };
 
 struct peek_reply {
-    uint32_t status;          /* enum rsm_status */
-    uint8_t data[PEEK_CHUNK]; /* of get */
+    uint32_t status;                      /* enum rsm_status */
+    _Alignas(8) uint8_t data[PEEK_CHUNK]; /* of get */
 };
+enum { PEEK_REPLY_BYTES = offsetof(struct peek_reply, data) };
 
 /** The abstract address; its length. */
 static inline socklen_t peek_address(struct sockaddr_un *address, const char *name, uint32_t length)

@@ -74,8 +74,8 @@ static const struct {
 } marks[] = {
     {" id:slot", (const char *const[]){"slot", "epoch_slot", NULL}},
     {" id:object", (const char *const[]){"connection", "export_id", "extent", "id", "import",
-                                         "interrupt", "peer", "peers", "items.export_id",
-                                         "items.id", "pieces.extent", "records.connection", NULL}},
+                                         "interrupt", "receiver", "receivers", "items.export_id",
+                                         "items.id", "pieces.extent", "record.connection", NULL}},
     {" any",
      (const char *const[]){
          /* of this machine, and of the daemon's life */
@@ -87,8 +87,8 @@ static const struct {
          "items.gid", "items.pid", "items.uid", "refusal.pid", "refusal.uid", "users.serial",
          "users.uid", "users.used", "limits.one", "limits.total", "limits.used", "limits.users",
          /* of time */
-         "INTERRUPT_TAKE after", "RECORDS after", "records.order", "items.ago_ms",
-         "items.failure_ms", "items.up_ms", "refusal.ago_ms",
+         "MAILBOX_TAKE after", "record.order", "items.ago_ms", "items.failure_ms", "items.up_ms",
+         "refusal.ago_ms",
          /* of the network */
          "items.address", "items.received_bytes", "items.sent_bytes",
          /* words, and what a transport says */

@@ -418,8 +418,8 @@ static void events(void **state)
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,
         .u.event_open = {RSM_EVENT_EXPORT_RECORDS, made.export_id});
     uint32_t connection = import_as('b', 21).import;
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_RECORDS,
-        .u.records = {RSM_EVENT_EXPORT_RECORDS, made.export_id, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_MAILBOX_TAKE,
+        .u.mailbox_take = {RSM_EVENT_EXPORT_RECORDS, made.export_id, 0});
     remark("an interrupt with data");
     struct rsm_msg msg = {.type = RSM_MSG_INTERRUPT_CREATE,
                           .u.interrupt_create = {RSM_INTERRUPT_DATA, 9573, 0, 0600}};
@@ -433,8 +433,8 @@ static void events(void **state)
         .u.interrupt_connect = {WIRE_OWN, RSM_INTERRUPT_DATA, 9573});
     ASK('b', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_TRIGGER,
         .u.interrupt_trigger = {WIRE_OWN, RSM_INTERRUPT_DATA, 9573, interrupt, 0, 5, "hello"});
-    ASK('a', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_TAKE,
-        .u.interrupt_take = {interrupt, RSM_PROTO_MESSAGES_MAX, 0});
+    ASK('a', RSM_ST_OK, .type = RSM_MSG_MAILBOX_TAKE,
+        .u.mailbox_take = {RSM_EVENT_INTERRUPT, interrupt, 0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INTERRUPTS, .u.interrupts = {0});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_INTERRUPT_REMOVE, .u.interrupt_remove = {interrupt});
     ASK('a', RSM_ST_OK, .type = RSM_MSG_EVENT_OPEN,

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -12,6 +13,7 @@
 #include "core/interrupt.h"
 #include "core/map.h"
 #include "core/records.h"
+#include "protocol/packet.h"
 
 enum { RIGHTS = RSM_RIGHT_READ | RSM_RIGHT_WRITE };
 
@@ -32,6 +34,23 @@ uint64_t core_value(struct actor *actor, actor_function verb, struct core_order 
 {
     assert_int_equal(core_tell(actor, verb, order), RSM_ST_OK);
     return order->value;
+}
+
+/* The linker has the library send its requests by this. */
+__typeof__(rsm_packet_send) __real_rsm_packet_send, __wrap_rsm_packet_send;
+static atomic_uint requests;
+
+int __wrap_rsm_packet_send(int socket, const void *bytes, size_t length,
+                           const struct rsm_packet_fds *fds, int as_self)
+{
+    requests++;
+    return __real_rsm_packet_send(socket, bytes, length, fds, as_self);
+}
+
+int core_requests(void *bytes)
+{
+    ((struct core_order *)bytes)->value = requests;
+    return RSM_ST_OK;
 }
 
 static struct rsmcore_controller *controller(void)

@@ -36,6 +36,8 @@ int core_tell(struct actor *actor, actor_function verb, struct core_order *order
 #define VALUE(actor, verb, ...) core_value((actor), core_##verb, &(struct core_order){__VA_ARGS__})
 uint64_t core_value(struct actor *actor, actor_function verb, struct core_order *order);
 
+int core_requests(void *order); /* .value: how many the actor has sent to daemons */
+
 /* Exports: slots of their own. */
 int core_export(void *order);    /* .length bytes of private memory, and publish them as .id */
 int core_publish(void *order);   /* again, as .id */

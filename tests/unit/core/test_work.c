@@ -8,22 +8,9 @@
 #include <string.h>
 
 #include "cmocka_all.h"
-#include "control/control.h"
-#include "transport/generic.h"
-#include "transport/instance.h"
-#include "unit/transport/fake.h"
+#include "unit/core/bed.h"
 
-enum { SIZE = 4096, WORKS = 8, DEPTH = 4, THREADS = 4, ROUNDS = 200 };
-
-struct bed {
-    struct fake_segment *segment;
-    struct rsmcore_import_table table; /* complete: what a transport leaves out is filled in */
-    struct rsm_port *port;
-    struct rsmcore_import import;
-    struct rsmcore_work works[WORKS];
-};
-
-static struct rsm_generation_table table;
+enum { WORKS = BED_WORKS, DEPTH = 4, THREADS = 4, ROUNDS = 200 };
 
 /* ------------------------------------------------------------------ a device with a queue */
 
@@ -107,34 +94,10 @@ static const struct rsm_completion_ops device_ops = {
 
 static int begin_with(void **state, const struct rsm_completion_ops *completions)
 {
-    struct bed *bed = calloc(1, sizeof *bed);
-    assert_non_null(bed);
-    struct rsm_offer offer = {.blob_len = 0};
-    struct rsm_import_ops given = fake_import_ops;
-    struct rsm_conn *conn;
-    given.completions = completions;
     device.count = device.ended_count = 0;
     device.by_itself = true;
     device.fate = RSM_ST_OK;
-    bed->segment = fake_segment_make(SIZE);
-    assert_int_equal(rsmcore_import_ops_complete(&given, &bed->table), RSM_ST_OK);
-    struct rsm_controller_info info = {.name = "fake0", .device = "", .options = ""};
-    assert_int_equal(rsmcore_port_open(&bed->table.ops, &info, &bed->port), RSM_ST_OK);
-    fake_segment_offer(bed->segment, &offer);
-    assert_int_equal(
-        rsmcore_conn_open(bed->port, &offer, SIZE, RSM_RIGHT_READ | RSM_RIGHT_WRITE, &conn),
-        RSM_ST_OK);
-    bed->import.slot = &table.slot[1];
-    bed->import.table = &table;
-    bed->import.generation = atomic_load(&table.slot[1]);
-    bed->import.rights = RSM_RIGHT_READ | RSM_RIGHT_WRITE;
-    bed->import.length = SIZE;
-    bed->import.process_epoch = rsmcore_process_epoch();
-    pthread_mutex_init(&bed->import.works.lock, NULL);
-    pthread_cond_init(&bed->import.works.taken, NULL);
-    atomic_store(&bed->import.conn, conn);
-    *state = bed;
-    return 0;
+    return bed_begin(state, completions);
 }
 
 static int begin(void **state)
@@ -145,18 +108,6 @@ static int begin(void **state)
 static int begin_generic(void **state)
 {
     return begin_with(state, NULL);
-}
-
-static int end(void **state)
-{
-    struct bed *bed = *state;
-    rsmcore_conn_close(rsmcore_import_conn(&bed->import));
-    rsmcore_port_close(bed->port);
-    fake_segment_free(bed->segment);
-    pthread_cond_destroy(&bed->import.works.taken);
-    pthread_mutex_destroy(&bed->import.works.lock);
-    free(bed);
-    return 0;
 }
 
 static enum rsm_status post(struct bed *bed, unsigned index, bool read, uint64_t offset,
@@ -202,7 +153,7 @@ static void what_may_not_be_moved_does_not_begin(void **state)
 {
     struct bed *bed = *state;
     char byte = 'x';
-    assert_int_equal(post(bed, 0, false, SIZE, &byte, 1), RSM_ST_RANGE);
+    assert_int_equal(post(bed, 0, false, BED_SIZE, &byte, 1), RSM_ST_RANGE);
     assert_int_equal(post(bed, 0, false, 1, &byte, SIZE_MAX), RSM_ST_RANGE);
     bed->import.rights = RSM_RIGHT_READ;
     assert_int_equal(post(bed, 0, false, 0, &byte, 1), RSM_ST_DENIED);
@@ -250,7 +201,7 @@ static void works_of_a_lost_connection_end(void **state)
     uint32_t failures = atomic_load(&bed->import.failures);
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(post(bed, i, false, 0, &byte, 1), RSM_ST_OK);
-    atomic_fetch_add(&table.slot[1], 1);
+    bed_cut();
     device.fate = RSM_ST_TRANSFER;
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(rsmcore_work_wait(&bed->works[i]), RSM_ST_ABORTED);
@@ -329,7 +280,7 @@ static void threads_share_a_connection(void **state)
     assert_int_equal(device.count + device.ended_count, 0);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, bed_end)
 
 int main(void)
 {
@@ -341,7 +292,7 @@ int main(void)
         TEST(works_of_a_lost_connection_end),
         TEST(a_work_that_the_transport_does_not_know_is_not_waited_for),
         cmocka_unit_test_setup_teardown(without_completions_a_work_ends_when_posted, begin_generic,
-                                        end),
+                                        bed_end),
         TEST(threads_share_a_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

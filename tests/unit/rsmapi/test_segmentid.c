@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Conformance S-06 to S-19. */
+/* Beside conformance S-06 to S-19: failures of the file, and words that no document has. */
 #include "unit/rsmapi/rsmapi_test.h"
 
 #include <errno.h>
@@ -28,19 +28,6 @@ static void write_file(const char *text)
     assert_non_null(file);
     assert_true(fputs(text, file) >= 0);
     assert_int_equal(fclose(file), 0);
-}
-
-static void null_arguments_come_before_the_file(void **state)
-{
-    (void)state;
-    rsm_memseg_id_t base;
-    uint32_t length;
-    for (int present = 0; present < 2; present++) {
-        assert_int_equal(setenv("RSM_SEGMENTID_FILE", present ? path : "/nonexistent", 1), 0);
-        assert_int_equal(rsm_get_segmentid_range(NULL, &base, &length), RSMERR_BAD_ADDR);
-        assert_int_equal(rsm_get_segmentid_range("a", NULL, &length), RSMERR_BAD_ADDR);
-        assert_int_equal(rsm_get_segmentid_range("a", &base, NULL), RSMERR_BAD_ADDR);
-    }
 }
 
 static void a_file_that_cannot_be_read_is_bad_configuration(void **state)
@@ -132,7 +119,6 @@ static void without_an_override_the_configured_file_is_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(null_arguments_come_before_the_file),
         TEST(a_file_that_cannot_be_read_is_bad_configuration),
         TEST(lines_mean_what_they_always_did),
         TEST(without_an_override_the_configured_file_is_asked),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Conformance T-01 to T-10; layout of the block as reference section 9.3 has it. */
+/* Beside conformance T-01 to T-10: the layout of the block as reference section 9.3 has it. */
 #include "unit/rsmapi/rsmapi_test.h"
 
 #include <errno.h>
@@ -12,13 +12,6 @@ static struct rsmcore_topology_controller controllers[] = {
     {.name = "lonely0", .hardware_address = 0x10, .remote_count = 0},
     {.name = "sci0", .hardware_address = 0x11, .remote_count = 2, .remotes = remotes},
 };
-
-static void null_result_is_refused_and_free_takes_null(void **state)
-{
-    (void)state;
-    assert_int_equal(rsm_get_interconnect_topology(NULL), RSMERR_BAD_TOPOLOGY_PTR);
-    rsm_free_interconnect_topology(NULL);
-}
 
 static void the_block_holds_controllers_and_far_ends(void **state)
 {
@@ -118,7 +111,6 @@ static void failure_leaves_null(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(null_result_is_refused_and_free_takes_null),
         TEST(the_block_holds_controllers_and_far_ends),
         TEST(nodes_above_64_are_left_out),
         TEST(no_controllers_is_a_topology_too),

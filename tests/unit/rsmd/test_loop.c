@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client.h"
 #include "descriptors.h"
 #include "rsm/rsm_common.h"
 
@@ -91,24 +91,8 @@ struct watch {
     } * shared;
 };
 
-static bool exchange(int socket, struct rsm_msg *msg)
-{
-    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
-    struct rsm_packet_fds fds = {.count = 0};
-    struct pollfd readable = {.fd = socket, .events = POLLIN};
-    size_t length = rsm_msg_encode(msg, buffer, sizeof buffer);
-    if (rsm_packet_send(socket, buffer, length, NULL, 1) != 0 ||
-        poll(&readable, 1, 4 * PEER_WAIT_MS) != 1)
-        return false;
-    ssize_t got = rsm_packet_receive(socket, buffer, sizeof buffer, &fds, NULL);
-    rsm_packet_fds_close(&fds);
-    return got > 0 && rsm_msg_decode(msg, buffer, (size_t)got) == RSM_ST_OK &&
-           msg->status == RSM_ST_OK;
-}
-
 static bool connect_once(void)
 {
-    struct rsm_msg hello = {.type = RSM_MSG_HELLO, .u.hello = {1}};
     struct rsm_msg wanted = {
         .type = RSM_MSG_IMPORT_CONNECT,
         .u.import_connect = {
@@ -116,7 +100,8 @@ static bool connect_once(void)
     int socket;
     while ((socket = rsm_packet_connect(daemon_1.socket)) < 0 && errno == EAGAIN)
         usleep(100);
-    bool done = socket >= 0 && exchange(socket, &hello) && exchange(socket, &wanted);
+    bool done = socket >= 0 && client_hello(socket, 1, 4 * PEER_WAIT_MS) == RSM_ST_OK &&
+                client_ask(socket, &wanted, NULL, 4 * PEER_WAIT_MS) == RSM_ST_OK;
     close(socket);
     return done;
 }

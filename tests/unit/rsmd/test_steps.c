@@ -183,11 +183,11 @@ static void connections_that_ask_for_records(void **state)
         RSM_ST_OK);
     judge("unpublished, and told", with);
     for (unsigned i = 0; i < with; i += 1000) { /* who had to be told has been */
-        struct rsm_msg msg = {.type = RSM_MSG_RECORDS,
-                              .u.records = {.end = RSM_EVENT_IMPORT_RECORDS, .id = ids[i]}};
+        struct rsm_msg msg = {.type = RSM_MSG_MAILBOX_TAKE,
+                              .u.mailbox_take = {.end = RSM_EVENT_IMPORT_RECORDS, .id = ids[i]}};
         assert_int_equal(ask(importer, &msg), RSM_ST_OK);
-        assert_int_equal(msg.u.records_reply.count, 1);
-        assert_int_equal(msg.u.records_reply.records[0].event, RSM_RECORD_UNAVAILABLE);
+        assert_int_equal(msg.u.mailbox_take_reply.count, 1);
+        assert_int_equal(msg.u.mailbox_take_reply.entries[0].record.event, RSM_RECORD_UNAVAILABLE);
     }
     assert_int_equal(unpublish(exporter, id, RSM_UNPUBLISH_NOTIFY, &offered), RSM_ST_OK);
     judge("cut, and told", with);

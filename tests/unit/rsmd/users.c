@@ -2,12 +2,12 @@
 #include "users.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "client.h"
 #include "rsm/rsm_common.h"
 
 uint64_t page;
@@ -48,20 +48,9 @@ int connect_patiently(const struct daemon *daemon)
 /* Say HELLO on a connection: the status, or -1: the daemon hung up. */
 int greet(int fd)
 {
-    uint8_t buffer[RSM_PROTO_MESSAGE_MAX];
-    struct rsm_msg msg = {.type = RSM_MSG_HELLO, .u.hello = {.node = 1}};
-    size_t length = rsm_msg_encode(&msg, buffer, sizeof buffer);
-    struct pollfd readable = {.fd = fd, .events = POLLIN};
-    struct rsm_packet_fds fds = {.count = 0};
-    if (rsm_packet_send(fd, buffer, length, NULL, 1) != 0)
-        return -1;
-    assert_int_equal(poll(&readable, 1, PEER_WAIT_MS), 1);
-    ssize_t got = rsm_packet_receive(fd, buffer, sizeof buffer, &fds, NULL);
-    rsm_packet_fds_close(&fds);
-    if (got <= 0)
-        return -1;
-    assert_int_equal(rsm_msg_decode(&msg, buffer, (size_t)got), RSM_ST_OK);
-    return (int)msg.status;
+    int status = client_hello(fd, 1, PEER_WAIT_MS);
+    assert_true(status >= 0 || status == CLIENT_HUNG_UP);
+    return status;
 }
 
 int hello_as(const struct daemon *daemon, uid_t uid)

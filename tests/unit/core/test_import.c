@@ -8,56 +8,11 @@
 #include <string.h>
 
 #include "cmocka_all.h"
-#include "control/control.h"
-#include "transport/generic.h"
-#include "transport/instance.h"
-#include "unit/transport/fake.h"
-
-enum { SIZE = 4096 };
-
-struct bed {
-    struct fake_segment *segment;
-    struct rsmcore_import_table table; /* complete: what a transport leaves out is filled in */
-    struct rsm_port *port;
-    struct rsmcore_import import;
-};
-
-static struct rsm_generation_table table;
+#include "unit/core/bed.h"
 
 static int begin(void **state)
 {
-    struct bed *bed = calloc(1, sizeof *bed);
-    assert_non_null(bed);
-    struct rsm_offer offer = {.blob_len = 0};
-    struct rsm_conn *conn;
-    bed->segment = fake_segment_make(SIZE);
-    assert_int_equal(rsmcore_import_ops_complete(&fake_import_ops, &bed->table), RSM_ST_OK);
-    struct rsm_controller_info info = {.name = "fake0", .device = "", .options = ""};
-    assert_int_equal(rsmcore_port_open(&bed->table.ops, &info, &bed->port), RSM_ST_OK);
-    fake_segment_offer(bed->segment, &offer);
-    assert_int_equal(
-        rsmcore_conn_open(bed->port, &offer, SIZE, RSM_RIGHT_READ | RSM_RIGHT_WRITE, &conn),
-        RSM_ST_OK);
-    bed->import.slot = &table.slot[1];
-    bed->import.table = &table;
-    bed->import.generation = atomic_load(&table.slot[1]);
-    bed->import.rights = RSM_RIGHT_READ | RSM_RIGHT_WRITE;
-    bed->import.length = SIZE;
-    bed->import.process_epoch = rsmcore_process_epoch();
-    bed->import.inner = conn;
-    atomic_store(&bed->import.conn, conn);
-    *state = bed;
-    return 0;
-}
-
-static int end(void **state)
-{
-    struct bed *bed = *state;
-    rsmcore_conn_close(rsmcore_import_conn(&bed->import));
-    rsmcore_port_close(bed->port);
-    fake_segment_free(bed->segment);
-    free(bed);
-    return 0;
+    return bed_begin(state, NULL);
 }
 
 static enum rsm_status put_one(struct rsmcore_import *import)
@@ -127,9 +82,9 @@ static void refusals_do_not_count(void **state)
     struct bed *bed = *state;
     uint8_t byte = 1;
     struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
-    const struct rsm_transfer outside = {.local = &byte, .remote = SIZE, .length = 1};
+    const struct rsm_transfer outside = {.local = &byte, .remote = BED_SIZE, .length = 1};
     unsigned done;
-    assert_int_equal(rsmcore_import_put(&bed->import, SIZE, &byte, 1), RSM_ST_RANGE);
+    assert_int_equal(rsmcore_import_put(&bed->import, BED_SIZE, &byte, 1), RSM_ST_RANGE);
     assert_int_equal(rsmcore_import_putv(&bed->import, &outside, 1, &done), RSM_ST_RANGE);
     bed->import.rights = RSM_RIGHT_READ;
     assert_int_equal(put_one(&bed->import), RSM_ST_DENIED);
@@ -140,7 +95,7 @@ static void a_cut_connection_is_told_by_every_close(void **state)
 {
     struct bed *bed = *state;
     struct rsmcore_barrier barrier = rsmcore_barrier_open(&bed->import);
-    atomic_fetch_add(&table.slot[1], 1);
+    bed_cut();
     assert_int_equal(rsmcore_barrier_close(&bed->import, barrier), RSM_ST_ABORTED);
     assert_int_equal(rsmcore_barrier_close(&bed->import, rsmcore_barrier_open(&bed->import)),
                      RSM_ST_ABORTED);
@@ -306,7 +261,7 @@ static void no_failure_is_lost_in_a_crowd(void **state)
     assert_int_equal(lost, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, bed_end)
 
 int main(void)
 {

@@ -37,40 +37,41 @@ static enum rsm_status open_records(struct person *person, uint32_t end, uint32_
 
 static enum rsm_status fetch_from(struct person *person, uint32_t end, uint32_t id, uint64_t after)
 {
-    struct rsm_msg msg = {.type = RSM_MSG_RECORDS,
-                          .u.records = {.end = end, .id = id, .after = after}};
+    struct rsm_msg msg = {.type = RSM_MSG_MAILBOX_TAKE,
+                          .u.mailbox_take = {.end = end, .id = id, .after = after}};
     return ask(person, &msg);
 }
 
 /* The records that have come since; they are discarded. At most a page. */
-static const struct rsm_records_reply *fetch(struct person *person, uint32_t end, uint32_t id)
+static const struct rsm_mailbox_take_reply *fetch(struct person *person, uint32_t end, uint32_t id)
 {
-    static struct rsm_records_reply page;
+    static struct rsm_mailbox_take_reply page;
     deliver_all();
     assert_int_equal(fetch_from(person, end, id, 0), RSM_ST_OK);
-    page = person->reply.u.records_reply;
+    page = person->reply.u.mailbox_take_reply;
     if (page.count > 0)
-        assert_int_equal(fetch_from(person, end, id, page.records[page.count - 1].order),
+        assert_int_equal(fetch_from(person, end, id, page.entries[page.count - 1].record.order),
                          RSM_ST_OK);
     return &page;
 }
 
 static void expect_exporters(enum rsm_record_event event, uint32_t node, uint32_t connection)
 {
-    const struct rsm_records_reply *page = fetch(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id);
+    const struct rsm_mailbox_take_reply *page =
+        fetch(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id);
     assert_int_equal(page->count, 1);
-    assert_int_equal(page->records[0].event, event);
-    assert_int_equal(page->records[0].node, node);
-    assert_int_equal(page->records[0].connection, connection);
-    assert_int_equal(page->records[0].lost, 0);
+    assert_int_equal(page->entries[0].record.event, event);
+    assert_int_equal(page->entries[0].record.node, node);
+    assert_int_equal(page->entries[0].record.connection, connection);
+    assert_int_equal(page->entries[0].record.lost, 0);
 }
 
 static void expect_importers(uint32_t import, enum rsm_record_event event)
 {
-    const struct rsm_records_reply *page = fetch(&importer, RSM_EVENT_IMPORT_RECORDS, import);
+    const struct rsm_mailbox_take_reply *page = fetch(&importer, RSM_EVENT_IMPORT_RECORDS, import);
     assert_int_equal(page->count, 1);
-    assert_int_equal(page->records[0].event, event);
-    assert_int_equal(page->records[0].node, 1);
+    assert_int_equal(page->entries[0].record.event, event);
+    assert_int_equal(page->entries[0].record.node, 1);
 }
 
 /* Connect; the connection's number at the exporter's node. */
@@ -186,28 +187,6 @@ static void a_far_node_can_only_speak_of_its_own(void **state)
     expect_importers(import, RSM_RECORD_UNAVAILABLE);
 }
 
-/* A reply that did not arrive is given again. */
-static void records_are_kept_until_they_are_acknowledged(void **state)
-{
-    (void)state;
-    assert_int_equal(open_records(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id), RSM_ST_OK);
-    (void)connect_one(&neighbour);
-    (void)connect_one(&neighbour);
-    uint64_t first = 0;
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(fetch_from(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id, first),
-                         RSM_ST_OK);
-        const struct rsm_records_reply *page = &exporter.reply.u.records_reply;
-        assert_int_equal(page->count, i < 2 ? 2 : 1);
-        if (i == 1)
-            first = page->records[0].order;
-        assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], i < 2 ? 2 : 1);
-    }
-    uint32_t pending =
-        atomic_load(&own_counter(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id)->pending);
-    assert_int_equal(pending, 2);
-}
-
 static void come_and_go(unsigned times)
 {
     for (unsigned i = 0; i < times; i++) {
@@ -224,16 +203,16 @@ static unsigned drain(uint64_t *after, uint32_t *lost)
     for (;;) {
         assert_int_equal(fetch_from(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id, *after),
                          RSM_ST_OK);
-        const struct rsm_records_reply *page = &exporter.reply.u.records_reply;
+        const struct rsm_mailbox_take_reply *page = &exporter.reply.u.mailbox_take_reply;
         if (page->count == 0)
             return records;
         for (uint32_t i = 0; i < page->count; i++) {
-            assert_true(page->records[i].order > *after);
-            *after = page->records[i].order;
-            *lost += page->records[i].lost;
-            records += page->records[i].event != RSM_RECORD_OVERFLOW;
-            assert_int_equal(page->records[i].event == RSM_RECORD_OVERFLOW,
-                             page->records[i].lost > 0);
+            const struct rsm_record *record = &page->entries[i].record;
+            assert_true(record->order > *after);
+            *after = record->order;
+            *lost += record->lost;
+            records += record->event != RSM_RECORD_OVERFLOW;
+            assert_int_equal(record->event == RSM_RECORD_OVERFLOW, record->lost > 0);
         }
     }
 }
@@ -244,29 +223,29 @@ static void too_many_are_counted_and_told_in_their_place(void **state)
     uint64_t after = 0;
     uint32_t lost;
     assert_int_equal(open_records(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id), RSM_ST_OK);
-    come_and_go(RSM_RECORDS_KEPT / 2 + 10);
-    assert_int_equal(drain(&after, &lost), RSM_RECORDS_KEPT);
+    come_and_go(RSM_MAILBOX_MAX / 2 + 10);
+    assert_int_equal(drain(&after, &lost), RSM_MAILBOX_MAX);
     assert_int_equal(lost, 20);
     come_and_go(5);
     assert_int_equal(drain(&after, &lost), 10);
     assert_int_equal(lost, 0);
     /* Of those that are lost between the telling and the acknowledgement it is told, too. */
-    come_and_go(RSM_RECORDS_KEPT / 2 + 1);
-    for (unsigned i = 0; i < RSM_RECORDS_KEPT / RSM_PROTO_RECORDS_MAX + 1; i++) {
+    come_and_go(RSM_MAILBOX_MAX / 2 + 1);
+    const struct rsm_mailbox_take_reply *page = &exporter.reply.u.mailbox_take_reply;
+    for (unsigned i = 0; i < RSM_MAILBOX_MAX / RSM_PROTO_ENTRIES_MAX + 1; i++) {
         assert_int_equal(fetch_from(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id, after),
                          RSM_ST_OK);
-        const struct rsm_records_reply *page = &exporter.reply.u.records_reply;
-        after = page->records[page->count - 1].order;
+        after = page->entries[page->count - 1].record.order;
     }
-    assert_int_equal(exporter.reply.u.records_reply.records[0].event, RSM_RECORD_OVERFLOW);
-    assert_int_equal(exporter.reply.u.records_reply.records[0].lost, 2);
+    assert_int_equal(page->entries[0].record.event, RSM_RECORD_OVERFLOW);
+    assert_int_equal(page->entries[0].record.lost, 2);
     come_and_go(2);
     assert_int_equal(drain(&after, &lost), 0);
     assert_int_equal(lost, 4);
     /* One event for each record, so many as the reader has seen. */
     uint32_t pending =
         atomic_load(&own_counter(&exporter, RSM_EVENT_EXPORT_RECORDS, export_id)->pending);
-    assert_int_equal(pending, RSM_RECORDS_KEPT + 1 + 10 + RSM_RECORDS_KEPT + 1 + 1);
+    assert_int_equal(pending, RSM_MAILBOX_MAX + 1 + 10 + RSM_MAILBOX_MAX + 1 + 1);
 }
 
 static void a_user_has_his_share_of_records(void **state)
@@ -292,7 +271,6 @@ int main(void)
         TEST(importers_of_other_hosts_are_told_apart),
         TEST(importers_learn_what_their_exporter_does),
         TEST(a_far_node_can_only_speak_of_its_own),
-        TEST(records_are_kept_until_they_are_acknowledged),
         TEST(too_many_are_counted_and_told_in_their_place),
         TEST(a_user_has_his_share_of_records),
     };

@@ -9,7 +9,7 @@
 
 enum { MUTATIONS_PER_MESSAGE = 3000 };
 
-#include "../bodies_fill.h"
+#include "unit/bodies_fill.h"
 #include "cluster/bodies.def"
 #include "protocol/bodies_end.h"
 

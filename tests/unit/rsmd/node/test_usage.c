@@ -254,8 +254,8 @@ static void event_step(struct party *party, unsigned *seed)
     uint32_t end = 1 + (uint32_t)rand_r(seed) % 4;
     bool of_export = end == RSM_EVENT_EXPORT || end == RSM_EVENT_EXPORT_RECORDS;
     uint32_t id = *thing(of_export ? party->exports : party->imports, seed);
-    struct rsm_msg records = {.type = RSM_MSG_RECORDS,
-                              .u.records = {end, id, rand_r(seed) % 2 == 0 ? 0 : UINT64_MAX}};
+    struct rsm_msg records = {.type = RSM_MSG_MAILBOX_TAKE,
+                              .u.mailbox_take = {end, id, rand_r(seed) % 2 == 0 ? 0 : UINT64_MAX}};
     struct rsm_msg open = {.type = RSM_MSG_EVENT_OPEN, .u.event_open = {end, id}};
     struct rsm_msg peers = {.type = RSM_MSG_EVENT_RECEIVERS, .u.event_receivers = {end, id, 0}};
     switch (rand_r(seed) % 4) {

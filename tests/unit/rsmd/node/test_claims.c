@@ -289,11 +289,11 @@ static void an_importer_that_asks_late_is_told_that_it_is_to_leave(void **state)
                           .u.event_open = {RSM_EVENT_IMPORT_RECORDS, import.import}};
     assert_int_equal(ask_with(other, &msg, NULL, &fds), RSM_ST_OK);
     rsm_packet_fds_close(&fds);
-    msg = (struct rsm_msg){.type = RSM_MSG_RECORDS,
-                           .u.records = {RSM_EVENT_IMPORT_RECORDS, import.import, 0}};
+    msg = (struct rsm_msg){.type = RSM_MSG_MAILBOX_TAKE,
+                           .u.mailbox_take = {RSM_EVENT_IMPORT_RECORDS, import.import, 0}};
     assert_int_equal(ask(other, &msg), RSM_ST_OK);
-    assert_int_equal(msg.u.records_reply.count, 1);
-    assert_int_equal(msg.u.records_reply.records[0].event, RSM_RECORD_UNAVAILABLE);
+    assert_int_equal(msg.u.mailbox_take_reply.count, 1);
+    assert_int_equal(msg.u.mailbox_take_reply.entries[0].record.event, RSM_RECORD_UNAVAILABLE);
     assert_int_equal(destroy(owner, made.id, NULL), RSM_ST_OK);
     assert_int_equal(disconnect(other, import.import), RSM_ST_OK);
 }

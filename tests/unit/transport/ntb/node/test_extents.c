@@ -1,129 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Extents over a port that is the test's: how much work their end is, and what becomes of them when
  * the port's events are lost. */
-#include <stdlib.h>
-#include <string.h>
+#include "fake_port.h"
 
-#include "cmocka_all.h"
-#include "transport/ntb/node/window.h"
-
-#define PAGE UINT64_C(4096)
 #define POOL (UINT64_C(64) << 20)
 
-enum { EXTENTS_MAX = 4096, EXTENTS = 1000, EVENTS = 4 * EXTENTS_MAX, PEER = 2 };
-
-enum state { UNKNOWN, LIVE, QUARANTINED };
-
-/* The port: an extent's id is its index. */
-static struct {
-    struct ntb_port base;
-    enum state state[EXTENTS_MAX];
-    uint64_t last_id;
-    struct ntb_port_event events[EVENTS];
-    unsigned first, count;
-    bool loses; /* events */
-    bool has_no_table;
-    bool refuses; /* to release */
-    bool closed;
-} port;
+enum { EXTENTS = 1000 };
 
 static struct ntb_window *window;
-
-static void tell(enum ntb_port_event_type type, uint64_t id)
-{
-    if (port.loses)
-        return;
-    assert_in_range(port.count, 0, EVENTS - 1);
-    port.events[port.count++] = (struct ntb_port_event){.type = type, .id = id};
-}
-
-static void port_close(struct ntb_port *base)
-{
-    (void)base;
-    port.closed = true;
-}
-
-static void port_info(struct ntb_port *base, struct ntb_port_info *info)
-{
-    (void)base;
-    *info = (struct ntb_port_info){.pool_size = POOL,
-                                   .granule = PAGE,
-                                   .window_size = POOL,
-                                   .extents_max = EXTENTS_MAX,
-                                   .epoch = 1,
-                                   .generation = 3,
-                                   .sequence = 1,
-                                   .peer_generation = 4,
-                                   .peer_sequence = 1,
-                                   .peer_node = PEER};
-}
-
-static bool port_next(struct ntb_port *base, struct ntb_port_event *event)
-{
-    (void)base;
-    if (port.first == port.count) {
-        port.first = port.count = 0;
-        return false;
-    }
-    *event = port.events[port.first++];
-    return true;
-}
-
-static int port_extents(struct ntb_port *base, struct ntb_port_extent *extents, unsigned capacity)
-{
-    unsigned count = 0;
-    (void)base;
-    if (port.has_no_table)
-        return -1;
-    for (uint64_t id = port.last_id; id > 0 && count < capacity; id--)
-        if (port.state[id] != UNKNOWN)
-            extents[count++] = (struct ntb_port_extent){
-                .id = id, .length = PAGE, .quarantined = port.state[id] == QUARANTINED};
-    return (int)count;
-}
-
-static enum rsm_status port_extent_make(struct ntb_port *base, uint64_t offset, uint64_t length,
-                                        struct ntb_port_memory *memory)
-{
-    (void)base, (void)offset, (void)length;
-    *memory = (struct ntb_port_memory){.id = ++port.last_id, .fd = -1};
-    assert_in_range(port.last_id, 1, EXTENTS_MAX - 1);
-    port.state[memory->id] = LIVE;
-    return RSM_ST_OK;
-}
-
-static void port_extent_close(struct ntb_port *base, const struct ntb_port_memory *memory)
-{
-    (void)base;
-    assert_int_equal(port.state[memory->id], LIVE);
-    port.state[memory->id] = QUARANTINED;
-    tell(NTB_PORT_QUARANTINED, memory->id);
-}
-
-static bool port_extent_release(struct ntb_port *base, uint64_t id)
-{
-    (void)base;
-    assert_int_equal(port.state[id], QUARANTINED);
-    if (port.refuses)
-        return false;
-    port.state[id] = UNKNOWN;
-    tell(NTB_PORT_FREE, id);
-    return true;
-}
-
-static const struct ntb_port_ops ops = {.close = port_close,
-                                        .info = port_info,
-                                        .next = port_next,
-                                        .extents = port_extents,
-                                        .extent_make = port_extent_make,
-                                        .extent_close = port_extent_close,
-                                        .extent_release = port_extent_release};
 
 static int begin(void **state)
 {
     (void)state;
-    memset(&port, 0, sizeof port);
-    port.base.ops = &ops;
+    fake_port_begin((struct ntb_port_info){
+        .pool_size = POOL, .window_size = POOL, .extents_max = FAKE_EXTENTS_MAX});
     window = ntb_window_begin(&port.base, 1, &(struct ntb_options){.pool = 0});
     assert_non_null(window);
     return 0;
@@ -206,16 +96,16 @@ static void lost_events(void **state)
     struct rsm_node_offer *grant = offer(held);
     port.loses = true;
     ntb_extent_free(&window->base, freed);
-    port.state[2] = UNKNOWN; /* a new session has freed it */
+    port.extents[2].quarantined = false; /* a new session has freed it */
     ntb_extent_free(&window->base, quarantined);
     ntb_extent_free(&window->base, held);
     assert_int_equal(window->allocator.used, 4 * PAGE);
     port.loses = false;
-    tell(NTB_PORT_LOST, 0);
+    fake_port_tell(NTB_PORT_LOST, 0);
     ntb_window_pump(window);
     assert_int_equal(window->allocator.used, 2 * PAGE);
-    assert_int_equal(port.state[1], LIVE);
-    assert_int_equal(port.state[4], QUARANTINED); /* its importers may still store there */
+    assert_true(port.extents[1].live);
+    assert_true(port.extents[4].quarantined); /* its importers may still store there */
     ntb_offer_released(&window->base, grant);
     assert_int_equal(window->allocator.used, PAGE);
     ntb_extent_free(&window->base, in_use);
@@ -230,7 +120,7 @@ static void a_table_that_cannot_be_read(void **state)
     port.loses = port.has_no_table = true;
     ntb_extent_free(&window->base, extent);
     port.loses = false;
-    tell(NTB_PORT_LOST, 0);
+    fake_port_tell(NTB_PORT_LOST, 0);
     ntb_window_pump(window);
     assert_int_equal(window->allocator.used, PAGE);
     port.has_no_table = false;

@@ -8,167 +8,24 @@
 #include <unistd.h>
 
 #include "base/sealed.h"
-#include "cmocka_all.h"
+#include "fake_port.h"
 #include "transport/ntb/common/wire.h"
-#include "transport/ntb/node/window.h"
 
-#define PAGE UINT64_C(4096)
-
-enum { EXTENTS = 64, EVENTS = 256, PEER = 2, POOL_PAGES = 8, PIN_PAGES = 16 };
+enum { EXTENTS = 64, POOL_PAGES = 8, PIN_PAGES = 16 };
 #define POOL_END (NTB_CONTROL_BYTES + POOL_PAGES * PAGE)
 #define WINDOW   (POOL_END + PIN_PAGES * PAGE)
 
-/* The port: an extent's id is its index; the memory of one in place is what was mapped when it
- * was pinned. */
-static struct {
-    struct ntb_port base;
-    struct {
-        bool live, quarantined, pinned;
-        uint64_t offset, length;
-    } extents[EVENTS];
-    uint64_t last_id;
-    struct ntb_port_event events[EVENTS];
-    unsigned first, count;
-    enum rsm_status make, make_in_place, pin; /* what becomes of these */
-    bool kept;                                /* some process keeps each extent's descriptor */
-    unsigned pins;
-} port;
-
 static struct ntb_window *window;
-
-static void port_close(struct ntb_port *base)
-{
-    (void)base;
-}
-
-static void port_info(struct ntb_port *base, struct ntb_port_info *info)
-{
-    (void)base;
-    *info = (struct ntb_port_info){.pool_size = POOL_END,
-                                   .pool_first = NTB_CONTROL_BYTES,
-                                   .pin_size = PIN_PAGES * PAGE,
-                                   .granule = PAGE,
-                                   .window_size = WINDOW,
-                                   .extents_max = EXTENTS,
-                                   .epoch = 1,
-                                   .generation = 3,
-                                   .sequence = 1,
-                                   .peer_generation = 4,
-                                   .peer_sequence = 1,
-                                   .peer_node = PEER,
-                                   .cuts = true};
-}
-
-static bool port_next(struct ntb_port *base, struct ntb_port_event *event)
-{
-    (void)base;
-    if (port.first == port.count)
-        return false;
-    *event = port.events[port.first++];
-    return true;
-}
-
-static void tell(enum ntb_port_event_type type, uint64_t id)
-{
-    assert_in_range(port.count, 0, EVENTS - 1);
-    port.events[port.count++] = (struct ntb_port_event){.type = type, .id = id};
-}
-
-static int port_extents(struct ntb_port *base, struct ntb_port_extent *extents, unsigned capacity)
-{
-    unsigned count = 0;
-    (void)base;
-    for (uint64_t id = 1; id <= port.last_id && count < capacity; id++)
-        if (port.extents[id].live || port.extents[id].quarantined)
-            extents[count++] =
-                (struct ntb_port_extent){.id = id,
-                                         .offset = port.extents[id].offset,
-                                         .length = port.extents[id].length,
-                                         .quarantined = port.extents[id].quarantined};
-    return (int)count;
-}
-
-static enum rsm_status enter(uint64_t offset, uint64_t length, struct ntb_port_memory *memory)
-{
-    assert_in_range(port.last_id, 0, EVENTS - 2);
-    uint64_t id = ++port.last_id;
-    port.extents[id].live = true;
-    port.extents[id].offset = offset;
-    port.extents[id].length = length;
-    *memory = (struct ntb_port_memory){.id = id, .fd = -1};
-    return RSM_ST_OK;
-}
-
-static enum rsm_status port_extent_make(struct ntb_port *base, uint64_t offset, uint64_t length,
-                                        struct ntb_port_memory *memory)
-{
-    (void)base;
-    assert_true(offset >= NTB_CONTROL_BYTES && offset + length <= POOL_END);
-    return port.make != RSM_ST_OK ? port.make : enter(offset, length, memory);
-}
-
-static enum rsm_status port_extent_make_in_place(struct ntb_port *base, uint64_t offset,
-                                                 uint64_t length, struct ntb_port_memory *memory)
-{
-    (void)base;
-    assert_true(offset >= POOL_END && offset + length <= WINDOW);
-    return port.make_in_place != RSM_ST_OK ? port.make_in_place : enter(offset, length, memory);
-}
-
-static enum rsm_status port_extent_pin(struct ntb_port *base, const struct ntb_port_memory *memory,
-                                       void *address)
-{
-    (void)base;
-    assert_true(port.extents[memory->id].live && !port.extents[memory->id].pinned);
-    port.pins++;
-    if (port.pin != RSM_ST_OK)
-        return port.pin;
-    memset(address, 0x5a, PAGE); /* the other host's store */
-    port.extents[memory->id].pinned = true;
-    return RSM_ST_OK;
-}
-
-/* The last descriptor goes. */
-static void let_go(uint64_t id)
-{
-    port.extents[id].live = false;
-    port.extents[id].quarantined = true;
-    tell(NTB_PORT_QUARANTINED, id);
-}
-
-static void port_extent_close(struct ntb_port *base, const struct ntb_port_memory *memory)
-{
-    (void)base;
-    assert_true(port.extents[memory->id].live);
-    port.extents[memory->id].pinned = false;
-    if (!port.kept)
-        let_go(memory->id);
-}
-
-static bool port_extent_release(struct ntb_port *base, uint64_t id)
-{
-    (void)base;
-    assert_true(port.extents[id].quarantined);
-    port.extents[id].quarantined = false;
-    tell(NTB_PORT_FREE, id);
-    return true;
-}
-
-static const struct ntb_port_ops ops = {.close = port_close,
-                                        .info = port_info,
-                                        .next = port_next,
-                                        .extents = port_extents,
-                                        .extent_make = port_extent_make,
-                                        .extent_make_in_place = port_extent_make_in_place,
-                                        .extent_pin = port_extent_pin,
-                                        .extent_close = port_extent_close,
-                                        .extent_release = port_extent_release};
 
 static void begin(uint64_t pin, uint64_t pin_from)
 {
-    memset(&port, 0, sizeof port);
-    port.base.ops = &ops;
     const struct ntb_options options = {.pin = pin, .pin_from = pin_from};
+    fake_port_begin((struct ntb_port_info){.pool_size = POOL_END,
+                                           .pool_first = NTB_CONTROL_BYTES,
+                                           .pin_size = PIN_PAGES * PAGE,
+                                           .window_size = WINDOW,
+                                           .extents_max = EXTENTS,
+                                           .cuts = true});
     window = ntb_window_begin(&port.base, 1, &options);
     assert_non_null(window);
 }
@@ -445,12 +302,12 @@ static void a_kept_descriptor_is_charged(void **state)
     assert_int_equal(make_for(BOB, POOL_PAGES / 2, &others), RSM_ST_OK);
     port.kept = false;
     ntb_extent_free(&window->base, others);
-    let_go(1);
+    fake_port_let_go(1);
     assert_int_equal(make_for(ALICE, 1, &extent), RSM_ST_OK); /* it looks what has happened */
     assert_int_equal(make_for(ALICE, 1, &others), RSM_ST_NO_MEMORY);
     ntb_extent_free(&window->base, extent);
     for (uint64_t id = 2; id <= POOL_PAGES / 2; id++)
-        let_go(id);
+        fake_port_let_go(id);
     ntb_window_pump(window);
     nothing_is_left(before);
 }
@@ -471,7 +328,7 @@ static void what_is_inherited_is_some_users(void **state)
     assert_int_equal(window->shares.used[NTB_POOL], 3 * PAGE);
     assert_int_equal(window->shares.used[NTB_RANGES], 1);
     assert_true(ntb_offers_released(&window->base, PEER));
-    let_go(1);
+    fake_port_let_go(1);
     ntb_window_pump(window);
     nothing_is_left(before);
 }

@@ -129,28 +129,26 @@ static void messages_cross_and_a_full_queue_refuses(void **state)
 {
     (void)state;
     uint32_t interrupt = create(RSM_INTERRUPT_DATA, 0600);
-    for (unsigned i = 0; i < RSM_INTERRUPT_QUEUE_MAX; i++)
+    for (unsigned i = 0; i < RSM_MAILBOX_MAX; i++)
         assert_int_equal(trigger(RSM_INTERRUPT_DATA, interrupt, i == 0 ? "first" : ""), RSM_ST_OK);
     assert_int_equal(trigger(RSM_INTERRUPT_DATA, interrupt, "late"), RSM_ST_NO_RESOURCES);
-    assert_int_equal(pending(interrupt), RSM_INTERRUPT_QUEUE_MAX);
-    struct rsm_msg take = {.type = RSM_MSG_INTERRUPT_TAKE,
-                           .u.interrupt_take = {.interrupt = interrupt, .max = 2}};
+    assert_int_equal(pending(interrupt), RSM_MAILBOX_MAX);
+    struct rsm_msg take = {.type = RSM_MSG_MAILBOX_TAKE,
+                           .u.mailbox_take = {.end = RSM_EVENT_INTERRUPT, .id = interrupt}};
     for (int i = 0; i < 2; i++) { /* kept until it is acknowledged */
         struct rsm_msg again = take;
         assert_int_equal(ask(&owner, &again), RSM_ST_OK);
-        const struct rsm_interrupt_take_reply *reply = &owner.reply.u.interrupt_take_reply;
-        assert_int_equal(reply->count, 2);
-        assert_int_equal(reply->messages[0].node, 2);
-        assert_int_equal(reply->messages[0].length, 5);
-        assert_memory_equal(reply->messages[0].data, "first", 5);
-        assert_int_equal(reply->messages[1].length, 0);
+        const struct rsm_mailbox_take_reply *reply = &owner.reply.u.mailbox_take_reply;
+        assert_int_equal(reply->count, RSM_PROTO_ENTRIES_MAX);
+        assert_int_equal(reply->entries[0].record.node, 2);
+        assert_int_equal(reply->entries[0].length, 5);
+        assert_memory_equal(reply->entries[0].data, "first", 5);
+        assert_int_equal(reply->entries[1].length, 0);
     }
-    assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], RSM_INTERRUPT_QUEUE_MAX);
-    take.u.interrupt_take.after = owner.reply.u.interrupt_take_reply.messages[1].order;
-    take.u.interrupt_take.max = 0;
+    assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], RSM_MAILBOX_MAX);
+    take.u.mailbox_take.after = owner.reply.u.mailbox_take_reply.entries[1].record.order;
     assert_int_equal(ask(&owner, &take), RSM_ST_OK);
-    assert_int_equal(owner.reply.u.interrupt_take_reply.count, 0);
-    assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], RSM_INTERRUPT_QUEUE_MAX - 2);
+    assert_int_equal(hosts.node[1].shares.used[RSMD_RECORDS], RSM_MAILBOX_MAX - 2);
     assert_int_equal(trigger(RSM_INTERRUPT_DATA, interrupt, "late"), RSM_ST_OK);
 }
 

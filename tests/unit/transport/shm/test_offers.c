@@ -91,26 +91,29 @@ static void sums_that_are_wrong(void **state)
 static void counts_that_disagree(void **state)
 {
     struct shm_pair *pair = *state;
+    const uint64_t page = pair->page;
+    const struct {
+        uint32_t fds, bytes;
+        uint64_t size;
+        enum rsm_status expected;
+    } cases[] = {
+        {1, SHM_PIECE_BYTES, page, RSM_ST_OK},
+        {1, SHM_PIECE_BYTES - 1, page, RSM_ST_PROTOCOL},
+        {1, SHM_PIECE_BYTES + 1, page, RSM_ST_PROTOCOL},
+        {1, UINT32_MAX, page, RSM_ST_PROTOCOL},
+        {RSM_OFFER_MAX_FDS + 1, (RSM_OFFER_MAX_FDS + 1) * SHM_PIECE_BYTES, page, RSM_ST_PROTOCOL},
+        {0x10000001u, SHM_PIECE_BYTES, page, RSM_ST_PROTOCOL}, /* times 16 is 16 in 32 bits */
+        {0, SHM_PIECE_BYTES, page, RSM_ST_PROTOCOL},
+        {0, 0, page, RSM_ST_PROTOCOL},
+        {0, 0, 0, RSM_ST_PROTOCOL},
+    };
     struct rsm_offer offer;
-    offer_of(&offer, pair->fds[0], 0, pair->page);
-    assert_status(connecting(pair, &offer, pair->page, READ_WRITE), RSM_ST_OK);
-    offer.blob_len = SHM_PIECE_BYTES - 1;
-    assert_status(connecting(pair, &offer, pair->page, READ_WRITE), RSM_ST_PROTOCOL);
-    offer.blob_len = SHM_PIECE_BYTES + 1;
-    assert_status(connecting(pair, &offer, pair->page, READ_WRITE), RSM_ST_PROTOCOL);
-    offer.blob_len = UINT32_MAX;
-    assert_status(connecting(pair, &offer, pair->page, READ_WRITE), RSM_ST_PROTOCOL);
-    offer.fd_count = RSM_OFFER_MAX_FDS + 1;
-    offer.blob_len = offer.fd_count * SHM_PIECE_BYTES;
-    assert_status(connecting(pair, &offer, pair->page, READ_WRITE), RSM_ST_PROTOCOL);
-    offer.fd_count = 0x10000001u; /* times 16 is 16 in 32 bits */
-    offer.blob_len = SHM_PIECE_BYTES;
-    assert_status(connecting(pair, &offer, pair->page, READ_WRITE), RSM_ST_PROTOCOL);
-    offer.fd_count = 0;
-    assert_status(connecting(pair, &offer, pair->page, READ_WRITE), RSM_ST_PROTOCOL);
-    offer.blob_len = 0;
-    assert_status(connecting(pair, &offer, pair->page, READ_WRITE), RSM_ST_PROTOCOL);
-    assert_status(connecting(pair, &offer, 0, READ_WRITE), RSM_ST_PROTOCOL);
+    offer_of(&offer, pair->fds[0], 0, page);
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        offer.fd_count = cases[i].fds;
+        offer.blob_len = cases[i].bytes;
+        assert_status(connecting(pair, &offer, cases[i].size, READ_WRITE), cases[i].expected);
+    }
 }
 
 static int memfd(unsigned flags, uint64_t size, int seals)
