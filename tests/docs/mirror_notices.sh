@@ -47,6 +47,30 @@ rows refused 'a row is' "$good" 'librsm/base/b.c | integration/test_all.c'
 rows refused 'a row is' "$good" 'librsm/base/b.c | | no test'
 rows refused 'a row is' 'librsm/base/b.c | integration/test_all.c | '
 
+# listed RESULT SAYS TEST...: what the lint says if these are the tests that CTest has.
+listed() {
+    expected=$1 says=$2
+    shift 2
+    printf '  Test #1: debug.%s\n' "$@" > "$work/list"
+    if "$lint" "$work" - < "$work/list" > "$work/said" 2>&1; then
+        result=accepted
+    else
+        result=refused
+    fi
+    [ "$result" = "$expected" ] && grep -qF "$says" "$work/said" && return
+    [ "$result" = accepted ] && [ "$expected" = accepted ] && return
+    echo "CTest has $*: $result, and not '$says'"
+    cat "$work/said"
+    failed=1
+}
+
+rows accepted '' "$good"
+listed accepted '' unit.base.a unit.rsmd.node.a unit.tools.t.t other.test
+listed accepted '' unit.base.a.once unit.base.a.twice unit.rsmd.node.a unit.tools.t.t
+listed refused 'tests/unit/base/test_a.c: CTest does not run it' unit.base.ab unit.rsmd.node.a unit.tools.t.t
+listed refused 'tests/unit/base/test_a.c: CTest does not run it' valgrind.unit.base.a unit.rsmd.node.a unit.tools.t.t
+listed refused 'tests/unit/rsmd/node/test_a.c: CTest does not run it' unit.base.a unit.node.a unit.tools.t.t
+
 # A test of the same name in another folder is not the file's.
 mkdir "$work/tests/unit/core"
 mv "$work/tests/unit/base/test_a.c" "$work/tests/unit/core/test_a.c"
