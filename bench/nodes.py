@@ -142,7 +142,7 @@ class Client(threading.Thread):
 
     def once(self):
         name = b"sci0"
-        body = struct.pack("<I", len(name)) + name + struct.pack("<4I", self.node, 0, 0x600000, 4)
+        body = struct.pack("<I", len(name)) + name + struct.pack("<7I", self.node, 0, 0x600000, 4, 0, 0, 0)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
             connection.settimeout(10)
             connection.connect(self.path)

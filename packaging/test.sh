@@ -127,11 +127,13 @@ from_source() {
         rsmtest --version
         bash tests/docs/links.sh /usr/local/share/doc/librsm
         tests/install/readme_program.sh /usr/local/share/doc/librsm/README.md
-        # As README sets up the service: sudo is not needed here, and neither a manager nor udev runs that could be told.
+        # The service as README sets it up. sudo is not needed here, and neither a service manager nor udev runs.
         apt-get install -y -q --no-install-recommends systemd udev >/dev/null
         printf "#!/bin/sh\nexec \"\$@\"\n" >/usr/local/bin/sudo
         printf "#!/bin/sh\necho \"\$*\" >>/tmp/udev\n" >/usr/local/bin/udevadm
-        chmod +x /usr/local/bin/sudo /usr/local/bin/udevadm
+        # systemctl enables offline, but starts nothing without a manager.
+        printf "%s\n" "#!/bin/bash" "exec /bin/systemctl \"\${@/#--now/--quiet}\"" >/usr/local/bin/systemctl
+        chmod +x /usr/local/bin/sudo /usr/local/bin/udevadm /usr/local/bin/systemctl
         sed -n "/^    sudo systemd-sysusers/,/^\$/p" README.md >/tmp/lines
         grep -q "systemctl enable" /tmp/lines
         SYSTEMD_OFFLINE=1 sh -eux /tmp/lines
@@ -142,7 +144,7 @@ from_source() {
         [ -e /etc/systemd/system/sockets.target.wants/rsmd.socket ]
         [ -d /etc/rsm ]
         SYSTEMD_OFFLINE=1 systemctl disable rsmd.socket rsmd.service
-        rm /usr/local/bin/sudo /usr/local/bin/udevadm
+        rm /usr/local/bin/sudo /usr/local/bin/udevadm /usr/local/bin/systemctl
         cmake --build build/release --target uninstall
         left=$(find /usr/local -name "*rsm*" -o -name "*sisci*")
         [ -z "$left" ] || { echo "left: $left"; exit 1; }'

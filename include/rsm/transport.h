@@ -18,7 +18,7 @@
  * the transport cannot, and the core supplies the generic form or does without. Operations that
  * come together are all there or all NULL, and a table that breaks this is refused when it is
  * loaded. Capability bits say only what a table cannot: promises, and which of the table's
- * operations this port or this connection has.
+ * operations this port or this connection has, where that may differ from one to the next.
  *
  * The transport defines its own structures for ports, connections, extents and offers, each of
  * which embeds the base structure of this header. The core passes pointers to the base;
@@ -39,10 +39,10 @@
  * when close() returns. The import half runs in threads of the application, with the masks that
  * they have.
  *
- * Compatibility: within one value of RSM_TRANSPORT_ABI every structure with a member `size`, and
- * every base structure, grows only at the end. The size is that with which its owner was compiled
- * (of base structures: in the table's head), and no one reads or writes beyond it. The other
- * structures do not grow.
+ * Compatibility: within one value of RSM_TRANSPORT_ABI a structure that begins with `size`, a table
+ * and a base structure grow only at the end. The size is that with which the owner was compiled
+ * (of a base structure: in the table), and no one reads or writes beyond it. A structure that says
+ * "never grows" has no size.
  *
  * doc/transports.md walks through a complete transport and has a table of the statuses.
  */
@@ -111,18 +111,19 @@ enum rsm_status {
 #define RSM_RIGHT_READ  4u
 #define RSM_RIGHT_WRITE 2u
 
-/** Capabilities of a port or of a connection. The first three are about operations: the table has
- *  them, and this port or connection offers them. */
+/** Capabilities of a port or of a connection. The first two are about operations that the table
+ *  has: this port or connection offers them. The others are promises. */
 #define RSM_CAP_MAP           0x01u /**< map() gives memory that plain loads and stores reach */
 #define RSM_CAP_REMOTE_SIGNAL 0x02u /**< signals->post() crosses the fabric behind the data */
-#define RSM_CAP_LOCAL_MEMORY  0x04u /**< register_memory() avoids copies */
 #define RSM_CAP_ASYNC         0x08u /**< put and get may return before the data has moved */
 #define RSM_CAP_FAULT_SAFE    0x10u /**< keeps the promise under "software mappings" below */
 #define RSM_CAP_FORK          0x20u /**< works in a forked child, see "fork()" above */
 
 /** The greatest number of descriptors and of bytes in one offer. */
-#define RSM_OFFER_MAX_FDS      64u
-#define RSM_OFFER_MAX_BLOB     2048u
+#define RSM_OFFER_MAX_FDS  64u
+#define RSM_OFFER_MAX_BLOB 2048u
+/** The greatest number of bytes in one request. */
+#define RSM_REQUEST_MAX        256u
 #define RSM_TRANSPORT_NAME_MAX 32u
 
 /**
@@ -130,8 +131,9 @@ enum rsm_status {
  * whose layout only the two halves of the transport know. The descriptors in an offer passed to
  * connect() still belong to the caller; the transport duplicates those that it keeps.
  *
- * The core sets `size` and `node` of each offer that it passes to an operation. The importer's
- * daemon guarantees `node`; an address in the blob is only a claim of the exporter.
+ * The core sets `size`, `node`, `address` and `request` of each offer that it passes to an
+ * operation. The importer's daemon vouches for `node` and `address`; an address in the blob is
+ * the exporter's word alone.
  */
 struct rsm_offer {
     size_t size;       /**< bytes of this structure when the caller was compiled */
@@ -140,9 +142,25 @@ struct rsm_offer {
     uint32_t fd_count; /**< descriptors used, at most RSM_OFFER_MAX_FDS */
     uint8_t blob[RSM_OFFER_MAX_BLOB];
     int fds[RSM_OFFER_MAX_FDS];
+    /** The host of the exporter's node's address, as rsm.conf of the importer's node has it. "":
+     *  none is configured, or the exporter is on this host. */
+    const char *address;
+    /** In connect(): what connect_request() of this port wrote for this connection, and how many
+     *  bytes. NULL and 0 elsewhere, and without that operation. */
+    const uint8_t *request;
+    uint32_t request_len;
 };
 
-/** One piece of a vectored transfer. */
+/** What an importer asks of the exporter's node before that makes the offer. */
+struct rsm_connect_request {
+    size_t size;         /**< bytes of this structure when the caller was compiled */
+    uint32_t node;       /**< the exporter's node */
+    uint32_t length;     /**< bytes used in data, at most RSM_REQUEST_MAX; the core sets 0 */
+    const char *address; /**< as in struct rsm_offer */
+    uint8_t data[RSM_REQUEST_MAX];
+};
+
+/** One piece of a vectored transfer. Never grows. */
 struct rsm_transfer {
     void *local;     /**< address in this process */
     uint64_t remote; /**< byte offset from the start of the segment */
@@ -161,7 +179,7 @@ struct rsm_controller_info {
     /** The node that opens the controller. */
     uint32_t node;
     /** The host of this node's address in rsm.conf, or "" where none is configured: with it the
-     *  file can be the same on all nodes. The import half gets "". */
+     *  file can be the same on all nodes. */
     const char *address;
 };
 
@@ -180,7 +198,7 @@ struct rsm_port_attr {
     uint64_t hardware_address;   /**< unique on the fabric, 0 where there is none */
 };
 
-/** Signals from one party to another that are delivered together. */
+/** Signals from one party to another that are delivered together. Never grows. */
 struct rsm_signals {
     uint32_t count; /**< at most RSM_SIGNALS_MAX */
     bool coalesced; /**< one more, before these, unless the receiver has some pending */
@@ -249,14 +267,15 @@ struct rsm_signal_ops {
     void (*acknowledge)(struct rsm_conn *conn);
 };
 
-/** A single transfer whose end is reported. */
+/** A single transfer whose end is reported. Never grows: works of another kind would be another
+ *  operation. */
 struct rsm_work {
     uint64_t cookie;              /**< chosen by the caller; returned in the completion */
     bool read;                    /**< true: get; false: put */
     struct rsm_transfer transfer; /**< inside the segment, and within the rights */
 };
 
-/** The end of a struct rsm_work. */
+/** The end of a struct rsm_work. Never grows. */
 struct rsm_completion {
     uint64_t cookie;
     enum rsm_status status; /**< RSM_ST_OK, or why the transfer failed */
@@ -335,9 +354,9 @@ struct rsm_import_ops {
 
     /* transfer: the core has checked rights and range; offset + length is inside the segment. */
 
-    /** Copy to or from the segment, in any access width. A get has been performed when it returns:
-     *  what the caller gets or loads afterwards is read later, on processors that would change that
-     *  order, too. The same is true of all gets below. */
+    /** Copy to or from the segment, in any access width. A get has load-acquire semantics: what the
+     *  caller gets or loads after its return is read later, on all processors. The same is true of
+     *  all gets below. */
     enum rsm_status (*put)(struct rsm_conn *conn, uint64_t offset, const void *src, size_t length);
     enum rsm_status (*get)(struct rsm_conn *conn, uint64_t offset, void *dst, size_t length);
     /* ordering */
@@ -403,8 +422,10 @@ struct rsm_import_ops {
     /** RSM_ST_OK while the fabric still carries this connection; makes no system call. */
     enum rsm_status (*health)(struct rsm_conn *conn);
 
-    /* local memory: RSM_CAP_LOCAL_MEMORY; optional, both or neither; generic form: nothing */
+    /* local memory: optional, both or neither; NULL: transfers copy */
 
+    /** Prepare memory of the program, so that transfers need not copy it. On success *cookie is for
+     *  unregister_memory(); NULL: this port cannot, and nothing is to be undone. */
     enum rsm_status (*register_memory)(struct rsm_port *port, void *address, size_t length,
                                        void **cookie);
     void (*unregister_memory)(struct rsm_port *port, void *cookie);
@@ -426,6 +447,19 @@ struct rsm_import_ops {
     const struct rsm_signal_ops *signals;         /**< NULL: the daemons carry signals */
     const struct rsm_completion_ops *completions; /**< NULL: submit() calls put() or get(), then
                                                        complete(), before it returns */
+
+    /* a request to the exporter's node: optional; NULL: there is none */
+
+    /**
+     * A process is to connect to a segment of request->node by this port. Write what the node half
+     * there needs for its offer, such as a public key, and set the length. The daemons carry the
+     * bytes; on the way they are what any process of any node may have sent. The core calls
+     * connect() with the same bytes if an offer of this transport comes; an importer on the
+     * exporter's host may get one of another transport, and a refusal is followed by nothing. So
+     * what is kept for a request belongs to the port. @return RSM_ST_OK; otherwise the program's
+     * connect fails with this status.
+     */
+    enum rsm_status (*connect_request)(struct rsm_port *port, struct rsm_connect_request *request);
 };
 
 /** Initialises the version and the sizes at the beginning of a table. */
@@ -488,14 +522,15 @@ struct rsm_node_offer {
     uint32_t threads;
 };
 
-/** A run of bytes of one extent; a segment is a list of these in ascending order. */
+/** A run of bytes of one extent; a segment is a list of these in ascending order. Never grows. */
 struct rsm_extent_piece {
     struct rsm_extent *extent;
     uint64_t offset; /**< bytes into the extent, a multiple of the page size */
     uint64_t length; /**< bytes, a multiple of the page size */
 };
 
-/** Who will use an offer. The kernel or the importer's node vouches for these values. */
+/** Who will use an offer. The kernel or the importer's node vouches for these values, but for those
+ *  of the request. */
 struct rsm_importer {
     size_t size; /**< bytes of this structure when rsmd was compiled */
     uint32_t node;
@@ -503,9 +538,13 @@ struct rsm_importer {
     gid_t gid;
     pid_t pid;
     bool local; /**< it is on this host: its offer may have descriptors */
+    /** In offer(): the bytes that connect_request() of the importer wrote, valid during the call.
+     *  They are a stranger's. NULL and 0: none came, or from another transport. */
+    const uint8_t *request;
+    uint32_t request_len; /**< at most RSM_REQUEST_MAX */
 };
 
-/** Abilities of a port of the node half. */
+/** Abilities of a port of the node half: what its operations promise. */
 
 /** Processes of this host may map the descriptor of an extent: a memfd of ordinary (not huge)
  *  pages, sealed against shrinking, of mode 0400, so that a process with a descriptor for reading
@@ -560,7 +599,7 @@ struct rsm_node_upcalls;
 
 /**
  * A job of the node half that takes long, such as the registration of an importer's memory. The
- * transport embeds it in a structure of its own and passes it to the upcall submit().
+ * transport embeds it in a structure of its own and passes it to the upcall submit(). Never grows.
  */
 struct rsm_node_job {
     /** Runs in a thread of rsmd, at the same time as other jobs and all operations of the port. */
@@ -640,7 +679,7 @@ struct rsm_node_signal_ops {
                     struct rsm_signals *posted);
 };
 
-/** Base of an import that goes through the importer's node. */
+/** Base of an import that goes through the importer's node. Never grows. */
 struct rsm_node_import {
     struct rsm_node_port *port; /**< accept() sets it */
 };
@@ -728,7 +767,9 @@ struct rsm_node_ops {
                              unsigned count, uint32_t rights, const struct rsm_importer *importer,
                              struct rsm_offer *offer, struct rsm_node_offer **made);
     /** End the offer. After this returns, the fabric carries no further access by it, if the fabric
-     *  can prevent it; if it cannot (shared memory), the exporter leaves the extent. */
+     *  can prevent it; if it cannot (shared memory), the exporter leaves the extent. It always
+     *  succeeds, and does not wait for the importer's host. doc/transports.md has what is reserved
+     *  for fabrics where that takes long ("A revoke that ends later"). */
     void (*revoke)(struct rsm_node_port *port, struct rsm_node_offer *made);
 
     /* rsmd --check: optional; NULL: nothing is known before open() */

@@ -46,6 +46,10 @@ enum rsmcore_fork_rank {
     RSMCORE_FORK_FREEZE,  /* memory that is frozen by mprotect(2): installs a fault handler */
     RSMCORE_FORK_FAULTS,  /* the chain of fault handlers, which calls no other part */
 
+    /* Distinguishes inherited connections: first in a child, so that all other parts find it
+     * done. */
+    RSMCORE_FORK_GUARDS,
+
     RSMCORE_FORK_RANKS
 };
 

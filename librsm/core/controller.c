@@ -219,7 +219,7 @@ enum rsm_status rsmcore_controller_port(struct rsmcore_controller *controller,
                                                .options = controller->info.options,
                                                .peer_timeout_ms = controller->peer_timeout_ms,
                                                .node = controller->node,
-                                               .address = ""};
+                                               .address = controller->info.address};
             status = rsmcore_port_open(ops, &info, &slot->port);
             if (status == RSM_ST_OK) {
                 slot->ops = ops;
@@ -236,6 +236,23 @@ enum rsm_status rsmcore_controller_port(struct rsmcore_controller *controller,
     }
     pthread_mutex_unlock(&controller->lock);
     return status;
+}
+
+enum rsm_status rsmcore_controller_request(struct rsmcore_controller *controller,
+                                           struct rsm_connect_request *request)
+{
+    const struct rsm_import_ops *ops = controller->ports[0].ops; /* open() filled it */
+    struct rsm_port *port;
+    request->length = 0;
+    if (ops->connect_request == NULL)
+        return RSM_ST_OK;
+    enum rsm_status status = rsmcore_controller_port(controller, ops, &port);
+    return status == RSM_ST_OK ? rsmcore_port_request(port, request) : status;
+}
+
+const char *rsmcore_controller_transport(const struct rsmcore_controller *controller)
+{
+    return controller->info.transport;
 }
 
 const struct rsm_port_attr *rsmcore_controller_attr(const struct rsmcore_controller *controller)
@@ -266,8 +283,7 @@ enum rsm_status rsmcore_controller_register(struct rsmcore_controller *controlle
     struct port_slot *own = &controller->ports[0];
     const struct rsm_mapping_ops *engine = atomic_load(&rsmcore_mapping_engine);
     /* What an adapter finds there is not what a load would see. */
-    if (is_parents(own) || (own->port->caps & RSM_CAP_LOCAL_MEMORY) == 0 ||
-        (engine != NULL && engine->shows(address, length))) {
+    if (is_parents(own) || (engine != NULL && engine->shows(address, length))) {
         *cookie = NULL;
         return RSM_ST_OK;
     }

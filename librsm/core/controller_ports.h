@@ -11,6 +11,14 @@
 enum rsm_status rsmcore_controller_port(struct rsmcore_controller *controller,
                                         const struct rsm_import_ops *ops, struct rsm_port **port);
 
+/** What the controller's transport asks of an exporter's node, whose number and address are set. A
+ *  transport that asks nothing leaves the length 0. RSM_ST_INVALID: it wrote too much; and what
+ *  connect_request() says. */
+enum rsm_status rsmcore_controller_request(struct rsmcore_controller *controller,
+                                           struct rsm_connect_request *request);
+/** The name of that transport. */
+const char *rsmcore_controller_transport(const struct rsmcore_controller *controller);
+
 /** Where the controller's extents come from; valid as long as the controller. */
 struct rsmcore_extent_source rsmcore_controller_extents(struct rsmcore_controller *controller);
 

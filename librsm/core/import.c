@@ -19,19 +19,21 @@
 #include "transport/registry_import.h"
 
 enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint32_t node,
-                              struct rsmcore_control **control)
+                              struct rsmcore_place *place)
 {
     struct rsmcore_control *own;
     enum rsm_status status = rsmcore_control_local(&own);
+    place->address[0] = '\0';
     if (status != RSM_ST_OK)
         return status;
     if (node == rsmcore_control_node(own)) {
-        *control = own;
+        place->control = own;
         return RSM_ST_OK;
     }
     /* A node to which this process has a control connection stays there while its daemon lives. */
-    *control = rsmcore_controller_is_loopback(controller) ? NULL : rsmcore_control_known(node);
-    if (*control != NULL) {
+    place->control =
+        rsmcore_controller_is_loopback(controller) ? NULL : rsmcore_control_known(node);
+    if (place->control != NULL) {
         rsmcore_control_release(own);
         return RSM_ST_OK;
     }
@@ -41,25 +43,32 @@ enum rsm_status rsmcore_route(const struct rsmcore_controller *controller, uint3
     strcpy(msg.u.locate.controller, rsmcore_controller_name(controller));
     status = rsmcore_control_call(own, &msg, NULL);
     if (status == RSM_ST_OK && msg.u.locate_reply.kind == RSM_LOCATE_SAME_HOST) {
-        status = rsmcore_control_to(node, msg.u.locate_reply.path, control);
+        status = rsmcore_control_to(node, msg.u.locate_reply.path, &place->control);
         rsmcore_control_release(own);
         bool known = status == RSM_ST_OK || status == RSM_ST_VERSION ||
                      status == RSM_ST_NO_MEMORY || status == RSM_ST_NO_RESOURCES;
         return known ? status : RSM_ST_UNREACHABLE;
     }
     if (status == RSM_ST_OK) {
-        *control = own;
+        place->control = own;
+        memcpy(place->address, msg.u.locate_reply.address, sizeof place->address);
         return RSM_ST_OK;
     }
     rsmcore_control_release(own);
     return status;
 }
 
+/* What the controller's transport asks goes with the request. */
 static enum rsm_status request_connection(struct rsmcore_control *control,
                                           const struct rsmcore_controller *controller,
+                                          const struct rsm_connect_request *asked,
                                           struct rsm_msg *msg, struct rsm_packet_fds *fds)
 {
-    strcpy(msg->u.import_connect.controller, rsmcore_controller_name(controller));
+    struct rsm_import_connect_request *request = &msg->u.import_connect;
+    strcpy(request->controller, rsmcore_controller_name(controller));
+    strcpy(request->transport, rsmcore_controller_transport(controller));
+    request->asked_len = asked->length;
+    memcpy(request->asked, asked->data, asked->length);
     enum rsm_status status = rsmcore_control_call(control, msg, fds);
     const struct rsm_import_connect_reply *reply = &msg->u.import_connect_reply;
     if (status == RSM_ST_OK &&
@@ -86,7 +95,8 @@ static void end_connection(struct rsmcore_control *control, uint32_t id)
 }
 
 /* Let the transport named in the offer connect with it. */
-static enum rsm_status connect_transport(struct rsmcore_import *import, uint32_t node,
+static enum rsm_status connect_transport(struct rsmcore_import *import,
+                                         const struct rsm_connect_request *asked,
                                          const struct rsm_import_connect_reply *reply,
                                          const struct rsm_packet_fds *fds)
 {
@@ -101,7 +111,13 @@ static enum rsm_status connect_transport(struct rsmcore_import *import, uint32_t
     if (offer == NULL)
         return RSM_ST_NO_MEMORY;
     offer->size = sizeof *offer;
-    offer->node = node;
+    offer->node = asked->node;
+    offer->address = asked->address;
+    if (asked->length > 0 &&
+        ops == rsmcore_transport_import(rsmcore_controller_transport(import->controller))) {
+        offer->request = asked->data;
+        offer->request_len = asked->length;
+    }
     offer->blob_len = reply->blob_len;
     memcpy(offer->blob, reply->blob, reply->blob_len);
     offer->fd_count = fds->count;
@@ -127,7 +143,8 @@ static void disconnect_transport(struct rsmcore_import *import)
 }
 
 /* Fill an import from rsmd's answer. */
-static enum rsm_status build_import(struct rsmcore_import *import, uint32_t node,
+static enum rsm_status build_import(struct rsmcore_import *import,
+                                    const struct rsm_connect_request *asked,
                                     const struct rsm_import_connect_reply *reply,
                                     const struct rsm_packet_fds *fds)
 {
@@ -141,7 +158,7 @@ static enum rsm_status build_import(struct rsmcore_import *import, uint32_t node
     import->process_epoch = rsmcore_process_epoch();
     pthread_mutex_init(&import->works.lock, NULL);
     pthread_cond_init(&import->works.taken, NULL);
-    enum rsm_status status = connect_transport(import, node, reply, fds);
+    enum rsm_status status = connect_transport(import, asked, reply, fds);
     if (status != RSM_ST_OK)
         return status;
     status = rsmcore_event_create(import->control, RSM_EVENT_IMPORT, import->id, &import->event);
@@ -163,20 +180,26 @@ static enum rsm_status connect_with(struct rsmcore_controller *controller,
     struct rsmcore_import *import = calloc(1, sizeof *import);
     struct rsm_packet_fds fds;
     struct rsm_msg msg;
+    struct rsmcore_place place;
+    struct rsm_connect_request asked = {.node = request->node, .address = place.address};
     rsm_msg_begin(&msg, RSM_MSG_IMPORT_CONNECT);
     msg.u.import_connect = *request;
     if (import == NULL)
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = rsmcore_route(controller, request->node, &import->control);
+    enum rsm_status status = rsmcore_route(controller, request->node, &place);
     if (status != RSM_ST_OK)
         goto free_import;
-    status = request_connection(import->control, controller, &msg, &fds);
+    import->control = place.control;
+    status = rsmcore_controller_request(controller, &asked);
+    if (status != RSM_ST_OK)
+        goto release_control;
+    status = request_connection(import->control, controller, &asked, &msg, &fds);
     if (status == RSM_ST_STALE || status == RSM_ST_TIMEOUT)
         status = RSM_ST_UNREACHABLE;
     if (status != RSM_ST_OK)
         goto release_control;
     import->controller = rsmcore_controller_hold(controller);
-    status = build_import(import, request->node, &msg.u.import_connect_reply, &fds);
+    status = build_import(import, &asked, &msg.u.import_connect_reply, &fds);
     rsm_packet_fds_close(&fds);
     if (status != RSM_ST_OK)
         goto drop_connection;

@@ -168,11 +168,13 @@ static enum rsm_status find(struct rsmcore_controller *controller, uint32_t node
     struct rsmcore_trigger *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    enum rsm_status status = rsmcore_route(controller, node, &made->control);
+    struct rsmcore_place place;
+    enum rsm_status status = rsmcore_route(controller, node, &place);
     if (status != RSM_ST_OK) {
         free(made);
         return status;
     }
+    made->control = place.control;
     made->node = node;
     made->kind = kind;
     made->number = number;

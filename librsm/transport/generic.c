@@ -422,8 +422,6 @@ uint32_t rsmcore_import_abilities(const struct rsm_import_ops *full)
         caps |= RSM_CAP_MAP;
     if (full->signals->post != generic_post)
         caps |= RSM_CAP_REMOTE_SIGNAL;
-    if (full->register_memory != generic_register_memory)
-        caps |= RSM_CAP_LOCAL_MEMORY;
     return caps;
 }
 

@@ -7,8 +7,9 @@
  */
 #include "transport/guard.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
+
+#include "base/fork.h"
 
 static atomic_uint process;
 
@@ -22,10 +23,7 @@ static void in_child(void)
     atomic_fetch_add(&process, 1);
 }
 
-__attribute__((constructor)) static void watch_fork(void)
-{
-    pthread_atfork(NULL, NULL, in_child);
-}
+RSMCORE_FORK_PART(part, RSMCORE_FORK_GUARDS, in_child);
 
 static bool is_inherited(const struct rsm_conn *conn)
 {
@@ -140,6 +138,7 @@ static enum rsm_status guard_arm(struct rsm_conn *conn)
 
 static enum rsm_status guard_poll(struct rsm_conn *conn, struct rsm_signals *taken)
 {
+    *taken = (struct rsm_signals){.count = 0};
     PASS(conn, signals->poll(conn, taken));
 }
 

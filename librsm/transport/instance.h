@@ -18,6 +18,10 @@ enum rsm_status rsmcore_port_open(const struct rsm_import_ops *ops,
                                   const struct rsm_controller_info *info, struct rsm_port **port);
 void rsmcore_port_close(struct rsm_port *port);
 
+/** What the transport asks of an exporter's node, whose number and address are set; the length is 0
+ *  if it asks nothing. RSM_ST_INVALID: it wrote too much; else what connect_request() says. */
+enum rsm_status rsmcore_port_request(struct rsm_port *port, struct rsm_connect_request *request);
+
 /** Connect. RSM_ST_INVALID, as above: the connection has capabilities that its port has not. */
 enum rsm_status rsmcore_conn_open(struct rsm_port *port, const struct rsm_offer *offer,
                                   uint64_t size, uint32_t rights, struct rsm_conn **conn);

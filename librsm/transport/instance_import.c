@@ -29,6 +29,21 @@ void rsmcore_port_close(struct rsm_port *port)
     port->ops->close(port);
 }
 
+enum rsm_status rsmcore_port_request(struct rsm_port *port, struct rsm_connect_request *request)
+{
+    const struct rsm_import_ops *ops = port->ops;
+    request->size = sizeof *request;
+    request->length = 0;
+    if (ops->connect_request == NULL)
+        return RSM_ST_OK;
+    enum rsm_status status = ops->connect_request(port, request);
+    if (status != RSM_ST_OK || request->length <= RSM_REQUEST_MAX)
+        return status;
+    rsm_log_error("transport %s: a request of %u bytes, and %u fit", ops->name,
+                  (unsigned)request->length, RSM_REQUEST_MAX);
+    return RSM_ST_INVALID;
+}
+
 enum rsm_status rsmcore_conn_open(struct rsm_port *port, const struct rsm_offer *offer,
                                   uint64_t size, uint32_t rights, struct rsm_conn **conn)
 {

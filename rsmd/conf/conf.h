@@ -116,6 +116,10 @@ uint32_t rsmd_conf_node_from(const struct rsmd_conf *conf, uint32_t id);
 /** The node's entry, or NULL. */
 const struct rsmd_conf_node *rsmd_conf_node(const struct rsmd_conf *conf, uint32_t id);
 
+/** The host of the node's address, "" where it has none; at most RSM_PROTO_NAME_MAX - 1 bytes, and
+ *  valid as long as the configuration. */
+const char *rsmd_conf_address(const struct rsmd_conf *conf, uint32_t id);
+
 /** The section of that controller, by rsmd_controller_same_name(), or NULL. */
 const struct rsmd_conf_controller *rsmd_conf_controller(const struct rsmd_conf *conf,
                                                         const char *name);

@@ -26,6 +26,12 @@ const struct rsmd_conf_node *rsmd_conf_node(const struct rsmd_conf *conf, uint32
     return at < conf->node_count && conf->nodes[at]->id == id ? conf->nodes[at] : NULL;
 }
 
+const char *rsmd_conf_address(const struct rsmd_conf *conf, uint32_t id)
+{
+    const struct rsmd_conf_node *node = rsmd_conf_node(conf, id);
+    return node != NULL ? node->address : "";
+}
+
 void rsmd_conf_free(struct rsmd_conf *conf)
 {
     while (conf->node_count > 0)

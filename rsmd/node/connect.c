@@ -72,7 +72,7 @@ static enum rsm_status connect_to(struct rsmd_node *node, const struct rsmd_want
     grant->importer = importer;
     grant->exported = exported;
 
-    enum rsm_status status = rsmd_offer_make(node, grant, offer);
+    enum rsm_status status = rsmd_offer_make(node, grant, wanted->asked, offer);
     if (status != RSM_ST_OK) {
         free(grant);
         return status;
@@ -161,6 +161,7 @@ enum rsm_status rsmd_answer_import_connect(struct rsmd_call *call)
         return RSM_ST_DENIED;
     if (asked->node != call->node->id)
         return connect_elsewhere(call);
+    const struct rsmd_asked bytes = {asked->transport, asked->asked, asked->asked_len};
     struct rsmd_wanted wanted = {.node = call->client->node,
                                  .local = true,
                                  .account = call->client->account,
@@ -168,7 +169,8 @@ enum rsm_status rsmd_answer_import_connect(struct rsmd_call *call)
                                  .controller = asked->controller,
                                  .name = {.space = asked->space, .id = asked->segment_id},
                                  .rights = asked->rights,
-                                 .attach = (asked->flags & RSM_CONNECT_ATTACH) != 0};
+                                 .attach = (asked->flags & RSM_CONNECT_ATTACH) != 0,
+                                 .asked = &bytes};
     struct rsmd_import *import = malloc(sizeof *import);
     if (import == NULL)
         return RSM_ST_NO_MEMORY;

@@ -3,7 +3,7 @@
 #ifndef RSMD_CONNECT_H
 #define RSMD_CONNECT_H
 
-#include "node/importers.h"
+#include "node/offer.h"
 
 /** A request for a connection. */
 struct rsmd_wanted {
@@ -15,6 +15,7 @@ struct rsmd_wanted {
     struct rsmd_segment_name name;
     uint32_t rights; /* RSM_RIGHT_* */
     bool attach;     /* attach, sharing the segment */
+    const struct rsmd_asked *asked;
 };
 
 /**

@@ -35,13 +35,12 @@ void rsmd_controllers_limit_users(const struct rsmd_node *node)
 
 static enum rsm_status open_port(const struct rsmd_node *node, struct rsmd_controller *controller)
 {
-    const struct rsmd_conf_node *own = rsmd_conf_node(&node->conf, node->id);
     struct rsm_controller_info info = {.name = controller->name,
                                        .device = controller->device,
                                        .options = controller->options,
                                        .peer_timeout_ms = node->conf.peer_timeout_ms,
                                        .node = node->id,
-                                       .address = own != NULL ? own->address : ""};
+                                       .address = rsmd_conf_address(&node->conf, node->id)};
     enum rsm_status status = rsmcore_node_port_open(controller->ops, &info, &controller->port);
     if (status != RSM_ST_OK)
         return status;
@@ -265,6 +264,7 @@ enum rsm_status rsmd_answer_controller(struct rsmd_call *call)
     reply->map = rsmd_conf_map(&call->node->conf, controller->name);
     reply->attr = controller->attr;
     reply->attr.hardware_address = rsmd_controller_address(controller, call->node->id);
+    strcpy(reply->address, rsmd_conf_address(&call->node->conf, call->node->id));
     if (call->node->userfaultfd >= 0)
         call->attached.fds[call->attached.count++] = call->node->userfaultfd;
     return RSM_ST_OK;

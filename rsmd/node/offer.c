@@ -115,20 +115,25 @@ static enum rsm_status collect(struct rsmd_node *node, const struct rsmd_pieces 
 }
 
 enum rsm_status rsmd_offer_make(struct rsmd_node *node, struct rsmd_grant *grant,
-                                struct rsm_offer *offer)
+                                const struct rsmd_asked *asked, struct rsm_offer *offer)
 {
     struct rsm_extent_piece pieces[RSM_PROTO_PIECES_MAX];
     const struct rsmd_export *exported = grant->exported;
-    const struct rsmd_importer *importer = grant->importer;
-    grant->by = carrier(node, exported, importer->who.local);
+    struct rsm_importer who = grant->importer->who;
+    grant->by = carrier(node, exported, who.local);
     enum rsm_status status = collect(node, exported->pieces, grant->by, pieces);
     if (status != RSM_ST_OK)
         return status;
     memset(offer, 0, sizeof *offer);
     offer->size = sizeof *offer;
     offer->node = node->id;
-    return grant->by->ops->offer(grant->by->port, pieces, exported->pieces->count, importer->rights,
-                                 &importer->who, offer, &grant->made);
+    offer->address = "";
+    if (asked->length > 0 && strcmp(asked->transport, grant->by->ops->name) == 0) {
+        who.request = asked->bytes;
+        who.request_len = asked->length;
+    }
+    return grant->by->ops->offer(grant->by->port, pieces, exported->pieces->count,
+                                 grant->importer->rights, &who, offer, &grant->made);
 }
 
 /* ------------------------------------------------------------------ what it takes */

@@ -5,6 +5,14 @@
 
 #include "node/grants.h"
 
+/** A request of the import half of a transport to the node half. It comes from the connecting
+ *  process, and is not verified. */
+struct rsmd_asked {
+    const char *transport; /* for another one it is not meant */
+    const uint8_t *bytes;
+    uint32_t length; /* at most RSM_REQUEST_MAX */
+};
+
 /**
  * Let a transport make an offer of a published segment for one importer. An importer on this host
  * gets one of the loopback controller's transport, whatever the segment's transport, if processes
@@ -14,7 +22,7 @@
  *               it and revokes it.
  */
 enum rsm_status rsmd_offer_make(struct rsmd_node *node, struct rsmd_grant *grant,
-                                struct rsm_offer *offer);
+                                const struct rsmd_asked *asked, struct rsm_offer *offer);
 
 /** Charge the importer's user for the resources of this process that the offer uses. False: more
  *  than the share allows, and nothing is charged. */

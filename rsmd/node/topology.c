@@ -212,6 +212,7 @@ enum rsm_status rsmd_locate(struct rsmd_node *node, const struct rsmd_controller
         if (!rsmd_reaches(controller, id))
             return RSM_ST_UNREACHABLE;
         *reply = (struct rsm_locate_reply){.kind = RSM_LOCATE_REMOTE};
+        strcpy(reply->address, rsmd_conf_address(&node->conf, id));
         return RSM_ST_OK;
     }
     if (seen == RSMD_NODE_UNKNOWN && !reaches_hosts(controller) && is_elsewhere(node, id))

@@ -213,12 +213,14 @@ void rsmd_remote_on_connect(struct rsmd_node *node, struct rsmd_remote *remote,
     struct rsmd_identity who = rsmd_remote_identity(&asked->who);
     struct rsmd_account *account =
         rsmd_account_of_remote(&node->shares, remote->node, asked->who.uid);
+    const struct rsmd_asked bytes = {asked->transport, asked->asked, asked->asked_len};
     const struct rsmd_wanted wanted = {.node = remote->node,
                                        .account = account,
                                        .who = &who,
                                        .controller = asked->controller,
                                        .name = {.space = asked->space, .id = asked->segment_id},
-                                       .rights = asked->rights};
+                                       .rights = asked->rights,
+                                       .asked = &bytes};
     reply->request = asked->request;
     reply->status =
         account != NULL ? connect_from(node, remote, &wanted, &offer, &importer) : RSM_ST_NO_MEMORY;

@@ -103,8 +103,11 @@ static void fill(struct rsm_cluster_connect *into, const struct rsmd_call *call,
     *into = (struct rsm_cluster_connect){.request = request,
                                          .space = asked->space,
                                          .segment_id = asked->segment_id,
-                                         .rights = asked->rights};
+                                         .rights = asked->rights,
+                                         .asked_len = asked->asked_len};
     memcpy(into->controller, asked->controller, sizeof into->controller);
+    memcpy(into->transport, asked->transport, sizeof into->transport);
+    memcpy(into->asked, asked->asked, asked->asked_len);
     rsmd_remote_pack_identity(&call->who, &into->who);
 }
 
@@ -184,12 +187,12 @@ static enum rsm_status accept_offer(struct rsmd_node *node, struct rsmd_remote_i
 {
     const struct rsmd_importer *importer = &import->import.importer;
     const struct rsmd_controller *controller = importer->controller;
-    struct rsm_offer theirs = {
-        .size = sizeof theirs, .node = importer->exporter, .blob_len = reply->blob_len};
+    struct rsm_offer theirs = {.size = sizeof theirs,
+                               .node = importer->exporter,
+                               .address = rsmd_conf_address(&node->conf, importer->exporter)};
+    *offer = theirs;
+    theirs.blob_len = reply->blob_len;
     memcpy(theirs.blob, reply->blob, reply->blob_len);
-    offer->size = sizeof *offer;
-    offer->node = importer->exporter;
-    offer->blob_len = offer->fd_count = 0;
     if (!goes_through_its_node(controller, reply)) {
         *offer = theirs;
         return RSM_ST_OK;

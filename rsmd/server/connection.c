@@ -18,6 +18,7 @@
 #include "node/refusals.h"
 #include "node/clients.h"
 #include "node/unfinished.h"
+#include "server/unread.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -41,6 +42,8 @@ static bool send_reply(struct rsmd_connection *connection, const struct rsm_msg 
                          "dropping process %d: cannot send it a reply: %m",
                          (int)connection->client.peer.pid);
     }
+    if (error == 0 && fds != NULL)
+        rsmd_unread_sent(connection, fds->count);
     return error == 0;
 }
 
@@ -149,7 +152,7 @@ static enum rsmd_served serve_next(struct rsmd_connection *connection)
         rsmd_unfinished_go_on(server->node, &connection->client, rsm_clock_ns() + slice_ns);
         return RSMD_SERVED_ONE;
     }
-    if (is_busy(connection))
+    if (is_busy(connection) || rsmd_unread_holds(connection))
         return RSMD_SERVED_NOTHING;
     if (brings_descriptors(connection))
         return RSMD_SERVED_LAST;
@@ -343,6 +346,7 @@ static void free_event(struct event **event)
 /* Remove it from the loop. Only the socket is left to close. */
 static void detach(struct rsmd_connection *connection)
 {
+    rsmd_unread_leave(connection);
     rsmd_turns_leave(&connection->server->turns, &connection->seat);
     free_event(&connection->readable);
     free_event(&connection->died);
@@ -405,6 +409,7 @@ struct rsmd_connection *rsmd_connection_resume(struct rsmd_server *server, int s
     connection->client.greeted = true;
     connection->client.node = node;
     rsmd_client_resume(&connection->client);
+    rsmd_unread_resume(connection);
     rsmd_server_greeted(server, 1);
     return connection;
 }

@@ -20,6 +20,12 @@ struct rsmd_connection {
     gid_t *groups;
     int64_t greeting_until; /* when HELLO must have come, milliseconds of CLOCK_MONOTONIC */
     struct rsmd_connection *prev, *next;
+    unsigned unread; /* descriptors in replies that the client has not read */
+    void (*close_when_read)(struct rsmd_connection *connection); /* it has ended; else NULL */
+    bool held;                                                   /* its next request waits */
+    bool cleared; /* it has ended, and only jobs are left of it */
+    struct rsmd_connection *unread_prev, *unread_next; /* while any are unread */
+    struct rsmd_connection *held_prev, *held_next;
     struct rsmd_connection *silent_prev, *silent_next; /* while it has not sent HELLO */
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "server/connection.h"
+#include "server/unread.h"
 #include "base/log.h"
 #include "remote/remote.h"
 #include "node/clients.h"
@@ -59,8 +60,6 @@ static void close_socket(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
     struct closing *closing = NULL;
-    /* The peer has to see the end now, not when the socket is closed. */
-    shutdown(connection->socket, SHUT_RDWR);
     if (connection->may_bring_fds && server->node->worker != NULL)
         closing = calloc(1, sizeof *closing);
     if (closing != NULL) {
@@ -79,17 +78,37 @@ static void close_socket(struct rsmd_connection *connection)
     close_emptied(connection->socket);
 }
 
+/* The client has read what was kept for it. */
+static void close_kept(struct rsmd_connection *connection)
+{
+    close_socket(connection);
+    rsmd_client_job_over(&connection->client);
+}
+
+static void end_socket(struct rsmd_connection *connection)
+{
+    /* The peer has to see the end now, not when the socket is closed. */
+    shutdown(connection->socket, SHUT_RDWR);
+    if (rsmd_unread_keeps(connection, close_kept))
+        connection->client.jobs++;
+    else
+        close_socket(connection);
+}
+
 /* ------------------------------------------------------------------ what the client had */
 
-/* Free it if nothing of its client is left. */
-static bool free_if_over(struct rsmd_connection *connection)
+/* Free it if nothing of its client is left. One that only has jobs waits for them outside of the
+ * list. */
+static void free_if_over(struct rsmd_connection *connection)
 {
     struct rsmd_server *server = connection->server;
-    if (connection->client.jobs > 0 || !rsmd_client_is_clear(&connection->client))
-        return false;
-    DL_DELETE(server->ending, connection);
-    rsmd_connection_free(connection);
-    return true;
+    if (!rsmd_client_is_clear(&connection->client))
+        return;
+    if (!connection->cleared)
+        DL_DELETE(server->ending, connection);
+    connection->cleared = true;
+    if (connection->client.jobs == 0)
+        rsmd_connection_free(connection);
 }
 
 static void on_settled(struct rsmd_client *client)
@@ -139,7 +158,7 @@ void rsmd_ending_begin(struct rsmd_connection *connection)
     rsmd_remote_abandon(&connection->client);
     connection->client.settled = on_settled;
     DL_APPEND(server->ending, connection);
-    close_socket(connection);
+    end_socket(connection);
     /* Earlier ones go first, and have the slice. What a client with little had goes before the next
      * client is served, so that its ids are free. */
     if (!evtimer_pending(server->ending_goes_on, NULL) &&
@@ -151,6 +170,7 @@ bool rsmd_endings_finish(struct rsmd_server *server, unsigned max_ms)
 {
     struct rsmd_worker *worker = server->node->worker;
     clear_some(server, INT64_MAX);
+    rsmd_unread_finish(server);
     bool all = worker == NULL || rsmd_worker_drain(worker, max_ms);
     if (!all)
         rsm_log_warning("not waiting for what clients have left: it takes long to free");

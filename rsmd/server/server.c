@@ -20,6 +20,7 @@
 #include "node/saved.h"
 #include "node/unfinished.h"
 #include "server/greeting.h"
+#include "server/unread.h"
 #include "cluster/cluster.h"
 
 static const int64_t accept_ns = 1000000; /* then the loop checks other events */
@@ -175,9 +176,9 @@ static bool make_events(struct rsmd_server *server)
         rsmd_worker_new(server->base, &(struct rsmd_worker_limits){.threads = THREADS_MAX,
                                                                    .per_owner = THREADS_PER_USER});
     return rsmd_connections_init(server) && rsmd_endings_init(server, server->base) &&
-           server->node->worker != NULL && server->fabric != NULL && server->accepting != NULL &&
-           server->accept_again != NULL && server->unused != NULL &&
-           server->greeting_over != NULL && server->signalled != NULL;
+           rsmd_unread_init(server, server->base) && server->node->worker != NULL &&
+           server->fabric != NULL && server->accepting != NULL && server->accept_again != NULL &&
+           server->unused != NULL && server->greeting_over != NULL && server->signalled != NULL;
 }
 
 static void free_event(struct event *event)
@@ -194,6 +195,7 @@ static void free_events(struct rsmd_server *server)
     free_event(server->greeting_over);
     free_event(server->signalled);
     free_event(server->ending_goes_on);
+    free_event(server->unread_timer);
     rsmd_turns_end(&server->turns);
     rsmd_worker_end(server->node->worker);
     server->node->worker = NULL;

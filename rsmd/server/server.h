@@ -37,7 +37,11 @@ struct rsmd_server {
     struct event *greeting_over; /* timer of the oldest */
     /* connections whose clients have gone, and something of theirs has not */
     struct rsmd_connection *ending;
-    struct event *ending_goes_on; /* timer */
+    struct event *ending_goes_on;   /* timer */
+    struct rsmd_connection *unread; /* whose clients have descriptors to read */
+    uint64_t unread_count;          /* of these descriptors */
+    struct rsmd_connection *held;   /* whose next requests wait for that */
+    struct event *unread_timer;     /* looks at both */
     uint32_t greeted_count;
     struct rsm_msg request; /* the one in hand, and its reply */
     struct rsm_msg reply;

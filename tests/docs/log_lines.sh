@@ -19,7 +19,7 @@ librsm/protocol/environment.c 3  # start
 librsm/protocol/runtime.c 11     # start
 librsm/control/spawn.c 7        # not in rsmd
 librsm/protocol/trust.c 1        # of clients; rsmd calls nobody's daemon
-librsm/transport/instance_import.c 2    # not in rsmd
+librsm/transport/instance_import.c 3    # not in rsmd
 librsm/transport/instance_node.c 1      # a module's table, when it is loaded
 librsm/transport/registry.c 2   # once for each transport
 librsm/transport/shm/node.c 1   # opening a controller

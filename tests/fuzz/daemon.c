@@ -29,10 +29,16 @@ static enum rsm_status fabric_offer(struct rsm_node_port *port,
                                     uint32_t rights, const struct rsm_importer *importer,
                                     struct rsm_offer *offer, struct rsm_node_offer **made)
 {
-    (void)port, (void)pieces, (void)count, (void)rights, (void)importer;
+    (void)port, (void)pieces, (void)count, (void)rights;
+    CHECK(importer->request_len <= RSM_REQUEST_MAX);
+    CHECK((importer->request_len > 0) == (importer->request != NULL));
     offer->fd_count = 0;
     offer->blob_len = 8;
     memset(offer->blob, 'o', offer->blob_len);
+    if (importer->request_len > 0) { /* all of it is there */
+        memcpy(offer->blob + offer->blob_len, importer->request, importer->request_len);
+        offer->blob_len += importer->request_len;
+    }
     *made = calloc(1, sizeof **made);
     return *made != NULL ? RSM_ST_OK : RSM_ST_NO_MEMORY;
 }

@@ -78,9 +78,13 @@ static struct rsm_msg opening(uint32_t end, uint32_t id)
 
 static struct rsm_msg connecting(uint32_t flags)
 {
-    return (struct rsm_msg){
-        .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci1", 1, crowd.space, NUMBER, RSM_RIGHT_READ, flags}};
+    return (struct rsm_msg){.type = RSM_MSG_IMPORT_CONNECT,
+                            .u.import_connect = {.controller = "sci1",
+                                                 .node = 1,
+                                                 .space = crowd.space,
+                                                 .segment_id = NUMBER,
+                                                 .rights = RSM_RIGHT_READ,
+                                                 .flags = flags}};
 }
 
 /* Have it opened to others, and the importer attached to it. */
@@ -307,8 +311,12 @@ static void ask_of_connection(struct rsm_msg *msg, struct input *in)
         return;
     case 1:
         msg->type = RSM_MSG_IMPORT_CONNECT;
-        msg->u.import_connect = (struct rsm_import_connect_request){
-            "sci1", 1, crowd.space, NUMBER, RSM_RIGHT_READ, input_below(in, 2)};
+        msg->u.import_connect = (struct rsm_import_connect_request){.controller = "sci1",
+                                                                    .node = 1,
+                                                                    .space = crowd.space,
+                                                                    .segment_id = NUMBER,
+                                                                    .rights = RSM_RIGHT_READ,
+                                                                    .flags = input_below(in, 2)};
         return;
     default:
         msg->type = RSM_MSG_INSPECT;

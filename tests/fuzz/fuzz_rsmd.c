@@ -206,9 +206,12 @@ static void canary(void)
                                                 .piece_count = 1,
                                                 .pieces = {{made.extent, 0, 4096}}}};
     CHECK(client_ask(&client, &msg) == RSM_ST_OK);
-    msg = (struct rsm_msg){
-        .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", 1, RSM_ID_SPACE_RSMAPI, 7, RSM_RIGHT_READ, 0}};
+    msg = (struct rsm_msg){.type = RSM_MSG_IMPORT_CONNECT,
+                           .u.import_connect = {.controller = "sci0",
+                                                .node = 1,
+                                                .space = RSM_ID_SPACE_RSMAPI,
+                                                .segment_id = 7,
+                                                .rights = RSM_RIGHT_READ}};
     CHECK(client_ask(&client, &msg) == RSM_ST_OK);
     msg = (struct rsm_msg){.type = RSM_MSG_EVENT_OPEN,
                            .u.event_open = {RSM_EVENT_EXPORT, made.export_id}};

@@ -98,11 +98,6 @@ void verbs_post_immediate(struct verbs_conn *conn, uint32_t immediate)
     world.acknowledged += immediate == VERBS_SIGNALS_ACK;
 }
 
-unsigned verbs_process_epoch(void)
-{
-    return 0;
-}
-
 int verbs_cancel_hold(void)
 {
     return 0;

@@ -119,9 +119,12 @@ static uint32_t publish(struct world *world, int client, uint32_t segment_id)
 
 static uint32_t connect_to(struct world *world, int client, uint32_t segment_id)
 {
-    struct rsm_msg msg = {
-        .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", 1, RSM_ID_SPACE_RSMAPI, segment_id, RSM_RIGHT_READ, 0}};
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT,
+                          .u.import_connect = {.controller = "sci0",
+                                               .node = 1,
+                                               .space = RSM_ID_SPACE_RSMAPI,
+                                               .segment_id = segment_id,
+                                               .rights = RSM_RIGHT_READ}};
     ask(world, client, &msg);
     return msg.u.import_connect_reply.import;
 }

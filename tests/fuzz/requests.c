@@ -48,6 +48,15 @@ static void publish_make(struct input *in, struct rsm_export_publish_request *m)
                                                   .length = length_make(in)};
 }
 
+/* Of an import half; few connects have one. The length that was made. */
+static uint32_t asked_make(struct input *in, char *transport, uint8_t *bytes)
+{
+    if (input_below(in, 4) != 3)
+        return 0;
+    strcpy(transport, input_below(in, 4) == 3 ? "verbs" : "shm");
+    return (uint32_t)input_bytes(in, bytes, input_below(in, RSM_REQUEST_MAX + 1));
+}
+
 /* Ids, indices, flags. */
 static void words_make(struct input *in, void *body)
 {
@@ -107,6 +116,8 @@ void request_make(struct input *in, struct rsm_msg *msg)
         msg->u.import_connect.space = input_below(in, RSM_ID_SPACES + 1);
         msg->u.import_connect.rights = (uint32_t)input_number(in);
         msg->u.import_connect.flags = input_below(in, 3);
+        msg->u.import_connect.asked_len =
+            asked_make(in, msg->u.import_connect.transport, msg->u.import_connect.asked);
         return;
     case RSM_MSG_EXPORT_STATE:
         msg->u.export_state =
@@ -140,6 +151,7 @@ static void connect_make(struct input *in, struct rsm_cluster_connect *m)
     m->who.group_count = input_below(in, 4);
     for (uint32_t i = 0; i < m->who.group_count; i++)
         m->who.groups[i] = input_u8(in);
+    m->asked_len = asked_make(in, m->transport, m->asked);
 }
 
 static void connect_reply_make(struct input *in, struct rsm_cluster_connect_reply *m)

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "peek.h"
@@ -117,6 +118,30 @@ static enum rsm_status reach(const struct peek_blob *blob, int *reached)
     return RSM_ST_OK;
 }
 
+/* Another one each time. */
+static enum rsm_status peek_connect_request(struct rsm_port *port,
+                                            struct rsm_connect_request *request)
+{
+    (void)port;
+    if (request->size < sizeof *request || request->node == 0 || request->address == NULL)
+        return RSM_ST_INVALID;
+    request->length = PEEK_REQUEST_BYTES;
+    return getrandom(request->data, PEEK_REQUEST_BYTES, 0) == PEEK_REQUEST_BYTES
+               ? RSM_ST_OK
+               : RSM_ST_NO_RESOURCES;
+}
+
+/* Whether the exporter's node has what this process asked it, and the address by which this host knows
+ * it. */
+static bool is_for_us(const struct peek_blob *blob, const struct rsm_offer *offer)
+{
+    return offer->address != NULL &&
+           strncmp(blob->address, offer->address, sizeof blob->address) == 0 &&
+           blob->request_len == offer->request_len &&
+           (offer->request_len == 0 ||
+            memcmp(blob->request, offer->request, offer->request_len) == 0);
+}
+
 static enum rsm_status peek_connect(struct rsm_port *port, const struct rsm_offer *offer,
                                     uint64_t size, uint32_t rights, struct rsm_conn **made)
 {
@@ -129,7 +154,8 @@ static enum rsm_status peek_connect(struct rsm_port *port, const struct rsm_offe
     if (offer->fd_count != 0 || offer->blob_len != sizeof blob)
         return RSM_ST_PROTOCOL;
     memcpy(&blob, offer->blob, sizeof blob);
-    if (blob.length > PEEK_NAME_BYTES)
+    if (blob.length > PEEK_NAME_BYTES || blob.request_len > PEEK_REQUEST_BYTES ||
+        !is_for_us(&blob, offer))
         return RSM_ST_PROTOCOL;
     struct peek_conn *conn = calloc(1, sizeof *conn);
     if (conn == NULL)
@@ -388,6 +414,7 @@ const struct rsm_import_ops rsm_transport_import_ops_v1 = {
     .open = peek_open,
     .close = peek_close,
     .connect = peek_connect,
+    .connect_request = peek_connect_request,
     .disconnect = peek_disconnect,
     .put = peek_put,
     .get = peek_get,

@@ -16,7 +16,7 @@
 /* ------------------------------------------------------------------ port */
 
 /* A listener with a name that the kernel chooses. */
-static bool open_listener(struct peek_node_port *port)
+static bool open_listener(struct peek_node_port *port, const struct rsm_controller_info *info)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     socklen_t length = sizeof address.sun_family;
@@ -29,6 +29,7 @@ static bool open_listener(struct peek_node_port *port)
         return false;
     port->self.length = (uint32_t)(length - sizeof address.sun_family);
     memcpy(port->self.name, address.sun_path, port->self.length);
+    strncpy(port->self.address, info->address, sizeof port->self.address - 1);
     return true;
 }
 
@@ -86,7 +87,7 @@ static enum rsm_status peek_open(const struct rsm_controller_info *info,
 #endif
     pthread_mutex_init(&port->lock, NULL);
     pthread_cond_init(&port->closed, NULL);
-    if (port->stop < 0 || !open_listener(port) || !start_thread(port)) {
+    if (port->stop < 0 || !open_listener(port, info) || !start_thread(port)) {
         close_all(port);
         return RSM_ST_NO_RESOURCES;
     }
@@ -170,9 +171,13 @@ static enum rsm_status peek_offer(struct rsm_node_port *base, const struct rsm_e
 {
     struct peek_node_port *port = port_of(base);
     struct peek_blob blob = port->self;
-    (void)importer;
     if (count > PEEK_PIECES_MAX)
         return RSM_ST_RANGE;
+    if (importer->request_len > sizeof blob.request) /* any process can have written it */
+        return RSM_ST_INVALID;
+    blob.request_len = importer->request_len;
+    if (importer->request_len > 0)
+        memcpy(blob.request, importer->request, importer->request_len);
     struct peek_node_offer *granted = calloc(1, sizeof *granted);
     if (granted == NULL)
         return RSM_ST_NO_MEMORY;

@@ -42,13 +42,19 @@ enum {
     PEEK_CHUNK = 32768, /* bytes in one packet */
 #endif
     PEEK_NAME_BYTES = 32,
+    PEEK_ADDRESS_BYTES = 64,
+    PEEK_REQUEST_BYTES = 16,
 };
 
-/** The offer's blob: where the adapter listens (in the abstract namespace), and what to say. */
+/** The offer's blob: where the adapter listens (in the abstract namespace), and what to say. The
+ *  importer finds the rest as it knows it already. */
 struct peek_blob {
     uint64_t key;
     uint32_t length;
     char name[PEEK_NAME_BYTES];
+    char address[PEEK_ADDRESS_BYTES]; /* of the exporter's node */
+    uint32_t request_len;             /* what has arrived of the request */
+    uint8_t request[PEEK_REQUEST_BYTES];
 };
 
 enum peek_operation {

@@ -90,7 +90,7 @@ static const struct {
          "MAILBOX_TAKE after", "record.order", "items.ago_ms", "items.failure_ms", "items.up_ms",
          "refusal.ago_ms",
          /* of the network */
-         "items.address", "items.received_bytes", "items.sent_bytes",
+         "CONTROLLER address", "items.address", "items.received_bytes", "items.sent_bytes",
          /* words, and what a transport says */
          "items.text", "text", "CONNECT_REPLY blob", NULL}},
 };

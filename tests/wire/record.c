@@ -242,9 +242,9 @@ static struct published publish_as(char letter, const char *controller, uint32_t
 
 static struct rsm_import_connect_reply import_as(char letter, uint32_t segment_id)
 {
-    struct rsm_msg msg = {
-        .type = RSM_MSG_IMPORT_CONNECT,
-        .u.import_connect = {"sci0", WIRE_OWN, RSM_ID_SPACE_RSMAPI, segment_id, RIGHTS, 0}};
+    struct rsm_msg msg = {.type = RSM_MSG_IMPORT_CONNECT,
+                          .u.import_connect = {"sci0", WIRE_OWN, RSM_ID_SPACE_RSMAPI, segment_id,
+                                               RIGHTS, 0, "shm", 3, "key"}};
     ask_for(letter, &msg, RSM_ST_OK);
     return msg.u.import_connect_reply;
 }
@@ -471,6 +471,9 @@ static struct rsm_cluster_msg wanted(uint32_t request, uint32_t segment_id)
             .controller = "far0",
             .segment_id = segment_id,
             .rights = RIGHTS,
+            .transport = "peek",
+            .asked_len = 4,
+            .asked = "key",
             .who = {
                 .uid = 1000, .gid = 1000, .pid = 4321, .group_count = 2, .groups = {1000, 27}}}};
 }

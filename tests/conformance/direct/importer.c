@@ -102,6 +102,8 @@ static enum rsm_status connect_with(struct importing *self, const struct ticket 
         uint8_t more[64]; /* of a later version */
     } later = {.offer = ticket->offer};
     later.offer.size = direct_later ? sizeof later : sizeof later.offer;
+    later.offer.address = ""; /* the node's pointer means nothing here */
+    later.offer.request = NULL;
     return rsmcore_conn_open(self->port, &later.offer, claim.size, claim.rights, &self->conn);
 }
 

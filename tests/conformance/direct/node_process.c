@@ -122,7 +122,7 @@ static void do_offer(struct packet *packet)
     for (unsigned i = 0; i < packet->count; i++)
         pieces[i] = (struct rsm_extent_piece){own.extents[packet->pieces[i].extent],
                                               packet->pieces[i].offset, packet->pieces[i].length};
-    packet->offer = (struct rsm_offer){.size = sizeof packet->offer, .node = 1};
+    packet->offer = (struct rsm_offer){.size = sizeof packet->offer, .node = 1, .address = ""};
     packet->status = own.ops->offer(own.port, pieces, packet->count, packet->rights,
                                     &later.importer, &packet->offer, &made);
     if (packet->status != RSM_ST_OK)
@@ -135,8 +135,9 @@ static void do_offer(struct packet *packet)
 static void do_accept(struct packet *packet)
 {
     struct rsm_importer importer = importer_at(2, true);
-    struct rsm_offer local = {.size = sizeof local, .node = packet->node};
+    struct rsm_offer local = {.size = sizeof local, .node = packet->node, .address = ""};
     struct rsm_node_import *made = NULL;
+    packet->offer.address = "";
     packet->status =
         own.ops->imports->accept(own.port, packet->node, packet->length, packet->rights, &importer,
                                  &packet->offer, &local, &made);

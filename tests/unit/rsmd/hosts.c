@@ -45,8 +45,13 @@ static enum rsm_status fake_offer(struct rsm_node_port *port, const struct rsm_e
                                   struct rsm_node_offer **made)
 {
     (void)port, (void)pieces, (void)count, (void)rights;
+    assert_string_equal(offer->address, "");
     offer->blob_len = (uint32_t)snprintf((char *)offer->blob, sizeof offer->blob, "for node %u",
                                          (unsigned)importer->node);
+    if (importer->request_len > 0)
+        offer->blob_len += (uint32_t)snprintf(
+            (char *)offer->blob + offer->blob_len, sizeof offer->blob - offer->blob_len, ": %.*s",
+            (int)importer->request_len, (const char *)importer->request);
     while (offer->fd_count < hosts.descriptors)
         offer->fds[offer->fd_count++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     struct fake_made *fresh = calloc(1, sizeof *fresh);
@@ -81,6 +86,8 @@ static enum rsm_status fake_accept(struct rsm_node_port *port, uint32_t exporter
 {
     (void)size, (void)rights;
     assert_true(importer->local);
+    assert_string_equal(local->address, offer->address);
+    snprintf(hosts.told_address, sizeof hosts.told_address, "%s", offer->address);
     if (hosts.accept_status != RSM_ST_OK)
         return hosts.accept_status;
     local->blob_len =

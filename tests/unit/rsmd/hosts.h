@@ -46,6 +46,7 @@ struct hosts {
     /* Imports that go through the importer's node, after transport_accepts(). */
     bool cuts;                     /* revoke() of an import is enough */
     enum rsm_status accept_status; /* what accept() says */
+    char told_address[32];         /* of the exporter's node, in its latest call */
     unsigned entries;              /* accepted and not closed */
     unsigned cut_entries;          /* ... revoked before, so far */
     unsigned held;                 /* offers that were revoked and not released */

@@ -192,6 +192,53 @@ static void capable_disconnect(struct rsm_conn *conn)
     disconnected++;
 }
 
+static uint32_t asked_bytes;
+
+static enum rsm_status ask(struct rsm_port *port, struct rsm_connect_request *request)
+{
+    (void)port;
+    assert_int_equal(request->size, sizeof *request);
+    assert_int_equal(request->length, 0);
+    assert_int_equal(request->node, 7);
+    assert_string_equal(request->address, "host7");
+    request->length = asked_bytes;
+    return asked_bytes > 0 ? RSM_ST_OK : RSM_ST_NO_RESOURCES;
+}
+
+static void a_request_is_bounded(void **state)
+{
+    struct rsm_import_ops given = fake_import_ops;
+    struct rsmcore_import_table table;
+    struct rsm_port port = {.ops = &table.ops};
+    struct rsm_connect_request request = {.node = 7, .address = "host7", .length = 5};
+    (void)state;
+    assert_status(rsmcore_import_ops_complete(&given, &table), RSM_ST_OK);
+    assert_status(rsmcore_port_request(&port, &request), RSM_ST_OK);
+    assert_int_equal(request.length, 0); /* this transport asks nothing */
+    given.connect_request = ask;
+    assert_status(rsmcore_import_ops_complete(&given, &table), RSM_ST_OK);
+    asked_bytes = RSM_REQUEST_MAX;
+    assert_status(rsmcore_port_request(&port, &request), RSM_ST_OK);
+    assert_int_equal(request.length, RSM_REQUEST_MAX);
+    asked_bytes = RSM_REQUEST_MAX + 1;
+    assert_status(rsmcore_port_request(&port, &request), RSM_ST_INVALID);
+    asked_bytes = 0;
+    assert_status(rsmcore_port_request(&port, &request), RSM_ST_NO_RESOURCES);
+}
+
+static enum rsm_status a_register(struct rsm_port *port, void *address, size_t length,
+                                  void **cookie)
+{
+    (void)port, (void)address, (void)length;
+    *cookie = NULL;
+    return RSM_ST_OK;
+}
+
+static void an_unregister(struct rsm_port *port, void *cookie)
+{
+    (void)port, (void)cookie;
+}
+
 /* A port has what its transport brings, and a connection what its port has; neither more. */
 static void capabilities_are_those_of_port_and_connection(void **state)
 {
@@ -206,9 +253,11 @@ static void capabilities_are_those_of_port_and_connection(void **state)
     given.close = capable_close;
     given.connect = capable_connect;
     given.disconnect = capable_disconnect;
+    /* What the table says already has no bit. */
+    given.register_memory = a_register;
+    given.unregister_memory = an_unregister;
     assert_status(rsmcore_import_ops_complete(&given, &table), RSM_ST_OK);
-    static const uint32_t foreign[] = {RSM_CAP_MAP, RSM_CAP_REMOTE_SIGNAL, RSM_CAP_LOCAL_MEMORY,
-                                       0x80000000u};
+    static const uint32_t foreign[] = {RSM_CAP_MAP, RSM_CAP_REMOTE_SIGNAL, 0x04u, 0x80000000u};
     for (unsigned i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         port_caps = RSM_CAP_ASYNC | foreign[i];
         closed = 0;
@@ -245,6 +294,7 @@ int main(void)
         FIXTURE_TEST(a_shorter_table_gets_generic_forms),
         FIXTURE_TEST(a_table_with_health_is_asked),
         FIXTURE_TEST(a_longer_table_is_cut),
+        cmocka_unit_test(a_request_is_bounded),
         cmocka_unit_test(capabilities_are_those_of_port_and_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 
 #include "cmocka_all.h"
 #include "protocol/packet.h"
+#include "transport/guard.h"
 #include "transport/verbs/node/node.h"
 
 #define NODE_WORD "--node"
@@ -455,6 +456,21 @@ struct rsm_conn *pair_connect(struct pair *pair, const struct remote *remote, ui
     conn->ops = pair->ops;
     free(offer);
     return conn;
+}
+
+const struct rsm_import_ops *pair_guard(struct pair *pair, struct rsm_conn *conn)
+{
+    pair->port->ops = pair->ops;
+    conn->port = pair->port;
+    conn->core = rsmcore_completions_make(conn, rsmcore_guard_process());
+    assert_non_null(conn->core);
+    return &pair->table.guarded;
+}
+
+void pair_unguard(struct rsm_conn *conn)
+{
+    rsmcore_completions_free(conn->core);
+    conn->core = NULL;
 }
 
 void pattern_fill(void *bytes, size_t length, uint32_t seed)

@@ -51,6 +51,12 @@ void pair_main(int argc, char **argv);
 struct pair *pair_open(const char *node_options, const char *import_options);
 void pair_close(struct pair *pair);
 
+/** The operations by which a forked child reaches a connection of its parent: the library gives it
+ *  no others. Called by the parent; @p conn then belongs to them, too. */
+const struct rsm_import_ops *pair_guard(struct pair *pair, struct rsm_conn *conn);
+/** The parent goes on with it alone. */
+void pair_unguard(struct rsm_conn *conn);
+
 struct remote remote_make(struct pair *pair, uint64_t length);
 void remote_free(struct pair *pair, struct remote *remote);
 

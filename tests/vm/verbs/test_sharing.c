@@ -62,14 +62,14 @@ static void fork_keeps_to_itself(void **state)
     struct pair *pair = pair_open("", "");
     struct remote remote = remote_make(pair, PAGE);
     struct rsm_conn *conn = pair_connect(pair, &remote, both, &made);
+    const struct rsm_import_ops *guarded = pair_guard(pair, conn);
     pid_t child = fork();
     if (child == 0) {
-        bool refused = pair->ops->put(conn, 0, &word, 8) == RSM_ST_STALE &&
-                       pair->ops->get(conn, 0, &word, 8) == RSM_ST_STALE &&
-                       pair->ops->complete(conn) == RSM_ST_STALE &&
-                       pair->ops->health(conn) != RSM_ST_OK;
-        pair->ops->disconnect(conn);
-        pair->ops->close(pair->port);
+        bool refused = guarded->put(conn, 0, &word, 8) == RSM_ST_STALE &&
+                       guarded->get(conn, 0, &word, 8) == RSM_ST_STALE &&
+                       guarded->complete(conn) == RSM_ST_STALE &&
+                       guarded->health(conn) != RSM_ST_OK;
+        guarded->disconnect(conn);
         _exit(refused ? 0 : 1);
     }
     for (word = 1; word < 200; word++) {
@@ -79,6 +79,7 @@ static void fork_keeps_to_itself(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    pair_unguard(conn);
     assert_int_equal(pair->ops->put(conn, 0, &word, 8), RSM_ST_OK);
     assert_int_equal(pair->ops->complete(conn), RSM_ST_OK);
     pair->ops->disconnect(conn);

@@ -271,15 +271,17 @@ static void child_takes_nothing(void **state)
     (void)state;
     post(4, false);
     assert_true(is_readable(PATIENCE_MS));
+    const struct rsm_import_ops *guarded = pair_guard(stage.pair, stage.conn);
     pid_t child = fork();
     if (child == 0) {
         struct rsm_signals taken;
-        bool refused = stage.pair->ops->signals->poll(stage.conn, &taken) == RSM_ST_STALE &&
-                       taken.count == 0 && stage.pair->ops->signals->fd(stage.conn) == -1;
-        stage.pair->ops->disconnect(stage.conn);
+        bool refused = guarded->signals->poll(stage.conn, &taken) == RSM_ST_STALE &&
+                       taken.count == 0 && guarded->signals->fd(stage.conn) == -1;
+        guarded->disconnect(stage.conn);
         _exit(refused ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
+    pair_unguard(stage.conn);
     assert_int_equal(status, 0);
     expect(4, false);
     await_taken(1);

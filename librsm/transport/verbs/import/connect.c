@@ -279,8 +279,6 @@ enum rsm_status verbs_connect(struct verbs_port *port, const struct rsm_offer *o
     struct attempt attempt = {.path = port->path, .until = rsm_deadline(port->options.timeout_ms)};
     if ((rights & ~(RSM_RIGHT_READ | RSM_RIGHT_WRITE)) != 0)
         return RSM_ST_INVALID;
-    if (port->epoch != verbs_process_epoch())
-        return RSM_ST_STALE;
     if (offer->fd_count != 0 || offer->blob_len > RSM_OFFER_MAX_BLOB)
         return RSM_ST_PROTOCOL;
     enum rsm_status status =
@@ -310,11 +308,6 @@ enum rsm_status verbs_connect(struct verbs_port *port, const struct rsm_offer *o
 void verbs_disconnect(struct rsm_conn *conn)
 {
     struct verbs_conn *verbs = verbs_of(conn);
-    if (!verbs_is_ours(verbs)) {
-        free(verbs->works);
-        free(verbs); /* the device's part is the parent's */
-        return;
-    }
     pthread_mutex_lock(&verbs->lock);
     verbs_wait_for(verbs, verbs->sendq.posted); /* what was put shall arrive */
     pthread_mutex_unlock(&verbs->lock);

@@ -15,23 +15,6 @@
 
 enum { SPIN_US = 50 /* several times what a fast fabric needs for an answer */ };
 
-static atomic_uint process_epoch;
-
-unsigned verbs_process_epoch(void)
-{
-    return atomic_load_explicit(&process_epoch, memory_order_relaxed);
-}
-
-static void in_child(void)
-{
-    atomic_fetch_add(&process_epoch, 1);
-}
-
-__attribute__((constructor)) static void watch_fork(void)
-{
-    pthread_atfork(NULL, NULL, in_child);
-}
-
 /* ------------------------------------------------------------------ callers */
 
 bool verbs_may_allocate(void)
@@ -86,9 +69,7 @@ static enum rsm_status import_open(const struct rsm_controller_info *info, struc
     struct verbs_port *made = calloc(1, sizeof *made);
     if (made == NULL)
         return RSM_ST_NO_MEMORY;
-    made->base.caps =
-        RSM_CAP_REMOTE_SIGNAL | RSM_CAP_LOCAL_MEMORY | RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE;
-    made->epoch = verbs_process_epoch();
+    made->base.caps = RSM_CAP_REMOTE_SIGNAL | RSM_CAP_ASYNC | RSM_CAP_FAULT_SAFE;
     enum rsm_status status = verbs_device_open_for(info, &made->options, &made->device);
     if (status != RSM_ST_OK) {
         free(made);
@@ -129,11 +110,9 @@ static enum rsm_status import_connect_guarded(struct rsm_port *port, const struc
 static void import_close(struct rsm_port *base)
 {
     struct verbs_port *port = verbs_port_of(base);
-    if (port->epoch == verbs_process_epoch()) {
-        verbs_local_close(port);
-        ibv_dealloc_pd(port->pd);
-        verbs_device_close(&port->device);
-    }
+    verbs_local_close(port);
+    ibv_dealloc_pd(port->pd);
+    verbs_device_close(&port->device);
     free(port);
 }
 
@@ -149,8 +128,6 @@ static enum rsm_status import_order(struct rsm_conn *conn)
 static enum rsm_status import_complete(struct rsm_conn *conn)
 {
     struct verbs_conn *verbs = verbs_of(conn);
-    if (!verbs_is_ours(verbs))
-        return RSM_ST_STALE;
     int cancel = verbs_cancel_hold();
     pthread_mutex_lock(&verbs->lock);
     verbs_wait_for(verbs, verbs->sendq.posted);
@@ -173,8 +150,6 @@ static enum rsm_status import_signal(struct rsm_conn *conn, bool coalesce)
 {
     struct verbs_conn *verbs = verbs_of(conn);
     struct verbs_wr_list chain;
-    if (!verbs_is_ours(verbs))
-        return RSM_ST_STALE;
     chain.count = 1;
     chain.wr[0] = (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
                                        .imm_data = htonl(verbs_signal_encode(coalesce))};
@@ -197,8 +172,6 @@ static enum rsm_status import_signal(struct rsm_conn *conn, bool coalesce)
 static enum rsm_status import_health(struct rsm_conn *conn)
 {
     const struct verbs_conn *verbs = verbs_of(conn);
-    if (!verbs_is_ours(verbs))
-        return RSM_ST_STALE;
     return atomic_load_explicit(&verbs->failed, memory_order_relaxed) ? RSM_ST_UNREACHABLE
                                                                       : RSM_ST_OK;
 }

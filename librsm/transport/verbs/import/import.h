@@ -57,7 +57,6 @@ struct verbs_port {
     struct verbs_device device;
     struct verbs_path path;
     struct ibv_pd *pd;
-    unsigned epoch; /**< of fork() when it was opened */
     uint32_t spin_us;
     bool spin_adapts;            /**< longer, on connections that answer a little later */
     uint64_t register_from;      /**< bytes from which a get registers its destination */
@@ -119,15 +118,6 @@ static inline struct verbs_conn *verbs_of(struct rsm_conn *conn)
 static inline struct verbs_port *verbs_port_of(struct rsm_port *port)
 {
     return RSM_CONTAINER_OF(port, struct verbs_port, base);
-}
-
-/** Count of forks that this process is the child of, since the module was loaded. */
-unsigned verbs_process_epoch(void);
-
-/** Whether the connection was made by this process, and not by one that it was forked from. */
-static inline bool verbs_is_ours(const struct verbs_conn *conn)
-{
-    return conn->port->epoch == verbs_process_epoch();
 }
 
 /** Whether the caller may allocate: it is not the mapping engine, which blocks all signals. Makes a

@@ -152,8 +152,7 @@ void verbs_unregister_memory(struct rsm_port *base, void *cookie)
     DL_DELETE(port->regions, region);
     atomic_fetch_sub(&port->region_count, 1);
     pthread_rwlock_unlock(&port->regions_lock);
-    if (port->epoch == verbs_process_epoch()) /* a child has no registration */
-        ibv_dereg_mr(region->mr);
+    ibv_dereg_mr(region->mr);
     free(region);
 }
 

@@ -100,7 +100,7 @@ bool verbs_arm_receive_channel(struct verbs_conn *conn)
 int verbs_signal_fd(struct rsm_conn *conn)
 {
     const struct verbs_conn *verbs = verbs_of(conn);
-    return verbs->can_signal && verbs_is_ours(verbs) ? verbs->recv_channel->fd : -1;
+    return verbs->can_signal ? verbs->recv_channel->fd : -1;
 }
 
 static int enter(struct verbs_conn *conn)
@@ -119,8 +119,6 @@ static void leave(struct verbs_conn *conn, int cancel)
 enum rsm_status verbs_arm_signals(struct rsm_conn *conn)
 {
     struct verbs_conn *verbs = verbs_of(conn);
-    if (!verbs_is_ours(verbs))
-        return RSM_ST_STALE;
     int cancel = enter(verbs);
     enum rsm_status status =
         verbs->can_signal && !verbs->signals_armed ? RSM_ST_OK : RSM_ST_UNSUPPORTED;
@@ -148,8 +146,6 @@ enum rsm_status verbs_poll_signals(struct rsm_conn *conn, struct rsm_signals *ta
     struct verbs_conn *verbs = verbs_of(conn);
     enum rsm_status status = RSM_ST_OK;
     *taken = (struct rsm_signals){.count = 0};
-    if (!verbs_is_ours(verbs))
-        return RSM_ST_STALE;
     int cancel = enter(verbs);
     if (take_receive_event(verbs)) {
         verbs_poll_receives(verbs);
@@ -168,8 +164,6 @@ enum rsm_status verbs_poll_signals(struct rsm_conn *conn, struct rsm_signals *ta
 void verbs_acknowledge_signals(struct rsm_conn *conn)
 {
     struct verbs_conn *verbs = verbs_of(conn);
-    if (!verbs_is_ours(verbs))
-        return;
     int cancel = enter(verbs);
     if (verbs->unacknowledged && !verbs->sendq.dead) {
         verbs->unacknowledged = false;

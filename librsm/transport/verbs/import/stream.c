@@ -444,8 +444,6 @@ enum rsm_status verbs_stream_run(struct stream *stream, enum direction direction
 {
     struct verbs_port *port = stream->conn->port;
     *done = 0;
-    if (!verbs_is_ours(stream->conn))
-        return RSM_ST_STALE;
     int cancel = verbs_cancel_hold();
     stream->locked = atomic_load(&port->region_count) > 0;
     /* The only lock that is held while the caller's memory is accessed: a fault in it takes this

@@ -49,8 +49,7 @@ enum rsm_status verbs_get(struct rsm_conn *conn, uint64_t offset, void *dst, siz
     struct verbs_port *port = verbs->port;
     struct rsm_transfer entry = {.local = dst, .remote = offset, .length = length};
     unsigned done;
-    if (length < port->register_from || !verbs_is_ours(verbs) || !verbs_may_allocate() ||
-        is_registered(port, &entry))
+    if (length < port->register_from || !verbs_may_allocate() || is_registered(port, &entry))
         return move(conn, &entry, 1, READING, &done);
     return get_registering(verbs, &entry);
 }

@@ -163,8 +163,6 @@ static void enter(struct verbs_conn *conn, const struct work *made)
 static enum rsm_status submit(struct rsm_conn *base, const struct rsm_work *asked)
 {
     struct verbs_conn *conn = verbs_of(base);
-    if (!verbs_is_ours(conn))
-        return RSM_ST_STALE;
     int cancel = verbs_cancel_hold();
     enum rsm_status status = reserve(conn);
     if (status == RSM_ST_OK) {
@@ -205,8 +203,6 @@ static unsigned poll_all(struct rsm_conn *base, struct rsm_completion *taken, un
 {
     struct verbs_conn *conn = verbs_of(base);
     unsigned count = 0, more = TAKE_AT_ONCE;
-    if (!verbs_is_ours(conn))
-        return 0;
     int cancel = verbs_cancel_hold();
     while (count < max && more == TAKE_AT_ONCE) {
         struct ibv_mr *mrs[TAKE_AT_ONCE];
@@ -253,8 +249,6 @@ static enum rsm_status wait_for_any(struct rsm_conn *base, int timeout_ms)
 {
     struct verbs_conn *conn = verbs_of(base);
     uint64_t until = 0;
-    if (!verbs_is_ours(conn))
-        return RSM_ST_NOT_FOUND;
     if (timeout_ms >= 0)
         until = (uint64_t)rsm_deadline(timeout_ms);
     int cancel = verbs_cancel_hold();

@@ -131,7 +131,7 @@ static int set_up(void **state)
         return -1;
     for (size_t i = 0; i < SIZE; i++)
         memory[i] = (uint8_t)(i * 7 + i / 256);
-    port = (struct verbs_port){.pd = &pd, .register_from = LONG, .epoch = verbs_process_epoch()};
+    port = (struct verbs_port){.pd = &pd, .register_from = LONG};
     port.options.timeout_ms = LONG_MS;
     conn = (struct verbs_conn){.port = &port,
                                .cq = &cq,
