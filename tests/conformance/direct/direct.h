@@ -195,6 +195,8 @@ void need_status(const char *file, int line, const char *call, enum rsm_status g
 /** What a process has open, and its threads. */
 unsigned descriptors_open(void);
 unsigned threads_running(void);
+/** One that has been joined is there for a moment longer. */
+bool threads_fall_to(unsigned most);
 void sleep_ms(unsigned ms);
 uint64_t direct_now_ms(void);
 

@@ -68,6 +68,14 @@ unsigned threads_running(void)
     return entries("/proc/self/task");
 }
 
+bool threads_fall_to(unsigned most)
+{
+    unsigned tries = 0;
+    while (threads_running() > most && tries++ < 1000)
+        sleep_ms(1);
+    return threads_running() <= most;
+}
+
 /* ---------------------------------------------------------------- the importer's process */
 
 __attribute__((noreturn)) static void fail_importer(const char *file, int line, const char *what)

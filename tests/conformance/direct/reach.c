@@ -252,7 +252,7 @@ static void be_refused_often(struct importing *self)
              RSM_ST_OK);
     }
     NEED(descriptors_open() <= descriptors);
-    NEED(threads_running() <= threads);
+    NEED(threads_fall_to(threads));
 }
 
 /* The last descriptor is none: what was taken of the offer before has to go. */
